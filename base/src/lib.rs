@@ -1,0 +1,11 @@
+//! What every other crate of argonet names: ranks and indices ([`ids`]), sizes as users write them
+//! ([`size`]), processor primitives with one file per architecture ([`cpu`]) and the atomics that
+//! loom can replace ([`sync`]).
+#![forbid(unsafe_code)]
+
+pub mod cpu;
+pub mod ids;
+pub mod size;
+pub mod sync;
+
+pub use ids::{HandlerIndex, JobRank, Rank, SegmentOffset};
