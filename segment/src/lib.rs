@@ -1,1 +1,2 @@
-//! Placeholder.
+//! temp
+pub mod bulk;
