@@ -7,6 +7,8 @@ use argonet_base::size::HumanSize;
 use argonet_base::{Rank, SegmentOffset};
 use thiserror::Error;
 
+use crate::bulk::OutOfRange;
+
 /// An operation on segments that failed. Messages say what was wanted, what stood in the way, and
 /// which setting changes it.
 #[derive(Debug, Error)]
@@ -170,6 +172,9 @@ pub enum SegmentError {
         /// Length of the segment as published.
         attached_bytes: u64,
     },
+    /// An access outside a view.
+    #[error(transparent)]
+    OutOfRange(#[from] OutOfRange),
     /// A file of /proc that must exist cannot be read or understood.
     #[error("cannot learn how much memory this host has from {}: {reason}", path.display())]
     Probe {

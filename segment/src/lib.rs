@@ -37,14 +37,14 @@
 //!
 //! It is never a `&T` or a `&[u8]`: see [`bulk`]. Who takes a raw pointer from this crate accesses
 //! it through [`bulk::copy`], [`bulk::fill`] and atomics, never by plain loads and stores, as long
-//! as a view ([`SharedBytes`](bulk::SharedBytes)) of the same memory may be in use.
+//! as a view ([`SharedBytes`]) of the same memory may be in use.
 //!
 //! There is no process-wide state; any number of directories can live in one process.
 
 #[cfg(not(target_pointer_width = "64"))]
 compile_error!("argonet needs 64-bit addresses: segments of all ranks are reserved as one range");
 
-pub mod admission;
+mod admission;
 pub mod bulk;
 mod directory;
 mod error;
@@ -55,6 +55,7 @@ mod reservation;
 mod segment;
 
 pub use admission::{HostMemory, admit};
+pub use bulk::{OutOfRange, SharedBytes, SharedBytesMut};
 pub use directory::Directory;
 pub use error::SegmentError;
 pub use file::SegmentFile;
