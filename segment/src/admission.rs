@@ -71,6 +71,14 @@ impl HostMemory {
         Ok(host)
     }
 
+    /// The same host with the available memory that another rank of it has seen, so that all ranks
+    /// decide alike.
+    #[must_use]
+    pub fn with_available(mut self, available_bytes: u64) -> Self {
+        self.available_bytes = available_bytes;
+        self
+    }
+
     /// Memory that segments can have now, in bytes: the least that the host and each control
     /// group on the way from this process to the root have left, counting page cache that can be
     /// dropped as free, less 5 %.

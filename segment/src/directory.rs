@@ -5,7 +5,7 @@ use std::ptr::{NonNull, null_mut};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 
-use argonet_base::{Rank, SegmentOffset};
+use argonet_base::{JobRank, SegmentOffset};
 use parking_lot::Mutex;
 use static_assertions::const_assert_eq;
 
@@ -68,7 +68,7 @@ struct Slow {
 /// used ([`ensure`](Self::ensure), [`refresh`](Self::refresh)) or all at once
 /// ([`map_all`](Self::map_all)), and only as far as its owner has attached it.
 ///
-/// Here a [`Rank`] is a position among the ranks of this host (the team of the neighbourhood), not in
+/// Here a [`JobRank`] is a position among the ranks of this host (the team of the neighbourhood), not in
 /// the world.
 ///
 /// All methods may be called by any thread at any time. [`resolve`](Self::resolve) and
@@ -84,7 +84,7 @@ pub struct Directory {
     reservation: Reservation,
     /// Copy of the file's stride, beside the entries on the fast path.
     stride_bytes: u64,
-    own: Rank,
+    own: JobRank,
     slow: Mutex<Slow>,
 }
 
@@ -95,7 +95,7 @@ impl Directory {
     /// # Errors
     ///
     /// When `own` is not a rank of the file, and when the addresses cannot be had.
-    pub fn new(file: SegmentFile, own: Rank) -> Result<Arc<Self>, SegmentError> {
+    pub fn new(file: SegmentFile, own: JobRank) -> Result<Arc<Self>, SegmentError> {
         file.span_offset(own)?;
         let entries = (0..file.ranks()).map(|_| Entry::empty()).collect();
         let stride_bytes = file.stride_bytes();
@@ -112,7 +112,7 @@ impl Directory {
 
     /// The rank of this process.
     #[must_use]
-    pub fn own_rank(&self) -> Rank {
+    pub fn own_rank(&self) -> JobRank {
         self.own
     }
 
@@ -129,7 +129,7 @@ impl Directory {
     /// end of the segment is an address too.
     #[inline]
     #[must_use]
-    pub fn resolve(&self, rank: Rank, offset: SegmentOffset, len: usize) -> Option<NonNull<u8>> {
+    pub fn resolve(&self, rank: JobRank, offset: SegmentOffset, len: usize) -> Option<NonNull<u8>> {
         let entry = self.entries.get(rank.index())?;
         // Pairs with the release store in `refresh`: who sees the length sees the base and the
         // mapping.
@@ -144,17 +144,17 @@ impl Directory {
         Some(unsafe { base.add(offset.0 as usize) })
     }
 
-    /// Rank and offset of an address that lies in a mapped segment, `None` for any other.
+    /// JobRank and offset of an address that lies in a mapped segment, `None` for any other.
     #[inline]
     #[must_use]
-    pub fn translate(&self, addr: *const u8) -> Option<(Rank, SegmentOffset)> {
+    pub fn translate(&self, addr: *const u8) -> Option<(JobRank, SegmentOffset)> {
         self.translate_range(addr, 1)
     }
 
-    /// Rank and offset of [addr, addr + len) when all of it lies in one mapped segment.
+    /// JobRank and offset of [addr, addr + len) when all of it lies in one mapped segment.
     #[inline]
     #[must_use]
-    pub fn translate_range(&self, addr: *const u8, len: usize) -> Option<(Rank, SegmentOffset)> {
+    pub fn translate_range(&self, addr: *const u8, len: usize) -> Option<(JobRank, SegmentOffset)> {
         let distance = addr
             .addr()
             .checked_sub(self.reservation.base().addr().get())? as u64;
@@ -167,7 +167,7 @@ impl Directory {
             return None;
         }
         // The index exists, and there are at most 2^32 entries.
-        Some((Rank(rank as u32), SegmentOffset(offset)))
+        Some((JobRank(rank as u32), SegmentOffset(offset)))
     }
 
     /// Where the span of `rank` begins in this process, mapped or not. Fixed for the life of the
@@ -175,7 +175,7 @@ impl Directory {
     /// owner's addresses are turned into addresses here.
     #[inline]
     #[must_use]
-    pub fn span_base(&self, rank: Rank) -> Option<NonNull<u8>> {
+    pub fn span_base(&self, rank: JobRank) -> Option<NonNull<u8>> {
         let distance = self.file().span_offset(rank).ok()?;
         // SAFETY: `span_offset` is less than the length of the reservation, whose base it is
         // added to.
@@ -185,7 +185,7 @@ impl Directory {
     /// How much of the segment of `rank` is mapped here; 0 for ranks that this host does not have.
     #[inline]
     #[must_use]
-    pub fn attached_bytes(&self, rank: Rank) -> u64 {
+    pub fn attached_bytes(&self, rank: JobRank) -> u64 {
         self.entries
             .get(rank.index())
             .map_or(0, |entry| entry.attached.load(Ordering::Acquire))
@@ -195,7 +195,7 @@ impl Directory {
     /// [`resolve`](Self::resolve).
     #[inline]
     #[must_use]
-    pub fn bytes(&self, rank: Rank, offset: SegmentOffset, len: usize) -> Option<SharedBytes<'_>> {
+    pub fn bytes(&self, rank: JobRank, offset: SegmentOffset, len: usize) -> Option<SharedBytes<'_>> {
         let ptr = self.resolve(rank, offset, len)?;
         // SAFETY: `resolve` returns memory mapped from the segment file for read and write, which
         // stays mapped until `self` is dropped and is initialised as all of a file is. That this
@@ -210,7 +210,7 @@ impl Directory {
     #[must_use]
     pub fn bytes_mut(
         &self,
-        rank: Rank,
+        rank: JobRank,
         offset: SegmentOffset,
         len: usize,
     ) -> Option<SharedBytesMut<'_>> {
@@ -231,7 +231,7 @@ impl Directory {
     /// When this host has no such rank, when the length exceeds the span, and when the kernel
     /// refuses the mapping. The segment stays reachable as far as it was.
     #[cold]
-    pub fn refresh(&self, rank: Rank, published_len: u64) -> Result<(), SegmentError> {
+    pub fn refresh(&self, rank: JobRank, published_len: u64) -> Result<(), SegmentError> {
         if rank == self.own {
             return Ok(());
         }
@@ -244,9 +244,9 @@ impl Directory {
     /// # Errors
     ///
     /// The first that occurs; ranks before it are mapped.
-    pub fn map_all(&self, published: impl Fn(Rank) -> u64) -> Result<(), SegmentError> {
+    pub fn map_all(&self, published: impl Fn(JobRank) -> u64) -> Result<(), SegmentError> {
         (0..self.file().ranks())
-            .map(Rank)
+            .map(JobRank)
             .try_for_each(|rank| self.refresh(rank, published(rank)))
     }
 
@@ -260,7 +260,7 @@ impl Directory {
     #[cold]
     pub fn ensure(
         &self,
-        rank: Rank,
+        rank: JobRank,
         offset: SegmentOffset,
         len: usize,
         published: impl FnOnce() -> u64,
@@ -275,7 +275,7 @@ impl Directory {
             })
     }
 
-    fn extend(&self, slow: &mut Slow, rank: Rank, len: u64) -> Result<(), SegmentError> {
+    fn extend(&self, slow: &mut Slow, rank: JobRank, len: u64) -> Result<(), SegmentError> {
         let Some(entry) = self.entries.get(rank.index()) else {
             return Err(SegmentError::NoSuchRank {
                 rank,

@@ -4,7 +4,7 @@ use std::io;
 use std::path::PathBuf;
 
 use argonet_base::size::HumanSize;
-use argonet_base::{Rank, SegmentOffset};
+use argonet_base::{JobRank, SegmentOffset};
 use thiserror::Error;
 
 use crate::bulk::OutOfRange;
@@ -117,7 +117,7 @@ pub enum SegmentError {
     #[error("{rank} is not one of the {ranks} ranks of this host")]
     NoSuchRank {
         /// The rank named.
-        rank: Rank,
+        rank: JobRank,
         /// Ranks on this host.
         ranks: u32,
     },
@@ -130,7 +130,7 @@ pub enum SegmentError {
     )]
     BeyondSpan {
         /// Whose segment.
-        rank: Rank,
+        rank: JobRank,
         /// The length asked for or published.
         wanted_bytes: u64,
         /// The limit.
@@ -140,13 +140,13 @@ pub enum SegmentError {
     #[error("the segment of {rank} cannot have a length of 0")]
     Empty {
         /// Whose segment.
-        rank: Rank,
+        rank: JobRank,
     },
     /// A segment can only grow.
     #[error("the segment of {rank} has {attached_bytes} bytes and cannot shrink to {wanted_bytes}")]
     CannotShrink {
         /// Whose segment.
-        rank: Rank,
+        rank: JobRank,
         /// Its length.
         attached_bytes: u64,
         /// The length asked for.
@@ -156,7 +156,7 @@ pub enum SegmentError {
     #[error("the segment of {rank} is attached already")]
     AlreadyAttached {
         /// Whose segment.
-        rank: Rank,
+        rank: JobRank,
     },
     /// An access outside the attached part of a segment.
     #[error(
@@ -164,7 +164,7 @@ pub enum SegmentError {
     )]
     OutOfSegment {
         /// Whose segment.
-        rank: Rank,
+        rank: JobRank,
         /// Where the access should have begun.
         offset: SegmentOffset,
         /// How long it should have been.

@@ -2,7 +2,7 @@
 
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 
-use argonet_base::Rank;
+use argonet_base::JobRank;
 use rustix::fs::{
     FallocateFlags, MemfdFlags, SealFlags, fallocate, fcntl_add_seals, fcntl_get_seals, fstat,
     ftruncate, memfd_create,
@@ -49,7 +49,7 @@ impl SegmentFile {
     /// pages of that kind or their pool is empty, and when the kernel refuses the file.
     pub fn create(ranks: u32, stride: u64, pages: PageKind) -> Result<Self, SegmentError> {
         pages.check()?;
-        let (stride_bytes, total) = layout(ranks, stride, pages)?;
+        layout(ranks, stride, pages)?;
         let mut flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
         if let PageKind::Huge { size_bytes } = pages {
             // Each rank needs one page at least; a pool without that is found here, by the one
@@ -62,6 +62,23 @@ impl SegmentFile {
         }
         let fd = memfd_create(c"argonet-segments", flags)
             .map_err(SegmentError::os("create the segment file"))?;
+        Self::establish(fd, ranks, stride, pages)
+    }
+
+    /// Makes an empty memory file that the launcher created for the purpose, on pages of this kind,
+    /// into the segment file: sets its length and seals it. One rank does it, before the others
+    /// call [`from_fd`](Self::from_fd).
+    ///
+    /// # Errors
+    ///
+    /// When `ranks` or `stride` is 0, when they are too large together, and when the kernel refuses.
+    pub fn establish(
+        fd: OwnedFd,
+        ranks: u32,
+        stride: u64,
+        pages: PageKind,
+    ) -> Result<Self, SegmentError> {
+        let (stride_bytes, total) = layout(ranks, stride, pages)?;
         ftruncate(&fd, total).map_err(|errno| match errno {
             Errno::FBIG | Errno::INVAL => SegmentError::SpanTooLarge {
                 ranks,
@@ -70,12 +87,14 @@ impl SegmentFile {
             _ => SegmentError::os("set the length of the segment file")(errno),
         })?;
         fcntl_add_seals(&fd, SEALS).map_err(SegmentError::os("seal the segment file"))?;
-        Ok(Self {
+        let file = Self {
             fd,
             ranks,
             stride_bytes,
             pages,
-        })
+        };
+        file.set_inheritable(false)?;
+        Ok(file)
     }
 
     /// Opens the file that the job's first process created with the same arguments, and
@@ -186,7 +205,7 @@ impl SegmentFile {
     /// # Errors
     ///
     /// When this host has no such rank.
-    pub(crate) fn span_offset(&self, rank: Rank) -> Result<u64, SegmentError> {
+    pub(crate) fn span_offset(&self, rank: JobRank) -> Result<u64, SegmentError> {
         if rank.0 < self.ranks {
             Ok(u64::from(rank.0) * self.stride_bytes)
         } else {
@@ -198,7 +217,7 @@ impl SegmentFile {
     }
 
     /// Gives all memory of a rank's span back to the system. Mappings stay valid and read as zero.
-    pub(crate) fn release_span(&self, rank: Rank) -> Result<(), SegmentError> {
+    pub(crate) fn release_span(&self, rank: JobRank) -> Result<(), SegmentError> {
         let offset = self.span_offset(rank)?;
         fallocate(
             &self.fd,
@@ -229,12 +248,12 @@ const MFD_HUGE_SHIFT: u32 = 26;
 fn layout(ranks: u32, stride: u64, pages: PageKind) -> Result<(u64, u64), SegmentError> {
     if ranks == 0 {
         return Err(SegmentError::NoSuchRank {
-            rank: Rank(0),
+            rank: JobRank(0),
             ranks,
         });
     }
     if stride == 0 {
-        return Err(SegmentError::Empty { rank: Rank(0) });
+        return Err(SegmentError::Empty { rank: JobRank(0) });
     }
     let too_large = || SegmentError::SpanTooLarge {
         ranks,

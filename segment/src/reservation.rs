@@ -4,7 +4,7 @@ use std::ptr::{NonNull, null_mut};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::{fs, io};
 
-use argonet_base::Rank;
+use argonet_base::JobRank;
 use memmap2::MmapOptions;
 use rustix::io::Errno;
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, mmap_anonymous, munmap};
@@ -86,7 +86,7 @@ impl Reservation {
     /// Calls must not overlap in time; the directory's lock sees to that.
     pub(crate) fn map(
         &self,
-        rank: Rank,
+        rank: JobRank,
         from: u64,
         to: u64,
         own: bool,
@@ -160,7 +160,7 @@ impl Reservation {
     }
 
     /// Advice that makes a mapping better and whose refusal harms nothing.
-    fn advise(&self, rank: Rank, span_offset: u64, start: u64, end: u64, own: bool) {
+    fn advise(&self, rank: JobRank, span_offset: u64, start: u64, end: u64, own: bool) {
         debug_assert!(u64::from(rank.0) * self.file.stride_bytes() == span_offset);
         // SAFETY: span_offset < total_bytes, the length of the reserved range from `base`.
         let span = unsafe { self.base.add(span_offset as usize) };
@@ -232,7 +232,7 @@ fn address_limits() -> String {
 
 #[cfg(test)]
 mod tests {
-    use argonet_base::Rank;
+    use argonet_base::JobRank;
 
     use super::Reservation;
     use crate::error::SegmentError;
@@ -281,11 +281,11 @@ mod tests {
             (u32::MAX, 1),
         ] {
             assert!(
-                reservation.map(Rank(rank), 0, to, true).is_err(),
+                reservation.map(JobRank(rank), 0, to, true).is_err(),
                 "rank {rank} to {to}"
             );
         }
-        reservation.map(Rank(1), 0, 1 << 20, false).unwrap();
+        reservation.map(JobRank(1), 0, 1 << 20, false).unwrap();
     }
 
     #[test]
@@ -298,10 +298,10 @@ mod tests {
         let reservation = Reservation::new(file).unwrap();
         let wanted = obtainable_pages(size_bytes) + 1;
         let error = reservation
-            .map(Rank(0), 0, wanted * size_bytes, true)
+            .map(JobRank(0), 0, wanted * size_bytes, true)
             .unwrap_err();
         assert!(matches!(error, SegmentError::NoHugePages { .. }), "{error}");
         // The addresses are still ours.
-        reservation.map(Rank(0), 0, size_bytes, true).unwrap();
+        reservation.map(JobRank(0), 0, size_bytes, true).unwrap();
     }
 }

@@ -3,7 +3,7 @@
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-use argonet_base::{Rank, SegmentOffset};
+use argonet_base::{JobRank, SegmentOffset};
 
 use crate::bulk::{SharedBytes, SharedBytesMut};
 use crate::directory::Directory;
@@ -52,7 +52,7 @@ impl OwnSegment {
 
     /// The rank of this process among the ranks of this host.
     #[must_use]
-    pub fn rank(&self) -> Rank {
+    pub fn rank(&self) -> JobRank {
         self.directory.own_rank()
     }
 
@@ -128,7 +128,7 @@ impl Drop for OwnSegment {
 /// The part of a neighbour's segment that is mapped here, as of the moment of asking.
 #[derive(Clone, Copy, Debug)]
 pub struct NeighbourSegment<'a> {
-    rank: Rank,
+    rank: JobRank,
     base: NonNull<u8>,
     len_bytes: u64,
     directory: &'a Directory,
@@ -137,7 +137,7 @@ pub struct NeighbourSegment<'a> {
 impl<'a> NeighbourSegment<'a> {
     /// The segment of `rank` (own or neighbour's), `None` while nothing of it is mapped here.
     #[must_use]
-    pub fn of(directory: &'a Directory, rank: Rank) -> Option<Self> {
+    pub fn of(directory: &'a Directory, rank: JobRank) -> Option<Self> {
         let len_bytes = directory.attached_bytes(rank);
         let base = directory.span_base(rank)?;
         (len_bytes != 0).then_some(Self {
@@ -150,7 +150,7 @@ impl<'a> NeighbourSegment<'a> {
 
     /// Whose segment it is.
     #[must_use]
-    pub fn rank(&self) -> Rank {
+    pub fn rank(&self) -> JobRank {
         self.rank
     }
 

@@ -2,7 +2,7 @@ use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use argonet_base::{Rank, SegmentOffset};
+use argonet_base::{JobRank, SegmentOffset};
 use memmap2::MmapOptions;
 use proptest::prelude::*;
 
@@ -28,8 +28,8 @@ fn pair(stride: u64, pages: PageKind) -> (Arc<Directory>, Arc<Directory>) {
     let fd = file.as_fd().try_clone_to_owned().unwrap();
     let other = SegmentFile::from_fd(fd, 2, stride, pages).unwrap();
     (
-        Directory::new(file, Rank(0)).unwrap(),
-        Directory::new(other, Rank(1)).unwrap(),
+        Directory::new(file, JobRank(0)).unwrap(),
+        Directory::new(other, JobRank(1)).unwrap(),
     )
 }
 
@@ -44,17 +44,17 @@ fn a_neighbour_reads_what_the_owner_wrote() {
         .unwrap();
 
     assert!(
-        one.resolve(Rank(0), offset(0), 1).is_none(),
+        one.resolve(JobRank(0), offset(0), 1).is_none(),
         "mapped at first use only"
     );
-    assert!(NeighbourSegment::of(&one, Rank(0)).is_none());
-    one.ensure(Rank(0), offset(40), 5, || own.len()).unwrap();
-    let view = one.bytes(Rank(0), offset(40), 5).unwrap();
+    assert!(NeighbourSegment::of(&one, JobRank(0)).is_none());
+    one.ensure(JobRank(0), offset(40), 5, || own.len()).unwrap();
+    let view = one.bytes(JobRank(0), offset(40), 5).unwrap();
     assert_eq!(view.to_vec(), b"hello");
 
     // And back, through another way to the same memory.
-    let neighbour = NeighbourSegment::of(&one, Rank(0)).unwrap();
-    assert_eq!((neighbour.rank(), neighbour.len()), (Rank(0), page()));
+    let neighbour = NeighbourSegment::of(&one, JobRank(0)).unwrap();
+    assert_eq!((neighbour.rank(), neighbour.len()), (JobRank(0), page()));
     neighbour
         .bytes_mut(offset(40), 1)
         .unwrap()
@@ -62,7 +62,7 @@ fn a_neighbour_reads_what_the_owner_wrote() {
         .unwrap();
     assert_eq!(own.bytes(offset(40), 5).unwrap().to_vec(), b"jello");
     assert_eq!(neighbour.bytes(offset(41), 1).unwrap().to_vec(), b"e");
-    assert_eq!(Some(neighbour.base()), one.span_base(Rank(0)));
+    assert_eq!(Some(neighbour.base()), one.span_base(JobRank(0)));
 }
 
 #[test]
@@ -71,12 +71,12 @@ fn growth_is_seen_by_another_mapping_and_moves_nothing() {
         let (zero, one) = pair(8 * MIB, pages);
         let own = OwnSegment::attach(&zero, MIB).unwrap();
         let base = own.base();
-        one.refresh(Rank(0), own.len()).unwrap();
+        one.refresh(JobRank(0), own.len()).unwrap();
         own.bytes_mut(offset(0), 4)
             .unwrap()
             .write(0, &7_u32)
             .unwrap();
-        let before = one.resolve(Rank(0), offset(0), 4).unwrap();
+        let before = one.resolve(JobRank(0), offset(0), 4).unwrap();
 
         let published = AtomicU64::new(own.len());
         published.store(own.grow(5 * MIB - 1).unwrap(), Ordering::Release);
@@ -86,19 +86,19 @@ fn growth_is_seen_by_another_mapping_and_moves_nothing() {
             .write(0, &9_u32)
             .unwrap();
 
-        assert!(one.resolve(Rank(0), offset(5 * MIB - 4), 4).is_none());
-        one.ensure(Rank(0), offset(5 * MIB - 4), 4, || {
+        assert!(one.resolve(JobRank(0), offset(5 * MIB - 4), 4).is_none());
+        one.ensure(JobRank(0), offset(5 * MIB - 4), 4, || {
             published.load(Ordering::Acquire)
         })
         .unwrap();
         let read = |at| {
-            one.bytes(Rank(0), offset(at), 4)
+            one.bytes(JobRank(0), offset(at), 4)
                 .unwrap()
                 .read::<u32>(0)
                 .unwrap()
         };
         assert_eq!((read(0), read(5 * MIB - 4)), (7, 9));
-        assert_eq!(one.resolve(Rank(0), offset(0), 4), Some(before));
+        assert_eq!(one.resolve(JobRank(0), offset(0), 4), Some(before));
 
         // A mapping that knows nothing of this crate agrees.
         let plain = MmapOptions::new()
@@ -144,26 +144,26 @@ fn growth_has_a_limit_and_only_goes_up() {
     // A length that a peer made up does not get past the span.
     for length in [MIB + 1, u64::MAX, u64::MAX - page() + 1] {
         assert!(matches!(
-            one.refresh(Rank(0), length),
+            one.refresh(JobRank(0), length),
             Err(SegmentError::BeyondSpan { .. })
         ));
     }
     assert!(matches!(
-        one.refresh(Rank(2), 1),
+        one.refresh(JobRank(2), 1),
         Err(SegmentError::NoSuchRank { .. })
     ));
     assert!(matches!(
-        one.ensure(Rank(0), offset(MIB), 1, || MIB),
+        one.ensure(JobRank(0), offset(MIB), 1, || MIB),
         Err(SegmentError::OutOfSegment { .. })
     ));
-    assert_eq!(one.attached_bytes(Rank(0)), MIB);
+    assert_eq!(one.attached_bytes(JobRank(0)), MIB);
 }
 
 #[test]
 fn a_segment_given_up_returns_its_memory_and_faults_nobody() {
     let (zero, one) = pair(MIB, PageKind::Normal);
     let own = OwnSegment::attach(&zero, MIB).unwrap();
-    one.map_all(|rank| if rank == Rank(0) { MIB } else { 0 })
+    one.map_all(|rank| if rank == JobRank(0) { MIB } else { 0 })
         .unwrap();
     assert_eq!(
         zero.file().allocated_bytes().unwrap(),
@@ -176,12 +176,12 @@ fn a_segment_given_up_returns_its_memory_and_faults_nobody() {
         .unwrap();
     assert_eq!(zero.file().allocated_bytes().unwrap(), MIB);
 
-    let stale = zero.bytes(Rank(0), offset(0), 8).unwrap();
+    let stale = zero.bytes(JobRank(0), offset(0), 8).unwrap();
     drop(own);
     assert_eq!(zero.file().allocated_bytes().unwrap(), 0);
     assert_eq!(stale.read(0), Ok(0_u64));
-    assert_eq!(one.bytes(Rank(0), offset(0), 8).unwrap().read(0), Ok(0_u64));
-    assert!(zero.resolve(Rank(0), offset(0), 1).is_none());
+    assert_eq!(one.bytes(JobRank(0), offset(0), 8).unwrap().read(0), Ok(0_u64));
+    assert!(zero.resolve(JobRank(0), offset(0), 1).is_none());
     assert!(zero.translate(stale.as_ptr()).is_none());
 
     let again = OwnSegment::attach(&zero, page()).unwrap();
@@ -198,7 +198,7 @@ fn a_segment_given_up_returns_its_memory_and_faults_nobody() {
 fn an_own_rank_outside_the_file_is_refused() {
     let file = SegmentFile::create(2, MIB, PageKind::Normal).unwrap();
     assert!(matches!(
-        Directory::new(file, Rank(2)),
+        Directory::new(file, JobRank(2)),
         Err(SegmentError::NoSuchRank { .. })
     ));
 }
@@ -228,11 +228,11 @@ fn addresses_resolved_during_growth_are_accessible() {
                 while !last {
                     last = done.load(Ordering::Acquire);
                     let at = published.load(Ordering::Acquire) - 16 + thread * 8;
-                    if one.resolve(Rank(0), offset(at), 8).is_none() {
-                        one.ensure(Rank(0), offset(at), 8, || published.load(Ordering::Acquire))
+                    if one.resolve(JobRank(0), offset(at), 8).is_none() {
+                        one.ensure(JobRank(0), offset(at), 8, || published.load(Ordering::Acquire))
                             .unwrap();
                     }
-                    one.bytes_mut(Rank(0), offset(at), 8)
+                    one.bytes_mut(JobRank(0), offset(at), 8)
                         .unwrap()
                         .write(0, &at)
                         .unwrap();
@@ -240,7 +240,7 @@ fn addresses_resolved_during_growth_are_accessible() {
             });
         }
     });
-    assert_eq!(one.attached_bytes(Rank(0)), 4 * MIB);
+    assert_eq!(one.attached_bytes(JobRank(0)), 4 * MIB);
     let last = own.bytes(offset(4 * MIB - 16), 16).unwrap();
     assert_eq!(last.read(0), Ok(4 * MIB - 16));
     assert_eq!(last.read(8), Ok(4 * MIB - 8));
@@ -271,13 +271,13 @@ proptest! {
         let stride = stride_pages * page();
         // The last rank is this process, which attaches nothing.
         let file = SegmentFile::create(ranks + 1, stride, PageKind::Normal).unwrap();
-        let directory = Directory::new(file, Rank(ranks)).unwrap();
-        let base = directory.span_base(Rank(0)).unwrap().addr().get() as u64;
+        let directory = Directory::new(file, JobRank(ranks)).unwrap();
+        let base = directory.span_base(JobRank(0)).unwrap().addr().get() as u64;
         let mut table = vec![0_u64; ranks as usize + 1];
 
         for (rank, len) in refreshes {
             let legal = rank == ranks || (rank < ranks && len <= stride);
-            prop_assert_eq!(directory.refresh(Rank(rank), len).is_ok(), legal);
+            prop_assert_eq!(directory.refresh(JobRank(rank), len).is_ok(), legal);
             if legal && rank != ranks {
                 let entry = &mut table[rank as usize];
                 *entry = len.max(*entry);
@@ -287,7 +287,7 @@ proptest! {
             let attached = table.get(rank as usize).copied().unwrap_or(0);
             let inside = u128::from(at) + u128::from(len) <= u128::from(attached) && attached != 0;
             let want = inside.then(|| base + u64::from(rank) * stride + at);
-            let got = directory.resolve(Rank(rank), offset(at), len as usize);
+            let got = directory.resolve(JobRank(rank), offset(at), len as usize);
             prop_assert_eq!(got.map(|ptr| ptr.addr().get() as u64), want);
 
             // The same numbers as an address, wrapping as forged ones may.
@@ -297,14 +297,14 @@ proptest! {
                 let within = distance % stride;
                 let attached = *table.get(usize::try_from(owner).ok()?)?;
                 (u128::from(within) + u128::from(len) <= u128::from(attached))
-                    .then_some((Rank(owner as u32), offset(within)))
+                    .then_some((JobRank(owner as u32), offset(within)))
             });
             let pointer = std::ptr::without_provenance(address as usize);
             prop_assert_eq!(directory.translate_range(pointer, len as usize), want);
         }
         // Every attached byte is accessible, and translates back.
         for (rank, attached) in table.iter().enumerate().filter(|(_, attached)| **attached > 0) {
-            let rank = Rank(rank as u32);
+            let rank = JobRank(rank as u32);
             let last = offset(attached - 1);
             directory.bytes_mut(rank, last, 1).unwrap().write(0, &1_u8).unwrap();
             let pointer = directory.resolve(rank, last, 1).unwrap();
