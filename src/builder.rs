@@ -131,7 +131,12 @@ impl Builder {
 
     fn join<M: Threading>(self) -> Result<World<M>> {
         let names = Names::gather(self.ams, self.rpcs)?;
-        let boot = Arc::new(attach(AttachOptions { ranks: self.ranks, ..Default::default() })?);
+        let options = AttachOptions::new();
+        let options = match self.ranks {
+            Some(ranks) => options.ranks(ranks),
+            None => options,
+        };
+        let boot = Arc::new(attach(options)?);
         let rank = Rank(boot.rank().0);
         if !process::join() {
             return Err(Error::SecondWorld { rank });

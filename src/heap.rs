@@ -47,11 +47,8 @@ impl<M: Threading> World<M> {
             memory.heap.lock().release(offset, len);
             return Err(error);
         }
-        if let Some(mut bytes) = memory.own.bytes_mut(SegmentOffset(offset), len as usize) {
-            // Cannot fail: the view has this length.
-            let zeroed = bytes.fill(0, len as usize, 0);
-            debug_assert!(zeroed.is_ok());
-        }
+        let mut piece = memory.own.bytes_mut(SegmentOffset(offset), len as usize)?;
+        piece.fill(0, len as usize, 0).map_err(argonet_segment::SegmentError::from)?;
         self.barrier()?;
         Ok(SegmentOffset(offset))
     }

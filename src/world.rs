@@ -7,7 +7,6 @@ use crate::heap::Memory;
 use crate::process;
 use crate::rpc::Calls;
 use argonet_base::{JobRank, Rank};
-use argonet_boot::Bootstrap;
 use argonet_conduit::Conduit;
 use argonet_conduit::smp::{Smp, ThreadMode};
 use core::future::Future;
