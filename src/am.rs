@@ -77,7 +77,11 @@ impl AmContext<'_, '_> {
         args: A,
         payload: &[u8],
     ) -> Result<(), AmError> {
-        self.send(am, args, argonet_am::Payload::Medium(SharedBytes::from_slice(payload)))
+        self.send(
+            am,
+            args,
+            argonet_am::Payload::Medium(SharedBytes::from_slice(payload)),
+        )
     }
 
     /// Replies with the payload that came.
@@ -100,14 +104,21 @@ impl AmContext<'_, '_> {
         let words = pack(args);
         let handler = am.replied()?;
         let args = used(&words, size_of::<A>());
-        self.delivery.reply(&Message { handler, args, payload })
+        self.delivery.reply(&Message {
+            handler,
+            args,
+            payload,
+        })
     }
 }
 
 #[inline(always)]
 fn pack<A: Global>(args: A) -> [u32; 16] {
     const {
-        assert!(size_of::<A>() <= MAX_ARG_BYTES, "arguments of an active message have at most 64 bytes");
+        assert!(
+            size_of::<A>() <= MAX_ARG_BYTES,
+            "arguments of an active message have at most 64 bytes"
+        );
     }
     let mut words = [0u32; 16];
     words.as_mut_bytes()[..size_of::<A>()].copy_from_slice(args.as_bytes());
@@ -121,7 +132,9 @@ fn used(words: &[u32; 16], bytes: usize) -> &[u32] {
 
 #[inline(always)]
 fn unpack<A: Global>(args: &[u32]) -> Option<A> {
-    A::read_from_prefix(args.as_bytes()).ok().map(|(value, _)| value)
+    A::read_from_prefix(args.as_bytes())
+        .ok()
+        .map(|(value, _)| value)
 }
 
 impl<A: Global> Am<A> {
@@ -129,11 +142,21 @@ impl<A: Global> Am<A> {
     #[doc(hidden)]
     #[must_use]
     pub const fn new(name: &'static str, run: fn(&mut AmContext<'_, '_>, A)) -> Self {
-        Self { name, index: AtomicU32::new(UNRESOLVED), run: Some(run), _args: PhantomData }
+        Self {
+            name,
+            index: AtomicU32::new(UNRESOLVED),
+            run: Some(run),
+            _args: PhantomData,
+        }
     }
 
     pub(crate) fn named(name: &'static str) -> Self {
-        Self { name, index: AtomicU32::new(UNRESOLVED), run: None, _args: PhantomData }
+        Self {
+            name,
+            index: AtomicU32::new(UNRESOLVED),
+            run: None,
+            _args: PhantomData,
+        }
     }
 
     /// Name under which it is registered.
@@ -143,13 +166,18 @@ impl<A: Global> Am<A> {
     }
 
     #[inline(always)]
-    fn index(&self, find: impl FnOnce(&str) -> Option<HandlerIndex>) -> Result<HandlerIndex, AmError> {
+    fn index(
+        &self,
+        find: impl FnOnce(&str) -> Option<HandlerIndex>,
+    ) -> Result<HandlerIndex, AmError> {
         let index = self.index.load(Ordering::Relaxed);
         if index != UNRESOLVED {
             return Ok(HandlerIndex(index as u8));
         }
         let found = find(self.name);
-        let found = found.ok_or_else(|| AmError::UnknownName { name: self.name.into() })?;
+        let found = found.ok_or_else(|| AmError::UnknownName {
+            name: self.name.into(),
+        })?;
         self.index.store(found.0.into(), Ordering::Relaxed);
         Ok(found)
     }
@@ -208,9 +236,14 @@ impl<M: Threading> World<M> {
         let words = pack(args);
         let handler = am.index(|name| self.engine().handler_named(name))?;
         let args = used(&words, size_of::<A>());
-        let message = Message { handler, args, payload };
+        let message = Message {
+            handler,
+            args,
+            payload,
+        };
         process::with(|ctx| {
-            self.engine().request(ctx, Self::job_rank(to), &message, Outlook::Wait)
+            self.engine()
+                .request(ctx, Self::job_rank(to), &message, Outlook::Wait)
         })?;
         Ok(())
     }
@@ -268,7 +301,12 @@ impl<M: Threading> World<M> {
         payload: &[T],
     ) -> Result<()> {
         let bytes = SharedBytes::from_slice(payload.as_bytes());
-        self.request(dst.rank(), am, args, argonet_am::Payload::Long(bytes, dst.offset()))
+        self.request(
+            dst.rank(),
+            am,
+            args,
+            argonet_am::Payload::Long(bytes, dst.offset()),
+        )
     }
 }
 

@@ -35,7 +35,9 @@ impl<M: Threading> World<M> {
     #[inline(always)]
     fn atomic<T: Atomic, R>(&self, at: GlobalPtr<T>, f: impl FnOnce(*mut T) -> R) -> Result<R> {
         let rank = Self::job_rank(at.rank());
-        Ok(process::with(|ctx| self.engine().atomic(ctx, rank, at.offset(), f))?)
+        Ok(process::with(|ctx| {
+            self.engine().atomic(ctx, rank, at.offset(), f)
+        })?)
     }
 
     fetching! {
@@ -73,7 +75,9 @@ impl<M: Threading> World<M> {
     #[inline]
     pub fn compare_exchange<T: Atomic>(&self, at: GlobalPtr<T>, current: T, new: T) -> Result<T> {
         // SAFETY: as for the fetching operations.
-        self.atomic(at, |word| unsafe { T::compare_exchange(word, current, new) })
+        self.atomic(at, |word| unsafe {
+            T::compare_exchange(word, current, new)
+        })
     }
 
     /// Reads atomically.

@@ -164,8 +164,12 @@ impl Builder {
             directory: Arc::clone(&directory),
             registered: handlers.registered(),
         };
-        let conduit = Smp::new(boot.files().rings.as_fd(), config)
-            .map_err(|cause| Error::Rings { rank, ranks: boot.size(), cause })?;
+        let conduit =
+            Smp::new(boot.files().rings.as_fd(), config).map_err(|cause| Error::Rings {
+                rank,
+                ranks: boot.size(),
+                cause,
+            })?;
         let lengths = Arc::clone(&boot);
         let engine = Engine::new(EngineConfig {
             boot: Arc::clone(&boot) as Arc<dyn Bootstrap>,
@@ -180,7 +184,11 @@ impl Builder {
         });
         boot.fence()?;
         boot.started();
-        Ok(World::new(Inner { engine, memory: Memory::new(own, limit, boot), calls }))
+        Ok(World::new(Inner {
+            engine,
+            memory: Memory::new(own, limit, boot),
+            calls,
+        }))
     }
 }
 
@@ -201,10 +209,16 @@ impl Names {
     ) -> Result<Self> {
         let mut ams: Vec<(&'static str, Place)> = Vec::new();
         for (name, run) in built {
-            ams.push((name, Box::new(move |table| table.register(name, run).map(|_| ()))));
+            ams.push((
+                name,
+                Box::new(move |table| table.register(name, run).map(|_| ())),
+            ));
         }
         for entry in registry::ams() {
-            ams.push((AmEntry::name(entry), Box::new(move |table| entry.place(table))));
+            ams.push((
+                AmEntry::name(entry),
+                Box::new(move |table| entry.place(table)),
+            ));
         }
         let statics = registry::rpcs();
         let statics = statics.iter().map(|entry| (entry.name(), entry.runner()));
@@ -218,10 +232,15 @@ impl Names {
             (b"fn", rpcs.iter().map(|(name, _)| *name).collect()),
         ] {
             if let Some(pair) = names.windows(2).find(|pair| pair[0] == pair[1]) {
-                return Err(Error::DuplicateName { name: pair[0].into() });
+                return Err(Error::DuplicateName {
+                    name: pair[0].into(),
+                });
             }
             for name in names {
-                hasher.update(kind).update(&(name.len() as u64).to_le_bytes()).update(name.as_bytes());
+                hasher
+                    .update(kind)
+                    .update(&(name.len() as u64).to_le_bytes())
+                    .update(name.as_bytes());
             }
         }
         Ok(Self {
@@ -237,7 +256,10 @@ fn check_handlers(boot: &dyn Bootstrap, digest: blake3::Hash, count: usize) -> R
     if boot.lookup(JobRank(0), Key::HandlerTable)? == digest.as_bytes() {
         return Ok(());
     }
-    Err(Error::DifferentHandlers { rank: Rank(boot.rank().0), count })
+    Err(Error::DifferentHandlers {
+        rank: Rank(boot.rank().0),
+        count,
+    })
 }
 
 /// All registered, or all use the sender's fence.
@@ -266,7 +288,11 @@ fn segment_sizes(host: &HostMemory, ranks: u32, asked: Option<u64>) -> Result<(u
         Ok(value) if !value.is_empty() => match parse_size(&value) {
             Ok(0) | Err(_) => {
                 let allowed = "a size above 0 such as 16MB or 1 GiB".into();
-                return Err(Error::Setting { name: SEGMENT_VARIABLE, value, allowed });
+                return Err(Error::Setting {
+                    name: SEGMENT_VARIABLE,
+                    value,
+                    allowed,
+                });
             }
             Ok(bytes) => bytes,
         },
@@ -289,14 +315,20 @@ fn attach_segment(boot: &Arc<LocalJob>, asked: Option<u64>) -> Result<(OwnSegmen
     let host = HostMemory::probe()?;
     let (limit, request) = segment_sizes(&host, ranks, asked)?;
     let pages = match boot.files().huge_pages {
-        Some(huge) => PageKind::Huge { size_bytes: huge.bytes() },
+        Some(huge) => PageKind::Huge {
+            size_bytes: huge.bytes(),
+        },
         None => PageKind::TransparentHuge,
     };
-    let fd = boot.files().segments.try_clone().map_err(|cause| Error::Rings {
-        rank: Rank(rank.0),
-        ranks,
-        cause,
-    })?;
+    let fd = boot
+        .files()
+        .segments
+        .try_clone()
+        .map_err(|cause| Error::Rings {
+            rank: Rank(rank.0),
+            ranks,
+            cause,
+        })?;
     // Rank 0 decides for all: ranks that look at the host a moment later see another number.
     let file = if rank.0 == 0 {
         let available = host.available_bytes().to_le_bytes();
@@ -306,7 +338,10 @@ fn attach_segment(boot: &Arc<LocalJob>, asked: Option<u64>) -> Result<(OwnSegmen
         boot.fence()?;
         file
     } else {
-        boot.publish(Key::Segment, &[request.to_le_bytes(), limit.to_le_bytes()].concat())?;
+        boot.publish(
+            Key::Segment,
+            &[request.to_le_bytes(), limit.to_le_bytes()].concat(),
+        )?;
         boot.fence()?;
         let stride = word(&boot.lookup(JobRank(0), Key::Segment)?, 1);
         SegmentFile::from_fd(fd, ranks, stride, pages)?
@@ -319,13 +354,17 @@ fn attach_segment(boot: &Arc<LocalJob>, asked: Option<u64>) -> Result<(OwnSegmen
     let limit = file.stride_bytes();
     let directory = Directory::new(file, rank)?;
     let own = OwnSegment::attach(&directory, request)?;
-    boot.rank_page(rank).segment_len.store(own.len(), Ordering::Release);
+    boot.rank_page(rank)
+        .segment_len
+        .store(own.len(), Ordering::Release);
     boot.fence()?;
     Ok((own, limit))
 }
 
 /// Word `i` of a published card; 0 where it is too short.
 fn word(card: &[u8], i: usize) -> u64 {
-    let bytes = card.get(i * 8..i * 8 + 8).and_then(|bytes| bytes.try_into().ok());
+    let bytes = card
+        .get(i * 8..i * 8 + 8)
+        .and_then(|bytes| bytes.try_into().ok());
     bytes.map_or(0, u64::from_le_bytes)
 }

@@ -81,19 +81,31 @@ pub(crate) fn vote<M: Threading>(
     // Third word: how many ranks below differ.
     let mut words = [numbers[0], numbers[1], 0];
     let fold = |mine: &mut [u8], theirs: &[u8]| {
-        let (Ok(mut a), Ok(b)) =
-            (<[u64; 3]>::read_from_bytes(mine), <[u64; 3]>::read_from_bytes(theirs))
-        else {
+        let (Ok(mut a), Ok(b)) = (
+            <[u64; 3]>::read_from_bytes(mine),
+            <[u64; 3]>::read_from_bytes(theirs),
+        ) else {
             return;
         };
         a[2] |= b[2] | u64::from(a[..2] != b[..2]);
         mine.copy_from_slice(a.as_bytes());
     };
     let root = World::<M>::job_rank(Rank(0));
-    let pass = Pass { root, fold: Some(&fold), down: true };
-    process::with(|ctx| world.engine().collective(ctx, &pass, words.as_mut_bytes(), 24))?;
+    let pass = Pass {
+        root,
+        fold: Some(&fold),
+        down: true,
+    };
+    process::with(|ctx| {
+        world
+            .engine()
+            .collective(ctx, &pass, words.as_mut_bytes(), 24)
+    })?;
     if words[2] != 0 || words[..2] != numbers {
-        return Err(Error::Mismatch { rank: world.rank(), what });
+        return Err(Error::Mismatch {
+            rank: world.rank(),
+            what,
+        });
     }
     Ok(())
 }
@@ -104,7 +116,11 @@ impl<M: Threading> World<M> {
     /// # Errors
     /// A root that does not exist; [`AmError::Restricted`](crate::AmError::Restricted).
     pub fn broadcast<T: Global>(&self, root: Rank, values: &mut [T]) -> Result<()> {
-        let pass = Pass { root: Self::job_rank(root), fold: None, down: true };
+        let pass = Pass {
+            root: Self::job_rank(root),
+            fold: None,
+            down: true,
+        };
         self.run(&pass, values.as_mut_bytes(), 1)
     }
 
@@ -123,7 +139,11 @@ impl<M: Threading> World<M> {
         values: &mut [T],
     ) -> Result<()> {
         let fold = fold_with(|a, b| T::combine(reduction, a, b));
-        let pass = Pass { root: Self::job_rank(root), fold: Some(&fold), down: false };
+        let pass = Pass {
+            root: Self::job_rank(root),
+            fold: Some(&fold),
+            down: false,
+        };
         self.run(&pass, values.as_mut_bytes(), size_of::<T>())
     }
 
@@ -155,14 +175,23 @@ impl<M: Threading> World<M> {
         combine: impl Fn(T, T) -> T,
     ) -> Result<()> {
         const {
-            assert!(size_of::<T>() <= 4096, "elements of a reduction have at most 4 KiB");
+            assert!(
+                size_of::<T>() <= 4096,
+                "elements of a reduction have at most 4 KiB"
+            );
         }
         let fold = fold_with(combine);
-        let pass = Pass { root: Self::job_rank(Rank(0)), fold: Some(&fold), down: true };
+        let pass = Pass {
+            root: Self::job_rank(Rank(0)),
+            fold: Some(&fold),
+            down: true,
+        };
         self.run(&pass, values.as_mut_bytes(), size_of::<T>())
     }
 
     fn run(&self, pass: &Pass<'_>, bytes: &mut [u8], unit: usize) -> Result<()> {
-        Ok(process::with(|ctx| self.engine().collective(ctx, pass, bytes, unit))?)
+        Ok(process::with(|ctx| {
+            self.engine().collective(ctx, pass, bytes, unit)
+        })?)
     }
 }

@@ -33,7 +33,9 @@ pub enum Error {
     #[error(transparent)]
     Rpc(#[from] RpcError),
     /// Ranks called a collective operation with different arguments.
-    #[error("rank {rank}: {what} is collective, but the ranks' arguments differ; all ranks must call it in the same order with the same arguments")]
+    #[error(
+        "rank {rank}: {what} is collective, but the ranks' arguments differ; all ranks must call it in the same order with the same arguments"
+    )]
     Mismatch {
         /// Who found out.
         rank: Rank,
@@ -41,7 +43,9 @@ pub enum Error {
         what: &'static str,
     },
     /// Ranks registered different handlers.
-    #[error("rank {rank} registered other handlers or functions than rank 0 ({count} here): do all ranks run the same program, and register the same names?")]
+    #[error(
+        "rank {rank} registered other handlers or functions than rank 0 ({count} here): do all ranks run the same program, and register the same names?"
+    )]
     DifferentHandlers {
         /// The rank that differs.
         rank: Rank,
@@ -55,7 +59,9 @@ pub enum Error {
         name: String,
     },
     /// A second world in one process.
-    #[error("rank {rank}: this process has a world already, or had one; a process joins one job once")]
+    #[error(
+        "rank {rank}: this process has a world already, or had one; a process joins one job once"
+    )]
     SecondWorld {
         /// The rank.
         rank: Rank,

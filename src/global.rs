@@ -48,7 +48,11 @@ impl<T: Global> GlobalPtr<T> {
     #[inline(always)]
     #[must_use]
     pub const fn new(rank: Rank, offset: SegmentOffset) -> Self {
-        Self { rank, offset, _type: PhantomData }
+        Self {
+            rank,
+            offset,
+            _type: PhantomData,
+        }
     }
 
     /// Whose segment it points into.
@@ -68,10 +72,16 @@ impl<T: Global> GlobalPtr<T> {
     /// The pointer `elements` further on. Saturates; an offset too large is refused when used.
     #[inline(always)]
     #[must_use]
-    #[allow(clippy::should_implement_trait, reason = "the name that raw pointers have")]
+    #[allow(
+        clippy::should_implement_trait,
+        reason = "the name that raw pointers have"
+    )]
     pub const fn add(self, elements: usize) -> Self {
         let bytes = (elements as u64).saturating_mul(size_of::<T>() as u64);
-        Self::new(self.rank, SegmentOffset(self.offset.0.saturating_add(bytes)))
+        Self::new(
+            self.rank,
+            SegmentOffset(self.offset.0.saturating_add(bytes)),
+        )
     }
 
     /// The same place seen as another type.
@@ -105,7 +115,13 @@ impl<T: Global> Hash for GlobalPtr<T> {
 
 impl<T: Global> fmt::Debug for GlobalPtr<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "GlobalPtr<{}>({:?}, {})", core::any::type_name::<T>(), self.rank, self.offset)
+        write!(
+            f,
+            "GlobalPtr<{}>({:?}, {})",
+            core::any::type_name::<T>(),
+            self.rank,
+            self.offset
+        )
     }
 }
 

@@ -20,7 +20,11 @@ pub(crate) struct Memory {
 
 impl Memory {
     pub(crate) fn new(own: OwnSegment, limit: u64, boot: Arc<LocalJob>) -> Self {
-        Self { own, heap: Mutex::new(Heap::new(limit)), boot }
+        Self {
+            own,
+            heap: Mutex::new(Heap::new(limit)),
+            boot,
+        }
     }
 }
 
@@ -48,7 +52,9 @@ impl<M: Threading> World<M> {
             return Err(error);
         }
         let mut piece = memory.own.bytes_mut(SegmentOffset(offset), len as usize)?;
-        piece.fill(0, len as usize, 0).map_err(argonet_segment::SegmentError::from)?;
+        piece
+            .fill(0, len as usize, 0)
+            .map_err(argonet_segment::SegmentError::from)?;
         self.barrier()?;
         Ok(SegmentOffset(offset))
     }
@@ -68,19 +74,29 @@ impl<M: Threading> World<M> {
         if needed <= attached {
             return Ok(());
         }
-        let target = needed.max(attached.saturating_mul(2)).min(memory.heap.lock().limit());
+        let target = needed
+            .max(attached.saturating_mul(2))
+            .min(memory.heap.lock().limit());
         // Grow by what is needed if doubling does not fit.
         let mut verdict = [0u64];
         if self.rank().0 == 0 {
             let host = HostMemory::probe()?;
-            let fits = |len: u64| {
-                admit(&vec![len - attached; self.size() as usize], &host).map(|()| len)
-            };
+            let fits =
+                |len: u64| admit(&vec![len - attached; self.size() as usize], &host).map(|()| len);
             verdict[0] = fits(target).or_else(|_| fits(needed)).unwrap_or(0);
         }
-        let down = Pass { root: World::<M>::job_rank(argonet_base::Rank(0)), fold: None, down: true };
+        let down = Pass {
+            root: World::<M>::job_rank(argonet_base::Rank(0)),
+            fold: None,
+            down: true,
+        };
         process::with(|ctx| {
-            self.engine().collective(ctx, &down, zerocopy::IntoBytes::as_mut_bytes(&mut verdict), 8)
+            self.engine().collective(
+                ctx,
+                &down,
+                zerocopy::IntoBytes::as_mut_bytes(&mut verdict),
+                8,
+            )
         })?;
         if verdict[0] == 0 {
             let requests = vec![needed - attached; self.size() as usize];

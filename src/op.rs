@@ -47,7 +47,10 @@ pub struct Op<'w, B> {
 impl<'w, B> Op<'w, B> {
     /// An operation that was complete when it was started.
     pub(crate) fn done<M: Threading>(world: &'w World<M>, result: B) -> Self {
-        Self { world, state: State::Done(result) }
+        Self {
+            world,
+            state: State::Done(result),
+        }
     }
 
     /// An operation whose result some handler will bring.
@@ -55,7 +58,10 @@ impl<'w, B> Op<'w, B> {
         world: &'w World<M>,
         take: impl FnMut() -> Option<Result<B>> + 'w,
     ) -> Self {
-        Self { world, state: State::Waiting(Box::new(take)) }
+        Self {
+            world,
+            state: State::Waiting(Box::new(take)),
+        }
     }
 
     fn take(&mut self) -> Option<Result<B>> {
@@ -95,7 +101,10 @@ impl<B: Unpin> Future for Op<'_, B> {
     type Output = Result<B>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<B>> {
-        assert!(!matches!(self.state, State::Taken), "an operation is polled after its end");
+        assert!(
+            !matches!(self.state, State::Taken),
+            "an operation is polled after its end"
+        );
         if let Some(result) = self.take() {
             return Poll::Ready(result);
         }

@@ -43,7 +43,12 @@ impl<M: Threading> Raw<'_, M> {
 
     /// Address of `len` bytes of a segment where this process can load and store them.
     #[must_use]
-    pub fn local_address(&self, rank: Rank, offset: SegmentOffset, len: usize) -> Option<NonNull<u8>> {
+    pub fn local_address(
+        &self,
+        rank: Rank,
+        offset: SegmentOffset,
+        len: usize,
+    ) -> Option<NonNull<u8>> {
         let directory = self.0.engine().directory();
         directory.resolve(World::<M>::job_rank(rank), offset, len)
     }
@@ -71,7 +76,9 @@ impl<M: Threading> Raw<'_, M> {
     ) -> Result<()> {
         // SAFETY: the caller's promise.
         process::with(|ctx| unsafe {
-            self.0.engine().put(ctx, World::<M>::job_rank(to), offset, src, len)
+            self.0
+                .engine()
+                .put(ctx, World::<M>::job_rank(to), offset, src, len)
         })?;
         Ok(())
     }
@@ -92,7 +99,9 @@ impl<M: Threading> Raw<'_, M> {
     ) -> Result<()> {
         // SAFETY: the caller's promise.
         process::with(|ctx| unsafe {
-            self.0.engine().get(ctx, World::<M>::job_rank(from), offset, dst, len)
+            self.0
+                .engine()
+                .get(ctx, World::<M>::job_rank(from), offset, dst, len)
         })?;
         Ok(())
     }
@@ -124,9 +133,15 @@ impl<M: Threading> Raw<'_, M> {
             Some((bytes, None)) => Payload::Medium(SharedBytes::from_slice(bytes)),
             Some((bytes, Some(to))) => Payload::Long(SharedBytes::from_slice(bytes), to),
         };
-        let message = Message { handler, args, payload };
+        let message = Message {
+            handler,
+            args,
+            payload,
+        };
         process::with(|ctx| {
-            self.0.engine().request(ctx, World::<M>::job_rank(to), &message, outlook)
+            self.0
+                .engine()
+                .request(ctx, World::<M>::job_rank(to), &message, outlook)
         })?;
         Ok(())
     }
@@ -137,7 +152,9 @@ impl<M: Threading> Raw<'_, M> {
     /// # Errors
     /// As [`request`](Self::request).
     pub fn prepare(&self, want: &PrepareRequest, outlook: Outlook) -> Result<Prepared> {
-        Ok(process::with(|ctx| self.0.engine().prepare(ctx, want, outlook))?)
+        Ok(process::with(|ctx| {
+            self.0.engine().prepare(ctx, want, outlook)
+        })?)
     }
 
     /// Sends `len` bytes of a prepared payload.

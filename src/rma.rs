@@ -38,7 +38,10 @@ impl<M: Threading> World<M> {
         process::with(|ctx| {
             let (rank, len) = (Self::job_rank(to.rank()), size_of_val(values));
             // SAFETY: the slice is readable for its own size, and the call is complete on return.
-            unsafe { self.engine().put(ctx, rank, to.offset(), values.as_ptr().cast(), len) }
+            unsafe {
+                self.engine()
+                    .put(ctx, rank, to.offset(), values.as_ptr().cast(), len)
+            }
         })?;
         Ok(())
     }

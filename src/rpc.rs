@@ -20,7 +20,9 @@ use std::sync::Arc;
 #[non_exhaustive]
 pub enum RpcError {
     /// The function was not registered.
-    #[error("no function is registered under the name `{name}` (rank {rank}); define it with `rpc!` or register it with the builder")]
+    #[error(
+        "no function is registered under the name `{name}` (rank {rank}); define it with `rpc!` or register it with the builder"
+    )]
     Unregistered {
         /// Its name.
         name: String,
@@ -38,7 +40,9 @@ pub enum RpcError {
         rank: Rank,
     },
     /// Arguments too long for one message.
-    #[error("the arguments of `{name}` take {len} bytes, at most {MAX_MEDIUM} are allowed; send a pointer to shared memory instead (rank {rank})")]
+    #[error(
+        "the arguments of `{name}` take {len} bytes, at most {MAX_MEDIUM} are allowed; send a pointer to shared memory instead (rank {rank})"
+    )]
     TooLong {
         /// Function.
         name: String,
@@ -60,7 +64,9 @@ pub enum RpcError {
         rank: Rank,
     },
     /// The result does not decode.
-    #[error("the result of `{name}` from rank {at} does not decode: {cause} (called by rank {rank})")]
+    #[error(
+        "the result of `{name}` from rank {at} does not decode: {cause} (called by rank {rank})"
+    )]
     Decode {
         /// Function.
         name: String,
@@ -132,7 +138,11 @@ impl<A, R> Rpc<A, R> {
     #[doc(hidden)]
     #[must_use]
     pub const fn new(name: &'static str, function: fn(A) -> R) -> Self {
-        Self { name, index: AtomicU32::new(UNRESOLVED), function }
+        Self {
+            name,
+            index: AtomicU32::new(UNRESOLVED),
+            function,
+        }
     }
 
     /// Name under which it is registered.
@@ -184,11 +194,17 @@ pub(crate) struct Calls {
 impl Calls {
     /// `functions` sorted by name.
     pub(crate) fn new(functions: Vec<(&'static str, Run)>) -> Self {
-        Self { functions, ..Self::default() }
+        Self {
+            functions,
+            ..Self::default()
+        }
     }
 
     fn find(&self, name: &str) -> Option<u32> {
-        let found = self.functions.binary_search_by(|(held, _)| (*held).cmp(name)).ok()?;
+        let found = self
+            .functions
+            .binary_search_by(|(held, _)| (*held).cmp(name))
+            .ok()?;
         u32::try_from(found).ok()
     }
 
@@ -207,7 +223,11 @@ impl Calls {
         table.register_internal(internal::RPC_CALL, "argonet::rpc_call", Box::new(call))?;
         let this = Arc::clone(self);
         let result = move |delivery: &mut Delivery<'_>| this.finish(delivery);
-        table.register_internal(internal::RPC_RESULT, "argonet::rpc_result", Box::new(result))
+        table.register_internal(
+            internal::RPC_RESULT,
+            "argonet::rpc_result",
+            Box::new(result),
+        )
     }
 
     /// Handler of a call: arguments index, ticket low, ticket high.
@@ -220,7 +240,11 @@ impl Calls {
             }
         };
         let outcome = outcome.and_then(|bytes| {
-            if bytes.len() > MAX_MEDIUM { Err(Status::ResultTooLong) } else { Ok(bytes) }
+            if bytes.len() > MAX_MEDIUM {
+                Err(Status::ResultTooLong)
+            } else {
+                Ok(bytes)
+            }
         });
         let (status, bytes) = match outcome {
             Ok(bytes) => (Status::Done, bytes),
@@ -228,7 +252,11 @@ impl Calls {
         };
         let args = [status.into(), delivery.arg(1), delivery.arg(2)];
         let payload = Payload::Medium(SharedBytes::from_slice(&bytes));
-        let reply = Message { handler: internal::RPC_RESULT, args: &args, payload };
+        let reply = Message {
+            handler: internal::RPC_RESULT,
+            args: &args,
+            payload,
+        };
         // The message is well-formed and its room reserved; a failure means that the sender was
         // no request, which only the raw layer can produce and which nobody waits for.
         let _ = delivery.reply(&reply);
@@ -276,7 +304,10 @@ impl<M: Threading> World<M> {
         let mut index = function.index.load(Ordering::Relaxed);
         if index == UNRESOLVED {
             let found = self.inner.calls.find(name);
-            index = found.ok_or_else(|| RpcError::Unregistered { name: name.into(), rank })?;
+            index = found.ok_or_else(|| RpcError::Unregistered {
+                name: name.into(),
+                rank,
+            })?;
             function.index.store(index, Ordering::Relaxed);
         }
         let bytes = postcard::to_stdvec(&args).map_err(|cause| RpcError::Encode {
@@ -285,7 +316,12 @@ impl<M: Threading> World<M> {
             rank,
         })?;
         if bytes.len() > MAX_MEDIUM {
-            return Err(RpcError::TooLong { name: name.into(), len: bytes.len(), rank }.into());
+            return Err(RpcError::TooLong {
+                name: name.into(),
+                len: bytes.len(),
+                rank,
+            }
+            .into());
         }
         let (ticket, cell) = self.inner.calls.start();
         let words = [index, ticket as u32, (ticket >> 32) as u32];
@@ -295,7 +331,8 @@ impl<M: Threading> World<M> {
             payload: Payload::Medium(SharedBytes::from_slice(&bytes)),
         };
         let sent = process::with(|ctx| {
-            self.engine().request(ctx, Self::job_rank(to), &message, Outlook::Wait)
+            self.engine()
+                .request(ctx, Self::job_rank(to), &message, Outlook::Wait)
         });
         if let Err(error) = sent {
             self.inner.calls.waiting.lock().remove(&ticket);
@@ -303,15 +340,25 @@ impl<M: Threading> World<M> {
         }
         Ok(Op::waiting(self, move || {
             let outcome = cell.lock().take()?;
-            let failed = |status| RpcError::Failed { name: name.into(), at: to, status, rank };
-            Some(outcome.map_err(failed).and_then(|bytes| {
-                postcard::from_bytes(&bytes).map_err(|cause| RpcError::Decode {
-                    name: name.into(),
-                    at: to,
-                    cause: cause.to_string(),
-                    rank,
-                })
-            }).map_err(Into::into))
+            let failed = |status| RpcError::Failed {
+                name: name.into(),
+                at: to,
+                status,
+                rank,
+            };
+            Some(
+                outcome
+                    .map_err(failed)
+                    .and_then(|bytes| {
+                        postcard::from_bytes(&bytes).map_err(|cause| RpcError::Decode {
+                            name: name.into(),
+                            at: to,
+                            cause: cause.to_string(),
+                            rank,
+                        })
+                    })
+                    .map_err(Into::into),
+            )
         }))
     }
 }

@@ -45,7 +45,11 @@ impl<M: Threading> World<M> {
     /// # }
     /// ```
     pub fn scope<'env, R>(&self, f: impl for<'s> FnOnce(&'s Scope<'s, 'env, M>) -> R) -> R {
-        let scope = Scope { world: self, _scope: PhantomData, _env: PhantomData };
+        let scope = Scope {
+            world: self,
+            _scope: PhantomData,
+            _env: PhantomData,
+        };
         f(&scope)
     }
 }

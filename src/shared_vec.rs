@@ -36,8 +36,14 @@ impl<T: Global> SharedVec<T> {
     /// ranks get an error or none.
     pub fn alloc<M: Threading>(world: &World<M>, len: usize) -> Result<Self> {
         const {
-            assert!(align_of::<T>() <= 64, "pieces of the symmetric heap are aligned to 64 bytes");
-            assert!(size_of::<T>() > 0, "zero-sized types do not need shared memory");
+            assert!(
+                align_of::<T>() <= 64,
+                "pieces of the symmetric heap are aligned to 64 bytes"
+            );
+            assert!(
+                size_of::<T>() > 0,
+                "zero-sized types do not need shared memory"
+            );
         }
         let bytes = (len as u64).saturating_mul(size_of::<T>() as u64);
         Ok(Self {
@@ -79,7 +85,11 @@ impl<T: Global> SharedVec<T> {
     #[inline]
     #[must_use]
     pub fn gptr(&self, rank: Rank, i: usize) -> GlobalPtr<T> {
-        assert!(i <= self.len, "element {i} of a shared array of {} elements a rank", self.len);
+        assert!(
+            i <= self.len,
+            "element {i} of a shared array of {} elements a rank",
+            self.len
+        );
         GlobalPtr::new(rank, self.offset).add(i)
     }
 

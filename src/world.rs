@@ -80,7 +80,11 @@ impl World {
 
 impl<M: Threading> World<M> {
     pub(crate) fn new(inner: Inner) -> Self {
-        Self { inner, finalised: false, _mode: PhantomData }
+        Self {
+            inner,
+            finalised: false,
+            _mode: PhantomData,
+        }
     }
 
     #[inline(always)]
@@ -149,9 +153,9 @@ impl<M: Threading> World<M> {
     /// # use argonet::{SharedVec, World};
     /// # let world = World::init().unwrap();
     /// let v = SharedVec::<u64>::alloc(&world, 8).unwrap();
-    /// let sum = world.block_on(async {
+    /// let sum: argonet::Result<u64> = world.block_on(async {
     ///     let data = world.get(v.gptr(world.rank(), 0), 8)?.await?;
-    ///     argonet::Result::Ok(data.iter().sum::<u64>())
+    ///     Ok(data.iter().sum())
     /// });
     /// assert_eq!(sum.unwrap(), 0);
     /// ```
@@ -161,8 +165,9 @@ impl<M: Threading> World<M> {
         loop {
             // Operations poll the network themselves; between polls of the future this loop does,
             // and it sleeps when nothing happens.
-            if let Poll::Ready(output) =
-                future.as_mut().poll(&mut Context::from_waker(Waker::noop()))
+            if let Poll::Ready(output) = future
+                .as_mut()
+                .poll(&mut Context::from_waker(Waker::noop()))
             {
                 return output;
             }

@@ -42,7 +42,10 @@ pub struct Delivery<'a> {
 impl<'a> Delivery<'a> {
     /// A message as the conduit took it off the wire.
     #[inline(always)]
-    #[allow(clippy::too_many_arguments, reason = "one call site a conduit; a builder would cost stores")]
+    #[allow(
+        clippy::too_many_arguments,
+        reason = "one call site a conduit; a builder would cost stores"
+    )]
     pub fn new(
         source: JobRank,
         lane: Lane,
@@ -53,7 +56,17 @@ impl<'a> Delivery<'a> {
         offset: SegmentOffset,
         port: &'a dyn ReplyPort,
     ) -> Self {
-        Self { source, lane, category, handler, replied: false, args, payload, offset, port }
+        Self {
+            source,
+            lane,
+            category,
+            handler,
+            replied: false,
+            args,
+            payload,
+            offset,
+            port,
+        }
     }
 
     /// Who sent it.
@@ -151,7 +164,11 @@ impl<'a> Delivery<'a> {
     /// # Errors
     /// As [`reply`](Self::reply).
     pub fn echo(&mut self, handler: HandlerIndex, args: &[u32]) -> Result<(), AmError> {
-        let message = Message { handler, args, payload: crate::Payload::Medium(self.payload()) };
+        let message = Message {
+            handler,
+            args,
+            payload: crate::Payload::Medium(self.payload()),
+        };
         self.may_reply(&message)?;
         self.port.reply(self.source, &message)?;
         self.replied = true;
@@ -160,8 +177,8 @@ impl<'a> Delivery<'a> {
 
     #[inline]
     fn may_reply(&self, message: &Message<'_>) -> Result<(), AmError> {
-        let too_long = message.payload.category() == Category::Medium
-            && message.payload.len() > MAX_MEDIUM;
+        let too_long =
+            message.payload.category() == Category::Medium && message.payload.len() > MAX_MEDIUM;
         if self.lane == Lane::Reply
             || self.replied
             || message.args.len() > MAX_ARGS
@@ -181,12 +198,26 @@ impl<'a> Delivery<'a> {
         } else if self.replied {
             AmError::RepliedTwice { rank: from, to }
         } else if message.args.len() > MAX_ARGS {
-            AmError::TooManyArgs { count: message.args.len(), from, to }
+            AmError::TooManyArgs {
+                count: message.args.len(),
+                from,
+                to,
+            }
         } else if !self.port.registered().contains(message.handler) {
-            AmError::Unregistered { index: message.handler, from, to }
+            AmError::Unregistered {
+                index: message.handler,
+                from,
+                to,
+            }
         } else {
             let (category, len) = (message.payload.category(), message.payload.len());
-            AmError::TooLong { category, len, max: MAX_MEDIUM, from, to }
+            AmError::TooLong {
+                category,
+                len,
+                max: MAX_MEDIUM,
+                from,
+                to,
+            }
         }
     }
 }

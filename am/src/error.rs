@@ -48,7 +48,9 @@ pub enum AmError {
         to: JobRank,
     },
     /// No handler has the name.
-    #[error("no active message is registered under the name `{name}`; was it made with another world's builder?")]
+    #[error(
+        "no active message is registered under the name `{name}`; was it made with another world's builder?"
+    )]
     UnknownName {
         /// The name.
         name: String,
@@ -91,7 +93,9 @@ pub enum AmError {
         to: JobRank,
     },
     /// A destination outside the target's segment.
-    #[error("{len} bytes at offset {offset} do not lie in the segment of rank {to}, which has {segment} bytes (seen by rank {from})")]
+    #[error(
+        "{len} bytes at offset {offset} do not lie in the segment of rank {to}, which has {segment} bytes (seen by rank {from})"
+    )]
     OutsideSegment {
         /// Offset asked for.
         offset: u64,
@@ -105,7 +109,9 @@ pub enum AmError {
         to: JobRank,
     },
     /// A request, a put, a get or a poll from inside a handler.
-    #[error("{operation} is not allowed inside an active-message handler (rank {rank}): a handler may only reply, once")]
+    #[error(
+        "{operation} is not allowed inside an active-message handler (rank {rank}): a handler may only reply, once"
+    )]
     Restricted {
         /// What was tried.
         operation: &'static str,
@@ -113,7 +119,9 @@ pub enum AmError {
         rank: JobRank,
     },
     /// A second communication while a negotiated payload is being filled.
-    #[error("{operation} is not allowed between prepare and commit of a negotiated payload (rank {rank})")]
+    #[error(
+        "{operation} is not allowed between prepare and commit of a negotiated payload (rank {rank})"
+    )]
     Preparing {
         /// What was tried.
         operation: &'static str,
@@ -121,7 +129,9 @@ pub enum AmError {
         rank: JobRank,
     },
     /// The second reply to one request.
-    #[error("rank {rank} replied twice to one request of rank {to}: a request handler may reply once")]
+    #[error(
+        "rank {rank} replied twice to one request of rank {to}: a request handler may reply once"
+    )]
     RepliedTwice {
         /// Who replied.
         rank: JobRank,
@@ -145,7 +155,9 @@ pub enum AmError {
         to: JobRank,
     },
     /// A record that a peer wrote does not parse.
-    #[error("rank {at} got a broken record from rank {from}: {cause}; memory of that rank is damaged or its version differs")]
+    #[error(
+        "rank {at} got a broken record from rank {from}: {cause}; memory of that rank is damaged or its version differs"
+    )]
     Broken {
         /// Who read it.
         at: JobRank,

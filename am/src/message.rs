@@ -13,7 +13,9 @@ pub enum Lane {
 }
 
 /// Category of a message (GASNet-EX 0.19, "Active Message Categories").
-#[derive(Clone, Copy, PartialEq, Eq, Debug, num_enum::TryFromPrimitive, num_enum::IntoPrimitive)]
+#[derive(
+    Clone, Copy, PartialEq, Eq, Debug, num_enum::TryFromPrimitive, num_enum::IntoPrimitive,
+)]
 #[repr(u8)]
 pub enum Category {
     /// Arguments only.

@@ -196,7 +196,10 @@ pub fn pack(
     offset: u64,
     units: u32,
 ) -> Packed {
-    assert!(args.len() <= MAX_ARGS, "argument count is checked before packing");
+    assert!(
+        args.len() <= MAX_ARGS,
+        "argument count is checked before packing"
+    );
     let mut half = [0u32; MAX_HEADER_WORDS * 2];
     let mut at = 2;
     match category {
@@ -221,7 +224,10 @@ pub fn pack(
         *word = u64::from(pair[0]) | u64::from(pair[1]) << 32;
     }
     words[0] = Head::message(category, handler, args.len(), arg0, units).0;
-    Packed { words, count: (at + rest.len()).div_ceil(2) }
+    Packed {
+        words,
+        count: (at + rest.len()).div_ceil(2),
+    }
 }
 
 /// Room for the arguments of the message that is being delivered.
@@ -274,7 +280,11 @@ pub fn unpack(
     let header = header_units(category, nargs);
     let units = head.units();
     if units < header as u32 || units > available {
-        return Err(RecordError::Units { units, needed: header as u32, available });
+        return Err(RecordError::Units {
+            units,
+            needed: header as u32,
+            available,
+        });
     }
     for i in 1..header * 2 {
         let word = load(i);
@@ -293,14 +303,28 @@ pub fn unpack(
     scratch[args_at] = head.arg0();
     if category == Category::Medium {
         if payload > MAX_MEDIUM as u64 {
-            return Err(RecordError::Payload { len: payload, max: MAX_MEDIUM as u64 });
+            return Err(RecordError::Payload {
+                len: payload,
+                max: MAX_MEDIUM as u64,
+            });
         }
         let needed = record_units(category, nargs, payload as usize);
         if units < needed {
-            return Err(RecordError::Units { units, needed, available });
+            return Err(RecordError::Units {
+                units,
+                needed,
+                available,
+            });
         }
     }
-    Ok(Unpacked { category, args_at, nargs, payload, offset, header_units: header as u32 })
+    Ok(Unpacked {
+        category,
+        args_at,
+        nargs,
+        payload,
+        offset,
+        header_units: header as u32,
+    })
 }
 
 #[cfg(test)]
@@ -346,28 +370,60 @@ mod tests {
     #[test]
     fn a_record_that_lies_is_refused() {
         let mut scratch = Scratch::default();
-        let head = |category, nargs, units| Head::message(category, HandlerIndex(1), nargs, 0, units);
+        let head =
+            |category, nargs, units| Head::message(category, HandlerIndex(1), nargs, 0, units);
         let words = |i: usize| if i == 1 { u64::from(u32::MAX) } else { 0 };
         assert_eq!(Head(0x7).kind(), Err(RecordError::Kind(7)));
         assert_eq!(
-            unpack(head(Category::Short, 17, 9), Category::Short, 9, &mut scratch, words).unwrap_err(),
+            unpack(
+                head(Category::Short, 17, 9),
+                Category::Short,
+                9,
+                &mut scratch,
+                words
+            )
+            .unwrap_err(),
             RecordError::Args(17)
         );
         assert!(matches!(
-            unpack(head(Category::Short, 4, 1), Category::Short, 9, &mut scratch, words),
+            unpack(
+                head(Category::Short, 4, 1),
+                Category::Short,
+                9,
+                &mut scratch,
+                words
+            ),
             Err(RecordError::Units { .. })
         ));
         assert!(matches!(
-            unpack(head(Category::Short, 4, 10), Category::Short, 9, &mut scratch, words),
+            unpack(
+                head(Category::Short, 4, 10),
+                Category::Short,
+                9,
+                &mut scratch,
+                words
+            ),
             Err(RecordError::Units { .. })
         ));
         assert!(matches!(
-            unpack(head(Category::Medium, 1, 9), Category::Medium, 9, &mut scratch, words),
+            unpack(
+                head(Category::Medium, 1, 9),
+                Category::Medium,
+                9,
+                &mut scratch,
+                words
+            ),
             Err(RecordError::Payload { .. })
         ));
         let words = |i: usize| if i == 1 { 1000 } else { 0 };
         assert!(matches!(
-            unpack(head(Category::Medium, 1, 9), Category::Medium, 9, &mut scratch, words),
+            unpack(
+                head(Category::Medium, 1, 9),
+                Category::Medium,
+                9,
+                &mut scratch,
+                words
+            ),
             Err(RecordError::Units { .. })
         ));
     }

@@ -22,7 +22,9 @@ pub struct HandlerTable {
 
 impl Default for HandlerTable {
     fn default() -> Self {
-        Self { entries: [const { None }; HANDLERS] }
+        Self {
+            entries: [const { None }; HANDLERS],
+        }
     }
 }
 
@@ -38,7 +40,11 @@ impl HandlerTable {
         run: Box<HandlerFn>,
     ) -> Result<(), AmError> {
         if index < CLIENT_BASE {
-            return Err(AmError::NotClients { index, name: name.into(), first: CLIENT_BASE });
+            return Err(AmError::NotClients {
+                index,
+                name: name.into(),
+                first: CLIENT_BASE,
+            });
         }
         self.place(index, name, run)
     }
@@ -55,7 +61,10 @@ impl HandlerTable {
         let index = free
             .and_then(|i| u8::try_from(i).ok())
             .map(HandlerIndex)
-            .ok_or_else(|| AmError::TableFull { name: name.into(), count: HANDLERS - first })?;
+            .ok_or_else(|| AmError::TableFull {
+                name: name.into(),
+                count: HANDLERS - first,
+            })?;
         self.place(index, name, run)?;
         Ok(index)
     }
@@ -70,16 +79,31 @@ impl HandlerTable {
         name: &str,
         run: Box<HandlerFn>,
     ) -> Result<(), AmError> {
-        debug_assert!(index < CLIENT_BASE, "internal handlers stand below the client's range");
+        debug_assert!(
+            index < CLIENT_BASE,
+            "internal handlers stand below the client's range"
+        );
         self.place(index, name, run)
     }
 
-    fn place(&mut self, index: HandlerIndex, name: &str, run: Box<HandlerFn>) -> Result<(), AmError> {
+    fn place(
+        &mut self,
+        index: HandlerIndex,
+        name: &str,
+        run: Box<HandlerFn>,
+    ) -> Result<(), AmError> {
         let slot = &mut self.entries[usize::from(index.0)];
         if let Some(holder) = slot {
-            return Err(AmError::Taken { index, name: name.into(), holder: holder.name.clone() });
+            return Err(AmError::Taken {
+                index,
+                name: name.into(),
+                holder: holder.name.clone(),
+            });
         }
-        *slot = Some(Entry { name: name.into(), run });
+        *slot = Some(Entry {
+            name: name.into(),
+            run,
+        });
         Ok(())
     }
 
@@ -92,9 +116,14 @@ impl HandlerTable {
 
     /// Name and index of every handler, in the order of the indices.
     pub fn names(&self) -> impl Iterator<Item = (HandlerIndex, &str)> {
-        self.entries.iter().zip(0u8..=255).filter_map(|(entry, index)| {
-            entry.as_ref().map(|entry| (HandlerIndex(index), entry.name.as_str()))
-        })
+        self.entries
+            .iter()
+            .zip(0u8..=255)
+            .filter_map(|(entry, index)| {
+                entry
+                    .as_ref()
+                    .map(|entry| (HandlerIndex(index), entry.name.as_str()))
+            })
     }
 
     /// Which indices have a handler, for those who check replies.
@@ -110,7 +139,9 @@ impl HandlerTable {
     /// Index of a name.
     #[must_use]
     pub fn find(&self, name: &str) -> Option<HandlerIndex> {
-        self.names().find(|(_, held)| *held == name).map(|(index, _)| index)
+        self.names()
+            .find(|(_, held)| *held == name)
+            .map(|(index, _)| index)
     }
 
     /// Runs the handler that the message names; false if there is none.
@@ -150,7 +181,9 @@ mod tests {
     #[test]
     fn fixed_and_chosen_indices() {
         let mut table = HandlerTable::default();
-        table.register_at(HandlerIndex(128), "a", nothing()).unwrap();
+        table
+            .register_at(HandlerIndex(128), "a", nothing())
+            .unwrap();
         assert_eq!(table.register("b", nothing()).unwrap(), HandlerIndex(255));
         assert!(matches!(
             table.register_at(HandlerIndex(255), "c", nothing()),
@@ -162,7 +195,11 @@ mod tests {
         ));
         assert!(table.is_registered(HandlerIndex(128)));
         let set = table.registered();
-        assert!((0..=255).map(HandlerIndex).all(|i| set.contains(i) == table.is_registered(i)));
+        assert!(
+            (0..=255)
+                .map(HandlerIndex)
+                .all(|i| set.contains(i) == table.is_registered(i))
+        );
         assert!(!table.is_registered(HandlerIndex(129)));
     }
 
@@ -172,7 +209,10 @@ mod tests {
         for i in 0..128 {
             table.register(&format!("h{i}"), nothing()).unwrap();
         }
-        assert!(matches!(table.register("one more", nothing()), Err(AmError::TableFull { count: 128, .. })));
+        assert!(matches!(
+            table.register("one more", nothing()),
+            Err(AmError::TableFull { count: 128, .. })
+        ));
         assert_eq!(table.names().count(), 128);
     }
 }

@@ -101,7 +101,13 @@ impl Prepared {
         position: usize,
         extent: u32,
     ) -> Self {
-        Self { want, buffer, capacity, position, extent }
+        Self {
+            want,
+            buffer,
+            capacity,
+            position,
+            extent,
+        }
     }
 
     /// Target.

@@ -195,7 +195,12 @@ impl Directory {
     /// [`resolve`](Self::resolve).
     #[inline]
     #[must_use]
-    pub fn bytes(&self, rank: JobRank, offset: SegmentOffset, len: usize) -> Option<SharedBytes<'_>> {
+    pub fn bytes(
+        &self,
+        rank: JobRank,
+        offset: SegmentOffset,
+        len: usize,
+    ) -> Option<SharedBytes<'_>> {
         let ptr = self.resolve(rank, offset, len)?;
         // SAFETY: `resolve` returns memory mapped from the segment file for read and write, which
         // stays mapped until `self` is dropped and is initialised as all of a file is. That this

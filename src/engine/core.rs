@@ -6,9 +6,7 @@ use super::wait::{Patience, Step, WaitPolicy};
 use argonet_am::{AmError, Delivery, HandlerTable, Lane, MAX_ARGS, Message, Payload};
 use argonet_base::{HandlerIndex, JobRank, SegmentOffset};
 use argonet_boot::Bootstrap;
-use argonet_conduit::{
-    Conduit, OpToken, Part, PrepareRequest, Prepared, SendError, Sink,
-};
+use argonet_conduit::{Conduit, OpToken, Part, PrepareRequest, Prepared, SendError, Sink};
 use argonet_segment::Directory;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -93,7 +91,9 @@ impl<C: Conduit> Sink for Runner<'_, C> {
 
     fn completed(&mut self, op: OpToken, part: Part) {
         // No conduit that exists completes later than at injection.
-        self.engine.fatal(&format!("a completion ({part:?}) of an operation that is not known: {op:?}"));
+        self.engine.fatal(&format!(
+            "a completion ({part:?}) of an operation that is not known: {op:?}"
+        ));
     }
 
     fn broken(&mut self, error: AmError) {
@@ -104,8 +104,15 @@ impl<C: Conduit> Sink for Runner<'_, C> {
 impl<C: Conduit> Engine<C> {
     /// Puts the parts together.
     pub fn new(config: EngineConfig<C>) -> Self {
-        let EngineConfig { boot, conduit, handlers, internals, directory, segment_len, policy } =
-            config;
+        let EngineConfig {
+            boot,
+            conduit,
+            handlers,
+            internals,
+            directory,
+            segment_len,
+            policy,
+        } = config;
         let max_medium = conduit.limits().medium_request;
         Self {
             rank: boot.rank(),
@@ -187,11 +194,23 @@ impl<C: Conduit> Engine<C> {
     fn what_is_wrong(&self, to: JobRank, message: &Message<'_>) -> AmError {
         let from = self.rank;
         if to.0 >= self.size {
-            AmError::NoSuchRank { to, size: self.size, from }
+            AmError::NoSuchRank {
+                to,
+                size: self.size,
+                from,
+            }
         } else if message.args.len() > MAX_ARGS {
-            AmError::TooManyArgs { count: message.args.len(), from, to }
+            AmError::TooManyArgs {
+                count: message.args.len(),
+                from,
+                to,
+            }
         } else if !self.handlers.is_registered(message.handler) {
-            AmError::Unregistered { index: message.handler, from, to }
+            AmError::Unregistered {
+                index: message.handler,
+                from,
+                to,
+            }
         } else {
             AmError::TooLong {
                 category: message.payload.category(),
@@ -245,7 +264,10 @@ impl<C: Conduit> Engine<C> {
                 Ok(()) => return Ok(()),
                 Err(SendError::Message(error)) => return Err(error),
                 Err(_) if outlook == Outlook::Immediate => {
-                    return Err(AmError::Full { from: self.rank, to });
+                    return Err(AmError::Full {
+                        from: self.rank,
+                        to,
+                    });
                 }
                 Err(_) => self.pause(ctx, &mut patience),
             }
@@ -264,19 +286,40 @@ impl<C: Conduit> Engine<C> {
         outlook: Outlook,
     ) -> Result<Prepared, AmError> {
         ctx.permit("a prepare", self.rank)?;
-        let PrepareRequest { to, nargs, least, most, offset, .. } = *want;
+        let PrepareRequest {
+            to,
+            nargs,
+            least,
+            most,
+            offset,
+            ..
+        } = *want;
         let from = self.rank;
         if to.0 >= self.size {
-            return Err(AmError::NoSuchRank { to, size: self.size, from });
+            return Err(AmError::NoSuchRank {
+                to,
+                size: self.size,
+                from,
+            });
         }
         if nargs > MAX_ARGS {
-            return Err(AmError::TooManyArgs { count: nargs, from, to });
+            return Err(AmError::TooManyArgs {
+                count: nargs,
+                from,
+                to,
+            });
         }
         match offset {
             Some(offset) => self.reach(to, offset, most)?,
             None if least > self.max_medium => {
                 let category = argonet_am::Category::Medium;
-                return Err(AmError::TooLong { category, len: least, max: self.max_medium, from, to });
+                return Err(AmError::TooLong {
+                    category,
+                    len: least,
+                    max: self.max_medium,
+                    from,
+                    to,
+                });
             }
             None => {}
         }
@@ -311,12 +354,23 @@ impl<C: Conduit> Engine<C> {
         args: &[u32],
         len: usize,
     ) -> Result<(), AmError> {
-        assert_eq!(args.len(), prepared.nargs(), "a commit gives as many arguments as were prepared");
-        assert!(len <= prepared.capacity(), "a commit sends at most what was prepared");
+        assert_eq!(
+            args.len(),
+            prepared.nargs(),
+            "a commit gives as many arguments as were prepared"
+        );
+        assert!(
+            len <= prepared.capacity(),
+            "a commit sends at most what was prepared"
+        );
         if !self.handlers.is_registered(handler) {
             let to = prepared.to();
             self.cancel(ctx, prepared);
-            return Err(AmError::Unregistered { index: handler, from: self.rank, to });
+            return Err(AmError::Unregistered {
+                index: handler,
+                from: self.rank,
+                to,
+            });
         }
         ctx.enter(Context::Free);
         self.conduit.commit(prepared, handler, args, len);
@@ -358,7 +412,11 @@ impl<C: Conduit> Engine<C> {
     /// # Errors
     /// [`AmError::Restricted`] inside a handler.
     #[inline]
-    pub fn wait_until(&self, ctx: &ThreadCtx, mut done: impl FnMut() -> bool) -> Result<(), AmError> {
+    pub fn wait_until(
+        &self,
+        ctx: &ThreadCtx,
+        mut done: impl FnMut() -> bool,
+    ) -> Result<(), AmError> {
         ctx.permit("waiting", self.rank)?;
         let mut patience = Patience::for_message(self.policy);
         while !done() {
@@ -394,7 +452,12 @@ impl<C: Conduit> Engine<C> {
     /// Makes sure that `len` bytes at `offset` of `to` can be reached, extending the mapping of a
     /// segment that has grown.
     #[inline(always)]
-    pub(super) fn reach(&self, to: JobRank, offset: SegmentOffset, len: usize) -> Result<(), AmError> {
+    pub(super) fn reach(
+        &self,
+        to: JobRank,
+        offset: SegmentOffset,
+        len: usize,
+    ) -> Result<(), AmError> {
         if len == 0 || self.directory.resolve(to, offset, len).is_some() {
             return Ok(());
         }
@@ -405,7 +468,11 @@ impl<C: Conduit> Engine<C> {
     #[inline(never)]
     fn reach_slow(&self, to: JobRank, offset: SegmentOffset, len: usize) -> Result<(), AmError> {
         if to.0 >= self.size {
-            return Err(AmError::NoSuchRank { to, size: self.size, from: self.rank });
+            return Err(AmError::NoSuchRank {
+                to,
+                size: self.size,
+                from: self.rank,
+            });
         }
         let published = (self.segment_len)(to);
         if let Err(error) = self.directory.refresh(to, published) {
@@ -415,6 +482,12 @@ impl<C: Conduit> Engine<C> {
             return Ok(());
         }
         let segment = published;
-        Err(AmError::OutsideSegment { offset: offset.0, len, segment, from: self.rank, to })
+        Err(AmError::OutsideSegment {
+            offset: offset.0,
+            len,
+            segment,
+            from: self.rank,
+            to,
+        })
     }
 }

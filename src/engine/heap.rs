@@ -40,7 +40,11 @@ impl Heap {
     /// An empty heap of at most `limit` bytes.
     #[must_use]
     pub fn new(limit: u64) -> Self {
-        Self { free: Vec::new(), top: 0, limit }
+        Self {
+            free: Vec::new(),
+            top: 0,
+            limit,
+        }
     }
 
     fn rounded(len: u64) -> Option<u64> {
@@ -52,7 +56,11 @@ impl Heap {
     /// # Errors
     /// [`HeapError`]; nothing has changed then.
     pub fn allocate(&mut self, len: u64) -> Result<u64, HeapError> {
-        let error = HeapError { wanted: len, used: self.top, limit: self.limit };
+        let error = HeapError {
+            wanted: len,
+            used: self.top,
+            limit: self.limit,
+        };
         let len = Self::rounded(len).ok_or(error)?;
         if let Some(i) = self.free.iter().position(|piece| piece.len >= len) {
             let piece = &mut self.free[i];
@@ -65,7 +73,10 @@ impl Heap {
             return Ok(offset);
         }
         let offset = self.top;
-        let end = offset.checked_add(len).filter(|&end| end <= self.limit).ok_or(error)?;
+        let end = offset
+            .checked_add(len)
+            .filter(|&end| end <= self.limit)
+            .ok_or(error)?;
         self.top = end;
         Ok(offset)
     }
@@ -75,7 +86,10 @@ impl Heap {
         let Some(len) = Self::rounded(len) else {
             return;
         };
-        debug_assert!(offset + len <= self.top, "only what was allocated is released");
+        debug_assert!(
+            offset + len <= self.top,
+            "only what was allocated is released"
+        );
         let at = self.free.partition_point(|piece| piece.offset < offset);
         self.free.insert(at, Piece { offset, len });
         self.merge(at);

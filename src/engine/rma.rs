@@ -216,6 +216,12 @@ impl<C: Conduit> Engine<C> {
     #[cold]
     fn outside(&self, to: JobRank, offset: SegmentOffset, len: usize) -> AmError {
         let segment = (self.segment_len)(to);
-        AmError::OutsideSegment { offset: offset.0, len, segment, from: self.rank, to }
+        AmError::OutsideSegment {
+            offset: offset.0,
+            len,
+            segment,
+            from: self.rank,
+            to,
+        }
     }
 }

@@ -31,7 +31,9 @@ impl ThreadCtx {
     /// A thread that may do everything.
     #[must_use]
     pub const fn new() -> Self {
-        Self { context: Cell::new(Context::Free) }
+        Self {
+            context: Cell::new(Context::Free),
+        }
     }
 
     /// Refuses `operation` inside a handler and while a payload is being prepared.

@@ -152,7 +152,11 @@ impl<C: Conduit> Engine<C> {
         let down = &self.tree.down[parity as usize];
         // Rank counted from the root; its children differ in one bit below its lowest set bit.
         let place = self.wrap(u64::from(self.rank.0) + u64::from(self.size - pass.root.0));
-        let bits = if place == 0 { 32 } else { place.trailing_zeros() };
+        let bits = if place == 0 {
+            32
+        } else {
+            place.trailing_zeros()
+        };
         let child = |k: u32| -> Option<JobRank> {
             let child = u64::from(place) + (1u64 << k);
             (k < bits && child < u64::from(self.size))
@@ -173,7 +177,13 @@ impl<C: Conduit> Engine<C> {
             let parent = u64::from(place & (place - 1)) + u64::from(pass.root.0);
             let contribution: &[u8] = if pass.fold.is_some() { bytes } else { &[] };
             let parent = JobRank(self.wrap(parent));
-            self.signal(ctx, parent, internal::TREE_UP, &[bits, parity], contribution)?;
+            self.signal(
+                ctx,
+                parent,
+                internal::TREE_UP,
+                &[bits, parity],
+                contribution,
+            )?;
             self.wait_until(ctx, || down.is_full())?;
             down.take(|theirs| {
                 if pass.down {
@@ -202,13 +212,19 @@ impl<C: Conduit> Engine<C> {
     ) -> Result<(), AmError> {
         ctx.permit("a collective operation", self.rank)?;
         if pass.root.0 >= self.size {
-            return Err(AmError::NoSuchRank { to: pass.root, size: self.size, from: self.rank });
+            return Err(AmError::NoSuchRank {
+                to: pass.root,
+                size: self.size,
+                from: self.rank,
+            });
         }
         if bytes.is_empty() {
             return self.pass(ctx, pass, bytes);
         }
         let chunk = (CHUNK / unit.max(1)).max(1) * unit.max(1);
-        bytes.chunks_mut(chunk).try_for_each(|part| self.pass(ctx, pass, part))
+        bytes
+            .chunks_mut(chunk)
+            .try_for_each(|part| self.pass(ctx, pass, part))
     }
 
     fn wrap(&self, place: u64) -> u32 {
@@ -227,6 +243,15 @@ impl<C: Conduit> Engine<C> {
             internal::BARRIER => Payload::None,
             _ => Payload::Medium(SharedBytes::from_slice(bytes)),
         };
-        self.request(ctx, to, &Message { handler, args, payload }, Outlook::Wait)
+        self.request(
+            ctx,
+            to,
+            &Message {
+                handler,
+                args,
+                payload,
+            },
+            Outlook::Wait,
+        )
     }
 }

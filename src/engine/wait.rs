@@ -19,9 +19,15 @@ impl WaitPolicy {
     #[must_use]
     pub const fn for_host(ranks: u32, processors: u32) -> Self {
         if ranks <= processors {
-            Self { spins: 20_000, yields: 50 }
+            Self {
+                spins: 20_000,
+                yields: 50,
+            }
         } else {
-            Self { spins: 20, yields: 20 }
+            Self {
+                spins: 20,
+                yields: 20,
+            }
         }
     }
 }
@@ -50,13 +56,21 @@ impl Patience {
     /// Waiting for a message: the sender rings, the long sleep is only a second net.
     #[must_use]
     pub const fn for_message(policy: WaitPolicy) -> Self {
-        Self { policy, empty: 0, longest_sleep: Duration::from_millis(500) }
+        Self {
+            policy,
+            empty: 0,
+            longest_sleep: Duration::from_millis(500),
+        }
     }
 
     /// Waiting for room at a peer: nobody rings when it frees some.
     #[must_use]
     pub const fn for_room(policy: WaitPolicy) -> Self {
-        Self { policy, empty: 0, longest_sleep: Duration::from_micros(100) }
+        Self {
+            policy,
+            empty: 0,
+            longest_sleep: Duration::from_micros(100),
+        }
     }
 
     /// Something happened: start over.
@@ -85,7 +99,10 @@ mod tests {
 
     #[test]
     fn spins_then_yields_then_sleeps_and_starts_over() {
-        let mut patience = Patience::for_message(WaitPolicy { spins: 2, yields: 1 });
+        let mut patience = Patience::for_message(WaitPolicy {
+            spins: 2,
+            yields: 1,
+        });
         assert_eq!(patience.next(), Step::Spin);
         assert_eq!(patience.next(), Step::Spin);
         assert_eq!(patience.next(), Step::Yield);

@@ -8,7 +8,10 @@ use crate::conduit::{
     Capabilities, Conduit, Injected, Limits, OpToken, PrepareRequest, Prepared, SendError, Sink,
 };
 use argonet_am::record::{self, Head, Kind, RecordError, Scratch};
-use argonet_am::{AmError, Category, Delivery, Lane, MAX_ARGS, MAX_MEDIUM, Message, Payload, Registered, ReplyPort};
+use argonet_am::{
+    AmError, Category, Delivery, Lane, MAX_ARGS, MAX_MEDIUM, Message, Payload, Registered,
+    ReplyPort,
+};
 use argonet_base::{HandlerIndex, JobRank, SegmentOffset};
 use argonet_segment::{Directory, SharedBytesMut, bulk};
 use core::sync::atomic::{AtomicU32, Ordering};
@@ -74,7 +77,11 @@ impl Smp {
     /// agree to. All ranks must agree on [`Barrier::Sleeper`] before any uses it.
     #[must_use]
     pub fn register_barrier() -> Barrier {
-        if Linux::register() { Barrier::Sleeper } else { Barrier::Sender }
+        if Linux::register() {
+            Barrier::Sleeper
+        } else {
+            Barrier::Sender
+        }
     }
 
     /// Maps the shared region in `file`, which all ranks of the neighbourhood share.
@@ -168,7 +175,16 @@ impl Smp {
                 }
             }
         }
-        self.publish_packed(ring, at, units, message.handler, category, message.args, len, offset);
+        self.publish_packed(
+            ring,
+            at,
+            units,
+            message.handler,
+            category,
+            message.args,
+            len,
+            offset,
+        );
         Ok(())
     }
 
@@ -233,13 +249,24 @@ impl Smp {
         } else {
             let first = self.cursor.load(Ordering::Relaxed);
             let next = first + window;
-            self.cursor.store(if next >= self.ranks { next - self.ranks } else { next }, Ordering::Relaxed);
+            self.cursor.store(
+                if next >= self.ranks {
+                    next - self.ranks
+                } else {
+                    next
+                },
+                Ordering::Relaxed,
+            );
             first
         };
         let mut taken = 0;
         for i in 0..window {
             let rank = first + i;
-            let rank = JobRank(if rank >= self.ranks { rank - self.ranks } else { rank });
+            let rank = JobRank(if rank >= self.ranks {
+                rank - self.ranks
+            } else {
+                rank
+            });
             taken += self.poll_lane(rank, Lane::Reply, sink);
             taken += self.poll_lane(rank, Lane::Request, sink);
         }
@@ -295,7 +322,11 @@ impl Smp {
             match self.deliver(from, lane, ring, reader, head, at, &mut scratch, sink) {
                 Ok(()) => taken += 1,
                 Err(cause) => {
-                    sink.broken(AmError::Broken { at: self.rank, from, cause });
+                    sink.broken(AmError::Broken {
+                        at: self.rank,
+                        from,
+                        cause,
+                    });
                     break;
                 }
             }
@@ -322,7 +353,11 @@ impl Smp {
             Kind::Skip => {
                 let units = head.units();
                 if units == 0 || units > available {
-                    return Err(RecordError::Units { units, needed: 1, available });
+                    return Err(RecordError::Units {
+                        units,
+                        needed: 1,
+                        available,
+                    });
                 }
                 reader.advance(ring, units);
                 return Ok(());
@@ -383,7 +418,10 @@ impl ReplyPort for Smp {
             Ok(()) => Ok(()),
             Err(SendError::Message(error)) => Err(error),
             // Cannot happen: room was reserved when the request was accepted.
-            Err(SendError::Full) => Err(AmError::Full { from: self.rank, to }),
+            Err(SendError::Full) => Err(AmError::Full {
+                from: self.rank,
+                to,
+            }),
         }
     }
 
@@ -411,7 +449,12 @@ impl Conduit for Smp {
     }
 
     fn capabilities(&self) -> Capabilities {
-        Capabilities { put: true, get: true, atomics: true, completes_at_injection: true }
+        Capabilities {
+            put: true,
+            get: true,
+            atomics: true,
+            completes_at_injection: true,
+        }
     }
 
     #[inline(always)]
@@ -422,7 +465,14 @@ impl Conduit for Smp {
     }
 
     fn prepare(&self, want: &PrepareRequest) -> Result<Prepared, SendError> {
-        let PrepareRequest { to, lane, nargs, least, most, offset } = *want;
+        let PrepareRequest {
+            to,
+            lane,
+            nargs,
+            least,
+            most,
+            offset,
+        } = *want;
         let ring = self.region.ring(to, self.rank, lane);
         let _guard =
             (lane == Lane::Request).then(|| self.peer(to).out_request_lock.lock(self.mode));
@@ -432,7 +482,9 @@ impl Conduit for Smp {
                 core::ptr::null_mut()
             } else {
                 let place = self.directory.resolve(to, offset, most);
-                place.ok_or_else(|| self.outside(to, offset, most))?.as_ptr()
+                place
+                    .ok_or_else(|| self.outside(to, offset, most))?
+                    .as_ptr()
             };
             let units = record::record_units(Category::Long, nargs, 0);
             let at = writer.reserve(&ring, units).ok_or(SendError::Full)?;
@@ -452,8 +504,15 @@ impl Conduit for Smp {
     }
 
     fn commit(&self, prepared: Prepared, handler: HandlerIndex, args: &[u32], len: usize) {
-        assert_eq!(args.len(), prepared.nargs(), "a commit gives the arguments prepared for");
-        assert!(len <= prepared.capacity(), "a commit sends at most what was prepared");
+        assert_eq!(
+            args.len(),
+            prepared.nargs(),
+            "a commit gives the arguments prepared for"
+        );
+        assert!(
+            len <= prepared.capacity(),
+            "a commit sends at most what was prepared"
+        );
         let (category, offset) = match prepared.offset() {
             Some(offset) => (Category::Long, offset.0),
             None => (Category::Medium, 0),
@@ -513,7 +572,9 @@ impl Conduit for Smp {
         (0..self.ranks).map(JobRank).any(|from| {
             let peer = self.peer(from);
             let has = |lane, reader: &Reader| {
-                reader.peek(&self.region.ring(self.rank, from, lane)).is_some()
+                reader
+                    .peek(&self.region.ring(self.rank, from, lane))
+                    .is_some()
             };
             has(Lane::Reply, &peer.in_reply) || has(Lane::Request, &peer.in_request)
         })

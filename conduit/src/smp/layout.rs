@@ -38,7 +38,9 @@ impl Layout {
     /// The layout for `ranks` ranks.
     #[must_use]
     pub const fn new(ranks: u32) -> Self {
-        Self { ranks: ranks as usize }
+        Self {
+            ranks: ranks as usize,
+        }
     }
 
     /// Bytes of the region.
@@ -101,7 +103,10 @@ mod tests {
             }
             spans.sort_unstable();
             for pair in spans.windows(2) {
-                assert!(pair[0].0 + pair[0].1 <= pair[1].0, "{ranks} ranks: {pair:?}");
+                assert!(
+                    pair[0].0 + pair[0].1 <= pair[1].0,
+                    "{ranks} ranks: {pair:?}"
+                );
             }
             let last = spans.last().unwrap();
             assert!(last.0 + last.1 <= layout.bytes());

@@ -26,8 +26,3 @@ pub use layout::Layout;
 #[cfg(not(loom))]
 pub use lock::ThreadMode;
 pub use wake::Barrier;
-
-#[cfg(all(test, loom))]
-mod loom_tests;
-#[cfg(all(test, not(loom)))]
-mod tests;

@@ -90,8 +90,8 @@ impl Linux {
     /// Asks that barriers of other processes reach this one. False where the system refuses.
     pub(crate) fn register() -> bool {
         let query = membarrier(libc::MEMBARRIER_CMD_QUERY);
-        let wanted = libc::MEMBARRIER_CMD_GLOBAL_EXPEDITED
-            | libc::MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED;
+        let wanted =
+            libc::MEMBARRIER_CMD_GLOBAL_EXPEDITED | libc::MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED;
         query >= 0
             && query & i64::from(wanted) == i64::from(wanted)
             && membarrier(libc::MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED) == 0
@@ -123,6 +123,10 @@ impl Kernel for Linux {
     }
 
     fn wake_all(&self, word: &AtomicU32) {
-        let _ = rustix::thread::futex::wake(word, rustix::thread::futex::Flags::empty(), i32::MAX as u32);
+        let _ = rustix::thread::futex::wake(
+            word,
+            rustix::thread::futex::Flags::empty(),
+            i32::MAX as u32,
+        );
     }
 }

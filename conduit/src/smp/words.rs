@@ -30,7 +30,10 @@ mod real {
         /// `base` points to `len` words, 16-byte aligned, mapped readable and writable as long as
         /// this value or a copy of it is used.
         pub(crate) unsafe fn new(base: *const u8, len: usize) -> Self {
-            Self { base: base.cast(), len }
+            Self {
+                base: base.cast(),
+                len,
+            }
         }
 
         #[inline(always)]
@@ -54,7 +57,10 @@ mod real {
         /// Address of word `i`, for payloads of `len` bytes.
         #[inline(always)]
         pub(crate) fn bytes(&self, i: usize, len: usize) -> NonNull<u8> {
-            assert!(i <= self.len && len <= (self.len - i) * 8, "payload lies within the ring");
+            assert!(
+                i <= self.len && len <= (self.len - i) * 8,
+                "payload lies within the ring"
+            );
             // SAFETY: just checked against the length of the mapping, which is not null.
             unsafe { NonNull::new_unchecked(self.base.add(i) as *mut u8) }
         }

@@ -180,7 +180,10 @@ fn a_segment_given_up_returns_its_memory_and_faults_nobody() {
     drop(own);
     assert_eq!(zero.file().allocated_bytes().unwrap(), 0);
     assert_eq!(stale.read(0), Ok(0_u64));
-    assert_eq!(one.bytes(JobRank(0), offset(0), 8).unwrap().read(0), Ok(0_u64));
+    assert_eq!(
+        one.bytes(JobRank(0), offset(0), 8).unwrap().read(0),
+        Ok(0_u64)
+    );
     assert!(zero.resolve(JobRank(0), offset(0), 1).is_none());
     assert!(zero.translate(stale.as_ptr()).is_none());
 
@@ -229,8 +232,10 @@ fn addresses_resolved_during_growth_are_accessible() {
                     last = done.load(Ordering::Acquire);
                     let at = published.load(Ordering::Acquire) - 16 + thread * 8;
                     if one.resolve(JobRank(0), offset(at), 8).is_none() {
-                        one.ensure(JobRank(0), offset(at), 8, || published.load(Ordering::Acquire))
-                            .unwrap();
+                        one.ensure(JobRank(0), offset(at), 8, || {
+                            published.load(Ordering::Acquire)
+                        })
+                        .unwrap();
                     }
                     one.bytes_mut(JobRank(0), offset(at), 8)
                         .unwrap()
