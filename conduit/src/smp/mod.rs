@@ -26,3 +26,7 @@ pub use layout::Layout;
 #[cfg(not(loom))]
 pub use lock::ThreadMode;
 pub use wake::Barrier;
+#[cfg(all(test, loom))]
+mod loom_tests;
+#[cfg(all(test, not(loom), any()))]
+mod tests;
