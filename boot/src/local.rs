@@ -15,7 +15,7 @@ use crate::files::SharedFiles;
 use crate::page::{Control, ExitKind, ExitWord, JobPage, RankPage, RankState};
 use crate::sys;
 
-/// The job as one of its ranks sees it. Made by [`attach`](crate::attach).
+/// The job as one of its ranks sees it. Made by [`attach()`](crate::attach()).
 ///
 /// Dropping it unmaps and closes what is shared, and says nothing to the others: a rank that ends without
 /// [`Bootstrap::finalised`] has failed, dropped or not.
