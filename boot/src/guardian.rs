@@ -380,7 +380,7 @@ impl<'a> Guardian<'a> {
                     ended: false,
                 });
                 if self.ending.is_some() {
-                    self.ranks.iter().for_each(Watched::kill);
+                    self.ranks.last().into_iter().for_each(Watched::kill);
                 }
             }
             _ => {}

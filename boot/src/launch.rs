@@ -6,7 +6,6 @@
 
 use std::env;
 use std::ffi::OsString;
-use std::io::Write;
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::{Duration, Instant};
 
@@ -117,8 +116,7 @@ pub fn launch(options: &LaunchOptions) -> Result<u8, BootError> {
 }
 
 fn say(what: &str) {
-    // Nothing can be done where standard error is closed.
-    let _ = writeln!(std::io::stderr(), "argonet run: {what}");
+    sys::say(&format!("argonet run: {what}"));
 }
 
 fn choose_conduit(given: Option<String>) -> Result<String, BootError> {

@@ -1,10 +1,10 @@
 //! Starting the ranks of a job and letting them find each other.
 //!
-//! A rank calls [`attach`] and gets a [`LocalJob`]: its rank, the number of ranks, three shared files, a key store
+//! A rank calls [`attach()`] and gets a [`LocalJob`]: its rank, the number of ranks, three shared files, a key store
 //! and a fence ([`Bootstrap`]). Jobs start in one of three ways, and the program need not know which:
 //!
-//! * `argonet run -n N prog` ([`launch`]) starts N processes of `prog`;
-//! * `GASNET_PSHM_NODES=N ./prog`: the process becomes rank 0 and forks the others inside [`attach`];
+//! * `argonet run -n N prog` ([`launch()`]) starts N processes of `prog`;
+//! * `GASNET_PSHM_NODES=N ./prog`: the process becomes rank 0 and forks the others inside [`attach()`];
 //! * `./prog`: a job of one rank.
 //!
 //! # What the ranks of a host share
@@ -34,16 +34,16 @@
 //! rustix does not wrap, fork, and what may run after it).
 #![deny(unsafe_code)]
 
-pub mod attach;
+mod attach;
 pub mod binding;
-pub mod bootstrap;
-pub mod error;
+mod bootstrap;
+mod error;
 mod exit;
 mod fence;
-pub mod files;
+mod files;
 pub mod guardian;
-pub mod launch;
-pub mod local;
+mod launch;
+mod local;
 mod output;
 pub mod page;
 mod selfspawn;
@@ -53,8 +53,8 @@ mod sys;
 
 pub use attach::{AttachOptions, attach};
 pub use bootstrap::{Bootstrap, Key, MAX_VALUE_BYTES};
-pub use error::BootError;
+pub use error::{BootError, Missing};
 pub use files::{HugePages, SharedFiles};
-pub use launch::{LaunchOptions, launch};
+pub use launch::{KNOWN_CONDUITS, LaunchOptions, TIMEOUT_CODE, launch};
 pub use local::LocalJob;
 pub use page::{ExitKind, ExitWord, JobPage, MAX_LOCAL_RANKS, RankPage, RankState};

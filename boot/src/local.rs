@@ -15,7 +15,7 @@ use crate::files::SharedFiles;
 use crate::page::{Control, ExitKind, ExitWord, JobPage, RankPage, RankState};
 use crate::sys;
 
-/// The job as one of its ranks sees it. Made by [`attach`](crate::attach).
+/// The job as one of its ranks sees it. Made by [`attach()`](crate::attach()).
 ///
 /// Dropping it unmaps and closes what is shared, and says nothing to the others: a rank that ends without
 /// [`Bootstrap::finalised`] has failed, dropped or not.
@@ -149,11 +149,8 @@ impl Bootstrap for LocalJob {
             rank: self.rank,
             code,
         });
-        eprintln!(
-            "argonet: rank {} (pid {}): {message}",
-            self.rank,
-            process::id()
-        );
+        let (rank, pid) = (self.rank, process::id());
+        sys::say(&format!("argonet: rank {rank} (pid {pid}): {message}"));
         // The end of the process that the launcher started is what the guardian waits for. If a script stands
         // between, that process is the group's leader and must go too; the code is in the exit word.
         if self.launched && getpgrp() != getpid() {

@@ -1,14 +1,14 @@
 //! The control file: job page, ranks' pages, sleep words and key store, as every process of the job maps them.
 //!
 //! ```text
-//! 0        JobPage              256 bytes
+//! 0        JobPage               256 bytes
 //! 256      RankPage x size       64 bytes each
 //! ...      SleepLine x size      64 bytes each
 //! ...      KeySlot x KEYS x size 136 bytes each
 //! ```
 //!
 //! All fields are atomics, because other processes write them: a reference to them is sound whatever a peer does.
-//! Offsets follow from the number of ranks alone ([`Layout`]), and the hash of all sizes and offsets is stored in the page,
+//! Offsets follow from the number of ranks alone (`Layout`), and the hash of all sizes and offsets is stored in the page,
 //! so that a program built from another version is refused instead of misread.
 #![allow(unsafe_code)]
 
@@ -36,15 +36,15 @@ const VERSION: u32 = 1;
 #[repr(C, align(64))]
 #[derive(Debug)]
 pub struct JobPage {
-    /// [`MAGIC`]. Written once by the maker before any rank starts; read when a rank attaches.
+    /// The magic number. Written once by the maker before any rank starts; read when a rank attaches.
     magic: AtomicU64,
-    /// [`LAYOUT_HASH`]. As `magic`.
+    /// Hash of sizes and offsets. As `magic`.
     layout_hash: AtomicU64,
     /// Random identity of the job. As `magic`.
     job_id: AtomicU64,
     /// Number of ranks. As `magic`.
     size: AtomicU32,
-    /// [`VERSION`]. As `magic`.
+    /// Version of the layout. As `magic`.
     version: AtomicU32,
     /// Page size of the segments file ([`HugePages`](crate::HugePages)) or 0. As `magic`.
     huge_pages: AtomicU32,

@@ -49,6 +49,12 @@ pub(crate) fn flush_stdio() {
     unsafe { libc::fflush(ptr::null_mut()) };
 }
 
+/// Writes a line on standard error in one piece, so that lines of several ranks do not run into each other.
+pub(crate) fn say(line: &str) {
+    // Nothing can be done where standard error is closed.
+    let _ = io::stderr().write_all(format!("{line}\n").as_bytes());
+}
+
 /// [`flush_stdio`], then [`exit_now`].
 pub(crate) fn flush_and_exit_now(code: u8) -> ! {
     flush_stdio();

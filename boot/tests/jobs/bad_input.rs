@@ -1,6 +1,6 @@
 //! What users, scripts and other launchers get wrong.
 
-use crate::support::{Job, Test};
+use crate::support::{Job, Test, this_program};
 
 pub(crate) const TESTS: &[Test] = &[
     ("bad_input_number_of_ranks", rank_counts),
@@ -109,45 +109,45 @@ fn forged() {
             .says(&[&format!("ARGONET_BOOT (\"{value}\") cannot be used: "), why]);
     }
     // Descriptors that are open, but on other things.
-    let this = std::env::current_exe().expect("this program");
+    let this = this_program();
     let script = "exec 7</dev/null 8</dev/null 9</dev/null; ARGONET_BOOT=1:0:2:7:8:9:0 exec \"$0\" __rank hello";
-    let job = Job::launcher("1", &[], &["sh", "-c", script, &this.to_string_lossy()]);
+    let job = Job::launcher("1", &[], &["sh", "-c", script, &this]);
     job.run()
         .code(3)
         .says(&["descriptor 7 (control) is not a shared memory file"]);
     // Another rank's place, and another job's name.
     let script =
         "ARGONET_BOOT=$(echo \"$ARGONET_BOOT\" | sed 's/....$/zzzz/') exec \"$0\" __rank hello";
-    Job::launcher("1", &[], &["sh", "-c", script, &this.to_string_lossy()])
+    Job::launcher("1", &[], &["sh", "-c", script, &this])
         .run()
         .code(3)
         .says(&["job identity"]);
     let script =
         "ARGONET_BOOT=$(echo \"$ARGONET_BOOT\" | sed 's/:[^:]*$/:12345/') exec \"$0\" __rank hello";
-    Job::launcher("1", &[], &["sh", "-c", script, &this.to_string_lossy()])
+    Job::launcher("1", &[], &["sh", "-c", script, &this])
         .run()
         .code(3)
         .says(&["another job"]);
     let script =
         "ARGONET_BOOT=$(echo \"$ARGONET_BOOT\" | sed 's/^1:0:1:/1:0:3:/') exec \"$0\" __rank hello";
-    Job::launcher("1", &[], &["sh", "-c", script, &this.to_string_lossy()])
+    Job::launcher("1", &[], &["sh", "-c", script, &this])
         .run()
         .code(3)
         .says(&["3 ranks of this"]);
 }
 
 fn closed_descriptors() {
-    let this = std::env::current_exe().expect("this program");
+    let this = this_program();
     let script =
         "fd=$(echo \"$ARGONET_BOOT\" | cut -d: -f4); bash -c \"exec $fd>&-; exec $0 __rank hello\"";
-    let job = Job::launcher("1", &[], &["bash", "-c", script, &this.to_string_lossy()]);
+    let job = Job::launcher("1", &[], &["bash", "-c", script, &this]);
     job.run()
         .code(3)
         .says(&["(control) is not open. Was it closed by a program between"]);
 }
 
 fn two_programs() {
-    let this = std::env::current_exe().expect("this program");
+    let this = this_program();
     let job = Job::launcher(
         "1",
         &[],
@@ -155,7 +155,7 @@ fn two_programs() {
             "sh",
             "-c",
             "\"$0\" __rank hello; \"$0\" __rank hello",
-            &this.to_string_lossy(),
+            &this,
         ],
     );
     job.run()
@@ -184,9 +184,9 @@ fn foreign() {
 }
 
 fn open_files() {
-    let this = std::env::current_exe().expect("this program");
+    let this = this_program();
     let script = "ulimit -n 100; exec \"$0\" __launch 200 -- true";
-    let job = Job::launcher("1", &[], &["sh", "-c", script, &this.to_string_lossy()]);
+    let job = Job::launcher("1", &[], &["sh", "-c", script, &this]);
     job.run().code(1).says(&[
         "a job of 200 ranks needs 232 open files in the launcher",
         "RLIMIT_NOFILE",

@@ -2,7 +2,7 @@
 
 use rustix::process::Signal;
 
-use crate::support::{Job, Test, check_hello};
+use crate::support::{Job, Test, check_hello, this_program};
 
 pub(crate) const TESTS: &[Test] = &[
     ("launched_hello_of_1_2_3_8_64_ranks", hello),
@@ -38,6 +38,7 @@ pub(crate) const TESTS: &[Test] = &[
     ("launched_signals_reach_all_ranks", signals),
     ("launched_second_interrupt_kills", second_interrupt),
     ("launched_ranks_are_pinned_round_the_allowed_cores", bind),
+    ("launched_segments_on_huge_pages", huge_pages),
     (
         "launched_children_of_ranks_inherit_nothing_of_the_job",
         inherit,
@@ -112,8 +113,8 @@ fn abort() {
 }
 
 fn abort_below_shell() {
-    let this = std::env::current_exe().expect("this program");
-    let script = format!("{} __rank abort 1 76; sleep 100000", this.display());
+    let this = this_program();
+    let script = format!("{} __rank abort 1 76; sleep 100000", this);
     Job::launcher("2", &[], &["sh", "-c", &script])
         .run()
         .code(76)
@@ -271,4 +272,20 @@ fn inherit() {
         .run()
         .code(0);
     assert_eq!(outcome.lines(), ["boot= 0 conduit=smp"; 2]);
+}
+
+/// Works, or says what the system lacks.
+fn huge_pages() {
+    for size in ["2MB", "1GB"] {
+        let outcome = Job::launched(2, &[], &["hello"])
+            .env("ARGONET_HUGEPAGES", size)
+            .run();
+        if outcome.status.success() {
+            check_hello(&outcome, 2);
+        } else {
+            outcome
+                .code(1)
+                .says(&["argonet-segments", "/sys/kernel/mm/hugepages"]);
+        }
+    }
 }

@@ -43,14 +43,14 @@ pub(crate) fn launcher(args: Vec<String>) -> i32 {
 
 fn join() -> LocalJob {
     attach(AttachOptions::new()).unwrap_or_else(|e| {
-        eprintln!("attach: {e}");
+        complain(&format!("attach: {e}"));
         std::process::exit(3)
     })
 }
 
 fn fence(job: &LocalJob) {
     job.fence().unwrap_or_else(|e| {
-        eprintln!("fence: {e}");
+        complain(&format!("fence: {e}"));
         std::process::exit(4)
     });
 }
@@ -71,6 +71,11 @@ fn say(line: &str) {
     writeln!(out, "{line}")
         .and_then(|()| out.flush())
         .expect("standard output");
+}
+
+/// In one piece, so that lines of several ranks do not run into each other.
+fn complain(line: &str) {
+    let _ = std::io::stderr().write_all(format!("{line}\n").as_bytes());
 }
 
 fn for_ever() -> ! {
@@ -263,15 +268,13 @@ pub(crate) fn rank(args: Vec<String>) -> i32 {
                 .to_string();
             drop(stop);
             let _ = thread.join();
-            eprintln!("attach: {error}");
+            complain(&format!("attach: {error}"));
             3
         }
         "twice" => {
             let _job = join();
-            eprintln!(
-                "attach: {}",
-                attach(AttachOptions::new()).expect_err("attached already")
-            );
+            let error = attach(AttachOptions::new()).expect_err("attached already");
+            complain(&format!("attach: {error}"));
             3
         }
         other => panic!("no such rank program: {other}"),

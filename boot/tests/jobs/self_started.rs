@@ -2,7 +2,7 @@
 
 use rustix::process::Signal;
 
-use crate::support::{Job, Test, check_hello};
+use crate::support::{Job, Test, check_hello, this_program};
 
 pub(crate) const TESTS: &[Test] = &[
     ("self_started_hello_of_1_2_8_64_ranks", hello),
@@ -20,6 +20,10 @@ pub(crate) const TESTS: &[Test] = &[
     ("self_started_killed_rank_is_named", killed_rank),
     ("self_started_stdin_goes_to_rank_0_only", stdin),
     ("self_started_late_rank_is_named", late),
+    (
+        "self_started_by_a_process_that_ignores_the_end_of_children",
+        ignores_children,
+    ),
 ];
 
 fn hello() {
@@ -125,4 +129,26 @@ fn stdin() {
 fn late() {
     let job = Job::self_started("3", &["late", "0"]).env("ARGONET_START_TIMEOUT", "1");
     job.run().code(4).says(&["in start-up for rank 0; "]);
+}
+
+/// The system then reaps ranks by itself, and their codes are lost; that they failed is not.
+fn ignores_children() {
+    let job = |program: &[&str]| {
+        let this = this_program();
+        let command = [
+            &[
+                "env",
+                "--ignore-signal=CHLD",
+                "GASNET_PSHM_NODES=3",
+                &this,
+                "__rank",
+            ],
+            program,
+        ];
+        Job::program(&command.concat()).run()
+    };
+    check_hello(&job(&["hello"]).code(0).silent(), 3);
+    job(&["exit", "1", "8"])
+        .code(1)
+        .says(&["argonet: rank 1 (pid ", "ended before it finalised"]);
 }

@@ -97,6 +97,12 @@ pub(crate) fn until(mut condition: impl FnMut() -> bool) {
     }
 }
 
+/// The path of the test binary.
+pub(crate) fn this_program() -> String {
+    let path = std::env::current_exe().expect("this program");
+    path.to_string_lossy().into_owned()
+}
+
 /// A job under test.
 pub(crate) struct Job {
     command: Command,
@@ -112,16 +118,17 @@ pub(crate) struct Outcome {
 }
 
 impl Job {
-    fn new(args: &[&str]) -> Self {
+    /// Any program.
+    pub(crate) fn program(args: &[&str]) -> Self {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let mark = format!(
             "{}.{}.",
             std::process::id(),
             COUNT.fetch_add(1, Ordering::Relaxed)
         );
-        let mut command = Command::new(std::env::current_exe().expect("this program"));
+        let mut command = Command::new(args[0]);
         command
-            .args(args)
+            .args(&args[1..])
             .env(MARK, &mark)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
@@ -139,22 +146,29 @@ impl Job {
 
     /// A rank program under the launcher; `options` as the launcher of `programs` takes them.
     pub(crate) fn launched(ranks: u32, options: &[&str], program: &[&str]) -> Self {
-        let this = std::env::current_exe()
-            .expect("this program")
-            .to_string_lossy()
-            .into_owned();
+        let this = this_program();
         let program: Vec<&str> = [&[this.as_str(), "__rank"], program].concat();
         Self::launcher(&ranks.to_string(), options, &program)
     }
 
     /// Any program under the launcher.
     pub(crate) fn launcher(ranks: &str, options: &[&str], program: &[&str]) -> Self {
-        Self::new(&[&["__launch", ranks], options, &["--"], program].concat())
+        let this = this_program();
+        Self::program(
+            &[
+                &[this.as_str(), "__launch", ranks],
+                options,
+                &["--"],
+                program,
+            ]
+            .concat(),
+        )
     }
 
     /// A rank program that forks its ranks itself.
     pub(crate) fn self_started(ranks: &str, program: &[&str]) -> Self {
-        let job = Self::new(&[&["__rank"], program].concat());
+        let this = this_program();
+        let job = Self::program(&[&[this.as_str(), "__rank"], program].concat());
         job.env("GASNET_PSHM_NODES", ranks)
     }
 

@@ -1,6 +1,7 @@
 //! `argonet run`: the command line of the launcher. What it does is in [`argonet_boot::launch`].
 
 use std::ffi::OsString;
+use std::io::Write;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -58,7 +59,9 @@ impl Run {
         match launch(&options) {
             Ok(code) => code.into(),
             Err(error) => {
-                eprintln!("argonet run: {error}");
+                // In one piece, since ranks of the job may write too.
+                let line = format!("argonet run: {error}\n");
+                let _ = std::io::stderr().write_all(line.as_bytes());
                 error.exit_code().into()
             }
         }
