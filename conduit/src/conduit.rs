@@ -6,9 +6,23 @@ use argonet_segment::SharedBytesMut;
 use core::ptr::NonNull;
 use core::time::Duration;
 
-/// Names an operation in flight; the engine gives it, the conduit hands it back on completion.
+/// Names an operation in flight; the engine gives it, the conduit hands it back on completion and
+/// looks at nothing in it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
-pub struct OpToken(pub u64);
+pub struct OpToken {
+    /// The engine's handle.
+    pub handle: u64,
+    /// Whether the handle is that of implicit operations.
+    pub implicit: bool,
+}
+
+impl OpToken {
+    /// For operations that complete at injection.
+    pub const NONE: Self = Self {
+        handle: 0,
+        implicit: false,
+    };
+}
 
 /// Which half of an operation is complete.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
