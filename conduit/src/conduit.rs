@@ -38,7 +38,8 @@ pub enum Part {
 pub enum Injected {
     /// Locally and remotely complete already; the token is not used.
     Complete,
-    /// Completion of both parts is reported to [`Sink::completed`] with the token.
+    /// Completion is reported to [`Sink::completed`] with the token: both parts of a put, the
+    /// remote part of a get, the local part of a request.
     Pending,
 }
 

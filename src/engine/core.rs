@@ -6,8 +6,11 @@ use super::wait::{Patience, Step, WaitPolicy};
 use argonet_am::{AmError, Delivery, HandlerTable, Lane, MAX_ARGS, Message, Payload};
 use argonet_base::{HandlerIndex, JobRank, SegmentOffset};
 use argonet_boot::Bootstrap;
+use argonet_conduit::smp::ThreadMode;
 use argonet_conduit::{Conduit, OpToken, Part, PrepareRequest, Prepared, SendError, Sink};
+use argonet_event::HandleTable;
 use argonet_segment::Directory;
+use core::time::Duration;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
@@ -27,6 +30,13 @@ pub struct EngineConfig<C> {
     pub segment_len: Box<dyn Fn(JobRank) -> u64 + Send + Sync>,
     /// How to wait.
     pub policy: WaitPolicy,
+    /// Threads that will call.
+    pub mode: ThreadMode,
+    /// Explicit operations that may be outstanding at once, at most
+    /// [`HandleTable::MAX_OPERATIONS`].
+    pub operations: u32,
+    /// A monotonic clock.
+    pub clock: Box<dyn Fn() -> Duration + Send + Sync>,
 }
 
 /// State of the engine's own handlers.
@@ -60,6 +70,9 @@ pub struct Engine<C> {
     pub(super) policy: WaitPolicy,
     pub(super) barrier: Arc<Barrier>,
     pub(super) tree: Arc<Tree>,
+    pub(super) events: Arc<HandleTable>,
+    pub(super) mode: ThreadMode,
+    pub(super) clock: Box<dyn Fn() -> Duration + Send + Sync>,
     handlers: HandlerTable,
     max_medium: usize,
 }
@@ -90,10 +103,7 @@ impl<C: Conduit> Sink for Runner<'_, C> {
     }
 
     fn completed(&mut self, op: OpToken, part: Part) {
-        // No conduit that exists completes later than at injection.
-        self.engine.fatal(&format!(
-            "a completion ({part:?}) of an operation that is not known: {op:?}"
-        ));
+        self.engine.complete(op, part);
     }
 
     fn broken(&mut self, error: AmError) {
@@ -112,6 +122,9 @@ impl<C: Conduit> Engine<C> {
             directory,
             segment_len,
             policy,
+            mode,
+            operations,
+            clock,
         } = config;
         let max_medium = conduit.limits().medium_request;
         Self {
@@ -124,6 +137,9 @@ impl<C: Conduit> Engine<C> {
             policy,
             barrier: internals.barrier,
             tree: internals.tree,
+            events: Arc::new(HandleTable::new(operations)),
+            mode,
+            clock,
             handlers,
             max_medium,
         }
@@ -442,7 +458,12 @@ impl<C: Conduit> Engine<C> {
             patience.reset();
             return;
         }
-        match patience.next() {
+        let step = patience.next();
+        if step != Step::Spin {
+            // Another thread may have been refused a handle that this one keeps.
+            ctx.relieve(&self.events);
+        }
+        match step {
             Step::Spin => argonet_base::cpu::relax(),
             Step::Yield => std::thread::yield_now(),
             Step::Sleep(time) => self.conduit.sleep(Some(time)),

@@ -6,6 +6,7 @@
 //! thread's [`ThreadCtx`].
 
 mod core;
+mod events;
 mod heap;
 mod limits;
 mod rma;
@@ -14,9 +15,13 @@ mod tree;
 mod wait;
 
 pub use self::core::{Engine, EngineConfig, Internals, Outlook};
+pub use events::{OpError, Transfer};
 pub use heap::{Heap, HeapError};
 pub use limits::internal;
 pub use rma::AtomicWord;
 pub use thread::{Context, ThreadCtx};
 pub use tree::Pass;
 pub use wait::{Patience, WaitPolicy};
+
+#[cfg(test)]
+mod tests;
