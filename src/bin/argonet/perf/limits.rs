@@ -70,7 +70,7 @@ impl Shared {
 
     fn word(&self, offset: usize) -> &AtomicU64 {
         assert!(
-            offset % 8 == 0 && offset + 8 <= self.len,
+            offset.is_multiple_of(8) && offset + 8 <= self.len,
             "words lie within the memory"
         );
         // SAFETY: inside the mapping and aligned, as just checked, because arrays of the symmetric
