@@ -461,7 +461,7 @@ impl<C: Conduit> Engine<C> {
         let step = patience.next();
         if step != Step::Spin {
             // Another thread may have been refused a handle that this one keeps.
-            ctx.relieve(&self.events);
+            ctx.relieve();
         }
         match step {
             Step::Spin => argonet_base::cpu::relax(),

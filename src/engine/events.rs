@@ -13,8 +13,8 @@ use argonet_base::{JobRank, SegmentOffset};
 use argonet_conduit::smp::ThreadMode;
 use argonet_conduit::{Conduit, Injected, OpToken, Part, SendError};
 use argonet_event::{
-    Category, CategoryMask, Decision, Event, EventError, Exhausted, ExhaustionPolicy, NbiToken,
-    Parts,
+    Category, CategoryMask, Decision, Event, EventError, Exhausted, ExhaustionPolicy, NbiScope,
+    NbiToken, Parts, ThreadCache,
 };
 use argonet_segment::bulk;
 
@@ -124,7 +124,7 @@ impl<C: Conduit> Engine<C> {
     /// # Errors
     /// What is wrong with the transfer or the calling context; with [`Outlook::Immediate`] also
     /// that there is no room or no handle.
-    #[inline]
+    #[inline(always)]
     pub unsafe fn start(
         &self,
         ctx: &ThreadCtx,
@@ -163,7 +163,7 @@ impl<C: Conduit> Engine<C> {
         match unsafe { self.launch(ctx, transfer, op, outlook) } {
             Ok(Injected::Pending) => Ok(event),
             outcome => {
-                self.events.cancel(ctx.cache(&self.events), event)?;
+                ctx.with_cache(&self.events, |cache| self.events.cancel(cache, event))?;
                 outcome.map(|_| Event::DONE)
             }
         }
@@ -208,13 +208,15 @@ impl<C: Conduit> Engine<C> {
         if self.extend(transfer)? && unsafe { self.transfer_directly(transfer) } {
             return Ok(());
         }
-        let scope = self.events.nbi(ctx.cache(&self.events));
-        let token = scope.initiate(transfer.category(), 1)?;
         let local = matches!(transfer, Transfer::Put { .. });
-        if local && let Err(error) = scope.initiate(Category::Lc, 1) {
-            self.events.complete_nbi(token, 1)?;
-            return Err(error.into());
-        }
+        let token = self.implicit(ctx, |scope| {
+            let token = scope.initiate(transfer.category(), 1)?;
+            if local && let Err(error) = scope.initiate(Category::Lc, 1) {
+                self.events.complete_nbi(token, 1)?;
+                return Err(error);
+            }
+            Ok(token)
+        })?;
         let op = OpToken {
             handle: token.raw(),
             implicit: true,
@@ -314,7 +316,8 @@ impl<C: Conduit> Engine<C> {
         let mut first = None;
         let mut patience = Patience::for_room(self.policy);
         loop {
-            let cause = match self.events.alloc(ctx.cache(&self.events), parts) {
+            let taken = ctx.with_cache(&self.events, |cache| self.events.alloc(cache, parts));
+            let cause = match taken {
                 Ok(event) => return Ok(event),
                 Err(cause) => cause,
             };
@@ -373,7 +376,7 @@ impl<C: Conduit> Engine<C> {
             return Ok(true);
         }
         self.poll(ctx)?;
-        Ok(self.events.test(ctx.cache(&self.events), event)?)
+        Ok(ctx.with_cache(&self.events, |cache| self.events.test(cache, event))?)
     }
 
     /// Polls until the event is complete.
@@ -385,7 +388,7 @@ impl<C: Conduit> Engine<C> {
         if event.is_done() {
             return Ok(());
         }
-        self.wait_for(ctx, || self.events.test(ctx.cache(&self.events), event))
+        self.wait_for(ctx, |cache| self.events.test(cache, event))
     }
 
     /// Polls until at least one of the events is complete; complete ones become
@@ -394,9 +397,7 @@ impl<C: Conduit> Engine<C> {
     /// # Errors
     /// As [`test`](Self::test).
     pub fn wait_some(&self, ctx: &ThreadCtx, events: &mut [Event]) -> Result<(), OpError> {
-        self.wait_for(ctx, || {
-            self.events.test_some(ctx.cache(&self.events), events)
-        })
+        self.wait_for(ctx, |cache| self.events.test_some(cache, events))
     }
 
     /// Polls until all events are complete; all become [`Event::DONE`].
@@ -404,9 +405,7 @@ impl<C: Conduit> Engine<C> {
     /// # Errors
     /// As [`test`](Self::test).
     pub fn wait_all(&self, ctx: &ThreadCtx, events: &mut [Event]) -> Result<(), OpError> {
-        self.wait_for(ctx, || {
-            self.events.test_all(ctx.cache(&self.events), events)
-        })
+        self.wait_for(ctx, |cache| self.events.test_all(cache, events))
     }
 
     /// Polls until this thread's implicit operations of these categories are complete.
@@ -414,7 +413,7 @@ impl<C: Conduit> Engine<C> {
     /// # Errors
     /// A call inside an access region or a handler.
     pub fn wait_implicit(&self, ctx: &ThreadCtx, mask: CategoryMask) -> Result<(), OpError> {
-        self.wait_for(ctx, || self.events.nbi(ctx.cache(&self.events)).test(mask))
+        self.wait_for(ctx, |cache| self.events.nbi(cache).test(mask))
     }
 
     /// Polls once, and says whether this thread's implicit operations of these categories are
@@ -424,7 +423,7 @@ impl<C: Conduit> Engine<C> {
     /// As [`wait_implicit`](Self::wait_implicit).
     pub fn test_implicit(&self, ctx: &ThreadCtx, mask: CategoryMask) -> Result<bool, OpError> {
         self.poll(ctx)?;
-        Ok(self.events.nbi(ctx.cache(&self.events)).test(mask)?)
+        Ok(self.implicit(ctx, |scope| scope.test(mask))?)
     }
 
     /// Begins an access region: this thread's implicit operations count for it from now on.
@@ -432,7 +431,7 @@ impl<C: Conduit> Engine<C> {
     /// # Errors
     /// A region is open already.
     pub fn begin_region(&self, ctx: &ThreadCtx) -> Result<(), OpError> {
-        Ok(self.events.nbi(ctx.cache(&self.events)).begin_region()?)
+        Ok(self.implicit(ctx, |scope| scope.begin_region())?)
     }
 
     /// Ends the access region and returns the event of all that was started in it.
@@ -440,17 +439,22 @@ impl<C: Conduit> Engine<C> {
     /// # Errors
     /// No region is open.
     pub fn end_region(&self, ctx: &ThreadCtx) -> Result<Event, OpError> {
-        Ok(self.events.nbi(ctx.cache(&self.events)).end_region()?)
+        Ok(self.implicit(ctx, |scope| scope.end_region())?)
+    }
+
+    /// Calls `f` with this thread's implicit operations.
+    fn implicit<R>(&self, ctx: &ThreadCtx, f: impl FnOnce(NbiScope<'_>) -> R) -> R {
+        ctx.with_cache(&self.events, |cache| f(self.events.nbi(cache)))
     }
 
     fn wait_for(
         &self,
         ctx: &ThreadCtx,
-        mut test: impl FnMut() -> Result<bool, EventError>,
+        mut test: impl FnMut(&ThreadCache) -> Result<bool, EventError>,
     ) -> Result<(), OpError> {
         let mut outcome = Ok(false);
         self.wait_until(ctx, || {
-            outcome = test();
+            outcome = ctx.with_cache(&self.events, &mut test);
             !matches!(outcome, Ok(false))
         })?;
         outcome?;

@@ -153,10 +153,13 @@ impl<C: Conduit> Engine<C> {
     ///
     /// # Errors
     /// [`AmError::OutsideSegment`], [`AmError::NoSuchRank`], [`AmError::Restricted`].
-    #[inline]
+    #[inline(always)]
     pub unsafe fn transfer(&self, ctx: &ThreadCtx, transfer: &Transfer) -> Result<(), OpError> {
         // SAFETY: the caller's promise; the call returns after completion.
         let event = unsafe { self.start(ctx, transfer, Outlook::Wait) }?;
+        if event.is_done() {
+            return Ok(());
+        }
         self.wait(ctx, event)
     }
 
