@@ -8,6 +8,7 @@
 mod core;
 mod heap;
 mod limits;
+mod near;
 mod rma;
 mod thread;
 mod tree;
@@ -16,6 +17,7 @@ mod wait;
 pub use self::core::{Engine, EngineConfig, Internals, Outlook};
 pub use heap::{Heap, HeapError};
 pub use limits::internal;
+pub use near::{NEAR_MAGIC, NEAR_VERSION, NearPrefix, NearTable};
 pub use rma::AtomicWord;
 pub use thread::{Context, ThreadCtx};
 pub use tree::Pass;
