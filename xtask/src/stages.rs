@@ -291,6 +291,8 @@ pub(crate) fn asan(run: &mut Run) {
         .env("RUSTC_BOOTSTRAP", "1")
         .env("RUSTFLAGS", "-Zsanitizer=address")
         .env("CARGO_TARGET_DIR", target().join("asan"))
+        // Enough for the lines in a report, and compiled sooner.
+        .env("CARGO_PROFILE_DEV_DEBUG", "line-tables-only")
         .env("PROPTEST_CASES", if run.full() { "2048" } else { "64" });
     run.tests("AddressSanitizer", &mut command);
 }
