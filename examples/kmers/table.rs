@@ -138,6 +138,7 @@ impl Table {
         Ok(())
     }
 
+    #[inline(never)]
     fn add_block(&mut self, block: &[Hash]) {
         let layout = Layout::new(self.bits);
         let slots = slots(&mut self.memory, self.bits);
@@ -176,6 +177,8 @@ impl Table {
         }
     }
 
+    #[cold]
+    #[inline(never)]
     fn grow(&mut self) -> Result<(), TableError> {
         let bits = self.bits + 1;
         if bits > MAX_BITS {
@@ -240,23 +243,24 @@ fn add(slots: &mut [u64], layout: Layout, hash: Hash) -> Result<bool, Spilled> {
     let home = layout.home(hash);
     let step = 1u64 << layout.count_bits;
     let mut wanted = layout.stem(hash);
-    for line in reach(slots, home) {
-        for turn in 0..LINE {
-            let slot = &mut line[(home + turn) % LINE];
-            let entry = *slot;
-            let (free, found) = (entry == 0, entry ^ wanted < step);
-            // One branch for both: which of them it is cannot be predicted.
-            if free | found {
-                let counted = (entry | wanted) + 1;
-                if counted & (step - 1) == 0 {
-                    *slot = entry - step / 2 + 1;
-                    return Err(Spilled(step / 2));
-                }
-                *slot = counted;
-                return Ok(free);
+    let Some(reach) = reach(slots, home) else {
+        return Err(Spilled(1));
+    };
+    for displacement in 0..REACH {
+        let slot = &mut reach[turn(home, displacement)];
+        let entry = *slot;
+        let (free, found) = (entry == 0, entry ^ wanted < step);
+        // One branch for both: which of them it is cannot be predicted.
+        if free | found {
+            let counted = (entry | wanted) + 1;
+            if counted & (step - 1) == 0 {
+                *slot = entry - step / 2 + 1;
+                return Err(Spilled(step / 2));
             }
-            wanted += step;
+            *slot = counted;
+            return Ok(free);
         }
+        wanted += step;
     }
     Err(Spilled(1))
 }
@@ -264,24 +268,29 @@ fn add(slots: &mut [u64], layout: Layout, hash: Hash) -> Result<bool, Spilled> {
 /// Puts an entry that is nowhere in the table into the first free slot from its home on.
 #[inline]
 fn place(slots: &mut [u64], home: usize, layout: Layout, hash: Hash, count: u64) -> bool {
-    for (lines, line) in reach(slots, home).iter_mut().enumerate() {
-        for turn in 0..LINE {
-            let slot = &mut line[(home + turn) % LINE];
-            if *slot == 0 {
-                let displacement = (lines * LINE + turn) as u64;
-                *slot = layout.stem(hash) | displacement << layout.count_bits | count;
-                return true;
-            }
+    let Some(reach) = reach(slots, home) else {
+        return false;
+    };
+    for displacement in 0..REACH {
+        let slot = &mut reach[turn(home, displacement)];
+        if *slot == 0 {
+            *slot = layout.stem(hash) | (displacement as u64) << layout.count_bits | count;
+            return true;
         }
     }
     false
 }
 
-/// The lines that a k-mer of this home may be in.
+/// The lines that a k-mer of this home may be in. There are always as many behind a home.
 #[inline]
-fn reach(slots: &mut [u64], home: usize) -> &mut [[u64; LINE]] {
-    let first = home - home % LINE;
-    slots[first..first + REACH].as_chunks_mut().0
+fn reach(slots: &mut [u64], home: usize) -> Option<&mut [u64; REACH]> {
+    slots.get_mut(home - home % LINE..)?.first_chunk_mut()
+}
+
+/// The slot, within reach, that comes after `displacement` others.
+#[inline]
+const fn turn(home: usize, displacement: usize) -> usize {
+    displacement - displacement % LINE + (home + displacement) % LINE
 }
 
 /// Empties `slots`, the first of which is number `first`.
