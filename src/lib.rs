@@ -1,1 +1,95 @@
-//! argonet.
+//! One-sided put and get, active messages, remote procedure calls and collectives for a job of
+//! many ranks.
+//!
+//! Every rank runs the same program and has a *segment* of memory that all ranks can read and
+//! write. A [`World`] is the job as one rank sees it:
+//!
+//! ```
+//! use argonet::{Result, SharedVec, World};
+//!
+//! argonet::rpc! {
+//!     fn square(x: u64) -> u64 { x * x }
+//! }
+//!
+//! fn main() -> Result<()> {
+//!     let world = World::init()?;
+//!     let next = world.neighbour(1);
+//!     // An array of four numbers on every rank.
+//!     let numbers = SharedVec::<u64>::alloc(&world, 4)?;
+//!     // Write into the next rank's array, without its help.
+//!     world.put_value(numbers.gptr(next, 2), 7)?;
+//!     world.barrier()?;
+//!     assert_eq!(numbers.read(&world, 2), 7);
+//!     // Run a function there.
+//!     assert_eq!(world.rpc(next, &square, (12,))?.wait()?, 144);
+//!     Ok(())
+//! }
+//! ```
+//!
+//! Run it alone and it is a job of one rank; `GASNET_PSHM_NODES=4 ./program` makes four ranks on
+//! this host, `argonet run -n 4 ./program` does the same from a launcher.
+//!
+//! # Soundness
+//!
+//! No safe call can cause a data race that is undefined behaviour, a dangling buffer or an invalid
+//! value. What may live in global memory is bounded by [`Global`]: every bit pattern is valid.
+//! Access to it is by copy or atomic, so a race may tear a value but is not undefined; a slice
+//! exists only inside [`World::quiet`], when no rank can communicate. An operation owns its buffer
+//! until it is complete, or borrows it inside [`World::scope`]. What cannot be had safely is in
+//! [`raw`], and says what the caller must promise.
+//!
+//! # Progress
+//!
+//! Handlers of active messages and remote procedure calls run while their rank is inside a
+//! blocking call of this library or in [`World::poll`]. Put, get and atomic operations between
+//! ranks that share memory need no help from the target.
+//!
+//! # Threads
+//!
+//! [`World`] belongs to one thread. [`World<Par>`](Par) may be used from many at once.
+#![deny(unsafe_code)]
+
+mod am;
+mod atomics;
+mod builder;
+mod collective;
+pub mod engine;
+mod error;
+mod global;
+mod heap;
+mod op;
+mod payload;
+mod process;
+mod quiet;
+pub mod raw;
+mod registry;
+mod rma;
+mod rpc;
+mod scope;
+mod shared_vec;
+mod world;
+
+pub use am::{Am, AmContext};
+pub use argonet_am::{AmError, CLIENT_BASE, MAX_ARGS, MAX_MEDIUM};
+pub use argonet_base::{HandlerIndex, JobRank, Rank, SegmentOffset};
+pub use argonet_boot::BootError;
+pub use argonet_segment::{OutOfRange, SegmentError};
+pub use atomics::Atomic;
+pub use builder::Builder;
+pub use collective::{Reducible, Reduction};
+pub use error::{Error, Result};
+pub use global::{Global, GlobalPtr};
+pub use op::Op;
+pub use payload::Payload;
+pub use quiet::Quiet;
+pub use rpc::{Rpc, RpcError, caller};
+pub use scope::Scope;
+pub use shared_vec::SharedVec;
+pub use world::{Par, Seq, Threading, World};
+
+/// What the macros expand to. Not part of the API.
+#[doc(hidden)]
+pub mod __private {
+    pub use crate::registry::{register_am, register_rpc};
+    pub use ctor;
+}

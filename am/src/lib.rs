@@ -1,1 +1,26 @@
-//! Placeholder.
+//! Active messages without I/O: what a message is, how it is packed, which handler it names and
+//! who may reply.
+//!
+//! * [`Message`] is what a sender describes; [`record`] is how it lies in a ring; [`Delivery`] is
+//!   what a handler sees, and its token.
+//! * [`HandlerTable`] has 256 entries, the client's from 128 on, the same on all ranks.
+//! * A request's handler may reply once, a reply's handler not at all; neither may start anything
+//!   else. Room for the reply is reserved before the request is accepted, so [`ReplyPort::reply`]
+//!   never waits.
+//!
+//! Nothing here owns a socket, a clock or a thread, and nothing allocates once handlers are
+//! registered.
+#![forbid(unsafe_code)]
+
+mod delivery;
+mod error;
+mod limits;
+mod message;
+pub mod record;
+mod table;
+
+pub use delivery::{Delivery, ReplyPort};
+pub use error::AmError;
+pub use limits::{CLIENT_BASE, HANDLERS, MAX_ARGS, MAX_MEDIUM};
+pub use message::{Category, Lane, Message, Payload};
+pub use table::{HandlerFn, HandlerTable, Registered};

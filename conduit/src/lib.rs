@@ -1,1 +1,15 @@
-//! Placeholder.
+//! How ranks reach each other: the [`Conduit`] trait and the conduits behind it.
+//!
+//! A conduit moves active messages in two lanes and, where it can, puts and gets. It owns its
+//! peers' state and nothing else: no handler table, no events, no settings. [`smp`] is the one for
+//! ranks that share memory.
+
+#[cfg(not(loom))]
+mod conduit;
+pub mod smp;
+
+#[cfg(not(loom))]
+pub use conduit::{
+    Capabilities, Conduit, Injected, Limits, OpToken, Part, PrepareRequest, Prepared, SendError,
+    Sink,
+};

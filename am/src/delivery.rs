@@ -1,0 +1,223 @@
+//! A message on its way into a handler, and the token with which the handler replies.
+
+use crate::error::AmError;
+use crate::limits::{MAX_ARGS, MAX_MEDIUM};
+use crate::message::{Category, Lane, Message};
+use crate::table::Registered;
+use argonet_base::{HandlerIndex, JobRank, SegmentOffset};
+use argonet_segment::{SharedBytes, SharedBytesMut};
+
+/// Where replies go: the conduit that the request came over.
+///
+/// Room for the largest reply was reserved before the request was accepted, so a reply never
+/// waits and never fails for lack of room.
+pub trait ReplyPort {
+    /// Sends the one reply to `to`.
+    ///
+    /// # Errors
+    /// What is wrong with the message itself.
+    fn reply(&self, to: JobRank, message: &Message<'_>) -> Result<(), AmError>;
+
+    /// The rank that replies.
+    fn rank(&self) -> JobRank;
+
+    /// Handlers that a reply may name.
+    fn registered(&self) -> &Registered;
+}
+
+/// One message, seen by its handler. It doubles as the token of GASNet: valid until the handler
+/// returns, good for one reply if the message is a request.
+pub struct Delivery<'a> {
+    source: JobRank,
+    lane: Lane,
+    category: Category,
+    handler: HandlerIndex,
+    replied: bool,
+    args: &'a [u32],
+    payload: Option<SharedBytesMut<'a>>,
+    offset: SegmentOffset,
+    port: &'a dyn ReplyPort,
+}
+
+impl<'a> Delivery<'a> {
+    /// A message as the conduit took it off the wire.
+    #[inline(always)]
+    #[allow(
+        clippy::too_many_arguments,
+        reason = "one call site a conduit; a builder would cost stores"
+    )]
+    pub fn new(
+        source: JobRank,
+        lane: Lane,
+        category: Category,
+        handler: HandlerIndex,
+        args: &'a [u32],
+        payload: Option<SharedBytesMut<'a>>,
+        offset: SegmentOffset,
+        port: &'a dyn ReplyPort,
+    ) -> Self {
+        Self {
+            source,
+            lane,
+            category,
+            handler,
+            replied: false,
+            args,
+            payload,
+            offset,
+            port,
+        }
+    }
+
+    /// Who sent it.
+    #[inline(always)]
+    #[must_use]
+    pub fn source(&self) -> JobRank {
+        self.source
+    }
+
+    /// The rank whose handler runs.
+    #[must_use]
+    pub fn rank(&self) -> JobRank {
+        self.port.rank()
+    }
+
+    /// Request or reply.
+    #[inline]
+    #[must_use]
+    pub fn lane(&self) -> Lane {
+        self.lane
+    }
+
+    /// Category.
+    #[inline]
+    #[must_use]
+    pub fn category(&self) -> Category {
+        self.category
+    }
+
+    /// The handler it names.
+    #[inline(always)]
+    #[must_use]
+    pub fn handler(&self) -> HandlerIndex {
+        self.handler
+    }
+
+    /// Its arguments.
+    #[inline(always)]
+    #[must_use]
+    pub fn args(&self) -> &'a [u32] {
+        self.args
+    }
+
+    /// Argument `i`, or 0 where the sender gave fewer.
+    #[inline(always)]
+    #[must_use]
+    pub fn arg(&self, i: usize) -> u32 {
+        self.args.get(i).copied().unwrap_or(0)
+    }
+
+    /// Payload of a medium or long; empty for a short. Peers may write a long's bytes meanwhile.
+    #[inline]
+    #[must_use]
+    pub fn payload(&self) -> SharedBytes<'_> {
+        match &self.payload {
+            Some(bytes) => bytes.as_shared(),
+            None => SharedBytes::from_slice(&[]),
+        }
+    }
+
+    /// The payload for changing it in place: a medium's is the handler's to overwrite.
+    #[inline]
+    pub fn payload_mut(&mut self) -> Option<&mut SharedBytesMut<'a>> {
+        self.payload.as_mut()
+    }
+
+    /// Where in this rank's segment a long's payload lies.
+    #[inline]
+    #[must_use]
+    pub fn offset(&self) -> SegmentOffset {
+        self.offset
+    }
+
+    /// Whether the reply has been sent.
+    #[must_use]
+    pub fn has_replied(&self) -> bool {
+        self.replied
+    }
+
+    /// Sends the one reply of a request. Its payload may be the request's own.
+    ///
+    /// # Errors
+    /// [`AmError::ReplyToReply`], [`AmError::RepliedTwice`], or what is wrong with the message.
+    /// A reply that was refused may be tried again.
+    #[inline]
+    pub fn reply(&mut self, message: &Message<'_>) -> Result<(), AmError> {
+        self.may_reply(message)?;
+        self.port.reply(self.source, message)?;
+        self.replied = true;
+        Ok(())
+    }
+
+    /// Replies with a medium whose payload is the payload of this message.
+    ///
+    /// # Errors
+    /// As [`reply`](Self::reply).
+    pub fn echo(&mut self, handler: HandlerIndex, args: &[u32]) -> Result<(), AmError> {
+        let message = Message {
+            handler,
+            args,
+            payload: crate::Payload::Medium(self.payload()),
+        };
+        self.may_reply(&message)?;
+        self.port.reply(self.source, &message)?;
+        self.replied = true;
+        Ok(())
+    }
+
+    #[inline]
+    fn may_reply(&self, message: &Message<'_>) -> Result<(), AmError> {
+        let too_long =
+            message.payload.category() == Category::Medium && message.payload.len() > MAX_MEDIUM;
+        if self.lane == Lane::Reply
+            || self.replied
+            || message.args.len() > MAX_ARGS
+            || too_long
+            || !self.port.registered().contains(message.handler)
+        {
+            return Err(self.why_not(message));
+        }
+        Ok(())
+    }
+
+    #[cold]
+    fn why_not(&self, message: &Message<'_>) -> AmError {
+        let (from, to) = (self.port.rank(), self.source);
+        if self.lane == Lane::Reply {
+            AmError::ReplyToReply { rank: from, to }
+        } else if self.replied {
+            AmError::RepliedTwice { rank: from, to }
+        } else if message.args.len() > MAX_ARGS {
+            AmError::TooManyArgs {
+                count: message.args.len(),
+                from,
+                to,
+            }
+        } else if !self.port.registered().contains(message.handler) {
+            AmError::Unregistered {
+                index: message.handler,
+                from,
+                to,
+            }
+        } else {
+            let (category, len) = (message.payload.category(), message.payload.len());
+            AmError::TooLong {
+                category,
+                len,
+                max: MAX_MEDIUM,
+                from,
+                to,
+            }
+        }
+    }
+}

@@ -1,0 +1,169 @@
+//! Errors of the active-message engine.
+
+use crate::limits::{HANDLERS, MAX_ARGS};
+use crate::message::Category;
+use crate::record::RecordError;
+use argonet_base::{HandlerIndex, JobRank};
+
+/// What can be wrong with registering, sending or delivering a message.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum AmError {
+    /// The index is taken.
+    #[error("handler index {index} is taken by `{holder}` and cannot be given to `{name}`")]
+    Taken {
+        /// The index asked for.
+        index: HandlerIndex,
+        /// Who asked.
+        name: String,
+        /// Who holds it.
+        holder: String,
+    },
+    /// The index belongs to the library.
+    #[error("handler index {index} of `{name}` is not a client's: clients have {first} to {last}", last = HANDLERS - 1)]
+    NotClients {
+        /// The index asked for.
+        index: HandlerIndex,
+        /// Who asked.
+        name: String,
+        /// First client index.
+        first: HandlerIndex,
+    },
+    /// All client indices are taken.
+    #[error("no handler index is left for `{name}`: all {count} of the client's range are taken")]
+    TableFull {
+        /// Who asked.
+        name: String,
+        /// Size of the range.
+        count: usize,
+    },
+    /// No handler stands at the index. Found by the sender, as all ranks have the same table.
+    #[error("handler index {index} is not registered (message from rank {from} to rank {to})")]
+    Unregistered {
+        /// The index.
+        index: HandlerIndex,
+        /// Sender.
+        from: JobRank,
+        /// Target.
+        to: JobRank,
+    },
+    /// No handler has the name.
+    #[error(
+        "no active message is registered under the name `{name}`; was it made with another world's builder?"
+    )]
+    UnknownName {
+        /// The name.
+        name: String,
+    },
+    /// The rank does not exist.
+    #[error("rank {to} does not exist: the job has {size} ranks (seen by rank {from})")]
+    NoSuchRank {
+        /// The rank asked for.
+        to: JobRank,
+        /// Ranks of the job.
+        size: u32,
+        /// Who asked.
+        from: JobRank,
+    },
+    /// More than 16 arguments.
+    #[error("{count} arguments, at most {MAX_ARGS} are allowed (rank {from} to rank {to})")]
+    TooManyArgs {
+        /// Arguments given.
+        count: usize,
+        /// Sender.
+        from: JobRank,
+        /// Target.
+        to: JobRank,
+    },
+    /// The payload exceeds the category's limit.
+    #[error(
+        "{} payload of {len} bytes, at most {max} are allowed (rank {from} to rank {to}); split it or use a put",
+        category.name()
+    )]
+    TooLong {
+        /// Category.
+        category: Category,
+        /// Bytes given.
+        len: usize,
+        /// Limit.
+        max: usize,
+        /// Sender.
+        from: JobRank,
+        /// Target.
+        to: JobRank,
+    },
+    /// A destination outside the target's segment.
+    #[error(
+        "{len} bytes at offset {offset} do not lie in the segment of rank {to}, which has {segment} bytes (seen by rank {from})"
+    )]
+    OutsideSegment {
+        /// Offset asked for.
+        offset: u64,
+        /// Length asked for.
+        len: usize,
+        /// Attached bytes of the target's segment.
+        segment: u64,
+        /// Sender.
+        from: JobRank,
+        /// Target.
+        to: JobRank,
+    },
+    /// A request, a put, a get or a poll from inside a handler.
+    #[error(
+        "{operation} is not allowed inside an active-message handler (rank {rank}): a handler may only reply, once"
+    )]
+    Restricted {
+        /// What was tried.
+        operation: &'static str,
+        /// Where.
+        rank: JobRank,
+    },
+    /// A second communication while a negotiated payload is being filled.
+    #[error(
+        "{operation} is not allowed between prepare and commit of a negotiated payload (rank {rank})"
+    )]
+    Preparing {
+        /// What was tried.
+        operation: &'static str,
+        /// Where.
+        rank: JobRank,
+    },
+    /// The second reply to one request.
+    #[error(
+        "rank {rank} replied twice to one request of rank {to}: a request handler may reply once"
+    )]
+    RepliedTwice {
+        /// Who replied.
+        rank: JobRank,
+        /// The requester.
+        to: JobRank,
+    },
+    /// A reply to a reply.
+    #[error("rank {rank} tried to reply to a reply of rank {to}: only request handlers may reply")]
+    ReplyToReply {
+        /// Who tried.
+        rank: JobRank,
+        /// The replier.
+        to: JobRank,
+    },
+    /// The other side has no room now.
+    #[error("no room for a message to rank {to} now (rank {from}); poll and try again")]
+    Full {
+        /// Sender.
+        from: JobRank,
+        /// Target.
+        to: JobRank,
+    },
+    /// A record that a peer wrote does not parse.
+    #[error(
+        "rank {at} got a broken record from rank {from}: {cause}; memory of that rank is damaged or its version differs"
+    )]
+    Broken {
+        /// Who read it.
+        at: JobRank,
+        /// Who wrote it.
+        from: JobRank,
+        /// What is wrong.
+        cause: RecordError,
+    },
+}

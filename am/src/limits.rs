@@ -1,0 +1,15 @@
+//! Sizes that the active-message engine fixes for every conduit.
+
+use argonet_base::HandlerIndex;
+
+/// Arguments a message can carry, 32 bits each (GASNet-EX 0.19, `gex_AM_MaxArgs`).
+pub const MAX_ARGS: usize = 16;
+
+/// Entries of the handler table.
+pub const HANDLERS: usize = 256;
+
+/// First index that belongs to clients; those below are the library's own.
+pub const CLIENT_BASE: HandlerIndex = HandlerIndex(128);
+
+/// Largest medium payload that every conduit carries, in bytes.
+pub const MAX_MEDIUM: usize = 64 * 1024;

@@ -1,0 +1,218 @@
+//! The handler table of 256 entries.
+
+use crate::delivery::Delivery;
+use crate::error::AmError;
+use crate::limits::{CLIENT_BASE, HANDLERS};
+use argonet_base::HandlerIndex;
+
+/// What runs when a message arrives.
+pub type HandlerFn = dyn Fn(&mut Delivery<'_>) + Send + Sync;
+
+struct Entry {
+    name: String,
+    run: Box<HandlerFn>,
+}
+
+/// Handlers by index. Filled before the job communicates, read-only from then on.
+///
+/// Indices below [`CLIENT_BASE`] are the library's, the 128 from there on the client's.
+pub struct HandlerTable {
+    entries: [Option<Entry>; HANDLERS],
+}
+
+impl Default for HandlerTable {
+    fn default() -> Self {
+        Self {
+            entries: [const { None }; HANDLERS],
+        }
+    }
+}
+
+impl HandlerTable {
+    /// Registers a client's handler at an index that it chose.
+    ///
+    /// # Errors
+    /// [`AmError::NotClients`] below the client's range, [`AmError::Taken`].
+    pub fn register_at(
+        &mut self,
+        index: HandlerIndex,
+        name: &str,
+        run: Box<HandlerFn>,
+    ) -> Result<(), AmError> {
+        if index < CLIENT_BASE {
+            return Err(AmError::NotClients {
+                index,
+                name: name.into(),
+                first: CLIENT_BASE,
+            });
+        }
+        self.place(index, name, run)
+    }
+
+    /// Registers a client's handler at the highest free index and tells which.
+    ///
+    /// The highest, so that fixed indices, which clients count up from the base, stay free.
+    ///
+    /// # Errors
+    /// [`AmError::TableFull`].
+    pub fn register(&mut self, name: &str, run: Box<HandlerFn>) -> Result<HandlerIndex, AmError> {
+        let first = usize::from(CLIENT_BASE.0);
+        let free = (first..HANDLERS).rev().find(|&i| self.entries[i].is_none());
+        let index = free
+            .and_then(|i| u8::try_from(i).ok())
+            .map(HandlerIndex)
+            .ok_or_else(|| AmError::TableFull {
+                name: name.into(),
+                count: HANDLERS - first,
+            })?;
+        self.place(index, name, run)?;
+        Ok(index)
+    }
+
+    /// Registers one of the library's own handlers.
+    ///
+    /// # Errors
+    /// [`AmError::Taken`].
+    pub fn register_internal(
+        &mut self,
+        index: HandlerIndex,
+        name: &str,
+        run: Box<HandlerFn>,
+    ) -> Result<(), AmError> {
+        debug_assert!(
+            index < CLIENT_BASE,
+            "internal handlers stand below the client's range"
+        );
+        self.place(index, name, run)
+    }
+
+    fn place(
+        &mut self,
+        index: HandlerIndex,
+        name: &str,
+        run: Box<HandlerFn>,
+    ) -> Result<(), AmError> {
+        let slot = &mut self.entries[usize::from(index.0)];
+        if let Some(holder) = slot {
+            return Err(AmError::Taken {
+                index,
+                name: name.into(),
+                holder: holder.name.clone(),
+            });
+        }
+        *slot = Some(Entry {
+            name: name.into(),
+            run,
+        });
+        Ok(())
+    }
+
+    /// Whether a handler stands at the index.
+    #[inline(always)]
+    #[must_use]
+    pub fn is_registered(&self, index: HandlerIndex) -> bool {
+        self.entries[usize::from(index.0)].is_some()
+    }
+
+    /// Name and index of every handler, in the order of the indices.
+    pub fn names(&self) -> impl Iterator<Item = (HandlerIndex, &str)> {
+        self.entries
+            .iter()
+            .zip(0u8..=255)
+            .filter_map(|(entry, index)| {
+                entry
+                    .as_ref()
+                    .map(|entry| (HandlerIndex(index), entry.name.as_str()))
+            })
+    }
+
+    /// Which indices have a handler, for those who check replies.
+    #[must_use]
+    pub fn registered(&self) -> Registered {
+        let mut registered = Registered::default();
+        for (index, _) in self.names() {
+            registered.0[usize::from(index.0) / 64] |= 1 << (index.0 % 64);
+        }
+        registered
+    }
+
+    /// Index of a name.
+    #[must_use]
+    pub fn find(&self, name: &str) -> Option<HandlerIndex> {
+        self.names()
+            .find(|(_, held)| *held == name)
+            .map(|(index, _)| index)
+    }
+
+    /// Runs the handler that the message names; false if there is none.
+    #[inline(always)]
+    pub fn dispatch(&self, delivery: &mut Delivery<'_>) -> bool {
+        match &self.entries[usize::from(delivery.handler().0)] {
+            Some(entry) => {
+                (entry.run)(delivery);
+                true
+            }
+            None => false,
+        }
+    }
+}
+
+/// The set of indices that have a handler.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Registered([u64; HANDLERS / 64]);
+
+impl Registered {
+    /// Whether the index has one.
+    #[inline(always)]
+    #[must_use]
+    pub fn contains(&self, index: HandlerIndex) -> bool {
+        self.0[usize::from(index.0) / 64] >> (index.0 % 64) & 1 != 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn nothing() -> Box<HandlerFn> {
+        Box::new(|_| {})
+    }
+
+    #[test]
+    fn fixed_and_chosen_indices() {
+        let mut table = HandlerTable::default();
+        table
+            .register_at(HandlerIndex(128), "a", nothing())
+            .unwrap();
+        assert_eq!(table.register("b", nothing()).unwrap(), HandlerIndex(255));
+        assert!(matches!(
+            table.register_at(HandlerIndex(255), "c", nothing()),
+            Err(AmError::Taken { holder, .. }) if holder == "b"
+        ));
+        assert!(matches!(
+            table.register_at(HandlerIndex(127), "c", nothing()),
+            Err(AmError::NotClients { .. })
+        ));
+        assert!(table.is_registered(HandlerIndex(128)));
+        let set = table.registered();
+        assert!(
+            (0..=255)
+                .map(HandlerIndex)
+                .all(|i| set.contains(i) == table.is_registered(i))
+        );
+        assert!(!table.is_registered(HandlerIndex(129)));
+    }
+
+    #[test]
+    fn the_129th_handler_is_refused() {
+        let mut table = HandlerTable::default();
+        for i in 0..128 {
+            table.register(&format!("h{i}"), nothing()).unwrap();
+        }
+        assert!(matches!(
+            table.register("one more", nothing()),
+            Err(AmError::TableFull { count: 128, .. })
+        ));
+        assert_eq!(table.names().count(), 128);
+    }
+}

@@ -1,0 +1,400 @@
+//! Becoming a rank of a job: by `argonet run`, by forking the others, or alone.
+
+use std::env;
+use std::os::fd::{BorrowedFd, RawFd};
+use std::process;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use argonet_base::JobRank;
+use rustix::fs::fcntl_get_seals;
+use rustix::process::{Signal, getppid, set_parent_process_death_signal};
+
+use crate::error::BootError;
+use crate::files::{HugePages, SharedFiles};
+use crate::local::LocalJob;
+use crate::page::{Control, JobIdentity, MAX_LOCAL_RANKS};
+use crate::{selfspawn, sys};
+
+/// The variable in which a launcher describes the job to a rank: `1:rank:size:control:rings:segments:job`, the three in
+/// the middle being descriptors and the last the job's identity in hexadecimal.
+pub(crate) const BOOT_VARIABLE: &str = "ARGONET_BOOT";
+const BOOT_FORMAT: &str = "1";
+
+/// The variable that makes a program that was started alone become several ranks.
+const RANKS_VARIABLE: &str = "GASNET_PSHM_NODES";
+const START_TIMEOUT_VARIABLE: &str = "ARGONET_START_TIMEOUT";
+const START_TIMEOUT_DEFAULT: Duration = Duration::from_secs(60);
+const START_TIMEOUT_MAX_S: u64 = 86_400;
+
+/// What other launchers say about the number of processes that they started.
+const FOREIGN_SIZES: [(&str, &str); 2] = [
+    ("OMPI_COMM_WORLD_SIZE", "Open MPI's mpirun"),
+    ("PMI_SIZE", "a PMI launcher"),
+];
+
+/// What a program asks for when it attaches.
+#[derive(Debug, Clone, Default)]
+pub struct AttachOptions {
+    ranks: Option<u32>,
+}
+
+impl AttachOptions {
+    /// Nothing special: the environment decides.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Makes a program that was started alone become `ranks` ranks, whatever `GASNET_PSHM_NODES` says; 0 is 1. A program
+    /// that `argonet run` started has as many ranks as that was told.
+    #[must_use]
+    pub fn ranks(mut self, ranks: u32) -> Self {
+        self.ranks = Some(ranks);
+        self
+    }
+}
+
+/// Makes this process a rank of its job, forking the other ranks if it was started alone and asked for several.
+///
+/// Call it at the start of the program, before there is a second thread: with several ranks to fork, this is required. In a
+/// job that starts itself the call returns in every rank, rank 0 being the calling process; the others have
+/// `/dev/null` as standard input. The exit code of rank 0's process is the job's: an exit handler waits for the other
+/// ranks and replaces the code if one of them failed. Where there is no controlling terminal, rank 0 moves to a
+/// process group of its own, so that processes which it starts end with the job, even if it is killed. With a terminal its group
+/// is left alone, because the terminal's signals go to it and a shell may have put other programs into it; processes that
+/// rank 0 starts are not killed then.
+///
+/// Blocks only for the system calls; it does not wait for other ranks.
+///
+/// # Errors
+/// Settings that cannot be used, a job description that cannot be, a second thread, a foreign launcher that started several
+/// processes, and what the system refuses: see [`BootError`].
+pub fn attach(options: AttachOptions) -> Result<LocalJob, BootError> {
+    let start_timeout = start_timeout()?;
+    if let Some(value) = env::var_os(BOOT_VARIABLE) {
+        let value = value.to_string_lossy().into_owned();
+        let job = attach_launched(&value, start_timeout)?;
+        sys::remove_variable(BOOT_VARIABLE);
+        return Ok(job);
+    }
+    let ranks = match options.ranks {
+        Some(ranks) => check_count(u64::from(ranks.max(1)))?,
+        None => ranks_from_environment()?,
+    };
+    if ranks > 1 {
+        return selfspawn::spawn(ranks, start_timeout);
+    }
+    for (variable, launcher) in FOREIGN_SIZES {
+        if let Some(size) = env::var(variable)
+            .ok()
+            .and_then(|v| v.parse().ok())
+            .filter(|&size| size > 1)
+        {
+            return Err(BootError::ForeignLauncher {
+                variable,
+                launcher,
+                size,
+            });
+        }
+    }
+    alone(start_timeout)
+}
+
+/// Checks a number of ranks.
+pub(crate) fn check_count(given: u64) -> Result<u32, BootError> {
+    u32::try_from(given)
+        .ok()
+        .filter(|n| (1..=MAX_LOCAL_RANKS).contains(n))
+        .ok_or(BootError::BadRankCount { given })
+}
+
+/// A random number to tell this job from others.
+pub(crate) fn new_job_id() -> Result<u64, BootError> {
+    getrandom::u64().map_err(|e| {
+        BootError::system(
+            "getting random bytes for the job's identity",
+            std::io::Error::other(e.to_string()),
+        )
+    })
+}
+
+/// Makes the shared files of a job whose launcher is this process.
+pub(crate) fn make_job(size: u32) -> Result<(SharedFiles, Control), BootError> {
+    let files = SharedFiles::create(size, HugePages::from_environment()?)?;
+    let identity = JobIdentity {
+        job_id: new_job_id()?,
+        size,
+        huge_pages: files.huge_pages.map_or(0, u32::from),
+        launcher_pid: process::id(),
+    };
+    let control = Control::create(&files.control, identity)?;
+    Ok((files, control))
+}
+
+fn alone(start_timeout: Duration) -> Result<LocalJob, BootError> {
+    let (files, control) = make_job(1)?;
+    let rank = JobRank(0);
+    control.rank_page(rank).join(process::id());
+    Ok(LocalJob {
+        control: Arc::new(control),
+        files,
+        rank,
+        start_timeout,
+        launched: false,
+        turn: Mutex::default(),
+    })
+}
+
+/// The value that describes the job to `rank`.
+pub(crate) fn boot_value(control: &Control, rank: JobRank, fds: [RawFd; 3]) -> String {
+    let (size, id) = (control.size(), control.job().job_id());
+    format!(
+        "{BOOT_FORMAT}:{rank}:{size}:{}:{}:{}:{id:016x}",
+        fds[0], fds[1], fds[2]
+    )
+}
+
+struct BootValue {
+    rank: JobRank,
+    size: u32,
+    fds: [RawFd; 3],
+    job_id: u64,
+}
+
+fn parse_boot_value(value: &str) -> Result<BootValue, String> {
+    let fields: Vec<&str> = value.split(':').collect();
+    let &[format, rank, size, control, rings, segments, job_id] = fields.as_slice() else {
+        return Err(format!("it has {} fields instead of 7", fields.len()));
+    };
+    if format != BOOT_FORMAT {
+        return Err(format!(
+            "its format is \"{format}\", and this program knows \"{BOOT_FORMAT}\""
+        ));
+    }
+    let number = |text: &str, what: &str| -> Result<u32, String> {
+        let plain = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+        text.parse()
+            .ok()
+            .filter(|_| plain)
+            .ok_or_else(|| format!("its {what} \"{text}\" is not a number in range"))
+    };
+    let (rank, size) = (number(rank, "rank")?, number(size, "number of ranks")?);
+    if !(1..=MAX_LOCAL_RANKS).contains(&size) {
+        return Err(format!(
+            "its number of ranks is {size}, and a host has 1 to {MAX_LOCAL_RANKS}"
+        ));
+    }
+    if rank >= size {
+        return Err(format!(
+            "its rank {rank} is not below its number of ranks {size}"
+        ));
+    }
+    let fd = |text, what: &str| -> Result<RawFd, String> {
+        let what = format!("descriptor of the {what} file");
+        RawFd::try_from(number(text, &what)?)
+            .ok()
+            .filter(|fd| *fd > 2)
+            .ok_or_else(|| format!("its {what} is {text}"))
+    };
+    let fds = [
+        fd(control, "control")?,
+        fd(rings, "rings")?,
+        fd(segments, "segments")?,
+    ];
+    if fds[0] == fds[1] || fds[1] == fds[2] || fds[0] == fds[2] {
+        return Err("it names one descriptor twice".into());
+    }
+    let job_id = u64::from_str_radix(job_id, 16)
+        .map_err(|_| format!("its job identity \"{job_id}\" is not one"))?;
+    Ok(BootValue {
+        rank: JobRank(rank),
+        size,
+        fds,
+        job_id,
+    })
+}
+
+/// The shared files behind the descriptors named, once they have been found to be open memory files.
+fn examine(fds: [RawFd; 3]) -> Result<[BorrowedFd<'static>; 3], String> {
+    let names = ["control", "rings", "segments"];
+    let mut files = Vec::with_capacity(3);
+    for (raw, name) in fds.into_iter().zip(names) {
+        let fd = sys::examine_fd(raw).ok_or_else(|| {
+            format!(
+                "descriptor {raw} ({name}) is not open. Was it closed by a program between the launcher and this one (Python's \
+                 subprocess does unless told close_fds=False), or was this program started by a rank?"
+            )
+        })?;
+        fcntl_get_seals(fd)
+            .map_err(|_| format!("descriptor {raw} ({name}) is not a shared memory file"))?;
+        files.push(fd);
+    }
+    <[BorrowedFd<'static>; 3]>::try_from(files).map_err(|_| "it names too few descriptors".into())
+}
+
+fn attach_launched(value: &str, start_timeout: Duration) -> Result<LocalJob, BootError> {
+    let bad = |reason| BootError::BadBootEnvironment {
+        value: value.to_string(),
+        reason,
+    };
+    let BootValue {
+        rank,
+        size,
+        fds,
+        job_id,
+    } = parse_boot_value(value).map_err(bad)?;
+    let [control_fd, rings, segments] = examine(fds).map_err(bad)?;
+    let control = Control::open(control_fd, size, job_id).map_err(bad)?;
+    let huge_pages = match control.job().huge_pages() {
+        0 => None,
+        code => Some(
+            HugePages::try_from(code)
+                .map_err(|_| bad(format!("its page size {code} is unknown")))?,
+        ),
+    };
+
+    // The second net, for a rank that a script started: armed here too, since it dies with its own parent only.
+    let parent = getppid();
+    set_parent_process_death_signal(Some(Signal::KILL))
+        .map_err(|e| BootError::system("asking to be killed with the parent process", e))?;
+    if getppid() != parent {
+        return Err(bad(
+            "the process that started this rank has ended meanwhile".into(),
+        ));
+    }
+
+    let page = control.rank_page(rank);
+    if !page.join(process::id()) {
+        return Err(BootError::RankTaken {
+            rank,
+            pid: page.pid(),
+            state: page.state().words(),
+        });
+    }
+    let adopt = |fd| {
+        sys::adopt_fd(fd).map_err(|e| BootError::system("taking over an inherited descriptor", e))
+    };
+    let files = SharedFiles {
+        control: adopt(control_fd)?,
+        rings: adopt(rings)?,
+        segments: adopt(segments)?,
+        huge_pages,
+    };
+    let control = Arc::new(control);
+    Ok(LocalJob {
+        control,
+        files,
+        rank,
+        start_timeout,
+        launched: true,
+        turn: Mutex::default(),
+    })
+}
+
+fn setting(name: &'static str) -> Option<String> {
+    env::var_os(name)
+        .map(|v| v.to_string_lossy().trim().to_string())
+        .filter(|v| !v.is_empty())
+}
+
+fn ranks_from_environment() -> Result<u32, BootError> {
+    let Some(value) = setting(RANKS_VARIABLE) else {
+        return Ok(1);
+    };
+    match value.parse::<u32>() {
+        Ok(0) => Ok(1),
+        Ok(n) if n <= MAX_LOCAL_RANKS => Ok(n),
+        _ => Err(BootError::BadSetting {
+            name: RANKS_VARIABLE,
+            value,
+            allowed: format!(
+                "a number of ranks from 1 to {MAX_LOCAL_RANKS}; 0 or empty for one rank"
+            ),
+        }),
+    }
+}
+
+fn start_timeout() -> Result<Duration, BootError> {
+    let Some(value) = setting(START_TIMEOUT_VARIABLE) else {
+        return Ok(START_TIMEOUT_DEFAULT);
+    };
+    match value.parse::<u64>() {
+        Ok(s) if (1..=START_TIMEOUT_MAX_S).contains(&s) => Ok(Duration::from_secs(s)),
+        _ => Err(BootError::BadSetting {
+            name: START_TIMEOUT_VARIABLE,
+            value,
+            allowed: format!("whole seconds from 1 to {START_TIMEOUT_MAX_S}"),
+        }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_job_description_is_read_back() {
+        let (_files, control) = make_job(9).unwrap();
+        let value = boot_value(&control, JobRank(8), [100, 101, 102]);
+        let BootValue {
+            rank,
+            size,
+            fds,
+            job_id,
+        } = parse_boot_value(&value).unwrap();
+        assert_eq!(
+            (rank, size, fds, job_id),
+            (JobRank(8), 9, [100, 101, 102], control.job().job_id())
+        );
+    }
+
+    #[test]
+    fn forged_job_descriptions_are_refused_with_the_reason() {
+        for (value, reason) in [
+            ("", "1 fields"),
+            ("2:0:1:5:6:7:0", "format"),
+            ("1:x:1:5:6:7:0", "rank \"x\""),
+            ("1:+1:4:5:6:7:0", "rank \"+1\""),
+            ("1:4:4:5:6:7:0", "not below"),
+            ("1:0:0:5:6:7:0", "number of ranks is 0"),
+            ("1:0:99999:5:6:7:0", "99999"),
+            ("1:0:1:2:6:7:0", "control file is 2"),
+            ("1:0:1:5:4294967295:7:0", "rings file is 4294967295"),
+            ("1:0:1:99999999999999:6:7:0", "not a number in range"),
+            ("1:0:1:5:5:7:0", "twice"),
+            ("1:0:1:5:6:7:zz", "job identity"),
+        ] {
+            let error = parse_boot_value(value).err().expect(value);
+            assert!(error.contains(reason), "{value}: {error}");
+        }
+    }
+
+    #[test]
+    fn a_job_of_one_needs_nobody() {
+        use crate::bootstrap::{Bootstrap, Key, MAX_VALUE_BYTES};
+        let job = alone(Duration::from_secs(1)).unwrap();
+        let longest: Vec<u8> = (0..MAX_VALUE_BYTES as u8).collect();
+        job.publish(Key::User, &longest).unwrap();
+        job.publish(Key::Tool, b"").unwrap();
+        job.fence().unwrap();
+        assert_eq!(job.lookup(JobRank(0), Key::User).unwrap(), longest);
+        assert_eq!(job.lookup(JobRank(0), Key::Tool).unwrap(), b"");
+        assert!(matches!(
+            job.publish(Key::Tool, b"2"),
+            Err(BootError::PublishedTwice { .. })
+        ));
+        assert!(matches!(
+            job.publish(Key::Host, &[0; 129]),
+            Err(BootError::ValueTooLong { bytes: 129, .. })
+        ));
+        assert!(matches!(
+            job.lookup(JobRank(0), Key::Host),
+            Err(BootError::NotPublished { .. })
+        ));
+        assert!(matches!(
+            job.lookup(JobRank(1), Key::User),
+            Err(BootError::NoSuchRank { .. })
+        ));
+    }
+}

@@ -1,0 +1,86 @@
+//! What the engine needs from whoever started the job, whatever that is.
+
+use argonet_base::JobRank;
+use num_enum::{IntoPrimitive, TryFromPrimitive};
+
+use crate::error::BootError;
+
+/// The longest value that [`Bootstrap::publish`] takes, in bytes.
+pub const MAX_VALUE_BYTES: usize = 128;
+
+/// The keys under which a rank publishes a value. Each layer owns its key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, IntoPrimitive, TryFromPrimitive)]
+#[repr(u8)]
+#[non_exhaustive]
+pub enum Key {
+    /// Hash of the table of registered handlers and functions.
+    HandlerTable = 0,
+    /// Hash of the settings that must be the same on every rank.
+    Settings = 1,
+    /// Size and placement of the rank's segment.
+    Segment = 2,
+    /// Whether the rank could register for expedited membarriers.
+    Membarrier = 3,
+    /// Where the rank's conduit can be reached.
+    Address = 4,
+    /// The identity of the rank's host, by which neighbourhoods are found.
+    Host = 5,
+    /// Free for the client.
+    User = 6,
+    /// Free for tests and tools.
+    Tool = 7,
+}
+
+/// How many keys there are.
+pub(crate) const KEYS: usize = 8;
+
+/// Identity, key store and fence of a job, and the two words that a rank owes whoever started it: [`Self::started`] and
+/// [`Self::finalised`].
+///
+/// [`LocalJob`](crate::LocalJob) implements it for the ranks of one host. Implementations over ssh trees or a job
+/// manager's key store fit below the same trait: publications become visible to other ranks with the next fence, not
+/// earlier, and a value is small.
+pub trait Bootstrap: Send + Sync {
+    /// The rank of this process in the job.
+    fn rank(&self) -> JobRank;
+
+    /// The number of ranks in the job, at least 1.
+    fn size(&self) -> u32;
+
+    /// A random number that is the same on all ranks of this job and on no other.
+    fn job_id(&self) -> u64;
+
+    /// Publishes `value` under `key` for the other ranks, which find it after the next [`Self::fence`]. Once per key.
+    ///
+    /// # Errors
+    /// [`BootError::ValueTooLong`] over [`MAX_VALUE_BYTES`]; [`BootError::PublishedTwice`].
+    fn publish(&self, key: Key, value: &[u8]) -> Result<(), BootError>;
+
+    /// Waits until every rank of the job has entered its fence as often as this one. What a rank published before is
+    /// visible to all after. Collective; blocks, giving the processor away; one thread of a rank at a time.
+    ///
+    /// # Errors
+    /// While starting up (before [`Self::started`]) [`BootError::FenceTimeout`] after `ARGONET_START_TIMEOUT` seconds
+    /// (default 60); [`BootError::FenceDeserted`] and [`BootError::JobEnding`] when ranks cannot come any more. After an
+    /// error no fence of this job completes: the rank has nothing left but to report it and end.
+    fn fence(&self) -> Result<(), BootError>;
+
+    /// The value that `rank` published under `key` before a fence that this rank has completed. Does not block on a
+    /// single host.
+    ///
+    /// # Errors
+    /// [`BootError::NotPublished`], [`BootError::NoSuchRank`].
+    fn lookup(&self, rank: JobRank, key: Key) -> Result<Vec<u8>, BootError>;
+
+    /// Tells that this rank has started up: from now on a fence waits for slow ranks without a limit.
+    fn started(&self);
+
+    /// Tells that this rank does not need the others any more: from now on its end does not end the job, except that an
+    /// exit code other than 0 remains a failure of the job. Local; any number of times.
+    fn finalised(&self);
+
+    /// Ends the job as failed: stores the failure for the other ranks and whoever started the job, prints one line
+    /// with the rank and `message` on standard error, and ends this process. The other ranks are killed. `code` is the
+    /// job's exit code; 0 becomes 1, since a job that was aborted did not succeed.
+    fn abort(&self, code: u8, message: &str) -> !;
+}

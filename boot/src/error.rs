@@ -1,0 +1,294 @@
+//! What can go wrong while a job starts, meets at a fence, or is launched.
+
+use std::fmt;
+use std::io;
+use std::time::Duration;
+
+use argonet_base::JobRank;
+
+use crate::bootstrap::{Key, MAX_VALUE_BYTES};
+use crate::page::{ExitWord, MAX_LOCAL_RANKS};
+
+/// An error of the bootstrap. Each message names the rank or setting, the cause and what to do about it.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum BootError {
+    /// An environment variable holds something that it must not hold.
+    #[error("the environment variable {name} is \"{value}\"; allowed: {allowed}")]
+    BadSetting {
+        /// The variable.
+        name: &'static str,
+        /// What it holds.
+        value: String,
+        /// What it may hold.
+        allowed: String,
+    },
+    /// The number of ranks asked for is outside of what one host can run.
+    #[error("{given} ranks were asked for; a job on one host has 1 to {MAX_LOCAL_RANKS} ranks")]
+    BadRankCount {
+        /// The number asked for.
+        given: u64,
+    },
+    /// The job's description that the launcher leaves in the environment cannot be used.
+    #[error(
+        "the job description in the environment variable ARGONET_BOOT (\"{value}\") cannot be used: {reason}. \
+         `argonet run` sets it for the ranks that it starts; if this program is not such a rank, remove the variable"
+    )]
+    BadBootEnvironment {
+        /// What the variable holds.
+        value: String,
+        /// Why it cannot be used.
+        reason: String,
+    },
+    /// A process tried to become a rank that another process is, or was.
+    #[error(
+        "job rank {rank} has been taken by process {pid} already ({state}): one process attaches as a rank, once. \
+         Does the program that `argonet run` started start two argonet programs, or initialise twice?"
+    )]
+    RankTaken {
+        /// The rank.
+        rank: JobRank,
+        /// The process that has it.
+        pid: u32,
+        /// How far that process has come.
+        state: &'static str,
+    },
+    /// A process that has more than one thread cannot fork the other ranks.
+    #[error(
+        "this process has {threads} threads and cannot fork {what}: initialise argonet before the first thread is \
+         started, or start the ranks with `argonet run -n N`"
+    )]
+    SecondThread {
+        /// How many threads there are.
+        threads: usize,
+        /// What was to be forked.
+        what: &'static str,
+    },
+    /// Another launcher has started several processes, but this one would be rank 0 of 1.
+    #[error(
+        "{variable} says that {launcher} started {size} processes, but each of them would be rank 0 of a job of 1: \
+         argonet cannot be started by it. Use `argonet run -n {size} program`, or remove {variable} from the environment \
+         if jobs of one rank are what you want"
+    )]
+    ForeignLauncher {
+        /// The environment variable that gives it away.
+        variable: &'static str,
+        /// Who sets that variable.
+        launcher: &'static str,
+        /// The number of processes that it names.
+        size: u32,
+    },
+    /// A system call failed.
+    #[error("{what} failed: {source}{remedy}")]
+    System {
+        /// What was being done.
+        what: String,
+        /// The system's reason.
+        source: io::Error,
+        /// What to do about it, beginning with a separator; may be empty.
+        remedy: &'static str,
+    },
+    /// A process could not be made because a limit is too low.
+    #[error(
+        "rank {rank} of {size} could not be started: the system has no room for another process. Limits to look at: \
+         RLIMIT_NPROC (`ulimit -u`, now {nproc}), the control group's pids.max, kernel.pid_max; or start fewer ranks"
+    )]
+    NoProcess {
+        /// The rank that could not be started.
+        rank: JobRank,
+        /// How many ranks there should be.
+        size: u32,
+        /// The soft limit of processes of this user.
+        nproc: String,
+    },
+    /// The limit of open files is too low for the number of ranks.
+    #[error(
+        "a job of {size} ranks needs {need} open files in {who}, but RLIMIT_NOFILE (`ulimit -n`) allows {limit} even \
+         at its hard limit; raise it or start fewer ranks"
+    )]
+    NoFiles {
+        /// How many ranks there should be.
+        size: u32,
+        /// How many files that takes.
+        need: u64,
+        /// The hard limit.
+        limit: u64,
+        /// The process that needs them.
+        who: &'static str,
+    },
+    /// The guardian process could not be started.
+    #[error("the guardian process of the job could not be started: {reason}")]
+    NoGuardian {
+        /// Why.
+        reason: String,
+    },
+    /// The program to run does not exist.
+    #[error("cannot run \"{program}\": there is no such program{hint}")]
+    NoSuchProgram {
+        /// The program as given.
+        program: String,
+        /// Where it was looked for.
+        hint: &'static str,
+    },
+    /// The program to run exists, but cannot be executed.
+    #[error("cannot run \"{program}\": {source}")]
+    NotExecutable {
+        /// The program as given.
+        program: String,
+        /// The system's reason.
+        source: io::Error,
+    },
+    /// The conduit's name is unknown.
+    #[error("unknown conduit \"{given}\"; known: {known}")]
+    UnknownConduit {
+        /// The name given.
+        given: String,
+        /// The names that there are.
+        known: String,
+    },
+    /// A fence did not complete in the time allowed for starting up.
+    #[error(
+        "rank {rank} waited {} s in start-up for {missing}; if they are only slow, raise ARGONET_START_TIMEOUT (seconds)",
+        waited.as_secs()
+    )]
+    FenceTimeout {
+        /// The rank that waited.
+        rank: JobRank,
+        /// Who did not come.
+        missing: Missing,
+        /// How long it waited.
+        waited: Duration,
+    },
+    /// A fence cannot complete because ranks that it needs have ended or finalised.
+    #[error(
+        "rank {rank} waits at a fence that cannot complete: {missing} ended or finalised without entering it"
+    )]
+    FenceDeserted {
+        /// The rank that waits.
+        rank: JobRank,
+        /// Who will not come.
+        missing: Missing,
+    },
+    /// The job is being ended because of a failure elsewhere.
+    #[error("rank {rank}: the job is ending: {cause}{}", .missing.during())]
+    JobEnding {
+        /// The rank that reports it.
+        rank: JobRank,
+        /// The first failure.
+        cause: ExitWord,
+        /// Who had not entered the fence, if this is a fence.
+        missing: Missing,
+    },
+    /// A value is too long for the key store.
+    #[error(
+        "rank {rank}: a value of {bytes} bytes for key {key:?} is over the key store's limit of {MAX_VALUE_BYTES} bytes"
+    )]
+    ValueTooLong {
+        /// The rank that publishes.
+        rank: JobRank,
+        /// The key.
+        key: Key,
+        /// The value's length.
+        bytes: usize,
+    },
+    /// A key was published twice.
+    #[error("rank {rank} has published key {key:?} already; a key is published once in a job")]
+    PublishedTwice {
+        /// The rank that publishes.
+        rank: JobRank,
+        /// The key.
+        key: Key,
+    },
+    /// A key was looked up that its rank has not published.
+    #[error(
+        "rank {rank} has not published key {key:?}; a lookup comes after a fence that comes after the publication"
+    )]
+    NotPublished {
+        /// The rank whose value was looked up.
+        rank: JobRank,
+        /// The key.
+        key: Key,
+    },
+    /// A rank was named that does not exist.
+    #[error("there is no job rank {rank}: the job has ranks 0 to {}", size.saturating_sub(1))]
+    NoSuchRank {
+        /// The rank named.
+        rank: JobRank,
+        /// The number of ranks.
+        size: u32,
+    },
+}
+
+/// The ranks that a fence waits for; its `Display` names at most [`Missing::NAMED`] of them.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Missing(pub Vec<JobRank>);
+
+impl Missing {
+    /// How many ranks are named before the rest is only counted.
+    pub const NAMED: usize = 8;
+
+    fn during(&self) -> String {
+        if self.0.is_empty() {
+            String::new()
+        } else {
+            format!(" (at a fence, waiting for {self})")
+        }
+    }
+}
+
+impl fmt::Display for Missing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.0.len() == 1 { "rank " } else { "ranks " })?;
+        for (i, rank) in self.0.iter().take(Self::NAMED).enumerate() {
+            write!(f, "{}{rank}", if i == 0 { "" } else { ", " })?;
+        }
+        match self.0.len().saturating_sub(Self::NAMED) {
+            0 => Ok(()),
+            more => write!(f, " and {more} more"),
+        }
+    }
+}
+
+impl BootError {
+    /// The exit code with which a launcher ends on this error: 127 and 126 as shells use them, 2 for a command that
+    /// cannot be meant, 1 otherwise.
+    #[must_use]
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            Self::NoSuchProgram { .. } => 127,
+            Self::NotExecutable { .. } => 126,
+            Self::BadRankCount { .. } | Self::UnknownConduit { .. } | Self::BadSetting { .. } => 2,
+            _ => 1,
+        }
+    }
+
+    pub(crate) fn system(what: impl Into<String>, source: impl Into<io::Error>) -> Self {
+        Self::System {
+            what: what.into(),
+            source: source.into(),
+            remedy: "",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn missing_ranks_are_named_up_to_a_limit() {
+        assert_eq!(Missing(vec![JobRank(3)]).to_string(), "rank 3");
+        let many = Missing((0..20).map(JobRank).collect());
+        assert_eq!(many.to_string(), "ranks 0, 1, 2, 3, 4, 5, 6, 7 and 12 more");
+    }
+
+    #[test]
+    fn exit_codes_follow_the_shell() {
+        let missing = BootError::NoSuchProgram {
+            program: "x".into(),
+            hint: "",
+        };
+        assert_eq!(missing.exit_code(), 127);
+        assert_eq!(BootError::BadRankCount { given: 0 }.exit_code(), 2);
+    }
+}

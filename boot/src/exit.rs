@@ -1,0 +1,200 @@
+//! How a rank's process ended, what that means for the job, and the one line that says so.
+
+use core::fmt;
+
+use argonet_base::JobRank;
+use rustix::io::Errno;
+use rustix::process::{WaitId, WaitIdOptions, WaitIdStatus, waitid};
+
+use crate::page::{ExitKind, ExitWord, RankState};
+
+/// How a process ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ProcessEnd {
+    /// By exit, with this code.
+    Code(u8),
+    /// By this signal.
+    Signal(u8),
+    /// Somebody else reaped it.
+    Unknown,
+}
+
+impl ProcessEnd {
+    fn from_status(status: &WaitIdStatus) -> Self {
+        match (status.exit_status(), status.terminating_signal()) {
+            (Some(code), _) => Self::Code(code as u8),
+            (_, Some(signal)) => Self::Signal(signal as u8),
+            _ => Self::Unknown,
+        }
+    }
+
+    /// Waits until the child has ended, and reaps it if `reap`. Async-signal-safe.
+    pub(crate) fn wait(child: WaitId<'_>, reap: bool) -> Self {
+        let options = if reap {
+            WaitIdOptions::EXITED
+        } else {
+            WaitIdOptions::EXITED | WaitIdOptions::NOWAIT
+        };
+        loop {
+            match waitid(child.clone(), options) {
+                Ok(Some(status)) => return Self::from_status(&status),
+                Ok(None) | Err(Errno::INTR) => {}
+                Err(_) => return Self::Unknown,
+            }
+        }
+    }
+
+    /// Whether the end of a rank's process in `state` is a failure of the job.
+    pub(crate) fn is_failure(self, state: RankState) -> bool {
+        match self {
+            Self::Code(0) | Self::Unknown => state.is_member(),
+            Self::Code(_) | Self::Signal(_) => true,
+        }
+    }
+
+    /// The exit code that a shell would report.
+    pub(crate) const fn shell_code(self) -> u8 {
+        match self {
+            Self::Code(code) => code,
+            Self::Signal(signal) => 128 + (signal & 0x7f),
+            Self::Unknown => 1,
+        }
+    }
+}
+
+/// The failure that a job ends with: its exit code, and its `Display` is the reason. Formats without allocating.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Verdict {
+    pub(crate) kind: ExitKind,
+    pub(crate) rank: JobRank,
+    pub(crate) pid: u32,
+    pub(crate) end: ProcessEnd,
+    pub(crate) state: RankState,
+    /// The code that came with the exit word.
+    pub(crate) word_code: u8,
+    /// Whether other ranks were ended because of it.
+    pub(crate) others_ended: bool,
+}
+
+impl Verdict {
+    /// The verdict on the process `pid` of the rank that `word` names.
+    pub(crate) fn new(
+        word: ExitWord,
+        pid: u32,
+        end: ProcessEnd,
+        state: RankState,
+        others_ended: bool,
+    ) -> Self {
+        Self {
+            kind: word.kind,
+            rank: word.rank,
+            pid,
+            end,
+            state,
+            word_code: word.code,
+            others_ended,
+        }
+    }
+
+    /// The exit code of the job, never 0.
+    pub(crate) fn code(&self) -> u8 {
+        match self.kind {
+            ExitKind::Abort | ExitKind::Cancelled => self.word_code.max(1),
+            ExitKind::Died | ExitKind::Failed => match self.end {
+                ProcessEnd::Unknown => self.word_code.max(1),
+                end => end.shell_code().max(1),
+            },
+        }
+    }
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { rank, pid, .. } = self;
+        write!(f, "rank {rank} (pid {pid}) ")?;
+        match (self.kind, self.end) {
+            (ExitKind::Abort, _) => write!(f, "aborted the job with code {}", self.code())?,
+            (_, ProcessEnd::Signal(signal)) => {
+                write!(
+                    f,
+                    "was killed by signal {signal} ({})",
+                    signal_name(i32::from(signal))
+                )?;
+            }
+            (_, ProcessEnd::Code(code)) if self.state.is_member() => {
+                write!(f, "exited with code {code} without finalising")?;
+            }
+            (_, ProcessEnd::Code(code)) => write!(f, "exited with code {code}")?,
+            (_, ProcessEnd::Unknown) => f.write_str("ended before it finalised")?,
+        }
+        f.write_str(if self.others_ended {
+            "; the other ranks were ended"
+        } else {
+            ""
+        })
+    }
+}
+
+/// The name of a signal, as in `SIGTERM`.
+pub(crate) const fn signal_name(signal: i32) -> &'static str {
+    match signal {
+        libc::SIGHUP => "SIGHUP",
+        libc::SIGINT => "SIGINT",
+        libc::SIGQUIT => "SIGQUIT",
+        libc::SIGILL => "SIGILL",
+        libc::SIGTRAP => "SIGTRAP",
+        libc::SIGABRT => "SIGABRT",
+        libc::SIGBUS => "SIGBUS",
+        libc::SIGFPE => "SIGFPE",
+        libc::SIGKILL => "SIGKILL",
+        libc::SIGUSR1 => "SIGUSR1",
+        libc::SIGSEGV => "SIGSEGV",
+        libc::SIGUSR2 => "SIGUSR2",
+        libc::SIGPIPE => "SIGPIPE",
+        libc::SIGALRM => "SIGALRM",
+        libc::SIGTERM => "SIGTERM",
+        libc::SIGXCPU => "SIGXCPU",
+        libc::SIGXFSZ => "SIGXFSZ",
+        libc::SIGSYS => "SIGSYS",
+        _ => "see `kill -l`",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_reason_names_rank_process_and_signal() {
+        let word = ExitWord {
+            kind: ExitKind::Died,
+            rank: JobRank(3),
+            code: 1,
+        };
+        let verdict = Verdict::new(word, 4711, ProcessEnd::Signal(9), RankState::Running, true);
+        assert_eq!(
+            verdict.to_string(),
+            "rank 3 (pid 4711) was killed by signal 9 (SIGKILL); the other ranks were ended"
+        );
+        assert_eq!(verdict.code(), 137);
+    }
+
+    #[test]
+    fn leaving_without_finalising_is_a_failure_even_with_code_0() {
+        assert!(ProcessEnd::Code(0).is_failure(RankState::Joined));
+        assert!(!ProcessEnd::Code(0).is_failure(RankState::Starting));
+        assert!(!ProcessEnd::Code(0).is_failure(RankState::Finalised));
+        assert!(ProcessEnd::Code(4).is_failure(RankState::Finalised));
+        let word = ExitWord {
+            kind: ExitKind::Died,
+            rank: JobRank(0),
+            code: 1,
+        };
+        let verdict = Verdict::new(word, 9, ProcessEnd::Code(0), RankState::Joined, false);
+        assert_eq!(
+            verdict.to_string(),
+            "rank 0 (pid 9) exited with code 0 without finalising"
+        );
+        assert_eq!(verdict.code(), 1);
+    }
+}

@@ -1,0 +1,221 @@
+//! The fence: all ranks of a host wait for each other on two words of shared memory.
+//!
+//! A rank adds itself to `arrived`. The last one resets `arrived`, advances `generation` and wakes the others, who wait
+//! for the generation to move: first spinning, then yielding, then asleep on a futex. They sleep in short stretches and look
+//! between them whether the job is ending or somebody who is missing cannot come any more.
+
+use core::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use argonet_base::JobRank;
+use argonet_base::sync::spin_hint;
+use rustix::fs::Timespec;
+use rustix::thread::{futex, sched_yield};
+
+use crate::error::{BootError, Missing};
+use crate::page::{Control, FenceWords, RankState};
+
+const SPINS: u32 = 200;
+const YIELDS: u32 = 10;
+/// How long a rank sleeps before it looks around again. A failure wakes it at once; this bounds what a lost wake-up costs.
+const LOOK_AROUND: Duration = Duration::from_millis(100);
+
+/// Wakes every rank that sleeps at the fence, so that it looks around. Async-signal-safe.
+pub(crate) fn wake_all(fence: &FenceWords) {
+    // Waking cannot fail on a valid address; a rank that is not woken looks around by itself.
+    let _ = futex::wake(&fence.generation, futex::Flags::empty(), i32::MAX as u32);
+}
+
+/// Waits as `rank` until all ranks have entered; `limit` bounds the wait.
+pub(crate) fn wait(
+    control: &Control,
+    rank: JobRank,
+    limit: Option<Duration>,
+) -> Result<(), BootError> {
+    let fence = &control.job().fence;
+    if let Some(cause) = control.job().exit_word() {
+        return Err(BootError::JobEnding {
+            rank,
+            cause,
+            missing: Missing::default(),
+        });
+    }
+    let generation = fence.generation.load(Ordering::Acquire);
+    control
+        .rank_page(rank)
+        .fences_entered
+        .fetch_add(1, Ordering::Relaxed);
+    if fence.arrived.fetch_add(1, Ordering::AcqRel) + 1 == control.size() {
+        fence.arrived.store(0, Ordering::Relaxed);
+        fence
+            .generation
+            .store(generation.wrapping_add(1), Ordering::Release);
+        wake_all(fence);
+        return Ok(());
+    }
+    let passed = || fence.generation.load(Ordering::Acquire) != generation;
+    for _ in 0..SPINS {
+        if passed() {
+            return Ok(());
+        }
+        spin_hint();
+    }
+    for _ in 0..YIELDS {
+        if passed() {
+            return Ok(());
+        }
+        sched_yield();
+    }
+    let begun = Instant::now();
+    while !passed() {
+        let nap = Timespec {
+            tv_sec: 0,
+            tv_nsec: i64::from(LOOK_AROUND.subsec_nanos()),
+        };
+        // Every outcome (woken, time-out, value changed, interrupted) leads to the same look around.
+        let _ = futex::wait(
+            &fence.generation,
+            futex::Flags::empty(),
+            generation,
+            Some(&nap),
+        );
+        if passed() {
+            break;
+        }
+        look_around(control, rank, begun.elapsed(), limit)?;
+    }
+    Ok(())
+}
+
+/// The error that a rank in a fence must report, if there is one.
+fn look_around(
+    control: &Control,
+    rank: JobRank,
+    waited: Duration,
+    limit: Option<Duration>,
+) -> Result<(), BootError> {
+    let entered = control
+        .rank_page(rank)
+        .fences_entered
+        .load(Ordering::Relaxed);
+    let absent =
+        |r: &JobRank| control.rank_page(*r).fences_entered.load(Ordering::Relaxed) < entered;
+    let missing = || Missing((0..control.size()).map(JobRank).filter(absent).collect());
+    if let Some(cause) = control.job().exit_word() {
+        return Err(BootError::JobEnding {
+            rank,
+            cause,
+            missing: missing(),
+        });
+    }
+    let gone = |r: &JobRank| {
+        matches!(
+            control.rank_page(*r).state(),
+            RankState::Finalised | RankState::Ended
+        )
+    };
+    // The state is looked at first: a rank that has finalised entered all its fences before.
+    let deserters: Vec<_> = (0..control.size())
+        .map(JobRank)
+        .filter(gone)
+        .filter(absent)
+        .collect();
+    if !deserters.is_empty() {
+        return Err(BootError::FenceDeserted {
+            rank,
+            missing: Missing(deserters),
+        });
+    }
+    match limit {
+        Some(limit) if waited >= limit => Err(BootError::FenceTimeout {
+            rank,
+            missing: missing(),
+            waited,
+        }),
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::files::SharedFiles;
+    use crate::page::{ExitKind, ExitWord, JobIdentity};
+    use std::sync::atomic::AtomicU32;
+    use std::thread;
+
+    fn control(size: u32) -> Control {
+        let files = SharedFiles::create(size, None).unwrap();
+        Control::create(
+            &files.control,
+            JobIdentity {
+                job_id: 1,
+                size,
+                huge_pages: 0,
+                launcher_pid: 1,
+            },
+        )
+        .unwrap()
+    }
+
+    #[test]
+    fn nobody_passes_before_all_have_entered() {
+        const RANKS: u32 = 5;
+        const ROUNDS: u32 = 300;
+        let control = control(RANKS);
+        let entered = AtomicU32::new(0);
+        thread::scope(|scope| {
+            for rank in (0..RANKS).map(JobRank) {
+                let (control, entered) = (&control, &entered);
+                scope.spawn(move || {
+                    for round in 1..=ROUNDS {
+                        entered.fetch_add(1, Ordering::Relaxed);
+                        wait(control, rank, None).unwrap();
+                        assert!(entered.load(Ordering::Relaxed) >= round * RANKS);
+                    }
+                });
+            }
+        });
+    }
+
+    #[test]
+    fn a_fence_names_who_is_missing_when_its_time_is_up() {
+        let control = control(3);
+        thread::scope(|scope| {
+            let other = scope.spawn(|| wait(&control, JobRank(0), Some(Duration::ZERO)));
+            let error = wait(&control, JobRank(2), Some(Duration::ZERO))
+                .unwrap_err()
+                .to_string();
+            assert!(
+                error.contains("rank 2 waited") && error.contains("rank"),
+                "{error}"
+            );
+            assert!(other.join().unwrap().is_err());
+        });
+        let BootError::FenceTimeout { missing, .. } = look_around(
+            &control,
+            JobRank(2),
+            Duration::from_secs(1),
+            Some(Duration::ZERO),
+        )
+        .unwrap_err() else {
+            panic!("not a time-out")
+        };
+        assert_eq!(missing, Missing(vec![JobRank(1)]));
+    }
+
+    #[test]
+    fn a_fence_ends_when_a_missing_rank_cannot_come_or_the_job_ends() {
+        let control = control(2);
+        control.rank_page(JobRank(1)).advance(RankState::Finalised);
+        let error = wait(&control, JobRank(0), None).unwrap_err().to_string();
+        assert!(error.contains("rank 1 ended or finalised"), "{error}");
+        control.job().set_exit_word(ExitWord {
+            kind: ExitKind::Failed,
+            rank: JobRank(1),
+            code: 9,
+        });
+        let error = wait(&control, JobRank(0), None).unwrap_err().to_string();
+        assert!(error.contains("rank 1 ended with code 9"), "{error}");
+    }
+}

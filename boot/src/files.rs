@@ -1,0 +1,122 @@
+//! The three shared files of a host: made once, inherited by descriptor, never named.
+
+use std::env;
+use std::os::fd::{AsFd, OwnedFd};
+
+use num_enum::{IntoPrimitive, TryFromPrimitive};
+use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, ftruncate, memfd_create};
+use rustix::io::fcntl_dupfd_cloexec;
+
+use crate::error::BootError;
+use crate::page::Layout;
+
+/// Descriptors of shared files are moved to this number or above where the limit allows it, because shell scripts
+/// between the launcher and the rank use the low ones.
+const LOW_FD_LIMIT: i32 = 100;
+
+/// The setting that chooses huge pages for the segments.
+pub(crate) const HUGEPAGES_VARIABLE: &str = "ARGONET_HUGEPAGES";
+
+/// The size of the pages that the segments file is made of, when it is not the system's base page.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, IntoPrimitive, TryFromPrimitive)]
+#[repr(u32)]
+pub enum HugePages {
+    /// 2 MiB.
+    Size2MB = 1,
+    /// 1 GiB.
+    Size1GB = 2,
+}
+
+impl HugePages {
+    /// The size of one page in bytes.
+    #[must_use]
+    pub const fn bytes(self) -> u64 {
+        match self {
+            Self::Size2MB => 2 << 20,
+            Self::Size1GB => 1 << 30,
+        }
+    }
+
+    /// What `ARGONET_HUGEPAGES` asks for; unset or empty means base pages.
+    ///
+    /// # Errors
+    /// [`BootError::BadSetting`] for a value other than `2MB` and `1GB`.
+    pub fn from_environment() -> Result<Option<Self>, BootError> {
+        match env::var_os(HUGEPAGES_VARIABLE) {
+            None => Ok(None),
+            Some(value) => match value.to_str() {
+                Some("") => Ok(None),
+                Some("2MB") => Ok(Some(Self::Size2MB)),
+                Some("1GB") => Ok(Some(Self::Size1GB)),
+                _ => Err(BootError::BadSetting {
+                    name: HUGEPAGES_VARIABLE,
+                    value: value.to_string_lossy().into_owned(),
+                    allowed: "2MB, 1GB, or empty for the system's base pages".into(),
+                }),
+            },
+        }
+    }
+}
+
+/// The shared files of the ranks of one host. Descriptors are close-on-exec in a rank.
+#[derive(Debug)]
+pub struct SharedFiles {
+    /// The job page, the ranks' pages and sleep words and the key store; sized and sealed before the first rank starts.
+    pub control: OwnedFd,
+    /// Raw memory for the shared-memory conduit, which sizes it. Sealed against shrinking, so that no access below a size
+    /// once seen can fault; empty at first.
+    pub rings: OwnedFd,
+    /// Raw memory for the segments, sized by the segment crate; empty at first. Takes seals.
+    pub segments: OwnedFd,
+    /// The page size of `segments`, when it is not the system's base page.
+    pub huge_pages: Option<HugePages>,
+}
+
+impl SharedFiles {
+    /// Makes the files for a job of `size` ranks; the control file is all zero.
+    pub(crate) fn create(size: u32, huge_pages: Option<HugePages>) -> Result<Self, BootError> {
+        let sealable = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
+        let control = memfd("argonet-control", sealable)?;
+        ftruncate(&control, Layout::new(size).total_bytes() as u64).map_err(|e| {
+            BootError::system(format!("sizing the control memory of {size} ranks"), e)
+        })?;
+        fcntl_add_seals(&control, SealFlags::SHRINK | SealFlags::GROW)
+            .map_err(|e| BootError::system("sealing the control memory", e))?;
+        let rings = memfd("argonet-rings", sealable)?;
+        fcntl_add_seals(&rings, SealFlags::SHRINK)
+            .map_err(|e| BootError::system("sealing the memory of the rings", e))?;
+        let segments = memfd(
+            "argonet-segments",
+            sealable
+                | match huge_pages {
+                    None => MemfdFlags::empty(),
+                    Some(HugePages::Size2MB) => MemfdFlags::HUGETLB | MemfdFlags::HUGE_2MB,
+                    Some(HugePages::Size1GB) => MemfdFlags::HUGETLB | MemfdFlags::HUGE_1GB,
+                },
+        )?;
+        Ok(Self {
+            control,
+            rings,
+            segments,
+            huge_pages,
+        })
+    }
+}
+
+fn memfd(name: &str, flags: MemfdFlags) -> Result<OwnedFd, BootError> {
+    let fd = memfd_create(name, flags).map_err(|source| BootError::System {
+        what: format!("making the shared memory file {name}"),
+        source: source.into(),
+        remedy: if flags.contains(MemfdFlags::HUGETLB) {
+            "; does this system have huge pages of that size (/sys/kernel/mm/hugepages)? Else unset ARGONET_HUGEPAGES"
+        } else {
+            ""
+        },
+    })?;
+    Ok(moved_up(fd))
+}
+
+/// The same file under a descriptor out of the way of shell scripts, or as it was where the limit is too low.
+fn moved_up(fd: OwnedFd) -> OwnedFd {
+    fcntl_dupfd_cloexec(fd.as_fd(), LOW_FD_LIMIT).unwrap_or(fd)
+}

@@ -1,0 +1,442 @@
+//! The guardian: one process per job, in a session of its own, that ends the job when the launcher or a rank has gone.
+//!
+//! It holds one end of a socket whose other end only the launcher has (or rank 0 of a job that started itself), a
+//! pidfd of the launcher and one of every rank, and the mapping of the control file; nothing else: no standard streams,
+//! no working directory, no signals except SIGKILL. Each rank's process sends its own pidfd over the socket before it runs
+//! the program, so that no process id is ever looked up (a recycled id cannot be hit), and what was sent before the launcher
+//! died is still received.
+//!
+//! * The socket ends or the launcher's pidfd fires: the launcher has gone. Every rank's process group is killed.
+//! * A rank's pidfd fires while the rank is a member (joined, not finalised), or the exit word is set: the first failure is
+//!   stored in the exit word, and every rank's process group is killed.
+//! * Everything watched has ended and the launcher has gone: the guardian ends.
+//!
+//! Rank 0 of a job that started itself is the process that the user waits for. It is asked by a signal to report the
+//! failure and end with the job's code, and killed only if it has not done so after [`RANK_0_GRACE`].
+//!
+//! The guardian is forked from its maker and keeps the maker's memory image alive as copy-on-write pages; this is cheap
+//! because jobs start before programs allocate.
+
+use std::fs::File;
+use std::io::{IoSlice, IoSliceMut};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::{Duration, Instant};
+
+use argonet_base::JobRank;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::net::{
+    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
+    SendAncillaryMessage, SendFlags, Shutdown, SocketFlags, SocketType, recvmsg, send, sendmsg,
+    shutdown, socketpair,
+};
+use rustix::process::{
+    Pid, PidfdFlags, Resource, Rlimit, Signal, WaitId, getpid, getrlimit, pidfd_open,
+    pidfd_send_signal, setrlimit, setsid,
+};
+
+use crate::error::BootError;
+use crate::exit::ProcessEnd;
+use crate::page::{Control, ExitKind, ExitWord};
+use crate::sys::{self, SignalSet};
+
+/// How long rank 0 of a job that started itself has to report a failure before it is killed like the others.
+pub const RANK_0_GRACE: Duration = Duration::from_secs(2);
+
+/// How long the end of a job waits for the guardian to be gone.
+const FAREWELL: Duration = Duration::from_secs(1);
+
+/// The descriptors that a guardian or launcher needs beside those that count per rank.
+pub(crate) const SPARE_FILES: u64 = 32;
+
+/// What the launcher tells the guardian, beside a pidfd: rank, process id, and one of the `TELL` words.
+const MESSAGE_BYTES: usize = 12;
+const TELL_RANK: u32 = 1;
+const TELL_DISMISS: u32 = 2;
+
+/// The launcher's end: while it is open, the launcher lives.
+#[derive(Debug)]
+pub(crate) struct Link {
+    socket: OwnedFd,
+}
+
+/// Rank 0 of a job that started itself, which is both launcher and rank.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Rank0 {
+    /// Whether its process group may be killed with it.
+    pub(crate) own_group: bool,
+}
+
+/// Starts the guardian of the job in `control`, before any rank. The calling process must have one thread.
+pub(crate) fn start(control: &Control, rank_0: Option<Rank0>) -> Result<Link, BootError> {
+    let threads = sys::thread_count().map_err(|e| BootError::system("counting threads", e))?;
+    if threads != 1 {
+        return Err(BootError::SecondThread {
+            threads,
+            what: "the job's guardian",
+        });
+    }
+    let failed = |what: &'static str| {
+        move |e: Errno| BootError::NoGuardian {
+            reason: format!("{what}: {}", std::io::Error::from(e)),
+        }
+    };
+    let (ours, theirs) = socketpair(
+        AddressFamily::UNIX,
+        SocketType::SEQPACKET,
+        SocketFlags::CLOEXEC,
+        None,
+    )
+    .map_err(failed("no socket"))?;
+    let launcher_pid = getpid();
+    let launcher = pidfd_open(launcher_pid, PidfdFlags::empty())
+        .map_err(failed("no pidfd (Linux 5.3 or newer)"))?;
+
+    // Twice forked: the guardian is nobody's child here, so that a program that waits for all of its children does not
+    // wait for it, and not the leader of its session, so that it never gets a terminal.
+    let fork_failed = |e: std::io::Error| BootError::NoGuardian {
+        reason: format!("no process: {e} (see `ulimit -u`)"),
+    };
+    let Some(middle) = sys::fork().map_err(fork_failed)? else {
+        drop(ours);
+        let in_session = setsid().is_ok();
+        match sys::fork() {
+            Ok(None) if in_session => {
+                Guardian::new(control, theirs, launcher, launcher_pid, rank_0).run()
+            }
+            Ok(_) => sys::exit_now(0),
+            Err(_) => sys::exit_now(1),
+        }
+    };
+    drop(theirs);
+    ProcessEnd::wait(WaitId::Pid(middle), true);
+    // The guardian's first word; end of file if it could not be made.
+    match retry(|| rustix::net::recv(&ours, &mut [0_u8; 1][..], RecvFlags::empty())) {
+        Ok((1, _)) => Ok(Link { socket: ours }),
+        _ => Err(BootError::NoGuardian {
+            reason: "it could not be forked, or ended at once (see `ulimit -u`)".into(),
+        }),
+    }
+}
+
+fn retry<T>(mut call: impl FnMut() -> rustix::io::Result<T>) -> rustix::io::Result<T> {
+    loop {
+        match call() {
+            Err(Errno::INTR) => {}
+            other => return other,
+        }
+    }
+}
+
+impl Link {
+    /// Sends the guardian away without it killing anything.
+    pub(crate) fn dismiss(&self) {
+        tell(self.as_fd(), TELL_DISMISS, 0, 0, None);
+        self.farewell();
+    }
+
+    /// Tells the guardian that the job is over, and waits (at most [`FAREWELL`]) until it has gone.
+    pub(crate) fn farewell(&self) {
+        let _ = shutdown(&self.socket, Shutdown::Write);
+        let mut end = [PollFd::new(&self.socket, PollFlags::IN)];
+        let limit = Timespec {
+            tv_sec: FAREWELL.as_secs() as i64,
+            tv_nsec: 0,
+        };
+        let _ = retry(|| poll(&mut end, Some(&limit)));
+    }
+}
+
+/// Puts this process, which is about to become `rank` and leads its own process group, under the guardian's eyes. The
+/// process does so itself, before it runs the program, so that there is no moment at which the program runs and the guardian
+/// does not know of it. Async-signal-safe.
+pub(crate) fn announce(link: BorrowedFd<'_>, rank: JobRank) {
+    let pid = getpid();
+    if let Ok(pidfd) = pidfd_open(pid, PidfdFlags::empty()) {
+        tell(
+            link,
+            TELL_RANK,
+            rank.0,
+            pid.as_raw_nonzero().get() as u32,
+            Some(pidfd.as_fd()),
+        );
+    }
+}
+
+fn tell(link: BorrowedFd<'_>, what: u32, rank: u32, pid: u32, pidfd: Option<BorrowedFd<'_>>) {
+    let mut message = [0; MESSAGE_BYTES];
+    for (bytes, word) in message.chunks_exact_mut(4).zip([what, rank, pid]) {
+        bytes.copy_from_slice(&word.to_le_bytes());
+    }
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut control = SendAncillaryBuffer::new(&mut space);
+    let fds = pidfd.map(|fd| [fd]);
+    if let Some(fds) = &fds {
+        control.push(SendAncillaryMessage::ScmRights(fds));
+    }
+    // If the guardian has been killed, the job goes on without it: the other nets remain.
+    let _ = retry(|| {
+        sendmsg(
+            link,
+            &[IoSlice::new(&message)],
+            &mut control,
+            SendFlags::NOSIGNAL,
+        )
+    });
+}
+
+impl AsFd for Link {
+    /// Readable once the guardian has gone.
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
+
+#[derive(Debug)]
+struct Watched {
+    rank: JobRank,
+    pid: Pid,
+    pidfd: OwnedFd,
+    /// Whether its process group may be killed, not just the process.
+    group: bool,
+    /// Whether it is asked to end before it is killed.
+    ask_first: bool,
+    ended: bool,
+}
+
+impl Watched {
+    fn kill(&self) {
+        if self.group {
+            sys::signal_group(self.pidfd.as_fd(), self.pid, Signal::KILL);
+        }
+        if !self.ended {
+            let _ = pidfd_send_signal(&self.pidfd, Signal::KILL);
+        }
+    }
+}
+
+struct Guardian<'a> {
+    control: &'a Control,
+    socket: OwnedFd,
+    launcher: OwnedFd,
+    launcher_gone: bool,
+    ranks: Vec<Watched>,
+    /// Whether the job is being ended, and until when rank 0 may take to report it.
+    ending: Option<Instant>,
+}
+
+impl<'a> Guardian<'a> {
+    fn new(
+        control: &'a Control,
+        socket: OwnedFd,
+        launcher: OwnedFd,
+        pid: Pid,
+        rank_0: Option<Rank0>,
+    ) -> Self {
+        let rank_0 = rank_0.and_then(|rank_0| {
+            let pidfd = launcher.try_clone().ok()?;
+            let Rank0 { own_group: group } = rank_0;
+            Some(Watched {
+                rank: JobRank(0),
+                pid,
+                pidfd,
+                group,
+                ask_first: true,
+                ended: false,
+            })
+        });
+        let ranks = rank_0.into_iter().collect();
+        Self {
+            control,
+            socket,
+            launcher,
+            launcher_gone: false,
+            ranks,
+            ending: None,
+        }
+    }
+
+    fn run(mut self) -> ! {
+        SignalSet::full().block();
+        let mut keep = vec![self.socket.as_fd(), self.launcher.as_fd()];
+        keep.extend(self.ranks.iter().map(|r| r.pidfd.as_fd()));
+        sys::close_all_except(&keep);
+        // The standard descriptors, closed above, now lead nowhere, so that no other file gets their numbers.
+        for _ in 0..3 {
+            std::mem::forget(File::open("/dev/null"));
+        }
+        let _ = std::env::set_current_dir("/");
+        let _ = rustix::thread::set_name(c"argonet-guard");
+        raise_file_limit(u64::from(self.control.size()) + SPARE_FILES);
+        self.control
+            .job()
+            .set_guardian_pid(getpid().as_raw_nonzero().get() as u32);
+        let _ = send(&self.socket, &[1], SendFlags::NOSIGNAL);
+        while !(self.launcher_gone && self.ranks.iter().all(|r| r.ended)) {
+            self.step();
+        }
+        // Once more, for what ranks that had ended before left behind in their groups.
+        self.ranks.iter().for_each(Watched::kill);
+        sys::exit_now(0)
+    }
+
+    /// Waits for one event or more and acts on them.
+    fn step(&mut self) {
+        let mut live = Vec::with_capacity(self.ranks.len());
+        let mut fds = Vec::with_capacity(self.ranks.len() + 2);
+        if !self.launcher_gone {
+            fds.push(PollFd::new(&self.socket, PollFlags::IN));
+            fds.push(PollFd::new(&self.launcher, PollFlags::IN));
+        }
+        for (i, rank) in self.ranks.iter().enumerate().filter(|(_, r)| !r.ended) {
+            live.push(i);
+            fds.push(PollFd::new(&rank.pidfd, PollFlags::IN));
+        }
+        let left = self
+            .ending
+            .map(|until| until.saturating_duration_since(Instant::now()));
+        let limit = left
+            .filter(|d| !d.is_zero())
+            .and_then(|d| Timespec::try_from(d).ok());
+        let _ = retry(|| poll(&mut fds, limit.as_ref()));
+        let fired: Vec<bool> = fds.iter().map(|fd| !fd.revents().is_empty()).collect();
+        drop(fds);
+
+        let about_ranks = if self.launcher_gone {
+            &fired[..]
+        } else {
+            &fired[2..]
+        };
+        let ended: Vec<usize> = live
+            .into_iter()
+            .zip(about_ranks)
+            .filter(|(_, fired)| **fired)
+            .map(|(i, _)| i)
+            .collect();
+        for i in ended {
+            self.rank_ended(i);
+        }
+        if !self.launcher_gone && (fired[0] || fired[1]) {
+            // Whatever the launcher sent before it went comes first.
+            while self.receive() {}
+            if fired[1] {
+                self.launcher_gone = true;
+            }
+            if self.launcher_gone {
+                self.end_job();
+            }
+        }
+        if self.ending.is_some_and(|until| Instant::now() >= until) {
+            self.ranks
+                .iter()
+                .filter(|r| !r.ended)
+                .for_each(Watched::kill);
+        }
+    }
+
+    /// Takes one message; false if there is none now. The end of file means that the launcher has gone.
+    fn receive(&mut self) -> bool {
+        let mut message = [0; MESSAGE_BYTES];
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+        let mut control = RecvAncillaryBuffer::new(&mut space);
+        let flags = RecvFlags::DONTWAIT | RecvFlags::CMSG_CLOEXEC;
+        let received = retry(|| {
+            recvmsg(
+                &self.socket,
+                &mut [IoSliceMut::new(&mut message)],
+                &mut control,
+                flags,
+            )
+            .map(|r| r.bytes)
+        });
+        match received {
+            Err(Errno::AGAIN) => return false,
+            Ok(MESSAGE_BYTES) => {}
+            _ => {
+                self.launcher_gone = true;
+                return false;
+            }
+        }
+        let pidfd = control.drain().find_map(|m| match m {
+            RecvAncillaryMessage::ScmRights(mut fds) => fds.next(),
+            _ => None,
+        });
+        let word = |i: usize| {
+            message[4 * i..]
+                .first_chunk()
+                .map_or(0, |b| u32::from_le_bytes(*b))
+        };
+        match (word(0), Pid::from_raw(word(2) as i32), pidfd) {
+            (TELL_DISMISS, ..) => sys::exit_now(0),
+            (TELL_RANK, Some(pid), Some(pidfd)) => {
+                let rank = JobRank(word(1));
+                self.ranks.push(Watched {
+                    rank,
+                    pid,
+                    pidfd,
+                    group: true,
+                    ask_first: false,
+                    ended: false,
+                });
+                if self.ending.is_some() {
+                    self.ranks.last().into_iter().for_each(Watched::kill);
+                }
+            }
+            _ => {}
+        }
+        true
+    }
+
+    fn rank_ended(&mut self, i: usize) {
+        self.ranks[i].ended = true;
+        let rank = self.ranks[i].rank;
+        if rank.0 >= self.control.size() {
+            return;
+        }
+        let page = self.control.rank_page(rank);
+        // A process that never attached may have been any program; whether its code is a failure is for the launcher, who
+        // knows it, to say.
+        page.end_unattached();
+        if page.state().is_member() {
+            self.control.job().set_exit_word(ExitWord {
+                kind: ExitKind::Died,
+                rank,
+                code: 1,
+            });
+            self.end_job();
+        } else if self.control.job().exit_word().is_some() {
+            self.end_job();
+        }
+    }
+
+    fn end_job(&mut self) {
+        if self.ending.is_some() {
+            return;
+        }
+        self.ending = Some(Instant::now() + RANK_0_GRACE);
+        for rank in &self.ranks {
+            if rank.ask_first && !rank.ended && !self.launcher_gone {
+                sys::send_job_end(rank.pidfd.as_fd());
+            } else {
+                rank.kill();
+            }
+        }
+    }
+}
+
+/// Raises the soft limit of open files to `need`, or to the hard limit if that is lower; the limit before.
+pub(crate) fn raise_file_limit(need: u64) -> Rlimit {
+    let before = getrlimit(Resource::Nofile);
+    if before.current.is_some_and(|now| now < need) {
+        let current = Some(before.maximum.map_or(need, |most| most.min(need)));
+        let _ = setrlimit(
+            Resource::Nofile,
+            Rlimit {
+                current,
+                maximum: before.maximum,
+            },
+        );
+    }
+    before
+}

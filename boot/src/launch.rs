@@ -1,0 +1,400 @@
+//! What `argonet run` does: start the ranks, watch them, pass on signals, and settle the exit code.
+//!
+//! One thread waits in one `poll` for signals, ranks' pidfds, output and the time limit. Only a terminal as standard input
+//! takes a second thread. Ranks that have ended are not reaped before the job has: until then their process ids, which are their
+//! process groups' ids, cannot be given to others.
+
+use std::env;
+use std::ffi::OsString;
+use std::os::fd::{AsFd, OwnedFd};
+use std::time::{Duration, Instant};
+
+use argonet_base::JobRank;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{
+    Pid, PidfdFlags, Resource, Rlimit, Signal, WaitId, getrlimit, pidfd_open, setrlimit,
+};
+
+use crate::attach::{check_count, make_job};
+use crate::binding::allowed_cores;
+use crate::error::{BootError, Missing};
+use crate::exit::{ProcessEnd, Verdict, signal_name};
+use crate::guardian::{self, Link, SPARE_FILES, raise_file_limit};
+use crate::output::{Source, TaggedOutput};
+use crate::page::{Control, ExitKind, ExitWord, RankState};
+use crate::signals::{ForwardedSignals, asks_to_end};
+use crate::spawn::{CONDUIT_VARIABLE, Spawner};
+use crate::sys;
+
+/// The conduits that a job can be started with; the first is the default.
+pub const KNOWN_CONDUITS: [&str; 1] = ["smp"];
+
+/// The exit code of a job that was ended by its time limit, as timeout(1) has it.
+pub const TIMEOUT_CODE: u8 = 124;
+
+/// What to launch and how.
+#[derive(Debug, Clone)]
+pub struct LaunchOptions {
+    /// The number of ranks.
+    pub ranks: u64,
+    /// The program, looked for in `PATH` if it has no slash.
+    pub program: OsString,
+    /// Its arguments.
+    pub args: Vec<OsString>,
+    /// One of [`KNOWN_CONDUITS`]; `None` leaves the choice to `ARGONET_CONDUIT`, else the default.
+    pub conduit: Option<String>,
+    /// Pin rank r to the (r modulo n)-th of the n cores that the launcher may use.
+    pub bind: bool,
+    /// Put `[rank] ` before each line of output.
+    pub tag_output: bool,
+    /// End the job after this time.
+    pub timeout: Option<Duration>,
+}
+
+/// Runs a job to its end and returns its exit code: 0, or that of the first failure (128 + signal number for a rank that was
+/// killed), or [`TIMEOUT_CODE`]. A failure's reason is printed on standard error as one line beginning `argonet run: `.
+///
+/// The calling process must have one thread. When this returns, all ranks and their process groups have ended.
+///
+/// # Errors
+/// When the job could not be started; nothing is left of it then. [`BootError::exit_code`] is the code to exit with.
+pub fn launch(options: &LaunchOptions) -> Result<u8, BootError> {
+    let size = check_count(options.ranks)?;
+    let conduit = choose_conduit(options.conduit.clone())?;
+    let cores = if options.bind {
+        Some(allowed_cores()?)
+    } else {
+        None
+    };
+    let file_limit = prepare_file_limit(size, options.tag_output)?;
+    let (files, control) = make_job(size)?;
+    let signals = ForwardedSignals::collect()
+        .map_err(|e| BootError::system("preparing to pass on signals", e))?;
+    let link = &guardian::start(&control, None)?;
+    let spawner = Spawner {
+        program: &options.program,
+        args: &options.args,
+        conduit: &conduit,
+        cores,
+        control: &control,
+        files: &files,
+        link: link.as_fd(),
+        mask: signals.mask_before(),
+        file_limit,
+    };
+    let mut job = Launched {
+        control: &control,
+        signals: &signals,
+        link,
+        guardian_gone: false,
+        ranks: Vec::with_capacity(size as usize),
+        output: options.tag_output.then(TaggedOutput::new),
+        deadline: options.timeout.and_then(|t| Instant::now().checked_add(t)),
+        asked_to_end: false,
+        ending: false,
+        cancelled: None,
+        late_failure: None,
+    };
+    for rank in (0..size).map(JobRank) {
+        if let Err(error) = job.start(&spawner, rank) {
+            job.kill_all();
+            job.reap();
+            link.farewell();
+            return Err(error);
+        }
+    }
+    while job.ranks.iter().any(|r| r.end.is_none()) {
+        job.step(options.timeout);
+    }
+    let (code, reason) = job.finish();
+    drop(signals);
+    let _ = setrlimit(Resource::Nofile, file_limit);
+    if let Some(reason) = reason {
+        say(&reason);
+    }
+    Ok(code)
+}
+
+fn say(what: &str) {
+    sys::say(&format!("argonet run: {what}"));
+}
+
+fn choose_conduit(given: Option<String>) -> Result<String, BootError> {
+    let from_environment = || env::var(CONDUIT_VARIABLE).ok().filter(|v| !v.is_empty());
+    let given = given
+        .or_else(from_environment)
+        .unwrap_or_else(|| KNOWN_CONDUITS[0].into());
+    match KNOWN_CONDUITS.contains(&given.as_str()) {
+        true => Ok(given),
+        false => Err(BootError::UnknownConduit {
+            given,
+            known: KNOWN_CONDUITS.join(", "),
+        }),
+    }
+}
+
+/// Makes room for the launcher's files; the limit as it was, for the ranks.
+fn prepare_file_limit(size: u32, tag_output: bool) -> Result<Rlimit, BootError> {
+    let need = u64::from(size) * if tag_output { 3 } else { 1 } + SPARE_FILES;
+    match getrlimit(Resource::Nofile).maximum {
+        Some(limit) if limit < need => Err(BootError::NoFiles {
+            size,
+            need,
+            limit,
+            who: "the launcher",
+        }),
+        _ => Ok(raise_file_limit(need)),
+    }
+}
+
+struct RankProcess {
+    pid: Pid,
+    pidfd: OwnedFd,
+    end: Option<ProcessEnd>,
+}
+
+struct Launched<'a> {
+    control: &'a Control,
+    signals: &'a ForwardedSignals,
+    link: &'a Link,
+    guardian_gone: bool,
+    ranks: Vec<RankProcess>,
+    output: Option<TaggedOutput>,
+    deadline: Option<Instant>,
+    /// Whether an interrupt or termination signal has been passed on.
+    asked_to_end: bool,
+    /// Whether the ranks have been killed.
+    ending: bool,
+    /// The code and reason of a job that this launcher decided to end.
+    cancelled: Option<(u8, String)>,
+    /// The first rank that ended badly after it had finalised: the job's code, but no reason to end the others.
+    late_failure: Option<JobRank>,
+}
+
+enum Event {
+    Signal,
+    Guardian,
+    Rank(usize),
+    Output(Source),
+}
+
+impl Launched<'_> {
+    fn start(&mut self, spawner: &Spawner<'_>, rank: JobRank) -> Result<(), BootError> {
+        let output = match &mut self.output {
+            Some(output) => Some(
+                output
+                    .add_rank(rank)
+                    .map_err(|e| BootError::system("making a pipe for a rank's output", e))?,
+            ),
+            None => None,
+        };
+        let pid = spawner.start(rank, output)?;
+        let pidfd = pidfd_open(pid, PidfdFlags::empty()).map_err(|e| {
+            // Not reaped yet, so the id is still the child's.
+            let _ = rustix::process::kill_process_group(pid, Signal::KILL);
+            BootError::system(format!("watching rank {rank}"), e)
+        })?;
+        self.ranks.push(RankProcess {
+            pid,
+            pidfd,
+            end: None,
+        });
+        Ok(())
+    }
+
+    /// Waits for events and acts on them.
+    fn step(&mut self, timeout: Option<Duration>) {
+        for event in self.wait() {
+            match event {
+                Event::Signal => {
+                    while let Some(signal) = self.signals.next() {
+                        self.pass_on(signal);
+                    }
+                }
+                Event::Guardian => {
+                    self.guardian_gone = true;
+                    say(
+                        "warning: the job's guardian process was killed; if this launcher is killed too, processes that \
+                         ranks started may be left behind",
+                    );
+                }
+                Event::Rank(i) => self.rank_ended(i),
+                Event::Output(source) => {
+                    if let Some(output) = &mut self.output {
+                        output.serve(source);
+                    }
+                }
+            }
+        }
+        if !self.ending
+            && self.control.job().exit_word().is_some()
+            && self.ranks.iter().any(|r| r.end.is_some())
+        {
+            self.kill_all();
+        }
+        if !self.ending && self.deadline.is_some_and(|d| Instant::now() >= d) {
+            let limit = timeout.unwrap_or_default().as_secs_f64();
+            let left = (0_u32..)
+                .map(JobRank)
+                .zip(&self.ranks)
+                .filter(|(_, r)| r.end.is_none())
+                .map(|(r, _)| r)
+                .collect();
+            let reason = format!(
+                "the job did not end within {limit} s (--timeout); {} still ran and were ended",
+                Missing(left)
+            );
+            self.cancel(TIMEOUT_CODE, reason);
+        }
+    }
+
+    fn wait(&self) -> Vec<Event> {
+        let mut events = vec![Event::Signal];
+        let mut fds = vec![PollFd::new(self.signals, PollFlags::IN)];
+        if !self.guardian_gone {
+            fds.push(PollFd::new(self.link, PollFlags::IN));
+            events.push(Event::Guardian);
+        }
+        for (i, rank) in self
+            .ranks
+            .iter()
+            .enumerate()
+            .filter(|(_, r)| r.end.is_none())
+        {
+            fds.push(PollFd::new(&rank.pidfd, PollFlags::IN));
+            events.push(Event::Rank(i));
+        }
+        if let Some(output) = &self.output {
+            let mut sources = Vec::new();
+            output.poll_fds(&mut fds, &mut sources);
+            events.extend(sources.into_iter().map(Event::Output));
+        }
+        let left = self
+            .deadline
+            .filter(|_| !self.ending)
+            .map(|d| d.saturating_duration_since(Instant::now()));
+        // A time that the system's type cannot hold never comes.
+        let limit = left.and_then(|d| Timespec::try_from(d).ok());
+        match poll(&mut fds, limit.as_ref()) {
+            Ok(_) => events
+                .into_iter()
+                .zip(&fds)
+                .filter(|(_, fd)| !fd.revents().is_empty())
+                .map(|(e, _)| e)
+                .collect(),
+            Err(_) => Vec::new(),
+        }
+    }
+
+    fn pass_on(&mut self, signal: Signal) {
+        if asks_to_end(signal) && std::mem::replace(&mut self.asked_to_end, true) {
+            let number = signal.as_raw();
+            let reason = format!(
+                "signal {number} ({}) came a second time; the ranks were killed",
+                signal_name(number)
+            );
+            self.cancel(128 + number as u8, reason);
+            return;
+        }
+        if !self.ending {
+            self.ranks
+                .iter()
+                .for_each(|r| sys::signal_group(r.pidfd.as_fd(), r.pid, signal));
+        }
+    }
+
+    fn cancel(&mut self, code: u8, reason: String) {
+        self.cancelled.get_or_insert((code, reason));
+        self.control.job().set_exit_word(ExitWord {
+            kind: ExitKind::Cancelled,
+            rank: JobRank(0),
+            code,
+        });
+        self.kill_all();
+    }
+
+    fn kill_all(&mut self) {
+        self.ending = true;
+        self.ranks
+            .iter()
+            .for_each(|r| sys::signal_group(r.pidfd.as_fd(), r.pid, Signal::KILL));
+    }
+
+    fn rank_ended(&mut self, i: usize) {
+        let end = ProcessEnd::wait(WaitId::PidFd(self.ranks[i].pidfd.as_fd()), false);
+        self.ranks[i].end = Some(end);
+        let rank = JobRank(i as u32);
+        let page = self.control.rank_page(rank);
+        page.end_unattached();
+        let state = page.state();
+        if !end.is_failure(state) {
+            return;
+        }
+        if state == RankState::Finalised {
+            self.late_failure.get_or_insert(rank);
+        } else {
+            let kind = if state.is_member() {
+                ExitKind::Died
+            } else {
+                ExitKind::Failed
+            };
+            self.control.job().set_exit_word(ExitWord {
+                kind,
+                rank,
+                code: end.shell_code(),
+            });
+        }
+    }
+
+    /// Waits for the end of all ranks and lets their process ids go.
+    fn reap(&self) {
+        for rank in &self.ranks {
+            ProcessEnd::wait(WaitId::PidFd(rank.pidfd.as_fd()), true);
+        }
+    }
+
+    /// All ranks have ended: ends what they left behind, and settles the code and its reason.
+    fn finish(mut self) -> (u8, Option<String>) {
+        self.kill_all();
+        let (code, reason) = self.outcome();
+        self.reap();
+        self.link.farewell();
+        if let Some(output) = self.output.take() {
+            // An interrupt must end a launcher whose output is not taken.
+            self.signals.mask_before().restore();
+            output.finish();
+        }
+        (code, reason)
+    }
+
+    fn outcome(&self) -> (u8, Option<String>) {
+        if let Some((code, reason)) = &self.cancelled {
+            return (*code, Some(reason.clone()));
+        }
+        let (word, others_ended) = match (self.control.job().exit_word(), self.late_failure) {
+            (Some(word), _) => (word, self.ranks.len() > 1),
+            (None, Some(rank)) => (
+                ExitWord {
+                    kind: ExitKind::Failed,
+                    rank,
+                    code: 1,
+                },
+                false,
+            ),
+            (None, None) => return (0, None),
+        };
+        let Some(process) = self.ranks.get(word.rank.index()) else {
+            return (word.code.max(1), Some(word.to_string()));
+        };
+        let state = self.control.rank_page(word.rank).state();
+        let pid = process.pid.as_raw_nonzero().get() as u32;
+        let verdict = Verdict::new(
+            word,
+            pid,
+            process.end.unwrap_or(ProcessEnd::Unknown),
+            state,
+            others_ended,
+        );
+        (verdict.code(), Some(verdict.to_string()))
+    }
+}

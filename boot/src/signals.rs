@@ -1,0 +1,70 @@
+//! The signals that a launcher passes on to the ranks.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use rustix::process::Signal;
+
+use crate::sys::{SIGNAL_RECORD_BYTES, SignalSet};
+
+/// What a user or a batch system sends to a launcher and means for the ranks.
+const FORWARDED: [Signal; 6] = [
+    Signal::INT,
+    Signal::TERM,
+    Signal::HUP,
+    Signal::QUIT,
+    Signal::USR1,
+    Signal::USR2,
+];
+
+/// The forwarded signals, blocked in this thread (and those it starts) and readable from a descriptor.
+pub(crate) struct ForwardedSignals {
+    descriptor: OwnedFd,
+    before: SignalSet,
+}
+
+impl ForwardedSignals {
+    /// Starts to collect the signals.
+    pub(crate) fn collect() -> io::Result<Self> {
+        let set = SignalSet::of(&FORWARDED.map(Signal::as_raw));
+        let before = set.block();
+        match set.descriptor() {
+            Ok(descriptor) => Ok(Self { descriptor, before }),
+            Err(e) => {
+                before.restore();
+                Err(e)
+            }
+        }
+    }
+
+    /// The signals that were blocked before; the ranks start with these.
+    pub(crate) fn mask_before(&self) -> SignalSet {
+        self.before
+    }
+
+    /// The next signal that has arrived, if any.
+    pub(crate) fn next(&self) -> Option<Signal> {
+        let mut record = [0; SIGNAL_RECORD_BYTES];
+        let n = rustix::io::read(&self.descriptor, &mut record).ok()?;
+        let number = record[..n].first_chunk().map(|b| u32::from_ne_bytes(*b))?;
+        FORWARDED.into_iter().find(|s| s.as_raw() as u32 == number)
+    }
+}
+
+impl AsFd for ForwardedSignals {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.descriptor.as_fd()
+    }
+}
+
+impl Drop for ForwardedSignals {
+    /// Signals mean again what they meant before.
+    fn drop(&mut self) {
+        self.before.restore();
+    }
+}
+
+/// Whether a second one of these means that the user has lost patience.
+pub(crate) fn asks_to_end(signal: Signal) -> bool {
+    signal == Signal::INT || signal == Signal::TERM
+}

@@ -1,0 +1,151 @@
+//! Starting the process of one rank for a launcher.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
+use std::process::{Command, Stdio};
+use std::thread;
+use std::time::Duration;
+
+use argonet_base::JobRank;
+use rustix::io::Errno;
+use rustix::pipe::{PipeFlags, pipe_with};
+use rustix::process::{
+    Pid, Resource, Rlimit, Signal, getpid, getppid, set_parent_process_death_signal, setrlimit,
+};
+use rustix::termios::isatty;
+use rustix::thread::sched_setaffinity;
+use std::os::unix::process::CommandExt;
+
+use crate::attach::{BOOT_VARIABLE, boot_value};
+use crate::binding::mask_of;
+use crate::error::BootError;
+use crate::files::SharedFiles;
+use crate::guardian;
+use crate::page::Control;
+use crate::selfspawn::no_process;
+use crate::sys::{self, SignalSet};
+
+/// The variable in which the conduit of the job is chosen.
+pub(crate) const CONDUIT_VARIABLE: &str = "ARGONET_CONDUIT";
+
+/// What is the same for all ranks of a launch.
+pub(crate) struct Spawner<'a> {
+    pub(crate) program: &'a OsString,
+    pub(crate) args: &'a [OsString],
+    pub(crate) conduit: &'a str,
+    /// The cores to pin ranks to; `None` leaves them alone.
+    pub(crate) cores: Option<Vec<usize>>,
+    pub(crate) control: &'a Control,
+    pub(crate) files: &'a SharedFiles,
+    /// Where a rank's process announces itself to the guardian.
+    pub(crate) link: BorrowedFd<'a>,
+    /// What the launcher has changed for itself and ranks get back.
+    pub(crate) mask: SignalSet,
+    pub(crate) file_limit: Rlimit,
+}
+
+impl Spawner<'_> {
+    /// Starts `rank`; returns once its program has been executed.
+    pub(crate) fn start(
+        &self,
+        rank: JobRank,
+        output: Option<[OwnedFd; 2]>,
+    ) -> Result<Pid, BootError> {
+        let fds =
+            [&self.files.control, &self.files.rings, &self.files.segments].map(AsRawFd::as_raw_fd);
+        let mut command = Command::new(self.program);
+        command.args(self.args);
+        command
+            .env(BOOT_VARIABLE, boot_value(self.control, rank, fds))
+            .env(CONDUIT_VARIABLE, self.conduit);
+        command.process_group(0);
+        command.stdin(if rank == JobRank(0) {
+            input_of_rank_0()
+        } else {
+            Stdio::null()
+        });
+        if let Some([out, err]) = output {
+            command.stdout(out).stderr(err);
+        }
+        let affinity = self.cores.as_deref().map(|cores| mask_of(rank, cores));
+        let (mask, file_limit, launcher) = (self.mask, self.file_limit, getpid());
+        let link = self.link.as_raw_fd();
+        sys::before_exec(&mut command, move || {
+            set_parent_process_death_signal(Some(Signal::KILL))?;
+            if getppid() != Some(launcher) {
+                return Err(io::ErrorKind::BrokenPipe.into()); // The launcher died before the signal was armed.
+            }
+            // From here on the guardian knows the process, and what it starts, whatever becomes of the launcher.
+            guardian::announce(sys::inherited_fd(link), rank);
+            if let Some(affinity) = &affinity {
+                sched_setaffinity(None, affinity)?;
+            }
+            setrlimit(Resource::Nofile, file_limit)?;
+            mask.restore();
+            fds.into_iter().try_for_each(sys::keep_over_exec)
+        });
+        let child = command.spawn().map_err(|e| self.why_not(rank, e))?;
+        // A process id of a living child is a positive number.
+        Ok(Pid::from_child(&child))
+    }
+
+    fn why_not(&self, rank: JobRank, source: io::Error) -> BootError {
+        let program = self.program.to_string_lossy().into_owned();
+        match source.raw_os_error().map(Errno::from_raw_os_error) {
+            Some(Errno::NOENT | Errno::NOTDIR) => {
+                let hint = match program.contains('/') {
+                    true => " (or, if it is a script, its interpreter is missing)",
+                    false => " in PATH; a program in this directory is named ./program",
+                };
+                BootError::NoSuchProgram { program, hint }
+            }
+            Some(Errno::ACCESS | Errno::NOEXEC | Errno::ISDIR | Errno::TXTBSY) => {
+                BootError::NotExecutable { program, source }
+            }
+            _ => no_process(rank, self.control.size(), source),
+        }
+    }
+}
+
+/// Standard input for rank 0: the launcher's, except that a terminal is read by the launcher and passed on through a pipe,
+/// because rank 0 is not in the terminal's foreground process group and would be stopped for reading from it.
+fn input_of_rank_0() -> Stdio {
+    if !isatty(rustix::stdio::stdin()) {
+        return Stdio::inherit();
+    }
+    match pipe_with(PipeFlags::CLOEXEC) {
+        Ok((theirs, ours)) => match thread::Builder::new()
+            .name("stdin".into())
+            .spawn(move || pass_on_stdin(ours))
+        {
+            Ok(_) => Stdio::from(theirs),
+            Err(_) => Stdio::null(),
+        },
+        Err(_) => Stdio::null(),
+    }
+}
+
+/// How often a launcher in the background looks whether it may read from its terminal again.
+const BACKGROUND_PAUSE: Duration = Duration::from_millis(250);
+
+/// Copies the terminal to `pipe` until the user ends the input, the reader goes away or the launcher exits.
+fn pass_on_stdin(pipe: OwnedFd) {
+    // Blocked, a launcher in the background gets an error instead of being stopped.
+    SignalSet::of(&[libc::SIGTTIN]).block();
+    let mut pipe = File::from(pipe);
+    let mut buffer = [0; 4096];
+    loop {
+        match rustix::io::read(rustix::stdio::stdin(), &mut buffer[..]) {
+            Err(Errno::INTR) => {}
+            Err(Errno::IO) => thread::sleep(BACKGROUND_PAUSE),
+            Ok(0) | Err(_) => return,
+            Ok(n) => {
+                if io::Write::write_all(&mut pipe, &buffer[..n]).is_err() {
+                    return;
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,313 @@
+//! The system calls that rustix does not wrap, and what a process may do between fork and exec or in a signal handler.
+//!
+//! Each function keeps its argument for safety to itself, so that the rest of the crate needs none.
+#![allow(unsafe_code)]
+
+use core::ffi::{c_int, c_void};
+use core::{mem, ptr};
+use std::fs;
+use std::io::{self, Write};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+
+use rustix::process::{Pid, Signal, kill_process_group};
+
+/// How many threads this process has.
+pub(crate) fn thread_count() -> io::Result<usize> {
+    Ok(fs::read_dir("/proc/self/task")?.count())
+}
+
+/// Forks. `None` in the child, the child's id in the parent.
+///
+/// # Errors
+/// The system's; also when the process has a second thread, because the child could then find any lock held for ever.
+pub(crate) fn fork() -> io::Result<Option<Pid>> {
+    if thread_count()? != 1 {
+        return Err(io::Error::other("the process has more than one thread"));
+    }
+    // SAFETY: checked above, this process has this thread only, so the child is a full copy in which no lock is held
+    // by a thread that does not exist there; all code is allowed in the child.
+    let pid = unsafe { libc::fork() };
+    if pid < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(Pid::from_raw(pid))
+}
+
+/// Ends this process without running exit handlers. Async-signal-safe.
+pub(crate) fn exit_now(code: u8) -> ! {
+    // SAFETY: `_exit` has no precondition.
+    unsafe { libc::_exit(c_int::from(code)) }
+}
+
+/// Writes what Rust's and C's standard streams still hold.
+pub(crate) fn flush_stdio() {
+    // A stream that cannot be flushed has nobody to complain to here.
+    let _ = io::stdout().flush();
+    // SAFETY: a null pointer means all open output streams.
+    unsafe { libc::fflush(ptr::null_mut()) };
+}
+
+/// Writes a line on standard error in one piece, so that lines of several ranks do not run into each other.
+pub(crate) fn say(line: &str) {
+    // Nothing can be done where standard error is closed.
+    let _ = io::stderr().write_all(format!("{line}\n").as_bytes());
+}
+
+/// [`flush_stdio`], then [`exit_now`].
+pub(crate) fn flush_and_exit_now(code: u8) -> ! {
+    flush_stdio();
+    exit_now(code)
+}
+
+/// Closes every descriptor of this process except those given. Only for a process that was just forked and whose
+/// code uses nothing but `keep`.
+pub(crate) fn close_all_except(keep: &[BorrowedFd<'_>]) {
+    let mut keep: Vec<u32> = keep.iter().map(|fd| fd.as_raw_fd() as u32).collect();
+    keep.sort_unstable();
+    let mut from = 0;
+    for fd in keep.into_iter().chain([u32::MAX]) {
+        if fd > from {
+            // SAFETY: closing is the purpose; the caller uses no other descriptor afterwards (this function's contract).
+            unsafe { libc::syscall(libc::SYS_close_range, from, fd - 1, 0) };
+        }
+        from = fd.saturating_add(1);
+    }
+}
+
+/// `PIDFD_SIGNAL_PROCESS_GROUP`, since Linux 6.9.
+const PIDFD_SIGNAL_PROCESS_GROUP: c_int = 1 << 2;
+
+/// Sends `signal` to the process group that the process behind `pidfd` leads or led. The descriptor pins the identity, so
+/// that a recycled process id is never hit; on kernels before 6.9 the group is named by `pid`, which is the same
+/// while the leader has not been reaped or its group has members. Async-signal-safe.
+pub(crate) fn signal_group(pidfd: BorrowedFd<'_>, pid: Pid, signal: Signal) {
+    let raw = pidfd.as_raw_fd();
+    // SAFETY: a live descriptor, a signal number and no siginfo: the kernel checks all of them.
+    let sent = unsafe {
+        libc::syscall(
+            libc::SYS_pidfd_send_signal,
+            raw,
+            signal.as_raw(),
+            ptr::null::<c_void>(),
+            PIDFD_SIGNAL_PROCESS_GROUP,
+        )
+    };
+    if sent != 0 && io::Error::last_os_error().raw_os_error() == Some(libc::EINVAL) {
+        // A group without members is what is wanted.
+        let _ = kill_process_group(pid, signal);
+    }
+}
+
+/// A set of signals.
+#[derive(Clone, Copy)]
+pub(crate) struct SignalSet(libc::sigset_t);
+
+impl SignalSet {
+    /// The set of these signals.
+    pub(crate) fn of(signals: &[c_int]) -> Self {
+        let mut set = mem::MaybeUninit::uninit();
+        // SAFETY: `sigemptyset` initialises the set, the calls after it get an initialised one; a bad number is refused.
+        unsafe {
+            libc::sigemptyset(set.as_mut_ptr());
+            for &signal in signals {
+                libc::sigaddset(set.as_mut_ptr(), signal);
+            }
+            Self(set.assume_init())
+        }
+    }
+
+    /// The set of all signals.
+    pub(crate) fn full() -> Self {
+        let mut set = mem::MaybeUninit::uninit();
+        // SAFETY: `sigfillset` initialises the set.
+        unsafe {
+            libc::sigfillset(set.as_mut_ptr());
+            Self(set.assume_init())
+        }
+    }
+
+    /// Blocks these signals in this thread, in addition to those blocked; what was blocked before.
+    pub(crate) fn block(&self) -> Self {
+        self.mask(libc::SIG_BLOCK)
+    }
+
+    /// Makes this the set of signals blocked in this thread. Async-signal-safe.
+    pub(crate) fn restore(&self) {
+        self.mask(libc::SIG_SETMASK);
+    }
+
+    fn mask(&self, how: c_int) -> Self {
+        let mut before = Self::of(&[]);
+        // SAFETY: both sets are initialised; `how` is one of the two valid constants above.
+        unsafe { libc::pthread_sigmask(how, &self.0, &mut before.0) };
+        before
+    }
+
+    /// A descriptor from which these signals, once blocked, can be read.
+    pub(crate) fn descriptor(&self) -> io::Result<OwnedFd> {
+        // SAFETY: the set is initialised; -1 asks for a new descriptor, which nobody else owns.
+        unsafe {
+            match libc::signalfd(-1, &self.0, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK) {
+                -1 => Err(io::Error::last_os_error()),
+                fd => Ok(OwnedFd::from_raw_fd(fd)),
+            }
+        }
+    }
+}
+
+/// The size of a record that is read from a signal descriptor; the first four bytes are the signal's number.
+pub(crate) const SIGNAL_RECORD_BYTES: usize = mem::size_of::<libc::signalfd_siginfo>();
+
+/// The signal that asks rank 0 of a job that started itself to report the job's end. A real-time signal near the top,
+/// where other libraries do not look for one.
+pub(crate) fn job_end_signal() -> c_int {
+    libc::SIGRTMAX() - 3
+}
+
+/// Sends [`job_end_signal`].
+pub(crate) fn send_job_end(pidfd: BorrowedFd<'_>) {
+    // SAFETY: a live descriptor, a signal number and no siginfo: the kernel checks all of them.
+    unsafe {
+        libc::syscall(
+            libc::SYS_pidfd_send_signal,
+            pidfd.as_raw_fd(),
+            job_end_signal(),
+            ptr::null::<c_void>(),
+            0,
+        );
+    }
+}
+
+/// Installs `handler` for [`job_end_signal`], unless the program has put its own there. `handler` must be
+/// async-signal-safe.
+pub(crate) fn on_job_end(handler: extern "C" fn(c_int)) {
+    // SAFETY: zero is a valid `sigaction` (default action, empty mask); the pointers are to live objects; `handler` has
+    // the signature that the kernel calls without SA_SIGINFO and is async-signal-safe by this function's contract.
+    unsafe {
+        let mut before: libc::sigaction = mem::zeroed();
+        libc::sigaction(job_end_signal(), ptr::null(), &mut before);
+        if before.sa_sigaction == libc::SIG_DFL {
+            let mut action: libc::sigaction = mem::zeroed();
+            action.sa_sigaction = handler as *const () as usize;
+            action.sa_flags = libc::SA_RESTART | libc::SA_ONSTACK;
+            libc::sigaction(job_end_signal(), &action, ptr::null_mut());
+            let mut unblock = SignalSet::of(&[job_end_signal()]);
+            libc::pthread_sigmask(libc::SIG_UNBLOCK, &unblock.0, &mut unblock.0);
+        }
+    }
+}
+
+/// Whether [`on_exit`] tells the exit code; without it the handler is told 0.
+#[cfg(target_env = "gnu")]
+mod exit_hook {
+    use core::ffi::{c_int, c_void};
+
+    unsafe extern "C" {
+        fn on_exit(function: extern "C" fn(c_int, *mut c_void), argument: *mut c_void) -> c_int;
+    }
+
+    /// Registers `handler`; whether that worked.
+    pub(super) fn register(handler: extern "C" fn(c_int, *mut c_void)) -> bool {
+        // SAFETY: the handler ignores its argument and is a function of this crate, which lives as long as the process.
+        unsafe { on_exit(handler, core::ptr::null_mut()) == 0 }
+    }
+}
+
+/// Calls `handler` with the exit code when the process exits by `exit` or by returning from main. Where the C library
+/// cannot tell the code, the handler gets 0.
+pub(crate) fn on_exit(handler: fn(c_int)) -> io::Result<()> {
+    static HANDLER: std::sync::OnceLock<fn(c_int)> = std::sync::OnceLock::new();
+    HANDLER
+        .set(handler)
+        .map_err(|_| io::Error::other("an exit handler has been registered already"))?;
+    #[cfg(target_env = "gnu")]
+    let registered = {
+        extern "C" fn call(code: c_int, _argument: *mut c_void) {
+            if let Some(handler) = HANDLER.get() {
+                handler(code);
+            }
+        }
+        exit_hook::register(call)
+    };
+    #[cfg(not(target_env = "gnu"))]
+    let registered = {
+        extern "C" fn call() {
+            if let Some(handler) = HANDLER.get() {
+                handler(0);
+            }
+        }
+        // SAFETY: the handler lives as long as the process.
+        unsafe { libc::atexit(call) == 0 }
+    };
+    if registered {
+        Ok(())
+    } else {
+        Err(io::Error::other(
+            "the C library has no room for an exit handler",
+        ))
+    }
+}
+
+/// A descriptor that somebody says is open, for examining it: its number, if it is open.
+pub(crate) fn examine_fd(raw: RawFd) -> Option<BorrowedFd<'static>> {
+    if raw < 0 {
+        return None;
+    }
+    // SAFETY: F_GETFD takes any number and only reports.
+    if unsafe { libc::fcntl(raw, libc::F_GETFD) } < 0 {
+        return None;
+    }
+    // SAFETY: it is open, as checked above, and it stays open while start-up examines it: start-up runs before the
+    // program closes descriptors that it does not know.
+    Some(unsafe { BorrowedFd::borrow_raw(raw) })
+}
+
+/// A descriptor of the parent, in the child between fork and exec.
+pub(crate) fn inherited_fd(raw: RawFd) -> BorrowedFd<'static> {
+    // SAFETY: the parent holds the descriptor open for as long as it starts ranks, and the child has a copy of the
+    // parent's table and lives up to its exec only.
+    unsafe { BorrowedFd::borrow_raw(raw) }
+}
+
+/// Takes possession of a descriptor that was inherited for this purpose, and makes it close-on-exec.
+pub(crate) fn adopt_fd(examined: BorrowedFd<'static>) -> io::Result<OwnedFd> {
+    rustix::io::fcntl_setfd(examined, rustix::io::FdFlags::CLOEXEC)?;
+    // SAFETY: the launcher passed this descriptor to this rank for it to own: the file behind it was found to be the job's,
+    // and the rank was taken by compare-and-exchange before, so it is adopted once.
+    Ok(unsafe { OwnedFd::from_raw_fd(examined.as_raw_fd()) })
+}
+
+/// Removes a variable from the environment, if that is safe: with a second thread, which could be reading the
+/// environment, it is left in place.
+pub(crate) fn remove_variable(name: &str) {
+    if matches!(thread_count(), Ok(1)) {
+        // SAFETY: there is no other thread that could read the environment meanwhile.
+        unsafe { std::env::remove_var(name) };
+    }
+}
+
+/// Runs `before_exec` in the child between fork and exec. It must be async-signal-safe and must not allocate.
+pub(crate) fn before_exec(
+    command: &mut Command,
+    before_exec: impl FnMut() -> io::Result<()> + Send + Sync + 'static,
+) {
+    // SAFETY: async-signal-safe by this function's contract; its only caller (`spawn`) makes plain system calls.
+    unsafe { command.pre_exec(before_exec) };
+}
+
+/// Lets an inherited descriptor survive the coming exec. Async-signal-safe.
+pub(crate) fn keep_over_exec(fd: RawFd) -> io::Result<()> {
+    // SAFETY: F_SETFD takes any number and changes a flag of the descriptor only.
+    if unsafe { libc::fcntl(fd, libc::F_SETFD, 0) } < 0 {
+        Err(io::Error::last_os_error())
+    } else {
+        Ok(())
+    }
+}
+
+/// Makes `fd` the standard input.
+pub(crate) fn become_stdin(fd: impl AsFd) -> io::Result<()> {
+    Ok(rustix::stdio::dup2_stdin(fd.as_fd())?)
+}

@@ -1,0 +1,194 @@
+//! What users, scripts and other launchers get wrong.
+
+use crate::support::{Job, Test, this_program};
+
+pub(crate) const TESTS: &[Test] = &[
+    ("bad_input_number_of_ranks", rank_counts),
+    ("bad_input_program_missing_or_not_executable", programs),
+    ("bad_input_unknown_conduit", conduit),
+    ("bad_input_garbage_in_settings", settings),
+    ("bad_input_second_thread", second_thread),
+    ("bad_input_attaching_twice", twice),
+    ("bad_input_forged_job_description", forged),
+    (
+        "bad_input_descriptors_closed_on_the_way",
+        closed_descriptors,
+    ),
+    ("bad_input_two_programs_as_one_rank", two_programs),
+    ("bad_input_started_by_another_launcher", foreign),
+    ("bad_input_too_few_open_files", open_files),
+];
+
+fn rank_counts() {
+    for ranks in ["0", "1025", "100000", "18446744073709551615"] {
+        let why = format!("{ranks} ranks were asked for; a job on one host has 1 to 1024 ranks");
+        Job::launcher(ranks, &[], &["true"])
+            .run()
+            .code(2)
+            .says(&[&why]);
+    }
+}
+
+fn programs() {
+    let outcome = Job::launcher("2", &[], &["/nonexistent/prog"])
+        .run()
+        .code(127);
+    outcome.says(&["argonet run: cannot run \"/nonexistent/prog\": there is no such program"]);
+    Job::launcher("2", &[], &["no-such-program-anywhere"])
+        .run()
+        .code(127)
+        .says(&["\"no-such-program-anywhere\"", "PATH"]);
+    Job::launcher("2", &["tag"], &["/"])
+        .run()
+        .code(126)
+        .says(&["cannot run \"/\""]);
+    Job::launcher("2", &[], &["/proc/version"])
+        .run()
+        .code(126)
+        .says(&["cannot run \"/proc/version\""]);
+}
+
+fn conduit() {
+    let outcome = Job::launcher("2", &["conduit=carrier-pigeon"], &["true"])
+        .run()
+        .code(2);
+    outcome.says(&["unknown conduit \"carrier-pigeon\"; known: smp"]);
+    Job::launcher("2", &[], &["true"])
+        .env("ARGONET_CONDUIT", "x")
+        .run()
+        .code(2)
+        .says(&["unknown conduit \"x\""]);
+}
+
+fn settings() {
+    for value in ["two", "-1", "1025", "4294967296", "2.5", "\u{1f980}"] {
+        let why =
+            format!("GASNET_PSHM_NODES is \"{value}\"; allowed: a number of ranks from 1 to 1024");
+        Job::self_started(value, &["hello"])
+            .run()
+            .code(3)
+            .says(&[&why]);
+    }
+    let job = Job::launched(1, &[], &["hello"]).env("ARGONET_START_TIMEOUT", "soon");
+    job.run()
+        .code(3)
+        .says(&["ARGONET_START_TIMEOUT is \"soon\"; allowed: whole seconds"]);
+    let job = Job::launched(1, &[], &["hello"]).env("ARGONET_HUGEPAGES", "3MB");
+    job.run()
+        .code(2)
+        .says(&["ARGONET_HUGEPAGES is \"3MB\"; allowed: 2MB, 1GB"]);
+}
+
+fn second_thread() {
+    let outcome = Job::self_started("2", &["second-thread"]).run().code(3);
+    outcome.says(&[
+        "this process has 2 threads and cannot fork the other ranks",
+        "argonet run -n N",
+    ]);
+}
+
+fn twice() {
+    let outcome = Job::self_started("2", &["twice"]).run().code(3);
+    outcome.says(&["job rank 0 has been taken"]);
+}
+
+fn forged() {
+    for (value, why) in [
+        ("garbage", "it has 1 fields instead of 7"),
+        (
+            "1:0:2:900:901:902:0",
+            "descriptor 900 (control) is not open",
+        ),
+        ("1:0:2:0:1:2:0", "descriptor of the control file is 0"),
+        ("1:2:2:900:901:902:0", "rank 2 is not below"),
+        ("9:0:2:900:901:902:0", "its format is \"9\""),
+    ] {
+        let job = Job::self_started("1", &["hello"]).env("ARGONET_BOOT", value);
+        job.run()
+            .code(3)
+            .says(&[&format!("ARGONET_BOOT (\"{value}\") cannot be used: "), why]);
+    }
+    // Descriptors that are open, but on other things.
+    let this = this_program();
+    let script = "exec 7</dev/null 8</dev/null 9</dev/null; ARGONET_BOOT=1:0:2:7:8:9:0 exec \"$0\" __rank hello";
+    let job = Job::launcher("1", &[], &["sh", "-c", script, &this]);
+    job.run()
+        .code(3)
+        .says(&["descriptor 7 (control) is not a shared memory file"]);
+    // Another rank's place, and another job's name.
+    let script =
+        "ARGONET_BOOT=$(echo \"$ARGONET_BOOT\" | sed 's/....$/zzzz/') exec \"$0\" __rank hello";
+    Job::launcher("1", &[], &["sh", "-c", script, &this])
+        .run()
+        .code(3)
+        .says(&["job identity"]);
+    let script =
+        "ARGONET_BOOT=$(echo \"$ARGONET_BOOT\" | sed 's/:[^:]*$/:12345/') exec \"$0\" __rank hello";
+    Job::launcher("1", &[], &["sh", "-c", script, &this])
+        .run()
+        .code(3)
+        .says(&["another job"]);
+    let script =
+        "ARGONET_BOOT=$(echo \"$ARGONET_BOOT\" | sed 's/^1:0:1:/1:0:3:/') exec \"$0\" __rank hello";
+    Job::launcher("1", &[], &["sh", "-c", script, &this])
+        .run()
+        .code(3)
+        .says(&["3 ranks of this"]);
+}
+
+fn closed_descriptors() {
+    let this = this_program();
+    let script =
+        "fd=$(echo \"$ARGONET_BOOT\" | cut -d: -f4); bash -c \"exec $fd>&-; exec $0 __rank hello\"";
+    let job = Job::launcher("1", &[], &["bash", "-c", script, &this]);
+    job.run()
+        .code(3)
+        .says(&["(control) is not open. Was it closed by a program between"]);
+}
+
+fn two_programs() {
+    let this = this_program();
+    let job = Job::launcher(
+        "1",
+        &[],
+        &[
+            "sh",
+            "-c",
+            "\"$0\" __rank hello; \"$0\" __rank hello",
+            &this,
+        ],
+    );
+    job.run()
+        .code(3)
+        .says(&["job rank 0 has been taken by process ", "(finalised)"]);
+}
+
+fn foreign() {
+    let job = Job::self_started("", &["hello"]).env("OMPI_COMM_WORLD_SIZE", "4");
+    job.run().code(3).says(&[
+        "OMPI_COMM_WORLD_SIZE says that Open MPI's mpirun started 4 processes",
+        "argonet run -n 4",
+    ]);
+    let job = Job::self_started("", &["hello"]).env("PMI_SIZE", "2");
+    job.run().code(3).says(&["PMI_SIZE"]);
+    Job::self_started("", &["hello"])
+        .env("PMI_SIZE", "1")
+        .run()
+        .code(0)
+        .silent();
+    Job::launched(2, &[], &["hello"])
+        .env("PMI_SIZE", "4")
+        .run()
+        .code(0)
+        .silent();
+}
+
+fn open_files() {
+    let this = this_program();
+    let script = "ulimit -n 100; exec \"$0\" __launch 200 -- true";
+    let job = Job::launcher("1", &[], &["sh", "-c", script, &this]);
+    job.run().code(1).says(&[
+        "a job of 200 ranks needs 232 open files in the launcher",
+        "RLIMIT_NOFILE",
+    ]);
+}

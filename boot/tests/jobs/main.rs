@@ -1,0 +1,40 @@
+//! Whole jobs, started by a launcher and by themselves, ended in every way that we could think of.
+//!
+//! The test binary is also the launcher (`__launch`, the same function as `argonet run`) and the program of the ranks
+//! (`__rank`). Each test marks its processes by an environment variable and checks at its end that none is left. The harness is
+//! a child subreaper, so that what outlives its parent is still seen; a zombie counts as ended.
+#![forbid(unsafe_code)]
+
+mod bad_input;
+mod launched;
+mod left_behind;
+mod programs;
+mod self_started;
+mod support;
+
+use libtest_mimic::{Arguments, Trial};
+
+fn main() {
+    let mut args = std::env::args().skip(1);
+    match args.next().as_deref() {
+        Some("__launch") => std::process::exit(programs::launcher(args.collect())),
+        Some("__rank") => std::process::exit(programs::rank(args.collect())),
+        _ => {}
+    }
+    rustix::process::set_child_subreaper(Some(rustix::process::getpid())).expect("child subreaper");
+    let mut trials: Vec<Trial> = Vec::new();
+    let parts = [
+        launched::TESTS,
+        self_started::TESTS,
+        left_behind::TESTS,
+        bad_input::TESTS,
+    ];
+    for &(name, test) in parts.concat().iter() {
+        trials.push(Trial::test(name, move || {
+            let _watchdog = support::Watchdog::start(name);
+            test();
+            Ok(())
+        }));
+    }
+    libtest_mimic::run(&Arguments::from_args(), trials).exit();
+}

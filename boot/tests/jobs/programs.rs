@@ -1,0 +1,286 @@
+//! What the test binary does when it is started as a launcher or as a rank.
+
+use std::io::{Read, Write};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use argonet_base::JobRank;
+use argonet_boot::{AttachOptions, Bootstrap, Key, LaunchOptions, LocalJob, attach, launch};
+
+/// `__launch N [bind] [tag] [timeout=S] [conduit=C] -- program args...`
+pub(crate) fn launcher(args: Vec<String>) -> i32 {
+    let mut args = args.into_iter();
+    let mut options = LaunchOptions {
+        ranks: args.next().expect("N").parse().expect("N is a number"),
+        program: Default::default(),
+        args: Vec::new(),
+        conduit: None,
+        bind: false,
+        tag_output: false,
+        timeout: None,
+    };
+    for arg in args.by_ref() {
+        match arg.split_once('=').unwrap_or((&arg, "")) {
+            ("bind", _) => options.bind = true,
+            ("tag", _) => options.tag_output = true,
+            ("timeout", s) => {
+                options.timeout = Some(Duration::from_secs_f64(s.parse().expect("seconds")))
+            }
+            ("conduit", c) => options.conduit = Some(c.into()),
+            _ => break,
+        }
+    }
+    options.program = args.next().expect("program").into();
+    options.args = args.map(Into::into).collect();
+    match launch(&options) {
+        Ok(code) => code.into(),
+        Err(e) => {
+            eprintln!("argonet run: {e}");
+            e.exit_code().into()
+        }
+    }
+}
+
+fn join() -> LocalJob {
+    attach(AttachOptions::new()).unwrap_or_else(|e| {
+        complain(&format!("attach: {e}"));
+        std::process::exit(3)
+    })
+}
+
+fn fence(job: &LocalJob) {
+    job.fence().unwrap_or_else(|e| {
+        complain(&format!("fence: {e}"));
+        std::process::exit(4)
+    });
+}
+
+/// Joins and starts up; rank 0 says so when all have.
+fn start() -> LocalJob {
+    let job = join();
+    fence(&job);
+    job.started();
+    if job.rank() == JobRank(0) {
+        say("ready");
+    }
+    job
+}
+
+fn say(line: &str) {
+    let mut out = std::io::stdout().lock();
+    writeln!(out, "{line}")
+        .and_then(|()| out.flush())
+        .expect("standard output");
+}
+
+/// In one piece, so that lines of several ranks do not run into each other.
+fn complain(line: &str) {
+    let _ = std::io::stderr().write_all(format!("{line}\n").as_bytes());
+}
+
+fn for_ever() -> ! {
+    loop {
+        std::thread::park();
+    }
+}
+
+/// `__rank program args...`; the exit code.
+pub(crate) fn rank(args: Vec<String>) -> i32 {
+    let arg = |i: usize| args.get(i).map_or("", String::as_str);
+    let number = |i: usize| {
+        arg(i)
+            .parse::<i32>()
+            .unwrap_or_else(|_| panic!("argument {i} of {args:?}"))
+    };
+    let chosen = |job: &LocalJob, i: usize| job.rank().0 as i32 == number(i);
+    match arg(0) {
+        // Everybody reads what everybody published.
+        "hello" => {
+            let job = join();
+            let value = format!("value of {}", job.rank()).into_bytes();
+            job.publish(Key::User, &value).expect("publish");
+            fence(&job);
+            for rank in (0..job.size()).map(JobRank) {
+                assert_eq!(
+                    job.lookup(rank, Key::User).expect("lookup"),
+                    format!("value of {rank}").into_bytes()
+                );
+            }
+            fence(&job);
+            job.started();
+            say(&format!(
+                "rank {} of {} in {:016x}",
+                job.rank(),
+                job.size(),
+                job.job_id()
+            ));
+            job.finalised();
+            0
+        }
+        // The least: for measuring.
+        "quick" => {
+            let job = join();
+            fence(&job);
+            fence(&job);
+            job.finalised();
+            0
+        }
+        // Rank 1 exits with the code given, the others compute for ever.
+        "exit" => {
+            let job = start();
+            if chosen(&job, 1) {
+                return number(2);
+            }
+            for_ever()
+        }
+        // As above, but the others wait at a fence.
+        "exit-at-fence" => {
+            let job = start();
+            if chosen(&job, 1) {
+                return number(2);
+            }
+            fence(&job);
+            0
+        }
+        "finalise-then-exit" => {
+            let job = start();
+            fence(&job);
+            job.finalised();
+            if chosen(&job, 1) { number(2) } else { 0 }
+        }
+        "abort" => {
+            let job = start();
+            if chosen(&job, 1) {
+                job.abort(number(2) as u8, "the answer is wrong");
+            }
+            for_ever()
+        }
+        // Says its process id, then waits for ever; with `children`, each rank has a child in its group.
+        "wait" => {
+            let job = join();
+            if arg(1) == "children" {
+                #[expect(
+                    clippy::zombie_processes,
+                    reason = "it is to outlive this process if it can"
+                )]
+                let _child = Command::new("sleep")
+                    .arg("100000")
+                    .stdin(Stdio::null())
+                    .spawn()
+                    .expect("sleep");
+            }
+            say(&format!("pid {} {}", job.rank(), std::process::id()));
+            fence(&job);
+            job.started();
+            if job.rank() == JobRank(0) {
+                say(&format!(
+                    "guardian {}",
+                    job.job_page().guardian_pid().unwrap_or(0)
+                ));
+                say("ready");
+            }
+            for_ever()
+        }
+        // One rank never joins; the others learn it.
+        "absent" => {
+            if std::env::var("ARGONET_BOOT")
+                .expect("launched")
+                .starts_with(&format!("1:{}:", arg(1)))
+            {
+                return 0;
+            }
+            fence(&join());
+            0
+        }
+        // One rank joins and never comes to the fence.
+        "late" => {
+            let job = join();
+            if chosen(&job, 1) {
+                for_ever()
+            }
+            fence(&job);
+            0
+        }
+        "stdin" => {
+            let job = start();
+            let mut input = String::new();
+            std::io::stdin()
+                .read_to_string(&mut input)
+                .expect("standard input");
+            say(&format!("rank {} read {:?}", job.rank(), input.len()));
+            fence(&job);
+            job.finalised();
+            0
+        }
+        // Lines in pieces, a long line, and a tail without a newline.
+        "lines" => {
+            let job = start();
+            let mut out = std::io::stdout().lock();
+            for i in 0..200 {
+                for piece in [
+                    format!("line {i} "),
+                    format!("of {}", job.rank()),
+                    "\n".into(),
+                ] {
+                    out.write_all(piece.as_bytes())
+                        .and_then(|()| out.flush())
+                        .expect("standard output");
+                }
+            }
+            eprint!("to standard error");
+            out.write_all(&[b'x'; 150_000])
+                .and_then(|()| out.write_all(b"tail"))
+                .expect("standard output");
+            out.flush().expect("standard output");
+            job.finalised();
+            0
+        }
+        // What programs that a rank starts inherit.
+        "inherit" => {
+            let job = join();
+            let script = "echo \"boot=$ARGONET_BOOT\"; ls -l /proc/self/fd | grep -c argonet-";
+            let out = Command::new("sh")
+                .args(["-c", script])
+                .output()
+                .expect("sh")
+                .stdout;
+            let text = String::from_utf8(out).expect("text").replace('\n', " ");
+            say(&format!("{text}conduit={}", conduit()));
+            fence(&job);
+            job.finalised();
+            0
+        }
+        "cores" => {
+            let job = join();
+            let mask = rustix::thread::sched_getaffinity(None).expect("affinity");
+            let cores: Vec<usize> = (0..rustix::thread::CpuSet::MAX_CPU)
+                .filter(|&c| mask.is_set(c))
+                .collect();
+            say(&format!("rank {} on {cores:?}", job.rank()));
+            job.finalised();
+            0
+        }
+        "second-thread" => {
+            let (stop, stopped) = std::sync::mpsc::channel::<()>();
+            let thread = std::thread::spawn(move || stopped.recv());
+            let error = attach(AttachOptions::new())
+                .expect_err("a second thread")
+                .to_string();
+            drop(stop);
+            let _ = thread.join();
+            complain(&format!("attach: {error}"));
+            3
+        }
+        "twice" => {
+            let _job = join();
+            let error = attach(AttachOptions::new()).expect_err("attached already");
+            complain(&format!("attach: {error}"));
+            3
+        }
+        other => panic!("no such rank program: {other}"),
+    }
+}
+
+fn conduit() -> String {
+    std::env::var("ARGONET_CONDUIT").unwrap_or_default()
+}

@@ -1,0 +1,154 @@
+//! Jobs that start themselves because of `GASNET_PSHM_NODES`.
+
+use rustix::process::Signal;
+
+use crate::support::{Job, Test, check_hello, this_program};
+
+pub(crate) const TESTS: &[Test] = &[
+    ("self_started_hello_of_1_2_8_64_ranks", hello),
+    ("self_started_with_0_or_nothing_is_one_rank", one_rank),
+    ("self_started_exit_status_is_the_failing_ranks", exit_codes),
+    (
+        "self_started_exit_0_without_finalising_is_a_failure",
+        exit_without_finalising,
+    ),
+    (
+        "self_started_exit_code_after_finalising",
+        exit_after_finalising,
+    ),
+    ("self_started_abort", abort),
+    ("self_started_killed_rank_is_named", killed_rank),
+    ("self_started_stdin_goes_to_rank_0_only", stdin),
+    ("self_started_late_rank_is_named", late),
+    (
+        "self_started_by_a_process_that_ignores_the_end_of_children",
+        ignores_children,
+    ),
+];
+
+fn hello() {
+    for ranks in [1, 2, 8, 64] {
+        check_hello(
+            &Job::self_started(&ranks.to_string(), &["hello"])
+                .run()
+                .code(0)
+                .silent(),
+            ranks,
+        );
+    }
+}
+
+fn one_rank() {
+    for ranks in ["0", "", " 1 "] {
+        check_hello(
+            &Job::self_started(ranks, &["hello"]).run().code(0).silent(),
+            1,
+        );
+    }
+}
+
+fn exit_codes() {
+    for (rank, code) in [("0", 7), ("1", 8), ("3", 255)] {
+        let why = format!("exited with code {code} without finalising; the other ranks were ended");
+        let says = format!("argonet: rank {rank} (pid ");
+        Job::self_started("4", &["exit", rank, &code.to_string()])
+            .run()
+            .code(code)
+            .says(&[&says, &why]);
+        Job::self_started("4", &["exit-at-fence", rank, &code.to_string()])
+            .run()
+            .code(code)
+            .says(&[&says, &why]);
+    }
+}
+
+fn exit_without_finalising() {
+    for rank in ["0", "2"] {
+        let says = format!("argonet: rank {rank} (pid ");
+        let why = "exited with code 0 without finalising; the other ranks were ended";
+        Job::self_started("3", &["exit", rank, "0"])
+            .run()
+            .code(1)
+            .says(&[&says, why]);
+    }
+}
+
+fn exit_after_finalising() {
+    let outcome = Job::self_started("3", &["finalise-then-exit", "2", "5"])
+        .run()
+        .code(5);
+    outcome.says(&["argonet: rank 2 (pid ", "exited with code 5\n"]);
+    Job::self_started("3", &["finalise-then-exit", "0", "6"])
+        .run()
+        .code(6)
+        .silent();
+    Job::self_started("3", &["finalise-then-exit", "9", "5"])
+        .run()
+        .code(0)
+        .silent();
+}
+
+fn abort() {
+    for rank in ["0", "1"] {
+        let outcome = Job::self_started("3", &["abort", rank, "77"])
+            .run()
+            .code(77);
+        outcome.says(&[
+            &format!("argonet: rank {rank} (pid "),
+            "the answer is wrong",
+        ]);
+    }
+}
+
+fn killed_rank() {
+    let mut job = Job::self_started("3", &["wait", "children"]).start();
+    job.read_until("ready");
+    let rank = job.rank_pid(2);
+    job.kill(rank, Signal::KILL);
+    let why = format!(
+        "argonet: rank 2 (pid {rank}) was killed by signal 9 (SIGKILL); the other ranks were ended"
+    );
+    job.outcome().code(137).says(&[&why]);
+}
+
+fn stdin() {
+    let outcome = Job::self_started("3", &["stdin"])
+        .run_with(&[b'x'; 100_000])
+        .code(0);
+    assert_eq!(
+        outcome.lines(),
+        [
+            "rank 0 read 100000",
+            "rank 1 read 0",
+            "rank 2 read 0",
+            "ready"
+        ]
+    );
+}
+
+fn late() {
+    let job = Job::self_started("3", &["late", "0"]).env("ARGONET_START_TIMEOUT", "1");
+    job.run().code(4).says(&["in start-up for rank 0; "]);
+}
+
+/// The system then reaps ranks by itself, and their codes are lost; that they failed is not.
+fn ignores_children() {
+    let job = |program: &[&str]| {
+        let this = this_program();
+        let command = [
+            &[
+                "env",
+                "--ignore-signal=CHLD",
+                "GASNET_PSHM_NODES=3",
+                &this,
+                "__rank",
+            ],
+            program,
+        ];
+        Job::program(&command.concat()).run()
+    };
+    check_hello(&job(&["hello"]).code(0).silent(), 3);
+    job(&["exit", "1", "8"])
+        .code(1)
+        .says(&["argonet: rank 1 (pid ", "ended before it finalised"]);
+}

@@ -1,0 +1,344 @@
+//! Starting jobs from tests, looking at their processes, and never waiting for ever.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread;
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process};
+
+pub(crate) type Test = (&'static str, fn());
+
+/// How long a test may take. It normally takes a fraction of a second; this is for the slowest machine.
+const TEST_LIMIT: Duration = Duration::from_secs(60);
+const MARK: &str = "ARGONET_TEST_MARK";
+
+/// Ends the whole test run, with a picture of the processes, when a test takes too long.
+pub(crate) struct Watchdog {
+    _alive: Sender<()>,
+}
+
+impl Watchdog {
+    pub(crate) fn start(name: &'static str) -> Self {
+        let (alive, watch): (_, Receiver<()>) = channel();
+        thread::spawn(move || {
+            if watch.recv_timeout(TEST_LIMIT) == Err(std::sync::mpsc::RecvTimeoutError::Timeout) {
+                eprintln!("test {name} took over {TEST_LIMIT:?}; processes of this run:");
+                for process in processes_with(&format!("{MARK}={}", std::process::id())) {
+                    eprintln!("  {process:?}");
+                    let _ = kill_process(pid(process.pid), Signal::KILL);
+                }
+                std::process::exit(101);
+            }
+        });
+        Self { _alive: alive }
+    }
+}
+
+/// A live process (no zombie) of a test.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Process {
+    pub(crate) pid: u32,
+    name: String,
+    state: String,
+    waits_in: String,
+}
+
+/// The live processes whose environment has an entry beginning with `mark`.
+fn processes_with(mark: &str) -> Vec<Process> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir("/proc").expect("/proc").flatten() {
+        let Ok(pid) = entry.file_name().to_string_lossy().parse::<u32>() else {
+            continue;
+        };
+        // A zombie has no environment left.
+        let Ok(environment) = fs::read(entry.path().join("environ")) else {
+            continue;
+        };
+        if !environment
+            .split(|&b| b == 0)
+            .any(|e| e.starts_with(mark.as_bytes()))
+        {
+            continue;
+        }
+        let read = |file| fs::read_to_string(entry.path().join(file)).unwrap_or_default();
+        let stat = read("stat");
+        let state: String = stat
+            .rsplit(") ")
+            .next()
+            .unwrap_or("")
+            .chars()
+            .take(1)
+            .collect();
+        if !state.is_empty() && !"ZX".contains(&state) {
+            found.push(Process {
+                pid,
+                name: read("comm"),
+                state,
+                waits_in: read("wchan"),
+            });
+        }
+    }
+    found
+}
+
+pub(crate) fn pid(raw: u32) -> Pid {
+    Pid::from_raw(raw as i32).expect("a process id")
+}
+
+/// Waits for a condition; the watchdog bounds it.
+pub(crate) fn until(mut condition: impl FnMut() -> bool) {
+    while !condition() {
+        thread::sleep(Duration::from_millis(2));
+    }
+}
+
+/// The path of the test binary.
+pub(crate) fn this_program() -> String {
+    let path = std::env::current_exe().expect("this program");
+    path.to_string_lossy().into_owned()
+}
+
+/// A job under test.
+pub(crate) struct Job {
+    command: Command,
+    mark: String,
+}
+
+/// What a job came to.
+#[derive(Debug)]
+pub(crate) struct Outcome {
+    pub(crate) status: ExitStatus,
+    pub(crate) out: String,
+    pub(crate) err: String,
+}
+
+impl Job {
+    /// Any program.
+    pub(crate) fn program(args: &[&str]) -> Self {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let mark = format!(
+            "{}.{}.",
+            std::process::id(),
+            COUNT.fetch_add(1, Ordering::Relaxed)
+        );
+        let mut command = Command::new(args[0]);
+        command
+            .args(&args[1..])
+            .env(MARK, &mark)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        for name in [
+            "GASNET_PSHM_NODES",
+            "ARGONET_BOOT",
+            "ARGONET_CONDUIT",
+            "ARGONET_START_TIMEOUT",
+        ] {
+            command.env_remove(name);
+        }
+        Self { command, mark }
+    }
+
+    /// A rank program under the launcher; `options` as the launcher of `programs` takes them.
+    pub(crate) fn launched(ranks: u32, options: &[&str], program: &[&str]) -> Self {
+        let this = this_program();
+        let program: Vec<&str> = [&[this.as_str(), "__rank"], program].concat();
+        Self::launcher(&ranks.to_string(), options, &program)
+    }
+
+    /// Any program under the launcher.
+    pub(crate) fn launcher(ranks: &str, options: &[&str], program: &[&str]) -> Self {
+        let this = this_program();
+        Self::program(
+            &[
+                &[this.as_str(), "__launch", ranks],
+                options,
+                &["--"],
+                program,
+            ]
+            .concat(),
+        )
+    }
+
+    /// A rank program that forks its ranks itself.
+    pub(crate) fn self_started(ranks: &str, program: &[&str]) -> Self {
+        let this = this_program();
+        let job = Self::program(&[&[this.as_str(), "__rank"], program].concat());
+        job.env("GASNET_PSHM_NODES", ranks)
+    }
+
+    pub(crate) fn env(mut self, name: &str, value: &str) -> Self {
+        self.command.env(name, value);
+        self
+    }
+
+    pub(crate) fn start(mut self) -> Running {
+        let mut child = self.command.spawn().expect("start");
+        let out = BufReader::new(child.stdout.take().expect("piped"));
+        let mut stderr = child.stderr.take().expect("piped");
+        let err = thread::spawn(move || {
+            let mut text = String::new();
+            let _ = stderr.read_to_string(&mut text);
+            text
+        });
+        Running {
+            child,
+            out,
+            err,
+            seen: String::new(),
+            mark: self.mark,
+        }
+    }
+
+    /// Runs the job with `input` and checks that nothing is left of it.
+    pub(crate) fn run_with(mut self, input: &[u8]) -> Outcome {
+        self.command.stdin(Stdio::piped());
+        let mut job = self.start();
+        let _ = job.child.stdin.take().expect("piped").write_all(input);
+        job.outcome()
+    }
+
+    /// Runs the job and checks that nothing is left of it.
+    pub(crate) fn run(self) -> Outcome {
+        self.start().outcome()
+    }
+}
+
+/// A job under way.
+pub(crate) struct Running {
+    child: Child,
+    out: BufReader<std::process::ChildStdout>,
+    err: thread::JoinHandle<String>,
+    seen: String,
+    mark: String,
+}
+
+impl Running {
+    /// Reads the job's output until a line begins with `start`; the rest of that line.
+    pub(crate) fn read_until(&mut self, start: &str) -> String {
+        loop {
+            let mut line = String::new();
+            assert_ne!(
+                self.out.read_line(&mut line).expect("output"),
+                0,
+                "no \"{start}\" in {}",
+                self.seen
+            );
+            self.seen.push_str(&line);
+            if let Some(rest) = line.strip_prefix(start) {
+                return rest.trim().to_string();
+            }
+        }
+    }
+
+    /// The process ids that ranks have said so far (`wait`).
+    pub(crate) fn rank_pid(&self, rank: u32) -> Pid {
+        let start = format!("pid {rank} ");
+        let line = self
+            .seen
+            .lines()
+            .find_map(|l| l.strip_prefix(&start))
+            .expect("the rank has said its pid");
+        pid(line.parse().expect("a number"))
+    }
+
+    /// The process that the test started.
+    pub(crate) fn pid(&self) -> Pid {
+        pid(self.child.id())
+    }
+
+    pub(crate) fn kill(&self, pid: Pid, signal: Signal) {
+        kill_process(pid, signal).expect("kill");
+    }
+
+    pub(crate) fn processes(&self) -> Vec<Process> {
+        processes_with(&format!("{MARK}={}", self.mark))
+    }
+
+    /// Stops taking the job's output, and waits for its end.
+    pub(crate) fn without_output(self) -> Outcome {
+        let Self {
+            mut child,
+            out,
+            err,
+            seen,
+            mark,
+        } = self;
+        drop(out);
+        let status = child.wait().expect("wait");
+        until(|| processes_with(&format!("{MARK}={mark}")).is_empty());
+        Outcome {
+            status,
+            out: seen,
+            err: err.join().expect("standard error"),
+        }
+    }
+
+    /// Waits for the end and checks that no process is left.
+    pub(crate) fn outcome(mut self) -> Outcome {
+        let mut out = std::mem::take(&mut self.seen);
+        self.out.read_to_string(&mut out).expect("output");
+        let status = self.child.wait().expect("wait");
+        until(|| self.processes().is_empty());
+        Outcome {
+            status,
+            out,
+            err: self.err.join().expect("standard error"),
+        }
+    }
+}
+
+impl Outcome {
+    /// Checks the exit code (128 + signal if killed).
+    #[track_caller]
+    pub(crate) fn code(self, code: i32) -> Self {
+        let actual = self
+            .status
+            .code()
+            .or_else(|| self.status.signal().map(|s| 128 + s));
+        assert_eq!(actual, Some(code), "{self:#?}");
+        self
+    }
+
+    /// Checks that standard error has each of these.
+    #[track_caller]
+    pub(crate) fn says(self, parts: &[&str]) -> Self {
+        for part in parts {
+            assert!(self.err.contains(part), "no \"{part}\" in {self:#?}");
+        }
+        self
+    }
+
+    #[track_caller]
+    pub(crate) fn silent(self) -> Self {
+        assert_eq!(self.err, "", "{self:#?}");
+        self
+    }
+
+    /// The lines of output, sorted.
+    pub(crate) fn lines(&self) -> Vec<&str> {
+        let mut lines: Vec<&str> = self.out.lines().collect();
+        lines.sort_unstable();
+        lines
+    }
+}
+
+/// Checks that `lines` are the greetings of all ranks of one job.
+#[track_caller]
+pub(crate) fn check_hello(outcome: &Outcome, ranks: u32) {
+    let lines = outcome.lines();
+    assert_eq!(lines.len(), ranks as usize, "{outcome:#?}");
+    let id = lines[0].rsplit(' ').next().expect("an identity");
+    for rank in 0..ranks {
+        let expected = format!("rank {rank} of {ranks} in {id}");
+        assert!(
+            lines.contains(&expected.as_str()),
+            "no \"{expected}\" in {outcome:#?}"
+        );
+    }
+}

@@ -1,0 +1,279 @@
+//! The trait that every conduit implements, and what passes through it.
+
+use argonet_am::{AmError, Delivery, Lane, Message};
+use argonet_base::{HandlerIndex, JobRank, SegmentOffset};
+use argonet_segment::SharedBytesMut;
+use core::ptr::NonNull;
+use core::time::Duration;
+
+/// Names an operation in flight; the engine gives it, the conduit hands it back on completion.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
+pub struct OpToken(pub u64);
+
+/// Which half of an operation is complete.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Part {
+    /// The source buffer may be reused.
+    Local,
+    /// The data is visible at the target (put) or has arrived here (get).
+    Remote,
+}
+
+/// What became of an injection.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Injected {
+    /// Locally and remotely complete already; the token is not used.
+    Complete,
+    /// Completion of both parts is reported to [`Sink::completed`] with the token.
+    Pending,
+}
+
+/// Why an injection did not happen. Nothing was sent.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SendError {
+    /// No room now; poll and try again.
+    #[error("no room now")]
+    Full,
+    /// The message can never be sent as it is.
+    #[error(transparent)]
+    Message(#[from] AmError),
+}
+
+/// Limits of a conduit, in bytes and counts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Limits {
+    /// Arguments of a message.
+    pub args: usize,
+    /// Payload of a medium request.
+    pub medium_request: usize,
+    /// Payload of a medium reply.
+    pub medium_reply: usize,
+    /// Payload of a long request or reply.
+    pub long: usize,
+}
+
+/// What a conduit does itself; the engine does the rest over active messages.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Capabilities {
+    /// One-sided put that completes without the target's help.
+    pub put: bool,
+    /// One-sided get that completes without the target's help.
+    pub get: bool,
+    /// Atomic operations on remote memory.
+    pub atomics: bool,
+    /// Every injection is complete when it returns.
+    pub completes_at_injection: bool,
+}
+
+/// What a poll yields.
+pub trait Sink {
+    /// A message arrived: run its handler.
+    fn deliver(&mut self, delivery: &mut Delivery<'_>);
+
+    /// A part of an operation is complete.
+    fn completed(&mut self, op: OpToken, part: Part);
+
+    /// A peer wrote something that cannot be used; the connection to it is lost.
+    fn broken(&mut self, error: AmError);
+}
+
+/// A payload being filled in place before its message is sent (GASNet-EX 0.19, "Negotiated
+/// Payload AM"). Consumed by exactly one commit or cancel.
+#[derive(Debug)]
+pub struct Prepared {
+    want: PrepareRequest,
+    buffer: *mut u8,
+    capacity: usize,
+    position: usize,
+    extent: u32,
+}
+
+impl Prepared {
+    /// What a conduit gives out.
+    ///
+    /// # Safety
+    /// `buffer` is writable for `capacity` bytes until the value is committed or cancelled.
+    pub unsafe fn new(
+        want: PrepareRequest,
+        buffer: *mut u8,
+        capacity: usize,
+        position: usize,
+        extent: u32,
+    ) -> Self {
+        Self {
+            want,
+            buffer,
+            capacity,
+            position,
+            extent,
+        }
+    }
+
+    /// Target.
+    #[must_use]
+    pub fn to(&self) -> JobRank {
+        self.want.to
+    }
+
+    /// Lane that it was prepared for.
+    #[must_use]
+    pub fn lane(&self) -> Lane {
+        self.want.lane
+    }
+
+    /// Arguments that the commit gives.
+    #[must_use]
+    pub fn nargs(&self) -> usize {
+        self.want.nargs
+    }
+
+    /// Destination of a long; `None` for a medium.
+    #[must_use]
+    pub fn offset(&self) -> Option<SegmentOffset> {
+        self.want.offset
+    }
+
+    /// Bytes of the buffer.
+    #[must_use]
+    pub fn capacity(&self) -> usize {
+        self.capacity
+    }
+
+    /// Where the payload is written.
+    #[must_use]
+    pub fn buffer(&mut self) -> SharedBytesMut<'_> {
+        let start = NonNull::new(self.buffer).unwrap_or(NonNull::dangling());
+        // SAFETY: `new` promises that the buffer stays writable as long as this value.
+        unsafe { SharedBytesMut::from_raw(start, self.capacity) }
+    }
+
+    /// The conduit's own position and length.
+    #[must_use]
+    pub fn place(&self) -> (usize, u32) {
+        (self.position, self.extent)
+    }
+}
+
+// SAFETY: the buffer belongs to the value, whichever thread holds it.
+unsafe impl Send for Prepared {}
+
+/// What the engine asks of a prepare.
+#[derive(Clone, Copy, Debug)]
+pub struct PrepareRequest {
+    /// Target.
+    pub to: JobRank,
+    /// Lane.
+    pub lane: Lane,
+    /// Arguments that the commit will give.
+    pub nargs: usize,
+    /// Smallest payload capacity that is acceptable.
+    pub least: usize,
+    /// Largest payload that will be sent.
+    pub most: usize,
+    /// Destination of a long; `None` makes a medium.
+    pub offset: Option<SegmentOffset>,
+}
+
+/// A way to reach peers.
+///
+/// The engine checks ranks, handler indices, argument counts, payload limits and contexts before
+/// it calls; a conduit checks what arrives. Progress is made only in [`poll`](Self::poll), which
+/// runs handlers through the sink. Every call may come from any thread in PAR mode.
+pub trait Conduit: Send + Sync {
+    /// Name as in `--conduit`.
+    fn name(&self) -> &'static str;
+
+    /// Limits.
+    fn limits(&self) -> Limits;
+
+    /// What it does itself.
+    fn capabilities(&self) -> Capabilities;
+
+    /// Sends a request. Its payload has been copied or sent when this returns.
+    ///
+    /// # Errors
+    /// [`SendError::Full`] when there is no room, or what is wrong with the message.
+    fn request(&self, to: JobRank, message: &Message<'_>) -> Result<(), SendError>;
+
+    /// Sends a request whose payload may still be read after this returns.
+    ///
+    /// # Safety
+    /// Where the result is [`Injected::Pending`], the payload's memory stays readable until
+    /// [`Part::Local`] of `op` has been reported.
+    ///
+    /// # Errors
+    /// As [`request`](Self::request).
+    unsafe fn request_in_place(
+        &self,
+        to: JobRank,
+        message: &Message<'_>,
+        op: OpToken,
+    ) -> Result<Injected, SendError> {
+        let _ = op;
+        self.request(to, message).map(|()| Injected::Complete)
+    }
+
+    /// Reserves room for a negotiated payload.
+    ///
+    /// # Errors
+    /// As [`request`](Self::request).
+    fn prepare(&self, want: &PrepareRequest) -> Result<Prepared, SendError>;
+
+    /// Sends a negotiated payload of `len` bytes, which lie in its buffer.
+    fn commit(&self, prepared: Prepared, handler: HandlerIndex, args: &[u32], len: usize);
+
+    /// Gives the room of a negotiated payload back; nothing is sent.
+    fn cancel(&self, prepared: Prepared);
+
+    /// Writes `len` bytes into the segment of `to`.
+    ///
+    /// # Safety
+    /// `src` is readable for `len` bytes, until [`Part::Local`] where the result is pending.
+    ///
+    /// # Errors
+    /// As [`request`](Self::request).
+    unsafe fn put(
+        &self,
+        to: JobRank,
+        offset: SegmentOffset,
+        src: *const u8,
+        len: usize,
+        op: OpToken,
+    ) -> Result<Injected, SendError>;
+
+    /// Reads `len` bytes of the segment of `from`.
+    ///
+    /// # Safety
+    /// `dst` is writable for `len` bytes, until [`Part::Remote`] where the result is pending.
+    ///
+    /// # Errors
+    /// As [`request`](Self::request).
+    unsafe fn get(
+        &self,
+        from: JobRank,
+        offset: SegmentOffset,
+        dst: *mut u8,
+        len: usize,
+        op: OpToken,
+    ) -> Result<Injected, SendError>;
+
+    /// Takes what has arrived and gives it to the sink; returns how many messages and completions.
+    /// Bounded work a call.
+    fn poll(&self, sink: &mut dyn Sink) -> usize;
+
+    /// [`poll`](Self::poll) compiled for one sink, where a conduit offers that.
+    fn poll_with<S: Sink>(&self, sink: &mut S) -> usize
+    where
+        Self: Sized,
+    {
+        self.poll(sink)
+    }
+
+    /// Whether anything has arrived that a poll would take. Looks at every peer.
+    fn has_work(&self) -> bool;
+
+    /// Sleeps until something arrives, a signal comes, or the time is over; returns at once if
+    /// something is there. Spurious returns are allowed.
+    fn sleep(&self, timeout: Option<Duration>);
+}

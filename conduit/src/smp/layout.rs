@@ -1,0 +1,115 @@
+//! Where everything lies in the shared region of a neighbourhood.
+//!
+//! ```text
+//! 0            sleep words, one line a rank
+//! positions    read position of ring (reader, writer, lane), one line each
+//! rings        ring (reader, writer, lane), RING_BYTES each
+//! ```
+//!
+//! Only what is touched costs memory: the region is sparse.
+
+use super::ring::ROOM_FOR_ANY;
+use argonet_am::Lane;
+use argonet_am::record::UNIT;
+use argonet_base::JobRank;
+use static_assertions::const_assert;
+
+/// A cache line.
+pub(crate) const LINE: usize = 64;
+
+/// Units of one ring. The smallest power of two that takes any record while the reader has a
+/// quarter unpublished.
+pub(crate) const RING_UNITS: u32 = 16 * 1024;
+
+/// Bytes of one ring.
+pub(crate) const RING_BYTES: usize = RING_UNITS as usize * UNIT;
+
+const_assert!(RING_UNITS.is_power_of_two());
+const_assert!(ROOM_FOR_ANY <= RING_UNITS - RING_UNITS / 4);
+const_assert!(ROOM_FOR_ANY > (RING_UNITS / 2) - (RING_UNITS / 2) / 4);
+
+/// Offsets within the region for a number of ranks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Layout {
+    ranks: usize,
+}
+
+impl Layout {
+    /// The layout for `ranks` ranks.
+    #[must_use]
+    pub const fn new(ranks: u32) -> Self {
+        Self {
+            ranks: ranks as usize,
+        }
+    }
+
+    /// Bytes of the region.
+    #[must_use]
+    pub const fn bytes(&self) -> usize {
+        self.rings() + self.ranks * self.ranks * 2 * RING_BYTES
+    }
+
+    const fn positions(&self) -> usize {
+        self.ranks * LINE
+    }
+
+    const fn rings(&self) -> usize {
+        let end = self.positions() + self.ranks * self.ranks * 2 * LINE;
+        end.next_multiple_of(64 * 1024)
+    }
+
+    #[inline(always)]
+    fn index(&self, reader: JobRank, writer: JobRank, lane: Lane) -> usize {
+        debug_assert!(reader.index() < self.ranks && writer.index() < self.ranks);
+        (reader.index() * self.ranks + writer.index()) * 2 + lane as usize
+    }
+
+    /// Sleep word of a rank.
+    #[inline(always)]
+    pub(crate) fn sleep_word(&self, rank: JobRank) -> usize {
+        rank.index() * LINE
+    }
+
+    /// Read position of a ring.
+    #[inline(always)]
+    pub(crate) fn read_position(&self, reader: JobRank, writer: JobRank, lane: Lane) -> usize {
+        self.positions() + self.index(reader, writer, lane) * LINE
+    }
+
+    /// First byte of a ring.
+    #[inline(always)]
+    pub(crate) fn ring(&self, reader: JobRank, writer: JobRank, lane: Lane) -> usize {
+        self.rings() + self.index(reader, writer, lane) * RING_BYTES
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_overlaps() {
+        for ranks in [1, 2, 3, 7] {
+            let layout = Layout::new(ranks);
+            let mut spans = Vec::new();
+            for reader in (0..ranks).map(JobRank) {
+                spans.push((layout.sleep_word(reader), LINE));
+                for writer in (0..ranks).map(JobRank) {
+                    for lane in [Lane::Request, Lane::Reply] {
+                        spans.push((layout.read_position(reader, writer, lane), LINE));
+                        spans.push((layout.ring(reader, writer, lane), RING_BYTES));
+                    }
+                }
+            }
+            spans.sort_unstable();
+            for pair in spans.windows(2) {
+                assert!(
+                    pair[0].0 + pair[0].1 <= pair[1].0,
+                    "{ranks} ranks: {pair:?}"
+                );
+            }
+            let last = spans.last().unwrap();
+            assert!(last.0 + last.1 <= layout.bytes());
+        }
+    }
+}

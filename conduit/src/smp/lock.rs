@@ -1,0 +1,68 @@
+//! The lock of one lane: one byte, taken by threads of this process only.
+
+use argonet_base::sync::atomic::{AtomicU8, Ordering};
+use crossbeam_utils::Backoff;
+
+/// How many threads of the process may call the library (GASNet's SEQ, PARSYNC, PAR).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ThreadMode {
+    /// One thread only.
+    Seq,
+    /// Several, never at the same time.
+    Parsync,
+    /// Several at once.
+    Par,
+}
+
+/// A lock that costs one atomic exchange to take and a plain store to release. Whoever holds it
+/// owns the lane's private positions. In SEQ and PARSYNC it is not taken at all: the caller has
+/// promised that one thread at a time calls.
+#[derive(Default, Debug)]
+pub(crate) struct LaneLock(AtomicU8);
+
+/// Held until dropped.
+pub(crate) struct LaneGuard<'a>(Option<&'a LaneLock>);
+
+impl LaneLock {
+    /// Takes the lock, waiting for its holder.
+    #[inline(always)]
+    pub(crate) fn lock(&self, mode: ThreadMode) -> LaneGuard<'_> {
+        if mode != ThreadMode::Par {
+            return LaneGuard(None);
+        }
+        if self.0.swap(1, Ordering::Acquire) != 0 {
+            self.wait();
+        }
+        LaneGuard(Some(self))
+    }
+
+    /// Takes the lock if it is free.
+    #[inline(always)]
+    pub(crate) fn try_lock(&self, mode: ThreadMode) -> Option<LaneGuard<'_>> {
+        if mode != ThreadMode::Par {
+            return Some(LaneGuard(None));
+        }
+        // A plain load first: polls of a lane that another thread holds do not take its line away.
+        if self.0.load(Ordering::Relaxed) != 0 || self.0.swap(1, Ordering::Acquire) != 0 {
+            return None;
+        }
+        Some(LaneGuard(Some(self)))
+    }
+
+    #[cold]
+    fn wait(&self) {
+        let backoff = Backoff::new();
+        while self.0.load(Ordering::Relaxed) != 0 || self.0.swap(1, Ordering::Acquire) != 0 {
+            backoff.snooze();
+        }
+    }
+}
+
+impl Drop for LaneGuard<'_> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        if let Some(lock) = self.0 {
+            lock.0.store(0, Ordering::Release);
+        }
+    }
+}

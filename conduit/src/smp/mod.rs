@@ -1,0 +1,32 @@
+//! Shared memory: rings for messages, loads and stores for put, get and atomics.
+//!
+//! * [`ring`](self) — one ring an ordered pair of ranks and lane; a lone short message moves one
+//!   cache line.
+//! * A request is accepted only while the reply ring to its sender holds the largest possible
+//!   reply, so a handler's reply never waits, handlers never poll, and nothing can deadlock:
+//!   replies are always taken, and taking them frees the room that acceptance waits for.
+//! * Waiting ranks sleep on a futex word; see [`Barrier`].
+
+#[cfg(not(loom))]
+mod conduit;
+#[cfg(not(loom))]
+mod layout;
+#[cfg(not(loom))]
+mod lock;
+#[cfg(not(loom))]
+mod region;
+mod ring;
+mod wake;
+mod words;
+
+#[cfg(not(loom))]
+pub use conduit::{Smp, SmpConfig};
+#[cfg(not(loom))]
+pub use layout::Layout;
+#[cfg(not(loom))]
+pub use lock::ThreadMode;
+pub use wake::Barrier;
+#[cfg(all(test, loom))]
+mod loom_tests;
+#[cfg(all(test, not(loom), any()))]
+mod tests;

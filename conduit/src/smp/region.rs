@@ -1,0 +1,61 @@
+//! The shared region of a neighbourhood, mapped.
+
+use super::layout::{LINE, Layout, RING_UNITS};
+use super::ring::Ring;
+use super::words::Words;
+use argonet_am::Lane;
+use argonet_base::JobRank;
+use core::sync::atomic::AtomicU32;
+use memmap2::{MmapOptions, MmapRaw};
+use rustix::fd::BorrowedFd;
+
+/// The mapping with its layout.
+///
+/// Invariant: the map holds [`Layout::bytes`] bytes and lives as long as this value; sleep words
+/// and read positions are only accessed as `AtomicU32`, rings through [`Ring`].
+pub(crate) struct Region {
+    map: MmapRaw,
+    layout: Layout,
+}
+
+impl Region {
+    /// Makes the file large enough and maps it. All ranks call it with the same number of ranks;
+    /// fresh bytes are zero.
+    pub(crate) fn map(file: BorrowedFd<'_>, ranks: u32) -> std::io::Result<Self> {
+        let layout = Layout::new(ranks);
+        let bytes = layout.bytes() as u64;
+        let size = rustix::fs::fstat(file)?.st_size;
+        if u64::try_from(size).unwrap_or(0) < bytes {
+            rustix::fs::ftruncate(file, bytes)?;
+        }
+        let map = MmapOptions::new().len(layout.bytes()).map_raw(&file)?;
+        Ok(Self { map, layout })
+    }
+
+    #[inline(always)]
+    fn atomic(&self, offset: usize) -> &AtomicU32 {
+        debug_assert!(offset + LINE <= self.layout.bytes());
+        // SAFETY: offsets come from the layout, which keeps them line-aligned and inside the map
+        // (its test `nothing_overlaps`); the word is only ever accessed as an atomic.
+        unsafe { &*self.map.as_ptr().add(offset).cast() }
+    }
+
+    /// Sleep word of a rank.
+    #[inline(always)]
+    pub(crate) fn sleep_word(&self, rank: JobRank) -> &AtomicU32 {
+        self.atomic(self.layout.sleep_word(rank))
+    }
+
+    /// The ring in which `writer` writes to `reader`.
+    #[inline(always)]
+    pub(crate) fn ring(&self, reader: JobRank, writer: JobRank, lane: Lane) -> Ring<'_> {
+        let offset = self.layout.ring(reader, writer, lane);
+        // SAFETY: the layout keeps the ring inside the map, which outlives the borrow of self.
+        let words = unsafe { Words::new(self.map.as_ptr().add(offset), RING_UNITS as usize * 2) };
+        Ring {
+            words,
+            units: RING_UNITS,
+            read_position: self.atomic(self.layout.read_position(reader, writer, lane)),
+        }
+    }
+}

@@ -1,0 +1,164 @@
+//! The ring: one writer, one reader, records of 16-byte units in shared memory.
+//!
+//! A lone short message moves one cache line and nothing else, because the record itself tells
+//! that it is there: its first word is never zero, and the writer zeroes the first word of the
+//! *next* record before it publishes this one. The reader only reads, until it has taken a
+//! quarter of the ring; then it stores its position in a line of its own, which the writer reads
+//! only when the ring seems full.
+//!
+//! ```text
+//! unit     0        1        2        3        4
+//!          +--------+--------+--------+--------+---
+//!          | rec A  | rec B (two units)| 0 ...  |        reader looks at word 0 of its position;
+//!          +--------+--------+--------+--------+---     zero means nothing yet
+//! ```
+//!
+//! Invariants
+//! 1. The word at the writer's position is zero (fresh memory, or stored by the last `reserve`).
+//! 2. `tail - head < units`: the zero word never overwrites a record that was not read.
+//! 3. A record does not wrap: when it does not fit before the end, a skip record covers the rest.
+//!
+//! Orderings: `publish` stores the first word with Release and pairs with the Acquire load of
+//! `peek`, so the reader sees the whole record and the zero behind it. The reader's position is
+//! stored with Release in `advance` and loaded with Acquire in `reserve`, so the writer reuses
+//! units only after they were read.
+
+use super::words::Words;
+use argonet_am::record::{Head, MAX_UNITS};
+use argonet_base::sync::atomic::{AtomicU32, Ordering};
+
+/// Units that hold the largest record wherever the position stands: the skip before it, the
+/// record, and the zero word behind it.
+pub(crate) const ROOM_FOR_ANY: u32 = 2 * MAX_UNITS + 1;
+
+/// Where a ring lies: its words and the reader's published position.
+pub(crate) struct Ring<'a> {
+    /// Its units, two words each.
+    pub(crate) words: Words,
+    /// Units, a power of two.
+    pub(crate) units: u32,
+    /// Written by the reader, read by the writer.
+    pub(crate) read_position: &'a AtomicU32,
+}
+
+/// The writer's private state: 8 bytes a lane.
+///
+/// Whoever holds the lane's lock reads and writes it; atomics only so that no lock discipline is
+/// needed for memory safety. Relaxed throughout: the lock orders.
+#[derive(Default, Debug)]
+pub(crate) struct Writer {
+    tail: AtomicU32,
+    /// The reader's position when last looked at.
+    head: AtomicU32,
+}
+
+/// The reader's private state: 8 bytes a lane. Changed by the holder of the lane's lock; `peek`
+/// may be called by any thread of the process, to see whether taking the lock is worth it.
+#[derive(Default, Debug)]
+pub(crate) struct Reader {
+    head: AtomicU32,
+    published: AtomicU32,
+}
+
+impl Ring<'_> {
+    #[inline(always)]
+    fn word_of(&self, position: u32) -> usize {
+        (position & (self.units - 1)) as usize * 2
+    }
+}
+
+impl Writer {
+    /// Takes `units` contiguous units and returns the index of their first word, or nothing when
+    /// the reader has not made room yet. The record becomes visible with [`publish`].
+    #[inline(always)]
+    pub(crate) fn reserve(&self, ring: &Ring<'_>, units: u32) -> Option<usize> {
+        let tail = self.tail.load(Ordering::Relaxed);
+        let used = tail.wrapping_sub(self.head.load(Ordering::Relaxed));
+        let fits = units <= ring.units - (tail & (ring.units - 1));
+        if fits && used + units < ring.units {
+            return Some(self.take(ring, tail, units));
+        }
+        self.reserve_slow(ring, units)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn reserve_slow(&self, ring: &Ring<'_>, units: u32) -> Option<usize> {
+        let mut tail = self.position();
+        let to_end = ring.units - (tail & (ring.units - 1));
+        let skip = if units > to_end { to_end } else { 0 };
+        if !self.has_room(ring, skip + units) {
+            return None;
+        }
+        if skip > 0 {
+            let at = self.take(ring, tail, skip);
+            publish(ring, at, Head::skip(skip));
+            tail = tail.wrapping_add(skip);
+        }
+        Some(self.take(ring, tail, units))
+    }
+
+    /// Whether `units` and the zero word behind them fit now.
+    #[inline(always)]
+    pub(crate) fn has_room(&self, ring: &Ring<'_>, units: u32) -> bool {
+        let tail = self.position();
+        if tail.wrapping_sub(self.head.load(Ordering::Relaxed)) + units < ring.units {
+            return true;
+        }
+        let head = ring.read_position.load(Ordering::Acquire);
+        self.head.store(head, Ordering::Relaxed);
+        tail.wrapping_sub(head) + units < ring.units
+    }
+
+    #[inline(always)]
+    fn take(&self, ring: &Ring<'_>, tail: u32, units: u32) -> usize {
+        let next = tail.wrapping_add(units);
+        self.tail.store(next, Ordering::Relaxed);
+        ring.words.store(ring.word_of(next), 0, Ordering::Relaxed);
+        ring.word_of(tail)
+    }
+
+    /// Position in units since the start, modulo 2^32: what was sent.
+    pub(crate) fn position(&self) -> u32 {
+        self.tail.load(Ordering::Relaxed)
+    }
+}
+
+/// Makes the record at word `at` visible. All its other words were stored before.
+#[inline(always)]
+pub(crate) fn publish(ring: &Ring<'_>, at: usize, head: Head) {
+    ring.words.store(at, head.0, Ordering::Release);
+}
+
+impl Reader {
+    /// First word of the next record, if there is one, and the index of that word.
+    #[inline(always)]
+    pub(crate) fn peek(&self, ring: &Ring<'_>) -> Option<(Head, usize)> {
+        let at = ring.word_of(self.position());
+        let head = ring.words.load(at, Ordering::Acquire);
+        (head != 0).then_some((Head(head), at))
+    }
+
+    /// Units from the reader's position to the end of the ring: no record is longer.
+    #[inline(always)]
+    pub(crate) fn units_to_end(&self, ring: &Ring<'_>) -> u32 {
+        ring.units - (self.position() & (ring.units - 1))
+    }
+
+    /// Gives `units` back to the writer; nothing of the record is used any more.
+    #[inline(always)]
+    pub(crate) fn advance(&self, ring: &Ring<'_>, units: u32) {
+        let head = self.position().wrapping_add(units);
+        self.head.store(head, Ordering::Relaxed);
+        if head.wrapping_sub(self.published.load(Ordering::Relaxed)) >= ring.units / 4 {
+            self.published.store(head, Ordering::Relaxed);
+            ring.read_position.store(head, Ordering::Release);
+        }
+    }
+
+    /// Position in units since the start, modulo 2^32: what was handled.
+    #[inline(always)]
+    pub(crate) fn position(&self) -> u32 {
+        self.head.load(Ordering::Relaxed)
+    }
+}

@@ -1,0 +1,307 @@
+//! Addresses for the segments of all ranks of a host, reserved once and filled as segments attach.
+
+use std::ptr::{NonNull, null_mut};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::{fs, io};
+
+use argonet_base::JobRank;
+use memmap2::MmapOptions;
+use rustix::io::Errno;
+use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, mmap_anonymous, munmap};
+use rustix::process::{Resource, getrlimit};
+
+use crate::error::SegmentError;
+use crate::file::SegmentFile;
+use crate::pages::{PageKind, TRANSPARENT_BYTES, pool_too_small};
+
+/// One contiguous range of addresses, a span for each rank in the order of ranks.
+///
+/// All of it is reserved without access and without memory; [`map`](Self::map) puts parts of the
+/// segment file over it. Its addresses belong to it until it is dropped.
+#[derive(Debug)]
+pub(crate) struct Reservation {
+    file: SegmentFile,
+    /// What the kernel gave, with slack for alignment.
+    raw: NonNull<u8>,
+    raw_len: usize,
+    /// The first span.
+    base: NonNull<u8>,
+    /// Whether a part of the range was lost to the rest of the process, so that nothing may be
+    /// mapped into it or unmapped any more. Written by `map`, under the directory's lock; read by
+    /// `map` under the same lock and by `drop`, which has the value to itself: relaxed is enough.
+    lost: AtomicBool,
+}
+
+// SAFETY: the pointers are addresses of mappings that belong to the process, not to a thread;
+// all methods but `map` only read the fields, and `map` changes mappings by calls that the kernel
+// orders.
+unsafe impl Send for Reservation {}
+// SAFETY: as above.
+unsafe impl Sync for Reservation {}
+
+impl Reservation {
+    /// Reserves addresses for all spans of `file`.
+    pub(crate) fn new(file: SegmentFile) -> Result<Self, SegmentError> {
+        let alignment = file.pages().span_alignment_bytes() as usize;
+        // `SegmentFile` keeps the total at 2^62 at most, so that the sum does not overflow.
+        let raw_len = file.total_bytes() as usize + alignment;
+        // SAFETY: without an address and without MAP_FIXED the kernel chooses free addresses;
+        // nothing of the process is replaced.
+        let reserved = unsafe { mmap_anonymous(null_mut(), raw_len, ProtFlags::empty(), RESERVE) };
+        let cannot = |source: io::Error| SegmentError::CannotReserve {
+            ranks: file.ranks(),
+            stride_bytes: file.stride_bytes(),
+            total_bytes: file.total_bytes(),
+            limit: address_limits(),
+            source,
+        };
+        let raw = reserved.map_err(|errno| cannot(errno.into()))?;
+        let raw = NonNull::new(raw.cast::<u8>())
+            .ok_or_else(|| cannot(io::ErrorKind::OutOfMemory.into()))?;
+        let address = raw.addr().get();
+        let skip = address.next_multiple_of(alignment) - address;
+        Ok(Self {
+            // SAFETY: `skip` is less than the alignment, by which the mapping is longer than the
+            // spans.
+            base: unsafe { raw.add(skip) },
+            file,
+            raw,
+            raw_len,
+            lost: AtomicBool::new(false),
+        })
+    }
+
+    pub(crate) fn file(&self) -> &SegmentFile {
+        &self.file
+    }
+
+    /// The first span.
+    pub(crate) fn base(&self) -> NonNull<u8> {
+        self.base
+    }
+
+    /// Maps the part [`from`, `to`) of a rank's span; both are rounded up to pages. What was mapped
+    /// before `from` stays as it is. `own` is whether it is this process's own segment.
+    ///
+    /// Calls must not overlap in time; the directory's lock sees to that.
+    pub(crate) fn map(
+        &self,
+        rank: JobRank,
+        from: u64,
+        to: u64,
+        own: bool,
+    ) -> Result<(), SegmentError> {
+        let span_offset = self.file.span_offset(rank)?;
+        let stride = self.file.stride_bytes();
+        let beyond = SegmentError::BeyondSpan {
+            rank,
+            wanted_bytes: to,
+            stride_bytes: stride,
+        };
+        let pages = self.file.pages();
+        // The stride is a multiple of the page, so that rounding up never leaves the span.
+        let (Some(start), Some(end)) = (pages.round_up(from), pages.round_up(to)) else {
+            return Err(beyond);
+        };
+        if end > stride {
+            return Err(beyond);
+        }
+        if start >= end {
+            return Ok(());
+        }
+        if self.lost.load(Ordering::Relaxed) {
+            return Err(SegmentError::os(
+                "map a segment after an earlier attempt failed half-way",
+            )(Errno::NOMEM));
+        }
+        let len = (end - start) as usize;
+        // SAFETY: span_offset + start < total_bytes, the length of the reserved range from `base`.
+        let at = unsafe { self.base.add((span_offset + start) as usize) };
+        let offset = span_offset + start;
+        let failed = |error: io::Error| match (error.raw_os_error(), pages) {
+            (Some(libc::ENOMEM), PageKind::Huge { size_bytes }) => {
+                pool_too_small(size_bytes, (end - start) / size_bytes)
+            }
+            _ => SegmentError::Os {
+                action: "map a segment (vm.max_map_count or RLIMIT_AS may be too low)",
+                source: error,
+            },
+        };
+        // A MAP_FIXED that fails may already have removed what was there before. What can make it
+        // fail (huge pages, number of mappings) fails a trial at a free address as well, without
+        // harm; huge pages that the trial reserved stay reserved for the file.
+        let trial = MmapOptions::new()
+            .offset(offset)
+            .len(len)
+            .map_raw(&self.file);
+        drop(trial.map_err(failed)?);
+
+        let protection = ProtFlags::READ | ProtFlags::WRITE;
+        let flags = MapFlags::SHARED | MapFlags::FIXED;
+        // SAFETY: [at, at + len) lies inside this rank's span, in addresses that belong to this
+        // reservation (`new` reserved them, and `lost` says that none was given up). What MAP_FIXED
+        // replaces there is the reservation itself, in which nothing can be accessed.
+        let mapped = unsafe {
+            mmap(
+                at.as_ptr().cast(),
+                len,
+                protection,
+                flags,
+                &self.file,
+                offset,
+            )
+        };
+        if let Err(errno) = mapped {
+            self.reserve_again(at, len);
+            return Err(failed(errno.into()));
+        }
+        self.advise(rank, span_offset, start, end, own);
+        Ok(())
+    }
+
+    /// Advice that makes a mapping better and whose refusal harms nothing.
+    fn advise(&self, rank: JobRank, span_offset: u64, start: u64, end: u64, own: bool) {
+        debug_assert!(u64::from(rank.0) * self.file.stride_bytes() == span_offset);
+        // SAFETY: span_offset < total_bytes, the length of the reserved range from `base`.
+        let span = unsafe { self.base.add(span_offset as usize) };
+        if self.file.pages() == PageKind::TransparentHuge && end >= TRANSPARENT_BYTES {
+            // From the start of the span, so that the kernel sees one mapping after growth too.
+            // SAFETY: [span, span + end) is mapped from the file; this advice changes no content.
+            let _ = unsafe { madvise(span.as_ptr().cast(), end as usize, Advice::LinuxHugepage) };
+        }
+        if !own {
+            // A core dump holds this rank's segment, and not those of 63 neighbours as well.
+            // SAFETY: as above; `start` <= `end`.
+            let _ = unsafe {
+                madvise(
+                    span.add(start as usize).as_ptr().cast(),
+                    (end - start) as usize,
+                    Advice::LinuxDontDump,
+                )
+            };
+        }
+    }
+
+    /// After a failed MAP_FIXED the kernel may have removed what was there before. The hole must
+    /// not be filled by another thread's mapping, which a later MAP_FIXED would destroy.
+    fn reserve_again(&self, at: NonNull<u8>, len: usize) {
+        // SAFETY: MAP_FIXED_NOREPLACE replaces nothing.
+        let again = unsafe {
+            mmap_anonymous(
+                at.as_ptr().cast(),
+                len,
+                ProtFlags::empty(),
+                RESERVE | MapFlags::FIXED_NOREPLACE,
+            )
+        };
+        // EXIST: the kernel removed nothing, or another thread was faster. The two look the same,
+        // and only the first is harmless, so that neither is built upon.
+        if again.is_err() {
+            self.lost.store(true, Ordering::Relaxed);
+        }
+    }
+}
+
+impl Drop for Reservation {
+    fn drop(&mut self) {
+        if self.lost.load(Ordering::Relaxed) {
+            // A part may belong to someone else by now: leave the addresses to the process.
+            return;
+        }
+        // SAFETY: the range was reserved by `new`, all of it still belongs to `self`, and whoever
+        // holds addresses into it borrows from the directory that owns `self`, or has promised
+        // (in `unsafe` code) not to use them after it.
+        let _ = unsafe { munmap(self.raw.as_ptr().cast(), self.raw_len) };
+    }
+}
+
+/// No access, no memory, no accounting.
+const RESERVE: MapFlags = MapFlags::PRIVATE.union(MapFlags::NORESERVE);
+
+/// The limits on addresses, with their present values.
+fn address_limits() -> String {
+    let rlimit = getrlimit(Resource::As).current;
+    let rlimit = rlimit.map_or_else(|| "unlimited".to_owned(), |bytes| format!("{bytes} bytes"));
+    let overcommit = fs::read_to_string("/proc/sys/vm/overcommit_memory");
+    let overcommit = overcommit.as_deref().map_or("unknown", str::trim);
+    format!(
+        "RLIMIT_AS (ulimit -v, now {rlimit}), vm.overcommit_memory (now {overcommit}) or the processor's addresses (128 \
+         TiB on x86-64)"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use argonet_base::JobRank;
+
+    use super::Reservation;
+    use crate::error::SegmentError;
+    use crate::file::SegmentFile;
+    use crate::pages::{PageKind, TRANSPARENT_BYTES, obtainable_pages};
+
+    #[test]
+    fn spans_are_aligned_for_huge_pages() {
+        let file = SegmentFile::create(3, TRANSPARENT_BYTES, PageKind::TransparentHuge).unwrap();
+        let reservation = Reservation::new(file).unwrap();
+        assert_eq!(
+            reservation.base().addr().get() as u64 % TRANSPARENT_BYTES,
+            0
+        );
+    }
+
+    #[test]
+    fn an_address_space_that_is_too_small_is_named() {
+        // 2^60 bytes: a legal file, more addresses than any processor has.
+        let file = SegmentFile::create(1 << 10, 1 << 50, PageKind::Normal).unwrap();
+        let error = Reservation::new(file).unwrap_err();
+        assert!(
+            matches!(error, SegmentError::CannotReserve { .. }),
+            "{error}"
+        );
+        let text = error.to_string();
+        for name in [
+            "RLIMIT_AS",
+            "vm.overcommit_memory",
+            "GASNET_MAX_SEGSIZE",
+            "1024 segments",
+        ] {
+            assert!(text.contains(name), "{text}");
+        }
+    }
+
+    #[test]
+    fn nothing_is_mapped_outside_a_span() {
+        let file = SegmentFile::create(2, 1 << 20, PageKind::Normal).unwrap();
+        let reservation = Reservation::new(file).unwrap();
+        for (rank, to) in [
+            (0, (1 << 20) + 1),
+            (1, (1 << 20) + 1),
+            (0, u64::MAX),
+            (2, 1),
+            (u32::MAX, 1),
+        ] {
+            assert!(
+                reservation.map(JobRank(rank), 0, to, true).is_err(),
+                "rank {rank} to {to}"
+            );
+        }
+        reservation.map(JobRank(1), 0, 1 << 20, false).unwrap();
+    }
+
+    #[test]
+    fn a_pool_that_cannot_fill_a_segment_is_named() {
+        let size_bytes = 2 << 20;
+        let Ok(file) = SegmentFile::create(1, 1 << 40, PageKind::Huge { size_bytes }) else {
+            // No pool at all; the file's own tests cover that error.
+            return;
+        };
+        let reservation = Reservation::new(file).unwrap();
+        let wanted = obtainable_pages(size_bytes) + 1;
+        let error = reservation
+            .map(JobRank(0), 0, wanted * size_bytes, true)
+            .unwrap_err();
+        assert!(matches!(error, SegmentError::NoHugePages { .. }), "{error}");
+        // The addresses are still ours.
+        reservation.map(JobRank(0), 0, size_bytes, true).unwrap();
+    }
+}

@@ -1,0 +1,335 @@
+//! Typed active messages.
+
+use crate::engine::Outlook;
+use crate::error::Result;
+use crate::global::{Global, GlobalPtr};
+use crate::payload::Payload;
+use crate::process;
+use crate::world::{Threading, World};
+use argonet_am::{AmError, Delivery, HandlerFn, HandlerTable, Message};
+use argonet_base::{HandlerIndex, Rank};
+use argonet_segment::SharedBytes;
+use core::marker::PhantomData;
+use core::sync::atomic::{AtomicU32, Ordering};
+use zerocopy::IntoBytes;
+
+/// Bytes that 16 arguments of 32 bits hold.
+const MAX_ARG_BYTES: usize = 64;
+
+const UNRESOLVED: u32 = u32::MAX;
+
+/// An active message with arguments of type `A`, at most 64 bytes.
+///
+/// Made by [`am!`](crate::am!) or [`Builder::am`](crate::Builder::am).
+pub struct Am<A: Global> {
+    name: &'static str,
+    /// Handler index once looked up; the same value whoever stores it.
+    index: AtomicU32,
+    run: Option<fn(&mut AmContext<'_, '_>, A)>,
+    _args: PhantomData<fn(A)>,
+}
+
+/// What a handler sees: where the message comes from, its payload, and the way to reply once.
+/// There is no way to start anything else.
+pub struct AmContext<'c, 'm> {
+    delivery: &'c mut Delivery<'m>,
+}
+
+impl AmContext<'_, '_> {
+    /// The sender.
+    #[inline]
+    #[must_use]
+    pub fn source(&self) -> Rank {
+        Rank(self.delivery.source().0)
+    }
+
+    /// This rank.
+    #[inline]
+    #[must_use]
+    pub fn rank(&self) -> Rank {
+        Rank(self.delivery.rank().0)
+    }
+
+    /// Payload of a medium or long; empty for a short.
+    #[inline]
+    #[must_use]
+    pub fn payload(&self) -> Payload<'_> {
+        Payload(self.delivery.payload())
+    }
+
+    /// Replies with a short message.
+    ///
+    /// # Errors
+    /// [`AmError::RepliedTwice`], [`AmError::ReplyToReply`], or a handler that is not registered.
+    #[inline]
+    pub fn reply<A: Global>(&mut self, am: &Am<A>, args: A) -> Result<(), AmError> {
+        self.send(am, args, argonet_am::Payload::None)
+    }
+
+    /// Replies with a medium message of at most [`MAX_MEDIUM`](crate::MAX_MEDIUM) bytes.
+    ///
+    /// # Errors
+    /// As [`reply`](Self::reply), and [`AmError::TooLong`].
+    #[inline]
+    pub fn reply_medium<A: Global>(
+        &mut self,
+        am: &Am<A>,
+        args: A,
+        payload: &[u8],
+    ) -> Result<(), AmError> {
+        self.send(
+            am,
+            args,
+            argonet_am::Payload::Medium(SharedBytes::from_slice(payload)),
+        )
+    }
+
+    /// Replies with the payload that came.
+    ///
+    /// # Errors
+    /// As [`reply_medium`](Self::reply_medium).
+    #[inline]
+    pub fn echo<A: Global>(&mut self, am: &Am<A>, args: A) -> Result<(), AmError> {
+        let words = pack(args);
+        let handler = am.replied()?;
+        self.delivery.echo(handler, used(&words, size_of::<A>()))
+    }
+
+    fn send<A: Global>(
+        &mut self,
+        am: &Am<A>,
+        args: A,
+        payload: argonet_am::Payload<'_>,
+    ) -> Result<(), AmError> {
+        let words = pack(args);
+        let handler = am.replied()?;
+        let args = used(&words, size_of::<A>());
+        self.delivery.reply(&Message {
+            handler,
+            args,
+            payload,
+        })
+    }
+}
+
+#[inline(always)]
+fn pack<A: Global>(args: A) -> [u32; 16] {
+    const {
+        assert!(
+            size_of::<A>() <= MAX_ARG_BYTES,
+            "arguments of an active message have at most 64 bytes"
+        );
+    }
+    let mut words = [0u32; 16];
+    words.as_mut_bytes()[..size_of::<A>()].copy_from_slice(args.as_bytes());
+    words
+}
+
+#[inline(always)]
+fn used(words: &[u32; 16], bytes: usize) -> &[u32] {
+    &words[..bytes.div_ceil(4)]
+}
+
+#[inline(always)]
+fn unpack<A: Global>(args: &[u32]) -> Option<A> {
+    A::read_from_prefix(args.as_bytes())
+        .ok()
+        .map(|(value, _)| value)
+}
+
+impl<A: Global> Am<A> {
+    /// For the macro.
+    #[doc(hidden)]
+    #[must_use]
+    pub const fn new(name: &'static str, run: fn(&mut AmContext<'_, '_>, A)) -> Self {
+        Self {
+            name,
+            index: AtomicU32::new(UNRESOLVED),
+            run: Some(run),
+            _args: PhantomData,
+        }
+    }
+
+    pub(crate) fn named(name: &'static str) -> Self {
+        Self {
+            name,
+            index: AtomicU32::new(UNRESOLVED),
+            run: None,
+            _args: PhantomData,
+        }
+    }
+
+    /// Name under which it is registered.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        self.name
+    }
+
+    #[inline(always)]
+    fn index(
+        &self,
+        find: impl FnOnce(&str) -> Option<HandlerIndex>,
+    ) -> Result<HandlerIndex, AmError> {
+        let index = self.index.load(Ordering::Relaxed);
+        if index != UNRESOLVED {
+            return Ok(HandlerIndex(index as u8));
+        }
+        let found = find(self.name);
+        let found = found.ok_or_else(|| AmError::UnknownName {
+            name: self.name.into(),
+        })?;
+        self.index.store(found.0.into(), Ordering::Relaxed);
+        Ok(found)
+    }
+
+    /// Index for a reply: every message that any code can name was placed in the table when the
+    /// world was built, which sets the index of those made by the macro.
+    fn replied(&self) -> Result<HandlerIndex, AmError> {
+        self.index(|_| None)
+    }
+
+    /// Wraps a function for the handler table.
+    pub(crate) fn handler(
+        run: impl Fn(&mut AmContext<'_, '_>, A) + Send + Sync + 'static,
+    ) -> Box<HandlerFn> {
+        Box::new(move |delivery| {
+            // All ranks have the same table, so a sender cannot give fewer arguments than the
+            // type needs, unless it used the raw layer; then the message is nobody's.
+            if let Some(args) = unpack::<A>(delivery.args()) {
+                run(&mut AmContext { delivery }, args);
+            }
+        })
+    }
+}
+
+/// An active message as the registry keeps it.
+#[doc(hidden)]
+pub trait AmEntry: Sync {
+    fn name(&self) -> &'static str;
+    fn place(&self, table: &mut HandlerTable) -> Result<(), AmError>;
+}
+
+impl<A: Global> AmEntry for Am<A> {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn place(&self, table: &mut HandlerTable) -> Result<(), AmError> {
+        let Some(run) = self.run else {
+            return Ok(());
+        };
+        let index = table.register(self.name, Self::handler(run))?;
+        self.index.store(index.0.into(), Ordering::Relaxed);
+        Ok(())
+    }
+}
+
+impl<M: Threading> World<M> {
+    #[inline(always)]
+    fn request<A: Global>(
+        &self,
+        to: Rank,
+        am: &Am<A>,
+        args: A,
+        payload: argonet_am::Payload<'_>,
+    ) -> Result<()> {
+        let words = pack(args);
+        let handler = am.index(|name| self.engine().handler_named(name))?;
+        let args = used(&words, size_of::<A>());
+        let message = Message {
+            handler,
+            args,
+            payload,
+        };
+        process::with(|ctx| {
+            self.engine()
+                .request(ctx, Self::job_rank(to), &message, Outlook::Wait)
+        })?;
+        Ok(())
+    }
+
+    /// Sends a short active message: its handler runs at `to` during a later poll there. Waits,
+    /// polling, only while `to` has no room. Messages between two ranks arrive in order.
+    ///
+    /// ```
+    /// use std::sync::atomic::{AtomicU64, Ordering};
+    /// static SUM: AtomicU64 = AtomicU64::new(0);
+    /// argonet::am! {
+    ///     fn add(_ctx, value: u64) { SUM.fetch_add(value, Ordering::Relaxed); }
+    /// }
+    /// # let world = argonet::World::init().unwrap();
+    /// world.send(world.rank(), &add, 5).unwrap();
+    /// world.wait_until(|| SUM.load(Ordering::Relaxed) == 5).unwrap();
+    /// ```
+    ///
+    /// # Errors
+    /// A rank that does not exist, a handler that is not registered, or a call from inside a
+    /// handler.
+    #[inline]
+    pub fn send<A: Global>(&self, to: Rank, am: &Am<A>, args: A) -> Result<()> {
+        self.request(to, am, args, argonet_am::Payload::None)
+    }
+
+    /// Sends a medium active message of at most [`MAX_MEDIUM`](crate::MAX_MEDIUM) bytes; the
+    /// payload has been copied when this returns.
+    ///
+    /// # Errors
+    /// As [`send`](Self::send), and [`AmError::TooLong`].
+    #[inline]
+    pub fn send_medium<A: Global, T: Global>(
+        &self,
+        to: Rank,
+        am: &Am<A>,
+        args: A,
+        payload: &[T],
+    ) -> Result<()> {
+        let bytes = SharedBytes::from_slice(payload.as_bytes());
+        self.request(to, am, args, argonet_am::Payload::Medium(bytes))
+    }
+
+    /// Sends a long active message: the values are written to `dst`, whose rank then runs the
+    /// handler, with the values as its payload.
+    ///
+    /// # Errors
+    /// As [`send`](Self::send), and a destination outside its segment.
+    #[inline]
+    pub fn send_long<A: Global, T: Global>(
+        &self,
+        dst: GlobalPtr<T>,
+        am: &Am<A>,
+        args: A,
+        payload: &[T],
+    ) -> Result<()> {
+        let bytes = SharedBytes::from_slice(payload.as_bytes());
+        self.request(
+            dst.rank(),
+            am,
+            args,
+            argonet_am::Payload::Long(bytes, dst.offset()),
+        )
+    }
+}
+
+/// Defines active messages and registers them before `main`.
+///
+/// The handler gets an [`AmContext`] and one argument value of a [`Global`] type of at most 64
+/// bytes; use an array or a `#[repr(C)]` struct for several. See [`World::send`].
+///
+/// It expands to a static of type [`Am`] and a registration by `ctor`, which contains an
+/// `#[allow(unsafe_code)]`: a crate that forbids unsafe code uses
+/// [`Builder::am`](crate::Builder::am) instead.
+#[macro_export]
+macro_rules! am {
+    ($($(#[$meta:meta])* $vis:vis fn $name:ident($ctx:ident, $arg:ident : $ty:ty $(,)?) $body:block)*) => {$(
+        $(#[$meta])*
+        #[allow(non_upper_case_globals)]
+        $vis static $name: $crate::Am<$ty> = {
+            fn $name($ctx: &mut $crate::AmContext<'_, '_>, $arg: $ty) $body
+            $crate::Am::new(concat!(module_path!(), "::", stringify!($name)), $name)
+        };
+        const _: () = {
+            #[$crate::__private::ctor::ctor(unsafe, crate_path = $crate::__private::ctor)]
+            fn register() { $crate::__private::register_am(&$name) }
+        };
+    )*};
+}

@@ -1,0 +1,69 @@
+//! `argonet run`: the command line of the launcher. What it does is in [`argonet_boot::launch`].
+
+use std::ffi::OsString;
+use std::io::Write;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use argonet_boot::{LaunchOptions, launch};
+use clap::Args;
+
+/// Run a program as a job of several ranks on this host
+#[derive(Args)]
+pub(crate) struct Run {
+    /// Number of ranks
+    #[arg(short = 'n', long, value_name = "N")]
+    ranks: u64,
+    /// Conduit that the ranks communicate through [default: ARGONET_CONDUIT, else smp]
+    #[arg(long, value_name = "NAME")]
+    conduit: Option<String>,
+    /// Pin rank r to the (r modulo n)-th of the n cores that this process may use
+    #[arg(long)]
+    bind: bool,
+    /// Put "[rank] " before each line of the ranks' output
+    #[arg(long)]
+    tag_output: bool,
+    /// Kill the job after this many seconds and exit with code 124
+    #[arg(long, value_name = "S", value_parser = seconds)]
+    timeout: Option<Duration>,
+    /// Program and its arguments
+    #[arg(
+        required = true,
+        trailing_var_arg = true,
+        allow_hyphen_values = true,
+        value_name = "PROG"
+    )]
+    command: Vec<OsString>,
+}
+
+fn seconds(text: &str) -> Result<Duration, String> {
+    let positive = text.parse::<f64>().ok().filter(|s| *s > 0.0);
+    positive
+        .and_then(|s| Duration::try_from_secs_f64(s).ok())
+        .ok_or_else(|| "a number of seconds above 0 is needed".into())
+}
+
+impl Run {
+    /// Runs the job; the exit code is the job's.
+    pub(crate) fn execute(self) -> ExitCode {
+        let mut command = self.command.into_iter();
+        let options = LaunchOptions {
+            ranks: self.ranks,
+            program: command.next().unwrap_or_default(),
+            args: command.collect(),
+            conduit: self.conduit,
+            bind: self.bind,
+            tag_output: self.tag_output,
+            timeout: self.timeout,
+        };
+        match launch(&options) {
+            Ok(code) => code.into(),
+            Err(error) => {
+                // In one piece, since ranks of the job may write too.
+                let line = format!("argonet run: {error}\n");
+                let _ = std::io::stderr().write_all(line.as_bytes());
+                error.exit_code().into()
+            }
+        }
+    }
+}

@@ -1,0 +1,370 @@
+//! How a world is made.
+
+use crate::am::{Am, AmContext, AmEntry};
+use crate::engine::{Engine, EngineConfig, Internals, WaitPolicy};
+use crate::error::{Error, Result};
+use crate::global::Global;
+use crate::heap::Memory;
+use crate::process;
+use crate::registry;
+use crate::rpc::{Calls, Rpc, RpcEntry};
+use crate::world::{Inner, Par, Seq, Threading, World};
+use argonet_am::{HandlerFn, HandlerTable};
+use argonet_base::size::parse_size;
+use argonet_base::{JobRank, Rank};
+use argonet_boot::{AttachOptions, Bootstrap, Key, LocalJob, attach};
+use argonet_conduit::smp::{Barrier, Smp, SmpConfig};
+use argonet_segment::{
+    Directory, HostMemory, OwnSegment, PageKind, SegmentFile, SegmentLimit, admit,
+};
+use core::sync::atomic::Ordering;
+use rustix::fd::AsFd;
+use serde::{Serialize, de::DeserializeOwned};
+use std::sync::Arc;
+
+/// Upper limit of a segment; all forms of GASNet.
+const LIMIT_VARIABLE: &str = "GASNET_MAX_SEGSIZE";
+
+/// What a segment has at the start; it grows from there.
+const SEGMENT_VARIABLE: &str = "ARGONET_SEGMENT";
+
+/// Default of [`SEGMENT_VARIABLE`].
+const SEGMENT_BYTES: u64 = 16 << 20;
+
+/// Joins a job with settings and handlers of one's own. Made by [`World::builder`].
+#[derive(Default)]
+pub struct Builder {
+    ranks: Option<u32>,
+    segment: Option<u64>,
+    ams: Vec<(&'static str, Box<HandlerFn>)>,
+    rpcs: Vec<Box<dyn RpcEntry>>,
+}
+
+impl Builder {
+    pub(crate) fn new() -> Self {
+        Self::default()
+    }
+
+    /// Makes `ranks` ranks of a program that was started alone, as `GASNET_PSHM_NODES` does; a
+    /// program started by `argonet run` has as many as that says.
+    #[must_use]
+    pub fn ranks(mut self, ranks: u32) -> Self {
+        self.ranks = Some(ranks);
+        self
+    }
+
+    /// Bytes of this rank's segment at the start; `ARGONET_SEGMENT` overrides it, 16 MiB is the
+    /// default. The same on all ranks. A segment grows when arrays need more.
+    #[must_use]
+    pub fn segment_bytes(mut self, bytes: u64) -> Self {
+        self.segment = Some(bytes);
+        self
+    }
+
+    /// Registers an active message without the [`am!`](crate::am!) macro: the handler may capture
+    /// state of its rank. All ranks register the same names.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use std::sync::atomic::{AtomicU32, Ordering};
+    /// let seen = Arc::new(AtomicU32::new(0));
+    /// let mut builder = argonet::World::builder();
+    /// let ping = builder.am("ping", {
+    ///     let seen = Arc::clone(&seen);
+    ///     move |_ctx, n: u32| { seen.fetch_add(n, Ordering::Relaxed); }
+    /// });
+    /// let world = builder.build().unwrap();
+    /// world.send(world.rank(), &ping, 3).unwrap();
+    /// world.wait_until(|| seen.load(Ordering::Relaxed) == 3).unwrap();
+    /// ```
+    pub fn am<A: Global>(
+        &mut self,
+        name: &'static str,
+        handler: impl Fn(&mut AmContext<'_, '_>, A) + Send + Sync + 'static,
+    ) -> Am<A> {
+        self.ams.push((name, Am::handler(handler)));
+        Am::named(name)
+    }
+
+    /// Registers a function for remote calls without the [`rpc!`](crate::rpc!) macro. All ranks
+    /// register the same names. `A` is a tuple.
+    ///
+    /// ```
+    /// let mut builder = argonet::World::builder();
+    /// let double = builder.rpc("double", |(x,): (u32,)| x * 2);
+    /// let world = builder.build().unwrap();
+    /// assert_eq!(world.rpc(world.rank(), &double, (4,)).unwrap().wait().unwrap(), 8);
+    /// ```
+    pub fn rpc<A, R>(&mut self, name: &'static str, function: fn(A) -> R) -> Rpc<A, R>
+    where
+        A: DeserializeOwned + 'static,
+        R: Serialize + 'static,
+    {
+        self.rpcs.push(Box::new(Rpc::new(name, function)));
+        Rpc::new(name, function)
+    }
+
+    /// Joins the job, for one thread.
+    ///
+    /// # Errors
+    /// Whatever keeps the job from starting; see [`Error`].
+    pub fn build(self) -> Result<World<Seq>> {
+        self.join()
+    }
+
+    /// Joins the job, for any number of threads.
+    ///
+    /// ```
+    /// let world = argonet::World::builder().build_par().unwrap();
+    /// std::thread::scope(|s| {
+    ///     for _ in 0..4 {
+    ///         s.spawn(|| world.poll().unwrap());
+    ///     }
+    /// });
+    /// ```
+    ///
+    /// # Errors
+    /// Whatever keeps the job from starting; see [`Error`].
+    pub fn build_par(self) -> Result<World<Par>> {
+        self.join()
+    }
+
+    fn join<M: Threading>(self) -> Result<World<M>> {
+        let names = Names::gather(self.ams, self.rpcs)?;
+        let options = AttachOptions::new();
+        let options = match self.ranks {
+            Some(ranks) => options.ranks(ranks),
+            None => options,
+        };
+        let boot = Arc::new(attach(options)?);
+        let rank = Rank(boot.rank().0);
+        if !process::join() {
+            return Err(Error::SecondWorld { rank });
+        }
+        let calls = Arc::new(Calls::new(names.rpcs));
+        let mut handlers = HandlerTable::default();
+        let internals = Internals::register(&mut handlers)?;
+        calls.register(&mut handlers)?;
+        for place in names.ams {
+            place(&mut handlers)?;
+        }
+        let barrier = Smp::register_barrier();
+        boot.publish(Key::HandlerTable, names.digest.as_bytes())?;
+        boot.publish(Key::Membarrier, &[u8::from(barrier == Barrier::Sleeper)])?;
+        let (own, limit) = attach_segment(&boot, self.segment)?;
+        // `attach_segment` has fenced: what all published can be looked up.
+        check_handlers(&*boot, names.digest, names.count)?;
+        let barrier = agree_on_barrier(&*boot)?;
+        let directory = Arc::clone(own.directory());
+        let config = SmpConfig {
+            rank: boot.rank(),
+            ranks: boot.size(),
+            mode: M::MODE,
+            barrier,
+            directory: Arc::clone(&directory),
+            registered: handlers.registered(),
+        };
+        let conduit =
+            Smp::new(boot.files().rings.as_fd(), config).map_err(|cause| Error::Rings {
+                rank,
+                ranks: boot.size(),
+                cause,
+            })?;
+        let lengths = Arc::clone(&boot);
+        let engine = Engine::new(EngineConfig {
+            boot: Arc::clone(&boot) as Arc<dyn Bootstrap>,
+            conduit,
+            handlers,
+            internals,
+            directory,
+            segment_len: Box::new(move |rank| {
+                lengths.rank_page(rank).segment_len.load(Ordering::Acquire)
+            }),
+            policy: WaitPolicy::for_host(boot.size(), processors()),
+        });
+        boot.fence()?;
+        boot.started();
+        Ok(World::new(Inner {
+            engine,
+            memory: Memory::new(own, limit, boot),
+            calls,
+        }))
+    }
+}
+
+type Place = Box<dyn FnOnce(&mut HandlerTable) -> Result<(), argonet_am::AmError>>;
+
+/// Everything that is registered, sorted by name.
+struct Names {
+    ams: Vec<Place>,
+    rpcs: Vec<(&'static str, crate::rpc::Run)>,
+    digest: blake3::Hash,
+    count: usize,
+}
+
+impl Names {
+    fn gather(
+        built: Vec<(&'static str, Box<HandlerFn>)>,
+        rpcs: Vec<Box<dyn RpcEntry>>,
+    ) -> Result<Self> {
+        let mut ams: Vec<(&'static str, Place)> = Vec::new();
+        for (name, run) in built {
+            ams.push((
+                name,
+                Box::new(move |table| table.register(name, run).map(|_| ())),
+            ));
+        }
+        for entry in registry::ams() {
+            ams.push((
+                AmEntry::name(entry),
+                Box::new(move |table| entry.place(table)),
+            ));
+        }
+        let statics = registry::rpcs();
+        let statics = statics.iter().map(|entry| (entry.name(), entry.runner()));
+        let built = rpcs.iter().map(|entry| (entry.name(), entry.runner()));
+        let mut rpcs: Vec<_> = statics.chain(built).collect();
+        ams.sort_by_key(|(name, _)| *name);
+        rpcs.sort_by_key(|(name, _)| *name);
+        let mut hasher = blake3::Hasher::new();
+        for (kind, names) in [
+            (b"am", ams.iter().map(|(name, _)| *name).collect::<Vec<_>>()),
+            (b"fn", rpcs.iter().map(|(name, _)| *name).collect()),
+        ] {
+            if let Some(pair) = names.windows(2).find(|pair| pair[0] == pair[1]) {
+                return Err(Error::DuplicateName {
+                    name: pair[0].into(),
+                });
+            }
+            for name in names {
+                hasher
+                    .update(kind)
+                    .update(&(name.len() as u64).to_le_bytes())
+                    .update(name.as_bytes());
+            }
+        }
+        Ok(Self {
+            count: ams.len() + rpcs.len(),
+            ams: ams.into_iter().map(|(_, place)| place).collect(),
+            rpcs,
+            digest: hasher.finalize(),
+        })
+    }
+}
+
+fn check_handlers(boot: &dyn Bootstrap, digest: blake3::Hash, count: usize) -> Result<()> {
+    if boot.lookup(JobRank(0), Key::HandlerTable)? == digest.as_bytes() {
+        return Ok(());
+    }
+    Err(Error::DifferentHandlers {
+        rank: Rank(boot.rank().0),
+        count,
+    })
+}
+
+/// All registered, or all use the sender's fence.
+fn agree_on_barrier(boot: &dyn Bootstrap) -> Result<Barrier> {
+    for rank in (0..boot.size()).map(JobRank) {
+        if boot.lookup(rank, Key::Membarrier)? != [1] {
+            return Ok(Barrier::Sender);
+        }
+    }
+    Ok(Barrier::Sleeper)
+}
+
+/// Processors that this process may run on.
+fn processors() -> u32 {
+    std::thread::available_parallelism().map_or(1, |n| u32::try_from(n.get()).unwrap_or(u32::MAX))
+}
+
+/// Sizes of segments of this host: what one may become, and what this one asks for now.
+fn segment_sizes(host: &HostMemory, ranks: u32, asked: Option<u64>) -> Result<(u64, u64)> {
+    let limit = match std::env::var(LIMIT_VARIABLE) {
+        Ok(value) if !value.is_empty() => SegmentLimit::parse(LIMIT_VARIABLE, &value)?,
+        _ => SegmentLimit::default(),
+    };
+    let limit = limit.per_rank(host.total_bytes(), ranks);
+    let request = match std::env::var(SEGMENT_VARIABLE) {
+        Ok(value) if !value.is_empty() => match parse_size(&value) {
+            Ok(0) | Err(_) => {
+                let allowed = "a size above 0 such as 16MB or 1 GiB".into();
+                return Err(Error::Setting {
+                    name: SEGMENT_VARIABLE,
+                    value,
+                    allowed,
+                });
+            }
+            Ok(bytes) => bytes,
+        },
+        _ => asked.unwrap_or(SEGMENT_BYTES),
+    };
+    // A limit below the default means what it says; a larger wish is an error where it is used.
+    let page = PageKind::Normal.page_bytes();
+    let request = if asked.is_none() && std::env::var_os(SEGMENT_VARIABLE).is_none() {
+        request.min(limit)
+    } else {
+        request
+    };
+    Ok((limit, request.max(1).next_multiple_of(page)))
+}
+
+/// Reserves and maps this rank's segment, after the host's ranks have made sure that there is
+/// memory for all of them. Fences twice.
+fn attach_segment(boot: &Arc<LocalJob>, asked: Option<u64>) -> Result<(OwnSegment, u64)> {
+    let (rank, ranks) = (boot.rank(), boot.size());
+    let host = HostMemory::probe()?;
+    let (limit, request) = segment_sizes(&host, ranks, asked)?;
+    let pages = match boot.files().huge_pages {
+        Some(huge) => PageKind::Huge {
+            size_bytes: huge.bytes(),
+        },
+        None => PageKind::TransparentHuge,
+    };
+    let fd = boot
+        .files()
+        .segments
+        .try_clone()
+        .map_err(|cause| Error::Rings {
+            rank: Rank(rank.0),
+            ranks,
+            cause,
+        })?;
+    // Rank 0 decides for all: ranks that look at the host a moment later see another number.
+    let file = if rank.0 == 0 {
+        let available = host.available_bytes().to_le_bytes();
+        let card = [request.to_le_bytes(), limit.to_le_bytes(), available].concat();
+        boot.publish(Key::Segment, &card)?;
+        let file = SegmentFile::establish(fd, ranks, limit, pages)?;
+        boot.fence()?;
+        file
+    } else {
+        boot.publish(
+            Key::Segment,
+            &[request.to_le_bytes(), limit.to_le_bytes()].concat(),
+        )?;
+        boot.fence()?;
+        let stride = word(&boot.lookup(JobRank(0), Key::Segment)?, 1);
+        SegmentFile::from_fd(fd, ranks, stride, pages)?
+    };
+    let requests: Result<Vec<u64>> = (0..ranks)
+        .map(|r| Ok(word(&boot.lookup(JobRank(r), Key::Segment)?, 0)))
+        .collect();
+    let available = word(&boot.lookup(JobRank(0), Key::Segment)?, 2);
+    admit(&requests?, &host.with_available(available))?;
+    let limit = file.stride_bytes();
+    let directory = Directory::new(file, rank)?;
+    let own = OwnSegment::attach(&directory, request)?;
+    boot.rank_page(rank)
+        .segment_len
+        .store(own.len(), Ordering::Release);
+    boot.fence()?;
+    Ok((own, limit))
+}
+
+/// Word `i` of a published card; 0 where it is too short.
+fn word(card: &[u8], i: usize) -> u64 {
+    let bytes = card
+        .get(i * 8..i * 8 + 8)
+        .and_then(|bytes| bytes.try_into().ok());
+    bytes.map_or(0, u64::from_le_bytes)
+}

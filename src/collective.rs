@@ -1,0 +1,197 @@
+//! Broadcast and reduction.
+
+use crate::engine::Pass;
+use crate::error::{Error, Result};
+use crate::global::Global;
+use crate::process;
+use crate::world::{Threading, World};
+use argonet_base::Rank;
+use zerocopy::{FromBytes, IntoBytes};
+
+/// Values that can be combined over ranks.
+pub trait Reducible: Global {
+    /// The combination of two values.
+    fn combine(reduction: Reduction, a: Self, b: Self) -> Self;
+}
+
+/// How values are combined. Sums and products of integers wrap around; minimum and maximum of
+/// floats ignore NaN where there is a number.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum Reduction {
+    /// Sum.
+    Sum,
+    /// Product.
+    Product,
+    /// Smallest.
+    Min,
+    /// Largest.
+    Max,
+}
+
+macro_rules! reducible {
+    (int: $($int:ty)*) => {$(
+        impl Reducible for $int {
+            fn combine(reduction: Reduction, a: Self, b: Self) -> Self {
+                match reduction {
+                    Reduction::Sum => a.wrapping_add(b),
+                    Reduction::Product => a.wrapping_mul(b),
+                    Reduction::Min => a.min(b),
+                    Reduction::Max => a.max(b),
+                }
+            }
+        }
+    )*};
+    (float: $($float:ty)*) => {$(
+        impl Reducible for $float {
+            fn combine(reduction: Reduction, a: Self, b: Self) -> Self {
+                match reduction {
+                    Reduction::Sum => a + b,
+                    Reduction::Product => a * b,
+                    Reduction::Min => a.min(b),
+                    Reduction::Max => a.max(b),
+                }
+            }
+        }
+    )*};
+}
+
+reducible!(int: u8 i8 u16 i16 u32 i32 u64 i64 u128 i128 usize isize);
+reducible!(float: f32 f64);
+
+/// Folds `theirs` into `mine` element by element. What arrives with another length is left out:
+/// the caller's vote has made sure that lengths agree.
+fn fold_with<T: Global>(combine: impl Fn(T, T) -> T) -> impl Fn(&mut [u8], &[u8]) {
+    move |mine, theirs| {
+        let size = size_of::<T>();
+        for (a, b) in mine.chunks_exact_mut(size).zip(theirs.chunks_exact(size)) {
+            if let (Ok(x), Ok(y)) = (T::read_from_bytes(a), T::read_from_bytes(b)) {
+                a.copy_from_slice(combine(x, y).as_bytes());
+            }
+        }
+    }
+}
+
+/// Whether all ranks call `what` with the same two numbers. Collective.
+pub(crate) fn vote<M: Threading>(
+    world: &World<M>,
+    what: &'static str,
+    numbers: [u64; 2],
+) -> Result<()> {
+    // Third word: how many ranks below differ.
+    let mut words = [numbers[0], numbers[1], 0];
+    let fold = |mine: &mut [u8], theirs: &[u8]| {
+        let (Ok(mut a), Ok(b)) = (
+            <[u64; 3]>::read_from_bytes(mine),
+            <[u64; 3]>::read_from_bytes(theirs),
+        ) else {
+            return;
+        };
+        a[2] |= b[2] | u64::from(a[..2] != b[..2]);
+        mine.copy_from_slice(a.as_bytes());
+    };
+    let root = World::<M>::job_rank(Rank(0));
+    let pass = Pass {
+        root,
+        fold: Some(&fold),
+        down: true,
+    };
+    process::with(|ctx| {
+        world
+            .engine()
+            .collective(ctx, &pass, words.as_mut_bytes(), 24)
+    })?;
+    if words[2] != 0 || words[..2] != numbers {
+        return Err(Error::Mismatch {
+            rank: world.rank(),
+            what,
+        });
+    }
+    Ok(())
+}
+
+impl<M: Threading> World<M> {
+    /// Gives all ranks the values that `root` has. Collective; all slices have the same length.
+    ///
+    /// # Errors
+    /// A root that does not exist; [`AmError::Restricted`](crate::AmError::Restricted).
+    pub fn broadcast<T: Global>(&self, root: Rank, values: &mut [T]) -> Result<()> {
+        let pass = Pass {
+            root: Self::job_rank(root),
+            fold: None,
+            down: true,
+        };
+        self.run(&pass, values.as_mut_bytes(), 1)
+    }
+
+    /// Combines the ranks' slices element by element; `root` gets the result, other ranks' slices
+    /// are left with parts of it. Collective; all slices have the same length.
+    ///
+    /// The order of combination depends on the number of ranks alone, so floating-point results
+    /// are the same in every run with as many ranks.
+    ///
+    /// # Errors
+    /// As [`broadcast`](Self::broadcast).
+    pub fn reduce<T: Reducible>(
+        &self,
+        root: Rank,
+        reduction: Reduction,
+        values: &mut [T],
+    ) -> Result<()> {
+        let fold = fold_with(|a, b| T::combine(reduction, a, b));
+        let pass = Pass {
+            root: Self::job_rank(root),
+            fold: Some(&fold),
+            down: false,
+        };
+        self.run(&pass, values.as_mut_bytes(), size_of::<T>())
+    }
+
+    /// Combines the ranks' slices element by element and gives all ranks the result. Collective;
+    /// all slices have the same length.
+    ///
+    /// ```
+    /// # use argonet::{Reduction, World};
+    /// # let world = World::init().unwrap();
+    /// let mut count = [1u32];
+    /// world.reduce_all(Reduction::Sum, &mut count).unwrap();
+    /// assert_eq!(count[0], world.size());
+    /// ```
+    ///
+    /// # Errors
+    /// As [`broadcast`](Self::broadcast).
+    pub fn reduce_all<T: Reducible>(&self, reduction: Reduction, values: &mut [T]) -> Result<()> {
+        self.reduce_all_with(values, |a, b| T::combine(reduction, a, b))
+    }
+
+    /// As [`reduce_all`](Self::reduce_all) with a combination of one's own, which must be
+    /// associative and the same on all ranks. Left operands come from lower ranks.
+    ///
+    /// # Errors
+    /// As [`broadcast`](Self::broadcast).
+    pub fn reduce_all_with<T: Global>(
+        &self,
+        values: &mut [T],
+        combine: impl Fn(T, T) -> T,
+    ) -> Result<()> {
+        const {
+            assert!(
+                size_of::<T>() <= 4096,
+                "elements of a reduction have at most 4 KiB"
+            );
+        }
+        let fold = fold_with(combine);
+        let pass = Pass {
+            root: Self::job_rank(Rank(0)),
+            fold: Some(&fold),
+            down: true,
+        };
+        self.run(&pass, values.as_mut_bytes(), size_of::<T>())
+    }
+
+    fn run(&self, pass: &Pass<'_>, bytes: &mut [u8], unit: usize) -> Result<()> {
+        Ok(process::with(|ctx| {
+            self.engine().collective(ctx, pass, bytes, unit)
+        })?)
+    }
+}

@@ -1,0 +1,493 @@
+//! The engine itself: requests, negotiated payloads, polling, waiting.
+
+use super::thread::{Context, ThreadCtx};
+use super::tree::{Barrier, Tree};
+use super::wait::{Patience, Step, WaitPolicy};
+use argonet_am::{AmError, Delivery, HandlerTable, Lane, MAX_ARGS, Message, Payload};
+use argonet_base::{HandlerIndex, JobRank, SegmentOffset};
+use argonet_boot::Bootstrap;
+use argonet_conduit::{Conduit, OpToken, Part, PrepareRequest, Prepared, SendError, Sink};
+use argonet_segment::Directory;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+/// What an engine is made of.
+pub struct EngineConfig<C> {
+    /// Identity, and the way to end the job.
+    pub boot: Arc<dyn Bootstrap>,
+    /// The way to the peers.
+    pub conduit: C,
+    /// All handlers, the engine's own included.
+    pub handlers: HandlerTable,
+    /// The engine's own, as [`Internals::register`] put them into the table.
+    pub internals: Internals,
+    /// Segments that this process can load from and store to.
+    pub directory: Arc<Directory>,
+    /// Attached bytes of a rank's segment, as that rank publishes them.
+    pub segment_len: Box<dyn Fn(JobRank) -> u64 + Send + Sync>,
+    /// How to wait.
+    pub policy: WaitPolicy,
+}
+
+/// State of the engine's own handlers.
+pub struct Internals {
+    barrier: Arc<Barrier>,
+    tree: Arc<Tree>,
+}
+
+impl Internals {
+    /// Puts the engine's own handlers into the table, before the conduit is told which exist.
+    ///
+    /// # Errors
+    /// [`AmError::Taken`] if one of the engine's own indices is taken.
+    pub fn register(handlers: &mut HandlerTable) -> Result<Self, AmError> {
+        let barrier = Arc::new(Barrier::default());
+        let tree = Arc::new(Tree::default());
+        barrier.register(handlers)?;
+        tree.register(handlers)?;
+        Ok(Self { barrier, tree })
+    }
+}
+
+/// One rank's engine over one conduit.
+pub struct Engine<C> {
+    pub(super) boot: Arc<dyn Bootstrap>,
+    pub(super) rank: JobRank,
+    pub(super) size: u32,
+    pub(super) conduit: C,
+    pub(super) directory: Arc<Directory>,
+    pub(super) segment_len: Box<dyn Fn(JobRank) -> u64 + Send + Sync>,
+    pub(super) policy: WaitPolicy,
+    pub(super) barrier: Arc<Barrier>,
+    pub(super) tree: Arc<Tree>,
+    handlers: HandlerTable,
+    max_medium: usize,
+}
+
+/// Whether an injection may wait for room.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Outlook {
+    /// Poll until there is room.
+    Wait,
+    /// Say [`AmError::Full`] at once (GASNet's `GEX_FLAG_IMMEDIATE`).
+    Immediate,
+}
+
+struct Runner<'a, C> {
+    engine: &'a Engine<C>,
+}
+
+impl<C: Conduit> Sink for Runner<'_, C> {
+    #[inline(always)]
+    fn deliver(&mut self, delivery: &mut Delivery<'_>) {
+        if !self.engine.handlers.dispatch(delivery) {
+            self.engine.fatal_am(AmError::Unregistered {
+                index: delivery.handler(),
+                from: delivery.source(),
+                to: self.engine.rank,
+            });
+        }
+    }
+
+    fn completed(&mut self, op: OpToken, part: Part) {
+        // No conduit that exists completes later than at injection.
+        self.engine.fatal(&format!(
+            "a completion ({part:?}) of an operation that is not known: {op:?}"
+        ));
+    }
+
+    fn broken(&mut self, error: AmError) {
+        self.engine.fatal_am(error);
+    }
+}
+
+impl<C: Conduit> Engine<C> {
+    /// Puts the parts together.
+    pub fn new(config: EngineConfig<C>) -> Self {
+        let EngineConfig {
+            boot,
+            conduit,
+            handlers,
+            internals,
+            directory,
+            segment_len,
+            policy,
+        } = config;
+        let max_medium = conduit.limits().medium_request;
+        Self {
+            rank: boot.rank(),
+            size: boot.size(),
+            boot,
+            conduit,
+            directory,
+            segment_len,
+            policy,
+            barrier: internals.barrier,
+            tree: internals.tree,
+            handlers,
+            max_medium,
+        }
+    }
+
+    /// Index of the handler with a name.
+    pub fn handler_named(&self, name: &str) -> Option<HandlerIndex> {
+        self.handlers.find(name)
+    }
+
+    /// This rank.
+    #[inline]
+    pub fn rank(&self) -> JobRank {
+        self.rank
+    }
+
+    /// Ranks of the job.
+    #[inline]
+    pub fn size(&self) -> u32 {
+        self.size
+    }
+
+    /// The conduit.
+    pub fn conduit(&self) -> &C {
+        &self.conduit
+    }
+
+    /// Who started the job.
+    pub fn boot(&self) -> &dyn Bootstrap {
+        &*self.boot
+    }
+
+    /// The segments that can be reached directly.
+    pub fn directory(&self) -> &Directory {
+        &self.directory
+    }
+
+    /// Ends the job with a message that names this rank.
+    #[cold]
+    pub fn fatal(&self, message: &str) -> ! {
+        self.boot.abort(1, message)
+    }
+
+    #[cold]
+    fn fatal_am(&self, error: AmError) -> ! {
+        self.fatal(&error.to_string())
+    }
+
+    /// Checks everything about a message that the sender can know.
+    #[inline(always)]
+    fn check(&self, to: JobRank, message: &Message<'_>) -> Result<(), AmError> {
+        let len = message.payload.len();
+        if to.0 >= self.size
+            || message.args.len() > MAX_ARGS
+            || !self.handlers.is_registered(message.handler)
+            || (len > self.max_medium && matches!(message.payload, Payload::Medium(_)))
+        {
+            return Err(self.what_is_wrong(to, message));
+        }
+        if let Payload::Long(_, offset) = message.payload {
+            self.reach(to, offset, len)?;
+        }
+        Ok(())
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn what_is_wrong(&self, to: JobRank, message: &Message<'_>) -> AmError {
+        let from = self.rank;
+        if to.0 >= self.size {
+            AmError::NoSuchRank {
+                to,
+                size: self.size,
+                from,
+            }
+        } else if message.args.len() > MAX_ARGS {
+            AmError::TooManyArgs {
+                count: message.args.len(),
+                from,
+                to,
+            }
+        } else if !self.handlers.is_registered(message.handler) {
+            AmError::Unregistered {
+                index: message.handler,
+                from,
+                to,
+            }
+        } else {
+            AmError::TooLong {
+                category: message.payload.category(),
+                len: message.payload.len(),
+                max: self.max_medium,
+                from,
+                to,
+            }
+        }
+    }
+
+    /// Sends a request. Its payload may be reused when this returns.
+    ///
+    /// # Errors
+    /// What is wrong with the message or the calling context; [`AmError::Full`] with
+    /// [`Outlook::Immediate`] if the peer has no room.
+    #[inline]
+    pub fn request(
+        &self,
+        ctx: &ThreadCtx,
+        to: JobRank,
+        message: &Message<'_>,
+        outlook: Outlook,
+    ) -> Result<(), AmError> {
+        ctx.permit("a request", self.rank)?;
+        self.check(to, message)?;
+        match self.inject(to, message) {
+            Ok(()) => Ok(()),
+            Err(SendError::Message(error)) => Err(error),
+            Err(_) => self.request_slow(ctx, to, message, outlook),
+        }
+    }
+
+    #[inline(always)]
+    fn inject(&self, to: JobRank, message: &Message<'_>) -> Result<(), SendError> {
+        self.conduit.request(to, message)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn request_slow(
+        &self,
+        ctx: &ThreadCtx,
+        to: JobRank,
+        message: &Message<'_>,
+        outlook: Outlook,
+    ) -> Result<(), AmError> {
+        let mut patience = Patience::for_room(self.policy);
+        loop {
+            match self.inject(to, message) {
+                Ok(()) => return Ok(()),
+                Err(SendError::Message(error)) => return Err(error),
+                Err(_) if outlook == Outlook::Immediate => {
+                    return Err(AmError::Full {
+                        from: self.rank,
+                        to,
+                    });
+                }
+                Err(_) => self.pause(ctx, &mut patience),
+            }
+        }
+    }
+
+    /// Reserves room for a payload that is written in place (GASNet-EX 0.19, negotiated payload).
+    /// Until [`commit`](Self::commit) or [`cancel`](Self::cancel) the thread may do nothing else.
+    ///
+    /// # Errors
+    /// As [`request`](Self::request).
+    pub fn prepare(
+        &self,
+        ctx: &ThreadCtx,
+        want: &PrepareRequest,
+        outlook: Outlook,
+    ) -> Result<Prepared, AmError> {
+        ctx.permit("a prepare", self.rank)?;
+        let PrepareRequest {
+            to,
+            nargs,
+            least,
+            most,
+            offset,
+            ..
+        } = *want;
+        let from = self.rank;
+        if to.0 >= self.size {
+            return Err(AmError::NoSuchRank {
+                to,
+                size: self.size,
+                from,
+            });
+        }
+        if nargs > MAX_ARGS {
+            return Err(AmError::TooManyArgs {
+                count: nargs,
+                from,
+                to,
+            });
+        }
+        match offset {
+            Some(offset) => self.reach(to, offset, most)?,
+            None if least > self.max_medium => {
+                let category = argonet_am::Category::Medium;
+                return Err(AmError::TooLong {
+                    category,
+                    len: least,
+                    max: self.max_medium,
+                    from,
+                    to,
+                });
+            }
+            None => {}
+        }
+        let mut patience = Patience::for_room(self.policy);
+        loop {
+            match self.conduit.prepare(want) {
+                Ok(prepared) => {
+                    if want.lane == Lane::Request {
+                        ctx.enter(Context::Preparing);
+                    }
+                    return Ok(prepared);
+                }
+                Err(SendError::Message(error)) => return Err(error),
+                Err(_) if outlook == Outlook::Immediate => return Err(AmError::Full { from, to }),
+                Err(_) => self.pause(ctx, &mut patience),
+            }
+        }
+    }
+
+    /// Sends a prepared payload of `len` bytes.
+    ///
+    /// # Errors
+    /// [`AmError::Unregistered`]; the payload is cancelled then.
+    ///
+    /// # Panics
+    /// If the number of arguments or the length is not what was prepared.
+    pub fn commit(
+        &self,
+        ctx: &ThreadCtx,
+        prepared: Prepared,
+        handler: HandlerIndex,
+        args: &[u32],
+        len: usize,
+    ) -> Result<(), AmError> {
+        assert_eq!(
+            args.len(),
+            prepared.nargs(),
+            "a commit gives as many arguments as were prepared"
+        );
+        assert!(
+            len <= prepared.capacity(),
+            "a commit sends at most what was prepared"
+        );
+        if !self.handlers.is_registered(handler) {
+            let to = prepared.to();
+            self.cancel(ctx, prepared);
+            return Err(AmError::Unregistered {
+                index: handler,
+                from: self.rank,
+                to,
+            });
+        }
+        ctx.enter(Context::Free);
+        self.conduit.commit(prepared, handler, args, len);
+        Ok(())
+    }
+
+    /// Gives a prepared payload back; nothing is sent.
+    pub fn cancel(&self, ctx: &ThreadCtx, prepared: Prepared) {
+        ctx.enter(Context::Free);
+        self.conduit.cancel(prepared);
+    }
+
+    /// Runs the handlers of what has arrived; returns how many. Bounded work a call.
+    ///
+    /// # Errors
+    /// [`AmError::Restricted`] inside a handler.
+    #[inline]
+    pub fn poll(&self, ctx: &ThreadCtx) -> Result<usize, AmError> {
+        ctx.permit("a poll", self.rank)?;
+        Ok(self.progress(ctx))
+    }
+
+    /// A poll whose context has been checked.
+    #[inline]
+    pub(super) fn progress(&self, ctx: &ThreadCtx) -> usize {
+        let before = ctx.enter(Context::Handler);
+        let run = || self.conduit.poll_with(&mut Runner { engine: self });
+        let taken = match catch_unwind(AssertUnwindSafe(run)) {
+            Ok(taken) => taken,
+            // The panic hook has printed where; the other ranks must not wait for this one.
+            Err(_) => self.fatal("a handler panicked"),
+        };
+        ctx.enter(before);
+        taken
+    }
+
+    /// Polls until `done`, politely.
+    ///
+    /// # Errors
+    /// [`AmError::Restricted`] inside a handler.
+    #[inline]
+    pub fn wait_until(
+        &self,
+        ctx: &ThreadCtx,
+        mut done: impl FnMut() -> bool,
+    ) -> Result<(), AmError> {
+        ctx.permit("waiting", self.rank)?;
+        let mut patience = Patience::for_message(self.policy);
+        while !done() {
+            self.pause(ctx, &mut patience);
+        }
+        Ok(())
+    }
+
+    /// How this engine waits.
+    pub fn policy(&self) -> WaitPolicy {
+        self.policy
+    }
+
+    /// One poll for a caller that waits for something of its own, and what follows an empty one.
+    pub fn idle(&self, ctx: &ThreadCtx, patience: &mut Patience) {
+        self.pause(ctx, patience);
+    }
+
+    /// One poll, and what follows an empty one.
+    #[inline]
+    pub(super) fn pause(&self, ctx: &ThreadCtx, patience: &mut Patience) {
+        if self.progress(ctx) > 0 {
+            patience.reset();
+            return;
+        }
+        match patience.next() {
+            Step::Spin => argonet_base::cpu::relax(),
+            Step::Yield => std::thread::yield_now(),
+            Step::Sleep(time) => self.conduit.sleep(Some(time)),
+        }
+    }
+
+    /// Makes sure that `len` bytes at `offset` of `to` can be reached, extending the mapping of a
+    /// segment that has grown.
+    #[inline(always)]
+    pub(super) fn reach(
+        &self,
+        to: JobRank,
+        offset: SegmentOffset,
+        len: usize,
+    ) -> Result<(), AmError> {
+        if len == 0 || self.directory.resolve(to, offset, len).is_some() {
+            return Ok(());
+        }
+        self.reach_slow(to, offset, len)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn reach_slow(&self, to: JobRank, offset: SegmentOffset, len: usize) -> Result<(), AmError> {
+        if to.0 >= self.size {
+            return Err(AmError::NoSuchRank {
+                to,
+                size: self.size,
+                from: self.rank,
+            });
+        }
+        let published = (self.segment_len)(to);
+        if let Err(error) = self.directory.refresh(to, published) {
+            self.fatal(&error.to_string());
+        }
+        if self.directory.resolve(to, offset, len).is_some() {
+            return Ok(());
+        }
+        let segment = published;
+        Err(AmError::OutsideSegment {
+            offset: offset.0,
+            len,
+            segment,
+            from: self.rank,
+            to,
+        })
+    }
+}

@@ -1,0 +1,22 @@
+//! The engine: everything between the public faces and a conduit.
+//!
+//! It checks what clients ask for, sends it through a [`Conduit`](argonet_conduit::Conduit), runs
+//! handlers while it polls, waits politely, and knows the collective operations. It has no
+//! process-wide state: many engines can live in one process, and each call gets the calling
+//! thread's [`ThreadCtx`].
+
+mod core;
+mod heap;
+mod limits;
+mod rma;
+mod thread;
+mod tree;
+mod wait;
+
+pub use self::core::{Engine, EngineConfig, Internals, Outlook};
+pub use heap::{Heap, HeapError};
+pub use limits::internal;
+pub use rma::AtomicWord;
+pub use thread::{Context, ThreadCtx};
+pub use tree::Pass;
+pub use wait::{Patience, WaitPolicy};

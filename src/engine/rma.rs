@@ -1,0 +1,227 @@
+//! Put, get and atomic operations on remote segments.
+//!
+//! Where the target's segment is mapped they are stores, loads and processor atomics, complete
+//! when the call returns.
+#![allow(unsafe_code)]
+
+use super::core::Engine;
+use super::thread::ThreadCtx;
+use argonet_am::AmError;
+use argonet_base::{JobRank, SegmentOffset};
+use argonet_conduit::Conduit;
+use argonet_segment::bulk;
+use core::ptr::NonNull;
+use core::sync::atomic::{AtomicI32, AtomicI64, AtomicU32, AtomicU64, Ordering};
+
+mod sealed {
+    pub trait Sealed {}
+}
+
+/// Integers on which remote atomic operations exist. All operations are sequentially consistent
+/// with each other and with nothing weaker.
+pub trait AtomicWord: sealed::Sealed + Copy + PartialEq {
+    /// Adds and returns the value before; wraps around.
+    ///
+    /// # Safety
+    /// `at` is aligned, mapped, and only accessed atomically or through the bulk routine.
+    unsafe fn fetch_add(at: *mut Self, value: Self) -> Self;
+    /// Bitwise and; returns the value before.
+    ///
+    /// # Safety
+    /// As [`fetch_add`](Self::fetch_add).
+    unsafe fn fetch_and(at: *mut Self, value: Self) -> Self;
+    /// Bitwise or; returns the value before.
+    ///
+    /// # Safety
+    /// As [`fetch_add`](Self::fetch_add).
+    unsafe fn fetch_or(at: *mut Self, value: Self) -> Self;
+    /// Bitwise exclusive or; returns the value before.
+    ///
+    /// # Safety
+    /// As [`fetch_add`](Self::fetch_add).
+    unsafe fn fetch_xor(at: *mut Self, value: Self) -> Self;
+    /// Minimum; returns the value before.
+    ///
+    /// # Safety
+    /// As [`fetch_add`](Self::fetch_add).
+    unsafe fn fetch_min(at: *mut Self, value: Self) -> Self;
+    /// Maximum; returns the value before.
+    ///
+    /// # Safety
+    /// As [`fetch_add`](Self::fetch_add).
+    unsafe fn fetch_max(at: *mut Self, value: Self) -> Self;
+    /// Replaces and returns the value before.
+    ///
+    /// # Safety
+    /// As [`fetch_add`](Self::fetch_add).
+    unsafe fn swap(at: *mut Self, value: Self) -> Self;
+    /// Replaces `current` by `new`; returns the value before, which is `current` on success.
+    ///
+    /// # Safety
+    /// As [`fetch_add`](Self::fetch_add).
+    unsafe fn compare_exchange(at: *mut Self, current: Self, new: Self) -> Self;
+    /// Reads.
+    ///
+    /// # Safety
+    /// As [`fetch_add`](Self::fetch_add).
+    unsafe fn load(at: *mut Self) -> Self;
+    /// Writes.
+    ///
+    /// # Safety
+    /// As [`fetch_add`](Self::fetch_add).
+    unsafe fn store(at: *mut Self, value: Self);
+}
+
+macro_rules! atomic_word {
+    ($($int:ty, $atomic:ty;)*) => {$(
+        impl sealed::Sealed for $int {}
+
+        impl AtomicWord for $int {
+            atomic_word!(@fetch $int, $atomic: fetch_add fetch_and fetch_or fetch_xor fetch_min fetch_max swap);
+
+            #[inline(always)]
+            unsafe fn compare_exchange(at: *mut Self, current: Self, new: Self) -> Self {
+                // SAFETY: the caller's promise.
+                let word = unsafe { <$atomic>::from_ptr(at) };
+                match word.compare_exchange(current, new, Ordering::SeqCst, Ordering::SeqCst) {
+                    Ok(before) | Err(before) => before,
+                }
+            }
+
+            #[inline(always)]
+            unsafe fn load(at: *mut Self) -> Self {
+                // SAFETY: the caller's promise.
+                unsafe { <$atomic>::from_ptr(at) }.load(Ordering::SeqCst)
+            }
+
+            #[inline(always)]
+            unsafe fn store(at: *mut Self, value: Self) {
+                // SAFETY: the caller's promise.
+                unsafe { <$atomic>::from_ptr(at) }.store(value, Ordering::SeqCst);
+            }
+        }
+    )*};
+    (@fetch $int:ty, $atomic:ty: $($op:ident)*) => {$(
+        #[inline(always)]
+        unsafe fn $op(at: *mut Self, value: Self) -> Self {
+            // SAFETY: the caller's promise.
+            unsafe { <$atomic>::from_ptr(at) }.$op(value, Ordering::SeqCst)
+        }
+    )*};
+}
+
+atomic_word! {
+    u32, AtomicU32;
+    i32, AtomicI32;
+    u64, AtomicU64;
+    i64, AtomicI64;
+}
+
+impl<C: Conduit> Engine<C> {
+    /// Address at which `len` bytes of a segment can be loaded and stored here.
+    #[inline(always)]
+    fn direct(
+        &self,
+        rank: JobRank,
+        offset: SegmentOffset,
+        len: usize,
+    ) -> Result<NonNull<u8>, AmError> {
+        match self.directory.resolve(rank, offset, len) {
+            Some(place) => Ok(place),
+            None => self.direct_slow(rank, offset, len),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn direct_slow(
+        &self,
+        rank: JobRank,
+        offset: SegmentOffset,
+        len: usize,
+    ) -> Result<NonNull<u8>, AmError> {
+        self.reach(rank, offset, len)?;
+        let place = self.directory.resolve(rank, offset, len);
+        // `reach` accepts zero bytes anywhere; no access follows then.
+        Ok(place.unwrap_or(NonNull::dangling()))
+    }
+
+    /// Writes `len` bytes into the segment of `to`; complete, locally and remotely, on return.
+    ///
+    /// # Safety
+    /// `src` is readable for `len` bytes.
+    ///
+    /// # Errors
+    /// [`AmError::OutsideSegment`], [`AmError::NoSuchRank`], [`AmError::Restricted`].
+    #[inline]
+    pub unsafe fn put(
+        &self,
+        ctx: &ThreadCtx,
+        to: JobRank,
+        offset: SegmentOffset,
+        src: *const u8,
+        len: usize,
+    ) -> Result<(), AmError> {
+        ctx.permit("a put", self.rank)?;
+        let dst = self.direct(to, offset, len)?;
+        // SAFETY: the directory has checked the target, the caller promises the source.
+        unsafe { bulk::copy(dst.as_ptr(), src, len) };
+        Ok(())
+    }
+
+    /// Reads `len` bytes of the segment of `from`; complete on return.
+    ///
+    /// # Safety
+    /// `dst` is writable for `len` bytes.
+    ///
+    /// # Errors
+    /// As [`put`](Self::put).
+    #[inline]
+    pub unsafe fn get(
+        &self,
+        ctx: &ThreadCtx,
+        from: JobRank,
+        offset: SegmentOffset,
+        dst: *mut u8,
+        len: usize,
+    ) -> Result<(), AmError> {
+        ctx.permit("a get", self.rank)?;
+        let src = self.direct(from, offset, len)?;
+        // SAFETY: the directory has checked the source, the caller promises the target.
+        unsafe { bulk::copy(dst, src.as_ptr(), len) };
+        Ok(())
+    }
+
+    /// Applies an atomic operation to one aligned word of a segment.
+    ///
+    /// # Errors
+    /// As [`put`](Self::put); an unaligned offset is outside the segment's words and refused as
+    /// such.
+    #[inline]
+    pub fn atomic<T: AtomicWord, R>(
+        &self,
+        ctx: &ThreadCtx,
+        rank: JobRank,
+        offset: SegmentOffset,
+        operation: impl FnOnce(*mut T) -> R,
+    ) -> Result<R, AmError> {
+        ctx.permit("an atomic operation", self.rank)?;
+        let at = self.direct(rank, offset, size_of::<T>())?;
+        if !at.cast::<T>().is_aligned() {
+            return Err(self.outside(rank, offset, size_of::<T>()));
+        }
+        Ok(operation(at.as_ptr().cast()))
+    }
+
+    #[cold]
+    fn outside(&self, to: JobRank, offset: SegmentOffset, len: usize) -> AmError {
+        let segment = (self.segment_len)(to);
+        AmError::OutsideSegment {
+            offset: offset.0,
+            len,
+            segment,
+            from: self.rank,
+            to,
+        }
+    }
+}

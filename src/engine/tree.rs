@@ -1,0 +1,257 @@
+//! Collective operations over active messages: a dissemination barrier, and a binomial tree that
+//! carries contributions up and results down.
+//!
+//! Every collective but the barrier is one pass up and one pass down the tree of its root, so no
+//! rank leaves an operation before all have entered it, and a rank is never more than one
+//! operation ahead of another: two sets of slots, used in turn, are enough.
+
+use super::core::Engine;
+use super::limits::internal;
+use super::thread::ThreadCtx;
+use crate::engine::Outlook;
+use argonet_am::{AmError, Delivery, HandlerTable, Message, Payload};
+use argonet_base::JobRank;
+use argonet_conduit::Conduit;
+use argonet_segment::SharedBytes;
+use core::sync::atomic::{AtomicU32, Ordering};
+use parking_lot::Mutex;
+use std::sync::Arc;
+
+/// Rounds of the largest job: 2^32 ranks.
+const ROUNDS: usize = 32;
+
+/// Bytes that one pass carries; longer data goes in several passes.
+pub(super) const CHUNK: usize = 32 * 1024;
+
+/// State of the barrier.
+#[derive(Default)]
+pub(super) struct Barrier {
+    /// One thread of the rank at a time; holds the parity of the next barrier.
+    turn: Mutex<u32>,
+    /// Messages of each round, by parity. Handlers add (Release), the waiting thread takes away.
+    arrived: [[AtomicU32; ROUNDS]; 2],
+}
+
+impl Barrier {
+    pub(super) fn register(self: &Arc<Self>, handlers: &mut HandlerTable) -> Result<(), AmError> {
+        let this = Arc::clone(self);
+        let run = move |delivery: &mut Delivery<'_>| {
+            let round = delivery.arg(0) as usize % ROUNDS;
+            this.arrived[delivery.arg(1) as usize & 1][round].fetch_add(1, Ordering::Release);
+        };
+        handlers.register_internal(internal::BARRIER, "argonet::barrier", Box::new(run))
+    }
+}
+
+#[derive(Default)]
+struct Slot {
+    full: AtomicU32,
+    bytes: Mutex<Vec<u8>>,
+}
+
+/// Slots of the trees: contributions of each child, and the result from the parent.
+#[derive(Default)]
+pub(super) struct Tree {
+    /// One thread of the rank at a time; holds the parity of the next operation.
+    turn: Mutex<u32>,
+    up: [[Slot; ROUNDS]; 2],
+    down: [Slot; 2],
+}
+
+impl Slot {
+    /// A handler fills it. The buffer keeps its memory, so repeating an operation allocates
+    /// nothing.
+    fn fill(&self, payload: SharedBytes<'_>) {
+        let mut bytes = self.bytes.lock();
+        bytes.resize(payload.len(), 0);
+        // Cannot fail: the buffer has the payload's length.
+        let copied = payload.copy_to(0, &mut bytes);
+        debug_assert!(copied.is_ok());
+        self.full.store(1, Ordering::Release);
+    }
+
+    fn is_full(&self) -> bool {
+        self.full.load(Ordering::Acquire) != 0
+    }
+
+    /// Empties it for the operation after the next.
+    fn take(&self, read: impl FnOnce(&[u8])) {
+        read(&self.bytes.lock());
+        self.full.store(0, Ordering::Relaxed);
+    }
+}
+
+impl Tree {
+    pub(super) fn register(self: &Arc<Self>, handlers: &mut HandlerTable) -> Result<(), AmError> {
+        let this = Arc::clone(self);
+        let up = move |delivery: &mut Delivery<'_>| {
+            let child = delivery.arg(0) as usize % ROUNDS;
+            this.up[delivery.arg(1) as usize & 1][child].fill(delivery.payload());
+        };
+        handlers.register_internal(internal::TREE_UP, "argonet::tree_up", Box::new(up))?;
+        let this = Arc::clone(self);
+        let down = move |delivery: &mut Delivery<'_>| {
+            this.down[delivery.arg(1) as usize & 1].fill(delivery.payload());
+        };
+        handlers.register_internal(internal::TREE_DOWN, "argonet::tree_down", Box::new(down))
+    }
+}
+
+/// What one pass over the tree does with its bytes.
+#[derive(Clone, Copy)]
+pub struct Pass<'f> {
+    /// Root of the tree.
+    pub root: JobRank,
+    /// Folds a child's contribution (second) into this rank's (first); `None` where nothing goes
+    /// up but the news that a rank has entered. Children come in the order of their ranks from
+    /// the root, so the order of folding is the same in every run.
+    pub fold: Option<&'f dyn Fn(&mut [u8], &[u8])>,
+    /// Whether the root's bytes come back down to everybody.
+    pub down: bool,
+}
+
+impl<C: Conduit> Engine<C> {
+    /// Waits until every rank has entered the barrier. Collective; polls.
+    ///
+    /// # Errors
+    /// [`AmError::Restricted`] inside a handler.
+    pub fn barrier(&self, ctx: &ThreadCtx) -> Result<(), AmError> {
+        ctx.permit("a barrier", self.rank)?;
+        let mut turn = self.barrier.turn.lock();
+        let parity = *turn & 1;
+        *turn = turn.wrapping_add(1);
+        let mut distance = 1u32;
+        let mut round = 0u32;
+        while distance < self.size {
+            let to = JobRank(self.wrap(u64::from(self.rank.0) + u64::from(distance)));
+            self.signal(ctx, to, internal::BARRIER, &[round, parity], &[])?;
+            let arrived = &self.barrier.arrived[parity as usize][round as usize];
+            self.wait_until(ctx, || arrived.load(Ordering::Acquire) > 0)?;
+            arrived.fetch_sub(1, Ordering::Relaxed);
+            distance = distance.saturating_mul(2);
+            round += 1;
+        }
+        Ok(())
+    }
+
+    /// One pass up and down a binomial tree with at most [`CHUNK`] bytes. Collective; polls.
+    ///
+    /// # Errors
+    /// [`AmError::Restricted`] inside a handler.
+    pub(super) fn pass(
+        &self,
+        ctx: &ThreadCtx,
+        pass: &Pass<'_>,
+        bytes: &mut [u8],
+    ) -> Result<(), AmError> {
+        debug_assert!(bytes.len() <= CHUNK);
+        let mut turn = self.tree.turn.lock();
+        let parity = *turn & 1;
+        *turn = turn.wrapping_add(1);
+        let up = &self.tree.up[parity as usize];
+        let down = &self.tree.down[parity as usize];
+        // Rank counted from the root; its children differ in one bit below its lowest set bit.
+        let place = self.wrap(u64::from(self.rank.0) + u64::from(self.size - pass.root.0));
+        let bits = if place == 0 {
+            32
+        } else {
+            place.trailing_zeros()
+        };
+        let child = |k: u32| -> Option<JobRank> {
+            let child = u64::from(place) + (1u64 << k);
+            (k < bits && child < u64::from(self.size))
+                .then(|| JobRank(self.wrap(child + u64::from(pass.root.0))))
+        };
+        let children = (0..32).map_while(|k| child(k).map(|rank| (k, rank)));
+
+        for (k, _) in children.clone() {
+            let slot = &up[k as usize];
+            self.wait_until(ctx, || slot.is_full())?;
+            slot.take(|theirs| {
+                if let Some(fold) = pass.fold {
+                    fold(bytes, theirs);
+                }
+            });
+        }
+        if place != 0 {
+            let parent = u64::from(place & (place - 1)) + u64::from(pass.root.0);
+            let contribution: &[u8] = if pass.fold.is_some() { bytes } else { &[] };
+            let parent = JobRank(self.wrap(parent));
+            self.signal(
+                ctx,
+                parent,
+                internal::TREE_UP,
+                &[bits, parity],
+                contribution,
+            )?;
+            self.wait_until(ctx, || down.is_full())?;
+            down.take(|theirs| {
+                if pass.down {
+                    let len = bytes.len().min(theirs.len());
+                    bytes[..len].copy_from_slice(&theirs[..len]);
+                }
+            });
+        }
+        for (_, rank) in children {
+            let result: &[u8] = if pass.down { bytes } else { &[] };
+            self.signal(ctx, rank, internal::TREE_DOWN, &[0, parity], result)?;
+        }
+        Ok(())
+    }
+
+    /// As many passes as `bytes` needs; `unit` is the size of an element, which is never split.
+    ///
+    /// # Errors
+    /// [`AmError::Restricted`] inside a handler; [`AmError::NoSuchRank`] for the root.
+    pub fn collective(
+        &self,
+        ctx: &ThreadCtx,
+        pass: &Pass<'_>,
+        bytes: &mut [u8],
+        unit: usize,
+    ) -> Result<(), AmError> {
+        ctx.permit("a collective operation", self.rank)?;
+        if pass.root.0 >= self.size {
+            return Err(AmError::NoSuchRank {
+                to: pass.root,
+                size: self.size,
+                from: self.rank,
+            });
+        }
+        if bytes.is_empty() {
+            return self.pass(ctx, pass, bytes);
+        }
+        let chunk = (CHUNK / unit.max(1)).max(1) * unit.max(1);
+        bytes
+            .chunks_mut(chunk)
+            .try_for_each(|part| self.pass(ctx, pass, part))
+    }
+
+    fn wrap(&self, place: u64) -> u32 {
+        (place % u64::from(self.size)) as u32
+    }
+
+    fn signal(
+        &self,
+        ctx: &ThreadCtx,
+        to: JobRank,
+        handler: argonet_base::HandlerIndex,
+        args: &[u32],
+        bytes: &[u8],
+    ) -> Result<(), AmError> {
+        let payload = match handler {
+            internal::BARRIER => Payload::None,
+            _ => Payload::Medium(SharedBytes::from_slice(bytes)),
+        };
+        self.request(
+            ctx,
+            to,
+            &Message {
+                handler,
+                args,
+                payload,
+            },
+            Outlook::Wait,
+        )
+    }
+}

@@ -1,0 +1,92 @@
+//! The error of the Rust API.
+
+use crate::engine::HeapError;
+use crate::rpc::RpcError;
+use argonet_am::AmError;
+use argonet_base::Rank;
+use argonet_boot::BootError;
+use argonet_segment::SegmentError;
+
+/// What can go wrong in a call of this library. Each message names the rank, what was expected and
+/// what to change.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// Starting the job.
+    #[error(transparent)]
+    Boot(#[from] BootError),
+    /// Reserving or mapping a segment.
+    #[error(transparent)]
+    Segment(#[from] SegmentError),
+    /// An active message, or a put, get or atomic operation that is refused where it starts.
+    #[error(transparent)]
+    Am(#[from] AmError),
+    /// The symmetric heap is full.
+    #[error("rank {rank}: {cause}")]
+    Heap {
+        /// Where.
+        rank: Rank,
+        /// Why.
+        cause: HeapError,
+    },
+    /// A remote procedure call failed.
+    #[error(transparent)]
+    Rpc(#[from] RpcError),
+    /// Ranks called a collective operation with different arguments.
+    #[error(
+        "rank {rank}: {what} is collective, but the ranks' arguments differ; all ranks must call it in the same order with the same arguments"
+    )]
+    Mismatch {
+        /// Who found out.
+        rank: Rank,
+        /// Which operation.
+        what: &'static str,
+    },
+    /// Ranks registered different handlers.
+    #[error(
+        "rank {rank} registered other handlers or functions than rank 0 ({count} here): do all ranks run the same program, and register the same names?"
+    )]
+    DifferentHandlers {
+        /// The rank that differs.
+        rank: Rank,
+        /// Names registered there.
+        count: usize,
+    },
+    /// Two handlers or functions have one name.
+    #[error("two handlers or functions are registered under the name `{name}`")]
+    DuplicateName {
+        /// The name.
+        name: String,
+    },
+    /// A second world in one process.
+    #[error(
+        "rank {rank}: this process has a world already, or had one; a process joins one job once"
+    )]
+    SecondWorld {
+        /// The rank.
+        rank: Rank,
+    },
+    /// Shared memory for the rings could not be mapped.
+    #[error("rank {rank}: the rings of {ranks} ranks could not be mapped: {cause}")]
+    Rings {
+        /// Where.
+        rank: Rank,
+        /// Ranks of the job.
+        ranks: u32,
+        /// What the system says.
+        cause: std::io::Error,
+    },
+    /// A setting has a value that is not allowed.
+    #[error("{name}={value} is not allowed: {allowed}")]
+    Setting {
+        /// The variable.
+        name: &'static str,
+        /// Its value.
+        value: String,
+        /// What is allowed.
+        allowed: String,
+    },
+}
+
+/// Result of this library's calls.
+pub type Result<T, E = Error> = std::result::Result<T, E>;

@@ -1,0 +1,139 @@
+//! What may live in global memory, and pointers to it.
+
+use argonet_base::{Rank, SegmentOffset};
+use core::fmt;
+use core::hash::{Hash, Hasher};
+use core::marker::PhantomData;
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
+
+/// A type that may live in memory which other ranks write: every bit pattern is a valid value,
+/// there is no padding, no interior mutability and no address.
+///
+/// Implemented for all types that derive zerocopy's `FromBytes`, `IntoBytes`, `Immutable` and
+/// `KnownLayout`, and are `Copy`: integers, floats, arrays of them, `#[repr(C)]` structs of them.
+/// A torn value, seen when two ranks race, is therefore still a value.
+///
+/// References, `bool` and `char` are refused when compiling:
+///
+/// ```compile_fail
+/// # use argonet::{SharedVec, World};
+/// # fn f(world: &World) -> argonet::Result<()> {
+/// let flags = SharedVec::<bool>::alloc(world, 1)?;
+/// # Ok(()) }
+/// ```
+pub trait Global: FromBytes + IntoBytes + Immutable + KnownLayout + Copy + Send + 'static {}
+
+impl<T: FromBytes + IntoBytes + Immutable + KnownLayout + Copy + Send + 'static> Global for T {}
+
+/// Names a `T` in the segment of some rank. It cannot be dereferenced; it can be copied, sent in
+/// messages, and used by any rank. Rank and offset are checked where it is used, so a forged or
+/// stale pointer yields an error or other data, never undefined behaviour.
+///
+/// ```
+/// # use argonet::{SharedVec, World};
+/// # let world = World::init().unwrap();
+/// let v = SharedVec::<u32>::alloc(&world, 10).unwrap();
+/// let p = v.gptr(world.rank(), 0);
+/// world.put_value(p.add(3), 9).unwrap();
+/// assert_eq!(world.get_value(v.gptr(world.rank(), 3)).unwrap(), 9);
+/// ```
+pub struct GlobalPtr<T: Global> {
+    rank: Rank,
+    offset: SegmentOffset,
+    _type: PhantomData<fn(T) -> T>,
+}
+
+impl<T: Global> GlobalPtr<T> {
+    /// A pointer to `offset` bytes from the start of the segment of `rank`. Checked when used.
+    #[inline(always)]
+    #[must_use]
+    pub const fn new(rank: Rank, offset: SegmentOffset) -> Self {
+        Self {
+            rank,
+            offset,
+            _type: PhantomData,
+        }
+    }
+
+    /// Whose segment it points into.
+    #[inline(always)]
+    #[must_use]
+    pub const fn rank(self) -> Rank {
+        self.rank
+    }
+
+    /// Bytes from the start of that segment.
+    #[inline(always)]
+    #[must_use]
+    pub const fn offset(self) -> SegmentOffset {
+        self.offset
+    }
+
+    /// The pointer `elements` further on. Saturates; an offset too large is refused when used.
+    #[inline(always)]
+    #[must_use]
+    #[allow(
+        clippy::should_implement_trait,
+        reason = "the name that raw pointers have"
+    )]
+    pub const fn add(self, elements: usize) -> Self {
+        let bytes = (elements as u64).saturating_mul(size_of::<T>() as u64);
+        Self::new(
+            self.rank,
+            SegmentOffset(self.offset.0.saturating_add(bytes)),
+        )
+    }
+
+    /// The same place seen as another type.
+    #[must_use]
+    pub const fn cast<U: Global>(self) -> GlobalPtr<U> {
+        GlobalPtr::new(self.rank, self.offset)
+    }
+}
+
+impl<T: Global> Clone for GlobalPtr<T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T: Global> Copy for GlobalPtr<T> {}
+
+impl<T: Global> PartialEq for GlobalPtr<T> {
+    fn eq(&self, other: &Self) -> bool {
+        (self.rank, self.offset) == (other.rank, other.offset)
+    }
+}
+
+impl<T: Global> Eq for GlobalPtr<T> {}
+
+impl<T: Global> Hash for GlobalPtr<T> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        (self.rank, self.offset).hash(state);
+    }
+}
+
+impl<T: Global> fmt::Debug for GlobalPtr<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "GlobalPtr<{}>({:?}, {})",
+            core::any::type_name::<T>(),
+            self.rank,
+            self.offset
+        )
+    }
+}
+
+impl<T: Global> serde::Serialize for GlobalPtr<T> {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        (self.rank.0, self.offset.0).serialize(serializer)
+    }
+}
+
+impl<'de, T: Global> serde::Deserialize<'de> for GlobalPtr<T> {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let (rank, offset) = <(u32, u64)>::deserialize(deserializer)?;
+        Ok(Self::new(Rank(rank), SegmentOffset(offset)))
+    }
+}

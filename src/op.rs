@@ -1,0 +1,122 @@
+//! Operations under way.
+
+use crate::error::Result;
+use crate::process;
+use crate::world::{Threading, World};
+use core::future::Future;
+use core::pin::Pin;
+use core::task::{Context, Poll};
+
+/// What an operation needs of its world, whatever the world's threading.
+pub(crate) trait Progress {
+    fn poll_once(&self) -> Result<usize>;
+    fn wait(&self, done: &mut dyn FnMut() -> bool) -> Result<()>;
+}
+
+impl<M: Threading> Progress for World<M> {
+    fn poll_once(&self) -> Result<usize> {
+        self.poll()
+    }
+
+    fn wait(&self, done: &mut dyn FnMut() -> bool) -> Result<()> {
+        Ok(process::with(|ctx| self.engine().wait_until(ctx, done))?)
+    }
+}
+
+enum State<'w, B> {
+    Done(B),
+    /// Looks whether the result is there, and takes it.
+    Waiting(Box<dyn FnMut() -> Option<Result<B>> + 'w>),
+    Taken,
+}
+
+/// An operation that was started: a future that needs no runtime, with a blocking
+/// [`wait`](Self::wait) beside it.
+///
+/// It owns its buffer until it is complete. Dropping it does not take the operation back: what it
+/// was to do at the target is done.
+///
+/// As a future under an executor that knows nothing of this library it polls the network and asks
+/// to be polled again; [`World::block_on`] sleeps where nothing happens.
+#[must_use = "an operation is complete only after `wait` or `.await`"]
+pub struct Op<'w, B> {
+    world: &'w dyn Progress,
+    state: State<'w, B>,
+}
+
+impl<'w, B> Op<'w, B> {
+    /// An operation that was complete when it was started.
+    pub(crate) fn done<M: Threading>(world: &'w World<M>, result: B) -> Self {
+        Self {
+            world,
+            state: State::Done(result),
+        }
+    }
+
+    /// An operation whose result some handler will bring.
+    pub(crate) fn waiting<M: Threading>(
+        world: &'w World<M>,
+        take: impl FnMut() -> Option<Result<B>> + 'w,
+    ) -> Self {
+        Self {
+            world,
+            state: State::Waiting(Box::new(take)),
+        }
+    }
+
+    fn take(&mut self) -> Option<Result<B>> {
+        match core::mem::replace(&mut self.state, State::Taken) {
+            State::Done(result) => Some(Ok(result)),
+            State::Waiting(mut look) => {
+                let result = look();
+                if result.is_none() {
+                    self.state = State::Waiting(look);
+                }
+                result
+            }
+            State::Taken => None,
+        }
+    }
+
+    /// Polls the network until the operation is complete, and returns its result or its buffer.
+    ///
+    /// # Errors
+    /// What became of the operation; [`AmError::Restricted`](crate::AmError::Restricted) inside a
+    /// handler.
+    pub fn wait(mut self) -> Result<B> {
+        let mut result = self.take();
+        if result.is_none() {
+            let world = self.world;
+            world.wait(&mut || {
+                result = self.take();
+                result.is_some()
+            })?;
+        }
+        // `wait` returns without an error only when there is a result.
+        result.unwrap_or_else(|| unreachable!("an operation is waited for once"))
+    }
+}
+
+impl<B: Unpin> Future for Op<'_, B> {
+    type Output = Result<B>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<B>> {
+        assert!(
+            !matches!(self.state, State::Taken),
+            "an operation is polled after its end"
+        );
+        if let Some(result) = self.take() {
+            return Poll::Ready(result);
+        }
+        if let Err(error) = self.world.poll_once() {
+            return Poll::Ready(Err(error));
+        }
+        match self.take() {
+            Some(result) => Poll::Ready(result),
+            None => {
+                cx.waker().wake_by_ref();
+                Poll::Pending
+            }
+        }
+    }
+}

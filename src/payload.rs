@@ -1,0 +1,61 @@
+//! The bytes of a message, as its handler sees them.
+
+use crate::global::Global;
+use argonet_segment::{OutOfRange, SharedBytes};
+
+/// Payload of an active message, valid while its handler runs.
+///
+/// It is memory that other ranks share, so it is read by copy; there is no `&[u8]`.
+#[derive(Clone, Copy)]
+pub struct Payload<'a>(pub(crate) SharedBytes<'a>);
+
+impl<'a> Payload<'a> {
+    /// Length in bytes.
+    #[inline]
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether there are no bytes.
+    #[inline]
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Reads a value at a byte offset, aligned or not.
+    ///
+    /// # Errors
+    /// [`OutOfRange`] if it would reach past the end.
+    #[inline]
+    pub fn read<T: Global>(&self, offset: usize) -> Result<T, OutOfRange> {
+        self.0.read(offset)
+    }
+
+    /// Copies values from a byte offset on.
+    ///
+    /// # Errors
+    /// [`OutOfRange`] if they would reach past the end.
+    #[inline]
+    pub fn copy_to<T: Global>(&self, offset: usize, to: &mut [T]) -> Result<(), OutOfRange> {
+        self.0.copy_to_slice(offset, to)
+    }
+
+    /// All whole values, in a vector.
+    #[must_use]
+    pub fn to_vec<T: Global>(&self) -> Vec<T> {
+        let count = self.len() / size_of::<T>().max(1);
+        let mut values = vec![T::new_zeroed(); count];
+        // Cannot fail: the count was computed from the length.
+        let copied = self.copy_to(0, &mut values);
+        debug_assert!(copied.is_ok());
+        values
+    }
+
+    /// The bytes in place, for `unsafe` users.
+    #[must_use]
+    pub fn shared(&self) -> SharedBytes<'a> {
+        self.0
+    }
+}

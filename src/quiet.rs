@@ -1,0 +1,47 @@
+//! Phases in which no rank communicates.
+
+use crate::error::Result;
+use crate::world::{Threading, World};
+
+/// Proof that every rank is inside one collective quiet phase; see [`World::quiet`].
+pub struct Quiet {
+    _private: (),
+}
+
+impl<M: Threading> World<M> {
+    /// Runs `f` while no rank can read or write another's memory, so that `f` may hold slices of
+    /// its own part of shared arrays ([`SharedVec::local`](crate::SharedVec::local)). Collective.
+    ///
+    /// Before `f` everything under way is drained on all ranks, one-way messages included; no
+    /// handler runs until all ranks have finished `f`. It takes the world exclusively, so nothing
+    /// can be started meanwhile, with whatever pointer:
+    ///
+    /// ```
+    /// # use argonet::{SharedVec, World};
+    /// # let mut world = World::init().unwrap();
+    /// let mut v = SharedVec::<u64>::alloc(&world, 8).unwrap();
+    /// world.quiet(|q| v.local_mut(q).fill(7)).unwrap();
+    /// assert_eq!(v.read(&world, 3), 7);
+    /// ```
+    /// ```compile_fail
+    /// # use argonet::{GlobalPtr, World};
+    /// # fn f(world: &mut World, p: GlobalPtr<u64>) {
+    /// world.quiet(|_| { let _ = world.put_value(p, 1); }).unwrap();
+    /// # }
+    /// ```
+    /// ```compile_fail
+    /// # use argonet::{SharedVec, World};
+    /// # fn f(world: &mut World, v: SharedVec<u64>) {
+    /// let slice = world.quiet(|q| v.local(q)).unwrap();
+    /// # drop(slice); }
+    /// ```
+    ///
+    /// # Errors
+    /// [`AmError::Restricted`](crate::AmError::Restricted) inside a handler.
+    pub fn quiet<R>(&mut self, f: impl FnOnce(&Quiet) -> R) -> Result<R> {
+        self.drain()?;
+        let result = f(&Quiet { _private: () });
+        self.barrier()?;
+        Ok(result)
+    }
+}

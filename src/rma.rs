@@ -1,0 +1,91 @@
+//! Put and get of the safe API.
+#![allow(unsafe_code)]
+
+use crate::error::Result;
+use crate::global::{Global, GlobalPtr};
+use crate::op::Op;
+use crate::process;
+use crate::world::{Threading, World};
+
+impl<M: Threading> World<M> {
+    /// Writes one value. When this returns it is visible to all ranks that synchronise later.
+    ///
+    /// # Errors
+    /// A pointer outside the segment of its rank, a rank that does not exist, or a call from
+    /// inside a handler.
+    #[inline]
+    pub fn put_value<T: Global>(&self, to: GlobalPtr<T>, value: T) -> Result<()> {
+        self.put_from(to, core::slice::from_ref(&value))
+    }
+
+    /// Reads one value. Where ranks race the bytes may be of different writes.
+    ///
+    /// # Errors
+    /// As [`put_value`](Self::put_value).
+    #[inline]
+    pub fn get_value<T: Global>(&self, from: GlobalPtr<T>) -> Result<T> {
+        let mut value = T::new_zeroed();
+        self.get_into(from, core::slice::from_mut(&mut value))?;
+        Ok(value)
+    }
+
+    /// Writes a slice, blocking until it is visible at the target.
+    ///
+    /// # Errors
+    /// As [`put_value`](Self::put_value); nothing has been written then.
+    #[inline]
+    pub fn put_from<T: Global>(&self, to: GlobalPtr<T>, values: &[T]) -> Result<()> {
+        process::with(|ctx| {
+            let (rank, len) = (Self::job_rank(to.rank()), size_of_val(values));
+            // SAFETY: the slice is readable for its own size, and the call is complete on return.
+            unsafe {
+                self.engine()
+                    .put(ctx, rank, to.offset(), values.as_ptr().cast(), len)
+            }
+        })?;
+        Ok(())
+    }
+
+    /// Reads into a slice, blocking until it has arrived.
+    ///
+    /// # Errors
+    /// As [`put_value`](Self::put_value); the slice is unchanged then.
+    #[inline]
+    pub fn get_into<T: Global>(&self, from: GlobalPtr<T>, values: &mut [T]) -> Result<()> {
+        process::with(|ctx| {
+            let (rank, len) = (Self::job_rank(from.rank()), size_of_val(values));
+            let dst = values.as_mut_ptr().cast();
+            // SAFETY: the slice is writable for its own size, any bytes are valid values of a
+            // `Global` type, and the call is complete on return.
+            unsafe { self.engine().get(ctx, rank, from.offset(), dst, len) }
+        })?;
+        Ok(())
+    }
+
+    /// Starts writing `values`; the operation owns them and gives them back.
+    ///
+    /// ```
+    /// # use argonet::{SharedVec, World};
+    /// # let world = World::init().unwrap();
+    /// let v = SharedVec::<u16>::alloc(&world, 3).unwrap();
+    /// let buffer = world.put(v.gptr(world.rank(), 0), vec![1, 2, 3].into()).unwrap().wait().unwrap();
+    /// assert_eq!(&*buffer, [1, 2, 3]);
+    /// ```
+    ///
+    /// # Errors
+    /// As [`put_value`](Self::put_value).
+    pub fn put<T: Global>(&self, to: GlobalPtr<T>, values: Box<[T]>) -> Result<Op<'_, Box<[T]>>> {
+        self.put_from(to, &values)?;
+        Ok(Op::done(self, values))
+    }
+
+    /// Starts reading `count` values.
+    ///
+    /// # Errors
+    /// As [`put_value`](Self::put_value).
+    pub fn get<T: Global>(&self, from: GlobalPtr<T>, count: usize) -> Result<Op<'_, Box<[T]>>> {
+        let mut values = vec![T::new_zeroed(); count].into_boxed_slice();
+        self.get_into(from, &mut values)?;
+        Ok(Op::done(self, values))
+    }
+}

@@ -1,0 +1,178 @@
+//! Arrays with one part on every rank.
+#![allow(unsafe_code)]
+
+use crate::error::Result;
+use crate::global::{Global, GlobalPtr};
+use crate::quiet::Quiet;
+use crate::world::{Threading, World};
+use argonet_base::{Rank, SegmentOffset};
+use argonet_segment::Directory;
+use core::marker::PhantomData;
+use std::sync::Arc;
+
+/// An array with `len` elements on *each* rank, at the same offset of every segment.
+///
+/// Any rank may read and write any part at any time through a [`GlobalPtr`]; so this rank's own
+/// part is read and written by copy ([`read`](Self::read), [`write`](Self::write)), and seen as a
+/// slice only in a [quiet](World::quiet) phase.
+///
+/// Its memory is given back by [`free`](Self::free), which is collective; a value that is only
+/// dropped keeps its memory until the world ends.
+pub struct SharedVec<T: Global> {
+    offset: SegmentOffset,
+    len: usize,
+    rank: Rank,
+    directory: Arc<Directory>,
+    _type: PhantomData<fn(T) -> T>,
+}
+
+impl<T: Global> SharedVec<T> {
+    /// Makes an array of `len` zeroed elements on every rank. Collective: all ranks give the same
+    /// `len`. The segments grow where they must.
+    ///
+    /// # Errors
+    /// [`Error::Heap`](crate::Error::Heap) over the largest segment size, a segment error with
+    /// both numbers if the host lacks memory, [`Error::Mismatch`](crate::Error::Mismatch). All
+    /// ranks get an error or none.
+    pub fn alloc<M: Threading>(world: &World<M>, len: usize) -> Result<Self> {
+        const {
+            assert!(
+                align_of::<T>() <= 64,
+                "pieces of the symmetric heap are aligned to 64 bytes"
+            );
+            assert!(
+                size_of::<T>() > 0,
+                "zero-sized types do not need shared memory"
+            );
+        }
+        let bytes = (len as u64).saturating_mul(size_of::<T>() as u64);
+        Ok(Self {
+            offset: world.allocate(bytes)?,
+            len,
+            rank: world.rank(),
+            directory: Arc::clone(world.inner.memory.own.directory()),
+            _type: PhantomData,
+        })
+    }
+
+    /// Gives the memory back. Collective.
+    ///
+    /// Pointers into it stay what they are, offsets: using one later reads or writes whatever the
+    /// memory holds then.
+    ///
+    /// # Errors
+    /// [`Error::Mismatch`](crate::Error::Mismatch) if ranks free different arrays.
+    pub fn free<M: Threading>(self, world: &World<M>) -> Result<()> {
+        world.release(self.offset, (self.len * size_of::<T>()) as u64)
+    }
+
+    /// Elements on each rank.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there are no elements.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Pointer to element `i` of the part of `rank`.
+    ///
+    /// # Panics
+    /// If `i` is larger than the length; the length itself is allowed, as the end.
+    #[inline]
+    #[must_use]
+    pub fn gptr(&self, rank: Rank, i: usize) -> GlobalPtr<T> {
+        assert!(
+            i <= self.len,
+            "element {i} of a shared array of {} elements a rank",
+            self.len
+        );
+        GlobalPtr::new(rank, self.offset).add(i)
+    }
+
+    /// Reads element `i` of this rank's part.
+    ///
+    /// # Panics
+    /// If there is no element `i`.
+    #[inline]
+    #[must_use]
+    pub fn read<M: Threading>(&self, _world: &World<M>, i: usize) -> T {
+        let mut value = T::new_zeroed();
+        self.read_into(_world, i, core::slice::from_mut(&mut value));
+        value
+    }
+
+    /// Writes element `i` of this rank's part.
+    ///
+    /// # Panics
+    /// If there is no element `i`.
+    #[inline]
+    pub fn write<M: Threading>(&self, _world: &World<M>, i: usize, value: T) {
+        self.write_from(_world, i, core::slice::from_ref(&value));
+    }
+
+    /// Reads elements of this rank's part from `first` on.
+    ///
+    /// # Panics
+    /// If they reach past the end.
+    #[inline]
+    pub fn read_into<M: Threading>(&self, _world: &World<M>, first: usize, to: &mut [T]) {
+        let from = self.place(first, to.len());
+        // SAFETY: `place` has checked the elements; the slice is writable, any bytes are values.
+        unsafe {
+            argonet_segment::bulk::copy(to.as_mut_ptr().cast(), from.cast(), size_of_val(to));
+        }
+    }
+
+    /// Writes elements of this rank's part from `first` on.
+    ///
+    /// # Panics
+    /// If they reach past the end.
+    #[inline]
+    pub fn write_from<M: Threading>(&self, _world: &World<M>, first: usize, from: &[T]) {
+        let to = self.place(first, from.len());
+        // SAFETY: `place` has checked the elements; the slice is readable.
+        unsafe {
+            argonet_segment::bulk::copy(to.cast(), from.as_ptr().cast(), size_of_val(from));
+        }
+    }
+
+    /// This rank's part as a slice.
+    #[must_use]
+    pub fn local<'q>(&'q self, _quiet: &'q Quiet) -> &'q [T] {
+        // SAFETY: `place` gives an aligned, mapped array of `len` elements, initialised as files
+        // are, valid whatever their bytes (Global). Nobody writes while `Quiet` lives: it exists
+        // only inside `World::quiet`, on all ranks at once.
+        unsafe { core::slice::from_raw_parts(self.place(0, self.len), self.len) }
+    }
+
+    /// This rank's part as a slice that can be written.
+    #[must_use]
+    pub fn local_mut<'q>(&'q mut self, _quiet: &'q Quiet) -> &'q mut [T] {
+        // SAFETY: as for `local`, and nobody reads either; `&mut self` keeps other slices of this
+        // array away, and no other array shares its memory (Heap's test `pieces_never_overlap`).
+        unsafe { core::slice::from_raw_parts_mut(self.place(0, self.len), self.len) }
+    }
+
+    /// Address of `count` elements of this rank's part.
+    #[inline]
+    fn place(&self, first: usize, count: usize) -> *mut T {
+        let end = first.checked_add(count);
+        assert!(
+            end.is_some_and(|end| end <= self.len),
+            "elements {first}.. ({count} of them) of a shared array of {} elements a rank",
+            self.len
+        );
+        if count == 0 {
+            return core::ptr::NonNull::dangling().as_ptr();
+        }
+        let offset = SegmentOffset(self.offset.0 + (first * size_of::<T>()) as u64);
+        let own = argonet_base::JobRank(self.rank.0);
+        let place = self.directory.resolve(own, offset, count * size_of::<T>());
+        let place = place.expect("an array lies within its rank's attached segment");
+        place.as_ptr().cast()
+    }
+}

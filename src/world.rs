@@ -1,0 +1,229 @@
+//! The job as one rank sees it.
+
+use crate::builder::Builder;
+use crate::engine::{Engine, Patience};
+use crate::error::Result;
+use crate::heap::Memory;
+use crate::process;
+use crate::rpc::Calls;
+use argonet_base::{JobRank, Rank};
+use argonet_conduit::Conduit;
+use argonet_conduit::smp::{Smp, ThreadMode};
+use core::future::Future;
+use core::marker::PhantomData;
+use core::pin::pin;
+use core::task::{Context, Poll, Waker};
+use std::sync::Arc;
+
+mod sealed {
+    pub trait Sealed {}
+}
+
+/// Which threads may use a [`World`]: [`Seq`] or [`Par`].
+pub trait Threading: sealed::Sealed + 'static {
+    /// The engine's mode.
+    const MODE: ThreadMode;
+}
+
+/// One thread, the one that made the world (GASNet's SEQ). No lane takes a lock.
+pub struct Seq(PhantomData<*mut ()>);
+
+/// Any number of threads at once (GASNet's PAR).
+pub struct Par(());
+
+impl sealed::Sealed for Seq {}
+impl sealed::Sealed for Par {}
+
+impl Threading for Seq {
+    const MODE: ThreadMode = ThreadMode::Seq;
+}
+
+impl Threading for Par {
+    const MODE: ThreadMode = ThreadMode::Par;
+}
+
+pub(crate) struct Inner {
+    pub(crate) engine: Engine<Smp>,
+    pub(crate) memory: Memory,
+    pub(crate) calls: Arc<Calls>,
+}
+
+/// The job as one rank sees it: its rank, the other ranks, and all operations on them.
+///
+/// There is one world a process. Dropping it finalises: it waits until all ranks have dropped
+/// theirs and everything sent has been handled. It does not end the process. A rank that panics
+/// does not finalise, and its job is ended.
+pub struct World<M: Threading = Seq> {
+    pub(crate) inner: Inner,
+    finalised: bool,
+    _mode: PhantomData<M>,
+}
+
+impl World {
+    /// Joins the job with the default settings.
+    ///
+    /// Started by `argonet run` the process becomes one of its ranks. With `GASNET_PSHM_NODES=N`
+    /// it forks N - 1 others and becomes rank 0. Otherwise it is a job of one rank.
+    ///
+    /// # Errors
+    /// Whatever keeps the job from starting; see [`Error`](crate::Error).
+    pub fn init() -> Result<World> {
+        Builder::new().build()
+    }
+
+    /// Joins the job with settings and handlers of one's own.
+    #[must_use]
+    pub fn builder() -> Builder {
+        Builder::new()
+    }
+}
+
+impl<M: Threading> World<M> {
+    pub(crate) fn new(inner: Inner) -> Self {
+        Self {
+            inner,
+            finalised: false,
+            _mode: PhantomData,
+        }
+    }
+
+    #[inline(always)]
+    pub(crate) fn engine(&self) -> &Engine<Smp> {
+        &self.inner.engine
+    }
+
+    /// This rank.
+    #[inline]
+    #[must_use]
+    pub fn rank(&self) -> Rank {
+        Rank(self.engine().rank().0)
+    }
+
+    /// Number of ranks.
+    #[inline]
+    #[must_use]
+    pub fn size(&self) -> u32 {
+        self.engine().size()
+    }
+
+    /// All ranks.
+    pub fn ranks(&self) -> impl ExactSizeIterator<Item = Rank> + Clone + use<M> {
+        (0..self.size()).map(Rank)
+    }
+
+    /// The rank `distance` further on, around the end.
+    #[must_use]
+    pub fn neighbour(&self, distance: i64) -> Rank {
+        let place = i64::from(self.rank().0) + distance.rem_euclid(i64::from(self.size()));
+        Rank((place % i64::from(self.size())) as u32)
+    }
+
+    /// Runs the handlers of what has arrived; returns how many. Never blocks.
+    ///
+    /// # Errors
+    /// [`AmError::Restricted`](crate::AmError::Restricted) inside a handler.
+    #[inline]
+    pub fn poll(&self) -> Result<usize> {
+        Ok(process::with(|ctx| self.engine().poll(ctx))?)
+    }
+
+    /// Polls until `done` says so: first busily, then yielding, then sleeping until something
+    /// arrives. `done` should depend on what handlers of this rank do.
+    ///
+    /// # Errors
+    /// [`AmError::Restricted`](crate::AmError::Restricted) inside a handler.
+    #[inline]
+    pub fn wait_until(&self, done: impl FnMut() -> bool) -> Result<()> {
+        Ok(process::with(|ctx| self.engine().wait_until(ctx, done))?)
+    }
+
+    /// Waits until every rank has entered the barrier. Collective. Messages sent before it may
+    /// still be under way; see [`quiet`](World::quiet).
+    ///
+    /// # Errors
+    /// [`AmError::Restricted`](crate::AmError::Restricted) inside a handler.
+    #[inline]
+    pub fn barrier(&self) -> Result<()> {
+        Ok(process::with(|ctx| self.engine().barrier(ctx))?)
+    }
+
+    /// Runs a future to its end, polling the network whenever the future waits.
+    ///
+    /// ```
+    /// # use argonet::{SharedVec, World};
+    /// # let world = World::init().unwrap();
+    /// let v = SharedVec::<u64>::alloc(&world, 8).unwrap();
+    /// let sum: argonet::Result<u64> = world.block_on(async {
+    ///     let data = world.get(v.gptr(world.rank(), 0), 8)?.await?;
+    ///     Ok(data.iter().sum())
+    /// });
+    /// assert_eq!(sum.unwrap(), 0);
+    /// ```
+    pub fn block_on<F: Future>(&self, future: F) -> F::Output {
+        let mut future = pin!(future);
+        let mut patience = Patience::for_message(self.engine().policy());
+        loop {
+            // Operations poll the network themselves; between polls of the future this loop does,
+            // and it sleeps when nothing happens.
+            if let Poll::Ready(output) = future
+                .as_mut()
+                .poll(&mut Context::from_waker(Waker::noop()))
+            {
+                return output;
+            }
+            process::with(|ctx| self.engine().idle(ctx, &mut patience));
+        }
+    }
+
+    /// Waits until all that any rank sent before this call has been handled everywhere,
+    /// requests, one-way messages and replies. Collective.
+    ///
+    /// # Errors
+    /// [`AmError::Restricted`](crate::AmError::Restricted) inside a handler.
+    pub fn drain(&self) -> Result<()> {
+        process::with(|ctx| {
+            let engine = self.engine();
+            // After the first barrier nobody sends requests; when all that lies in the rings has
+            // been handled, all replies are sent, which the second barrier makes certain.
+            for _ in 0..2 {
+                engine.barrier(ctx)?;
+                engine.wait_until(ctx, || !engine.conduit().has_work())?;
+            }
+            Ok(engine.barrier(ctx)?)
+        })
+    }
+
+    /// Finalises: waits for all ranks and everything under way, then leaves the job. Dropping
+    /// the world does the same, but cannot tell of an error.
+    ///
+    /// # Errors
+    /// As [`drain`](Self::drain).
+    pub fn finalise(mut self) -> Result<()> {
+        self.leave()
+    }
+
+    fn leave(&mut self) -> Result<()> {
+        self.finalised = true;
+        self.drain()?;
+        self.engine().boot().finalised();
+        Ok(())
+    }
+
+    pub(crate) fn job_rank(rank: Rank) -> JobRank {
+        // The world team is the job.
+        JobRank(rank.0)
+    }
+}
+
+impl<M: Threading> Drop for World<M> {
+    fn drop(&mut self) {
+        if self.finalised || std::thread::panicking() {
+            // After a panic the end of this process, not finalised, tells the launcher to end the
+            // job.
+            return;
+        }
+        if let Err(error) = self.leave() {
+            self.engine().fatal(&error.to_string());
+        }
+    }
+}
