@@ -118,7 +118,6 @@ impl Hash {
     }
 
     /// The rank that counts this k-mer.
-    #[cfg_attr(not(test), expect(dead_code, reason = "one rank owns all"))]
     #[inline]
     pub const fn owner(self, ranks: u32) -> u32 {
         (((self.0 & ((1 << OWNER_BITS) - 1)) * ranks as u64) >> OWNER_BITS) as u32

@@ -1,4 +1,4 @@
-//! Counts the k-mers of a FASTA or FASTQ file.
+//! Counts the k-mers of a FASTA or FASTQ file, on one rank or on many.
 //!
 //! A k-mer and its reverse complement are one; windows with a letter other than `ACGT` are left out. Standard output has
 //! the histogram of counts and the most frequent k-mers, standard error the progress and the times.
@@ -8,6 +8,7 @@
     reason = "nothing can reach into a program; `pub` marks what one module offers the others"
 )]
 
+mod distributed;
 mod generate;
 mod input;
 mod kmer;
@@ -22,7 +23,7 @@ mod table;
 
 use std::error::Error;
 use std::fs::File;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -30,11 +31,12 @@ use std::time::{Duration, Instant};
 use clap::Parser;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
+use distributed::Distributed;
 use generate::Size;
 use kmer::K;
 use partition::Part;
-use ranks::{Direct, Ranks};
-use report::{Limits, Report, Tally, throughput};
+use ranks::{Direct, Failure, Ranks};
+use report::{Limits, Report, Tally, throughput, throughput_of_ranks};
 
 /// Counts the k-mers of a FASTA or FASTQ file, plain or gzip.
 #[derive(Parser)]
@@ -46,6 +48,9 @@ struct Arguments {
     /// Length of a k-mer, 1 to 31
     #[arg(short, default_value_t = K::MAX)]
     k: K,
+    /// Number of ranks, where no launcher and no GASNET_PSHM_NODES says it
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    ranks: Option<u32>,
     /// How many of the most frequent k-mers to list
     #[arg(long, default_value_t = 10)]
     top: usize,
@@ -76,17 +81,23 @@ fn histogram_limit(text: &str) -> Result<usize, String> {
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let done = match (&arguments.generate, &arguments.file) {
-        (Some(what), _) => generate(what, arguments.output.as_deref()),
-        (None, Some(file)) => count(&arguments, file, &mut Direct),
+        (Some(what), _) => generate(what, arguments.output.as_deref()).map_err(Failure::Here),
+        (None, Some(file)) => count_on_ranks(&arguments, file),
         (None, None) => Ok(()),
     };
-    match done {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("kmers: {error}");
-            ExitCode::FAILURE
-        }
+    let Err(failure) = done else {
+        return ExitCode::SUCCESS;
+    };
+    if let Failure::Here(error) = failure {
+        complain(&*error);
     }
+    ExitCode::FAILURE
+}
+
+/// Prints an error in one piece, since several ranks may write.
+fn complain(error: &dyn Error) {
+    // There is nowhere left to tell when this fails.
+    let _ = io::stderr().write_all(format!("kmers: {error}\n").as_bytes());
 }
 
 fn generate(what: &[String], output: Option<&Path>) -> Result<(), Box<dyn Error>> {
@@ -110,7 +121,23 @@ fn generate(what: &[String], output: Option<&Path>) -> Result<(), Box<dyn Error>
     Ok(())
 }
 
-fn count(arguments: &Arguments, file: &Path, ranks: &mut impl Ranks) -> Result<(), Box<dyn Error>> {
+fn count_on_ranks(arguments: &Arguments, file: &Path) -> Result<(), Failure> {
+    // Before there is a second thread: other ranks may be forked here.
+    let mut ranks = Distributed::join(arguments.ranks)?;
+    let counted = if ranks.part() == Part::WHOLE {
+        count(arguments, file, &mut Direct)
+    } else {
+        count(arguments, file, &mut ranks)
+    };
+    if let Err(Failure::Here(error)) = counted {
+        // Here and not later: this rank leaves the job with the others, who may then be gone before it writes.
+        complain(&*error);
+        return Err(Failure::Elsewhere);
+    }
+    counted
+}
+
+fn count(arguments: &Arguments, file: &Path, ranks: &mut impl Ranks) -> Result<(), Failure> {
     let k = arguments.k;
     let limits = Limits {
         histogram: arguments.histogram,
@@ -118,38 +145,53 @@ fn count(arguments: &Arguments, file: &Path, ranks: &mut impl Ranks) -> Result<(
     };
     let part = ranks.part();
     let reading = Instant::now();
-    let share = input::load(file, k, part)?;
-    ranks.barrier();
+    let share = input::load(file, k, part);
+    let share = ranks.agree(share)?;
     let read_time = reading.elapsed();
 
-    let bar = progress_bar(
-        share.codes.len() as u64,
-        arguments.no_progress || part.rank != 0,
-    );
-    ranks.barrier();
+    let codes = ranks.sum(share.codes.len() as u64)?;
+    let bar = progress_bar(codes, arguments.no_progress || part.rank != 0);
+    ranks.barrier()?;
     let counting = Instant::now();
-    let table = ranks.count(&share, k, &mut |codes| bar.inc(codes as u64))?;
-    ranks.barrier();
+    let table = ranks.count(&share, k, &mut |codes| bar.inc(codes))?;
+    ranks.barrier()?;
     let count_time = counting.elapsed();
     bar.finish_and_clear();
 
     let mut tally = Tally::new(limits);
     table.for_each(|kmer, count| tally.add(kmer, count));
     drop(table);
-    let (records, letters) = (ranks.sum(share.records), ranks.sum(share.letters));
-    let Some(tally) = ranks.merge(tally) else {
-        return Ok(());
-    };
+    let (records, letters) = (ranks.sum(share.records)?, ranks.sum(share.letters)?);
+    drop(share);
+    let tally = ranks.merge(tally)?;
+    let told = tally.map_or(Ok(()), |tally| {
+        let report = Report {
+            k,
+            records,
+            letters,
+            tally: &tally,
+        };
+        let times = [read_time, count_time];
+        tell(arguments, file, &report, part.ranks, times)
+    });
+    // Until then the others wait: how rank 0 ends is how all end.
+    ranks.agree(told)
+}
 
-    let report = Report {
-        k,
-        records,
-        letters,
-        tally: &tally,
-    };
+/// Prints what all ranks have found, and the times.
+fn tell(
+    arguments: &Arguments,
+    file: &Path,
+    report: &Report<'_>,
+    ranks: u32,
+    [read_time, count_time]: [Duration; 2],
+) -> Result<(), Box<dyn Error>> {
     let mut out = io::stdout().lock();
     write!(out, "{report}")?;
     out.flush()?;
+    let Report {
+        k, letters, tally, ..
+    } = *report;
     if tally.total == 0 {
         eprintln!(
             "kmers: {}: no record has {k} letters of ACGT in a row",
@@ -159,16 +201,14 @@ fn count(arguments: &Arguments, file: &Path, ranks: &mut impl Ranks) -> Result<(
     eprintln!("{}", throughput("reading", letters, "letters", read_time));
     eprintln!(
         "{}",
-        throughput(
-            &format!("counting on {} rank(s)", part.ranks),
-            tally.total,
-            "k-mers",
-            count_time
-        )
+        throughput_of_ranks(ranks, tally.total, "k-mers", count_time)
     );
     if arguments.verify {
-        drop(share);
-        verify(file, k, limits, &tally)?;
+        let limits = Limits {
+            histogram: arguments.histogram,
+            top: arguments.top,
+        };
+        verify(file, k, limits, tally)?;
     }
     Ok(())
 }
@@ -208,11 +248,10 @@ fn verify(file: &Path, k: K, limits: Limits, tally: &Tally) -> Result<(), Box<dy
 }
 
 fn progress_bar(codes: u64, hidden: bool) -> ProgressBar {
-    let bar = ProgressBar::new(codes);
-    if hidden {
-        bar.set_draw_target(ProgressDrawTarget::hidden());
-        return bar;
+    if hidden || !io::stderr().is_terminal() {
+        return ProgressBar::with_draw_target(Some(codes), ProgressDrawTarget::hidden());
     }
+    let bar = ProgressBar::new(codes);
     let style =
         ProgressStyle::with_template("counting {wide_bar} {percent}% {per_sec}, {eta} left");
     bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));

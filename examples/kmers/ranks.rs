@@ -1,33 +1,54 @@
 //! What the program asks of the ranks that count together, and the one rank that asks nobody.
 
+use std::error::Error;
+
 use crate::kmer::{Hash, K, Roller};
 use crate::partition::{Part, Share};
 use crate::report::Tally;
-use crate::table::{Table, TableError};
+use crate::table::Table;
 
 /// Codes between two reports of progress.
-const PROGRESS_CODES: usize = 1 << 16;
+pub const PROGRESS_CODES: usize = 1 << 16;
 /// Hashes that are handed to the table at once.
 const BATCH: usize = 512;
+
+/// Why all ranks give up.
+#[derive(Debug, thiserror::Error)]
+pub enum Failure {
+    /// An error that this rank is to print.
+    #[error(transparent)]
+    Here(Box<dyn Error>),
+    /// An error that another rank prints.
+    #[error("another rank failed")]
+    Elsewhere,
+}
+
+impl From<argonet::Error> for Failure {
+    fn from(error: argonet::Error) -> Self {
+        Self::Here(error.into())
+    }
+}
 
 /// Ranks that count one file together. All ranks call each function in the same order.
 pub trait Ranks {
     /// Which part of the work this rank has.
     fn part(&self) -> Part;
     /// Waits for all ranks.
-    fn barrier(&mut self);
-    /// Counts the windows of all shares. Each rank gets the table of the k-mers that it owns. `progress` is called with
-    /// numbers of codes of this share as they are done.
+    fn barrier(&mut self) -> Result<(), Failure>;
+    /// Makes an error of any rank one of all: of the ranks that have one, the lowest gets it to print.
+    fn agree<T>(&mut self, result: Result<T, impl Into<Box<dyn Error>>>) -> Result<T, Failure>;
+    /// Counts the windows of all shares. Each rank gets the table of the k-mers that it owns. On rank 0 `progress` is called
+    /// with numbers of codes, of all shares, as they are done.
     fn count(
         &mut self,
         share: &Share,
         k: K,
-        progress: &mut dyn FnMut(usize),
-    ) -> Result<Table, TableError>;
+        progress: &mut dyn FnMut(u64),
+    ) -> Result<Table, Failure>;
     /// Sum of a number over all ranks, on all of them.
-    fn sum(&mut self, value: u64) -> u64;
+    fn sum(&mut self, value: u64) -> Result<u64, Failure>;
     /// The tally of all ranks, on rank 0.
-    fn merge(&mut self, tally: Tally) -> Option<Tally>;
+    fn merge(&mut self, tally: Tally) -> Result<Option<Tally>, Failure>;
 }
 
 /// One rank, which counts straight into its table.
@@ -38,15 +59,22 @@ impl Ranks for Direct {
         Part::WHOLE
     }
 
-    fn barrier(&mut self) {}
+    fn barrier(&mut self) -> Result<(), Failure> {
+        Ok(())
+    }
+
+    fn agree<T>(&mut self, result: Result<T, impl Into<Box<dyn Error>>>) -> Result<T, Failure> {
+        result.map_err(|error| Failure::Here(error.into()))
+    }
 
     fn count(
         &mut self,
         share: &Share,
         k: K,
-        progress: &mut dyn FnMut(usize),
-    ) -> Result<Table, TableError> {
-        let mut table = Table::new(share.letters)?;
+        progress: &mut dyn FnMut(u64),
+    ) -> Result<Table, Failure> {
+        let table = Table::new(share.letters);
+        let mut table = self.agree(table)?;
         let mut roller = Roller::new(k);
         let mut batch = [Hash::default(); BATCH];
         let mut filled = 0;
@@ -62,19 +90,19 @@ impl Ranks for Direct {
                     }
                 }
             });
-            result?;
-            progress(codes.len());
+            self.agree(result)?;
+            progress(codes.len() as u64);
         }
-        table.add_batch(&batch[..filled])?;
-        Ok(table)
+        let result = table.add_batch(&batch[..filled]);
+        self.agree(result.map(|()| table))
     }
 
-    fn sum(&mut self, value: u64) -> u64 {
-        value
+    fn sum(&mut self, value: u64) -> Result<u64, Failure> {
+        Ok(value)
     }
 
-    fn merge(&mut self, tally: Tally) -> Option<Tally> {
-        Some(tally)
+    fn merge(&mut self, tally: Tally) -> Result<Option<Tally>, Failure> {
+        Ok(Some(tally))
     }
 }
 
@@ -114,7 +142,7 @@ mod tests {
         for table in &tables {
             let mut tally = Tally::new(LIMITS);
             tally_of(table, &mut tally);
-            merged.merge(&tally);
+            merged.merge(&tally.words());
         }
         merged
     }
@@ -129,7 +157,7 @@ mod tests {
 
         let mut done = 0;
         let table = Direct.count(&share, k, &mut |codes| done += codes).unwrap();
-        assert_eq!(done, share.codes.len());
+        assert_eq!(done, share.codes.len() as u64);
         let mut direct = Tally::new(LIMITS);
         tally_of(&table, &mut direct);
         assert_eq!(direct, expected);

@@ -56,17 +56,30 @@ impl Tally {
         self.add_top(count, kmer);
     }
 
-    /// Adds what another rank has.
-    #[cfg_attr(not(test), expect(dead_code, reason = "one rank has all"))]
-    pub fn merge(&mut self, other: &Self) {
-        self.total += other.total;
-        self.distinct += other.distinct;
-        self.checksum = self.checksum.wrapping_add(other.checksum);
-        for (sum, more) in self.histogram.iter_mut().zip(&other.histogram) {
-            *sum += more;
+    /// All of it in one array, as ranks pass it on.
+    pub fn words(&self) -> Vec<u64> {
+        let mut words = vec![self.total, self.distinct, self.checksum];
+        words.extend(&self.histogram);
+        words.push(self.top.len() as u64);
+        for &(count, kmer) in &self.top {
+            words.extend([count.into(), kmer.0]);
         }
-        for &(count, kmer) in &other.top {
-            self.add_top(count, kmer);
+        words
+    }
+
+    /// Adds what another rank has: its [`words`](Self::words), and whatever lies behind them.
+    pub fn merge(&mut self, words: &[u64]) {
+        let mut words = words.iter().copied();
+        let mut next = || words.next().unwrap_or(0);
+        self.total += next();
+        self.distinct += next();
+        self.checksum = self.checksum.wrapping_add(next());
+        for sum in &mut self.histogram {
+            *sum += next();
+        }
+        for _ in 0..next().min(self.top_limit as u64) {
+            let count = u32::try_from(next()).unwrap_or(u32::MAX);
+            self.add_top(count, Kmer(next()));
         }
     }
 
@@ -154,6 +167,17 @@ pub fn throughput(phase: &str, amount: u64, unit: &str, time: Duration) -> Strin
     line
 }
 
+/// A line as [`throughput`] gives, with the rate of one of so many ranks.
+pub fn throughput_of_ranks(ranks: u32, amount: u64, unit: &str, time: Duration) -> String {
+    let mut line = throughput(&format!("counting on {ranks} rank(s)"), amount, unit, time);
+    let rate = amount as f64 / f64::from(ranks) / time.as_secs_f64() / 1e6;
+    if ranks > 1 && rate.is_finite() {
+        // Writing to a string cannot fail.
+        let _ = write!(line, ", {rate:.1} million on each rank");
+    }
+    line
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -205,7 +229,7 @@ mod tests {
             }
             let mut merged = Tally::new(LIMITS);
             for part in parts.iter().rev() {
-                merged.merge(part);
+                merged.merge(&part.words());
             }
             prop_assert_eq!(&merged, &whole);
             let mut sorted: Vec<_> = counts.iter().map(|(&kmer, &count)| (Reverse(count), kmer)).collect();
