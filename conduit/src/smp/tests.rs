@@ -377,7 +377,7 @@ fn broken_records_are_reported_and_not_used() {
         let pair = pair(ThreadMode::Seq);
         let (b, rings) = (&pair.ranks[1], &pair.rings);
         let layout = Layout::new(2);
-        let at = layout.ring(JobRank(1), JobRank(0), Lane::Request);
+        let (_, at) = layout.ring(JobRank(1), JobRank(0), Lane::Request);
         let mut bytes = vec![0xff; 64];
         bytes[..8].copy_from_slice(&head.0.to_ne_bytes());
         assert!(at + RING_BYTES <= layout.bytes());
