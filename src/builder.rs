@@ -1,6 +1,6 @@
 //! How a world is made.
 
-use crate::am::{Am, AmContext, AmEntry};
+use crate::am::{Am, AmContext, AmEntry, Placed};
 use crate::engine::{Engine, EngineConfig, Internals, WaitPolicy};
 use crate::error::{Error, Result};
 use crate::global::Global;
@@ -36,7 +36,7 @@ const SEGMENT_BYTES: u64 = 16 << 20;
 pub struct Builder {
     ranks: Option<u32>,
     segment: Option<u64>,
-    ams: Vec<(&'static str, Box<HandlerFn>)>,
+    ams: Vec<(&'static str, Box<HandlerFn>, Placed)>,
     rpcs: Vec<Box<dyn RpcEntry>>,
 }
 
@@ -82,8 +82,9 @@ impl Builder {
         name: &'static str,
         handler: impl Fn(&mut AmContext<'_, '_>, A) + Send + Sync + 'static,
     ) -> Am<A> {
-        self.ams.push((name, Am::handler(handler)));
-        Am::named(name)
+        let placed = Placed::new();
+        self.ams.push((name, Am::handler(handler), placed.clone()));
+        Am::named(name, placed)
     }
 
     /// Registers a function for remote calls without the [`rpc!`](crate::rpc!) macro. All ranks
@@ -204,15 +205,16 @@ struct Names {
 
 impl Names {
     fn gather(
-        built: Vec<(&'static str, Box<HandlerFn>)>,
+        built: Vec<(&'static str, Box<HandlerFn>, Placed)>,
         rpcs: Vec<Box<dyn RpcEntry>>,
     ) -> Result<Self> {
         let mut ams: Vec<(&'static str, Place)> = Vec::new();
-        for (name, run) in built {
-            ams.push((
-                name,
-                Box::new(move |table| table.register(name, run).map(|_| ())),
-            ));
+        for (name, run, placed) in built {
+            let place = move |table: &mut HandlerTable| {
+                placed.set(table.register(name, run)?);
+                Ok(())
+            };
+            ams.push((name, Box::new(place)));
         }
         for entry in registry::ams() {
             ams.push((
