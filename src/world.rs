@@ -161,6 +161,9 @@ impl<M: Threading> World<M> {
     /// ```
     pub fn block_on<F: Future>(&self, future: F) -> F::Output {
         let mut future = pin!(future);
+    ///
+    /// # Panics
+    /// If the future has to wait inside a handler, which cannot wait for anything.
         let mut patience = Patience::for_message(self.engine().policy());
         loop {
             // Operations poll the network themselves; between polls of the future this loop does,
@@ -171,7 +174,10 @@ impl<M: Threading> World<M> {
             {
                 return output;
             }
-            process::with(|ctx| self.engine().idle(ctx, &mut patience));
+            let idle = process::with(|ctx| self.engine().idle(ctx, &mut patience));
+            if let Err(error) = idle {
+                panic!("{error}");
+            }
         }
     }
 

@@ -431,8 +431,13 @@ impl<C: Conduit> Engine<C> {
     }
 
     /// One poll for a caller that waits for something of its own, and what follows an empty one.
-    pub fn idle(&self, ctx: &ThreadCtx, patience: &mut Patience) {
+    ///
+    /// # Errors
+    /// [`AmError::Restricted`] inside a handler.
+    pub fn idle(&self, ctx: &ThreadCtx, patience: &mut Patience) -> Result<(), AmError> {
+        ctx.permit("waiting for a future", self.rank)?;
         self.pause(ctx, patience);
+        Ok(())
     }
 
     /// One poll, and what follows an empty one.
