@@ -286,6 +286,10 @@ impl<C: Conduit> Engine<C> {
         outlook: Outlook,
     ) -> Result<Prepared, AmError> {
         ctx.permit("a prepare", self.rank)?;
+        let want = &PrepareRequest {
+            most: want.most.max(want.least),
+            ..*want
+        };
         let PrepareRequest {
             to,
             nargs,
