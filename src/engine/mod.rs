@@ -18,5 +18,5 @@ pub use heap::{Heap, HeapError};
 pub use limits::internal;
 pub use rma::AtomicWord;
 pub use thread::{Context, ThreadCtx};
-pub use tree::Pass;
+pub use tree::{Meeting, Pass};
 pub use wait::{Patience, WaitPolicy};
