@@ -137,11 +137,10 @@ impl Builder {
             Some(ranks) => options.ranks(ranks),
             None => options,
         };
+        let chance = process::join().map_err(|rank| Error::SecondWorld { rank })?;
         let boot = Arc::new(attach(options)?);
         let rank = Rank(boot.rank().0);
-        if !process::join() {
-            return Err(Error::SecondWorld { rank });
-        }
+        chance.used(rank);
         let calls = Arc::new(Calls::new(names.rpcs));
         let mut handlers = HandlerTable::default();
         let internals = Internals::register(&mut handlers)?;
