@@ -285,28 +285,31 @@ fn segment_sizes(host: &HostMemory, ranks: u32, asked: Option<u64>) -> Result<(u
         _ => SegmentLimit::default(),
     };
     let limit = limit.per_rank(host.total_bytes(), ranks);
+    let page = PageKind::Normal.page_bytes();
+    let refused = |name, value| Error::Setting {
+        name,
+        value,
+        allowed: "a size above 0 such as 16MB or 1 GiB".into(),
+    };
     let request = match std::env::var(SEGMENT_VARIABLE) {
-        Ok(value) if !value.is_empty() => match parse_size(&value) {
-            Ok(0) | Err(_) => {
-                let allowed = "a size above 0 such as 16MB or 1 GiB".into();
-                return Err(Error::Setting {
-                    name: SEGMENT_VARIABLE,
-                    value,
-                    allowed,
-                });
-            }
-            Ok(bytes) => bytes,
-        },
+        Ok(value) if !value.is_empty() => parse_size(&value)
+            .ok()
+            .filter(|bytes| *bytes > 0 && bytes.checked_next_multiple_of(page).is_some())
+            .ok_or_else(|| refused(SEGMENT_VARIABLE, value))?,
         _ => asked.unwrap_or(SEGMENT_BYTES),
     };
     // A limit below the default means what it says; a larger wish is an error where it is used.
-    let page = PageKind::Normal.page_bytes();
     let request = if asked.is_none() && std::env::var_os(SEGMENT_VARIABLE).is_none() {
         request.min(limit)
     } else {
         request
     };
-    Ok((limit, request.max(1).next_multiple_of(page)))
+    let request = request.max(1).checked_next_multiple_of(page);
+    let request = request.ok_or_else(|| {
+        let asked = asked.unwrap_or(SEGMENT_BYTES).to_string();
+        refused("Builder::segment_bytes", asked)
+    })?;
+    Ok((limit, request))
 }
 
 /// Reserves and maps this rank's segment, after the host's ranks have made sure that there is
@@ -350,8 +353,16 @@ fn attach_segment(boot: &Arc<LocalJob>, asked: Option<u64>) -> Result<(OwnSegmen
     let requests: Result<Vec<u64>> = (0..ranks)
         .map(|r| Ok(word(&boot.lookup(JobRank(r), Key::Segment)?, 0)))
         .collect();
+    let requests = requests?;
+    if requests[0] != request {
+        // Ranks would not grow together later.
+        return Err(Error::Mismatch {
+            rank: Rank(rank.0),
+            what: "the size of the segment at start",
+        });
+    }
     let available = word(&boot.lookup(JobRank(0), Key::Segment)?, 2);
-    admit(&requests?, &host.with_available(available))?;
+    admit(&requests, &host.with_available(available))?;
     let limit = file.stride_bytes();
     let directory = Directory::new(file, rank)?;
     let own = OwnSegment::attach(&directory, request)?;
