@@ -136,8 +136,8 @@ impl<M: Threading> World<M> {
     /// Combines the ranks' slices element by element; `root` gets the result, other ranks' slices
     /// are left with parts of it. Collective; all slices have the same length.
     ///
-    /// The order of combination depends on the number of ranks alone, so floating-point results
-    /// are the same in every run with as many ranks.
+    /// The order of combination depends on the number of ranks and on `root` alone, so
+    /// floating-point results are the same in every run with as many ranks.
     ///
     /// # Errors
     /// As [`broadcast`](Self::broadcast).
@@ -185,8 +185,8 @@ impl<M: Threading> World<M> {
     ) -> Result<()> {
         const {
             assert!(
-                size_of::<T>() <= 4096,
-                "elements of a reduction have at most 4 KiB"
+                size_of::<T>() > 0 && size_of::<T>() <= 4096,
+                "elements of a reduction have 1 byte to 4 KiB"
             );
         }
         let fold = fold_with(combine);
