@@ -11,12 +11,34 @@ use argonet_base::{HandlerIndex, Rank};
 use argonet_segment::SharedBytes;
 use core::marker::PhantomData;
 use core::sync::atomic::{AtomicU32, Ordering};
+use std::sync::Arc;
 use zerocopy::IntoBytes;
 
 /// Bytes that 16 arguments of 32 bits hold.
 const MAX_ARG_BYTES: usize = 64;
 
 const UNRESOLVED: u32 = u32::MAX;
+
+/// The index of a handler that a builder registers: known once the world is built, and shared with
+/// the [`Am`]s of its name, which handlers may have captured before.
+#[derive(Clone, Debug)]
+pub(crate) struct Placed(Arc<AtomicU32>);
+
+impl Placed {
+    pub(crate) fn new() -> Self {
+        Self(Arc::new(AtomicU32::new(UNRESOLVED)))
+    }
+
+    pub(crate) fn set(&self, index: HandlerIndex) {
+        self.0.store(index.0.into(), Ordering::Relaxed);
+    }
+
+    fn get(&self) -> Option<HandlerIndex> {
+        u8::try_from(self.0.load(Ordering::Relaxed))
+            .ok()
+            .map(HandlerIndex)
+    }
+}
 
 /// An active message with arguments of type `A`, at most 64 bytes.
 ///
@@ -25,6 +47,8 @@ pub struct Am<A: Global> {
     name: &'static str,
     /// Handler index once looked up; the same value whoever stores it.
     index: AtomicU32,
+    /// Where the builder that made it puts the index; a macro's is stored in `index` itself.
+    placed: Option<Placed>,
     run: Option<fn(&mut AmContext<'_, '_>, A)>,
     _args: PhantomData<fn(A)>,
 }
@@ -151,15 +175,17 @@ impl<A: Global> Am<A> {
         Self {
             name,
             index: AtomicU32::new(UNRESOLVED),
+            placed: None,
             run: Some(run),
             _args: PhantomData,
         }
     }
 
-    pub(crate) fn named(name: &'static str) -> Self {
+    pub(crate) fn named(name: &'static str, placed: Placed) -> Self {
         Self {
             name,
             index: AtomicU32::new(UNRESOLVED),
+            placed: Some(placed),
             run: None,
             _args: PhantomData,
         }
@@ -189,9 +215,9 @@ impl<A: Global> Am<A> {
     }
 
     /// Index for a reply: every message that any code can name was placed in the table when the
-    /// world was built, which sets the index of those made by the macro.
+    /// world was built, which stored its index.
     fn replied(&self) -> Result<HandlerIndex, AmError> {
-        self.index(|_| None)
+        self.index(|_| self.placed.as_ref().and_then(Placed::get))
     }
 
     /// Wraps a function for the handler table.

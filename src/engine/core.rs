@@ -305,6 +305,10 @@ impl<C: Conduit> Engine<C> {
         outlook: Outlook,
     ) -> Result<Prepared, AmError> {
         ctx.permit("a prepare", self.rank)?;
+        let want = &PrepareRequest {
+            most: want.most.max(want.least),
+            ..*want
+        };
         let PrepareRequest {
             to,
             nargs,
@@ -450,8 +454,13 @@ impl<C: Conduit> Engine<C> {
     }
 
     /// One poll for a caller that waits for something of its own, and what follows an empty one.
-    pub fn idle(&self, ctx: &ThreadCtx, patience: &mut Patience) {
+    ///
+    /// # Errors
+    /// [`AmError::Restricted`] inside a handler.
+    pub fn idle(&self, ctx: &ThreadCtx, patience: &mut Patience) -> Result<(), AmError> {
+        ctx.permit("waiting for a future", self.rank)?;
         self.pause(ctx, patience);
+        Ok(())
     }
 
     /// One poll, and what follows an empty one.

@@ -316,10 +316,12 @@ fn prepared_payloads_keep_their_place() {
         "nothing overtakes what is being prepared"
     );
     a.cancel(cancelled);
-    long.buffer().copy_from(0, &[3; 100]).unwrap();
+    // SAFETY: the pair outlives the buffers.
+    unsafe { long.buffer() }.copy_from(0, &[3; 100]).unwrap();
     a.commit(long, HandlerIndex(130), &[1, 2], 100);
     assert_eq!(b.poll(&mut log), 0);
-    first.buffer().copy_from(0, &[4; 10]).unwrap();
+    // SAFETY: as above.
+    unsafe { first.buffer() }.copy_from(0, &[4; 10]).unwrap();
     // It shrinks to 10 bytes.
     a.commit(first, HandlerIndex(131), &[5, 6], 10);
     drain(b, &mut log);
