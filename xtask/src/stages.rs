@@ -5,6 +5,7 @@ use crate::command::{End, cargo, exists, output, root, run, target};
 use crate::suite::{Effort, Run};
 use std::path::Path;
 use std::process::Command;
+use std::time::Instant;
 
 /// Test programs that start whole jobs: package and name. They run in their own stage, all other
 /// test programs in the stage `unit`.
@@ -65,8 +66,10 @@ fn has_test(package: &str, name: &str) -> bool {
 impl Run {
     /// A command that is one test by itself.
     fn step(&mut self, name: &str, command: &mut Command) -> bool {
+        let begun = Instant::now();
         let end = run(command, self.until, &mut self.tally);
         self.tally.step(name, end == End::Well);
+        println!("    {name}: {:.1} s", begun.elapsed().as_secs_f64());
         end == End::Well
     }
 
@@ -74,7 +77,9 @@ impl Run {
     /// compile, or died) is a failure of its own.
     fn tests(&mut self, name: &str, command: &mut Command) {
         let before = self.tally.failed;
+        let begun = Instant::now();
         let end = run(command, self.until, &mut self.tally);
+        println!("    {name}: {:.1} s", begun.elapsed().as_secs_f64());
         if end != End::Well && self.tally.failed == before {
             self.tally.step(name, false);
         }
@@ -293,6 +298,7 @@ pub(crate) fn asan(run: &mut Run) {
         .env("CARGO_TARGET_DIR", target().join("asan"))
         // Enough for the lines in a report, and compiled sooner.
         .env("CARGO_PROFILE_DEV_DEBUG", "line-tables-only")
-        .env("PROPTEST_CASES", if run.full() { "2048" } else { "64" });
+        .env("CARGO_PROFILE_DEV_OPT_LEVEL", "0")
+        .env("PROPTEST_CASES", if run.full() { "2048" } else { "32" });
     run.tests("AddressSanitizer", &mut command);
 }
