@@ -48,7 +48,7 @@ impl<M: Threading> World<M> {
         let mine = self.provide(offset, len);
         // Also the barrier after which all may use it.
         let all = self.all_well(mine.is_ok())?;
-        let outcome = mine.and_then(|()| match all {
+        let outcome = mine.and(match all {
             true => Ok(SegmentOffset(offset)),
             false => Err(Error::ElsewhereFailed {
                 rank,

@@ -119,6 +119,9 @@ impl Tree {
     }
 }
 
+/// Folds the second slice into the first.
+pub type Fold<'f> = dyn Fn(&mut [u8], &[u8]) + 'f;
+
 /// What one pass over the tree does with its bytes.
 #[derive(Clone, Copy)]
 pub struct Pass<'f> {
@@ -127,7 +130,7 @@ pub struct Pass<'f> {
     /// Folds a child's contribution (second) into this rank's (first); `None` where nothing goes
     /// up but the news that a rank has entered. Children come in the order of their ranks from
     /// the root, so the order of folding is the same in every run.
-    pub fold: Option<&'f dyn Fn(&mut [u8], &[u8])>,
+    pub fold: Option<&'f Fold<'f>>,
     /// Whether the root's bytes come back down to everybody.
     pub down: bool,
 }

@@ -484,7 +484,7 @@ impl Smp {
         Ok(())
     }
 
-    fn lane_writer<'a>(&'a self, to: JobRank, lane: Lane) -> &'a Writer {
+    fn lane_writer(&self, to: JobRank, lane: Lane) -> &Writer {
         match lane {
             Lane::Request => &self.peer(to).out_request,
             Lane::Reply => &self.peer(to).out_reply,
