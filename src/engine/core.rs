@@ -491,7 +491,7 @@ impl<C: Conduit> Engine<C> {
         offset: SegmentOffset,
         len: usize,
     ) -> Result<(), AmError> {
-        if len == 0 || self.directory.resolve(to, offset, len).is_some() {
+        if to.0 < self.size && (len == 0 || self.directory.resolve(to, offset, len).is_some()) {
             return Ok(());
         }
         self.reach_slow(to, offset, len)
