@@ -120,7 +120,7 @@ impl<'w, M: Threading> Raw<'w, M> {
     ///
     /// # Errors
     /// As [`World::put_value`].
-    pub unsafe fn transfer(&self, transfer: &Transfer) -> Result<()> {
+    pub unsafe fn transfer(&self, transfer: Transfer) -> Result<()> {
         // SAFETY: the caller's promise.
         process::with(|ctx| unsafe { self.0.engine().transfer(ctx, transfer) })?;
         Ok(())
@@ -136,7 +136,7 @@ impl<'w, M: Threading> Raw<'w, M> {
     /// As [`World::put_value`]; with [`Outlook::Immediate`] also that there is no room or no
     /// handle. At the limit of 2^24 - 1 outstanding operations a world of one thread ends the job,
     /// one of several polls for 10 s before it does.
-    pub unsafe fn start(&self, transfer: &Transfer, outlook: Outlook) -> Result<Event> {
+    pub unsafe fn start(&self, transfer: Transfer, outlook: Outlook) -> Result<Event> {
         // SAFETY: the caller's promise.
         Ok(process::with(|ctx| unsafe {
             self.0.engine().start(ctx, transfer, outlook)
@@ -151,7 +151,7 @@ impl<'w, M: Threading> Raw<'w, M> {
     ///
     /// # Errors
     /// As [`start`](Self::start).
-    pub unsafe fn start_implicit(&self, transfer: &Transfer, outlook: Outlook) -> Result<()> {
+    pub unsafe fn start_implicit(&self, transfer: Transfer, outlook: Outlook) -> Result<()> {
         // SAFETY: the caller's promise.
         process::with(|ctx| unsafe { self.0.engine().start_implicit(ctx, transfer, outlook) })?;
         Ok(())

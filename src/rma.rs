@@ -43,7 +43,7 @@ impl<M: Threading> World<M> {
             len: size_of_val(values),
         };
         // SAFETY: the slice is readable for its own size, and the call is complete on return.
-        process::with(|ctx| unsafe { self.engine().transfer(ctx, &transfer) })?;
+        process::with(|ctx| unsafe { self.engine().transfer(ctx, transfer) })?;
         Ok(())
     }
 
@@ -61,7 +61,7 @@ impl<M: Threading> World<M> {
         };
         // SAFETY: the slice is writable for its own size, any bytes are valid values of a
         // `Global` type, and the call is complete on return.
-        process::with(|ctx| unsafe { self.engine().transfer(ctx, &transfer) })?;
+        process::with(|ctx| unsafe { self.engine().transfer(ctx, transfer) })?;
         Ok(())
     }
 

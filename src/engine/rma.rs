@@ -161,7 +161,7 @@ impl<C: Conduit> Engine<C> {
     /// # Errors
     /// [`AmError::OutsideSegment`], [`AmError::NoSuchRank`], [`AmError::Restricted`].
     #[inline(always)]
-    pub unsafe fn transfer(&self, ctx: &ThreadCtx, transfer: &Transfer) -> Result<(), OpError> {
+    pub unsafe fn transfer(&self, ctx: &ThreadCtx, transfer: Transfer) -> Result<(), OpError> {
         // SAFETY: the caller's promise; the call returns after completion.
         let event = unsafe { self.start(ctx, transfer, Outlook::Wait) }?;
         if event.is_done() {
