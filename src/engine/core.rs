@@ -498,7 +498,7 @@ impl<C: Conduit> Engine<C> {
         offset: SegmentOffset,
         len: usize,
     ) -> Result<(), AmError> {
-        if len == 0 || self.directory.resolve(to, offset, len).is_some() {
+        if (len == 0 && to.0 < self.size) || self.directory.resolve(to, offset, len).is_some() {
             return Ok(());
         }
         self.reach_slow(to, offset, len)
