@@ -6,6 +6,7 @@ use crate::global::{Global, GlobalPtr};
 use crate::payload::Payload;
 use crate::process;
 use crate::world::{Threading, World};
+use argonet_am::record::Short;
 use argonet_am::{AmError, Delivery, HandlerFn, HandlerTable, Message};
 use argonet_base::{HandlerIndex, Rank};
 use argonet_segment::SharedBytes;
@@ -299,7 +300,23 @@ impl<M: Threading> World<M> {
     /// handler.
     #[inline]
     pub fn send<A: Global>(&self, to: Rank, am: &Am<A>, args: A) -> Result<()> {
-        self.request(to, am, args, argonet_am::Payload::None)
+        let handler = am.index(|name| self.engine().handler_named(name))?;
+        let to = Self::job_rank(to);
+        with_words(args, |args| {
+            process::with(|ctx| match Short::pack(handler, args) {
+                Some(short) => self.engine().request_short(ctx, to, short),
+                None => {
+                    let payload = argonet_am::Payload::None;
+                    let message = Message {
+                        handler,
+                        args,
+                        payload,
+                    };
+                    self.engine().request(ctx, to, &message, Outlook::Wait)
+                }
+            })
+        })?;
+        Ok(())
     }
 
     /// Sends a medium active message of at most [`MAX_MEDIUM`](crate::MAX_MEDIUM) bytes; the

@@ -176,6 +176,41 @@ impl Head {
     }
 }
 
+/// A short message of one unit, packed: the commonest message travels in two registers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Short {
+    /// First word.
+    pub head: Head,
+    /// Second word: arguments 1 and 2.
+    pub rest: u64,
+}
+
+impl Short {
+    /// Most arguments that fit.
+    pub const MAX_ARGS: usize = 3;
+
+    /// Packs a message, if it has few enough arguments.
+    #[inline(always)]
+    #[must_use]
+    pub fn pack(handler: HandlerIndex, args: &[u32]) -> Option<Self> {
+        if args.len() > Self::MAX_ARGS {
+            return None;
+        }
+        let arg = |i: usize| args.get(i).copied().unwrap_or(0);
+        Some(Self {
+            head: Head::message(Category::Short, handler, args.len(), arg(0), 1),
+            rest: u64::from(arg(1)) | u64::from(arg(2)) << 32,
+        })
+    }
+
+    /// The arguments; [`Head::nargs`] of them count.
+    #[inline(always)]
+    #[must_use]
+    pub const fn args(self) -> [u32; 3] {
+        [self.head.arg0(), self.rest as u32, (self.rest >> 32) as u32]
+    }
+}
+
 static_assertions::const_assert!(MAX_UNITS <= u16::MAX as u32);
 static_assertions::const_assert!(header_units(Category::Long, MAX_ARGS) * 2 <= MAX_HEADER_WORDS);
 static_assertions::const_assert!(header_units(Category::Short, 3) == 1);
@@ -365,6 +400,18 @@ mod tests {
             }
             round_trip(Category::Long, &all[..n], u64::MAX / 3, u64::MAX - 5);
         }
+    }
+
+    #[test]
+    fn a_packed_short_is_the_record_of_its_message() {
+        let all = [7, 8, 9, 10];
+        for n in 0..=3 {
+            let short = Short::pack(HandlerIndex(140), &all[..n]).unwrap();
+            let packed = pack(Category::Short, HandlerIndex(140), &all[..n], 0, 0, 1);
+            assert_eq!([short.head.0, short.rest], packed.words[..2]);
+            assert_eq!(short.args()[..n], all[..n]);
+        }
+        assert_eq!(Short::pack(HandlerIndex(140), &all), None);
     }
 
     #[test]

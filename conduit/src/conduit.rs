@@ -1,6 +1,7 @@
 //! The trait that every conduit implements, and what passes through it.
 
-use argonet_am::{AmError, Delivery, Lane, Message};
+use argonet_am::record::Short;
+use argonet_am::{AmError, Delivery, Lane, Message, Payload};
 use argonet_base::{HandlerIndex, JobRank, SegmentOffset};
 use argonet_segment::SharedBytesMut;
 use core::ptr::NonNull;
@@ -214,6 +215,18 @@ pub trait Conduit: Send + Sync {
     /// # Errors
     /// [`SendError::Full`] when there is no room, or what is wrong with the message.
     fn request(&self, to: JobRank, message: &Message<'_>) -> Result<(), SendError>;
+
+    /// Sends a short request of one unit, if that is possible at once and without ado. Whoever is
+    /// told no calls [`request`](Self::request), which says why.
+    #[inline]
+    fn request_short(&self, to: JobRank, short: Short) -> bool {
+        let message = Message {
+            handler: short.head.handler(),
+            args: &short.args()[..short.head.nargs().min(Short::MAX_ARGS)],
+            payload: Payload::None,
+        };
+        self.request(to, &message).is_ok()
+    }
 
     /// Sends a request whose payload may still be read after this returns.
     ///

@@ -3,6 +3,7 @@
 use super::thread::{Context, ThreadCtx};
 use super::tree::{Barrier, Tree};
 use super::wait::{Patience, Step, WaitPolicy};
+use argonet_am::record::Short;
 use argonet_am::{AmError, Delivery, HandlerTable, Lane, MAX_ARGS, Message, Payload, Registered};
 use argonet_base::{HandlerIndex, JobRank, SegmentOffset};
 use argonet_boot::Bootstrap;
@@ -263,6 +264,38 @@ impl<C: Conduit> Engine<C> {
         }
     }
 
+    /// Sends a short request of at most three arguments.
+    ///
+    /// # Errors
+    /// As [`request`](Self::request), which it waits like.
+    #[inline(always)]
+    pub fn request_short(&self, ctx: &ThreadCtx, to: JobRank, short: Short) -> Result<(), AmError> {
+        let sent = ctx.is_free()
+            && to.0 < self.size
+            && self.registered.contains(short.head.handler())
+            && self.conduit.request_short(to, short);
+        if sent {
+            return Ok(());
+        }
+        self.request_short_slow(ctx, to, short)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn request_short_slow(
+        &self,
+        ctx: &ThreadCtx,
+        to: JobRank,
+        short: Short,
+    ) -> Result<(), AmError> {
+        let message = Message {
+            handler: short.head.handler(),
+            args: &short.args()[..short.head.nargs().min(Short::MAX_ARGS)],
+            payload: Payload::None,
+        };
+        self.request(ctx, to, &message, Outlook::Wait)
+    }
+
     #[inline(always)]
     fn inject(&self, to: JobRank, message: &Message<'_>) -> Result<(), SendError> {
         self.conduit.request(to, message)
@@ -498,7 +531,7 @@ impl<C: Conduit> Engine<C> {
         offset: SegmentOffset,
         len: usize,
     ) -> Result<(), AmError> {
-        if (len == 0 && to.0 < self.size) || self.directory.resolve(to, offset, len).is_some() {
+        if to.0 < self.size && (len == 0 || self.directory.resolve(to, offset, len).is_some()) {
             return Ok(());
         }
         self.reach_slow(to, offset, len)

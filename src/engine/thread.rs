@@ -55,6 +55,12 @@ impl ThreadCtx {
         }
     }
 
+    /// Whether the thread may do everything.
+    #[inline(always)]
+    pub fn is_free(&self) -> bool {
+        self.context.get() == Context::Free
+    }
+
     /// Refuses `operation` inside a handler and while a payload is being prepared.
     ///
     /// # Errors

@@ -7,7 +7,7 @@ use super::wake::{self, Barrier, Linux};
 use crate::conduit::{
     Capabilities, Conduit, Injected, Limits, OpToken, PrepareRequest, Prepared, SendError, Sink,
 };
-use argonet_am::record::{self, Head, Kind, RecordError, Scratch};
+use argonet_am::record::{self, Head, Kind, RecordError, Scratch, Short};
 use argonet_am::{
     AmError, Category, Delivery, Lane, MAX_ARGS, MAX_MEDIUM, Message, Payload, Registered,
     ReplyPort,
@@ -167,14 +167,12 @@ impl Smp {
         message: &Message<'_>,
     ) -> Result<(), SendError> {
         let ring = self.region.ring(to, self.rank, lane);
-        let args = message.args;
-        if matches!(message.payload, Payload::None) && args.len() <= 3 {
+        if matches!(message.payload, Payload::None)
+            && let Some(short) = Short::pack(message.handler, message.args)
+        {
             let at = writer.reserve(&ring, 1).ok_or(SendError::Full)?;
-            let arg = |i: usize| args.get(i).copied().unwrap_or(0);
-            let rest = u64::from(arg(1)) | u64::from(arg(2)) << 32;
-            ring.words.store(at + 1, rest, Ordering::Relaxed);
-            let head = Head::message(Category::Short, message.handler, args.len(), arg(0), 1);
-            publish(&ring, at, head);
+            ring.words.store(at + 1, short.rest, Ordering::Relaxed);
+            publish(&ring, at, short.head);
         } else {
             self.write_large(to, &ring, writer, message)?;
         }
@@ -356,37 +354,38 @@ impl Smp {
             return 0;
         };
         let reply_ring = self.region.ring(from, self.rank, Lane::Reply);
-        let mut scratch = Scratch::default();
+        // A request is not accepted until its reply has room; see the module's introduction.
+        let accepts = || lane == Lane::Reply || peer.out_reply.has_room(&reply_ring, ROOM_FOR_ANY);
+        let mut accepted = accepts();
         let mut taken = 0;
-        while taken < BATCH {
+        while accepted && taken < BATCH {
             let Some((head, at)) = reader.peek(ring) else {
                 break;
             };
-            if lane == Lane::Request && !peer.out_reply.has_room(&reply_ring, ROOM_FOR_ANY) {
-                // Not accepted until its reply has room; see the module's introduction.
-                break;
-            }
-            if head.is_one_unit_short() {
-                self.deliver_short(from, lane, ring, reader, head, at, &mut scratch, sink);
-                taken += 1;
-                continue;
-            }
-            match self.deliver(from, lane, ring, reader, head, at, &mut scratch, sink) {
-                Ok(()) => taken += 1,
-                Err(cause) => {
-                    sink.broken(AmError::Broken {
-                        at: self.rank,
-                        from,
-                        cause,
-                    });
-                    break;
+            let replied = if head.is_one_unit_short() {
+                self.deliver_short(from, lane, ring, reader, head, at, sink)
+            } else {
+                match self.deliver(from, lane, ring, reader, head, at, sink) {
+                    Ok(replied) => replied,
+                    Err(cause) => {
+                        sink.broken(AmError::Broken {
+                            at: self.rank,
+                            from,
+                            cause,
+                        });
+                        break;
+                    }
                 }
+            };
+            taken += 1;
+            if replied {
+                accepted = accepts();
             }
         }
         taken
     }
 
-    /// The commonest message, in few instructions.
+    /// The commonest message, in few instructions. Returns whether its handler has replied.
     #[allow(clippy::too_many_arguments, reason = "one call site, inlined")]
     #[inline(always)]
     fn deliver_short<S: Sink + ?Sized>(
@@ -397,30 +396,27 @@ impl Smp {
         reader: &Reader,
         head: Head,
         at: usize,
-        scratch: &mut Scratch,
         sink: &mut S,
-    ) {
+    ) -> bool {
         let rest = ring.words.load(at + 1, Ordering::Relaxed);
-        scratch[1] = head.arg0();
-        scratch[2] = rest as u32;
-        scratch[3] = (rest >> 32) as u32;
-        let args = &scratch[1..1 + (head.nargs() & 3)];
-        let offset = SegmentOffset(0);
-        let handler = head.handler();
-        sink.deliver(&mut Delivery::new(
+        let args = Short { head, rest }.args();
+        let mut delivery = Delivery::new(
             from,
             lane,
             Category::Short,
-            handler,
-            args,
+            head.handler(),
+            &args[..head.nargs() & 3],
             None,
-            offset,
+            SegmentOffset(0),
             self,
-        ));
+        );
+        sink.deliver(&mut delivery);
         reader.advance(ring, 1);
+        delivery.has_replied()
     }
 
-    #[allow(clippy::too_many_arguments, reason = "one call site, inlined")]
+    /// Any record. Returns whether its handler has replied.
+    #[allow(clippy::too_many_arguments, reason = "one call site")]
     #[inline(never)]
     fn deliver<S: Sink + ?Sized>(
         &self,
@@ -430,9 +426,8 @@ impl Smp {
         reader: &Reader,
         head: Head,
         at: usize,
-        scratch: &mut Scratch,
         sink: &mut S,
-    ) -> Result<(), RecordError> {
+    ) -> Result<bool, RecordError> {
         let available = reader.units_to_end(ring);
         let category = match head.kind()? {
             Kind::Message(category) => category,
@@ -446,10 +441,11 @@ impl Smp {
                     });
                 }
                 reader.advance(ring, units);
-                return Ok(());
+                return Ok(false);
             }
         };
-        let got = record::unpack(head, category, available, scratch, |i| {
+        let mut scratch = Scratch::default();
+        let got = record::unpack(head, category, available, &mut scratch, |i| {
             ring.words.load(at + i, Ordering::Relaxed)
         })?;
         let len = got.payload as usize;
@@ -479,14 +475,14 @@ impl Smp {
             lane,
             category,
             head.handler(),
-            got.args(scratch),
+            got.args(&scratch),
             payload,
             SegmentOffset(got.offset),
             self,
         );
         sink.deliver(&mut delivery);
         reader.advance(ring, head.units());
-        Ok(())
+        Ok(delivery.has_replied())
     }
 
     fn lane_writer(&self, to: JobRank, lane: Lane) -> &Writer {
@@ -548,6 +544,20 @@ impl Conduit for Smp {
         let peer = self.peer(to);
         let _guard = peer.out_request_lock.lock(self.mode);
         self.write(to, Lane::Request, &peer.out_request, message)
+    }
+
+    #[inline(always)]
+    fn request_short(&self, to: JobRank, short: Short) -> bool {
+        let peer = self.peer(to);
+        let _guard = peer.out_request_lock.lock(self.mode);
+        let ring = self.region.ring(to, self.rank, Lane::Request);
+        let Some(at) = peer.out_request.reserve_one(&ring) else {
+            return false;
+        };
+        ring.words.store(at + 1, short.rest, Ordering::Relaxed);
+        publish(&ring, at, short.head);
+        self.ring_doorbell(to);
+        true
     }
 
     fn prepare(&self, want: &PrepareRequest) -> Result<Prepared, SendError> {

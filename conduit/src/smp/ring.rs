@@ -81,6 +81,14 @@ impl Writer {
         self.reserve_slow(ring, units)
     }
 
+    /// [`reserve`](Self::reserve) of one unit, as far as what is known of the reader allows.
+    #[inline(always)]
+    pub(crate) fn reserve_one(&self, ring: &Ring<'_>) -> Option<usize> {
+        let tail = self.tail.load(Ordering::Relaxed);
+        let used = tail.wrapping_sub(self.head.load(Ordering::Relaxed));
+        (used + 1 < ring.units).then(|| self.take(ring, tail, 1))
+    }
+
     #[cold]
     #[inline(never)]
     fn reserve_slow(&self, ring: &Ring<'_>, units: u32) -> Option<usize> {
