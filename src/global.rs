@@ -21,6 +21,18 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 /// let flags = SharedVec::<bool>::alloc(world, 1)?;
 /// # Ok(()) }
 /// ```
+/// ```compile_fail
+/// # use argonet::{SharedVec, World};
+/// # fn f(world: &World) -> argonet::Result<()> {
+/// let letters = SharedVec::<char>::alloc(world, 1)?;
+/// # Ok(()) }
+/// ```
+/// ```compile_fail
+/// # use argonet::{SharedVec, World};
+/// # fn f(world: &World) -> argonet::Result<()> {
+/// let references = SharedVec::<&'static u8>::alloc(world, 1)?;
+/// # Ok(()) }
+/// ```
 pub trait Global: FromBytes + IntoBytes + Immutable + KnownLayout + Copy + Send + 'static {}
 
 impl<T: FromBytes + IntoBytes + Immutable + KnownLayout + Copy + Send + 'static> Global for T {}

@@ -36,6 +36,17 @@ enum State<'w, B> {
 /// It owns its buffer until it is complete. Dropping it does not take the operation back: what it
 /// was to do at the target is done.
 ///
+/// It cannot outlive its world:
+///
+/// ```compile_fail
+/// # use argonet::{GlobalPtr, World};
+/// # fn f(world: World, p: GlobalPtr<u64>) {
+/// let op = world.get(p, 1).unwrap();
+/// world.finalise().unwrap();
+/// op.wait().unwrap();
+/// # }
+/// ```
+///
 /// As a future under an executor that knows nothing of this library it polls the network and asks
 /// to be polled again; [`World::block_on`] sleeps where nothing happens.
 #[must_use = "an operation is complete only after `wait` or `.await`"]

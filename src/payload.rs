@@ -5,7 +5,13 @@ use argonet_segment::{OutOfRange, SharedBytes};
 
 /// Payload of an active message, valid while its handler runs.
 ///
-/// It is memory that other ranks share, so it is read by copy; there is no `&[u8]`.
+/// It is memory that other ranks share, so it is read by copy; there is no `&[u8]`. It cannot be
+/// kept:
+///
+/// ```compile_fail
+/// # use argonet::{AmContext, Payload};
+/// fn keep(ctx: &AmContext<'_, '_>) -> Payload<'static> { ctx.payload() }
+/// ```
 #[derive(Clone, Copy)]
 pub struct Payload<'a>(pub(crate) SharedBytes<'a>);
 

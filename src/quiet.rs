@@ -34,6 +34,12 @@ impl<M: Threading> World<M> {
     /// ```compile_fail
     /// # use argonet::{SharedVec, World};
     /// # fn f(world: &mut World, v: SharedVec<u64>) {
+    /// world.quiet(|q| { let slice = v.local(q); v.write(world, 0, 99); slice[0] }).unwrap();
+    /// # }
+    /// ```
+    /// ```compile_fail
+    /// # use argonet::{SharedVec, World};
+    /// # fn f(world: &mut World, v: SharedVec<u64>) {
     /// let slice = world.quiet(|q| v.local(q)).unwrap();
     /// # drop(slice); }
     /// ```

@@ -36,8 +36,8 @@ impl<M: Threading> World<M> {
 /// It lies in memory of its world, which cannot be finalised meanwhile:
 ///
 /// ```compile_fail
-/// # use argonet::{World, engine::Outlook, raw::Want};
-/// # fn f(world: World, want: &Want) {
+/// # use argonet::{World, engine::Outlook, raw::PrepareRequest};
+/// # fn f(world: World, want: &PrepareRequest) {
 /// let mut room = world.raw().prepare(want, Outlook::Wait).unwrap();
 /// world.finalise().unwrap();
 /// room.buffer().fill(0, 1, 7).unwrap();

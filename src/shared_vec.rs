@@ -141,6 +141,16 @@ impl<T: Global> SharedVec<T> {
     }
 
     /// This rank's part as a slice.
+    ///
+    /// There is no slice while other ranks may write, as nobody can make a [`Quiet`]:
+    ///
+    /// ```compile_fail
+    /// # use argonet::{Quiet, SharedVec, World};
+    /// # fn f(v: SharedVec<u64>) {
+    /// let quiet = Quiet { _private: () };
+    /// let slice = v.local(&quiet);
+    /// # }
+    /// ```
     #[must_use]
     pub fn local<'q>(&'q self, _quiet: &'q Quiet) -> &'q [T] {
         // SAFETY: `place` gives an aligned, mapped array of `len` elements, initialised as files
@@ -149,7 +159,17 @@ impl<T: Global> SharedVec<T> {
         unsafe { core::slice::from_raw_parts(self.place(0, self.len), self.len) }
     }
 
-    /// This rank's part as a slice that can be written.
+    /// This rank's part as a slice that can be written, one at a time:
+    ///
+    /// ```compile_fail
+    /// # use argonet::{SharedVec, World};
+    /// # fn f(world: &mut World, mut v: SharedVec<u64>) {
+    /// world.quiet(|q| {
+    ///     let (a, b) = (v.local_mut(q), v.local(q));
+    ///     a[0] = b[1];
+    /// }).unwrap();
+    /// # }
+    /// ```
     #[must_use]
     pub fn local_mut<'q>(&'q mut self, _quiet: &'q Quiet) -> &'q mut [T] {
         // SAFETY: as for `local`, and nobody reads either; `&mut self` keeps other slices of this

@@ -26,6 +26,15 @@ pub trait Threading: sealed::Sealed + 'static {
 }
 
 /// One thread, the one that made the world (GASNet's SEQ). No lane takes a lock.
+///
+/// The world cannot go to another thread:
+///
+/// ```compile_fail
+/// # use argonet::World;
+/// # fn f(world: World) {
+/// std::thread::spawn(move || world.poll());
+/// # }
+/// ```
 pub struct Seq(PhantomData<*mut ()>);
 
 /// Any number of threads at once (GASNet's PAR).

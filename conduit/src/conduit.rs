@@ -305,7 +305,14 @@ pub trait Conduit: Send + Sync {
     /// Whether anything has arrived that a poll would take. Looks at every peer.
     fn has_work(&self) -> bool;
 
+    /// In PAR mode another number after each poll that took something: what a thread waits for may
+    /// have come by another thread's poll, after the thread looked.
+    fn epoch(&self) -> u32 {
+        0
+    }
+
     /// Sleeps until something arrives, a signal comes, or the time is over; returns at once if
-    /// something is there. Spurious returns are allowed.
-    fn sleep(&self, timeout: Option<Duration>);
+    /// something is there or the [`epoch`](Self::epoch) is not `seen` any more. Spurious returns
+    /// are allowed.
+    fn sleep(&self, timeout: Option<Duration>, seen: u32);
 }

@@ -63,7 +63,7 @@ fn play(smp: &Smp, me: u32) -> Duration {
         while last.0 < round {
             if smp.poll(&mut last) == 0 && me == 0 {
                 let start = Instant::now();
-                smp.sleep(Some(2 * TOO_LONG));
+                smp.sleep(Some(2 * TOO_LONG), smp.epoch());
                 longest = longest.max(start.elapsed());
             }
         }

@@ -501,8 +501,15 @@ impl<C: Conduit> Engine<C> {
     pub(super) fn pause(&self, ctx: &ThreadCtx, patience: &mut Patience) {
         if self.progress(ctx) > 0 {
             patience.reset();
-            return;
+        } else {
+            self.rest(ctx, patience);
         }
+        // The caller looks for what it waits for after this.
+        patience.saw(self.conduit.epoch());
+    }
+
+    #[inline]
+    fn rest(&self, ctx: &ThreadCtx, patience: &mut Patience) {
         let step = patience.next();
         if step != Step::Spin {
             // Another thread may have been refused a handle that this one keeps.
@@ -511,7 +518,7 @@ impl<C: Conduit> Engine<C> {
         match step {
             Step::Spin => argonet_base::cpu::relax(),
             Step::Yield => std::thread::yield_now(),
-            Step::Sleep(time) => self.conduit.sleep(Some(time)),
+            Step::Sleep(time) => self.conduit.sleep(Some(time), patience.seen()),
         }
     }
 

@@ -187,7 +187,7 @@ impl Conduit for Late {
     fn has_work(&self) -> bool {
         !self.pending.lock().is_empty()
     }
-    fn sleep(&self, _: Option<Duration>) {}
+    fn sleep(&self, _: Option<Duration>, _: u32) {}
 }
 
 fn engine(room: usize, operations: u32, mode: ThreadMode) -> Engine<Late> {

@@ -50,6 +50,8 @@ pub struct Patience {
     empty: u32,
     /// Longest sleep: short where nobody rings for what is waited for.
     longest_sleep: Duration,
+    /// The conduit's epoch before the waiting thread looked last.
+    seen: u32,
 }
 
 impl Patience {
@@ -60,6 +62,7 @@ impl Patience {
             policy,
             empty: 0,
             longest_sleep: Duration::from_millis(500),
+            seen: 0,
         }
     }
 
@@ -70,7 +73,20 @@ impl Patience {
             policy,
             empty: 0,
             longest_sleep: Duration::from_micros(100),
+            seen: 0,
         }
+    }
+
+    /// The conduit's epoch is `epoch`, and the waiting thread looks next.
+    #[inline]
+    pub const fn saw(&mut self, epoch: u32) {
+        self.seen = epoch;
+    }
+
+    /// What [`saw`](Self::saw) was told. A sleep follows some pauses, so it is never asked before.
+    #[must_use]
+    pub const fn seen(&self) -> u32 {
+        self.seen
     }
 
     /// Something happened: start over.

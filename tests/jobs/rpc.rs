@@ -138,7 +138,10 @@ fn many() -> Done {
 }
 
 /// All results, in the order of the operations.
-struct Join<'w, R>(Vec<(Option<Op<'w, R>>, Option<Result<R>>)>);
+struct Join<'w, R>(Vec<Joined<'w, R>>);
+
+/// An operation, then its result.
+type Joined<'w, R> = (Option<Op<'w, R>>, Option<Result<R>>);
 
 impl<R: Unpin> Future for Join<'_, R> {
     type Output = Vec<Result<R>>;

@@ -177,7 +177,7 @@ fn calls() -> Done {
         for thread in 0..4u64 {
             let world = &world;
             s.spawn(move || {
-                for n in 0..500 {
+                for n in 0..150 {
                     let x = thread * 1000 + n;
                     let op = world.rpc(world.neighbour(1), &twice, (x,)).expect("a call");
                     assert_eq!(op.wait().expect("a result"), 2 * x);

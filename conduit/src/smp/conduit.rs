@@ -104,6 +104,9 @@ pub struct Smp {
     directory: Arc<Directory>,
     registered: Registered,
     cursor: AtomicU32,
+    /// Polls of this process that took something, in PAR mode. Written by the polling thread
+    /// (Release), read by threads that wait (Acquire): who sees the number sees what handlers did.
+    epoch: AtomicU32,
 }
 
 impl Smp {
@@ -134,6 +137,7 @@ impl Smp {
             directory: config.directory,
             registered: config.registered,
             cursor: AtomicU32::new(0),
+            epoch: AtomicU32::new(0),
         })
     }
 
@@ -311,7 +315,8 @@ impl Smp {
             }
         }
         if taken > 0 && self.mode == ThreadMode::Par {
-            // What ran here may be what another thread of this process sleeps for.
+            // What ran here may be what another thread of this process sleeps for, or is about to.
+            self.epoch.fetch_add(1, Ordering::Release);
             self.ring_doorbell(self.rank);
         }
         taken as usize
@@ -671,8 +676,16 @@ impl Conduit for Smp {
         })
     }
 
-    fn sleep(&self, timeout: Option<Duration>) {
+    #[inline]
+    fn epoch(&self) -> u32 {
+        self.epoch.load(Ordering::Acquire)
+    }
+
+    fn sleep(&self, timeout: Option<Duration>, seen: u32) {
         let word = self.region.sleep_word(self.rank);
-        wake::sleep(word, self.barrier, &Linux, timeout, || self.has_work());
+        // A poll counts before it rings, as a sender publishes before it rings.
+        wake::sleep(word, self.barrier, &Linux, timeout, || {
+            self.has_work() || self.epoch() != seen
+        });
     }
 }

@@ -436,3 +436,24 @@ fn threads_share_lanes() {
     });
     assert_eq!(sum.load(Ordering::Relaxed), want);
 }
+
+/// A thread that looked before another thread's poll took the message would sleep for ever.
+#[test]
+fn nobody_sleeps_over_what_another_threads_poll_took() {
+    let pair = pair(ThreadMode::Par);
+    let [smp, peer] = &pair.ranks;
+    let seen = smp.epoch();
+    peer.request(JobRank(0), &message(&[1], Payload::None))
+        .unwrap();
+    let mut log = Log::default();
+    std::thread::scope(|s| {
+        s.spawn(|| {
+            while log.seen.is_empty() {
+                smp.poll(&mut log);
+            }
+        });
+    });
+    assert!(!smp.has_work());
+    smp.sleep(None, seen);
+    assert_eq!(smp.epoch(), seen + 1);
+}
