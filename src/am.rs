@@ -11,12 +11,34 @@ use argonet_base::{HandlerIndex, Rank};
 use argonet_segment::SharedBytes;
 use core::marker::PhantomData;
 use core::sync::atomic::{AtomicU32, Ordering};
+use std::sync::Arc;
 use zerocopy::IntoBytes;
 
 /// Bytes that 16 arguments of 32 bits hold.
 const MAX_ARG_BYTES: usize = 64;
 
 const UNRESOLVED: u32 = u32::MAX;
+
+/// The index of a handler that a builder registers: known once the world is built, and shared with
+/// the [`Am`]s of its name, which handlers may have captured before.
+#[derive(Clone, Debug)]
+pub(crate) struct Placed(Arc<AtomicU32>);
+
+impl Placed {
+    pub(crate) fn new() -> Self {
+        Self(Arc::new(AtomicU32::new(UNRESOLVED)))
+    }
+
+    pub(crate) fn set(&self, index: HandlerIndex) {
+        self.0.store(index.0.into(), Ordering::Relaxed);
+    }
+
+    fn get(&self) -> Option<HandlerIndex> {
+        u8::try_from(self.0.load(Ordering::Relaxed))
+            .ok()
+            .map(HandlerIndex)
+    }
+}
 
 /// An active message with arguments of type `A`, at most 64 bytes.
 ///
@@ -25,6 +47,8 @@ pub struct Am<A: Global> {
     name: &'static str,
     /// Handler index once looked up; the same value whoever stores it.
     index: AtomicU32,
+    /// Where the builder that made it puts the index; a macro's is stored in `index` itself.
+    placed: Option<Placed>,
     run: Option<fn(&mut AmContext<'_, '_>, A)>,
     _args: PhantomData<fn(A)>,
 }
@@ -90,9 +114,8 @@ impl AmContext<'_, '_> {
     /// As [`reply_medium`](Self::reply_medium).
     #[inline]
     pub fn echo<A: Global>(&mut self, am: &Am<A>, args: A) -> Result<(), AmError> {
-        let words = pack(args);
         let handler = am.replied()?;
-        self.delivery.echo(handler, used(&words, size_of::<A>()))
+        with_words(args, |args| self.delivery.echo(handler, args))
     }
 
     fn send<A: Global>(
@@ -101,33 +124,40 @@ impl AmContext<'_, '_> {
         args: A,
         payload: argonet_am::Payload<'_>,
     ) -> Result<(), AmError> {
-        let words = pack(args);
         let handler = am.replied()?;
-        let args = used(&words, size_of::<A>());
-        self.delivery.reply(&Message {
-            handler,
-            args,
-            payload,
+        with_words(args, |args| {
+            self.delivery.reply(&Message {
+                handler,
+                args,
+                payload,
+            })
         })
     }
 }
 
+/// Calls `f` with the arguments as words; no more of them are written than the type has.
 #[inline(always)]
-fn pack<A: Global>(args: A) -> [u32; 16] {
+fn with_words<A: Global, R>(args: A, f: impl FnOnce(&[u32]) -> R) -> R {
     const {
         assert!(
             size_of::<A>() <= MAX_ARG_BYTES,
             "arguments of an active message have at most 64 bytes"
         );
     }
-    let mut words = [0u32; 16];
-    words.as_mut_bytes()[..size_of::<A>()].copy_from_slice(args.as_bytes());
-    words
-}
-
-#[inline(always)]
-fn used(words: &[u32; 16], bytes: usize) -> &[u32] {
-    &words[..bytes.div_ceil(4)]
+    #[inline(always)]
+    fn words<A: Global, const N: usize, R>(args: A, f: impl FnOnce(&[u32]) -> R) -> R {
+        let mut words = [0u32; N];
+        words.as_mut_bytes()[..size_of::<A>()].copy_from_slice(args.as_bytes());
+        f(&words)
+    }
+    match size_of::<A>().div_ceil(4) {
+        0 => f(&[]),
+        1 => words::<A, 1, R>(args, f),
+        2 => words::<A, 2, R>(args, f),
+        3 => words::<A, 3, R>(args, f),
+        4 => words::<A, 4, R>(args, f),
+        count => words::<A, 16, R>(args, |words| f(&words[..count])),
+    }
 }
 
 #[inline(always)]
@@ -145,15 +175,17 @@ impl<A: Global> Am<A> {
         Self {
             name,
             index: AtomicU32::new(UNRESOLVED),
+            placed: None,
             run: Some(run),
             _args: PhantomData,
         }
     }
 
-    pub(crate) fn named(name: &'static str) -> Self {
+    pub(crate) fn named(name: &'static str, placed: Placed) -> Self {
         Self {
             name,
             index: AtomicU32::new(UNRESOLVED),
+            placed: Some(placed),
             run: None,
             _args: PhantomData,
         }
@@ -183,9 +215,9 @@ impl<A: Global> Am<A> {
     }
 
     /// Index for a reply: every message that any code can name was placed in the table when the
-    /// world was built, which sets the index of those made by the macro.
+    /// world was built, which stored its index.
     fn replied(&self) -> Result<HandlerIndex, AmError> {
-        self.index(|_| None)
+        self.index(|_| self.placed.as_ref().and_then(Placed::get))
     }
 
     /// Wraps a function for the handler table.
@@ -233,17 +265,17 @@ impl<M: Threading> World<M> {
         args: A,
         payload: argonet_am::Payload<'_>,
     ) -> Result<()> {
-        let words = pack(args);
         let handler = am.index(|name| self.engine().handler_named(name))?;
-        let args = used(&words, size_of::<A>());
-        let message = Message {
-            handler,
-            args,
-            payload,
-        };
-        process::with(|ctx| {
-            self.engine()
-                .request(ctx, Self::job_rank(to), &message, Outlook::Wait)
+        with_words(args, |args| {
+            let message = Message {
+                handler,
+                args,
+                payload,
+            };
+            process::with(|ctx| {
+                self.engine()
+                    .request(ctx, Self::job_rank(to), &message, Outlook::Wait)
+            })
         })?;
         Ok(())
     }

@@ -1,6 +1,6 @@
 //! How a world is made.
 
-use crate::am::{Am, AmContext, AmEntry};
+use crate::am::{Am, AmContext, AmEntry, Placed};
 use crate::engine::{Engine, EngineConfig, Internals, WaitPolicy};
 use crate::error::{Error, Result};
 use crate::global::Global;
@@ -38,7 +38,7 @@ const SEGMENT_BYTES: u64 = 16 << 20;
 pub struct Builder {
     ranks: Option<u32>,
     segment: Option<u64>,
-    ams: Vec<(&'static str, Box<HandlerFn>)>,
+    ams: Vec<(&'static str, Box<HandlerFn>, Placed)>,
     rpcs: Vec<Box<dyn RpcEntry>>,
 }
 
@@ -84,8 +84,9 @@ impl Builder {
         name: &'static str,
         handler: impl Fn(&mut AmContext<'_, '_>, A) + Send + Sync + 'static,
     ) -> Am<A> {
-        self.ams.push((name, Am::handler(handler)));
-        Am::named(name)
+        let placed = Placed::new();
+        self.ams.push((name, Am::handler(handler), placed.clone()));
+        Am::named(name, placed)
     }
 
     /// Registers a function for remote calls without the [`rpc!`](crate::rpc!) macro. All ranks
@@ -138,11 +139,10 @@ impl Builder {
             Some(ranks) => options.ranks(ranks),
             None => options,
         };
+        let chance = process::join().map_err(|rank| Error::SecondWorld { rank })?;
         let boot = Arc::new(attach(options)?);
         let rank = Rank(boot.rank().0);
-        if !process::join() {
-            return Err(Error::SecondWorld { rank });
-        }
+        chance.used(rank);
         let calls = Arc::new(Calls::new(names.rpcs));
         let mut handlers = HandlerTable::default();
         let internals = Internals::register(&mut handlers)?;
@@ -210,15 +210,16 @@ struct Names {
 
 impl Names {
     fn gather(
-        built: Vec<(&'static str, Box<HandlerFn>)>,
+        built: Vec<(&'static str, Box<HandlerFn>, Placed)>,
         rpcs: Vec<Box<dyn RpcEntry>>,
     ) -> Result<Self> {
         let mut ams: Vec<(&'static str, Place)> = Vec::new();
-        for (name, run) in built {
-            ams.push((
-                name,
-                Box::new(move |table| table.register(name, run).map(|_| ())),
-            ));
+        for (name, run, placed) in built {
+            let place = move |table: &mut HandlerTable| {
+                placed.set(table.register(name, run)?);
+                Ok(())
+            };
+            ams.push((name, Box::new(place)));
         }
         for entry in registry::ams() {
             ams.push((
@@ -290,28 +291,31 @@ fn segment_sizes(host: &HostMemory, ranks: u32, asked: Option<u64>) -> Result<(u
         _ => SegmentLimit::default(),
     };
     let limit = limit.per_rank(host.total_bytes(), ranks);
+    let page = PageKind::Normal.page_bytes();
+    let refused = |name, value| Error::Setting {
+        name,
+        value,
+        allowed: "a size above 0 such as 16MB or 1 GiB".into(),
+    };
     let request = match std::env::var(SEGMENT_VARIABLE) {
-        Ok(value) if !value.is_empty() => match parse_size(&value) {
-            Ok(0) | Err(_) => {
-                let allowed = "a size above 0 such as 16MB or 1 GiB".into();
-                return Err(Error::Setting {
-                    name: SEGMENT_VARIABLE,
-                    value,
-                    allowed,
-                });
-            }
-            Ok(bytes) => bytes,
-        },
+        Ok(value) if !value.is_empty() => parse_size(&value)
+            .ok()
+            .filter(|bytes| *bytes > 0 && bytes.checked_next_multiple_of(page).is_some())
+            .ok_or_else(|| refused(SEGMENT_VARIABLE, value))?,
         _ => asked.unwrap_or(SEGMENT_BYTES),
     };
     // A limit below the default means what it says; a larger wish is an error where it is used.
-    let page = PageKind::Normal.page_bytes();
     let request = if asked.is_none() && std::env::var_os(SEGMENT_VARIABLE).is_none() {
         request.min(limit)
     } else {
         request
     };
-    Ok((limit, request.max(1).next_multiple_of(page)))
+    let request = request.max(1).checked_next_multiple_of(page);
+    let request = request.ok_or_else(|| {
+        let asked = asked.unwrap_or(SEGMENT_BYTES).to_string();
+        refused("Builder::segment_bytes", asked)
+    })?;
+    Ok((limit, request))
 }
 
 /// Reserves and maps this rank's segment, after the host's ranks have made sure that there is
@@ -355,8 +359,16 @@ fn attach_segment(boot: &Arc<LocalJob>, asked: Option<u64>) -> Result<(OwnSegmen
     let requests: Result<Vec<u64>> = (0..ranks)
         .map(|r| Ok(word(&boot.lookup(JobRank(r), Key::Segment)?, 0)))
         .collect();
+    let requests = requests?;
+    if requests[0] != request {
+        // Ranks would not grow together later.
+        return Err(Error::Mismatch {
+            rank: Rank(rank.0),
+            what: "the size of the segment at start",
+        });
+    }
     let available = word(&boot.lookup(JobRank(0), Key::Segment)?, 2);
-    admit(&requests?, &host.with_available(available))?;
+    admit(&requests, &host.with_available(available))?;
     let limit = file.stride_bytes();
     let directory = Directory::new(file, rank)?;
     let own = OwnSegment::attach(&directory, request)?;

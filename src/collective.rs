@@ -72,22 +72,31 @@ fn fold_with<T: Global>(combine: impl Fn(T, T) -> T) -> impl Fn(&mut [u8], &[u8]
     }
 }
 
-/// Whether all ranks call `what` with the same two numbers. Collective.
+/// In the third word of a vote of every rank but the root: what comes back from the root lacks it.
+const UNDECIDED: u64 = 1 << 63;
+
+/// Whether all ranks call `what` with the same two numbers. Collective. Ranks that call another
+/// collective operation of the tree meanwhile count as different.
 pub(crate) fn vote<M: Threading>(
     world: &World<M>,
     what: &'static str,
     numbers: [u64; 2],
 ) -> Result<()> {
-    // Third word: how many ranks below differ.
-    let mut words = [numbers[0], numbers[1], 0];
+    // Third word: whether a rank below differs. Fourth: what is voted about.
+    let topic = what.bytes().fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    });
+    let undecided = if world.rank().0 == 0 { 0 } else { UNDECIDED };
+    let mut words = [numbers[0], numbers[1], undecided, topic];
+    let same = |a: &[u64; 4], b: &[u64; 4]| a[..2] == b[..2] && a[3] == b[3];
     let fold = |mine: &mut [u8], theirs: &[u8]| {
-        let (Ok(mut a), Ok(b)) = (
-            <[u64; 3]>::read_from_bytes(mine),
-            <[u64; 3]>::read_from_bytes(theirs),
-        ) else {
+        let Ok(mut a) = <[u64; 4]>::read_from_bytes(mine) else {
             return;
         };
-        a[2] |= b[2] | u64::from(a[..2] != b[..2]);
+        a[2] |= match <[u64; 4]>::read_from_bytes(theirs) {
+            Ok(b) => (b[2] & !UNDECIDED) | u64::from(!same(&a, &b)),
+            Err(_) => 1,
+        };
         mine.copy_from_slice(a.as_bytes());
     };
     let root = World::<M>::job_rank(Rank(0));
@@ -99,9 +108,9 @@ pub(crate) fn vote<M: Threading>(
     process::with(|ctx| {
         world
             .engine()
-            .collective(ctx, &pass, words.as_mut_bytes(), 24)
+            .collective(ctx, &pass, words.as_mut_bytes(), 32)
     })?;
-    if words[2] != 0 || words[..2] != numbers {
+    if words[2] != 0 || !same(&words, &[numbers[0], numbers[1], 0, topic]) {
         return Err(Error::Mismatch {
             rank: world.rank(),
             what,
@@ -127,8 +136,8 @@ impl<M: Threading> World<M> {
     /// Combines the ranks' slices element by element; `root` gets the result, other ranks' slices
     /// are left with parts of it. Collective; all slices have the same length.
     ///
-    /// The order of combination depends on the number of ranks alone, so floating-point results
-    /// are the same in every run with as many ranks.
+    /// The order of combination depends on the number of ranks and on `root` alone, so
+    /// floating-point results are the same in every run with as many ranks.
     ///
     /// # Errors
     /// As [`broadcast`](Self::broadcast).
@@ -176,8 +185,8 @@ impl<M: Threading> World<M> {
     ) -> Result<()> {
         const {
             assert!(
-                size_of::<T>() <= 4096,
-                "elements of a reduction have at most 4 KiB"
+                size_of::<T>() > 0 && size_of::<T>() <= 4096,
+                "elements of a reduction have 1 byte to 4 KiB"
             );
         }
         let fold = fold_with(combine);

@@ -45,6 +45,14 @@ pub enum Error {
         /// Which operation.
         what: &'static str,
     },
+    /// A collective operation was given up because another rank could not do its part.
+    #[error("rank {rank}: {what} failed on another rank, which has the reason, and was given up")]
+    ElsewhereFailed {
+        /// Where it could have been done.
+        rank: Rank,
+        /// Which operation.
+        what: &'static str,
+    },
     /// Ranks registered different handlers.
     #[error(
         "rank {rank} registered other handlers or functions than rank 0 ({count} here): do all ranks run the same program, and register the same names?"

@@ -1,11 +1,10 @@
 //! This rank's segment and the symmetric heap in it.
 
-use crate::collective::vote;
-use crate::engine::{Heap, Pass};
+use crate::collective::{Reduction, vote};
+use crate::engine::Heap;
 use crate::error::{Error, Result};
-use crate::process;
 use crate::world::{Threading, World};
-use argonet_base::SegmentOffset;
+use argonet_base::{Rank, SegmentOffset};
 use argonet_boot::LocalJob;
 use argonet_segment::{HostMemory, OwnSegment, admit};
 use core::sync::atomic::Ordering;
@@ -46,17 +45,36 @@ impl<M: Threading> World<M> {
             return Err(error);
         }
         let offset = taken.map_err(|cause| Error::Heap { rank, cause })?;
-        let attach = self.grow_for(offset + len);
-        if let Err(error) = attach {
+        let mine = self.provide(offset, len);
+        // Also the barrier after which all may use it.
+        let all = self.all_well(mine.is_ok())?;
+        let outcome = mine.and(match all {
+            true => Ok(SegmentOffset(offset)),
+            false => Err(Error::ElsewhereFailed {
+                rank,
+                what: "SharedVec::alloc",
+            }),
+        });
+        if outcome.is_err() {
             memory.heap.lock().release(offset, len);
-            return Err(error);
         }
-        let mut piece = memory.own.bytes_mut(SegmentOffset(offset), len as usize)?;
-        piece
-            .fill(0, len as usize, 0)
-            .map_err(argonet_segment::SegmentError::from)?;
-        self.barrier()?;
-        Ok(SegmentOffset(offset))
+        outcome
+    }
+
+    /// Makes sure that this rank's segment has a piece, and zeroes it.
+    fn provide(&self, offset: u64, len: u64) -> Result<()> {
+        self.grow_for(offset + len)?;
+        let own = &self.inner.memory.own;
+        let mut piece = own.bytes_mut(SegmentOffset(offset), len as usize)?;
+        let zeroed = piece.fill(0, len as usize, 0);
+        Ok(zeroed.map_err(argonet_segment::SegmentError::from)?)
+    }
+
+    /// Whether all ranks say yes. Collective.
+    fn all_well(&self, mine: bool) -> Result<bool> {
+        let mut yes = [u8::from(mine)];
+        self.reduce_all(Reduction::Min, &mut yes)?;
+        Ok(yes[0] != 0)
     }
 
     /// Gives back what [`allocate`](Self::allocate) returned. Collective.
@@ -77,32 +95,31 @@ impl<M: Threading> World<M> {
         let target = needed
             .max(attached.saturating_mul(2))
             .min(memory.heap.lock().limit());
-        // Grow by what is needed if doubling does not fit.
-        let mut verdict = [0u64];
+        // What all grow to, 0 for not at all; and the memory that rank 0 saw, so that all ranks say
+        // the same. Grow by what is needed if doubling does not fit.
+        let mut verdict = [0u64; 2];
+        let request = |len: u64| vec![len - attached; self.size() as usize];
+        let mut probed = Ok(());
         if self.rank().0 == 0 {
-            let host = HostMemory::probe()?;
-            let fits =
-                |len: u64| admit(&vec![len - attached; self.size() as usize], &host).map(|()| len);
-            verdict[0] = fits(target).or_else(|_| fits(needed)).unwrap_or(0);
+            match HostMemory::probe() {
+                Ok(host) => {
+                    let fits = |len: &u64| admit(&request(*len), &host).is_ok();
+                    let len = [target, needed].into_iter().find(fits);
+                    verdict = [len.unwrap_or(0), host.available_bytes()];
+                }
+                Err(error) => probed = Err(error),
+            }
         }
-        let down = Pass {
-            root: World::<M>::job_rank(argonet_base::Rank(0)),
-            fold: None,
-            down: true,
-        };
-        process::with(|ctx| {
-            self.engine().collective(
-                ctx,
-                &down,
-                zerocopy::IntoBytes::as_mut_bytes(&mut verdict),
-                8,
-            )
-        })?;
+        self.broadcast(Rank(0), &mut verdict)?;
+        probed?;
         if verdict[0] == 0 {
-            let requests = vec![needed - attached; self.size() as usize];
-            admit(&requests, &HostMemory::probe()?)?;
-            // Memory was freed since rank 0 looked; what was decided stands.
-            verdict[0] = needed;
+            let host = HostMemory::probe()?.with_available(verdict[1]);
+            admit(&request(needed), &host)?;
+            // Only if rank 0 could not look at its host.
+            return Err(Error::ElsewhereFailed {
+                rank: self.rank(),
+                what: "growing the segment",
+            });
         }
         let len = memory.own.grow(verdict[0])?;
         let page = memory.boot.rank_page(self.engine().rank());

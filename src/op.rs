@@ -83,7 +83,14 @@ impl<'w, B> Op<'w, B> {
     /// # Errors
     /// What became of the operation; [`AmError::Restricted`](crate::AmError::Restricted) inside a
     /// handler.
+    ///
+    /// # Panics
+    /// If it was awaited to its end before.
     pub fn wait(mut self) -> Result<B> {
+        assert!(
+            !matches!(self.state, State::Taken),
+            "an operation is waited for after its end"
+        );
         let mut result = self.take();
         if result.is_none() {
             let world = self.world;

@@ -4,7 +4,7 @@
 use crate::engine::ThreadCtx;
 use argonet_base::Rank;
 use core::cell::Cell;
-use core::sync::atomic::{AtomicBool, Ordering};
+use core::sync::atomic::{AtomicU64, Ordering};
 
 thread_local! {
     static CONTEXT: ThreadCtx = const { ThreadCtx::new(retire_at_exit) };
@@ -25,8 +25,13 @@ fn retire_at_exit() {
     RETIRE.with(|_| {});
 }
 
-/// A process joins one job once.
-static JOINED: AtomicBool = AtomicBool::new(false);
+/// A process joins one job once: its rank there, or one of the two below.
+static JOINED: AtomicU64 = AtomicU64::new(NOT_JOINED);
+
+const NOT_JOINED: u64 = u64::MAX;
+
+/// Some thread is about to join.
+const JOINING: u64 = u64::MAX - 1;
 
 /// Calls `f` with the calling thread's context.
 #[inline(always)]
@@ -34,9 +39,30 @@ pub(crate) fn with<R>(f: impl FnOnce(&ThreadCtx) -> R) -> R {
     CONTEXT.with(f)
 }
 
-/// Takes the process's one chance to join; false if it is gone.
-pub(crate) fn join() -> bool {
-    !JOINED.swap(true, Ordering::AcqRel)
+/// The process's one chance to join a job, given back when it is dropped unused.
+pub(crate) struct Chance(());
+
+/// Takes the one chance, or returns the rank that the process has or had (0 while it is joining).
+pub(crate) fn join() -> Result<Chance, Rank> {
+    let free = JOINED.compare_exchange(NOT_JOINED, JOINING, Ordering::AcqRel, Ordering::Acquire);
+    match free {
+        Ok(_) => Ok(Chance(())),
+        Err(rank) => Err(Rank(u32::try_from(rank).unwrap_or(0))),
+    }
+}
+
+impl Chance {
+    /// The process is now a rank of its job, for good.
+    pub(crate) fn used(self, rank: Rank) {
+        JOINED.store(rank.0.into(), Ordering::Release);
+        core::mem::forget(self);
+    }
+}
+
+impl Drop for Chance {
+    fn drop(&mut self) {
+        JOINED.store(NOT_JOINED, Ordering::Release);
+    }
 }
 
 /// Runs `f` with `rank` as the caller of the remote procedure that it runs.

@@ -1,6 +1,8 @@
 //! Phases in which no rank communicates.
 
+use crate::engine::Meeting;
 use crate::error::Result;
+use crate::process;
 use crate::world::{Threading, World};
 
 /// Proof that every rank is inside one collective quiet phase; see [`World::quiet`].
@@ -36,12 +38,26 @@ impl<M: Threading> World<M> {
     /// # drop(slice); }
     /// ```
     ///
+    /// A panic of `f` ends the job.
+    ///
     /// # Errors
     /// [`AmError::Restricted`](crate::AmError::Restricted) inside a handler.
     pub fn quiet<R>(&mut self, f: impl FnOnce(&Quiet) -> R) -> Result<R> {
-        self.drain()?;
+        self.drain_for(Meeting::Quiet)?;
+        let unfinished = Unfinished(self);
         let result = f(&Quiet { _private: () });
-        self.barrier()?;
+        core::mem::forget(unfinished);
+        process::with(|ctx| self.engine().barrier(ctx, Meeting::Quiet))?;
         Ok(result)
+    }
+}
+
+/// Dropped when `f` panics. Whoever catches the panic has the world again, while other ranks may
+/// still hold slices; so it ends the job.
+struct Unfinished<'w, M: Threading>(&'w World<M>);
+
+impl<M: Threading> Drop for Unfinished<'_, M> {
+    fn drop(&mut self) {
+        self.0.engine().fatal("panicked inside a quiet phase");
     }
 }

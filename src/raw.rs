@@ -8,14 +8,16 @@ use crate::engine::OpError;
 use crate::error::Result;
 use crate::process;
 use crate::world::{Threading, World};
-use argonet_am::{Message, Payload};
+use argonet_am::{AmError, CLIENT_BASE, Message, Payload};
 use argonet_base::{HandlerIndex, Rank, SegmentOffset};
-use argonet_segment::SharedBytes;
+use argonet_conduit::Prepared;
+use argonet_segment::{SharedBytes, SharedBytesMut};
+use core::marker::PhantomData;
 use core::ptr::NonNull;
 
 pub use crate::engine::{NEAR_MAGIC, NEAR_VERSION, NearPrefix, NearTable, Outlook, Transfer};
 pub use argonet_am::Lane;
-pub use argonet_conduit::{PrepareRequest, Prepared};
+pub use argonet_conduit::PrepareRequest;
 pub use argonet_event::{Category, CategoryMask, Event};
 
 /// The raw calls of a world.
@@ -29,7 +31,40 @@ impl<M: Threading> World<M> {
     }
 }
 
-impl<M: Threading> Raw<'_, M> {
+/// Room for a payload that is written in place, made by [`Raw::prepare`].
+///
+/// It lies in memory of its world, which cannot be finalised meanwhile:
+///
+/// ```compile_fail
+/// # use argonet::{World, engine::Outlook, raw::Want};
+/// # fn f(world: World, want: &Want) {
+/// let mut room = world.raw().prepare(want, Outlook::Wait).unwrap();
+/// world.finalise().unwrap();
+/// room.buffer().fill(0, 1, 7).unwrap();
+/// # }
+/// ```
+#[derive(Debug)]
+pub struct Room<'w> {
+    prepared: Prepared,
+    _world: PhantomData<&'w ()>,
+}
+
+impl Room<'_> {
+    /// Bytes that it holds.
+    #[must_use]
+    pub fn capacity(&self) -> usize {
+        self.prepared.capacity()
+    }
+
+    /// Where the payload is written.
+    #[must_use]
+    pub fn buffer(&mut self) -> SharedBytesMut<'_> {
+        // SAFETY: the conduit belongs to the world, which the lifetime of `self` borrows.
+        unsafe { self.prepared.buffer() }
+    }
+}
+
+impl<'w, M: Threading> Raw<'w, M> {
     /// Start of this rank's segment. It never moves.
     #[must_use]
     pub fn segment_base(&self) -> NonNull<u8> {
@@ -209,6 +244,19 @@ impl<M: Threading> Raw<'_, M> {
         self.0.engine().handler_named(name)
     }
 
+    /// Handlers of the library are not for clients: a forged barrier would let a rank out of a
+    /// quiet phase.
+    fn check_client(&self, index: HandlerIndex, to: Rank) -> Result<(), AmError> {
+        if index < CLIENT_BASE {
+            return Err(AmError::NotForClients {
+                index,
+                from: self.0.engine().rank(),
+                to: World::<M>::job_rank(to),
+            });
+        }
+        Ok(())
+    }
+
     /// Sends a request by index.
     ///
     /// # Safety
@@ -225,6 +273,7 @@ impl<M: Threading> Raw<'_, M> {
         payload: Option<(&[u8], Option<SegmentOffset>)>,
         outlook: Outlook,
     ) -> Result<()> {
+        self.check_client(handler, to)?;
         let payload = match payload {
             None => Payload::None,
             Some((bytes, None)) => Payload::Medium(SharedBytes::from_slice(bytes)),
@@ -244,14 +293,20 @@ impl<M: Threading> Raw<'_, M> {
     }
 
     /// Reserves room for a payload that is written in place. Until it is committed or cancelled
-    /// this thread can do nothing else.
+    /// this thread can do nothing else. Of `want`, the lane is ignored: it is a request's.
     ///
     /// # Errors
     /// As [`request`](Self::request).
-    pub fn prepare(&self, want: &PrepareRequest, outlook: Outlook) -> Result<Prepared> {
-        Ok(process::with(|ctx| {
-            self.0.engine().prepare(ctx, want, outlook)
-        })?)
+    pub fn prepare(&self, want: &PrepareRequest, outlook: Outlook) -> Result<Room<'w>> {
+        let want = PrepareRequest {
+            lane: Lane::Request,
+            ..*want
+        };
+        let prepared = process::with(|ctx| self.0.engine().prepare(ctx, &want, outlook))?;
+        Ok(Room {
+            prepared,
+            _world: PhantomData,
+        })
     }
 
     /// Sends `len` bytes of a prepared payload.
@@ -263,12 +318,18 @@ impl<M: Threading> Raw<'_, M> {
     /// A handler that is not registered; the payload is cancelled then.
     pub unsafe fn commit(
         &self,
-        room: Prepared,
+        room: Room<'_>,
         handler: HandlerIndex,
         args: &[u32],
         len: usize,
     ) -> Result<()> {
-        process::with(|ctx| self.0.engine().commit(ctx, room, handler, args, len))?;
+        if let Err(error) = self.check_client(handler, Rank(room.prepared.to().0)) {
+            // SAFETY: the caller's promise.
+            unsafe { self.cancel(room) };
+            return Err(error.into());
+        }
+        let engine = self.0.engine();
+        process::with(|ctx| engine.commit(ctx, room.prepared, handler, args, len))?;
         Ok(())
     }
 
@@ -276,7 +337,7 @@ impl<M: Threading> Raw<'_, M> {
     ///
     /// # Safety
     /// As [`commit`](Self::commit).
-    pub unsafe fn cancel(&self, room: Prepared) {
-        process::with(|ctx| self.0.engine().cancel(ctx, room));
+    pub unsafe fn cancel(&self, room: Room<'_>) {
+        process::with(|ctx| self.0.engine().cancel(ctx, room.prepared));
     }
 }

@@ -1,7 +1,7 @@
 //! The job as one rank sees it.
 
 use crate::builder::Builder;
-use crate::engine::{Engine, Patience};
+use crate::engine::{Engine, Meeting, Patience};
 use crate::error::Result;
 use crate::heap::Memory;
 use crate::process;
@@ -144,7 +144,9 @@ impl<M: Threading> World<M> {
     /// [`AmError::Restricted`](crate::AmError::Restricted) inside a handler.
     #[inline]
     pub fn barrier(&self) -> Result<()> {
-        Ok(process::with(|ctx| self.engine().barrier(ctx))?)
+        Ok(process::with(|ctx| {
+            self.engine().barrier(ctx, Meeting::Barrier)
+        })?)
     }
 
     /// Runs a future to its end, polling the network whenever the future waits.
@@ -159,6 +161,9 @@ impl<M: Threading> World<M> {
     /// });
     /// assert_eq!(sum.unwrap(), 0);
     /// ```
+    ///
+    /// # Panics
+    /// If the future has to wait inside a handler, which cannot wait for anything.
     pub fn block_on<F: Future>(&self, future: F) -> F::Output {
         let mut future = pin!(future);
         let mut patience = Patience::for_message(self.engine().policy());
@@ -171,7 +176,10 @@ impl<M: Threading> World<M> {
             {
                 return output;
             }
-            process::with(|ctx| self.engine().idle(ctx, &mut patience));
+            let idle = process::with(|ctx| self.engine().idle(ctx, &mut patience));
+            if let Err(error) = idle {
+                panic!("{error}");
+            }
         }
     }
 
@@ -181,15 +189,19 @@ impl<M: Threading> World<M> {
     /// # Errors
     /// [`AmError::Restricted`](crate::AmError::Restricted) inside a handler.
     pub fn drain(&self) -> Result<()> {
+        self.drain_for(Meeting::Drain)
+    }
+
+    pub(crate) fn drain_for(&self, meeting: Meeting) -> Result<()> {
         process::with(|ctx| {
             let engine = self.engine();
             // After the first barrier nobody sends requests; when all that lies in the rings has
             // been handled, all replies are sent, which the second barrier makes certain.
             for _ in 0..2 {
-                engine.barrier(ctx)?;
+                engine.barrier(ctx, meeting)?;
                 engine.wait_until(ctx, || !engine.conduit().has_work())?;
             }
-            Ok(engine.barrier(ctx)?)
+            Ok(engine.barrier(ctx, meeting)?)
         })
     }
 
@@ -204,7 +216,7 @@ impl<M: Threading> World<M> {
 
     fn leave(&mut self) -> Result<()> {
         self.finalised = true;
-        self.drain()?;
+        self.drain_for(Meeting::Finalise)?;
         self.engine().boot().finalised();
         Ok(())
     }

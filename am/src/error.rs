@@ -1,6 +1,6 @@
 //! Errors of the active-message engine.
 
-use crate::limits::{HANDLERS, MAX_ARGS};
+use crate::limits::{CLIENT_BASE, HANDLERS, MAX_ARGS};
 use crate::message::Category;
 use crate::record::RecordError;
 use argonet_base::{HandlerIndex, JobRank};
@@ -40,6 +40,19 @@ pub enum AmError {
     /// No handler stands at the index. Found by the sender, as all ranks have the same table.
     #[error("handler index {index} is not registered (message from rank {from} to rank {to})")]
     Unregistered {
+        /// The index.
+        index: HandlerIndex,
+        /// Sender.
+        from: JobRank,
+        /// Target.
+        to: JobRank,
+    },
+    /// A client's message for one of the library's own handlers.
+    #[error(
+        "handler index {index} is the library's own: clients have {CLIENT_BASE} to {last} (message from rank {from} to rank {to})",
+        last = HANDLERS - 1
+    )]
+    NotForClients {
         /// The index.
         index: HandlerIndex,
         /// Sender.

@@ -156,10 +156,14 @@ impl Prepared {
     }
 
     /// Where the payload is written.
+    ///
+    /// # Safety
+    /// The conduit that prepared it is still there.
     #[must_use]
-    pub fn buffer(&mut self) -> SharedBytesMut<'_> {
+    pub unsafe fn buffer(&mut self) -> SharedBytesMut<'_> {
         let start = NonNull::new(self.buffer).unwrap_or(NonNull::dangling());
-        // SAFETY: `new` promises that the buffer stays writable as long as this value.
+        // SAFETY: `new` promises that the buffer is writable until commit or cancel, which consume
+        // the value; the caller, that its memory is still mapped.
         unsafe { SharedBytesMut::from_raw(start, self.capacity) }
     }
 

@@ -5,7 +5,7 @@
 
 use argonet_am::{Delivery, HandlerTable, Message, Payload};
 use argonet_base::{HandlerIndex, JobRank};
-use argonet_conduit::smp::{Barrier, Smp, SmpConfig, ThreadMode};
+use argonet_conduit::smp::{Smp, SmpConfig, ThreadMode};
 use argonet_conduit::{Conduit, OpToken, Part, Sink};
 use argonet_segment::{Directory, PageKind, SegmentFile};
 use rustix::fd::AsFd;

@@ -18,6 +18,8 @@ const RESERVE_PERCENT: u64 = 5;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostMemory {
     available_bytes: u64,
+    /// Of [`available_bytes`](Self::available_bytes), what is kept free.
+    reserve_percent: u64,
     limited_by: String,
     total_bytes: u64,
 }
@@ -51,6 +53,7 @@ impl HostMemory {
         };
         let mut host = Self {
             available_bytes: field("MemAvailable")?,
+            reserve_percent: RESERVE_PERCENT,
             limited_by: "MemAvailable in /proc/meminfo".to_owned(),
             total_bytes: field("MemTotal")?,
         };
@@ -71,11 +74,12 @@ impl HostMemory {
         Ok(host)
     }
 
-    /// The same host with the available memory that another rank of it has seen, so that all ranks
-    /// decide alike.
+    /// The same host with what [`available_bytes`](Self::available_bytes) said to another rank of
+    /// it, so that all ranks decide alike.
     #[must_use]
     pub fn with_available(mut self, available_bytes: u64) -> Self {
         self.available_bytes = available_bytes;
+        self.reserve_percent = 0;
         self
     }
 
@@ -84,7 +88,7 @@ impl HostMemory {
     /// dropped as free, less 5 %.
     #[must_use]
     pub fn available_bytes(&self) -> u64 {
-        self.available_bytes - self.available_bytes / 100 * RESERVE_PERCENT
+        self.available_bytes - self.available_bytes / 100 * self.reserve_percent
     }
 
     /// Memory that the host or the tightest control group has in all, in bytes: of which

@@ -3,7 +3,7 @@
 use super::thread::{Context, ThreadCtx};
 use super::tree::{Barrier, Tree};
 use super::wait::{Patience, Step, WaitPolicy};
-use argonet_am::{AmError, Delivery, HandlerTable, Lane, MAX_ARGS, Message, Payload};
+use argonet_am::{AmError, Delivery, HandlerTable, Lane, MAX_ARGS, Message, Payload, Registered};
 use argonet_base::{HandlerIndex, JobRank, SegmentOffset};
 use argonet_boot::Bootstrap;
 use argonet_conduit::smp::ThreadMode;
@@ -74,6 +74,8 @@ pub struct Engine<C> {
     pub(super) mode: ThreadMode,
     pub(super) clock: Box<dyn Fn() -> Duration + Send + Sync>,
     handlers: HandlerTable,
+    /// What `handlers` has, in four words.
+    registered: Registered,
     max_medium: usize,
 }
 
@@ -140,6 +142,7 @@ impl<C: Conduit> Engine<C> {
             events: Arc::new(HandleTable::new(operations)),
             mode,
             clock,
+            registered: handlers.registered(),
             handlers,
             max_medium,
         }
@@ -194,7 +197,7 @@ impl<C: Conduit> Engine<C> {
         let len = message.payload.len();
         if to.0 >= self.size
             || message.args.len() > MAX_ARGS
-            || !self.handlers.is_registered(message.handler)
+            || !self.registered.contains(message.handler)
             || (len > self.max_medium && matches!(message.payload, Payload::Medium(_)))
         {
             return Err(self.what_is_wrong(to, message));
@@ -221,7 +224,7 @@ impl<C: Conduit> Engine<C> {
                 from,
                 to,
             }
-        } else if !self.handlers.is_registered(message.handler) {
+        } else if !self.registered.contains(message.handler) {
             AmError::Unregistered {
                 index: message.handler,
                 from,
@@ -302,6 +305,10 @@ impl<C: Conduit> Engine<C> {
         outlook: Outlook,
     ) -> Result<Prepared, AmError> {
         ctx.permit("a prepare", self.rank)?;
+        let want = &PrepareRequest {
+            most: want.most.max(want.least),
+            ..*want
+        };
         let PrepareRequest {
             to,
             nargs,
@@ -379,7 +386,7 @@ impl<C: Conduit> Engine<C> {
             len <= prepared.capacity(),
             "a commit sends at most what was prepared"
         );
-        if !self.handlers.is_registered(handler) {
+        if !self.registered.contains(handler) {
             let to = prepared.to();
             self.cancel(ctx, prepared);
             return Err(AmError::Unregistered {
@@ -447,8 +454,13 @@ impl<C: Conduit> Engine<C> {
     }
 
     /// One poll for a caller that waits for something of its own, and what follows an empty one.
-    pub fn idle(&self, ctx: &ThreadCtx, patience: &mut Patience) {
+    ///
+    /// # Errors
+    /// [`AmError::Restricted`] inside a handler.
+    pub fn idle(&self, ctx: &ThreadCtx, patience: &mut Patience) -> Result<(), AmError> {
+        ctx.permit("waiting for a future", self.rank)?;
         self.pause(ctx, patience);
+        Ok(())
     }
 
     /// One poll, and what follows an empty one.
@@ -479,7 +491,7 @@ impl<C: Conduit> Engine<C> {
         offset: SegmentOffset,
         len: usize,
     ) -> Result<(), AmError> {
-        if len == 0 || self.directory.resolve(to, offset, len).is_some() {
+        if to.0 < self.size && (len == 0 || self.directory.resolve(to, offset, len).is_some()) {
             return Ok(());
         }
         self.reach_slow(to, offset, len)

@@ -262,20 +262,24 @@ impl<C: Conduit> Engine<C> {
         let mut patience = Patience::for_room(self.policy);
         loop {
             let outcome = match *transfer {
-                // SAFETY: the caller's promise.
                 Transfer::Put {
                     rank,
                     offset,
                     src,
                     len,
-                } => unsafe { self.conduit.put(rank, offset, src, len, op) },
-                // SAFETY: the caller's promise.
+                } => {
+                    // SAFETY: the caller's promise.
+                    unsafe { self.conduit.put(rank, offset, src, len, op) }
+                }
                 Transfer::Get {
                     rank,
                     offset,
                     dst,
                     len,
-                } => unsafe { self.conduit.get(rank, offset, dst, len, op) },
+                } => {
+                    // SAFETY: the caller's promise.
+                    unsafe { self.conduit.get(rank, offset, dst, len, op) }
+                }
             };
             match outcome {
                 Ok(injected) => return Ok(injected),

@@ -22,7 +22,7 @@ pub use limits::internal;
 pub use near::{NEAR_MAGIC, NEAR_VERSION, NearPrefix, NearTable};
 pub use rma::AtomicWord;
 pub use thread::{Context, ThreadCtx};
-pub use tree::Pass;
+pub use tree::{Fold, Meeting, Pass};
 pub use wait::{Patience, WaitPolicy};
 
 #[cfg(test)]

@@ -140,6 +140,13 @@ impl<C: Conduit> Engine<C> {
         offset: SegmentOffset,
         len: usize,
     ) -> Result<NonNull<u8>, AmError> {
+        if rank.0 >= self.size {
+            return Err(AmError::NoSuchRank {
+                to: rank,
+                size: self.size,
+                from: self.rank,
+            });
+        }
         self.reach(rank, offset, len)?;
         let place = self.directory.resolve(rank, offset, len);
         // `reach` accepts zero bytes anywhere; no access follows then.

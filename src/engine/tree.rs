@@ -23,21 +23,43 @@ const ROUNDS: usize = 32;
 /// Bytes that one pass carries; longer data goes in several passes.
 pub(super) const CHUNK: usize = 32 * 1024;
 
-/// State of the barrier.
+/// Why ranks meet in a barrier. Barriers of one kind do not count for another: a rank that calls
+/// barriers while another is in a quiet phase waits, and cannot touch the slices held there.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Meeting {
+    /// The client asked for it.
+    Barrier,
+    /// Part of draining.
+    Drain,
+    /// Begins or ends a quiet phase.
+    Quiet,
+    /// Part of finalising.
+    Finalise,
+}
+
+/// Kinds of barriers.
+const MEETINGS: usize = 4;
+
+/// State of the barriers of one kind.
 #[derive(Default)]
-pub(super) struct Barrier {
+struct Rounds {
     /// One thread of the rank at a time; holds the parity of the next barrier.
     turn: Mutex<u32>,
     /// Messages of each round, by parity. Handlers add (Release), the waiting thread takes away.
     arrived: [[AtomicU32; ROUNDS]; 2],
 }
 
+/// State of the barriers, by kind.
+#[derive(Default)]
+pub(super) struct Barrier([Rounds; MEETINGS]);
+
 impl Barrier {
     pub(super) fn register(self: &Arc<Self>, handlers: &mut HandlerTable) -> Result<(), AmError> {
         let this = Arc::clone(self);
         let run = move |delivery: &mut Delivery<'_>| {
             let round = delivery.arg(0) as usize % ROUNDS;
-            this.arrived[delivery.arg(1) as usize & 1][round].fetch_add(1, Ordering::Release);
+            let rounds = &this.0[delivery.arg(2) as usize % MEETINGS];
+            rounds.arrived[delivery.arg(1) as usize & 1][round].fetch_add(1, Ordering::Release);
         };
         handlers.register_internal(internal::BARRIER, "argonet::barrier", Box::new(run))
     }
@@ -97,6 +119,9 @@ impl Tree {
     }
 }
 
+/// Folds the second slice into the first.
+pub type Fold<'f> = dyn Fn(&mut [u8], &[u8]) + 'f;
+
 /// What one pass over the tree does with its bytes.
 #[derive(Clone, Copy)]
 pub struct Pass<'f> {
@@ -105,27 +130,29 @@ pub struct Pass<'f> {
     /// Folds a child's contribution (second) into this rank's (first); `None` where nothing goes
     /// up but the news that a rank has entered. Children come in the order of their ranks from
     /// the root, so the order of folding is the same in every run.
-    pub fold: Option<&'f dyn Fn(&mut [u8], &[u8])>,
+    pub fold: Option<&'f Fold<'f>>,
     /// Whether the root's bytes come back down to everybody.
     pub down: bool,
 }
 
 impl<C: Conduit> Engine<C> {
-    /// Waits until every rank has entered the barrier. Collective; polls.
+    /// Waits until every rank has entered the barrier of that kind. Collective; polls.
     ///
     /// # Errors
     /// [`AmError::Restricted`] inside a handler.
-    pub fn barrier(&self, ctx: &ThreadCtx) -> Result<(), AmError> {
+    pub fn barrier(&self, ctx: &ThreadCtx, meeting: Meeting) -> Result<(), AmError> {
         ctx.permit("a barrier", self.rank)?;
-        let mut turn = self.barrier.turn.lock();
+        let rounds = &self.barrier.0[meeting as usize];
+        let mut turn = rounds.turn.lock();
         let parity = *turn & 1;
         *turn = turn.wrapping_add(1);
         let mut distance = 1u32;
         let mut round = 0u32;
         while distance < self.size {
             let to = JobRank(self.wrap(u64::from(self.rank.0) + u64::from(distance)));
-            self.signal(ctx, to, internal::BARRIER, &[round, parity], &[])?;
-            let arrived = &self.barrier.arrived[parity as usize][round as usize];
+            let args = [round, parity, meeting as u32];
+            self.signal(ctx, to, internal::BARRIER, &args, &[])?;
+            let arrived = &rounds.arrived[parity as usize][round as usize];
             self.wait_until(ctx, || arrived.load(Ordering::Acquire) > 0)?;
             arrived.fetch_sub(1, Ordering::Relaxed);
             distance = distance.saturating_mul(2);

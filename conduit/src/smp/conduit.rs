@@ -361,6 +361,11 @@ impl Smp {
                 // Not accepted until its reply has room; see the module's introduction.
                 break;
             }
+            if head.is_one_unit_short() {
+                self.deliver_short(from, lane, ring, reader, head, at, &mut scratch, sink);
+                taken += 1;
+                continue;
+            }
             match self.deliver(from, lane, ring, reader, head, at, &mut scratch, sink) {
                 Ok(()) => taken += 1,
                 Err(cause) => {
@@ -376,8 +381,42 @@ impl Smp {
         taken
     }
 
+    /// The commonest message, in few instructions.
     #[allow(clippy::too_many_arguments, reason = "one call site, inlined")]
     #[inline(always)]
+    fn deliver_short<S: Sink + ?Sized>(
+        &self,
+        from: JobRank,
+        lane: Lane,
+        ring: &Ring<'_>,
+        reader: &Reader,
+        head: Head,
+        at: usize,
+        scratch: &mut Scratch,
+        sink: &mut S,
+    ) {
+        let rest = ring.words.load(at + 1, Ordering::Relaxed);
+        scratch[1] = head.arg0();
+        scratch[2] = rest as u32;
+        scratch[3] = (rest >> 32) as u32;
+        let args = &scratch[1..1 + (head.nargs() & 3)];
+        let offset = SegmentOffset(0);
+        let handler = head.handler();
+        sink.deliver(&mut Delivery::new(
+            from,
+            lane,
+            Category::Short,
+            handler,
+            args,
+            None,
+            offset,
+            self,
+        ));
+        reader.advance(ring, 1);
+    }
+
+    #[allow(clippy::too_many_arguments, reason = "one call site, inlined")]
+    #[inline(never)]
     fn deliver<S: Sink + ?Sized>(
         &self,
         from: JobRank,
@@ -445,7 +484,7 @@ impl Smp {
         Ok(())
     }
 
-    fn lane_writer<'a>(&'a self, to: JobRank, lane: Lane) -> &'a Writer {
+    fn lane_writer(&self, to: JobRank, lane: Lane) -> &Writer {
         match lane {
             Lane::Request => &self.peer(to).out_request,
             Lane::Reply => &self.peer(to).out_reply,

@@ -316,10 +316,12 @@ fn prepared_payloads_keep_their_place() {
         "nothing overtakes what is being prepared"
     );
     a.cancel(cancelled);
-    long.buffer().copy_from(0, &[3; 100]).unwrap();
+    // SAFETY: the pair outlives the buffers.
+    unsafe { long.buffer() }.copy_from(0, &[3; 100]).unwrap();
     a.commit(long, HandlerIndex(130), &[1, 2], 100);
     assert_eq!(b.poll(&mut log), 0);
-    first.buffer().copy_from(0, &[4; 10]).unwrap();
+    // SAFETY: as above.
+    unsafe { first.buffer() }.copy_from(0, &[4; 10]).unwrap();
     // It shrinks to 10 bytes.
     a.commit(first, HandlerIndex(131), &[5, 6], 10);
     drain(b, &mut log);
@@ -377,7 +379,7 @@ fn broken_records_are_reported_and_not_used() {
         let pair = pair(ThreadMode::Seq);
         let (b, rings) = (&pair.ranks[1], &pair.rings);
         let layout = Layout::new(2);
-        let at = layout.ring(JobRank(1), JobRank(0), Lane::Request);
+        let (_, at) = layout.ring(JobRank(1), JobRank(0), Lane::Request);
         let mut bytes = vec![0xff; 64];
         bytes[..8].copy_from_slice(&head.0.to_ne_bytes());
         assert!(at + RING_BYTES <= layout.bytes());

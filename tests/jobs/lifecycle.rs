@@ -1,0 +1,205 @@
+//! How jobs begin and end.
+
+use std::collections::BTreeSet;
+
+use argonet::{Error, Rank, Reduction, SharedVec, World};
+
+use crate::support::{Done, Job, Program, SIZES, Test, each};
+
+pub(crate) const TESTS: &[Test] = &[
+    ("lifecycle_finalise_is_not_the_end_of_the_process", || {
+        each(&SIZES, "goes-on");
+    }),
+    ("lifecycle_dropping_the_world_finalises", || {
+        each(&SIZES, "drop");
+    }),
+    ("lifecycle_exit_code_passes", || {
+        let outcome = Job::launched(3, "exit-code").run();
+        assert_eq!(outcome.code(), Some(42), "{outcome:#?}");
+        let outcome = Job::self_started(3, "exit-code").run();
+        assert_eq!(outcome.code(), Some(42), "{outcome:#?}");
+    }),
+    ("lifecycle_a_panic_ends_the_job", || {
+        for outcome in [
+            Job::launched(3, "panic").run(),
+            Job::self_started(3, "panic").run(),
+        ] {
+            outcome.failed(&["on purpose", "rank 1"]);
+        }
+    }),
+    ("lifecycle_a_panic_in_a_handler_ends_the_job", || {
+        let outcome = Job::launched(3, "handler-panic").run();
+        outcome.failed(&["on purpose", "rank 2", "a handler panicked"]);
+    }),
+    ("lifecycle_one_world_a_process", || {
+        each(&[1, 2, 3], "second-world");
+    }),
+    ("lifecycle_different_handlers", || {
+        for program in ["other-handler", "other-function", "fewer-handlers"] {
+            let outcome = Job::launched(3, program).run();
+            outcome.failed(&["rank 2 registered other handlers or functions than rank 0"]);
+        }
+    }),
+    ("lifecycle_bad_handlers", || {
+        let outcome = Job::launched(2, "same-name").run();
+        outcome.failed(&["two handlers or functions are registered under the name `twin`"]);
+        let outcome = Job::launched(2, "too-many-handlers").run();
+        outcome.failed(&["no handler index is left for `", "all 128"]);
+    }),
+    ("lifecycle_memory_of_64_ranks", memory),
+];
+
+pub(crate) const PROGRAMS: &[Program] = &[
+    ("goes-on", goes_on),
+    ("drop", dropped),
+    ("exit-code", exit_code),
+    ("panic", panics),
+    ("handler-panic", handler_panic),
+    ("second-world", second_world),
+    ("other-handler", || {
+        build(|builder, odd| drop(builder.am(if odd { "x" } else { "y" }, |_, _: u32| {})))
+    }),
+    ("other-function", || {
+        build(|builder, odd| drop(builder.rpc(if odd { "x" } else { "y" }, |(): ()| ())))
+    }),
+    ("fewer-handlers", || {
+        build(|builder, odd| {
+            if !odd {
+                let _ = builder.am("x", |_, _: u32| {});
+            }
+        })
+    }),
+    ("same-name", || {
+        build(|builder, _| {
+            let _ = builder.am("twin", |_, _: u32| {});
+            let _ = builder.am("twin", |_, _: u64| {});
+        })
+    }),
+    ("too-many-handlers", || {
+        build(|builder, _| {
+            for i in 0..129 {
+                let name: &'static str = format!("handler {i}").leak();
+                let _ = builder.am(name, |_, _: u32| {});
+            }
+        })
+    }),
+    ("memory", resident),
+];
+
+fn goes_on() -> Done {
+    let world = World::init()?;
+    let rank = world.rank();
+    let mut sum = [rank.0];
+    world.reduce_all(Reduction::Sum, &mut sum)?;
+    world.finalise()?;
+    // Rank 0 ends last, the others at different times.
+    let mut x = u64::from(sum[0]) + 1;
+    for i in 0..200_000 * (1 + u64::from(rank.0 == 0)) {
+        x = x.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(i);
+    }
+    assert_ne!(std::hint::black_box(x), 0);
+    Ok(())
+}
+
+fn dropped() -> Done {
+    let world = World::init()?;
+    let v = SharedVec::<u32>::alloc(&world, 1)?;
+    world.put_value(v.gptr(world.neighbour(1), 0), 1)?;
+    drop(world);
+    // An array that outlives its world can be dropped.
+    assert_eq!(v.len(), 1);
+    Ok(())
+}
+
+fn exit_code() -> Done {
+    let world = World::init()?;
+    let rank = world.rank();
+    world.finalise()?;
+    std::process::exit(if rank == Rank(1) { 42 } else { 0 });
+}
+
+fn panics() -> Done {
+    let world = World::init()?;
+    assert_ne!(world.rank(), Rank(1), "on purpose");
+    world.barrier()?;
+    Ok(world.finalise()?)
+}
+
+fn handler_panic() -> Done {
+    let mut builder = World::builder();
+    let fail = builder.am("fail", |_, n: u32| assert_ne!(n, 7, "on purpose"));
+    let world = builder.build()?;
+    world.send(Rank(2), &fail, 7)?;
+    world.barrier()?;
+    Ok(world.finalise()?)
+}
+
+fn second_world() -> Done {
+    let world = World::init()?;
+    let refused = |rank: Rank| {
+        let Err(error) = World::init() else {
+            panic!("a second world");
+        };
+        assert!(
+            matches!(error, Error::SecondWorld { rank: r } if r == rank),
+            "{error}"
+        );
+        let text = error.to_string();
+        assert!(
+            text.contains(&format!("rank {rank}: this process has a world")),
+            "{text}"
+        );
+    };
+    let rank = world.rank();
+    refused(rank);
+    world.barrier()?;
+    world.finalise()?;
+    refused(rank);
+    Ok(())
+}
+
+/// Builds a world with handlers that are others on the last rank of three.
+fn build(register: impl FnOnce(&mut argonet::Builder, bool)) -> Done {
+    let odd = std::env::var("ARGONET_BOOT").is_ok_and(|boot| boot.starts_with("1:2:"));
+    let mut builder = World::builder();
+    register(&mut builder, odd);
+    Ok(builder.build()?.finalise()?)
+}
+
+fn memory() {
+    let names = || -> BTreeSet<_> {
+        let dir = std::fs::read_dir("/dev/shm");
+        let entries = dir.into_iter().flatten().flatten();
+        entries
+            .map(|entry| entry.file_name())
+            .filter(|name| name.to_string_lossy().contains("argonet"))
+            .collect()
+    };
+    let before = names();
+    let job = Job::launched(64, "memory").env("ARGONET_SEGMENT", "4096");
+    let outcome = job.run().well();
+    assert!(names().is_subset(&before), "nothing is left in /dev/shm");
+    let kib = |line: &str| line.strip_prefix("resident ")?.parse::<u64>().ok();
+    let all: Vec<u64> = outcome.out.lines().filter_map(kib).collect();
+    assert_eq!(all.len(), 64);
+    let most = all.iter().max().expect("64 of them");
+    println!("most resident memory of 64 ranks: {most} KiB");
+    // The goal is 6 MiB for a program that only uses argonet; this one holds all the tests, and an
+    // unoptimised one is larger.
+    assert!(*most < 12 * 1024, "{most} KiB: {all:?}");
+}
+
+/// Says hello, and how much memory that took.
+fn resident() -> Done {
+    let world = World::init()?;
+    world.barrier()?;
+    let mut sum = [1u32];
+    world.reduce_all(Reduction::Sum, &mut sum)?;
+    assert_eq!(sum[0], world.size());
+    world.barrier()?;
+    let status = std::fs::read_to_string("/proc/self/status")?;
+    let line = status.lines().find(|line| line.starts_with("VmRSS:"));
+    let kib = line.and_then(|line| line.split_whitespace().nth(1));
+    println!("resident {}", kib.ok_or("no VmRSS")?);
+    Ok(world.finalise()?)
+}

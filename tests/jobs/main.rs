@@ -1,0 +1,69 @@
+//! Whole jobs: what each part of the API promises, checked by ranks that are processes.
+//!
+//! The test binary is also the program of the ranks: an environment variable says which. Each job
+//! is started by the `argonet` command or by itself, its processes are marked, and a test ends only
+//! when none of them is left.
+#![deny(unsafe_code)]
+
+mod atomics;
+mod collectives;
+mod heap;
+mod lifecycle;
+mod messages;
+mod negotiated;
+mod ordering;
+mod put_get;
+mod quiet;
+mod refused;
+mod rpc;
+mod support;
+mod threads;
+
+use libtest_mimic::{Arguments, Trial};
+
+fn main() {
+    if let Ok(name) = std::env::var(support::PROGRAM) {
+        let programs = [
+            messages::PROGRAMS,
+            ordering::PROGRAMS,
+            negotiated::PROGRAMS,
+            refused::PROGRAMS,
+            put_get::PROGRAMS,
+            atomics::PROGRAMS,
+            heap::PROGRAMS,
+            collectives::PROGRAMS,
+            quiet::PROGRAMS,
+            rpc::PROGRAMS,
+            threads::PROGRAMS,
+            lifecycle::PROGRAMS,
+        ]
+        .concat();
+        let program = programs.iter().find(|(held, _)| *held == name);
+        let (_, program) = program.expect("a program of that name");
+        std::process::exit(support::run_rank(*program));
+    }
+    rustix::process::set_child_subreaper(Some(rustix::process::getpid())).expect("child subreaper");
+    let tests = [
+        messages::TESTS,
+        ordering::TESTS,
+        negotiated::TESTS,
+        refused::TESTS,
+        put_get::TESTS,
+        atomics::TESTS,
+        heap::TESTS,
+        collectives::TESTS,
+        quiet::TESTS,
+        rpc::TESTS,
+        threads::TESTS,
+        lifecycle::TESTS,
+    ]
+    .concat();
+    let trial = |&(name, test): &support::Test| {
+        Trial::test(name, move || {
+            let _watchdog = support::Watchdog::start(name);
+            test();
+            Ok(())
+        })
+    };
+    libtest_mimic::run(&Arguments::from_args(), tests.iter().map(trial).collect()).exit();
+}

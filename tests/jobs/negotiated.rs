@@ -1,0 +1,208 @@
+//! Negotiated payloads: prepare, then commit or cancel.
+#![allow(unsafe_code)]
+
+use std::sync::Arc;
+
+use argonet::engine::Outlook;
+use argonet::raw::PrepareRequest;
+use argonet::{AmError, Error, JobRank, MAX_MEDIUM, Rank, SharedVec, World};
+
+use crate::ordering::Logs;
+use crate::support::{Done, Job, Pattern, Program, Random, SIZES, Test, each};
+
+pub(crate) const TESTS: &[Test] = &[
+    ("negotiated_commit_shrink_and_cancel", || {
+        each(&SIZES, "negotiate");
+    }),
+    ("negotiated_cancels_until_the_ring_is_full", || {
+        each(&[1, 2, 3], "cancels");
+    }),
+    ("negotiated_refusals", || each(&[1, 3], "negotiate-refused")),
+    ("negotiated_left_open_is_told_at_the_end", || {
+        let outcome = Job::launched(2, "negotiate-left-open").run();
+        outcome.failed(&["is not allowed between prepare and commit"]);
+    }),
+];
+
+pub(crate) const PROGRAMS: &[Program] = &[
+    ("negotiate", negotiate),
+    ("cancels", cancels),
+    ("negotiate-refused", refused),
+    ("negotiate-left-open", left_open),
+];
+
+fn medium(to: Rank, nargs: usize, least: usize, most: usize) -> PrepareRequest {
+    PrepareRequest {
+        to: JobRank(to.0),
+        lane: argonet::raw::Lane::Request,
+        nargs,
+        least,
+        most,
+        offset: None,
+    }
+}
+
+fn logged(pattern: &Arc<Pattern>, logs: &Logs, builder: &mut argonet::Builder) {
+    let (pattern, logs) = (Arc::clone(pattern), logs.clone());
+    let _ = builder.am("logged", move |ctx, [number, len]: [u32; 2]| {
+        let got = ctx.payload().to_vec::<u8>();
+        assert!(
+            got == pattern.piece(number.into(), len as usize),
+            "{number} of {len}"
+        );
+        logs.push(ctx.source(), number.into());
+    });
+}
+
+fn negotiate() -> Done {
+    let (pattern, logs) = (Arc::new(Pattern::new()), Logs::new());
+    let mut builder = World::builder();
+    logged(&pattern, &logs, &mut builder);
+    let world = builder.build()?;
+    let handler = world.raw().handler("logged").expect("registered");
+    let mut random = Random::new(99 + u64::from(world.rank().0));
+    let each = 1000;
+    let room = SharedVec::<u8>::alloc(&world, each as usize * 64 * world.size() as usize)?;
+    let count = 20_000 / u64::from(world.size());
+    for to in world.ranks() {
+        let mut number = 0u32;
+        while u64::from(number) < count {
+            let most = match random.below(50) {
+                0 => MAX_MEDIUM,
+                _ => random.below(300),
+            };
+            let least = random.below(most + 1);
+            let mut want = medium(to, 2, least, most);
+            if random.below(4) == 0 && number < each {
+                let at = (world.rank().0 * each + number) as usize * 64;
+                want.least = least.min(64);
+                want.most = most.min(64);
+                want.offset = Some(room.gptr(to, at).offset());
+            }
+            let mut prepared = world.raw().prepare(&want, Outlook::Wait)?;
+            let capacity = prepared.capacity();
+            assert!(want.least <= capacity && capacity <= want.most);
+            let len = random.below(capacity + 1);
+            let payload = pattern.piece(number.into(), len);
+            prepared.buffer().copy_from(0, payload)?;
+            if random.below(3) == 0 {
+                // SAFETY: prepared just now, by this thread.
+                unsafe { world.raw().cancel(prepared) };
+                continue;
+            }
+            let args = [number, len as u32];
+            // SAFETY: as above.
+            unsafe { world.raw().commit(prepared, handler, &args, len)? };
+            number += 1;
+        }
+    }
+    world.drain()?;
+    logs.check(&world, count);
+    Ok(world.finalise()?)
+}
+
+/// Nobody takes the cancelled records: after some there is no room, until they are taken.
+fn cancels() -> Done {
+    let (pattern, logs) = (Arc::new(Pattern::new()), Logs::new());
+    let mut builder = World::builder();
+    logged(&pattern, &logs, &mut builder);
+    let world = builder.build()?;
+    let handler = world.raw().handler("logged").expect("registered");
+    for to in world.ranks() {
+        let mut open = 0;
+        loop {
+            let want = medium(to, 16, 1, 1 + open % 5000);
+            match world.raw().prepare(&want, Outlook::Immediate) {
+                // SAFETY: prepared just now, by this thread.
+                Ok(prepared) => unsafe { world.raw().cancel(prepared) },
+                Err(Error::Am(AmError::Full { .. })) => break,
+                Err(other) => return Err(other.into()),
+            }
+            open += 1;
+        }
+        assert!(open > 10, "a ring holds some");
+        world.barrier()?;
+    }
+    // All is usable afterwards.
+    for number in 0..3000u32 {
+        for to in world.ranks() {
+            let cancelled = world.raw().prepare(&medium(to, 1, 0, 900), Outlook::Wait)?;
+            // SAFETY: prepared just now, by this thread.
+            unsafe { world.raw().cancel(cancelled) };
+            let mut prepared = world.raw().prepare(&medium(to, 2, 0, 70), Outlook::Wait)?;
+            let len = (number % 71) as usize % (prepared.capacity() + 1);
+            prepared
+                .buffer()
+                .copy_from(0, pattern.piece(number.into(), len))?;
+            // SAFETY: as above.
+            unsafe {
+                world
+                    .raw()
+                    .commit(prepared, handler, &[number, len as u32], len)?;
+            }
+        }
+    }
+    world.drain()?;
+    logs.check(&world, 3000);
+    Ok(world.finalise()?)
+}
+
+fn refused() -> Done {
+    let (pattern, logs) = (Arc::new(Pattern::new()), Logs::new());
+    let mut builder = World::builder();
+    logged(&pattern, &logs, &mut builder);
+    let world = builder.build()?;
+    let me = world.rank();
+    let says = |error: Error, part: &str| {
+        let text = error.to_string();
+        assert!(text.contains(part), "no \"{part}\" in \"{text}\"");
+    };
+    let refuse = |want: PrepareRequest, part: &str| {
+        says(world.raw().prepare(&want, Outlook::Wait).unwrap_err(), part);
+    };
+    refuse(
+        medium(Rank(world.size()), 1, 0, 1),
+        &format!("rank {} does not exist", world.size()),
+    );
+    refuse(medium(me, 17, 0, 1), "17 arguments, at most 16");
+    refuse(
+        medium(me, 0, MAX_MEDIUM + 1, MAX_MEDIUM + 1),
+        "medium payload of 65537 bytes",
+    );
+    let mut outside = medium(me, 0, 1, 2);
+    outside.offset = Some(argonet::SegmentOffset(u64::MAX));
+    refuse(outside, "do not lie in the segment");
+
+    // Between prepare and commit nothing else is allowed, and all works after it.
+    let v = SharedVec::<u64>::alloc(&world, 1)?;
+    let open = world.raw().prepare(&medium(me, 2, 8, 8), Outlook::Wait)?;
+    let meanwhile = "is not allowed between prepare and commit";
+    says(world.put_value(v.gptr(me, 0), 1).unwrap_err(), meanwhile);
+    says(world.poll().unwrap_err(), meanwhile);
+    says(world.barrier().unwrap_err(), meanwhile);
+    refuse(medium(me, 2, 8, 8), meanwhile);
+    // SAFETY: prepared above, by this thread.
+    let error = unsafe {
+        let unused = argonet::HandlerIndex(argonet::CLIENT_BASE.0);
+        world.raw().commit(open, unused, &[0, 0], 0).unwrap_err()
+    };
+    says(error, "handler index 128 is not registered");
+    world.put_value(v.gptr(me, 0), 1)?;
+
+    // A least above the most is the least.
+    let odd = world.raw().prepare(&medium(me, 2, 20, 10), Outlook::Wait)?;
+    assert!(odd.capacity() >= 20, "{}", odd.capacity());
+    // SAFETY: as above.
+    unsafe { world.raw().cancel(odd) };
+    world.drain()?;
+    logs.check(&world, 0);
+    Ok(world.finalise()?)
+}
+
+fn left_open() -> Done {
+    let world = World::init()?;
+    let to = world.neighbour(1);
+    let open = world.raw().prepare(&medium(to, 0, 1, 8), Outlook::Wait)?;
+    drop(open);
+    Ok(world.finalise()?)
+}

@@ -1,0 +1,198 @@
+//! Put and get: against a model of all segments, byte by byte.
+
+use argonet::{GlobalPtr, Rank, SharedVec, World};
+
+use crate::support::{Done, Pattern, Program, Random, SIZES, Test, each};
+
+pub(crate) const TESTS: &[Test] = &[
+    ("put_get_random_against_a_model", || each(&SIZES, "model")),
+    ("put_get_every_short_length_and_alignment", || {
+        each(&SIZES, "alignments");
+    }),
+    ("put_get_values_of_many_types", || each(&[1, 3], "types")),
+    ("put_get_scope", || each(&SIZES, "scope")),
+    ("put_get_flag_after_data", || each(&[2, 3, 8], "flag")),
+];
+
+pub(crate) const PROGRAMS: &[Program] = &[
+    ("model", model),
+    ("alignments", alignments),
+    ("types", types),
+    ("scope", scope),
+    ("flag", flag),
+];
+
+const PART: usize = 100_000;
+
+/// Each rank owns a stripe of every rank's array, writes only there, and reads everything that it
+/// wrote.
+fn model() -> Done {
+    let world = World::init()?;
+    let pattern = Pattern::new();
+    let size = world.size() as usize;
+    let stripe = PART / size;
+    let v = SharedVec::<u8>::alloc(&world, PART)?;
+    let first = world.rank().index() * stripe;
+    let mut models = vec![vec![0u8; stripe]; size];
+    let mut random = Random::new(0xabc + u64::from(world.rank().0));
+    for step in 0..4000u64 {
+        let target = random.below(size);
+        let longest = if random.below(20) == 0 { stripe } else { 300 };
+        let at = random.below(stripe);
+        let len = random
+            .below(longest.min(stripe - at) + 1)
+            .min(Pattern::LONGEST);
+        let p = v.gptr(Rank(target as u32), first + at);
+        let model = &mut models[target];
+        match random.below(5) {
+            0 => {
+                let payload = pattern.piece(step, len);
+                world.put_from(p, payload)?;
+                model[at..at + len].copy_from_slice(payload);
+            }
+            1 => {
+                let payload: Box<[u8]> = pattern.piece(step, len).into();
+                let given_back = world.put(p, payload.clone())?.wait()?;
+                assert_eq!(given_back, payload);
+                model[at..at + len].copy_from_slice(&payload);
+            }
+            2 => {
+                world.put_value(p, step as u8)?;
+                model[at] = step as u8;
+            }
+            3 => {
+                // The bytes around the buffer stay as they are.
+                let mut buffer = vec![0xee; len + 2];
+                world.get_into(p, &mut buffer[1..=len])?;
+                assert_eq!((buffer[0], buffer[len + 1]), (0xee, 0xee));
+                assert!(buffer[1..=len] == model[at..at + len]);
+            }
+            _ => {
+                let got = world.get(p, len)?.wait()?;
+                assert!(*got == model[at..at + len]);
+            }
+        }
+    }
+    for (target, model) in models.iter().enumerate() {
+        let got = world
+            .get(v.gptr(Rank(target as u32), first), stripe)?
+            .wait()?;
+        assert!(*got == **model, "stripe on rank {target}");
+    }
+    world.barrier()?;
+    // What lies behind the last stripe belongs to nobody.
+    for i in size * stripe..PART {
+        assert_eq!(v.read(&world, i), 0);
+    }
+    Ok(world.finalise()?)
+}
+
+fn alignments() -> Done {
+    let world = World::init()?;
+    let next = world.neighbour(1);
+    let v = SharedVec::<u8>::alloc(&world, 512)?;
+    let source: Vec<u8> = (0..400).map(|i| (i % 251) as u8 + 1).collect();
+    for len in (0..=140).chain([255, 256, 257]) {
+        for shift in 0..17 {
+            world.put_from(v.gptr(next, 0), &[0xcc; 512])?;
+            world.put_from(v.gptr(next, 64 + shift), &source[shift..shift + len])?;
+            let got = world.get(v.gptr(next, 0), 512)?.wait()?;
+            for (i, byte) in got.iter().enumerate() {
+                let inside = (64 + shift..64 + shift + len).contains(&i);
+                let expected = if inside { source[i - 64] } else { 0xcc };
+                assert_eq!(*byte, expected, "byte {i} of {len} at {shift}");
+            }
+        }
+    }
+    Ok(world.finalise()?)
+}
+
+fn types() -> Done {
+    let world = World::init()?;
+    let next = world.neighbour(1);
+    fn check<T: argonet::Global + PartialEq + core::fmt::Debug>(
+        world: &World,
+        next: Rank,
+        value: T,
+    ) -> argonet::Result<()> {
+        let v = SharedVec::<T>::alloc(world, 3)?;
+        world.put_value(v.gptr(next, 1), value)?;
+        world.barrier()?;
+        let zero = T::new_zeroed();
+        assert_eq!([0, 1, 2].map(|i| v.read(world, i)), [zero, value, zero]);
+        assert_eq!(world.get_value(v.gptr(next, 1))?, value);
+        v.write(world, 2, value);
+        world.barrier()?;
+        assert_eq!(world.get_value(v.gptr(next, 2))?, value);
+        world.barrier()?;
+        v.free(world)
+    }
+    check(&world, next, 0x12u8)?;
+    check(&world, next, -5i16)?;
+    check(&world, next, 0x1234_5678u32)?;
+    check(&world, next, u64::MAX)?;
+    check(&world, next, i128::MIN + 77)?;
+    check(&world, next, 1.5f32)?;
+    check(&world, next, f64::MIN_POSITIVE)?;
+    check(&world, next, [1u8, 2, 3])?;
+    check(&world, next, [[1u16; 5]; 7])?;
+    check(&world, next, [7u64; 100])?;
+    Ok(world.finalise()?)
+}
+
+fn scope() -> Done {
+    let world = World::init()?;
+    let v = SharedVec::<u32>::alloc(&world, 1000 * world.size() as usize)?;
+    let mine = world.rank().index() * 1000;
+    let source: Vec<u32> = (0..1000).map(|i| world.rank().0 * 1000 + i).collect();
+    let mut halves = vec![0u32; 1000 * world.size() as usize];
+    let count = world.scope(|s| -> argonet::Result<usize> {
+        for to in world.ranks() {
+            s.put(v.gptr(to, mine), &source[..500])?;
+            s.put(v.gptr(to, mine + 500), &source[500..])?;
+        }
+        Ok(source.len())
+    })?;
+    assert_eq!(count, 1000);
+    world.barrier()?;
+    world.scope(|s| -> argonet::Result<()> {
+        for (from, piece) in world.ranks().zip(halves.chunks_mut(1000)) {
+            let first: GlobalPtr<u32> = v.gptr(from, from.index() * 1000);
+            let (low, high) = piece.split_at_mut(300);
+            s.get(first.add(300), high)?;
+            s.get(first, low)?;
+        }
+        Ok(())
+    })?;
+    assert!(
+        halves
+            .iter()
+            .enumerate()
+            .all(|(i, value)| i as u32 == *value)
+    );
+    Ok(world.finalise()?)
+}
+
+/// A put that is complete is seen by who sees a later atomic store.
+fn flag() -> Done {
+    let world = World::init()?;
+    let (next, before) = (world.neighbour(1), world.rank());
+    let data = SharedVec::<u64>::alloc(&world, 64)?;
+    let flags = SharedVec::<u64>::alloc(&world, 2)?;
+    for round in 1..=3000u64 {
+        world.put_from(data.gptr(next, 0), &[round; 64])?;
+        world.atomic_store(flags.gptr(next, 0), round)?;
+        while world.atomic_load(flags.gptr(before, 0))? < round {
+            std::thread::yield_now();
+        }
+        let mut here = [0; 64];
+        data.read_into(&world, 0, &mut here);
+        assert_eq!(here, [round; 64]);
+        // Tell the writer that its data were read.
+        world.atomic_store(flags.gptr(world.neighbour(-1), 1), round)?;
+        while world.atomic_load(flags.gptr(before, 1))? < round {
+            std::thread::yield_now();
+        }
+    }
+    Ok(world.finalise()?)
+}

@@ -1,0 +1,288 @@
+//! Starting jobs from tests, looking at their processes, and never waiting for ever.
+
+use std::fs;
+use std::io::{Read, Write};
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread;
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process};
+
+/// A test: its name and what it does in the harness.
+pub(crate) type Test = (&'static str, fn());
+
+/// What a rank does: its name and its program. The world is made inside.
+pub(crate) type Program = (&'static str, fn() -> Done);
+
+/// What a rank's program returns.
+pub(crate) type Done = Result<(), Box<dyn std::error::Error>>;
+
+/// Names the program that a process runs as a rank.
+pub(crate) const PROGRAM: &str = "ARGONET_TEST_PROGRAM";
+
+/// The numbers of ranks that most tests run with.
+pub(crate) const SIZES: [u32; 4] = [1, 2, 3, 8];
+
+/// How long a test may take. A second is normal; this is for the slowest, busiest machine.
+const TEST_LIMIT: Duration = Duration::from_secs(120);
+
+/// Marks all processes of one job.
+const MARK: &str = "ARGONET_TEST_MARK";
+
+/// Ends the whole test run, with a picture of the processes, when a test takes too long.
+pub(crate) struct Watchdog {
+    _alive: Sender<()>,
+}
+
+impl Watchdog {
+    pub(crate) fn start(name: &'static str) -> Self {
+        let (alive, watch): (_, Receiver<()>) = channel();
+        thread::spawn(move || {
+            if watch.recv_timeout(TEST_LIMIT) == Err(RecvTimeoutError::Timeout) {
+                eprintln!("test {name} took over {TEST_LIMIT:?}; processes of this run:");
+                for (pid, picture) in processes_with(&format!("{}.", std::process::id())) {
+                    eprintln!("  {picture}");
+                    let _ = kill_process(pid, Signal::KILL);
+                }
+                std::process::exit(101);
+            }
+        });
+        Self { _alive: alive }
+    }
+}
+
+/// The live processes, zombies left out, whose mark begins with `mark`.
+fn processes_with(mark: &str) -> Vec<(Pid, String)> {
+    let mark = format!("{MARK}={mark}");
+    let mut found = Vec::new();
+    for entry in fs::read_dir("/proc").expect("/proc").flatten() {
+        let pid = entry.file_name().to_string_lossy().parse::<i32>();
+        let Some(pid) = pid.ok().and_then(Pid::from_raw) else {
+            continue;
+        };
+        // A zombie has no environment left.
+        let environment = fs::read(entry.path().join("environ")).unwrap_or_default();
+        let marked = |entry: &[u8]| entry.starts_with(mark.as_bytes());
+        if !environment.split(|&b| b == 0).any(marked) {
+            continue;
+        }
+        let read = |file| fs::read_to_string(entry.path().join(file)).unwrap_or_default();
+        let stat = read("stat");
+        let state = stat.rsplit(") ").next().and_then(|s| s.chars().next());
+        if state.is_some_and(|state| !"ZX".contains(state)) {
+            let picture = format!("{stat} waits in {}", read("wchan"));
+            found.push((pid, picture));
+        }
+    }
+    found
+}
+
+/// A job under test.
+pub(crate) struct Job {
+    ranks: u32,
+    command: Command,
+    mark: String,
+}
+
+/// What a job came to.
+#[derive(Debug)]
+pub(crate) struct Outcome {
+    ranks: u32,
+    status: ExitStatus,
+    pub(crate) out: String,
+    pub(crate) err: String,
+}
+
+impl Job {
+    /// `program` on `ranks` ranks under `argonet run`.
+    pub(crate) fn launched(ranks: u32, program: &str) -> Self {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_argonet"));
+        command.args(["run", "-n", &ranks.to_string()]).arg(this());
+        Self::new(ranks, command, program)
+    }
+
+    /// As [`launched`](Self::launched), for a job that does not end by itself: the launcher ends it.
+    pub(crate) fn launched_for(seconds: u32, ranks: u32, program: &str) -> Self {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_argonet"));
+        command.args(["run", "-n", &ranks.to_string()]);
+        command
+            .args(["--timeout", &seconds.to_string()])
+            .arg(this());
+        Self::new(ranks, command, program)
+    }
+
+    /// `program` as a process that makes its other ranks itself.
+    pub(crate) fn self_started(ranks: u32, program: &str) -> Self {
+        let mut command = Command::new(this());
+        command.env("GASNET_PSHM_NODES", ranks.to_string());
+        Self::new(ranks, command, program)
+    }
+
+    fn new(ranks: u32, mut command: Command, program: &str) -> Self {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let count = COUNT.fetch_add(1, Ordering::Relaxed);
+        let mark = format!("{}.{count}.", std::process::id());
+        command
+            .env(MARK, &mark)
+            .env(PROGRAM, program)
+            .env("RUST_BACKTRACE", "0")
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        for name in [
+            "ARGONET_BOOT",
+            "ARGONET_CONDUIT",
+            "ARGONET_SEGMENT",
+            "GASNET_MAX_SEGSIZE",
+        ] {
+            command.env_remove(name);
+        }
+        Self {
+            ranks,
+            command,
+            mark,
+        }
+    }
+
+    pub(crate) fn env(mut self, name: &str, value: &str) -> Self {
+        self.command.env(name, value);
+        self
+    }
+
+    /// Runs the job to its end and checks that no process is left of it.
+    pub(crate) fn run(mut self) -> Outcome {
+        let mut child = self.command.spawn().expect("start");
+        let mut stderr = child.stderr.take().expect("piped");
+        let err = thread::spawn(move || {
+            let mut text = String::new();
+            let _ = stderr.read_to_string(&mut text);
+            text
+        });
+        let mut out = String::new();
+        let mut stdout = child.stdout.take().expect("piped");
+        stdout.read_to_string(&mut out).expect("output");
+        let status = child.wait().expect("wait");
+        // What was killed is gone only when the kernel has taken it down; the watchdog bounds it.
+        while !processes_with(&self.mark).is_empty() {
+            thread::yield_now();
+        }
+        Outcome {
+            ranks: self.ranks,
+            status,
+            out,
+            err: err.join().expect("standard error"),
+        }
+    }
+}
+
+/// This program.
+fn this() -> std::path::PathBuf {
+    std::env::current_exe().expect("this program")
+}
+
+/// Runs `program` with each number of ranks, by the launcher and, once, by itself; all must end
+/// well and say nothing.
+pub(crate) fn each(sizes: &[u32], program: &str) {
+    for &ranks in sizes {
+        Job::launched(ranks, program).run().well();
+    }
+    Job::self_started(2, program).run().well();
+}
+
+impl Outcome {
+    /// The job ended well: exit code 0, each rank at its end, nothing on standard error.
+    #[track_caller]
+    pub(crate) fn well(self) -> Self {
+        assert_eq!(self.code(), Some(0), "{self:#?}");
+        assert_eq!(self.err, "", "{self:#?}");
+        let ended = self.out.lines().filter(|line| *line == ENDED).count();
+        assert_eq!(ended, self.ranks as usize, "{self:#?}");
+        self
+    }
+
+    /// The job failed, and standard error has each of these.
+    #[track_caller]
+    pub(crate) fn failed(self, parts: &[&str]) -> Self {
+        assert_ne!(self.code(), Some(0), "{self:#?}");
+        self.says(parts)
+    }
+
+    /// Standard error has each of these.
+    #[track_caller]
+    pub(crate) fn says(self, parts: &[&str]) -> Self {
+        for part in parts {
+            assert!(self.err.contains(part), "no \"{part}\" in {self:#?}");
+        }
+        self
+    }
+
+    /// Exit code, 128 + signal if killed.
+    pub(crate) fn code(&self) -> Option<i32> {
+        let killed = || self.status.signal().map(|s| 128 + s);
+        self.status.code().or_else(killed)
+    }
+}
+
+/// What each rank says when its program has ended well.
+pub(crate) const ENDED: &str = "rank ended well";
+
+/// Runs a rank's program; the exit code is 3 where it returns an error.
+pub(crate) fn run_rank(program: fn() -> Done) -> i32 {
+    match program() {
+        Ok(()) => {
+            println!("{ENDED}");
+            0
+        }
+        Err(error) => {
+            // In one write, so that the lines of several ranks stay whole.
+            let line = format!("{error}\n");
+            let _ = std::io::stderr().write_all(line.as_bytes());
+            3
+        }
+    }
+}
+
+/// A small generator (splitmix64): the same numbers in every run.
+pub(crate) struct Random(u64);
+
+impl Random {
+    pub(crate) fn new(seed: u64) -> Self {
+        Self(seed)
+    }
+
+    pub(crate) fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    /// A number below `end`.
+    pub(crate) fn below(&mut self, end: usize) -> usize {
+        (self.next() % end as u64) as usize
+    }
+}
+
+/// Bytes that look random and are the same everywhere; payloads are pieces of them.
+pub(crate) struct Pattern(Vec<u8>);
+
+impl Pattern {
+    /// Pieces may be as long as this.
+    pub(crate) const LONGEST: usize = 1 << 16;
+
+    pub(crate) fn new() -> Self {
+        let mut random = Random::new(7);
+        let words = (0..2 * Self::LONGEST / 8).flat_map(|_| random.next().to_le_bytes());
+        Self(words.collect())
+    }
+
+    /// The payload of `len` bytes that is named by `key`.
+    pub(crate) fn piece(&self, key: u64, len: usize) -> &[u8] {
+        let start = Random::new(key).below(Self::LONGEST);
+        &self.0[start..start + len]
+    }
+}

@@ -1,0 +1,189 @@
+//! A world that many threads of a rank use at once.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use argonet::{Par, Rank, SharedVec, World};
+
+use crate::ordering::Logs;
+use crate::support::{Done, Program, Test, each};
+
+pub(crate) const TESTS: &[Test] = &[
+    ("threads_send_call_put_and_allocate", || {
+        each(&[1, 2, 3], "threads-2");
+        each(&[1, 2, 3], "threads-4");
+    }),
+    ("threads_end_and_start_again", || {
+        each(&[1, 3], "threads-short-lived");
+    }),
+    ("threads_order_of_each_threads_messages", || {
+        each(&[1, 2, 3], "threads-order");
+    }),
+    ("threads_results_come_from_other_threads_polls", || {
+        each(&[2], "threads-calls");
+    }),
+];
+
+pub(crate) const PROGRAMS: &[Program] = &[
+    ("threads-2", || everything(2)),
+    ("threads-4", || everything(4)),
+    ("threads-short-lived", short_lived),
+    ("threads-order", order),
+    ("threads-calls", calls),
+];
+
+argonet::rpc! {
+    fn twice(x: u64) -> u64 { 2 * x }
+}
+
+fn everything(threads: usize) -> Done {
+    let (handled, replied) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
+    let mut builder = World::builder();
+    let back = builder.am("back", {
+        let replied = Arc::clone(&replied);
+        move |ctx, n: u64| {
+            assert_eq!(ctx.payload().len() as u64, n % 700);
+            replied.fetch_add(1, Ordering::Relaxed);
+        }
+    });
+    let there = builder.am("there", {
+        let handled = Arc::clone(&handled);
+        move |ctx, n: u64| {
+            assert_eq!(ctx.payload().len() as u64, n % 500);
+            handled.fetch_add(n, Ordering::Relaxed);
+            let payload = vec![1; (n % 700) as usize];
+            ctx.reply_medium(&back, n, &payload).expect("a reply");
+        }
+    });
+    let world = builder.build_par()?;
+    let counter = SharedVec::<u64>::alloc(&world, 1)?;
+    let slots = SharedVec::<u64>::alloc(&world, threads * world.size() as usize)?;
+    let count = 8_000 / (threads as u64 * u64::from(world.size()));
+    std::thread::scope(|s| {
+        for thread in 0..threads {
+            let (world, there, counter, slots) = (&world, &there, &counter, &slots);
+            s.spawn(move || {
+                let work = || -> argonet::Result<()> {
+                    for n in 0..count {
+                        for to in world.ranks() {
+                            world.send_medium(to, there, n, &vec![2u8; (n % 500) as usize])?;
+                            world.fetch_add(counter.gptr(to, 0), 1)?;
+                            let slot = world.rank().index() * threads + thread;
+                            world.put_value(slots.gptr(to, slot), n)?;
+                            assert_eq!(world.get_value(slots.gptr(to, slot))?, n);
+                        }
+                        if n % 10 == 0 {
+                            let to = Rank((n % u64::from(world.size())) as u32);
+                            assert_eq!(world.rpc(to, &twice, (n,))?.wait()?, 2 * n);
+                        }
+                        // One thread makes and gives back arrays meanwhile; segments grow.
+                        if thread == 0 && n % 100 == 0 {
+                            let v = SharedVec::<u8>::alloc(world, 9 << (n / 100).min(21))?;
+                            let end = v.len() - 1;
+                            world.put_value(v.gptr(world.neighbour(1), end), 1)?;
+                            world.barrier()?;
+                            assert_eq!(v.read(world, end), 1);
+                            v.free(world)?;
+                        }
+                    }
+                    Ok(())
+                };
+                work().expect("work");
+            });
+        }
+    });
+    world.drain()?;
+    let sent = threads as u64 * count * u64::from(world.size());
+    assert_eq!(replied.load(Ordering::Relaxed), sent);
+    assert_eq!(handled.load(Ordering::Relaxed), sent * (count - 1) / 2);
+    assert_eq!(counter.read(&world, 0), sent);
+    for slot in 0..slots.len() {
+        assert_eq!(slots.read(&world, slot), count - 1);
+    }
+    Ok(world.finalise()?)
+}
+
+fn short_lived() -> Done {
+    let handled = Arc::new(AtomicU64::new(0));
+    let mut builder = World::builder();
+    let there = builder.am("there", {
+        let handled = Arc::clone(&handled);
+        move |_, n: u64| {
+            handled.fetch_add(n, Ordering::Relaxed);
+        }
+    });
+    let world: Arc<World<Par>> = Arc::new(builder.build_par()?);
+    let there = Arc::new(there);
+    for n in 1..=100 {
+        let threads: Vec<_> = (0..3)
+            .map(|i| {
+                let (world, there) = (Arc::clone(&world), Arc::clone(&there));
+                std::thread::spawn(move || {
+                    world
+                        .send(world.neighbour(i), &there, n)
+                        .expect("a message");
+                    world.poll().expect("a poll");
+                })
+            })
+            .collect();
+        for thread in threads {
+            thread.join().expect("a thread");
+        }
+    }
+    world.drain()?;
+    assert_eq!(handled.load(Ordering::Relaxed), 3 * 5050);
+    // The last thread to let go finalises.
+    let last = std::thread::spawn(move || drop(world));
+    last.join().expect("a thread");
+    Ok(())
+}
+
+/// Messages that one thread sends to one rank stay in order.
+fn order() -> Done {
+    const THREADS: u64 = 3;
+    let logs: Vec<Logs> = (0..THREADS).map(|_| Logs::new()).collect();
+    let mut builder = World::builder();
+    let tell = builder.am("tell", {
+        let logs = logs.clone();
+        move |ctx, [thread, n]: [u64; 2]| logs[thread as usize].push(ctx.source(), n)
+    });
+    let world = builder.build_par()?;
+    let count = 6_000;
+    std::thread::scope(|s| {
+        for thread in 0..THREADS {
+            let (world, tell) = (&world, &tell);
+            s.spawn(move || {
+                for n in 0..count {
+                    for to in world.ranks() {
+                        let payload = vec![0u8; (n % 37) as usize];
+                        let sent = world.send_medium(to, tell, [thread, n], &payload);
+                        sent.expect("a message");
+                    }
+                }
+            });
+        }
+    });
+    world.drain()?;
+    for log in &logs {
+        log.check(&world, count);
+    }
+    Ok(world.finalise()?)
+}
+
+/// Each thread waits for its own results, which whoever polls takes.
+fn calls() -> Done {
+    let world = World::builder().build_par()?;
+    std::thread::scope(|s| {
+        for thread in 0..4u64 {
+            let world = &world;
+            s.spawn(move || {
+                for n in 0..500 {
+                    let x = thread * 1000 + n;
+                    let op = world.rpc(world.neighbour(1), &twice, (x,)).expect("a call");
+                    assert_eq!(op.wait().expect("a result"), 2 * x);
+                }
+            });
+        }
+    });
+    Ok(world.finalise()?)
+}
