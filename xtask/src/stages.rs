@@ -96,15 +96,17 @@ pub(crate) fn build(run: &mut Run) {
         "build",
         &mut cargo(&["build", "--workspace", "--all-targets"]),
     );
-    let release = [
-        "build",
-        "--release",
-        "--package",
-        "argonet",
-        "--bins",
-        "--examples",
-    ];
-    run.step("build for release", &mut cargo(&release));
+    if run.full() {
+        let release = [
+            "build",
+            "--release",
+            "--package",
+            "argonet",
+            "--bins",
+            "--examples",
+        ];
+        run.step("build for release", &mut cargo(&release));
+    }
     let clippy = [
         "clippy",
         "--workspace",
@@ -222,7 +224,9 @@ pub(crate) fn jobs(run: &mut Run) {
             }
         }
     }
-    let examples = target().join("release/examples");
+    // Thin link-time optimisation takes minutes; only a full run waits for it.
+    let profile = if run.full() { "release" } else { "debug" };
+    let examples = target().join(profile).join("examples");
     for ranks in ["1", "4"] {
         let mut command = Command::new(examples.join("first"));
         command.env("GASNET_PSHM_NODES", ranks);
