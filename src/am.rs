@@ -90,9 +90,8 @@ impl AmContext<'_, '_> {
     /// As [`reply_medium`](Self::reply_medium).
     #[inline]
     pub fn echo<A: Global>(&mut self, am: &Am<A>, args: A) -> Result<(), AmError> {
-        let words = pack(args);
         let handler = am.replied()?;
-        self.delivery.echo(handler, used(&words, size_of::<A>()))
+        with_words(args, |args| self.delivery.echo(handler, args))
     }
 
     fn send<A: Global>(
@@ -101,33 +100,40 @@ impl AmContext<'_, '_> {
         args: A,
         payload: argonet_am::Payload<'_>,
     ) -> Result<(), AmError> {
-        let words = pack(args);
         let handler = am.replied()?;
-        let args = used(&words, size_of::<A>());
-        self.delivery.reply(&Message {
-            handler,
-            args,
-            payload,
+        with_words(args, |args| {
+            self.delivery.reply(&Message {
+                handler,
+                args,
+                payload,
+            })
         })
     }
 }
 
+/// Calls `f` with the arguments as words; no more of them are written than the type has.
 #[inline(always)]
-fn pack<A: Global>(args: A) -> [u32; 16] {
+fn with_words<A: Global, R>(args: A, f: impl FnOnce(&[u32]) -> R) -> R {
     const {
         assert!(
             size_of::<A>() <= MAX_ARG_BYTES,
             "arguments of an active message have at most 64 bytes"
         );
     }
-    let mut words = [0u32; 16];
-    words.as_mut_bytes()[..size_of::<A>()].copy_from_slice(args.as_bytes());
-    words
-}
-
-#[inline(always)]
-fn used(words: &[u32; 16], bytes: usize) -> &[u32] {
-    &words[..bytes.div_ceil(4)]
+    #[inline(always)]
+    fn words<A: Global, const N: usize, R>(args: A, f: impl FnOnce(&[u32]) -> R) -> R {
+        let mut words = [0u32; N];
+        words.as_mut_bytes()[..size_of::<A>()].copy_from_slice(args.as_bytes());
+        f(&words)
+    }
+    match size_of::<A>().div_ceil(4) {
+        0 => f(&[]),
+        1 => words::<A, 1, R>(args, f),
+        2 => words::<A, 2, R>(args, f),
+        3 => words::<A, 3, R>(args, f),
+        4 => words::<A, 4, R>(args, f),
+        count => words::<A, 16, R>(args, |words| f(&words[..count])),
+    }
 }
 
 #[inline(always)]
@@ -233,17 +239,17 @@ impl<M: Threading> World<M> {
         args: A,
         payload: argonet_am::Payload<'_>,
     ) -> Result<()> {
-        let words = pack(args);
         let handler = am.index(|name| self.engine().handler_named(name))?;
-        let args = used(&words, size_of::<A>());
-        let message = Message {
-            handler,
-            args,
-            payload,
-        };
-        process::with(|ctx| {
-            self.engine()
-                .request(ctx, Self::job_rank(to), &message, Outlook::Wait)
+        with_words(args, |args| {
+            let message = Message {
+                handler,
+                args,
+                payload,
+            };
+            process::with(|ctx| {
+                self.engine()
+                    .request(ctx, Self::job_rank(to), &message, Outlook::Wait)
+            })
         })?;
         Ok(())
     }

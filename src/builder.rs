@@ -14,6 +14,7 @@ use argonet_base::size::parse_size;
 use argonet_base::{JobRank, Rank};
 use argonet_boot::{AttachOptions, Bootstrap, Key, LocalJob, attach};
 use argonet_conduit::smp::{Barrier, Smp, SmpConfig};
+use argonet_event::HandleTable;
 use argonet_segment::{
     Directory, HostMemory, OwnSegment, PageKind, SegmentFile, SegmentLimit, admit,
 };
@@ -21,6 +22,7 @@ use core::sync::atomic::Ordering;
 use rustix::fd::AsFd;
 use serde::{Serialize, de::DeserializeOwned};
 use std::sync::Arc;
+use std::time::Instant;
 
 /// Upper limit of a segment; all forms of GASNet.
 const LIMIT_VARIABLE: &str = "GASNET_MAX_SEGSIZE";
@@ -171,6 +173,7 @@ impl Builder {
                 cause,
             })?;
         let lengths = Arc::clone(&boot);
+        let start = Instant::now();
         let engine = Engine::new(EngineConfig {
             boot: Arc::clone(&boot) as Arc<dyn Bootstrap>,
             conduit,
@@ -181,6 +184,9 @@ impl Builder {
                 lengths.rank_page(rank).segment_len.load(Ordering::Acquire)
             }),
             policy: WaitPolicy::for_host(boot.size(), processors()),
+            mode: M::MODE,
+            operations: HandleTable::MAX_OPERATIONS,
+            clock: Box::new(move || start.elapsed()),
         });
         boot.fence()?;
         boot.started();

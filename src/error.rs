@@ -1,6 +1,6 @@
 //! The error of the Rust API.
 
-use crate::engine::HeapError;
+use crate::engine::{HeapError, OpError};
 use crate::rpc::RpcError;
 use argonet_am::AmError;
 use argonet_base::Rank;
@@ -21,6 +21,9 @@ pub enum Error {
     /// An active message, or a put, get or atomic operation that is refused where it starts.
     #[error(transparent)]
     Am(#[from] AmError),
+    /// An event or a handle.
+    #[error(transparent)]
+    Op(OpError),
     /// The symmetric heap is full.
     #[error("rank {rank}: {cause}")]
     Heap {
@@ -86,6 +89,15 @@ pub enum Error {
         /// What is allowed.
         allowed: String,
     },
+}
+
+impl From<OpError> for Error {
+    fn from(error: OpError) -> Self {
+        match error {
+            OpError::Am(error) => Error::Am(error),
+            error => Error::Op(error),
+        }
+    }
 }
 
 /// Result of this library's calls.

@@ -7,8 +7,22 @@ use core::cell::Cell;
 use core::sync::atomic::{AtomicBool, Ordering};
 
 thread_local! {
-    static CONTEXT: ThreadCtx = const { ThreadCtx::new() };
+    static CONTEXT: ThreadCtx = const { ThreadCtx::new(retire_at_exit) };
+    static RETIRE: Retire = const { Retire };
     static CALLER: Cell<Option<Rank>> = const { Cell::new(None) };
+}
+
+/// Dropped when its thread ends, if the thread has touched it.
+struct Retire;
+
+impl Drop for Retire {
+    fn drop(&mut self) {
+        CONTEXT.with(ThreadCtx::retire);
+    }
+}
+
+fn retire_at_exit() {
+    RETIRE.with(|_| {});
 }
 
 /// A process joins one job once.

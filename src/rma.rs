@@ -1,6 +1,7 @@
 //! Put and get of the safe API.
 #![allow(unsafe_code)]
 
+use crate::engine::Transfer;
 use crate::error::Result;
 use crate::global::{Global, GlobalPtr};
 use crate::op::Op;
@@ -35,14 +36,14 @@ impl<M: Threading> World<M> {
     /// As [`put_value`](Self::put_value); nothing has been written then.
     #[inline]
     pub fn put_from<T: Global>(&self, to: GlobalPtr<T>, values: &[T]) -> Result<()> {
-        process::with(|ctx| {
-            let (rank, len) = (Self::job_rank(to.rank()), size_of_val(values));
-            // SAFETY: the slice is readable for its own size, and the call is complete on return.
-            unsafe {
-                self.engine()
-                    .put(ctx, rank, to.offset(), values.as_ptr().cast(), len)
-            }
-        })?;
+        let transfer = Transfer::Put {
+            rank: Self::job_rank(to.rank()),
+            offset: to.offset(),
+            src: values.as_ptr().cast(),
+            len: size_of_val(values),
+        };
+        // SAFETY: the slice is readable for its own size, and the call is complete on return.
+        process::with(|ctx| unsafe { self.engine().transfer(ctx, &transfer) })?;
         Ok(())
     }
 
@@ -52,13 +53,15 @@ impl<M: Threading> World<M> {
     /// As [`put_value`](Self::put_value); the slice is unchanged then.
     #[inline]
     pub fn get_into<T: Global>(&self, from: GlobalPtr<T>, values: &mut [T]) -> Result<()> {
-        process::with(|ctx| {
-            let (rank, len) = (Self::job_rank(from.rank()), size_of_val(values));
-            let dst = values.as_mut_ptr().cast();
-            // SAFETY: the slice is writable for its own size, any bytes are valid values of a
-            // `Global` type, and the call is complete on return.
-            unsafe { self.engine().get(ctx, rank, from.offset(), dst, len) }
-        })?;
+        let transfer = Transfer::Get {
+            rank: Self::job_rank(from.rank()),
+            offset: from.offset(),
+            dst: values.as_mut_ptr().cast(),
+            len: size_of_val(values),
+        };
+        // SAFETY: the slice is writable for its own size, any bytes are valid values of a
+        // `Global` type, and the call is complete on return.
+        process::with(|ctx| unsafe { self.engine().transfer(ctx, &transfer) })?;
         Ok(())
     }
 

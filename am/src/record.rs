@@ -138,6 +138,15 @@ impl Head {
         }
     }
 
+    /// Whether it is a short message of one unit with at most three arguments, which needs no
+    /// further check.
+    #[inline(always)]
+    #[must_use]
+    pub const fn is_one_unit_short(self) -> bool {
+        // Kind 1, the high bits of the number of arguments 0, length 1.
+        self.0 & 0xffff_00e7 == 0x0001_0001
+    }
+
     /// Number of arguments, unchecked.
     #[inline(always)]
     #[must_use]
@@ -365,6 +374,15 @@ mod tests {
         assert_eq!(record_units(Category::Short, 4, 0), 2);
         assert_eq!(record_units(Category::Medium, 2, 0), 1);
         assert_eq!(UNIT * 4, 64);
+        for category in [Category::Short, Category::Medium, Category::Long] {
+            for nargs in 0..=MAX_ARGS {
+                for units in [1, 2, 0x101] {
+                    let head = Head::message(category, HandlerIndex(255), nargs, u32::MAX, units);
+                    let plain = category == Category::Short && nargs <= 3 && units == 1;
+                    assert_eq!(head.is_one_unit_short(), plain);
+                }
+            }
+        }
     }
 
     #[test]

@@ -8,22 +8,20 @@ use argonet_base::HandlerIndex;
 /// What runs when a message arrives.
 pub type HandlerFn = dyn Fn(&mut Delivery<'_>) + Send + Sync;
 
-struct Entry {
-    name: String,
-    run: Box<HandlerFn>,
-}
-
 /// Handlers by index. Filled before the job communicates, read-only from then on.
 ///
 /// Indices below [`CLIENT_BASE`] are the library's, the 128 from there on the client's.
 pub struct HandlerTable {
-    entries: [Option<Entry>; HANDLERS],
+    /// Apart from the names, as each message looks here.
+    run: [Option<Box<HandlerFn>>; HANDLERS],
+    names: [String; HANDLERS],
 }
 
 impl Default for HandlerTable {
     fn default() -> Self {
         Self {
-            entries: [const { None }; HANDLERS],
+            run: [const { None }; HANDLERS],
+            names: [const { String::new() }; HANDLERS],
         }
     }
 }
@@ -57,7 +55,7 @@ impl HandlerTable {
     /// [`AmError::TableFull`].
     pub fn register(&mut self, name: &str, run: Box<HandlerFn>) -> Result<HandlerIndex, AmError> {
         let first = usize::from(CLIENT_BASE.0);
-        let free = (first..HANDLERS).rev().find(|&i| self.entries[i].is_none());
+        let free = (first..HANDLERS).rev().find(|&i| self.run[i].is_none());
         let index = free
             .and_then(|i| u8::try_from(i).ok())
             .map(HandlerIndex)
@@ -92,18 +90,16 @@ impl HandlerTable {
         name: &str,
         run: Box<HandlerFn>,
     ) -> Result<(), AmError> {
-        let slot = &mut self.entries[usize::from(index.0)];
-        if let Some(holder) = slot {
+        let at = usize::from(index.0);
+        if self.run[at].is_some() {
             return Err(AmError::Taken {
                 index,
                 name: name.into(),
-                holder: holder.name.clone(),
+                holder: self.names[at].clone(),
             });
         }
-        *slot = Some(Entry {
-            name: name.into(),
-            run,
-        });
+        self.run[at] = Some(run);
+        self.names[at] = name.into();
         Ok(())
     }
 
@@ -111,19 +107,14 @@ impl HandlerTable {
     #[inline(always)]
     #[must_use]
     pub fn is_registered(&self, index: HandlerIndex) -> bool {
-        self.entries[usize::from(index.0)].is_some()
+        self.run[usize::from(index.0)].is_some()
     }
 
     /// Name and index of every handler, in the order of the indices.
     pub fn names(&self) -> impl Iterator<Item = (HandlerIndex, &str)> {
-        self.entries
-            .iter()
-            .zip(0u8..=255)
-            .filter_map(|(entry, index)| {
-                entry
-                    .as_ref()
-                    .map(|entry| (HandlerIndex(index), entry.name.as_str()))
-            })
+        let all = (0u8..=255).map(HandlerIndex).zip(&self.names);
+        all.filter(|(index, _)| self.is_registered(*index))
+            .map(|(index, name)| (index, name.as_str()))
     }
 
     /// Which indices have a handler, for those who check replies.
@@ -147,9 +138,9 @@ impl HandlerTable {
     /// Runs the handler that the message names; false if there is none.
     #[inline(always)]
     pub fn dispatch(&self, delivery: &mut Delivery<'_>) -> bool {
-        match &self.entries[usize::from(delivery.handler().0)] {
-            Some(entry) => {
-                (entry.run)(delivery);
+        match &self.run[usize::from(delivery.handler().0)] {
+            Some(run) => {
+                run(delivery);
                 true
             }
             None => false,

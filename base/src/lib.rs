@@ -1,7 +1,7 @@
 //! What every other crate of argonet names: ranks and indices ([`ids`]), sizes as users write them
 //! ([`size`]), processor primitives with one file per architecture ([`cpu`]) and the atomics that
 //! loom can replace ([`sync`]).
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
 pub mod cpu;
 pub mod ids;

@@ -61,7 +61,7 @@ impl HugePages {
 /// The shared files of the ranks of one host. Descriptors are close-on-exec in a rank.
 #[derive(Debug)]
 pub struct SharedFiles {
-    /// The job page, the ranks' pages and sleep words and the key store; sized and sealed before the first rank starts.
+    /// The job page, the ranks' pages and the key store; sized and sealed before the first rank starts.
     pub control: OwnedFd,
     /// Raw memory for the shared-memory conduit, which sizes it. Sealed against shrinking, so that no access below a size
     /// once seen can fault; empty at first.

@@ -10,7 +10,7 @@
 //! # What the ranks of a host share
 //!
 //! Three sparse memfds, made before any rank starts and inherited by descriptor, never by name: *control* (the job page,
-//! one page and one sleep word a rank, the key store: [`page`]), *rings* (raw, sized by the shared-memory
+//! one page a rank, the key store: [`page`]), *rings* (raw, sized by the shared-memory
 //! conduit) and *segments* (raw, sized by the segment crate). Nothing appears in `/dev/shm`, so nothing can be left
 //! there.
 //!

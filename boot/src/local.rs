@@ -1,6 +1,6 @@
 //! A rank's view of a job whose ranks all run on this host.
 
-use core::sync::atomic::{AtomicU32, Ordering};
+use core::sync::atomic::Ordering;
 use std::process;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -51,15 +51,6 @@ impl LocalJob {
     #[must_use]
     pub fn rank_page(&self, rank: JobRank) -> &RankPage {
         self.control.rank_page(rank)
-    }
-
-    /// The futex word of `rank`, alone on its cache line; its meaning is the shared-memory conduit's.
-    ///
-    /// # Panics
-    /// If there is no such rank.
-    #[must_use]
-    pub fn sleep_word(&self, rank: JobRank) -> &AtomicU32 {
-        self.control.sleep_word(rank)
     }
 }
 

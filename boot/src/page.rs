@@ -1,9 +1,8 @@
-//! The control file: job page, ranks' pages, sleep words and key store, as every process of the job maps them.
+//! The control file: job page, ranks' pages and key store, as every process of the job maps them.
 //!
 //! ```text
 //! 0        JobPage               256 bytes
 //! 256      RankPage x size       64 bytes each
-//! ...      SleepLine x size      64 bytes each
 //! ...      KeySlot x KEYS x size 136 bytes each
 //! ```
 //!
@@ -169,17 +168,6 @@ impl RankPage {
     }
 }
 
-/// The futex word of a rank, alone on its cache line, so that reading whether a peer sleeps stays a cache hit.
-#[repr(C, align(64))]
-#[derive(Debug)]
-pub(crate) struct SleepLine {
-    /// Meaning, writers and ordering belong to the shared-memory conduit: the rank writes it around a sleep, peers mostly
-    /// read it.
-    pub(crate) sleep: AtomicU32,
-    _pad: [AtomicU32; 15],
-}
-const_assert_eq!(size_of::<SleepLine>(), 64);
-
 const VALUE_WORDS: usize = MAX_VALUE_BYTES / 8;
 
 /// One published value.
@@ -208,11 +196,8 @@ impl Layout {
     const fn rank_page(self, rank: usize) -> usize {
         size_of::<JobPage>() + rank * size_of::<RankPage>()
     }
-    const fn sleep_line(self, rank: usize) -> usize {
-        self.rank_page(self.size) + rank * size_of::<SleepLine>()
-    }
     const fn key_slot(self, rank: usize, key: usize) -> usize {
-        self.sleep_line(self.size) + (rank * KEYS + key) * size_of::<KeySlot>()
+        self.rank_page(self.size) + (rank * KEYS + key) * size_of::<KeySlot>()
     }
     pub(crate) const fn total_bytes(self) -> usize {
         self.key_slot(self.size, 0)
@@ -224,7 +209,6 @@ const LAYOUT_HASH: u64 = {
     let parts = [
         size_of::<JobPage>(),
         size_of::<RankPage>(),
-        size_of::<SleepLine>(),
         size_of::<KeySlot>(),
         KEYS,
         offset_of!(JobPage, size),
@@ -359,19 +343,6 @@ impl Control {
             self.size
         );
         self.at(self.layout().rank_page(rank.index()))
-    }
-
-    /// # Panics
-    /// If there is no such rank.
-    pub(crate) fn sleep_word(&self, rank: JobRank) -> &AtomicU32 {
-        assert!(
-            rank.0 < self.size,
-            "there is no {rank:?} in a job of {}",
-            self.size
-        );
-        &self
-            .at::<SleepLine>(self.layout().sleep_line(rank.index()))
-            .sleep
     }
 
     /// # Panics
@@ -534,8 +505,6 @@ mod tests {
         let mut addresses = vec![control.job() as *const _ as usize];
         for rank in (0..MAX_LOCAL_RANKS).map(JobRank) {
             addresses.push(control.rank_page(rank) as *const _ as usize);
-            addresses.push(control.sleep_word(rank) as *const _ as usize);
-            assert_eq!(control.sleep_word(rank) as *const _ as usize % 64, 0);
             addresses.extend((0..KEYS).map(|key| control.key_slot(rank, key) as *const _ as usize));
         }
         let count = addresses.len();

@@ -6,9 +6,23 @@ use argonet_segment::SharedBytesMut;
 use core::ptr::NonNull;
 use core::time::Duration;
 
-/// Names an operation in flight; the engine gives it, the conduit hands it back on completion.
+/// Names an operation in flight; the engine gives it, the conduit hands it back on completion and
+/// looks at nothing in it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
-pub struct OpToken(pub u64);
+pub struct OpToken {
+    /// The engine's handle.
+    pub handle: u64,
+    /// Whether the handle is that of implicit operations.
+    pub implicit: bool,
+}
+
+impl OpToken {
+    /// For operations that complete at injection.
+    pub const NONE: Self = Self {
+        handle: 0,
+        implicit: false,
+    };
+}
 
 /// Which half of an operation is complete.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -24,7 +38,8 @@ pub enum Part {
 pub enum Injected {
     /// Locally and remotely complete already; the token is not used.
     Complete,
-    /// Completion of both parts is reported to [`Sink::completed`] with the token.
+    /// Completion is reported to [`Sink::completed`] with the token: both parts of a put, the
+    /// remote part of a get, the local part of a request.
     Pending,
 }
 

@@ -3,11 +3,14 @@
 use super::thread::{Context, ThreadCtx};
 use super::tree::{Barrier, Tree};
 use super::wait::{Patience, Step, WaitPolicy};
-use argonet_am::{AmError, Delivery, HandlerTable, Lane, MAX_ARGS, Message, Payload};
+use argonet_am::{AmError, Delivery, HandlerTable, Lane, MAX_ARGS, Message, Payload, Registered};
 use argonet_base::{HandlerIndex, JobRank, SegmentOffset};
 use argonet_boot::Bootstrap;
+use argonet_conduit::smp::ThreadMode;
 use argonet_conduit::{Conduit, OpToken, Part, PrepareRequest, Prepared, SendError, Sink};
+use argonet_event::HandleTable;
 use argonet_segment::Directory;
+use core::time::Duration;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
@@ -27,6 +30,13 @@ pub struct EngineConfig<C> {
     pub segment_len: Box<dyn Fn(JobRank) -> u64 + Send + Sync>,
     /// How to wait.
     pub policy: WaitPolicy,
+    /// Threads that will call.
+    pub mode: ThreadMode,
+    /// Explicit operations that may be outstanding at once, at most
+    /// [`HandleTable::MAX_OPERATIONS`].
+    pub operations: u32,
+    /// A monotonic clock.
+    pub clock: Box<dyn Fn() -> Duration + Send + Sync>,
 }
 
 /// State of the engine's own handlers.
@@ -60,7 +70,12 @@ pub struct Engine<C> {
     pub(super) policy: WaitPolicy,
     pub(super) barrier: Arc<Barrier>,
     pub(super) tree: Arc<Tree>,
+    pub(super) events: Arc<HandleTable>,
+    pub(super) mode: ThreadMode,
+    pub(super) clock: Box<dyn Fn() -> Duration + Send + Sync>,
     handlers: HandlerTable,
+    /// What `handlers` has, in four words.
+    registered: Registered,
     max_medium: usize,
 }
 
@@ -90,10 +105,7 @@ impl<C: Conduit> Sink for Runner<'_, C> {
     }
 
     fn completed(&mut self, op: OpToken, part: Part) {
-        // No conduit that exists completes later than at injection.
-        self.engine.fatal(&format!(
-            "a completion ({part:?}) of an operation that is not known: {op:?}"
-        ));
+        self.engine.complete(op, part);
     }
 
     fn broken(&mut self, error: AmError) {
@@ -112,6 +124,9 @@ impl<C: Conduit> Engine<C> {
             directory,
             segment_len,
             policy,
+            mode,
+            operations,
+            clock,
         } = config;
         let max_medium = conduit.limits().medium_request;
         Self {
@@ -124,6 +139,10 @@ impl<C: Conduit> Engine<C> {
             policy,
             barrier: internals.barrier,
             tree: internals.tree,
+            events: Arc::new(HandleTable::new(operations)),
+            mode,
+            clock,
+            registered: handlers.registered(),
             handlers,
             max_medium,
         }
@@ -178,7 +197,7 @@ impl<C: Conduit> Engine<C> {
         let len = message.payload.len();
         if to.0 >= self.size
             || message.args.len() > MAX_ARGS
-            || !self.handlers.is_registered(message.handler)
+            || !self.registered.contains(message.handler)
             || (len > self.max_medium && matches!(message.payload, Payload::Medium(_)))
         {
             return Err(self.what_is_wrong(to, message));
@@ -205,7 +224,7 @@ impl<C: Conduit> Engine<C> {
                 from,
                 to,
             }
-        } else if !self.handlers.is_registered(message.handler) {
+        } else if !self.registered.contains(message.handler) {
             AmError::Unregistered {
                 index: message.handler,
                 from,
@@ -363,7 +382,7 @@ impl<C: Conduit> Engine<C> {
             len <= prepared.capacity(),
             "a commit sends at most what was prepared"
         );
-        if !self.handlers.is_registered(handler) {
+        if !self.registered.contains(handler) {
             let to = prepared.to();
             self.cancel(ctx, prepared);
             return Err(AmError::Unregistered {
@@ -442,7 +461,12 @@ impl<C: Conduit> Engine<C> {
             patience.reset();
             return;
         }
-        match patience.next() {
+        let step = patience.next();
+        if step != Step::Spin {
+            // Another thread may have been refused a handle that this one keeps.
+            ctx.relieve();
+        }
+        match step {
             Step::Spin => argonet_base::cpu::relax(),
             Step::Yield => std::thread::yield_now(),
             Step::Sleep(time) => self.conduit.sleep(Some(time)),

@@ -6,17 +6,24 @@
 //! thread's [`ThreadCtx`].
 
 mod core;
+mod events;
 mod heap;
 mod limits;
+mod near;
 mod rma;
 mod thread;
 mod tree;
 mod wait;
 
 pub use self::core::{Engine, EngineConfig, Internals, Outlook};
+pub use events::{OpError, Transfer};
 pub use heap::{Heap, HeapError};
 pub use limits::internal;
+pub use near::{NEAR_MAGIC, NEAR_VERSION, NearPrefix, NearTable};
 pub use rma::AtomicWord;
 pub use thread::{Context, ThreadCtx};
 pub use tree::Pass;
 pub use wait::{Patience, WaitPolicy};
+
+#[cfg(test)]
+mod tests;

@@ -4,12 +4,12 @@
 //! when the call returns.
 #![allow(unsafe_code)]
 
-use super::core::Engine;
+use super::core::{Engine, Outlook};
+use super::events::{OpError, Transfer};
 use super::thread::ThreadCtx;
 use argonet_am::AmError;
 use argonet_base::{JobRank, SegmentOffset};
 use argonet_conduit::Conduit;
-use argonet_segment::bulk;
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicI32, AtomicI64, AtomicU32, AtomicU64, Ordering};
 
@@ -146,50 +146,21 @@ impl<C: Conduit> Engine<C> {
         Ok(place.unwrap_or(NonNull::dangling()))
     }
 
-    /// Writes `len` bytes into the segment of `to`; complete, locally and remotely, on return.
+    /// Does a transfer; complete, locally and remotely, on return.
     ///
     /// # Safety
-    /// `src` is readable for `len` bytes.
+    /// The transfer's own memory is readable or writable for its length.
     ///
     /// # Errors
     /// [`AmError::OutsideSegment`], [`AmError::NoSuchRank`], [`AmError::Restricted`].
-    #[inline]
-    pub unsafe fn put(
-        &self,
-        ctx: &ThreadCtx,
-        to: JobRank,
-        offset: SegmentOffset,
-        src: *const u8,
-        len: usize,
-    ) -> Result<(), AmError> {
-        ctx.permit("a put", self.rank)?;
-        let dst = self.direct(to, offset, len)?;
-        // SAFETY: the directory has checked the target, the caller promises the source.
-        unsafe { bulk::copy(dst.as_ptr(), src, len) };
-        Ok(())
-    }
-
-    /// Reads `len` bytes of the segment of `from`; complete on return.
-    ///
-    /// # Safety
-    /// `dst` is writable for `len` bytes.
-    ///
-    /// # Errors
-    /// As [`put`](Self::put).
-    #[inline]
-    pub unsafe fn get(
-        &self,
-        ctx: &ThreadCtx,
-        from: JobRank,
-        offset: SegmentOffset,
-        dst: *mut u8,
-        len: usize,
-    ) -> Result<(), AmError> {
-        ctx.permit("a get", self.rank)?;
-        let src = self.direct(from, offset, len)?;
-        // SAFETY: the directory has checked the source, the caller promises the target.
-        unsafe { bulk::copy(dst, src.as_ptr(), len) };
-        Ok(())
+    #[inline(always)]
+    pub unsafe fn transfer(&self, ctx: &ThreadCtx, transfer: &Transfer) -> Result<(), OpError> {
+        // SAFETY: the caller's promise; the call returns after completion.
+        let event = unsafe { self.start(ctx, transfer, Outlook::Wait) }?;
+        if event.is_done() {
+            return Ok(());
+        }
+        self.wait(ctx, event)
     }
 
     /// Applies an atomic operation to one aligned word of a segment.

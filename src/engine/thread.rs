@@ -2,7 +2,10 @@
 
 use argonet_am::AmError;
 use argonet_base::JobRank;
-use core::cell::Cell;
+use argonet_event::{HandleTable, ThreadCache};
+use core::cell::{Cell, RefCell};
+use core::mem::ManuallyDrop;
+use std::sync::Arc;
 
 /// What a thread may do at the moment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -15,24 +18,40 @@ pub enum Context {
     Preparing,
 }
 
-/// One thread's state. Its owner keeps it in thread-local storage and passes it to every call.
-#[derive(Debug)]
+/// One thread's state. Its owner keeps it, usually in thread-local storage, and passes it to every
+/// call. It has no drop code, so that reaching it costs one instruction: whoever keeps it calls
+/// [`retire`](Self::retire) when the thread ends.
 pub struct ThreadCtx {
     context: Cell<Context>,
+    handles: RefCell<Option<ManuallyDrop<ThreadHandles>>>,
+    /// Called when there is something to retire.
+    on_first_handle: fn(),
 }
 
-impl Default for ThreadCtx {
-    fn default() -> Self {
-        Self::new()
-    }
+/// What a thread keeps of its engine's handle table.
+struct ThreadHandles {
+    table: Arc<HandleTable>,
+    cache: ThreadCache,
 }
 
 impl ThreadCtx {
-    /// A thread that may do everything.
+    /// A thread that may do everything. `on_first_handle` is called when the thread first keeps
+    /// something that [`retire`](Self::retire) gives back.
     #[must_use]
-    pub const fn new() -> Self {
+    pub const fn new(on_first_handle: fn()) -> Self {
         Self {
             context: Cell::new(Context::Free),
+            handles: RefCell::new(None),
+            on_first_handle,
+        }
+    }
+
+    /// Gives back what the thread keeps of the handle table. Implicit operations that are still
+    /// outstanding are nobody's from then on.
+    pub fn retire(&self) {
+        if let Some(handles) = self.handles.take() {
+            let ThreadHandles { table, cache } = ManuallyDrop::into_inner(handles);
+            table.retire(cache);
         }
     }
 
@@ -57,9 +76,35 @@ impl ThreadCtx {
         }
     }
 
+    /// Calls `f` with this thread's part of the engine's handle table. `f` does not poll.
+    pub(super) fn with_cache<R>(
+        &self,
+        table: &Arc<HandleTable>,
+        f: impl FnOnce(&ThreadCache) -> R,
+    ) -> R {
+        let mut handles = self.handles.borrow_mut();
+        let handles = handles.get_or_insert_with(|| {
+            (self.on_first_handle)();
+            ManuallyDrop::new(ThreadHandles {
+                table: Arc::clone(table),
+                cache: table.thread_cache(),
+            })
+        });
+        f(&handles.cache)
+    }
+
+    /// Gives free handles that this thread keeps to others that were refused one.
+    pub(super) fn relieve(&self) {
+        if let Some(handles) = &*self.handles.borrow() {
+            handles.table.relieve(&handles.cache);
+        }
+    }
+
     /// Changes what the thread may do and returns what it was.
     #[inline(always)]
     pub fn enter(&self, context: Context) -> Context {
         self.context.replace(context)
     }
 }
+
+const _: () = assert!(!core::mem::needs_drop::<ThreadCtx>());

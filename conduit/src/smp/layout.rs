@@ -28,34 +28,26 @@ const_assert!(RING_UNITS.is_power_of_two());
 const_assert!(ROOM_FOR_ANY <= RING_UNITS - RING_UNITS / 4);
 const_assert!(ROOM_FOR_ANY > (RING_UNITS / 2) - (RING_UNITS / 2) / 4);
 
-/// Offsets within the region for a number of ranks.
+/// Offsets within the region for a number of ranks. The sums are made once, as every message asks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layout {
     ranks: usize,
+    rings: usize,
 }
 
 impl Layout {
     /// The layout for `ranks` ranks.
     #[must_use]
     pub const fn new(ranks: u32) -> Self {
-        Self {
-            ranks: ranks as usize,
-        }
+        let ranks = ranks as usize;
+        let rings = (ranks * LINE + ranks * ranks * 2 * LINE).next_multiple_of(64 * 1024);
+        Self { ranks, rings }
     }
 
     /// Bytes of the region.
     #[must_use]
     pub const fn bytes(&self) -> usize {
-        self.rings() + self.ranks * self.ranks * 2 * RING_BYTES
-    }
-
-    const fn positions(&self) -> usize {
-        self.ranks * LINE
-    }
-
-    const fn rings(&self) -> usize {
-        let end = self.positions() + self.ranks * self.ranks * 2 * LINE;
-        end.next_multiple_of(64 * 1024)
+        self.rings + self.ranks * self.ranks * 2 * RING_BYTES
     }
 
     #[inline(always)]
@@ -70,16 +62,11 @@ impl Layout {
         rank.index() * LINE
     }
 
-    /// Read position of a ring.
+    /// Offsets of a ring's read position and of its first byte.
     #[inline(always)]
-    pub(crate) fn read_position(&self, reader: JobRank, writer: JobRank, lane: Lane) -> usize {
-        self.positions() + self.index(reader, writer, lane) * LINE
-    }
-
-    /// First byte of a ring.
-    #[inline(always)]
-    pub(crate) fn ring(&self, reader: JobRank, writer: JobRank, lane: Lane) -> usize {
-        self.rings() + self.index(reader, writer, lane) * RING_BYTES
+    pub(crate) fn ring(&self, reader: JobRank, writer: JobRank, lane: Lane) -> (usize, usize) {
+        let index = self.index(reader, writer, lane);
+        ((self.ranks + index) * LINE, self.rings + index * RING_BYTES)
     }
 }
 
@@ -96,8 +83,9 @@ mod tests {
                 spans.push((layout.sleep_word(reader), LINE));
                 for writer in (0..ranks).map(JobRank) {
                     for lane in [Lane::Request, Lane::Reply] {
-                        spans.push((layout.read_position(reader, writer, lane), LINE));
-                        spans.push((layout.ring(reader, writer, lane), RING_BYTES));
+                        let (position, ring) = layout.ring(reader, writer, lane);
+                        spans.push((position, LINE));
+                        spans.push((ring, RING_BYTES));
                     }
                 }
             }

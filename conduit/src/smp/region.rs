@@ -49,13 +49,13 @@ impl Region {
     /// The ring in which `writer` writes to `reader`.
     #[inline(always)]
     pub(crate) fn ring(&self, reader: JobRank, writer: JobRank, lane: Lane) -> Ring<'_> {
-        let offset = self.layout.ring(reader, writer, lane);
+        let (position, offset) = self.layout.ring(reader, writer, lane);
         // SAFETY: the layout keeps the ring inside the map, which outlives the borrow of self.
         let words = unsafe { Words::new(self.map.as_ptr().add(offset), RING_UNITS as usize * 2) };
         Ring {
             words,
             units: RING_UNITS,
-            read_position: self.atomic(self.layout.read_position(reader, writer, lane)),
+            read_position: self.atomic(position),
         }
     }
 }

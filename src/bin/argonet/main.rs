@@ -1,10 +1,11 @@
 //! The `argonet` command.
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
+mod perf;
 mod run;
 
 /// Starts and examines argonet jobs.
@@ -18,10 +19,12 @@ struct Argonet {
 #[derive(Subcommand)]
 enum Command {
     Run(run::Run),
+    Perf(perf::Perf),
 }
 
 fn main() -> ExitCode {
     match Argonet::parse().command {
         Command::Run(run) => run.execute(),
+        Command::Perf(perf) => perf.execute(),
     }
 }

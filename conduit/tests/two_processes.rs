@@ -1,0 +1,130 @@
+//! The sleeper's barrier between two real processes. A wake-up that is lost shows as a sleep that
+//! only its time-out ends.
+//!
+//! loom models the form in which the sender executes the fence; this covers the other one.
+
+use argonet_am::{Delivery, HandlerTable, Message, Payload};
+use argonet_base::{HandlerIndex, JobRank};
+use argonet_conduit::smp::{Barrier, Smp, SmpConfig, ThreadMode};
+use argonet_conduit::{Conduit, OpToken, Part, Sink};
+use argonet_segment::{Directory, PageKind, SegmentFile};
+use rustix::fd::AsFd;
+use rustix::fs::{MemfdFlags, memfd_create};
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+const ROUNDS: u32 = 200_000;
+const TOO_LONG: Duration = Duration::from_secs(1);
+
+#[derive(Default)]
+struct Last(u32);
+
+impl Sink for Last {
+    fn deliver(&mut self, delivery: &mut Delivery<'_>) {
+        assert_eq!(
+            delivery.arg(0),
+            self.0 + 1,
+            "messages come once and in order"
+        );
+        self.0 += 1;
+    }
+    fn completed(&mut self, _: OpToken, _: Part) {}
+    fn broken(&mut self, error: argonet_am::AmError) {
+        panic!("{error}");
+    }
+}
+
+/// One side: rank 1 answers at once and never sleeps; rank 0 looks for the answer a varying number
+/// of times and then sleeps, so that answers arrive before, in and after its last look. Returns the
+/// longest sleep.
+fn play(smp: &Smp, me: u32) -> Duration {
+    let peer = JobRank(1 - me);
+    let mut last = Last::default();
+    let mut longest = Duration::ZERO;
+    let send = |n: u32| {
+        let message = Message {
+            handler: HandlerIndex(200),
+            args: &[n],
+            payload: Payload::None,
+        };
+        smp.request(peer, &message)
+            .expect("one message at a time fits");
+    };
+    for round in 1..=ROUNDS {
+        if me == 0 {
+            send(round);
+            // Up to 255 looks, scattered.
+            for _ in 0..round.wrapping_mul(2_654_435_761) >> 24 {
+                if last.0 < round {
+                    smp.poll(&mut last);
+                }
+            }
+        }
+        while last.0 < round {
+            if smp.poll(&mut last) == 0 && me == 0 {
+                let start = Instant::now();
+                smp.sleep(Some(2 * TOO_LONG));
+                longest = longest.max(start.elapsed());
+            }
+        }
+        if me == 1 {
+            send(round);
+        }
+    }
+    longest
+}
+
+fn main() -> ExitCode {
+    let rings = memfd_create("rings", MemfdFlags::CLOEXEC).expect("memfd");
+    let segments = SegmentFile::create(2, 4096, PageKind::Normal).expect("segments");
+    let segments = segments.into_fd();
+    // SAFETY: this process has one thread, so the child may do everything.
+    let child = unsafe { libc::fork() };
+    assert!(child >= 0, "fork");
+    let me = u32::from(child == 0);
+    if me == 1 {
+        // SAFETY: asks for a signal; touches no memory.
+        unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
+    }
+    let barrier = Smp::register_barrier();
+    let fd = segments.try_clone().expect("dup");
+    let file = SegmentFile::from_fd(fd, 2, 4096, PageKind::Normal).expect("segments");
+    let mut handlers = HandlerTable::default();
+    let nothing = Box::new(|_: &mut Delivery<'_>| {});
+    handlers
+        .register_at(HandlerIndex(200), "n", nothing)
+        .expect("register");
+    let config = SmpConfig {
+        rank: JobRank(me),
+        ranks: 2,
+        mode: ThreadMode::Seq,
+        barrier,
+        directory: Directory::new(file, JobRank(me)).expect("directory"),
+        registered: handlers.registered(),
+    };
+    let smp = Smp::new(rings.as_fd(), config).expect("rings");
+    let longest = play(&smp, me);
+    if me == 1 {
+        // Its own sleeps are judged here, its end by the parent.
+        std::process::exit(i32::from(longest >= TOO_LONG));
+    }
+    let mut status = 0;
+    // SAFETY: waits for the child made above and writes its status into the integer.
+    let waited = unsafe { libc::waitpid(child, &raw mut status, 0) };
+    let child_ok = waited == child && libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == 0;
+    let ok = child_ok && longest < TOO_LONG;
+    let (name, word) = (
+        "no_wake_up_is_lost_between_processes",
+        if ok { "ok" } else { "FAILED" },
+    );
+    println!("\nrunning 1 test\ntest {name} ... {word} ({barrier:?}, longest sleep {longest:?})");
+    let (passed, failed) = if ok { (1, 0) } else { (0, 1) };
+    println!(
+        "\ntest result: {word}. {passed} passed; {failed} failed; 0 ignored; 0 measured; 0 filtered out\n"
+    );
+    if ok {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    }
+}

@@ -1,0 +1,75 @@
+//! What can go wrong with an event.
+
+use thiserror::Error;
+
+use crate::{Category, Event};
+
+/// No handle is free.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error(
+    "{in_use} of at most {limit} handles are in use: synchronise events before starting more operations"
+)]
+pub struct Exhausted {
+    /// The most handles that the table gives out.
+    pub limit: u32,
+    /// The handles that are in use, or free in the cache of another thread.
+    pub in_use: u32,
+}
+
+/// Why a call on the handle table was refused. A refused call has changed nothing, but for array
+/// tests, which keep what they had already synchronised.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum EventError {
+    /// The operation is over, or never was: the generation is not that of a living one.
+    #[error("{0} is stale: its operation has been synchronised already")]
+    Stale(Event),
+    /// The value was never given out: it names no slot of the table.
+    #[error("{0} was never given out by this table")]
+    Unknown(Event),
+    /// The value is [`Event::NO_OP`], a leaf where a root is needed, or a root where a token is.
+    #[error("{0} is not of the kind that this call takes")]
+    WrongKind(Event),
+    /// The completion names more parts than are pending: it was repeated or invented.
+    #[error("{event}: {count} parts completed, only {pending} pending")]
+    TooManyParts {
+        /// The operation, or the token of the implicit one.
+        event: Event,
+        /// The parts that the completion named.
+        count: u32,
+        /// The parts that were pending.
+        pending: u32,
+    },
+    /// Parts were to be added to an operation that has none pending; another thread may have
+    /// synchronised it already.
+    #[error("{0} has no pending parts, none can be added")]
+    AlreadyComplete(Event),
+    /// An operation with no parts has nothing to wait for and is [`Event::DONE`].
+    #[error("an operation without parts takes no handle")]
+    NoParts,
+    /// More parts than a slot can count; wait for some to complete before more are added.
+    #[error("{count} parts at once, at most {limit} can be pending")]
+    PartLimit {
+        /// The parts that there would have been.
+        count: u64,
+        /// The most that can be counted.
+        limit: u32,
+    },
+    /// The root has no leaf of this category.
+    #[error("{event} has no leaf event of category {category:?}")]
+    NoLeaf {
+        /// The root.
+        event: Event,
+        /// The category asked for.
+        category: Category,
+    },
+    /// An access region was begun, or implicit operations were tested, inside an access region.
+    #[error("not allowed inside an access region: end the region first")]
+    RegionOpen,
+    /// An access region was ended that had not been begun by this thread.
+    #[error("no access region has been begun by this thread")]
+    NoRegion,
+    /// No handle is free.
+    #[error(transparent)]
+    Exhausted(#[from] Exhausted),
+}

@@ -1,0 +1,61 @@
+//! Our side: put, get and atomic operations. Rank 0 works on the memory of rank 1, which waits.
+
+use super::metric::Load;
+use super::pair::Pair;
+use argonet::Result;
+use std::hint::black_box;
+use std::time::{Duration, Instant};
+
+fn by_rank_0(
+    pair: &Pair<'_>,
+    load: Load,
+    mut operation: impl FnMut(&mut [u8], u64) -> Result<()>,
+) -> Result<Duration> {
+    let start = Instant::now();
+    if pair.rank().0 == 0 {
+        pair.with_private(|bytes| {
+            (0..load.count).try_for_each(|i| operation(&mut bytes[..load.bytes], i))
+        })?;
+    }
+    Ok(start.elapsed())
+}
+
+/// Blocking put of one word.
+pub(crate) fn put_word(pair: &Pair<'_>, load: Load) -> Result<Duration> {
+    let to = pair.word();
+    by_rank_0(pair, load, |_, i| pair.world.put_value(black_box(to), i))
+}
+
+/// Blocking get of one word.
+pub(crate) fn get_word(pair: &Pair<'_>, load: Load) -> Result<Duration> {
+    let from = pair.word();
+    by_rank_0(pair, load, |_, _| {
+        black_box(pair.world.get_value(black_box(from))?);
+        Ok(())
+    })
+}
+
+/// Puts of one size, one after the other.
+pub(crate) fn put_flood(pair: &Pair<'_>, load: Load) -> Result<Duration> {
+    let to = pair.bulk();
+    by_rank_0(pair, load, |bytes, _| {
+        pair.world.put_from(black_box(to), bytes)
+    })
+}
+
+/// Gets of one size, one after the other.
+pub(crate) fn get_flood(pair: &Pair<'_>, load: Load) -> Result<Duration> {
+    let from = pair.bulk();
+    by_rank_0(pair, load, |bytes, _| {
+        pair.world.get_into(black_box(from), bytes)
+    })
+}
+
+/// Blocking fetch-and-add.
+pub(crate) fn fetch_add(pair: &Pair<'_>, load: Load) -> Result<Duration> {
+    let at = pair.word();
+    by_rank_0(pair, load, |_, i| {
+        black_box(pair.world.fetch_add(black_box(at), i)?);
+        Ok(())
+    })
+}

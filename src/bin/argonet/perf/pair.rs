@@ -1,0 +1,116 @@
+//! The two ranks that measure, their memory, and the alternation of chunks.
+
+use super::limits::Shared;
+use super::metric::{Load, Metric, Side};
+use argonet::{GlobalPtr, Rank, Result, SharedVec, World};
+use std::cell::{Cell, RefCell};
+use std::time::Duration;
+
+/// Largest size that is moved in one piece.
+pub(crate) const LARGEST: usize = 4 << 20;
+
+/// Of which the low bits of addresses are compared.
+const PAGE: usize = 4096;
+
+/// Ranks 0 and 1 of a job; what a chunk works with.
+pub(crate) struct Pair<'w> {
+    pub(crate) world: &'w World,
+    memory: SharedVec<u64>,
+    /// Source and destination that no other rank sees.
+    private: RefCell<Vec<u8>>,
+    /// Where in `private` the bytes begin: half a page away from the bulk data modulo a page,
+    /// because a processor that compares the low bits of addresses takes loads for stores
+    /// otherwise, and both sides would measure that.
+    private_at: usize,
+    /// The memory of rank 0 and of rank 1, as addresses of this process, for the raw side.
+    raw: [Shared; 2],
+    /// Messages that were exchanged through the raw side's rings by now, the same on both ranks.
+    pub(crate) raw_messages: [Cell<u64>; 2],
+    /// Rounds of the raw side's ping-pong by now.
+    pub(crate) raw_rounds: Cell<u64>,
+}
+
+impl<'w> Pair<'w> {
+    /// Takes memory on all ranks. Collective.
+    pub(crate) fn new(world: &'w World) -> Result<Self> {
+        let memory = SharedVec::alloc(world, (Shared::FRONT + LARGEST) / 8)?;
+        let len = memory.len() * 8;
+        let mut raw = Vec::new();
+        for rank in [Rank(0), Rank(1)] {
+            // Reading the last word maps the neighbour's memory as far as it is attached.
+            world.get_value(memory.gptr(rank, memory.len() - 1))?;
+            raw.push(Shared::at(world, memory.gptr(rank, 0).offset(), rank, len));
+        }
+        // Pages exist before anything is measured.
+        memory.write_from(world, 0, &vec![0; memory.len()]);
+        let raw = [raw[0], raw[1]];
+        let private = vec![0xa5; LARGEST + PAGE];
+        let private_at = (PAGE / 2).wrapping_sub(private.as_ptr().addr()) % PAGE;
+        world.barrier()?;
+        Ok(Self {
+            world,
+            memory,
+            private: RefCell::new(private),
+            private_at,
+            raw,
+            raw_messages: Default::default(),
+            raw_rounds: Cell::new(0),
+        })
+    }
+
+    /// This rank.
+    pub(crate) fn rank(&self) -> Rank {
+        self.world.rank()
+    }
+
+    /// Where bulk data goes in the memory of rank 1.
+    pub(crate) fn bulk(&self) -> GlobalPtr<u8> {
+        self.memory.gptr(Rank(1), Shared::FRONT / 8).cast()
+    }
+
+    /// A word of rank 1 for single words.
+    pub(crate) fn word(&self) -> GlobalPtr<u64> {
+        self.memory.gptr(Rank(1), Shared::WORD / 8)
+    }
+
+    /// The memory of rank 0 or 1 for the raw side.
+    pub(crate) fn raw(&self, rank: usize) -> Shared {
+        self.raw[rank]
+    }
+
+    /// Calls `f` with this rank's private bytes.
+    pub(crate) fn with_private<R>(&self, f: impl FnOnce(&mut [u8]) -> R) -> R {
+        f(&mut self.private.borrow_mut()[self.private_at..])
+    }
+
+    fn chunk(&self, side: Side, load: Load) -> Result<f64> {
+        self.world.barrier()?;
+        super::messages::reset();
+        self.world.barrier()?;
+        let time: Duration = side(self, load)?;
+        Ok(time.as_secs_f64() * 1e9 / load.count as f64)
+    }
+
+    /// Measures `chunks` chunks of ours and of the limit in turn, after one of each that does not
+    /// count. Nanoseconds an operation, chunk by chunk. Collective.
+    pub(crate) fn measure(&self, metric: &Metric, chunks: usize) -> Result<(Vec<f64>, Vec<f64>)> {
+        let bytes = metric.bytes;
+        let count = metric.count;
+        let (mut ours, mut limits) = (Vec::new(), Vec::new());
+        for turn in 0..=chunks {
+            let our_time = self.chunk(metric.ours, Load { count, bytes })?;
+            let limit_time = match metric.limit {
+                Some(limit) => {
+                    let count = limit.count;
+                    Some(self.chunk(limit.side, Load { count, bytes })?)
+                }
+                None => None,
+            };
+            if turn > 0 {
+                ours.push(our_time);
+                limits.extend(limit_time);
+            }
+        }
+        Ok((ours, limits))
+    }
+}

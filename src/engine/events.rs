@@ -1,0 +1,463 @@
+//! Operations that complete later: explicit ones with an event, implicit ones by category.
+//!
+//! An operation that is complete when it is injected takes no handle: its event is
+//! [`Event::DONE`]. The handle table (seed P3) is used where a conduit answers
+//! [`Injected::Pending`].
+#![allow(unsafe_code)]
+
+use super::core::{Engine, Outlook};
+use super::thread::ThreadCtx;
+use super::wait::Patience;
+use argonet_am::AmError;
+use argonet_base::{JobRank, SegmentOffset};
+use argonet_conduit::smp::ThreadMode;
+use argonet_conduit::{Conduit, Injected, OpToken, Part, SendError};
+use argonet_event::{
+    Category, CategoryMask, Decision, Event, EventError, Exhausted, ExhaustionPolicy, NbiScope,
+    NbiToken, Parts, ThreadCache,
+};
+use argonet_segment::bulk;
+
+/// Why an operation was not started, or an event cannot be waited for.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum OpError {
+    /// The operation itself, or where it was called.
+    #[error(transparent)]
+    Am(#[from] AmError),
+    /// The event, or the implicit operations.
+    #[error(transparent)]
+    Event(#[from] EventError),
+    /// All handles are in use, and the caller does not want to wait.
+    #[error("rank {rank}: {cause}")]
+    NoHandle {
+        /// Where.
+        rank: JobRank,
+        /// How many there are.
+        cause: Exhausted,
+    },
+}
+
+/// A put or get of `len` bytes between this process's memory and a segment.
+#[derive(Clone, Copy, Debug)]
+pub enum Transfer {
+    /// From `src` to the segment.
+    Put {
+        /// Whose segment.
+        rank: JobRank,
+        /// Where in it.
+        offset: SegmentOffset,
+        /// Readable for `len` bytes until local completion.
+        src: *const u8,
+        /// Bytes.
+        len: usize,
+    },
+    /// From the segment to `dst`.
+    Get {
+        /// Whose segment.
+        rank: JobRank,
+        /// Where in it.
+        offset: SegmentOffset,
+        /// Writable for `len` bytes until completion.
+        dst: *mut u8,
+        /// Bytes.
+        len: usize,
+    },
+}
+
+impl Transfer {
+    fn target(&self) -> (JobRank, SegmentOffset, usize) {
+        match *self {
+            Transfer::Put {
+                rank, offset, len, ..
+            }
+            | Transfer::Get {
+                rank, offset, len, ..
+            } => (rank, offset, len),
+        }
+    }
+
+    fn name(&self) -> &'static str {
+        match self {
+            Transfer::Put { .. } => "a put",
+            Transfer::Get { .. } => "a get",
+        }
+    }
+
+    fn category(&self) -> Category {
+        match self {
+            Transfer::Put { .. } => Category::Put,
+            Transfer::Get { .. } => Category::Get,
+        }
+    }
+}
+
+impl<C: Conduit> Engine<C> {
+    /// Does the transfer now if the segment is mapped here; says whether it did.
+    ///
+    /// # Safety
+    /// The transfer's own memory is readable or writable for its length.
+    #[inline(always)]
+    unsafe fn transfer_directly(&self, transfer: &Transfer) -> bool {
+        let (rank, offset, len) = transfer.target();
+        if len == 0 && rank.0 < self.size {
+            return true;
+        }
+        let Some(place) = self.directory.resolve(rank, offset, len) else {
+            return false;
+        };
+        match *transfer {
+            // SAFETY: the directory has checked the segment's side, the caller promises the other.
+            Transfer::Put { src, .. } => unsafe { bulk::copy(place.as_ptr(), src, len) },
+            // SAFETY: as above.
+            Transfer::Get { dst, .. } => unsafe { bulk::copy(dst, place.as_ptr(), len) },
+        }
+        true
+    }
+
+    /// Starts a transfer and returns the event of its completion; [`leaf`](Self::leaf) gives that
+    /// of its local completion.
+    ///
+    /// # Safety
+    /// The transfer's own memory stays readable or writable until the completion that it names.
+    ///
+    /// # Errors
+    /// What is wrong with the transfer or the calling context; with [`Outlook::Immediate`] also
+    /// that there is no room or no handle.
+    #[inline(always)]
+    pub unsafe fn start(
+        &self,
+        ctx: &ThreadCtx,
+        transfer: &Transfer,
+        outlook: Outlook,
+    ) -> Result<Event, OpError> {
+        ctx.permit(transfer.name(), self.rank)?;
+        // SAFETY: the caller's promise.
+        if unsafe { self.transfer_directly(transfer) } {
+            return Ok(Event::DONE);
+        }
+        // SAFETY: the caller's promise.
+        unsafe { self.start_far(ctx, transfer, outlook) }
+    }
+
+    /// # Safety
+    /// As [`start`](Self::start).
+    #[cold]
+    #[inline(never)]
+    unsafe fn start_far(
+        &self,
+        ctx: &ThreadCtx,
+        transfer: &Transfer,
+        outlook: Outlook,
+    ) -> Result<Event, OpError> {
+        // SAFETY: the caller's promise.
+        if self.extend(transfer)? && unsafe { self.transfer_directly(transfer) } {
+            return Ok(Event::DONE);
+        }
+        let event = self.handle(ctx, transfer, outlook)?;
+        let op = OpToken {
+            handle: event.raw(),
+            implicit: false,
+        };
+        // SAFETY: the caller's promise.
+        match unsafe { self.launch(ctx, transfer, op, outlook) } {
+            Ok(Injected::Pending) => Ok(event),
+            outcome => {
+                ctx.with_cache(&self.events, |cache| self.events.cancel(cache, event))?;
+                outcome.map(|_| Event::DONE)
+            }
+        }
+    }
+
+    /// Starts an implicit transfer: it counts for the thread's access region if there is one,
+    /// else for its implicit operations.
+    ///
+    /// # Safety
+    /// As [`start`](Self::start), until [`wait_implicit`](Self::wait_implicit) or the region's
+    /// event says that it is complete.
+    ///
+    /// # Errors
+    /// As [`start`](Self::start).
+    #[inline]
+    pub unsafe fn start_implicit(
+        &self,
+        ctx: &ThreadCtx,
+        transfer: &Transfer,
+        outlook: Outlook,
+    ) -> Result<(), OpError> {
+        ctx.permit(transfer.name(), self.rank)?;
+        // SAFETY: the caller's promise.
+        if unsafe { self.transfer_directly(transfer) } {
+            return Ok(());
+        }
+        // SAFETY: the caller's promise.
+        unsafe { self.start_implicit_far(ctx, transfer, outlook) }
+    }
+
+    /// # Safety
+    /// As [`start_implicit`](Self::start_implicit).
+    #[cold]
+    #[inline(never)]
+    unsafe fn start_implicit_far(
+        &self,
+        ctx: &ThreadCtx,
+        transfer: &Transfer,
+        outlook: Outlook,
+    ) -> Result<(), OpError> {
+        // SAFETY: the caller's promise.
+        if self.extend(transfer)? && unsafe { self.transfer_directly(transfer) } {
+            return Ok(());
+        }
+        let local = matches!(transfer, Transfer::Put { .. });
+        let token = self.implicit(ctx, |scope| {
+            let token = scope.initiate(transfer.category(), 1)?;
+            if local && let Err(error) = scope.initiate(Category::Lc, 1) {
+                self.events.complete_nbi(token, 1)?;
+                return Err(error);
+            }
+            Ok(token)
+        })?;
+        let op = OpToken {
+            handle: token.raw(),
+            implicit: true,
+        };
+        // SAFETY: the caller's promise.
+        match unsafe { self.launch(ctx, transfer, op, outlook) } {
+            Ok(Injected::Pending) => Ok(()),
+            outcome => {
+                self.events.complete_nbi(token, 1)?;
+                if local {
+                    self.events
+                        .complete_nbi(token.with_category(Category::Lc), 1)?;
+                }
+                outcome.map(|_| ())
+            }
+        }
+    }
+
+    /// Extends the mapping of a segment that has grown; whether anything is mapped of it.
+    fn extend(&self, transfer: &Transfer) -> Result<bool, AmError> {
+        let (rank, offset, len) = transfer.target();
+        match self.reach(rank, offset, len) {
+            Ok(()) => Ok(true),
+            // Not mapped at all: the conduit's business.
+            Err(AmError::OutsideSegment { .. }) if self.directory.attached_bytes(rank) == 0 => {
+                Ok(false)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Gives a transfer to the conduit, waiting for room.
+    ///
+    /// # Safety
+    /// As [`start`](Self::start).
+    unsafe fn launch(
+        &self,
+        ctx: &ThreadCtx,
+        transfer: &Transfer,
+        op: OpToken,
+        outlook: Outlook,
+    ) -> Result<Injected, OpError> {
+        let mut patience = Patience::for_room(self.policy);
+        loop {
+            let outcome = match *transfer {
+                // SAFETY: the caller's promise.
+                Transfer::Put {
+                    rank,
+                    offset,
+                    src,
+                    len,
+                } => unsafe { self.conduit.put(rank, offset, src, len, op) },
+                // SAFETY: the caller's promise.
+                Transfer::Get {
+                    rank,
+                    offset,
+                    dst,
+                    len,
+                } => unsafe { self.conduit.get(rank, offset, dst, len, op) },
+            };
+            match outcome {
+                Ok(injected) => return Ok(injected),
+                Err(SendError::Message(error)) => return Err(error.into()),
+                Err(_) if outlook == Outlook::Immediate => {
+                    let (to, ..) = transfer.target();
+                    return Err(AmError::Full {
+                        from: self.rank,
+                        to,
+                    }
+                    .into());
+                }
+                Err(_) => self.pause(ctx, &mut patience),
+            }
+        }
+    }
+
+    /// A handle for the transfer; at the limit what the policy says.
+    fn handle(
+        &self,
+        ctx: &ThreadCtx,
+        transfer: &Transfer,
+        outlook: Outlook,
+    ) -> Result<Event, OpError> {
+        let parts = match transfer {
+            Transfer::Put { .. } => Parts::BOTH,
+            Transfer::Get { .. } => Parts::REMOTE,
+        };
+        let policy = ExhaustionPolicy {
+            mode: match self.mode {
+                ThreadMode::Seq => argonet_event::ThreadMode::Seq,
+                ThreadMode::Parsync => argonet_event::ThreadMode::ParSync,
+                ThreadMode::Par => argonet_event::ThreadMode::Par,
+            },
+            immediate: outlook == Outlook::Immediate,
+            rank: self.rank,
+        };
+        let mut first = None;
+        let mut patience = Patience::for_room(self.policy);
+        loop {
+            let taken = ctx.with_cache(&self.events, |cache| self.events.alloc(cache, parts));
+            let cause = match taken {
+                Ok(event) => return Ok(event),
+                Err(cause) => cause,
+            };
+            let now = (self.clock)();
+            match policy.decide(now, *first.get_or_insert(now), cause) {
+                Decision::Retry => self.pause(ctx, &mut patience),
+                Decision::SayImmediate => {
+                    return Err(OpError::NoHandle {
+                        rank: self.rank,
+                        cause,
+                    });
+                }
+                Decision::Fatal(error) => self.fatal(&error.to_string()),
+            }
+        }
+    }
+
+    /// A conduit reports a completion.
+    pub(super) fn complete(&self, op: OpToken, part: Part) {
+        let outcome = if op.implicit {
+            let token = NbiToken::from_raw(op.handle);
+            let token = match part {
+                Part::Local => token.with_category(Category::Lc),
+                Part::Remote => token,
+            };
+            self.events.complete_nbi(token, 1)
+        } else {
+            let part = match part {
+                Part::Local => argonet_event::Part::Local,
+                Part::Remote => argonet_event::Part::Remote,
+            };
+            self.events.complete(Event::from_raw(op.handle), part, 1)
+        };
+        if let Err(error) = outcome {
+            let name = self.conduit.name();
+            self.fatal(&format!(
+                "the {name} conduit completed an operation wrongly: {error}"
+            ));
+        }
+    }
+
+    /// The event of the local completion of `root`, or of a category of an access region.
+    ///
+    /// # Errors
+    /// [`EventError`] for an event that is stale or has no such leaf.
+    pub fn leaf(&self, root: Event, category: Category) -> Result<Event, EventError> {
+        self.events.query_leaf(root, category)
+    }
+
+    /// Polls once, and says whether the event is complete; if so it is gone.
+    ///
+    /// # Errors
+    /// A stale event; a call from inside a handler.
+    pub fn test(&self, ctx: &ThreadCtx, event: Event) -> Result<bool, OpError> {
+        if event.is_done() {
+            return Ok(true);
+        }
+        self.poll(ctx)?;
+        Ok(ctx.with_cache(&self.events, |cache| self.events.test(cache, event))?)
+    }
+
+    /// Polls until the event is complete.
+    ///
+    /// # Errors
+    /// As [`test`](Self::test).
+    #[inline]
+    pub fn wait(&self, ctx: &ThreadCtx, event: Event) -> Result<(), OpError> {
+        if event.is_done() {
+            return Ok(());
+        }
+        self.wait_for(ctx, |cache| self.events.test(cache, event))
+    }
+
+    /// Polls until at least one of the events is complete; complete ones become
+    /// [`Event::DONE`]. Returns at once if all are so already.
+    ///
+    /// # Errors
+    /// As [`test`](Self::test).
+    pub fn wait_some(&self, ctx: &ThreadCtx, events: &mut [Event]) -> Result<(), OpError> {
+        self.wait_for(ctx, |cache| self.events.test_some(cache, events))
+    }
+
+    /// Polls until all events are complete; all become [`Event::DONE`].
+    ///
+    /// # Errors
+    /// As [`test`](Self::test).
+    pub fn wait_all(&self, ctx: &ThreadCtx, events: &mut [Event]) -> Result<(), OpError> {
+        self.wait_for(ctx, |cache| self.events.test_all(cache, events))
+    }
+
+    /// Polls until this thread's implicit operations of these categories are complete.
+    ///
+    /// # Errors
+    /// A call inside an access region or a handler.
+    pub fn wait_implicit(&self, ctx: &ThreadCtx, mask: CategoryMask) -> Result<(), OpError> {
+        self.wait_for(ctx, |cache| self.events.nbi(cache).test(mask))
+    }
+
+    /// Polls once, and says whether this thread's implicit operations of these categories are
+    /// complete.
+    ///
+    /// # Errors
+    /// As [`wait_implicit`](Self::wait_implicit).
+    pub fn test_implicit(&self, ctx: &ThreadCtx, mask: CategoryMask) -> Result<bool, OpError> {
+        self.poll(ctx)?;
+        Ok(self.implicit(ctx, |scope| scope.test(mask))?)
+    }
+
+    /// Begins an access region: this thread's implicit operations count for it from now on.
+    ///
+    /// # Errors
+    /// A region is open already.
+    pub fn begin_region(&self, ctx: &ThreadCtx) -> Result<(), OpError> {
+        Ok(self.implicit(ctx, |scope| scope.begin_region())?)
+    }
+
+    /// Ends the access region and returns the event of all that was started in it.
+    ///
+    /// # Errors
+    /// No region is open.
+    pub fn end_region(&self, ctx: &ThreadCtx) -> Result<Event, OpError> {
+        Ok(self.implicit(ctx, |scope| scope.end_region())?)
+    }
+
+    /// Calls `f` with this thread's implicit operations.
+    fn implicit<R>(&self, ctx: &ThreadCtx, f: impl FnOnce(NbiScope<'_>) -> R) -> R {
+        ctx.with_cache(&self.events, |cache| f(self.events.nbi(cache)))
+    }
+
+    fn wait_for(
+        &self,
+        ctx: &ThreadCtx,
+        mut test: impl FnMut(&ThreadCache) -> Result<bool, EventError>,
+    ) -> Result<(), OpError> {
+        let mut outcome = Ok(false);
+        self.wait_until(ctx, || {
+            outcome = ctx.with_cache(&self.events, &mut test);
+            !matches!(outcome, Ok(false))
+        })?;
+        outcome?;
+        Ok(())
+    }
+}

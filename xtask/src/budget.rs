@@ -1,0 +1,46 @@
+//! What each stage of `cargo xtask test` may take, and how many tests may be left out. This is the
+//! one place for these numbers.
+
+use std::time::Duration;
+
+/// A stage and its limits.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Budget {
+    /// Name as it is printed, and as `cargo xtask test --only` takes it.
+    pub(crate) stage: &'static str,
+    /// A stage that takes longer fails; one that takes twice as long is ended.
+    pub(crate) time: Duration,
+    /// Tests that may be left out because the machine lacks something. More are a failure.
+    pub(crate) skips: usize,
+}
+
+const fn minutes(stage: &'static str, minutes: u64, skips: usize) -> Budget {
+    Budget {
+        stage,
+        time: Duration::from_secs(minutes * 60),
+        skips,
+    }
+}
+
+/// Everything is built for testing and for use, and clippy and rustfmt have nothing to say. From an
+/// empty target directory on two processors.
+pub(crate) const BUILD: Budget = minutes("build", 8, 0);
+/// Unit tests, property tests, documentation examples, the tidy test, loom models.
+pub(crate) const UNIT: Budget = minutes("unit", 6, 0);
+/// Jobs of real processes.
+pub(crate) const JOBS: Budget = minutes("jobs", 8, 0);
+/// What C sees: layout of shared structs, headers. Two tests need a C compiler or objdump.
+pub(crate) const C: Budget = minutes("c", 6, 0);
+/// Unit tests under AddressSanitizer.
+pub(crate) const ASAN: Budget = minutes("asan", 2, 0);
+
+/// Preemptions that loom explores in a model.
+pub(crate) const LOOM_PREEMPTIONS: u32 = 3;
+/// The same in `cargo xtask full`.
+pub(crate) const LOOM_PREEMPTIONS_FULL: u32 = 4;
+/// Cases of each property test in `cargo xtask full`; 256 otherwise.
+pub(crate) const PROPTEST_CASES_FULL: u32 = 10_000;
+/// How often `cargo xtask full` runs the whole jobs.
+pub(crate) const JOB_REPEATS_FULL: u32 = 3;
+/// Tests of whole jobs that run at once: each is several processes already.
+pub(crate) const JOBS_AT_ONCE: u32 = 2;

@@ -1,0 +1,298 @@
+//! What each stage runs.
+
+use crate::budget;
+use crate::command::{End, cargo, exists, output, root, run, target};
+use crate::suite::{Effort, Run};
+use std::path::Path;
+use std::process::Command;
+
+/// Test programs that start whole jobs: package and name. They run in their own stage, all other
+/// test programs in the stage `unit`.
+const JOB_TESTS: [(&str, &str); 2] = [("argonet-boot", "jobs"), ("argonet", "jobs")];
+
+/// Test programs of the stage `c`.
+const C_TESTS: [(&str, &str); 1] = [("argonet", "layout")];
+
+/// Where loom models are: the package, and how cargo is told of them.
+const LOOM_TESTS: [(&str, &[&str]); 2] = [
+    ("argonet-conduit", &["--lib"]),
+    ("argonet-event", &["--test", "loom"]),
+];
+
+/// Packages whose unit tests run under AddressSanitizer: those with unsafe code that needs no
+/// job, and what they stand on.
+const ASAN_PACKAGES: [&str; 3] = ["argonet-segment", "argonet-am", "argonet-conduit"];
+
+/// A genome that lies in the repository, and ranks that count its k-mers.
+const GENOME: &str = "examples/kmers/data/lambda_virus.fa";
+const KMERS_RANKS: [u32; 4] = [1, 2, 4, 7];
+
+/// Directory of a package, if the workspace has it.
+fn directory(package: &str) -> Option<&str> {
+    let directory = match package {
+        "argonet" => ".",
+        other => other.strip_prefix("argonet-")?,
+    };
+    root()
+        .join(directory)
+        .join("Cargo.toml")
+        .exists()
+        .then_some(directory)
+}
+
+/// Names of a package's test programs under `tests/`.
+fn test_programs(directory: &str) -> Vec<String> {
+    let mut names = Vec::new();
+    let entries = std::fs::read_dir(root().join(directory).join("tests"));
+    for entry in entries.into_iter().flatten().flatten() {
+        let path = entry.path();
+        let is_program = match path.extension() {
+            Some(extension) => extension == "rs",
+            None => path.join("main.rs").exists(),
+        };
+        if let Some(stem) = path.file_stem().filter(|_| is_program) {
+            names.push(stem.to_string_lossy().into_owned());
+        }
+    }
+    names.sort();
+    names
+}
+
+fn has_test(package: &str, name: &str) -> bool {
+    directory(package).is_some_and(|d| test_programs(d).iter().any(|n| n == name))
+}
+
+impl Run {
+    /// A command that is one test by itself.
+    fn step(&mut self, name: &str, command: &mut Command) -> bool {
+        let end = run(command, self.until, &mut self.tally);
+        self.tally.step(name, end == End::Well);
+        end == End::Well
+    }
+
+    /// `cargo test`, whose tests are counted. A run that fails without a failed test (it did not
+    /// compile, or died) is a failure of its own.
+    fn tests(&mut self, name: &str, command: &mut Command) {
+        let before = self.tally.failed;
+        let end = run(command, self.until, &mut self.tally);
+        if end != End::Well && self.tally.failed == before {
+            self.tally.step(name, false);
+        }
+    }
+
+    fn full(&self) -> bool {
+        self.effort == Effort::Full
+    }
+}
+
+/// Builds all that later stages use; lints; format.
+pub(crate) fn build(run: &mut Run) {
+    run.step(
+        "build",
+        &mut cargo(&["build", "--workspace", "--all-targets"]),
+    );
+    let release = [
+        "build",
+        "--release",
+        "--package",
+        "argonet",
+        "--bins",
+        "--examples",
+    ];
+    run.step("build for release", &mut cargo(&release));
+    let clippy = [
+        "clippy",
+        "--workspace",
+        "--all-targets",
+        "--",
+        "-D",
+        "warnings",
+    ];
+    run.step("clippy", &mut cargo(&clippy));
+    run.step("rustfmt", &mut cargo(&["fmt", "--all", "--check"]));
+    let mut doc = cargo(&["doc", "--workspace", "--no-deps"]);
+    run.step("doc", doc.env("RUSTDOCFLAGS", "-D warnings"));
+}
+
+/// Unit tests, property tests, documentation examples and other small test programs; loom.
+pub(crate) fn unit(run: &mut Run) {
+    let cases = budget::PROPTEST_CASES_FULL.to_string();
+    let set = |run: &Run, command: &mut Command| {
+        if run.full() {
+            command.env("PROPTEST_CASES", &cases);
+        }
+    };
+    let kinds = [
+        "test",
+        "--workspace",
+        "--lib",
+        "--bins",
+        "--examples",
+        "--no-fail-fast",
+    ];
+    let mut command = cargo(&kinds);
+    set(run, &mut command);
+    run.tests("unit tests", &mut command);
+    for package in packages() {
+        let programs = directory(&package).map(test_programs).unwrap_or_default();
+        let mut args = vec!["test", "--package", &package, "--no-fail-fast"];
+        let fixed = args.len();
+        for name in &programs {
+            let elsewhere = JOB_TESTS
+                .iter()
+                .chain(&C_TESTS)
+                .any(|&(p, n)| p == package && n == name)
+                || name == "loom";
+            if !elsewhere {
+                args.extend(["--test", name.as_str()]);
+            }
+        }
+        if args.len() > fixed {
+            let mut command = cargo(&args);
+            set(run, &mut command);
+            run.tests(&package, &mut command);
+        }
+    }
+    run.tests(
+        "documentation examples",
+        &mut cargo(&["test", "--workspace", "--doc", "--no-fail-fast"]),
+    );
+    loom(run);
+}
+
+/// All packages of the workspace that have tests of their own under `tests/`.
+fn packages() -> Vec<String> {
+    let mut packages = vec!["argonet".to_owned()];
+    for entry in std::fs::read_dir(root()).into_iter().flatten().flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if entry.path().join("Cargo.toml").exists() && entry.path().join("tests").is_dir() {
+            packages.push(if name == "xtask" {
+                name
+            } else {
+                format!("argonet-{name}")
+            });
+        }
+    }
+    packages.sort();
+    packages
+}
+
+/// The loom models, in a target directory of their own, because the switch changes every crate.
+pub(crate) fn loom(run: &mut Run) {
+    let preemptions = if run.full() {
+        budget::LOOM_PREEMPTIONS_FULL
+    } else {
+        budget::LOOM_PREEMPTIONS
+    };
+    for (package, how) in LOOM_TESTS {
+        if directory(package).is_none() {
+            continue;
+        }
+        let mut command = cargo(&["test", "--release", "--package", package]);
+        command
+            .args(how)
+            .env("RUSTFLAGS", "--cfg loom")
+            .env("CARGO_TARGET_DIR", target().join("loom"))
+            .env("LOOM_MAX_PREEMPTIONS", preemptions.to_string())
+            // The release profile is for programs; models compile faster without its last passes.
+            .env("CARGO_PROFILE_RELEASE_LTO", "off")
+            .env("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16");
+        run.tests(&format!("loom models of {package}"), &mut command);
+    }
+}
+
+/// Jobs of real processes, started in every way.
+pub(crate) fn jobs(run: &mut Run) {
+    let repeats = if run.full() {
+        budget::JOB_REPEATS_FULL
+    } else {
+        1
+    };
+    let threads = format!("--test-threads={}", budget::JOBS_AT_ONCE);
+    for _ in 0..repeats {
+        for (package, name) in JOB_TESTS {
+            if has_test(package, name) {
+                let args = ["test", "--package", package, "--test", name, "--", &threads];
+                run.tests(&format!("{package} {name}"), &mut cargo(&args));
+            }
+        }
+    }
+    let examples = target().join("release/examples");
+    for ranks in ["1", "4"] {
+        let mut command = Command::new(examples.join("first"));
+        command.env("GASNET_PSHM_NODES", ranks);
+        let said = output(&mut command, run.until);
+        let ok = said.is_some_and(|text| text.lines().count().to_string() == ranks);
+        run.tally
+            .step(&format!("the README's program on {ranks} ranks"), ok);
+    }
+    if root().join(GENOME).exists() {
+        kmers(run, &examples.join("kmers"));
+    }
+}
+
+/// The same counts on any number of ranks, and the same as a sequential count.
+fn kmers(run: &mut Run, program: &Path) {
+    let mut first = None;
+    for ranks in KMERS_RANKS {
+        let mut command = Command::new(program);
+        command
+            .args([GENOME, "--no-progress", "--verify"])
+            .current_dir(root())
+            .env("GASNET_PSHM_NODES", ranks.to_string());
+        let said = output(&mut command, run.until).filter(|text| !text.is_empty());
+        let ok = match (&first, &said) {
+            (_, None) => false,
+            (None, Some(_)) => true,
+            (Some(first), Some(said)) => first == said,
+        };
+        run.tally
+            .step(&format!("k-mers of a genome on {ranks} ranks"), ok);
+        if first.is_none() {
+            first = said;
+        }
+    }
+}
+
+/// What C sees.
+pub(crate) fn c(run: &mut Run) {
+    for (package, name) in C_TESTS {
+        if has_test(package, name) {
+            let args = ["test", "--package", package, "--test", name];
+            run.tests(&format!("{package} {name}"), &mut cargo(&args));
+        }
+    }
+}
+
+/// Unit tests under AddressSanitizer. The stable compiler has it behind a switch.
+pub(crate) fn asan(run: &mut Run) {
+    const TRIPLE: &str = "x86_64-unknown-linux-gnu";
+    if !cfg!(all(
+        target_arch = "x86_64",
+        target_os = "linux",
+        target_env = "gnu"
+    )) {
+        run.tally.skip(
+            "AddressSanitizer",
+            "it is set up for x86-64 Linux with glibc only",
+        );
+        return;
+    }
+    if !exists("cc", &["--version"]) {
+        run.tally
+            .skip("AddressSanitizer", "no C compiler to link with");
+        return;
+    }
+    let mut command = cargo(&["test", "--target", TRIPLE, "--lib", "--no-fail-fast"]);
+    for package in ASAN_PACKAGES {
+        command.args(["--package", package]);
+    }
+    command
+        .env("RUSTC_BOOTSTRAP", "1")
+        .env("RUSTFLAGS", "-Zsanitizer=address")
+        .env("CARGO_TARGET_DIR", target().join("asan"))
+        // Enough for the lines in a report, and compiled sooner.
+        .env("CARGO_PROFILE_DEV_DEBUG", "line-tables-only")
+        .env("PROPTEST_CASES", if run.full() { "2048" } else { "64" });
+    run.tests("AddressSanitizer", &mut command);
+}

@@ -1,0 +1,67 @@
+//! The rules of the house that a program can check. Why they are rules: docs/ARCHITECTURE.md and
+//! CONTRIBUTING.md.
+
+mod layers;
+mod source;
+
+use std::path::{Path, PathBuf};
+
+/// A file of the tree: its path from the root, and its text.
+pub(crate) struct File {
+    pub(crate) path: String,
+    pub(crate) text: String,
+}
+
+/// Every breach of a rule in the tree at `root`, one line each.
+pub(crate) fn check(root: &Path) -> Vec<String> {
+    let files = files(root);
+    let mut complaints = Vec::new();
+    for file in &files {
+        source::check(file, &mut complaints);
+    }
+    source::check_exceptions(&files, &mut complaints);
+    layers::check(&files, &mut complaints);
+    complaints.sort();
+    complaints
+}
+
+/// All text files, without what is built and what git keeps.
+fn files(root: &Path) -> Vec<File> {
+    let mut files = Vec::new();
+    let mut directories: Vec<PathBuf> = vec![root.to_path_buf()];
+    while let Some(directory) = directories.pop() {
+        for entry in std::fs::read_dir(&directory)
+            .into_iter()
+            .flatten()
+            .flatten()
+        {
+            let path = entry.path();
+            let name = entry.file_name().to_string_lossy().into_owned();
+            if name == ".git" {
+                continue;
+            }
+            if path.is_dir() {
+                if !name.starts_with("target") {
+                    directories.push(path);
+                }
+            } else if let Ok(text) = std::fs::read_to_string(&path)
+                && let Ok(path) = path.strip_prefix(root)
+            {
+                files.push(File {
+                    path: path.to_string_lossy().into_owned(),
+                    text,
+                });
+            }
+        }
+    }
+    files
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_tree_is_tidy() {
+        let complaints = super::check(&crate::command::root());
+        assert!(complaints.is_empty(), "\n{}", complaints.join("\n"));
+    }
+}

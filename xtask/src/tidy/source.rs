@@ -1,0 +1,205 @@
+//! Rules for single files.
+
+use super::File;
+
+/// Lines of a source file; a longer one has more than one concept.
+const MAX_LINES: usize = 800;
+
+/// Lines between an unsafe block and its argument at most.
+const SAFETY_REACH: usize = 12;
+
+/// The files that may have process-wide state, each with its reason. docs/ARCHITECTURE.md lists the
+/// same. Binaries, tests and examples may have it anyway.
+const GLOBALS: [&str; 4] = [
+    // The calling thread's context, and whether the process has joined a job.
+    "src/process.rs",
+    // Handlers that register themselves before main; read-only from then on.
+    "src/registry.rs",
+    // The children of a process that forked its job, for exit and signal handlers.
+    "boot/src/selfspawn.rs",
+    // The function that the C library calls at exit.
+    "boot/src/sys.rs",
+];
+
+/// Tests wait for conditions, not for time. These poll what nothing can wait for.
+const SLEEPERS: [&str; 1] = [
+    // The processes of the host, as /proc shows them.
+    "boot/tests/jobs/support.rs",
+];
+
+/// Where the list of globals is told to readers.
+const ARCHITECTURE: &str = "docs/ARCHITECTURE.md";
+
+pub(crate) fn check(file: &File, complaints: &mut Vec<String>) {
+    let path = file.path.as_str();
+    for (number, line) in numbered(&file.text) {
+        // Written apart, so that this file does not breach its own rule.
+        for place in [
+            concat!("/wo", "rk/"),
+            concat!("/ro", "ot/"),
+            concat!("/ho", "me/"),
+        ] {
+            if line.contains(place) {
+                complaints.push(format!("{path}:{number}: a path of one machine ({place})"));
+            }
+        }
+    }
+    let is_source = [".rs", ".h", ".c", ".cc"].iter().any(|e| path.ends_with(e));
+    if !is_source {
+        return;
+    }
+    let lines = file.text.lines().count();
+    if lines > MAX_LINES {
+        complaints.push(format!("{path}: {lines} lines, at most {MAX_LINES}"));
+    }
+    if path.ends_with(".rs") && !path.starts_with("xtask/") {
+        rust(file, complaints);
+    }
+}
+
+/// The exceptions are all needed, and the architecture's text names them.
+pub(crate) fn check_exceptions(files: &[File], complaints: &mut Vec<String>) {
+    let text_of = |path: &str| {
+        files
+            .iter()
+            .find(|f| f.path == path)
+            .map(|f| f.text.as_str())
+    };
+    for path in GLOBALS.iter().chain(&SLEEPERS) {
+        if text_of(path).is_none() {
+            complaints.push(format!("{path}: is an exception and does not exist"));
+        }
+    }
+    let architecture = text_of(ARCHITECTURE).unwrap_or_default();
+    for path in GLOBALS {
+        if !architecture.contains(path) {
+            complaints.push(format!(
+                "{ARCHITECTURE}: does not list {path} among the globals"
+            ));
+        }
+    }
+}
+
+fn numbered(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    (1..).zip(text.lines())
+}
+
+/// The part of a line that is code: a comment ends it. Text that looks like code inside a string is
+/// taken for code.
+fn code(line: &str) -> &str {
+    let line = line.trim();
+    line.split_once("//")
+        .map_or(line, |(code, _)| code.trim_end())
+}
+
+fn rust(file: &File, complaints: &mut Vec<String>) {
+    let path = file.path.as_str();
+    let lines: Vec<&str> = file.text.lines().collect();
+    let whole_file_is_test = path.contains("tests/")
+        || path.ends_with("/tests.rs")
+        || path.starts_with("examples/")
+        || path.contains("/benches/");
+    let tests_from = lines
+        .iter()
+        .position(|line| line.trim() == "#[cfg(test)]" || line.trim() == "#[cfg(all(test, loom))]");
+    for (number, line) in numbered(&file.text) {
+        let code = code(line);
+        let in_test = whole_file_is_test || tests_from.is_some_and(|from| number > from);
+        let mut complain = |what: &str| complaints.push(format!("{path}:{number}: {what}"));
+        if code.contains("todo!(") || code.contains("unimplemented!(") {
+            complain("code that is not written");
+        }
+        if is_unsafe(code) && !has_argument(&lines, number - 1) {
+            complain("unsafe code without a SAFETY comment");
+        }
+        let may = in_test || path.contains("src/bin/") || GLOBALS.contains(&path);
+        if is_global(code) && !may {
+            complain("process-wide state outside the exceptions (xtask/src/tidy/source.rs)");
+        }
+        let sleeps = code.contains("thread::sleep(") || code.starts_with("sleep(");
+        if in_test && sleeps && !SLEEPERS.contains(&path) && !path.starts_with("examples/") {
+            complain("a test that sleeps depends on the machine's load");
+        }
+    }
+}
+
+fn is_unsafe(code: &str) -> bool {
+    let opens = code.contains("unsafe {") || code.ends_with("unsafe");
+    opens || code.starts_with("unsafe impl")
+}
+
+/// Whether the lines up to this one, not far away, argue.
+fn has_argument(lines: &[&str], at: usize) -> bool {
+    let from = at.saturating_sub(SAFETY_REACH);
+    lines
+        .get(from..=at)
+        .is_some_and(|near| near.iter().any(|line| line.contains("SAFETY:")))
+}
+
+fn is_global(code: &str) -> bool {
+    let rest = code
+        .strip_prefix("pub(crate) ")
+        .or_else(|| code.strip_prefix("pub(super) "))
+        .or_else(|| code.strip_prefix("pub "))
+        .unwrap_or(code);
+    // A macro's `static $name` is its user's.
+    (rest.starts_with("static ") && !rest.starts_with("static $"))
+        || rest.starts_with("thread_local!")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn complaints(path: &str, text: &str) -> Vec<String> {
+        let (path, text) = (path.to_owned(), text.to_owned());
+        let mut complaints = Vec::new();
+        check(&File { path, text }, &mut complaints);
+        complaints
+    }
+
+    #[test]
+    fn long_files_and_machine_paths_are_found() {
+        assert_eq!(complaints("src/a.rs", &"\n".repeat(801)).len(), 1);
+        assert_eq!(complaints("src/a.rs", &"\n".repeat(800)).len(), 0);
+        assert_eq!(
+            complaints("docs/a.md", &format!("see {}x", concat!("/wo", "rk/"))).len(),
+            1
+        );
+    }
+
+    #[test]
+    fn unsafe_code_without_an_argument_is_found() {
+        let bare = "fn f() {\n    unsafe { g() }\n}\n";
+        let argued = "fn f() {\n    // SAFETY: g may be called.\n    unsafe { g() }\n}\n";
+        assert_eq!(complaints("src/a.rs", bare).len(), 1);
+        assert_eq!(complaints("src/a.rs", argued).len(), 0);
+        assert_eq!(
+            complaints("src/a.rs", "// unsafe { in a comment }\n").len(),
+            0
+        );
+    }
+
+    #[test]
+    fn globals_are_found_outside_tests_and_exceptions() {
+        let text = "pub static N: AtomicU32 = AtomicU32::new(0);\n";
+        assert_eq!(complaints("src/a.rs", text).len(), 1);
+        assert_eq!(complaints("src/process.rs", text).len(), 0);
+        assert_eq!(complaints("tests/jobs/a.rs", text).len(), 0);
+        assert_eq!(complaints("src/a.rs", "thread_local! {\n}\n").len(), 1);
+        let in_test = format!("#[cfg(test)]\nmod tests {{\n    {text}}}\n");
+        assert_eq!(complaints("src/a.rs", &in_test).len(), 0);
+        assert_eq!(
+            complaints("src/a.rs", "    static $name: u8 = 0;\n").len(),
+            0
+        );
+    }
+
+    #[test]
+    fn sleeping_tests_and_unwritten_code_are_found() {
+        let sleepy = "    std::thread::sleep(LONG);\n";
+        assert_eq!(complaints("am/tests/a.rs", sleepy).len(), 1);
+        assert_eq!(complaints("src/a.rs", sleepy).len(), 0);
+        assert_eq!(complaints("src/a.rs", "    todo!()\n").len(), 1);
+    }
+}
