@@ -2,7 +2,7 @@
 
 use super::lock::{LaneLock, ThreadMode};
 use super::region::Region;
-use super::ring::{ROOM_FOR_ANY, Reader, Ring, Writer, publish};
+use super::ring::{Cursor, ROOM_FOR_ANY, Reader, Ring, Writer, publish};
 use super::wake::{self, Barrier, Linux};
 use crate::conduit::{
     Capabilities, Conduit, Injected, Limits, OpToken, PrepareRequest, Prepared, SendError, Sink,
@@ -357,15 +357,18 @@ impl Smp {
         // A request is not accepted until its reply has room; see the module's introduction.
         let accepts = || lane == Lane::Reply || peer.out_reply.has_room(&reply_ring, ROOM_FOR_ANY);
         let mut accepted = accepts();
+        let mut cursor = reader.cursor(ring);
         let mut taken = 0;
         while accepted && taken < BATCH {
-            let Some((head, at)) = reader.peek(ring) else {
+            let Some((head, at)) = cursor.peek() else {
                 break;
             };
             let replied = if head.is_one_unit_short() {
-                self.deliver_short(from, lane, ring, reader, head, at, sink)
+                let replied = self.deliver_short(from, lane, ring, head, at, sink);
+                cursor.advance(1);
+                replied
             } else {
-                match self.deliver(from, lane, ring, reader, head, at, sink) {
+                match self.deliver(from, lane, ring, &mut cursor, head, at, sink) {
                     Ok(replied) => replied,
                     Err(cause) => {
                         sink.broken(AmError::Broken {
@@ -386,14 +389,12 @@ impl Smp {
     }
 
     /// The commonest message, in few instructions. Returns whether its handler has replied.
-    #[allow(clippy::too_many_arguments, reason = "one call site, inlined")]
     #[inline(always)]
     fn deliver_short<S: Sink + ?Sized>(
         &self,
         from: JobRank,
         lane: Lane,
         ring: &Ring<'_>,
-        reader: &Reader,
         head: Head,
         at: usize,
         sink: &mut S,
@@ -411,7 +412,6 @@ impl Smp {
             self,
         );
         sink.deliver(&mut delivery);
-        reader.advance(ring, 1);
         delivery.has_replied()
     }
 
@@ -423,12 +423,12 @@ impl Smp {
         from: JobRank,
         lane: Lane,
         ring: &Ring<'_>,
-        reader: &Reader,
+        cursor: &mut Cursor<'_>,
         head: Head,
         at: usize,
         sink: &mut S,
     ) -> Result<bool, RecordError> {
-        let available = reader.units_to_end(ring);
+        let available = cursor.units_to_end();
         let category = match head.kind()? {
             Kind::Message(category) => category,
             Kind::Skip => {
@@ -440,7 +440,7 @@ impl Smp {
                         available,
                     });
                 }
-                reader.advance(ring, units);
+                cursor.advance(units);
                 return Ok(false);
             }
         };
@@ -481,7 +481,7 @@ impl Smp {
             self,
         );
         sink.deliver(&mut delivery);
-        reader.advance(ring, head.units());
+        cursor.advance(head.units());
         Ok(delivery.has_replied())
     }
 
