@@ -7,7 +7,7 @@ use super::wake::{self, Barrier, Linux};
 use crate::conduit::{
     Capabilities, Conduit, Injected, Limits, OpToken, PrepareRequest, Prepared, SendError, Sink,
 };
-use argonet_am::record::{self, Head, Kind, RecordError, Scratch, Short};
+use argonet_am::record::{self, Head, Kind, Medium, RecordError, Scratch, Short};
 use argonet_am::{
     AmError, Category, Delivery, Lane, MAX_ARGS, MAX_MEDIUM, Message, Payload, Registered,
     ReplyPort,
@@ -173,6 +173,16 @@ impl Smp {
             let at = writer.reserve(&ring, 1).ok_or(SendError::Full)?;
             ring.words.store(at + 1, short.rest, Ordering::Relaxed);
             publish(&ring, at, short.head);
+        } else if let Payload::Medium(bytes) = message.payload
+            && let Some(medium) = Medium::pack(message.handler, message.args, bytes.len())
+        {
+            let at = writer
+                .reserve(&ring, medium.head.units())
+                .ok_or(SendError::Full)?;
+            // SAFETY: as in `write_large`.
+            unsafe { ring.words.copy_in(at + 2, bytes.as_ptr(), bytes.len()) };
+            ring.words.store(at + 1, medium.rest, Ordering::Relaxed);
+            publish(&ring, at, medium.head);
         } else {
             self.write_large(to, &ring, writer, message)?;
         }
@@ -367,6 +377,14 @@ impl Smp {
                 let replied = self.deliver_short(from, lane, ring, head, at, sink);
                 cursor.advance(1);
                 replied
+            } else if let Some(medium) = Medium::check(
+                head,
+                ring.words.load(at + 1, Ordering::Relaxed),
+                cursor.units_to_end(),
+            ) {
+                let replied = self.deliver_medium(from, lane, ring, medium, at, sink);
+                cursor.advance(head.units());
+                replied
             } else {
                 match self.deliver(from, lane, ring, &mut cursor, head, at, sink) {
                     Ok(replied) => replied,
@@ -408,6 +426,36 @@ impl Smp {
             head.handler(),
             &args[..head.nargs() & 3],
             None,
+            SegmentOffset(0),
+            self,
+        );
+        sink.deliver(&mut delivery);
+        delivery.has_replied()
+    }
+
+    /// A medium with a header of one unit. Returns whether its handler has replied.
+    #[inline(always)]
+    fn deliver_medium<S: Sink + ?Sized>(
+        &self,
+        from: JobRank,
+        lane: Lane,
+        ring: &Ring<'_>,
+        medium: Medium,
+        at: usize,
+        sink: &mut S,
+    ) -> bool {
+        let args = medium.args();
+        let bytes = ring.words.bytes(at + 2, medium.len());
+        // SAFETY: `Medium::check` has made sure that the payload ends within the record, which is
+        // this reader's until the cursor advances; the handler gets it for its run only.
+        let payload = unsafe { SharedBytesMut::from_raw(bytes, medium.len()) };
+        let mut delivery = Delivery::new(
+            from,
+            lane,
+            Category::Medium,
+            medium.head.handler(),
+            &args[..medium.head.nargs().min(args.len())],
+            Some(payload),
             SegmentOffset(0),
             self,
         );
