@@ -398,7 +398,9 @@ impl<M: Threading> World<M> {
     /// use std::sync::atomic::{AtomicUsize, Ordering};
     /// static ARRIVED: AtomicUsize = AtomicUsize::new(0);
     /// argonet::am! {
-    ///     fn arrived(ctx, _tag: u32) { ARRIVED.fetch_add(ctx.payload().len(), Ordering::Relaxed); }
+    ///     fn arrived(ctx, _tag: u32) {
+    ///         ARRIVED.fetch_add(ctx.payload().len(), Ordering::Relaxed);
+    ///     }
     /// }
     /// # let world = World::init().unwrap();
     /// let v = SharedVec::<u16>::alloc(&world, 4).unwrap();
@@ -438,7 +440,7 @@ impl<M: Threading> World<M> {
 ///
 /// ```
 /// argonet::am! {
-///     /// Documentation, visibility and several messages in one place are allowed.
+///     /// Prints the sum of three terms.
 ///     pub fn print_sum(ctx, terms: [u64; 3]) {
 ///         println!("{} from rank {}", terms.iter().sum::<u64>(), ctx.source());
 ///     }

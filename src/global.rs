@@ -13,6 +13,17 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 /// `KnownLayout`, and are `Copy`: integers, floats, arrays of them, `#[repr(C)]` structs of them.
 /// A torn value, seen when two ranks race, is therefore still a value.
 ///
+/// ```
+/// # use argonet::{SharedVec, World};
+/// use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
+/// #[derive(Clone, Copy, FromBytes, IntoBytes, Immutable, KnownLayout)]
+/// #[repr(C)]
+/// struct Body { position: [f64; 3], mass: f64 }
+/// # let world = World::init().unwrap();
+/// let bodies = SharedVec::<Body>::alloc(&world, 10).unwrap();
+/// assert_eq!(bodies.read(&world, 9).mass, 0.0);
+/// ```
+///
 /// References, `bool` and `char` are refused when compiling:
 ///
 /// ```compile_fail
@@ -32,17 +43,6 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 /// # fn f(world: &World) -> argonet::Result<()> {
 /// let references = SharedVec::<&'static u8>::alloc(world, 1)?;
 /// # Ok(()) }
-/// ```
-///
-/// ```
-/// # use argonet::{SharedVec, World};
-/// use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
-/// #[derive(Clone, Copy, FromBytes, IntoBytes, Immutable, KnownLayout)]
-/// #[repr(C)]
-/// struct Body { position: [f64; 3], mass: f64 }
-/// # let world = World::init().unwrap();
-/// let bodies = SharedVec::<Body>::alloc(&world, 10).unwrap();
-/// assert_eq!(bodies.read(&world, 9).mass, 0.0);
 /// ```
 pub trait Global: FromBytes + IntoBytes + Immutable + KnownLayout + Copy + Send + 'static {}
 

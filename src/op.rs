@@ -36,6 +36,18 @@ enum State<'w, B> {
 /// It owns its buffer until it is complete. Dropping it does not take the operation back: what it
 /// was to do at the target is done.
 ///
+/// ```
+/// # use argonet::{SharedVec, World};
+/// # let world = World::init().unwrap();
+/// let v = SharedVec::<u64>::alloc(&world, 2).unwrap();
+/// let here = v.gptr(world.rank(), 0);
+/// // Blocking.
+/// let buffer = world.put(here, vec![3, 4].into()).unwrap().wait().unwrap();
+/// // As a future.
+/// let values = world.block_on(async { world.get(here, 2)?.await });
+/// assert_eq!(buffer, values.unwrap());
+/// ```
+///
 /// It cannot outlive its world:
 ///
 /// ```compile_fail
@@ -49,18 +61,6 @@ enum State<'w, B> {
 ///
 /// As a future under an executor that knows nothing of this library it polls the network and asks
 /// to be polled again; [`World::block_on`] sleeps where nothing happens.
-///
-/// ```
-/// # use argonet::{SharedVec, World};
-/// # let world = World::init().unwrap();
-/// let v = SharedVec::<u64>::alloc(&world, 2).unwrap();
-/// let here = v.gptr(world.rank(), 0);
-/// // Blocking.
-/// let buffer = world.put(here, vec![3, 4].into()).unwrap().wait().unwrap();
-/// // As a future.
-/// let values = world.block_on(async { world.get(here, 2)?.await });
-/// assert_eq!(buffer, values.unwrap());
-/// ```
 #[must_use = "an operation is complete only after `wait` or `.await`"]
 pub struct Op<'w, B> {
     world: &'w dyn Progress,

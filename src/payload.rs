@@ -5,14 +5,6 @@ use argonet_segment::{OutOfRange, SharedBytes};
 
 /// Payload of an active message, valid while its handler runs.
 ///
-/// It is memory that other ranks share, so it is read by copy; there is no `&[u8]`. It cannot be
-/// kept:
-///
-/// ```compile_fail
-/// # use argonet::{AmContext, Payload};
-/// fn keep(ctx: &AmContext<'_, '_>) -> Payload<'static> { ctx.payload() }
-/// ```
-///
 /// ```
 /// use std::sync::atomic::{AtomicBool, Ordering};
 /// static SEEN: AtomicBool = AtomicBool::new(false);
@@ -33,6 +25,14 @@ use argonet_segment::{OutOfRange, SharedBytes};
 /// # let world = argonet::World::init().unwrap();
 /// world.send_medium(world.rank(), &look, (), &[10u32, 20, 30]).unwrap();
 /// world.wait_until(|| SEEN.load(Ordering::Relaxed)).unwrap();
+/// ```
+///
+/// It is memory that other ranks share, so it is read by copy; there is no `&[u8]`. It cannot be
+/// kept:
+///
+/// ```compile_fail
+/// # use argonet::{AmContext, Payload};
+/// fn keep(ctx: &AmContext<'_, '_>) -> Payload<'static> { ctx.payload() }
 /// ```
 #[derive(Clone, Copy)]
 pub struct Payload<'a>(pub(crate) SharedBytes<'a>);

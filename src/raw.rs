@@ -388,8 +388,9 @@ impl<'w, M: Threading> Raw<'w, M> {
     /// # let world = argonet::World::init().unwrap();
     /// let raw = world.raw();
     /// let handler = raw.handler(add.name()).unwrap();
-    /// // SAFETY: there is no destination.
-    /// unsafe { raw.request(world.rank(), handler, &[10], Some((b"abc", None)), Outlook::Wait).unwrap() };
+    /// let payload = Some((b"abc".as_slice(), None));
+    /// // SAFETY: a medium has no destination.
+    /// unsafe { raw.request(world.rank(), handler, &[10], payload, Outlook::Wait).unwrap() };
     /// // A payload that is written in place.
     /// let want = PrepareRequest {
     ///     to: argonet::JobRank(world.rank().0),

@@ -132,14 +132,6 @@ const UNRESOLVED: u32 = u32::MAX;
 /// A function that other ranks can call with arguments of type `A` (a tuple) and that returns an
 /// `R`. Made by [`rpc!`](crate::rpc!) or [`Builder::rpc`](crate::Builder::rpc).
 ///
-/// It cannot capture anything: all ranks must have it. A capturing closure is refused:
-///
-/// ```compile_fail
-/// # let mut builder = argonet::World::builder();
-/// let k = 3;
-/// let add = builder.rpc("add", move |(x,): (u32,)| x + k);
-/// ```
-///
 /// ```
 /// argonet::rpc! {
 ///     fn twice(x: u32) -> u32 { 2 * x }
@@ -149,6 +141,14 @@ const UNRESOLVED: u32 = u32::MAX;
 /// # let world = argonet::World::init().unwrap();
 /// let there = world.rpc(world.rank(), &twice, (21,)).unwrap();
 /// assert_eq!(there.wait().unwrap(), here((21,)));
+/// ```
+///
+/// It cannot capture anything: all ranks must have it. A capturing closure is refused:
+///
+/// ```compile_fail
+/// # let mut builder = argonet::World::builder();
+/// let k = 3;
+/// let add = builder.rpc("add", move |(x,): (u32,)| x + k);
 /// ```
 pub struct Rpc<A, R> {
     name: &'static str,
@@ -415,7 +415,7 @@ pub fn caller() -> Option<Rank> {
 ///
 /// ```
 /// argonet::rpc! {
-///     /// Documentation, visibility and several functions in one place are allowed.
+///     /// Puts words together.
 ///     pub fn join(words: Vec<String>, between: String) -> String { words.join(&between) }
 ///     fn nothing() -> () {}
 /// }
