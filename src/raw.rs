@@ -414,7 +414,7 @@ impl<'w, M: Threading> Raw<'w, M> {
     /// A long's destination is not held as a slice by its rank.
     ///
     /// # Errors
-    /// As [`World::send_medium`]; [`AmError::Full`](crate::AmError::Full) with
+    /// As [`World::send_medium`]; [`AmError::Full`] with
     /// [`Outlook::Immediate`].
     pub unsafe fn request(
         &self,

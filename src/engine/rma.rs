@@ -166,7 +166,7 @@ impl<C: Conduit> Engine<C> {
     /// Applies an atomic operation to one aligned word of a segment.
     ///
     /// # Errors
-    /// As [`put`](Self::put); an unaligned offset is outside the segment's words and refused as
+    /// As [`transfer`](Self::transfer); an unaligned offset is outside the segment's words and refused as
     /// such.
     #[inline]
     pub fn atomic<T: AtomicWord, R>(
