@@ -12,7 +12,7 @@ use crate::world::{Inner, Par, Seq, Threading, World};
 use argonet_am::{HandlerFn, HandlerTable};
 use argonet_base::size::parse_size;
 use argonet_base::{JobRank, Rank};
-use argonet_boot::{AttachOptions, Bootstrap, Key, LocalJob, attach};
+use argonet_boot::{AttachOptions, Bootstrap, Key, LocalJob, MAX_VALUE_BYTES, attach};
 use argonet_conduit::smp::{Barrier, Smp, SmpConfig};
 use argonet_event::HandleTable;
 use argonet_segment::{
@@ -169,6 +169,7 @@ impl Builder {
         let barrier = Smp::register_barrier();
         boot.publish(Key::HandlerTable, names.digest.as_bytes())?;
         boot.publish(Key::Membarrier, &[u8::from(barrier == Barrier::Sleeper)])?;
+        boot.publish(Key::Processors, &own_processors())?;
         let (own, limit) = attach_segment(&boot, self.segment)?;
         // `attach_segment` has fenced: what all published can be looked up.
         check_handlers(&*boot, names.digest, names.count)?;
@@ -199,7 +200,7 @@ impl Builder {
             segment_len: Box::new(move |rank| {
                 lengths.rank_page(rank).segment_len.load(Ordering::Acquire)
             }),
-            policy: WaitPolicy::for_host(boot.size(), processors()),
+            policy: WaitPolicy::for_host(boot.size(), processors(&*boot)?),
             mode: M::MODE,
             operations: HandleTable::MAX_OPERATIONS,
             clock: Box::new(move || start.elapsed()),
@@ -295,9 +296,41 @@ fn agree_on_barrier(boot: &dyn Bootstrap) -> Result<Barrier> {
     Ok(Barrier::Sleeper)
 }
 
-/// Processors that this process may run on.
-fn processors() -> u32 {
-    std::thread::available_parallelism().map_or(1, |n| u32::try_from(n.get()).unwrap_or(u32::MAX))
+/// Processors that this process may run on, one bit each, as far as a published value holds.
+fn own_processors() -> [u8; MAX_VALUE_BYTES] {
+    let mut mask = [0; MAX_VALUE_BYTES];
+    if let Ok(set) = rustix::thread::sched_getaffinity(None) {
+        for cpu in (0..mask.len() * 8).filter(|&cpu| set.is_set(cpu)) {
+            mask[cpu / 8] |= 1 << (cpu % 8);
+        }
+    }
+    mask
+}
+
+/// Processors that the ranks of this host have together: ranks that are bound, one to each
+/// processor, are not crowded although each sees only one.
+fn processors(boot: &dyn Bootstrap) -> Result<u32> {
+    let masks: Result<Vec<Vec<u8>>> = (0..boot.size())
+        .map(|rank| Ok(boot.lookup(JobRank(rank), Key::Processors)?))
+        .collect();
+    let allowed = std::thread::available_parallelism().map_or(1, |n| n.get() as u32);
+    Ok(together(&masks?, &own_processors(), allowed))
+}
+
+/// How many processors the masks of all ranks have, unless a control group allows this rank less
+/// time than its own processors have, or there are no masks.
+fn together(masks: &[Vec<u8>], own: &[u8], allowed: u32) -> u32 {
+    let count = |mask: &[u8]| mask.iter().map(|byte| byte.count_ones()).sum::<u32>();
+    if allowed < count(own) || count(own) == 0 {
+        return allowed;
+    }
+    let mut all = [0; MAX_VALUE_BYTES];
+    for mask in masks {
+        for (all, byte) in all.iter_mut().zip(mask) {
+            *all |= byte;
+        }
+    }
+    count(&all)
 }
 
 /// Sizes of segments of this host: what one may become, and what this one asks for now.
@@ -401,4 +434,24 @@ fn word(card: &[u8], i: usize) -> u64 {
         .get(i * 8..i * 8 + 8)
         .and_then(|bytes| bytes.try_into().ok());
     bytes.map_or(0, u64::from_le_bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bound_ranks_are_not_crowded() {
+        let mask = |bits: u8| vec![bits, 0];
+        // Two ranks bound to a processor each; four bound to two; two that share two.
+        assert_eq!(together(&[mask(1), mask(2)], &mask(1), 1), 2);
+        assert_eq!(
+            together(&[mask(1), mask(2), mask(1), mask(2)], &mask(1), 1),
+            2
+        );
+        assert_eq!(together(&[mask(3), mask(3)], &mask(3), 2), 2);
+        // A control group that allows one of eight; a host with more processors than a mask holds.
+        assert_eq!(together(&[mask(255), mask(255)], &mask(255), 1), 1);
+        assert_eq!(together(&[mask(0), mask(0)], &mask(0), 2000), 2000);
+    }
 }

@@ -29,10 +29,12 @@ pub enum Key {
     User = 6,
     /// Free for tests and tools.
     Tool = 7,
+    /// The processors that the rank may run on, one bit each.
+    Processors = 8,
 }
 
 /// How many keys there are.
-pub(crate) const KEYS: usize = 8;
+pub(crate) const KEYS: usize = 9;
 
 /// Identity, key store and fence of a job, and the two words that a rank owes whoever started it: [`Self::started`] and
 /// [`Self::finalised`].
