@@ -44,6 +44,8 @@ impl Placed {
 /// An active message with arguments of type `A`, at most 64 bytes.
 ///
 /// Made by [`am!`](crate::am!) or [`Builder::am`](crate::Builder::am).
+///
+/// See the examples of [`World::send`] and [`Builder::am`](crate::Builder::am).
 pub struct Am<A: Global> {
     name: &'static str,
     /// Handler index once looked up; the same value whoever stores it.
@@ -56,12 +58,39 @@ pub struct Am<A: Global> {
 
 /// What a handler sees: where the message comes from, its payload, and the way to reply once.
 /// There is no way to start anything else.
+///
+/// ```
+/// use std::sync::atomic::{AtomicU32, Ordering};
+/// static REPLIES: AtomicU32 = AtomicU32::new(0);
+/// argonet::am! {
+///     fn done(ctx, code: u32) {
+///         assert_eq!(ctx.source(), ctx.rank());
+///         assert_eq!(ctx.payload().len(), [0, 4, 2][code as usize]);
+///         REPLIES.fetch_add(1, Ordering::Relaxed);
+///     }
+///     fn ask(ctx, code: u32) {
+///         match code {
+///             0 => ctx.reply(&done, code),
+///             1 => ctx.echo(&done, code),
+///             _ => ctx.reply_medium(&done, code, &[8, 9]),
+///         }
+///         .unwrap();
+///     }
+/// }
+/// # let world = argonet::World::init().unwrap();
+/// for code in 0..3 {
+///     world.send_medium(world.rank(), &ask, code, b"four").unwrap();
+/// }
+/// world.wait_until(|| REPLIES.load(Ordering::Relaxed) == 3).unwrap();
+/// ```
 pub struct AmContext<'c, 'm> {
     delivery: &'c mut Delivery<'m>,
 }
 
 impl AmContext<'_, '_> {
     /// The sender.
+    ///
+    /// See the example of [`AmContext`].
     #[inline]
     #[must_use]
     pub fn source(&self) -> Rank {
@@ -69,6 +98,8 @@ impl AmContext<'_, '_> {
     }
 
     /// This rank.
+    ///
+    /// See the example of [`AmContext`].
     #[inline]
     #[must_use]
     pub fn rank(&self) -> Rank {
@@ -76,6 +107,8 @@ impl AmContext<'_, '_> {
     }
 
     /// Payload of a medium or long; empty for a short.
+    ///
+    /// See the example of [`AmContext`].
     #[inline]
     #[must_use]
     pub fn payload(&self) -> Payload<'_> {
@@ -83,6 +116,8 @@ impl AmContext<'_, '_> {
     }
 
     /// Replies with a short message.
+    ///
+    /// See the example of [`AmContext`].
     ///
     /// # Errors
     /// [`AmError::RepliedTwice`], [`AmError::ReplyToReply`], or a handler that is not registered.
@@ -92,6 +127,8 @@ impl AmContext<'_, '_> {
     }
 
     /// Replies with a medium message of at most [`MAX_MEDIUM`](crate::MAX_MEDIUM) bytes.
+    ///
+    /// See the example of [`AmContext`].
     ///
     /// # Errors
     /// As [`reply`](Self::reply), and [`AmError::TooLong`].
@@ -110,6 +147,8 @@ impl AmContext<'_, '_> {
     }
 
     /// Replies with the payload that came.
+    ///
+    /// See the example of [`AmContext`].
     ///
     /// # Errors
     /// As [`reply_medium`](Self::reply_medium).
@@ -192,7 +231,8 @@ impl<A: Global> Am<A> {
         }
     }
 
-    /// Name under which it is registered.
+    /// Name under which it is registered. See the example of
+    /// [`Builder::am`](crate::Builder::am).
     #[must_use]
     pub fn name(&self) -> &'static str {
         self.name
@@ -322,6 +362,20 @@ impl<M: Threading> World<M> {
     /// Sends a medium active message of at most [`MAX_MEDIUM`](crate::MAX_MEDIUM) bytes; the
     /// payload has been copied when this returns.
     ///
+    /// ```
+    /// use std::sync::atomic::{AtomicU64, Ordering};
+    /// static SUM: AtomicU64 = AtomicU64::new(0);
+    /// argonet::am! {
+    ///     fn add_all(ctx, factor: u64) {
+    ///         let values: Vec<u64> = ctx.payload().to_vec();
+    ///         SUM.fetch_add(factor * values.iter().sum::<u64>(), Ordering::Relaxed);
+    ///     }
+    /// }
+    /// # let world = argonet::World::init().unwrap();
+    /// world.send_medium(world.rank(), &add_all, 2, &[1u64, 2, 3]).unwrap();
+    /// world.wait_until(|| SUM.load(Ordering::Relaxed) == 12).unwrap();
+    /// ```
+    ///
     /// # Errors
     /// As [`send`](Self::send), and [`AmError::TooLong`].
     #[inline]
@@ -338,6 +392,22 @@ impl<M: Threading> World<M> {
 
     /// Sends a long active message: the values are written to `dst`, whose rank then runs the
     /// handler, with the values as its payload.
+    ///
+    /// ```
+    /// # use argonet::{SharedVec, World};
+    /// use std::sync::atomic::{AtomicUsize, Ordering};
+    /// static ARRIVED: AtomicUsize = AtomicUsize::new(0);
+    /// argonet::am! {
+    ///     fn arrived(ctx, _tag: u32) {
+    ///         ARRIVED.fetch_add(ctx.payload().len(), Ordering::Relaxed);
+    ///     }
+    /// }
+    /// # let world = World::init().unwrap();
+    /// let v = SharedVec::<u16>::alloc(&world, 4).unwrap();
+    /// world.send_long(v.gptr(world.rank(), 1), &arrived, 0, &[5, 6]).unwrap();
+    /// world.wait_until(|| ARRIVED.load(Ordering::Relaxed) == 4).unwrap();
+    /// assert_eq!([v.read(&world, 1), v.read(&world, 2)], [5, 6]);
+    /// ```
     ///
     /// # Errors
     /// As [`send`](Self::send), and a destination outside its segment.
@@ -367,6 +437,20 @@ impl<M: Threading> World<M> {
 /// It expands to a static of type [`Am`] and a registration by `ctor`, which contains an
 /// `#[allow(unsafe_code)]`: a crate that forbids unsafe code uses
 /// [`Builder::am`](crate::Builder::am) instead.
+///
+/// ```
+/// argonet::am! {
+///     /// Prints the sum of three terms.
+///     pub fn print_sum(ctx, terms: [u64; 3]) {
+///         println!("{} from rank {}", terms.iter().sum::<u64>(), ctx.source());
+///     }
+///     fn ignore(_ctx, _nothing: ()) {}
+/// }
+/// # let world = argonet::World::init().unwrap();
+/// world.send(world.rank(), &print_sum, [1, 2, 3]).unwrap();
+/// world.send(world.rank(), &ignore, ()).unwrap();
+/// world.drain().unwrap();
+/// ```
 #[macro_export]
 macro_rules! am {
     ($($(#[$meta:meta])* $vis:vis fn $name:ident($ctx:ident, $arg:ident : $ty:ty $(,)?) $body:block)*) => {$(

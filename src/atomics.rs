@@ -8,6 +8,16 @@ use crate::process;
 use crate::world::{Threading, World};
 
 /// Integers with remote atomic operations: `u32`, `i32`, `u64`, `i64`.
+///
+/// ```
+/// # use argonet::{SharedVec, World};
+/// # let world = World::init().unwrap();
+/// fn increment<T: argonet::Atomic + From<u8>>(world: &World, counters: &SharedVec<T>) -> T {
+///     world.fetch_add(counters.gptr(world.rank(), 0), T::from(1)).unwrap()
+/// }
+/// let counters = SharedVec::<i64>::alloc(&world, 1).unwrap();
+/// assert_eq!([increment(&world, &counters), increment(&world, &counters)], [0, 1]);
+/// ```
 pub trait Atomic: Global + AtomicWord {}
 
 impl<T: Global + AtomicWord> Atomic for T {}
@@ -42,18 +52,35 @@ impl<M: Threading> World<M> {
 
     fetching! {
         /// Adds, wrapping around.
+        ///
+        /// ```
+        /// # use argonet::{SharedVec, World};
+        /// # let world = World::init().unwrap();
+        /// let v = SharedVec::<u32>::alloc(&world, 1).unwrap();
+        /// let p = v.gptr(world.rank(), 0);
+        /// assert_eq!(world.fetch_add(p, 0b0110).unwrap(), 0);
+        /// assert_eq!(world.fetch_and(p, 0b1100).unwrap(), 0b0110);
+        /// assert_eq!(world.fetch_or(p, 0b0011).unwrap(), 0b0100);
+        /// assert_eq!(world.fetch_xor(p, 0b0101).unwrap(), 0b0111);
+        /// assert_eq!(world.fetch_min(p, 1).unwrap(), 0b0010);
+        /// assert_eq!(world.fetch_max(p, 9).unwrap(), 1);
+        /// assert_eq!(world.swap(p, 3).unwrap(), 9);
+        /// assert_eq!(world.atomic_load(p).unwrap(), 3);
+        /// world.atomic_store(p, 8).unwrap();
+        /// assert_eq!(world.atomic_load(p).unwrap(), 8);
+        /// ```
         fetch_add;
-        /// Bitwise and.
+        /// Bitwise and. See the example of [`fetch_add`](Self::fetch_add).
         fetch_and;
-        /// Bitwise or.
+        /// Bitwise or. See the example of [`fetch_add`](Self::fetch_add).
         fetch_or;
-        /// Bitwise exclusive or.
+        /// Bitwise exclusive or. See the example of [`fetch_add`](Self::fetch_add).
         fetch_xor;
-        /// Keeps the smaller value.
+        /// Keeps the smaller value. See the example of [`fetch_add`](Self::fetch_add).
         fetch_min;
-        /// Keeps the larger value.
+        /// Keeps the larger value. See the example of [`fetch_add`](Self::fetch_add).
         fetch_max;
-        /// Replaces the value.
+        /// Replaces the value. See the example of [`fetch_add`](Self::fetch_add).
         swap;
     }
 
@@ -80,7 +107,7 @@ impl<M: Threading> World<M> {
         })
     }
 
-    /// Reads atomically.
+    /// Reads atomically. See the example of [`fetch_add`](Self::fetch_add).
     ///
     /// # Errors
     /// As [`fetch_add`](Self::fetch_add).
@@ -90,7 +117,7 @@ impl<M: Threading> World<M> {
         self.atomic(at, |word| unsafe { T::load(word) })
     }
 
-    /// Writes atomically.
+    /// Writes atomically. See the example of [`fetch_add`](Self::fetch_add).
     ///
     /// # Errors
     /// As [`fetch_add`](Self::fetch_add).

@@ -34,6 +34,15 @@ const SEGMENT_VARIABLE: &str = "ARGONET_SEGMENT";
 const SEGMENT_BYTES: u64 = 16 << 20;
 
 /// Joins a job with settings and handlers of one's own. Made by [`World::builder`].
+///
+/// ```
+/// let world = argonet::World::builder()
+///     .ranks(1)
+///     .segment_bytes(1 << 20)
+///     .build()
+///     .unwrap();
+/// assert_eq!(world.size(), 1);
+/// ```
 #[derive(Default)]
 pub struct Builder {
     ranks: Option<u32>,
@@ -49,6 +58,8 @@ impl Builder {
 
     /// Makes `ranks` ranks of a program that was started alone, as `GASNET_PSHM_NODES` does; a
     /// program started by `argonet run` has as many as that says.
+    ///
+    /// See the example of [`Builder`].
     #[must_use]
     pub fn ranks(mut self, ranks: u32) -> Self {
         self.ranks = Some(ranks);
@@ -57,6 +68,8 @@ impl Builder {
 
     /// Bytes of this rank's segment at the start; `ARGONET_SEGMENT` overrides it, 16 MiB is the
     /// default. The same on all ranks. A segment grows when arrays need more.
+    ///
+    /// See the example of [`Builder`].
     #[must_use]
     pub fn segment_bytes(mut self, bytes: u64) -> Self {
         self.segment = Some(bytes);
@@ -75,6 +88,7 @@ impl Builder {
     ///     let seen = Arc::clone(&seen);
     ///     move |_ctx, n: u32| { seen.fetch_add(n, Ordering::Relaxed); }
     /// });
+    /// assert_eq!(ping.name(), "ping");
     /// let world = builder.build().unwrap();
     /// world.send(world.rank(), &ping, 3).unwrap();
     /// world.wait_until(|| seen.load(Ordering::Relaxed) == 3).unwrap();
@@ -108,6 +122,8 @@ impl Builder {
     }
 
     /// Joins the job, for one thread.
+    ///
+    /// See the example of [`Builder`].
     ///
     /// # Errors
     /// Whatever keeps the job from starting; see [`Error`].

@@ -9,13 +9,42 @@ use argonet_base::Rank;
 use zerocopy::{FromBytes, IntoBytes};
 
 /// Values that can be combined over ranks.
+///
+/// ```
+/// # use argonet::{Reducible, Reduction, World};
+/// # use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
+/// #[derive(Clone, Copy, FromBytes, IntoBytes, Immutable, KnownLayout)]
+/// #[repr(C)]
+/// struct Point { x: i32, y: i32 }
+///
+/// impl Reducible for Point {
+///     fn combine(reduction: Reduction, a: Self, b: Self) -> Self {
+///         Point { x: i32::combine(reduction, a.x, b.x), y: i32::combine(reduction, a.y, b.y) }
+///     }
+/// }
+/// let low = Point::combine(Reduction::Min, Point { x: 1, y: 9 }, Point { x: 4, y: 2 });
+/// assert_eq!((low.x, low.y), (1, 2));
+/// # let world = World::init().unwrap();
+/// world.reduce_all(Reduction::Max, &mut [low]).unwrap();
+/// ```
 pub trait Reducible: Global {
     /// The combination of two values.
+    ///
+    /// See the example of [`Reducible`].
     fn combine(reduction: Reduction, a: Self, b: Self) -> Self;
 }
 
 /// How values are combined. Sums and products of integers wrap around; minimum and maximum of
 /// floats ignore NaN where there is a number.
+///
+/// ```
+/// use argonet::{Reducible, Reduction};
+/// let combined = |reduction| i32::combine(reduction, 3, 4);
+/// assert_eq!(combined(Reduction::Sum), 7);
+/// assert_eq!(combined(Reduction::Product), 12);
+/// assert_eq!(combined(Reduction::Min), 3);
+/// assert_eq!(combined(Reduction::Max), 4);
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Reduction {
@@ -122,6 +151,15 @@ pub(crate) fn vote<M: Threading>(
 impl<M: Threading> World<M> {
     /// Gives all ranks the values that `root` has. Collective; all slices have the same length.
     ///
+    /// ```
+    /// # use argonet::{Rank, World};
+    /// # let world = World::init().unwrap();
+    /// let root = Rank(0);
+    /// let mut seeds = if world.rank() == root { [11u64, 12] } else { [0; 2] };
+    /// world.broadcast(root, &mut seeds).unwrap();
+    /// assert_eq!(seeds, [11, 12]);
+    /// ```
+    ///
     /// # Errors
     /// A root that does not exist; [`AmError::Restricted`](crate::AmError::Restricted).
     pub fn broadcast<T: Global>(&self, root: Rank, values: &mut [T]) -> Result<()> {
@@ -138,6 +176,16 @@ impl<M: Threading> World<M> {
     ///
     /// The order of combination depends on the number of ranks and on `root` alone, so
     /// floating-point results are the same in every run with as many ranks.
+    ///
+    /// ```
+    /// # use argonet::{Rank, Reduction, World};
+    /// # let world = World::init().unwrap();
+    /// let mut largest = [f64::from(world.rank().0)];
+    /// world.reduce(Rank(0), Reduction::Max, &mut largest).unwrap();
+    /// if world.rank() == Rank(0) {
+    ///     assert_eq!(largest[0], f64::from(world.size() - 1));
+    /// }
+    /// ```
     ///
     /// # Errors
     /// As [`broadcast`](Self::broadcast).
@@ -175,6 +223,15 @@ impl<M: Threading> World<M> {
 
     /// As [`reduce_all`](Self::reduce_all) with a combination of one's own, which must be
     /// associative and the same on all ranks. Left operands come from lower ranks.
+    ///
+    /// ```
+    /// # let world = argonet::World::init().unwrap();
+    /// // Greatest common divisor of the ranks' numbers.
+    /// fn gcd(a: u32, b: u32) -> u32 { if b == 0 { a } else { gcd(b, a % b) } }
+    /// let mut number = [6 * (world.rank().0 + 1)];
+    /// world.reduce_all_with(&mut number, gcd).unwrap();
+    /// assert_eq!(number, [6]);
+    /// ```
     ///
     /// # Errors
     /// As [`broadcast`](Self::broadcast).

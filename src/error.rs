@@ -9,6 +9,16 @@ use argonet_segment::SegmentError;
 
 /// What can go wrong in a call of this library. Each message names the rank, what was expected and
 /// what to change.
+///
+/// ```
+/// use argonet::{AmError, Error, GlobalPtr, Rank, SegmentOffset};
+/// # let world = argonet::World::init().unwrap();
+/// let nowhere = GlobalPtr::<u64>::new(Rank(world.size()), SegmentOffset(0));
+/// match world.put_value(nowhere, 1) {
+///     Err(Error::Am(AmError::NoSuchRank { .. })) => {}
+///     other => panic!("{other:?}"),
+/// }
+/// ```
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -109,4 +119,12 @@ impl From<OpError> for Error {
 }
 
 /// Result of this library's calls.
+///
+/// ```
+/// fn main() -> argonet::Result<()> {
+///     let world = argonet::World::init()?;
+///     world.barrier()?;
+///     world.finalise()
+/// }
+/// ```
 pub type Result<T, E = Error> = std::result::Result<T, E>;

@@ -13,6 +13,17 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 /// `KnownLayout`, and are `Copy`: integers, floats, arrays of them, `#[repr(C)]` structs of them.
 /// A torn value, seen when two ranks race, is therefore still a value.
 ///
+/// ```
+/// # use argonet::{SharedVec, World};
+/// use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
+/// #[derive(Clone, Copy, FromBytes, IntoBytes, Immutable, KnownLayout)]
+/// #[repr(C)]
+/// struct Body { position: [f64; 3], mass: f64 }
+/// # let world = World::init().unwrap();
+/// let bodies = SharedVec::<Body>::alloc(&world, 10).unwrap();
+/// assert_eq!(bodies.read(&world, 9).mass, 0.0);
+/// ```
+///
 /// References, `bool` and `char` are refused when compiling:
 ///
 /// ```compile_fail
@@ -42,12 +53,15 @@ impl<T: FromBytes + IntoBytes + Immutable + KnownLayout + Copy + Send + 'static>
 /// stale pointer yields an error or other data, never undefined behaviour.
 ///
 /// ```
-/// # use argonet::{SharedVec, World};
+/// # use argonet::{GlobalPtr, SharedVec, World};
 /// # let world = World::init().unwrap();
 /// let v = SharedVec::<u32>::alloc(&world, 10).unwrap();
 /// let p = v.gptr(world.rank(), 0);
 /// world.put_value(p.add(3), 9).unwrap();
 /// assert_eq!(world.get_value(v.gptr(world.rank(), 3)).unwrap(), 9);
+/// assert_eq!(GlobalPtr::new(p.rank(), p.offset()), p);
+/// let byte: GlobalPtr<u8> = p.cast();
+/// assert_eq!(byte.add(12), p.add(3).cast());
 /// ```
 pub struct GlobalPtr<T: Global> {
     rank: Rank,
@@ -57,6 +71,8 @@ pub struct GlobalPtr<T: Global> {
 
 impl<T: Global> GlobalPtr<T> {
     /// A pointer to `offset` bytes from the start of the segment of `rank`. Checked when used.
+    ///
+    /// See the example of [`GlobalPtr`].
     #[inline(always)]
     #[must_use]
     pub const fn new(rank: Rank, offset: SegmentOffset) -> Self {
@@ -68,6 +84,8 @@ impl<T: Global> GlobalPtr<T> {
     }
 
     /// Whose segment it points into.
+    ///
+    /// See the example of [`GlobalPtr`].
     #[inline(always)]
     #[must_use]
     pub const fn rank(self) -> Rank {
@@ -75,6 +93,8 @@ impl<T: Global> GlobalPtr<T> {
     }
 
     /// Bytes from the start of that segment.
+    ///
+    /// See the example of [`GlobalPtr`].
     #[inline(always)]
     #[must_use]
     pub const fn offset(self) -> SegmentOffset {
@@ -82,6 +102,8 @@ impl<T: Global> GlobalPtr<T> {
     }
 
     /// The pointer `elements` further on. Saturates; an offset too large is refused when used.
+    ///
+    /// See the example of [`GlobalPtr`].
     #[inline(always)]
     #[must_use]
     #[allow(
@@ -97,6 +119,8 @@ impl<T: Global> GlobalPtr<T> {
     }
 
     /// The same place seen as another type.
+    ///
+    /// See the example of [`GlobalPtr`].
     #[must_use]
     pub const fn cast<U: Global>(self) -> GlobalPtr<U> {
         GlobalPtr::new(self.rank, self.offset)

@@ -36,6 +36,18 @@ enum State<'w, B> {
 /// It owns its buffer until it is complete. Dropping it does not take the operation back: what it
 /// was to do at the target is done.
 ///
+/// ```
+/// # use argonet::{SharedVec, World};
+/// # let world = World::init().unwrap();
+/// let v = SharedVec::<u64>::alloc(&world, 2).unwrap();
+/// let here = v.gptr(world.rank(), 0);
+/// // Blocking.
+/// let buffer = world.put(here, vec![3, 4].into()).unwrap().wait().unwrap();
+/// // As a future.
+/// let values = world.block_on(async { world.get(here, 2)?.await });
+/// assert_eq!(buffer, values.unwrap());
+/// ```
+///
 /// It cannot outlive its world:
 ///
 /// ```compile_fail
@@ -90,6 +102,8 @@ impl<'w, B> Op<'w, B> {
     }
 
     /// Polls the network until the operation is complete, and returns its result or its buffer.
+    ///
+    /// See the example of [`Op`].
     ///
     /// # Errors
     /// What became of the operation; [`AmError::Restricted`](crate::AmError::Restricted) inside a

@@ -5,7 +5,8 @@ use crate::error::Result;
 use crate::process;
 use crate::world::{Threading, World};
 
-/// Proof that every rank is inside one collective quiet phase; see [`World::quiet`].
+/// Proof that every rank is inside one collective quiet phase; see the example of
+/// [`World::quiet`].
 pub struct Quiet {
     _private: (),
 }
@@ -24,6 +25,8 @@ impl<M: Threading> World<M> {
     /// let mut v = SharedVec::<u64>::alloc(&world, 8).unwrap();
     /// world.quiet(|q| v.local_mut(q).fill(7)).unwrap();
     /// assert_eq!(v.read(&world, 3), 7);
+    /// let sum: u64 = world.quiet(|q| v.local(q).iter().sum()).unwrap();
+    /// assert_eq!(sum, 56);
     /// ```
     /// ```compile_fail
     /// # use argonet::{GlobalPtr, World};

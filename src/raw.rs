@@ -21,10 +21,37 @@ pub use argonet_conduit::PrepareRequest;
 pub use argonet_event::{Category, CategoryMask, Event};
 
 /// The raw calls of a world.
+///
+/// ```
+/// use argonet::raw::Transfer;
+/// use argonet::{JobRank, SharedVec, World};
+/// # let world = World::init().unwrap();
+/// let raw = world.raw();
+/// let v = SharedVec::<u64>::alloc(&world, 1).unwrap();
+/// let p = v.gptr(world.rank(), 0);
+/// // Addresses.
+/// let address = raw.local_address(p.rank(), p.offset(), 8).unwrap();
+/// assert_eq!(raw.translate(address.as_ptr()), Some((p.rank(), p.offset())));
+/// assert_eq!(raw.segment_base().addr().get() + p.offset().0 as usize, address.addr().get());
+/// assert!(p.offset().0 + 8 <= raw.segment_len());
+/// // A transfer.
+/// let value = 42u64;
+/// let put = Transfer::Put {
+///     rank: JobRank(p.rank().0),
+///     offset: p.offset(),
+///     src: (&raw const value).cast(),
+///     len: 8,
+/// };
+/// // SAFETY: the value is readable for 8 bytes, and nobody holds a slice of the array.
+/// unsafe { raw.transfer(put).unwrap() };
+/// assert_eq!(v.read(&world, 0), 42);
+/// ```
 pub struct Raw<'w, M: Threading>(&'w World<M>);
 
 impl<M: Threading> World<M> {
     /// The layer below the types.
+    ///
+    /// See the example of [`Raw`].
     #[must_use]
     pub fn raw(&self) -> Raw<'_, M> {
         Raw(self)
@@ -43,6 +70,8 @@ impl<M: Threading> World<M> {
 /// room.buffer().fill(0, 1, 7).unwrap();
 /// # }
 /// ```
+///
+/// See the example of [`Raw::request`].
 #[derive(Debug)]
 pub struct Room<'w> {
     prepared: Prepared,
@@ -51,12 +80,16 @@ pub struct Room<'w> {
 
 impl Room<'_> {
     /// Bytes that it holds.
+    ///
+    /// See the example of [`Raw::request`].
     #[must_use]
     pub fn capacity(&self) -> usize {
         self.prepared.capacity()
     }
 
     /// Where the payload is written.
+    ///
+    /// See the example of [`Raw::request`].
     #[must_use]
     pub fn buffer(&mut self) -> SharedBytesMut<'_> {
         // SAFETY: the conduit belongs to the world, which the lifetime of `self` borrows.
@@ -66,18 +99,24 @@ impl Room<'_> {
 
 impl<'w, M: Threading> Raw<'w, M> {
     /// Start of this rank's segment. It never moves.
+    ///
+    /// See the example of [`Raw`].
     #[must_use]
     pub fn segment_base(&self) -> NonNull<u8> {
         self.0.inner.memory.own.base()
     }
 
     /// Attached bytes of this rank's segment.
+    ///
+    /// See the example of [`Raw`].
     #[must_use]
     pub fn segment_len(&self) -> u64 {
         self.0.inner.memory.own.len()
     }
 
     /// Address of `len` bytes of a segment where this process can load and store them.
+    ///
+    /// See the example of [`Raw`].
     #[must_use]
     pub fn local_address(
         &self,
@@ -90,6 +129,8 @@ impl<'w, M: Threading> Raw<'w, M> {
     }
 
     /// The segment and offset that an address of this process lies in.
+    ///
+    /// See the example of [`Raw`].
     #[must_use]
     pub fn translate(&self, address: *const u8) -> Option<(Rank, SegmentOffset)> {
         let (rank, offset) = self.0.engine().directory().translate(address)?;
@@ -114,19 +155,48 @@ impl<'w, M: Threading> Raw<'w, M> {
 
     /// Does a transfer; complete, locally and remotely, on return.
     ///
+    /// See the example of [`Raw`].
+    ///
     /// # Safety
     /// The transfer's memory is readable or writable for its length, and nobody holds a slice of
     /// the segment's side.
     ///
     /// # Errors
     /// As [`World::put_value`].
-    pub unsafe fn transfer(&self, transfer: &Transfer) -> Result<()> {
+    pub unsafe fn transfer(&self, transfer: Transfer) -> Result<()> {
         // SAFETY: the caller's promise.
         process::with(|ctx| unsafe { self.0.engine().transfer(ctx, transfer) })?;
         Ok(())
     }
 
     /// Starts a transfer; [`Event::DONE`] if it is complete already.
+    ///
+    /// ```
+    /// use argonet::raw::{Category, Event, Outlook, Transfer};
+    /// use argonet::{JobRank, SharedVec, World};
+    /// # let world = World::init().unwrap();
+    /// let raw = world.raw();
+    /// let v = SharedVec::<u8>::alloc(&world, 4).unwrap();
+    /// let (rank, offset) = (JobRank(world.rank().0), v.gptr(world.rank(), 0).offset());
+    /// let (source, mut target) = (*b"data", [0u8; 4]);
+    /// let put = Transfer::Put { rank, offset, src: source.as_ptr(), len: 4 };
+    /// let get = Transfer::Get { rank, offset, dst: target.as_mut_ptr(), len: 4 };
+    /// // SAFETY: source and target live until the events are complete, and nobody holds a slice of
+    /// // the array.
+    /// unsafe {
+    ///     let written = raw.start(put, Outlook::Wait).unwrap();
+    ///     let source_free = raw.leaf(written, Category::Lc).unwrap();
+    ///     raw.wait(source_free).unwrap();
+    ///     raw.wait(written).unwrap();
+    ///     let read = raw.start(get, Outlook::Wait).unwrap();
+    ///     while !raw.test(read).unwrap() {}
+    ///     let mut events = [raw.start(put, Outlook::Wait).unwrap(), Event::DONE];
+    ///     raw.wait_some(&mut events).unwrap();
+    ///     raw.wait_all(&mut events).unwrap();
+    ///     assert_eq!(events, [Event::DONE; 2]);
+    /// }
+    /// assert_eq!(target, source);
+    /// ```
     ///
     /// # Safety
     /// As [`transfer`](Self::transfer), until the event is complete; the source of a put until
@@ -136,7 +206,7 @@ impl<'w, M: Threading> Raw<'w, M> {
     /// As [`World::put_value`]; with [`Outlook::Immediate`] also that there is no room or no
     /// handle. At the limit of 2^24 - 1 outstanding operations a world of one thread ends the job,
     /// one of several polls for 10 s before it does.
-    pub unsafe fn start(&self, transfer: &Transfer, outlook: Outlook) -> Result<Event> {
+    pub unsafe fn start(&self, transfer: Transfer, outlook: Outlook) -> Result<Event> {
         // SAFETY: the caller's promise.
         Ok(process::with(|ctx| unsafe {
             self.0.engine().start(ctx, transfer, outlook)
@@ -146,18 +216,47 @@ impl<'w, M: Threading> Raw<'w, M> {
     /// Starts an implicit transfer, which [`wait_implicit`](Self::wait_implicit) waits for, or the
     /// event of the access region around it.
     ///
+    /// ```
+    /// use argonet::raw::{Category, CategoryMask, Outlook, Transfer};
+    /// use argonet::{JobRank, SharedVec, World};
+    /// # let world = World::init().unwrap();
+    /// let raw = world.raw();
+    /// let v = SharedVec::<u8>::alloc(&world, 4).unwrap();
+    /// let source = *b"data";
+    /// let put = Transfer::Put {
+    ///     rank: JobRank(world.rank().0),
+    ///     offset: v.gptr(world.rank(), 0).offset(),
+    ///     src: source.as_ptr(),
+    ///     len: 4,
+    /// };
+    /// // SAFETY: the source lives until all is complete, and nobody holds a slice of the array.
+    /// unsafe {
+    ///     raw.start_implicit(put, Outlook::Wait).unwrap();
+    ///     raw.wait_implicit(CategoryMask::ALL).unwrap();
+    ///     assert!(raw.test_implicit(Category::Put.mask()).unwrap());
+    ///     // An access region has an event of its own.
+    ///     raw.begin_region().unwrap();
+    ///     raw.start_implicit(put, Outlook::Wait).unwrap();
+    ///     let region = raw.end_region().unwrap();
+    ///     raw.wait(region).unwrap();
+    /// }
+    /// assert_eq!(v.read(&world, 3), b'a');
+    /// ```
+    ///
     /// # Safety
     /// As [`start`](Self::start), until that says that it is complete.
     ///
     /// # Errors
     /// As [`start`](Self::start).
-    pub unsafe fn start_implicit(&self, transfer: &Transfer, outlook: Outlook) -> Result<()> {
+    pub unsafe fn start_implicit(&self, transfer: Transfer, outlook: Outlook) -> Result<()> {
         // SAFETY: the caller's promise.
         process::with(|ctx| unsafe { self.0.engine().start_implicit(ctx, transfer, outlook) })?;
         Ok(())
     }
 
     /// The event of the local completion of a put, or of one category of an access region.
+    ///
+    /// See the example of [`start`](Self::start).
     ///
     /// # Errors
     /// An event that is stale or has no such leaf.
@@ -171,6 +270,8 @@ impl<'w, M: Threading> Raw<'w, M> {
 
     /// Polls once; whether the event is complete, and then gone. Any thread may ask.
     ///
+    /// See the example of [`start`](Self::start).
+    ///
     /// # Errors
     /// A stale event, or a call from inside a handler.
     pub fn test(&self, event: Event) -> Result<bool> {
@@ -178,6 +279,8 @@ impl<'w, M: Threading> Raw<'w, M> {
     }
 
     /// Polls until the event is complete.
+    ///
+    /// See the example of [`start`](Self::start).
     ///
     /// # Errors
     /// As [`test`](Self::test).
@@ -188,6 +291,8 @@ impl<'w, M: Threading> Raw<'w, M> {
     /// Polls until one of the events is complete, or all were; complete ones become
     /// [`Event::DONE`].
     ///
+    /// See the example of [`start`](Self::start).
+    ///
     /// # Errors
     /// As [`test`](Self::test).
     pub fn wait_some(&self, events: &mut [Event]) -> Result<()> {
@@ -196,6 +301,8 @@ impl<'w, M: Threading> Raw<'w, M> {
 
     /// Polls until all events are complete, which become [`Event::DONE`].
     ///
+    /// See the example of [`start`](Self::start).
+    ///
     /// # Errors
     /// As [`test`](Self::test).
     pub fn wait_all(&self, events: &mut [Event]) -> Result<()> {
@@ -203,6 +310,8 @@ impl<'w, M: Threading> Raw<'w, M> {
     }
 
     /// Polls until this thread's implicit operations of the categories are complete.
+    ///
+    /// See the example of [`start_implicit`](Self::start_implicit).
     ///
     /// # Errors
     /// A call inside an access region or a handler.
@@ -214,6 +323,8 @@ impl<'w, M: Threading> Raw<'w, M> {
 
     /// Polls once; whether this thread's implicit operations of the categories are complete.
     ///
+    /// See the example of [`start_implicit`](Self::start_implicit).
+    ///
     /// # Errors
     /// As [`wait_implicit`](Self::wait_implicit).
     pub fn test_implicit(&self, mask: CategoryMask) -> Result<bool> {
@@ -224,6 +335,8 @@ impl<'w, M: Threading> Raw<'w, M> {
 
     /// Begins an access region of this thread.
     ///
+    /// See the example of [`start_implicit`](Self::start_implicit).
+    ///
     /// # Errors
     /// One is open already.
     pub fn begin_region(&self) -> Result<()> {
@@ -232,6 +345,8 @@ impl<'w, M: Threading> Raw<'w, M> {
 
     /// Ends the access region; the event of all implicit operations started in it.
     ///
+    /// See the example of [`start_implicit`](Self::start_implicit).
+    ///
     /// # Errors
     /// None is open.
     pub fn end_region(&self) -> Result<Event> {
@@ -239,6 +354,8 @@ impl<'w, M: Threading> Raw<'w, M> {
     }
 
     /// Index of the handler with a name.
+    ///
+    /// See the example of [`request`](Self::request).
     #[must_use]
     pub fn handler(&self, name: &str) -> Option<HandlerIndex> {
         self.0.engine().handler_named(name)
@@ -259,11 +376,45 @@ impl<'w, M: Threading> Raw<'w, M> {
 
     /// Sends a request by index.
     ///
+    /// ```
+    /// use argonet::raw::{Lane, Outlook, PrepareRequest};
+    /// use std::sync::atomic::{AtomicU32, Ordering};
+    /// static SUM: AtomicU32 = AtomicU32::new(0);
+    /// argonet::am! {
+    ///     fn add(ctx, value: u32) {
+    ///         SUM.fetch_add(value + ctx.payload().len() as u32, Ordering::Relaxed);
+    ///     }
+    /// }
+    /// # let world = argonet::World::init().unwrap();
+    /// let raw = world.raw();
+    /// let handler = raw.handler(add.name()).unwrap();
+    /// let payload = Some((b"abc".as_slice(), None));
+    /// // SAFETY: a medium has no destination.
+    /// unsafe { raw.request(world.rank(), handler, &[10], payload, Outlook::Wait).unwrap() };
+    /// // A payload that is written in place.
+    /// let want = PrepareRequest {
+    ///     to: argonet::JobRank(world.rank().0),
+    ///     lane: Lane::Request,
+    ///     nargs: 1,
+    ///     least: 4,
+    ///     most: 8,
+    ///     offset: None,
+    /// };
+    /// let mut room = raw.prepare(&want, Outlook::Wait).unwrap();
+    /// assert!(room.capacity() >= 4);
+    /// room.buffer().copy_from(0, b"four").unwrap();
+    /// // SAFETY: prepared just now, on this thread.
+    /// unsafe { raw.commit(room, handler, &[20], 4).unwrap() };
+    /// // SAFETY: the same.
+    /// unsafe { raw.cancel(raw.prepare(&want, Outlook::Wait).unwrap()) };
+    /// world.wait_until(|| SUM.load(Ordering::Relaxed) == 37).unwrap();
+    /// ```
+    ///
     /// # Safety
     /// A long's destination is not held as a slice by its rank.
     ///
     /// # Errors
-    /// As [`World::send_medium`]; [`AmError::Full`](crate::AmError::Full) with
+    /// As [`World::send_medium`]; [`AmError::Full`] with
     /// [`Outlook::Immediate`].
     pub unsafe fn request(
         &self,
@@ -295,6 +446,8 @@ impl<'w, M: Threading> Raw<'w, M> {
     /// Reserves room for a payload that is written in place. Until it is committed or cancelled
     /// this thread can do nothing else. Of `want`, the lane is ignored: it is a request's.
     ///
+    /// See the example of [`request`](Self::request).
+    ///
     /// # Errors
     /// As [`request`](Self::request).
     pub fn prepare(&self, want: &PrepareRequest, outlook: Outlook) -> Result<Room<'w>> {
@@ -310,6 +463,8 @@ impl<'w, M: Threading> Raw<'w, M> {
     }
 
     /// Sends `len` bytes of a prepared payload.
+    ///
+    /// See the example of [`request`](Self::request).
     ///
     /// # Safety
     /// `room` came from [`prepare`](Self::prepare) of this world, on this thread.
@@ -334,6 +489,8 @@ impl<'w, M: Threading> Raw<'w, M> {
     }
 
     /// Gives a prepared payload back.
+    ///
+    /// See the example of [`request`](Self::request).
     ///
     /// # Safety
     /// As [`commit`](Self::commit).

@@ -11,6 +11,20 @@ use crate::world::{Threading, World};
 impl<M: Threading> World<M> {
     /// Writes one value. When this returns it is visible to all ranks that synchronise later.
     ///
+    /// ```
+    /// # use argonet::{SharedVec, World};
+    /// # let world = World::init().unwrap();
+    /// let v = SharedVec::<f32>::alloc(&world, 8).unwrap();
+    /// let p = v.gptr(world.neighbour(1), 2);
+    /// world.put_value(p, 1.5).unwrap();
+    /// assert_eq!(world.get_value(p).unwrap(), 1.5);
+    /// world.put_from(p, &[2.0, 3.0]).unwrap();
+    /// let mut back = [0.0; 2];
+    /// world.get_into(p, &mut back).unwrap();
+    /// assert_eq!(back, [2.0, 3.0]);
+    /// assert_eq!(*world.get(p, 2).unwrap().wait().unwrap(), back);
+    /// ```
+    ///
     /// # Errors
     /// A pointer outside the segment of its rank, a rank that does not exist, or a call from
     /// inside a handler.
@@ -20,6 +34,8 @@ impl<M: Threading> World<M> {
     }
 
     /// Reads one value. Where ranks race the bytes may be of different writes.
+    ///
+    /// See the example of [`put_value`](Self::put_value).
     ///
     /// # Errors
     /// As [`put_value`](Self::put_value).
@@ -32,6 +48,8 @@ impl<M: Threading> World<M> {
 
     /// Writes a slice, blocking until it is visible at the target.
     ///
+    /// See the example of [`put_value`](Self::put_value).
+    ///
     /// # Errors
     /// As [`put_value`](Self::put_value); nothing has been written then.
     #[inline]
@@ -43,11 +61,13 @@ impl<M: Threading> World<M> {
             len: size_of_val(values),
         };
         // SAFETY: the slice is readable for its own size, and the call is complete on return.
-        process::with(|ctx| unsafe { self.engine().transfer(ctx, &transfer) })?;
+        process::with(|ctx| unsafe { self.engine().transfer(ctx, transfer) })?;
         Ok(())
     }
 
     /// Reads into a slice, blocking until it has arrived.
+    ///
+    /// See the example of [`put_value`](Self::put_value).
     ///
     /// # Errors
     /// As [`put_value`](Self::put_value); the slice is unchanged then.
@@ -61,7 +81,7 @@ impl<M: Threading> World<M> {
         };
         // SAFETY: the slice is writable for its own size, any bytes are valid values of a
         // `Global` type, and the call is complete on return.
-        process::with(|ctx| unsafe { self.engine().transfer(ctx, &transfer) })?;
+        process::with(|ctx| unsafe { self.engine().transfer(ctx, transfer) })?;
         Ok(())
     }
 
@@ -83,6 +103,8 @@ impl<M: Threading> World<M> {
     }
 
     /// Starts reading `count` values.
+    ///
+    /// See the example of [`put_value`](Self::put_value).
     ///
     /// # Errors
     /// As [`put_value`](Self::put_value).

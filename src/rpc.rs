@@ -16,6 +16,19 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 /// Why a remote procedure call has no result.
+///
+/// ```
+/// use argonet::{Error, RpcError};
+/// argonet::rpc! {
+///     fn length(bytes: Vec<u8>) -> usize { bytes.len() }
+/// }
+/// # let world = argonet::World::init().unwrap();
+/// let too_long = vec![0; argonet::MAX_MEDIUM + 1];
+/// match world.rpc(world.rank(), &length, (too_long,)) {
+///     Err(Error::Rpc(RpcError::TooLong { len, .. })) => assert!(len > argonet::MAX_MEDIUM),
+///     _ => panic!("it should not have been sent"),
+/// }
+/// ```
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RpcError {
@@ -119,6 +132,17 @@ const UNRESOLVED: u32 = u32::MAX;
 /// A function that other ranks can call with arguments of type `A` (a tuple) and that returns an
 /// `R`. Made by [`rpc!`](crate::rpc!) or [`Builder::rpc`](crate::Builder::rpc).
 ///
+/// ```
+/// argonet::rpc! {
+///     fn twice(x: u32) -> u32 { 2 * x }
+/// }
+/// assert!(twice.name().ends_with("::twice"));
+/// let here = twice.function();
+/// # let world = argonet::World::init().unwrap();
+/// let there = world.rpc(world.rank(), &twice, (21,)).unwrap();
+/// assert_eq!(there.wait().unwrap(), here((21,)));
+/// ```
+///
 /// It cannot capture anything: all ranks must have it. A capturing closure is refused:
 ///
 /// ```compile_fail
@@ -146,12 +170,16 @@ impl<A, R> Rpc<A, R> {
     }
 
     /// Name under which it is registered.
+    ///
+    /// See the example of [`Rpc`].
     #[must_use]
     pub fn name(&self) -> &'static str {
         self.name
     }
 
     /// The function itself, to call it here.
+    ///
+    /// See the example of [`Rpc`].
     #[must_use]
     pub fn function(&self) -> fn(A) -> R {
         self.function
@@ -364,6 +392,16 @@ impl<M: Threading> World<M> {
 }
 
 /// Inside a remote procedure: the rank that called it. Elsewhere `None`.
+///
+/// ```
+/// use argonet::{Rank, caller};
+/// argonet::rpc! {
+///     fn who() -> u32 { caller().map_or(u32::MAX, |Rank(rank)| rank) }
+/// }
+/// # let world = argonet::World::init().unwrap();
+/// assert_eq!(world.rpc(world.rank(), &who, ()).unwrap().wait().unwrap(), world.rank().0);
+/// assert_eq!(caller(), None);
+/// ```
 #[must_use]
 pub fn caller() -> Option<Rank> {
     process::caller()
@@ -374,6 +412,19 @@ pub fn caller() -> Option<Rank> {
 /// Arguments and results are of any type that serde can encode. It expands to a static of type
 /// [`Rpc`] and a registration by `ctor`, which contains an `#[allow(unsafe_code)]`: a crate that
 /// forbids unsafe code uses [`Builder::rpc`](crate::Builder::rpc) instead. See [`World::rpc`].
+///
+/// ```
+/// argonet::rpc! {
+///     /// Puts words together.
+///     pub fn join(words: Vec<String>, between: String) -> String { words.join(&between) }
+///     fn nothing() -> () {}
+/// }
+/// # let world = argonet::World::init().unwrap();
+/// let words = vec!["a".to_owned(), "b".to_owned()];
+/// let joined = world.rpc(world.rank(), &join, (words, "-".to_owned())).unwrap();
+/// assert_eq!(joined.wait().unwrap(), "a-b");
+/// world.rpc(world.rank(), &nothing, ()).unwrap().wait().unwrap();
+/// ```
 #[macro_export]
 macro_rules! rpc {
     ($($(#[$meta:meta])* $vis:vis fn $name:ident($($arg:ident : $ty:ty),* $(,)?) -> $ret:ty $body:block)*) => {$(

@@ -6,7 +6,7 @@ use crate::world::{Seq, Threading, World};
 use core::cell::Cell;
 use core::marker::PhantomData;
 
-/// Starts operations on buffers that outlive it; see [`World::scope`].
+/// Starts operations on buffers that outlive it; see the example of [`World::scope`].
 pub struct Scope<'scope, 'env: 'scope, M: Threading = Seq> {
     world: &'scope World<M>,
     _scope: PhantomData<Cell<&'scope ()>>,
@@ -57,6 +57,8 @@ impl<M: Threading> World<M> {
 impl<'scope, 'env, M: Threading> Scope<'scope, 'env, M> {
     /// Starts writing a slice.
     ///
+    /// See the example of [`World::scope`].
+    ///
     /// # Errors
     /// As [`World::put_value`].
     pub fn put<T: Global>(&'scope self, to: GlobalPtr<T>, values: &'env [T]) -> Result<()> {
@@ -64,6 +66,8 @@ impl<'scope, 'env, M: Threading> Scope<'scope, 'env, M> {
     }
 
     /// Starts reading into a slice, which belongs to the scope until its end.
+    ///
+    /// See the example of [`World::scope`].
     ///
     /// # Errors
     /// As [`World::put_value`].

@@ -18,6 +18,20 @@ use std::sync::Arc;
 ///
 /// Its memory is given back by [`free`](Self::free), which is collective; a value that is only
 /// dropped keeps its memory until the world ends.
+///
+/// ```
+/// # use argonet::{SharedVec, World};
+/// # let world = World::init().unwrap();
+/// let v = SharedVec::<u32>::alloc(&world, 4).unwrap();
+/// assert!(v.len() == 4 && !v.is_empty());
+/// v.write(&world, 0, 7);
+/// v.write_from(&world, 1, &[8, 9]);
+/// let mut values = [0; 3];
+/// v.read_into(&world, 1, &mut values);
+/// assert_eq!((v.read(&world, 0), values), (7, [8, 9, 0]));
+/// assert_eq!(world.get_value(v.gptr(world.rank(), 2)).unwrap(), 9);
+/// v.free(&world).unwrap();
+/// ```
 pub struct SharedVec<T: Global> {
     offset: SegmentOffset,
     len: usize,
@@ -29,6 +43,8 @@ pub struct SharedVec<T: Global> {
 impl<T: Global> SharedVec<T> {
     /// Makes an array of `len` zeroed elements on every rank. Collective: all ranks give the same
     /// `len`. The segments grow where they must.
+    ///
+    /// See the example of [`SharedVec`].
     ///
     /// # Errors
     /// [`Error::Heap`](crate::Error::Heap) over the largest segment size, a segment error with
@@ -60,6 +76,8 @@ impl<T: Global> SharedVec<T> {
     /// Pointers into it stay what they are, offsets: using one later reads or writes whatever the
     /// memory holds then.
     ///
+    /// See the example of [`SharedVec`].
+    ///
     /// # Errors
     /// [`Error::Mismatch`](crate::Error::Mismatch) if ranks free different arrays.
     pub fn free<M: Threading>(self, world: &World<M>) -> Result<()> {
@@ -67,18 +85,24 @@ impl<T: Global> SharedVec<T> {
     }
 
     /// Elements on each rank.
+    ///
+    /// See the example of [`SharedVec`].
     #[must_use]
     pub fn len(&self) -> usize {
         self.len
     }
 
     /// Whether there are no elements.
+    ///
+    /// See the example of [`SharedVec`].
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
     /// Pointer to element `i` of the part of `rank`.
+    ///
+    /// See the example of [`SharedVec`].
     ///
     /// # Panics
     /// If `i` is larger than the length; the length itself is allowed, as the end.
@@ -95,6 +119,8 @@ impl<T: Global> SharedVec<T> {
 
     /// Reads element `i` of this rank's part.
     ///
+    /// See the example of [`SharedVec`].
+    ///
     /// # Panics
     /// If there is no element `i`.
     #[inline]
@@ -107,6 +133,8 @@ impl<T: Global> SharedVec<T> {
 
     /// Writes element `i` of this rank's part.
     ///
+    /// See the example of [`SharedVec`].
+    ///
     /// # Panics
     /// If there is no element `i`.
     #[inline]
@@ -115,6 +143,8 @@ impl<T: Global> SharedVec<T> {
     }
 
     /// Reads elements of this rank's part from `first` on.
+    ///
+    /// See the example of [`SharedVec`].
     ///
     /// # Panics
     /// If they reach past the end.
@@ -128,6 +158,8 @@ impl<T: Global> SharedVec<T> {
     }
 
     /// Writes elements of this rank's part from `first` on.
+    ///
+    /// See the example of [`SharedVec`].
     ///
     /// # Panics
     /// If they reach past the end.
@@ -151,6 +183,8 @@ impl<T: Global> SharedVec<T> {
     /// let slice = v.local(&quiet);
     /// # }
     /// ```
+    ///
+    /// See the example of [`World::quiet`].
     #[must_use]
     pub fn local<'q>(&'q self, _quiet: &'q Quiet) -> &'q [T] {
         // SAFETY: `place` gives an aligned, mapped array of `len` elements, initialised as files
@@ -170,6 +204,8 @@ impl<T: Global> SharedVec<T> {
     /// }).unwrap();
     /// # }
     /// ```
+    ///
+    /// See the example of [`World::quiet`].
     #[must_use]
     pub fn local_mut<'q>(&'q mut self, _quiet: &'q Quiet) -> &'q mut [T] {
         // SAFETY: as for `local`, and nobody reads either; `&mut self` keeps other slices of this

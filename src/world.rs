@@ -20,12 +20,25 @@ mod sealed {
 }
 
 /// Which threads may use a [`World`]: [`Seq`] or [`Par`].
+///
+/// ```
+/// use argonet::{Reduction, Threading, World};
+/// // A function for worlds of one thread and of many.
+/// fn count<M: Threading>(world: &World<M>) -> u32 {
+///     let mut ranks = [1];
+///     world.reduce_all(Reduction::Sum, &mut ranks).unwrap();
+///     ranks[0]
+/// }
+/// # let world = World::init().unwrap();
+/// assert_eq!(count(&world), world.size());
+/// ```
 pub trait Threading: sealed::Sealed + 'static {
     /// The engine's mode.
     const MODE: ThreadMode;
 }
 
-/// One thread, the one that made the world (GASNet's SEQ). No lane takes a lock.
+/// One thread, the one that made the world (GASNet's SEQ). No lane takes a lock. See the example
+/// of [`World`].
 ///
 /// The world cannot go to another thread:
 ///
@@ -37,7 +50,7 @@ pub trait Threading: sealed::Sealed + 'static {
 /// ```
 pub struct Seq(PhantomData<*mut ()>);
 
-/// Any number of threads at once (GASNet's PAR).
+/// Any number of threads at once (GASNet's PAR). See the example of [`Builder::build_par`].
 pub struct Par(());
 
 impl sealed::Sealed for Seq {}
@@ -62,6 +75,18 @@ pub(crate) struct Inner {
 /// There is one world a process. Dropping it finalises: it waits until all ranks have dropped
 /// theirs and everything sent has been handled. It does not end the process. A rank that panics
 /// does not finalise, and its job is ended.
+///
+/// ```
+/// use argonet::World;
+/// let world = World::init().unwrap();
+/// assert!(world.rank().0 < world.size());
+/// assert_eq!(world.ranks().len(), world.size() as usize);
+/// // Around the end, in both directions.
+/// assert_eq!(world.neighbour(i64::from(world.size())), world.rank());
+/// assert_eq!(world.neighbour(-1), world.neighbour(i64::from(world.size()) - 1));
+/// world.barrier().unwrap();
+/// world.finalise().unwrap();
+/// ```
 pub struct World<M: Threading = Seq> {
     pub(crate) inner: Inner,
     finalised: bool,
@@ -74,6 +99,8 @@ impl World {
     /// Started by `argonet run` the process becomes one of its ranks. With `GASNET_PSHM_NODES=N`
     /// it forks N - 1 others and becomes rank 0. Otherwise it is a job of one rank.
     ///
+    /// See the example of [`World`].
+    ///
     /// # Errors
     /// Whatever keeps the job from starting; see [`Error`](crate::Error).
     pub fn init() -> Result<World> {
@@ -81,6 +108,8 @@ impl World {
     }
 
     /// Joins the job with settings and handlers of one's own.
+    ///
+    /// See the example of [`Builder`].
     #[must_use]
     pub fn builder() -> Builder {
         Builder::new()
@@ -102,6 +131,8 @@ impl<M: Threading> World<M> {
     }
 
     /// This rank.
+    ///
+    /// See the example of [`World`].
     #[inline]
     #[must_use]
     pub fn rank(&self) -> Rank {
@@ -109,6 +140,8 @@ impl<M: Threading> World<M> {
     }
 
     /// Number of ranks.
+    ///
+    /// See the example of [`World`].
     #[inline]
     #[must_use]
     pub fn size(&self) -> u32 {
@@ -116,11 +149,15 @@ impl<M: Threading> World<M> {
     }
 
     /// All ranks.
+    ///
+    /// See the example of [`World`].
     pub fn ranks(&self) -> impl ExactSizeIterator<Item = Rank> + Clone + use<M> {
         (0..self.size()).map(Rank)
     }
 
     /// The rank `distance` further on, around the end.
+    ///
+    /// See the example of [`World`].
     #[must_use]
     pub fn neighbour(&self, distance: i64) -> Rank {
         let place = i64::from(self.rank().0) + distance.rem_euclid(i64::from(self.size()));
@@ -128,6 +165,24 @@ impl<M: Threading> World<M> {
     }
 
     /// Runs the handlers of what has arrived; returns how many. Never blocks.
+    ///
+    /// ```
+    /// use std::sync::atomic::{AtomicU32, Ordering};
+    /// static PINGS: AtomicU32 = AtomicU32::new(0);
+    /// argonet::am! {
+    ///     fn ping(_ctx, _nothing: ()) { PINGS.fetch_add(1, Ordering::Relaxed); }
+    /// }
+    /// # let world = argonet::World::init().unwrap();
+    /// world.send(world.rank(), &ping, ()).unwrap();
+    /// while PINGS.load(Ordering::Relaxed) < 1 {
+    ///     world.poll().unwrap();
+    /// }
+    /// world.send(world.rank(), &ping, ()).unwrap();
+    /// world.wait_until(|| PINGS.load(Ordering::Relaxed) == 2).unwrap();
+    /// world.send(world.rank(), &ping, ()).unwrap();
+    /// world.drain().unwrap();
+    /// assert_eq!(PINGS.load(Ordering::Relaxed), 3);
+    /// ```
     ///
     /// # Errors
     /// [`AmError::Restricted`](crate::AmError::Restricted) inside a handler.
@@ -139,6 +194,8 @@ impl<M: Threading> World<M> {
     /// Polls until `done` says so: first busily, then yielding, then sleeping until something
     /// arrives. `done` should depend on what handlers of this rank do.
     ///
+    /// See the example of [`poll`](Self::poll).
+    ///
     /// # Errors
     /// [`AmError::Restricted`](crate::AmError::Restricted) inside a handler.
     #[inline]
@@ -148,6 +205,8 @@ impl<M: Threading> World<M> {
 
     /// Waits until every rank has entered the barrier. Collective. Messages sent before it may
     /// still be under way; see [`quiet`](World::quiet).
+    ///
+    /// See the example of [`World`].
     ///
     /// # Errors
     /// [`AmError::Restricted`](crate::AmError::Restricted) inside a handler.
@@ -195,6 +254,8 @@ impl<M: Threading> World<M> {
     /// Waits until all that any rank sent before this call has been handled everywhere,
     /// requests, one-way messages and replies. Collective.
     ///
+    /// See the example of [`poll`](Self::poll).
+    ///
     /// # Errors
     /// [`AmError::Restricted`](crate::AmError::Restricted) inside a handler.
     pub fn drain(&self) -> Result<()> {
@@ -216,6 +277,8 @@ impl<M: Threading> World<M> {
 
     /// Finalises: waits for all ranks and everything under way, then leaves the job. Dropping
     /// the world does the same, but cannot tell of an error.
+    ///
+    /// See the example of [`World`].
     ///
     /// # Errors
     /// As [`drain`](Self::drain).

@@ -211,6 +211,67 @@ impl Short {
     }
 }
 
+/// The header of a medium message that fits one unit: at most two arguments.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Medium {
+    /// First word.
+    pub head: Head,
+    /// Second word: payload length and argument 1.
+    pub rest: u64,
+}
+
+impl Medium {
+    /// Most arguments that fit.
+    pub const MAX_ARGS: usize = 2;
+
+    /// Packs a header, if there are few enough arguments. `len` is at most [`MAX_MEDIUM`].
+    #[inline(always)]
+    #[must_use]
+    pub fn pack(handler: HandlerIndex, args: &[u32], len: usize) -> Option<Self> {
+        if args.len() > Self::MAX_ARGS || len > MAX_MEDIUM {
+            return None;
+        }
+        let arg = |i: usize| args.get(i).copied().unwrap_or(0);
+        let units = 1 + len.div_ceil(UNIT) as u32;
+        Some(Self {
+            head: Head::message(Category::Medium, handler, args.len(), arg(0), units),
+            rest: len as u64 | u64::from(arg(1)) << 32,
+        })
+    }
+
+    /// Reads a header back, if it is one of these and its record holds what it says. `available` is
+    /// the number of units up to the end of the ring.
+    #[inline(always)]
+    #[must_use]
+    pub fn check(head: Head, rest: u64, available: u32) -> Option<Self> {
+        let this = Self { head, rest };
+        let fits = head.0 & 7 == Category::Medium as u64
+            && head.nargs() <= Self::MAX_ARGS
+            && this.len() <= MAX_MEDIUM
+            && head.units() as usize > this.len().div_ceil(UNIT)
+            && head.units() <= available;
+        fits.then_some(this)
+    }
+
+    /// Payload length in bytes.
+    #[inline(always)]
+    #[must_use]
+    #[expect(
+        clippy::len_without_is_empty,
+        reason = "of the payload, not of a collection"
+    )]
+    pub const fn len(self) -> usize {
+        self.rest as u32 as usize
+    }
+
+    /// The arguments; [`Head::nargs`] of them count.
+    #[inline(always)]
+    #[must_use]
+    pub const fn args(self) -> [u32; 2] {
+        [self.head.arg0(), (self.rest >> 32) as u32]
+    }
+}
+
 static_assertions::const_assert!(MAX_UNITS <= u16::MAX as u32);
 static_assertions::const_assert!(header_units(Category::Long, MAX_ARGS) * 2 <= MAX_HEADER_WORDS);
 static_assertions::const_assert!(header_units(Category::Short, 3) == 1);
@@ -412,6 +473,31 @@ mod tests {
             assert_eq!(short.args()[..n], all[..n]);
         }
         assert_eq!(Short::pack(HandlerIndex(140), &all), None);
+    }
+
+    #[test]
+    fn a_medium_header_of_one_unit_is_that_of_its_message() {
+        let all = [7, 8, 9];
+        for n in 0..=2 {
+            for len in [0, 1, 16, 17, MAX_MEDIUM] {
+                let args = &all[..n];
+                let units = record_units(Category::Medium, n, len);
+                let medium = Medium::pack(HandlerIndex(140), args, len).unwrap();
+                let handler = HandlerIndex(140);
+                let packed = pack(Category::Medium, handler, args, len as u64, 0, units);
+                assert_eq!([medium.head.0, medium.rest], packed.words[..2]);
+                let back = Medium::check(medium.head, medium.rest, units).unwrap();
+                assert_eq!((back.len(), &back.args()[..n]), (len, args));
+                // Past the end of the ring, and longer than the record.
+                assert_eq!(Medium::check(medium.head, medium.rest, units - 1), None);
+                let longer = medium.rest + u64::from(units) * UNIT as u64;
+                assert_eq!(Medium::check(medium.head, longer, u32::MAX), None);
+            }
+        }
+        assert_eq!(Medium::pack(HandlerIndex(140), &all, 0), None);
+        assert_eq!(Medium::pack(HandlerIndex(140), &[], MAX_MEDIUM + 1), None);
+        let short = Short::pack(HandlerIndex(140), &[]).unwrap();
+        assert_eq!(Medium::check(short.head, short.rest, 9), None);
     }
 
     #[test]

@@ -1,14 +1,15 @@
 //! Ranks that count together: each k-mer goes, in a batch with others, to the rank that owns it.
 //!
-//! A batch is a medium active message, and its handler adds it to the table of the rank that it came to. Messages wait in
-//! the library's rings, which are small: a rank that sends faster than others count comes to wait, and counts what was
-//! sent to it meanwhile.
+//! A batch is a long active message: it is written into a slot of the owner's memory, and its handler there adds it to the
+//! table. The owner gives its slots out to the senders at the start, and each again by the reply to the batch that was in
+//! it. So a rank can be ahead of a slower one, or one that the system has stopped for a moment, by as many batches as it
+//! has slots there; after that it waits, and counts what was sent to itself meanwhile.
 
 use std::error::Error;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use argonet::{Am, Payload, Rank, Reduction, SharedVec, World};
+use argonet::{Am, AmContext, Rank, Reduction, SharedVec, World};
 use parking_lot::Mutex;
 
 use crate::kmer::{Hash, K, Roller};
@@ -17,15 +18,23 @@ use crate::ranks::{Failure, PROGRESS_CODES, Ranks};
 use crate::report::Tally;
 use crate::table::{Table, TableError};
 
-/// K-mers of a message: 8 KiB, so that a ring holds a good number, and the buffers of many ranks stay in the cache.
+/// K-mers of a message: 8 KiB, so that the buffers for many ranks stay in the cache.
 const BATCH: usize = 1024;
+/// Slots of a rank for all that send to it: 8 MiB, which is what it counts in some ten milliseconds.
+const SLOTS: u32 = 1024;
+/// Slots for each that sends, however many they are.
+const MIN_SLOTS: u32 = 8;
 
 /// The job, and what its handlers fill.
 pub struct Distributed {
     world: World,
-    batch: Am<()>,
+    batch: Am<u32>,
+    grant: Arc<Am<u32>>,
     done: Am<u64>,
     counter: Arc<Mutex<Counter>>,
+    /// By rank, the slots that it has granted and that are not in use. Last in, first out: what is in the cache is used
+    /// again.
+    granted: Arc<Mutex<Vec<Vec<u32>>>>,
     /// Codes that are done on all ranks. Rank 0 alone is told.
     codes_done: Arc<AtomicU64>,
 }
@@ -44,12 +53,16 @@ impl Counter {
         add(&mut self.table, &mut self.error, hashes);
     }
 
-    fn receive(&mut self, payload: Payload<'_>) {
+    /// Takes a batch out of its slot, gives the slot back, and counts.
+    fn receive(&mut self, message: &mut AmContext<'_, '_>, grant: &Am<u32>, slot: u32) {
+        let payload = message.payload();
         let length = (payload.len() / size_of::<Hash>()).min(BATCH);
         let hashes = &mut self.received[..length];
-        if payload.copy_to(0, hashes).is_ok() {
-            add(&mut self.table, &mut self.error, hashes);
-        }
+        payload
+            .copy_to(0, hashes)
+            .expect("as many as the payload has");
+        message.reply(grant, slot).expect("the only reply");
+        add(&mut self.table, &mut self.error, hashes);
     }
 }
 
@@ -75,9 +88,18 @@ impl Distributed {
         if let Some(ranks) = ranks {
             builder = builder.ranks(ranks);
         }
+        let granted = Arc::new(Mutex::new(Vec::<Vec<u32>>::new()));
+        let grant = Arc::new(builder.am("kmers grant", {
+            let granted = Arc::clone(&granted);
+            move |message, slot| {
+                if let Some(slots) = granted.lock().get_mut(message.source().0 as usize) {
+                    slots.push(slot);
+                }
+            }
+        }));
         let batch = builder.am("kmers batch", {
-            let counter = Arc::clone(&counter);
-            move |message, ()| counter.lock().receive(message.payload())
+            let (counter, grant) = (Arc::clone(&counter), Arc::clone(&grant));
+            move |message, slot| counter.lock().receive(message, &grant, slot)
         });
         let done = builder.am("kmers done", {
             let codes_done = Arc::clone(&codes_done);
@@ -85,21 +107,59 @@ impl Distributed {
                 codes_done.fetch_add(codes, Ordering::Relaxed);
             }
         });
+        let world = builder.build()?;
+        granted.lock().resize(world.size() as usize, Vec::new());
         Ok(Self {
-            world: builder.build()?,
+            world,
             batch,
+            grant,
             done,
             counter,
+            granted,
             codes_done,
         })
     }
 
+    /// Slots that each rank has for each other.
+    fn slots_each(&self) -> u32 {
+        (SLOTS / self.world.size()).max(MIN_SLOTS)
+    }
+
+    /// Gives this rank's slots out. From then on it is sent batches.
+    fn grant_slots(&self) -> argonet::Result<()> {
+        let each = self.slots_each();
+        for rank in self.world.ranks().filter(|&rank| rank != self.world.rank()) {
+            for slot in 0..each {
+                self.world.send(rank, &*self.grant, rank.0 * each + slot)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// A slot of `owner` to write to; waits until there is one.
+    fn slot(&self, owner: Rank) -> argonet::Result<u32> {
+        let mut slot = None;
+        let mut take = || {
+            slot = self.granted.lock()[owner.0 as usize].pop();
+            slot.is_some()
+        };
+        self.world.wait_until(&mut take)?;
+        Ok(slot.expect("waited for"))
+    }
+
     /// Hands hashes to the rank that owns them, and handles what came from others.
-    fn hand_over(&self, owner: Rank, hashes: &[Hash]) -> argonet::Result<()> {
+    fn hand_over(
+        &self,
+        slots: &SharedVec<Hash>,
+        owner: Rank,
+        hashes: &[Hash],
+    ) -> argonet::Result<()> {
         if owner == self.world.rank() {
             self.counter.lock().add(hashes);
         } else {
-            self.world.send_medium(owner, &self.batch, (), hashes)?;
+            let slot = self.slot(owner)?;
+            let place = slots.gptr(owner, slot as usize * BATCH);
+            self.world.send_long(place, &self.batch, slot, hashes)?;
         }
         self.world.poll()?;
         Ok(())
@@ -109,6 +169,7 @@ impl Distributed {
         &self,
         share: &Share,
         k: K,
+        slots: &SharedVec<Hash>,
         mut each_piece: impl FnMut() -> argonet::Result<()>,
     ) -> argonet::Result<()> {
         let ranks = self.world.size();
@@ -120,7 +181,7 @@ impl Distributed {
                 let hash = Hash::of(kmer);
                 let owner = hash.owner(ranks);
                 if let Some(full) = batches[owner as usize].push(hash)
-                    && let Err(error) = self.hand_over(Rank(owner), full)
+                    && let Err(error) = self.hand_over(slots, Rank(owner), full)
                 {
                     result = Err(error);
                 }
@@ -130,7 +191,7 @@ impl Distributed {
             each_piece()?;
         }
         for (batch, owner) in batches.iter().zip(self.world.ranks()) {
-            self.hand_over(owner, batch.rest())?;
+            self.hand_over(slots, owner, batch.rest())?;
         }
         Ok(())
     }
@@ -205,8 +266,11 @@ impl Ranks for Distributed {
         let table = Table::new(letters.div_ceil(self.world.size().into()));
         let table = self.agree(table)?;
         self.counter.lock().table = Some(table);
-        // Nobody sends before all have their table.
-        self.world.barrier()?;
+        let slots = SharedVec::alloc(
+            &self.world,
+            (self.slots_each() * self.world.size()) as usize * BATCH,
+        )?;
+        self.grant_slots()?;
 
         let mut shown = 0;
         let mut show = || {
@@ -217,7 +281,7 @@ impl Ranks for Distributed {
             }
             done
         };
-        self.send_all(share, k, || {
+        self.send_all(share, k, &slots, || {
             show();
             Ok(())
         })?;
@@ -225,6 +289,7 @@ impl Ranks for Distributed {
             self.world.wait_until(|| show() >= codes)?;
         }
         self.world.drain()?;
+        slots.free(&self.world)?;
 
         let (table, error) = {
             let mut counter = self.counter.lock();

@@ -1,6 +1,7 @@
 //! The result: sums over a table that can be merged with those of other ranks, and how they are printed.
 
 use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 use std::fmt::{self, Write as _};
 use std::time::Duration;
 
@@ -16,7 +17,7 @@ pub struct Limits {
 }
 
 /// What is told of a set of counts. Merging the tallies of disjoint sets gives that of their union.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, Debug)]
 pub struct Tally {
     /// Windows counted.
     pub total: u64,
@@ -26,8 +27,8 @@ pub struct Tally {
     pub checksum: u64,
     /// Number of k-mers by count: `histogram[0]` occur once, the last entry is for all that have no own.
     pub histogram: Vec<u64>,
-    /// The most frequent k-mers, by falling count, then by letters.
-    pub top: Vec<(u32, Kmer)>,
+    /// The most frequent k-mers, the least of them on top of the heap: by falling count, then by letters.
+    top: BinaryHeap<(Reverse<u32>, Kmer)>,
     top_limit: usize,
 }
 
@@ -39,7 +40,7 @@ impl Tally {
             distinct: 0,
             checksum: 0,
             histogram: vec![0; limits.histogram + 1],
-            top: Vec::new(),
+            top: BinaryHeap::new(),
             top_limit: limits.top,
         }
     }
@@ -61,7 +62,7 @@ impl Tally {
         let mut words = vec![self.total, self.distinct, self.checksum];
         words.extend(&self.histogram);
         words.push(self.top.len() as u64);
-        for &(count, kmer) in &self.top {
+        for (count, kmer) in self.top() {
             words.extend([count.into(), kmer.0]);
         }
         words
@@ -83,19 +84,34 @@ impl Tally {
         }
     }
 
+    /// The most frequent k-mers, by falling count, then by letters.
+    pub fn top(&self) -> Vec<(u32, Kmer)> {
+        let mut top: Vec<_> = self.top.iter().copied().collect();
+        top.sort_unstable();
+        top.into_iter()
+            .map(|(Reverse(count), kmer)| (count, kmer))
+            .collect()
+    }
+
     fn add_top(&mut self, count: u32, kmer: Kmer) {
-        let rank = |&(count, kmer): &(u32, Kmer)| (Reverse(count), kmer);
-        let entry = (count, kmer);
-        if self.top.len() == self.top_limit
-            && self.top.last().is_none_or(|last| rank(last) < rank(&entry))
+        let entry = (Reverse(count), kmer);
+        if self.top.len() < self.top_limit {
+            self.top.push(entry);
+        } else if let Some(mut least) = self.top.peek_mut()
+            && entry < *least
         {
-            return;
+            *least = entry;
         }
-        let place = self.top.partition_point(|other| rank(other) < rank(&entry));
-        self.top.insert(place, entry);
-        self.top.truncate(self.top_limit);
     }
 }
+
+impl PartialEq for Tally {
+    fn eq(&self, other: &Self) -> bool {
+        self.words() == other.words()
+    }
+}
+
+impl Eq for Tally {}
 
 const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
 
@@ -146,13 +162,12 @@ impl fmt::Display for Report<'_> {
             };
             writeln!(f, "{count}\t{kmers}")?;
         }
-        if !tally.top.is_empty() {
+        let top = tally.top();
+        if !top.is_empty() {
             writeln!(f, "\ncount\tmost frequent")?;
         }
-        tally
-            .top
-            .iter()
-            .try_for_each(|&(count, kmer)| writeln!(f, "{count}\t{}", kmer.letters(*k)))
+        top.into_iter()
+            .try_for_each(|(count, kmer)| writeln!(f, "{count}\t{}", kmer.letters(*k)))
     }
 }
 
@@ -234,7 +249,7 @@ mod tests {
             prop_assert_eq!(&merged, &whole);
             let mut sorted: Vec<_> = counts.iter().map(|(&kmer, &count)| (Reverse(count), kmer)).collect();
             sorted.sort_unstable();
-            let top: Vec<_> = merged.top.iter().map(|&(count, kmer)| (Reverse(count), kmer.0)).collect();
+            let top: Vec<_> = merged.top().into_iter().map(|(count, kmer)| (Reverse(count), kmer.0)).collect();
             prop_assert_eq!(&top[..], &sorted[..top.len()]);
             prop_assert_eq!(top.len(), sorted.len().min(LIMITS.top));
         }

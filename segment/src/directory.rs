@@ -80,12 +80,74 @@ struct Slow {
 /// Safe views borrow from the directory. Pointers stay mapped until the directory is dropped, even
 /// those into a segment that was given up (whose memory then reads as zero).
 pub struct Directory {
-    entries: Box<[Entry]>,
+    entries: Arc<[Entry]>,
     reservation: Reservation,
     /// Copy of the file's stride, beside the entries on the fast path.
     stride_bytes: u64,
     own: JobRank,
     slow: Mutex<Slow>,
+}
+
+#[inline(always)]
+fn resolve_in(
+    entries: &[Entry],
+    rank: JobRank,
+    offset: SegmentOffset,
+    len: usize,
+) -> Option<NonNull<u8>> {
+    let entry = entries.get(rank.index())?;
+    // Pairs with the release store in `refresh`: who sees the length sees the base and the
+    // mapping.
+    let attached = entry.attached.load(Ordering::Acquire);
+    let end = offset.0.checked_add(len as u64)?;
+    if end > attached {
+        return None;
+    }
+    let base = NonNull::new(entry.base.load(Ordering::Relaxed))?;
+    debug_assert_eq!(base.addr().get() & KIND_MASK, 0, "only spans have a length");
+    // SAFETY: offset <= attached, and `refresh` mapped that many bytes from `base`.
+    Some(unsafe { base.add(offset.0 as usize) })
+}
+
+/// A directory with its entries at hand: who resolves for every access keeps this, which saves
+/// following two pointers. Everything else is reached through the directory that it stands for.
+#[derive(Clone)]
+pub struct Resolver {
+    entries: Arc<[Entry]>,
+    /// Keeps what the entries name mapped.
+    directory: Arc<Directory>,
+}
+
+impl Resolver {
+    /// For a directory.
+    #[must_use]
+    pub fn new(directory: Arc<Directory>) -> Self {
+        Self {
+            entries: Arc::clone(&directory.entries),
+            directory,
+        }
+    }
+
+    /// [`Directory::resolve`].
+    #[inline(always)]
+    #[must_use]
+    pub fn resolve(&self, rank: JobRank, offset: SegmentOffset, len: usize) -> Option<NonNull<u8>> {
+        resolve_in(&self.entries, rank, offset, len)
+    }
+
+    /// The directory itself.
+    #[must_use]
+    pub fn directory(&self) -> &Arc<Directory> {
+        &self.directory
+    }
+}
+
+impl core::ops::Deref for Resolver {
+    type Target = Directory;
+
+    fn deref(&self) -> &Directory {
+        &self.directory
+    }
 }
 
 impl Directory {
@@ -130,18 +192,7 @@ impl Directory {
     #[inline]
     #[must_use]
     pub fn resolve(&self, rank: JobRank, offset: SegmentOffset, len: usize) -> Option<NonNull<u8>> {
-        let entry = self.entries.get(rank.index())?;
-        // Pairs with the release store in `refresh`: who sees the length sees the base and the
-        // mapping.
-        let attached = entry.attached.load(Ordering::Acquire);
-        let end = offset.0.checked_add(len as u64)?;
-        if end > attached {
-            return None;
-        }
-        let base = NonNull::new(entry.base.load(Ordering::Relaxed))?;
-        debug_assert_eq!(base.addr().get() & KIND_MASK, 0, "only spans have a length");
-        // SAFETY: offset <= attached, and `refresh` mapped that many bytes from `base`.
-        Some(unsafe { base.add(offset.0 as usize) })
+        resolve_in(&self.entries, rank, offset, len)
     }
 
     /// JobRank and offset of an address that lies in a mapped segment, `None` for any other.

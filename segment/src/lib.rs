@@ -56,7 +56,7 @@ mod segment;
 
 pub use admission::{HostMemory, admit};
 pub use bulk::{OutOfRange, SharedBytes, SharedBytesMut};
-pub use directory::Directory;
+pub use directory::{Directory, Resolver};
 pub use error::SegmentError;
 pub use file::SegmentFile;
 pub use limit::SegmentLimit;

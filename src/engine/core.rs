@@ -10,7 +10,7 @@ use argonet_boot::Bootstrap;
 use argonet_conduit::smp::ThreadMode;
 use argonet_conduit::{Conduit, OpToken, Part, PrepareRequest, Prepared, SendError, Sink};
 use argonet_event::HandleTable;
-use argonet_segment::Directory;
+use argonet_segment::{Directory, Resolver};
 use core::time::Duration;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -66,7 +66,7 @@ pub struct Engine<C> {
     pub(super) rank: JobRank,
     pub(super) size: u32,
     pub(super) conduit: C,
-    pub(super) directory: Arc<Directory>,
+    pub(super) directory: Resolver,
     pub(super) segment_len: Box<dyn Fn(JobRank) -> u64 + Send + Sync>,
     pub(super) policy: WaitPolicy,
     pub(super) barrier: Arc<Barrier>,
@@ -135,7 +135,7 @@ impl<C: Conduit> Engine<C> {
             size: boot.size(),
             boot,
             conduit,
-            directory,
+            directory: Resolver::new(directory),
             segment_len,
             policy,
             barrier: internals.barrier,

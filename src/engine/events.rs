@@ -66,8 +66,8 @@ pub enum Transfer {
 }
 
 impl Transfer {
-    fn target(&self) -> (JobRank, SegmentOffset, usize) {
-        match *self {
+    fn target(self) -> (JobRank, SegmentOffset, usize) {
+        match self {
             Transfer::Put {
                 rank, offset, len, ..
             }
@@ -77,14 +77,14 @@ impl Transfer {
         }
     }
 
-    fn name(&self) -> &'static str {
+    fn name(self) -> &'static str {
         match self {
             Transfer::Put { .. } => "a put",
             Transfer::Get { .. } => "a get",
         }
     }
 
-    fn category(&self) -> Category {
+    fn category(self) -> Category {
         match self {
             Transfer::Put { .. } => Category::Put,
             Transfer::Get { .. } => Category::Get,
@@ -98,7 +98,7 @@ impl<C: Conduit> Engine<C> {
     /// # Safety
     /// The transfer's own memory is readable or writable for its length.
     #[inline(always)]
-    unsafe fn transfer_directly(&self, transfer: &Transfer) -> bool {
+    unsafe fn transfer_directly(&self, transfer: Transfer) -> bool {
         let (rank, offset, len) = transfer.target();
         if len == 0 && rank.0 < self.size {
             return true;
@@ -106,7 +106,7 @@ impl<C: Conduit> Engine<C> {
         let Some(place) = self.directory.resolve(rank, offset, len) else {
             return false;
         };
-        match *transfer {
+        match transfer {
             // SAFETY: the directory has checked the segment's side, the caller promises the other.
             Transfer::Put { src, .. } => unsafe { bulk::copy(place.as_ptr(), src, len) },
             // SAFETY: as above.
@@ -128,7 +128,7 @@ impl<C: Conduit> Engine<C> {
     pub unsafe fn start(
         &self,
         ctx: &ThreadCtx,
-        transfer: &Transfer,
+        transfer: Transfer,
         outlook: Outlook,
     ) -> Result<Event, OpError> {
         ctx.permit(transfer.name(), self.rank)?;
@@ -147,7 +147,7 @@ impl<C: Conduit> Engine<C> {
     unsafe fn start_far(
         &self,
         ctx: &ThreadCtx,
-        transfer: &Transfer,
+        transfer: Transfer,
         outlook: Outlook,
     ) -> Result<Event, OpError> {
         // SAFETY: the caller's promise.
@@ -182,7 +182,7 @@ impl<C: Conduit> Engine<C> {
     pub unsafe fn start_implicit(
         &self,
         ctx: &ThreadCtx,
-        transfer: &Transfer,
+        transfer: Transfer,
         outlook: Outlook,
     ) -> Result<(), OpError> {
         ctx.permit(transfer.name(), self.rank)?;
@@ -201,7 +201,7 @@ impl<C: Conduit> Engine<C> {
     unsafe fn start_implicit_far(
         &self,
         ctx: &ThreadCtx,
-        transfer: &Transfer,
+        transfer: Transfer,
         outlook: Outlook,
     ) -> Result<(), OpError> {
         // SAFETY: the caller's promise.
@@ -236,7 +236,7 @@ impl<C: Conduit> Engine<C> {
     }
 
     /// Extends the mapping of a segment that has grown; whether anything is mapped of it.
-    fn extend(&self, transfer: &Transfer) -> Result<bool, AmError> {
+    fn extend(&self, transfer: Transfer) -> Result<bool, AmError> {
         let (rank, offset, len) = transfer.target();
         match self.reach(rank, offset, len) {
             Ok(()) => Ok(true),
@@ -255,13 +255,13 @@ impl<C: Conduit> Engine<C> {
     unsafe fn launch(
         &self,
         ctx: &ThreadCtx,
-        transfer: &Transfer,
+        transfer: Transfer,
         op: OpToken,
         outlook: Outlook,
     ) -> Result<Injected, OpError> {
         let mut patience = Patience::for_room(self.policy);
         loop {
-            let outcome = match *transfer {
+            let outcome = match transfer {
                 Transfer::Put {
                     rank,
                     offset,
@@ -301,7 +301,7 @@ impl<C: Conduit> Engine<C> {
     fn handle(
         &self,
         ctx: &ThreadCtx,
-        transfer: &Transfer,
+        transfer: Transfer,
         outlook: Outlook,
     ) -> Result<Event, OpError> {
         let parts = match transfer {

@@ -94,7 +94,7 @@ impl<C: Conduit> Engine<C> {
     /// # Errors
     /// What the system says of a mapping.
     pub fn near_table(&self) -> Result<NearTable, argonet_segment::SegmentError> {
-        let directory = &self.directory;
+        let directory = self.directory.directory();
         directory.map_all(|rank| (self.segment_len)(rank))?;
         let own = directory.span_base(self.rank);
         let delta = |rank: JobRank| -> isize {

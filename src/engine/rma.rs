@@ -154,7 +154,7 @@ impl<C: Conduit> Engine<C> {
     /// # Errors
     /// [`AmError::OutsideSegment`], [`AmError::NoSuchRank`], [`AmError::Restricted`].
     #[inline(always)]
-    pub unsafe fn transfer(&self, ctx: &ThreadCtx, transfer: &Transfer) -> Result<(), OpError> {
+    pub unsafe fn transfer(&self, ctx: &ThreadCtx, transfer: Transfer) -> Result<(), OpError> {
         // SAFETY: the caller's promise; the call returns after completion.
         let event = unsafe { self.start(ctx, transfer, Outlook::Wait) }?;
         if event.is_done() {
@@ -166,7 +166,7 @@ impl<C: Conduit> Engine<C> {
     /// Applies an atomic operation to one aligned word of a segment.
     ///
     /// # Errors
-    /// As [`put`](Self::put); an unaligned offset is outside the segment's words and refused as
+    /// As [`transfer`](Self::transfer); an unaligned offset is outside the segment's words and refused as
     /// such.
     #[inline]
     pub fn atomic<T: AtomicWord, R>(

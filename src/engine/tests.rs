@@ -235,7 +235,7 @@ fn get(dst: &mut [u8], offset: u64) -> Transfer {
     }
 }
 
-fn start(engine: &Engine<Late>, ctx: &ThreadCtx, transfer: &Transfer) -> Event {
+fn start(engine: &Engine<Late>, ctx: &ThreadCtx, transfer: Transfer) -> Event {
     // SAFETY: every test keeps its buffers until it has waited.
     unsafe { engine.start(ctx, transfer, Outlook::Wait) }.unwrap()
 }
@@ -244,7 +244,7 @@ fn start(engine: &Engine<Late>, ctx: &ThreadCtx, transfer: &Transfer) -> Event {
 fn local_and_remote_completion_are_separate() {
     let (engine, ctx) = (engine(8, 100, ThreadMode::Seq), ThreadCtx::new(|| {}));
     let source = [1, 2, 3];
-    let root = start(&engine, &ctx, &put(&source, 10));
+    let root = start(&engine, &ctx, put(&source, 10));
     let local = engine.leaf(root, Category::Lc).unwrap();
     assert!(!engine.test(&ctx, root).unwrap());
     engine.conduit().allow(&[0]);
@@ -264,10 +264,10 @@ fn at_the_limit_immediate_says_so_and_one_thread_ends_the_job() {
     let (engine, ctx) = (engine(99, 3, ThreadMode::Seq), ThreadCtx::new(|| {}));
     let source = [7];
     let events: Vec<Event> = (0..3)
-        .map(|i| start(&engine, &ctx, &put(&source, i)))
+        .map(|i| start(&engine, &ctx, put(&source, i)))
         .collect();
     // SAFETY: the source lives to the end.
-    let refused = unsafe { engine.start(&ctx, &put(&source, 9), Outlook::Immediate) };
+    let refused = unsafe { engine.start(&ctx, put(&source, 9), Outlook::Immediate) };
     assert!(
         matches!(
             refused,
@@ -279,7 +279,7 @@ fn at_the_limit_immediate_says_so_and_one_thread_ends_the_job() {
         "{refused:?}"
     );
     let fatal = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-        start(&engine, &ctx, &put(&source, 9))
+        start(&engine, &ctx, put(&source, 9))
     }));
     let message = *fatal.unwrap_err().downcast::<String>().unwrap();
     assert!(
@@ -288,7 +288,7 @@ fn at_the_limit_immediate_says_so_and_one_thread_ends_the_job() {
     );
     // Implicit operations need no handle each.
     // SAFETY: as above.
-    unsafe { engine.start_implicit(&ctx, &put(&source, 9), Outlook::Wait) }.unwrap();
+    unsafe { engine.start_implicit(&ctx, put(&source, 9), Outlook::Wait) }.unwrap();
     engine.conduit().allow(&[0; 8]);
     let mut events = events;
     engine.wait_all(&ctx, &mut events).unwrap();
@@ -299,16 +299,16 @@ fn at_the_limit_immediate_says_so_and_one_thread_ends_the_job() {
 fn several_threads_wait_for_a_handle_before_the_job_ends() {
     let (engine, ctx) = (engine(99, 1, ThreadMode::Par), ThreadCtx::new(|| {}));
     let source = [7];
-    let first = start(&engine, &ctx, &put(&source, 0));
+    let first = start(&engine, &ctx, put(&source, 0));
     let fatal = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-        start(&engine, &ctx, &put(&source, 1))
+        start(&engine, &ctx, put(&source, 1))
     }));
     // The clock moves a second a look, so ten looks were taken.
     let message = *fatal.unwrap_err().downcast::<String>().unwrap();
     assert!(message.contains("10000 ms"), "{message}");
     engine.conduit().allow(&[0, 0]);
     engine.wait(&ctx, first).unwrap();
-    let second = start(&engine, &ctx, &put(&source, 1));
+    let second = start(&engine, &ctx, put(&source, 1));
     engine.conduit().allow(&[0, 0]);
     engine.wait(&ctx, second).unwrap();
 }
@@ -317,10 +317,10 @@ fn several_threads_wait_for_a_handle_before_the_job_ends() {
 fn no_room_at_the_conduit_gives_the_handle_back() {
     let (engine, ctx) = (engine(1, 2, ThreadMode::Seq), ThreadCtx::new(|| {}));
     let source = [7];
-    let first = start(&engine, &ctx, &put(&source, 0));
+    let first = start(&engine, &ctx, put(&source, 0));
     for _ in 0..10 {
         // SAFETY: the source lives to the end.
-        let refused = unsafe { engine.start(&ctx, &put(&source, 1), Outlook::Immediate) };
+        let refused = unsafe { engine.start(&ctx, put(&source, 1), Outlook::Immediate) };
         assert!(matches!(
             refused,
             Err(OpError::Am(argonet_am::AmError::Full { .. }))
@@ -328,7 +328,7 @@ fn no_room_at_the_conduit_gives_the_handle_back() {
     }
     engine.conduit().allow(&[0, 0]);
     // It waits for room, polling, and gets it.
-    let second = start(&engine, &ctx, &put(&source, 1));
+    let second = start(&engine, &ctx, put(&source, 1));
     engine.wait(&ctx, first).unwrap();
     engine.conduit().allow(&[0, 0]);
     engine.wait(&ctx, second).unwrap();
@@ -343,10 +343,10 @@ fn an_access_region_is_one_event() {
     // SAFETY: the buffers live to the end.
     unsafe {
         engine
-            .start_implicit(&ctx, &put(&source, 0), Outlook::Wait)
+            .start_implicit(&ctx, put(&source, 0), Outlook::Wait)
             .unwrap();
         engine
-            .start_implicit(&ctx, &get(&mut target, 0), Outlook::Wait)
+            .start_implicit(&ctx, get(&mut target, 0), Outlook::Wait)
             .unwrap();
     }
     assert!(
@@ -381,14 +381,14 @@ fn outside_every_segment_and_inside_handlers_it_is_refused() {
         len: 1,
     };
     // SAFETY: it is refused.
-    let refused = unsafe { engine.start(&ctx, &nobody, Outlook::Wait) };
+    let refused = unsafe { engine.start(&ctx, nobody, Outlook::Wait) };
     assert!(matches!(
         refused,
         Err(OpError::Am(argonet_am::AmError::NoSuchRank { .. }))
     ));
     ctx.enter(Context::Handler);
     // SAFETY: it is refused.
-    let refused = unsafe { engine.start(&ctx, &put(&[1], 0), Outlook::Wait) };
+    let refused = unsafe { engine.start(&ctx, put(&[1], 0), Outlook::Wait) };
     assert!(matches!(
         refused,
         Err(OpError::Am(argonet_am::AmError::Restricted { .. }))
@@ -413,9 +413,9 @@ proptest! {
             let transfer = put(source, i as u64 * 64);
             if implicit >> i & 1 != 0 {
                 // SAFETY: the sources live to the end.
-                unsafe { engine.start_implicit(&ctx, &transfer, Outlook::Wait) }.unwrap();
+                unsafe { engine.start_implicit(&ctx, transfer, Outlook::Wait) }.unwrap();
             } else {
-                events.push(start(&engine, &ctx, &transfer));
+                events.push(start(&engine, &ctx, transfer));
             }
         }
         let picks: Vec<usize> = picks.iter().map(|i| i.index(1000)).collect();

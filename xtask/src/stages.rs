@@ -3,13 +3,16 @@
 use crate::budget;
 use crate::command::{End, cargo, exists, output, root, run, target};
 use crate::suite::{Effort, Run};
-use std::path::Path;
 use std::process::Command;
 use std::time::Instant;
 
 /// Test programs that start whole jobs: package and name. They run in their own stage, all other
 /// test programs in the stage `unit`.
-const JOB_TESTS: [(&str, &str); 2] = [("argonet-boot", "jobs"), ("argonet", "jobs")];
+const JOB_TESTS: [(&str, &str); 3] = [
+    ("argonet-boot", "jobs"),
+    ("argonet", "jobs"),
+    ("argonet", "kmers"),
+];
 
 /// Test programs of the stage `c`.
 const C_TESTS: [(&str, &str); 1] = [("argonet", "layout")];
@@ -23,10 +26,6 @@ const LOOM_TESTS: [(&str, &[&str]); 2] = [
 /// Packages whose unit tests run under AddressSanitizer: those with unsafe code that needs no
 /// job, and what they stand on.
 const ASAN_PACKAGES: [&str; 3] = ["argonet-segment", "argonet-am", "argonet-conduit"];
-
-/// A genome that lies in the repository, and ranks that count its k-mers.
-const GENOME: &str = "examples/kmers/data/lambda_virus.fa";
-const KMERS_RANKS: [u32; 4] = [1, 2, 4, 7];
 
 /// Directory of a package, if the workspace has it.
 fn directory(package: &str) -> Option<&str> {
@@ -96,15 +95,17 @@ pub(crate) fn build(run: &mut Run) {
         "build",
         &mut cargo(&["build", "--workspace", "--all-targets"]),
     );
-    let release = [
-        "build",
-        "--release",
-        "--package",
-        "argonet",
-        "--bins",
-        "--examples",
-    ];
-    run.step("build for release", &mut cargo(&release));
+    if run.full() {
+        let release = [
+            "build",
+            "--release",
+            "--package",
+            "argonet",
+            "--bins",
+            "--examples",
+        ];
+        run.step("build for release", &mut cargo(&release));
+    }
     let clippy = [
         "clippy",
         "--workspace",
@@ -222,7 +223,15 @@ pub(crate) fn jobs(run: &mut Run) {
             }
         }
     }
-    let examples = target().join("release/examples");
+    // Thin link-time optimisation takes minutes; only a full run waits for it.
+    let (profile, directory) = if run.full() {
+        ("release", "release")
+    } else {
+        ("dev", "debug")
+    };
+    let first = ["build", "--profile", profile, "--example", "first"];
+    run.step("build of the README's program", &mut cargo(&first));
+    let examples = target().join(directory).join("examples");
     for ranks in ["1", "4"] {
         let mut command = Command::new(examples.join("first"));
         command.env("GASNET_PSHM_NODES", ranks);
@@ -230,32 +239,6 @@ pub(crate) fn jobs(run: &mut Run) {
         let ok = said.is_some_and(|text| text.lines().count().to_string() == ranks);
         run.tally
             .step(&format!("the README's program on {ranks} ranks"), ok);
-    }
-    if root().join(GENOME).exists() {
-        kmers(run, &examples.join("kmers"));
-    }
-}
-
-/// The same counts on any number of ranks, and the same as a sequential count.
-fn kmers(run: &mut Run, program: &Path) {
-    let mut first = None;
-    for ranks in KMERS_RANKS {
-        let mut command = Command::new(program);
-        command
-            .args([GENOME, "--no-progress", "--verify"])
-            .current_dir(root())
-            .env("GASNET_PSHM_NODES", ranks.to_string());
-        let said = output(&mut command, run.until).filter(|text| !text.is_empty());
-        let ok = match (&first, &said) {
-            (_, None) => false,
-            (None, Some(_)) => true,
-            (Some(first), Some(said)) => first == said,
-        };
-        run.tally
-            .step(&format!("k-mers of a genome on {ranks} ranks"), ok);
-        if first.is_none() {
-            first = said;
-        }
     }
 }
 

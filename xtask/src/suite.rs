@@ -1,6 +1,7 @@
 //! The stages in their order, their times, and the summary.
 
 use crate::budget::{self, Budget};
+use crate::command::processor_time;
 use crate::tally::Tally;
 use crate::{record, stages};
 use std::time::{Duration, Instant};
@@ -28,6 +29,8 @@ pub(crate) struct Run {
 pub(crate) struct Outcome {
     pub(crate) budget: Budget,
     pub(crate) took: Duration,
+    /// Processor time of its programs.
+    pub(crate) used: Duration,
     pub(crate) tally: Tally,
 }
 
@@ -112,7 +115,7 @@ impl Suite {
 
     fn stage(&mut self, budget: Budget, stage: Stage) {
         println!("==> {}", budget.stage);
-        let begun = Instant::now();
+        let (begun, used) = (Instant::now(), processor_time());
         let limit = match self.effort {
             Effort::Usual => budget.time * 2,
             Effort::Full => Duration::from_secs(12 * 3600),
@@ -126,6 +129,7 @@ impl Suite {
         let outcome = Outcome {
             budget,
             took: begun.elapsed(),
+            used: processor_time().saturating_sub(used),
             tally: run.tally,
         };
         println!("{}", line(&outcome, self.effort));
@@ -159,16 +163,18 @@ fn line(outcome: &Outcome, effort: Effort) -> String {
     let Outcome {
         budget,
         took,
+        used,
         tally,
     } = outcome;
     let mut text = format!(
-        "    {:<6} {:>4} passed {:>3} failed {:>3} skipped   {:>6.1} s of {:>4} s",
+        "    {:<6} {:>4} passed {:>3} failed {:>3} skipped   {:>6.1} s of {:>4} s, {:.0} s of processor time",
         budget.stage,
         tally.passed,
         tally.failed,
         tally.skipped.len(),
         took.as_secs_f64(),
         budget.time.as_secs(),
+        used.as_secs_f64(),
     );
     if outcome.late(effort) {
         text += "   FAILED: over its time";
@@ -194,6 +200,7 @@ mod tests {
                 skips: 1,
             },
             took: Duration::from_secs(seconds),
+            used: Duration::ZERO,
             tally: Tally {
                 failed,
                 skipped: vec![String::new(); skipped],

@@ -3,7 +3,7 @@
 //! The test binary is also the launcher (`__launch`, the same function as `argonet run`) and the program of the ranks
 //! (`__rank`). Each test marks its processes by an environment variable and checks at its end that none is left. The harness is
 //! a child subreaper, so that what outlives its parent is still seen; a zombie counts as ended.
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
 mod bad_input;
 mod launched;
@@ -20,6 +20,15 @@ fn main() {
         Some("__launch") => std::process::exit(programs::launcher(args.collect())),
         Some("__rank") => std::process::exit(programs::rank(args.collect())),
         _ => {}
+    }
+    for signal in [libc::SIGHUP, libc::SIGINT, libc::SIGQUIT, libc::SIGTERM] {
+        // A harness started in the background or by nohup ignores some of these, and processes
+        // inherit that; the tests are about jobs that do not.
+        #[allow(unsafe_code)]
+        // SAFETY: no other thread runs yet, and the default disposition runs no code of ours.
+        unsafe {
+            libc::signal(signal, libc::SIG_DFL)
+        };
     }
     rustix::process::set_child_subreaper(Some(rustix::process::getpid())).expect("child subreaper");
     let mut trials: Vec<Trial> = Vec::new();

@@ -2,12 +2,12 @@
 
 use super::lock::{LaneLock, ThreadMode};
 use super::region::Region;
-use super::ring::{ROOM_FOR_ANY, Reader, Ring, Writer, publish};
+use super::ring::{Cursor, ROOM_FOR_ANY, Reader, Ring, Writer, publish};
 use super::wake::{self, Barrier, Linux};
 use crate::conduit::{
     Capabilities, Conduit, Injected, Limits, OpToken, PrepareRequest, Prepared, SendError, Sink,
 };
-use argonet_am::record::{self, Head, Kind, RecordError, Scratch, Short};
+use argonet_am::record::{self, Head, Kind, Medium, RecordError, Scratch, Short};
 use argonet_am::{
     AmError, Category, Delivery, Lane, MAX_ARGS, MAX_MEDIUM, Message, Payload, Registered,
     ReplyPort,
@@ -173,6 +173,16 @@ impl Smp {
             let at = writer.reserve(&ring, 1).ok_or(SendError::Full)?;
             ring.words.store(at + 1, short.rest, Ordering::Relaxed);
             publish(&ring, at, short.head);
+        } else if let Payload::Medium(bytes) = message.payload
+            && let Some(medium) = Medium::pack(message.handler, message.args, bytes.len())
+        {
+            let at = writer
+                .reserve(&ring, medium.head.units())
+                .ok_or(SendError::Full)?;
+            // SAFETY: as in `write_large`.
+            unsafe { ring.words.copy_in(at + 2, bytes.as_ptr(), bytes.len()) };
+            ring.words.store(at + 1, medium.rest, Ordering::Relaxed);
+            publish(&ring, at, medium.head);
         } else {
             self.write_large(to, &ring, writer, message)?;
         }
@@ -357,15 +367,26 @@ impl Smp {
         // A request is not accepted until its reply has room; see the module's introduction.
         let accepts = || lane == Lane::Reply || peer.out_reply.has_room(&reply_ring, ROOM_FOR_ANY);
         let mut accepted = accepts();
+        let mut cursor = reader.cursor(ring);
         let mut taken = 0;
         while accepted && taken < BATCH {
-            let Some((head, at)) = reader.peek(ring) else {
+            let Some((head, at)) = cursor.peek() else {
                 break;
             };
             let replied = if head.is_one_unit_short() {
-                self.deliver_short(from, lane, ring, reader, head, at, sink)
+                let replied = self.deliver_short(from, lane, ring, head, at, sink);
+                cursor.advance(1);
+                replied
+            } else if let Some(medium) = Medium::check(
+                head,
+                ring.words.load(at + 1, Ordering::Relaxed),
+                cursor.units_to_end(),
+            ) {
+                let replied = self.deliver_medium(from, lane, ring, medium, at, sink);
+                cursor.advance(head.units());
+                replied
             } else {
-                match self.deliver(from, lane, ring, reader, head, at, sink) {
+                match self.deliver(from, lane, ring, &mut cursor, head, at, sink) {
                     Ok(replied) => replied,
                     Err(cause) => {
                         sink.broken(AmError::Broken {
@@ -386,14 +407,12 @@ impl Smp {
     }
 
     /// The commonest message, in few instructions. Returns whether its handler has replied.
-    #[allow(clippy::too_many_arguments, reason = "one call site, inlined")]
     #[inline(always)]
     fn deliver_short<S: Sink + ?Sized>(
         &self,
         from: JobRank,
         lane: Lane,
         ring: &Ring<'_>,
-        reader: &Reader,
         head: Head,
         at: usize,
         sink: &mut S,
@@ -411,7 +430,36 @@ impl Smp {
             self,
         );
         sink.deliver(&mut delivery);
-        reader.advance(ring, 1);
+        delivery.has_replied()
+    }
+
+    /// A medium with a header of one unit. Returns whether its handler has replied.
+    #[inline(always)]
+    fn deliver_medium<S: Sink + ?Sized>(
+        &self,
+        from: JobRank,
+        lane: Lane,
+        ring: &Ring<'_>,
+        medium: Medium,
+        at: usize,
+        sink: &mut S,
+    ) -> bool {
+        let args = medium.args();
+        let bytes = ring.words.bytes(at + 2, medium.len());
+        // SAFETY: `Medium::check` has made sure that the payload ends within the record, which is
+        // this reader's until the cursor advances; the handler gets it for its run only.
+        let payload = unsafe { SharedBytesMut::from_raw(bytes, medium.len()) };
+        let mut delivery = Delivery::new(
+            from,
+            lane,
+            Category::Medium,
+            medium.head.handler(),
+            &args[..medium.head.nargs().min(args.len())],
+            Some(payload),
+            SegmentOffset(0),
+            self,
+        );
+        sink.deliver(&mut delivery);
         delivery.has_replied()
     }
 
@@ -423,12 +471,12 @@ impl Smp {
         from: JobRank,
         lane: Lane,
         ring: &Ring<'_>,
-        reader: &Reader,
+        cursor: &mut Cursor<'_>,
         head: Head,
         at: usize,
         sink: &mut S,
     ) -> Result<bool, RecordError> {
-        let available = reader.units_to_end(ring);
+        let available = cursor.units_to_end();
         let category = match head.kind()? {
             Kind::Message(category) => category,
             Kind::Skip => {
@@ -440,7 +488,7 @@ impl Smp {
                         available,
                     });
                 }
-                reader.advance(ring, units);
+                cursor.advance(units);
                 return Ok(false);
             }
         };
@@ -481,7 +529,7 @@ impl Smp {
             self,
         );
         sink.deliver(&mut delivery);
-        reader.advance(ring, head.units());
+        cursor.advance(head.units());
         Ok(delivery.has_replied())
     }
 

@@ -61,12 +61,14 @@ fn try_write(shared: &Shared, writer: &Writer, value: u32, units: u32) -> bool {
 /// Reads one record, checks all its words, and returns its value.
 fn try_read(shared: &Shared, reader: &Reader) -> Option<u32> {
     let ring = shared.ring();
-    let (head, at) = reader.peek(&ring)?;
+    let mut cursor = reader.cursor(&ring);
+    let (head, at) = cursor.peek()?;
     let units = head.units();
-    assert!(units <= reader.units_to_end(&ring));
+    assert!(units <= cursor.units_to_end());
     match head.kind().expect("only whole records are seen") {
         Kind::Skip => {
-            reader.advance(&ring, units);
+            cursor.advance(units);
+            drop(cursor);
             try_read(shared, reader)
         }
         Kind::Message(_) => {
@@ -74,7 +76,7 @@ fn try_read(shared: &Shared, reader: &Reader) -> Option<u32> {
             for i in 1..units as usize * 2 {
                 assert_eq!(ring.words.load(at + i, Ordering::Relaxed), u64::from(value));
             }
-            reader.advance(&ring, units);
+            cursor.advance(units);
             Some(value)
         }
     }

@@ -20,7 +20,7 @@
 //!
 //! Orderings: `publish` stores the first word with Release and pairs with the Acquire load of
 //! `peek`, so the reader sees the whole record and the zero behind it. The reader's position is
-//! stored with Release in `advance` and loaded with Acquire in `reserve`, so the writer reuses
+//! stored with Release in `Cursor::advance` and loaded with Acquire in `reserve`, so the writer reuses
 //! units only after they were read.
 
 use super::words::Words;
@@ -147,20 +147,14 @@ impl Reader {
         (head != 0).then_some((Head(head), at))
     }
 
-    /// Units from the reader's position to the end of the ring: no record is longer.
+    /// The reader's position, for taking several records. Whoever holds the lane's lock.
     #[inline(always)]
-    pub(crate) fn units_to_end(&self, ring: &Ring<'_>) -> u32 {
-        ring.units - (self.position() & (ring.units - 1))
-    }
-
-    /// Gives `units` back to the writer; nothing of the record is used any more.
-    #[inline(always)]
-    pub(crate) fn advance(&self, ring: &Ring<'_>, units: u32) {
-        let head = self.position().wrapping_add(units);
-        self.head.store(head, Ordering::Relaxed);
-        if head.wrapping_sub(self.published.load(Ordering::Relaxed)) >= ring.units / 4 {
-            self.published.store(head, Ordering::Relaxed);
-            ring.read_position.store(head, Ordering::Release);
+    pub(crate) fn cursor<'a>(&'a self, ring: &'a Ring<'a>) -> Cursor<'a> {
+        Cursor {
+            reader: self,
+            ring,
+            head: self.position(),
+            published: self.published.load(Ordering::Relaxed),
         }
     }
 
@@ -168,5 +162,51 @@ impl Reader {
     #[inline(always)]
     pub(crate) fn position(&self) -> u32 {
         self.head.load(Ordering::Relaxed)
+    }
+}
+
+/// A reader's position while records are taken one after the other: in registers, and stored back
+/// when the cursor is dropped. Until then others see the old position, at which a record still
+/// seems to wait; they find the lane locked.
+pub(crate) struct Cursor<'a> {
+    reader: &'a Reader,
+    ring: &'a Ring<'a>,
+    head: u32,
+    published: u32,
+}
+
+impl Cursor<'_> {
+    /// First word of the next record, if there is one, and the index of that word.
+    #[inline(always)]
+    pub(crate) fn peek(&self) -> Option<(Head, usize)> {
+        let at = self.ring.word_of(self.head);
+        let head = self.ring.words.load(at, Ordering::Acquire);
+        (head != 0).then_some((Head(head), at))
+    }
+
+    /// Units from the position to the end of the ring: no record is longer.
+    #[inline(always)]
+    pub(crate) fn units_to_end(&self) -> u32 {
+        self.ring.units - (self.head & (self.ring.units - 1))
+    }
+
+    /// Gives `units` back to the writer; nothing of the record is used any more.
+    #[inline(always)]
+    pub(crate) fn advance(&mut self, units: u32) {
+        self.head = self.head.wrapping_add(units);
+        if self.head.wrapping_sub(self.published) >= self.ring.units / 4 {
+            self.published = self.head;
+            self.ring.read_position.store(self.head, Ordering::Release);
+        }
+    }
+}
+
+impl Drop for Cursor<'_> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        self.reader.head.store(self.head, Ordering::Relaxed);
+        self.reader
+            .published
+            .store(self.published, Ordering::Relaxed);
     }
 }

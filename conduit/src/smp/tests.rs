@@ -74,8 +74,9 @@ proptest! {
                 },
                 Step::Read => {
                     let mut got = None;
-                    while let Some((head, at)) = reader.peek(&ring) {
-                        prop_assert!(head.units() <= reader.units_to_end(&ring));
+                    let mut cursor = reader.cursor(&ring);
+                    while let Some((head, at)) = cursor.peek() {
+                        prop_assert!(head.units() <= cursor.units_to_end());
                         let skip = head.kind() == Ok(Kind::Skip);
                         if !skip {
                             for i in 1..head.units() as usize * 2 {
@@ -83,7 +84,7 @@ proptest! {
                             }
                             got = Some((head.arg0(), head.units()));
                         }
-                        reader.advance(&ring, head.units());
+                        cursor.advance(head.units());
                         if !skip { break; }
                     }
                     prop_assert_eq!(got, model.pop_front());

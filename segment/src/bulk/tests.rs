@@ -37,7 +37,21 @@ fn copy_agrees_with_slice_copy_for_every_length_and_alignment() {
             copy_agrees(len, src_align, src_align);
         }
     }
-    for len in [4095, 4096, 4097, 65_536, 1 << 20, (3 << 20) + 13] {
+    for len in [
+        2047,
+        2048,
+        2049,
+        4095,
+        4096,
+        4097,
+        5000,
+        16_383,
+        16_384,
+        16_385,
+        65_536,
+        1 << 20,
+        (3 << 20) + 13,
+    ] {
         copy_agrees(len, 0, 0);
         copy_agrees(len, 3, 5);
     }

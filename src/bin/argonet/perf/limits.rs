@@ -390,7 +390,7 @@ pub(crate) fn store(pair: &Pair<'_>, load: Load) -> Result<Duration> {
     let memory = pair.raw(1);
     let word = memory.word(Shared::WORD);
     by_rank_0(pair, load, |i| {
-        black_box(word).store(i, Ordering::Relaxed);
+        word.store(i, Ordering::Relaxed);
     })
 }
 
@@ -399,7 +399,7 @@ pub(crate) fn load(pair: &Pair<'_>, load: Load) -> Result<Duration> {
     let memory = pair.raw(1);
     let word = memory.word(Shared::WORD);
     by_rank_0(pair, load, |_| {
-        black_box(black_box(word).load(Ordering::Relaxed));
+        black_box(word.load(Ordering::Relaxed));
     })
 }
 
@@ -408,6 +408,6 @@ pub(crate) fn fetch_add(pair: &Pair<'_>, load: Load) -> Result<Duration> {
     let memory = pair.raw(1);
     let word = memory.word(Shared::WORD);
     by_rank_0(pair, load, |i| {
-        black_box(black_box(word).fetch_add(i, Ordering::SeqCst));
+        black_box(word.fetch_add(i, Ordering::SeqCst));
     })
 }

@@ -23,14 +23,14 @@ fn by_rank_0(
 /// Blocking put of one word.
 pub(crate) fn put_word(pair: &Pair<'_>, load: Load) -> Result<Duration> {
     let to = pair.word();
-    by_rank_0(pair, load, |_, i| pair.world.put_value(black_box(to), i))
+    by_rank_0(pair, load, |_, i| pair.world.put_value(to, i))
 }
 
 /// Blocking get of one word.
 pub(crate) fn get_word(pair: &Pair<'_>, load: Load) -> Result<Duration> {
     let from = pair.word();
     by_rank_0(pair, load, |_, _| {
-        black_box(pair.world.get_value(black_box(from))?);
+        black_box(pair.world.get_value(from)?);
         Ok(())
     })
 }
@@ -38,24 +38,20 @@ pub(crate) fn get_word(pair: &Pair<'_>, load: Load) -> Result<Duration> {
 /// Puts of one size, one after the other.
 pub(crate) fn put_flood(pair: &Pair<'_>, load: Load) -> Result<Duration> {
     let to = pair.bulk();
-    by_rank_0(pair, load, |bytes, _| {
-        pair.world.put_from(black_box(to), bytes)
-    })
+    by_rank_0(pair, load, |bytes, _| pair.world.put_from(to, bytes))
 }
 
 /// Gets of one size, one after the other.
 pub(crate) fn get_flood(pair: &Pair<'_>, load: Load) -> Result<Duration> {
     let from = pair.bulk();
-    by_rank_0(pair, load, |bytes, _| {
-        pair.world.get_into(black_box(from), bytes)
-    })
+    by_rank_0(pair, load, |bytes, _| pair.world.get_into(from, bytes))
 }
 
 /// Blocking fetch-and-add.
 pub(crate) fn fetch_add(pair: &Pair<'_>, load: Load) -> Result<Duration> {
     let at = pair.word();
     by_rank_0(pair, load, |_, i| {
-        black_box(pair.world.fetch_add(black_box(at), i)?);
+        black_box(pair.world.fetch_add(at, i)?);
         Ok(())
     })
 }

@@ -59,6 +59,17 @@ impl Measured {
         stats::median(quiet) / stats::best(quiet)
     }
 
+    /// Share of all chunks, ours and the limit's, that took more than twice their best: other
+    /// processes ran then.
+    fn disturbed(&self) -> f64 {
+        let beyond = |series: &[f64]| {
+            let twice = 2.0 * stats::best(series);
+            series.iter().filter(|time| **time > twice).count()
+        };
+        let chunks = self.ours.len() + self.limit.len();
+        (beyond(&self.ours) + beyond(&self.limit)) as f64 / chunks as f64
+    }
+
     /// Whether the goal is reached; nothing where there is none.
     fn holds(&self) -> Option<bool> {
         match (self.metric.goal, &self.comparison) {
@@ -111,6 +122,11 @@ fn number(value: f64) -> String {
 }
 
 impl Report {
+    fn disturbed(&self) -> f64 {
+        let sum: f64 = self.measured.iter().map(Measured::disturbed).sum();
+        sum / self.measured.len() as f64
+    }
+
     /// A table for people.
     pub(crate) fn text(&self) -> String {
         let mut out = String::new();
@@ -166,11 +182,13 @@ impl Report {
                 out,
                 "\n{} chunks of each in turn, {} ranks. ratio: our time divided by the limit's, median of neighbouring chunks;\n\
                  best: our best chunk divided by the limit's; noise: the limit's median chunk divided by its best (median {:.2},\n\
-                 largest {:.2}). 1 GB/s is 1,000 MiB/s. A goal is a ratio, or ns where there is no limit; streams need it by both ratios.",
+                 largest {:.2}). 1 GB/s is 1,000 MiB/s. A goal is a ratio, or ns where there is no limit; streams need it by both ratios.\n\
+                 {:.0} % of all chunks took more than twice the best of their kind.",
                 self.chunks,
                 self.ranks,
                 stats::median(&noise),
-                stats::quantile(&noise, 1.0)
+                stats::quantile(&noise, 1.0),
+                100.0 * self.disturbed()
             )?;
         }
         let Conditions {
@@ -263,7 +281,7 @@ fn json_metric(measured: &Measured) -> String {
     };
     let holds = measured.holds().map_or("null".into(), |h| h.to_string());
     format!(
-        "{{\"name\":\"{}\",\"what\":\"{}\",\"unit\":\"{}\",\"bytes\":{},\"ours\":{},\"limit\":{},\"limit_is\":{:?},\"ratio\":{ratio},\"goal\":{goal},\"holds\":{holds},\"noise\":{}}}",
+        "{{\"name\":\"{}\",\"what\":\"{}\",\"unit\":\"{}\",\"bytes\":{},\"ours\":{},\"limit\":{},\"limit_is\":{:?},\"ratio\":{ratio},\"goal\":{goal},\"holds\":{holds},\"noise\":{},\"disturbed\":{}}}",
         metric.name,
         metric.what,
         metric.unit.name(),
@@ -271,7 +289,8 @@ fn json_metric(measured: &Measured) -> String {
         json_series(measured, &measured.ours),
         json_series(measured, &measured.limit),
         metric.limit.map_or("", |limit| limit.what),
-        json_number(measured.noise())
+        json_number(measured.noise()),
+        json_number(measured.disturbed())
     )
 }
 

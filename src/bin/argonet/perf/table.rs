@@ -6,7 +6,7 @@ use super::{collectives, limits, memory, messages};
 const KIB: usize = 1 << 10;
 const MIB: usize = 1 << 20;
 
-/// How much a chunk of one second-scale nanoseconds-per-operation estimate does: about a
+/// Operations of one chunk, for operations of about so many nanoseconds: a chunk lasts about a
 /// millisecond, short beside a time slice, long beside the clock.
 const fn chunk_of(estimate_ns: u64) -> u64 {
     let count = 1_000_000 / estimate_ns;

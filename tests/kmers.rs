@@ -1,0 +1,406 @@
+//! The k-mer counter as its users run it: whole jobs on real files, good and bad.
+#![cfg(target_os = "linux")]
+
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::mpsc::channel;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+
+/// How long a job may take. It normally takes a fraction of a second; this is for the slowest machine.
+const LIMIT: Duration = Duration::from_secs(120);
+const RANKS: [u32; 4] = [1, 2, 4, 7];
+/// In the environment of every process of a job.
+const MARK: &str = "ARGONET_TEST_MARK";
+
+/// The program, built as this test was: cargo builds no example for a test whose example has unit tests.
+fn program() -> &'static Path {
+    static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
+    PROGRAM.get_or_init(|| {
+        let test = std::env::current_exe().expect("this program");
+        // target/<profile>/deps/kmers-<hash>
+        let profile_dir = test.ancestors().nth(2).expect("the profile's directory");
+        let target = profile_dir.parent().expect("the target directory");
+        let profile = match profile_dir.file_name().and_then(|name| name.to_str()) {
+            Some("debug") | None => "dev",
+            Some(other) => other,
+        };
+        let built = Command::new(env!("CARGO"))
+            .args([
+                "build",
+                "--quiet",
+                "--package",
+                "argonet",
+                "--example",
+                "kmers",
+            ])
+            .args(["--profile", profile, "--target-dir"])
+            .arg(target)
+            .current_dir(env!("CARGO_MANIFEST_DIR"))
+            .status();
+        assert!(built.is_ok_and(|status| status.success()), "cargo build");
+        profile_dir.join("examples/kmers")
+    })
+}
+
+/// How a job of several ranks comes to be.
+#[derive(Clone, Copy, Debug)]
+enum Start {
+    /// By `GASNET_PSHM_NODES`.
+    Variable,
+    /// By the program's own option.
+    Option,
+    /// By `argonet run`.
+    Launcher,
+}
+
+/// Runs the program to its end, and checks that nothing is left of it.
+fn run(start: Start, ranks: u32, arguments: &[&str]) -> Output {
+    let mut command = match start {
+        Start::Variable | Start::Option => Command::new(program()),
+        Start::Launcher => {
+            let mut command = Command::new(env!("CARGO_BIN_EXE_argonet"));
+            command
+                .args(["run", "-n", &ranks.to_string()])
+                .arg(program());
+            command
+        }
+    };
+    command.env_remove("GASNET_PSHM_NODES");
+    match start {
+        Start::Variable => drop(command.env("GASNET_PSHM_NODES", ranks.to_string())),
+        Start::Option => drop(command.args(["--ranks", &ranks.to_string()])),
+        Start::Launcher => {}
+    }
+    command.args(arguments);
+    finish(command)
+}
+
+fn finish(mut command: Command) -> Output {
+    static COUNT: AtomicU32 = AtomicU32::new(0);
+    let mark = format!(
+        "{MARK}=kmers.{}.{}.",
+        std::process::id(),
+        COUNT.fetch_add(1, Ordering::Relaxed)
+    );
+    let (name, value) = mark.split_once('=').expect("name=value");
+    command
+        .env(name, value)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    let child = command.spawn().expect("start");
+    let (send, receive) = channel();
+    thread::spawn(move || send.send(child.wait_with_output()));
+    let deadline = Instant::now() + LIMIT;
+    let Ok(output) = receive.recv_timeout(LIMIT) else {
+        panic!(
+            "{command:?} took over {LIMIT:?}; its processes, now killed:\n{}",
+            kill(&mark).join("\n")
+        );
+    };
+    // Its output has ended and its code is known, so what is left of it can only be about to go.
+    while !live(&mark).is_empty() {
+        if Instant::now() > deadline {
+            panic!("{command:?} left processes:\n{}", kill(&mark).join("\n"));
+        }
+        thread::yield_now();
+    }
+    output.expect("wait")
+}
+
+/// Processes with this entry in their environment. A zombie has none left.
+fn live(mark: &str) -> Vec<PathBuf> {
+    let has_mark = |process: &PathBuf| {
+        fs::read(process.join("environ")).is_ok_and(|environ| {
+            environ
+                .split(|&b| b == 0)
+                .any(|entry| entry == mark.as_bytes())
+        })
+    };
+    let processes = fs::read_dir("/proc").expect("/proc").flatten();
+    processes
+        .map(|entry| entry.path())
+        .filter(has_mark)
+        .collect()
+}
+
+/// Ends what is left of a job, and tells what it was doing.
+fn kill(mark: &str) -> Vec<String> {
+    let describe = |process: PathBuf| {
+        let read = |file| fs::read_to_string(process.join(file)).unwrap_or_default();
+        let text = format!("{} in {}", read("stat").trim(), read("wchan"));
+        if let Some(pid) = process.file_name() {
+            let _ = Command::new("kill").arg("-KILL").arg(pid).status();
+        }
+        text
+    };
+    live(mark).into_iter().map(describe).collect()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).expect("UTF-8")
+}
+
+/// What a job of `ranks` prints that succeeds.
+fn counted(start: Start, ranks: u32, arguments: &[&str]) -> String {
+    let output = run(start, ranks, arguments);
+    let errors = text(&output.stderr);
+    assert!(
+        output.status.success(),
+        "{start:?} {ranks} {arguments:?}: {errors}"
+    );
+    assert!(
+        errors.contains(&format!("counting on {ranks} rank(s): ")),
+        "{start:?} {ranks} {arguments:?}: {errors}"
+    );
+    if arguments.contains(&"--verify") {
+        assert!(
+            errors.contains("verified: equal to the sequential count"),
+            "{errors}"
+        );
+    }
+    text(&output.stdout)
+}
+
+/// What all numbers of ranks print for a file, which has been compared with the sequential count.
+fn same_on_all(path: &Path, arguments: &[&str]) -> String {
+    let arguments = [&[utf8(path)], arguments].concat();
+    let verified = [&arguments[..], &["--verify"]].concat();
+    let expected = counted(Start::Variable, 1, &verified);
+    for ranks in RANKS {
+        let printed = counted(Start::Variable, ranks, &arguments);
+        assert_eq!(printed, expected, "{ranks} ranks, {arguments:?}");
+    }
+    assert_eq!(
+        counted(Start::Variable, 4, &verified),
+        expected,
+        "{arguments:?}"
+    );
+    expected
+}
+
+fn utf8(path: &Path) -> &str {
+    path.to_str().expect("UTF-8")
+}
+
+fn lambda() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/kmers/data/lambda_virus.fa")
+}
+
+fn gzip(text: &[u8]) -> Vec<u8> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+    encoder.write_all(text).unwrap();
+    encoder.finish().unwrap()
+}
+
+/// Reads of the lambda genome that overlap, some with a letter that was not recognised.
+fn reads() -> String {
+    let genome = fs::read_to_string(lambda()).unwrap();
+    let letters: String = genome.lines().skip(1).collect();
+    let mut text = String::new();
+    for (i, start) in (0..letters.len() - 150).step_by(37).enumerate() {
+        let mut read = letters[start..start + 150].to_owned();
+        if i % 5 == 0 {
+            read.replace_range(70..71, "N");
+        }
+        // Quality lines that look like other lines.
+        let quality = ["@", "+", "I"][i % 3].repeat(150);
+        text += &format!("@read{i} of lambda\n{read}\n+\n{quality}\n");
+    }
+    text
+}
+
+/// A directory of its own, removed at the end.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new(name: &str) -> Self {
+        let name = format!("argonet-test-kmers-{name}-{}", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+
+    fn file(&self, name: &str, contents: &[u8]) -> PathBuf {
+        let path = self.0.join(name);
+        fs::write(&path, contents).unwrap();
+        path
+    }
+
+    fn generated(&self, name: &str, size: &str) -> PathBuf {
+        let path = self.0.join(name);
+        let mut command = Command::new(program());
+        command.args(["--generate", "11", size, "-o", utf8(&path)]);
+        assert!(finish(command).status.success());
+        path
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+#[test]
+fn lambda_genome() {
+    let scratch = Scratch::new("lambda");
+    let packed = scratch.file("lambda.fa.gz", &gzip(&fs::read(lambda()).unwrap()));
+    for k in [5, 31] {
+        let k = k.to_string();
+        let plain = same_on_all(&lambda(), &["-k", &k]);
+        assert!(
+            plain.starts_with(&format!("records\t1\nletters\t48502\nk\t{k}\n")),
+            "{plain}"
+        );
+        assert_eq!(same_on_all(&packed, &["-k", &k]), plain);
+    }
+}
+
+#[test]
+fn generated_genome() {
+    let scratch = Scratch::new("generated");
+    let plain = scratch.generated("genome.fa", "3MB");
+    let packed = scratch.file("genome.fa.gz", &gzip(&fs::read(&plain).unwrap()));
+    // Lists long enough for several messages and a segment that grows.
+    let lists = ["--top", "1500000", "--histogram", "1000"];
+    assert_eq!(same_on_all(&packed, &[]), same_on_all(&plain, &[]));
+    let first = counted(Start::Variable, 1, &[&[utf8(&plain)], &lists[..]].concat());
+    let third = counted(Start::Variable, 3, &[&[utf8(&plain)], &lists[..]].concat());
+    assert!(first.len() > 1_500_000 * 31, "{} bytes", first.len());
+    // Not assert_eq!, which would print both.
+    assert!(first == third, "lists of 1 and 3 ranks differ");
+}
+
+#[test]
+fn reads_of_lambda() {
+    let scratch = Scratch::new("reads");
+    let text = reads();
+    let plain = scratch.file("reads.fq", text.as_bytes());
+    let packed = scratch.file("reads.fq.gz", &gzip(text.as_bytes()));
+    assert_eq!(same_on_all(&packed, &[]), same_on_all(&plain, &[]));
+}
+
+#[test]
+fn fewer_kmers_than_ranks() {
+    let scratch = Scratch::new("tiny");
+    let tiny = scratch.file("tiny.fa", b">a\nACGTA\n");
+    let printed = same_on_all(&tiny, &["-k", "4"]);
+    assert!(printed.contains("k-mers\t2\n"), "{printed}");
+    let none = scratch.file("none.fa", b">a\nACGNNACG\n");
+    let printed = same_on_all(&none, &["-k", "4"]);
+    assert!(printed.contains("k-mers\t0\n"), "{printed}");
+}
+
+#[test]
+fn all_ways_to_start() {
+    let lambda = lambda();
+    let arguments = [utf8(&lambda), "--verify"];
+    let expected = counted(Start::Variable, 3, &arguments);
+    assert_eq!(counted(Start::Option, 3, &arguments), expected);
+    assert_eq!(counted(Start::Launcher, 3, &arguments), expected);
+}
+
+/// A job fails with one error, which is `message`; a `*` in it stands for any number.
+fn fails(start: Start, ranks: u32, path: &Path, message: &str) {
+    let output = run(start, ranks, &[utf8(path)]);
+    let errors = text(&output.stderr);
+    let what = format!("{start:?}, {ranks} ranks, {}: {errors}", path.display());
+    assert_eq!(output.status.code(), Some(1), "{what}");
+    assert!(output.stdout.is_empty(), "{what}");
+    let mut told = errors.lines().filter(|line| line.starts_with("kmers: "));
+    let error = told.next().expect(&what);
+    assert_eq!(told.next(), None, "{what}");
+    let wanted = format!("kmers: {}: {message}", path.display());
+    if let Some((head, tail)) = wanted.split_once('*') {
+        let number = error
+            .strip_prefix(head)
+            .and_then(|rest| rest.strip_suffix(tail))
+            .and_then(|number| number.parse::<u64>().ok());
+        assert!(number.is_some_and(|number| number > 0), "{what}");
+    } else {
+        assert_eq!(error, wanted, "{what}");
+    }
+}
+
+#[test]
+fn bad_files() {
+    let scratch = Scratch::new("bad");
+    let genome = fs::read(lambda()).unwrap();
+    let packed = gzip(&genome);
+    let letters = String::from_utf8(genome).unwrap();
+    // Lines of 70 letters; one far from the start of the file, so that it is not rank 0 that finds it.
+    let at = letters.match_indices('\n').nth(600).unwrap().0 + 10;
+    let bad_letter = format!("{}!{}", &letters[..at], &letters[at + 1..]);
+    let reads = reads();
+    let (lines, last) = (reads.lines().count(), reads.lines().count() / 4 - 1);
+    let truncated = reads.trim_end();
+    let truncated = &truncated[..truncated.len() - 20];
+
+    let file = |name: &str, contents: &[u8]| scratch.file(name, contents);
+    let cases = [
+        (
+            scratch.0.join("missing.fa"),
+            "No such file or directory (os error 2)".to_owned(),
+        ),
+        (
+            scratch.0.clone(),
+            "not a regular file; every rank must be able to read it on its own".to_owned(),
+        ),
+        (file("empty.fa", b""), "the file is empty".to_owned()),
+        (
+            file("text.fa", b"Hello\n"),
+            "line 1: neither FASTA nor FASTQ, which start with '>' or '@'; this starts with 'H'"
+                .to_owned(),
+        ),
+        (
+            file("letter.fa", bad_letter.as_bytes()),
+            "line 602, record gi|9626243|ref|NC_001416.1|: '!' is not a sequence letter".to_owned(),
+        ),
+        (
+            file("record.fq", truncated.as_bytes()),
+            format!("line {lines}, record read{last}: the file ends within this record"),
+        ),
+        (
+            file("cut.fa.gz", &packed[..packed.len() / 2]),
+            "line *: the gzip data ends here, within a member; the file was cut off".to_owned(),
+        ),
+    ];
+    for (path, message) in &cases {
+        for ranks in RANKS {
+            fails(Start::Variable, ranks, path, message);
+        }
+        fails(Start::Launcher, 3, path, message);
+    }
+}
+
+/// Too little address space for the tables, but enough to start.
+#[test]
+fn no_memory_for_tables() {
+    let scratch = Scratch::new("memory");
+    let path = scratch.generated("genome.fa", "40MB");
+    let mut command = Command::new("sh");
+    command
+        .args([
+            "-c",
+            "ulimit -v 260000; GASNET_MAX_SEGSIZE=32MB exec \"$0\" --ranks 2 \"$1\"",
+        ])
+        .args([program(), &path])
+        .env_remove("GASNET_PSHM_NODES");
+    let output = finish(command);
+    let errors = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{errors}");
+    assert_eq!(
+        errors.matches("no memory for a table of ").count(),
+        1,
+        "{errors}"
+    );
+}
