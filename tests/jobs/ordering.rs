@@ -28,8 +28,8 @@ pub(crate) const TESTS: &[Test] = &[
             Job::launched(ranks, "wrap").run().well();
         }
     }),
-    ("ordering_round_trips_of_ranks_that_sleep", || {
-        Job::launched(8, "ring").run().well();
+    ("ordering_messages_wake_ranks_that_sleep", || {
+        Job::launched(2, "sleepers").run().well();
     }),
 ];
 
@@ -38,7 +38,7 @@ pub(crate) const PROGRAMS: &[Program] = &[
     ("storm", storm),
     ("flood", flood),
     ("wrap", wrap),
-    ("ring", ring),
+    ("sleepers", sleepers),
 ];
 
 /// What this rank has handled, by sender.
@@ -124,15 +124,20 @@ fn storm() -> Done {
             logs.push(ctx.source(), number);
         }
     });
-    let there = builder.am("there", {
+    let back = Arc::new(back);
+    let [there, ask] = ["there", "ask"].map(|name| {
         let (logs, pattern) = (logs.clone(), Arc::clone(&pattern));
-        move |ctx, number: u64| {
-            assert!(ctx.payload().to_vec::<u8>() == pattern.piece(number, MAX_MEDIUM));
+        let back = Arc::clone(&back);
+        builder.am(name, move |ctx, number: u64| {
+            let payload = ctx.payload();
+            assert!(
+                payload.is_empty() || payload.to_vec::<u8>() == pattern.piece(number, MAX_MEDIUM)
+            );
             logs.push(ctx.source(), number);
             let answer = pattern.piece(number + 1, MAX_MEDIUM);
             ctx.reply_medium(&back, number, answer)
                 .expect("room for a reply");
-        }
+        })
     });
     let world = builder.build()?;
     let count = 600 / u64::from(world.size());
@@ -141,9 +146,16 @@ fn storm() -> Done {
             world.send_medium(to, &there, number, pattern.piece(number, MAX_MEDIUM))?;
         }
     }
+    // Many requests in a ring, each of which is answered by as much as a ring takes few of.
+    let brief = 2 * count;
+    for number in count..count + brief {
+        for to in world.ranks() {
+            world.send(to, &ask, number)?;
+        }
+    }
     world.drain()?;
-    logs.check(&world, count);
-    back_logs.check(&world, count);
+    logs.check(&world, count + brief);
+    back_logs.check(&world, count + brief);
     Ok(world.finalise()?)
 }
 
@@ -250,21 +262,31 @@ fn wrap() -> Done {
     Ok(world.finalise()?)
 }
 
-/// One message goes round: all ranks but one wait, and soon sleep. Who is not woken waits for its
-/// time to be over, and the watchdog sees it.
-fn ring() -> Done {
+/// Rank 0 sends only when it sees that rank 1 sleeps. Who is not woken waits for its time to be
+/// over, so often that the watchdog sees it.
+fn sleepers() -> Done {
     static AT: AtomicU64 = AtomicU64::new(0);
     let mut builder = World::builder();
-    let pass = builder.am("pass", |_, round: u64| AT.store(round, Ordering::Relaxed));
+    let back = builder.am("back", |_, round: u64| AT.store(round, Ordering::Relaxed));
+    let there = builder.am("there", move |ctx, round: u64| {
+        AT.store(round, Ordering::Relaxed);
+        ctx.reply(&back, round).expect("a reply");
+    });
     let world = builder.build()?;
-    for round in 1..=2000 {
+    let pids = SharedVec::<u32>::alloc(&world, 1)?;
+    pids.write(&world, 0, std::process::id());
+    world.barrier()?;
+    let next = world.neighbour(1);
+    let stat = format!("/proc/{}/stat", world.get_value(pids.gptr(next, 0))?);
+    for round in 1..=400 {
         if world.rank().0 == 0 {
-            world.send(world.neighbour(1), &pass, round)?;
-            world.wait_until(|| AT.load(Ordering::Relaxed) == round)?;
-        } else {
-            world.wait_until(|| AT.load(Ordering::Relaxed) == round)?;
-            world.send(world.neighbour(1), &pass, round)?;
+            while !std::fs::read_to_string(&stat)?.contains(") S ") {
+                std::thread::yield_now();
+            }
+            world.send(next, &there, round)?;
         }
+        world.wait_until(|| AT.load(Ordering::Relaxed) >= round)?;
     }
+    world.drain()?;
     Ok(world.finalise()?)
 }
