@@ -8,12 +8,13 @@ use crate::heap::Memory;
 use crate::process;
 use crate::registry;
 use crate::rpc::{Calls, Rpc, RpcEntry};
+use crate::token::Token;
 use crate::world::{Inner, Par, Seq, Threading, World};
 use argonet_am::{HandlerFn, HandlerTable};
 use argonet_base::size::parse_size;
-use argonet_base::{JobRank, Rank};
+use argonet_base::{HandlerIndex, JobRank, Rank};
 use argonet_boot::{AttachOptions, Bootstrap, Key, LocalJob, MAX_VALUE_BYTES, attach};
-use argonet_conduit::smp::{Barrier, Smp, SmpConfig};
+use argonet_conduit::smp::{Barrier, SegmentLen, Smp, SmpConfig};
 use argonet_event::HandleTable;
 use argonet_segment::{
     Directory, HostMemory, OwnSegment, PageKind, SegmentFile, SegmentLimit, admit,
@@ -47,6 +48,7 @@ const SEGMENT_BYTES: u64 = 16 << 20;
 pub struct Builder {
     ranks: Option<u32>,
     segment: Option<u64>,
+    fixed: Vec<(HandlerIndex, &'static str, Box<HandlerFn>)>,
     ams: Vec<(&'static str, Box<HandlerFn>, Placed)>,
     rpcs: Vec<Box<dyn RpcEntry>>,
 }
@@ -103,6 +105,45 @@ impl Builder {
         Am::named(name, placed)
     }
 
+    /// Registers a handler of the [raw layer](crate::raw) at an index of its own choice, from
+    /// [`CLIENT_BASE`](crate::CLIENT_BASE) to 255. All ranks register the same names at the same
+    /// indices; typed messages get those that are left.
+    ///
+    /// ```
+    /// use argonet::{HandlerIndex, raw::Outlook};
+    /// use std::sync::Arc;
+    /// use std::sync::atomic::{AtomicU32, Ordering};
+    /// const ADD: HandlerIndex = HandlerIndex(200);
+    /// const SUM: HandlerIndex = HandlerIndex(201);
+    /// let sum = Arc::new(AtomicU32::new(0));
+    /// let mut builder = argonet::World::builder();
+    /// builder.handler_at(ADD, "add", |token| {
+    ///     let bytes: u32 = token.payload().to_vec::<u8>().iter().map(|b| u32::from(*b)).sum();
+    ///     let total = token.args().iter().sum::<u32>() + bytes;
+    ///     // SAFETY: a short reply writes to no segment.
+    ///     unsafe { token.reply(SUM, &[total], None).unwrap() };
+    /// });
+    /// builder.handler_at(SUM, "sum", {
+    ///     let sum = Arc::clone(&sum);
+    ///     move |token| sum.store(token.args()[0] + token.source().0, Ordering::Relaxed)
+    /// });
+    /// let world = builder.build().unwrap();
+    /// // SAFETY: a medium request writes to no segment.
+    /// let sent = unsafe {
+    ///     world.raw().request(world.rank(), ADD, &[1, 2, 3], Some((&[10, 20], None)), Outlook::Wait)
+    /// };
+    /// sent.unwrap();
+    /// world.wait_until(|| sum.load(Ordering::Relaxed) == 36).unwrap();
+    /// ```
+    pub fn handler_at(
+        &mut self,
+        index: HandlerIndex,
+        name: &'static str,
+        handler: impl Fn(&mut Token<'_, '_>) + Send + Sync + 'static,
+    ) {
+        self.fixed.push((index, name, Token::handler(handler)));
+    }
+
     /// Registers a function for remote calls without the [`rpc!`](crate::rpc!) macro. All ranks
     /// register the same names. `A` is a tuple.
     ///
@@ -149,7 +190,7 @@ impl Builder {
     }
 
     fn join<M: Threading>(self) -> Result<World<M>> {
-        let names = Names::gather(self.ams, self.rpcs)?;
+        let names = Names::gather(self.fixed, self.ams, self.rpcs)?;
         let options = AttachOptions::new();
         let options = match self.ranks {
             Some(ranks) => options.ranks(ranks),
@@ -175,6 +216,11 @@ impl Builder {
         check_handlers(&*boot, names.digest, names.count)?;
         let barrier = agree_on_barrier(&*boot)?;
         let directory = Arc::clone(own.directory());
+        let lengths = Arc::clone(&boot);
+        let segment_len: SegmentLen = Arc::new(move |rank| {
+            let page = lengths.rank_page(rank);
+            page.segment_len.load(Ordering::Acquire)
+        });
         let config = SmpConfig {
             rank: boot.rank(),
             ranks: boot.size(),
@@ -182,6 +228,7 @@ impl Builder {
             barrier,
             directory: Arc::clone(&directory),
             registered: handlers.registered(),
+            segment_len: Arc::clone(&segment_len),
         };
         let conduit =
             Smp::new(boot.files().rings.as_fd(), config).map_err(|cause| Error::Rings {
@@ -189,7 +236,6 @@ impl Builder {
                 ranks: boot.size(),
                 cause,
             })?;
-        let lengths = Arc::clone(&boot);
         let start = Instant::now();
         let engine = Engine::new(EngineConfig {
             boot: Arc::clone(&boot) as Arc<dyn Bootstrap>,
@@ -197,9 +243,7 @@ impl Builder {
             handlers,
             internals,
             directory,
-            segment_len: Box::new(move |rank| {
-                lengths.rank_page(rank).segment_len.load(Ordering::Acquire)
-            }),
+            segment_len,
             policy: WaitPolicy::for_host(boot.size(), processors(&*boot)?),
             mode: M::MODE,
             operations: HandleTable::MAX_OPERATIONS,
@@ -227,6 +271,7 @@ struct Names {
 
 impl Names {
     fn gather(
+        mut fixed: Vec<(HandlerIndex, &'static str, Box<HandlerFn>)>,
         built: Vec<(&'static str, Box<HandlerFn>, Placed)>,
         rpcs: Vec<Box<dyn RpcEntry>>,
     ) -> Result<Self> {
@@ -248,9 +293,13 @@ impl Names {
         let statics = statics.iter().map(|entry| (entry.name(), entry.runner()));
         let built = rpcs.iter().map(|entry| (entry.name(), entry.runner()));
         let mut rpcs: Vec<_> = statics.chain(built).collect();
+        fixed.sort_by_key(|(index, _, _)| *index);
         ams.sort_by_key(|(name, _)| *name);
         rpcs.sort_by_key(|(name, _)| *name);
         let mut hasher = blake3::Hasher::new();
+        for (index, name, _) in &fixed {
+            hash_name(hasher.update(b"at").update(&[index.0]), name);
+        }
         for (kind, names) in [
             (b"am", ams.iter().map(|(name, _)| *name).collect::<Vec<_>>()),
             (b"fn", rpcs.iter().map(|(name, _)| *name).collect()),
@@ -261,19 +310,29 @@ impl Names {
                 });
             }
             for name in names {
-                hasher
-                    .update(kind)
-                    .update(&(name.len() as u64).to_le_bytes())
-                    .update(name.as_bytes());
+                hash_name(hasher.update(kind), name);
             }
         }
         Ok(Self {
-            count: ams.len() + rpcs.len(),
-            ams: ams.into_iter().map(|(_, place)| place).collect(),
+            count: fixed.len() + ams.len() + rpcs.len(),
+            // Those with an index of their own choice first, so that the others keep clear of it.
+            ams: fixed
+                .into_iter()
+                .map(|(index, name, run)| -> Place {
+                    Box::new(move |table| table.register_at(index, name, run))
+                })
+                .chain(ams.into_iter().map(|(_, place)| place))
+                .collect(),
             rpcs,
             digest: hasher.finalize(),
         })
     }
+}
+
+fn hash_name(hasher: &mut blake3::Hasher, name: &str) {
+    hasher
+        .update(&(name.len() as u64).to_le_bytes())
+        .update(name.as_bytes());
 }
 
 fn check_handlers(boot: &dyn Bootstrap, digest: blake3::Hash, count: usize) -> Result<()> {

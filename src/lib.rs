@@ -67,6 +67,7 @@ mod rma;
 mod rpc;
 mod scope;
 mod shared_vec;
+mod token;
 mod world;
 
 pub use am::{Am, AmContext};

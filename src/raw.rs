@@ -7,15 +7,17 @@
 use crate::engine::OpError;
 use crate::error::Result;
 use crate::process;
+use crate::token::payload_of;
 use crate::world::{Threading, World};
-use argonet_am::{AmError, CLIENT_BASE, Message, Payload};
+use argonet_am::{AmError, CLIENT_BASE, Message};
 use argonet_base::{HandlerIndex, Rank, SegmentOffset};
 use argonet_conduit::Prepared;
-use argonet_segment::{SharedBytes, SharedBytesMut};
+use argonet_segment::SharedBytesMut;
 use core::marker::PhantomData;
 use core::ptr::NonNull;
 
 pub use crate::engine::{NEAR_MAGIC, NEAR_VERSION, NearPrefix, NearTable, Outlook, Transfer};
+pub use crate::token::Token;
 pub use argonet_am::Lane;
 pub use argonet_conduit::PrepareRequest;
 pub use argonet_event::{Category, CategoryMask, Event};
@@ -425,15 +427,10 @@ impl<'w, M: Threading> Raw<'w, M> {
         outlook: Outlook,
     ) -> Result<()> {
         self.check_client(handler, to)?;
-        let payload = match payload {
-            None => Payload::None,
-            Some((bytes, None)) => Payload::Medium(SharedBytes::from_slice(bytes)),
-            Some((bytes, Some(to))) => Payload::Long(SharedBytes::from_slice(bytes), to),
-        };
         let message = Message {
             handler,
             args,
-            payload,
+            payload: payload_of(payload),
         };
         process::with(|ctx| {
             self.0

@@ -101,6 +101,7 @@ fn main() -> ExitCode {
         barrier,
         directory: Directory::new(file, JobRank(me)).expect("directory"),
         registered: handlers.registered(),
+        segment_len: std::sync::Arc::new(|_| 0),
     };
     let smp = Smp::new(rings.as_fd(), config).expect("rings");
     let longest = play(&smp, me);

@@ -7,7 +7,7 @@ use argonet_am::record::Short;
 use argonet_am::{AmError, Delivery, HandlerTable, Lane, MAX_ARGS, Message, Payload, Registered};
 use argonet_base::{HandlerIndex, JobRank, SegmentOffset};
 use argonet_boot::Bootstrap;
-use argonet_conduit::smp::ThreadMode;
+use argonet_conduit::smp::{SegmentLen, ThreadMode};
 use argonet_conduit::{Conduit, OpToken, Part, PrepareRequest, Prepared, SendError, Sink};
 use argonet_event::HandleTable;
 use argonet_segment::{Directory, Resolver};
@@ -28,7 +28,7 @@ pub struct EngineConfig<C> {
     /// Segments that this process can load from and store to.
     pub directory: Arc<Directory>,
     /// Attached bytes of a rank's segment, as that rank publishes them.
-    pub segment_len: Box<dyn Fn(JobRank) -> u64 + Send + Sync>,
+    pub segment_len: SegmentLen,
     /// How to wait.
     pub policy: WaitPolicy,
     /// Threads that will call.
@@ -67,7 +67,7 @@ pub struct Engine<C> {
     pub(super) size: u32,
     pub(super) conduit: C,
     pub(super) directory: Resolver,
-    pub(super) segment_len: Box<dyn Fn(JobRank) -> u64 + Send + Sync>,
+    pub(super) segment_len: SegmentLen,
     pub(super) policy: WaitPolicy,
     pub(super) barrier: Arc<Barrier>,
     pub(super) tree: Arc<Tree>,

@@ -202,7 +202,7 @@ fn engine(room: usize, operations: u32, mode: ThreadMode) -> Engine<Late> {
         handlers,
         internals,
         directory: Directory::new(file, JobRank(0)).unwrap(),
-        segment_len: Box::new(|_| 0),
+        segment_len: Arc::new(|_| 0),
         policy: WaitPolicy {
             spins: 1,
             yields: 1,

@@ -161,7 +161,7 @@ fn second_world() -> Done {
 }
 
 /// Builds a world with handlers that are others on the last rank of three.
-fn build(register: impl FnOnce(&mut argonet::Builder, bool)) -> Done {
+pub(crate) fn build(register: impl FnOnce(&mut argonet::Builder, bool)) -> Done {
     let odd = std::env::var("ARGONET_BOOT").is_ok_and(|boot| boot.starts_with("1:2:"));
     let mut builder = World::builder();
     register(&mut builder, odd);

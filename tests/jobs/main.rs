@@ -14,6 +14,7 @@ mod negotiated;
 mod ordering;
 mod put_get;
 mod quiet;
+mod raw_handlers;
 mod refused;
 mod rpc;
 mod support;
@@ -33,6 +34,7 @@ fn main() {
             heap::PROGRAMS,
             collectives::PROGRAMS,
             quiet::PROGRAMS,
+            raw_handlers::PROGRAMS,
             rpc::PROGRAMS,
             threads::PROGRAMS,
             lifecycle::PROGRAMS,
@@ -53,6 +55,7 @@ fn main() {
         heap::TESTS,
         collectives::TESTS,
         quiet::TESTS,
+        raw_handlers::TESTS,
         rpc::TESTS,
         threads::TESTS,
         lifecycle::TESTS,

@@ -14,6 +14,7 @@ use argonet_am::{
 };
 use argonet_base::{HandlerIndex, JobRank, SegmentOffset, cpu};
 use argonet_segment::{Directory, SharedBytesMut, bulk};
+use core::ptr::NonNull;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use core::time::Duration;
 use rustix::fd::BorrowedFd;
@@ -91,7 +92,12 @@ pub struct SmpConfig {
     pub directory: Arc<Directory>,
     /// Handlers that exist, the same on all ranks.
     pub registered: Registered,
+    /// Attached bytes of a rank's segment, as that rank publishes them.
+    pub segment_len: SegmentLen,
 }
+
+/// Tells the attached bytes of a rank's segment, as that rank publishes them.
+pub type SegmentLen = Arc<dyn Fn(JobRank) -> u64 + Send + Sync>;
 
 /// The conduit of ranks that share memory.
 pub struct Smp {
@@ -103,6 +109,7 @@ pub struct Smp {
     peers: Box<[Peer]>,
     directory: Arc<Directory>,
     registered: Registered,
+    segment_len: SegmentLen,
     cursor: AtomicU32,
     /// Polls of this process that took something, in PAR mode. Written by the polling thread
     /// (Release), read by threads that wait (Acquire): who sees the number sees what handlers did.
@@ -136,6 +143,7 @@ impl Smp {
             peers: (0..config.ranks).map(|_| Peer::default()).collect(),
             directory: config.directory,
             registered: config.registered,
+            segment_len: config.segment_len,
             cursor: AtomicU32::new(0),
             epoch: AtomicU32::new(0),
         })
@@ -265,15 +273,32 @@ impl Smp {
         if len == 0 {
             return Ok(());
         }
-        let dst = self
-            .directory
-            .resolve(to, offset, len)
-            .ok_or_else(|| self.outside(to, offset, len))?;
+        let dst = match self.directory.resolve(to, offset, len) {
+            Some(dst) => dst,
+            None => self.grown(to, offset, len)?,
+        };
         // SAFETY: the directory has checked that `len` bytes at `dst` are mapped; the source is
         // readable by the callers' promise. If both are the same segment they may overlap; then the
         // bytes are unspecified, as with memcpy, but none outside is touched.
         unsafe { bulk::copy(dst.as_ptr(), src, len) };
         Ok(())
+    }
+
+    /// Address in a segment that may have grown since it was last looked at.
+    #[cold]
+    fn grown(
+        &self,
+        to: JobRank,
+        offset: SegmentOffset,
+        len: usize,
+    ) -> Result<NonNull<u8>, AmError> {
+        // A mapping that the system refuses is told to whoever asks next, by the engine; here the
+        // place cannot be reached either way.
+        let extended = self.directory.refresh(to, (self.segment_len)(to));
+        let place = self.directory.resolve(to, offset, len);
+        place
+            .filter(|_| extended.is_ok())
+            .ok_or_else(|| self.outside(to, offset, len))
     }
 
     #[cold]

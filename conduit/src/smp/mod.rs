@@ -20,7 +20,7 @@ mod wake;
 mod words;
 
 #[cfg(not(loom))]
-pub use conduit::{Smp, SmpConfig};
+pub use conduit::{SegmentLen, Smp, SmpConfig};
 #[cfg(not(loom))]
 pub use layout::Layout;
 #[cfg(not(loom))]

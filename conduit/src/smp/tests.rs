@@ -133,6 +133,7 @@ fn pair(mode: ThreadMode) -> Pair {
             barrier: Barrier::Sender,
             directory: Arc::clone(&directory),
             registered: handlers().registered(),
+            segment_len: Arc::new(|_| SEGMENT),
         };
         Smp::new(rings.as_fd(), config).unwrap()
     });
