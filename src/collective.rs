@@ -5,6 +5,7 @@ use crate::error::{Error, Result};
 use crate::global::Global;
 use crate::process;
 use crate::world::{Threading, World};
+use argonet_am::AmError;
 use argonet_base::Rank;
 use zerocopy::{FromBytes, IntoBytes};
 
@@ -88,8 +89,8 @@ macro_rules! reducible {
 reducible!(int: u8 i8 u16 i16 u32 i32 u64 i64 u128 i128 usize isize);
 reducible!(float: f32 f64);
 
-/// Folds `theirs` into `mine` element by element. What arrives with another length is left out:
-/// the caller's vote has made sure that lengths agree.
+/// Folds `theirs` into `mine` element by element. Where the lengths differ the rest is left out; the
+/// engine tells all ranks of that.
 fn fold_with<T: Global>(combine: impl Fn(T, T) -> T) -> impl Fn(&mut [u8], &[u8]) {
     move |mine, theirs| {
         let size = size_of::<T>();
@@ -134,11 +135,7 @@ pub(crate) fn vote<M: Threading>(
         fold: Some(&fold),
         down: true,
     };
-    process::with(|ctx| {
-        world
-            .engine()
-            .collective(ctx, &pass, words.as_mut_bytes(), 32)
-    })?;
+    run(world, what, &pass, words.as_mut_bytes(), 32)?;
     if words[2] != 0 || !same(&words, &[numbers[0], numbers[1], 0, topic]) {
         return Err(Error::Mismatch {
             rank: world.rank(),
@@ -146,6 +143,23 @@ pub(crate) fn vote<M: Threading>(
         });
     }
     Ok(())
+}
+
+fn run<M: Threading>(
+    world: &World<M>,
+    what: &'static str,
+    pass: &Pass<'_>,
+    bytes: &mut [u8],
+    unit: usize,
+) -> Result<()> {
+    let done = process::with(|ctx| world.engine().collective(ctx, pass, bytes, unit));
+    done.map_err(|error| match error {
+        AmError::DifferentCalls { .. } => Error::Mismatch {
+            rank: world.rank(),
+            what,
+        },
+        error => error.into(),
+    })
 }
 
 impl<M: Threading> World<M> {
@@ -161,14 +175,16 @@ impl<M: Threading> World<M> {
     /// ```
     ///
     /// # Errors
-    /// A root that does not exist; [`AmError::Restricted`](crate::AmError::Restricted).
+    /// A root that does not exist; slices of different lengths or another operation on some rank,
+    /// which all ranks are told ([`Error::Mismatch`]); [`AmError::Restricted`]. Ranks that name
+    /// different roots wait for each other for ever.
     pub fn broadcast<T: Global>(&self, root: Rank, values: &mut [T]) -> Result<()> {
         let pass = Pass {
             root: Self::job_rank(root),
             fold: None,
             down: true,
         };
-        self.run(&pass, values.as_mut_bytes(), 1)
+        run(self, "a broadcast", &pass, values.as_mut_bytes(), 1)
     }
 
     /// Combines the ranks' slices element by element; `root` gets the result, other ranks' slices
@@ -201,7 +217,13 @@ impl<M: Threading> World<M> {
             fold: Some(&fold),
             down: false,
         };
-        self.run(&pass, values.as_mut_bytes(), size_of::<T>())
+        run(
+            self,
+            "a reduction",
+            &pass,
+            values.as_mut_bytes(),
+            size_of::<T>(),
+        )
     }
 
     /// Combines the ranks' slices element by element and gives all ranks the result. Collective;
@@ -252,12 +274,12 @@ impl<M: Threading> World<M> {
             fold: Some(&fold),
             down: true,
         };
-        self.run(&pass, values.as_mut_bytes(), size_of::<T>())
-    }
-
-    fn run(&self, pass: &Pass<'_>, bytes: &mut [u8], unit: usize) -> Result<()> {
-        Ok(process::with(|ctx| {
-            self.engine().collective(ctx, pass, bytes, unit)
-        })?)
+        run(
+            self,
+            "a reduction",
+            &pass,
+            values.as_mut_bytes(),
+            size_of::<T>(),
+        )
     }
 }

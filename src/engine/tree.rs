@@ -68,7 +68,34 @@ impl Barrier {
 #[derive(Default)]
 struct Slot {
     full: AtomicU32,
+    /// What the sender calls (see [`Call`]); written before `full`, read after it.
+    call: AtomicU32,
     bytes: Mutex<Vec<u8>>,
+}
+
+/// Which operation a rank calls: its length and direction in 31 bits, and whether the sender
+/// already knows that ranks differ.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Call(u32);
+
+impl Call {
+    const DIFFERENT: u32 = 1 << 31;
+
+    fn new(pass: &Pass<'_>, total: usize) -> Self {
+        let kind = usize::from(pass.fold.is_some()) << 1 | usize::from(pass.down);
+        Self((total << 2 | kind) as u32 & !Self::DIFFERENT)
+    }
+
+    /// Takes note of what another rank calls.
+    fn meet(&mut self, other: u32) {
+        if other != self.0 {
+            self.0 |= Self::DIFFERENT;
+        }
+    }
+
+    fn is_different(self) -> bool {
+        self.0 & Self::DIFFERENT != 0
+    }
 }
 
 /// Slots of the trees: contributions of each child, and the result from the parent.
@@ -83,12 +110,13 @@ pub(super) struct Tree {
 impl Slot {
     /// A handler fills it. The buffer keeps its memory, so repeating an operation allocates
     /// nothing.
-    fn fill(&self, payload: SharedBytes<'_>) {
+    fn fill(&self, call: u32, payload: SharedBytes<'_>) {
         let mut bytes = self.bytes.lock();
         bytes.resize(payload.len(), 0);
         // Cannot fail: the buffer has the payload's length.
         let copied = payload.copy_to(0, &mut bytes);
         debug_assert!(copied.is_ok());
+        self.call.store(call, Ordering::Relaxed);
         self.full.store(1, Ordering::Release);
     }
 
@@ -97,7 +125,8 @@ impl Slot {
     }
 
     /// Empties it for the operation after the next.
-    fn take(&self, read: impl FnOnce(&[u8])) {
+    fn take(&self, call: &mut Call, read: impl FnOnce(&[u8])) {
+        call.meet(self.call.load(Ordering::Relaxed));
         read(&self.bytes.lock());
         self.full.store(0, Ordering::Relaxed);
     }
@@ -108,12 +137,14 @@ impl Tree {
         let this = Arc::clone(self);
         let up = move |delivery: &mut Delivery<'_>| {
             let child = delivery.arg(0) as usize % ROUNDS;
-            this.up[delivery.arg(1) as usize & 1][child].fill(delivery.payload());
+            let slot = &this.up[delivery.arg(1) as usize & 1][child];
+            slot.fill(delivery.arg(2), delivery.payload());
         };
         handlers.register_internal(internal::TREE_UP, "argonet::tree_up", Box::new(up))?;
         let this = Arc::clone(self);
         let down = move |delivery: &mut Delivery<'_>| {
-            this.down[delivery.arg(1) as usize & 1].fill(delivery.payload());
+            let slot = &this.down[delivery.arg(1) as usize & 1];
+            slot.fill(delivery.arg(2), delivery.payload());
         };
         handlers.register_internal(internal::TREE_DOWN, "argonet::tree_down", Box::new(down))
     }
@@ -161,15 +192,17 @@ impl<C: Conduit> Engine<C> {
         Ok(())
     }
 
-    /// One pass up and down a binomial tree with at most [`CHUNK`] bytes. Collective; polls.
+    /// One pass up and down a binomial tree with at most [`CHUNK`] bytes, of an operation of `total`
+    /// bytes. Collective; polls.
     ///
     /// # Errors
-    /// [`AmError::Restricted`] inside a handler.
-    pub(super) fn pass(
+    /// [`AmError::Restricted`] inside a handler; [`AmError::DifferentCalls`], on all ranks.
+    fn pass(
         &self,
         ctx: &ThreadCtx,
         pass: &Pass<'_>,
         bytes: &mut [u8],
+        total: usize,
     ) -> Result<(), AmError> {
         debug_assert!(bytes.len() <= CHUNK);
         let mut turn = self.tree.turn.lock();
@@ -190,11 +223,12 @@ impl<C: Conduit> Engine<C> {
                 .then(|| JobRank(self.wrap(child + u64::from(pass.root.0))))
         };
         let children = (0..32).map_while(|k| child(k).map(|rank| (k, rank)));
+        let mut call = Call::new(pass, total);
 
         for (k, _) in children.clone() {
             let slot = &up[k as usize];
             self.wait_until(ctx, || slot.is_full())?;
-            slot.take(|theirs| {
+            slot.take(&mut call, |theirs| {
                 if let Some(fold) = pass.fold {
                     fold(bytes, theirs);
                 }
@@ -204,15 +238,10 @@ impl<C: Conduit> Engine<C> {
             let parent = u64::from(place & (place - 1)) + u64::from(pass.root.0);
             let contribution: &[u8] = if pass.fold.is_some() { bytes } else { &[] };
             let parent = JobRank(self.wrap(parent));
-            self.signal(
-                ctx,
-                parent,
-                internal::TREE_UP,
-                &[bits, parity],
-                contribution,
-            )?;
+            let args = [bits, parity, call.0];
+            self.signal(ctx, parent, internal::TREE_UP, &args, contribution)?;
             self.wait_until(ctx, || down.is_full())?;
-            down.take(|theirs| {
+            down.take(&mut call, |theirs| {
                 if pass.down {
                     let len = bytes.len().min(theirs.len());
                     bytes[..len].copy_from_slice(&theirs[..len]);
@@ -221,7 +250,10 @@ impl<C: Conduit> Engine<C> {
         }
         for (_, rank) in children {
             let result: &[u8] = if pass.down { bytes } else { &[] };
-            self.signal(ctx, rank, internal::TREE_DOWN, &[0, parity], result)?;
+            self.signal(ctx, rank, internal::TREE_DOWN, &[0, parity, call.0], result)?;
+        }
+        if call.is_different() {
+            return Err(AmError::DifferentCalls { rank: self.rank });
         }
         Ok(())
     }
@@ -229,7 +261,9 @@ impl<C: Conduit> Engine<C> {
     /// As many passes as `bytes` needs; `unit` is the size of an element, which is never split.
     ///
     /// # Errors
-    /// [`AmError::Restricted`] inside a handler; [`AmError::NoSuchRank`] for the root.
+    /// [`AmError::Restricted`] inside a handler; [`AmError::NoSuchRank`] for the root;
+    /// [`AmError::DifferentCalls`], on all ranks, if they differ in length or operation. Ranks that
+    /// name different roots wait for each other for ever.
     pub fn collective(
         &self,
         ctx: &ThreadCtx,
@@ -245,13 +279,14 @@ impl<C: Conduit> Engine<C> {
                 from: self.rank,
             });
         }
-        if bytes.is_empty() {
-            return self.pass(ctx, pass, bytes);
+        let total = bytes.len();
+        if total == 0 {
+            return self.pass(ctx, pass, bytes, total);
         }
         let chunk = (CHUNK / unit.max(1)).max(1) * unit.max(1);
         bytes
             .chunks_mut(chunk)
-            .try_for_each(|part| self.pass(ctx, pass, part))
+            .try_for_each(|part| self.pass(ctx, pass, part, total))
     }
 
     fn wrap(&self, place: u64) -> u32 {

@@ -1,6 +1,6 @@
 //! Barrier, broadcast and reductions against sequential results.
 
-use argonet::{Rank, Reducible, Reduction, SharedVec, World};
+use argonet::{Error, Rank, Reducible, Reduction, SharedVec, World};
 
 use crate::support::{Done, Job, Pattern, Program, Random, Test, each};
 
@@ -25,6 +25,10 @@ pub(crate) const TESTS: &[Test] = &[
         let job = Job::launched(64, "order").env("ARGONET_SEGMENT", "4096");
         job.run().well();
     }),
+    (
+        "collectives_different_calls_are_told_to_all_and_the_job_goes_on",
+        || each(&[2, 3, 5, 8], "different"),
+    ),
     ("collectives_one_after_another", || each(&SIZES, "mixed")),
 ];
 
@@ -34,6 +38,7 @@ pub(crate) const PROGRAMS: &[Program] = &[
     ("reduce", reduce),
     ("reduce-long", reduce_long),
     ("order", order),
+    ("different", different),
     ("mixed", mixed),
 ];
 
@@ -229,6 +234,41 @@ fn mixed() -> Done {
                 v.free(&world)?;
             }
         }
+    }
+    Ok(world.finalise()?)
+}
+
+/// Each rank in turn calls something else than the others.
+fn different() -> Done {
+    let world = World::init()?;
+    for odd in world.ranks() {
+        let is_odd = world.rank() == odd;
+        // Lengths, also such that the numbers of passes differ; kinds; a vote.
+        let mut long = vec![1u64; if is_odd { 20_000 } else { 3 }];
+        let told = [
+            world.broadcast(Rank(0), &mut long),
+            world.reduce_all(Reduction::Sum, &mut long),
+            if is_odd {
+                world.broadcast(Rank(0), &mut [0u64; 3])
+            } else {
+                world.reduce_all(Reduction::Sum, &mut [0u64; 3])
+            },
+            if is_odd {
+                world.reduce(Rank(0), Reduction::Sum, &mut [0u64; 3])
+            } else {
+                SharedVec::<u64>::alloc(&world, 3).map(drop)
+            },
+        ];
+        for (i, told) in told.into_iter().enumerate() {
+            let error = told.expect_err("ranks differ");
+            let is_mismatch =
+                matches!(&error, Error::Mismatch { rank, .. } if *rank == world.rank());
+            assert!(is_mismatch, "{i}: {error}");
+        }
+        // And now all the same again.
+        let mut sum = [1u32];
+        world.reduce_all(Reduction::Sum, &mut sum)?;
+        assert_eq!(sum[0], world.size());
     }
     Ok(world.finalise()?)
 }
