@@ -14,8 +14,14 @@ mod layout;
 #[cfg(not(loom))]
 mod lock;
 #[cfg(not(loom))]
+mod peer;
+#[cfg(not(loom))]
+mod receive;
+#[cfg(not(loom))]
 mod region;
 mod ring;
+#[cfg(not(loom))]
+mod send;
 mod wake;
 mod words;
 

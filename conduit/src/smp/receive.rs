@@ -1,0 +1,265 @@
+//! What is polled out of rings.
+
+use super::conduit::Smp;
+use super::lock::ThreadMode;
+use super::ring::{Cursor, ROOM_FOR_ANY, Reader, Ring};
+use crate::conduit::Sink;
+use argonet_am::record::{self, Head, Kind, Medium, RecordError, Scratch, Short};
+use argonet_am::{AmError, Category, Delivery, Lane};
+use argonet_base::{JobRank, SegmentOffset};
+use argonet_segment::SharedBytesMut;
+use core::sync::atomic::Ordering;
+
+/// Peers that one poll looks at; the next poll goes on with the next ones.
+const WINDOW: u32 = 8;
+
+/// Messages that one poll takes from one lane of one peer.
+const BATCH: u32 = 64;
+
+impl Smp {
+    #[inline]
+    pub(super) fn take<S: Sink + ?Sized>(&self, sink: &mut S) -> usize {
+        let window = self.ranks.min(WINDOW);
+        let first = if self.ranks <= WINDOW {
+            0
+        } else {
+            let first = self.cursor.load(Ordering::Relaxed);
+            let next = first + window;
+            self.cursor.store(
+                if next >= self.ranks {
+                    next - self.ranks
+                } else {
+                    next
+                },
+                Ordering::Relaxed,
+            );
+            first
+        };
+        let mut taken = 0;
+        for i in 0..window {
+            let rank = first + i;
+            let rank = JobRank(if rank >= self.ranks {
+                rank - self.ranks
+            } else {
+                rank
+            });
+            let peer = self.peer(rank);
+            if peer.rest.goes_on() {
+                continue;
+            }
+            let some =
+                self.poll_lane(rank, Lane::Reply, sink) + self.poll_lane(rank, Lane::Request, sink);
+            if some > 0 {
+                peer.rest.begin();
+                taken += some;
+            }
+        }
+        if taken > 0 && self.mode == ThreadMode::Par {
+            // What ran here may be what another thread of this process sleeps for, or is about to.
+            self.epoch.fetch_add(1, Ordering::Release);
+            self.ring_doorbell(self.rank);
+        }
+        taken as usize
+    }
+
+    #[inline(always)]
+    fn poll_lane<S: Sink + ?Sized>(&self, from: JobRank, lane: Lane, sink: &mut S) -> u32 {
+        let ring = self.region.ring(self.rank, from, lane);
+        let peer = self.peer(from);
+        let reader = match lane {
+            Lane::Request => &peer.in_request,
+            Lane::Reply => &peer.in_reply,
+        };
+        if reader.peek(&ring).is_none() {
+            return 0;
+        }
+        self.drain(from, lane, &ring, reader, sink)
+    }
+
+    #[inline(never)]
+    fn drain<S: Sink + ?Sized>(
+        &self,
+        from: JobRank,
+        lane: Lane,
+        ring: &Ring<'_>,
+        reader: &Reader,
+        sink: &mut S,
+    ) -> u32 {
+        let peer = self.peer(from);
+        let lock = match lane {
+            Lane::Request => &peer.in_request_lock,
+            Lane::Reply => &peer.in_reply_lock,
+        };
+        let Some(_guard) = lock.try_lock(self.mode) else {
+            return 0;
+        };
+        let reply_ring = self.region.ring(from, self.rank, Lane::Reply);
+        // A request is not accepted until its reply has room; see the module's introduction.
+        let accepts = || lane == Lane::Reply || peer.out_reply.has_room(&reply_ring, ROOM_FOR_ANY);
+        let mut accepted = accepts();
+        let mut cursor = reader.cursor(ring);
+        let mut taken = 0;
+        while accepted && taken < BATCH {
+            let Some((head, at)) = cursor.peek() else {
+                break;
+            };
+            let replied = if head.is_one_unit_short() {
+                let replied = self.deliver_short(from, lane, ring, head, at, sink);
+                cursor.advance(1);
+                replied
+            } else if let Some(medium) = Medium::check(
+                head,
+                ring.words.load(at + 1, Ordering::Relaxed),
+                cursor.units_to_end(),
+            ) {
+                let replied = self.deliver_medium(from, lane, ring, medium, at, sink);
+                cursor.advance(head.units());
+                replied
+            } else {
+                match self.deliver(from, lane, ring, &mut cursor, head, at, sink) {
+                    Ok(replied) => replied,
+                    Err(cause) => {
+                        sink.broken(AmError::Broken {
+                            at: self.rank,
+                            from,
+                            cause,
+                        });
+                        break;
+                    }
+                }
+            };
+            taken += 1;
+            if replied {
+                accepted = accepts();
+            }
+        }
+        taken
+    }
+
+    /// The commonest message, in few instructions. Returns whether its handler has replied.
+    #[inline(always)]
+    fn deliver_short<S: Sink + ?Sized>(
+        &self,
+        from: JobRank,
+        lane: Lane,
+        ring: &Ring<'_>,
+        head: Head,
+        at: usize,
+        sink: &mut S,
+    ) -> bool {
+        let rest = ring.words.load(at + 1, Ordering::Relaxed);
+        let args = Short { head, rest }.args();
+        let mut delivery = Delivery::new(
+            from,
+            lane,
+            Category::Short,
+            head.handler(),
+            &args[..head.nargs() & 3],
+            None,
+            SegmentOffset(0),
+            self,
+        );
+        sink.deliver(&mut delivery);
+        delivery.has_replied()
+    }
+
+    /// A medium with a header of one unit. Returns whether its handler has replied.
+    #[inline(always)]
+    fn deliver_medium<S: Sink + ?Sized>(
+        &self,
+        from: JobRank,
+        lane: Lane,
+        ring: &Ring<'_>,
+        medium: Medium,
+        at: usize,
+        sink: &mut S,
+    ) -> bool {
+        let args = medium.args();
+        let bytes = ring.words.bytes(at + 2, medium.len());
+        // SAFETY: `Medium::check` has made sure that the payload ends within the record, which is
+        // this reader's until the cursor advances; the handler gets it for its run only.
+        let payload = unsafe { SharedBytesMut::from_raw(bytes, medium.len()) };
+        let mut delivery = Delivery::new(
+            from,
+            lane,
+            Category::Medium,
+            medium.head.handler(),
+            &args[..medium.head.nargs().min(args.len())],
+            Some(payload),
+            SegmentOffset(0),
+            self,
+        );
+        sink.deliver(&mut delivery);
+        delivery.has_replied()
+    }
+
+    /// Any record. Returns whether its handler has replied.
+    #[allow(clippy::too_many_arguments, reason = "one call site")]
+    #[inline(never)]
+    fn deliver<S: Sink + ?Sized>(
+        &self,
+        from: JobRank,
+        lane: Lane,
+        ring: &Ring<'_>,
+        cursor: &mut Cursor<'_>,
+        head: Head,
+        at: usize,
+        sink: &mut S,
+    ) -> Result<bool, RecordError> {
+        let available = cursor.units_to_end();
+        let category = match head.kind()? {
+            Kind::Message(category) => category,
+            Kind::Skip => {
+                let units = head.units();
+                if units == 0 || units > available {
+                    return Err(RecordError::Units {
+                        units,
+                        needed: 1,
+                        available,
+                    });
+                }
+                cursor.advance(units);
+                return Ok(false);
+            }
+        };
+        let mut scratch = Scratch::default();
+        let got = record::unpack(head, category, available, &mut scratch, |i| {
+            ring.words.load(at + i, Ordering::Relaxed)
+        })?;
+        let len = got.payload as usize;
+        let payload = match category {
+            Category::Short => None,
+            Category::Medium => {
+                let bytes = ring.words.bytes(at + got.header_units as usize * 2, len);
+                // SAFETY: `unpack` has checked that the payload ends within the record, which is
+                // this reader's until `advance` below; the handler gets it for its run only.
+                Some(unsafe { SharedBytesMut::from_raw(bytes, len) })
+            }
+            Category::Long if len == 0 => None,
+            Category::Long => {
+                let offset = SegmentOffset(got.offset);
+                let place = self.directory.resolve(self.rank, offset, len);
+                let place = place.ok_or(RecordError::Payload {
+                    len: got.offset.saturating_add(got.payload),
+                    max: self.directory.attached_bytes(self.rank),
+                })?;
+                // SAFETY: the directory has checked that the bytes lie in this rank's attached
+                // segment, which stays mapped as long as the directory.
+                Some(unsafe { SharedBytesMut::from_raw(place, len) })
+            }
+        };
+        let mut delivery = Delivery::new(
+            from,
+            lane,
+            category,
+            head.handler(),
+            got.args(&scratch),
+            payload,
+            SegmentOffset(got.offset),
+            self,
+        );
+        sink.deliver(&mut delivery);
+        cursor.advance(head.units());
+        Ok(delivery.has_replied())
+    }
+}
