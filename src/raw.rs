@@ -74,10 +74,38 @@ impl<M: Threading> World<M> {
 /// ```
 ///
 /// See the example of [`Raw::request`].
-#[derive(Debug)]
+///
+/// Dropped without a commit it is cancelled. It stays on the thread that made it.
 pub struct Room<'w> {
-    prepared: Prepared,
-    _world: PhantomData<&'w ()>,
+    /// Taken only by a commit and by `drop`.
+    prepared: Option<Prepared>,
+    cancel: &'w dyn Cancel,
+    _thread: PhantomData<*mut ()>,
+}
+
+impl core::fmt::Debug for Room<'_> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        write!(f, "Room({:?})", self.prepared)
+    }
+}
+
+/// What dropping a room needs of its world, whatever the world's threading.
+trait Cancel {
+    fn cancel(&self, prepared: Prepared);
+}
+
+impl<M: Threading> Cancel for World<M> {
+    fn cancel(&self, prepared: Prepared) {
+        process::with(|ctx| self.engine().cancel(ctx, prepared));
+    }
+}
+
+impl Drop for Room<'_> {
+    fn drop(&mut self) {
+        if let Some(prepared) = self.prepared.take() {
+            self.cancel.cancel(prepared);
+        }
+    }
 }
 
 impl Room<'_> {
@@ -86,7 +114,7 @@ impl Room<'_> {
     /// See the example of [`Raw::request`].
     #[must_use]
     pub fn capacity(&self) -> usize {
-        self.prepared.capacity()
+        self.prepared.as_ref().map_or(0, Prepared::capacity)
     }
 
     /// Where the payload is written.
@@ -94,8 +122,11 @@ impl Room<'_> {
     /// See the example of [`Raw::request`].
     #[must_use]
     pub fn buffer(&mut self) -> SharedBytesMut<'_> {
-        // SAFETY: the conduit belongs to the world, which the lifetime of `self` borrows.
-        unsafe { self.prepared.buffer() }
+        match &mut self.prepared {
+            // SAFETY: the conduit belongs to the world, which the lifetime of `self` borrows.
+            Some(prepared) => unsafe { prepared.buffer() },
+            None => SharedBytesMut::from_slice(&mut []),
+        }
     }
 }
 
@@ -407,8 +438,7 @@ impl<'w, M: Threading> Raw<'w, M> {
     /// room.buffer().copy_from(0, b"four").unwrap();
     /// // SAFETY: prepared just now, on this thread.
     /// unsafe { raw.commit(room, handler, &[20], 4).unwrap() };
-    /// // SAFETY: the same.
-    /// unsafe { raw.cancel(raw.prepare(&want, Outlook::Wait).unwrap()) };
+    /// raw.cancel(raw.prepare(&want, Outlook::Wait).unwrap());
     /// world.wait_until(|| SUM.load(Ordering::Relaxed) == 37).unwrap();
     /// ```
     ///
@@ -454,8 +484,9 @@ impl<'w, M: Threading> Raw<'w, M> {
         };
         let prepared = process::with(|ctx| self.0.engine().prepare(ctx, &want, outlook))?;
         Ok(Room {
-            prepared,
-            _world: PhantomData,
+            prepared: Some(prepared),
+            cancel: self.0,
+            _thread: PhantomData,
         })
     }
 
@@ -470,28 +501,26 @@ impl<'w, M: Threading> Raw<'w, M> {
     /// A handler that is not registered; the payload is cancelled then.
     pub unsafe fn commit(
         &self,
-        room: Room<'_>,
+        mut room: Room<'_>,
         handler: HandlerIndex,
         args: &[u32],
         len: usize,
     ) -> Result<()> {
-        if let Err(error) = self.check_client(handler, Rank(room.prepared.to().0)) {
-            // SAFETY: the caller's promise.
-            unsafe { self.cancel(room) };
+        let Some(prepared) = room.prepared.take() else {
+            unreachable!("a room is committed once: it is consumed here");
+        };
+        if let Err(error) = self.check_client(handler, Rank(prepared.to().0)) {
+            self.0.cancel(prepared);
             return Err(error.into());
         }
-        let engine = self.0.engine();
-        process::with(|ctx| engine.commit(ctx, room.prepared, handler, args, len))?;
+        process::with(|ctx| self.0.engine().commit(ctx, prepared, handler, args, len))?;
         Ok(())
     }
 
-    /// Gives a prepared payload back.
+    /// Gives a prepared payload back, as dropping it does.
     ///
     /// See the example of [`request`](Self::request).
-    ///
-    /// # Safety
-    /// As [`commit`](Self::commit).
-    pub unsafe fn cancel(&self, room: Room<'_>) {
-        process::with(|ctx| self.0.engine().cancel(ctx, room.prepared));
+    pub fn cancel(&self, room: Room<'_>) {
+        drop(room);
     }
 }

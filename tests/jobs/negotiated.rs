@@ -86,12 +86,11 @@ fn negotiate() -> Done {
             let payload = pattern.piece(number.into(), len);
             prepared.buffer().copy_from(0, payload)?;
             if random.below(3) == 0 {
-                // SAFETY: prepared just now, by this thread.
-                unsafe { world.raw().cancel(prepared) };
+                world.raw().cancel(prepared);
                 continue;
             }
             let args = [number, len as u32];
-            // SAFETY: as above.
+            // SAFETY: prepared just now, by this thread.
             unsafe { world.raw().commit(prepared, handler, &args, len)? };
             number += 1;
         }
@@ -113,8 +112,7 @@ fn cancels() -> Done {
         loop {
             let want = medium(to, 16, 1, 1 + open % 5000);
             match world.raw().prepare(&want, Outlook::Immediate) {
-                // SAFETY: prepared just now, by this thread.
-                Ok(prepared) => unsafe { world.raw().cancel(prepared) },
+                Ok(prepared) => world.raw().cancel(prepared),
                 Err(Error::Am(AmError::Full { .. })) => break,
                 Err(other) => return Err(other.into()),
             }
@@ -127,14 +125,13 @@ fn cancels() -> Done {
     for number in 0..3000u32 {
         for to in world.ranks() {
             let cancelled = world.raw().prepare(&medium(to, 1, 0, 900), Outlook::Wait)?;
-            // SAFETY: prepared just now, by this thread.
-            unsafe { world.raw().cancel(cancelled) };
+            world.raw().cancel(cancelled);
             let mut prepared = world.raw().prepare(&medium(to, 2, 0, 70), Outlook::Wait)?;
             let len = (number % 71) as usize % (prepared.capacity() + 1);
             prepared
                 .buffer()
                 .copy_from(0, pattern.piece(number.into(), len))?;
-            // SAFETY: as above.
+            // SAFETY: prepared just now, by this thread.
             unsafe {
                 world
                     .raw()
@@ -189,11 +186,14 @@ fn refused() -> Done {
     says(error, "handler index 128 is not registered");
     world.put_value(v.gptr(me, 0), 1)?;
 
+    // What is dropped is cancelled, and the thread may go on.
+    drop(world.raw().prepare(&medium(me, 2, 20, 20), Outlook::Wait)?);
+    world.put_value(v.gptr(me, 0), 2)?;
+
     // A least above the most is the least.
     let odd = world.raw().prepare(&medium(me, 2, 20, 10), Outlook::Wait)?;
     assert!(odd.capacity() >= 20, "{}", odd.capacity());
-    // SAFETY: as above.
-    unsafe { world.raw().cancel(odd) };
+    world.raw().cancel(odd);
     world.drain()?;
     logs.check(&world, 0);
     Ok(world.finalise()?)
@@ -203,7 +203,7 @@ fn left_open() -> Done {
     let world = World::init()?;
     let to = world.neighbour(1);
     let open = world.raw().prepare(&medium(to, 0, 1, 8), Outlook::Wait)?;
-    // What is neither committed nor cancelled stays open.
-    let _ = open;
+    // What is forgotten stays open.
+    std::mem::forget(open);
     Ok(world.finalise()?)
 }
