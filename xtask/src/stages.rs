@@ -8,10 +8,11 @@ use std::time::Instant;
 
 /// Test programs that start whole jobs: package and name. They run in their own stage, all other
 /// test programs in the stage `unit`.
-const JOB_TESTS: [(&str, &str); 3] = [
+const JOB_TESTS: [(&str, &str); 4] = [
     ("argonet-boot", "jobs"),
     ("argonet", "jobs"),
     ("argonet", "kmers"),
+    ("argonet", "heat"),
 ];
 
 /// Test programs of the stage `c`.
