@@ -1,4 +1,5 @@
-//! Running the examples as jobs: what their tests have in common.
+//! Running examples and programs as jobs: what their tests have in common.
+#![allow(dead_code, reason = "each test uses some of it")]
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -8,11 +8,12 @@ use std::time::Instant;
 
 /// Test programs that start whole jobs: package and name. They run in their own stage, all other
 /// test programs in the stage `unit`.
-const JOB_TESTS: [(&str, &str); 4] = [
+const JOB_TESTS: [(&str, &str); 5] = [
     ("argonet-boot", "jobs"),
     ("argonet", "jobs"),
     ("argonet", "kmers"),
     ("argonet", "heat"),
+    ("argonet", "perf"),
 ];
 
 /// Test programs of the stage `c`.
