@@ -3,6 +3,8 @@
 
 mod budget;
 mod command;
+mod counts;
+mod perf;
 mod record;
 mod stages;
 mod suite;
@@ -35,6 +37,21 @@ enum Task {
     Loom,
     /// Run unit tests under AddressSanitizer
     Asan,
+    /// Count the instructions of the fast paths and compare them with benches/counts.toml
+    Counts {
+        /// Record them instead
+        #[arg(long)]
+        record: bool,
+    },
+    /// Measure with a release build and print the tables of docs/performance.md
+    Perf {
+        /// Put them into docs/performance.md
+        #[arg(long)]
+        write: bool,
+        /// Options of `argonet perf`
+        #[arg(last = true, value_name = "OPTION")]
+        options: Vec<String>,
+    },
     /// Check the rules of the house: lengths, layers, unsafe code, globals
     Tidy,
 }
@@ -45,6 +62,15 @@ fn main() -> ExitCode {
         Task::Full => Suite::new(Effort::Full).run_and_record(),
         Task::Loom => Suite::new(Effort::Usual).run_one(budget::UNIT, stages::loom),
         Task::Asan => Suite::new(Effort::Usual).run_one(budget::ASAN, stages::asan),
+        Task::Counts { record } => {
+            let stage = if record {
+                counts::record
+            } else {
+                counts::check
+            };
+            Suite::new(Effort::Usual).run_one(budget::C, stage)
+        }
+        Task::Perf { write, options } => perf::perf(write, &options),
         Task::Tidy => {
             let complaints = tidy::check(&command::root());
             complaints.iter().for_each(|c| println!("{c}"));

@@ -1,8 +1,8 @@
 //! What each stage runs.
 
-use crate::budget;
 use crate::command::{End, cargo, exists, output, root, run, target};
 use crate::suite::{Effort, Run};
+use crate::{budget, counts};
 use std::process::Command;
 use std::time::Instant;
 
@@ -66,7 +66,7 @@ fn has_test(package: &str, name: &str) -> bool {
 
 impl Run {
     /// A command that is one test by itself.
-    fn step(&mut self, name: &str, command: &mut Command) -> bool {
+    pub(crate) fn step(&mut self, name: &str, command: &mut Command) -> bool {
         let begun = Instant::now();
         let end = run(command, self.until, &mut self.tally);
         self.tally.step(name, end == End::Well);
@@ -244,7 +244,7 @@ pub(crate) fn jobs(run: &mut Run) {
     }
 }
 
-/// What C sees.
+/// What C sees, and instructions of fast paths.
 pub(crate) fn c(run: &mut Run) {
     for (package, name) in C_TESTS {
         if has_test(package, name) {
@@ -252,6 +252,7 @@ pub(crate) fn c(run: &mut Run) {
             run.tests(&format!("{package} {name}"), &mut cargo(&args));
         }
     }
+    counts::check(run);
 }
 
 /// Unit tests under AddressSanitizer. The stable compiler has it behind a switch.

@@ -6,7 +6,7 @@ use argonet::{AmError, HandlerIndex, JobRank, SegmentOffset};
 use argonet_am::record::Short;
 use argonet_am::{HandlerTable, Message, Payload};
 use argonet_boot::{BootError, Bootstrap, Key};
-use argonet_conduit::smp::{Smp, SmpConfig, ThreadMode};
+use argonet_conduit::smp::{Barrier, Smp, SmpConfig, ThreadMode};
 use argonet_segment::{Directory, OwnSegment, PageKind, SegmentFile};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{MemfdFlags, memfd_create};
@@ -105,7 +105,12 @@ fn count(counter: &AtomicU64) {
 
 impl Station {
     /// The engine of one rank over memory of its own or of several processes.
-    pub(crate) fn new(memory: &Memory, rank: JobRank, mode: ThreadMode) -> argonet::Result<Self> {
+    pub(crate) fn new(
+        memory: &Memory,
+        rank: JobRank,
+        mode: ThreadMode,
+        barrier: Barrier,
+    ) -> argonet::Result<Self> {
         let ranks = memory.ranks;
         let failed = |cause| argonet::Error::Rings {
             rank: argonet::Rank(rank.0),
@@ -142,7 +147,7 @@ impl Station {
             rank,
             ranks,
             mode,
-            barrier: Smp::register_barrier(),
+            barrier,
             directory: Arc::clone(&directory),
             registered: handlers.registered(),
             segment_len: Arc::clone(&segment_len),

@@ -6,7 +6,7 @@ use super::metric::Load;
 use super::pair::Pair;
 use argonet::engine::ThreadCtx;
 use argonet::{JobRank, Rank, Result, World};
-use argonet_conduit::smp::ThreadMode;
+use argonet_conduit::smp::{Smp, ThreadMode};
 use rustix::fd::{AsRawFd, OwnedFd};
 use std::fs::OpenOptions;
 use std::hint::black_box;
@@ -66,9 +66,11 @@ fn station(world: &World, mode: ThreadMode) -> Result<Option<Station>> {
         _ => None,
     };
     let own = JobRank(rank.0);
+    // The same system for both ranks, so the same answer.
+    let barrier = Smp::register_barrier();
     let station = memory
         .as_ref()
-        .map(|memory| Station::new(memory, own, mode));
+        .map(|memory| Station::new(memory, own, mode, barrier));
     let station = station.transpose()?;
     // Until then rank 0 keeps its files open, and nobody writes to a rank that has no engine.
     world.barrier()?;

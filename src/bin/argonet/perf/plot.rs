@@ -13,6 +13,8 @@ const SIZE: (u32, u32) = (1400, 640);
 /// One curve: sizes in bytes, and for each nanoseconds of an operation, ours and the limit's.
 struct Curve {
     name: &'static str,
+    /// The same in both panels.
+    colour: RGBAColor,
     /// What is printed of it, by which it belongs to a panel.
     unit: Unit,
     points: Vec<(f64, f64, f64)>,
@@ -26,6 +28,8 @@ struct Panel {
     figure: fn(f64, f64) -> f64,
     /// Curves that it has.
     has: fn(&Curve) -> bool,
+    /// The corner that they leave free.
+    free: SeriesLabelPosition,
 }
 
 const PANELS: [Panel; 2] = [
@@ -35,12 +39,14 @@ const PANELS: [Panel; 2] = [
         figure: |_, ns| ns / 1e3,
         // One operation of a flood of messages is no latency.
         has: |curve| curve.unit == Unit::Microseconds || !curve.name.starts_with("AM"),
+        free: SeriesLabelPosition::UpperLeft,
     },
     Panel {
         title: "Bandwidth",
         axis: "GB/s (1,000 MiB)",
         figure: |bytes, ns| Unit::Gigabytes.figure(ns, bytes as usize),
         has: |curve| curve.unit == Unit::Gigabytes,
+        free: SeriesLabelPosition::LowerRight,
     },
 ];
 
@@ -61,6 +67,7 @@ fn curves(measured: &[Measured]) -> Vec<Curve> {
             Some(curve) => curve.points.push(point),
             None => curves.push(Curve {
                 name,
+                colour: Palette99::pick(curves.len()).to_rgba(),
                 unit: subject.unit,
                 points: vec![point],
             }),
@@ -119,6 +126,7 @@ fn draw_panel(
     let mut chart = ChartBuilder::on(area)
         .caption(panel.title, ("sans-serif", 20))
         .margin(12)
+        .margin_right(28)
         .x_label_area_size(40)
         .y_label_area_size(60)
         .build_cartesian_2d(
@@ -132,8 +140,8 @@ fn draw_panel(
         .x_label_formatter(&|bytes| size_name(*bytes))
         .y_label_formatter(&|value| format!("{value}"))
         .draw()?;
-    for (i, curve) in curves.iter().enumerate() {
-        let colour = Palette99::pick(i).to_rgba();
+    for curve in curves {
+        let colour = curve.colour;
         let ours = curve.points.iter().map(|&(x, ns, _)| (x, figure(x, ns)));
         let limit = curve.points.iter().map(|&(x, _, ns)| (x, figure(x, ns)));
         let solid = move |x, y| PathElement::new(vec![(x, y), (x + 20, y)], colour.stroke_width(2));
@@ -150,7 +158,7 @@ fn draw_panel(
     }
     chart
         .configure_series_labels()
-        .position(SeriesLabelPosition::UpperLeft)
+        .position(panel.free.clone())
         .background_style(WHITE.mix(0.8))
         .border_style(BLACK.mix(0.3))
         .draw()?;

@@ -7,7 +7,7 @@ use super::metric::{Goal, Subject, Unit};
 use super::stats::Chunks;
 use argonet::{JobRank, Rank};
 use argonet_boot::binding::allowed_cores;
-use argonet_conduit::smp::ThreadMode;
+use argonet_conduit::smp::{Smp, ThreadMode};
 use rustix::thread::{CpuSet, sched_setaffinity};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -50,6 +50,7 @@ pub(crate) fn measure(threads: u32, chunks: usize) -> Result<Chunks, PerfError> 
                 &Memory::create(1)?,
                 JobRank(0),
                 ThreadMode::Par,
+                Smp::register_barrier(),
             )?)
         })
         .collect::<Result<_, PerfError>>()?;
