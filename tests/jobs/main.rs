@@ -17,6 +17,7 @@ mod quiet;
 mod raw_handlers;
 mod refused;
 mod rpc;
+mod settings;
 mod support;
 mod threads;
 
@@ -36,6 +37,7 @@ fn main() {
             quiet::PROGRAMS,
             raw_handlers::PROGRAMS,
             rpc::PROGRAMS,
+            settings::PROGRAMS,
             threads::PROGRAMS,
             lifecycle::PROGRAMS,
         ]
@@ -57,6 +59,7 @@ fn main() {
         quiet::TESTS,
         raw_handlers::TESTS,
         rpc::TESTS,
+        settings::TESTS,
         threads::TESTS,
         lifecycle::TESTS,
     ]
