@@ -1,7 +1,7 @@
 //! How a world is made.
 
 use crate::am::{Am, AmContext, AmEntry, Placed};
-use crate::engine::{Engine, EngineConfig, Internals, WaitPolicy};
+use crate::engine::{Engine, EngineConfig, Internals, WaitMode, WaitPolicy};
 use crate::error::{Error, Result};
 use crate::global::Global;
 use crate::heap::Memory;
@@ -19,6 +19,7 @@ use argonet_event::HandleTable;
 use argonet_segment::{Directory, HostMemory, OwnSegment, PageKind, SegmentFile, admit};
 use argonet_settings::{Bytes, MAX_SEGSIZE, SEGMENT, Settings};
 use core::sync::atomic::Ordering;
+use core::time::Duration;
 use rustix::fd::AsFd;
 use serde::{Serialize, de::DeserializeOwned};
 use std::sync::Arc;
@@ -241,6 +242,8 @@ impl Builder {
             directory,
             segment_len,
             policy: WaitPolicy::for_host(boot.size(), processors(&*boot)?),
+            wait: WaitMode::Auto,
+            stall: Some(Duration::from_secs(300)),
             mode: M::MODE,
             operations: HandleTable::MAX_OPERATIONS,
             clock: Box::new(move || start.elapsed()),

@@ -36,6 +36,7 @@
 
 mod attach;
 pub mod binding;
+mod board;
 mod bootstrap;
 mod error;
 mod exit;
@@ -53,6 +54,7 @@ mod sys;
 
 pub use argonet_settings::HugePages;
 pub use attach::{AttachOptions, attach};
+pub use board::{Board, WaitFor, Waiting};
 pub use bootstrap::{Bootstrap, Key, MAX_VALUE_BYTES};
 pub use error::{BootError, Missing};
 pub use files::SharedFiles;

@@ -20,6 +20,7 @@ mod rpc;
 mod settings;
 mod support;
 mod threads;
+mod waiting;
 
 use libtest_mimic::{Arguments, Trial};
 
@@ -39,6 +40,7 @@ fn main() {
             rpc::PROGRAMS,
             settings::PROGRAMS,
             threads::PROGRAMS,
+            waiting::PROGRAMS,
             lifecycle::PROGRAMS,
         ]
         .concat();
@@ -61,6 +63,7 @@ fn main() {
         rpc::TESTS,
         settings::TESTS,
         threads::TESTS,
+        waiting::TESTS,
         lifecycle::TESTS,
     ]
     .concat();
