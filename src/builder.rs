@@ -1,7 +1,7 @@
 //! How a world is made.
 
 use crate::am::{Am, AmContext, AmEntry, Placed};
-use crate::engine::{Engine, EngineConfig, Internals, WaitMode, WaitPolicy};
+use crate::engine::{Engine, EngineConfig, Internals, WaitPolicy};
 use crate::error::{Error, Result};
 use crate::global::Global;
 use crate::heap::Memory;
@@ -17,9 +17,8 @@ use argonet_boot::{AttachOptions, Bootstrap, Key, LocalJob, MAX_VALUE_BYTES, att
 use argonet_conduit::smp::{Barrier, SegmentLen, Smp, SmpConfig};
 use argonet_event::HandleTable;
 use argonet_segment::{Directory, HostMemory, OwnSegment, PageKind, SegmentFile, admit};
-use argonet_settings::{Bytes, MAX_SEGSIZE, SEGMENT, Settings};
+use argonet_settings::{Bytes, MAX_SEGSIZE, SEGMENT, STALL_TIMEOUT, Settings, WAIT};
 use core::sync::atomic::Ordering;
-use core::time::Duration;
 use rustix::fd::AsFd;
 use serde::{Serialize, de::DeserializeOwned};
 use std::sync::Arc;
@@ -242,8 +241,8 @@ impl Builder {
             directory,
             segment_len,
             policy: WaitPolicy::for_host(boot.size(), processors(&*boot)?),
-            wait: WaitMode::Auto,
-            stall: Some(Duration::from_secs(300)),
+            wait: settings.get(&WAIT),
+            stall: Some(settings.get(&STALL_TIMEOUT)).filter(|time| !time.is_zero()),
             mode: M::MODE,
             operations: HandleTable::MAX_OPERATIONS,
             clock: Box::new(move || start.elapsed()),

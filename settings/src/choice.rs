@@ -67,20 +67,22 @@ impl HugePages {
 
 choice! { HugePages: Size2MB = "2MB", Size1GB = "1GB", }
 
-/// How a rank waits when there is nothing to do.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Wait {
-    /// As suits the numbers of ranks and processors.
+/// The ways to wait that a client can choose between.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum WaitMode {
+    /// Spin, yield and sleep as suits the number of ranks and processors.
+    #[default]
     Auto,
-    /// Looks again and again: quickest, and takes a processor.
+    /// Poll for ever and give nothing away: for ranks that have a processor each and nobody else on
+    /// it.
     Spin,
-    /// Lets others run between looks.
+    /// Give the processor to others between polls, but never sleep.
     Yield,
-    /// Sleeps soon.
+    /// Sleep as soon as there is nothing to do.
     Sleep,
 }
 
-choice! { Wait: Auto = "auto", Spin = "spin", Yield = "yield", Sleep = "sleep", }
+choice! { WaitMode: Auto = "auto", Spin = "spin", Yield = "yield", Sleep = "sleep", }
 
 /// What can print the stack of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -39,7 +39,7 @@ mod value;
 mod warning;
 
 pub use card::{CARD_BYTES, Difference, OtherValue};
-pub use choice::{BacktraceType, HugePages, Wait};
+pub use choice::{BacktraceType, HugePages, WaitMode};
 pub use error::{BadValue, SettingsError};
 pub use kind::{Kind, TimeUnit};
 pub use limit::{LimitError, SegmentLimit};

@@ -47,7 +47,7 @@ fn signals() -> impl Strategy<Value = SignalNumber> {
 
 /// A value of any kind.
 fn values() -> impl Strategy<Value = (Kind, Value)> {
-    const WORDS: &[&str] = Wait::WORDS;
+    const WORDS: &[&str] = WaitMode::WORDS;
     let word = || proptest::sample::select(WORDS);
     let text = "[!-~]([ -~]{0,30}[!-~])?";
     let times = (any::<u64>(), 0..1_000_000_000u32).prop_map(|(s, n)| Duration::new(s, n));

@@ -56,7 +56,7 @@ fn what_is_given_holds_and_defaults_otherwise() {
     );
     let left_alone = settings.get(&NO_CATCH_SIGNAL).unwrap();
     assert!(left_alone.contains(SignalNumber(15)) && !left_alone.contains(SignalNumber(2)));
-    assert_eq!(settings.get(&WAIT), Wait::Sleep);
+    assert_eq!(settings.get(&WAIT), WaitMode::Sleep);
     assert_eq!(settings.get(&HUGE_PAGES), Some(HugePages::Size1GB));
     assert!(settings.get(&BACKTRACE_NODES).contains(3));
     assert!(!settings.get(&BACKTRACE_NODES).contains(5));

@@ -1,8 +1,9 @@
 //! One wait of one thread: polls, patience, and telling others what it waits for when it lasts.
 
+use super::WaitMode;
 use super::core::Engine;
 use super::thread::ThreadCtx;
-use super::wait::{Patience, Step, WaitMode, WaitPolicy};
+use super::wait::{Patience, Step, WaitPolicy};
 use argonet_am::AmError;
 use argonet_base::JobRank;
 use argonet_boot::Waiting;

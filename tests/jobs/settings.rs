@@ -1,9 +1,9 @@
 //! Settings: misspelt, bad, without effect, different between ranks, printed.
 
 use crate::support::{Done, Job, Outcome, Program, Test};
-use argonet::World;
+use argonet::{WaitMode, World};
 
-pub(crate) const PROGRAMS: &[Program] = &[("settings", start)];
+pub(crate) const PROGRAMS: &[Program] = &[("settings", start), ("sleeps", sleeps)];
 
 pub(crate) const TESTS: &[Test] = &[
     ("settings_misspelt_names_are_warned_of_once", misspelt),
@@ -14,6 +14,7 @@ pub(crate) const TESTS: &[Test] = &[
     ("settings_that_differ_are_named", different),
     ("settings_that_may_differ_do", may_differ),
     ("settings_are_printed_once", verbose),
+    ("settings_of_waiting_hold", waiting),
 ];
 
 fn start() -> Done {
@@ -189,4 +190,26 @@ fn verbose() {
             "{outcome:#?}"
         );
     }
+}
+
+fn sleeps() -> Done {
+    let world = World::init()?;
+    assert_eq!(world.wait_mode(), WaitMode::Sleep);
+    world.barrier()?;
+    Ok(world.finalise()?)
+}
+
+fn waiting() {
+    Job::launched(2, "sleeps")
+        .env("ARGONET_WAIT", "Sleep")
+        .run()
+        .well();
+    // Ranks 1 and 2 wait for rank 0, which waits for the end of its input.
+    let job = Job::launched(3, "stuck").env("ARGONET_STALL_TIMEOUT", "0.01");
+    let outcome = job.run_with(|talk| {
+        // Earlier reports are of a start that took long.
+        let wait = " waits in a barrier for rank 0 since ";
+        while !talk.line_with("argonet: rank ").contains(wait) {}
+    });
+    assert_eq!(outcome.code(), Some(0), "{outcome:#?}");
 }
