@@ -1,6 +1,5 @@
 //! What a variable may hold.
 
-use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -278,12 +277,6 @@ impl Kind {
             Value::Text(text) => text.clone(),
             Value::Path(path) => path.display().to_string(),
         }
-    }
-}
-
-impl fmt::Display for Kind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.unit())
     }
 }
 

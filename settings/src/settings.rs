@@ -112,6 +112,13 @@ impl Settings {
         self.typed(row, self.value(row).or_else(|| row.preset_value()))
     }
 
+    /// As [`get`](Self::get), but does not count as reading: for who asks on behalf of another process that reads it too.
+    #[must_use]
+    pub fn peek<T: Typed>(&self, setting: &Setting<T>) -> T {
+        let row = setting.row();
+        Self::as_type(row, self.value(row).or_else(|| row.preset_value()))
+    }
+
     /// The value given, else `computed`.
     #[must_use]
     pub fn get_or<T: Plain>(&self, setting: &Setting<Option<T>>, computed: T) -> T {
@@ -144,6 +151,10 @@ impl Settings {
         };
         let is_default = self.given_text(row).is_none();
         self.log().add(row.name, &shown, is_default);
+        Self::as_type(row, value)
+    }
+
+    fn as_type<T: Typed>(row: &Row, value: Option<Value>) -> T {
         match T::from_value(value) {
             Some(value) => value,
             // A test reads every constant.

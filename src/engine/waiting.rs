@@ -54,7 +54,7 @@ impl Waits {
     }
 }
 
-/// A wait that is under way. Whoever waits calls [`pause`](Self::pause) until what it waits for is
+/// A wait that is under way. Whoever waits calls [`idle`](Self::idle) until what it waits for is
 /// there, and drops it.
 pub struct Wait<'e, C: Conduit> {
     engine: &'e Engine<C>,

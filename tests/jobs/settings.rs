@@ -168,13 +168,21 @@ fn may_differ() {
 }
 
 fn verbose() {
-    for job in both(3) {
+    for (job, launched) in both(3).into_iter().zip([true, false]) {
         let job = job
             .env("GASNET_VERBOSEENV", "1")
             .env("ARGONET_SEGMENT", "8MB");
         let outcome = job.run();
         assert_eq!(outcome.code(), Some(0), "{outcome:#?}");
         let lines: Vec<&str> = outcome.err.lines().collect();
+        let conduit = lines
+            .iter()
+            .filter(|line| line.contains("ARGONET_CONDUIT = smp "));
+        assert_eq!(conduit.count(), usize::from(launched), "{outcome:#?}");
+        let huge = lines
+            .iter()
+            .filter(|line| line.contains("ARGONET_HUGEPAGES = *not set* "));
+        assert_eq!(huge.count(), 1, "{outcome:#?}");
         for line in [
             "ENV parameter: GASNET_VERBOSEENV = YES",
             "ENV parameter: ARGONET_SEGMENT = 8MB (8 MB)",

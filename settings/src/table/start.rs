@@ -24,7 +24,7 @@ settings! {
     QUIET: bool = "GASNET_QUIET", Kind::Boolean, Preset::Is("0"), Scope::Rank,
         "Silences warnings at the start.";
     VERBOSE_ENV: bool = "GASNET_VERBOSEENV", Kind::Boolean, Preset::Is("0"), Scope::Rank,
-        "Prints each setting that is read, once per job.";
+        "Prints each setting that the launcher or rank 0 reads.";
     SPAWN_VERBOSE: bool = "GASNET_SPAWN_VERBOSE", Kind::Boolean, Preset::Is("0"), Scope::Rank,
         "Tells what is done to start the job and to end it.";
 }

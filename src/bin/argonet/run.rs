@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use argonet_boot::{LaunchOptions, launch};
-use argonet_settings::Settings;
+use argonet_settings::{Settings, VERBOSE_ENV};
 use clap::Args;
 
 /// Run a program as a job of several ranks on this host
@@ -77,6 +77,12 @@ impl Run {
                 return BAD_SETTINGS.into();
             }
         };
+        // Rank 0 prints what the ranks read; that it is printed is one of them.
+        if settings.peek(&VERBOSE_ENV) {
+            settings.announce(|line| eprintln!("{line}"));
+        } else {
+            settings.keep_quiet();
+        }
         match launch(&options, &settings) {
             Ok(code) => code.into(),
             Err(error) => {
