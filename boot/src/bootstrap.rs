@@ -2,11 +2,14 @@
 
 use argonet_base::JobRank;
 use num_enum::{IntoPrimitive, TryFromPrimitive};
+use static_assertions::const_assert;
 
+use crate::board::Board;
 use crate::error::BootError;
 
 /// The longest value that [`Bootstrap::publish`] takes, in bytes.
 pub const MAX_VALUE_BYTES: usize = 128;
+const_assert!(argonet_settings::CARD_BYTES <= MAX_VALUE_BYTES);
 
 /// The keys under which a rank publishes a value. Each layer owns its key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, IntoPrimitive, TryFromPrimitive)]
@@ -15,7 +18,7 @@ pub const MAX_VALUE_BYTES: usize = 128;
 pub enum Key {
     /// Hash of the table of registered handlers and functions.
     HandlerTable = 0,
-    /// Hash of the settings that must be the same on every rank.
+    /// The settings that must be the same on every rank, as the user gave them: argonet_settings has the format.
     Settings = 1,
     /// Size and placement of the rank's segment.
     Segment = 2,
@@ -80,6 +83,16 @@ pub trait Bootstrap: Send + Sync {
     /// Tells that this rank does not need the others any more: from now on its end does not end the job, except that an
     /// exit code other than 0 remains a failure of the job. Local; any number of times.
     fn finalised(&self);
+
+    /// Tells the user something, in one piece: prints the lines on standard error.
+    fn say(&self, lines: &str) {
+        let _ = lines;
+    }
+
+    /// Where the ranks tell what they wait for; `None` where nobody could read it.
+    fn board(&self) -> Option<Board<'_>> {
+        None
+    }
 
     /// Ends the job as failed: stores the failure for the other ranks and whoever started the job, prints one line
     /// with the rank and `message` on standard error, and ends this process. The other ranks are killed. `code` is the

@@ -17,8 +17,10 @@ mod quiet;
 mod raw_handlers;
 mod refused;
 mod rpc;
+mod settings;
 mod support;
 mod threads;
+mod waiting;
 
 use libtest_mimic::{Arguments, Trial};
 
@@ -36,7 +38,9 @@ fn main() {
             quiet::PROGRAMS,
             raw_handlers::PROGRAMS,
             rpc::PROGRAMS,
+            settings::PROGRAMS,
             threads::PROGRAMS,
+            waiting::PROGRAMS,
             lifecycle::PROGRAMS,
         ]
         .concat();
@@ -57,7 +61,9 @@ fn main() {
         quiet::TESTS,
         raw_handlers::TESTS,
         rpc::TESTS,
+        settings::TESTS,
         threads::TESTS,
+        waiting::TESTS,
         lifecycle::TESTS,
     ]
     .concat();

@@ -12,6 +12,9 @@ const RECORDED: &str = "benches/counts.toml";
 /// become smaller is to be recorded too, or the next that grows is not noticed.
 const TOLERANCE: f64 = 0.03;
 
+/// And by so many instructions: the compiler places a move or two elsewhere when code nearby changes.
+const SLACK: f64 = 3.0;
+
 /// Operations of the two runs whose difference is counted.
 const TIMES: [u64; 2] = [4_000, 12_000];
 
@@ -62,14 +65,15 @@ pub(crate) fn record(run: &mut Run) {
 
 /// What is wrong with a count.
 fn compare(now: f64, recorded: Option<f64>) -> Option<String> {
-    match recorded {
-        Some(recorded) if (now - recorded).abs() <= TOLERANCE * recorded => None,
-        Some(recorded) => Some(format!(
-            "but {recorded} were recorded, and {} % are allowed; if that is meant: cargo xtask counts --record",
-            TOLERANCE * 100.0
-        )),
-        None => Some("which was never recorded: cargo xtask counts --record".into()),
-    }
+    let Some(recorded) = recorded else {
+        return Some("which was never recorded: cargo xtask counts --record".into());
+    };
+    let allowed = (TOLERANCE * recorded).max(SLACK);
+    ((now - recorded).abs() > allowed).then(|| {
+        format!(
+            "but {recorded} were recorded, and {allowed:.1} more or less are allowed; if that is meant: cargo xtask counts --record"
+        )
+    })
 }
 
 fn parse(text: &str) -> Counts {
@@ -154,14 +158,13 @@ mod tests {
 
     #[test]
     fn both_directions_are_noticed() {
-        assert_eq!(compare(100.0, Some(100.0)), None);
-        assert_eq!(compare(103.0, Some(100.0)), None);
-        for now in [96.0, 104.0] {
-            let wrong = compare(now, Some(100.0)).unwrap();
-            assert!(
-                wrong.contains("100") && wrong.contains("--record"),
-                "{wrong}"
-            );
+        for (now, recorded) in [(97.0, 100.0), (103.0, 100.0), (53.0, 50.0), (515.0, 500.0)] {
+            assert_eq!(compare(now, Some(recorded)), None, "{now} {recorded}");
+        }
+        for (now, recorded) in [(96.0, 100.0), (53.5, 50.0), (516.0, 500.0)] {
+            let wrong = compare(now, Some(recorded)).unwrap();
+            let told = wrong.contains(&recorded.to_string()) && wrong.contains("--record");
+            assert!(told, "{wrong}");
         }
         assert!(compare(1.0, None).is_some());
     }

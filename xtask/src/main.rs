@@ -4,6 +4,7 @@
 mod budget;
 mod command;
 mod counts;
+mod man;
 mod perf;
 mod record;
 mod stages;
@@ -52,6 +53,8 @@ enum Task {
         #[arg(last = true, value_name = "OPTION")]
         options: Vec<String>,
     },
+    /// Write the manual pages that are made from tables
+    Man,
     /// Check the rules of the house: lengths, layers, unsafe code, globals
     Tidy,
 }
@@ -71,6 +74,7 @@ fn main() -> ExitCode {
             Suite::new(Effort::Usual).run_one(budget::C, stage)
         }
         Task::Perf { write, options } => perf::perf(write, &options),
+        Task::Man => man::write(),
         Task::Tidy => {
             let complaints = tidy::check(&command::root());
             complaints.iter().for_each(|c| println!("{c}"));

@@ -10,8 +10,8 @@ use super::report::{Measured, Report};
 use super::threads::{self, pin};
 use super::{plot, sizes, table};
 use argonet::World;
-use argonet_boot::KNOWN_CONDUITS;
 use argonet_boot::binding::allowed_cores;
+use argonet_settings::CONDUITS;
 use clap::Args;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -27,7 +27,7 @@ pub(crate) struct Perf {
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=256))]
     threads: u32,
     /// Conduit that the ranks communicate through
-    #[arg(long, value_name = "NAME", default_value = KNOWN_CONDUITS[0])]
+    #[arg(long, value_name = "NAME", default_value = CONDUITS[0])]
     conduit: String,
     /// Metrics to measure, by name; "am-*" stands for all that begin with "am-"
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
@@ -135,10 +135,10 @@ impl Perf {
         if std::env::var_os("ARGONET_BOOT").is_some() {
             return Err(PerfError::Launched);
         }
-        if !KNOWN_CONDUITS.contains(&self.conduit.as_str()) {
+        if !CONDUITS.contains(&self.conduit.as_str()) {
             return Err(PerfError::NoSuchConduit {
                 given: self.conduit.clone(),
-                known: KNOWN_CONDUITS.join(", "),
+                known: CONDUITS.join(", "),
             });
         }
         let names = self.names();

@@ -1,11 +1,11 @@
 //! Engines beside the job's own: any number in a process, of either thread mode, over the same
 //! conduit.
 
-use argonet::engine::{Engine, EngineConfig, Internals, ThreadCtx, Transfer, WaitPolicy};
+use argonet::engine::{Engine, EngineConfig, Internals, ThreadCtx, Transfer, WaitMode, WaitPolicy};
 use argonet::{AmError, HandlerIndex, JobRank, SegmentOffset};
 use argonet_am::record::Short;
 use argonet_am::{HandlerTable, Message, Payload};
-use argonet_boot::{BootError, Bootstrap, Key};
+use argonet_boot::{BootError, Bootstrap, Key, WaitFor, Waiting};
 use argonet_conduit::smp::{Barrier, Smp, SmpConfig, ThreadMode};
 use argonet_segment::{Directory, OwnSegment, PageKind, SegmentFile};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -163,6 +163,8 @@ impl Station {
             segment_len,
             // Everybody has a processor.
             policy: WaitPolicy::for_host(1, 1),
+            wait: WaitMode::Auto,
+            stall: None,
             mode,
             operations: OPERATIONS,
             clock: Box::new(move || start.elapsed()),
@@ -221,7 +223,8 @@ impl Station {
         ctx: &ThreadCtx,
         done: impl FnMut() -> bool,
     ) -> Result<(), AmError> {
-        self.engine.wait_until(ctx, done)
+        self.engine
+            .wait_until(ctx, Waiting::new(WaitFor::Condition), done)
     }
 
     /// Puts 8 bytes to the start of a segment.
