@@ -51,6 +51,8 @@ mod signals;
 mod spawn;
 mod sys;
 
+#[doc(hidden)]
+pub use attach::check_job_description;
 pub use attach::{AttachOptions, attach};
 pub use bootstrap::{Bootstrap, Key, MAX_VALUE_BYTES};
 pub use error::{BootError, Missing};

@@ -413,8 +413,9 @@ fn threads_share_lanes() {
     }
     let want = 3 * EACH * (EACH + 1) / 2;
     std::thread::scope(|scope| {
+        let mut threads = Vec::new();
         for _ in 0..3 {
-            scope.spawn(|| {
+            threads.push(scope.spawn(|| {
                 for i in 1..=EACH {
                     let args = [i as u32, 1, 2, 3, 4];
                     while a
@@ -424,17 +425,19 @@ fn threads_share_lanes() {
                         std::thread::yield_now();
                     }
                 }
-            });
+            }));
         }
         for _ in 0..2 {
-            scope.spawn(|| {
+            threads.push(scope.spawn(|| {
                 while sum.load(Ordering::Relaxed) < want {
                     if b.poll(&mut Adder(&sum)) == 0 {
                         std::thread::yield_now();
                     }
                 }
-            });
+            }));
         }
+        // ThreadSanitizer sees a join, but not the end of a scope.
+        threads.into_iter().for_each(|t| t.join().unwrap());
     });
     assert_eq!(sum.load(Ordering::Relaxed), want);
 }
@@ -449,11 +452,12 @@ fn nobody_sleeps_over_what_another_threads_poll_took() {
         .unwrap();
     let mut log = Log::default();
     std::thread::scope(|s| {
-        s.spawn(|| {
+        let poll = s.spawn(|| {
             while log.seen.is_empty() {
                 smp.poll(&mut log);
             }
         });
+        poll.join().unwrap();
     });
     assert!(!smp.has_work());
     smp.sleep(None, seen);
