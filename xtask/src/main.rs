@@ -4,6 +4,7 @@
 mod budget;
 mod command;
 mod fuzz;
+mod outside;
 mod record;
 mod stages;
 mod suite;
@@ -52,6 +53,9 @@ enum Task {
         #[arg(long, default_value_t = budget::FUZZ_SECONDS)]
         seconds: u64,
     },
+    /// Run the executables of a directory and write a table of results: for suites that live
+    /// outside of this repository (docs/conformance.md)
+    Conformance(outside::Options),
     /// Check the rules of the house: lengths, layers, unsafe code, globals
     Tidy,
 }
@@ -74,6 +78,7 @@ fn main() -> ExitCode {
             // As long as the user says.
             Suite::new(Effort::Full).run_one(budget::FUZZ, |run| fuzz::each(run, &names, time))
         }
+        Task::Conformance(options) => outside::conformance(&options),
         Task::Tidy => {
             let complaints = tidy::check(&command::root());
             complaints.iter().for_each(|c| println!("{c}"));
