@@ -4,6 +4,7 @@
 mod budget;
 mod command;
 mod fuzz;
+mod items;
 mod outside;
 mod record;
 mod stages;
@@ -53,6 +54,8 @@ enum Task {
         #[arg(long, default_value_t = budget::FUZZ_SECONDS)]
         seconds: u64,
     },
+    /// Print the table of protocol items: where each is in the code and in tests
+    Items(items::Options),
     /// Run the executables of a directory and write a table of results: for suites that live
     /// outside of this repository (docs/conformance.md)
     Conformance(outside::Options),
@@ -78,6 +81,7 @@ fn main() -> ExitCode {
             // As long as the user says.
             Suite::new(Effort::Full).run_one(budget::FUZZ, |run| fuzz::each(run, &names, time))
         }
+        Task::Items(options) => items::items(options),
         Task::Conformance(options) => outside::conformance(&options),
         Task::Tidy => {
             let complaints = tidy::check(&command::root());
