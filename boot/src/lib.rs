@@ -36,6 +36,7 @@
 
 mod attach;
 pub mod binding;
+mod board;
 mod bootstrap;
 mod error;
 mod exit;
@@ -54,6 +55,7 @@ mod sys;
 #[doc(hidden)]
 pub use attach::check_job_description;
 pub use attach::{AttachOptions, attach};
+pub use board::{Board, WaitFor, Waiting};
 pub use bootstrap::{Bootstrap, Key, MAX_VALUE_BYTES};
 pub use error::{BootError, Missing};
 pub use files::{HugePages, SharedFiles};
