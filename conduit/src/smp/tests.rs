@@ -230,6 +230,7 @@ fn medium(bytes: &[u8]) -> Payload<'_> {
     Payload::Medium(SharedBytes::from_slice(bytes))
 }
 
+// seed P5
 #[test]
 fn all_categories_arrive_with_all_argument_counts() {
     let pair = pair(ThreadMode::Seq);
@@ -281,6 +282,7 @@ fn a_full_ring_refuses_and_recovers() {
         .unwrap();
 }
 
+// seed P6
 #[test]
 fn requests_wait_while_their_replies_have_no_room_and_nothing_is_lost() {
     let pair = pair(ThreadMode::Seq);

@@ -37,9 +37,9 @@ pub(super) const ITEMS: [Item; 64] = [
     ),
     item(
         "P6",
-        "A reply has its room before its request is accepted, and a lane of its own",
+        "A reply goes into room kept since its request; for a handler that does not reply an empty one is sent",
         Partly(
-            "replies into the request's chunk and the automatic empty reply wait for the portals conduit",
+            "room is kept and replies have a lane of their own; the chunk and the empty reply wait for the portals conduit",
         ),
     ),
     item(

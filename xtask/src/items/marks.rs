@@ -60,7 +60,10 @@ fn test_after<'a>(lines: &[&'a str], number: usize) -> Option<&'a str> {
         let name = |rest: &'a str, end: char| rest.split_once(end).map(|(name, _)| name);
         match line.strip_prefix("fn ") {
             Some(rest) => name(rest, '('),
-            None => name(line.strip_prefix("(\"")?, '"'),
+            None => name(
+                line.strip_prefix('(').unwrap_or(line).strip_prefix('"')?,
+                '"',
+            ),
         }
     })
 }
