@@ -33,7 +33,9 @@ const REPEATS: u32 = 3;
 
 fn options() -> String {
     let suppressions = root().join("xtask/tsan/suppressions.txt");
-    format!("suppressions={}", suppressions.display())
+    // With the longest history: of a race whose first half it has forgotten it says nothing, and a
+    // ring comes round late.
+    format!("history_size=7 suppressions={}", suppressions.display())
 }
 
 fn built_in() -> PathBuf {
