@@ -24,11 +24,11 @@ pub(crate) struct Options {
     #[arg(long, value_delimiter = ',', default_value = "1,2,4",
           value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) ranks: Vec<u32>,
-    /// Command before each program, {n} being the number of ranks, such as "argonet run -n {n}"
+    /// Command before each program; an n in braces stands for the number of ranks (docs/conformance.md)
     #[arg(long, value_name = "COMMAND")]
     pub(crate) launcher: Option<String>,
-    /// A variable for each program, {n} being the number of ranks; may be given several times.
-    /// Without this and without --launcher it is GASNET_PSHM_NODES={n}
+    /// A variable for each program, with braces as above; may be given several times. Without this
+    /// and without --launcher GASNET_PSHM_NODES says the number of ranks
     #[arg(long = "env", value_name = "NAME=VALUE", value_parser = variable)]
     pub(crate) variables: Vec<String>,
     /// Seconds that a run may take

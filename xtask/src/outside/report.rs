@@ -23,8 +23,14 @@ pub(super) fn markdown(options: &Options, rows: &[Row]) -> String {
     let how = match (&options.launcher, options.variables.as_slice()) {
         (None, []) => super::DEFAULT_VARIABLE.to_owned(),
         (launcher, variables) => {
-            let words = variables.iter().chain(launcher);
-            words.map(String::as_str).collect::<Vec<_>>().join(" ")
+            let texts = variables.iter().chain(launcher);
+            let words = texts.flat_map(|text| text.split_whitespace());
+            // Where a program lies on this machine is nobody's concern.
+            let short = words.map(|word| match word.rsplit_once('/') {
+                Some((_, last)) if word.starts_with('/') => last,
+                _ => word,
+            });
+            short.collect::<Vec<_>>().join(" ")
         }
     };
     let _ = writeln!(text, "| started by | `{how}` |");

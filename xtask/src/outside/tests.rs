@@ -113,8 +113,13 @@ fn ranks_reach_the_program_by_variable_and_by_launcher() {
     assert_eq!(tails(&options), ["by x1", "by x4"]);
     options.variables.clear();
     // The launcher's word for the number comes before the program.
-    options.launcher = Some("env GASNET_PSHM_NODES=launched-{n}".to_owned());
+    options.launcher = Some("/usr/bin/env GASNET_PSHM_NODES=launched-{n}".to_owned());
     assert_eq!(tails(&options), ["by launched-1", "by launched-4"]);
+    let text = report::markdown(&options, &[]);
+    assert!(
+        text.contains("| `env GASNET_PSHM_NODES=launched-{n}` |"),
+        "{text}"
+    );
 }
 
 #[test]

@@ -252,11 +252,11 @@ mod tests {
             "std::thread_local! {",
             "lazy_static! {",
         ] {
-            assert_eq!(complaints("am/src/a.rs", text).len(), 1, "{text}");
+            assert_eq!(complaints("boot/src/a.rs", text).len(), 1, "{text}");
             assert_eq!(complaints("src/bin/argonet/a.rs", text).len(), 0, "{text}");
         }
         assert_eq!(
-            complaints("am/src/a.rs", "fn f(x: &'static str) {}").len(),
+            complaints("boot/src/a.rs", "fn f(x: &'static str) {}").len(),
             0
         );
     }
