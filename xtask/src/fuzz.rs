@@ -69,9 +69,14 @@ pub(crate) fn each(run: &mut Run, names: &[String], time: Duration) {
         return;
     }
     let built = target().join("fuzz");
-    let mut build = cargo(&["build", "--release", "--locked", "--target", TRIPLE]);
+    let package = root().join("fuzz/libfuzzer");
+    // The versions that everything else is built with; the file is not kept, so it is never old.
+    if let Err(error) = std::fs::copy(root().join("Cargo.lock"), package.join("Cargo.lock")) {
+        eprintln!("    {}: {error}", package.display());
+    }
+    let mut build = cargo(&["build", "--release", "--target", TRIPLE]);
     build
-        .current_dir(root().join("fuzz/libfuzzer"))
+        .current_dir(package)
         .env("RUSTC_BOOTSTRAP", "1")
         .env("RUSTFLAGS", FLAGS.join(" "))
         .env("CARGO_TARGET_DIR", &built);
