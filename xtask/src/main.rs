@@ -5,6 +5,7 @@ mod budget;
 mod command;
 mod fuzz;
 mod items;
+mod man;
 mod outside;
 mod record;
 mod stages;
@@ -59,6 +60,8 @@ enum Task {
     /// Run the executables of a directory and write a table of results: for suites that live
     /// outside of this repository (docs/conformance.md)
     Conformance(outside::Options),
+    /// Write the manual pages that are made from tables
+    Man,
     /// Check the rules of the house: lengths, layers, unsafe code, globals
     Tidy,
 }
@@ -83,6 +86,7 @@ fn main() -> ExitCode {
         }
         Task::Items(options) => items::items(options),
         Task::Conformance(options) => outside::conformance(&options),
+        Task::Man => man::write(),
         Task::Tidy => {
             let complaints = tidy::check(&command::root());
             complaints.iter().for_each(|c| println!("{c}"));

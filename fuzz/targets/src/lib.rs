@@ -9,6 +9,7 @@ mod record;
 mod ring;
 mod rpc;
 mod sequences;
+mod settings;
 mod size;
 
 // The reader of sequence files belongs to an example, which is no library.
@@ -32,7 +33,7 @@ pub struct Target {
 }
 
 /// All of them.
-pub const TARGETS: [Target; 6] = [
+pub const TARGETS: [Target; 7] = [
     Target {
         name: "job",
         run: job::run,
@@ -52,6 +53,10 @@ pub const TARGETS: [Target; 6] = [
     Target {
         name: "sequences",
         run: sequences::run,
+    },
+    Target {
+        name: "settings",
+        run: settings::run,
     },
     Target {
         name: "size",

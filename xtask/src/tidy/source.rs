@@ -46,6 +46,14 @@ const LEFT_FOR_LATER: [&str; 3] = [
     concat!("XX", "X"),
 ];
 
+/// Who reads the environment; all others ask the table of settings. Binaries, tests and examples may.
+const READERS: [&str; 2] = [
+    // The table itself.
+    "settings/src/environment.rs",
+    // The job's description, and what other launchers leave.
+    "boot/src/attach.rs",
+];
+
 /// Where the list of globals is told to readers.
 const ARCHITECTURE: &str = "docs/ARCHITECTURE.md";
 
@@ -91,7 +99,7 @@ pub(crate) fn check_exceptions(files: &[File], complaints: &mut Vec<String>) {
             .find(|f| f.path == path)
             .map(|f| f.text.as_str())
     };
-    for path in GLOBALS.iter().chain(&SLEEPERS) {
+    for path in GLOBALS.iter().chain(&SLEEPERS).chain(&READERS) {
         if text_of(path).is_none() {
             complaints.push(format!("{path}: is an exception and does not exist"));
         }
@@ -136,6 +144,10 @@ fn rust(file: &File, complaints: &mut Vec<String>) {
         let may = in_test || !is_library || GLOBALS.contains(&path);
         if is_global(code) && !may {
             complain("process-wide state outside the exceptions (xtask/src/tidy/source.rs)");
+        }
+        let reader = in_test || !is_library || READERS.contains(&path);
+        if code.contains("env::var") && !reader {
+            complain("the environment is read past the table of settings (settings/src/table)");
         }
         let sleeps = code.contains("thread::sleep(") || code.starts_with("sleep(");
         if in_test && sleeps && !SLEEPERS.contains(&path) && !path.starts_with("examples/") {
@@ -266,6 +278,7 @@ mod tests {
         let mut files: Vec<File> = GLOBALS
             .iter()
             .chain(&SLEEPERS)
+            .chain(&READERS)
             .map(|path| file(path, ""))
             .collect();
         let mut complaints = Vec::new();
@@ -320,6 +333,17 @@ mod tests {
             assert_eq!(complaints("event/src/a.rs", &text).len(), 1, "{name}");
             assert_eq!(complaints("boot/src/a.rs", &text).len(), 0, "{name}");
             assert_eq!(complaints("event/tests/a.rs", &text).len(), 0, "{name}");
+        }
+    }
+
+    #[test]
+    fn reading_the_environment_is_found() {
+        for read in ["std::env::var(NAME)", "env::var_os(NAME)", "env::vars_os()"] {
+            let text = format!("    let value = {read};\n");
+            assert_eq!(complaints("src/a.rs", &text).len(), 1, "{read}");
+            assert_eq!(complaints("boot/src/attach.rs", &text).len(), 0);
+            assert_eq!(complaints("src/bin/argonet/a.rs", &text).len(), 0);
+            assert_eq!(complaints("tests/jobs/a.rs", &text).len(), 0);
         }
     }
 
