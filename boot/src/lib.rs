@@ -53,6 +53,8 @@ mod spawn;
 mod sys;
 
 pub use argonet_settings::HugePages;
+#[doc(hidden)]
+pub use attach::check_job_description;
 pub use attach::{AttachOptions, attach};
 pub use board::{Board, WaitFor, Waiting};
 pub use bootstrap::{Bootstrap, Key, MAX_VALUE_BYTES};
@@ -60,4 +62,4 @@ pub use error::{BootError, Missing};
 pub use files::SharedFiles;
 pub use launch::{LaunchOptions, TIMEOUT_CODE, launch};
 pub use local::LocalJob;
-pub use page::{ExitKind, ExitWord, JobPage, MAX_LOCAL_RANKS, RankPage, RankState};
+pub use page::{ExitKind, ExitWord, JobPage, MAX_LOCAL_RANKS, RankPage, RankState, control_bytes};

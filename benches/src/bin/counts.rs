@@ -4,7 +4,7 @@
 //! One process plays rank 0 alone. Its neighbours are memory, which is all that rank 0 sees of them too.
 #![deny(unsafe_code)]
 
-#[path = "../../src/bin/argonet/perf/engines.rs"]
+#[path = "../../../src/bin/argonet/perf/engines.rs"]
 #[allow(dead_code, reason = "argonet perf uses the rest")]
 mod engines;
 
