@@ -280,31 +280,36 @@ fn schedule(
 ) -> Option<Failure> {
     let mut ended = vec![false; strands.len()];
     let mut failure = None;
-    let is_dead = |rank: usize| {
-        cluster
-            .clock()
-            .with(|state| state.plan.is_dead(rank as u32, state.now_ns))
+    let is_over = |ended: &[bool]| {
+        cluster.clock().with(|state| {
+            let mut ranks = (0..).zip(ended);
+            ranks.all(|(rank, ended)| *ended || state.plan.is_dead(rank, state.now_ns))
+        })
     };
     while failure.is_none() && job.lock().abort.is_none() {
-        match cluster.clock().with(|state| state.step(horizon_ns)) {
-            Step::Other => {}
-            Step::Run(rank) => match strands[rank as usize].resume(Order::Go) {
-                None => {}
-                Some(End::Panicked(message)) => {
-                    ended[rank as usize] = true;
-                    let rank = JobRank(rank);
-                    failure = Some(Failure::Panicked { rank, message });
-                }
-                Some(End::Returned | End::Ended) => ended[rank as usize] = true,
-            },
+        let end = match cluster.clock().with(|state| state.step(horizon_ns)) {
+            Step::Other => continue,
+            Step::Run(rank) => strands[rank as usize]
+                .resume(Order::Go)
+                .map(|end| (rank, end)),
+            // The dead may be all that is left.
+            Step::Nothing if is_over(&ended) => break,
             Step::Nothing => {
                 let states = ranks.iter().map(|rank| rank.state());
                 let states: Vec<String> = states.collect();
                 failure = Some(Failure::Stalled(states.join("\n")));
+                continue;
             }
-        }
-        if (0..strands.len()).all(|rank| ended[rank] || is_dead(rank)) {
-            break;
+        };
+        if let Some((rank, end)) = end {
+            ended[rank as usize] = true;
+            if let End::Panicked(message) = end {
+                let rank = JobRank(rank);
+                failure = Some(Failure::Panicked { rank, message });
+            }
+            if is_over(&ended) {
+                break;
+            }
         }
     }
     job.lock().over = true;

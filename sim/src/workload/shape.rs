@@ -59,7 +59,7 @@ impl Shape {
         };
         let mut job = JobConfig::new(sim);
         job.policy = WaitPolicy {
-            spins: random.pick(&[0, 3, 50]),
+            spins: random.pick(&[0, 3, 20]),
             yields: random.pick(&[0, 2]),
         };
         job.operations = random.pick(&[32, 1024]);
