@@ -146,7 +146,7 @@ fn a_job_that_hangs_tells_of_every_rank() {
         assert!(states.contains(&format!("rank {rank}: ")), "{states}");
     }
     assert!(
-        states.contains("since") && states.contains("messages: "),
+        states.contains("since") && states.contains("submitted: "),
         "{states}"
     );
 }

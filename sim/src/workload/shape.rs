@@ -61,6 +61,7 @@ impl Shape {
         job.policy = WaitPolicy {
             spins: random.pick(&[0, 3, 20]),
             yields: random.pick(&[0, 2]),
+            room: 1,
         };
         job.operations = random.pick(&[32, 1024]);
         // The same amount of work for many ranks as for few, about.
