@@ -3,7 +3,7 @@
 use super::File;
 
 /// Crates from the bottom, with their directories.
-const CRATES: [(&str, &str); 7] = [
+const CRATES: [(&str, &str); 8] = [
     ("argonet-base", "base"),
     ("argonet-segment", "segment"),
     ("argonet-am", "am"),
@@ -11,6 +11,7 @@ const CRATES: [(&str, &str); 7] = [
     ("argonet-conduit", "conduit"),
     ("argonet-boot", "boot"),
     ("argonet", ""),
+    ("argonet-sim", "sim"),
 ];
 
 /// Crates without any unsafe code.
