@@ -12,6 +12,9 @@ use std::sync::Arc;
 /// From a frame's arrival to the waking of a rank that sleeps.
 const WAKE_NS: u64 = 300;
 
+/// Steps of a run, at most: many times what the longest needs.
+const MOST_STEPS: u64 = 100_000_000;
+
 /// Receives one line for each thing that happens.
 pub type Trace = Box<dyn FnMut(fmt::Arguments<'_>) + Send>;
 
@@ -83,6 +86,9 @@ pub(crate) struct State {
     nic_frames: usize,
     /// No rank runs beyond this time.
     pub(crate) horizon_ns: u64,
+    /// Events, and times that a rank has used its processor, that are still allowed: a rank that never
+    /// stops polling ends a run as one that never polls does.
+    left: u64,
 }
 
 /// What happened in a step.
@@ -114,6 +120,7 @@ impl Clock {
             trace: None,
             nic_frames,
             horizon_ns: u64::MAX,
+            left: MOST_STEPS,
         };
         Self {
             state: Mutex::new(state),
@@ -145,7 +152,9 @@ impl Clock {
                 state.run_until(until_ns);
                 return false;
             };
-            let disturbed = state.heap.peek().is_some_and(|e| e.at_ns <= until_ns);
+            state.left = state.left.saturating_sub(1);
+            let disturbed =
+                state.left == 0 || state.heap.peek().is_some_and(|e| e.at_ns <= until_ns);
             if disturbed || until_ns >= state.horizon_ns || state.is_stopped(rank) {
                 state.alarm(rank, until_ns);
                 return true;
@@ -259,9 +268,10 @@ impl State {
         let Some(event) = self.heap.peek() else {
             return Step::Nothing;
         };
-        if event.at_ns > limit_ns {
+        if event.at_ns > limit_ns || self.left == 0 {
             return Step::Nothing;
         }
+        self.left -= 1;
         let Some(event) = self.heap.pop() else {
             return Step::Nothing;
         };

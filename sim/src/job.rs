@@ -97,7 +97,7 @@ impl Rank {
             if self.job.lock().rests(rank, quiet, self.engine.size()) {
                 return Ok(());
             }
-            conduit.sleep(Some(Duration::from_micros(200)), 0);
+            conduit.sleep(Some(Duration::from_micros(200)), conduit.epoch());
         }
     }
 
