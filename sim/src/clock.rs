@@ -12,9 +12,6 @@ use std::sync::Arc;
 /// From a frame's arrival to the waking of a rank that sleeps.
 const WAKE_NS: u64 = 300;
 
-/// Steps of a run, at most: many times what the longest needs.
-const MOST_STEPS: u64 = 100_000_000;
-
 /// Receives one line for each thing that happens.
 pub type Trace = Box<dyn FnMut(fmt::Arguments<'_>) + Send>;
 
@@ -88,7 +85,7 @@ pub(crate) struct State {
     pub(crate) horizon_ns: u64,
     /// Events, and times that a rank has used its processor, that are still allowed: a rank that never
     /// stops polling ends a run as one that never polls does.
-    left: u64,
+    pub(crate) left: u64,
 }
 
 /// What happened in a step.
@@ -120,7 +117,7 @@ impl Clock {
             trace: None,
             nic_frames,
             horizon_ns: u64::MAX,
-            left: MOST_STEPS,
+            left: u64::MAX,
         };
         Self {
             state: Mutex::new(state),
