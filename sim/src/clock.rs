@@ -79,6 +79,8 @@ pub(crate) struct State {
     net: Net,
     digest: DefaultHasher,
     pub(crate) events: u64,
+    /// Ranks that slept until their time was over although a frame had arrived.
+    pub(crate) overslept: Vec<u32>,
     trace: Option<Trace>,
     nic_frames: usize,
     /// No rank runs beyond this time.
@@ -114,6 +116,7 @@ impl Clock {
             net: Net::new(seed, ranks),
             digest: DefaultHasher::new(),
             events: 0,
+            overslept: Vec::new(),
             trace: None,
             nic_frames,
             horizon_ns: u64::MAX,
@@ -287,7 +290,12 @@ impl State {
                     self.push(at_ns, What::Wake { rank, wait });
                     return Step::Other;
                 }
-                self.nodes[rank as usize].parked = false;
+                let node = &mut self.nodes[rank as usize];
+                let overslept = node.parked && !node.nic.is_empty();
+                node.parked = false;
+                if overslept {
+                    self.overslept.push(rank);
+                }
                 self.note(
                     [rank.into(), self.now_ns, 2, 0],
                     format_args!("rank {rank} runs"),

@@ -151,6 +151,8 @@ pub struct Outcome {
     pub failure: Option<Failure>,
     /// How a rank ended the job, if one did.
     pub abort: Option<Abort>,
+    /// Ranks that slept until their time was over although a frame had arrived.
+    pub overslept: Vec<u32>,
     /// A rank died with which no survivor had exchanged anything: no link could notice.
     pub died_unknown: bool,
     /// The same number for the same course of events.
@@ -228,6 +230,7 @@ pub fn run<T: 'static>(
     Ok(Outcome {
         failure,
         abort,
+        overslept: cluster.clock().with(|state| state.overslept.clone()),
         died_unknown,
         digest: cluster.digest(),
         events: cluster.clock().with(|state| state.events),

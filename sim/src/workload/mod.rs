@@ -91,6 +91,9 @@ pub fn run_shape(shape: Shape, trace: Option<Trace>) -> Result<SeedReport, Start
     {
         violations.push(failure.to_string());
     }
+    for rank in &outcome.overslept {
+        violations.push(format!("rank {rank} slept on although a frame had arrived"));
+    }
     match shape.job.sim.faults.deaths.first() {
         None => {
             if let Some(abort) = &outcome.abort {

@@ -205,6 +205,23 @@ impl Observed {
         }
     }
 
+    /// A rank has drained: whatever was sent to it has been handled, and its own replies have come.
+    pub(super) fn drained(&mut self, at: u32) {
+        for from in 0..self.ranks {
+            let pair = self.pair(from, at);
+            if self.sent[pair].len() != self.done[pair] {
+                self.violation(format!(
+                    "rank {at} has drained before all of rank {from} was handled"
+                ));
+            }
+        }
+        if self.awaits(at) > 0 {
+            self.violation(format!(
+                "rank {at} has drained before all its replies had come"
+            ));
+        }
+    }
+
     /// What is missing at the end.
     pub(super) fn incomplete(&self, ranks: u32) -> Vec<String> {
         let mut missing = Vec::new();

@@ -32,7 +32,7 @@ impl Shape {
             85..98 => random.range(9, 16),
             _ => random.range(17, 64),
         } as u32;
-        let sizes = match random.range(0, 3) {
+        let mut sizes = match random.range(0, 3) {
             0 => Sizes::default(),
             1 => Sizes::smallest(),
             _ => draw_sizes(&mut random),
@@ -41,6 +41,10 @@ impl Shape {
         if random.chance(60_000) {
             let dead = random.index(ranks as usize) as u32;
             faults.deaths.push((dead, random.range(0, 5_000_000)));
+        } else if random.chance(500_000) {
+            // Probes repair much; without them everything else has to.
+            sizes.link.keepalive_ns = 3_600_000_000_000;
+            sizes.link.dead_after_ns = 7_200_000_000_000;
         }
         Self::new(seed, ranks, sizes, faults)
     }
