@@ -59,6 +59,7 @@ mod global;
 mod heap;
 mod op;
 mod payload;
+pub mod plan;
 mod process;
 mod quiet;
 pub mod raw;
@@ -66,6 +67,7 @@ mod registry;
 mod rma;
 mod rpc;
 mod scope;
+mod settings;
 mod shared_vec;
 mod token;
 mod world;
@@ -75,6 +77,7 @@ pub use argonet_am::{AmError, CLIENT_BASE, MAX_ARGS, MAX_MEDIUM};
 pub use argonet_base::{HandlerIndex, JobRank, Rank, SegmentOffset};
 pub use argonet_boot::BootError;
 pub use argonet_segment::{OutOfRange, SegmentError};
+pub use argonet_settings::{BadValue, SettingsError};
 pub use atomics::Atomic;
 pub use builder::Builder;
 pub use collective::{Reducible, Reduction};
@@ -93,5 +96,6 @@ pub use world::{Par, Seq, Threading, World};
 #[doc(hidden)]
 pub mod __private {
     pub use crate::registry::{register_am, register_rpc};
+    pub use crate::rpc::RpcEntry;
     pub use ctor;
 }

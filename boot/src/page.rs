@@ -27,7 +27,7 @@ use crate::bootstrap::{KEYS, MAX_VALUE_BYTES};
 use crate::error::BootError;
 
 /// The most ranks that one host runs for one job.
-pub const MAX_LOCAL_RANKS: u32 = 1024;
+pub const MAX_LOCAL_RANKS: u32 = argonet_settings::MAX_LOCAL_RANKS;
 
 const MAGIC: u64 = u64::from_le_bytes(*b"argonet\0");
 const VERSION: u32 = 1;
@@ -211,6 +211,12 @@ impl Layout {
     pub(crate) const fn total_bytes(self) -> usize {
         self.key_slot(self.size, 0)
     }
+}
+
+/// Bytes of the control memory of a job of `ranks` ranks on one host.
+#[must_use]
+pub fn control_bytes(ranks: u32) -> usize {
+    Layout::new(ranks).total_bytes()
 }
 
 /// FNV-1a over everything that two builds must agree on.

@@ -1,8 +1,9 @@
 //! One wait of one thread: polls, patience, and telling others what it waits for when it lasts.
 
+use super::WaitMode;
 use super::core::Engine;
 use super::thread::ThreadCtx;
-use super::wait::{Patience, Step, WaitMode, WaitPolicy};
+use super::wait::{Patience, Step, WaitPolicy};
 use argonet_am::AmError;
 use argonet_base::JobRank;
 use argonet_boot::Waiting;
@@ -53,7 +54,7 @@ impl Waits {
     }
 }
 
-/// A wait that is under way. Whoever waits calls [`pause`](Self::pause) until what it waits for is
+/// A wait that is under way. Whoever waits calls [`idle`](Self::idle) until what it waits for is
 /// there, and drops it.
 pub struct Wait<'e, C: Conduit> {
     engine: &'e Engine<C>,
@@ -246,9 +247,9 @@ impl<C: Conduit> Engine<C> {
             return;
         };
         if board.ask_for_reports(self.waits.reported.load(Ordering::Relaxed)) {
-            let (rank, waited) = (self.rank(), waited.as_secs());
+            let (rank, waited) = (self.rank(), waited.as_secs_f64());
             self.boot.say(&format!(
-                "argonet: rank {rank} waits {what} since {waited} s. All ranks:\n{board}",
+                "argonet: rank {rank} waits {what} since {waited:.1} s. All ranks:\n{board}",
             ));
         }
     }
