@@ -26,14 +26,16 @@ fn address(from: u32) -> Address {
     }
 }
 
+/// Time and order of a frame's arrival, its target, and its bytes. The earliest is the greatest.
+type UnderWay = (std::cmp::Reverse<(u64, u64)>, usize, Vec<u8>);
+
 /// Two ends and the wire between them.
 struct Pair {
     ends: [Link; 2],
     now_ns: u64,
     plan: FaultPlan,
     net: Net,
-    /// Time, order and direction of what is under way; the earliest is the greatest.
-    heap: BinaryHeap<(std::cmp::Reverse<(u64, u64)>, usize, Vec<u8>)>,
+    heap: BinaryHeap<UnderWay>,
     order: u64,
     /// Frames sent by each end.
     sent: [u64; 2],
