@@ -125,7 +125,7 @@ impl<'e, C: Conduit> Wait<'e, C> {
         match step {
             Step::Spin => {}
             Step::Look => self.look(),
-            Step::Yield => std::thread::yield_now(),
+            Step::Yield => self.engine.conduit.yield_now(),
             Step::Sleep(time) => {
                 self.look();
                 let left = deadline.map_or(time, |end| end.saturating_sub((self.engine.clock)()));

@@ -61,9 +61,10 @@ pub(crate) struct Suite {
 type Stage = fn(&mut Run);
 
 /// Everything, in order.
-const STAGES: [(Budget, Stage); 5] = [
+const STAGES: [(Budget, Stage); 6] = [
     (budget::BUILD, stages::build),
     (budget::UNIT, stages::unit),
+    (budget::SEEDS, stages::seeds),
     (budget::JOBS, stages::jobs),
     (budget::C, stages::c),
     (budget::ASAN, stages::asan),

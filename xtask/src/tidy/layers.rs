@@ -3,7 +3,7 @@
 use super::File;
 
 /// Crates from the bottom, with their directories.
-const CRATES: [(&str, &str); 8] = [
+const CRATES: [(&str, &str); 9] = [
     ("argonet-base", "base"),
     ("argonet-settings", "settings"),
     ("argonet-segment", "segment"),
@@ -12,6 +12,7 @@ const CRATES: [(&str, &str); 8] = [
     ("argonet-conduit", "conduit"),
     ("argonet-boot", "boot"),
     ("argonet", ""),
+    ("argonet-sim", "sim"),
 ];
 
 /// Crates without any unsafe code.
