@@ -3,12 +3,13 @@
 use super::File;
 
 /// Crates from the bottom, with their directories.
-const CRATES: [(&str, &str); 7] = [
+const CRATES: [(&str, &str); 8] = [
     ("argonet-base", "base"),
     ("argonet-segment", "segment"),
     ("argonet-am", "am"),
     ("argonet-event", "event"),
     ("argonet-conduit", "conduit"),
+    ("argonet-conformance", "conformance"),
     ("argonet-boot", "boot"),
     ("argonet", ""),
 ];

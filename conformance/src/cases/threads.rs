@@ -1,0 +1,227 @@
+//! Several threads of a rank: counts and contents are right whoever sends and polls.
+
+use super::{Case, par};
+use crate::bench::{Bench, Want};
+use crate::log::{Log, NOTE};
+use crate::mail::Mail;
+use crate::rig::{Job, Rig};
+use crate::watchdog::Stop;
+use argonet_am::Lane;
+use argonet_base::JobRank;
+use argonet_conduit::smp::ThreadMode;
+use argonet_conduit::{Conduit, PrepareRequest, SendError};
+use std::sync::Mutex;
+use std::sync::atomic::Ordering;
+
+pub(super) fn cases<R: Rig>() -> Vec<Case<R>> {
+    let case = |name, run| Case {
+        name,
+        applies: par,
+        run,
+    };
+    vec![
+        case("threads_share_a_lane", threads_share_a_lane),
+        case("threads_with_different_peers", threads_with_different_peers),
+        case("threads_both_ways", threads_both_ways),
+        case("threads_negotiate", threads_negotiate),
+        Case {
+            name: "threads_in_turn",
+            applies: |promises| promises.threads != ThreadMode::Seq,
+            run: threads_in_turn,
+        },
+    ]
+}
+
+/// A thread that sends `count` messages.
+struct Sender {
+    from: u32,
+    to: u32,
+    count: u32,
+}
+
+fn sender(from: u32, to: u32, count: u32) -> Sender {
+    Sender { from, to, count }
+}
+
+/// Message `n` of thread `thread`: tags differ between threads, all sizes and kinds mix.
+fn mail(thread: usize, n: u32) -> Mail {
+    let note = Mail::note(n << 4 | thread as u32);
+    match n % 5 {
+        0 => note,
+        1 => note.medium(n as usize % 300).echo(),
+        2 => note.args(5),
+        3 => note.medium(n as usize % 40).args(3),
+        _ => note.asks_short(),
+    }
+}
+
+/// Runs the senders, which poll their own rank while there is no room and after they have sent, and
+/// a thread for each rank of `pollers`, until all is handled; then compares.
+fn run<R: Rig>(bench: &mut Bench<R>, senders: &[Sender], pollers: &[u32], negotiate: bool) {
+    // Several threads have no order among each other.
+    bench.promises.ordered = false;
+    for (thread, plan) in senders.iter().enumerate() {
+        for n in 0..plan.count {
+            bench.owe(plan.from, plan.to, mail(thread, n));
+        }
+    }
+    let (mut requests, mut replies) = (0, 0);
+    for (thread, plan) in senders.iter().enumerate() {
+        requests += u64::from(plan.count);
+        let asking = (0..plan.count).filter(|&n| mail(thread, n).reply_entry().is_some());
+        replies += asking.count() as u64;
+    }
+    let all: Vec<u32> = bench.ranks().collect();
+    let stop = Stop::default();
+    let shared: &Bench<R> = bench;
+    let done = || {
+        let sum = |lane: fn(&crate::watchdog::Counts) -> u64| -> u64 {
+            all.iter()
+                .map(|&rank| lane(shared.board.counts(rank as usize)))
+                .sum()
+        };
+        stop.stopped()
+            || sum(|counts| counts.requests.load(Ordering::Relaxed)) >= requests
+                && sum(|counts| counts.replies.load(Ordering::Relaxed)) >= replies
+    };
+    let poll = |rank: u32, log: &mut Log| {
+        if shared.at(rank).poll(log) == 0 {
+            shared.job.advance();
+            std::thread::yield_now();
+        }
+    };
+    let logs: Vec<(u32, Log)> = std::thread::scope(|scope| {
+        let (stop, done, poll) = (&stop, &done, &poll);
+        let sending = senders.iter().enumerate().map(|(thread, plan)| {
+            scope.spawn(move || {
+                let _guard = stop.guard();
+                let (endpoint, to) = (shared.at(plan.from), JobRank(plan.to));
+                let mut log = shared.new_log(plan.from);
+                for n in 0..plan.count {
+                    while !stop.stopped() {
+                        match send_one(endpoint, to, mail(thread, n), negotiate) {
+                            Ok(()) => break,
+                            Err(SendError::Full) => poll(plan.from, &mut log),
+                            Err(error) => panic!("{error}"),
+                        }
+                    }
+                }
+                while !done() {
+                    poll(plan.from, &mut log);
+                }
+                (plan.from, log)
+            })
+        });
+        let sending: Vec<_> = sending.collect();
+        let polling = pollers.iter().map(|&rank| {
+            scope.spawn(move || {
+                let _guard = stop.guard();
+                let mut log = shared.new_log(rank);
+                while !done() {
+                    poll(rank, &mut log);
+                }
+                (rank, log)
+            })
+        });
+        let polling: Vec<_> = polling.collect();
+        let threads = sending.into_iter().chain(polling);
+        threads
+            .map(|thread| thread.join().expect("a thread of the case failed"))
+            .collect()
+    });
+    for (rank, log) in logs {
+        bench.merge(rank, log);
+    }
+    bench.account();
+}
+
+/// By prepare and commit, now and then after a cancel, where a thread negotiates and the message
+/// allows it.
+fn send_one<C: Conduit>(
+    over: &C,
+    to: JobRank,
+    mail: Mail,
+    negotiate: bool,
+) -> Result<(), SendError> {
+    let entry = mail.entry();
+    let medium = entry.handler == NOTE.0 && entry.len > 0;
+    if !negotiate || !medium {
+        return mail.try_send(over, to);
+    }
+    let want = PrepareRequest {
+        to,
+        lane: Lane::Request,
+        nargs: entry.nargs,
+        least: entry.len,
+        most: entry.len + 100,
+        offset: None,
+    };
+    if entry.tag % 3 == 0 {
+        over.cancel(over.prepare(&want)?);
+    }
+    let mut prepared = over.prepare(&want)?;
+    // SAFETY: the conduit is borrowed.
+    let written = unsafe { prepared.buffer() }.copy_from(0, &mail.payload());
+    written.expect("the buffer has at least what was asked for");
+    over.commit(prepared, NOTE, &mail.arguments(), entry.len);
+    Ok(())
+}
+
+fn threads_share_a_lane<R: Rig>(rig: &R) {
+    let mut bench = Bench::new(rig, Want::ranks(2));
+    let senders = [
+        sender(0, 1, 10_000),
+        sender(0, 1, 10_000),
+        sender(0, 1, 10_000),
+    ];
+    run(&mut bench, &senders, &[1, 1], false);
+}
+
+fn threads_with_different_peers<R: Rig>(rig: &R) {
+    let mut bench = Bench::new(rig, Want::ranks(3).cramped());
+    run(
+        &mut bench,
+        &[sender(0, 1, 10_000), sender(0, 2, 10_000)],
+        &[1, 2],
+        false,
+    );
+}
+
+/// Also to itself.
+fn threads_both_ways<R: Rig>(rig: &R) {
+    let mut bench = Bench::new(rig, Want::ranks(2).cramped());
+    let senders = [
+        sender(0, 1, 8000),
+        sender(0, 0, 3000),
+        sender(1, 0, 8000),
+        sender(1, 0, 8000),
+    ];
+    run(&mut bench, &senders, &[], false);
+}
+
+fn threads_negotiate<R: Rig>(rig: &R) {
+    let mut bench = Bench::new(rig, Want::ranks(2));
+    let senders = [sender(0, 1, 8000), sender(0, 1, 8000), sender(1, 0, 8000)];
+    run(&mut bench, &senders, &[], true);
+}
+
+/// Several threads, one at a time: what one has sent, another polls for.
+fn threads_in_turn<R: Rig>(rig: &R) {
+    const EACH: u32 = 1000;
+    let mut bench = Bench::new(rig, Want::ranks(2));
+    bench.promises.ordered = false;
+    let turn = Mutex::new(&mut bench);
+    std::thread::scope(|scope| {
+        for thread in 0..4 {
+            let turn = &turn;
+            scope.spawn(move || {
+                for n in 0..EACH {
+                    let mut bench = turn.lock().expect("no thread of the case has failed");
+                    let from = thread as u32 % 2;
+                    bench.send(from, 1 - from, mail(thread, n));
+                }
+            });
+        }
+    });
+    bench.account();
+}
