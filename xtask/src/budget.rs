@@ -27,6 +27,8 @@ const fn minutes(stage: &'static str, minutes: u64, skips: usize) -> Budget {
 pub(crate) const BUILD: Budget = minutes("build", 8, 0);
 /// Unit tests, property tests, documentation examples, the tidy test, loom models.
 pub(crate) const UNIT: Budget = minutes("unit", 6, 0);
+/// The conduit conformance suite over every conduit.
+pub(crate) const CONFORMANCE: Budget = minutes("conformance", 6, 0);
 /// Jobs of real processes.
 pub(crate) const JOBS: Budget = minutes("jobs", 8, 0);
 /// What C sees: layout of shared structs, headers. Two tests need a C compiler or objdump.
