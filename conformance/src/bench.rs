@@ -7,6 +7,7 @@ use crate::watchdog::{Board, Watchdog};
 use argonet_base::{JobRank, SegmentOffset};
 use argonet_conduit::smp::ThreadMode;
 use argonet_conduit::{Conduit, Part, SendError};
+use std::panic::Location;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -70,6 +71,8 @@ impl Want {
 }
 
 impl<R: Rig> Bench<R> {
+    /// Starts a job. The place of the call names it in reports.
+    #[track_caller]
     pub(crate) fn new(rig: &R, want: Want) -> Self {
         let n = want.ranks as usize;
         let job = rig.start(&Setup {
@@ -79,7 +82,10 @@ impl<R: Rig> Bench<R> {
             calm: want.calm,
             registered: registered(),
         });
-        let board = Board::new(rig.name(), want.ranks);
+        let board = Board::new(
+            format!("{} at {}", rig.name(), Location::caller()),
+            want.ranks,
+        );
         let limits = job.endpoint(JobRank(0)).limits();
         Self {
             logs: (0..n)

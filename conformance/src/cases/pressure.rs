@@ -14,6 +14,10 @@ pub(super) fn cases<R: Rig>() -> Vec<Case<R>> {
             largest_requests_with_largest_replies,
         ),
         always("a_target_that_never_polls", a_target_that_never_polls),
+        always(
+            "a_long_without_room_writes_nothing",
+            a_long_without_room_writes_nothing,
+        ),
         always("replies_that_nobody_takes", replies_that_nobody_takes),
         always(
             "one_full_peer_does_not_stop_another",
@@ -96,22 +100,34 @@ fn a_target_that_never_polls<R: Rig>(rig: &R) {
     }
 }
 
+/// A long that is refused for lack of room has written nothing.
+fn a_long_without_room_writes_nothing<R: Rig>(rig: &R) {
+    let mut bench = Bench::new(rig, Want::ranks(2).cramped());
+    let before = vec![0xa5; 1000];
+    bench.write(1, 0, &before);
+    bench.fill(0, 1, |tag| Mail::note(tag).args(16));
+    let refused = bench.try_send(0, 1, Mail::note(1).long(1000, 0));
+    if refused == Err(SendError::Full) {
+        bench.account();
+        assert!(bench.read(1, 0, 1000) == before, "refused and written");
+    }
+    bench.account();
+}
+
 /// The sender of requests takes no replies: they are not lost, and no reply fails for lack of room.
 fn replies_that_nobody_takes<R: Rig>(rig: &R) {
-    for category in [Category::Short, Category::Medium] {
+    let limits = Bench::new(rig, Want::ranks(2)).at(0).limits();
+    let kinds: [&dyn Fn(u32) -> Mail; 2] = [&|tag| Mail::note(tag).asks_short(), &|tag| {
+        // Requests as long as their replies, or there would be far more to answer than to ask.
+        let mail = Mail::note(tag).medium(limits.medium_request);
+        mail.asks(Category::Medium, 2, limits.medium_reply, 0)
+    }];
+    for kind in kinds {
         let mut bench = Bench::new(rig, Want::ranks(2).cramped());
-        let limits = bench.at(0).limits();
-        let len = if category == Category::Short {
-            0
-        } else {
-            limits.medium_reply
-        };
         for _ in 0..5 {
-            let mut tag = 0;
-            let mut idle = 0;
+            let (mut tag, mut idle) = (0, 0);
             while idle < 50 {
-                let mail = Mail::note(tag).asks(category, 2, len, 0);
-                match bench.try_send(0, 1, mail) {
+                match bench.try_send(0, 1, kind(tag)) {
                     Ok(()) => {
                         tag += 1;
                         idle = 0;

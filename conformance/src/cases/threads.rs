@@ -85,7 +85,9 @@ fn run<R: Rig>(bench: &mut Bench<R>, senders: &[Sender], pollers: &[u32], negoti
                 && sum(|counts| counts.replies.load(Ordering::Relaxed)) >= replies
     };
     let poll = |rank: u32, log: &mut Log| {
-        if shared.at(rank).poll(log) == 0 {
+        let taken = shared.at(rank).poll(log);
+        assert_eq!(log.faults, [""; 0]);
+        if taken == 0 {
             shared.job.advance();
             std::thread::yield_now();
         }

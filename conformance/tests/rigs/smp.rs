@@ -25,16 +25,17 @@ pub(crate) struct SmpJob {
 }
 
 impl SmpRig {
-    /// Each thread mode, with the barrier of the sender and, where the system has it, the sleeper's.
+    /// Each thread mode, with the sleeper's barrier where the system has it; then the sender's.
     pub(crate) fn all() -> Vec<Self> {
+        let best = Smp::register_barrier();
         let modes = [ThreadMode::Seq, ThreadMode::Parsync, ThreadMode::Par];
         let mut rigs: Vec<Self> = modes
             .map(|mode| Self {
                 mode,
-                barrier: Smp::register_barrier(),
+                barrier: best,
             })
             .into();
-        if rigs[0].barrier != Barrier::Sender {
+        if best != Barrier::Sender {
             rigs.push(Self {
                 mode: ThreadMode::Par,
                 barrier: Barrier::Sender,
@@ -48,7 +49,11 @@ impl Rig for SmpRig {
     type Job = SmpJob;
 
     fn name(&self) -> String {
-        format!("smp {:?} {:?}", self.mode, self.barrier).to_lowercase()
+        let mode = format!("smp {:?}", self.mode).to_lowercase();
+        match self.barrier {
+            Barrier::Sleeper => mode,
+            Barrier::Sender => mode + " sender",
+        }
     }
 
     fn promises(&self) -> Promises {
