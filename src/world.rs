@@ -7,7 +7,6 @@ use crate::heap::Memory;
 use crate::process;
 use crate::rpc::Calls;
 use argonet_base::{JobRank, Rank};
-use argonet_conduit::Conduit;
 use argonet_conduit::smp::{Smp, ThreadMode};
 use core::future::Future;
 use core::marker::PhantomData;
@@ -263,16 +262,7 @@ impl<M: Threading> World<M> {
     }
 
     pub(crate) fn drain_for(&self, meeting: Meeting) -> Result<()> {
-        process::with(|ctx| {
-            let engine = self.engine();
-            // After the first barrier nobody sends requests; when all that lies in the rings has
-            // been handled, all replies are sent, which the second barrier makes certain.
-            for _ in 0..2 {
-                engine.barrier(ctx, meeting)?;
-                engine.wait_until(ctx, || !engine.conduit().has_work())?;
-            }
-            Ok(engine.barrier(ctx, meeting)?)
-        })
+        Ok(process::with(|ctx| self.engine().drain(ctx, meeting))?)
     }
 
     /// Finalises: waits for all ranks and everything under way, then leaves the job. Dropping

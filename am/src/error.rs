@@ -175,6 +175,18 @@ pub enum AmError {
         /// Target.
         to: JobRank,
     },
+    /// Nothing has been heard of a peer for longer than it may be silent.
+    #[error(
+        "rank {at} has heard nothing of rank {peer} for {silent_ms} ms: rank {peer} is taken for dead"
+    )]
+    PeerDead {
+        /// Who noticed.
+        at: JobRank,
+        /// Who is silent.
+        peer: JobRank,
+        /// For how long.
+        silent_ms: u64,
+    },
     /// A record that a peer wrote does not parse.
     #[error(
         "rank {at} got a broken record from rank {from}: {cause}; memory of that rank is damaged or its version differs"

@@ -305,6 +305,20 @@ pub trait Conduit: Send + Sync {
     /// Whether anything has arrived that a poll would take. Looks at every peer.
     fn has_work(&self) -> bool;
 
+    /// Whether nothing has arrived that a poll would take, and everything that this rank sent has
+    /// been handled by its targets. May look at every peer.
+    ///
+    /// The default is right where whatever was sent can be seen by its target's
+    /// [`has_work`](Self::has_work) at once, as in shared memory.
+    fn settled(&self) -> bool {
+        !self.has_work()
+    }
+
+    /// Lets others run between two polls that find nothing.
+    fn yield_now(&self) {
+        std::thread::yield_now();
+    }
+
     /// In PAR mode another number after each poll that took something: what a thread waits for may
     /// have come by another thread's poll, after the thread looked.
     fn epoch(&self) -> u32 {

@@ -87,11 +87,12 @@ impl<R: Rig> Bench<R> {
             want.ranks,
         );
         let limits = job.endpoint(JobRank(0)).limits();
+        let promises = rig.promises();
         Self {
             logs: (0..n)
-                .map(|rank| Log::new(rank, n, limits, Arc::clone(&board)))
+                .map(|rank| Log::new(rank, n, limits, &promises, Arc::clone(&board)))
                 .collect(),
-            promises: rig.promises(),
+            promises,
             requests: vec![vec![Vec::new(); n]; n],
             replies: vec![vec![Vec::new(); n]; n],
             ended: vec![false; n],
@@ -115,12 +116,8 @@ impl<R: Rig> Bench<R> {
     /// A log for another thread.
     pub(crate) fn new_log(&self, rank: u32) -> Log {
         let limits = self.at(rank).limits();
-        Log::new(
-            rank as usize,
-            self.logs.len(),
-            limits,
-            Arc::clone(&self.board),
-        )
+        let (ranks, board) = (self.logs.len(), Arc::clone(&self.board));
+        Log::new(rank as usize, ranks, limits, &self.promises, board)
     }
 
     /// Ends the case.

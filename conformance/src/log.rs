@@ -1,6 +1,7 @@
 //! What arrives, written down entry by entry; and the handlers of the suite.
 
 use crate::pattern;
+use crate::rig::Promises;
 use crate::watchdog::Board;
 use argonet_am::{AmError, Category, Delivery, HandlerTable, Lane, Message, Payload, Registered};
 use argonet_base::{HandlerIndex, JobRank, SegmentOffset};
@@ -81,6 +82,7 @@ pub(crate) struct Entry {
 pub(crate) struct Log {
     rank: usize,
     limits: Limits,
+    knows_segments: bool,
     board: Arc<Board>,
     /// By source: requests, then replies.
     pub(crate) requests: Vec<Vec<Entry>>,
@@ -92,10 +94,17 @@ pub(crate) struct Log {
 }
 
 impl Log {
-    pub(crate) fn new(rank: usize, ranks: usize, limits: Limits, board: Arc<Board>) -> Self {
+    pub(crate) fn new(
+        rank: usize,
+        ranks: usize,
+        limits: Limits,
+        promises: &Promises,
+        board: Arc<Board>,
+    ) -> Self {
         Self {
             rank,
             limits,
+            knows_segments: promises.knows_segments,
             board,
             requests: vec![Vec::new(); ranks],
             replies: vec![Vec::new(); ranks],
@@ -181,6 +190,9 @@ impl Log {
                 message(ANSWER, Category::Long, &[1], &[1, 2], 1 << 40),
             ),
         ] {
+            if what == "outside" && !self.knows_segments {
+                continue;
+            }
             if delivery.reply(&reply).is_ok() {
                 return Err(format!("a reply went out that must be refused: {what}"));
             }

@@ -157,18 +157,27 @@ impl Mail {
 
     /// Sends it once. Shorts take both ways in turn.
     pub(crate) fn try_send(&self, over: &impl Conduit, to: JobRank) -> Result<(), SendError> {
-        let args = self.arguments();
+        self.try_send_with(over, to, &self.arguments(), &self.payload())
+    }
+
+    /// [`try_send`](Self::try_send) with arguments and payload made before.
+    pub(crate) fn try_send_with(
+        &self,
+        over: &impl Conduit,
+        to: JobRank,
+        args: &[u32],
+        bytes: &[u8],
+    ) -> Result<(), SendError> {
         if self.category == Category::Short
             && self.tag % 2 == 1
-            && let Some(short) = Short::pack(self.handler, &args)
+            && let Some(short) = Short::pack(self.handler, args)
             && over.request_short(to, short)
         {
             return Ok(());
         }
-        let bytes = self.payload();
         over.request(
             to,
-            &message(self.handler, self.category, &args, &bytes, self.offset),
+            &message(self.handler, self.category, args, bytes, self.offset),
         )
     }
 }

@@ -77,8 +77,16 @@ pub struct Setup {
 /// What a conduit promises, and what the suite must know to judge it.
 #[derive(Clone, Debug)]
 pub struct Promises {
-    /// What [`Conduit::capabilities`] says. Puts and gets are tried where it has them.
+    /// What [`Conduit::capabilities`] says.
     pub capabilities: Capabilities,
+    /// There are puts and gets, with the target's help or without.
+    pub remote: bool,
+    /// The sender knows all segments: what lies outside is refused when it is sent, not by its target.
+    pub knows_segments: bool,
+    /// Bytes of payload that arrive although their sender does nothing more once it has handed them
+    /// over, if nothing else is under way and buffers have their default size. `usize::MAX`: whatever
+    /// was taken arrives, in any case.
+    pub alone_bytes: usize,
     /// Messages of one lane from one rank to another arrive in the order in which they were sent.
     pub ordered: bool,
     /// Threads that may call.

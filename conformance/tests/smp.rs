@@ -1,9 +1,10 @@
 //! The smp conduit through the suite: each thread mode, and both ways to order sleep and send.
 
-mod rigs;
+#[path = "rigs/smp.rs"]
+mod rig;
 
 use libtest_mimic::Arguments;
-use rigs::smp::SmpRig;
+use rig::SmpRig;
 
 fn main() {
     let trials = SmpRig::all()

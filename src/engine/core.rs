@@ -204,7 +204,7 @@ impl<C: Conduit> Engine<C> {
             return Err(self.what_is_wrong(to, message));
         }
         if let Payload::Long(_, offset) = message.payload {
-            self.reach(to, offset, len)?;
+            self.reach_or_far(to, offset, len)?;
         }
         Ok(())
     }
@@ -366,7 +366,9 @@ impl<C: Conduit> Engine<C> {
             });
         }
         match offset {
-            Some(offset) => self.reach(to, offset, most)?,
+            Some(offset) => {
+                self.reach_or_far(to, offset, most)?;
+            }
             None if least > self.max_medium => {
                 let category = argonet_am::Category::Medium;
                 return Err(AmError::TooLong {
@@ -517,7 +519,7 @@ impl<C: Conduit> Engine<C> {
         }
         match step {
             Step::Spin => argonet_base::cpu::relax(),
-            Step::Yield => std::thread::yield_now(),
+            Step::Yield => self.conduit.yield_now(),
             Step::Sleep(time) => self.conduit.sleep(Some(time), patience.seen()),
         }
     }
@@ -535,6 +537,24 @@ impl<C: Conduit> Engine<C> {
             return Ok(());
         }
         self.reach_slow(to, offset, len)
+    }
+
+    /// [`reach`](Self::reach), where the segment is mapped here at all; says whether it is. If it
+    /// is not, the conduit carries the bytes and the target checks where they go.
+    #[inline(always)]
+    pub(super) fn reach_or_far(
+        &self,
+        to: JobRank,
+        offset: SegmentOffset,
+        len: usize,
+    ) -> Result<bool, AmError> {
+        match self.reach(to, offset, len) {
+            Ok(()) => Ok(true),
+            Err(AmError::OutsideSegment { .. }) if self.directory.attached_bytes(to) == 0 => {
+                Ok(false)
+            }
+            Err(error) => Err(error),
+        }
     }
 
     #[cold]

@@ -238,14 +238,7 @@ impl<C: Conduit> Engine<C> {
     /// Extends the mapping of a segment that has grown; whether anything is mapped of it.
     fn extend(&self, transfer: Transfer) -> Result<bool, AmError> {
         let (rank, offset, len) = transfer.target();
-        match self.reach(rank, offset, len) {
-            Ok(()) => Ok(true),
-            // Not mapped at all: the conduit's business.
-            Err(AmError::OutsideSegment { .. }) if self.directory.attached_bytes(rank) == 0 => {
-                Ok(false)
-            }
-            Err(error) => Err(error),
-        }
+        self.reach_or_far(rank, offset, len)
     }
 
     /// Gives a transfer to the conduit, waiting for room.

@@ -20,7 +20,8 @@ use std::sync::Arc;
 /// Rounds of the largest job: 2^32 ranks.
 const ROUNDS: usize = 32;
 
-/// Bytes that one pass carries; longer data goes in several passes.
+/// Bytes that one pass carries at most; longer data goes in several passes. Less where the conduit
+/// has shorter mediums.
 pub(super) const CHUNK: usize = 32 * 1024;
 
 /// Why ranks meet in a barrier. Barriers of one kind do not count for another: a rank that calls
@@ -192,6 +193,21 @@ impl<C: Conduit> Engine<C> {
         Ok(())
     }
 
+    /// Waits until all that any rank sent before this call has been handled everywhere, requests
+    /// and replies, with barriers of that kind. Collective; polls.
+    ///
+    /// # Errors
+    /// [`AmError::Restricted`] inside a handler.
+    pub fn drain(&self, ctx: &ThreadCtx, meeting: Meeting) -> Result<(), AmError> {
+        // After the first barrier nobody sends requests; when all that was sent has been handled,
+        // all replies are sent, which the second barrier makes certain.
+        for _ in 0..2 {
+            self.barrier(ctx, meeting)?;
+            self.wait_until(ctx, || self.conduit.settled())?;
+        }
+        self.barrier(ctx, meeting)
+    }
+
     /// One pass up and down a binomial tree with at most [`CHUNK`] bytes, of an operation of `total`
     /// bytes. Collective; polls.
     ///
@@ -283,7 +299,8 @@ impl<C: Conduit> Engine<C> {
         if total == 0 {
             return self.pass(ctx, pass, bytes, total);
         }
-        let chunk = (CHUNK / unit.max(1)).max(1) * unit.max(1);
+        let most = CHUNK.min(self.conduit.limits().medium_request);
+        let chunk = (most / unit.max(1)).max(1) * unit.max(1);
         bytes
             .chunks_mut(chunk)
             .try_for_each(|part| self.pass(ctx, pass, part, total))

@@ -1,11 +1,11 @@
 //! Who is who, and that every limit is what it says.
 
 use super::{Case, always, lengths};
-use crate::bench::{Bench, Want};
+use crate::bench::{Bench, SEGMENT, Want};
 use crate::log::{NOTE, message};
 use crate::mail::Mail;
 use crate::rig::Rig;
-use argonet_am::{Category, Lane, MAX_ARGS, MAX_MEDIUM};
+use argonet_am::{AmError, Category, Lane, MAX_ARGS, MAX_MEDIUM};
 use argonet_base::{JobRank, SegmentOffset};
 use argonet_conduit::{Conduit, PrepareRequest, SendError};
 
@@ -22,6 +22,7 @@ pub(super) fn cases<R: Rig>() -> Vec<Case<R>> {
         always("every_length_of_mediums", every_length_of_mediums),
         always("every_length_of_longs", every_length_of_longs),
         always("beyond_a_limit_is_refused", beyond_a_limit_is_refused),
+        always("longs_outside_are_refused", longs_outside_are_refused),
     ]
 }
 
@@ -149,7 +150,6 @@ fn beyond_a_limit_is_refused<R: Rig>(rig: &R) {
     let limits = bench.at(0).limits();
     let args = vec![1; limits.args + 1];
     let bytes = vec![2; limits.medium_request + 1];
-    let end = crate::bench::SEGMENT;
     for (what, message) in [
         (
             "arguments of a short",
@@ -170,18 +170,6 @@ fn beyond_a_limit_is_refused<R: Rig>(rig: &R) {
         (
             "the same with 4 arguments",
             message(NOTE, Category::Medium, &args[..4], &bytes, 0),
-        ),
-        (
-            "a long at the end",
-            message(NOTE, Category::Long, &[1], &bytes[..2], end - 1),
-        ),
-        (
-            "a long behind the end",
-            message(NOTE, Category::Long, &[1], &bytes[..1], end),
-        ),
-        (
-            "a long at the last offset",
-            message(NOTE, Category::Long, &[1], &bytes[..4], u64::MAX - 1),
         ),
     ] {
         let sent = bench.at(0).request(JobRank(1), &message);
@@ -218,13 +206,6 @@ fn beyond_a_limit_is_refused<R: Rig>(rig: &R) {
                 ..fits
             },
         ),
-        (
-            "a long",
-            PrepareRequest {
-                offset: Some(SegmentOffset(end - 7)),
-                ..fits
-            },
-        ),
     ] {
         let got = bench.at(0).prepare(&want);
         assert!(
@@ -234,5 +215,55 @@ fn beyond_a_limit_is_refused<R: Rig>(rig: &R) {
         bench.send(0, 1, Mail::note(1).asks_short());
         bench.account();
         bench.forget();
+    }
+}
+
+/// Longs that do not lie in the target's segment: refused when they are sent, or reported to their
+/// sender as soon as the target has looked. None is written or handled, and others are served.
+fn longs_outside_are_refused<R: Rig>(rig: &R) {
+    for (offset, len) in [
+        (SEGMENT - 1, 2),
+        (SEGMENT, 1),
+        (SEGMENT - 400, 500),
+        (u64::MAX, 1),
+        (u64::MAX - 1, 4),
+    ] {
+        let mut bench = Bench::new(rig, Want::ranks(2));
+        let bytes = vec![0xee; len];
+        let long = message(NOTE, Category::Long, &[1], &bytes, offset);
+        let sent = bench.at(0).request(JobRank(1), &long);
+        let what = format!("{len} bytes at {offset}");
+        if bench.promises.knows_segments {
+            let refused = Err(SendError::Message(AmError::OutsideSegment {
+                offset,
+                len,
+                segment: SEGMENT,
+                from: JobRank(0),
+                to: JobRank(1),
+            }));
+            assert_eq!(sent, refused, "{what}");
+            let want = PrepareRequest {
+                to: JobRank(1),
+                lane: Lane::Request,
+                nargs: 1,
+                least: len,
+                most: len,
+                offset: Some(SegmentOffset(offset)),
+            };
+            let prepared = bench.at(0).prepare(&want);
+            assert!(matches!(prepared, Err(SendError::Message(_))), "{what}");
+        } else {
+            assert_eq!(sent, Ok(()), "{what}");
+            bench.until("the sender is told", |bench| {
+                !bench.logs[0].broken.is_empty()
+            });
+            let told = bench.logs[0].broken.pop();
+            let outside = matches!(told, Some(AmError::OutsideSegment { to: JobRank(1), .. }));
+            assert!(outside, "{what}: {told:?}");
+        }
+        bench.send(0, 1, Mail::note(1).asks_short());
+        bench.account();
+        let end = bench.read(1, SEGMENT - 400, 400);
+        assert!(end.iter().all(|&byte| byte == 0), "{what}: written");
     }
 }

@@ -5,7 +5,7 @@ use crate::bench::{Bench, SEGMENT, Want};
 use crate::log::{NOTE, message, token};
 use crate::mail::Mail;
 use crate::pattern;
-use crate::rig::Rig;
+use crate::rig::{Promises, Rig};
 use argonet_am::Category;
 use argonet_base::{JobRank, SegmentOffset};
 use argonet_conduit::{Conduit, Injected, Part, SendError};
@@ -13,30 +13,29 @@ use argonet_conduit::{Conduit, Injected, Part, SendError};
 const MARGIN: usize = 64;
 
 pub(super) fn cases<R: Rig>() -> Vec<Case<R>> {
-    let put = |name, run| Case {
+    let case = |name, run| Case {
         name,
-        applies: |promises| promises.capabilities.put,
-        run,
-    };
-    let get = |name, run| Case {
-        name,
-        applies: |promises| promises.capabilities.get,
+        applies: |promises: &Promises| promises.remote,
         run,
     };
     vec![
-        put(
+        case(
             "puts_of_every_length_and_place",
             puts_of_every_length_and_place,
         ),
-        get(
+        case(
             "gets_of_every_length_and_place",
             gets_of_every_length_and_place,
         ),
-        put("many_puts_under_way", many_puts_under_way),
-        get("many_gets_under_way", many_gets_under_way),
-        put("puts_outside_write_nothing", puts_outside_write_nothing),
-        get("gets_outside_are_refused", gets_outside_are_refused),
-        put("a_put_needs_no_help", a_put_needs_no_help),
+        case("many_puts_under_way", many_puts_under_way),
+        case("many_gets_under_way", many_gets_under_way),
+        case("puts_outside_write_nothing", puts_outside_write_nothing),
+        case("gets_outside_are_refused", gets_outside_are_refused),
+        Case {
+            name: "a_put_needs_no_help",
+            applies: |promises| promises.remote && promises.capabilities.put,
+            run: a_put_needs_no_help,
+        },
         super::always("requests_in_place", requests_in_place),
     ]
 }
@@ -363,10 +362,11 @@ fn many_gets_under_way<R: Rig>(rig: &R) {
 }
 
 /// Ranges that no segment of [`SEGMENT`] bytes has.
-const OUTSIDE: [(u64, usize); 5] = [
+const OUTSIDE: [(u64, usize); 6] = [
     (SEGMENT, 1),
     (SEGMENT - 1, 2),
     (SEGMENT - 4096, 8192),
+    (SEGMENT - 100_000, 150_000),
     (u64::MAX, 1),
     (u64::MAX - 1, 4),
 ];

@@ -10,8 +10,8 @@ use argonet_am::Lane;
 use argonet_base::JobRank;
 use argonet_conduit::smp::ThreadMode;
 use argonet_conduit::{Conduit, PrepareRequest, SendError};
-use std::sync::Mutex;
 use std::sync::atomic::Ordering;
+use std::sync::{Barrier, Mutex};
 
 pub(super) fn cases<R: Rig>() -> Vec<Case<R>> {
     let case = |name, run| Case {
@@ -73,6 +73,7 @@ fn run<R: Rig>(bench: &mut Bench<R>, senders: &[Sender], pollers: &[u32], negoti
     }
     let all: Vec<u32> = bench.ranks().collect();
     let stop = Stop::default();
+    let together = Barrier::new(senders.len());
     let shared: &Bench<R> = bench;
     let done = || {
         let sum = |lane: fn(&crate::watchdog::Counts) -> u64| -> u64 {
@@ -93,15 +94,19 @@ fn run<R: Rig>(bench: &mut Bench<R>, senders: &[Sender], pollers: &[u32], negoti
         }
     };
     let logs: Vec<(u32, Log)> = std::thread::scope(|scope| {
-        let (stop, done, poll) = (&stop, &done, &poll);
+        let (stop, together, done, poll) = (&stop, &together, &done, &poll);
         let sending = senders.iter().enumerate().map(|(thread, plan)| {
             scope.spawn(move || {
                 let _guard = stop.guard();
                 let (endpoint, to) = (shared.at(plan.from), JobRank(plan.to));
                 let mut log = shared.new_log(plan.from);
-                for n in 0..plan.count {
+                // Made before, so that the threads do little but send.
+                let ready = (0..plan.count).map(|n| Ready::new(mail(thread, n)));
+                let ready: Vec<Ready> = ready.collect();
+                together.wait();
+                for one in &ready {
                     while !stop.stopped() {
-                        match send_one(endpoint, to, mail(thread, n), negotiate) {
+                        match one.send(endpoint, to, negotiate) {
                             Ok(()) => break,
                             Err(SendError::Full) => poll(plan.from, &mut log),
                             Err(error) => panic!("{error}"),
@@ -137,44 +142,52 @@ fn run<R: Rig>(bench: &mut Bench<R>, senders: &[Sender], pollers: &[u32], negoti
     bench.account();
 }
 
-/// By prepare and commit, now and then after a cancel, where a thread negotiates and the message
-/// allows it.
-fn send_one<C: Conduit>(
-    over: &C,
-    to: JobRank,
+/// A message with its arguments and payload.
+struct Ready {
     mail: Mail,
-    negotiate: bool,
-) -> Result<(), SendError> {
-    let entry = mail.entry();
-    let medium = entry.handler == NOTE.0 && entry.len > 0;
-    if !negotiate || !medium {
-        return mail.try_send(over, to);
+    args: Vec<u32>,
+    bytes: Vec<u8>,
+}
+
+impl Ready {
+    fn new(mail: Mail) -> Self {
+        let (args, bytes) = (mail.arguments(), mail.payload());
+        Self { mail, args, bytes }
     }
-    let want = PrepareRequest {
-        to,
-        lane: Lane::Request,
-        nargs: entry.nargs,
-        least: entry.len,
-        most: entry.len + 100,
-        offset: None,
-    };
-    if entry.tag % 3 == 0 {
-        over.cancel(over.prepare(&want)?);
+
+    /// Sends it once; by prepare and commit, now and then after a cancel, where a thread negotiates
+    /// and the message allows it.
+    fn send<C: Conduit>(&self, over: &C, to: JobRank, negotiate: bool) -> Result<(), SendError> {
+        let entry = self.mail.entry();
+        if !negotiate || entry.handler != NOTE.0 || entry.len == 0 {
+            return self.mail.try_send_with(over, to, &self.args, &self.bytes);
+        }
+        let want = PrepareRequest {
+            to,
+            lane: Lane::Request,
+            nargs: entry.nargs,
+            least: entry.len,
+            most: entry.len + 100,
+            offset: None,
+        };
+        if entry.tag % 3 == 0 {
+            over.cancel(over.prepare(&want)?);
+        }
+        let mut prepared = over.prepare(&want)?;
+        // SAFETY: the conduit is borrowed.
+        let written = unsafe { prepared.buffer() }.copy_from(0, &self.bytes);
+        written.expect("the buffer has at least what was asked for");
+        over.commit(prepared, NOTE, &self.args, entry.len);
+        Ok(())
     }
-    let mut prepared = over.prepare(&want)?;
-    // SAFETY: the conduit is borrowed.
-    let written = unsafe { prepared.buffer() }.copy_from(0, &mail.payload());
-    written.expect("the buffer has at least what was asked for");
-    over.commit(prepared, NOTE, &mail.arguments(), entry.len);
-    Ok(())
 }
 
 fn threads_share_a_lane<R: Rig>(rig: &R) {
     let mut bench = Bench::new(rig, Want::ranks(2));
     let senders = [
-        sender(0, 1, 10_000),
-        sender(0, 1, 10_000),
-        sender(0, 1, 10_000),
+        sender(0, 1, 40_000),
+        sender(0, 1, 40_000),
+        sender(0, 1, 40_000),
     ];
     run(&mut bench, &senders, &[1, 1], false);
 }
@@ -203,7 +216,11 @@ fn threads_both_ways<R: Rig>(rig: &R) {
 
 fn threads_negotiate<R: Rig>(rig: &R) {
     let mut bench = Bench::new(rig, Want::ranks(2));
-    let senders = [sender(0, 1, 8000), sender(0, 1, 8000), sender(1, 0, 8000)];
+    let senders = [
+        sender(0, 1, 40_000),
+        sender(0, 1, 40_000),
+        sender(1, 0, 8000),
+    ];
     run(&mut bench, &senders, &[], true);
 }
 

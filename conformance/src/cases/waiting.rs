@@ -3,6 +3,7 @@
 use super::{Case, always};
 use crate::bench::{Bench, Want};
 use crate::mail::Mail;
+use crate::pattern::Dice;
 use crate::rig::{Promises, Rig};
 use crate::watchdog::Stop;
 use argonet_am::Lane;
@@ -19,6 +20,7 @@ pub(super) fn cases<R: Rig>() -> Vec<Case<R>> {
     vec![
         always("a_poll_is_bounded", a_poll_is_bounded),
         always("has_work_tells", has_work_tells),
+        always("settled_tells", settled_tells),
         sleeps("a_sleep_has_an_end", a_sleep_has_an_end),
         sleeps("an_arrival_ends_a_sleep", an_arrival_ends_a_sleep),
         sleeps("no_wake_up_is_lost", no_wake_up_is_lost),
@@ -54,9 +56,10 @@ fn has_work_tells<R: Rig>(rig: &R) {
     let mut bench = Bench::new(rig, Want::ranks(3).calm());
     let quiet = |bench: &mut Bench<R>| {
         bench.account();
-        for rank in bench.ranks() {
-            assert!(!bench.at(rank).has_work(), "rank {rank} has nothing to do");
-        }
+        // Wires talk now and then although there is nothing to say.
+        bench.until("nobody has work", |bench| {
+            bench.ranks().all(|rank| !bench.at(rank).has_work())
+        });
     };
     quiet(&mut bench);
     for (from, to) in [(0, 1), (2, 1), (1, 1), (0, 2)] {
@@ -76,6 +79,41 @@ fn has_work_tells<R: Rig>(rig: &R) {
         quiet(&mut bench);
         bench.forget();
     }
+}
+
+/// When all are settled at the same time, everything has been handled, replies too; and when
+/// everything has been handled, all are settled sooner or later.
+fn settled_tells<R: Rig>(rig: &R) {
+    let mut bench = Bench::new(rig, Want::ranks(3).cramped());
+    let mut dice = Dice(7);
+    let max = bench.at(0).limits().medium_request;
+    let all: Vec<u32> = bench.ranks().collect();
+    let settled = |bench: &Bench<R>| bench.ranks().all(|rank| bench.at(rank).settled());
+    for tag in 0..300 {
+        let (from, to) = (dice.below(3) as u32, dice.below(3) as u32);
+        let mail = Mail::note(tag).medium(dice.below(max));
+        let mail = if tag % 2 == 0 {
+            mail.asks_short()
+        } else {
+            mail
+        };
+        // With no room nothing is sent.
+        let _ = bench.try_send(from, to, mail);
+        for _ in 0..dice.below(8) {
+            let looks = [dice.below(3) as u32];
+            bench.round(if tag % 3 == 0 { &looks } else { &all });
+            assert!(
+                !settled(&bench) || bench.all_here(),
+                "settled after message {tag}"
+            );
+        }
+        if tag % 50 == 0 {
+            bench.until("all are settled", |bench| settled(bench));
+            assert!(bench.all_here(), "settled after message {tag}");
+        }
+    }
+    bench.account();
+    bench.until("all are settled", |bench| settled(bench));
 }
 
 /// Nothing comes, and the sleep ends.

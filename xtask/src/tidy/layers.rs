@@ -3,15 +3,16 @@
 use super::File;
 
 /// Crates from the bottom, with their directories.
-const CRATES: [(&str, &str); 8] = [
+const CRATES: [(&str, &str); 9] = [
     ("argonet-base", "base"),
     ("argonet-segment", "segment"),
     ("argonet-am", "am"),
     ("argonet-event", "event"),
     ("argonet-conduit", "conduit"),
-    ("argonet-conformance", "conformance"),
     ("argonet-boot", "boot"),
     ("argonet", ""),
+    ("argonet-sim", "sim"),
+    ("argonet-conformance", "conformance"),
 ];
 
 /// Crates without any unsafe code.

@@ -1,3 +1,0 @@
-//! How each conduit is set up for the suite.
-
-pub(crate) mod smp;
