@@ -92,11 +92,9 @@ fn a_target_that_never_polls<R: Rig>(rig: &R) {
                 assert_eq!(again, Err(SendError::Full));
                 bench.round(&[0]);
             }
-            bench.until("all of it is here", |bench| bench.all_here());
-            bench.compare();
+            bench.account();
             bench.forget();
         }
-        bench.account();
     }
 }
 
@@ -118,7 +116,7 @@ fn a_long_without_room_writes_nothing<R: Rig>(rig: &R) {
 
 /// The sender of requests takes no replies: they are not lost, and no reply fails for lack of room.
 fn replies_that_nobody_takes<R: Rig>(rig: &R) {
-    let limits = Bench::new(rig, Want::ranks(2)).at(0).limits();
+    let limits = Bench::new(rig, Want::ranks(2).cramped()).at(0).limits();
     let kinds: [&dyn Fn(u32) -> Mail; 2] = [&|tag| Mail::note(tag).asks_short(), &|tag| {
         // Requests as long as their replies, or there would be far more to answer than to ask.
         let mail = Mail::note(tag).medium(limits.medium_request);
