@@ -17,18 +17,23 @@
 //! conduits in turn; [`Cluster::step`] lets time pass. See the example there.
 #![deny(unsafe_code)]
 
+mod boot;
 mod clock;
 mod cluster;
 mod conduit;
 mod config;
 mod fiber;
+mod job;
 pub mod link;
 mod random;
 mod wire;
+pub mod workload;
 
+pub use boot::Abort;
 pub use clock::Trace;
 pub use cluster::{Cluster, Node};
 pub use conduit::SimConduit;
 pub use config::{SimConfig, Sizes};
+pub use job::{Failure, JobConfig, Outcome, Rank, StartError, run};
 pub use random::Random;
 pub use wire::{FaultPlan, Partition, Pause, Quality};

@@ -11,13 +11,18 @@ impl Random {
     /// The stream of a seed.
     #[must_use]
     pub fn new(seed: u64) -> Self {
-        Self(Xoshiro256PlusPlus::seed_from_u64(seed))
+        // Seeds that differ in one bit must have nothing in common.
+        let mut mixed = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        mixed = (mixed ^ mixed >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        Self(Xoshiro256PlusPlus::seed_from_u64(mixed ^ mixed >> 31))
     }
 
     /// A stream of its own for `purpose`, so that draws for one purpose do not shift another's.
     #[must_use]
     pub fn fork(seed: u64, purpose: u64) -> Self {
-        Self::new(seed ^ purpose.wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(17))
+        let own = Self::new(purpose).bits();
+        Self::new(seed ^ own)
     }
 
     /// 64 bits.
@@ -77,6 +82,18 @@ mod tests {
         assert!(!a.chance(0) && a.chance(1_000_000));
         let mean = (0..10_000).map(|_| a.around(1000)).sum::<u64>() / 10_000;
         assert!((900..1100).contains(&mean), "{mean}");
+    }
+
+    #[test]
+    fn neighbouring_seeds_have_nothing_in_common() {
+        for purpose in 0..50 {
+            let drawn: Vec<u64> = (0..100)
+                .map(|seed| Random::fork(seed, purpose).range(0, 9))
+                .collect();
+            let same = drawn.windows(2).filter(|pair| pair[0] == pair[1]).count();
+            assert!(same < 30, "{same} of 99 neighbours agree");
+            assert!((0..10).all(|n| drawn.contains(&n)), "{drawn:?}");
+        }
     }
 
     #[test]

@@ -36,7 +36,11 @@ pub(super) struct Book {
     link: LinkConfig,
     epoch: u64,
     /// By peer and lane; made at first use.
-    links: BTreeMap<u32, Box<Link>>,
+    links: Vec<Option<Box<Link>>>,
+    /// Links that have a message.
+    arrived: BTreeSet<u32>,
+    /// Peers that are owed credits.
+    owing: BTreeSet<u32>,
     /// Links by the time of their next timer.
     timers: BTreeSet<(u64, u32)>,
     timer_of: BTreeMap<u32, u64>,
@@ -75,7 +79,9 @@ impl Book {
             sizes,
             link: sizes.link(),
             epoch,
-            links: BTreeMap::new(),
+            links: (0..ranks * 2).map(|_| None).collect(),
+            arrived: BTreeSet::new(),
+            owing: BTreeSet::new(),
             timers: BTreeSet::new(),
             timer_of: BTreeMap::new(),
             touched: BTreeSet::new(),
@@ -99,33 +105,37 @@ impl Book {
             epoch: self.epoch,
         };
         let config = self.link;
-        self.links
-            .entry(id)
-            .or_insert_with(|| Box::new(Link::new(config, address, now_ns)))
+        self.links[id as usize].get_or_insert_with(|| Box::new(Link::new(config, address, now_ns)))
     }
 
-    /// The links that have been used, from the cursor on.
-    pub(super) fn used(&self) -> Vec<u32> {
-        let from = self.cursor;
-        let after = self.links.range(from..).map(|(id, _)| *id);
-        after
-            .chain(self.links.range(..from).map(|(id, _)| *id))
-            .collect()
+    fn existing(&self) -> impl Iterator<Item = (u32, &Link)> {
+        let links = (0..).zip(&self.links);
+        links.filter_map(|(id, link)| Some((id, &**link.as_ref()?)))
+    }
+
+    /// The links that have messages, from the cursor on; the next time from another.
+    pub(super) fn arrivals(&mut self) -> Vec<u32> {
+        let after = self.arrived.range(self.cursor..);
+        let arrivals: Vec<u32> = after
+            .chain(self.arrived.range(..self.cursor))
+            .copied()
+            .collect();
+        self.cursor = arrivals.get(1).copied().unwrap_or(0);
+        arrivals
     }
 
     /// Whether a message to the peer would be taken.
     pub(super) fn has_room(&self, peer: u32, lane: Lane) -> bool {
         // A link that does not exist yet is empty.
-        self.links
-            .get(&link_id(peer, lane))
-            .is_none_or(|link| link.has_room())
+        let link = &self.links[link_id(peer, lane) as usize];
+        link.as_ref().is_none_or(|link| link.has_room())
     }
 
     /// Whether a request to the peer may be sent: a link with room, and a credit.
     pub(super) fn may_request(&self, peer: u32) -> bool {
         let reserved = self.reserved.get(&peer).copied().unwrap_or(0);
         let id = link_id(peer, Lane::Request);
-        let room = match self.links.get(&id) {
+        let room = match &self.links[id as usize] {
             Some(link) => link.has_room_for(reserved + 1),
             // A link that does not exist yet is empty.
             None => self.link.send_messages > reserved,
@@ -169,7 +179,10 @@ impl Book {
         let credits = &mut self.credits[peer as usize];
         match lane {
             Lane::Request => credits.used += 1,
-            Lane::Reply => head.credits = core::mem::take(&mut credits.owed),
+            Lane::Reply => {
+                head.credits = core::mem::take(&mut credits.owed);
+                self.owing.remove(&peer);
+            }
         }
         assert!(
             credits.used <= self.sizes.request_credits,
@@ -220,6 +233,9 @@ impl Book {
         for id in touched {
             let link = self.link(id, now_ns);
             link.handle_timeout(now_ns);
+            if link.has_message() {
+                self.arrived.insert(id);
+            }
             while let Some(event) = self.link(id, now_ns).poll_event() {
                 self.happened(id, event);
             }
@@ -265,7 +281,11 @@ impl Book {
         if lane_of(id) == Lane::Request && !self.has_room(id / 2, Lane::Reply) {
             return None;
         }
-        let message = self.links.get_mut(&id)?.poll_message()?;
+        let link = self.links[id as usize].as_mut()?;
+        let message = link.poll_message()?;
+        if !link.has_message() {
+            self.arrived.remove(&id);
+        }
         // The window has opened.
         self.touched.insert(id);
         Some(message)
@@ -285,6 +305,7 @@ impl Book {
 
     /// A request of the peer was taken; it is owed a credit.
     pub(super) fn owe(&mut self, peer: u32) {
+        self.owing.insert(peer);
         let owed = &mut self.credits[peer as usize].owed;
         *owed += 1;
         assert!(
@@ -298,21 +319,18 @@ impl Book {
     pub(super) fn flush(&mut self, state: &mut State) {
         let now_ns = state.now_ns;
         self.go_on(now_ns);
-        for peer in 0..self.ranks {
-            if self.credits[peer as usize].owed > 0 && self.has_room(peer, Lane::Reply) {
-                self.send(
-                    peer,
-                    Lane::Reply,
-                    Head::new(Kind::Credit),
-                    &[],
-                    None,
-                    now_ns,
-                );
+        if !self.owing.is_empty() {
+            let owing: Vec<u32> = self.owing.iter().copied().collect();
+            for peer in owing {
+                if self.has_room(peer, Lane::Reply) {
+                    let nothing = Head::new(Kind::Credit);
+                    self.send(peer, Lane::Reply, nothing, &[], None, now_ns);
+                }
             }
         }
         let mut frame = core::mem::take(&mut self.frame);
         while let Some(id) = self.touched.pop_first() {
-            let Some(link) = self.links.get_mut(&id) else {
+            let Some(link) = &mut self.links[id as usize] else {
                 continue;
             };
             let buffers = &self.buffers;
@@ -343,44 +361,50 @@ impl Book {
 
     /// Whether a message has arrived that a poll would take now, or something is to be reported.
     pub(super) fn has_deliverable(&self) -> bool {
-        let takes = |(id, link): (&u32, &Box<Link>)| {
-            let accepted = lane_of(*id) == Lane::Reply || self.has_room(*id / 2, Lane::Reply);
-            link.has_message() && accepted
-        };
-        !self.reports.is_empty() || self.links.iter().any(takes)
+        let takes = |id: &u32| lane_of(*id) == Lane::Reply || self.has_room(*id / 2, Lane::Reply);
+        !self.reports.is_empty() || self.arrived.iter().any(takes)
     }
 
     /// Whether anything has arrived that polls will take, now or when there is room.
     pub(super) fn has_arrived(&self) -> bool {
-        !self.reports.is_empty() || self.links.values().any(|link| link.has_message())
+        !self.reports.is_empty() || !self.arrived.is_empty()
+    }
+
+    /// Whether a poll without new frames would do anything.
+    pub(super) fn has_something(&self, now_ns: u64) -> bool {
+        self.has_arrived()
+            || !self.operations.is_empty()
+            || !self.owing.is_empty()
+            || !self.touched.is_empty()
+            || self.next_timer().is_some_and(|at_ns| at_ns <= now_ns)
     }
 
     /// Whether everything that was sent has been handled, and nothing is half way.
     pub(super) fn is_settled(&self) -> bool {
         self.reports.is_empty()
             && self.operations.is_empty()
-            && self.links.values().all(|link| link.is_idle())
+            && self.existing().all(|(_, link)| link.is_idle())
             && self.credits.iter().all(|c| *c == Credits::default())
     }
 
     /// Whether everything that was sent has reached its target.
     pub(super) fn is_delivered(&self) -> bool {
-        self.links.values().all(|link| link.all_acknowledged())
+        self.existing().all(|(_, link)| link.all_acknowledged())
     }
 
     /// One line for each peer with which something is under way.
     pub(super) fn ledger(&self) -> Vec<String> {
         let mut lines = Vec::new();
-        for (id, link) in &self.links {
-            let credits = self.credits[(*id / 2) as usize];
+        for (id, link) in self.existing() {
+            let credits = self.credits[(id / 2) as usize];
             let counters = link.counters();
-            if link.is_idle() && (lane_of(*id) == Lane::Reply || credits == Credits::default()) {
+            if link.is_idle() && (lane_of(id) == Lane::Reply || credits == Credits::default()) {
                 continue;
             }
             lines.push(format!(
                 "rank {} {:?} to rank {}: {credits:?} {counters:?}",
                 self.rank,
-                lane_of(*id),
+                lane_of(id),
                 id / 2
             ));
         }
@@ -392,8 +416,8 @@ impl Book {
 
     /// Sums over all links: payloads sent again, duplicates, frames refused.
     pub(super) fn totals(&self) -> (u64, u64, u64) {
-        self.links.values().fold((0, 0, self.strays), |sum, link| {
-            let c = link.counters();
+        let links = self.existing().map(|(_, link)| link.counters());
+        links.fold((0, 0, self.strays), |sum, c| {
             (sum.0 + c.resent, sum.1 + c.duplicates, sum.2 + c.refused)
         })
     }

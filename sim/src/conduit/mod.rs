@@ -82,6 +82,11 @@ impl SimConduit {
         })
     }
 
+    /// The same place, for what else waits on this rank's behalf.
+    pub(crate) fn place(&self) -> Place {
+        self.place.clone()
+    }
+
     /// Computes for a while without calling the library, in virtual time.
     pub fn compute(&self, time: Duration) {
         self.place.spend(time.as_nanos() as u64);

@@ -199,6 +199,9 @@ impl Book {
 
     /// Sends chunks of operations for which there is room now.
     pub(super) fn go_on(&mut self, now_ns: u64) {
+        if self.operations.is_empty() {
+            return;
+        }
         let waiting = self.operations.table.iter();
         let waiting: Vec<u64> = waiting
             .filter(|(_, op)| op.issued < op.len)

@@ -16,13 +16,17 @@ impl SimConduit {
     pub(super) fn serve(&self, sink: &mut dyn Sink) -> usize {
         let links = {
             let mut book = self.book.lock();
-            self.place.clock.with(|state| {
-                book.receive(state);
+            let idle = self.place.clock.with(|state| {
+                if book.receive(state) == 0 && !book.has_something(state.now_ns) {
+                    return true;
+                }
                 book.flush(state);
+                false
             });
-            let links = book.used();
-            book.cursor = links.get(1).copied().unwrap_or(0);
-            links
+            if idle {
+                return 0;
+            }
+            book.arrivals()
         };
         let mut taken = self.report(sink);
         // Replies first: they free the credits that requests wait for.

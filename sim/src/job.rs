@@ -1,0 +1,318 @@
+//! Whole engines, one a rank, each a coroutine of one thread.
+
+use crate::boot::{Abort, Job, SimBoot};
+use crate::clock::{Step, Trace};
+use crate::cluster::{Cluster, Node};
+use crate::conduit::SimConduit;
+use crate::config::SimConfig;
+use crate::fiber::{End, Fiber, Order, Strand};
+use crate::random::Random;
+use argonet::engine::{Engine, EngineConfig, Internals, Meeting, ThreadCtx, WaitPolicy};
+use argonet_am::{AmError, HandlerTable};
+use argonet_base::JobRank;
+use argonet_conduit::Conduit;
+use argonet_conduit::smp::ThreadMode;
+use argonet_event::HandleTable;
+use argonet_segment::{OwnSegment, SegmentError};
+use core::cell::RefCell;
+use core::fmt;
+use core::time::Duration;
+use parking_lot::Mutex;
+use std::rc::Rc;
+use std::sync::Arc;
+
+/// How a job is run.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct JobConfig {
+    /// The cluster.
+    pub sim: SimConfig,
+    /// How ranks wait.
+    pub policy: WaitPolicy,
+    /// Explicit operations of a rank, at most.
+    pub operations: u32,
+    /// All ranks must be done so long after faults have stopped.
+    pub patience: Duration,
+}
+
+impl JobConfig {
+    /// A job on a cluster, with a policy that spins little, and 30 s of virtual patience.
+    #[must_use]
+    pub fn new(sim: SimConfig) -> Self {
+        Self {
+            sim,
+            policy: WaitPolicy {
+                spins: 5,
+                yields: 3,
+            },
+            operations: 1024.min(HandleTable::MAX_OPERATIONS),
+            patience: Duration::from_secs(30),
+        }
+    }
+}
+
+/// One rank, as its program sees it.
+pub struct Rank {
+    /// Its engine.
+    pub engine: Engine<SimConduit>,
+    /// Its one thread.
+    pub ctx: ThreadCtx,
+    /// Its segment.
+    pub segment: OwnSegment,
+    clock: Arc<crate::clock::Clock>,
+    job: Arc<Mutex<Job>>,
+    /// What the program does, and since when, for reports.
+    doing: RefCell<(String, u64)>,
+}
+
+impl Rank {
+    /// Notes what the program does from now on; a report of a run that hangs tells it.
+    pub fn doing(&self, what: fmt::Arguments<'_>) {
+        let mut doing = self.doing.borrow_mut();
+        doing.0.clear();
+        // Writing to a string cannot fail.
+        let _ = fmt::write(&mut doing.0, what);
+        doing.1 = self.clock.now_ns();
+    }
+
+    /// Virtual time.
+    #[must_use]
+    pub fn now(&self) -> Duration {
+        Duration::from_nanos(self.clock.now_ns())
+    }
+
+    /// Drains, finalises, and goes on acknowledging until no rank needs it any more.
+    fn leave(&self) -> Result<(), AmError> {
+        self.doing(format_args!("finalises"));
+        self.engine.drain(&self.ctx, Meeting::Finalise)?;
+        self.engine.boot().finalised();
+        self.doing(format_args!(
+            "has finalised, and waits for its peers to be done"
+        ));
+        let rank = self.engine.rank().0;
+        loop {
+            self.engine.poll(&self.ctx)?;
+            let conduit = self.engine.conduit();
+            let quiet = conduit.settled() && conduit.is_delivered();
+            if self.job.lock().rests(rank, quiet, self.engine.size()) {
+                return Ok(());
+            }
+            conduit.sleep(Some(Duration::from_micros(200)), 0);
+        }
+    }
+
+    fn state(&self) -> String {
+        let (what, since_ns) = &*self.doing.borrow();
+        let mut text = format!("rank {}: {what}, since {since_ns} ns", self.engine.rank());
+        for line in self.engine.conduit().ledger() {
+            text += "\n    ";
+            text += &line;
+        }
+        text
+    }
+}
+
+impl Drop for Rank {
+    fn drop(&mut self) {
+        self.ctx.retire();
+    }
+}
+
+/// Why a run is a failure.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Failure {
+    /// A check failed: the program of a rank panicked.
+    Panicked {
+        /// Who.
+        rank: JobRank,
+        /// What it said.
+        message: String,
+    },
+    /// Some ranks were not done in time; the states of all.
+    Stalled(String),
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Failure::Panicked { rank, message } => write!(f, "rank {rank}: {message}"),
+            Failure::Stalled(states) => write!(f, "the job does not end:\n{states}"),
+        }
+    }
+}
+
+/// How a run ended.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Outcome {
+    /// The first thing that went wrong in a way that must not be.
+    pub failure: Option<Failure>,
+    /// How a rank ended the job, if one did.
+    pub abort: Option<Abort>,
+    /// The same number for the same course of events.
+    pub digest: u64,
+    /// Things that happened.
+    pub events: u64,
+    /// Virtual time that it took.
+    pub took: Duration,
+    /// Payloads sent again, arrived twice, frames that could not be used.
+    pub totals: (u64, u64, u64),
+}
+
+/// Runs a job: `register` puts each rank's handlers into its table, and its result goes to the
+/// rank's program, `body`. After the program a rank drains and finalises.
+///
+/// # Errors
+/// What the system says of the memory of segments and stacks.
+pub fn run<T: 'static>(
+    config: &JobConfig,
+    trace: Option<Trace>,
+    mut register: impl FnMut(JobRank, &mut HandlerTable) -> Result<T, AmError>,
+    body: impl Fn(&Rank, T) + 'static,
+) -> Result<Outcome, StartError> {
+    let cluster = Cluster::new(config.sim.clone());
+    if let Some(trace) = trace {
+        cluster.trace(trace);
+    }
+    let job = Arc::new(Mutex::new(Job::default()));
+    let body = Rc::new(body);
+    let mut random = Random::fork(config.sim.seed, 2);
+    let (mut ranks, mut strands) = (Vec::new(), Vec::new());
+    for rank in 0..config.sim.ranks {
+        let mut handlers = HandlerTable::default();
+        let internals = Internals::register(&mut handlers)?;
+        let input = register(JobRank(rank), &mut handlers)?;
+        let fiber = Arc::new(Fiber::default());
+        let node = cluster.node(rank, handlers.registered(), Some(Arc::clone(&fiber)))?;
+        let rank_state = Rc::new(rank_of(config, &cluster, &job, node, handlers, internals));
+        let (mine, body) = (Rc::clone(&rank_state), Rc::clone(&body));
+        let strand = Strand::new(fiber, move || {
+            body(&mine, input);
+            if let Err(error) = mine.leave() {
+                panic!("{error}");
+            }
+        });
+        ranks.push(rank_state);
+        strands.push(strand.map_err(StartError::Stack)?);
+        // Ranks do not start at the same time.
+        let begins_ns = random.range(0, 50_000);
+        cluster.clock().with(|state| state.alarm(rank, begins_ns));
+    }
+    let horizon_ns = config.sim.faults.stop_ns + config.patience.as_nanos() as u64;
+    cluster.clock().with(|state| state.horizon_ns = horizon_ns);
+    let failure = schedule(&cluster, &job, &ranks, &mut strands, horizon_ns);
+    let totals = ranks.iter().map(|rank| rank.engine.conduit().totals());
+    let totals = totals.fold((0, 0, 0), |a, b| (a.0 + b.0, a.1 + b.1, a.2 + b.2));
+    let abort = job.lock().abort.clone();
+    Ok(Outcome {
+        failure,
+        abort,
+        digest: cluster.digest(),
+        events: cluster.clock().with(|state| state.events),
+        took: cluster.now(),
+        totals,
+    })
+}
+
+/// Why a run could not begin.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StartError {
+    /// The system refuses memory for segments.
+    #[error(transparent)]
+    Segment(#[from] SegmentError),
+    /// The handlers do not fit.
+    #[error(transparent)]
+    Handlers(#[from] AmError),
+    /// The system refuses memory for a rank's stack.
+    #[error("no memory for a rank's stack: {0}")]
+    Stack(std::io::Error),
+}
+
+fn rank_of(
+    config: &JobConfig,
+    cluster: &Cluster,
+    job: &Arc<Mutex<Job>>,
+    node: Node,
+    handlers: HandlerTable,
+    internals: Internals,
+) -> Rank {
+    let Node { conduit, segment } = node;
+    let place = conduit.place();
+    let clock = Arc::clone(cluster.clock());
+    let engine = Engine::new(EngineConfig {
+        boot: Arc::new(SimBoot {
+            place,
+            size: config.sim.ranks,
+            job_id: config.sim.seed,
+            job: Arc::clone(job),
+        }),
+        conduit,
+        handlers,
+        internals,
+        directory: Arc::clone(segment.directory()),
+        // Nobody else's segment can be mapped here.
+        segment_len: Arc::new(|_| 0),
+        policy: config.policy,
+        mode: ThreadMode::Seq,
+        operations: config.operations,
+        clock: Box::new({
+            let clock = Arc::clone(&clock);
+            move || Duration::from_nanos(clock.now_ns())
+        }),
+    });
+    Rank {
+        engine,
+        ctx: ThreadCtx::new(|| {}),
+        segment,
+        clock,
+        job: Arc::clone(job),
+        doing: RefCell::new(("has not begun".to_owned(), 0)),
+    }
+}
+
+/// Lets ranks run, in the order of virtual time, until all are done, one has ended the job, or a
+/// check has failed. Then ends those that are left.
+fn schedule(
+    cluster: &Cluster,
+    job: &Mutex<Job>,
+    ranks: &[Rc<Rank>],
+    strands: &mut [Strand],
+    horizon_ns: u64,
+) -> Option<Failure> {
+    let mut ended = vec![false; strands.len()];
+    let mut failure = None;
+    let is_dead = |rank: usize| {
+        cluster
+            .clock()
+            .with(|state| state.plan.is_dead(rank as u32, state.now_ns))
+    };
+    while failure.is_none() && job.lock().abort.is_none() {
+        match cluster.clock().with(|state| state.step(horizon_ns)) {
+            Step::Other => {}
+            Step::Run(rank) => match strands[rank as usize].resume(Order::Go) {
+                None => {}
+                Some(End::Panicked(message)) => {
+                    ended[rank as usize] = true;
+                    let rank = JobRank(rank);
+                    failure = Some(Failure::Panicked { rank, message });
+                }
+                Some(End::Returned | End::Ended) => ended[rank as usize] = true,
+            },
+            Step::Nothing => {
+                let states = ranks.iter().map(|rank| rank.state());
+                let states: Vec<String> = states.collect();
+                failure = Some(Failure::Stalled(states.join("\n")));
+            }
+        }
+        if (0..strands.len()).all(|rank| ended[rank] || is_dead(rank)) {
+            break;
+        }
+    }
+    job.lock().over = true;
+    for (strand, ended) in strands.iter_mut().zip(&ended) {
+        // Unwinding runs no code that waits.
+        if !ended && strand.resume(Order::End).is_none() {
+            unreachable!("a rank suspends itself while it unwinds");
+        }
+    }
+    failure
+}

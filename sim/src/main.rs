@@ -1,0 +1,56 @@
+//! Replays seeds: `cargo run -p argonet-sim -- --seed 0x1234 [--trace]`.
+#![forbid(unsafe_code)]
+
+use argonet_sim::workload::{SeedReport, run_seed};
+use clap::Parser;
+use std::process::ExitCode;
+
+/// Runs jobs in a simulated cluster, one a seed
+#[derive(Parser)]
+struct Arguments {
+    /// The seed, decimal or 0x and hexadecimal
+    #[arg(long, value_parser = seed)]
+    seed: u64,
+    /// How many seeds, from that one on
+    #[arg(long, default_value_t = 1)]
+    count: u64,
+    /// Print everything that happens, with virtual time in ns
+    #[arg(long)]
+    trace: bool,
+    /// Print only failures
+    #[arg(long, short)]
+    quiet: bool,
+}
+
+fn seed(text: &str) -> Result<u64, std::num::ParseIntError> {
+    match text.strip_prefix("0x") {
+        Some(digits) => u64::from_str_radix(digits, 16),
+        None => text.parse(),
+    }
+}
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let mut failed = 0;
+    for i in 0..arguments.count {
+        let seed = arguments.seed.wrapping_add(i);
+        let trace: Option<argonet_sim::Trace> = if arguments.trace {
+            Some(Box::new(|line| println!("{line}")))
+        } else {
+            None
+        };
+        let report = run_seed(seed, trace);
+        let is_ok = report.as_ref().is_ok_and(SeedReport::ok);
+        failed += u64::from(!is_ok);
+        match report {
+            Ok(report) if !(is_ok && arguments.quiet) => println!("{report}"),
+            Ok(_) => {}
+            Err(error) => eprintln!("seed {seed:#x}: {error}"),
+        }
+    }
+    if failed > 0 {
+        println!("{failed} of {} seeds failed", arguments.count);
+        return ExitCode::FAILURE;
+    }
+    ExitCode::SUCCESS
+}

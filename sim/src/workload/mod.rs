@@ -1,0 +1,151 @@
+//! What a seed makes ranks do, and what is checked of it.
+//!
+//! Every rank runs phases of random operations: requests of all categories whose handlers are not
+//! idempotent, with and without replies; puts and gets, explicit and implicit, in access regions
+//! and blocking; negotiated payloads; bursts; computing without polling. Ranks meet in collectives between
+//! phases. Whatever a rank sends is noted before it leaves, so that handlers can compare while faults
+//! last; races are excluded by construction, so that memory has a model.
+
+mod memory;
+mod observed;
+mod program;
+mod shape;
+
+use crate::Trace;
+use crate::job::{Failure, JobConfig, Outcome, StartError, run};
+use argonet_base::JobRank;
+use core::fmt;
+use core::time::Duration;
+use observed::Observed;
+use parking_lot::Mutex;
+pub use shape::Shape;
+use std::sync::Arc;
+
+/// How the run of a seed ended.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct SeedReport {
+    /// The seed.
+    pub seed: u64,
+    /// What was run.
+    pub shape: Shape,
+    /// What is wrong; empty if all is well.
+    pub violations: Vec<String>,
+    /// How the job ended.
+    pub outcome: Outcome,
+    /// Messages handled, puts and gets.
+    pub handled: u64,
+}
+
+impl fmt::Display for SeedReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (resent, duplicates, refused) = self.outcome.totals;
+        write!(
+            f,
+            "seed {:#x}: {}; {} handled, {} events in {:?}, {resent} parts resent, {duplicates} \
+             duplicates, {refused} frames refused, digest {:016x}",
+            self.seed,
+            self.shape,
+            self.handled,
+            self.outcome.events,
+            self.outcome.took,
+            self.outcome.digest
+        )?;
+        for violation in &self.violations {
+            write!(f, "\n  {violation}")?;
+        }
+        Ok(())
+    }
+}
+
+/// Runs what a seed says.
+///
+/// # Errors
+/// What the system says of memory.
+pub fn run_seed(seed: u64, trace: Option<Trace>) -> Result<SeedReport, StartError> {
+    run_shape(Shape::draw(seed), trace)
+}
+
+/// Runs a workload of a given shape.
+///
+/// # Errors
+/// What the system says of memory.
+pub fn run_shape(shape: Shape, trace: Option<Trace>) -> Result<SeedReport, StartError> {
+    let config: &JobConfig = &shape.job;
+    let ranks = config.sim.ranks;
+    let observed = Arc::new(Mutex::new(Observed::new(&shape)));
+    let for_ranks = Arc::clone(&observed);
+    let register = |rank: JobRank, handlers: &mut argonet_am::HandlerTable| {
+        observed::register(rank, handlers, &observed)?;
+        Ok(Arc::clone(&observed))
+    };
+    let shape_of_ranks = shape.clone();
+    let outcome = run(config, trace, register, move |rank, observed| {
+        program::Program::new(rank, &shape_of_ranks, observed).run();
+    })?;
+    let mut observed = for_ranks.lock();
+    let mut violations = core::mem::take(&mut observed.violations);
+    if let Some(failure) = &outcome.failure {
+        violations.push(failure.to_string());
+    }
+    match shape.job.sim.faults.deaths.first() {
+        None => {
+            if let Some(abort) = &outcome.abort {
+                violations.push(format!("rank {} aborted: {}", abort.rank, abort.message));
+            } else if violations.is_empty() {
+                violations.extend(observed.incomplete(ranks));
+            }
+        }
+        Some(&(dead, at_ns)) => violations.extend(judge_death(&shape, &outcome, dead, at_ns)),
+    }
+    let handled = observed.handled;
+    drop(observed);
+    Ok(SeedReport {
+        seed: shape.job.sim.seed,
+        shape,
+        violations,
+        outcome,
+        handled,
+    })
+}
+
+/// A rank died: the job ends in time, and whoever ends it names the dead.
+fn judge_death(shape: &Shape, outcome: &Outcome, dead: u32, at_ns: u64) -> Option<String> {
+    let Some(abort) = &outcome.abort else {
+        // The others may have been done before.
+        return (outcome.failure.is_none() && outcome.took.as_nanos() as u64 > at_ns + 1_000_000)
+            .then(|| format!("rank {dead} died and nobody noticed"));
+    };
+    let link = &shape.job.sim.sizes.link;
+    // Its last word may have come a little later, and a probe is sent after a while.
+    let slack_ns = 2 * link.keepalive_ns + link.most_rto_ns + shape.job.sim.faults.stop_ns;
+    let limit = Duration::from_nanos(
+        at_ns.max(shape.job.sim.faults.stop_ns) + link.dead_after_ns + slack_ns,
+    );
+    if !abort
+        .message
+        .contains(&format!("rank {dead} is taken for dead"))
+    {
+        Some(format!("rank {dead} died, but: {}", abort.message))
+    } else if Duration::from_nanos(abort.at_ns) > limit {
+        Some(format!(
+            "rank {dead} died at {at_ns} ns, noticed at {} ns",
+            abort.at_ns
+        ))
+    } else {
+        None
+    }
+}
+
+impl SeedReport {
+    /// Whether nothing is wrong.
+    #[must_use]
+    pub fn ok(&self) -> bool {
+        self.violations.is_empty()
+    }
+
+    /// Whether the job did not end in time.
+    #[must_use]
+    pub fn stalled(&self) -> bool {
+        matches!(self.outcome.failure, Some(Failure::Stalled(_)))
+    }
+}
