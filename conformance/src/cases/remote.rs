@@ -362,19 +362,20 @@ fn many_gets_under_way<R: Rig>(rig: &R) {
 }
 
 /// Ranges that no segment of [`SEGMENT`] bytes has.
-const OUTSIDE: [(u64, usize); 6] = [
+const OUTSIDE: [(u64, usize); 7] = [
     (SEGMENT, 1),
     (SEGMENT - 1, 2),
     (SEGMENT - 4096, 8192),
     (SEGMENT - 100_000, 150_000),
     (u64::MAX, 1),
     (u64::MAX - 1, 4),
+    (u64::MAX - 63, 200),
 ];
 
 /// Refused at the sender, or reported broken; written in no case.
 fn puts_outside_write_nothing<R: Rig>(rig: &R) {
     for (offset, len) in OUTSIDE {
-        let mut bench = Bench::new(rig, Want::ranks(2));
+        let mut bench = Bench::new(rig, Want::ranks(2).cramped());
         let before = pattern::bytes(9, SEGMENT as usize);
         bench.write(1, 0, &before);
         let bytes = vec![0xee; len];
@@ -408,7 +409,7 @@ fn puts_outside_write_nothing<R: Rig>(rig: &R) {
 
 fn gets_outside_are_refused<R: Rig>(rig: &R) {
     for (offset, len) in OUTSIDE {
-        let mut bench = Bench::new(rig, Want::ranks(2));
+        let mut bench = Bench::new(rig, Want::ranks(2).cramped());
         bench.write(1, 0, &pattern::bytes(9, SEGMENT as usize));
         let mut bytes = vec![0x5a; len];
         let at = bytes.as_mut_ptr();
