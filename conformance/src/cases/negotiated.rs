@@ -253,11 +253,8 @@ fn prepared_in_a_flood<R: Rig>(rig: &R) {
     for round in 0..20 {
         let mut tag = 0;
         bench.fill(0, 1, |n| Mail::note(n).medium(max / 2));
-        loop {
-            let Some(prepared) = try_prepare(&mut bench, 1, Room::medium(1, 16 + round, max))
-            else {
-                break;
-            };
+        let room = Room::medium(1, 16 + round, max);
+        while let Some(prepared) = try_prepare(&mut bench, 1, room) {
             let len = prepared.capacity().min(100);
             commit(&mut bench, prepared, Mail::note(tag).medium(len));
             tag += 1;

@@ -84,10 +84,14 @@ impl Operations {
         (handle, None)
     }
 
-    /// Puts, with polls while there is no room.
+    /// Puts, with polls while there is no room. The source lies as many bytes behind an aligned
+    /// place as there are to an alignment of 64 at the target.
     fn put<R: Rig>(&mut self, bench: &mut Bench<R>, to: u32, offset: u64, bytes: &[u8]) -> u64 {
-        let buffer = bytes.to_vec();
-        let (rank, op, at) = (self.rank, token(self.next), buffer.as_ptr());
+        let shift = (64 - offset % 64) as usize % 64;
+        let mut buffer = vec![0; shift];
+        buffer.extend_from_slice(bytes);
+        let (rank, op, at) = (self.rank, token(self.next), buffer[shift..].as_ptr());
+        let len = bytes.len();
         let mut result = None;
         bench.until("room for a put", |bench| {
             // SAFETY: the buffer stays in `open` while the put is pending; its heap memory does
@@ -95,7 +99,7 @@ impl Operations {
             let put = unsafe {
                 bench
                     .at(rank)
-                    .put(JobRank(to), SegmentOffset(offset), at, buffer.len(), op)
+                    .put(JobRank(to), SegmentOffset(offset), at, len, op)
             };
             match put {
                 Err(SendError::Full) => return false,

@@ -170,7 +170,7 @@ impl Ready {
             most: entry.len + 100,
             offset: None,
         };
-        if entry.tag % 3 == 0 {
+        if entry.tag.is_multiple_of(3) {
             over.cancel(over.prepare(&want)?);
         }
         let mut prepared = over.prepare(&want)?;
