@@ -215,7 +215,12 @@ pub(crate) fn conformance(run: &mut Run) {
     let programs = directory(CONFORMANCE).map(test_programs);
     for conduit in programs.unwrap_or_default() {
         let args = ["test", "--package", CONFORMANCE, "--test", &conduit];
-        run.tests(&format!("conformance of {conduit}"), &mut cargo(&args));
+        let mut command = cargo(&args);
+        if run.full() {
+            let seeds = budget::CONFORMANCE_SEEDS_FULL.to_string();
+            command.env("CONFORMANCE_SEEDS", seeds);
+        }
+        run.tests(&format!("conformance of {conduit}"), &mut command);
     }
 }
 
