@@ -6,6 +6,7 @@ mod exit;
 mod limits;
 mod many;
 mod negotiated;
+mod operations;
 mod pressure;
 mod remote;
 mod replies;

@@ -37,10 +37,17 @@ struct Sender {
     from: u32,
     to: u32,
     count: u32,
+    /// By prepare and commit, what allows it.
+    negotiates: bool,
 }
 
 fn sender(from: u32, to: u32, count: u32) -> Sender {
-    Sender { from, to, count }
+    Sender {
+        from,
+        to,
+        count,
+        negotiates: false,
+    }
 }
 
 /// Message `n` of thread `thread`: tags differ between threads, all sizes and kinds mix.
@@ -55,9 +62,24 @@ fn mail(thread: usize, n: u32) -> Mail {
     }
 }
 
+/// Message `n` of a thread that negotiates: mostly mediums, which it can.
+fn negotiable(thread: usize, n: u32) -> Mail {
+    let note = Mail::note(n << 4 | thread as u32);
+    if n.is_multiple_of(8) {
+        note.asks_short()
+    } else {
+        note.medium(1 + n as usize % 30)
+    }
+}
+
 /// Runs the senders, which poll their own rank while there is no room and after they have sent, and
 /// a thread for each rank of `pollers`, until all is handled; then compares.
-fn run<R: Rig>(bench: &mut Bench<R>, senders: &[Sender], pollers: &[u32], negotiate: bool) {
+fn run<R: Rig>(
+    bench: &mut Bench<R>,
+    senders: &[Sender],
+    pollers: &[u32],
+    mail: fn(usize, u32) -> Mail,
+) {
     // Several threads have no order among each other.
     bench.promises.ordered = false;
     for (thread, plan) in senders.iter().enumerate() {
@@ -101,12 +123,12 @@ fn run<R: Rig>(bench: &mut Bench<R>, senders: &[Sender], pollers: &[u32], negoti
                 let (endpoint, to) = (shared.at(plan.from), JobRank(plan.to));
                 let mut log = shared.new_log(plan.from);
                 // Made before, so that the threads do little but send.
-                let ready = (0..plan.count).map(|n| Ready::new(mail(thread, n)));
+                let ready = (0..plan.count).map(|n| Ready::new(mail(thread, n), plan.negotiates));
                 let ready: Vec<Ready> = ready.collect();
                 together.wait();
                 for one in &ready {
                     while !stop.stopped() {
-                        match one.send(endpoint, to, negotiate) {
+                        match one.send(endpoint, to) {
                             Ok(()) => break,
                             Err(SendError::Full) => poll(plan.from, &mut log),
                             Err(error) => panic!("{error}"),
@@ -147,19 +169,25 @@ struct Ready {
     mail: Mail,
     args: Vec<u32>,
     bytes: Vec<u8>,
+    negotiate: bool,
 }
 
 impl Ready {
-    fn new(mail: Mail) -> Self {
+    fn new(mail: Mail, negotiate: bool) -> Self {
         let (args, bytes) = (mail.arguments(), mail.payload());
-        Self { mail, args, bytes }
+        Self {
+            mail,
+            args,
+            bytes,
+            negotiate,
+        }
     }
 
     /// Sends it once; by prepare and commit, now and then after a cancel, where a thread negotiates
     /// and the message allows it.
-    fn send<C: Conduit>(&self, over: &C, to: JobRank, negotiate: bool) -> Result<(), SendError> {
+    fn send<C: Conduit>(&self, over: &C, to: JobRank) -> Result<(), SendError> {
         let entry = self.mail.entry();
-        if !negotiate || entry.handler != NOTE.0 || entry.len == 0 {
+        if !self.negotiate || entry.handler != NOTE.0 || entry.len == 0 {
             return self.mail.try_send_with(over, to, &self.args, &self.bytes);
         }
         let want = PrepareRequest {
@@ -189,7 +217,7 @@ fn threads_share_a_lane<R: Rig>(rig: &R) {
         sender(0, 1, 40_000),
         sender(0, 1, 40_000),
     ];
-    run(&mut bench, &senders, &[1, 1], false);
+    run(&mut bench, &senders, &[1, 1], mail);
 }
 
 fn threads_with_different_peers<R: Rig>(rig: &R) {
@@ -198,7 +226,7 @@ fn threads_with_different_peers<R: Rig>(rig: &R) {
         &mut bench,
         &[sender(0, 1, 10_000), sender(0, 2, 10_000)],
         &[1, 2],
-        false,
+        mail,
     );
 }
 
@@ -211,17 +239,17 @@ fn threads_both_ways<R: Rig>(rig: &R) {
         sender(1, 0, 8000),
         sender(1, 0, 8000),
     ];
-    run(&mut bench, &senders, &[], false);
+    run(&mut bench, &senders, &[], mail);
 }
 
 fn threads_negotiate<R: Rig>(rig: &R) {
     let mut bench = Bench::new(rig, Want::ranks(2));
-    let senders = [
-        sender(0, 1, 40_000),
-        sender(0, 1, 40_000),
-        sender(1, 0, 8000),
-    ];
-    run(&mut bench, &senders, &[], true);
+    let negotiator = Sender {
+        negotiates: true,
+        ..sender(0, 1, 40_000)
+    };
+    let senders = [negotiator, sender(0, 1, 40_000), sender(1, 0, 8000)];
+    run(&mut bench, &senders, &[1], negotiable);
 }
 
 /// Several threads, one at a time: what one has sent, another polls for.

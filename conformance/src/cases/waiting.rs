@@ -9,6 +9,7 @@ use crate::watchdog::Stop;
 use argonet_am::Lane;
 use argonet_base::JobRank;
 use argonet_conduit::{Conduit, PrepareRequest};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 pub(super) fn cases<R: Rig>() -> Vec<Case<R>> {
@@ -265,39 +266,54 @@ fn what_another_thread_took_ends_a_sleep<R: Rig>(rig: &R) {
         assert_ne!(bench.at(0).epoch(), seen);
     }
     bench.account();
-    // While one sleeps, another takes the message.
-    let stop = Stop::default();
+    sleeper_beside_a_poller(&bench);
+}
+
+/// One thread only sleeps, another only polls; each message is the last until the sleeper has seen
+/// that it was handled, so that no other wakes it.
+fn sleeper_beside_a_poller<R: Rig>(bench: &Bench<R>) {
+    const COUNT: u64 = 2000;
+    let requests = &bench.board.counts(0).requests;
+    let before = requests.load(Ordering::Relaxed);
+    let handled = || requests.load(Ordering::Relaxed) - before;
+    let (seen_by_sleeper, stop) = (AtomicU64::new(0), Stop::default());
     std::thread::scope(|scope| {
-        for _ in 0..2 {
-            scope.spawn(|| {
-                let _guard = stop.guard();
-                let (mut log, endpoint) = (bench.new_log(0), bench.at(0));
-                let handled = || {
-                    bench
-                        .board
-                        .counts(0)
-                        .requests
-                        .load(std::sync::atomic::Ordering::Relaxed)
-                };
-                while handled() < 100 + 500 && !stop.stopped() {
-                    let seen = endpoint.epoch();
-                    if endpoint.poll(&mut log) == 0 && handled() < 100 + 500 {
-                        let begun = Instant::now();
-                        endpoint.sleep(Some(TOO_LONG), seen);
-                        assert!(
-                            begun.elapsed() < TOO_LONG,
-                            "slept over another thread's poll"
-                        );
-                    }
+        scope.spawn(|| {
+            let _guard = stop.guard();
+            let mut log = bench.new_log(0);
+            while handled() < COUNT && !stop.stopped() {
+                if bench.at(0).poll(&mut log) == 0 {
+                    std::thread::yield_now();
                 }
-            });
-        }
-        for n in 0..500 {
-            while Mail::note(n).try_send(bench.at(1), JobRank(0)).is_err() {
+            }
+        });
+        scope.spawn(|| {
+            let _guard = stop.guard();
+            for n in 1..=COUNT {
+                loop {
+                    let seen = bench.at(0).epoch();
+                    if handled() >= n || stop.stopped() {
+                        break;
+                    }
+                    let begun = Instant::now();
+                    bench.at(0).sleep(Some(TOO_LONG), seen);
+                    assert!(
+                        begun.elapsed() < TOO_LONG,
+                        "slept over another's poll of message {n}"
+                    );
+                }
+                seen_by_sleeper.store(n, Ordering::Relaxed);
+            }
+        });
+        for n in 0..COUNT {
+            while seen_by_sleeper.load(Ordering::Relaxed) < n && !stop.stopped() {
                 std::thread::yield_now();
             }
-            for _ in 0..n {
-                std::hint::spin_loop();
+            while Mail::note(n as u32)
+                .try_send(bench.at(1), JobRank(0))
+                .is_err()
+            {
+                std::thread::yield_now();
             }
         }
     });
