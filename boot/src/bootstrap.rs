@@ -3,6 +3,7 @@
 use argonet_base::JobRank;
 use num_enum::{IntoPrimitive, TryFromPrimitive};
 
+use crate::board::Board;
 use crate::error::BootError;
 
 /// The longest value that [`Bootstrap::publish`] takes, in bytes.
@@ -80,6 +81,16 @@ pub trait Bootstrap: Send + Sync {
     /// Tells that this rank does not need the others any more: from now on its end does not end the job, except that an
     /// exit code other than 0 remains a failure of the job. Local; any number of times.
     fn finalised(&self);
+
+    /// Tells the user something, in one piece: prints the lines on standard error.
+    fn say(&self, lines: &str) {
+        let _ = lines;
+    }
+
+    /// Where the ranks tell what they wait for; `None` where nobody could read it.
+    fn board(&self) -> Option<Board<'_>> {
+        None
+    }
 
     /// Ends the job as failed: stores the failure for the other ranks and whoever started the job, prints one line
     /// with the rank and `message` on standard error, and ends this process. The other ranks are killed. `code` is the

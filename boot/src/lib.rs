@@ -36,6 +36,7 @@
 
 mod attach;
 pub mod binding;
+mod board;
 mod bootstrap;
 mod error;
 mod exit;
@@ -52,6 +53,7 @@ mod spawn;
 mod sys;
 
 pub use attach::{AttachOptions, attach};
+pub use board::{Board, WaitFor, Waiting};
 pub use bootstrap::{Bootstrap, Key, MAX_VALUE_BYTES};
 pub use error::{BootError, Missing};
 pub use files::{HugePages, SharedFiles};

@@ -8,6 +8,7 @@ use std::time::Duration;
 use argonet_base::JobRank;
 use rustix::process::{Signal, getpgrp, getpid, kill_current_process_group};
 
+use crate::board::Board;
 use crate::bootstrap::{Bootstrap, Key, MAX_VALUE_BYTES};
 use crate::error::BootError;
 use crate::fence;
@@ -131,6 +132,14 @@ impl Bootstrap for LocalJob {
         self.control
             .rank_page(self.rank)
             .advance(RankState::Finalised);
+    }
+
+    fn say(&self, lines: &str) {
+        sys::say(lines);
+    }
+
+    fn board(&self) -> Option<Board<'_>> {
+        Some(Board::new(&self.control))
     }
 
     fn abort(&self, code: u8, message: &str) -> ! {

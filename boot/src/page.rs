@@ -22,6 +22,7 @@ use num_enum::{IntoPrimitive, TryFromPrimitive};
 use rustix::fs::{SealFlags, fcntl_get_seals, fstat};
 use static_assertions::const_assert_eq;
 
+use crate::board::Notice;
 use crate::bootstrap::{KEYS, MAX_VALUE_BYTES};
 use crate::error::BootError;
 
@@ -51,7 +52,10 @@ pub struct JobPage {
     launcher_pid: AtomicU32,
     /// Process id of the guardian once it watches, else 0. Written by the guardian; read by anyone, for reports.
     guardian_pid: AtomicU32,
-    _reserved: [AtomicU32; 3],
+    /// How many reports of all ranks have been asked for. Counted up by whoever asks (launcher, or a rank whose wait is
+    /// long); every rank compares it with what it last saw. Relaxed: nothing else depends on it.
+    reports: AtomicU32,
+    _reserved: [AtomicU32; 2],
     /// The packed [`ExitWord`], 0 until the first failure. Written once, by compare-and-exchange, by whoever sees a
     /// failure first (rank, guardian or launcher); AcqRel pairs with the Acquire loads of whoever reports or waits.
     exit_word: AtomicU64,
@@ -125,8 +129,9 @@ pub struct RankPage {
     /// How many fences this rank has entered. Written by the rank, read by ranks that name who is missing.
     pub(crate) fences_entered: AtomicU32,
     _pad: AtomicU32,
-    /// For the layers above: the rank writes, its neighbours read; meaning and ordering are theirs.
-    pub spare: [AtomicU64; 5],
+    /// What the rank waits for.
+    notice: Notice,
+    _spare: [AtomicU64; 2],
 }
 const_assert_eq!(size_of::<RankPage>(), 64);
 
@@ -143,6 +148,10 @@ impl RankPage {
     #[must_use]
     pub fn pid(&self) -> u32 {
         self.pid.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn notice(&self) -> &Notice {
+        &self.notice
     }
 
     /// Makes this process the rank; false if the rank has been taken before.
@@ -214,11 +223,12 @@ const LAYOUT_HASH: u64 = {
         offset_of!(JobPage, size),
         offset_of!(JobPage, huge_pages),
         offset_of!(JobPage, guardian_pid),
+        offset_of!(JobPage, reports),
         offset_of!(JobPage, exit_word),
         offset_of!(JobPage, fence),
         offset_of!(RankPage, segment_len),
         offset_of!(RankPage, fences_entered),
-        offset_of!(RankPage, spare),
+        offset_of!(RankPage, notice),
         RankState::Ended as usize,
         VERSION as usize,
     ];
@@ -379,6 +389,10 @@ impl JobPage {
     #[must_use]
     pub fn launcher_pid(&self) -> u32 {
         self.launcher_pid.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn reports(&self) -> &AtomicU32 {
+        &self.reports
     }
 
     pub(crate) fn huge_pages(&self) -> u32 {

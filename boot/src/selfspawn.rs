@@ -5,7 +5,7 @@
 //! fail, in a signal handler that reports the failure and ends the process with the job's code.
 
 use core::ffi::c_int;
-use core::fmt::{self, Write};
+use core::fmt::Write;
 use std::fs::File;
 use std::os::fd::AsFd;
 use std::process;
@@ -20,13 +20,15 @@ use rustix::process::{
 };
 
 use crate::attach::make_job;
+use crate::board::{Board, Fixed};
 use crate::error::BootError;
 use crate::exit::{ProcessEnd, Verdict};
 use crate::files::SharedFiles;
 use crate::guardian::{self, Link, Rank0};
 use crate::local::LocalJob;
 use crate::page::{Control, ExitKind, ExitWord, RankState};
-use crate::sys;
+use crate::signals::REPORT;
+use crate::sys::{self, HandlerStack};
 
 /// Whether this process, or the one that it was forked from, has forked ranks: a process does so once.
 static SPAWNED: AtomicBool = AtomicBool::new(false);
@@ -102,7 +104,9 @@ pub(crate) fn spawn(size: u32, start_timeout: Duration) -> Result<LocalJob, Boot
     let _ = CHILDREN.set(children);
     sys::on_exit(|code| with_children(|c| c.at_exit(code)))
         .map_err(|e| BootError::system("registering an exit handler", e))?;
-    sys::on_job_end(job_end_handler);
+    let job_end = sys::job_end_signal();
+    sys::on_signal(job_end, HandlerStack::Alternate, job_end_handler);
+    sys::on_signal(REPORT.as_raw(), HandlerStack::Own, report_handler);
     Ok(local(control, files, JobRank(0), start_timeout))
 }
 
@@ -202,7 +206,21 @@ extern "C" fn job_end_handler(_signal: c_int) {
     with_children(Children::at_job_end);
 }
 
+extern "C" fn report_handler(_signal: c_int) {
+    with_children(Children::report);
+}
+
 impl Children {
+    /// Says what all ranks wait for, and asks them for more. Async-signal-safe.
+    fn report(&self) {
+        let board = Board::new(&self.control);
+        let mut text = Fixed::<4096>::default();
+        // What does not fit is cut.
+        let _ = write!(text, "argonet: all ranks:\n{board}");
+        let _ = rustix::io::write(rustix::stdio::stderr(), text.text());
+        board.ask_for_reports(board.reports_asked());
+    }
+
     /// Waits for all other ranks; the end of the one asked for, and the first rank that failed after all went well.
     /// Async-signal-safe.
     fn wait_for_all(&self, asked: Option<JobRank>) -> (ProcessEnd, Option<(JobRank, ProcessEnd)>) {
@@ -289,26 +307,8 @@ impl Children {
 
 /// Prints the reason for the job's end on standard error in one write, without allocating.
 fn say(verdict: &Verdict) {
-    let mut line = Line {
-        bytes: [0; 256],
-        len: 0,
-    };
+    let mut line = Fixed::<256>::default();
     // A line that is too long is cut.
     let _ = writeln!(line, "argonet: {verdict}");
-    let _ = rustix::io::write(rustix::stdio::stderr(), &line.bytes[..line.len]);
-}
-
-struct Line {
-    bytes: [u8; 256],
-    len: usize,
-}
-
-impl fmt::Write for Line {
-    fn write_str(&mut self, text: &str) -> fmt::Result {
-        let room = &mut self.bytes[self.len..];
-        let n = room.len().min(text.len());
-        room[..n].copy_from_slice(&text.as_bytes()[..n]);
-        self.len += n;
-        Ok(())
-    }
+    let _ = rustix::io::write(rustix::stdio::stderr(), line.text());
 }

@@ -180,20 +180,31 @@ pub(crate) fn send_job_end(pidfd: BorrowedFd<'_>) {
     }
 }
 
-/// Installs `handler` for [`job_end_signal`], unless the program has put its own there. `handler` must be
-/// async-signal-safe.
-pub(crate) fn on_job_end(handler: extern "C" fn(c_int)) {
+/// On which stack a signal handler runs.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum HandlerStack {
+    /// The alternate one, if the thread has one. It may be as small as 8 KiB.
+    Alternate,
+    /// The thread's own: for a handler that formats text.
+    Own,
+}
+
+/// Installs `handler` for `signal`, unless the program has put its own there. `handler` must be async-signal-safe.
+pub(crate) fn on_signal(signal: c_int, stack: HandlerStack, handler: extern "C" fn(c_int)) {
     // SAFETY: zero is a valid `sigaction` (default action, empty mask); the pointers are to live objects; `handler` has
     // the signature that the kernel calls without SA_SIGINFO and is async-signal-safe by this function's contract.
     unsafe {
         let mut before: libc::sigaction = mem::zeroed();
-        libc::sigaction(job_end_signal(), ptr::null(), &mut before);
+        libc::sigaction(signal, ptr::null(), &mut before);
         if before.sa_sigaction == libc::SIG_DFL {
             let mut action: libc::sigaction = mem::zeroed();
             action.sa_sigaction = handler as *const () as usize;
-            action.sa_flags = libc::SA_RESTART | libc::SA_ONSTACK;
-            libc::sigaction(job_end_signal(), &action, ptr::null_mut());
-            let mut unblock = SignalSet::of(&[job_end_signal()]);
+            action.sa_flags = match stack {
+                HandlerStack::Alternate => libc::SA_RESTART | libc::SA_ONSTACK,
+                HandlerStack::Own => libc::SA_RESTART,
+            };
+            libc::sigaction(signal, &action, ptr::null_mut());
+            let mut unblock = SignalSet::of(&[signal]);
             libc::pthread_sigmask(libc::SIG_UNBLOCK, &unblock.0, &mut unblock.0);
         }
     }

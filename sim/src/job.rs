@@ -7,7 +7,7 @@ use crate::conduit::SimConduit;
 use crate::config::SimConfig;
 use crate::fiber::{End, Fiber, Order, Strand};
 use crate::random::Random;
-use argonet::engine::{Engine, EngineConfig, Internals, Meeting, ThreadCtx, WaitPolicy};
+use argonet::engine::{Engine, EngineConfig, Internals, Meeting, ThreadCtx, WaitMode, WaitPolicy};
 use argonet_am::{AmError, HandlerTable};
 use argonet_base::JobRank;
 use argonet_conduit::Conduit;
@@ -43,6 +43,7 @@ impl JobConfig {
             policy: WaitPolicy {
                 spins: 5,
                 yields: 3,
+                room: 1,
             },
             operations: 1024.min(HandleTable::MAX_OPERATIONS),
             patience: Duration::from_secs(30),
@@ -103,7 +104,7 @@ impl Rank {
     fn state(&self) -> String {
         let (what, since_ns) = &*self.doing.borrow();
         let mut text = format!("rank {}: {what}, since {since_ns} ns", self.engine.rank());
-        for line in self.engine.conduit().ledger() {
+        for line in self.engine.conduit().under_way() {
             text += "\n    ";
             text += &line;
         }
@@ -147,6 +148,8 @@ pub struct Outcome {
     pub failure: Option<Failure>,
     /// How a rank ended the job, if one did.
     pub abort: Option<Abort>,
+    /// A rank died with which no survivor had exchanged anything: no link could notice.
+    pub died_unknown: bool,
     /// The same number for the same course of events.
     pub digest: u64,
     /// Things that happened.
@@ -202,9 +205,24 @@ pub fn run<T: 'static>(
     let totals = ranks.iter().map(|rank| rank.engine.conduit().totals());
     let totals = totals.fold((0, 0, 0), |a, b| (a.0 + b.0, a.1 + b.1, a.2 + b.2));
     let abort = job.lock().abort.clone();
+    let dead = config
+        .sim
+        .faults
+        .deaths
+        .iter()
+        .map(|(rank, _)| JobRank(*rank));
+    let dead: Vec<JobRank> = dead.collect();
+    let survivors = || {
+        ranks
+            .iter()
+            .filter(|rank| !dead.contains(&rank.engine.rank()))
+    };
+    let is_unknown = |peer: &JobRank| !survivors().any(|rank| rank.engine.conduit().knows(*peer));
+    let died_unknown = dead.iter().any(is_unknown);
     Ok(Outcome {
         failure,
         abort,
+        died_unknown,
         digest: cluster.digest(),
         events: cluster.clock().with(|state| state.events),
         took: cluster.now(),
@@ -252,6 +270,8 @@ fn rank_of(
         // Nobody else's segment can be mapped here.
         segment_len: Arc::new(|_| 0),
         policy: config.policy,
+        wait: WaitMode::Auto,
+        stall: None,
         mode: ThreadMode::Seq,
         operations: config.operations,
         clock: Box::new({
@@ -280,31 +300,36 @@ fn schedule(
 ) -> Option<Failure> {
     let mut ended = vec![false; strands.len()];
     let mut failure = None;
-    let is_dead = |rank: usize| {
-        cluster
-            .clock()
-            .with(|state| state.plan.is_dead(rank as u32, state.now_ns))
+    let is_over = |ended: &[bool]| {
+        cluster.clock().with(|state| {
+            let mut ranks = (0..).zip(ended);
+            ranks.all(|(rank, ended)| *ended || state.plan.is_dead(rank, state.now_ns))
+        })
     };
     while failure.is_none() && job.lock().abort.is_none() {
-        match cluster.clock().with(|state| state.step(horizon_ns)) {
-            Step::Other => {}
-            Step::Run(rank) => match strands[rank as usize].resume(Order::Go) {
-                None => {}
-                Some(End::Panicked(message)) => {
-                    ended[rank as usize] = true;
-                    let rank = JobRank(rank);
-                    failure = Some(Failure::Panicked { rank, message });
-                }
-                Some(End::Returned | End::Ended) => ended[rank as usize] = true,
-            },
+        let end = match cluster.clock().with(|state| state.step(horizon_ns)) {
+            Step::Other => continue,
+            Step::Run(rank) => strands[rank as usize]
+                .resume(Order::Go)
+                .map(|end| (rank, end)),
+            // The dead may be all that is left.
+            Step::Nothing if is_over(&ended) => break,
             Step::Nothing => {
                 let states = ranks.iter().map(|rank| rank.state());
                 let states: Vec<String> = states.collect();
                 failure = Some(Failure::Stalled(states.join("\n")));
+                continue;
             }
-        }
-        if (0..strands.len()).all(|rank| ended[rank] || is_dead(rank)) {
-            break;
+        };
+        if let Some((rank, end)) = end {
+            ended[rank as usize] = true;
+            if let End::Panicked(message) = end {
+                let rank = JobRank(rank);
+                failure = Some(Failure::Panicked { rank, message });
+            }
+            if is_over(&ended) {
+                break;
+            }
         }
     }
     job.lock().over = true;

@@ -19,6 +19,7 @@ mod refused;
 mod rpc;
 mod support;
 mod threads;
+mod waiting;
 
 use libtest_mimic::{Arguments, Trial};
 
@@ -37,6 +38,7 @@ fn main() {
             raw_handlers::PROGRAMS,
             rpc::PROGRAMS,
             threads::PROGRAMS,
+            waiting::PROGRAMS,
             lifecycle::PROGRAMS,
         ]
         .concat();
@@ -58,6 +60,7 @@ fn main() {
         raw_handlers::TESTS,
         rpc::TESTS,
         threads::TESTS,
+        waiting::TESTS,
         lifecycle::TESTS,
     ]
     .concat();

@@ -9,7 +9,7 @@ use crate::link::{self, Address, Link, LinkConfig, LinkEvent, Outgoing, Tail};
 use argonet_am::record::RecordError;
 use argonet_am::{AmError, Lane};
 use argonet_base::JobRank;
-use argonet_conduit::{OpToken, Part};
+use argonet_conduit::{LaneLedger, OpToken, Part};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// What is to be told to the sink.
@@ -392,8 +392,15 @@ impl Book {
         self.existing().all(|(_, link)| link.all_acknowledged())
     }
 
+    /// Whether anything has passed between this rank and a peer.
+    pub(super) fn knows(&self, peer: u32) -> bool {
+        let links =
+            [Lane::Request, Lane::Reply].map(|lane| &self.links[link_id(peer, lane) as usize]);
+        links.into_iter().flatten().any(|link| link.is_used())
+    }
+
     /// One line for each peer with which something is under way.
-    pub(super) fn ledger(&self) -> Vec<String> {
+    pub(super) fn under_way(&self) -> Vec<String> {
         let mut lines = Vec::new();
         for (id, link) in self.existing() {
             let credits = self.credits[(id / 2) as usize];
@@ -412,6 +419,18 @@ impl Book {
             lines.push(format!("rank {}: {}", self.rank, self.operations.ledger()));
         }
         lines
+    }
+
+    /// What has passed between this rank and a peer in one lane, in messages.
+    pub(super) fn lane_ledger(&self, peer: u32, lane: Lane) -> Option<LaneLedger> {
+        let id = link_id(peer, lane);
+        let counters = self.links.get(id as usize)?.as_ref()?.counters();
+        Some(LaneLedger {
+            sent: counters.submitted,
+            taken: counters.acknowledged,
+            handled: counters.taken,
+            waiting: self.arrived.contains(&id),
+        })
     }
 
     /// Sums over all links: payloads sent again, duplicates, frames refused.

@@ -24,7 +24,8 @@ use crate::config::Sizes;
 use argonet_am::{AmError, Category, Lane, MAX_ARGS, Message, Payload, Registered, ReplyPort};
 use argonet_base::{HandlerIndex, JobRank, SegmentOffset};
 use argonet_conduit::{
-    Capabilities, Conduit, Injected, Limits, OpToken, PrepareRequest, Prepared, SendError, Sink,
+    Capabilities, Conduit, Injected, Limits, OpToken, PeerLedger, PrepareRequest, Prepared,
+    SendError, Sink,
 };
 use argonet_segment::{Directory, SharedBytes};
 use book::Book;
@@ -99,10 +100,17 @@ impl SimConduit {
         self.book.lock().is_delivered()
     }
 
+    /// Whether anything has passed between this rank and a peer. If not, this rank does not notice
+    /// the peer's death.
+    #[must_use]
+    pub fn knows(&self, peer: JobRank) -> bool {
+        self.book.lock().knows(peer.0)
+    }
+
     /// What is under way with each peer, one line each.
     #[must_use]
-    pub fn ledger(&self) -> Vec<String> {
-        self.book.lock().ledger()
+    pub fn under_way(&self) -> Vec<String> {
+        self.book.lock().under_way()
     }
 
     /// Payloads sent again, payloads that arrived twice, frames that could not be used.
@@ -423,6 +431,17 @@ impl Conduit for SimConduit {
 
     fn yield_now(&self) {
         self.place.spend(self.sizes.poll_ns);
+    }
+
+    fn ledger(&self, peer: JobRank) -> Option<PeerLedger> {
+        let book = self.book.lock();
+        let requests = book.lane_ledger(peer.0, Lane::Request);
+        let replies = book.lane_ledger(peer.0, Lane::Reply);
+        (requests.is_some() || replies.is_some()).then(|| PeerLedger {
+            unit: "messages",
+            requests: requests.unwrap_or_default(),
+            replies: replies.unwrap_or_default(),
+        })
     }
 
     fn sleep(&self, timeout: Option<Duration>, _seen: u32) {

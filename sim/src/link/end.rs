@@ -30,8 +30,12 @@ pub struct Counters {
     pub resent: u64,
     /// Times that the retransmission timer fired.
     pub expiries: u64,
-    /// Messages queued or not acknowledged.
-    pub messages: usize,
+    /// Messages submitted.
+    pub submitted: u64,
+    /// Messages that the peer has acknowledged.
+    pub acknowledged: u64,
+    /// Messages from the peer that were taken.
+    pub taken: u64,
     /// Parts that the receiving half holds.
     pub held: usize,
 }
@@ -244,6 +248,12 @@ impl Link {
         true
     }
 
+    /// Whether any frame was sent or received. A link that was not does not notice a dead peer.
+    #[must_use]
+    pub fn is_used(&self) -> bool {
+        self.used
+    }
+
     /// Whether a message has arrived that nobody has taken.
     #[must_use]
     pub fn has_message(&self) -> bool {
@@ -280,12 +290,15 @@ impl Link {
     /// What the link has counted.
     #[must_use]
     pub fn counters(&self) -> Counters {
+        let (submitted, acknowledged) = self.sender.totals();
         Counters {
             refused: self.refused,
             duplicates: self.receiver.duplicates,
             resent: self.sender.resent,
             expiries: self.sender.expiries,
-            messages: self.sender.messages(),
+            submitted,
+            acknowledged,
+            taken: self.receiver.taken,
             held: self.receiver.held(),
         }
     }

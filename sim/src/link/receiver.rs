@@ -25,6 +25,8 @@ pub(super) struct Receiver {
     /// The window that was told last, as its end.
     told_limit: u64,
     pub(super) duplicates: u64,
+    /// Messages taken by the user.
+    pub(super) taken: u64,
 }
 
 impl Receiver {
@@ -37,6 +39,7 @@ impl Receiver {
             complete: false,
             told_limit: u64::from(config.recv_parts),
             duplicates: 0,
+            taken: 0,
         }
     }
 
@@ -139,6 +142,7 @@ impl Receiver {
             return None;
         }
         self.complete = false;
+        self.taken += 1;
         self.partial.take()
     }
 }

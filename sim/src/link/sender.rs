@@ -123,6 +123,12 @@ impl Sender {
         self.messages.len()
     }
 
+    /// Messages submitted, and those of them that are acknowledged, from the beginning.
+    pub(super) fn totals(&self) -> (u64, u64) {
+        let acknowledged = self.first_message;
+        (acknowledged + self.messages.len() as u64, acknowledged)
+    }
+
     pub(super) fn parts(&self) -> usize {
         self.parts.len()
     }

@@ -193,8 +193,6 @@ fn a_clean_wire_repeats_nothing() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
-
     #[test]
     fn exactly_once_and_in_order_whatever_the_wire_does(
         seed in any::<u64>(),
@@ -399,7 +397,7 @@ fn frames_of_another_life_are_dropped() {
     assert!(new.poll_message().is_none());
 }
 
-/// A thousand links, each with its own faults.
+/// A thousand links, each with faults of its own.
 #[test]
 fn a_thousand_links() {
     for seed in 0..1000 {

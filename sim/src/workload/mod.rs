@@ -84,7 +84,11 @@ pub fn run_shape(shape: Shape, trace: Option<Trace>) -> Result<SeedReport, Start
     })?;
     let mut observed = for_ranks.lock();
     let mut violations = core::mem::take(&mut observed.violations);
-    if let Some(failure) = &outcome.failure {
+    // Who has never heard of a rank cannot notice its death: that is the launcher's business.
+    let stalled = matches!(outcome.failure, Some(Failure::Stalled(_)));
+    if let Some(failure) = &outcome.failure
+        && !(stalled && outcome.died_unknown)
+    {
         violations.push(failure.to_string());
     }
     match shape.job.sim.faults.deaths.first() {

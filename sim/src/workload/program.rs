@@ -9,6 +9,7 @@ use crate::random::Random;
 use argonet::engine::{Meeting, Outlook, Pass, Transfer};
 use argonet_am::{AmError, Category, Lane, MAX_ARGS, Message, Payload};
 use argonet_base::{JobRank, SegmentOffset};
+use argonet_boot::{WaitFor, Waiting};
 use argonet_conduit::{Conduit, PrepareRequest};
 use argonet_event::{Category as Part, Event};
 use argonet_segment::SharedBytes;
@@ -104,7 +105,8 @@ impl<'r> Program<'r> {
     }
 
     fn wait(&self, done: impl FnMut() -> bool) {
-        self.must(self.rank.engine.wait_until(&self.rank.ctx, done));
+        let what = Waiting::new(WaitFor::Condition);
+        self.must(self.rank.engine.wait_until(&self.rank.ctx, what, done));
     }
 
     /// Reads this rank's own segment.

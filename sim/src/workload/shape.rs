@@ -59,8 +59,9 @@ impl Shape {
         };
         let mut job = JobConfig::new(sim);
         job.policy = WaitPolicy {
-            spins: random.pick(&[0, 3, 50]),
+            spins: random.pick(&[0, 3, 20]),
             yields: random.pick(&[0, 2]),
+            room: 1,
         };
         job.operations = random.pick(&[32, 1024]);
         // The same amount of work for many ranks as for few, about.

@@ -1,0 +1,152 @@
+//! Single jobs with faults of the tests' choice.
+#![forbid(unsafe_code)]
+
+use argonet_sim::workload::{SeedReport, Shape, run_shape};
+use argonet_sim::{Failure, FaultPlan, Partition, Pause, Quality, Sizes};
+
+fn run(seed: u64, ranks: u32, sizes: Sizes, faults: FaultPlan) -> SeedReport {
+    run_shape(Shape::new(seed, ranks, sizes, faults), None).unwrap()
+}
+
+fn well(report: &SeedReport) {
+    assert!(report.ok(), "{report}");
+    assert_eq!(report.outcome.abort, None, "{report}");
+}
+
+const ALL_AT_ONCE: Quality = Quality {
+    jitter_ns: 5_000,
+    loss_ppm: 200_000,
+    duplicate_ppm: 200_000,
+    hold_ppm: 300_000,
+    hold_ns: 50_000,
+    damage_ppm: 20_000,
+    ..Quality::CLEAN
+};
+
+/// Faults of the wire that never stop.
+fn forever(quality: Quality) -> FaultPlan {
+    FaultPlan {
+        healed: quality,
+        ..FaultPlan::none()
+    }
+}
+
+#[test]
+fn nothing_goes_wrong_and_nothing_is_repeated() {
+    for seed in 0..10 {
+        let report = run(seed, 4, Sizes::default(), FaultPlan::none());
+        well(&report);
+        assert!(report.handled > 20, "{report}");
+        // Ranks that compute acknowledge late, so a few parts are sent twice; none is refused.
+        assert_eq!(report.outcome.totals.2, 0, "{report}");
+    }
+}
+
+#[test]
+fn all_faults_at_once_for_ever() {
+    for seed in 0..10 {
+        let report = run(seed, 5, Sizes::default(), forever(ALL_AT_ONCE));
+        well(&report);
+        let (resent, duplicates, refused) = report.outcome.totals;
+        assert!(resent > 0 && duplicates > 0 && refused > 0, "{report}");
+    }
+}
+
+#[test]
+fn every_buffer_at_its_smallest() {
+    for seed in 0..10 {
+        well(&run(seed, 4, Sizes::smallest(), FaultPlan::none()));
+        well(&run(seed, 3, Sizes::smallest(), forever(ALL_AT_ONCE)));
+    }
+}
+
+#[test]
+fn sixty_four_ranks() {
+    well(&run(1, 64, Sizes::default(), FaultPlan::none()));
+    well(&run(
+        2,
+        64,
+        Sizes::default(),
+        forever(Quality {
+            loss_ppm: 20_000,
+            ..Quality::CLEAN
+        }),
+    ));
+}
+
+#[test]
+fn a_partition_heals() {
+    let mut faults = FaultPlan::none();
+    faults.stop_ns = 100_000_000;
+    for (side, one_way) in [(vec![0, 1], false), (vec![2], true)] {
+        faults.partitions.push(Partition {
+            from_ns: 20_000,
+            until_ns: 100_000_000,
+            side,
+            one_way,
+        });
+    }
+    let report = run(1, 4, Sizes::default(), faults);
+    well(&report);
+    assert!(report.outcome.took.as_millis() >= 100, "{report}");
+}
+
+#[test]
+fn slow_and_paused_ranks_are_waited_for() {
+    let mut faults = FaultPlan::none();
+    faults.stop_ns = 300_000_000;
+    faults.slow = vec![(0, 500)];
+    faults.pauses = vec![Pause {
+        rank: 1,
+        from_ns: 30_000,
+        until_ns: 300_000_000,
+    }];
+    let report = run(1, 4, Sizes::default(), faults);
+    well(&report);
+    assert!(report.outcome.took.as_millis() >= 300, "{report}");
+}
+
+/// Whenever a rank dies, the job ends in time, and the dead is named.
+#[test]
+fn a_dead_rank_ends_the_job_and_is_named() {
+    let mut noticed = 0;
+    for seed in 0..30 {
+        let mut faults = FaultPlan::none();
+        let dead = (seed % 4) as u32;
+        faults.deaths = vec![(dead, seed * 7_000)];
+        let shape = Shape::new(seed, 4, Sizes::default(), faults);
+        let dead_after_ns = shape.job.sim.sizes.link.dead_after_ns;
+        let report = run_shape(shape, None).unwrap();
+        // Who is named, and when, is judged there.
+        assert!(report.ok(), "{report}");
+        if let Some(abort) = &report.outcome.abort {
+            noticed += 1;
+            assert_ne!(abort.rank.0, dead);
+            assert!(abort.at_ns < 2 * dead_after_ns, "{report}");
+        }
+    }
+    assert!(noticed > 20, "{noticed} of 30 deaths were noticed");
+}
+
+/// A job that cannot end says what each rank waits for.
+#[test]
+fn a_job_that_hangs_tells_of_every_rank() {
+    let mut sizes = Sizes::default();
+    sizes.link.dead_after_ns = u64::MAX / 8;
+    let nothing_arrives = Quality {
+        loss_ppm: 1_000_000,
+        ..Quality::CLEAN
+    };
+    let report = run(1, 3, sizes, forever(nothing_arrives));
+    assert!(!report.ok());
+    let Some(Failure::Stalled(states)) = &report.outcome.failure else {
+        panic!("{report}");
+    };
+    for rank in 0..3 {
+        assert!(states.contains(&format!("rank {rank}: ")), "{states}");
+    }
+    assert!(
+        states.contains("since") && states.contains("submitted: "),
+        "{states}"
+    );
+}
