@@ -273,6 +273,13 @@ impl<R: Rig> Bench<R> {
             && replies.all(|(log, due)| same(&log.replies, due))
     }
 
+    /// Whether all requests of a rank have been handled.
+    pub(crate) fn handled_of(&self, source: u32) -> bool {
+        let source = source as usize;
+        let mut targets = self.logs.iter().zip(&self.requests);
+        targets.all(|(log, due)| log.requests[source].len() >= due[source].len())
+    }
+
     /// All that was sent arrives, once, in the order that is promised, and nothing else.
     pub(crate) fn account(&mut self) {
         self.until("all that was sent has arrived", |bench| bench.all_here());

@@ -89,6 +89,9 @@ pub struct Promises {
     pub alone_bytes: usize,
     /// Messages of one lane from one rank to another arrive in the order in which they were sent.
     pub ordered: bool,
+    /// A rank that is settled knows that its targets have handled all that it sent. Elsewhere it may
+    /// be that they only see it.
+    pub settled_is_handled: bool,
     /// Threads that may call.
     pub threads: ThreadMode,
     /// [`Conduit::sleep`] blocks the thread in real time, and an arrival ends that.

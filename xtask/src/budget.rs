@@ -43,7 +43,7 @@ pub(crate) const LOOM_PREEMPTIONS_FULL: u32 = 4;
 /// Cases of each property test in `cargo xtask full`; 256 otherwise.
 pub(crate) const PROPTEST_CASES_FULL: u32 = 10_000;
 /// Seeds of faulty wires in the conformance suite in `cargo xtask full`; 4 otherwise.
-pub(crate) const CONFORMANCE_SEEDS_FULL: u32 = 100;
+pub(crate) const CONFORMANCE_SEEDS_FULL: u32 = 40;
 /// How often `cargo xtask full` runs the whole jobs.
 pub(crate) const JOB_REPEATS_FULL: u32 = 3;
 /// Tests of whole jobs that run at once: each is several processes already.

@@ -4,7 +4,7 @@ use super::{Case, always};
 use crate::bench::{Bench, Want};
 use crate::mail::Mail;
 use crate::pattern::Dice;
-use crate::rig::{Promises, Rig};
+use crate::rig::{Job, Promises, Rig};
 use crate::watchdog::Stop;
 use argonet_am::Lane;
 use argonet_base::JobRank;
@@ -57,10 +57,7 @@ fn has_work_tells<R: Rig>(rig: &R) {
     let mut bench = Bench::new(rig, Want::ranks(3).calm());
     let quiet = |bench: &mut Bench<R>| {
         bench.account();
-        // Wires talk now and then although there is nothing to say.
-        bench.until("nobody has work", |bench| {
-            bench.ranks().all(|rank| !bench.at(rank).has_work())
-        });
+        each(bench, "has no work", |endpoint| !endpoint.has_work());
     };
     quiet(&mut bench);
     for (from, to) in [(0, 1), (2, 1), (1, 1), (0, 2)] {
@@ -80,6 +77,16 @@ fn has_work_tells<R: Rig>(rig: &R) {
         quiet(&mut bench);
         bench.forget();
     }
+}
+
+/// Waits until each endpoint has been seen in a state, while nothing is sent. Not all at the same
+/// time: wires talk now and then although there is nothing to say.
+fn each<R: Rig>(bench: &mut Bench<R>, what: &str, is_so: fn(&<R::Job as Job>::Conduit) -> bool) {
+    let mut waiting: Vec<u32> = bench.ranks().collect();
+    bench.until(&format!("each {what}"), |bench| {
+        waiting.retain(|&rank| !is_so(bench.at(rank)));
+        waiting.is_empty()
+    });
 }
 
 /// When all are settled at the same time, everything has been handled, replies too; and when
@@ -105,16 +112,19 @@ fn settled_tells<R: Rig>(rig: &R) {
             bench.round(if tag % 3 == 0 { &looks } else { &all });
             assert!(
                 !settled(&bench) || bench.all_here(),
-                "settled after message {tag}"
+                "all settled after message {tag}"
             );
+            let mut alone = all.iter().filter(|_| bench.promises.settled_is_handled);
+            let early = alone.find(|&&r| bench.at(r).settled() && !bench.handled_of(r));
+            assert_eq!(early, None, "settled after message {tag}");
         }
         if tag % 50 == 0 {
-            bench.until("all are settled", |bench| settled(bench));
-            assert!(bench.all_here(), "settled after message {tag}");
+            bench.until("all of it is here", |bench| bench.all_here());
+            each(&mut bench, "is settled", Conduit::settled);
         }
     }
     bench.account();
-    bench.until("all are settled", |bench| settled(bench));
+    each(&mut bench, "is settled", Conduit::settled);
 }
 
 /// Nothing comes, and the sleep ends.
@@ -164,7 +174,7 @@ fn negotiated<C: Conduit>(over: &C, n: u32) {
 /// Rank 0 sends and waits for the answer, rank 1 waits and answers; both sleep when there is
 /// nothing, after looking a varying number of times, so that messages come before, in and after
 /// the last look. The answer is a reply to an asking short in every second round.
-fn ping_pong<R: Rig>(bench: &Bench<R>, rounds: u32, send: Send<<R::Job as crate::Job>::Conduit>) {
+fn ping_pong<R: Rig>(bench: &Bench<R>, rounds: u32, send: Send<<R::Job as Job>::Conduit>) {
     let stop = Stop::default();
     std::thread::scope(|scope| {
         for me in [0, 1] {
