@@ -7,11 +7,12 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use argonet_base::JobRank;
+use argonet_settings::{HUGE_PAGES, HugePages, PSHM_NODES, START_TIMEOUT, Settings};
 use rustix::fs::fcntl_get_seals;
 use rustix::process::{Signal, getppid, set_parent_process_death_signal};
 
 use crate::error::BootError;
-use crate::files::{HugePages, SharedFiles};
+use crate::files::SharedFiles;
 use crate::local::LocalJob;
 use crate::page::{Control, JobIdentity, MAX_LOCAL_RANKS};
 use crate::{selfspawn, sys};
@@ -20,12 +21,6 @@ use crate::{selfspawn, sys};
 /// the middle being descriptors and the last the job's identity in hexadecimal.
 pub(crate) const BOOT_VARIABLE: &str = "ARGONET_BOOT";
 const BOOT_FORMAT: &str = "1";
-
-/// The variable that makes a program that was started alone become several ranks.
-const RANKS_VARIABLE: &str = "GASNET_PSHM_NODES";
-const START_TIMEOUT_VARIABLE: &str = "ARGONET_START_TIMEOUT";
-const START_TIMEOUT_DEFAULT: Duration = Duration::from_secs(60);
-const START_TIMEOUT_MAX_S: u64 = 86_400;
 
 /// What other launchers say about the number of processes that they started.
 const FOREIGN_SIZES: [(&str, &str); 2] = [
@@ -40,7 +35,7 @@ pub struct AttachOptions {
 }
 
 impl AttachOptions {
-    /// Nothing special: the environment decides.
+    /// Nothing special: the settings decide.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -68,10 +63,10 @@ impl AttachOptions {
 /// Blocks only for the system calls; it does not wait for other ranks.
 ///
 /// # Errors
-/// Settings that cannot be used, a job description that cannot be, a second thread, a foreign launcher that started several
+/// A job description that cannot be used, a second thread, a foreign launcher that started several
 /// processes, and what the system refuses: see [`BootError`].
-pub fn attach(options: AttachOptions) -> Result<LocalJob, BootError> {
-    let start_timeout = start_timeout()?;
+pub fn attach(options: AttachOptions, settings: &Settings) -> Result<LocalJob, BootError> {
+    let start_timeout = settings.get(&START_TIMEOUT);
     if let Some(value) = env::var_os(BOOT_VARIABLE) {
         let value = value.to_string_lossy().into_owned();
         let job = attach_launched(&value, start_timeout)?;
@@ -80,10 +75,10 @@ pub fn attach(options: AttachOptions) -> Result<LocalJob, BootError> {
     }
     let ranks = match options.ranks {
         Some(ranks) => check_count(u64::from(ranks.max(1)))?,
-        None => ranks_from_environment()?,
+        None => check_count(settings.get(&PSHM_NODES).max(1))?,
     };
     if ranks > 1 {
-        return selfspawn::spawn(ranks, start_timeout);
+        return selfspawn::spawn(ranks, settings);
     }
     for (variable, launcher) in FOREIGN_SIZES {
         if let Some(size) = env::var(variable)
@@ -98,7 +93,7 @@ pub fn attach(options: AttachOptions) -> Result<LocalJob, BootError> {
             });
         }
     }
-    alone(start_timeout)
+    alone(settings)
 }
 
 /// Checks a number of ranks.
@@ -120,8 +115,11 @@ pub(crate) fn new_job_id() -> Result<u64, BootError> {
 }
 
 /// Makes the shared files of a job whose launcher is this process.
-pub(crate) fn make_job(size: u32) -> Result<(SharedFiles, Control), BootError> {
-    let files = SharedFiles::create(size, HugePages::from_environment()?)?;
+pub(crate) fn make_job(
+    size: u32,
+    settings: &Settings,
+) -> Result<(SharedFiles, Control), BootError> {
+    let files = SharedFiles::create(size, settings.get(&HUGE_PAGES))?;
     let identity = JobIdentity {
         job_id: new_job_id()?,
         size,
@@ -132,15 +130,15 @@ pub(crate) fn make_job(size: u32) -> Result<(SharedFiles, Control), BootError> {
     Ok((files, control))
 }
 
-fn alone(start_timeout: Duration) -> Result<LocalJob, BootError> {
-    let (files, control) = make_job(1)?;
+fn alone(settings: &Settings) -> Result<LocalJob, BootError> {
+    let (files, control) = make_job(1, settings)?;
     let rank = JobRank(0);
     control.rank_page(rank).join(process::id());
     Ok(LocalJob {
         control: Arc::new(control),
         files,
         rank,
-        start_timeout,
+        start_timeout: settings.get(&START_TIMEOUT),
         launched: false,
         turn: Mutex::default(),
     })
@@ -292,50 +290,13 @@ fn attach_launched(value: &str, start_timeout: Duration) -> Result<LocalJob, Boo
     })
 }
 
-fn setting(name: &'static str) -> Option<String> {
-    env::var_os(name)
-        .map(|v| v.to_string_lossy().trim().to_string())
-        .filter(|v| !v.is_empty())
-}
-
-fn ranks_from_environment() -> Result<u32, BootError> {
-    let Some(value) = setting(RANKS_VARIABLE) else {
-        return Ok(1);
-    };
-    match value.parse::<u32>() {
-        Ok(0) => Ok(1),
-        Ok(n) if n <= MAX_LOCAL_RANKS => Ok(n),
-        _ => Err(BootError::BadSetting {
-            name: RANKS_VARIABLE,
-            value,
-            allowed: format!(
-                "a number of ranks from 1 to {MAX_LOCAL_RANKS}; 0 or empty for one rank"
-            ),
-        }),
-    }
-}
-
-fn start_timeout() -> Result<Duration, BootError> {
-    let Some(value) = setting(START_TIMEOUT_VARIABLE) else {
-        return Ok(START_TIMEOUT_DEFAULT);
-    };
-    match value.parse::<u64>() {
-        Ok(s) if (1..=START_TIMEOUT_MAX_S).contains(&s) => Ok(Duration::from_secs(s)),
-        _ => Err(BootError::BadSetting {
-            name: START_TIMEOUT_VARIABLE,
-            value,
-            allowed: format!("whole seconds from 1 to {START_TIMEOUT_MAX_S}"),
-        }),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn a_job_description_is_read_back() {
-        let (_files, control) = make_job(9).unwrap();
+        let (_files, control) = make_job(9, &Settings::default()).unwrap();
         let value = boot_value(&control, JobRank(8), [100, 101, 102]);
         let BootValue {
             rank,
@@ -373,7 +334,7 @@ mod tests {
     #[test]
     fn a_job_of_one_needs_nobody() {
         use crate::bootstrap::{Bootstrap, Key, MAX_VALUE_BYTES};
-        let job = alone(Duration::from_secs(1)).unwrap();
+        let job = alone(&Settings::default()).unwrap();
         let longest: Vec<u8> = (0..MAX_VALUE_BYTES as u8).collect();
         job.publish(Key::User, &longest).unwrap();
         job.publish(Key::Tool, b"").unwrap();

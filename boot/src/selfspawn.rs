@@ -14,6 +14,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use argonet_base::JobRank;
+use argonet_settings::{START_TIMEOUT, Settings};
 use rustix::process::{
     Pid, Resource, Signal, WaitId, WaitIdOptions, getpgrp, getpid, getppid, getrlimit,
     kill_process_group, set_parent_process_death_signal, setpgid, waitid,
@@ -50,7 +51,8 @@ struct Children {
 }
 
 /// Forks ranks 1 to `size` - 1 and returns in each of them.
-pub(crate) fn spawn(size: u32, start_timeout: Duration) -> Result<LocalJob, BootError> {
+pub(crate) fn spawn(size: u32, settings: &Settings) -> Result<LocalJob, BootError> {
+    let start_timeout = settings.get(&START_TIMEOUT);
     let threads = sys::thread_count().map_err(|e| BootError::system("counting threads", e))?;
     if threads != 1 {
         return Err(BootError::SecondThread {
@@ -70,7 +72,7 @@ pub(crate) fn spawn(size: u32, start_timeout: Duration) -> Result<LocalJob, Boot
         });
     }
     check_file_limit(size)?;
-    let (files, control) = make_job(size)?;
+    let (files, control) = make_job(size, settings)?;
     let control = Arc::new(control);
     // What is buffered now would be written by every rank.
     sys::flush_stdio();

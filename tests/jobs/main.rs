@@ -17,6 +17,7 @@ mod quiet;
 mod raw_handlers;
 mod refused;
 mod rpc;
+mod settings;
 mod support;
 mod threads;
 mod waiting;
@@ -37,6 +38,7 @@ fn main() {
             quiet::PROGRAMS,
             raw_handlers::PROGRAMS,
             rpc::PROGRAMS,
+            settings::PROGRAMS,
             threads::PROGRAMS,
             waiting::PROGRAMS,
             lifecycle::PROGRAMS,
@@ -59,6 +61,7 @@ fn main() {
         quiet::TESTS,
         raw_handlers::TESTS,
         rpc::TESTS,
+        settings::TESTS,
         threads::TESTS,
         waiting::TESTS,
         lifecycle::TESTS,
