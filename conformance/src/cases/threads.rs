@@ -10,8 +10,8 @@ use argonet_am::Lane;
 use argonet_base::JobRank;
 use argonet_conduit::smp::ThreadMode;
 use argonet_conduit::{Conduit, PrepareRequest, SendError};
-use std::sync::atomic::Ordering;
-use std::sync::{Barrier, Mutex};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 pub(super) fn cases<R: Rig>() -> Vec<Case<R>> {
     let case = |name, run| Case {
@@ -32,7 +32,10 @@ pub(super) fn cases<R: Rig>() -> Vec<Case<R>> {
     ]
 }
 
-/// A thread that sends `count` messages.
+/// Messages that a thread sends before it waits for the other senders to have sent as many.
+const BURST: usize = 32;
+
+/// A thread that sends `count` messages, as many as all of its case.
 struct Sender {
     from: u32,
     to: u32,
@@ -95,7 +98,8 @@ fn run<R: Rig>(
     }
     let all: Vec<u32> = bench.ranks().collect();
     let stop = Stop::default();
-    let together = Barrier::new(senders.len());
+    // Senders that have come to the next burst.
+    let bursts_begun = AtomicUsize::new(0);
     let shared: &Bench<R> = bench;
     let done = || {
         let sum = |lane: fn(&crate::watchdog::Counts) -> u64| -> u64 {
@@ -116,7 +120,7 @@ fn run<R: Rig>(
         }
     };
     let logs: Vec<(u32, Log)> = std::thread::scope(|scope| {
-        let (stop, together, done, poll) = (&stop, &together, &done, &poll);
+        let (stop, arrived, done, poll) = (&stop, &bursts_begun, &done, &poll);
         let sending = senders.iter().enumerate().map(|(thread, plan)| {
             scope.spawn(move || {
                 let _guard = stop.guard();
@@ -125,8 +129,21 @@ fn run<R: Rig>(
                 // Made before, so that the threads do little but send.
                 let ready = (0..plan.count).map(|n| Ready::new(mail(thread, n), plan.negotiates));
                 let ready: Vec<Ready> = ready.collect();
-                together.wait();
-                for one in &ready {
+                for (n, one) in ready.iter().enumerate() {
+                    if n % BURST == 0 {
+                        // All begin at once, so that they meet even where the machine is busy.
+                        arrived.fetch_add(1, Ordering::Relaxed);
+                        let all = (n / BURST + 1) * senders.len();
+                        let mut looks = 0;
+                        while arrived.load(Ordering::Relaxed) < all && !stop.stopped() {
+                            looks += 1;
+                            if looks % 4096 == 0 {
+                                // Those who have no room wait for this rank.
+                                poll(plan.from, &mut log);
+                            }
+                            std::hint::spin_loop();
+                        }
+                    }
                     while !stop.stopped() {
                         match one.send(endpoint, to) {
                             Ok(()) => break,
@@ -213,9 +230,9 @@ impl Ready {
 fn threads_share_a_lane<R: Rig>(rig: &R) {
     let mut bench = Bench::new(rig, Want::ranks(2));
     let senders = [
-        sender(0, 1, 40_000),
-        sender(0, 1, 40_000),
-        sender(0, 1, 40_000),
+        sender(0, 1, 60_000),
+        sender(0, 1, 60_000),
+        sender(0, 1, 60_000),
     ];
     run(&mut bench, &senders, &[1, 1], mail);
 }
@@ -234,10 +251,10 @@ fn threads_with_different_peers<R: Rig>(rig: &R) {
 fn threads_both_ways<R: Rig>(rig: &R) {
     let mut bench = Bench::new(rig, Want::ranks(2).cramped());
     let senders = [
-        sender(0, 1, 8000),
-        sender(0, 0, 3000),
-        sender(1, 0, 8000),
-        sender(1, 0, 8000),
+        sender(0, 1, 6000),
+        sender(0, 0, 6000),
+        sender(1, 0, 6000),
+        sender(1, 0, 6000),
     ];
     run(&mut bench, &senders, &[], mail);
 }
@@ -246,9 +263,9 @@ fn threads_negotiate<R: Rig>(rig: &R) {
     let mut bench = Bench::new(rig, Want::ranks(2));
     let negotiator = Sender {
         negotiates: true,
-        ..sender(0, 1, 40_000)
+        ..sender(0, 1, 60_000)
     };
-    let senders = [negotiator, sender(0, 1, 40_000), sender(1, 0, 8000)];
+    let senders = [negotiator, sender(0, 1, 60_000)];
     run(&mut bench, &senders, &[1], negotiable);
 }
 
