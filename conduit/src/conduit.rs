@@ -323,7 +323,8 @@ pub trait Conduit: Send + Sync {
     }
 
     /// In PAR mode another number after each poll that took something: what a thread waits for may
-    /// have come by another thread's poll, after the thread looked.
+    /// have come by another thread's poll, after the thread looked. A conduit whose polls can make
+    /// room, or settle it, without telling the sink of anything counts those in every mode.
     fn epoch(&self) -> u32 {
         0
     }

@@ -83,6 +83,9 @@ pub(crate) struct State {
     nic_frames: usize,
     /// No rank runs beyond this time.
     pub(crate) horizon_ns: u64,
+    /// Events, and times that a rank has used its processor, that are still allowed: a rank that never
+    /// stops polling ends a run as one that never polls does.
+    pub(crate) left: u64,
 }
 
 /// What happened in a step.
@@ -114,6 +117,7 @@ impl Clock {
             trace: None,
             nic_frames,
             horizon_ns: u64::MAX,
+            left: u64::MAX,
         };
         Self {
             state: Mutex::new(state),
@@ -145,7 +149,9 @@ impl Clock {
                 state.run_until(until_ns);
                 return false;
             };
-            let disturbed = state.heap.peek().is_some_and(|e| e.at_ns <= until_ns);
+            state.left = state.left.saturating_sub(1);
+            let disturbed =
+                state.left == 0 || state.heap.peek().is_some_and(|e| e.at_ns <= until_ns);
             if disturbed || until_ns >= state.horizon_ns || state.is_stopped(rank) {
                 state.alarm(rank, until_ns);
                 return true;
@@ -259,9 +265,10 @@ impl State {
         let Some(event) = self.heap.peek() else {
             return Step::Nothing;
         };
-        if event.at_ns > limit_ns {
+        if event.at_ns > limit_ns || self.left == 0 {
             return Step::Nothing;
         }
+        self.left -= 1;
         let Some(event) = self.heap.pop() else {
             return Step::Nothing;
         };

@@ -21,6 +21,9 @@ use parking_lot::Mutex;
 use std::rc::Rc;
 use std::sync::Arc;
 
+/// Steps of a run, at most: many times what the longest needs.
+const MOST_STEPS: u64 = 100_000_000;
+
 /// How a job is run.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct JobConfig {
@@ -97,7 +100,7 @@ impl Rank {
             if self.job.lock().rests(rank, quiet, self.engine.size()) {
                 return Ok(());
             }
-            conduit.sleep(Some(Duration::from_micros(200)), 0);
+            conduit.sleep(Some(Duration::from_micros(200)), conduit.epoch());
         }
     }
 
@@ -200,7 +203,10 @@ pub fn run<T: 'static>(
         cluster.clock().with(|state| state.alarm(rank, begins_ns));
     }
     let horizon_ns = config.sim.faults.stop_ns + config.patience.as_nanos() as u64;
-    cluster.clock().with(|state| state.horizon_ns = horizon_ns);
+    cluster.clock().with(|state| {
+        state.horizon_ns = horizon_ns;
+        state.left = MOST_STEPS;
+    });
     let failure = schedule(&cluster, &job, &ranks, &mut strands, horizon_ns);
     let totals = ranks.iter().map(|rank| rank.engine.conduit().totals());
     let totals = totals.fold((0, 0, 0), |a, b| (a.0 + b.0, a.1 + b.1, a.2 + b.2));

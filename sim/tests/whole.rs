@@ -1,8 +1,17 @@
 //! Single jobs with faults of the tests' choice.
 #![forbid(unsafe_code)]
 
+use argonet::engine::Outlook;
+use argonet_am::{Delivery, HandlerTable, Message, Payload};
+use argonet_base::{HandlerIndex, JobRank};
+use argonet_boot::{WaitFor, Waiting};
 use argonet_sim::workload::{SeedReport, Shape, run_shape};
-use argonet_sim::{Failure, FaultPlan, Partition, Pause, Quality, Sizes};
+use argonet_sim::{
+    Failure, FaultPlan, JobConfig, Partition, Pause, Quality, Rank, SimConfig, Sizes,
+};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
 
 fn run(seed: u64, ranks: u32, sizes: Sizes, faults: FaultPlan) -> SeedReport {
     run_shape(Shape::new(seed, ranks, sizes, faults), None).unwrap()
@@ -126,6 +135,59 @@ fn a_dead_rank_ends_the_job_and_is_named() {
         }
     }
     assert!(noticed > 20, "{noticed} of 30 deaths were noticed");
+}
+
+/// Nobody sleeps while something waits for a poll: each message costs the wire's time and no more.
+#[test]
+fn whoever_sleeps_is_woken_at_once() {
+    const TURNS: u32 = 200;
+    const PING: HandlerIndex = HandlerIndex(130);
+    let mut config = JobConfig::new(SimConfig::new(2, 1));
+    // Sleep as soon as nothing is there.
+    config.policy.spins = 0;
+    config.policy.yields = 0;
+    let register = |_: JobRank, handlers: &mut HandlerTable| {
+        let seen = Arc::new(AtomicU32::new(0));
+        let count = Arc::clone(&seen);
+        let ping = move |_: &mut Delivery<'_>| {
+            count.fetch_add(1, Ordering::Relaxed);
+        };
+        handlers.register_at(PING, "ping", Box::new(ping))?;
+        Ok(seen)
+    };
+    let outcome = argonet_sim::run(
+        &config,
+        None,
+        register,
+        |rank: &Rank, seen: Arc<AtomicU32>| {
+            let me = rank.engine.rank().0;
+            for turn in 0..TURNS {
+                let ping = Message {
+                    handler: PING,
+                    args: &[turn],
+                    payload: Payload::None,
+                };
+                let send = || {
+                    rank.engine
+                        .request(&rank.ctx, JobRank(1 - me), &ping, Outlook::Wait)
+                };
+                if me == 0 {
+                    send().unwrap();
+                }
+                let what = Waiting::new(WaitFor::Condition);
+                let done = || seen.load(Ordering::Relaxed) > turn;
+                rank.engine.wait_until(&rank.ctx, what, done).unwrap();
+                if me == 1 {
+                    send().unwrap();
+                }
+            }
+        },
+    );
+    let outcome = outcome.unwrap();
+    assert_eq!((&outcome.failure, &outcome.abort), (&None, &None));
+    // There and back, with waking and a few polls; the end takes its time, too.
+    let limit = Duration::from_micros(u64::from(TURNS) * 2 * 4 + 1000);
+    assert!(outcome.took < limit, "{:?}", outcome.took);
 }
 
 /// A job that cannot end says what each rank waits for.

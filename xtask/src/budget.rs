@@ -33,6 +33,8 @@ pub(crate) const CONFORMANCE: Budget = minutes("conformance", 6, 0);
 pub(crate) const JOBS: Budget = minutes("jobs", 8, 0);
 /// What C sees: layout of shared structs, headers. Two tests need a C compiler or objdump.
 pub(crate) const C: Budget = minutes("c", 6, 0);
+/// Seeds of the simulator.
+pub(crate) const SEEDS: Budget = minutes("seeds", 4, 0);
 /// Unit tests under AddressSanitizer.
 pub(crate) const ASAN: Budget = minutes("asan", 2, 0);
 
@@ -44,6 +46,10 @@ pub(crate) const LOOM_PREEMPTIONS_FULL: u32 = 4;
 pub(crate) const PROPTEST_CASES_FULL: u32 = 10_000;
 /// Seeds of faulty wires in the conformance suite in `cargo xtask full`; 4 otherwise.
 pub(crate) const CONFORMANCE_SEEDS_FULL: u32 = 40;
+/// Seeds of the simulator, from a first one that changes with the commit.
+pub(crate) const SIM_SEEDS: u64 = 2_500;
+/// The same in `cargo xtask full`.
+pub(crate) const SIM_SEEDS_FULL: u64 = 10_000;
 /// How often `cargo xtask full` runs the whole jobs.
 pub(crate) const JOB_REPEATS_FULL: u32 = 3;
 /// Tests of whole jobs that run at once: each is several processes already.

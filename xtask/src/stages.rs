@@ -14,6 +14,9 @@ const JOB_TESTS: [(&str, &str); 3] = [
     ("argonet", "kmers"),
 ];
 
+/// The test program of the stage `seeds`.
+const SEED_TESTS: [(&str, &str); 1] = [("argonet-sim", "seeds")];
+
 /// Test programs of the stage `c`.
 const C_TESTS: [(&str, &str); 1] = [("argonet", "layout")];
 
@@ -150,6 +153,7 @@ pub(crate) fn unit(run: &mut Run) {
             let elsewhere = JOB_TESTS
                 .iter()
                 .chain(&C_TESTS)
+                .chain(&SEED_TESTS)
                 .any(|&(p, n)| p == package && n == name)
                 || name == "loom";
             if !elsewhere {
@@ -221,6 +225,31 @@ pub(crate) fn conformance(run: &mut Run) {
             command.env("CONFORMANCE_SEEDS", seeds);
         }
         run.tests(&format!("conformance of {conduit}"), &mut command);
+    }
+}
+
+/// Jobs in the simulator, each another seed. The first seed is the commit's, so that every commit
+/// tries others and the same commit the same.
+pub(crate) fn seeds(run: &mut Run) {
+    let mut git = Command::new("git");
+    git.args(["rev-parse", "HEAD"]).current_dir(root());
+    let commit = output(&mut git, run.until).unwrap_or_default();
+    let base = commit.trim().get(..12).unwrap_or("1000");
+    let count = if run.full() {
+        budget::SIM_SEEDS_FULL
+    } else {
+        budget::SIM_SEEDS
+    };
+    println!("    {count} seeds from 0x{base}");
+    for (package, name) in SEED_TESTS {
+        let mut command = cargo(&["test", "--package", package, "--test", name]);
+        if run.full() {
+            command.arg("--release");
+        }
+        command
+            .env("ARGONET_SIM_BASE", format!("0x{base}"))
+            .env("ARGONET_SIM_SEEDS", count.to_string());
+        run.tests(&format!("{package} {name}"), &mut command);
     }
 }
 

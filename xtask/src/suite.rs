@@ -58,9 +58,10 @@ pub(crate) struct Suite {
 type Stage = fn(&mut Run);
 
 /// Everything, in order.
-const STAGES: [(Budget, Stage); 6] = [
+const STAGES: [(Budget, Stage); 7] = [
     (budget::BUILD, stages::build),
     (budget::UNIT, stages::unit),
+    (budget::SEEDS, stages::seeds),
     (budget::CONFORMANCE, stages::conformance),
     (budget::JOBS, stages::jobs),
     (budget::C, stages::c),

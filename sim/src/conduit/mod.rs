@@ -30,6 +30,7 @@ use argonet_conduit::{
 use argonet_segment::{Directory, SharedBytes};
 use book::Book;
 use buffers::{Buffer, Source, UserBytes};
+use core::sync::atomic::{AtomicU32, Ordering};
 use core::time::Duration;
 use message::{Head, Kind};
 use operations::{Transfer, UserPlace};
@@ -46,6 +47,9 @@ pub struct SimConduit {
     registered: Registered,
     book: Mutex<Book>,
     prepared: Mutex<BTreeMap<usize, Box<[u8]>>>,
+    /// Polls that took frames, if only acknowledgements that made room. Written by the polling
+    /// thread (Release), read by threads that are about to sleep (Acquire).
+    epoch: AtomicU32,
 }
 
 impl SimConduit {
@@ -66,6 +70,7 @@ impl SimConduit {
             registered,
             book: Mutex::new(book),
             prepared: Mutex::default(),
+            epoch: AtomicU32::new(0),
         }
     }
 
@@ -444,7 +449,15 @@ impl Conduit for SimConduit {
         })
     }
 
-    fn sleep(&self, timeout: Option<Duration>, _seen: u32) {
+    fn epoch(&self) -> u32 {
+        self.epoch.load(Ordering::Acquire)
+    }
+
+    fn sleep(&self, timeout: Option<Duration>, seen: u32) {
+        // What made room, or settled the rank, was no message: the last poll has not told of it.
+        if self.epoch() != seen {
+            return;
+        }
         let timer_ns = {
             let book = self.book.lock();
             if book.has_deliverable() {

@@ -11,20 +11,25 @@ use argonet_base::{HandlerIndex, JobRank, SegmentOffset};
 use argonet_conduit::Sink;
 use argonet_segment::{SharedBytesMut, bulk};
 use core::ptr::NonNull;
+use core::sync::atomic::Ordering;
 
 impl SimConduit {
     pub(super) fn serve(&self, sink: &mut dyn Sink) -> usize {
         let links = {
             let mut book = self.book.lock();
-            let idle = self.place.clock.with(|state| {
-                if book.receive(state) == 0 && !book.has_something(state.now_ns) {
-                    return true;
+            let (frames, idle) = self.place.clock.with(|state| {
+                let frames = book.receive(state);
+                let idle = frames == 0 && !book.has_something(state.now_ns);
+                if !idle {
+                    book.flush(state);
                 }
-                book.flush(state);
-                false
+                (frames, idle)
             });
             if idle {
                 return 0;
+            }
+            if frames > 0 {
+                self.epoch.fetch_add(1, Ordering::Release);
             }
             book.arrivals()
         };

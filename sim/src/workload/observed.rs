@@ -4,7 +4,8 @@ use super::memory::{Layout, bytes};
 use super::shape::Shape;
 use argonet_am::{AmError, Category, Delivery, HandlerTable, Message, Payload};
 use argonet_base::{HandlerIndex, JobRank, SegmentOffset};
-use argonet_segment::SharedBytes;
+use argonet_segment::{Directory, SharedBytes};
+use core::ops::Range;
 use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -60,6 +61,8 @@ pub(super) struct Observed {
     awaited: Vec<VecDeque<Entry>>,
     /// What each writer has put into each target's segment: writer, target.
     pub(super) model: Vec<Vec<u8>>,
+    /// The segment of each rank that has begun.
+    pub(super) segments: Vec<Option<Arc<Directory>>>,
     /// Ranks that have entered each meeting.
     pub(super) entered: Vec<u32>,
     pub(super) violations: Vec<String>,
@@ -76,6 +79,7 @@ impl Observed {
             done: vec![0; pairs],
             awaited: vec![VecDeque::new(); pairs],
             model: vec![vec![0; shape.area_bytes as usize / 2]; pairs],
+            segments: vec![None; ranks as usize],
             entered: vec![0; shape.phases as usize + 1],
             violations: Vec::new(),
             handled: 0,
@@ -109,6 +113,30 @@ impl Observed {
     pub(super) fn awaits(&self, from: u32) -> usize {
         let pairs = (0..self.ranks).map(|to| self.awaited[self.pair(from, to)].len());
         pairs.sum()
+    }
+
+    /// A put of a writer is remotely complete: looks whether its bytes lie at the target, whose
+    /// help is not asked for.
+    pub(super) fn lies_there(
+        &mut self,
+        writer: u32,
+        at: u32,
+        offset: SegmentOffset,
+        place: Range<usize>,
+    ) {
+        let pair = self.pair(writer, at);
+        let model = &self.model[pair][place];
+        let mut lies = vec![0; model.len()];
+        let segment = self.segments[at as usize].as_ref();
+        let seen = segment.and_then(|segment| {
+            let bytes = segment.bytes(JobRank(at), offset, lies.len())?;
+            bytes.copy_to(0, &mut lies).ok()
+        });
+        if seen.is_none() || lies != *model {
+            self.violation(format!(
+                "a put of rank {writer} to rank {at} is complete, but its bytes are not there"
+            ));
+        }
     }
 
     fn violation(&mut self, text: String) {

@@ -26,6 +26,9 @@ struct Operation {
     event: Option<Event>,
     target: u32,
     slot: usize,
+    /// Where in the target's segment, and in the model of what this rank has put there.
+    offset: SegmentOffset,
+    place: usize,
     /// Source or destination.
     buffer: Box<[u8]>,
     /// What a get must bring.
@@ -73,6 +76,8 @@ impl<'r> Program<'r> {
     }
 
     pub(super) fn run(mut self) {
+        let own = Arc::clone(self.rank.segment.directory());
+        self.observed.lock().segments[self.me as usize] = Some(own);
         for phase in 0..self.shape.phases {
             for number in 0..self.shape.operations {
                 self.rank
@@ -374,6 +379,8 @@ impl<'r> Program<'r> {
             event,
             target: to,
             slot,
+            offset,
+            place,
             buffer,
             expected,
         };
@@ -392,6 +399,10 @@ impl<'r> Program<'r> {
                 *operation.buffer == **expected,
                 "rank {me} read something else from slot {slot} of rank {target} than it had written"
             );
+        } else {
+            let place = operation.place..operation.place + operation.buffer.len();
+            let mut observed = self.observed.lock();
+            observed.lies_there(self.me, operation.target, operation.offset, place);
         }
         self.busy[operation.target as usize * PUT_SLOTS + operation.slot] = false;
     }
@@ -409,7 +420,8 @@ impl<'r> Program<'r> {
                 self.must(engine.wait(ctx, event));
             } else {
                 while !self.must(engine.test(ctx, event)) {
-                    engine.conduit().sleep(Some(Duration::from_micros(20)), 0);
+                    let conduit = engine.conduit();
+                    conduit.sleep(Some(Duration::from_micros(20)), conduit.epoch());
                 }
             }
         }

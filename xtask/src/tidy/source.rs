@@ -114,6 +114,9 @@ fn rust(file: &File, complaints: &mut Vec<String>) {
         let code = code(line);
         let in_test = whole_file_is_test || tests_from.is_some_and(|from| number > from);
         let mut complain = |what: &str| complaints.push(format!("{path}:{number}: {what}"));
+        if knows_of_simulator(code) {
+            complain("code that knows of the simulator, which links what every job links");
+        }
         if code.contains("todo!(") || code.contains("unimplemented!(") {
             complain("code that is not written");
         }
@@ -133,6 +136,12 @@ fn rust(file: &File, complaints: &mut Vec<String>) {
             complain("a test that sleeps depends on the machine's load");
         }
     }
+}
+
+/// Whether code is compiled for the simulator only, or left out there.
+fn knows_of_simulator(code: &str) -> bool {
+    let mut words = code.split(|c: char| !c.is_alphanumeric() && c != '_');
+    words.any(|word| word == "cfg" || word == "cfg_attr") && words.any(|word| word == "sim")
 }
 
 fn is_unsafe(code: &str) -> bool {
@@ -216,6 +225,23 @@ mod tests {
             assert_eq!(complaints("src/bin/argonet/a.rs", &text).len(), 0);
             assert_eq!(complaints("tests/jobs/a.rs", &text).len(), 0);
         }
+    }
+
+    #[test]
+    fn code_for_the_simulator_alone_is_found() {
+        for text in [
+            "#[cfg(sim)]\nfn f() {}\n",
+            "#[cfg(all(not(sim), test))]\nfn f() {}\n",
+            "if cfg!(sim) {\n",
+            "#[cfg(feature = \"sim\")]\n",
+        ] {
+            assert_eq!(complaints("am/src/a.rs", text).len(), 1, "{text}");
+            assert_eq!(complaints("sim/src/a.rs", text).len(), 1, "{text}");
+        }
+        assert_eq!(
+            complaints("am/src/a.rs", "#[cfg(test)]\nuse sim::f;\n").len(),
+            0
+        );
     }
 
     #[test]
