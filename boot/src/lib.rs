@@ -53,6 +53,8 @@ mod spawn;
 mod sys;
 
 pub use argonet_settings::HugePages;
+#[doc(hidden)]
+pub use attach::check_job_description;
 pub use attach::{AttachOptions, attach};
 pub use board::{Board, WaitFor, Waiting};
 pub use bootstrap::{Bootstrap, Key, MAX_VALUE_BYTES};

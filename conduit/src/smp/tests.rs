@@ -96,6 +96,30 @@ proptest! {
     }
 }
 
+/// The peer's memory may say anything about how far it has read.
+#[test]
+fn a_forged_read_position_makes_no_room() {
+    let mut memory = units(SMALL);
+    let position = AtomicU32::new(0);
+    let ring = ring(&mut memory, &position);
+    let writer = Writer::default();
+    while writer.reserve(&ring, 7).is_some() {}
+    let held = writer.position();
+    for forged in [
+        held + 1,
+        held + SMALL,
+        held.wrapping_sub(SMALL),
+        1 << 31,
+        u32::MAX,
+    ] {
+        position.store(forged, Ordering::Relaxed);
+        assert_eq!(writer.reserve(&ring, 7), None, "{forged}");
+        assert!(!writer.has_room(&ring, 1), "{forged}");
+    }
+    position.store(held, Ordering::Relaxed);
+    assert!(writer.reserve(&ring, 7).is_some());
+}
+
 /// Two ranks in one process.
 struct Pair {
     ranks: [Smp; 2],
