@@ -35,8 +35,8 @@ pub(crate) const JOBS: Budget = minutes("jobs", 8, 0);
 pub(crate) const C: Budget = minutes("c", 6, 0);
 /// Seeds of the simulator.
 pub(crate) const SEEDS: Budget = minutes("seeds", 4, 0);
-/// Unit tests under AddressSanitizer.
-pub(crate) const ASAN: Budget = minutes("asan", 2, 0);
+/// Unit tests and smp through the conformance suite under AddressSanitizer.
+pub(crate) const ASAN: Budget = minutes("asan", 4, 0);
 
 /// Only in `cargo xtask full`: tests of threads under ThreadSanitizer.
 pub(crate) const TSAN: Budget = minutes("tsan", 10, 0);
