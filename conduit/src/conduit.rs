@@ -91,7 +91,8 @@ pub trait Sink {
     /// A part of an operation is complete.
     fn completed(&mut self, op: OpToken, part: Part);
 
-    /// A peer wrote something that cannot be used; the connection to it is lost.
+    /// A peer wrote something that cannot be used; the connection to it is lost. Or a peer has
+    /// refused what this rank sent, which could not be seen before.
     fn broken(&mut self, error: AmError);
 }
 
@@ -199,7 +200,8 @@ pub struct PrepareRequest {
 /// A way to reach peers.
 ///
 /// The engine checks ranks, handler indices, argument counts, payload limits and contexts before
-/// it calls; a conduit checks what arrives. Progress is made only in [`poll`](Self::poll), which
+/// it calls; a conduit refuses what exceeds its limits and checks what arrives. What must hold
+/// between calls is in `docs/conduits.md`, and checked by the conformance suite. Progress is made only in [`poll`](Self::poll), which
 /// runs handlers through the sink. Every call may come from any thread in PAR mode.
 pub trait Conduit: Send + Sync {
     /// Name as in `--conduit`.

@@ -27,6 +27,8 @@ const fn minutes(stage: &'static str, minutes: u64, skips: usize) -> Budget {
 pub(crate) const BUILD: Budget = minutes("build", 8, 0);
 /// Unit tests, property tests, documentation examples, the tidy test, loom models.
 pub(crate) const UNIT: Budget = minutes("unit", 6, 0);
+/// The conduit conformance suite over every conduit.
+pub(crate) const CONFORMANCE: Budget = minutes("conformance", 6, 0);
 /// Jobs of real processes.
 pub(crate) const JOBS: Budget = minutes("jobs", 8, 0);
 /// What C sees: layout of shared structs, headers. Two tests need a C compiler or objdump. And
@@ -34,7 +36,7 @@ pub(crate) const JOBS: Budget = minutes("jobs", 8, 0);
 pub(crate) const C: Budget = minutes("c", 6, 0);
 /// Seeds of the simulator.
 pub(crate) const SEEDS: Budget = minutes("seeds", 4, 0);
-/// Unit tests under AddressSanitizer.
+/// Unit tests and smp through the conformance suite under AddressSanitizer.
 pub(crate) const ASAN: Budget = minutes("asan", 2, 0);
 
 /// Only in `cargo xtask full`: tests of threads under ThreadSanitizer.
@@ -56,6 +58,8 @@ pub(crate) const LOOM_PREEMPTIONS: u32 = 3;
 pub(crate) const LOOM_PREEMPTIONS_FULL: u32 = 4;
 /// Cases of each property test in `cargo xtask full`; 256 otherwise.
 pub(crate) const PROPTEST_CASES_FULL: u32 = 10_000;
+/// Seeds of faulty wires in the conformance suite in `cargo xtask full`; 4 otherwise.
+pub(crate) const CONFORMANCE_SEEDS_FULL: u32 = 40;
 /// Seeds of the simulator, from a first one that changes with the commit.
 pub(crate) const SIM_SEEDS: u64 = 2_500;
 /// The same in `cargo xtask full`.

@@ -33,7 +33,7 @@ struct Xtask {
 enum Task {
     /// Run all tests, stage by stage, each within its time
     Test {
-        /// Run only this stage (build, unit, seeds, jobs, c, asan); may be given several times
+        /// Run only this stage (build, unit, seeds, conformance, jobs, c, asan); may be given several times
         #[arg(long, value_name = "STAGE")]
         only: Vec<String>,
     },

@@ -22,6 +22,9 @@ const SEED_TESTS: [(&str, &str); 1] = [("argonet-sim", "seeds")];
 /// Test programs of the stage `c`.
 const C_TESTS: [(&str, &str); 1] = [("argonet", "layout")];
 
+/// The conduit conformance suite: each of its test programs is one conduit. It has its own stage.
+const CONFORMANCE: &str = "argonet-conformance";
+
 /// Where loom models are: the package, and how cargo is told of them.
 const LOOM_TESTS: [(&str, &[&str]); 2] = [
     ("argonet-conduit", &["--lib"]),
@@ -145,7 +148,7 @@ pub(crate) fn unit(run: &mut Run) {
     let mut command = cargo(&kinds);
     set(run, &mut command);
     run.tests("unit tests", &mut command);
-    for package in packages() {
+    for package in packages().into_iter().filter(|p| p != CONFORMANCE) {
         let programs = directory(&package).map(test_programs).unwrap_or_default();
         let mut args = vec!["test", "--package", &package, "--no-fail-fast"];
         let fixed = args.len();
@@ -211,6 +214,20 @@ pub(crate) fn loom(run: &mut Run) {
             .env("CARGO_PROFILE_RELEASE_LTO", "off")
             .env("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16");
         run.tests(&format!("loom models of {package}"), &mut command);
+    }
+}
+
+/// Every conduit through the suite.
+pub(crate) fn conformance(run: &mut Run) {
+    let programs = directory(CONFORMANCE).map(test_programs);
+    for conduit in programs.unwrap_or_default() {
+        let args = ["test", "--package", CONFORMANCE, "--test", &conduit];
+        let mut command = cargo(&args);
+        if run.full() {
+            let seeds = budget::CONFORMANCE_SEEDS_FULL.to_string();
+            command.env("CONFORMANCE_SEEDS", seeds);
+        }
+        run.tests(&format!("conformance of {conduit}"), &mut command);
     }
 }
 
@@ -310,17 +327,26 @@ pub(crate) fn asan(run: &mut Run) {
     if !sanitizers_work(run, "AddressSanitizer") {
         return;
     }
-    let mut command = cargo(&["test", "--target", TRIPLE, "--lib", "--no-fail-fast"]);
+    let mut units = cargo(&["test", "--target", TRIPLE, "--lib", "--no-fail-fast"]);
     for package in ASAN_PACKAGES {
-        command.args(["--package", package]);
+        units.args(["--package", package]);
     }
-    command
-        .env("RUSTC_BOOTSTRAP", "1")
-        .env("RUSTFLAGS", "-Zsanitizer=address")
-        .env("CARGO_TARGET_DIR", target().join("asan"))
-        // Enough for the lines in a report, and compiled sooner.
-        .env("CARGO_PROFILE_DEV_DEBUG", "line-tables-only")
-        .env("CARGO_PROFILE_DEV_OPT_LEVEL", "0")
-        .env("PROPTEST_CASES", if run.full() { "2048" } else { "32" });
-    run.tests("AddressSanitizer", &mut command);
+    let mut smp = cargo(&["test", "--target", TRIPLE, "--package", CONFORMANCE]);
+    // The thread mode that takes locks; the others run less code.
+    smp.args(["--test", "smp", "--", "smp par::"]);
+    let cases = if run.full() { "2048" } else { "32" };
+    for (name, mut command) in [
+        ("AddressSanitizer", units),
+        ("AddressSanitizer, conformance of smp", smp),
+    ] {
+        command
+            .env("RUSTC_BOOTSTRAP", "1")
+            .env("RUSTFLAGS", "-Zsanitizer=address")
+            .env("CARGO_TARGET_DIR", target().join("asan"))
+            // Enough for the lines in a report, and compiled sooner.
+            .env("CARGO_PROFILE_DEV_DEBUG", "line-tables-only")
+            .env("CARGO_PROFILE_DEV_OPT_LEVEL", "0")
+            .env("PROPTEST_CASES", cases);
+        run.tests(name, &mut command);
+    }
 }

@@ -61,10 +61,11 @@ pub(crate) struct Suite {
 type Stage = fn(&mut Run);
 
 /// Everything, in order.
-const STAGES: [(Budget, Stage); 6] = [
+const STAGES: [(Budget, Stage); 7] = [
     (budget::BUILD, stages::build),
     (budget::UNIT, stages::unit),
     (budget::SEEDS, stages::seeds),
+    (budget::CONFORMANCE, stages::conformance),
     (budget::JOBS, stages::jobs),
     (budget::C, stages::c),
     (budget::ASAN, stages::asan),
@@ -203,7 +204,7 @@ fn line(outcome: &Outcome, effort: Effort) -> String {
         tally,
     } = outcome;
     let mut text = format!(
-        "    {:<6} {:>4} passed {:>3} failed {:>3} skipped   {:>6.1} s of {:>4} s, {:.0} s of processor time",
+        "    {:<11} {:>4} passed {:>3} failed {:>3} skipped   {:>6.1} s of {:>4} s, {:.0} s of processor time",
         budget.stage,
         tally.passed,
         tally.failed,

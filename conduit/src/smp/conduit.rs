@@ -191,6 +191,11 @@ impl Conduit for Smp {
             most,
             offset,
         } = *want;
+        let category = match offset {
+            Some(_) => Category::Long,
+            None => Category::Medium,
+        };
+        self.check_limits(to, category, nargs, least)?;
         let ring = self.region.ring(to, self.rank, lane);
         let _guard =
             (lane == Lane::Request).then(|| self.peer(to).out_request_lock.lock(self.mode));
@@ -199,10 +204,7 @@ impl Conduit for Smp {
             let place = if most == 0 {
                 core::ptr::null_mut()
             } else {
-                let place = self.directory.resolve(to, offset, most);
-                place
-                    .ok_or_else(|| self.outside(to, offset, most))?
-                    .as_ptr()
+                self.reach(to, offset, most)?.as_ptr()
             };
             let units = record::record_units(Category::Long, nargs, 0);
             let at = writer.reserve(&ring, units).ok_or(SendError::Full)?;
@@ -269,8 +271,7 @@ impl Conduit for Smp {
         _op: OpToken,
     ) -> Result<Injected, SendError> {
         if len > 0 {
-            let src = self.directory.resolve(from, offset, len);
-            let src = src.ok_or_else(|| self.outside(from, offset, len))?;
+            let src = self.reach(from, offset, len)?;
             // SAFETY: the directory has checked the source, the caller promises the target.
             unsafe { bulk::copy(dst, src.as_ptr(), len) };
         }

@@ -4,7 +4,7 @@ use super::conduit::Smp;
 use super::ring::{Ring, Writer, publish};
 use crate::conduit::SendError;
 use argonet_am::record::{self, Head, Medium, Short};
-use argonet_am::{AmError, Category, Lane, Message, Payload};
+use argonet_am::{AmError, Category, Lane, MAX_ARGS, MAX_MEDIUM, Message, Payload};
 use argonet_base::{HandlerIndex, JobRank, SegmentOffset};
 use argonet_segment::bulk;
 use core::ptr::NonNull;
@@ -55,6 +55,7 @@ impl Smp {
         let category = message.payload.category();
         let len = message.payload.len();
         let nargs = message.args.len();
+        self.check_limits(to, category, nargs, len)?;
         let units = record::record_units(category, nargs, len);
         let at = writer.reserve(ring, units).ok_or(SendError::Full)?;
         let mut offset = 0;
@@ -108,6 +109,32 @@ impl Smp {
         publish(ring, at, Head(packed.words[0]));
     }
 
+    /// Whether a message is within the limits. Those that take the straight paths are.
+    pub(super) fn check_limits(
+        &self,
+        to: JobRank,
+        category: Category,
+        nargs: usize,
+        len: usize,
+    ) -> Result<(), AmError> {
+        let from = self.rank;
+        if nargs > MAX_ARGS {
+            let count = nargs;
+            return Err(AmError::TooManyArgs { count, from, to });
+        }
+        if category == Category::Medium && len > MAX_MEDIUM {
+            let max = MAX_MEDIUM;
+            return Err(AmError::TooLong {
+                category,
+                len,
+                max,
+                from,
+                to,
+            });
+        }
+        Ok(())
+    }
+
     /// Copies a long's payload to its place in the segment of `to`.
     pub(super) fn place(
         &self,
@@ -119,15 +146,26 @@ impl Smp {
         if len == 0 {
             return Ok(());
         }
-        let dst = match self.directory.resolve(to, offset, len) {
-            Some(dst) => dst,
-            None => self.grown(to, offset, len)?,
-        };
+        let dst = self.reach(to, offset, len)?;
         // SAFETY: the directory has checked that `len` bytes at `dst` are mapped; the source is
         // readable by the callers' promise. If both are the same segment they may overlap; then the
         // bytes are unspecified, as with memcpy, but none outside is touched.
         unsafe { bulk::copy(dst.as_ptr(), src, len) };
         Ok(())
+    }
+
+    /// Address of `len` bytes in a segment.
+    #[inline]
+    pub(super) fn reach(
+        &self,
+        to: JobRank,
+        offset: SegmentOffset,
+        len: usize,
+    ) -> Result<NonNull<u8>, AmError> {
+        match self.directory.resolve(to, offset, len) {
+            Some(place) => Ok(place),
+            None => self.grown(to, offset, len),
+        }
     }
 
     /// Address in a segment that may have grown since it was last looked at.

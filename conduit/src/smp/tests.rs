@@ -1,7 +1,8 @@
-//! The ring against a model, and two ranks' conduits in one process.
+//! The ring against a model, and what smp promises beyond the suite of all conduits
+//! (`argonet-conformance`).
 
 use super::conduit::{Smp, SmpConfig};
-use super::layout::{Layout, RING_BYTES, RING_UNITS};
+use super::layout::RING_UNITS;
 use super::lock::ThreadMode;
 use super::peer::Rest;
 use super::ring::{Reader, Ring, Writer, publish};
@@ -9,12 +10,12 @@ use super::wake::Barrier;
 use super::words::Words;
 use crate::conduit::{Conduit, OpToken, Part, PrepareRequest, SendError, Sink};
 use argonet_am::record::{Head, Kind};
-use argonet_am::{AmError, Category, Delivery, HandlerTable, Lane, MAX_MEDIUM, Message, Payload};
+use argonet_am::{AmError, Category, Delivery, HandlerTable, Lane, Message, Payload};
 use argonet_base::{HandlerIndex, JobRank, SegmentOffset, cpu};
-use argonet_segment::{Directory, OwnSegment, PageKind, SegmentFile, SharedBytes};
-use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use argonet_segment::{Directory, OwnSegment, PageKind, SegmentFile};
+use core::sync::atomic::{AtomicU32, Ordering};
 use proptest::prelude::*;
-use rustix::fd::{AsFd, OwnedFd};
+use rustix::fd::AsFd;
 use rustix::fs::{MemfdFlags, memfd_create};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -124,7 +125,6 @@ fn a_forged_read_position_makes_no_room() {
 struct Pair {
     ranks: [Smp; 2],
     _segments: Vec<OwnSegment>,
-    rings: OwnedFd,
 }
 
 const SEGMENT: u64 = 1 << 16;
@@ -140,7 +140,7 @@ fn handlers() -> HandlerTable {
     table
 }
 
-fn pair(mode: ThreadMode) -> Pair {
+fn pair() -> Pair {
     let segments = SegmentFile::create(2, SEGMENT, PageKind::Normal).unwrap();
     let segments = segments.into_fd();
     let rings = memfd_create("rings", MemfdFlags::CLOEXEC).unwrap();
@@ -154,7 +154,7 @@ fn pair(mode: ThreadMode) -> Pair {
         let config = SmpConfig {
             rank,
             ranks: 2,
-            mode,
+            mode: ThreadMode::Seq,
             barrier: Barrier::Sender,
             directory: Arc::clone(&directory),
             registered: handlers().registered(),
@@ -165,7 +165,6 @@ fn pair(mode: ThreadMode) -> Pair {
     Pair {
         ranks,
         _segments: own,
-        rings,
     }
 }
 
@@ -175,9 +174,6 @@ type Seen = (u32, u8, Vec<u32>, Vec<u8>);
 #[derive(Default)]
 struct Log {
     seen: Vec<Seen>,
-    broken: Vec<AmError>,
-    /// Replies to every request with its own payload.
-    echo: bool,
 }
 
 impl Sink for Log {
@@ -188,14 +184,6 @@ impl Sink for Log {
             delivery.args().to_vec(),
             delivery.payload().to_vec(),
         ));
-        if self.echo && delivery.lane() == Lane::Request {
-            delivery.echo(HandlerIndex(129), &[7]).unwrap();
-            let again = delivery.echo(HandlerIndex(129), &[7]);
-            assert!(matches!(again, Err(AmError::RepliedTwice { .. })));
-        } else if delivery.lane() == Lane::Reply {
-            let reply = delivery.echo(HandlerIndex(129), &[]);
-            assert!(matches!(reply, Err(AmError::ReplyToReply { .. })));
-        }
     }
 
     fn completed(&mut self, op: OpToken, part: Part) {
@@ -203,7 +191,7 @@ impl Sink for Log {
     }
 
     fn broken(&mut self, error: AmError) {
-        self.broken.push(error);
+        panic!("{error}");
     }
 }
 
@@ -227,47 +215,10 @@ fn message<'a>(args: &'a [u32], payload: Payload<'a>) -> Message<'a> {
     }
 }
 
-fn medium(bytes: &[u8]) -> Payload<'_> {
-    Payload::Medium(SharedBytes::from_slice(bytes))
-}
-
-// seed P5
-#[test]
-fn all_categories_arrive_with_all_argument_counts() {
-    let pair = pair(ThreadMode::Seq);
-    let [a, b] = &pair.ranks;
-    let all: Vec<u32> = (0..16).map(|i| 0x9000_0000 + i).collect();
-    let bytes: Vec<u8> = (0..MAX_MEDIUM).map(|i| (i * 7) as u8).collect();
-    for nargs in 0..=16 {
-        for len in [0, 1, 15, 16, 17, 4095, MAX_MEDIUM] {
-            let args = &all[..nargs];
-            let payload = &bytes[..len];
-            let to = SegmentOffset(64);
-            let long_len = len.min(SEGMENT as usize - 64);
-            let long = Payload::Long(SharedBytes::from_slice(&payload[..long_len]), to);
-            let mut log = Log::default();
-            a.request(JobRank(1), &message(args, Payload::None))
-                .unwrap();
-            a.request(JobRank(1), &message(args, medium(payload)))
-                .unwrap();
-            a.request(JobRank(1), &message(args, long)).unwrap();
-            while log.seen.len() < 3 {
-                drain(b, &mut log);
-            }
-            assert_eq!(log.seen[0], (0, 128, args.to_vec(), vec![]));
-            assert_eq!(log.seen[1], (0, 128, args.to_vec(), payload.to_vec()));
-            assert_eq!(
-                log.seen[2],
-                (0, 128, args.to_vec(), payload[..long_len].to_vec())
-            );
-        }
-    }
-}
-
 /// The reader does not rest while it knows of more.
 #[test]
 fn a_full_batch_is_followed_by_the_next() {
-    let pair = pair(ThreadMode::Seq);
+    let pair = pair();
     let [a, b] = &pair.ranks;
     for i in 0..1000 {
         a.request(JobRank(1), &message(&[i], Payload::None))
@@ -283,7 +234,7 @@ fn a_full_batch_is_followed_by_the_next() {
 
 #[test]
 fn a_full_ring_refuses_and_recovers() {
-    let pair = pair(ThreadMode::Seq);
+    let pair = pair();
     let [a, b] = &pair.ranks;
     let mut sent = 0u32;
     while a.request(JobRank(1), &message(&[sent], Payload::None)) == Ok(()) {
@@ -300,47 +251,9 @@ fn a_full_ring_refuses_and_recovers() {
         .unwrap();
 }
 
-// seed P6
-#[test]
-fn requests_wait_while_their_replies_have_no_room_and_nothing_is_lost() {
-    let pair = pair(ThreadMode::Seq);
-    let [a, b] = &pair.ranks;
-    let bytes = vec![5u8; MAX_MEDIUM];
-    let mut at_b = Log {
-        echo: true,
-        ..Log::default()
-    };
-    let mut at_a = Log::default();
-    let mut sent = 0;
-    for _ in 0..40 {
-        while a.request(JobRank(1), &message(&[sent], medium(&bytes))) == Ok(()) {
-            sent += 1;
-        }
-        // The replies fill their ring; then no further request is accepted.
-        drain(b, &mut at_b);
-        assert!(
-            at_b.seen.len() - at_a.seen.len() <= 3,
-            "replies beyond the ring's room"
-        );
-        assert_eq!(b.poll(&mut at_b), 0);
-        drain(a, &mut at_a);
-    }
-    while at_a.seen.len() < sent as usize {
-        b.poll(&mut at_b);
-        a.poll(&mut at_a);
-    }
-    assert_eq!(at_b.seen.len(), sent as usize);
-    assert!((0..sent).zip(&at_b.seen).all(|(i, seen)| seen.2 == [i]));
-    assert!(
-        at_a.seen
-            .iter()
-            .all(|seen| seen.1 == 129 && seen.2 == [7] && seen.3 == bytes)
-    );
-}
-
 #[test]
 fn prepared_payloads_keep_their_place() {
-    let pair = pair(ThreadMode::Seq);
+    let pair = pair();
     let [a, b] = &pair.ranks;
     let want = |most, offset| PrepareRequest {
         to: JobRank(1),
@@ -379,151 +292,4 @@ fn prepared_payloads_keep_their_place() {
             (0, 128, vec![9], vec![]),
         ]
     );
-}
-
-#[test]
-fn outside_the_segment_is_refused() {
-    let pair = pair(ThreadMode::Seq);
-    let [a, _b] = &pair.ranks;
-    for (offset, len) in [
-        (SEGMENT, 1),
-        (SEGMENT - 1, 2),
-        (u64::MAX, 1),
-        (u64::MAX - 1, 4),
-    ] {
-        let bytes = vec![0; len];
-        let offset = SegmentOffset(offset);
-        let long = Payload::Long(SharedBytes::from_slice(&bytes), offset);
-        let refused = a.request(JobRank(1), &message(&[], long));
-        assert!(matches!(
-            refused,
-            Err(SendError::Message(AmError::OutsideSegment {
-                to: JobRank(1),
-                ..
-            }))
-        ));
-        // SAFETY: the source is readable for its length.
-        let refused = unsafe { a.put(JobRank(1), offset, bytes.as_ptr(), len, OpToken::NONE) };
-        assert!(refused.is_err());
-    }
-}
-
-/// What a peer with damaged memory may write: every such record is refused, none crashes.
-#[test]
-fn broken_records_are_reported_and_not_used() {
-    let kinds = [
-        Head(0x0007),
-        Head::message(Category::Short, HandlerIndex(128), 17, 0, 6),
-        Head::message(Category::Short, HandlerIndex(128), 9, 0, 1),
-        Head::message(Category::Medium, HandlerIndex(128), 0, 0, 2),
-        Head::message(Category::Long, HandlerIndex(128), 0, 0, 2),
-        Head::message(Category::Short, HandlerIndex(128), 0, 0, u16::MAX.into()),
-        Head::skip(0),
-        Head::skip(u16::MAX.into()),
-    ];
-    for head in kinds {
-        let pair = pair(ThreadMode::Seq);
-        let (b, rings) = (&pair.ranks[1], &pair.rings);
-        let layout = Layout::new(2);
-        let (_, at) = layout.ring(JobRank(1), JobRank(0), Lane::Request);
-        let mut bytes = vec![0xff; 64];
-        bytes[..8].copy_from_slice(&head.0.to_ne_bytes());
-        assert!(at + RING_BYTES <= layout.bytes());
-        rustix::io::pwrite(rings, &bytes, at as u64).unwrap();
-        let mut log = Log::default();
-        b.poll(&mut log);
-        assert_eq!(log.seen, [], "{head:?}");
-        assert_eq!(log.broken.len(), 1, "{head:?}");
-        let text = log.broken[0].to_string();
-        assert!(text.contains("rank 1") && text.contains("rank 0"), "{text}");
-    }
-}
-
-#[test]
-fn threads_share_lanes() {
-    let pair = pair(ThreadMode::Par);
-    let [a, b] = &pair.ranks;
-    threads_share_the_lane(a, b, JobRank(1));
-}
-
-/// Both sides have the same mapping here, so that ThreadSanitizer sees what they share.
-#[test]
-fn threads_share_lanes_to_themselves() {
-    let pair = pair(ThreadMode::Par);
-    let [a, _] = &pair.ranks;
-    threads_share_the_lane(a, a, JobRank(0));
-}
-
-/// Threads send from `a` to the rank that others poll at `b`.
-fn threads_share_the_lane(a: &Smp, b: &Smp, to: JobRank) {
-    const EACH: u64 = 20_000;
-    let sum = AtomicU64::new(0);
-    struct Adder<'a>(&'a AtomicU64);
-    impl Sink for Adder<'_> {
-        fn deliver(&mut self, delivery: &mut Delivery<'_>) {
-            let bytes = delivery.payload().to_vec();
-            assert!(bytes.iter().all(|byte| *byte == delivery.arg(0) as u8));
-            self.0.fetch_add(delivery.arg(0).into(), Ordering::Relaxed);
-        }
-        fn completed(&mut self, _: OpToken, _: Part) {}
-        fn broken(&mut self, error: AmError) {
-            panic!("{error}");
-        }
-    }
-    let want = 3 * EACH * (EACH + 1) / 2;
-    std::thread::scope(|scope| {
-        let mut threads = Vec::new();
-        for _ in 0..3 {
-            threads.push(scope.spawn(|| {
-                for i in 1..=EACH {
-                    let args = [i as u32, 1, 2, 3, 4];
-                    let bytes = [i as u8; 200];
-                    // Copies this long are made by memcpy, where ThreadSanitizer sees them.
-                    let payload = if i % 8 == 0 {
-                        medium(&bytes)
-                    } else {
-                        Payload::None
-                    };
-                    let message = message(&args, payload);
-                    while a.request(to, &message).is_err() {
-                        std::thread::yield_now();
-                    }
-                }
-            }));
-        }
-        for _ in 0..2 {
-            threads.push(scope.spawn(|| {
-                while sum.load(Ordering::Relaxed) < want {
-                    if b.poll(&mut Adder(&sum)) == 0 {
-                        std::thread::yield_now();
-                    }
-                }
-            }));
-        }
-        // ThreadSanitizer sees a join, but not the end of a scope.
-        threads.into_iter().for_each(|t| t.join().unwrap());
-    });
-    assert_eq!(sum.load(Ordering::Relaxed), want);
-}
-
-/// A thread that looked before another thread's poll took the message would sleep for ever.
-#[test]
-fn nobody_sleeps_over_what_another_threads_poll_took() {
-    let pair = pair(ThreadMode::Par);
-    let [smp, peer] = &pair.ranks;
-    let seen = smp.epoch();
-    peer.request(JobRank(0), &message(&[1], Payload::None))
-        .unwrap();
-    let mut log = Log::default();
-    std::thread::scope(|s| {
-        let poll = s.spawn(|| {
-            while log.seen.is_empty() {
-                smp.poll(&mut log);
-            }
-        });
-        poll.join().unwrap();
-    });
-    assert!(!smp.has_work());
-    smp.sleep(None, seen);
-    assert_eq!(smp.epoch(), seen + 1);
 }

@@ -1,14 +1,15 @@
 //! What lies in a message of the simulated conduit.
 //!
 //! ```text
-//! byte 0    1        2      3       4        8        16       24       32
-//!      |kind| handler| nargs| zero  | credits| offset | length | op     |
-//!      32 ... nargs arguments of 4 bytes, then the payload
+//! byte 0    1        2      3       4        8        16       24       32       40
+//!      |kind| handler| nargs| zero  | credits| offset | length | op     | rest   |
+//!      40 ... nargs arguments of 4 bytes, then the payload
 //! ```
 //!
 //! All fields are little-endian. `credits` is how many of the receiver's requests the sender has handled since it
 //! last said so. `offset` is a place in the segment of the receiver (long, put, get) or in the operation (data of a
-//! get); `length` that of the payload, or of what a get wants; `op` the requester's name of a put or get.
+//! get); `length` that of the payload, or of what a get wants; `op` the requester's name of a put or get, `rest` how
+//! many bytes of it there are from `offset` on: the target looks at all of them before it takes the first.
 
 use argonet_am::{Category, MAX_ARGS};
 use num_enum::{IntoPrimitive, TryFromPrimitive};
@@ -17,7 +18,7 @@ use zerocopy::byteorder::little_endian::{U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 /// Bytes before the arguments.
-pub(crate) const HEADER_BYTES: usize = 32;
+pub(crate) const HEADER_BYTES: usize = 40;
 
 /// What a message is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, TryFromPrimitive, IntoPrimitive)]
@@ -83,6 +84,7 @@ struct Wire {
     offset: U64,
     length: U64,
     op: U64,
+    rest: U64,
 }
 
 const_assert_eq!(size_of::<Wire>(), HEADER_BYTES);
@@ -98,6 +100,7 @@ pub(super) struct Head {
     pub(super) offset: u64,
     pub(super) length: u64,
     pub(super) op: u64,
+    pub(super) rest: u64,
 }
 
 impl Head {
@@ -109,6 +112,7 @@ impl Head {
             offset: 0,
             length: 0,
             op: 0,
+            rest: 0,
         }
     }
 
@@ -123,6 +127,7 @@ impl Head {
             offset: self.offset.into(),
             length: self.length.into(),
             op: self.op.into(),
+            rest: self.rest.into(),
         };
         let mut bytes = Vec::with_capacity(HEADER_BYTES + args.len() * 4);
         bytes.extend_from_slice(wire.as_bytes());
@@ -176,6 +181,7 @@ impl Parsed {
             offset: wire.offset.get(),
             length,
             op: wire.op.get(),
+            rest: wire.rest.get(),
         };
         fits.then_some(Self {
             head,

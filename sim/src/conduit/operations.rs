@@ -152,7 +152,7 @@ impl Operations {
         };
         // Chunks are answered in the order in which they were asked for.
         if op.peer != peer
-            || offset != op.offset + op.done as u64
+            || offset != op.offset.saturating_add(op.done as u64)
             || bytes.is_empty()
             || bytes.len() > op.issued - op.done
         {
@@ -223,9 +223,11 @@ impl Book {
         }
         let len = self.sizes.chunk_bytes.min(op.len - op.issued);
         let mut head = Head {
-            offset: op.offset + op.issued as u64,
+            // No segment reaches that far: the target refuses it.
+            offset: op.offset.saturating_add(op.issued as u64),
             length: len as u64,
             op: key,
+            rest: (op.len - op.issued) as u64,
             ..Head::new(Kind::Get)
         };
         let mut tail = None;

@@ -163,7 +163,8 @@ impl SimConduit {
     }
 
     fn serve_put(&self, from: u32, head: Head, payload: &[u8]) {
-        let Some(place) = self.own(head.offset, payload.len() as u64) else {
+        let fits = payload.len() as u64 <= head.rest;
+        let Some(place) = self.own(head.offset, head.rest).filter(|_| fits) else {
             return self.refuse(from, Lane::Request, head);
         };
         // SAFETY: the directory has checked the bytes of this rank's own segment.
@@ -176,8 +177,8 @@ impl SimConduit {
     }
 
     fn serve_get(&self, from: u32, head: Head) {
-        let fits = head.length <= self.sizes.chunk_bytes as u64;
-        let Some(place) = self.own(head.offset, head.length).filter(|_| fits) else {
+        let fits = head.length <= (self.sizes.chunk_bytes as u64).min(head.rest);
+        let Some(place) = self.own(head.offset, head.rest).filter(|_| fits) else {
             return self.refuse(from, Lane::Request, head);
         };
         let mut bytes = vec![0; head.length as usize].into_boxed_slice();

@@ -59,7 +59,7 @@ fn test_after<'a>(lines: &[&'a str], number: usize) -> Option<&'a str> {
     near.map(|line| line.trim()).find_map(|line| {
         let name = |rest: &'a str, end: char| rest.split_once(end).map(|(name, _)| name);
         match line.strip_prefix("fn ") {
-            Some(rest) => name(rest, '('),
+            Some(rest) => name(rest, '(').and_then(|name| name.split('<').next()),
             None => name(
                 line.strip_prefix('(').unwrap_or(line).strip_prefix('"')?,
                 '"',

@@ -3,7 +3,7 @@
 use super::File;
 
 /// Crates from the bottom, with their directories.
-const CRATES: [(&str, &str); 9] = [
+const CRATES: [(&str, &str); 10] = [
     ("argonet-base", "base"),
     ("argonet-settings", "settings"),
     ("argonet-segment", "segment"),
@@ -13,6 +13,7 @@ const CRATES: [(&str, &str); 9] = [
     ("argonet-boot", "boot"),
     ("argonet", ""),
     ("argonet-sim", "sim"),
+    ("argonet-conformance", "conformance"),
 ];
 
 /// Crates without any unsafe code.

@@ -26,6 +26,7 @@ impl File {
             || self.path.ends_with("/tests.rs")
             || self.path.ends_with("_tests.rs")
             || self.path.starts_with("examples/")
+            || self.path.starts_with("conformance/src/")
             || self.path.contains("/benches/")
     }
 

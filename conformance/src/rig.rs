@@ -1,0 +1,112 @@
+//! What a conduit gives to the suite.
+
+use argonet_am::Registered;
+use argonet_base::{JobRank, SegmentOffset};
+use argonet_conduit::smp::ThreadMode;
+use argonet_conduit::{Capabilities, Conduit};
+
+/// One way to set a conduit up: settings, thread mode, faults of the wire, seed.
+pub trait Rig: Send + Sync + 'static {
+    /// The jobs that it makes.
+    type Job: Job;
+
+    /// Names conduit and set-up, as in `smp par`; without `::`.
+    fn name(&self) -> String;
+
+    /// What the conduit promises in this set-up. Cases that ask for more are left out.
+    fn promises(&self) -> Promises;
+
+    /// Starts a job, connected and with its segments attached, all zero.
+    ///
+    /// # Panics
+    /// If that fails.
+    fn start(&self, setup: &Setup) -> Self::Job;
+}
+
+/// A job of connected endpoints in one process.
+pub trait Job: Send + Sync {
+    /// The conduit.
+    type Conduit: Conduit;
+
+    /// The endpoint of a rank that has not ended.
+    fn endpoint(&self, rank: JobRank) -> &Self::Conduit;
+
+    /// Ends a rank without notice: drops its endpoint.
+    fn end(&mut self, rank: JobRank);
+
+    /// Reads the segment of a rank, as the rank itself does.
+    fn read(&self, rank: JobRank, offset: SegmentOffset, bytes: &mut [u8]);
+
+    /// Writes the segment of a rank, as the rank itself does.
+    fn write(&self, rank: JobRank, offset: SegmentOffset, bytes: &[u8]);
+
+    /// Lets time pass or the wire work; called when polls of all endpoints have found nothing.
+    fn advance(&self);
+
+    /// Lets garbage reach `reader` as if `writer` had sent it, where the conduit has yet carried
+    /// nothing. `kind` is less than [`Promises::garbage`].
+    fn corrupt(&self, reader: JobRank, writer: JobRank, kind: usize) {
+        unreachable!("kind {kind} of garbage from {writer} to {reader}, of none that are promised");
+    }
+}
+
+/// Sizes of a conduit's buffers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Buffers {
+    /// As users have them.
+    Default,
+    /// All as small as the conduit allows.
+    Minimum,
+}
+
+/// What a case asks for.
+#[derive(Clone, Copy, Debug)]
+pub struct Setup {
+    /// Endpoints.
+    pub ranks: u32,
+    /// Bytes of each segment, a multiple of 64 KiB.
+    pub segment_bytes: u64,
+    /// Sizes of buffers.
+    pub buffers: Buffers,
+    /// No faults of the wire, whatever the rig's are: for cases in which a sender does nothing more.
+    pub calm: bool,
+    /// Handlers that a reply may name.
+    pub registered: Registered,
+}
+
+/// What a conduit promises, and what the suite must know to judge it.
+#[derive(Clone, Debug)]
+pub struct Promises {
+    /// What [`Conduit::capabilities`] says.
+    pub capabilities: Capabilities,
+    /// There are puts and gets, with the target's help or without.
+    pub remote: bool,
+    /// The sender knows all segments: what lies outside is refused when it is sent, not by its target.
+    pub knows_segments: bool,
+    /// Bytes of payload that arrive although their sender does nothing more once it has handed them
+    /// over, if nothing else is under way and buffers have their default size. `usize::MAX`: whatever
+    /// was taken arrives, in any case.
+    pub alone_bytes: usize,
+    /// Messages of one lane from one rank to another arrive in the order in which they were sent.
+    pub ordered: bool,
+    /// A rank that is settled knows that its targets have handled all that it sent. Elsewhere it may
+    /// be that they only see it.
+    pub settled_is_handled: bool,
+    /// Threads that may call.
+    pub threads: ThreadMode,
+    /// [`Conduit::sleep`] blocks the thread in real time, and an arrival ends that.
+    pub sleeps: bool,
+    /// What a rank had sent when it ended still arrives, if all else is well.
+    pub outlives_sender: bool,
+    /// Kinds of garbage that [`Job::corrupt`] has. Each is reported as broken and used for nothing.
+    pub garbage: usize,
+    /// Most endpoints of a job.
+    pub most_ranks: u32,
+    /// Most messages and completions that one poll takes, for each peer.
+    pub poll_per_peer: usize,
+    /// Sizes at which something changes: units, lines, pages, largest records, protocols.
+    pub thresholds: Vec<usize>,
+    /// After so many rounds in which every endpoint is polled, takes nothing, and time is let pass,
+    /// whatever was sent has arrived.
+    pub idle_rounds: u32,
+}

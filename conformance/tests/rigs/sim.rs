@@ -1,0 +1,165 @@
+//! Ranks on a simulated wire, in virtual time.
+
+use argonet_base::{JobRank, SegmentOffset};
+use argonet_conduit::Capabilities;
+use argonet_conduit::smp::ThreadMode;
+use argonet_conformance::{Buffers, Job, Promises, Rig, Setup};
+use argonet_sim::{Cluster, FaultPlan, Node, Quality, Random, SimConduit, SimConfig, Sizes};
+use std::time::Duration;
+
+/// The faults of one seed; none without.
+pub(crate) struct SimRig {
+    seed: Option<u64>,
+}
+
+pub(crate) struct SimJob {
+    cluster: Cluster,
+    nodes: Vec<Option<Node>>,
+}
+
+/// Ranks that do not poll for long are not taken for dead: the suite's ranks often do not.
+const NEVER_NS: u64 = u64::MAX / 8;
+
+/// What passes when some rank has something to poll for and is not polled.
+const WAIT: Duration = Duration::from_micros(50);
+
+impl SimRig {
+    /// One without faults and one for each seed.
+    pub(crate) fn all(seeds: u64) -> Vec<Self> {
+        let seeds = (1..=seeds).map(Some);
+        std::iter::once(None)
+            .chain(seeds)
+            .map(|seed| Self { seed })
+            .collect()
+    }
+
+    /// Odd seeds: some of everything for ever. Even ones: what the seed draws, with partitions and
+    /// slow ranks, for a while.
+    fn faults(&self, ranks: u32) -> FaultPlan {
+        let Some(seed) = self.seed else {
+            return FaultPlan::none();
+        };
+        if seed % 2 == 0 {
+            return FaultPlan::draw(&mut Random::new(seed), ranks);
+        }
+        let bad = Quality {
+            jitter_ns: 1_000,
+            loss_ppm: 30_000,
+            duplicate_ppm: 30_000,
+            hold_ppm: 100_000,
+            hold_ns: 20_000,
+            damage_ppm: 5_000,
+            ..Quality::CLEAN
+        };
+        FaultPlan {
+            faulty: bad,
+            healed: bad,
+            ..FaultPlan::none()
+        }
+    }
+}
+
+impl Rig for SimRig {
+    type Job = SimJob;
+
+    fn name(&self) -> String {
+        match self.seed {
+            None => "sim".into(),
+            Some(seed) => format!("sim seed {seed}"),
+        }
+    }
+
+    fn promises(&self) -> Promises {
+        let sizes = Sizes::default();
+        let part = sizes.link.part_bytes;
+        Promises {
+            capabilities: Capabilities::default(),
+            remote: true,
+            knows_segments: false,
+            // Within the first congestion window of 16 parts.
+            alone_bytes: 8 * part,
+            ordered: true,
+            settled_is_handled: true,
+            // Its mutex makes several threads safe; they take turns.
+            threads: ThreadMode::Parsync,
+            sleeps: false,
+            outlives_sender: false,
+            garbage: 0,
+            most_ranks: 64,
+            // Of each lane, and what is reported of operations.
+            poll_per_peer: 2 * sizes.poll_messages + 2 * sizes.operations,
+            thresholds: vec![
+                part,
+                part / 2,
+                sizes.copy_bytes,
+                sizes.chunk_bytes,
+                sizes.medium_bytes,
+            ],
+            idle_rounds: 4000,
+        }
+    }
+
+    fn start(&self, setup: &Setup) -> SimJob {
+        let mut sizes = match setup.buffers {
+            Buffers::Default => Sizes::default(),
+            Buffers::Minimum => Sizes::smallest(),
+        };
+        sizes.link.dead_after_ns = NEVER_NS;
+        let faults = if setup.calm {
+            FaultPlan::none()
+        } else {
+            self.faults(setup.ranks)
+        };
+        let cluster = Cluster::new(SimConfig {
+            segment_bytes: setup.segment_bytes,
+            sizes,
+            faults,
+            ..SimConfig::new(setup.ranks, self.seed.unwrap_or(0))
+        });
+        let nodes = cluster.nodes(setup.registered).expect("segments");
+        SimJob {
+            cluster,
+            nodes: nodes.into_iter().map(Some).collect(),
+        }
+    }
+}
+
+impl SimJob {
+    fn node(&self, rank: JobRank) -> &Node {
+        self.nodes[rank.index()]
+            .as_ref()
+            .expect("the rank has not ended")
+    }
+}
+
+impl Job for SimJob {
+    type Conduit = SimConduit;
+
+    fn endpoint(&self, rank: JobRank) -> &SimConduit {
+        &self.node(rank).conduit
+    }
+
+    fn end(&mut self, rank: JobRank) {
+        self.nodes[rank.index()] = None;
+    }
+
+    fn read(&self, rank: JobRank, offset: SegmentOffset, bytes: &mut [u8]) {
+        let view = self.node(rank).segment.bytes(offset, bytes.len());
+        view.expect("inside").copy_to(0, bytes).expect("inside");
+    }
+
+    fn write(&self, rank: JobRank, offset: SegmentOffset, bytes: &[u8]) {
+        let view = self.node(rank).segment.bytes_mut(offset, bytes.len());
+        view.expect("inside").copy_from(0, bytes).expect("inside");
+    }
+
+    fn advance(&self) {
+        let before = self.cluster.now();
+        self.cluster.step();
+        if self.cluster.now() == before
+            && let Some(node) = self.nodes.iter().flatten().next()
+        {
+            node.conduit.compute(WAIT);
+        }
+    }
+}
