@@ -29,7 +29,8 @@ pub(crate) const BUILD: Budget = minutes("build", 8, 0);
 pub(crate) const UNIT: Budget = minutes("unit", 6, 0);
 /// Jobs of real processes.
 pub(crate) const JOBS: Budget = minutes("jobs", 8, 0);
-/// What C sees: layout of shared structs, headers. Two tests need a C compiler or objdump.
+/// What C sees: layout of shared structs, headers. Two tests need a C compiler or objdump. And
+/// instructions of fast paths, which need valgrind.
 pub(crate) const C: Budget = minutes("c", 6, 0);
 /// Seeds of the simulator.
 pub(crate) const SEEDS: Budget = minutes("seeds", 4, 0);

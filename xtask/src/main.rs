@@ -3,10 +3,12 @@
 
 mod budget;
 mod command;
+mod counts;
 mod fuzz;
 mod items;
 mod man;
 mod outside;
+mod perf;
 mod record;
 mod stages;
 mod suite;
@@ -44,6 +46,21 @@ enum Task {
     Loom,
     /// Run unit tests under AddressSanitizer
     Asan,
+    /// Count the instructions of the fast paths and compare them with benches/counts.toml
+    Counts {
+        /// Record them instead
+        #[arg(long)]
+        record: bool,
+    },
+    /// Measure with a release build and print the tables of docs/performance.md
+    Perf {
+        /// Put them into docs/performance.md
+        #[arg(long)]
+        write: bool,
+        /// Options of `argonet perf`
+        #[arg(last = true, value_name = "OPTION")]
+        options: Vec<String>,
+    },
     /// Run tests of threads under ThreadSanitizer
     Tsan,
     /// Let libFuzzer look for inputs that break a promise
@@ -73,6 +90,15 @@ fn main() -> ExitCode {
         Task::Full => Suite::new(Effort::Full).run_and_record(),
         Task::Loom => Suite::new(Effort::Usual).run_one(budget::UNIT, stages::loom),
         Task::Asan => Suite::new(Effort::Usual).run_one(budget::ASAN, stages::asan),
+        Task::Counts { record } => {
+            let stage = if record {
+                counts::record
+            } else {
+                counts::check
+            };
+            Suite::new(Effort::Usual).run_one(budget::C, stage)
+        }
+        Task::Perf { write, options } => perf::perf(write, &options),
         Task::Tsan => Suite::new(Effort::Usual).run_one(budget::TSAN, tsan::tsan),
         Task::Fuzz { target, seconds } => {
             let names = if target.is_empty() {

@@ -1,17 +1,19 @@
 //! What each stage runs.
 
-use crate::budget;
 use crate::command::{End, cargo, exists, output, root, run, target};
 use crate::suite::{Effort, Run};
+use crate::{budget, counts};
 use std::process::Command;
 use std::time::Instant;
 
 /// Test programs that start whole jobs: package and name. They run in their own stage, all other
 /// test programs in the stage `unit`.
-const JOB_TESTS: [(&str, &str); 3] = [
+const JOB_TESTS: [(&str, &str); 5] = [
     ("argonet-boot", "jobs"),
     ("argonet", "jobs"),
     ("argonet", "kmers"),
+    ("argonet", "heat"),
+    ("argonet", "perf"),
 ];
 
 /// The test program of the stage `seeds`.
@@ -272,7 +274,7 @@ pub(crate) fn jobs(run: &mut Run) {
     }
 }
 
-/// What C sees.
+/// What C sees, and instructions of fast paths.
 pub(crate) fn c(run: &mut Run) {
     for (package, name) in C_TESTS {
         if has_test(package, name) {
@@ -280,6 +282,7 @@ pub(crate) fn c(run: &mut Run) {
             run.tests(&format!("{package} {name}"), &mut cargo(&args));
         }
     }
+    counts::check(run);
 }
 
 /// Where sanitizers and libFuzzer are set up.

@@ -50,7 +50,10 @@ impl Smp {
             let some =
                 self.poll_lane(rank, Lane::Reply, sink) + self.poll_lane(rank, Lane::Request, sink);
             if some > 0 {
-                peer.rest.begin();
+                // A full batch has left messages there.
+                if some < BATCH {
+                    peer.rest.begin(some);
+                }
                 taken += some;
             }
         }

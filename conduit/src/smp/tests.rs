@@ -3,6 +3,7 @@
 use super::conduit::{Smp, SmpConfig};
 use super::layout::{Layout, RING_BYTES, RING_UNITS};
 use super::lock::ThreadMode;
+use super::peer::Rest;
 use super::ring::{Reader, Ring, Writer, publish};
 use super::wake::Barrier;
 use super::words::Words;
@@ -212,7 +213,7 @@ fn drain(smp: &Smp, log: &mut Log) {
     while smp.poll(log) + last > 0 {
         last = smp.poll(log);
         let began = cpu::ticks();
-        while cpu::ticks().wrapping_sub(began) <= cpu::SHORT_PAUSE_TICKS {
+        while cpu::ticks().wrapping_sub(began) <= Rest::LONGEST * cpu::SHORT_PAUSE_TICKS {
             cpu::relax();
         }
     }
@@ -260,6 +261,23 @@ fn all_categories_arrive_with_all_argument_counts() {
                 (0, 128, args.to_vec(), payload[..long_len].to_vec())
             );
         }
+    }
+}
+
+/// The reader does not rest while it knows of more.
+#[test]
+fn a_full_batch_is_followed_by_the_next() {
+    let pair = pair(ThreadMode::Seq);
+    let [a, b] = &pair.ranks;
+    for i in 0..1000 {
+        a.request(JobRank(1), &message(&[i], Payload::None))
+            .unwrap();
+    }
+    let mut log = Log::default();
+    let mut polls = 0;
+    while log.seen.len() < 1000 {
+        assert!(b.poll(&mut log) > 0, "a rest after {polls} polls");
+        polls += 1;
     }
 }
 
