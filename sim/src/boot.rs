@@ -80,9 +80,10 @@ impl Bootstrap for SimBoot {
         }
         let mut job = self.job.lock();
         let place = (rank.0, key.into());
-        if job.published.insert(place, value.to_vec()).is_some() {
+        if job.published.contains_key(&place) {
             return Err(BootError::PublishedTwice { rank, key });
         }
+        job.published.insert(place, value.to_vec());
         Ok(())
     }
 

@@ -12,6 +12,8 @@
 //! | [`link`] | the protocol of the simulated conduit, without I/O |
 //! | [`SimConduit`] | the conduit over it |
 //! | [`Cluster`] | conduits without engines, which a test drives itself |
+//! | [`run`] | a job: whole engines, each rank a coroutine |
+//! | [`workload`] | what a seed makes them do, and what is checked |
 //!
 //! Whoever wants conduits alone makes a [`Cluster`], takes its [`nodes`](Cluster::nodes), and calls their
 //! conduits in turn; [`Cluster::step`] lets time pass. See the example there.

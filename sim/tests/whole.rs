@@ -4,7 +4,7 @@
 use argonet::engine::Outlook;
 use argonet_am::{Delivery, HandlerTable, Message, Payload};
 use argonet_base::{HandlerIndex, JobRank};
-use argonet_boot::{WaitFor, Waiting};
+use argonet_boot::{Key, WaitFor, Waiting};
 use argonet_sim::workload::{SeedReport, Shape, run_shape};
 use argonet_sim::{
     Failure, FaultPlan, JobConfig, Partition, Pause, Quality, Rank, SimConfig, Sizes,
@@ -135,6 +135,41 @@ fn a_dead_rank_ends_the_job_and_is_named() {
         }
     }
     assert!(noticed > 20, "{noticed} of 30 deaths were noticed");
+}
+
+/// What a rank publishes is found by all after a fence, and not before.
+#[test]
+fn the_job_has_a_key_store_and_a_fence() {
+    let config = JobConfig::new(SimConfig::new(5, 1));
+    let outcome = argonet_sim::run(
+        &config,
+        None,
+        |_, _| Ok(()),
+        |rank: &Rank, ()| {
+            let boot = rank.engine.boot();
+            let me = boot.rank();
+            boot.publish(Key::User, &[me.0 as u8; 3]).unwrap();
+            assert!(boot.publish(Key::User, &[]).is_err(), "twice");
+            assert!(
+                boot.lookup(JobRank(0), Key::User).is_err(),
+                "before the fence"
+            );
+            // They come at different times.
+            let late = Duration::from_micros(u64::from(me.0) * 100);
+            rank.engine.conduit().compute(late);
+            boot.fence().unwrap();
+            assert!(
+                rank.now() >= Duration::from_micros(400),
+                "before all had come"
+            );
+            for other in (0..boot.size()).map(JobRank) {
+                assert_eq!(boot.lookup(other, Key::User).unwrap(), [other.0 as u8; 3]);
+            }
+            boot.fence().unwrap();
+        },
+    );
+    let outcome = outcome.unwrap();
+    assert_eq!((&outcome.failure, &outcome.abort), (&None, &None));
 }
 
 /// Nobody sleeps while something waits for a poll: each message costs the wire's time and no more.
