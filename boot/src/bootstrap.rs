@@ -81,6 +81,12 @@ pub trait Bootstrap: Send + Sync {
     /// exit code other than 0 remains a failure of the job. Local; any number of times.
     fn finalised(&self);
 
+    /// Ends this process if another rank, or a signal, has ended the job and it is time for it; else tells whether the job
+    /// is ending. For a thread that waits and is about to rest, not for every poll: it costs a load and a call.
+    fn attend(&self) -> bool {
+        false
+    }
+
     /// Ends the job as failed: stores the failure for the other ranks and whoever started the job, prints one line
     /// with the rank and `message` on standard error, and ends this process. The other ranks are killed. `code` is the
     /// job's exit code; 0 becomes 1, since a job that was aborted did not succeed.

@@ -35,10 +35,13 @@
 #![deny(unsafe_code)]
 
 mod attach;
+mod backtrace;
 pub mod binding;
 mod bootstrap;
+mod crash;
 mod error;
 mod exit;
+mod exit_options;
 mod fence;
 mod files;
 pub mod guardian;
@@ -46,15 +49,20 @@ mod launch;
 mod local;
 mod output;
 pub mod page;
+mod process;
 mod selfspawn;
+mod sigact;
 mod signals;
 mod spawn;
 mod sys;
 
 pub use attach::{AttachOptions, attach};
+pub use backtrace::print_backtrace;
 pub use bootstrap::{Bootstrap, Key, MAX_VALUE_BYTES};
 pub use error::{BootError, Missing};
+pub use exit_options::{BacktraceType, ExitOptions, RankList, SignalList};
 pub use files::{HugePages, SharedFiles};
 pub use launch::{KNOWN_CONDUITS, LaunchOptions, TIMEOUT_CODE, launch};
 pub use local::LocalJob;
 pub use page::{ExitKind, ExitWord, JobPage, MAX_LOCAL_RANKS, RankPage, RankState};
+pub use process::exit;

@@ -1,7 +1,6 @@
 //! A rank's view of a job whose ranks all run on this host.
 
 use core::sync::atomic::Ordering;
-use std::process;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -13,7 +12,7 @@ use crate::error::BootError;
 use crate::fence;
 use crate::files::SharedFiles;
 use crate::page::{Control, ExitKind, ExitWord, JobPage, RankPage, RankState};
-use crate::sys;
+use crate::{crash, process, sys};
 
 /// The job as one of its ranks sees it. Made by [`attach()`](crate::attach()).
 ///
@@ -133,6 +132,11 @@ impl Bootstrap for LocalJob {
             .advance(RankState::Finalised);
     }
 
+    #[inline]
+    fn attend(&self) -> bool {
+        self.control.job().is_ending() && process::attend(&self.control)
+    }
+
     fn abort(&self, code: u8, message: &str) -> ! {
         let code = code.max(1);
         self.control.job().set_exit_word(ExitWord {
@@ -140,8 +144,11 @@ impl Bootstrap for LocalJob {
             rank: self.rank,
             code,
         });
-        let (rank, pid) = (self.rank, process::id());
+        let (rank, pid) = (self.rank, std::process::id());
         sys::say(&format!("argonet: rank {rank} (pid {pid}): {message}"));
+        if let Some(rank) = process::this() {
+            crash::on_error(rank, "fatal error");
+        }
         // The end of the process that the launcher started is what the guardian waits for. If a script stands
         // between, that process is the group's leader and must go too; the code is in the exit word.
         if self.launched && getpgrp() != getpid() {

@@ -8,13 +8,15 @@ use rustix::process::Signal;
 use crate::sys::{SIGNAL_RECORD_BYTES, SignalSet};
 
 /// What a user or a batch system sends to a launcher and means for the ranks.
-const FORWARDED: [Signal; 6] = [
+const FORWARDED: [Signal; 8] = [
     Signal::INT,
     Signal::TERM,
     Signal::HUP,
     Signal::QUIT,
     Signal::USR1,
     Signal::USR2,
+    Signal::TSTP,
+    Signal::CONT,
 ];
 
 /// The forwarded signals, blocked in this thread (and those it starts) and readable from a descriptor.

@@ -55,6 +55,42 @@ pub(crate) fn say(line: &str) {
     let _ = io::stderr().write_all(format!("{line}\n").as_bytes());
 }
 
+/// A line for standard error that is made without allocating; what is too long is cut.
+pub(crate) struct Line {
+    bytes: [u8; 512],
+    len: usize,
+}
+
+impl Line {
+    pub(crate) const fn new() -> Self {
+        Self {
+            bytes: [0; 512],
+            len: 0,
+        }
+    }
+
+    pub(crate) fn text(&self) -> &str {
+        let whole = std::str::from_utf8(&self.bytes[..self.len]);
+        whole.unwrap_or_default()
+    }
+
+    /// Writes it in one piece. Async-signal-safe.
+    pub(crate) fn write(&self) {
+        // Nothing can be done where standard error is closed.
+        let _ = rustix::io::write(rustix::stdio::stderr(), &self.bytes[..self.len]);
+    }
+}
+
+impl core::fmt::Write for Line {
+    fn write_str(&mut self, text: &str) -> core::fmt::Result {
+        let room = &mut self.bytes[self.len..];
+        let n = room.len().min(text.len());
+        room[..n].copy_from_slice(&text.as_bytes()[..n]);
+        self.len += n;
+        Ok(())
+    }
+}
+
 /// [`flush_stdio`], then [`exit_now`].
 pub(crate) fn flush_and_exit_now(code: u8) -> ! {
     flush_stdio();
@@ -138,6 +174,24 @@ impl SignalSet {
         self.mask(libc::SIG_SETMASK);
     }
 
+    /// Unblocks these signals in this thread. Async-signal-safe.
+    pub(crate) fn unblock(&self) {
+        self.mask(libc::SIG_UNBLOCK);
+    }
+
+    /// What this thread blocks. Async-signal-safe.
+    pub(crate) fn blocked() -> Self {
+        Self::of(&[]).mask(libc::SIG_BLOCK)
+    }
+
+    /// Its members.
+    pub(crate) fn numbers(self) -> impl Iterator<Item = c_int> {
+        (1..=libc::SIGRTMAX()).filter(move |&signal| {
+            // SAFETY: the set is initialised; a bad number is refused.
+            unsafe { libc::sigismember(&self.0, signal) == 1 }
+        })
+    }
+
     fn mask(&self, how: c_int) -> Self {
         let mut before = Self::of(&[]);
         // SAFETY: both sets are initialised; `how` is one of the two valid constants above.
@@ -160,42 +214,23 @@ impl SignalSet {
 /// The size of a record that is read from a signal descriptor; the first four bytes are the signal's number.
 pub(crate) const SIGNAL_RECORD_BYTES: usize = mem::size_of::<libc::signalfd_siginfo>();
 
-/// The signal that asks rank 0 of a job that started itself to report the job's end. A real-time signal near the top,
-/// where other libraries do not look for one.
-pub(crate) fn job_end_signal() -> c_int {
+/// The signal by which the guardian tells a rank that the job is ending, and by which a rank's own timer and the end of the
+/// guardian are told. A real-time signal near the top, where other libraries do not look for one.
+pub(crate) fn job_signal() -> c_int {
     libc::SIGRTMAX() - 3
 }
 
-/// Sends [`job_end_signal`].
-pub(crate) fn send_job_end(pidfd: BorrowedFd<'_>) {
+/// Sends [`job_signal`].
+pub(crate) fn send_job_signal(pidfd: BorrowedFd<'_>) {
     // SAFETY: a live descriptor, a signal number and no siginfo: the kernel checks all of them.
     unsafe {
         libc::syscall(
             libc::SYS_pidfd_send_signal,
             pidfd.as_raw_fd(),
-            job_end_signal(),
+            job_signal(),
             ptr::null::<c_void>(),
             0,
         );
-    }
-}
-
-/// Installs `handler` for [`job_end_signal`], unless the program has put its own there. `handler` must be
-/// async-signal-safe.
-pub(crate) fn on_job_end(handler: extern "C" fn(c_int)) {
-    // SAFETY: zero is a valid `sigaction` (default action, empty mask); the pointers are to live objects; `handler` has
-    // the signature that the kernel calls without SA_SIGINFO and is async-signal-safe by this function's contract.
-    unsafe {
-        let mut before: libc::sigaction = mem::zeroed();
-        libc::sigaction(job_end_signal(), ptr::null(), &mut before);
-        if before.sa_sigaction == libc::SIG_DFL {
-            let mut action: libc::sigaction = mem::zeroed();
-            action.sa_sigaction = handler as *const () as usize;
-            action.sa_flags = libc::SA_RESTART | libc::SA_ONSTACK;
-            libc::sigaction(job_end_signal(), &action, ptr::null_mut());
-            let mut unblock = SignalSet::of(&[job_end_signal()]);
-            libc::pthread_sigmask(libc::SIG_UNBLOCK, &unblock.0, &mut unblock.0);
-        }
     }
 }
 

@@ -80,6 +80,9 @@ pub struct Engine<C> {
     max_medium: usize,
 }
 
+/// The longest sleep while the job is ending: nobody rings when it is time to.
+const ENDING_SLEEP: Duration = Duration::from_millis(10);
+
 /// Whether an injection may wait for room.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Outlook {
@@ -510,10 +513,13 @@ impl<C: Conduit> Engine<C> {
 
     #[inline]
     fn rest(&self, ctx: &ThreadCtx, patience: &mut Patience) {
-        let step = patience.next();
+        let mut step = patience.next();
         if step != Step::Spin {
             // Another thread may have been refused a handle that this one keeps.
             ctx.relieve();
+            if self.boot.attend() {
+                step = step.at_most(ENDING_SLEEP);
+            }
         }
         match step {
             Step::Spin => argonet_base::cpu::relax(),

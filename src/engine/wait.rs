@@ -43,6 +43,17 @@ pub enum Step {
     Sleep(Duration),
 }
 
+impl Step {
+    /// This, but no longer asleep than `limit`.
+    #[must_use]
+    pub fn at_most(self, limit: Duration) -> Self {
+        match self {
+            Self::Sleep(time) => Self::Sleep(time.min(limit)),
+            step => step,
+        }
+    }
+}
+
 /// The patience of one wait.
 #[derive(Debug)]
 pub struct Patience {
