@@ -184,12 +184,19 @@ fn own_stack() -> ! {
 /// One line for each function of the stack.
 fn names(frames: &[usize]) -> String {
     let mut text = String::new();
+    let mut own = true;
     for (i, ip) in frames.iter().enumerate() {
         let mut found = false;
         backtrace::resolve(*ip as *mut c_void, |symbol| {
             found = true;
+            let name = symbol.name().map(|name| name.to_string());
+            // The frames of this module and of the handler that called it come first.
+            own = own && name.as_deref().is_some_and(is_own);
+            if own {
+                return;
+            }
             let _ = write!(text, "  {i:3}: ");
-            let _ = match symbol.name() {
+            let _ = match name {
                 Some(name) => write!(text, "{name}"),
                 None => write!(text, "{ip:#x}"),
             };
@@ -205,10 +212,17 @@ fn names(frames: &[usize]) -> String {
     text
 }
 
+fn is_own(name: &str) -> bool {
+    let parts = ["backtrace::", "argonet_boot::", "core::"];
+    let name = name.trim_start_matches('<');
+    parts.iter().any(|part| name.starts_with(part))
+}
+
 /// Whether the signal handler at `address` is the one with which Rust's standard library tells of overflows of the stack.
 pub(crate) fn is_of_std(address: usize) -> bool {
     let mut is = false;
-    backtrace::resolve(address as *mut c_void, |symbol| {
+    // Addresses are taken for return addresses, which may be the first after a function.
+    backtrace::resolve((address + 1) as *mut c_void, |symbol| {
         is |= symbol
             .name()
             .is_some_and(|name| name.to_string().contains("stack_overflow"));

@@ -1,4 +1,4 @@
-//! What happens when a rank crashes: the exit word says so, the user gets a backtrace or may attach a debugger, and
+//! What happens when a rank crashes: the user gets a backtrace or may attach a debugger, the exit word says what happened, and
 //! then the signal does what it would have done.
 
 use core::ffi::c_int;
@@ -124,7 +124,6 @@ fn fault(rank: &RankProcess, arrival: Arrival) {
             pause();
         },
     }
-    rank.crashed(signal);
     on_error(rank, signal_name(signal));
     let at = FAULTS.iter().position(|&fault| fault == signal);
     let before = at.and_then(|at| BEFORE.get()?[at]);
@@ -136,7 +135,10 @@ fn fault(rank: &RankProcess, arrival: Arrival) {
                 sigact::raise(signal);
             }
         }
-        None => sigact::die_by(signal),
+        None => {
+            rank.crashed(signal);
+            sigact::die_by(signal)
+        }
     }
 }
 

@@ -103,7 +103,7 @@ impl Verdict {
             // Nobody may take a job that was cut short for one that went well.
             ExitKind::Left if self.others_ended => self.word_code.max(1),
             ExitKind::Left => self.word_code,
-            ExitKind::Signal => 128 + (self.word_code & 0x7f),
+            ExitKind::Signal | ExitKind::Crashed => 128 + (self.word_code & 0x7f),
             ExitKind::Unguarded => 128 + libc::SIGKILL as u8,
             ExitKind::Abort | ExitKind::Cancelled => self.word_code.max(1),
             ExitKind::Died | ExitKind::Failed => match self.end {
@@ -128,7 +128,7 @@ impl Verdict {
 pub(crate) fn was_ended(state: RankState, end: ProcessEnd) -> bool {
     match state {
         RankState::Exiting => false,
-        RankState::Joined | RankState::Running => true,
+        RankState::Joined | RankState::Running | RankState::Told => true,
         _ => end == ProcessEnd::Signal(libc::SIGKILL as u8),
     }
 }
@@ -151,7 +151,7 @@ impl fmt::Display for Verdict {
                 let code = self.word_code;
                 write!(f, "exited with code {code} without finalising")?;
             }
-            (ExitKind::Signal, _) => killed(f, self.word_code)?,
+            (ExitKind::Signal | ExitKind::Crashed, _) => killed(f, self.word_code)?,
             (_, ProcessEnd::Signal(signal)) => killed(f, signal)?,
             (_, ProcessEnd::Code(code)) if self.state.is_member() => {
                 write!(f, "exited with code {code} without finalising")?;

@@ -531,6 +531,8 @@ impl<'a> Guardian<'a> {
         for rank in &self.ranks {
             if rank.ask_first && !rank.ended && !self.launcher_gone {
                 sys::send_job_signal(rank.pidfd.as_fd());
+                // Stopped, it could not report.
+                let _ = pidfd_send_signal(&rank.pidfd, Signal::CONT);
             } else {
                 rank.kill();
             }

@@ -139,16 +139,17 @@ impl Bootstrap for LocalJob {
 
     fn abort(&self, code: u8, message: &str) -> ! {
         let code = code.max(1);
-        self.control.job().set_exit_word(ExitWord {
-            kind: ExitKind::Abort,
-            rank: self.rank,
-            code,
-        });
         let (rank, pid) = (self.rank, std::process::id());
         sys::say(&format!("argonet: rank {rank} (pid {pid}): {message}"));
         if let Some(rank) = process::this() {
             crash::on_error(rank, "fatal error");
         }
+        // Not before: ranks that learn of it end, and this process is killed with them.
+        self.control.job().set_exit_word(ExitWord {
+            kind: ExitKind::Abort,
+            rank: self.rank,
+            code,
+        });
         // The end of the process that the launcher started is what the guardian waits for. If a script stands
         // between, that process is the group's leader and must go too; the code is in the exit word.
         if self.launched && getpgrp() != getpid() {

@@ -98,6 +98,8 @@ pub enum RankState {
     Ended = 4,
     /// The rank itself has asked for the end of the job, or left without finalising: nobody had to make it.
     Exiting = 5,
+    /// The rank was told that the job is ending, before it asked for that itself.
+    Told = 6,
 }
 
 impl RankState {
@@ -115,6 +117,7 @@ impl RankState {
             Self::Finalised => "finalised",
             Self::Ended => "ended",
             Self::Exiting => "exiting",
+            Self::Told => "told to end",
         }
     }
 }
@@ -166,6 +169,16 @@ impl RankPage {
     /// Raises the state; false if it was there already or beyond.
     pub(crate) fn advance(&self, to: RankState) -> bool {
         self.state.fetch_max(to.into(), Ordering::AcqRel) < to.into()
+    }
+
+    /// Notes that the rank was told to end; false if it had asked for that itself.
+    pub(crate) fn tell(&self) -> bool {
+        let told = RankState::Told.into();
+        let by_itself = RankState::Exiting.into();
+        let raise = |state| (state != by_itself).then_some(told);
+        self.state
+            .fetch_update(Ordering::AcqRel, Ordering::Acquire, raise)
+            .is_ok()
     }
 
     /// Notes that the process ended without attaching; false if it had attached.
@@ -228,7 +241,7 @@ const LAYOUT_HASH: u64 = {
         offset_of!(RankPage, segment_len),
         offset_of!(RankPage, fences_entered),
         offset_of!(RankPage, spare),
-        RankState::Exiting as usize,
+        RankState::Told as usize,
         offset_of!(JobPage, exit_timeout_ms),
         VERSION as usize,
     ];
@@ -479,6 +492,8 @@ pub enum ExitKind {
     Signal = 7,
     /// The guardian of a job that started itself was killed. No rank is to blame.
     Unguarded = 8,
+    /// A rank crashes; the code is the signal's number.
+    Crashed = 9,
 }
 
 impl ExitKind {
@@ -496,7 +511,7 @@ pub struct ExitWord {
     /// To whom; meaningless for [`ExitKind::Cancelled`] and [`ExitKind::Unguarded`].
     pub rank: JobRank,
     /// The exit code of the job, as far as it was known when this was stored; the number of a signal for
-    /// [`ExitKind::Signal`].
+    /// [`ExitKind::Signal`] and [`ExitKind::Crashed`].
     pub code: u8,
 }
 
@@ -505,7 +520,7 @@ impl ExitWord {
     pub(crate) const fn process_code(self) -> u8 {
         match self.kind {
             ExitKind::Exit | ExitKind::Left => self.code,
-            ExitKind::Signal => 128 + (self.code & 0x7f),
+            ExitKind::Signal | ExitKind::Crashed => 128 + (self.code & 0x7f),
             _ if self.code == 0 => 1,
             _ => self.code,
         }
@@ -536,6 +551,7 @@ impl fmt::Display for ExitWord {
             ExitKind::Exit => write!(f, "rank {rank} called exit({code})"),
             ExitKind::Left => write!(f, "rank {rank} exited with code {code} without finalising"),
             ExitKind::Signal => write!(f, "rank {rank} got signal {code}"),
+            ExitKind::Crashed => write!(f, "rank {rank} crashed by signal {code}"),
             ExitKind::Unguarded => f.write_str("its guardian process was killed"),
         }
     }

@@ -60,9 +60,7 @@ pub(crate) struct RankProcess {
     timer: Option<Timer>,
     /// The thread that runs exit handlers; 0 before.
     ender: AtomicI32,
-    /// Whether this process ends because another rank, or a signal, asked for it.
-    ordered: AtomicBool,
-    /// Whether the guardian has told this rank, or a signal has asked it, to end.
+    /// Whether the guardian's signal has come.
     told: AtomicBool,
     /// Whether the next thread that rests ends the process.
     due: AtomicBool,
@@ -100,7 +98,6 @@ pub(crate) fn install(
         options,
         timer,
         ender: AtomicI32::new(0),
-        ordered: AtomicBool::new(false),
         told: AtomicBool::new(false),
         due: AtomicBool::new(false),
         asked: AtomicU32::new(0),
@@ -224,8 +221,8 @@ impl RankProcess {
         let word = self.control.job().set_exit_word(own);
         // Who leaves with another code than the one that did so first leaves because of it.
         let follows = kind == ExitKind::Left && word.kind == ExitKind::Left && word.code != code;
-        let told = self.told.load(Ordering::Relaxed) || self.ordered.load(Ordering::Relaxed);
-        if kind != ExitKind::Signal && !follows && !told {
+        if kind != ExitKind::Signal && !follows {
+            // Not if this rank has been told.
             self.page().advance(RankState::Exiting);
         }
         if let Some(link) = &self.link {
@@ -271,7 +268,7 @@ impl RankProcess {
         let _ = self
             .ender
             .compare_exchange(0, own, Ordering::AcqRel, Ordering::Relaxed);
-        if self.page().state().is_member() && !self.ordered.load(Ordering::Relaxed) {
+        if self.page().state().is_member() {
             if self.options.catch_exit {
                 self.arm(self.timeout());
                 self.begin(ExitKind::Left, code as u8);
@@ -321,7 +318,9 @@ impl RankProcess {
         let late =
             first != 0 && now_ms.saturating_sub(first) * 2 >= self.timeout().as_millis() as u64;
         if self.due.load(Ordering::Acquire) || late {
-            self.ordered.store(true, Ordering::Relaxed);
+            if self.signal.load(Ordering::Relaxed) == 0 {
+                self.page().tell();
+            }
             self.arm(self.timeout());
             self.run_exit_handlers();
         }
@@ -351,7 +350,7 @@ impl RankProcess {
 
     /// The guardian says that the job is ending. Async-signal-safe.
     fn notified(&self) {
-        if self.page().state() != RankState::Exiting && !self.told.swap(true, Ordering::Relaxed) {
+        if !self.told.swap(true, Ordering::Relaxed) && self.page().tell() {
             self.arm(self.timeout() / WINDOW_PART);
             self.call_quit_handler();
             self.due.store(true, Ordering::Release);
@@ -370,13 +369,14 @@ impl RankProcess {
         }
     }
 
-    /// Stores that this process crashes. Async-signal-safe.
+    /// Stores that this process crashes, right before it does: others end when they learn of it, and this process is killed with
+    /// them. Async-signal-safe.
     pub(crate) fn crashed(&self, signal: c_int) {
         if self.page().state() != RankState::Exiting {
             self.control.job().set_exit_word(ExitWord {
-                kind: ExitKind::Died,
+                kind: ExitKind::Crashed,
                 rank: self.rank,
-                code: 128 + (signal & 0x7f) as u8,
+                code: signal as u8,
             });
         }
     }

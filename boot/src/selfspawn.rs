@@ -355,7 +355,10 @@ impl Children {
             (None, Some((rank, end))) => self.verdict(failed(rank, end), end, false),
         };
         say(&verdict);
-        sys::flush_and_exit_now(verdict.code());
+        if ProcessEnd::Code(verdict.code()) != own {
+            // Exit handlers that were there before this one do not run: the code cannot be changed otherwise.
+            sys::flush_and_exit_now(verdict.code());
+        }
     }
 }
 

@@ -128,15 +128,17 @@ pub(crate) fn in_signal_handler(is_ours: impl Fn(&Action) -> bool) -> bool {
         })
 }
 
-/// Gives this thread an alternate stack, if it has none, so that a handler can tell of an overflow of the normal one. It
-/// stays for good.
+/// Gives this thread an alternate stack with room for some handlers on top of each other, unless it has one. It stays for good.
+/// That of Rust's standard library has room for one.
 pub(crate) fn give_alternate_stack() {
-    const BYTES: usize = 64 << 10;
+    const BYTES: usize = 256 << 10;
     // SAFETY: zero is a valid `stack_t`; the memory mapped is this call's alone, of the length given, and never unmapped.
     unsafe {
         let mut stack: libc::stack_t = mem::zeroed();
         libc::sigaltstack(ptr::null(), &mut stack);
-        if stack.ss_flags & libc::SS_DISABLE == 0 {
+        let none = stack.ss_flags & libc::SS_DISABLE != 0;
+        let used = stack.ss_flags & libc::SS_ONSTACK != 0;
+        if used || (!none && stack.ss_size >= BYTES) {
             return;
         }
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;

@@ -7,6 +7,7 @@
 
 mod atomics;
 mod collectives;
+mod exit;
 mod heap;
 mod lifecycle;
 mod messages;
@@ -38,6 +39,7 @@ fn main() {
             rpc::PROGRAMS,
             threads::PROGRAMS,
             lifecycle::PROGRAMS,
+            exit::PROGRAMS,
         ]
         .concat();
         let program = programs.iter().find(|(held, _)| *held == name);
@@ -59,6 +61,7 @@ fn main() {
         rpc::TESTS,
         threads::TESTS,
         lifecycle::TESTS,
+        exit::TESTS,
     ]
     .concat();
     let trial = |&(name, test): &support::Test| {

@@ -101,7 +101,7 @@ fn forged() {
         ),
         ("1:0:2:0:1:2:3:0", "descriptor of the control file is 0"),
         ("1:2:2:900:901:902:903:0", "rank 2 is not below"),
-        ("9:0:2:900:901:902:0", "its format is \"9\""),
+        ("9:0:2:900:901:902:903:0", "its format is \"9\""),
     ] {
         let job = Job::self_started("1", &["hello"]).env("ARGONET_BOOT", value);
         job.run()

@@ -41,14 +41,14 @@ pub(crate) fn launcher(args: Vec<String>) -> i32 {
     }
 }
 
-fn join() -> LocalJob {
+pub(crate) fn join() -> LocalJob {
     attach(AttachOptions::new()).unwrap_or_else(|e| {
         complain(&format!("attach: {e}"));
         std::process::exit(3)
     })
 }
 
-fn fence(job: &LocalJob) {
+pub(crate) fn fence(job: &LocalJob) {
     job.fence().unwrap_or_else(|e| {
         complain(&format!("fence: {e}"));
         std::process::exit(4)
@@ -56,7 +56,7 @@ fn fence(job: &LocalJob) {
 }
 
 /// Joins and starts up; rank 0 says so when all have.
-fn start() -> LocalJob {
+pub(crate) fn start() -> LocalJob {
     let job = join();
     fence(&job);
     job.started();
@@ -66,7 +66,7 @@ fn start() -> LocalJob {
     job
 }
 
-fn say(line: &str) {
+pub(crate) fn say(line: &str) {
     let mut out = std::io::stdout().lock();
     writeln!(out, "{line}")
         .and_then(|()| out.flush())
@@ -78,7 +78,7 @@ fn complain(line: &str) {
     let _ = std::io::stderr().write_all(format!("{line}\n").as_bytes());
 }
 
-fn for_ever() -> ! {
+pub(crate) fn for_ever() -> ! {
     loop {
         std::thread::park();
     }
@@ -277,7 +277,10 @@ pub(crate) fn rank(args: Vec<String>) -> i32 {
             complain(&format!("attach: {error}"));
             3
         }
-        other => panic!("no such rank program: {other}"),
+        other => {
+            let args: Vec<&str> = args.iter().map(String::as_str).collect();
+            crate::endings::rank(&args).unwrap_or_else(|| panic!("no such rank program: {other}"))
+        }
     }
 }
 
