@@ -134,7 +134,7 @@ pub(crate) const PROGRAMS: &[Program] = &[
     ("exit-second-thread", || {
         last(barrier, |world| {
             thread::spawn(|| argonet::exit(56));
-            barrier(&world);
+            spin(&world);
         })
     }),
     ("exit-wait", || {
