@@ -1,7 +1,7 @@
 //! How a world is made.
 
 use crate::am::{Am, AmContext, AmEntry, Placed};
-use crate::engine::{Engine, EngineConfig, Internals, WaitPolicy};
+use crate::engine::{Engine, EngineConfig, Internals, WaitMode, WaitPolicy};
 use crate::error::{Error, Result};
 use crate::global::Global;
 use crate::heap::Memory;
@@ -20,6 +20,7 @@ use argonet_segment::{
     Directory, HostMemory, OwnSegment, PageKind, SegmentFile, SegmentLimit, admit,
 };
 use core::sync::atomic::Ordering;
+use core::time::Duration;
 use rustix::fd::AsFd;
 use serde::{Serialize, de::DeserializeOwned};
 use std::sync::Arc;
@@ -245,6 +246,8 @@ impl Builder {
             directory,
             segment_len,
             policy: WaitPolicy::for_host(boot.size(), processors(&*boot)?),
+            wait: WaitMode::Auto,
+            stall: Some(Duration::from_secs(300)),
             mode: M::MODE,
             operations: HandleTable::MAX_OPERATIONS,
             clock: Box::new(move || start.elapsed()),

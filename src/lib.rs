@@ -78,6 +78,7 @@ pub use argonet_segment::{OutOfRange, SegmentError};
 pub use atomics::Atomic;
 pub use builder::Builder;
 pub use collective::{Reducible, Reduction};
+pub use engine::WaitMode;
 pub use error::{Error, Result};
 pub use global::{Global, GlobalPtr};
 pub use op::Op;

@@ -3,6 +3,7 @@
 use crate::error::Result;
 use crate::process;
 use crate::world::{Threading, World};
+use argonet_boot::{WaitFor, Waiting};
 use core::future::Future;
 use core::pin::Pin;
 use core::task::{Context, Poll};
@@ -19,7 +20,10 @@ impl<M: Threading> Progress for World<M> {
     }
 
     fn wait(&self, done: &mut dyn FnMut() -> bool) -> Result<()> {
-        Ok(process::with(|ctx| self.engine().wait_until(ctx, done))?)
+        let what = Waiting::new(WaitFor::Operations);
+        Ok(process::with(|ctx| {
+            self.engine().wait_until(ctx, what, done)
+        })?)
     }
 }
 

@@ -1,18 +1,20 @@
 //! The job as one rank sees it.
 
 use crate::builder::Builder;
-use crate::engine::{Engine, Meeting, Patience};
+use crate::engine::{Engine, Meeting, WaitMode};
 use crate::error::Result;
 use crate::heap::Memory;
 use crate::process;
 use crate::rpc::Calls;
 use argonet_base::{JobRank, Rank};
+use argonet_boot::{WaitFor, Waiting};
 use argonet_conduit::Conduit;
 use argonet_conduit::smp::{Smp, ThreadMode};
 use core::future::Future;
 use core::marker::PhantomData;
 use core::pin::pin;
 use core::task::{Context, Poll, Waker};
+use core::time::Duration;
 use std::sync::Arc;
 
 mod sealed {
@@ -204,7 +206,68 @@ impl<M: Threading> World<M> {
     /// [`AmError::Restricted`](crate::AmError::Restricted) inside a handler.
     #[inline]
     pub fn wait_until(&self, done: impl FnMut() -> bool) -> Result<()> {
-        Ok(process::with(|ctx| self.engine().wait_until(ctx, done))?)
+        let what = Waiting::new(WaitFor::Condition);
+        Ok(process::with(|ctx| {
+            self.engine().wait_until(ctx, what, done)
+        })?)
+    }
+
+    /// [`wait_until`](Self::wait_until) for at most `timeout`; whether `done` came true.
+    ///
+    /// ```
+    /// # let world = argonet::World::init().unwrap();
+    /// let soon = std::time::Duration::from_millis(1);
+    /// assert!(!world.wait_timeout(soon, || false).unwrap());
+    /// assert!(world.wait_timeout(soon, || true).unwrap());
+    /// ```
+    ///
+    /// # Errors
+    /// [`AmError::Restricted`](crate::AmError::Restricted) inside a handler.
+    pub fn wait_timeout(&self, timeout: Duration, done: impl FnMut() -> bool) -> Result<bool> {
+        let (engine, what) = (self.engine(), Waiting::new(WaitFor::Condition));
+        let deadline = engine.now().saturating_add(timeout);
+        Ok(process::with(|ctx| {
+            engine.wait_until_deadline(ctx, what, deadline, done)
+        })?)
+    }
+
+    /// A poll that blocks while there is nothing to do, for at most `timeout`: returns when handlers
+    /// have run, and how many. It waits as [`wait_until`](Self::wait_until) does, so a rank that
+    /// sleeps here costs no processor time.
+    ///
+    /// ```
+    /// # let world = argonet::World::init().unwrap();
+    /// let handled = world.poll_timeout(std::time::Duration::from_millis(1)).unwrap();
+    /// assert_eq!(handled, 0);
+    /// ```
+    ///
+    /// # Errors
+    /// [`AmError::Restricted`](crate::AmError::Restricted) inside a handler.
+    pub fn poll_timeout(&self, timeout: Duration) -> Result<usize> {
+        let (engine, what) = (self.engine(), Waiting::new(WaitFor::Arrival));
+        let deadline = engine.now().saturating_add(timeout);
+        Ok(process::with(|ctx| engine.poll_until(ctx, what, deadline))?)
+    }
+
+    /// How threads of this rank wait; at first as `ARGONET_WAIT` says, else [`WaitMode::Auto`].
+    ///
+    /// See the example of [`set_wait_mode`](Self::set_wait_mode).
+    #[must_use]
+    pub fn wait_mode(&self) -> WaitMode {
+        self.engine().wait_mode()
+    }
+
+    /// Makes waits of this rank that begin from now on wait otherwise (GASNet's
+    /// `gasnet_set_waitmode`). Any thread may call it.
+    ///
+    /// ```
+    /// use argonet::{WaitMode, World};
+    /// let world = World::init().unwrap();
+    /// world.set_wait_mode(WaitMode::Sleep);
+    /// assert_eq!(world.wait_mode(), WaitMode::Sleep);
+    /// ```
+    pub fn set_wait_mode(&self, mode: WaitMode) {
+        self.engine().set_wait_mode(mode);
     }
 
     /// Waits until every rank has entered the barrier. Collective. Messages sent before it may
@@ -238,7 +301,7 @@ impl<M: Threading> World<M> {
     /// If the future has to wait inside a handler, which cannot wait for anything.
     pub fn block_on<F: Future>(&self, future: F) -> F::Output {
         let mut future = pin!(future);
-        let mut patience = Patience::for_message(self.engine().policy());
+        let mut wait = self.engine().waiting(Waiting::new(WaitFor::Future));
         loop {
             // Operations poll the network themselves; between polls of the future this loop does,
             // and it sleeps when nothing happens.
@@ -248,7 +311,7 @@ impl<M: Threading> World<M> {
             {
                 return output;
             }
-            let idle = process::with(|ctx| self.engine().idle(ctx, &mut patience));
+            let idle = process::with(|ctx| wait.idle(ctx));
             if let Err(error) = idle {
                 panic!("{error}");
             }
@@ -273,7 +336,9 @@ impl<M: Threading> World<M> {
             // been handled, all replies are sent, which the second barrier makes certain.
             for _ in 0..2 {
                 engine.barrier(ctx, meeting)?;
-                engine.wait_until(ctx, || !engine.conduit().has_work())?;
+                engine.wait_until(ctx, Waiting::new(meeting.into()), || {
+                    !engine.conduit().has_work()
+                })?;
             }
             Ok(engine.barrier(ctx, meeting)?)
         })

@@ -34,15 +34,15 @@ pub fn print_backtrace() {
 /// Prints a backtrace by the first mechanism that works. Async-signal-safe.
 pub(crate) fn print(rank: &RankProcess, reason: &str) {
     let say = |text: &str| {
-        let mut line = Line::new();
+        let mut line = Line::default();
         let (rank, pid) = (rank.rank, std::process::id());
         // A line that is too long is cut.
         let _ = writeln!(line, "argonet: rank {rank} (pid {pid}): {text}");
-        line.write();
+        sys::say_line(&line);
     };
-    let mut heading = Line::new();
+    let mut heading = Line::default();
     let _ = write!(heading, "backtrace ({reason}):");
-    say(heading.text());
+    say(std::str::from_utf8(heading.text()).unwrap_or_default());
     let shown = rank
         .options
         .backtrace_types
@@ -136,7 +136,7 @@ impl Tool {
         match self {
             Self::OwnStack => own_stack(),
             Self::Program(words) => {
-                let mut pid = Line::new();
+                let mut pid = Line::default();
                 // SAFETY: no precondition.
                 let _ = write!(pid, "{}\0", unsafe { libc::getppid() });
                 let mut argv = [ptr::null(); 8];

@@ -3,6 +3,7 @@
 use argonet_base::JobRank;
 use num_enum::{IntoPrimitive, TryFromPrimitive};
 
+use crate::board::Board;
 use crate::error::BootError;
 
 /// The longest value that [`Bootstrap::publish`] takes, in bytes.
@@ -85,6 +86,16 @@ pub trait Bootstrap: Send + Sync {
     /// is ending. For a thread that waits and is about to rest, not for every poll: it costs a load and a call.
     fn attend(&self) -> bool {
         false
+    }
+
+    /// Tells the user something, in one piece: prints the lines on standard error.
+    fn say(&self, lines: &str) {
+        let _ = lines;
+    }
+
+    /// Where the ranks tell what they wait for; `None` where nobody could read it.
+    fn board(&self) -> Option<Board<'_>> {
+        None
     }
 
     /// Ends the job as failed: stores the failure for the other ranks and whoever started the job, prints one line

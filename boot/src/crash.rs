@@ -14,7 +14,7 @@ use crate::exit::signal_name;
 use crate::exit_options::ExitOptions;
 use crate::process::{self, RankProcess};
 use crate::sigact::{self, Action, Arrival, Handle};
-use crate::sys::Line;
+use crate::sys::{self, Line};
 
 /// Signals that a fault of the program raises.
 const FAULTS: [c_int; 5] = [
@@ -160,7 +160,7 @@ fn pause() {
 pub(crate) fn freeze(rank: &RankProcess, reason: &str) {
     argonet_frozen.store(true, Ordering::Release);
     let before = Action::calling::<Thaw>().install(libc::SIGCONT);
-    let mut line = Line::new();
+    let mut line = Line::default();
     let system = rustix::system::uname();
     let host = system.nodename().to_str().unwrap_or("this host");
     let (rank, pid) = (rank.rank, std::process::id());
@@ -170,7 +170,7 @@ pub(crate) fn freeze(rank: &RankProcess, reason: &str) {
         "argonet: rank {rank} (pid {pid}) on {host} waits for a debugger: {reason}. Attach with `gdb -p {pid}`; it goes on \
          after `set var argonet_frozen = 0`, or `kill -CONT {pid}`"
     );
-    line.write();
+    sys::say_line(&line);
     let nap = rustix::time::Timespec {
         tv_sec: 0,
         tv_nsec: Duration::from_millis(100).subsec_nanos().into(),

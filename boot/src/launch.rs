@@ -17,13 +17,14 @@ use rustix::process::{
 
 use crate::attach::{check_count, make_job};
 use crate::binding::allowed_cores;
+use crate::board::Board;
 use crate::error::{BootError, Missing};
 use crate::exit::{ProcessEnd, Verdict, signal_name, was_ended};
 use crate::exit_options::ExitOptions;
 use crate::guardian::{self, Link, SPARE_FILES, raise_file_limit};
 use crate::output::{Source, TaggedOutput};
 use crate::page::{Control, ExitKind, ExitWord, RankState};
-use crate::signals::{ForwardedSignals, asks_to_end};
+use crate::signals::{LauncherSignals, REPORT, asks_to_end};
 use crate::spawn::{CONDUIT_VARIABLE, Spawner};
 use crate::sys;
 
@@ -74,7 +75,7 @@ pub fn launch(options: &LaunchOptions) -> Result<u8, BootError> {
     let exit_options = ExitOptions::from_environment()?;
     let verbose = exit_options.spawn_verbose;
     let (files, control) = make_job(size, &exit_options)?;
-    let signals = ForwardedSignals::collect()
+    let signals = LauncherSignals::collect()
         .map_err(|e| BootError::system("preparing to pass on signals", e))?;
     let link = &guardian::start(&control, None)?;
     let spawner = Spawner {
@@ -172,7 +173,7 @@ struct RankProcess {
 
 struct Launched<'a> {
     control: &'a Control,
-    signals: &'a ForwardedSignals,
+    signals: &'a LauncherSignals,
     link: &'a Link,
     guardian_gone: bool,
     ranks: Vec<RankProcess>,
@@ -233,7 +234,11 @@ impl Launched<'_> {
             match event {
                 Event::Signal => {
                     while let Some(signal) = self.signals.next() {
-                        self.pass_on(signal);
+                        if signal == REPORT {
+                            self.report();
+                        } else {
+                            self.pass_on(signal);
+                        }
                     }
                 }
                 Event::Guardian => {
@@ -327,6 +332,13 @@ impl Launched<'_> {
                 .collect(),
             Err(_) => Vec::new(),
         }
+    }
+
+    /// Says what all ranks wait for, and asks them for more.
+    fn report(&self) {
+        let board = Board::new(self.control);
+        say(&format!("all ranks:\n{board}"));
+        board.ask_for_reports(board.reports_asked());
     }
 
     fn pass_on(&mut self, signal: Signal) {

@@ -37,6 +37,7 @@
 mod attach;
 mod backtrace;
 pub mod binding;
+mod board;
 mod bootstrap;
 mod crash;
 mod error;
@@ -58,6 +59,7 @@ mod sys;
 
 pub use attach::{AttachOptions, attach};
 pub use backtrace::print_backtrace;
+pub use board::{Board, WaitFor, Waiting};
 pub use bootstrap::{Bootstrap, Key, MAX_VALUE_BYTES};
 pub use error::{BootError, Missing};
 pub use exit_options::{BacktraceType, ExitOptions, RankList, SignalList};

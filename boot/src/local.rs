@@ -7,6 +7,7 @@ use std::time::Duration;
 use argonet_base::JobRank;
 use rustix::process::{Signal, getpgrp, getpid, kill_current_process_group};
 
+use crate::board::Board;
 use crate::bootstrap::{Bootstrap, Key, MAX_VALUE_BYTES};
 use crate::error::BootError;
 use crate::fence;
@@ -135,6 +136,14 @@ impl Bootstrap for LocalJob {
     #[inline]
     fn attend(&self) -> bool {
         self.control.job().is_ending() && process::attend(&self.control)
+    }
+
+    fn say(&self, lines: &str) {
+        sys::say(lines);
+    }
+
+    fn board(&self) -> Option<Board<'_>> {
+        Some(Board::new(&self.control))
     }
 
     fn abort(&self, code: u8, message: &str) -> ! {

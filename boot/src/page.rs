@@ -23,6 +23,7 @@ use num_enum::{IntoPrimitive, TryFromPrimitive};
 use rustix::fs::{SealFlags, fcntl_get_seals, fstat};
 use static_assertions::const_assert_eq;
 
+use crate::board::Notice;
 use crate::bootstrap::{KEYS, MAX_VALUE_BYTES};
 use crate::error::BootError;
 
@@ -57,7 +58,9 @@ pub struct JobPage {
     /// [`ExitStage`]: how far the guardian has come with ending the job. Written by the guardian (Release) before it signals
     /// a rank, read by that rank's signal handler (Acquire).
     exit_stage: AtomicU32,
-    _reserved: AtomicU32,
+    /// How many reports of all ranks have been asked for. Counted up by whoever asks (launcher, or a rank whose wait is
+    /// long); every rank compares it with what it last saw. Relaxed: nothing else depends on it.
+    reports: AtomicU32,
     /// The packed [`ExitWord`], 0 until somebody ends the job. Written once, by compare-and-exchange, by whoever is first
     /// (rank, guardian or launcher); AcqRel pairs with the Acquire loads of whoever reports, waits or polls.
     exit_word: AtomicU64,
@@ -137,8 +140,9 @@ pub struct RankPage {
     /// How many fences this rank has entered. Written by the rank, read by ranks that name who is missing.
     pub(crate) fences_entered: AtomicU32,
     _pad: AtomicU32,
-    /// For the layers above: the rank writes, its neighbours read; meaning and ordering are theirs.
-    pub spare: [AtomicU64; 5],
+    /// What the rank waits for.
+    notice: Notice,
+    _spare: [AtomicU64; 2],
 }
 const_assert_eq!(size_of::<RankPage>(), 64);
 
@@ -155,6 +159,10 @@ impl RankPage {
     #[must_use]
     pub fn pid(&self) -> u32 {
         self.pid.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn notice(&self) -> &Notice {
+        &self.notice
     }
 
     /// Makes this process the rank; false if the rank has been taken before.
@@ -236,11 +244,12 @@ const LAYOUT_HASH: u64 = {
         offset_of!(JobPage, size),
         offset_of!(JobPage, huge_pages),
         offset_of!(JobPage, guardian_pid),
+        offset_of!(JobPage, reports),
         offset_of!(JobPage, exit_word),
         offset_of!(JobPage, fence),
         offset_of!(RankPage, segment_len),
         offset_of!(RankPage, fences_entered),
-        offset_of!(RankPage, spare),
+        offset_of!(RankPage, notice),
         RankState::Told as usize,
         offset_of!(JobPage, exit_timeout_ms),
         VERSION as usize,
@@ -408,6 +417,10 @@ impl JobPage {
     #[must_use]
     pub fn launcher_pid(&self) -> u32 {
         self.launcher_pid.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn reports(&self) -> &AtomicU32 {
+        &self.reports
     }
 
     pub(crate) fn huge_pages(&self) -> u32 {

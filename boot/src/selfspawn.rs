@@ -21,6 +21,7 @@ use rustix::process::{
 };
 
 use crate::attach::make_job;
+use crate::board::{Board, Fixed};
 use crate::error::BootError;
 use crate::exit::{ProcessEnd, Verdict, was_ended};
 use crate::exit_options::ExitOptions;
@@ -28,8 +29,9 @@ use crate::files::SharedFiles;
 use crate::guardian::{self, Link, Rank0};
 use crate::local::LocalJob;
 use crate::page::{Control, ExitKind, ExitWord, RankState};
-use crate::sigact;
-use crate::sys::{self, Line};
+use crate::sigact::{self, Action, Arrival, Handle};
+use crate::signals::REPORT;
+use crate::sys;
 
 /// Whether this process, or the one that it was forked from, has forked ranks: a process does so once.
 static SPAWNED: AtomicBool = AtomicBool::new(false);
@@ -119,6 +121,12 @@ pub(crate) fn spawn(
                 pids.join(", ")
             ));
         });
+    }
+    if Action::of(REPORT.as_raw()).is_default() {
+        Action::calling::<Report>()
+            .on_own_stack()
+            .install(REPORT.as_raw());
+        sys::SignalSet::of(&[REPORT.as_raw()]).unblock();
     }
     Ok((local(control, files, JobRank(0), start_timeout), own_link))
 }
@@ -247,7 +255,25 @@ struct Ends {
     forced: bool,
 }
 
+struct Report;
+
+impl Handle for Report {
+    fn handle(_arrival: Arrival) {
+        with_children(Children::report);
+    }
+}
+
 impl Children {
+    /// Says what all ranks wait for, and asks them for more. Async-signal-safe.
+    fn report(&self) {
+        let board = Board::new(&self.control);
+        let mut text = Fixed::<4096>::default();
+        // What does not fit is cut.
+        let _ = write!(text, "argonet: all ranks:\n{board}");
+        let _ = rustix::io::write(rustix::stdio::stderr(), text.text());
+        board.ask_for_reports(board.reports_asked());
+    }
+
     /// Waits for all other ranks. Async-signal-safe.
     fn wait_for_all(&self, asked: Option<JobRank>) -> Ends {
         let mut ends = Ends {
@@ -375,8 +401,8 @@ fn say(verdict: &Verdict) {
     if !verdict.is_news() {
         return;
     }
-    let mut line = Line::new();
+    let mut line = sys::Line::default();
     // A line that is too long is cut.
     let _ = writeln!(line, "argonet: {verdict}");
-    line.write();
+    sys::say_line(&line);
 }

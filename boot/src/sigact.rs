@@ -69,6 +69,12 @@ impl Action {
         action
     }
 
+    /// On the thread's own stack: for a handler that formats much text, because an alternate one may be as small as 8 KiB.
+    pub(crate) fn on_own_stack(mut self) -> Self {
+        self.0.sa_flags &= !libc::SA_ONSTACK;
+        self
+    }
+
     fn entry<H: Handle>() -> usize {
         enter::<H> as extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void) as usize
     }

@@ -1,4 +1,4 @@
-//! The signals that a launcher passes on to the ranks.
+//! The signals that a launcher passes on to the ranks, and the one that asks it for a report.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -7,28 +7,31 @@ use rustix::process::Signal;
 
 use crate::sys::{SIGNAL_RECORD_BYTES, SignalSet};
 
-/// What a user or a batch system sends to a launcher and means for the ranks.
-const FORWARDED: [Signal; 8] = [
+/// The signal that asks for a report of all ranks. It is not passed on.
+pub(crate) const REPORT: Signal = Signal::USR2;
+
+/// What a user or a batch system sends to a launcher.
+const COLLECTED: [Signal; 8] = [
     Signal::INT,
     Signal::TERM,
     Signal::HUP,
     Signal::QUIT,
     Signal::USR1,
-    Signal::USR2,
+    REPORT,
     Signal::TSTP,
     Signal::CONT,
 ];
 
-/// The forwarded signals, blocked in this thread (and those it starts) and readable from a descriptor.
-pub(crate) struct ForwardedSignals {
+/// The collected signals, blocked in this thread (and those it starts) and readable from a descriptor.
+pub(crate) struct LauncherSignals {
     descriptor: OwnedFd,
     before: SignalSet,
 }
 
-impl ForwardedSignals {
+impl LauncherSignals {
     /// Starts to collect the signals.
     pub(crate) fn collect() -> io::Result<Self> {
-        let set = SignalSet::of(&FORWARDED.map(Signal::as_raw));
+        let set = SignalSet::of(&COLLECTED.map(Signal::as_raw));
         let before = set.block();
         match set.descriptor() {
             Ok(descriptor) => Ok(Self { descriptor, before }),
@@ -49,17 +52,17 @@ impl ForwardedSignals {
         let mut record = [0; SIGNAL_RECORD_BYTES];
         let n = rustix::io::read(&self.descriptor, &mut record).ok()?;
         let number = record[..n].first_chunk().map(|b| u32::from_ne_bytes(*b))?;
-        FORWARDED.into_iter().find(|s| s.as_raw() as u32 == number)
+        COLLECTED.into_iter().find(|s| s.as_raw() as u32 == number)
     }
 }
 
-impl AsFd for ForwardedSignals {
+impl AsFd for LauncherSignals {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.descriptor.as_fd()
     }
 }
 
-impl Drop for ForwardedSignals {
+impl Drop for LauncherSignals {
     /// Signals mean again what they meant before.
     fn drop(&mut self) {
         self.before.restore();

@@ -11,6 +11,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
+use crate::board::Fixed;
 use rustix::process::{Pid, Signal, kill_process_group};
 
 /// How many threads this process has.
@@ -55,40 +56,13 @@ pub(crate) fn say(line: &str) {
     let _ = io::stderr().write_all(format!("{line}\n").as_bytes());
 }
 
-/// A line for standard error that is made without allocating; what is too long is cut.
-pub(crate) struct Line {
-    bytes: [u8; 512],
-    len: usize,
-}
+/// A line that is made and written without allocating; what does not fit is cut.
+pub(crate) type Line = Fixed<512>;
 
-impl Line {
-    pub(crate) const fn new() -> Self {
-        Self {
-            bytes: [0; 512],
-            len: 0,
-        }
-    }
-
-    pub(crate) fn text(&self) -> &str {
-        let whole = std::str::from_utf8(&self.bytes[..self.len]);
-        whole.unwrap_or_default()
-    }
-
-    /// Writes it in one piece. Async-signal-safe.
-    pub(crate) fn write(&self) {
-        // Nothing can be done where standard error is closed.
-        let _ = rustix::io::write(rustix::stdio::stderr(), &self.bytes[..self.len]);
-    }
-}
-
-impl core::fmt::Write for Line {
-    fn write_str(&mut self, text: &str) -> core::fmt::Result {
-        let room = &mut self.bytes[self.len..];
-        let n = room.len().min(text.len());
-        room[..n].copy_from_slice(&text.as_bytes()[..n]);
-        self.len += n;
-        Ok(())
-    }
+/// Writes a line on standard error in one piece. Async-signal-safe.
+pub(crate) fn say_line(line: &Line) {
+    // Nothing can be done where standard error is closed.
+    let _ = rustix::io::write(rustix::stdio::stderr(), line.text());
 }
 
 /// [`flush_stdio`], then [`exit_now`].

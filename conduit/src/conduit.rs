@@ -1,5 +1,6 @@
 //! The trait that every conduit implements, and what passes through it.
 
+use crate::ledger::PeerLedger;
 use argonet_am::record::Short;
 use argonet_am::{AmError, Delivery, Lane, Message, Payload};
 use argonet_base::{HandlerIndex, JobRank, SegmentOffset};
@@ -315,4 +316,11 @@ pub trait Conduit: Send + Sync {
     /// something is there or the [`epoch`](Self::epoch) is not `seen` any more. Spurious returns
     /// are allowed.
     fn sleep(&self, timeout: Option<Duration>, seen: u32);
+
+    /// What has passed between this rank and `peer`; `None` if nothing has, or the conduit does not
+    /// know. For reports; may be called at any time by any thread.
+    fn ledger(&self, peer: JobRank) -> Option<PeerLedger> {
+        let _ = peer;
+        None
+    }
 }

@@ -6,6 +6,7 @@
 
 #[cfg(not(loom))]
 mod conduit;
+mod ledger;
 pub mod smp;
 
 #[cfg(not(loom))]
@@ -13,3 +14,4 @@ pub use conduit::{
     Capabilities, Conduit, Injected, Limits, OpToken, Part, PrepareRequest, Prepared, SendError,
     Sink,
 };
+pub use ledger::{LaneLedger, PeerLedger};

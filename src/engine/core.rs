@@ -2,11 +2,12 @@
 
 use super::thread::{Context, ThreadCtx};
 use super::tree::{Barrier, Tree};
-use super::wait::{Patience, Step, WaitPolicy};
+use super::wait::{WaitMode, WaitPolicy};
+use super::waiting::Waits;
 use argonet_am::record::Short;
 use argonet_am::{AmError, Delivery, HandlerTable, Lane, MAX_ARGS, Message, Payload, Registered};
 use argonet_base::{HandlerIndex, JobRank, SegmentOffset};
-use argonet_boot::Bootstrap;
+use argonet_boot::{Bootstrap, WaitFor, Waiting};
 use argonet_conduit::smp::{SegmentLen, ThreadMode};
 use argonet_conduit::{Conduit, OpToken, Part, PrepareRequest, Prepared, SendError, Sink};
 use argonet_event::HandleTable;
@@ -29,8 +30,12 @@ pub struct EngineConfig<C> {
     pub directory: Arc<Directory>,
     /// Attached bytes of a rank's segment, as that rank publishes them.
     pub segment_len: SegmentLen,
-    /// How to wait.
+    /// How to wait in [`WaitMode::Auto`].
     pub policy: WaitPolicy,
+    /// How to wait.
+    pub wait: WaitMode,
+    /// How long a wait may last before all ranks report what they wait for; `None` for ever.
+    pub stall: Option<Duration>,
     /// Threads that will call.
     pub mode: ThreadMode,
     /// Explicit operations that may be outstanding at once, at most
@@ -68,7 +73,7 @@ pub struct Engine<C> {
     pub(super) conduit: C,
     pub(super) directory: Resolver,
     pub(super) segment_len: SegmentLen,
-    pub(super) policy: WaitPolicy,
+    pub(super) waits: Waits,
     pub(super) barrier: Arc<Barrier>,
     pub(super) tree: Arc<Tree>,
     pub(super) events: Arc<HandleTable>,
@@ -79,9 +84,6 @@ pub struct Engine<C> {
     registered: Registered,
     max_medium: usize,
 }
-
-/// The longest sleep while the job is ending: nobody rings when it is time to.
-const ENDING_SLEEP: Duration = Duration::from_millis(10);
 
 /// Whether an injection may wait for room.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -128,6 +130,8 @@ impl<C: Conduit> Engine<C> {
             directory,
             segment_len,
             policy,
+            wait,
+            stall,
             mode,
             operations,
             clock,
@@ -140,7 +144,7 @@ impl<C: Conduit> Engine<C> {
             conduit,
             directory: Resolver::new(directory),
             segment_len,
-            policy,
+            waits: Waits::new(policy, wait, stall),
             barrier: internals.barrier,
             tree: internals.tree,
             events: Arc::new(HandleTable::new(operations)),
@@ -169,6 +173,11 @@ impl<C: Conduit> Engine<C> {
         self.size
     }
 
+    /// The time by the engine's clock.
+    pub fn now(&self) -> Duration {
+        (self.clock)()
+    }
+
     /// The conduit.
     pub fn conduit(&self) -> &C {
         &self.conduit
@@ -184,10 +193,18 @@ impl<C: Conduit> Engine<C> {
         &self.directory
     }
 
-    /// Ends the job with a message that names this rank.
+    /// Ends the job with a message that names this rank, followed by what all ranks wait for and
+    /// what this one knows of its peers.
     #[cold]
     pub fn fatal(&self, message: &str) -> ! {
-        self.boot.abort(1, message)
+        match self.boot.board().filter(|_| self.size > 1) {
+            Some(board) => {
+                let ledger = self.ledger();
+                self.boot
+                    .abort(1, &format!("{message}\nAll ranks:\n{board}{ledger}"))
+            }
+            None => self.boot.abort(1, message),
+        }
     }
 
     #[cold]
@@ -313,7 +330,7 @@ impl<C: Conduit> Engine<C> {
         message: &Message<'_>,
         outlook: Outlook,
     ) -> Result<(), AmError> {
-        let mut patience = Patience::for_room(self.policy);
+        let mut wait = self.waiting_for_room(Waiting::on(WaitFor::Room, to));
         loop {
             match self.inject(to, message) {
                 Ok(()) => return Ok(()),
@@ -324,7 +341,7 @@ impl<C: Conduit> Engine<C> {
                         to,
                     });
                 }
-                Err(_) => self.pause(ctx, &mut patience),
+                Err(_) => _ = wait.pause(ctx),
             }
         }
     }
@@ -382,7 +399,7 @@ impl<C: Conduit> Engine<C> {
             }
             None => {}
         }
-        let mut patience = Patience::for_room(self.policy);
+        let mut wait = self.waiting_for_room(Waiting::on(WaitFor::Room, to));
         loop {
             match self.conduit.prepare(want) {
                 Ok(prepared) => {
@@ -393,7 +410,7 @@ impl<C: Conduit> Engine<C> {
                 }
                 Err(SendError::Message(error)) => return Err(error),
                 Err(_) if outlook == Outlook::Immediate => return Err(AmError::Full { from, to }),
-                Err(_) => self.pause(ctx, &mut patience),
+                Err(_) => _ = wait.pause(ctx),
             }
         }
     }
@@ -466,7 +483,7 @@ impl<C: Conduit> Engine<C> {
         taken
     }
 
-    /// Polls until `done`, politely.
+    /// Polls until `done`, politely. `what` is told to others when it lasts.
     ///
     /// # Errors
     /// [`AmError::Restricted`] inside a handler.
@@ -474,58 +491,38 @@ impl<C: Conduit> Engine<C> {
     pub fn wait_until(
         &self,
         ctx: &ThreadCtx,
+        what: Waiting,
         mut done: impl FnMut() -> bool,
     ) -> Result<(), AmError> {
         ctx.permit("waiting", self.rank)?;
-        let mut patience = Patience::for_message(self.policy);
+        let mut wait = self.waiting(what);
         while !done() {
-            self.pause(ctx, &mut patience);
+            wait.pause(ctx);
         }
         Ok(())
     }
 
-    /// How this engine waits.
-    pub fn policy(&self) -> WaitPolicy {
-        self.policy
-    }
-
-    /// One poll for a caller that waits for something of its own, and what follows an empty one.
+    /// [`wait_until`](Self::wait_until) with an end: whether `done` came true before the engine's
+    /// clock showed `deadline`.
     ///
     /// # Errors
     /// [`AmError::Restricted`] inside a handler.
-    pub fn idle(&self, ctx: &ThreadCtx, patience: &mut Patience) -> Result<(), AmError> {
-        ctx.permit("waiting for a future", self.rank)?;
-        self.pause(ctx, patience);
-        Ok(())
-    }
-
-    /// One poll, and what follows an empty one.
-    #[inline]
-    pub(super) fn pause(&self, ctx: &ThreadCtx, patience: &mut Patience) {
-        if self.progress(ctx) > 0 {
-            patience.reset();
-        } else {
-            self.rest(ctx, patience);
-        }
-        // The caller looks for what it waits for after this.
-        patience.saw(self.conduit.epoch());
-    }
-
-    #[inline]
-    fn rest(&self, ctx: &ThreadCtx, patience: &mut Patience) {
-        let mut step = patience.next();
-        if step != Step::Spin {
-            // Another thread may have been refused a handle that this one keeps.
-            ctx.relieve();
-            if self.boot.attend() {
-                step = step.at_most(ENDING_SLEEP);
+    pub fn wait_until_deadline(
+        &self,
+        ctx: &ThreadCtx,
+        what: Waiting,
+        deadline: Duration,
+        mut done: impl FnMut() -> bool,
+    ) -> Result<bool, AmError> {
+        ctx.permit("waiting", self.rank)?;
+        let mut wait = self.waiting(what);
+        while !done() {
+            if (self.clock)() >= deadline {
+                return Ok(false);
             }
+            wait.pause_at_most(ctx, Some(deadline));
         }
-        match step {
-            Step::Spin => argonet_base::cpu::relax(),
-            Step::Yield => std::thread::yield_now(),
-            Step::Sleep(time) => self.conduit.sleep(Some(time), patience.seen()),
-        }
+        Ok(true)
     }
 
     /// Makes sure that `len` bytes at `offset` of `to` can be reached, extending the mapping of a

@@ -7,9 +7,9 @@
 
 use super::core::{Engine, Outlook};
 use super::thread::ThreadCtx;
-use super::wait::Patience;
 use argonet_am::AmError;
 use argonet_base::{JobRank, SegmentOffset};
+use argonet_boot::{WaitFor, Waiting};
 use argonet_conduit::smp::ThreadMode;
 use argonet_conduit::{Conduit, Injected, OpToken, Part, SendError};
 use argonet_event::{
@@ -259,7 +259,8 @@ impl<C: Conduit> Engine<C> {
         op: OpToken,
         outlook: Outlook,
     ) -> Result<Injected, OpError> {
-        let mut patience = Patience::for_room(self.policy);
+        let (peer, ..) = transfer.target();
+        let mut wait = self.waiting_for_room(Waiting::on(WaitFor::Room, peer));
         loop {
             let outcome = match transfer {
                 Transfer::Put {
@@ -292,7 +293,7 @@ impl<C: Conduit> Engine<C> {
                     }
                     .into());
                 }
-                Err(_) => self.pause(ctx, &mut patience),
+                Err(_) => _ = wait.pause(ctx),
             }
         }
     }
@@ -318,7 +319,7 @@ impl<C: Conduit> Engine<C> {
             rank: self.rank,
         };
         let mut first = None;
-        let mut patience = Patience::for_room(self.policy);
+        let mut wait = self.waiting_for_room(Waiting::new(WaitFor::Handle));
         loop {
             let taken = ctx.with_cache(&self.events, |cache| self.events.alloc(cache, parts));
             let cause = match taken {
@@ -327,7 +328,7 @@ impl<C: Conduit> Engine<C> {
             };
             let now = (self.clock)();
             match policy.decide(now, *first.get_or_insert(now), cause) {
-                Decision::Retry => self.pause(ctx, &mut patience),
+                Decision::Retry => _ = wait.pause(ctx),
                 Decision::SayImmediate => {
                     return Err(OpError::NoHandle {
                         rank: self.rank,
@@ -457,7 +458,7 @@ impl<C: Conduit> Engine<C> {
         mut test: impl FnMut(&ThreadCache) -> Result<bool, EventError>,
     ) -> Result<(), OpError> {
         let mut outcome = Ok(false);
-        self.wait_until(ctx, || {
+        self.wait_until(ctx, Waiting::new(WaitFor::Operations), || {
             outcome = ctx.with_cache(&self.events, &mut test);
             !matches!(outcome, Ok(false))
         })?;

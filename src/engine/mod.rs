@@ -14,6 +14,7 @@ mod rma;
 mod thread;
 mod tree;
 mod wait;
+mod waiting;
 
 pub use self::core::{Engine, EngineConfig, Internals, Outlook};
 pub use events::{OpError, Transfer};
@@ -23,7 +24,8 @@ pub use near::{NEAR_MAGIC, NEAR_VERSION, NearPrefix, NearTable};
 pub use rma::AtomicWord;
 pub use thread::{Context, ThreadCtx};
 pub use tree::{Fold, Meeting, Pass};
-pub use wait::{Patience, WaitPolicy};
+pub use wait::{WaitMode, WaitPolicy};
+pub use waiting::Wait;
 
 #[cfg(test)]
 mod tests;

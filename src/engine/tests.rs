@@ -206,7 +206,10 @@ fn engine(room: usize, operations: u32, mode: ThreadMode) -> Engine<Late> {
         policy: WaitPolicy {
             spins: 1,
             yields: 1,
+            room: 1,
         },
+        wait: WaitMode::Auto,
+        stall: None,
         mode,
         operations,
         clock: Box::new(move || {

@@ -11,6 +11,7 @@ use super::thread::ThreadCtx;
 use crate::engine::Outlook;
 use argonet_am::{AmError, Delivery, HandlerTable, Message, Payload};
 use argonet_base::JobRank;
+use argonet_boot::{WaitFor, Waiting};
 use argonet_conduit::Conduit;
 use argonet_segment::SharedBytes;
 use core::sync::atomic::{AtomicU32, Ordering};
@@ -35,6 +36,17 @@ pub enum Meeting {
     Quiet,
     /// Part of finalising.
     Finalise,
+}
+
+impl From<Meeting> for WaitFor {
+    fn from(meeting: Meeting) -> Self {
+        match meeting {
+            Meeting::Barrier => Self::Barrier,
+            Meeting::Drain => Self::Drain,
+            Meeting::Quiet => Self::Quiet,
+            Meeting::Finalise => Self::Finalise,
+        }
+    }
 }
 
 /// Kinds of barriers.
@@ -184,7 +196,9 @@ impl<C: Conduit> Engine<C> {
             let args = [round, parity, meeting as u32];
             self.signal(ctx, to, internal::BARRIER, &args, &[])?;
             let arrived = &rounds.arrived[parity as usize][round as usize];
-            self.wait_until(ctx, || arrived.load(Ordering::Acquire) > 0)?;
+            let from = u64::from(self.rank.0) + u64::from(self.size - distance);
+            let waiting = Waiting::on(meeting.into(), JobRank(self.wrap(from)));
+            self.wait_until(ctx, waiting, || arrived.load(Ordering::Acquire) > 0)?;
             arrived.fetch_sub(1, Ordering::Relaxed);
             distance = distance.saturating_mul(2);
             round += 1;
@@ -225,9 +239,10 @@ impl<C: Conduit> Engine<C> {
         let children = (0..32).map_while(|k| child(k).map(|rank| (k, rank)));
         let mut call = Call::new(pass, total);
 
-        for (k, _) in children.clone() {
+        let waits_for = |rank| Waiting::on(WaitFor::Collective, rank);
+        for (k, rank) in children.clone() {
             let slot = &up[k as usize];
-            self.wait_until(ctx, || slot.is_full())?;
+            self.wait_until(ctx, waits_for(rank), || slot.is_full())?;
             slot.take(&mut call, |theirs| {
                 if let Some(fold) = pass.fold {
                     fold(bytes, theirs);
@@ -240,7 +255,7 @@ impl<C: Conduit> Engine<C> {
             let parent = JobRank(self.wrap(parent));
             let args = [bits, parity, call.0];
             self.signal(ctx, parent, internal::TREE_UP, &args, contribution)?;
-            self.wait_until(ctx, || down.is_full())?;
+            self.wait_until(ctx, waits_for(parent), || down.is_full())?;
             down.take(&mut call, |theirs| {
                 if pass.down {
                     let len = bytes.len().min(theirs.len());

@@ -1,121 +1,226 @@
-//! Waiting: spin briefly, then yield, then sleep.
+//! How long a thread that waits spins, yields and sleeps.
 
 use core::time::Duration;
+
+/// The ways to wait that a client can choose between.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum WaitMode {
+    /// Spin, yield and sleep as suits the number of ranks and processors.
+    #[default]
+    Auto,
+    /// Poll for ever and give nothing away: for ranks that have a processor each and nobody else on
+    /// it.
+    Spin,
+    /// Give the processor to others between polls, but never sleep.
+    Yield,
+    /// Sleep as soon as there is nothing to do.
+    Sleep,
+}
 
 /// How long a rank spins and yields before it sleeps.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct WaitPolicy {
-    /// Empty polls before the first yield.
+    /// Empty polls before the first yield; [`ENDLESS`](Self::ENDLESS) for no yield ever.
     pub spins: u32,
-    /// Yields before the first sleep.
+    /// Yields before the first sleep; [`ENDLESS`](Self::ENDLESS) for no sleep ever.
     pub yields: u32,
+    /// Threads of this rank that may spin at once without keeping anybody from running; where more
+    /// wait, they wait as [`CROWDED`](Self::CROWDED) says.
+    pub room: u32,
 }
 
 impl WaitPolicy {
+    /// A number that is not counted down.
+    pub const ENDLESS: u32 = u32::MAX;
+
+    /// For those who wait for a processor as much as for a message: a spinning rank keeps the one
+    /// that it waits for from running.
+    pub const CROWDED: Self = Self {
+        spins: 20,
+        yields: 20,
+        room: 0,
+    };
+
     /// The policy for `ranks` ranks that share `processors` processors.
     ///
-    /// With a processor for each rank, spinning costs nobody anything; with fewer, a spinning
-    /// rank keeps the one that it waits for from running.
+    /// With a processor for each rank, spinning costs nobody anything; with fewer it is nearly left
+    /// out.
     #[must_use]
     pub const fn for_host(ranks: u32, processors: u32) -> Self {
         if ranks <= processors {
             Self {
                 spins: 20_000,
                 yields: 50,
+                room: processors / if ranks == 0 { 1 } else { ranks },
             }
         } else {
-            Self {
-                spins: 20,
-                yields: 20,
-            }
+            Self::CROWDED
+        }
+    }
+
+    /// The policy of a mode, where [`WaitMode::Auto`] means `automatic`.
+    #[must_use]
+    pub const fn for_mode(mode: WaitMode, automatic: Self) -> Self {
+        let (spins, yields) = match mode {
+            WaitMode::Auto => return automatic,
+            WaitMode::Spin => (Self::ENDLESS, 0),
+            WaitMode::Yield => (20, Self::ENDLESS),
+            WaitMode::Sleep => (20, 0),
+        };
+        let room = u32::MAX;
+        Self {
+            spins,
+            yields,
+            room,
         }
     }
 }
 
 /// What to do after a poll that found nothing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Step {
+pub(super) enum Step {
     /// Poll again.
     Spin,
+    /// Look around whether anything else is the matter, then poll again.
+    Look,
     /// Let another process run, then poll again.
     Yield,
     /// Sleep until something arrives or the time is over.
     Sleep(Duration),
 }
 
-impl Step {
-    /// This, but no longer asleep than `limit`.
-    #[must_use]
-    pub fn at_most(self, limit: Duration) -> Self {
-        match self {
-            Self::Sleep(time) => Self::Sleep(time.min(limit)),
-            step => step,
-        }
-    }
+/// How far a wait has come.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Stage {
+    /// It may be over in a moment: nothing but polls.
+    Begun,
+    Spinning,
+    Yielding,
+    Sleeping,
 }
 
 /// The patience of one wait.
 #[derive(Debug)]
-pub struct Patience {
+pub(super) struct Patience {
     policy: WaitPolicy,
-    empty: u32,
-    /// Longest sleep: short where nobody rings for what is waited for.
+    stage: Stage,
+    /// Steps before the next stage, or before the next look around.
+    left: u32,
+    /// The next sleep, and the longest.
+    sleep: Duration,
     longest_sleep: Duration,
+    shortest_sleep: Duration,
     /// The conduit's epoch before the waiting thread looked last.
     seen: u32,
 }
 
+/// Polls before the first look around: some microseconds.
+const BEGINNING: u32 = 256;
+/// Polls or yields between looks of who never sleeps.
+const LOOK_EVERY: u32 = 1 << 16;
+
 impl Patience {
     /// Waiting for a message: the sender rings, the long sleep is only a second net.
     #[must_use]
-    pub const fn for_message(policy: WaitPolicy) -> Self {
-        Self {
-            policy,
-            empty: 0,
-            longest_sleep: Duration::from_millis(500),
-            seen: 0,
-        }
+    pub(super) fn for_message(policy: WaitPolicy) -> Self {
+        let long = Duration::from_millis(500);
+        Self::new(policy, long, long)
     }
 
-    /// Waiting for room at a peer: nobody rings when it frees some.
+    /// Waiting for room at a peer: nobody rings when it frees some, so the waiting thread looks
+    /// itself, less and less often.
     #[must_use]
-    pub const fn for_room(policy: WaitPolicy) -> Self {
+    pub(super) fn for_room(policy: WaitPolicy) -> Self {
+        Self::new(policy, Duration::from_micros(50), Duration::from_millis(5))
+    }
+
+    fn new(policy: WaitPolicy, shortest_sleep: Duration, longest_sleep: Duration) -> Self {
         Self {
             policy,
-            empty: 0,
-            longest_sleep: Duration::from_micros(100),
+            stage: Stage::Begun,
+            left: policy.spins.min(BEGINNING),
+            sleep: shortest_sleep,
+            shortest_sleep,
+            longest_sleep,
             seen: 0,
         }
     }
 
     /// The conduit's epoch is `epoch`, and the waiting thread looks next.
     #[inline]
-    pub const fn saw(&mut self, epoch: u32) {
+    pub(super) fn saw(&mut self, epoch: u32) {
         self.seen = epoch;
     }
 
     /// What [`saw`](Self::saw) was told. A sleep follows some pauses, so it is never asked before.
     #[must_use]
-    pub const fn seen(&self) -> u32 {
+    pub(super) fn seen(&self) -> u32 {
         self.seen
     }
 
     /// Something happened: start over.
     #[inline]
-    pub const fn reset(&mut self) {
-        self.empty = 0;
+    pub(super) fn reset(&mut self) {
+        self.stage = Stage::Begun;
+        self.left = self.policy.spins.min(BEGINNING);
+        self.sleep = self.shortest_sleep;
+    }
+
+    /// More threads wait than can spin.
+    pub(super) fn crowd(&mut self) {
+        self.policy = WaitPolicy::CROWDED;
+        self.left = self.left.min(self.policy.spins);
     }
 
     /// Nothing happened: what now?
     #[inline]
-    pub const fn next(&mut self) -> Step {
-        self.empty = self.empty.saturating_add(1);
-        if self.empty <= self.policy.spins {
-            Step::Spin
-        } else if self.empty - self.policy.spins <= self.policy.yields {
-            Step::Yield
-        } else {
-            Step::Sleep(self.longest_sleep)
+    pub(super) fn next(&mut self) -> Step {
+        if self.left > 0 {
+            self.left -= 1;
+            return if self.stage == Stage::Yielding {
+                Step::Yield
+            } else {
+                Step::Spin
+            };
+        }
+        self.next_stage()
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn next_stage(&mut self) -> Step {
+        let count = |n: u32| {
+            if n == WaitPolicy::ENDLESS {
+                LOOK_EVERY
+            } else {
+                n
+            }
+        };
+        match self.stage {
+            Stage::Begun => {
+                self.stage = Stage::Spinning;
+                self.left = count(self.policy.spins).saturating_sub(BEGINNING);
+                Step::Look
+            }
+            Stage::Spinning if self.policy.spins == WaitPolicy::ENDLESS => {
+                self.left = LOOK_EVERY;
+                Step::Look
+            }
+            Stage::Spinning => {
+                self.stage = Stage::Yielding;
+                self.left = count(self.policy.yields);
+                Step::Look
+            }
+            Stage::Yielding if self.policy.yields == WaitPolicy::ENDLESS => {
+                self.left = LOOK_EVERY;
+                Step::Look
+            }
+            Stage::Yielding | Stage::Sleeping => {
+                self.stage = Stage::Sleeping;
+                let now = self.sleep;
+                self.sleep = (now * 2).min(self.longest_sleep);
+                Step::Sleep(now)
+            }
         }
     }
 }
@@ -124,18 +229,69 @@ impl Patience {
 mod tests {
     use super::*;
 
+    /// Steps up to the first sleep, or as many as `most`.
+    fn steps(patience: &mut Patience, most: usize) -> Vec<Step> {
+        let mut steps = Vec::new();
+        while steps.len() < most && !matches!(steps.last(), Some(Step::Sleep(_))) {
+            steps.push(patience.next());
+        }
+        steps
+    }
+
     #[test]
     fn spins_then_yields_then_sleeps_and_starts_over() {
-        let mut patience = Patience::for_message(WaitPolicy {
+        let policy = WaitPolicy {
             spins: 2,
             yields: 1,
-        });
-        assert_eq!(patience.next(), Step::Spin);
-        assert_eq!(patience.next(), Step::Spin);
-        assert_eq!(patience.next(), Step::Yield);
-        assert!(matches!(patience.next(), Step::Sleep(_)));
+            room: 1,
+        };
+        let mut patience = Patience::for_message(policy);
+        let sleep = Step::Sleep(Duration::from_millis(500));
+        let whole = [
+            Step::Spin,
+            Step::Spin,
+            Step::Look,
+            Step::Look,
+            Step::Yield,
+            sleep,
+        ];
+        assert_eq!(steps(&mut patience, 100), whole);
+        assert_eq!(patience.next(), sleep);
         patience.reset();
-        assert_eq!(patience.next(), Step::Spin);
+        assert_eq!(steps(&mut patience, 100), whole);
+    }
+
+    #[test]
+    fn waiting_for_room_looks_less_and_less_often() {
+        let mut patience = Patience::for_room(WaitPolicy::CROWDED);
+        let first = steps(&mut patience, 1000).pop();
+        assert_eq!(first, Some(Step::Sleep(Duration::from_micros(50))));
+        assert_eq!(patience.next(), Step::Sleep(Duration::from_micros(100)));
+        for _ in 0..10 {
+            patience.next();
+        }
+        assert_eq!(patience.next(), Step::Sleep(Duration::from_millis(5)));
+        patience.reset();
+        assert_eq!(steps(&mut patience, 1000).pop(), first);
+    }
+
+    #[test]
+    fn modes_do_what_their_names_say() {
+        let automatic = WaitPolicy::for_host(1, 2);
+        let all = |mode| {
+            let policy = WaitPolicy::for_mode(mode, automatic);
+            steps(&mut Patience::for_message(policy), 300_000)
+        };
+        let spin = all(WaitMode::Spin);
+        assert!(spin.iter().all(|s| matches!(s, Step::Spin | Step::Look)));
+        assert!(spin.iter().filter(|s| **s == Step::Look).count() > 3);
+        let yielding = all(WaitMode::Yield);
+        assert!(!yielding.iter().any(|s| matches!(s, Step::Sleep(_))));
+        assert!(yielding.iter().filter(|s| **s == Step::Yield).count() > 200_000);
+        assert!(yielding.iter().filter(|s| **s == Step::Look).count() > 3);
+        let sleeping = all(WaitMode::Sleep);
+        assert!(sleeping.len() < 30 && !sleeping.contains(&Step::Yield));
+        assert!(matches!(all(WaitMode::Auto).last(), Some(Step::Sleep(_))));
     }
 
     #[test]
@@ -143,5 +299,9 @@ mod tests {
         let crowded = WaitPolicy::for_host(8, 2);
         let roomy = WaitPolicy::for_host(2, 2);
         assert!(crowded.spins * 100 < roomy.spins);
+        assert_eq!((roomy.room, WaitPolicy::for_host(2, 8).room), (1, 4));
+        let mut patience = Patience::for_message(roomy);
+        patience.crowd();
+        assert!(steps(&mut patience, 10_000).len() < 100);
     }
 }

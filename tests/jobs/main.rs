@@ -20,6 +20,7 @@ mod refused;
 mod rpc;
 mod support;
 mod threads;
+mod waiting;
 
 use libtest_mimic::{Arguments, Trial};
 
@@ -38,6 +39,7 @@ fn main() {
             raw_handlers::PROGRAMS,
             rpc::PROGRAMS,
             threads::PROGRAMS,
+            waiting::PROGRAMS,
             lifecycle::PROGRAMS,
             exit::PROGRAMS,
         ]
@@ -60,6 +62,7 @@ fn main() {
         raw_handlers::TESTS,
         rpc::TESTS,
         threads::TESTS,
+        waiting::TESTS,
         lifecycle::TESTS,
         exit::TESTS,
     ]

@@ -1,7 +1,7 @@
 //! Starting jobs from tests, looking at their processes, and never waiting for ever.
 
 use std::fs;
-use std::io::{Read, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -87,6 +87,33 @@ pub(crate) struct Job {
     mark: String,
 }
 
+/// A job that runs, for tests that talk to it.
+pub(crate) struct Talk<'a> {
+    /// The process that was started.
+    pub(crate) pid: Pid,
+    stderr: &'a mut dyn BufRead,
+}
+
+impl Talk<'_> {
+    /// The next line on standard error; the test's watchdog bounds the wait.
+    pub(crate) fn line(&mut self) -> String {
+        let mut line = String::new();
+        let read = self.stderr.read_line(&mut line).expect("standard error");
+        assert!(read > 0, "the job has closed standard error");
+        line.trim_end().to_owned()
+    }
+
+    /// Reads up to a line that begins like this, and returns it.
+    pub(crate) fn line_with(&mut self, begin: &str) -> String {
+        loop {
+            let line = self.line();
+            if line.starts_with(begin) {
+                return line;
+            }
+        }
+    }
+}
+
 /// What a job came to.
 #[derive(Debug)]
 pub(crate) struct Outcome {
@@ -129,7 +156,6 @@ impl Job {
             .env(MARK, &mark)
             .env(PROGRAM, program)
             .env("RUST_BACKTRACE", "0")
-            .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
         for name in [
@@ -153,9 +179,20 @@ impl Job {
     }
 
     /// Runs the job to its end and checks that no process is left of it.
-    pub(crate) fn run(mut self) -> Outcome {
-        let mut child = self.command.spawn().expect("start");
-        let mut stderr = child.stderr.take().expect("piped");
+    pub(crate) fn run(self) -> Outcome {
+        self.run_with(|_| {})
+    }
+
+    /// As [`run`](Self::run); `talk` comes first and takes what it reads from the outcome. Rank 0's
+    /// standard input ends with it.
+    pub(crate) fn run_with(mut self, talk: impl FnOnce(&mut Talk<'_>)) -> Outcome {
+        let mut child = self.command.stdin(Stdio::piped()).spawn().expect("start");
+        let mut stderr = BufReader::new(child.stderr.take().expect("piped"));
+        talk(&mut Talk {
+            pid: Pid::from_child(&child),
+            stderr: &mut stderr,
+        });
+        drop(child.stdin.take());
         let err = thread::spawn(move || {
             let mut text = String::new();
             let _ = stderr.read_to_string(&mut text);

@@ -3,11 +3,12 @@
 use super::lock::ThreadMode;
 use super::peer::Peer;
 use super::region::Region;
-use super::ring::{Reader, publish};
+use super::ring::{Reader, Writer, publish};
 use super::wake::{self, Barrier, Linux};
 use crate::conduit::{
     Capabilities, Conduit, Injected, Limits, OpToken, PrepareRequest, Prepared, SendError, Sink,
 };
+use crate::ledger::{LaneLedger, PeerLedger};
 use argonet_am::record::{self, Head, Short};
 use argonet_am::{AmError, Category, Lane, MAX_ARGS, MAX_MEDIUM, Message, Registered, ReplyPort};
 use argonet_base::{HandlerIndex, JobRank, SegmentOffset};
@@ -299,5 +300,29 @@ impl Conduit for Smp {
         wake::sleep(word, self.barrier, &Linux, timeout, || {
             self.has_work() || self.epoch() != seen
         });
+    }
+
+    fn ledger(&self, peer: JobRank) -> Option<PeerLedger> {
+        let lane = |lane, writer: &Writer, reader: &Reader| {
+            let (out, inward) = (
+                self.region.ring(peer, self.rank, lane),
+                self.region.ring(self.rank, peer, lane),
+            );
+            LaneLedger {
+                sent: writer.position().into(),
+                taken: out.read_position.load(Ordering::Relaxed).into(),
+                handled: reader.position().into(),
+                waiting: reader.peek(&inward).is_some(),
+            }
+        };
+        let known = self.peers.get(peer.index())?;
+        let requests = lane(Lane::Request, &known.out_request, &known.in_request);
+        let replies = lane(Lane::Reply, &known.out_reply, &known.in_reply);
+        let used = [requests, replies] != [LaneLedger::default(); 2];
+        used.then_some(PeerLedger {
+            unit: "units of 16 bytes",
+            requests,
+            replies,
+        })
     }
 }

@@ -1,0 +1,61 @@
+//! What has passed between a rank and a peer, for reports of a job that hangs.
+//!
+//! The numbers are the conduit's own positions, read when a report is made; nothing is counted for
+//! a ledger's sake.
+
+use core::fmt;
+
+/// One lane to and from a peer. The numbers start at 0 and may wrap around at 2^32 or more; their
+/// unit is the conduit's.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct LaneLedger {
+    /// Sent to the peer.
+    pub sent: u64,
+    /// How much of that the peer is known to have taken; it may have taken more.
+    pub taken: u64,
+    /// Taken from the peer and handled here.
+    pub handled: u64,
+    /// Whether something from the peer has arrived and waits for a poll.
+    pub waiting: bool,
+}
+
+/// Both lanes to and from a peer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct PeerLedger {
+    /// What the numbers count.
+    pub unit: &'static str,
+    /// The lane of requests.
+    pub requests: LaneLedger,
+    /// The lane of replies.
+    pub replies: LaneLedger,
+}
+
+impl fmt::Display for LaneLedger {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            sent,
+            taken,
+            handled,
+            waiting,
+        } = self;
+        write!(
+            f,
+            "{sent} sent ({taken} known to be taken), {handled} handled"
+        )?;
+        if *waiting {
+            f.write_str(", more has arrived")?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for PeerLedger {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            unit,
+            requests,
+            replies,
+        } = self;
+        write!(f, "requests {requests}; replies {replies}; in {unit}")
+    }
+}

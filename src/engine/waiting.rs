@@ -1,0 +1,288 @@
+//! One wait of one thread: polls, patience, and telling others what it waits for when it lasts.
+
+use super::core::Engine;
+use super::thread::ThreadCtx;
+use super::wait::{Patience, Step, WaitMode, WaitPolicy};
+use argonet_am::AmError;
+use argonet_base::JobRank;
+use argonet_boot::Waiting;
+use argonet_conduit::Conduit;
+use argonet_conduit::smp::ThreadMode;
+use core::fmt::Write;
+use core::sync::atomic::{AtomicU8, AtomicU32, Ordering};
+use core::time::Duration;
+
+/// How an engine waits, and what its waiting threads know of each other.
+pub(super) struct Waits {
+    automatic: WaitPolicy,
+    /// The [`WaitMode`]; any thread may set it, waits that begin later follow.
+    mode: AtomicU8,
+    /// Threads of this rank whose wait has lasted, in PAR mode. A hint.
+    threads: AtomicU32,
+    /// The report that was made last; see `Board::reports_asked`.
+    reported: AtomicU32,
+    /// How long a wait may last before all ranks report; `None` for ever.
+    stall: Option<Duration>,
+}
+
+/// The longest sleep while the job is ending.
+const ENDING_SLEEP: Duration = Duration::from_millis(10);
+
+const MODES: [WaitMode; 4] = [
+    WaitMode::Auto,
+    WaitMode::Spin,
+    WaitMode::Yield,
+    WaitMode::Sleep,
+];
+
+impl Waits {
+    pub(super) fn new(automatic: WaitPolicy, mode: WaitMode, stall: Option<Duration>) -> Self {
+        Self {
+            automatic,
+            mode: AtomicU8::new(mode as u8),
+            threads: AtomicU32::new(0),
+            reported: AtomicU32::new(0),
+            stall,
+        }
+    }
+
+    fn mode(&self) -> WaitMode {
+        MODES[usize::from(self.mode.load(Ordering::Relaxed)) % MODES.len()]
+    }
+
+    #[inline]
+    fn policy(&self) -> WaitPolicy {
+        WaitPolicy::for_mode(self.mode(), self.automatic)
+    }
+}
+
+/// A wait that is under way. Whoever waits calls [`pause`](Self::pause) until what it waits for is
+/// there, and drops it.
+pub struct Wait<'e, C: Conduit> {
+    engine: &'e Engine<C>,
+    what: Waiting,
+    patience: Patience,
+    lasting: Option<Lasting>,
+}
+
+/// A wait that did not end within microseconds.
+struct Lasting {
+    since: Duration,
+    /// When all ranks are asked to report.
+    stalls_at: Option<Duration>,
+    /// Whether this rank's notice on the board is of this wait.
+    noted: bool,
+}
+
+impl<'e, C: Conduit> Wait<'e, C> {
+    fn new(engine: &'e Engine<C>, what: Waiting, patience: fn(WaitPolicy) -> Patience) -> Self {
+        Self {
+            engine,
+            what,
+            patience: patience(engine.waits.policy()),
+            lasting: None,
+        }
+    }
+
+    /// One poll, and what follows an empty one. Whoever waits looks for it afterwards.
+    ///
+    /// # Errors
+    /// [`AmError::Restricted`] inside a handler.
+    #[inline]
+    pub fn idle(&mut self, ctx: &ThreadCtx) -> Result<(), AmError> {
+        ctx.permit("waiting", self.engine.rank())?;
+        self.pause(ctx);
+        Ok(())
+    }
+
+    /// [`idle`](Self::idle) where the context has been checked.
+    #[inline]
+    pub(super) fn pause(&mut self, ctx: &ThreadCtx) -> usize {
+        self.pause_at_most(ctx, None)
+    }
+
+    /// [`pause`](Self::pause) that does not sleep longer than up to `deadline`, by the engine's
+    /// clock.
+    #[inline]
+    pub(super) fn pause_at_most(&mut self, ctx: &ThreadCtx, deadline: Option<Duration>) -> usize {
+        let taken = self.engine.progress(ctx);
+        if taken > 0 {
+            self.patience.reset();
+        } else {
+            match self.patience.next() {
+                Step::Spin => argonet_base::cpu::relax(),
+                step => self.rest(ctx, step, deadline),
+            }
+        }
+        // The caller looks for what it waits for after this.
+        self.patience.saw(self.engine.conduit.epoch());
+        taken
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn rest(&mut self, ctx: &ThreadCtx, step: Step, deadline: Option<Duration>) {
+        // Another thread may have been refused a handle that this one keeps.
+        ctx.relieve();
+        let ending = self.engine.boot.attend();
+        match step {
+            Step::Spin => {}
+            Step::Look => self.look(),
+            Step::Yield => std::thread::yield_now(),
+            Step::Sleep(time) => {
+                self.look();
+                let left = deadline.map_or(time, |end| end.saturating_sub((self.engine.clock)()));
+                // Nobody rings when it is time for this process to end.
+                let most = if ending { ENDING_SLEEP } else { time };
+                self.engine
+                    .conduit
+                    .sleep(Some(time.min(left).min(most)), self.patience.seen());
+            }
+        }
+    }
+
+    /// Tells others what this thread waits for, and looks whether they want to know more.
+    fn look(&mut self) {
+        let Self { engine, what, .. } = self;
+        let now = (engine.clock)();
+        match &mut self.lasting {
+            Some(lasting) => {
+                if lasting.noted
+                    && let Some(board) = engine.boot.board()
+                {
+                    board.go_on(engine.rank);
+                }
+                if let (Some(at), Some(limit)) = (lasting.stalls_at, engine.waits.stall)
+                    && now >= at
+                {
+                    let waited = now.saturating_sub(lasting.since);
+                    // Less and less often.
+                    lasting.stalls_at = Some(now + waited.max(limit));
+                    engine.stalled(*what, waited);
+                }
+            }
+            None => {
+                let board = engine.boot.board();
+                self.lasting = Some(Lasting {
+                    since: now,
+                    stalls_at: engine.waits.stall.map(|limit| now + limit),
+                    noted: board.is_some_and(|board| board.begin(engine.rank, *what)),
+                });
+                if engine.mode == ThreadMode::Par {
+                    let others = engine.waits.threads.fetch_add(1, Ordering::Relaxed);
+                    if others >= engine.waits.policy().room {
+                        self.patience.crowd();
+                    }
+                }
+            }
+        }
+        engine.report_if_asked();
+    }
+}
+
+impl<C: Conduit> Drop for Wait<'_, C> {
+    #[inline]
+    fn drop(&mut self) {
+        if let Some(lasting) = &self.lasting {
+            self.engine.wait_is_over(lasting);
+        }
+    }
+}
+
+impl<C: Conduit> Engine<C> {
+    /// A wait for something that a message or another thread brings.
+    #[inline]
+    pub fn waiting(&self, what: Waiting) -> Wait<'_, C> {
+        Wait::new(self, what, Patience::for_message)
+    }
+
+    /// A wait for something that nobody announces, such as room at a peer.
+    #[inline]
+    pub(super) fn waiting_for_room(&self, what: Waiting) -> Wait<'_, C> {
+        Wait::new(self, what, Patience::for_room)
+    }
+
+    /// How threads wait.
+    pub fn wait_mode(&self) -> WaitMode {
+        self.waits.mode()
+    }
+
+    /// Makes waits that begin from now on wait otherwise.
+    pub fn set_wait_mode(&self, mode: WaitMode) {
+        self.waits.mode.store(mode as u8, Ordering::Relaxed);
+    }
+
+    /// Polls until something has been handled or the engine's clock shows `deadline`; how much was
+    /// handled.
+    ///
+    /// # Errors
+    /// [`AmError::Restricted`] inside a handler.
+    pub fn poll_until(
+        &self,
+        ctx: &ThreadCtx,
+        what: Waiting,
+        deadline: Duration,
+    ) -> Result<usize, AmError> {
+        ctx.permit("a poll", self.rank())?;
+        let mut wait = self.waiting(what);
+        loop {
+            let taken = wait.pause_at_most(ctx, Some(deadline));
+            if taken > 0 || (self.clock)() >= deadline {
+                return Ok(taken);
+            }
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn wait_is_over(&self, lasting: &Lasting) {
+        if lasting.noted
+            && let Some(board) = self.boot.board()
+        {
+            board.end(self.rank());
+        }
+        if self.mode == ThreadMode::Par {
+            self.waits.threads.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+
+    /// A wait lasts too long: the rank that notices first asks all to report.
+    fn stalled(&self, what: Waiting, waited: Duration) {
+        let Some(board) = self.boot.board() else {
+            return;
+        };
+        if board.ask_for_reports(self.waits.reported.load(Ordering::Relaxed)) {
+            let (rank, waited) = (self.rank(), waited.as_secs());
+            self.boot.say(&format!(
+                "argonet: rank {rank} waits {what} since {waited} s. All ranks:\n{board}",
+            ));
+        }
+    }
+
+    fn report_if_asked(&self) {
+        let Some(board) = self.boot.board() else {
+            return;
+        };
+        let asked = board.reports_asked();
+        if self.waits.reported.swap(asked, Ordering::Relaxed) != asked {
+            self.boot.say(&self.ledger());
+        }
+    }
+
+    /// What has passed between this rank and each peer that it has used, a line each.
+    pub fn ledger(&self) -> String {
+        let mut text = format!("argonet: rank {} and its peers:", self.rank());
+        let mut used = false;
+        for peer in (0..self.size()).map(JobRank) {
+            if let Some(ledger) = self.conduit.ledger(peer) {
+                used = true;
+                // Writing to a string cannot fail.
+                let _ = write!(text, "\n  with rank {peer}: {ledger}");
+            }
+        }
+        if !used {
+            text.push_str(" nothing has been sent or received");
+        }
+        text
+    }
+}
