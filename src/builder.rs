@@ -1,38 +1,30 @@
 //! How a world is made.
 
 use crate::am::{Am, AmContext, AmEntry, Placed};
-use crate::engine::{Engine, EngineConfig, Internals, WaitMode, WaitPolicy};
+use crate::engine::{Engine, EngineConfig, Internals, WaitPolicy};
 use crate::error::{Error, Result};
 use crate::global::Global;
 use crate::heap::Memory;
 use crate::process;
 use crate::registry;
 use crate::rpc::{Calls, Rpc, RpcEntry};
+use crate::settings;
 use crate::token::Token;
 use crate::world::{Inner, Par, Seq, Threading, World};
 use argonet_am::{HandlerFn, HandlerTable};
-use argonet_base::size::parse_size;
 use argonet_base::{HandlerIndex, JobRank, Rank};
 use argonet_boot::{AttachOptions, Bootstrap, Key, LocalJob, MAX_VALUE_BYTES, attach};
 use argonet_conduit::smp::{Barrier, SegmentLen, Smp, SmpConfig};
 use argonet_event::HandleTable;
-use argonet_segment::{
-    Directory, HostMemory, OwnSegment, PageKind, SegmentFile, SegmentLimit, admit,
-};
+use argonet_segment::{Directory, HostMemory, OwnSegment, PageKind, SegmentFile, admit};
+use argonet_settings::{Bytes, MAX_SEGSIZE, SEGMENT, STALL_TIMEOUT, Settings, WAIT};
 use core::sync::atomic::Ordering;
-use core::time::Duration;
 use rustix::fd::AsFd;
 use serde::{Serialize, de::DeserializeOwned};
 use std::sync::Arc;
 use std::time::Instant;
 
-/// Upper limit of a segment; all forms of GASNet.
-const LIMIT_VARIABLE: &str = "GASNET_MAX_SEGSIZE";
-
-/// What a segment has at the start; it grows from there.
-const SEGMENT_VARIABLE: &str = "ARGONET_SEGMENT";
-
-/// Default of [`SEGMENT_VARIABLE`].
+/// What a segment has at the start, where neither user nor program say otherwise.
 const SEGMENT_BYTES: u64 = 16 << 20;
 
 /// Joins a job with settings and handlers of one's own. Made by [`World::builder`].
@@ -192,15 +184,17 @@ impl Builder {
 
     fn join<M: Threading>(self) -> Result<World<M>> {
         let names = Names::gather(self.fixed, self.ams, self.rpcs)?;
+        let settings = Settings::from_environment()?;
         let options = AttachOptions::new();
         let options = match self.ranks {
             Some(ranks) => options.ranks(ranks),
             None => options,
         };
         let chance = process::join().map_err(|rank| Error::SecondWorld { rank })?;
-        let boot = Arc::new(attach(options)?);
+        let boot = Arc::new(attach(options, &settings)?);
         let rank = Rank(boot.rank().0);
         chance.used(rank);
+        settings::report(&settings, rank);
         let calls = Arc::new(Calls::new(names.rpcs));
         let mut handlers = HandlerTable::default();
         let internals = Internals::register(&mut handlers)?;
@@ -209,10 +203,11 @@ impl Builder {
             place(&mut handlers)?;
         }
         let barrier = Smp::register_barrier();
+        settings::publish(&*boot, &settings)?;
         boot.publish(Key::HandlerTable, names.digest.as_bytes())?;
         boot.publish(Key::Membarrier, &[u8::from(barrier == Barrier::Sleeper)])?;
         boot.publish(Key::Processors, &own_processors())?;
-        let (own, limit) = attach_segment(&boot, self.segment)?;
+        let (own, limit) = attach_segment(&boot, self.segment, &settings)?;
         // `attach_segment` has fenced: what all published can be looked up.
         check_handlers(&*boot, names.digest, names.count)?;
         let barrier = agree_on_barrier(&*boot)?;
@@ -246,8 +241,8 @@ impl Builder {
             directory,
             segment_len,
             policy: WaitPolicy::for_host(boot.size(), processors(&*boot)?),
-            wait: WaitMode::Auto,
-            stall: Some(Duration::from_secs(300)),
+            wait: settings.get(&WAIT),
+            stall: Some(settings.get(&STALL_TIMEOUT)).filter(|time| !time.is_zero()),
             mode: M::MODE,
             operations: HandleTable::MAX_OPERATIONS,
             clock: Box::new(move || start.elapsed()),
@@ -258,6 +253,7 @@ impl Builder {
             engine,
             memory: Memory::new(own, limit, boot),
             calls,
+            settings,
         }))
     }
 }
@@ -396,45 +392,41 @@ fn together(masks: &[Vec<u8>], own: &[u8], allowed: u32) -> u32 {
 }
 
 /// Sizes of segments of this host: what one may become, and what this one asks for now.
-fn segment_sizes(host: &HostMemory, ranks: u32, asked: Option<u64>) -> Result<(u64, u64)> {
-    let limit = match std::env::var(LIMIT_VARIABLE) {
-        Ok(value) if !value.is_empty() => SegmentLimit::parse(LIMIT_VARIABLE, &value)?,
-        _ => SegmentLimit::default(),
-    };
-    let limit = limit.per_rank(host.total_bytes(), ranks);
+fn segment_sizes(
+    host: &HostMemory,
+    ranks: u32,
+    asked: Option<u64>,
+    settings: &Settings,
+) -> Result<(u64, u64)> {
     let page = PageKind::Normal.page_bytes();
-    let refused = |name, value| Error::Setting {
-        name,
-        value,
-        allowed: "a size above 0 such as 16MB or 1 GiB".into(),
-    };
-    let request = match std::env::var(SEGMENT_VARIABLE) {
-        Ok(value) if !value.is_empty() => parse_size(&value)
-            .ok()
-            .filter(|bytes| *bytes > 0 && bytes.checked_next_multiple_of(page).is_some())
-            .ok_or_else(|| refused(SEGMENT_VARIABLE, value))?,
-        _ => asked.unwrap_or(SEGMENT_BYTES),
-    };
+    let limit = settings.get(&MAX_SEGSIZE);
+    let limit = limit.per_rank(host.total_bytes(), ranks, page);
+    let Bytes(request) = settings.get_or(&SEGMENT, Bytes(asked.unwrap_or(SEGMENT_BYTES)));
     // A limit below the default means what it says; a larger wish is an error where it is used.
-    let request = if asked.is_none() && std::env::var_os(SEGMENT_VARIABLE).is_none() {
+    let request = if asked.is_none() && settings.given(&SEGMENT).is_none() {
         request.min(limit)
     } else {
         request
     };
     let request = request.max(1).checked_next_multiple_of(page);
-    let request = request.ok_or_else(|| {
-        let asked = asked.unwrap_or(SEGMENT_BYTES).to_string();
-        refused("Builder::segment_bytes", asked)
+    let request = request.ok_or_else(|| Error::Setting {
+        name: "Builder::segment_bytes",
+        value: asked.unwrap_or(SEGMENT_BYTES).to_string(),
+        allowed: SEGMENT.row().kind.allowed(),
     })?;
     Ok((limit, request))
 }
 
 /// Reserves and maps this rank's segment, after the host's ranks have made sure that there is
 /// memory for all of them. Fences twice.
-fn attach_segment(boot: &Arc<LocalJob>, asked: Option<u64>) -> Result<(OwnSegment, u64)> {
+fn attach_segment(
+    boot: &Arc<LocalJob>,
+    asked: Option<u64>,
+    settings: &Settings,
+) -> Result<(OwnSegment, u64)> {
     let (rank, ranks) = (boot.rank(), boot.size());
     let host = HostMemory::probe()?;
-    let (limit, request) = segment_sizes(&host, ranks, asked)?;
+    let (limit, request) = segment_sizes(&host, ranks, asked, settings)?;
     let pages = match boot.files().huge_pages {
         Some(huge) => PageKind::Huge {
             size_bytes: huge.bytes(),
@@ -464,6 +456,8 @@ fn attach_segment(boot: &Arc<LocalJob>, asked: Option<u64>) -> Result<(OwnSegmen
             &[request.to_le_bytes(), limit.to_le_bytes()].concat(),
         )?;
         boot.fence()?;
+        // The first place where it can be done: other differences may follow from this one.
+        settings::compare(&**boot, settings)?;
         let stride = word(&boot.lookup(JobRank(0), Key::Segment)?, 1);
         SegmentFile::from_fd(fd, ranks, stride, pages)?
     };

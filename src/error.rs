@@ -6,6 +6,7 @@ use argonet_am::AmError;
 use argonet_base::Rank;
 use argonet_boot::BootError;
 use argonet_segment::SegmentError;
+use argonet_settings::SettingsError;
 
 /// What can go wrong in a call of this library. Each message names the rank, what was expected and
 /// what to change.
@@ -97,10 +98,29 @@ pub enum Error {
         /// What the system says.
         cause: std::io::Error,
     },
-    /// A setting has a value that is not allowed.
+    /// Settings that cannot be used; one line for each variable.
+    #[error(transparent)]
+    Settings(#[from] SettingsError),
+    /// A single-valued setting that the user gave to two ranks in different ways.
+    #[error(
+        "rank {rank}: {name} is {own} here and {theirs} on rank {other}; it must be the same on all ranks"
+    )]
+    DifferentSettings {
+        /// The rank that differs.
+        rank: Rank,
+        /// The variable.
+        name: &'static str,
+        /// Its value there.
+        own: String,
+        /// The rank that it was compared with.
+        other: Rank,
+        /// The value on that rank.
+        theirs: String,
+    },
+    /// A program asked for something that is not allowed.
     #[error("{name}={value} is not allowed: {allowed}")]
     Setting {
-        /// The variable.
+        /// What was asked for.
         name: &'static str,
         /// Its value.
         value: String,

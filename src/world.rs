@@ -10,6 +10,7 @@ use argonet_base::{JobRank, Rank};
 use argonet_boot::{WaitFor, Waiting};
 use argonet_conduit::Conduit;
 use argonet_conduit::smp::{Smp, ThreadMode};
+use argonet_settings::Settings;
 use core::future::Future;
 use core::marker::PhantomData;
 use core::pin::pin;
@@ -73,6 +74,7 @@ pub(crate) struct Inner {
     pub(crate) engine: Engine<Smp>,
     pub(crate) memory: Memory,
     pub(crate) calls: Arc<Calls>,
+    pub(crate) settings: Settings,
 }
 
 /// The job as one rank sees it: its rank, the other ranks, and all operations on them.

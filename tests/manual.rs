@@ -39,3 +39,39 @@ fn the_readme_shows_the_example() {
         "README.md shows another program than examples/first.rs"
     );
 }
+
+/// What `argonet info` prints with these options; nothing where it fails.
+fn info(options: &[&str]) -> String {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_argonet"));
+    command
+        .arg("info")
+        .args(options)
+        .env("GASNET_EXITTIMEOUT_MAX", "7");
+    let output = command.output().expect("argonet can be run");
+    assert_eq!(
+        output.status.success(),
+        !output.stdout.is_empty(),
+        "{output:?}"
+    );
+    String::from_utf8(output.stdout).expect("text")
+}
+
+#[test]
+fn settings_are_printed_in_three_forms() {
+    let text_form = info(&["--settings"]);
+    for line in [
+        "  GASNET_EXITTIMEOUT_MAX = 7   [seconds; job]\n",
+        "  GASNET_EXITTIMEOUT_MIN = 1 (default)   [seconds; job]\n",
+    ] {
+        assert!(text_form.contains(line), "{line}");
+    }
+    let row = "\n| `GASNET_EXITTIMEOUT_MAX` | The greatest time that is computed for GASNET_EXITTIMEOUT. | seconds | 5 | job | yes |\n";
+    assert!(info(&["--settings", "--markdown"]).contains(row));
+    assert_eq!(
+        info(&["--settings", "--man"]),
+        text("docs/man/argonet-settings.7")
+    );
+    for bad in [&[][..], &["--man"], &["--settings", "--man", "--markdown"]] {
+        assert_eq!(info(bad), "", "{bad:?}");
+    }
+}

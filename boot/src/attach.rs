@@ -6,13 +6,14 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use argonet_base::JobRank;
+use argonet_settings::{HUGE_PAGES, HugePages, PSHM_NODES, START_TIMEOUT, Settings};
 use rustix::fs::fcntl_get_seals;
 use rustix::net::sockopt;
 use rustix::process::{Signal, getpgrp, getpid, getppid, set_parent_process_death_signal};
 
 use crate::error::BootError;
 use crate::exit_options::ExitOptions;
-use crate::files::{HugePages, SharedFiles};
+use crate::files::SharedFiles;
 use crate::local::LocalJob;
 use crate::page::{Control, JobIdentity, MAX_LOCAL_RANKS};
 use crate::{guardian, process, selfspawn, sys};
@@ -21,12 +22,6 @@ use crate::{guardian, process, selfspawn, sys};
 /// four in the middle being descriptors and the last the job's identity in hexadecimal.
 pub(crate) const BOOT_VARIABLE: &str = "ARGONET_BOOT";
 const BOOT_FORMAT: &str = "1";
-
-/// The variable that makes a program that was started alone become several ranks.
-const RANKS_VARIABLE: &str = "GASNET_PSHM_NODES";
-const START_TIMEOUT_VARIABLE: &str = "ARGONET_START_TIMEOUT";
-const START_TIMEOUT_DEFAULT: Duration = Duration::from_secs(60);
-const START_TIMEOUT_MAX_S: u64 = 86_400;
 
 /// What other launchers say about the number of processes that they started.
 const FOREIGN_SIZES: [(&str, &str); 2] = [
@@ -41,7 +36,7 @@ pub struct AttachOptions {
 }
 
 impl AttachOptions {
-    /// Nothing special: the environment decides.
+    /// Nothing special: the settings decide.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -69,12 +64,11 @@ impl AttachOptions {
 /// Blocks only for the system calls; it does not wait for other ranks.
 ///
 /// # Errors
-/// Settings that cannot be used, a job description that cannot be, a second thread, a foreign launcher that started several
+/// A job description that cannot be used, a second thread, a foreign launcher that started several
 /// processes, and what the system refuses: see [`BootError`].
-pub fn attach(options: AttachOptions) -> Result<LocalJob, BootError> {
-    let exit_options = ExitOptions::from_environment()?;
-    let (job, link) = find_job(options, &exit_options)?;
-    process::install(&job.control, job.rank, link, exit_options)?;
+pub fn attach(options: AttachOptions, settings: &Settings) -> Result<LocalJob, BootError> {
+    let (job, link) = find_job(options, settings)?;
+    process::install(&job.control, job.rank, link, ExitOptions::new(settings))?;
     selfspawn::watch_guardian();
     Ok(job)
 }
@@ -82,9 +76,9 @@ pub fn attach(options: AttachOptions) -> Result<LocalJob, BootError> {
 /// The job, and the way to its guardian if it has one.
 fn find_job(
     options: AttachOptions,
-    exit_options: &ExitOptions,
+    settings: &Settings,
 ) -> Result<(LocalJob, Option<OwnedFd>), BootError> {
-    let start_timeout = start_timeout()?;
+    let start_timeout = settings.get(&START_TIMEOUT);
     if let Some(value) = env::var_os(BOOT_VARIABLE) {
         let value = value.to_string_lossy().into_owned();
         let (job, link) = attach_launched(&value, start_timeout)?;
@@ -93,10 +87,10 @@ fn find_job(
     }
     let ranks = match options.ranks {
         Some(ranks) => check_count(u64::from(ranks.max(1)))?,
-        None => ranks_from_environment()?,
+        None => check_count(settings.get(&PSHM_NODES).max(1))?,
     };
     if ranks > 1 {
-        let (job, link) = selfspawn::spawn(ranks, start_timeout, exit_options)?;
+        let (job, link) = selfspawn::spawn(ranks, settings)?;
         return Ok((job, Some(link)));
     }
     for (variable, launcher) in FOREIGN_SIZES {
@@ -112,7 +106,7 @@ fn find_job(
             });
         }
     }
-    Ok((alone(start_timeout, exit_options)?, None))
+    Ok((alone(settings)?, None))
 }
 
 /// Checks a number of ranks.
@@ -136,9 +130,9 @@ pub(crate) fn new_job_id() -> Result<u64, BootError> {
 /// Makes the shared files of a job whose launcher is this process.
 pub(crate) fn make_job(
     size: u32,
-    options: &ExitOptions,
+    settings: &Settings,
 ) -> Result<(SharedFiles, Control), BootError> {
-    let files = SharedFiles::create(size, HugePages::from_environment()?)?;
+    let files = SharedFiles::create(size, settings.get(&HUGE_PAGES))?;
     let identity = JobIdentity {
         job_id: new_job_id()?,
         size,
@@ -146,19 +140,20 @@ pub(crate) fn make_job(
         launcher_pid: std::process::id(),
     };
     let control = Control::create(&files.control, identity)?;
-    control.job().set_exit_timeout(options.timeout_for(size));
+    let timeout = ExitOptions::new(settings).timeout_for(size);
+    control.job().set_exit_timeout(timeout);
     Ok((files, control))
 }
 
-fn alone(start_timeout: Duration, options: &ExitOptions) -> Result<LocalJob, BootError> {
-    let (files, control) = make_job(1, options)?;
+fn alone(settings: &Settings) -> Result<LocalJob, BootError> {
+    let (files, control) = make_job(1, settings)?;
     let rank = JobRank(0);
     control.rank_page(rank).join(std::process::id());
     Ok(LocalJob {
         control: Arc::new(control),
         files,
         rank,
-        start_timeout,
+        start_timeout: settings.get(&START_TIMEOUT),
         launched: false,
         turn: Mutex::default(),
     })
@@ -332,50 +327,13 @@ fn attach_launched(value: &str, start_timeout: Duration) -> Result<(LocalJob, Ow
     Ok((job, link))
 }
 
-fn setting(name: &'static str) -> Option<String> {
-    env::var_os(name)
-        .map(|v| v.to_string_lossy().trim().to_string())
-        .filter(|v| !v.is_empty())
-}
-
-fn ranks_from_environment() -> Result<u32, BootError> {
-    let Some(value) = setting(RANKS_VARIABLE) else {
-        return Ok(1);
-    };
-    match value.parse::<u32>() {
-        Ok(0) => Ok(1),
-        Ok(n) if n <= MAX_LOCAL_RANKS => Ok(n),
-        _ => Err(BootError::BadSetting {
-            name: RANKS_VARIABLE,
-            value,
-            allowed: format!(
-                "a number of ranks from 1 to {MAX_LOCAL_RANKS}; 0 or empty for one rank"
-            ),
-        }),
-    }
-}
-
-fn start_timeout() -> Result<Duration, BootError> {
-    let Some(value) = setting(START_TIMEOUT_VARIABLE) else {
-        return Ok(START_TIMEOUT_DEFAULT);
-    };
-    match value.parse::<u64>() {
-        Ok(s) if (1..=START_TIMEOUT_MAX_S).contains(&s) => Ok(Duration::from_secs(s)),
-        _ => Err(BootError::BadSetting {
-            name: START_TIMEOUT_VARIABLE,
-            value,
-            allowed: format!("whole seconds from 1 to {START_TIMEOUT_MAX_S}"),
-        }),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn a_job_description_is_read_back() {
-        let (_files, control) = make_job(9, &ExitOptions::default()).unwrap();
+        let (_files, control) = make_job(9, &Settings::default()).unwrap();
         let value = boot_value(&control, JobRank(8), [100, 101, 102, 103]);
         let BootValue {
             rank,
@@ -414,7 +372,7 @@ mod tests {
     #[test]
     fn a_job_of_one_needs_nobody() {
         use crate::bootstrap::{Bootstrap, Key, MAX_VALUE_BYTES};
-        let job = alone(Duration::from_secs(1), &ExitOptions::default()).unwrap();
+        let job = alone(&Settings::default()).unwrap();
         let longest: Vec<u8> = (0..MAX_VALUE_BYTES as u8).collect();
         job.publish(Key::User, &longest).unwrap();
         job.publish(Key::Tool, b"").unwrap();

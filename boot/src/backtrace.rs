@@ -10,11 +10,11 @@ use std::fmt::Write as _;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::ptr;
 
+use argonet_settings::BacktraceType;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::process::{Signal, pidfd_send_signal};
 
-use crate::exit_options::BacktraceType;
 use crate::process::{self, RankProcess};
 use crate::sys::{self, Line};
 
@@ -114,8 +114,8 @@ enum Tool {
 impl Tool {
     fn of(kind: BacktraceType) -> Option<Self> {
         let words: &'static [&'static CStr] = match kind {
-            BacktraceType::ExecInfo => return Some(Self::OwnStack),
-            BacktraceType::Foreign => return None,
+            BacktraceType::Execinfo => return Some(Self::OwnStack),
+            BacktraceType::Dbx | BacktraceType::Printstack => return None,
             BacktraceType::Gdb => &[
                 c"gdb",
                 c"-nx",

@@ -354,6 +354,7 @@ impl<const N: usize> Write for Fixed<N> {
 mod tests {
     use super::*;
     use crate::attach::make_job;
+    use argonet_settings::Settings;
 
     #[test]
     fn waits_survive_packing() {
@@ -383,7 +384,7 @@ mod tests {
 
     #[test]
     fn the_board_tells_of_every_rank_and_puts_equals_together() {
-        let (_files, control) = make_job(4).unwrap();
+        let (_files, control) = make_job(4, &Settings::default()).unwrap();
         let board = Board::new(&control);
         let own = std::process::id();
         for rank in (0..4).map(JobRank) {
@@ -409,7 +410,7 @@ mod tests {
 
     #[test]
     fn one_of_many_asks_for_reports() {
-        let (_files, control) = make_job(1).unwrap();
+        let (_files, control) = make_job(1, &Settings::default()).unwrap();
         let board = Board::new(&control);
         let seen = board.reports_asked();
         assert!(board.ask_for_reports(seen) && !board.ask_for_reports(seen));

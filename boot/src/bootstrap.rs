@@ -2,12 +2,14 @@
 
 use argonet_base::JobRank;
 use num_enum::{IntoPrimitive, TryFromPrimitive};
+use static_assertions::const_assert;
 
 use crate::board::Board;
 use crate::error::BootError;
 
 /// The longest value that [`Bootstrap::publish`] takes, in bytes.
 pub const MAX_VALUE_BYTES: usize = 128;
+const_assert!(argonet_settings::CARD_BYTES <= MAX_VALUE_BYTES);
 
 /// The keys under which a rank publishes a value. Each layer owns its key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, IntoPrimitive, TryFromPrimitive)]
@@ -16,7 +18,7 @@ pub const MAX_VALUE_BYTES: usize = 128;
 pub enum Key {
     /// Hash of the table of registered handlers and functions.
     HandlerTable = 0,
-    /// Hash of the settings that must be the same on every rank.
+    /// The settings that must be the same on every rank, as the user gave them: argonet_settings has the format.
     Settings = 1,
     /// Size and placement of the rank's segment.
     Segment = 2,

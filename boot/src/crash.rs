@@ -7,6 +7,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::time::Duration;
 
+use argonet_base::JobRank;
 use rustix::thread::gettid;
 
 use crate::backtrace;
@@ -43,14 +44,14 @@ struct Thaw;
 ///
 /// A fault for which the program has a handler is left alone. The handler that Rust's standard library has for overflows of
 /// the stack is not the program's: where the user wants a backtrace or a debugger, it runs after this module's.
-pub(crate) fn install(options: &ExitOptions) {
+pub(crate) fn install(rank: JobRank, options: &ExitOptions) {
     sigact::give_alternate_stack();
-    let wanted = options.backtrace || options.freeze_on_error;
+    let wanted = options.backtrace(rank) || options.freeze_on_error;
     let mut before = [None; FAULTS.len()];
     for (signal, before) in FAULTS.into_iter().zip(&mut before) {
         let action = Action::of(signal);
         let of_std = || wanted && action.function().is_some_and(backtrace::is_of_std);
-        if options.no_catch.contains(signal) || !(action.is_default() || of_std()) {
+        if !options.catches(signal) || !(action.is_default() || of_std()) {
             continue;
         }
         *before = (!action.is_default()).then_some(action);
@@ -73,7 +74,7 @@ pub(crate) fn install(options: &ExitOptions) {
 }
 
 fn catches(signal: c_int, options: &ExitOptions) -> bool {
-    Action::of(signal).is_default() && !options.no_catch.contains(signal)
+    Action::of(signal).is_default() && options.catches(signal)
 }
 
 pub(crate) fn is_ours(action: &Action) -> bool {
@@ -147,7 +148,7 @@ pub(crate) fn on_error(rank: &RankProcess, reason: &str) {
     if rank.options.freeze_on_error {
         freeze(rank, reason);
     }
-    if rank.options.backtrace && rank.options.backtrace_nodes.contains(rank.rank) {
+    if rank.options.backtrace(rank.rank) {
         backtrace::print(rank, reason);
     }
 }

@@ -13,16 +13,6 @@ use crate::page::{ExitWord, MAX_LOCAL_RANKS};
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum BootError {
-    /// An environment variable holds something that it must not hold.
-    #[error("the environment variable {name} is \"{value}\"; allowed: {allowed}")]
-    BadSetting {
-        /// The variable.
-        name: &'static str,
-        /// What it holds.
-        value: String,
-        /// What it may hold.
-        allowed: String,
-    },
     /// The number of ranks asked for is outside of what one host can run.
     #[error("{given} ranks were asked for; a job on one host has 1 to {MAX_LOCAL_RANKS} ranks")]
     BadRankCount {
@@ -257,7 +247,7 @@ impl BootError {
         match self {
             Self::NoSuchProgram { .. } => 127,
             Self::NotExecutable { .. } => 126,
-            Self::BadRankCount { .. } | Self::UnknownConduit { .. } | Self::BadSetting { .. } => 2,
+            Self::BadRankCount { .. } | Self::UnknownConduit { .. } => 2,
             _ => 1,
         }
     }

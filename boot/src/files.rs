@@ -1,9 +1,8 @@
 //! The three shared files of a host: made once, inherited by descriptor, never named.
 
-use std::env;
 use std::os::fd::{AsFd, OwnedFd};
 
-use num_enum::{IntoPrimitive, TryFromPrimitive};
+use argonet_settings::HugePages;
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, ftruncate, memfd_create};
 use rustix::io::fcntl_dupfd_cloexec;
 
@@ -13,50 +12,6 @@ use crate::page::Layout;
 /// Descriptors of shared files are moved to this number or above where the limit allows it, because shell scripts
 /// between the launcher and the rank use the low ones.
 const LOW_FD_LIMIT: i32 = 100;
-
-/// The setting that chooses huge pages for the segments.
-pub(crate) const HUGEPAGES_VARIABLE: &str = "ARGONET_HUGEPAGES";
-
-/// The size of the pages that the segments file is made of, when it is not the system's base page.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, IntoPrimitive, TryFromPrimitive)]
-#[repr(u32)]
-pub enum HugePages {
-    /// 2 MiB.
-    Size2MB = 1,
-    /// 1 GiB.
-    Size1GB = 2,
-}
-
-impl HugePages {
-    /// The size of one page in bytes.
-    #[must_use]
-    pub const fn bytes(self) -> u64 {
-        match self {
-            Self::Size2MB => 2 << 20,
-            Self::Size1GB => 1 << 30,
-        }
-    }
-
-    /// What `ARGONET_HUGEPAGES` asks for; unset or empty means base pages.
-    ///
-    /// # Errors
-    /// [`BootError::BadSetting`] for a value other than `2MB` and `1GB`.
-    pub fn from_environment() -> Result<Option<Self>, BootError> {
-        match env::var_os(HUGEPAGES_VARIABLE) {
-            None => Ok(None),
-            Some(value) => match value.to_str() {
-                Some("") => Ok(None),
-                Some("2MB") => Ok(Some(Self::Size2MB)),
-                Some("1GB") => Ok(Some(Self::Size1GB)),
-                _ => Err(BootError::BadSetting {
-                    name: HUGEPAGES_VARIABLE,
-                    value: value.to_string_lossy().into_owned(),
-                    allowed: "2MB, 1GB, or empty for the system's base pages".into(),
-                }),
-            },
-        }
-    }
-}
 
 /// The shared files of the ranks of one host. Descriptors are close-on-exec in a rank.
 #[derive(Debug)]

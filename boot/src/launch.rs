@@ -4,12 +4,12 @@
 //! takes a second thread. Ranks that have ended are not reaped before the job has: until then their process ids, which are their
 //! process groups' ids, cannot be given to others.
 
-use std::env;
 use std::ffi::OsString;
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 use argonet_base::JobRank;
+use argonet_settings::{CONDUIT, CONDUITS, SPAWN_VERBOSE, Settings};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{
     Pid, PidfdFlags, Resource, Rlimit, Signal, WaitId, getrlimit, pidfd_open, setrlimit,
@@ -20,16 +20,12 @@ use crate::binding::allowed_cores;
 use crate::board::Board;
 use crate::error::{BootError, Missing};
 use crate::exit::{ProcessEnd, Verdict, signal_name, was_ended};
-use crate::exit_options::ExitOptions;
 use crate::guardian::{self, Link, SPARE_FILES, raise_file_limit};
 use crate::output::{Source, TaggedOutput};
 use crate::page::{Control, ExitKind, ExitWord, RankState};
 use crate::signals::{LauncherSignals, REPORT, asks_to_end};
-use crate::spawn::{CONDUIT_VARIABLE, Spawner};
+use crate::spawn::Spawner;
 use crate::sys;
-
-/// The conduits that a job can be started with; the first is the default.
-pub const KNOWN_CONDUITS: [&str; 1] = ["smp"];
 
 /// The exit code of a job that was ended by its time limit, as timeout(1) has it.
 pub const TIMEOUT_CODE: u8 = 124;
@@ -46,7 +42,7 @@ pub struct LaunchOptions {
     pub program: OsString,
     /// Its arguments.
     pub args: Vec<OsString>,
-    /// One of [`KNOWN_CONDUITS`]; `None` leaves the choice to `ARGONET_CONDUIT`, else the default.
+    /// One of [`CONDUITS`]; `None` leaves the choice to `ARGONET_CONDUIT`, else the default.
     pub conduit: Option<String>,
     /// Pin rank r to the (r modulo n)-th of the n cores that the launcher may use.
     pub bind: bool,
@@ -63,18 +59,17 @@ pub struct LaunchOptions {
 ///
 /// # Errors
 /// When the job could not be started; nothing is left of it then. [`BootError::exit_code`] is the code to exit with.
-pub fn launch(options: &LaunchOptions) -> Result<u8, BootError> {
+pub fn launch(options: &LaunchOptions, settings: &Settings) -> Result<u8, BootError> {
     let size = check_count(options.ranks)?;
-    let conduit = choose_conduit(options.conduit.clone())?;
+    let conduit = choose_conduit(options.conduit.clone(), settings)?;
     let cores = if options.bind {
         Some(allowed_cores()?)
     } else {
         None
     };
     let file_limit = prepare_file_limit(size, options.tag_output)?;
-    let exit_options = ExitOptions::from_environment()?;
-    let verbose = exit_options.spawn_verbose;
-    let (files, control) = make_job(size, &exit_options)?;
+    let verbose = settings.get(&SPAWN_VERBOSE);
+    let (files, control) = make_job(size, settings)?;
     let signals = LauncherSignals::collect()
         .map_err(|e| BootError::system("preparing to pass on signals", e))?;
     let link = &guardian::start(&control, None)?;
@@ -137,16 +132,13 @@ fn say(what: &str) {
     sys::say(&format!("argonet run: {what}"));
 }
 
-fn choose_conduit(given: Option<String>) -> Result<String, BootError> {
-    let from_environment = || env::var(CONDUIT_VARIABLE).ok().filter(|v| !v.is_empty());
-    let given = given
-        .or_else(from_environment)
-        .unwrap_or_else(|| KNOWN_CONDUITS[0].into());
-    match KNOWN_CONDUITS.contains(&given.as_str()) {
+fn choose_conduit(given: Option<String>, settings: &Settings) -> Result<String, BootError> {
+    let given = given.unwrap_or_else(|| settings.get(&CONDUIT).into());
+    match CONDUITS.contains(&given.as_str()) {
         true => Ok(given),
         false => Err(BootError::UnknownConduit {
             given,
-            known: KNOWN_CONDUITS.join(", "),
+            known: CONDUITS.join(", "),
         }),
     }
 }

@@ -57,14 +57,14 @@ mod signals;
 mod spawn;
 mod sys;
 
+pub use argonet_settings::HugePages;
 pub use attach::{AttachOptions, attach};
 pub use backtrace::print_backtrace;
 pub use board::{Board, WaitFor, Waiting};
 pub use bootstrap::{Bootstrap, Key, MAX_VALUE_BYTES};
 pub use error::{BootError, Missing};
-pub use exit_options::{BacktraceType, ExitOptions, RankList, SignalList};
-pub use files::{HugePages, SharedFiles};
-pub use launch::{KNOWN_CONDUITS, LaunchOptions, TIMEOUT_CODE, launch};
+pub use files::SharedFiles;
+pub use launch::{LaunchOptions, TIMEOUT_CODE, launch};
 pub use local::LocalJob;
 pub use page::{ExitKind, ExitWord, JobPage, MAX_LOCAL_RANKS, RankPage, RankState};
 pub use process::exit;

@@ -28,7 +28,7 @@ use crate::bootstrap::{KEYS, MAX_VALUE_BYTES};
 use crate::error::BootError;
 
 /// The most ranks that one host runs for one job.
-pub const MAX_LOCAL_RANKS: u32 = 1024;
+pub const MAX_LOCAL_RANKS: u32 = argonet_settings::MAX_LOCAL_RANKS;
 
 const MAGIC: u64 = u64::from_le_bytes(*b"argonet\0");
 const VERSION: u32 = 1;

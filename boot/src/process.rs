@@ -115,11 +115,11 @@ pub(crate) fn install(
         sys::SignalSet::of(&[sys::job_signal()]).unblock();
     }
     for signal in ASKING {
-        if Action::of(signal).is_default() && !process.options.no_catch.contains(signal) {
+        if Action::of(signal).is_default() && process.options.catches(signal) {
             Action::calling::<Asking>().install(signal);
         }
     }
-    crash::install(&process.options);
+    crash::install(rank, &process.options);
     if process.options.freeze {
         crash::freeze(process, "GASNET_FREEZE is set");
     }

@@ -15,6 +15,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use argonet_base::JobRank;
+use argonet_settings::{SPAWN_VERBOSE, START_TIMEOUT, Settings};
 use rustix::process::{
     Pid, Resource, Signal, WaitId, WaitIdOptions, getpgrp, getpid, getppid, getrlimit,
     kill_process_group, set_parent_process_death_signal, setpgid, waitid,
@@ -24,7 +25,6 @@ use crate::attach::make_job;
 use crate::board::{Board, Fixed};
 use crate::error::BootError;
 use crate::exit::{ProcessEnd, Verdict, was_ended};
-use crate::exit_options::ExitOptions;
 use crate::files::SharedFiles;
 use crate::guardian::{self, Link, Rank0};
 use crate::local::LocalJob;
@@ -53,11 +53,8 @@ struct Children {
 }
 
 /// Forks ranks 1 to `size` - 1 and returns in each of them.
-pub(crate) fn spawn(
-    size: u32,
-    start_timeout: Duration,
-    options: &ExitOptions,
-) -> Result<(LocalJob, OwnedFd), BootError> {
+pub(crate) fn spawn(size: u32, settings: &Settings) -> Result<(LocalJob, OwnedFd), BootError> {
+    let start_timeout = settings.get(&START_TIMEOUT);
     let threads = sys::thread_count().map_err(|e| BootError::system("counting threads", e))?;
     if threads != 1 {
         return Err(BootError::SecondThread {
@@ -77,7 +74,7 @@ pub(crate) fn spawn(
         });
     }
     check_file_limit(size)?;
-    let (files, control) = make_job(size, options)?;
+    let (files, control) = make_job(size, settings)?;
     let control = Arc::new(control);
     // What is buffered now would be written by every rank.
     sys::flush_stdio();
@@ -111,7 +108,7 @@ pub(crate) fn spawn(
     };
     // `SPAWNED` has made sure that this is the only time.
     let _ = CHILDREN.set(children);
-    if options.spawn_verbose {
+    if settings.get(&SPAWN_VERBOSE) {
         with_children(|c| {
             let guardian = c.control.job().guardian_pid().unwrap_or(0);
             let pids: Vec<String> = c.pids.iter().map(Pid::to_string).collect();

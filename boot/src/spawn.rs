@@ -9,6 +9,7 @@ use std::thread;
 use std::time::Duration;
 
 use argonet_base::JobRank;
+use argonet_settings::CONDUIT;
 use rustix::io::Errno;
 use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{
@@ -26,9 +27,6 @@ use crate::guardian;
 use crate::page::Control;
 use crate::selfspawn::no_process;
 use crate::sys::{self, SignalSet};
-
-/// The variable in which the conduit of the job is chosen.
-pub(crate) const CONDUIT_VARIABLE: &str = "ARGONET_CONDUIT";
 
 /// What is the same for all ranks of a launch.
 pub(crate) struct Spawner<'a> {
@@ -65,7 +63,7 @@ impl Spawner<'_> {
         command.args(self.args);
         command
             .env(BOOT_VARIABLE, boot_value(self.control, rank, fds))
-            .env(CONDUIT_VARIABLE, self.conduit);
+            .env(CONDUIT.name(), self.conduit);
         command.process_group(0);
         command.stdin(if rank == JobRank(0) {
             input_of_rank_0()

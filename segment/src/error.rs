@@ -33,18 +33,6 @@ pub enum SegmentError {
         /// What to change.
         hint: String,
     },
-    /// A setting holds a value that it may not have.
-    #[error("{variable}='{value}' is not allowed: {reason}; allowed is {allowed}")]
-    BadSetting {
-        /// Name of the environment variable.
-        variable: String,
-        /// Its value as given.
-        value: String,
-        /// What is wrong with it.
-        reason: String,
-        /// What it may be.
-        allowed: &'static str,
-    },
     /// The kernel refused to reserve addresses for the segments of this host.
     #[error(
         "cannot reserve {} of addresses for {ranks} segments of up to {} each: {source}; addresses cost no memory, but \

@@ -24,8 +24,8 @@
 //!
 //! # In which order things are called
 //!
-//! 1. [`HostMemory::probe`] learns what the host has, [`SegmentLimit::per_rank`] turns the setting
-//!    `GASNET_MAX_SEGSIZE` into the longest segment, which is the stride.
+//! 1. [`HostMemory::probe`] learns what the host has; from that and `GASNET_MAX_SEGSIZE` follows the
+//!    longest segment, which is the stride.
 //! 2. The first process of the job on a host calls [`SegmentFile::create`]; each rank receives the
 //!    descriptor and calls [`SegmentFile::from_fd`] and [`Directory::new`].
 //! 3. The ranks of the host exchange how much each will attach and call [`admit`], so that a host
@@ -49,7 +49,6 @@ pub mod bulk;
 mod directory;
 mod error;
 mod file;
-mod limit;
 mod pages;
 mod reservation;
 mod segment;
@@ -59,6 +58,5 @@ pub use bulk::{OutOfRange, SharedBytes, SharedBytesMut};
 pub use directory::{Directory, Resolver};
 pub use error::SegmentError;
 pub use file::SegmentFile;
-pub use limit::SegmentLimit;
 pub use pages::PageKind;
 pub use segment::{NeighbourSegment, OwnSegment};

@@ -1,8 +1,9 @@
 //! The engine itself: requests, negotiated payloads, polling, waiting.
 
+use super::WaitMode;
 use super::thread::{Context, ThreadCtx};
 use super::tree::{Barrier, Tree};
-use super::wait::{WaitMode, WaitPolicy};
+use super::wait::WaitPolicy;
 use super::waiting::Waits;
 use argonet_am::record::Short;
 use argonet_am::{AmError, Delivery, HandlerTable, Lane, MAX_ARGS, Message, Payload, Registered};

@@ -17,6 +17,7 @@ mod wait;
 mod waiting;
 
 pub use self::core::{Engine, EngineConfig, Internals, Outlook};
+pub use argonet_settings::WaitMode;
 pub use events::{OpError, Transfer};
 pub use heap::{Heap, HeapError};
 pub use limits::internal;
@@ -24,7 +25,7 @@ pub use near::{NEAR_MAGIC, NEAR_VERSION, NearPrefix, NearTable};
 pub use rma::AtomicWord;
 pub use thread::{Context, ThreadCtx};
 pub use tree::{Fold, Meeting, Pass};
-pub use wait::{WaitMode, WaitPolicy};
+pub use wait::WaitPolicy;
 pub use waiting::Wait;
 
 #[cfg(test)]

@@ -1,21 +1,7 @@
 //! How long a thread that waits spins, yields and sleeps.
 
+use argonet_settings::WaitMode;
 use core::time::Duration;
-
-/// The ways to wait that a client can choose between.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum WaitMode {
-    /// Spin, yield and sleep as suits the number of ranks and processors.
-    #[default]
-    Auto,
-    /// Poll for ever and give nothing away: for ranks that have a processor each and nobody else on
-    /// it.
-    Spin,
-    /// Give the processor to others between polls, but never sleep.
-    Yield,
-    /// Sleep as soon as there is nothing to do.
-    Sleep,
-}
 
 /// How long a rank spins and yields before it sleeps.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

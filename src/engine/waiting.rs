@@ -1,8 +1,9 @@
 //! One wait of one thread: polls, patience, and telling others what it waits for when it lasts.
 
+use super::WaitMode;
 use super::core::Engine;
 use super::thread::ThreadCtx;
-use super::wait::{Patience, Step, WaitMode, WaitPolicy};
+use super::wait::{Patience, Step, WaitPolicy};
 use argonet_am::AmError;
 use argonet_base::JobRank;
 use argonet_boot::Waiting;
@@ -56,7 +57,7 @@ impl Waits {
     }
 }
 
-/// A wait that is under way. Whoever waits calls [`pause`](Self::pause) until what it waits for is
+/// A wait that is under way. Whoever waits calls [`idle`](Self::idle) until what it waits for is
 /// there, and drops it.
 pub struct Wait<'e, C: Conduit> {
     engine: &'e Engine<C>,

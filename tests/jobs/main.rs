@@ -18,6 +18,7 @@ mod quiet;
 mod raw_handlers;
 mod refused;
 mod rpc;
+mod settings;
 mod support;
 mod threads;
 mod waiting;
@@ -38,6 +39,7 @@ fn main() {
             quiet::PROGRAMS,
             raw_handlers::PROGRAMS,
             rpc::PROGRAMS,
+            settings::PROGRAMS,
             threads::PROGRAMS,
             waiting::PROGRAMS,
             lifecycle::PROGRAMS,
@@ -61,6 +63,7 @@ fn main() {
         quiet::TESTS,
         raw_handlers::TESTS,
         rpc::TESTS,
+        settings::TESTS,
         threads::TESTS,
         waiting::TESTS,
         lifecycle::TESTS,

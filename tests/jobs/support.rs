@@ -141,6 +141,14 @@ impl Job {
         Self::new(ranks, command, program)
     }
 
+    /// As [`launched`](Self::launched), through a shell script; its `$0` is this program.
+    pub(crate) fn wrapped(ranks: u32, script: &str, program: &str) -> Self {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_argonet"));
+        command.args(["run", "-n", &ranks.to_string(), "sh", "-c", script]);
+        command.arg(this());
+        Self::new(ranks, command, program)
+    }
+
     /// `program` as a process that makes its other ranks itself.
     pub(crate) fn self_started(ranks: u32, program: &str) -> Self {
         let mut command = Command::new(this());

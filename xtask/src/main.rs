@@ -3,6 +3,7 @@
 
 mod budget;
 mod command;
+mod man;
 mod record;
 mod stages;
 mod suite;
@@ -35,6 +36,8 @@ enum Task {
     Loom,
     /// Run unit tests under AddressSanitizer
     Asan,
+    /// Write the manual pages that are made from tables
+    Man,
     /// Check the rules of the house: lengths, layers, unsafe code, globals
     Tidy,
 }
@@ -45,6 +48,7 @@ fn main() -> ExitCode {
         Task::Full => Suite::new(Effort::Full).run_and_record(),
         Task::Loom => Suite::new(Effort::Usual).run_one(budget::UNIT, stages::loom),
         Task::Asan => Suite::new(Effort::Usual).run_one(budget::ASAN, stages::asan),
+        Task::Man => man::write(),
         Task::Tidy => {
             let complaints = tidy::check(&command::root());
             complaints.iter().for_each(|c| println!("{c}"));

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use argonet_base::JobRank;
 use argonet_boot::{AttachOptions, Bootstrap, Key, LaunchOptions, LocalJob, attach, launch};
+use argonet_settings::Settings;
 
 /// `__launch N [bind] [tag] [timeout=S] [conduit=C] -- program args...`
 pub(crate) fn launcher(args: Vec<String>) -> i32 {
@@ -32,7 +33,14 @@ pub(crate) fn launcher(args: Vec<String>) -> i32 {
     }
     options.program = args.next().expect("program").into();
     options.args = args.map(Into::into).collect();
-    match launch(&options) {
+    let settings = match Settings::from_environment() {
+        Ok(settings) => settings,
+        Err(e) => {
+            eprintln!("argonet run: {e}");
+            return 2;
+        }
+    };
+    match launch(&options, &settings) {
         Ok(code) => code.into(),
         Err(e) => {
             eprintln!("argonet run: {e}");
@@ -42,10 +50,15 @@ pub(crate) fn launcher(args: Vec<String>) -> i32 {
 }
 
 pub(crate) fn join() -> LocalJob {
-    attach(AttachOptions::new()).unwrap_or_else(|e| {
+    let job = settings().and_then(|s| attach(AttachOptions::new(), &s).map_err(|e| e.to_string()));
+    job.unwrap_or_else(|e| {
         complain(&format!("attach: {e}"));
         std::process::exit(3)
     })
+}
+
+fn settings() -> Result<Settings, String> {
+    Settings::from_environment().map_err(|e| e.to_string())
 }
 
 pub(crate) fn fence(job: &LocalJob) {
@@ -263,7 +276,7 @@ pub(crate) fn rank(args: Vec<String>) -> i32 {
         "second-thread" => {
             let (stop, stopped) = std::sync::mpsc::channel::<()>();
             let thread = std::thread::spawn(move || stopped.recv());
-            let error = attach(AttachOptions::new())
+            let error = attach(AttachOptions::new(), &settings().expect("settings"))
                 .expect_err("a second thread")
                 .to_string();
             drop(stop);
@@ -273,7 +286,8 @@ pub(crate) fn rank(args: Vec<String>) -> i32 {
         }
         "twice" => {
             let _job = join();
-            let error = attach(AttachOptions::new()).expect_err("attached already");
+            let error = attach(AttachOptions::new(), &settings().expect("settings"))
+                .expect_err("attached already");
             complain(&format!("attach: {error}"));
             3
         }

@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
+mod info;
 mod perf;
 mod run;
 
@@ -19,12 +20,14 @@ struct Argonet {
 #[derive(Subcommand)]
 enum Command {
     Run(run::Run),
+    Info(info::Info),
     Perf(perf::Perf),
 }
 
 fn main() -> ExitCode {
     match Argonet::parse().command {
         Command::Run(run) => run.execute(),
+        Command::Info(info) => info.execute(),
         Command::Perf(perf) => perf.execute(),
     }
 }

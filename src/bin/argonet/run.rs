@@ -1,11 +1,13 @@
 //! `argonet run`: the command line of the launcher. What it does is in [`argonet_boot::launch`].
 
 use std::ffi::OsString;
+use std::fmt::Display;
 use std::io::Write;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use argonet_boot::{LaunchOptions, launch};
+use argonet_settings::{Settings, VERBOSE_ENV};
 use clap::Args;
 
 /// Run a program as a job of several ranks on this host
@@ -43,6 +45,15 @@ fn seconds(text: &str) -> Result<Duration, String> {
         .ok_or_else(|| "a number of seconds above 0 is needed".into())
 }
 
+/// The exit code for settings that cannot be used, as for other arguments that cannot be.
+const BAD_SETTINGS: u8 = 2;
+
+/// In one piece, since ranks of the job may write too.
+fn say(what: &dyn Display) {
+    let line = format!("argonet run: {what}\n");
+    let _ = std::io::stderr().write_all(line.as_bytes());
+}
+
 impl Run {
     /// Runs the job; the exit code is the job's.
     pub(crate) fn execute(self) -> ExitCode {
@@ -56,12 +67,26 @@ impl Run {
             tag_output: self.tag_output,
             timeout: self.timeout,
         };
-        match launch(&options) {
+        let settings = match Settings::from_environment() {
+            Ok(settings) => settings,
+            Err(error) => {
+                // Every variable has its line.
+                for bad in &error.bad {
+                    say(bad);
+                }
+                return BAD_SETTINGS.into();
+            }
+        };
+        // Rank 0 prints what the ranks read; that it is printed is one of them.
+        if settings.peek(&VERBOSE_ENV) {
+            settings.announce(|line| eprintln!("{line}"));
+        } else {
+            settings.keep_quiet();
+        }
+        match launch(&options, &settings) {
             Ok(code) => code.into(),
             Err(error) => {
-                // In one piece, since ranks of the job may write too.
-                let line = format!("argonet run: {error}\n");
-                let _ = std::io::stderr().write_all(line.as_bytes());
+                say(&error);
                 error.exit_code().into()
             }
         }

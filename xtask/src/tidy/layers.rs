@@ -3,8 +3,9 @@
 use super::File;
 
 /// Crates from the bottom, with their directories.
-const CRATES: [(&str, &str); 7] = [
+const CRATES: [(&str, &str); 8] = [
     ("argonet-base", "base"),
+    ("argonet-settings", "settings"),
     ("argonet-segment", "segment"),
     ("argonet-am", "am"),
     ("argonet-event", "event"),
@@ -14,7 +15,7 @@ const CRATES: [(&str, &str); 7] = [
 ];
 
 /// Crates without any unsafe code.
-const FORBID_UNSAFE: [&str; 2] = ["am/src/lib.rs", "event/src/lib.rs"];
+const FORBID_UNSAFE: [&str; 3] = ["am/src/lib.rs", "event/src/lib.rs", "settings/src/lib.rs"];
 
 pub(crate) fn check(files: &[File], complaints: &mut Vec<String>) {
     for file in files {

@@ -31,6 +31,14 @@ const SLEEPERS: [&str; 1] = [
     "boot/tests/jobs/support.rs",
 ];
 
+/// Who reads the environment; all others ask the table of settings. Binaries, tests and examples may.
+const READERS: [&str; 2] = [
+    // The table itself.
+    "settings/src/environment.rs",
+    // The job's description, and what other launchers leave.
+    "boot/src/attach.rs",
+];
+
 /// Where the list of globals is told to readers.
 const ARCHITECTURE: &str = "docs/ARCHITECTURE.md";
 
@@ -69,7 +77,7 @@ pub(crate) fn check_exceptions(files: &[File], complaints: &mut Vec<String>) {
             .find(|f| f.path == path)
             .map(|f| f.text.as_str())
     };
-    for path in GLOBALS.iter().chain(&SLEEPERS) {
+    for path in GLOBALS.iter().chain(&SLEEPERS).chain(&READERS) {
         if text_of(path).is_none() {
             complaints.push(format!("{path}: is an exception and does not exist"));
         }
@@ -119,6 +127,10 @@ fn rust(file: &File, complaints: &mut Vec<String>) {
         let may = in_test || path.contains("src/bin/") || GLOBALS.contains(&path);
         if is_global(code) && !may {
             complain("process-wide state outside the exceptions (xtask/src/tidy/source.rs)");
+        }
+        let reader = in_test || path.contains("src/bin/") || READERS.contains(&path);
+        if code.contains("env::var") && !reader {
+            complain("the environment is read past the table of settings (settings/src/table)");
         }
         let sleeps = code.contains("thread::sleep(") || code.starts_with("sleep(");
         if in_test && sleeps && !SLEEPERS.contains(&path) && !path.starts_with("examples/") {
@@ -197,6 +209,17 @@ mod tests {
             complaints("src/a.rs", "    static $name: u8 = 0;\n").len(),
             0
         );
+    }
+
+    #[test]
+    fn reading_the_environment_is_found() {
+        for read in ["std::env::var(NAME)", "env::var_os(NAME)", "env::vars_os()"] {
+            let text = format!("    let value = {read};\n");
+            assert_eq!(complaints("src/a.rs", &text).len(), 1, "{read}");
+            assert_eq!(complaints("boot/src/attach.rs", &text).len(), 0);
+            assert_eq!(complaints("src/bin/argonet/a.rs", &text).len(), 0);
+            assert_eq!(complaints("tests/jobs/a.rs", &text).len(), 0);
+        }
     }
 
     #[test]

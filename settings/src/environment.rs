@@ -1,0 +1,14 @@
+//! The one place where the process's environment is read.
+
+use crate::error::SettingsError;
+use crate::settings::Settings;
+
+impl Settings {
+    /// The settings of this process. Not while another thread changes the environment.
+    ///
+    /// # Errors
+    /// As [`from_pairs`](Self::from_pairs).
+    pub fn from_environment() -> Result<Self, SettingsError> {
+        Self::from_pairs(std::env::vars_os())
+    }
+}

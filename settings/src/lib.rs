@@ -1,0 +1,54 @@
+//! What a user can set by environment variables: one [`table()`] that parses, checks, documents and prints.
+//!
+//! Each [`Row`] says what a variable holds ([`Kind`]), what holds where it is not given ([`Preset`]), whether it must be the
+//! same on all ranks ([`Scope`]) and what it does here ([`Effect`]). A row with an effect has a typed constant beside it,
+//! and that is the only way to read it:
+//!
+//! ```
+//! use argonet_settings::{EXIT_TIMEOUT_MAX, Settings};
+//! use std::time::Duration;
+//! let given = [("GASNET_EXITTIMEOUT_MAX".into(), "7.5".into())];
+//! let settings = Settings::from_pairs(given).unwrap();
+//! assert_eq!(settings.get(&EXIT_TIMEOUT_MAX), Duration::from_millis(7500));
+//! assert_eq!(settings.given(&EXIT_TIMEOUT_MAX), Some("7.5"));
+//! ```
+//!
+//! [`Settings::from_pairs`] is pure; [`Settings::from_environment`] is the one place where the environment is read. A
+//! value that is empty or blank counts as not given, as GASNet has it. A bad value is an error that names variable, value and
+//! what is allowed, and all bad ones are in it. What is not wrong but will not do what its author thinks, an unknown name
+//! or one without a mechanism here, is a [`Warning`].
+//!
+//! Single-valued settings are compared at start by [`Settings::card`] and [`Settings::difference`].
+#![forbid(unsafe_code)]
+
+mod card;
+mod choice;
+mod environment;
+mod error;
+mod kind;
+mod limit;
+mod log;
+mod nodes;
+pub mod page;
+mod row;
+mod setting;
+mod settings;
+mod signal;
+mod table;
+mod value;
+mod warning;
+
+pub use card::{CARD_BYTES, Difference, OtherValue};
+pub use choice::{BacktraceType, HugePages, WaitMode};
+pub use error::{BadValue, SettingsError};
+pub use kind::{Kind, TimeUnit};
+pub use limit::{LimitError, SegmentLimit};
+pub use nodes::NodeSet;
+pub use row::{Effect, Preset, Row, Scope};
+pub use setting::{Setting, TypedConstant};
+pub use settings::Settings;
+pub use signal::{SignalNumber, Signals};
+pub use table::{Section, find, table, typed_constants};
+pub use table::{debug::*, exit::*, memory::*, start::*, waiting::*};
+pub use value::{Bytes, Plain, Typed, Value};
+pub use warning::Warning;

@@ -1,0 +1,217 @@
+//! Collectives, barriers, non-contiguous transfers.
+
+use super::NO_TUNER;
+use crate::kind::{Kind, SIZE, count};
+use crate::row::{Row, Scope};
+
+const NO_SCRATCH: &str = "collectives need no scratch memory in this version";
+const ONE_BARRIER: &str = "there is one barrier algorithm in this version";
+const NO_VIS: &str = "there are no non-contiguous transfers in this version";
+
+const fn tree(name: &'static str, about: &'static str) -> Row {
+    Row::idle(
+        name,
+        Kind::Text,
+        "KNOMIAL_TREE,2",
+        Scope::Job,
+        about,
+        NO_TUNER,
+    )
+}
+
+const fn tune(name: &'static str, kind: Kind, preset: &'static str, about: &'static str) -> Row {
+    Row::idle(name, kind, preset, Scope::Job, about, NO_TUNER)
+}
+
+const fn barrier(name: &'static str, kind: Kind, preset: &'static str, about: &'static str) -> Row {
+    Row::idle(name, kind, preset, Scope::Job, about, ONE_BARRIER)
+}
+
+const fn vis(name: &'static str, kind: Kind, preset: &'static str, about: &'static str) -> Row {
+    Row::idle(name, kind, preset, Scope::Job, about, NO_VIS)
+}
+
+pub(crate) const IDLE: &[Row] = &[
+    Row::idle(
+        "GASNET_COLL_SCRATCH_SIZE",
+        SIZE,
+        "2 MB",
+        Scope::Job,
+        "Scratch memory of each rank.",
+        NO_SCRATCH,
+    ),
+    Row::idle(
+        "GASNET_NO_SCRATCH_WARN_THRESHOLD",
+        count("ranks"),
+        "8",
+        Scope::Rank,
+        "From which size on a team without scratch memory warns.",
+        NO_SCRATCH,
+    ),
+    tune(
+        "GASNET_COLL_ENABLE_SEARCH",
+        Kind::Boolean,
+        "0",
+        "Searches for the best algorithms.",
+    ),
+    tune(
+        "GASNET_COLL_TUNING_FILE",
+        Kind::Path,
+        "",
+        "Where the best algorithms are kept.",
+    ),
+    tree(
+        "GASNET_COLL_ROOTED_GEOM",
+        "The tree of collectives with a root.",
+    ),
+    tree("GASNET_COLL_BROADCAST_GEOM", "The tree of broadcasts."),
+    tree("GASNET_COLL_SCATTER_GEOM", "The tree of scatters."),
+    tree("GASNET_COLL_GATHER_GEOM", "The tree of gathers."),
+    tree("GASNET_COLL_REDUCE_GEOM", "The tree of reductions."),
+    tune(
+        "GASNET_COLL_GATHER_ALL_DISSEM_LIMIT",
+        SIZE,
+        "",
+        "Up to which size gather-all disseminates.",
+    ),
+    tune(
+        "GASNET_COLL_GATHER_ALL_DISSEM_LIMIT_PER_THREAD",
+        SIZE,
+        "1024",
+        "The same for each thread.",
+    ),
+    tune(
+        "GASNET_COLL_EXCHANGE_DISSEM_LIMIT",
+        SIZE,
+        "",
+        "Up to which size exchanges disseminate.",
+    ),
+    tune(
+        "GASNET_COLL_EXCHANGE_DISSEM_LIMIT_PER_THREAD",
+        SIZE,
+        "1024",
+        "The same for each thread.",
+    ),
+    tune(
+        "GASNET_COLL_EXCHANGE_DISSEM_RADIX",
+        count("ranks"),
+        "2",
+        "The radix of that.",
+    ),
+    tune(
+        "GASNET_COLL_PIPE_SEG_SIZE",
+        SIZE,
+        "",
+        "The pieces that long collectives are cut into.",
+    ),
+    tune(
+        "GASNET_COLL_P2P_EAGER_MIN",
+        count("buffers"),
+        "16",
+        "Buffers of eager messages at least.",
+    ),
+    tune(
+        "GASNET_COLL_P2P_EAGER_SCALE",
+        count("buffers"),
+        "16",
+        "Buffers of eager messages for each rank.",
+    ),
+    tune(
+        "GASNET_COLL_AUTOTUNE_WARM_ITERS",
+        count("rounds"),
+        "5",
+        "Rounds before a search measures.",
+    ),
+    tune(
+        "GASNET_COLL_AUTOTUNE_PERF_ITERS",
+        count("rounds"),
+        "10",
+        "Rounds that a search measures.",
+    ),
+    tune(
+        "GASNET_COLL_AUTOTUNE_ALLOW_FLAT_TREE",
+        Kind::Boolean,
+        "",
+        "Searches among flat trees too.",
+    ),
+    tune(
+        "GASNET_COLL_ENABLE_PROFILE",
+        Kind::Boolean,
+        "0",
+        "Counts collectives.",
+    ),
+    tune(
+        "GASNET_COLL_PRINT_COLL_ALG",
+        Kind::Boolean,
+        "0",
+        "Prints which algorithm is used.",
+    ),
+    tune(
+        "GASNET_COLL_PRINT_AUTOTUNE_TIMER",
+        Kind::Boolean,
+        "",
+        "Prints what a search measures.",
+    ),
+    tune(
+        "GASNET_COLL_ALLOW_CONDUIT_COLLECTIVES",
+        Kind::Boolean,
+        "",
+        "Uses collectives of the conduit.",
+    ),
+    barrier(
+        "GASNET_BARRIER",
+        Kind::Choice(&[
+            "DISSEM",
+            "AMDISSEM",
+            "RDMADISSEM",
+            "AMCENTRAL",
+            "PSHM",
+            "IBDISSEM",
+            "GNIDISSEM",
+        ]),
+        "DISSEM",
+        "The barrier's algorithm.",
+    ),
+    barrier(
+        "GASNET_PSHM_BARRIER_HIER",
+        Kind::Boolean,
+        "1",
+        "First among the ranks of a host, then among hosts.",
+    ),
+    barrier(
+        "GASNET_PSHM_BARRIER_RADIX",
+        Kind::Number,
+        "0",
+        "The tree of ranks of a host: 0 flat, above 0 its radix, below 0 groups.",
+    ),
+    vis(
+        "GASNET_VIS_AMPIPE",
+        Kind::Boolean,
+        "conduit",
+        "Sends pieces as messages that are packed.",
+    ),
+    vis(
+        "GASNET_VIS_REMOTECONTIG",
+        Kind::Boolean,
+        "conduit",
+        "Unpacks pieces by the reader.",
+    ),
+    vis(
+        "GASNET_VIS_MAXCHUNK",
+        SIZE,
+        "the longest medium - 16",
+        "What is packed into a message at most.",
+    ),
+    vis(
+        "GASNET_VIS_PUT_MAXCHUNK",
+        SIZE,
+        "GASNET_VIS_MAXCHUNK",
+        "The same for puts.",
+    ),
+    vis(
+        "GASNET_VIS_GET_MAXCHUNK",
+        SIZE,
+        "GASNET_VIS_MAXCHUNK",
+        "The same for gets.",
+    ),
+];

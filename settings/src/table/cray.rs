@@ -1,0 +1,257 @@
+//! Cray's networks: aries, gemini and portals.
+
+use super::{NO_ARIES, NO_PORTALS};
+use crate::kind::{Kind, SIZE, count};
+use crate::row::{Row, Scope};
+
+const fn gni(name: &'static str, kind: Kind, preset: &'static str, about: &'static str) -> Row {
+    Row::idle(name, kind, preset, Scope::Job, about, NO_ARIES)
+}
+
+const fn portal(name: &'static str, kind: Kind, preset: &'static str, about: &'static str) -> Row {
+    Row::idle(name, kind, preset, Scope::Job, about, NO_PORTALS)
+}
+
+const OF_PMI: &str = "Read by Cray's PMI.";
+
+pub(crate) const IDLE: &[Row] = &[
+    gni(
+        "GASNET_DOMAIN_COUNT",
+        count("domains"),
+        "1",
+        "Communication domains of a rank.",
+    ),
+    gni(
+        "GASNET_GNI_PTHREADS_PER_DOMAIN",
+        count("threads"),
+        "1",
+        "Threads that share a domain.",
+    ),
+    gni(
+        "GASNET_AM_DOMAIN_POLL_MASK",
+        count("mask"),
+        "255",
+        "How often a domain looks for messages.",
+    ),
+    gni(
+        "GASNET_GNI_AM_RVOUS_CUTOVER",
+        SIZE,
+        "16384",
+        "From which size on payloads are fetched.",
+    ),
+    gni(
+        "GASNET_GNI_AM_RVOUS_BUFFERS",
+        count("buffers"),
+        "64",
+        "Buffers for that.",
+    ),
+    gni(
+        "GASNET_GNI_AM_MEMORY_REPORT",
+        Kind::Boolean,
+        "0",
+        "Prints the memory of messages.",
+    ),
+    gni(
+        "GASNET_GNI_NUM_PD",
+        count("descriptors"),
+        "512",
+        "Descriptors of operations; at least 32.",
+    ),
+    gni(
+        "GASNET_GNI_GET_FMA_RDMA_CUTOVER",
+        SIZE,
+        "4096 (gemini), 1023 (aries)",
+        "From which size on gets are block transfers; at most 16384.",
+    ),
+    gni(
+        "GASNET_GNI_PUT_FMA_RDMA_CUTOVER",
+        SIZE,
+        "4096 (gemini), 1023 (aries)",
+        "From which size on puts are block transfers; at most 16384.",
+    ),
+    gni(
+        "GASNET_GNI_GET_BOUNCE_REGISTER_CUTOVER",
+        SIZE,
+        "4096",
+        "From which size on memory of gets is registered; at most 32768.",
+    ),
+    gni(
+        "GASNET_GNI_PUT_BOUNCE_REGISTER_CUTOVER",
+        SIZE,
+        "4096",
+        "From which size on memory of puts is registered; at most 32768.",
+    ),
+    gni(
+        "GASNET_GNI_BOUNCE_SIZE",
+        SIZE,
+        "256K",
+        "The bounce buffers.",
+    ),
+    gni(
+        "GASNET_GNI_MEM_CONSISTENCY",
+        Kind::Choice(&["relaxed", "strict", "none"]),
+        "relaxed",
+        "The order of writes to registered memory.",
+    ),
+    gni(
+        "GASNET_GNI_MEMREG",
+        count("registrations"),
+        "16 (gemini), 3072 (aries)",
+        "Registrations that are kept.",
+    ),
+    gni(
+        "GASNET_GNI_FMA_SHARING",
+        Kind::Text,
+        "auto",
+        "Shares windows of the adapter.",
+    ),
+    gni(
+        "GASNET_GNI_MDD_SHARING",
+        Kind::Boolean,
+        "1",
+        "Shares memory descriptors.",
+    ),
+    gni(
+        "GASNET_GNI_BTE_MULTI_CHANNEL",
+        Kind::Boolean,
+        "1",
+        "Uses several channels for block transfers.",
+    ),
+    gni(
+        "GASNET_USE_UDREG",
+        Kind::Boolean,
+        "1",
+        "Keeps registrations in Cray's cache.",
+    ),
+    gni(
+        "GASNET_USE_CE",
+        Kind::Boolean,
+        "1",
+        "Uses the adapter's collectives.",
+    ),
+    gni(
+        "GASNET_USE_CE_PSHM",
+        Kind::Boolean,
+        "1",
+        "The same among ranks of a host.",
+    ),
+    gni(
+        "GASNET_GNI_CE_RADIX",
+        count("ranks"),
+        "2",
+        "The radix of their tree, 1 to 31.",
+    ),
+    gni(
+        "MPICH_RANK_REORDER_METHOD",
+        count("method"),
+        "",
+        "Read by Cray's launcher.",
+    ),
+    gni("PMI_GNI_LOC_ADDR", Kind::Text, "", OF_PMI),
+    gni("PMI_GNI_COOKIE", Kind::Text, "", OF_PMI),
+    gni("PMI_GNI_PTAG", Kind::Text, "", OF_PMI),
+    gni("PMI_GNI_DEV_ID", Kind::Text, "", OF_PMI),
+    portal(
+        "GASNET_PORTAL_MSG_LIMIT",
+        count("messages"),
+        "250",
+        "Messages under way from a host.",
+    ),
+    portal(
+        "GASNET_PORTAL_NUM_TMPMD",
+        count("descriptors"),
+        "1024",
+        "Temporary memory descriptors.",
+    ),
+    portal(
+        "GASNET_PORTAL_PACKED_LONG",
+        Kind::Boolean,
+        "1",
+        "Packs short long messages.",
+    ),
+    portal("GASNET_PORTAL_FLOW_CONTROL", Kind::Boolean, "1", "Credits."),
+    portal(
+        "GASNET_PORTAL_DYNAMIC_CREDITS",
+        Kind::Boolean,
+        "1",
+        "Credits go to busy peers.",
+    ),
+    portal(
+        "GASNET_PORTAL_SB_CHUNKS",
+        count("chunks"),
+        "table",
+        "Chunks of requests.",
+    ),
+    portal(
+        "GASNET_PORTAL_RPL_CHUNKS",
+        count("chunks"),
+        "table",
+        "Chunks of replies.",
+    ),
+    portal(
+        "GASNET_PORTAL_SAFE_LIMIT",
+        count("events"),
+        "12",
+        "Events of the safe queue in a poll.",
+    ),
+    portal(
+        "GASNET_PORTAL_AM_LIMIT",
+        count("events"),
+        "8",
+        "Events of the message queue in a poll.",
+    ),
+    portal(
+        "GASNET_PORTAL_SYS_LIMIT",
+        count("events"),
+        "0",
+        "Events of the system queue in a poll; 0 for all.",
+    ),
+    portal(
+        "GASNET_PORTAL_MAX_CRED_PER_NODE",
+        count("credits"),
+        "400",
+        "Credits of a peer at most.",
+    ),
+    portal(
+        "GASNET_PORTAL_CRED_PER_NODE",
+        count("credits"),
+        "table by ranks",
+        "Credits of a peer at the start.",
+    ),
+    portal(
+        "GASNET_PORTAL_BANKED_CREDITS",
+        count("credits"),
+        "table by ranks",
+        "Credits in the bank.",
+    ),
+    portal(
+        "GASNET_PORTAL_AMRECV_SPACE",
+        SIZE,
+        "table by ranks",
+        "Memory for requests that arrive.",
+    ),
+    portal(
+        "GASNET_PORTAL_EPOCH_DURATION",
+        count("requests"),
+        "1024",
+        "Requests of a credit epoch.",
+    ),
+    portal(
+        "GASNET_PORTAL_CREDIT_STATS",
+        Kind::Boolean,
+        "0",
+        "Prints statistics of credits.",
+    ),
+    portal(
+        "GASNET_PORTAL_ACCEL",
+        Kind::Boolean,
+        "0",
+        "Accelerated Portals of Sandia's Catamount.",
+    ),
+    portal(
+        "GASNET_PORTAL_*",
+        Kind::Text,
+        "",
+        "Any other name of that conduit.",
+    ),
+];

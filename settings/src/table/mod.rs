@@ -1,0 +1,104 @@
+//! The table, by section.
+
+pub(crate) mod collectives;
+pub(crate) mod cray;
+pub(crate) mod debug;
+pub(crate) mod exit;
+pub(crate) mod ibv;
+pub(crate) mod memory;
+pub(crate) mod messages;
+pub(crate) mod neighbours;
+pub(crate) mod ofi;
+pub(crate) mod ssh;
+pub(crate) mod start;
+pub(crate) mod trace;
+pub(crate) mod waiting;
+
+use crate::row::Row;
+use crate::setting::TypedConstant;
+
+/// A part of the table.
+#[derive(Clone, Copy, Debug)]
+pub struct Section {
+    /// What its rows are about.
+    pub title: &'static str,
+    used: &'static [TypedConstant],
+    idle: &'static [Row],
+}
+
+impl Section {
+    /// Its rows, those with an effect first.
+    pub fn rows(&self) -> impl Iterator<Item = &'static Row> + use<> {
+        self.used
+            .iter()
+            .map(|constant| constant.row)
+            .chain(self.idle)
+    }
+}
+
+const fn section(
+    title: &'static str,
+    used: &'static [TypedConstant],
+    idle: &'static [Row],
+) -> Section {
+    Section { title, used, idle }
+}
+
+const TABLE: &[Section] = &[
+    section("Start of jobs", start::USED, start::IDLE),
+    section("Start by ssh and by foreign launchers", &[], ssh::IDLE),
+    section("Exit and time-outs", exit::USED, exit::IDLE),
+    section("Backtraces and debuggers", debug::USED, debug::IDLE),
+    section("Segments, memory, threads", memory::USED, memory::IDLE),
+    section("Waiting", waiting::USED, &[]),
+    section("Buffers of active messages", &[], messages::IDLE),
+    section(
+        "Collectives, barriers, non-contiguous transfers",
+        &[],
+        collectives::IDLE,
+    ),
+    section("Tracing and statistics", &[], trace::IDLE),
+    section("InfiniBand (ibv)", &[], ibv::IDLE),
+    section("libfabric (ofi) and UCX", &[], ofi::IDLE),
+    section("Cray: aries, gemini, portals", &[], cray::IDLE),
+    section("Neighbouring systems", &[], neighbours::IDLE),
+];
+
+/// All sections.
+#[must_use]
+pub fn table() -> &'static [Section] {
+    TABLE
+}
+
+/// All rows.
+pub(crate) fn rows() -> impl Iterator<Item = &'static Row> {
+    TABLE.iter().flat_map(Section::rows)
+}
+
+/// The row of a variable: that of its very name, else that of a pattern.
+#[must_use]
+pub fn find(name: &str) -> Option<&'static Row> {
+    let exact = rows().find(|row| row.name == name);
+    exact.or_else(|| rows().find(|row| row.matches(name)))
+}
+
+/// All rows with an effect, with the constants through which they are read.
+pub fn typed_constants() -> impl Iterator<Item = &'static TypedConstant> {
+    TABLE.iter().flat_map(|section| section.used)
+}
+
+// Why rows have no effect.
+const NO_UDP: &str = "there is no udp conduit in this version";
+const NO_IBV: &str = "there is no ibv conduit in this version";
+const NO_OFI: &str = "there is no ofi conduit in this version";
+const NO_UCX: &str = "there is no ucx conduit in this version";
+const NO_MPI: &str = "there is no mpi conduit in this version";
+const NO_ARIES: &str = "there is no aries or gemini conduit in this version";
+const NO_PORTALS: &str = "there is no portals conduit in this version";
+const NO_SSH: &str = "ranks are not started by ssh in this version; see `argonet run`";
+const NO_SPAWNER: &str =
+    "ranks are started by `argonet run` or by GASNET_PSHM_NODES only in this version";
+const NO_TUNER: &str = "collectives have one algorithm each in this version";
+const NO_TRACE: &str = "there are no traces and statistics in this version";
+const NO_CHECKED_MALLOC: &str = "argonet has no allocator of its own for private memory";
+const OF_OTHERS: &str = "a setting of another system, which argonet does not read";

@@ -1,0 +1,252 @@
+//! How a job starts, and what it says meanwhile.
+
+use super::{NO_MPI, NO_SPAWNER, NO_SSH};
+use crate::kind::{DAY, Kind, TimeUnit};
+use crate::row::{Effect, Preset, Row, Scope};
+use crate::setting::settings;
+use std::time::Duration;
+
+/// The most ranks that a host can have.
+pub const MAX_LOCAL_RANKS: u32 = 1024;
+
+/// The conduits that a job can be started with; the first is the default.
+pub const CONDUITS: &[&str] = &["smp"];
+
+settings! {
+    PSHM_NODES: u64 = "GASNET_PSHM_NODES",
+        Kind::Count { min: 0, max: MAX_LOCAL_RANKS as u64, unit: "ranks" }, Preset::Is("0"), Scope::Job,
+        "How many ranks a program becomes that was started alone; 0 is one. `argonet run` has its own option.";
+    CONDUIT: &'static str = "ARGONET_CONDUIT", Kind::Choice(CONDUITS), Preset::Is("smp"), Scope::Job,
+        "The conduit of jobs that `argonet run` starts, where `--conduit` is not given.";
+    START_TIMEOUT: Duration = "ARGONET_START_TIMEOUT",
+        Kind::Duration { unit: TimeUnit::Seconds, min: Duration::from_secs(1), max: DAY }, Preset::Is("60"), Scope::Rank,
+        "How long ranks wait for each other at the start.";
+    QUIET: bool = "GASNET_QUIET", Kind::Boolean, Preset::Is("0"), Scope::Rank,
+        "Silences warnings at the start.";
+    VERBOSE_ENV: bool = "GASNET_VERBOSEENV", Kind::Boolean, Preset::Is("0"), Scope::Rank,
+        "Prints each setting that the launcher or rank 0 reads.";
+    SPAWN_VERBOSE: bool = "GASNET_SPAWN_VERBOSE", Kind::Boolean, Preset::Is("0"), Scope::Rank,
+        "Tells what is done to start the job and to end it.";
+}
+
+const ENCODED: &str = "nothing is encoded: ranks inherit arguments and environment as they are";
+const OF_GASNETRUN: &str = "GASNet's own start script sets it for GASNet's processes";
+
+pub(crate) const IDLE: &[Row] = &[
+    Row {
+        name: "ARGONET_BOOT",
+        kind: Kind::Text,
+        preset: Preset::Unset,
+        scope: Scope::Rank,
+        about: "The description of the job that the launcher leaves for its ranks.",
+        effect: Effect::Internal,
+    },
+    Row::idle(
+        "GASNET_DISABLE_ENVDECODE",
+        Kind::Boolean,
+        "0",
+        Scope::Job,
+        "Does not decode the environment that a start script has encoded.",
+        ENCODED,
+    ),
+    Row::idle(
+        "GASNET_DISABLE_ARGDECODE",
+        Kind::Boolean,
+        "0",
+        Scope::Job,
+        "Does not decode the arguments that a start script has encoded.",
+        ENCODED,
+    ),
+    Row::idle(
+        "GASNET_ENVCMD",
+        Kind::Path,
+        "env",
+        Scope::Job,
+        "The path of `env` on other hosts (gasnetrun, ssh).",
+        NO_SSH,
+    ),
+    Row::idle(
+        "GASNET_ENV_CMD",
+        Kind::Path,
+        "env",
+        Scope::Job,
+        "The path of `env` on other hosts (udp).",
+        NO_SSH,
+    ),
+    Row::idle(
+        "GASNET_TMPDIR",
+        Kind::Path,
+        "TMPDIR, else /tmp",
+        Scope::Rank,
+        "The directory for temporary files.",
+        "argonet makes no temporary files",
+    ),
+    Row::idle(
+        "GASNET_HOST_DETECT",
+        Kind::Choice(&["conduit", "gethostid", "hostname"]),
+        "conduit",
+        Scope::Job,
+        "How ranks find out which of them share a host.",
+        "all ranks of a job are on one host in this version",
+    ),
+    Row::idle(
+        "GASNET_USE_GETHOSTID",
+        Kind::Boolean,
+        "0",
+        Scope::Job,
+        "The old form of GASNET_HOST_DETECT (udp).",
+        "all ranks of a job are on one host in this version",
+    ),
+    Row::idle(
+        "GASNET_NODEMAP_EXACT",
+        Kind::Boolean,
+        "1",
+        Scope::Job,
+        "Looks for ranks that share a host among all, not among neighbours.",
+        "all ranks of a job are on one host in this version",
+    ),
+    Row::idle(
+        "GASNET_SMP_SPAWNER",
+        Kind::Choice(&["fork", "ssh", "mpi", "pmi"]),
+        "fork",
+        Scope::Job,
+        "Who starts the ranks of a job in shared memory.",
+        NO_SPAWNER,
+    ),
+    Row::idle(
+        "GASNET_IBV_SPAWNER",
+        Kind::Choice(&["ssh", "mpi", "pmi"]),
+        "mpi, else ssh",
+        Scope::Job,
+        "Who starts the ranks (ibv).",
+        NO_SPAWNER,
+    ),
+    Row::idle(
+        "GASNET_OFI_SPAWNER",
+        Kind::Choice(&["ssh", "mpi", "pmi"]),
+        "mpi, else ssh",
+        Scope::Job,
+        "Who starts the ranks (ofi).",
+        NO_SPAWNER,
+    ),
+    Row::idle(
+        "GASNET_UCX_SPAWNER",
+        Kind::Choice(&["ssh", "mpi", "pmi"]),
+        "mpi, else ssh",
+        Scope::Job,
+        "Who starts the ranks (ucx).",
+        NO_SPAWNER,
+    ),
+    Row::idle(
+        "GASNET_SPAWNFN",
+        Kind::Choice(&["L", "S", "C"]),
+        "S",
+        Scope::Job,
+        "Who starts the ranks (udp): this host, ssh, or a command.",
+        NO_SPAWNER,
+    ),
+    Row::idle(
+        "MPIRUN_CMD",
+        Kind::Text,
+        "mpirun -np %N %C",
+        Scope::Job,
+        "The command by which an MPI starts the ranks.",
+        NO_SPAWNER,
+    ),
+    Row::idle(
+        "PMIRUN_CMD",
+        Kind::Text,
+        "MPIRUN_CMD",
+        Scope::Job,
+        "The command by which a PMI starts the ranks.",
+        NO_SPAWNER,
+    ),
+    Row::idle(
+        "GASNET_MPI_THREAD",
+        Kind::Choice(&["SINGLE", "FUNNELED", "SERIALIZED", "MULTIPLE"]),
+        "SINGLE, with threads SERIALIZED",
+        Scope::Job,
+        "What MPI is asked to allow threads to do.",
+        NO_MPI,
+    ),
+    Row::idle(
+        "GASNET_MPI_FINALIZE",
+        Kind::Boolean,
+        "1",
+        Scope::Job,
+        "Finalises MPI at a normal exit.",
+        NO_MPI,
+    ),
+    Row::idle(
+        "GASNET_SPAWN_CONTROL",
+        Kind::Text,
+        "",
+        Scope::Job,
+        "Internal to gasnetrun.",
+        OF_GASNETRUN,
+    ),
+    Row::idle(
+        "GASNET_SPAWN_ARGS",
+        Kind::Text,
+        "",
+        Scope::Job,
+        "Internal to gasnetrun.",
+        OF_GASNETRUN,
+    ),
+    Row::idle(
+        "GASNET_SPAWN_CONDUIT",
+        Kind::Text,
+        "",
+        Scope::Job,
+        "Internal to gasnetrun.",
+        OF_GASNETRUN,
+    ),
+    Row::idle(
+        "GASNET_SPAWN_HAVE_SSH",
+        Kind::Boolean,
+        "",
+        Scope::Job,
+        "Internal to gasnetrun.",
+        OF_GASNETRUN,
+    ),
+    Row::idle(
+        "GASNET_SPAWN_HAVE_MPI",
+        Kind::Boolean,
+        "",
+        Scope::Job,
+        "Internal to gasnetrun.",
+        OF_GASNETRUN,
+    ),
+    Row::idle(
+        "GASNET_SPAWN_HAVE_PMI",
+        Kind::Boolean,
+        "",
+        Scope::Job,
+        "Internal to gasnetrun.",
+        OF_GASNETRUN,
+    ),
+    Row::idle(
+        "GASNET_SPAWN_HAVE_FORK",
+        Kind::Boolean,
+        "",
+        Scope::Job,
+        "Internal to gasnetrun.",
+        OF_GASNETRUN,
+    ),
+    Row::idle(
+        "GASNET_RM_NODEFILE",
+        Kind::Boolean,
+        "",
+        Scope::Job,
+        "Internal to gasnetrun.",
+        OF_GASNETRUN,
+    ),
+    Row::idle(
+        "GASNET_PLATFORM",
+        Kind::Text,
+        "",
+        Scope::Job,
+        "Internal to gasnetrun.",
+        OF_GASNETRUN,
+    ),
+];
