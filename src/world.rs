@@ -81,8 +81,8 @@ pub(crate) struct Inner {
 ///
 /// There is one world a process. Dropping it finalises: it waits until all ranks have dropped
 /// theirs and everything sent has been handled. It does not end the process. A panic that leaves
-/// the world does not finalise: it ends the process and its job, with code 101, even if somebody
-/// would have caught it. So does [`exit`](crate::exit), with any code.
+/// the world of several ranks does not finalise: it ends the process and its job, with code 101,
+/// even if somebody would have caught it. So does [`exit`](crate::exit), with any code.
 ///
 /// ```
 /// use argonet::World;
@@ -376,10 +376,13 @@ impl<M: Threading> Drop for World<M> {
             return;
         }
         if std::thread::panicking() {
-            // Whoever catches the panic has no world any more, and the other ranks would wait for
-            // this one for ever.
-            let why = "a panic left its world without finalising";
-            self.engine().boot().abort(PANIC_CODE, why);
+            if self.size() > 1 {
+                // Whoever catches the panic has no world any more, and the other ranks would wait
+                // for this one for ever.
+                let why = "a panic left its world without finalising";
+                self.engine().boot().abort(PANIC_CODE, why);
+            }
+            return;
         }
         if let Err(error) = self.leave() {
             self.engine().fatal(&error.to_string());

@@ -1,4 +1,5 @@
-//! How the process of a rank ends: what it does when it is asked to, and how it asks the others.
+//! How the process of a rank ends: what it does when it is asked to, and how it asks the others
+//! (seed P13: any rank may exit at any time; the first tells all, waits a bounded time, then forces).
 //!
 //! ```text
 //!  exit(code)      exit(), return from main      INT, TERM ...      the guardian's signal

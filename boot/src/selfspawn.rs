@@ -351,6 +351,9 @@ impl Children {
             }
             return;
         }
+        if !self.control.rank_page(JobRank(0)).state().is_member() {
+            return; // All ranks have finalised, and what is left of them ends with this process.
+        }
         self.control.job().set_exit_word(ExitWord {
             kind: ExitKind::Unguarded,
             rank: JobRank(0),

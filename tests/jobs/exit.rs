@@ -1,6 +1,7 @@
 //! How a job ends when a rank asks for its end: the cases that GASNet's own exit test lists, and more of them.
 //!
-//! Every case runs launched and self-started, with 1, 2 and 4 ranks. The time-outs are short where
+//! Every case runs launched and self-started, with 1, 2 and 4 ranks, and with the ranks' parts
+//! reversed. The time-outs are short where
 //! they have to pass, and long where the ranks end together, so that a slow machine changes nothing.
 #![allow(unsafe_code)]
 
@@ -72,6 +73,10 @@ pub(crate) const TESTS: &[Test] = &[
     ("exit_cases_by_what_the_others_do", || run(STATE_CASES)),
     ("exit_of_two_ranks_at_once_has_one_code", two_at_once),
     ("exit_flushes_streams_and_runs_exit_handlers", streams),
+    (
+        "exit_in_a_signal_handler_runs_no_exit_handler",
+        streams_in_a_signal_handler,
+    ),
     ("exit_tells_programs_by_their_quit_handler", quit_handler),
     ("exit_not_caught_is_a_rank_s_own_affair", not_caught),
     ("exit_terminate_signal_ends_a_rank_that_loops", terminated),
@@ -208,6 +213,13 @@ pub(crate) const PROGRAMS: &[Program] = &[
         barrier(&world);
         Ok(())
     }),
+    ("exit-streams-signal", || {
+        let _world = World::init()?;
+        with_c_line();
+        catch(libc::SIGUSR1, exit_36);
+        raise(libc::SIGUSR1);
+        Err("went on after its end".into())
+    }),
     ("exit-quit-handler", || {
         let world = joined(World::init()?)?;
         catch(libc::SIGQUIT, say_quit);
@@ -253,17 +265,27 @@ pub(crate) const PROGRAMS: &[Program] = &[
     }),
 ];
 
+/// Makes rank 0 do what else the last rank does: in a job that started itself it is the one with a special part.
+const REVERSED: &str = "ARGONET_TEST_REVERSED";
+
 const LAST_WORDS: &str = "last words";
 
 fn run(cases: &[Case]) {
     for &(program, code, who, reason) in cases {
         // Ranks that end together never wait for it.
         let timeout = if who == Who::All { "60" } else { "1" };
-        for ranks in [1, 2, 4] {
-            for job in [
+        for (ranks, reversed) in [(1, false), (2, false), (4, false), (3, true)] {
+            if reversed && who != Who::Last {
+                continue;
+            }
+            let who = if reversed { Who::First } else { who };
+            for mut job in [
                 Job::launched(ranks, program),
                 Job::self_started(ranks, program),
             ] {
+                if reversed {
+                    job = job.env(REVERSED, "1");
+                }
                 let outcome = job.env("GASNET_EXITTIMEOUT", timeout).run();
                 check(&outcome, (program, code, who, reason), ranks);
             }
@@ -303,7 +325,10 @@ fn joined<M: Threading>(world: World<M>) -> argonet::Result<World<M>> {
 }
 
 fn last_rank<M: Threading>(world: &World<M>) -> Rank {
-    Rank(world.size() - 1)
+    match std::env::var_os(REVERSED) {
+        Some(_) => Rank(0),
+        None => Rank(world.size() - 1),
+    }
 }
 
 fn is_last<M: Threading>(world: &World<M>) -> bool {
@@ -535,6 +560,18 @@ fn streams() {
     // Told after a second, they have three more.
     check(Job::launched(3, "exit-streams-one"), 3, "4");
     check(Job::self_started(3, "exit-streams-one"), 3, "4");
+}
+
+/// In a signal handler no exit handler can run.
+fn streams_in_a_signal_handler() {
+    for job in [
+        Job::launched(1, "exit-streams-signal"),
+        Job::self_started(1, "exit-streams-signal"),
+    ] {
+        let outcome = job.run();
+        assert_eq!(outcome.code(), Some(36), "{outcome:#?}");
+        assert_eq!(outcome.out, "line of C\n", "{outcome:#?}");
+    }
 }
 
 fn quit_handler() {

@@ -19,6 +19,7 @@ pub(crate) const TESTS: &[Test] = &[
     ("endings_overflow_of_the_stack_is_still_told", overflow),
     ("endings_freeze_until_continued", freeze),
     ("endings_freeze_on_error", freeze_on_error),
+    ("endings_freeze_by_a_signal", freeze_by_signal),
     ("endings_signals_that_are_not_caught", not_caught),
     ("endings_second_signal_ends_at_once", second_signal),
     ("endings_exit_handler_that_hangs", hanging_handler),
@@ -200,6 +201,21 @@ fn freeze_on_error() {
         "waits for a debugger: SIGSEGV",
         "was killed by signal 11",
     ]);
+}
+
+fn freeze_by_signal() {
+    let mut job = Job::launched(2, &[], &["wait"])
+        .env("GASNET_FREEZE_SIGNAL", "USR1")
+        .env("GASNET_EXITTIMEOUT", "2")
+        .start();
+    job.read_until("ready");
+    let rank = job.rank_pid(1);
+    job.kill(rank, Signal::USR1);
+    // A rank that waits for a debugger can be ended.
+    job.kill(rank, Signal::TERM);
+    job.outcome()
+        .code(143)
+        .says(&["rank 1 (pid ", "waits for a debugger: SIGUSR1"]);
 }
 
 fn not_caught() {
