@@ -5,6 +5,7 @@ use crate::engine::{Engine, EngineConfig, Internals, WaitPolicy};
 use crate::error::{Error, Result};
 use crate::global::Global;
 use crate::heap::Memory;
+use crate::plan::{own_processors, processors, segment_sizes};
 use crate::process;
 use crate::registry;
 use crate::rpc::{Calls, Rpc, RpcEntry};
@@ -13,19 +14,16 @@ use crate::token::Token;
 use crate::world::{Inner, Par, Seq, Threading, World};
 use argonet_am::{HandlerFn, HandlerTable};
 use argonet_base::{HandlerIndex, JobRank, Rank};
-use argonet_boot::{AttachOptions, Bootstrap, Key, LocalJob, MAX_VALUE_BYTES, attach};
+use argonet_boot::{AttachOptions, Bootstrap, Key, LocalJob, attach};
 use argonet_conduit::smp::{Barrier, SegmentLen, Smp, SmpConfig};
 use argonet_event::HandleTable;
 use argonet_segment::{Directory, HostMemory, OwnSegment, PageKind, SegmentFile, admit};
-use argonet_settings::{Bytes, MAX_SEGSIZE, SEGMENT, STALL_TIMEOUT, Settings, WAIT};
+use argonet_settings::{STALL_TIMEOUT, Settings, WAIT};
 use core::sync::atomic::Ordering;
 use rustix::fd::AsFd;
 use serde::{Serialize, de::DeserializeOwned};
 use std::sync::Arc;
 use std::time::Instant;
-
-/// What a segment has at the start, where neither user nor program say otherwise.
-const SEGMENT_BYTES: u64 = 16 << 20;
 
 /// Joins a job with settings and handlers of one's own. Made by [`World::builder`].
 ///
@@ -354,69 +352,6 @@ fn agree_on_barrier(boot: &dyn Bootstrap) -> Result<Barrier> {
     Ok(Barrier::Sleeper)
 }
 
-/// Processors that this process may run on, one bit each, as far as a published value holds.
-fn own_processors() -> [u8; MAX_VALUE_BYTES] {
-    let mut mask = [0; MAX_VALUE_BYTES];
-    if let Ok(set) = rustix::thread::sched_getaffinity(None) {
-        for cpu in (0..mask.len() * 8).filter(|&cpu| set.is_set(cpu)) {
-            mask[cpu / 8] |= 1 << (cpu % 8);
-        }
-    }
-    mask
-}
-
-/// Processors that the ranks of this host have together: ranks that are bound, one to each
-/// processor, are not crowded although each sees only one.
-fn processors(boot: &dyn Bootstrap) -> Result<u32> {
-    let masks: Result<Vec<Vec<u8>>> = (0..boot.size())
-        .map(|rank| Ok(boot.lookup(JobRank(rank), Key::Processors)?))
-        .collect();
-    let allowed = std::thread::available_parallelism().map_or(1, |n| n.get() as u32);
-    Ok(together(&masks?, &own_processors(), allowed))
-}
-
-/// How many processors the masks of all ranks have, unless a control group allows this rank less
-/// time than its own processors have, or there are no masks.
-fn together(masks: &[Vec<u8>], own: &[u8], allowed: u32) -> u32 {
-    let count = |mask: &[u8]| mask.iter().map(|byte| byte.count_ones()).sum::<u32>();
-    if allowed < count(own) || count(own) == 0 {
-        return allowed;
-    }
-    let mut all = [0; MAX_VALUE_BYTES];
-    for mask in masks {
-        for (all, byte) in all.iter_mut().zip(mask) {
-            *all |= byte;
-        }
-    }
-    count(&all)
-}
-
-/// Sizes of segments of this host: what one may become, and what this one asks for now.
-fn segment_sizes(
-    host: &HostMemory,
-    ranks: u32,
-    asked: Option<u64>,
-    settings: &Settings,
-) -> Result<(u64, u64)> {
-    let page = PageKind::Normal.page_bytes();
-    let limit = settings.get(&MAX_SEGSIZE);
-    let limit = limit.per_rank(host.total_bytes(), ranks, page);
-    let Bytes(request) = settings.get_or(&SEGMENT, Bytes(asked.unwrap_or(SEGMENT_BYTES)));
-    // A limit below the default means what it says; a larger wish is an error where it is used.
-    let request = if asked.is_none() && settings.given(&SEGMENT).is_none() {
-        request.min(limit)
-    } else {
-        request
-    };
-    let request = request.max(1).checked_next_multiple_of(page);
-    let request = request.ok_or_else(|| Error::Setting {
-        name: "Builder::segment_bytes",
-        value: asked.unwrap_or(SEGMENT_BYTES).to_string(),
-        allowed: SEGMENT.row().kind.allowed(),
-    })?;
-    Ok((limit, request))
-}
-
 /// Reserves and maps this rank's segment, after the host's ranks have made sure that there is
 /// memory for all of them. Fences twice.
 fn attach_segment(
@@ -490,24 +425,4 @@ fn word(card: &[u8], i: usize) -> u64 {
         .get(i * 8..i * 8 + 8)
         .and_then(|bytes| bytes.try_into().ok());
     bytes.map_or(0, u64::from_le_bytes)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn bound_ranks_are_not_crowded() {
-        let mask = |bits: u8| vec![bits, 0];
-        // Two ranks bound to a processor each; four bound to two; two that share two.
-        assert_eq!(together(&[mask(1), mask(2)], &mask(1), 1), 2);
-        assert_eq!(
-            together(&[mask(1), mask(2), mask(1), mask(2)], &mask(1), 1),
-            2
-        );
-        assert_eq!(together(&[mask(3), mask(3)], &mask(3), 2), 2);
-        // A control group that allows one of eight; a host with more processors than a mask holds.
-        assert_eq!(together(&[mask(255), mask(255)], &mask(255), 1), 1);
-        assert_eq!(together(&[mask(0), mask(0)], &mask(0), 2000), 2000);
-    }
 }

@@ -59,6 +59,7 @@ mod global;
 mod heap;
 mod op;
 mod payload;
+pub mod plan;
 mod process;
 mod quiet;
 pub mod raw;

@@ -8,26 +8,32 @@ fn text(path: &str) -> String {
     std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-#[test]
-fn the_manual_page_names_every_option_of_run() {
+/// The manual page of a subcommand names each of its options.
+fn names_every_option(command: &str, one_of_them: &str) {
     let help = Command::new(env!("CARGO_BIN_EXE_argonet"))
-        .args(["run", "--help"])
+        .args([command, "--help"])
         .output()
         .expect("argonet can be run");
     let help = String::from_utf8(help.stdout).expect("text");
     // In a manual page a hyphen is written with a backslash.
-    let page = text("docs/man/argonet-run.1").replace("\\-", "-");
+    let page = text(&format!("docs/man/argonet-{command}.1")).replace("\\-", "-");
     let options: Vec<&str> = help
         .split(|c: char| c.is_whitespace() || c == ',')
         .filter(|word| word.starts_with('-'))
         .collect();
-    assert!(options.contains(&"--timeout"), "{help}");
+    assert!(options.contains(&one_of_them), "{help}");
     for option in options {
         assert!(
             page.contains(option),
             "the manual page does not name {option}"
         );
     }
+}
+
+#[test]
+fn the_manual_pages_name_every_option() {
+    names_every_option("run", "--timeout");
+    names_every_option("info", "--settings");
 }
 
 #[test]
@@ -71,7 +77,50 @@ fn settings_are_printed_in_three_forms() {
         info(&["--settings", "--man"]),
         text("docs/man/argonet-settings.7")
     );
-    for bad in [&[][..], &["--man"], &["--settings", "--man", "--markdown"]] {
+    for bad in [
+        &["--man"][..],
+        &["--settings", "-n", "2"],
+        &["--settings", "--man", "--markdown"],
+    ] {
         assert_eq!(info(bad), "", "{bad:?}");
     }
+}
+
+/// What `argonet info` says of a job, with a setting.
+fn facts(ranks: &str, name: &str, value: &str) -> String {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_argonet"));
+    command.args(["info", "-n", ranks]).env(name, value);
+    let output = command.output().expect("argonet can be run");
+    assert!(output.status.success(), "{output:?}");
+    String::from_utf8(output.stdout).expect("text")
+}
+
+#[test]
+fn facts_follow_ranks_and_settings() {
+    let small = facts("64", "ARGONET_SEGMENT", "4096");
+    for line in [
+        "conduit smp",
+        "  arguments of a message: at most 16",
+        "  ranks: 64",
+        "  segment of a rank at start: 4 KiB (ARGONET_SEGMENT), 256 KiB in all;",
+        "  message rings: at most 2 GiB in all",
+        "  starts: yes",
+    ] {
+        assert!(small.contains(line), "no \"{line}\" in {small}");
+    }
+    let large = facts("2", "ARGONET_SEGMENT", "900TB");
+    assert!(large.contains("  starts: no: "), "{large}");
+    let spin = facts("2", "ARGONET_WAIT", "spin");
+    assert!(spin.contains("first yield: without end"), "{spin}");
+    let output = Command::new(env!("CARGO_BIN_EXE_argonet"))
+        .args(["info"])
+        .env("ARGONET_WAIT", "sometimes")
+        .output()
+        .expect("argonet can be run");
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        said.contains("ARGONET_WAIT") && said.contains("sometimes"),
+        "{said}"
+    );
 }

@@ -70,5 +70,5 @@ pub use error::{BootError, Missing};
 pub use files::SharedFiles;
 pub use launch::{LaunchOptions, TIMEOUT_CODE, launch};
 pub use local::LocalJob;
-pub use page::{ExitKind, ExitWord, JobPage, MAX_LOCAL_RANKS, RankPage, RankState};
+pub use page::{ExitKind, ExitWord, JobPage, MAX_LOCAL_RANKS, RankPage, RankState, control_bytes};
 pub use process::exit;

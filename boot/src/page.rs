@@ -234,6 +234,12 @@ impl Layout {
     }
 }
 
+/// Bytes of the control memory of a job of `ranks` ranks on one host.
+#[must_use]
+pub fn control_bytes(ranks: u32) -> usize {
+    Layout::new(ranks).total_bytes()
+}
+
 /// FNV-1a over everything that two builds must agree on.
 const LAYOUT_HASH: u64 = {
     let parts = [

@@ -48,7 +48,7 @@ pub use row::{Effect, Preset, Row, Scope};
 pub use setting::{Setting, TypedConstant};
 pub use settings::Settings;
 pub use signal::{SignalNumber, Signals};
-pub use table::{Section, find, table, typed_constants};
+pub use table::{Index, Section, table, typed_constants};
 pub use table::{debug::*, exit::*, memory::*, start::*, waiting::*};
 pub use value::{Bytes, Plain, Typed, Value};
 pub use warning::Warning;

@@ -63,9 +63,6 @@ pub struct Row {
     pub effect: Effect,
 }
 
-/// Bytes at the beginning of every name that belong to no pattern.
-const PLAIN_BYTES: usize = 3;
-
 impl Row {
     /// A row without a mechanism. `preset` is in words; none if empty.
     pub(crate) const fn idle(
@@ -95,13 +92,6 @@ impl Row {
     /// Whether this row is about the variable `name`.
     #[must_use]
     pub fn matches(&self, name: &str) -> bool {
-        // Patterns begin with more than this. It is asked of every row for every variable there is.
-        if !name
-            .as_bytes()
-            .starts_with(&self.name.as_bytes()[..PLAIN_BYTES])
-        {
-            return false;
-        }
         if let Some(start) = self.name.strip_suffix('*') {
             return name.len() > start.len() && name.starts_with(start);
         }

@@ -10,7 +10,7 @@ use crate::kind::Kind;
 use crate::log::Log;
 use crate::row::{Effect, Preset, Row};
 use crate::setting::Setting;
-use crate::table;
+use crate::table::Index;
 use crate::value::{Plain, Typed, Value};
 use crate::warning::{self, Warning};
 
@@ -43,6 +43,7 @@ impl Settings {
         let mut settings = Self::default();
         let mut bad = Vec::new();
         let mut names = BTreeSet::new();
+        let index = Index::new();
         for (name, text) in pairs {
             let Ok(name) = name.into_string() else {
                 continue;
@@ -55,7 +56,7 @@ impl Settings {
             if value.is_empty() {
                 continue;
             }
-            match table::find(&name) {
+            match index.find(&name) {
                 Some(row) => {
                     if let Err(error) = settings.take(row, &name, value, text.to_str().is_some()) {
                         bad.push(error);

@@ -57,6 +57,25 @@ pub struct Smp {
 }
 
 impl Smp {
+    /// Name as in `--conduit`.
+    pub const NAME: &'static str = "smp";
+
+    /// Limits of every neighbourhood.
+    pub const LIMITS: Limits = Limits {
+        args: MAX_ARGS,
+        medium_request: MAX_MEDIUM,
+        medium_reply: MAX_MEDIUM,
+        long: usize::MAX / 2,
+    };
+
+    /// What it does itself.
+    pub const CAPABILITIES: Capabilities = Capabilities {
+        put: true,
+        get: true,
+        atomics: true,
+        completes_at_injection: true,
+    };
+
     /// Asks the system for barriers that reach this process; the result is what this rank can
     /// agree to. All ranks must agree on [`Barrier::Sleeper`] before any uses it.
     #[must_use]
@@ -131,25 +150,15 @@ impl ReplyPort for Smp {
 
 impl Conduit for Smp {
     fn name(&self) -> &'static str {
-        "smp"
+        Self::NAME
     }
 
     fn limits(&self) -> Limits {
-        Limits {
-            args: MAX_ARGS,
-            medium_request: MAX_MEDIUM,
-            medium_reply: MAX_MEDIUM,
-            long: usize::MAX / 2,
-        }
+        Self::LIMITS
     }
 
     fn capabilities(&self) -> Capabilities {
-        Capabilities {
-            put: true,
-            get: true,
-            atomics: true,
-            completes_at_injection: true,
-        }
+        Self::CAPABILITIES
     }
 
     #[inline(always)]

@@ -14,6 +14,8 @@ pub(crate) mod start;
 pub(crate) mod trace;
 pub(crate) mod waiting;
 
+use std::collections::HashMap;
+
 use crate::row::Row;
 use crate::setting::TypedConstant;
 
@@ -75,11 +77,34 @@ pub(crate) fn rows() -> impl Iterator<Item = &'static Row> {
     TABLE.iter().flat_map(Section::rows)
 }
 
-/// The row of a variable: that of its very name, else that of a pattern.
-#[must_use]
-pub fn find(name: &str) -> Option<&'static Row> {
-    let exact = rows().find(|row| row.name == name);
-    exact.or_else(|| rows().find(|row| row.matches(name)))
+/// Finds the rows of variables. An environment has many, so the table is not gone through for each.
+#[derive(Debug)]
+pub struct Index {
+    names: HashMap<&'static str, &'static Row>,
+    patterns: Vec<&'static Row>,
+}
+
+impl Index {
+    /// An index of the whole table.
+    #[must_use]
+    pub fn new() -> Self {
+        let (names, patterns): (Vec<&Row>, Vec<&Row>) = rows().partition(|row| row.is_one_name());
+        let names = names.into_iter().map(|row| (row.name, row)).collect();
+        Self { names, patterns }
+    }
+
+    /// The row of a variable: that of its very name, else that of a pattern.
+    #[must_use]
+    pub fn find(&self, name: &str) -> Option<&'static Row> {
+        let exact = self.names.get(name).copied();
+        exact.or_else(|| self.patterns.iter().copied().find(|row| row.matches(name)))
+    }
+}
+
+impl Default for Index {
+    fn default() -> Self {
+        Self::new()
+    }
 }
 
 /// All rows with an effect, with the constants through which they are read.

@@ -1,17 +1,35 @@
 //! `argonet info`: what argonet knows. One file for each topic.
 
+use std::fmt::Write as _;
+use std::io::{ErrorKind, Write as _};
 use std::process::ExitCode;
 
-use clap::{ArgGroup, Args};
+use argonet_settings::{MAX_LOCAL_RANKS, Settings};
+use clap::Args;
+use clap::builder::RangedU64ValueParser;
 
+mod conduits;
+mod host;
 mod settings;
 
-/// Show what argonet knows
+/// What is said of a thing: name and value, in order.
+type Facts = Vec<(&'static str, String)>;
+
+/// Show what argonet finds on this host and would do there: conduits, memory, waiting
 #[derive(Args)]
-#[command(group = ArgGroup::new("topic").required(true))]
 pub(crate) struct Info {
-    /// Environment variables, with the values that hold here
-    #[arg(long, group = "topic")]
+    /// Ranks of the job that is spoken of
+    #[arg(
+        long,
+        short = 'n',
+        value_name = "N",
+        default_value = "2",
+        conflicts_with = "settings"
+    )]
+    #[arg(value_parser = RangedU64ValueParser::<u32>::new().range(1..=u64::from(MAX_LOCAL_RANKS)))]
+    ranks: u32,
+    /// Environment variables instead, with the values that hold here
+    #[arg(long)]
     settings: bool,
     /// In Markdown, without values
     #[arg(long, requires = "settings", conflicts_with = "man")]
@@ -22,10 +40,45 @@ pub(crate) struct Info {
 }
 
 impl Info {
-    /// Prints the topic asked for.
+    /// Prints what was asked for.
     pub(crate) fn execute(self) -> ExitCode {
-        // The one topic, which clap has made sure of.
-        debug_assert!(self.settings);
-        settings::print(self.markdown, self.man)
+        let text = match self {
+            Self { markdown: true, .. } => Ok(settings::markdown()),
+            Self { man: true, .. } => Ok(settings::manual()),
+            Self { settings: true, .. } => settings::text(),
+            Self { ranks, .. } => overview(ranks),
+        };
+        let text = match text {
+            Ok(text) => text,
+            Err(error) => {
+                eprintln!("{error}");
+                return ExitCode::from(2);
+            }
+        };
+        match std::io::stdout().write_all(text.as_bytes()) {
+            Ok(()) => ExitCode::SUCCESS,
+            // Who reads has read enough.
+            Err(error) if error.kind() == ErrorKind::BrokenPipe => ExitCode::SUCCESS,
+            Err(error) => {
+                eprintln!("argonet info: {error}");
+                ExitCode::FAILURE
+            }
+        }
     }
+}
+
+fn overview(ranks: u32) -> argonet::Result<String> {
+    let settings = Settings::from_environment()?;
+    let mut text = format!("argonet {}\n", env!("CARGO_PKG_VERSION"));
+    let conduits = conduits::facts(&settings).into_iter();
+    let conduits = conduits.map(|(name, facts)| (format!("conduit {name}"), facts));
+    let host = host::facts(ranks)?.map(|(name, facts)| (name.to_owned(), facts));
+    for (name, facts) in conduits.chain(host) {
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "\n{name}");
+        for (what, value) in facts {
+            let _ = writeln!(text, "  {what}: {value}");
+        }
+    }
+    Ok(text)
 }
