@@ -81,6 +81,7 @@ pub(crate) const TESTS: &[Test] = &[
     ("exit_tells_programs_by_their_quit_handler", quit_handler),
     ("exit_not_caught_is_a_rank_s_own_affair", not_caught),
     ("exit_terminate_signal_ends_a_rank_that_loops", terminated),
+    ("exit_by_a_crash_in_a_handler", crash_in_handler),
     ("exit_of_a_panic_that_somebody_catches", caught_panics),
 ];
 
@@ -249,6 +250,17 @@ pub(crate) const PROGRAMS: &[Program] = &[
             });
             spin(&world);
         })
+    }),
+    ("crash-handler", || {
+        let mut builder = World::builder();
+        let crash = builder.am("crash", |_, _: u32| std::process::abort());
+        let world = joined(builder.build()?)?;
+        if world.rank().0 == 0 {
+            world.send(last_rank(&world), &crash, 0)?;
+        }
+        barrier(&world);
+        barrier(&world);
+        Ok(world.finalise()?)
     }),
     ("panic-caught", || {
         last(barrier, |world| {
@@ -625,6 +637,18 @@ fn terminated() {
                 outcome.says(&[&format!("rank {} (pid ", ranks - 1), "SIGTERM"]);
             }
         }
+    }
+}
+
+fn crash_in_handler() {
+    for job in [
+        Job::launched(3, "crash-handler"),
+        Job::self_started(3, "crash-handler"),
+    ] {
+        let outcome = job.run();
+        assert_eq!(outcome.code(), Some(134), "{outcome:#?}");
+        let why = "was killed by signal 6 (SIGABRT); the other ranks were ended";
+        outcome.says(&["rank 2 (pid ", why]);
     }
 }
 
