@@ -97,5 +97,6 @@ pub use world::{Par, Seq, Threading, World};
 #[doc(hidden)]
 pub mod __private {
     pub use crate::registry::{register_am, register_rpc};
+    pub use crate::rpc::RpcEntry;
     pub use ctor;
 }

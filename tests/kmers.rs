@@ -1,53 +1,22 @@
 //! The k-mer counter as its users run it: whole jobs on real files, good and bad.
 #![cfg(target_os = "linux")]
 
+mod example;
+
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Output};
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::mpsc::channel;
-use std::thread;
-use std::time::{Duration, Instant};
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
 
-/// How long a job may take. It normally takes a fraction of a second; this is for the slowest machine.
-const LIMIT: Duration = Duration::from_secs(120);
-const RANKS: [u32; 4] = [1, 2, 4, 7];
-/// In the environment of every process of a job.
-const MARK: &str = "ARGONET_TEST_MARK";
+use example::{RANKS, Scratch, finish, text, utf8};
 
-/// The program, built as this test was: cargo builds no example for a test whose example has unit tests.
 fn program() -> &'static Path {
     static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
-    PROGRAM.get_or_init(|| {
-        let test = std::env::current_exe().expect("this program");
-        // target/<profile>/deps/kmers-<hash>
-        let profile_dir = test.ancestors().nth(2).expect("the profile's directory");
-        let target = profile_dir.parent().expect("the target directory");
-        let profile = match profile_dir.file_name().and_then(|name| name.to_str()) {
-            Some("debug") | None => "dev",
-            Some(other) => other,
-        };
-        let built = Command::new(env!("CARGO"))
-            .args([
-                "build",
-                "--quiet",
-                "--package",
-                "argonet",
-                "--example",
-                "kmers",
-            ])
-            .args(["--profile", profile, "--target-dir"])
-            .arg(target)
-            .current_dir(env!("CARGO_MANIFEST_DIR"))
-            .status();
-        assert!(built.is_ok_and(|status| status.success()), "cargo build");
-        profile_dir.join("examples/kmers")
-    })
+    PROGRAM.get_or_init(|| example::build("kmers"))
 }
 
 /// How a job of several ranks comes to be.
@@ -61,7 +30,6 @@ enum Start {
     Launcher,
 }
 
-/// Runs the program to its end, and checks that nothing is left of it.
 fn run(start: Start, ranks: u32, arguments: &[&str]) -> Output {
     let mut command = match start {
         Start::Variable | Start::Option => Command::new(program()),
@@ -81,72 +49,6 @@ fn run(start: Start, ranks: u32, arguments: &[&str]) -> Output {
     }
     command.args(arguments);
     finish(command)
-}
-
-fn finish(mut command: Command) -> Output {
-    static COUNT: AtomicU32 = AtomicU32::new(0);
-    let mark = format!(
-        "{MARK}=kmers.{}.{}.",
-        std::process::id(),
-        COUNT.fetch_add(1, Ordering::Relaxed)
-    );
-    let (name, value) = mark.split_once('=').expect("name=value");
-    command
-        .env(name, value)
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped());
-    let child = command.spawn().expect("start");
-    let (send, receive) = channel();
-    thread::spawn(move || send.send(child.wait_with_output()));
-    let deadline = Instant::now() + LIMIT;
-    let Ok(output) = receive.recv_timeout(LIMIT) else {
-        panic!(
-            "{command:?} took over {LIMIT:?}; its processes, now killed:\n{}",
-            kill(&mark).join("\n")
-        );
-    };
-    // Its output has ended and its code is known, so what is left of it can only be about to go.
-    while !live(&mark).is_empty() {
-        if Instant::now() > deadline {
-            panic!("{command:?} left processes:\n{}", kill(&mark).join("\n"));
-        }
-        thread::yield_now();
-    }
-    output.expect("wait")
-}
-
-/// Processes with this entry in their environment. A zombie has none left.
-fn live(mark: &str) -> Vec<PathBuf> {
-    let has_mark = |process: &PathBuf| {
-        fs::read(process.join("environ")).is_ok_and(|environ| {
-            environ
-                .split(|&b| b == 0)
-                .any(|entry| entry == mark.as_bytes())
-        })
-    };
-    let processes = fs::read_dir("/proc").expect("/proc").flatten();
-    processes
-        .map(|entry| entry.path())
-        .filter(has_mark)
-        .collect()
-}
-
-/// Ends what is left of a job, and tells what it was doing.
-fn kill(mark: &str) -> Vec<String> {
-    let describe = |process: PathBuf| {
-        let read = |file| fs::read_to_string(process.join(file)).unwrap_or_default();
-        let text = format!("{} in {}", read("stat").trim(), read("wchan"));
-        if let Some(pid) = process.file_name() {
-            let _ = Command::new("kill").arg("-KILL").arg(pid).status();
-        }
-        text
-    };
-    live(mark).into_iter().map(describe).collect()
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8(bytes.to_vec()).expect("UTF-8")
 }
 
 /// What a job of `ranks` prints that succeeds.
@@ -187,10 +89,6 @@ fn same_on_all(path: &Path, arguments: &[&str]) -> String {
     expected
 }
 
-fn utf8(path: &Path) -> &str {
-    path.to_str().expect("UTF-8")
-}
-
 fn lambda() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/kmers/data/lambda_virus.fa")
 }
@@ -218,41 +116,18 @@ fn reads() -> String {
     text
 }
 
-/// A directory of its own, removed at the end.
-struct Scratch(PathBuf);
-
-impl Scratch {
-    fn new(name: &str) -> Self {
-        let name = format!("argonet-test-kmers-{name}-{}", std::process::id());
-        let path = std::env::temp_dir().join(name);
-        fs::create_dir_all(&path).unwrap();
-        Self(path)
-    }
-
-    fn file(&self, name: &str, contents: &[u8]) -> PathBuf {
-        let path = self.0.join(name);
-        fs::write(&path, contents).unwrap();
-        path
-    }
-
-    fn generated(&self, name: &str, size: &str) -> PathBuf {
-        let path = self.0.join(name);
-        let mut command = Command::new(program());
-        command.args(["--generate", "11", size, "-o", utf8(&path)]);
-        assert!(finish(command).status.success());
-        path
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
+/// A genome that the program makes.
+fn generated(scratch: &Scratch, name: &str, size: &str) -> PathBuf {
+    let path = scratch.0.join(name);
+    let mut command = Command::new(program());
+    command.args(["--generate", "11", size, "-o", utf8(&path)]);
+    assert!(finish(command).status.success());
+    path
 }
 
 #[test]
 fn lambda_genome() {
-    let scratch = Scratch::new("lambda");
+    let scratch = Scratch::new("kmers-lambda");
     let packed = scratch.file("lambda.fa.gz", &gzip(&fs::read(lambda()).unwrap()));
     for k in [5, 31] {
         let k = k.to_string();
@@ -267,8 +142,8 @@ fn lambda_genome() {
 
 #[test]
 fn generated_genome() {
-    let scratch = Scratch::new("generated");
-    let plain = scratch.generated("genome.fa", "3MB");
+    let scratch = Scratch::new("kmers-generated");
+    let plain = generated(&scratch, "genome.fa", "3MB");
     let packed = scratch.file("genome.fa.gz", &gzip(&fs::read(&plain).unwrap()));
     // Lists long enough for several messages and a segment that grows.
     let lists = ["--top", "1500000", "--histogram", "1000"];
@@ -282,7 +157,7 @@ fn generated_genome() {
 
 #[test]
 fn reads_of_lambda() {
-    let scratch = Scratch::new("reads");
+    let scratch = Scratch::new("kmers-reads");
     let text = reads();
     let plain = scratch.file("reads.fq", text.as_bytes());
     let packed = scratch.file("reads.fq.gz", &gzip(text.as_bytes()));
@@ -291,7 +166,7 @@ fn reads_of_lambda() {
 
 #[test]
 fn fewer_kmers_than_ranks() {
-    let scratch = Scratch::new("tiny");
+    let scratch = Scratch::new("kmers-tiny");
     let tiny = scratch.file("tiny.fa", b">a\nACGTA\n");
     let printed = same_on_all(&tiny, &["-k", "4"]);
     assert!(printed.contains("k-mers\t2\n"), "{printed}");
@@ -333,7 +208,7 @@ fn fails(start: Start, ranks: u32, path: &Path, message: &str) {
 
 #[test]
 fn bad_files() {
-    let scratch = Scratch::new("bad");
+    let scratch = Scratch::new("kmers-bad");
     let genome = fs::read(lambda()).unwrap();
     let packed = gzip(&genome);
     let letters = String::from_utf8(genome).unwrap();
@@ -385,8 +260,8 @@ fn bad_files() {
 /// Too little address space for the tables, but enough to start.
 #[test]
 fn no_memory_for_tables() {
-    let scratch = Scratch::new("memory");
-    let path = scratch.generated("genome.fa", "40MB");
+    let scratch = Scratch::new("kmers-memory");
+    let path = generated(&scratch, "genome.fa", "40MB");
     let mut command = Command::new("sh");
     command
         .args([

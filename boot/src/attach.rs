@@ -239,6 +239,13 @@ fn parse_boot_value(value: &str) -> Result<BootValue, String> {
     })
 }
 
+/// Whether a launcher's description of the job can be understood; otherwise the reason. For tests of hostile values: the
+/// descriptors that it names are not looked at.
+#[doc(hidden)]
+pub fn check_job_description(value: &str) -> Result<(), String> {
+    parse_boot_value(value).map(drop)
+}
+
 /// The shared files and the way to the guardian behind the descriptors named, once they have been found to be open
 /// memory files and a socket.
 fn examine(fds: [RawFd; 4]) -> Result<[BorrowedFd<'static>; 4], String> {

@@ -1,4 +1,5 @@
-//! The fence: all ranks of a host wait for each other on two words of shared memory.
+//! The fence: all ranks of a host wait for each other on two words of shared memory (seed P14: also before the first
+//! operation).
 //!
 //! A rank adds itself to `arrived`. The last one resets `arrived`, advances `generation` and wakes the others, who wait
 //! for the generation to move: first spinning, then yielding, then asleep on a futex. They sleep in short stretches and look

@@ -62,6 +62,8 @@ mod spawn;
 mod sys;
 
 pub use argonet_settings::HugePages;
+#[doc(hidden)]
+pub use attach::check_job_description;
 pub use attach::{AttachOptions, attach};
 pub use backtrace::print_backtrace;
 pub use board::{Board, WaitFor, Waiting};

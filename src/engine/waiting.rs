@@ -253,9 +253,9 @@ impl<C: Conduit> Engine<C> {
             return;
         };
         if board.ask_for_reports(self.waits.reported.load(Ordering::Relaxed)) {
-            let (rank, waited) = (self.rank(), waited.as_secs());
+            let (rank, waited) = (self.rank(), waited.as_secs_f64());
             self.boot.say(&format!(
-                "argonet: rank {rank} waits {what} since {waited} s. All ranks:\n{board}",
+                "argonet: rank {rank} waits {what} since {waited:.1} s. All ranks:\n{board}",
             ));
         }
     }

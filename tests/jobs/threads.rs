@@ -36,6 +36,18 @@ argonet::rpc! {
     fn twice(x: u64) -> u64 { 2 * x }
 }
 
+/// Runs `work` in that many threads at once and waits for them.
+fn in_threads(threads: usize, work: impl Fn(usize) + Sync) {
+    std::thread::scope(|s| {
+        let work = &work;
+        let threads: Vec<_> = (0..threads).map(|i| s.spawn(move || work(i))).collect();
+        // ThreadSanitizer sees a join, but not the end of a scope.
+        for thread in threads {
+            thread.join().expect("a thread");
+        }
+    });
+}
+
 fn everything(threads: usize) -> Done {
     let (handled, replied) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
     let mut builder = World::builder();
@@ -59,38 +71,33 @@ fn everything(threads: usize) -> Done {
     let counter = SharedVec::<u64>::alloc(&world, 1)?;
     let slots = SharedVec::<u64>::alloc(&world, threads * world.size() as usize)?;
     let count = 8_000 / (threads as u64 * u64::from(world.size()));
-    std::thread::scope(|s| {
-        for thread in 0..threads {
-            let (world, there, counter, slots) = (&world, &there, &counter, &slots);
-            s.spawn(move || {
-                let work = || -> argonet::Result<()> {
-                    for n in 0..count {
-                        for to in world.ranks() {
-                            world.send_medium(to, there, n, &vec![2u8; (n % 500) as usize])?;
-                            world.fetch_add(counter.gptr(to, 0), 1)?;
-                            let slot = world.rank().index() * threads + thread;
-                            world.put_value(slots.gptr(to, slot), n)?;
-                            assert_eq!(world.get_value(slots.gptr(to, slot))?, n);
-                        }
-                        if n % 10 == 0 {
-                            let to = Rank((n % u64::from(world.size())) as u32);
-                            assert_eq!(world.rpc(to, &twice, (n,))?.wait()?, 2 * n);
-                        }
-                        // One thread makes and gives back arrays meanwhile; segments grow.
-                        if thread == 0 && n % 100 == 0 {
-                            let v = SharedVec::<u8>::alloc(world, 9 << (n / 100).min(21))?;
-                            let end = v.len() - 1;
-                            world.put_value(v.gptr(world.neighbour(1), end), 1)?;
-                            world.barrier()?;
-                            assert_eq!(v.read(world, end), 1);
-                            v.free(world)?;
-                        }
-                    }
-                    Ok(())
-                };
-                work().expect("work");
-            });
-        }
+    in_threads(threads, |thread| {
+        let work = || -> argonet::Result<()> {
+            for n in 0..count {
+                for to in world.ranks() {
+                    world.send_medium(to, &there, n, &vec![2u8; (n % 500) as usize])?;
+                    world.fetch_add(counter.gptr(to, 0), 1)?;
+                    let slot = world.rank().index() * threads + thread;
+                    world.put_value(slots.gptr(to, slot), n)?;
+                    assert_eq!(world.get_value(slots.gptr(to, slot))?, n);
+                }
+                if n % 10 == 0 {
+                    let to = Rank((n % u64::from(world.size())) as u32);
+                    assert_eq!(world.rpc(to, &twice, (n,))?.wait()?, 2 * n);
+                }
+                // One thread makes and gives back arrays meanwhile; segments grow.
+                if thread == 0 && n % 100 == 0 {
+                    let v = SharedVec::<u8>::alloc(&world, 9 << (n / 100).min(21))?;
+                    let end = v.len() - 1;
+                    world.put_value(v.gptr(world.neighbour(1), end), 1)?;
+                    world.barrier()?;
+                    assert_eq!(v.read(&world, end), 1);
+                    v.free(&world)?;
+                }
+            }
+            Ok(())
+        };
+        work().expect("work");
     });
     world.drain()?;
     let sent = threads as u64 * count * u64::from(world.size());
@@ -149,18 +156,13 @@ fn order() -> Done {
     });
     let world = builder.build_par()?;
     let count = 6_000;
-    std::thread::scope(|s| {
-        for thread in 0..THREADS {
-            let (world, tell) = (&world, &tell);
-            s.spawn(move || {
-                for n in 0..count {
-                    for to in world.ranks() {
-                        let payload = vec![0u8; (n % 37) as usize];
-                        let sent = world.send_medium(to, tell, [thread, n], &payload);
-                        sent.expect("a message");
-                    }
-                }
-            });
+    in_threads(THREADS as usize, |thread| {
+        for n in 0..count {
+            for to in world.ranks() {
+                let payload = vec![0u8; (n % 37) as usize];
+                let sent = world.send_medium(to, &tell, [thread as u64, n], &payload);
+                sent.expect("a message");
+            }
         }
     });
     world.drain()?;
@@ -173,16 +175,11 @@ fn order() -> Done {
 /// Each thread waits for its own results, which whoever polls takes.
 fn calls() -> Done {
     let world = World::builder().build_par()?;
-    std::thread::scope(|s| {
-        for thread in 0..4u64 {
-            let world = &world;
-            s.spawn(move || {
-                for n in 0..150 {
-                    let x = thread * 1000 + n;
-                    let op = world.rpc(world.neighbour(1), &twice, (x,)).expect("a call");
-                    assert_eq!(op.wait().expect("a result"), 2 * x);
-                }
-            });
+    in_threads(4, |thread| {
+        for n in 0..150 {
+            let x = thread as u64 * 1000 + n;
+            let op = world.rpc(world.neighbour(1), &twice, (x,)).expect("a call");
+            assert_eq!(op.wait().expect("a result"), 2 * x);
         }
     });
     Ok(world.finalise()?)

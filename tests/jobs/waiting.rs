@@ -41,6 +41,11 @@ pub(crate) const TESTS: &[Test] = &[
             reported(Job::self_started(3, "stuck"));
         },
     ),
+    ("waiting_too_long_makes_all_ranks_report", stalled),
+    ("waiting_for_ever_is_allowed", || {
+        let job = Job::launched(2, "idle").env("ARGONET_STALL_TIMEOUT", "0");
+        job.run().well();
+    }),
     ("waiting_a_fatal_error_tells_what_all_wait_for", || {
         let outcome = Job::launched(2, "fatal-while-others-wait").run();
         outcome.failed(&[
@@ -253,6 +258,31 @@ fn reported(job: Job) {
             line.contains("requests ") && line.contains(" handled"),
             "{line}"
         );
+    });
+    assert_eq!(outcome.code(), Some(0), "{outcome:#?}");
+}
+
+fn stalled() {
+    let job = Job::launched(3, "stuck").env("ARGONET_STALL_TIMEOUT", "0.2");
+    let outcome = job.run_with(|talk| {
+        talk.line_with("ready");
+        // Rank 1 or 2 notices first, and again after twice the time.
+        for _ in 0..2 {
+            let line = loop {
+                let line = talk.line_with("argonet: rank ");
+                if line.ends_with(" s. All ranks:") {
+                    break line;
+                }
+            };
+            assert!(
+                line.contains(" waits in a barrier for rank 0 since "),
+                "{line}"
+            );
+            let first = talk.line();
+            assert!(first.starts_with("  rank 0 "), "{first}");
+            let ledger = talk.line_with("  with rank ");
+            assert!(ledger.contains("requests "), "{ledger}");
+        }
     });
     assert_eq!(outcome.code(), Some(0), "{outcome:#?}");
 }

@@ -29,10 +29,24 @@ pub(crate) const BUILD: Budget = minutes("build", 8, 0);
 pub(crate) const UNIT: Budget = minutes("unit", 6, 0);
 /// Jobs of real processes.
 pub(crate) const JOBS: Budget = minutes("jobs", 8, 0);
-/// What C sees: layout of shared structs, headers. Two tests need a C compiler or objdump.
+/// What C sees: layout of shared structs, headers. Two tests need a C compiler or objdump. And
+/// instructions of fast paths, which need valgrind.
 pub(crate) const C: Budget = minutes("c", 6, 0);
 /// Unit tests under AddressSanitizer.
 pub(crate) const ASAN: Budget = minutes("asan", 2, 0);
+
+/// Only in `cargo xtask full`: tests of threads under ThreadSanitizer.
+pub(crate) const TSAN: Budget = minutes("tsan", 10, 0);
+/// Only in `cargo xtask full`: each fuzz target for [`FUZZ_SECONDS_FULL`], and building them.
+pub(crate) const FUZZ: Budget = minutes("fuzz", 15, 0);
+
+/// What `cargo xtask ci` may take as a whole. The stages that it runs add up to no more.
+pub(crate) const WHOLE: Duration = Duration::from_secs(40 * 60);
+
+/// Seconds for which `cargo xtask fuzz` runs each target, unless told otherwise.
+pub(crate) const FUZZ_SECONDS: u64 = 30;
+/// The same in `cargo xtask full`.
+pub(crate) const FUZZ_SECONDS_FULL: u64 = 120;
 
 /// Preemptions that loom explores in a model.
 pub(crate) const LOOM_PREEMPTIONS: u32 = 3;

@@ -3,15 +3,22 @@
 
 mod budget;
 mod command;
+mod counts;
+mod fuzz;
+mod items;
 mod man;
+mod outside;
+mod perf;
 mod record;
 mod stages;
 mod suite;
 mod tally;
 mod tidy;
+mod tsan;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
+use std::time::Duration;
 use suite::{Effort, Suite};
 
 /// Builds and tests argonet.
@@ -30,12 +37,46 @@ enum Task {
         #[arg(long, value_name = "STAGE")]
         only: Vec<String>,
     },
-    /// Run all tests at full counts and record the result in docs/test-results.md
+    /// Run all tests as .ci/run does: `test`, and the whole run has a time limit, too
+    Ci,
+    /// Run all tests at full counts, ThreadSanitizer and libFuzzer, and record the result in
+    /// docs/test-results.md
     Full,
     /// Run the loom models
     Loom,
     /// Run unit tests under AddressSanitizer
     Asan,
+    /// Count the instructions of the fast paths and compare them with benches/counts.toml
+    Counts {
+        /// Record them instead
+        #[arg(long)]
+        record: bool,
+    },
+    /// Measure with a release build and print the tables of docs/performance.md
+    Perf {
+        /// Put them into docs/performance.md
+        #[arg(long)]
+        write: bool,
+        /// Options of `argonet perf`
+        #[arg(last = true, value_name = "OPTION")]
+        options: Vec<String>,
+    },
+    /// Run tests of threads under ThreadSanitizer
+    Tsan,
+    /// Let libFuzzer look for inputs that break a promise
+    Fuzz {
+        /// Only this target, a directory of fuzz/corpus; may be given several times
+        #[arg(long, value_parser = fuzz::known)]
+        target: Vec<String>,
+        /// Seconds for each target
+        #[arg(long, default_value_t = budget::FUZZ_SECONDS)]
+        seconds: u64,
+    },
+    /// Print the table of protocol items: where each is in the code and in tests
+    Items(items::Options),
+    /// Run the executables of a directory and write a table of results: for suites that live
+    /// outside of this repository (docs/conformance.md)
+    Conformance(outside::Options),
     /// Write the manual pages that are made from tables
     Man,
     /// Check the rules of the house: lengths, layers, unsafe code, globals
@@ -45,9 +86,32 @@ enum Task {
 fn main() -> ExitCode {
     let ok = match Xtask::parse().task {
         Task::Test { only } => Suite::new(Effort::Usual).run(&only),
+        Task::Ci => Suite::new(Effort::Usual).within(budget::WHOLE).run(&[]),
         Task::Full => Suite::new(Effort::Full).run_and_record(),
         Task::Loom => Suite::new(Effort::Usual).run_one(budget::UNIT, stages::loom),
         Task::Asan => Suite::new(Effort::Usual).run_one(budget::ASAN, stages::asan),
+        Task::Counts { record } => {
+            let stage = if record {
+                counts::record
+            } else {
+                counts::check
+            };
+            Suite::new(Effort::Usual).run_one(budget::C, stage)
+        }
+        Task::Perf { write, options } => perf::perf(write, &options),
+        Task::Tsan => Suite::new(Effort::Usual).run_one(budget::TSAN, tsan::tsan),
+        Task::Fuzz { target, seconds } => {
+            let names = if target.is_empty() {
+                fuzz::targets()
+            } else {
+                target
+            };
+            let time = Duration::from_secs(seconds);
+            // As long as the user says.
+            Suite::new(Effort::Full).run_one(budget::FUZZ, |run| fuzz::each(run, &names, time))
+        }
+        Task::Items(options) => items::items(options),
+        Task::Conformance(options) => outside::conformance(&options),
         Task::Man => man::write(),
         Task::Tidy => {
             let complaints = tidy::check(&command::root());

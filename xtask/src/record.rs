@@ -14,11 +14,8 @@ fn say(program: &str, args: &[&str]) -> String {
     text.unwrap_or_default()
 }
 
-/// Writes `docs/test-results.md`.
-pub(crate) fn write(outcomes: &[Outcome]) -> std::io::Result<()> {
-    let mut text = String::from(
-        "# Last full run\n\nWritten by `cargo xtask full`. What the stages are: [testing.md](testing.md).\n\n",
-    );
+/// When, of what and where a run was: a table of two columns that goes on.
+pub(crate) fn circumstances() -> String {
     let commit = say("git", &["rev-parse", "HEAD"]);
     let changed = if say("git", &["status", "--porcelain"]).is_empty() {
         ""
@@ -27,13 +24,21 @@ pub(crate) fn write(outcomes: &[Outcome]) -> std::io::Result<()> {
     };
     let date = say("date", &["-u", "+%Y-%m-%d %H:%M UTC"]);
     let processors = std::thread::available_parallelism().map_or(0, usize::from);
-    let _ = writeln!(
-        text,
+    format!(
         "| | |\n| --- | --- |\n| date | {date} |\n| commit | {commit}{changed} |\n| compiler | {} |\n\
          | kernel | {} |\n| processors | {processors} |\n",
         say("rustc", &["-V"]),
         say("uname", &["-srm"]),
+    )
+}
+
+/// Writes `docs/test-results.md`.
+pub(crate) fn write(outcomes: &[Outcome]) -> std::io::Result<()> {
+    let mut text = String::from(
+        "# Last full run\n\nWritten by `cargo xtask full`. What the stages are: [testing.md](testing.md).\n\n",
     );
+    text += &circumstances();
+    text += "\n";
     text += "| stage | passed | failed | skipped | seconds | |\n| --- | ---: | ---: | ---: | ---: | --- |\n";
     for outcome in outcomes {
         let verdict = if outcome.ok(Effort::Full) {

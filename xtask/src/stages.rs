@@ -1,17 +1,19 @@
 //! What each stage runs.
 
-use crate::budget;
 use crate::command::{End, cargo, exists, output, root, run, target};
 use crate::suite::{Effort, Run};
+use crate::{budget, counts};
 use std::process::Command;
 use std::time::Instant;
 
 /// Test programs that start whole jobs: package and name. They run in their own stage, all other
 /// test programs in the stage `unit`.
-const JOB_TESTS: [(&str, &str); 3] = [
+const JOB_TESTS: [(&str, &str); 5] = [
     ("argonet-boot", "jobs"),
     ("argonet", "jobs"),
     ("argonet", "kmers"),
+    ("argonet", "heat"),
+    ("argonet", "perf"),
 ];
 
 /// Test programs of the stage `c`.
@@ -31,6 +33,7 @@ const ASAN_PACKAGES: [&str; 3] = ["argonet-segment", "argonet-am", "argonet-cond
 fn directory(package: &str) -> Option<&str> {
     let directory = match package {
         "argonet" => ".",
+        "argonet-fuzz-targets" => "fuzz/targets",
         other => other.strip_prefix("argonet-")?,
     };
     root()
@@ -64,7 +67,7 @@ fn has_test(package: &str, name: &str) -> bool {
 
 impl Run {
     /// A command that is one test by itself.
-    fn step(&mut self, name: &str, command: &mut Command) -> bool {
+    pub(crate) fn step(&mut self, name: &str, command: &mut Command) -> bool {
         let begun = Instant::now();
         let end = run(command, self.until, &mut self.tally);
         self.tally.step(name, end == End::Well);
@@ -74,7 +77,7 @@ impl Run {
 
     /// `cargo test`, whose tests are counted. A run that fails without a failed test (it did not
     /// compile, or died) is a failure of its own.
-    fn tests(&mut self, name: &str, command: &mut Command) {
+    pub(crate) fn tests(&mut self, name: &str, command: &mut Command) {
         let before = self.tally.failed;
         let begun = Instant::now();
         let end = run(command, self.until, &mut self.tally);
@@ -84,7 +87,7 @@ impl Run {
         }
     }
 
-    fn full(&self) -> bool {
+    pub(crate) fn full(&self) -> bool {
         self.effort == Effort::Full
     }
 }
@@ -168,7 +171,7 @@ pub(crate) fn unit(run: &mut Run) {
 
 /// All packages of the workspace that have tests of their own under `tests/`.
 fn packages() -> Vec<String> {
-    let mut packages = vec!["argonet".to_owned()];
+    let mut packages = vec!["argonet".to_owned(), "argonet-fuzz-targets".to_owned()];
     for entry in std::fs::read_dir(root()).into_iter().flatten().flatten() {
         let name = entry.file_name().to_string_lossy().into_owned();
         if entry.path().join("Cargo.toml").exists() && entry.path().join("tests").is_dir() {
@@ -242,7 +245,7 @@ pub(crate) fn jobs(run: &mut Run) {
     }
 }
 
-/// What C sees.
+/// What C sees, and instructions of fast paths.
 pub(crate) fn c(run: &mut Run) {
     for (package, name) in C_TESTS {
         if has_test(package, name) {
@@ -250,25 +253,32 @@ pub(crate) fn c(run: &mut Run) {
             run.tests(&format!("{package} {name}"), &mut cargo(&args));
         }
     }
+    counts::check(run);
 }
 
-/// Unit tests under AddressSanitizer. The stable compiler has it behind a switch.
-pub(crate) fn asan(run: &mut Run) {
-    const TRIPLE: &str = "x86_64-unknown-linux-gnu";
-    if !cfg!(all(
+/// Where sanitizers and libFuzzer are set up.
+pub(crate) const TRIPLE: &str = "x86_64-unknown-linux-gnu";
+
+/// Whether this machine can link programs with the compiler's checks; otherwise `what` is skipped.
+pub(crate) fn sanitizers_work(run: &mut Run, what: &str) -> bool {
+    let reason = if !cfg!(all(
         target_arch = "x86_64",
         target_os = "linux",
         target_env = "gnu"
     )) {
-        run.tally.skip(
-            "AddressSanitizer",
-            "it is set up for x86-64 Linux with glibc only",
-        );
-        return;
-    }
-    if !exists("cc", &["--version"]) {
-        run.tally
-            .skip("AddressSanitizer", "no C compiler to link with");
+        "it is set up for x86-64 Linux with glibc only"
+    } else if !exists("cc", &["--version"]) {
+        "no C compiler to link with"
+    } else {
+        return true;
+    };
+    run.tally.skip(what, reason);
+    false
+}
+
+/// Unit tests under AddressSanitizer. The stable compiler has it behind a switch.
+pub(crate) fn asan(run: &mut Run) {
+    if !sanitizers_work(run, "AddressSanitizer") {
         return;
     }
     let mut command = cargo(&["test", "--target", TRIPLE, "--lib", "--no-fail-fast"]);

@@ -3,7 +3,7 @@
 use crate::budget::{self, Budget};
 use crate::command::processor_time;
 use crate::tally::Tally;
-use crate::{record, stages};
+use crate::{fuzz, record, stages, tsan};
 use std::time::{Duration, Instant};
 
 /// How much is done.
@@ -52,6 +52,9 @@ impl Outcome {
 /// A run of several stages.
 pub(crate) struct Suite {
     effort: Effort,
+    begun: Instant,
+    /// What all stages together may take.
+    whole: Option<Duration>,
     outcomes: Vec<Outcome>,
 }
 
@@ -66,11 +69,24 @@ const STAGES: [(Budget, Stage); 5] = [
     (budget::ASAN, stages::asan),
 ];
 
+/// What only a full run does after that.
+const FULL_STAGES: [(Budget, Stage); 2] = [(budget::TSAN, tsan::tsan), (budget::FUZZ, fuzz::all)];
+
 impl Suite {
     pub(crate) fn new(effort: Effort) -> Self {
         Self {
             effort,
+            begun: Instant::now(),
+            whole: None,
             outcomes: Vec::new(),
+        }
+    }
+
+    /// All stages together may take no more than `whole`, and are ended if they do.
+    pub(crate) fn within(self, whole: Duration) -> Self {
+        Self {
+            whole: Some(whole),
+            ..self
         }
     }
 
@@ -97,7 +113,7 @@ impl Suite {
 
     /// Runs everything and writes the result down.
     pub(crate) fn run_and_record(mut self) -> bool {
-        for (budget, stage) in STAGES {
+        for (budget, stage) in STAGES.into_iter().chain(FULL_STAGES) {
             self.stage(budget, stage);
         }
         let recorded = record::write(&self.outcomes);
@@ -108,12 +124,12 @@ impl Suite {
     }
 
     /// Runs a part of a stage.
-    pub(crate) fn run_one(mut self, budget: Budget, stage: Stage) -> bool {
+    pub(crate) fn run_one(mut self, budget: Budget, stage: impl FnOnce(&mut Run)) -> bool {
         self.stage(budget, stage);
         self.summary()
     }
 
-    fn stage(&mut self, budget: Budget, stage: Stage) {
+    fn stage(&mut self, budget: Budget, stage: impl FnOnce(&mut Run)) {
         println!("==> {}", budget.stage);
         let (begun, used) = (Instant::now(), processor_time());
         let limit = match self.effort {
@@ -122,7 +138,7 @@ impl Suite {
         };
         let mut run = Run {
             effort: self.effort,
-            until: begun + limit,
+            until: until(begun + limit, self.begun, self.whole),
             tally: Tally::default(),
         };
         stage(&mut run);
@@ -155,8 +171,27 @@ impl Suite {
             all.failed,
             all.skipped.len()
         );
-        self.outcomes.iter().all(|outcome| outcome.ok(self.effort))
+        let took = self.begun.elapsed();
+        let in_time = self.whole.is_none_or(|whole| took <= whole);
+        if let Some(whole) = self.whole {
+            println!(
+                "{:.0} s of {} s{}",
+                took.as_secs_f64(),
+                whole.as_secs(),
+                if in_time {
+                    ""
+                } else {
+                    "   FAILED: over the time of the whole run"
+                }
+            );
+        }
+        in_time && self.outcomes.iter().all(|outcome| outcome.ok(self.effort))
     }
+}
+
+/// When a stage is ended: at its own limit or at that of the whole run.
+fn until(own: Instant, begun: Instant, whole: Option<Duration>) -> Instant {
+    whole.map_or(own, |whole| own.min(begun + whole))
 }
 
 fn line(outcome: &Outcome, effort: Effort) -> String {
@@ -207,6 +242,38 @@ mod tests {
                 ..Tally::default()
             },
         }
+    }
+
+    #[test]
+    fn all_stages_together_fit_the_whole_run() {
+        let sum: Duration = STAGES.iter().map(|(budget, _)| budget.time).sum();
+        assert!(sum <= budget::WHOLE, "{} s", sum.as_secs());
+    }
+
+    #[test]
+    fn a_run_over_its_whole_time_fails_and_its_stages_are_ended() {
+        let fine = |run: &mut Run| run.tally.step("fine", true);
+        assert!(
+            Suite::new(Effort::Usual)
+                .within(budget::WHOLE)
+                .run_one(budget::C, fine)
+        );
+        assert!(
+            !Suite::new(Effort::Usual)
+                .within(Duration::ZERO)
+                .run_one(budget::C, fine)
+        );
+        let begun = Instant::now();
+        let second = Duration::from_secs(1);
+        assert_eq!(until(begun + second, begun, None), begun + second);
+        assert_eq!(
+            until(begun + second, begun, Some(2 * second)),
+            begun + second
+        );
+        assert_eq!(
+            until(begun + 2 * second, begun, Some(second)),
+            begun + second
+        );
     }
 
     #[test]

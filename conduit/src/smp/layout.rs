@@ -22,7 +22,7 @@ pub(crate) const LINE: usize = 64;
 pub(crate) const RING_UNITS: u32 = 16 * 1024;
 
 /// Bytes of one ring.
-pub(crate) const RING_BYTES: usize = RING_UNITS as usize * UNIT;
+pub const RING_BYTES: usize = RING_UNITS as usize * UNIT;
 
 const_assert!(RING_UNITS.is_power_of_two());
 const_assert!(ROOM_FOR_ANY <= RING_UNITS - RING_UNITS / 4);
@@ -58,13 +58,15 @@ impl Layout {
 
     /// Sleep word of a rank.
     #[inline(always)]
-    pub(crate) fn sleep_word(&self, rank: JobRank) -> usize {
+    #[must_use]
+    pub fn sleep_word(&self, rank: JobRank) -> usize {
         rank.index() * LINE
     }
 
     /// Offsets of a ring's read position and of its first byte.
     #[inline(always)]
-    pub(crate) fn ring(&self, reader: JobRank, writer: JobRank, lane: Lane) -> (usize, usize) {
+    #[must_use]
+    pub fn ring(&self, reader: JobRank, writer: JobRank, lane: Lane) -> (usize, usize) {
         let index = self.index(reader, writer, lane);
         ((self.ranks + index) * LINE, self.rings + index * RING_BYTES)
     }

@@ -28,7 +28,7 @@ mod words;
 #[cfg(not(loom))]
 pub use conduit::{SegmentLen, Smp, SmpConfig};
 #[cfg(not(loom))]
-pub use layout::Layout;
+pub use layout::{Layout, RING_BYTES};
 #[cfg(not(loom))]
 pub use lock::ThreadMode;
 pub use wake::Barrier;

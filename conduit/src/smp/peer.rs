@@ -22,31 +22,41 @@ pub(super) struct Peer {
     pub(super) rest: Rest,
 }
 
-/// After a peer's messages have been taken, its rings are left alone for a moment.
+/// After all that a peer has sent has been taken, its rings are left alone for a moment.
 ///
 /// A reader that is faster than the writer would look at the writer's line again and again, and
 /// take it away after every message: each then costs a transfer of the line, some 70 ns. Left
 /// alone, the writer fills lines at its own speed. An answer cannot come within so short a time,
 /// so ping-pong does not suffer; a message right behind another is delivered with the next batch.
+/// Where several messages lay there more will come: the rest is as many times as long, within
+/// [`LONGEST`](Self::LONGEST).
 ///
-/// Holds the tick at which the rest began, 0 for none. A hint: any thread may store any value.
+/// Holds the tick at which the rest ends, 0 for none. A hint: any thread may store any value.
 #[derive(Default)]
 pub(super) struct Rest(AtomicU64);
 
 impl Rest {
+    /// Pauses in the longest rest: about a microsecond.
+    pub(super) const LONGEST: u64 = 8;
+
+    /// Begins after `taken` messages.
     #[inline(always)]
-    pub(super) fn begin(&self) {
-        self.0.store(cpu::ticks() | 1, Ordering::Relaxed);
+    pub(super) fn begin(&self, taken: u32) {
+        let ticks = u64::from(taken).min(Self::LONGEST) * cpu::SHORT_PAUSE_TICKS;
+        self.0
+            .store(cpu::ticks().wrapping_add(ticks) | 1, Ordering::Relaxed);
     }
 
     /// Whether it goes on. Ends it when its time is over.
     #[inline(always)]
     pub(super) fn goes_on(&self) -> bool {
-        let began = self.0.load(Ordering::Relaxed);
-        if began == 0 {
+        let end = self.0.load(Ordering::Relaxed);
+        if end == 0 {
             return false;
         }
-        if cpu::ticks().wrapping_sub(began) < cpu::SHORT_PAUSE_TICKS {
+        // Where counters of processors differ by more than a rest, there is none.
+        let left = end.wrapping_sub(cpu::ticks());
+        if left <= Self::LONGEST * cpu::SHORT_PAUSE_TICKS + 1 {
             return true;
         }
         self.0.store(0, Ordering::Relaxed);

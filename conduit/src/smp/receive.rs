@@ -50,7 +50,10 @@ impl Smp {
             let some =
                 self.poll_lane(rank, Lane::Reply, sink) + self.poll_lane(rank, Lane::Request, sink);
             if some > 0 {
-                peer.rest.begin();
+                // A full batch has left messages there.
+                if some < BATCH {
+                    peer.rest.begin(some);
+                }
                 taken += some;
             }
         }
@@ -94,7 +97,7 @@ impl Smp {
             return 0;
         };
         let reply_ring = self.region.ring(from, self.rank, Lane::Reply);
-        // A request is not accepted until its reply has room; see the module's introduction.
+        // A request is not accepted until its reply has room; see the module's introduction (seed P6).
         let accepts = || lane == Lane::Reply || peer.out_reply.has_room(&reply_ring, ROOM_FOR_ANY);
         let mut accepted = accepts();
         let mut cursor = reader.cursor(ring);

@@ -114,8 +114,14 @@ impl Writer {
             return true;
         }
         let head = ring.read_position.load(Ordering::Acquire);
+        let used = tail.wrapping_sub(head);
+        if used >= ring.units {
+            // No reader that keeps the rules is there. What is known of it stays as it was, so that
+            // sums of it and a record's units never overflow.
+            return false;
+        }
         self.head.store(head, Ordering::Relaxed);
-        tail.wrapping_sub(head) + units < ring.units
+        used + units < ring.units
     }
 
     #[inline(always)]

@@ -3,6 +3,7 @@
 use super::conduit::{Smp, SmpConfig};
 use super::layout::{Layout, RING_BYTES, RING_UNITS};
 use super::lock::ThreadMode;
+use super::peer::Rest;
 use super::ring::{Reader, Ring, Writer, publish};
 use super::wake::Barrier;
 use super::words::Words;
@@ -93,6 +94,30 @@ proptest! {
         }
         prop_assert!(writer.position().wrapping_sub(reader.position()) < SMALL);
     }
+}
+
+/// The peer's memory may say anything about how far it has read.
+#[test]
+fn a_forged_read_position_makes_no_room() {
+    let mut memory = units(SMALL);
+    let position = AtomicU32::new(0);
+    let ring = ring(&mut memory, &position);
+    let writer = Writer::default();
+    while writer.reserve(&ring, 7).is_some() {}
+    let held = writer.position();
+    for forged in [
+        held + 1,
+        held + SMALL,
+        held.wrapping_sub(SMALL),
+        1 << 31,
+        u32::MAX,
+    ] {
+        position.store(forged, Ordering::Relaxed);
+        assert_eq!(writer.reserve(&ring, 7), None, "{forged}");
+        assert!(!writer.has_room(&ring, 1), "{forged}");
+    }
+    position.store(held, Ordering::Relaxed);
+    assert!(writer.reserve(&ring, 7).is_some());
 }
 
 /// Two ranks in one process.
@@ -188,7 +213,7 @@ fn drain(smp: &Smp, log: &mut Log) {
     while smp.poll(log) + last > 0 {
         last = smp.poll(log);
         let began = cpu::ticks();
-        while cpu::ticks().wrapping_sub(began) <= cpu::SHORT_PAUSE_TICKS {
+        while cpu::ticks().wrapping_sub(began) <= Rest::LONGEST * cpu::SHORT_PAUSE_TICKS {
             cpu::relax();
         }
     }
@@ -206,6 +231,7 @@ fn medium(bytes: &[u8]) -> Payload<'_> {
     Payload::Medium(SharedBytes::from_slice(bytes))
 }
 
+// seed P5
 #[test]
 fn all_categories_arrive_with_all_argument_counts() {
     let pair = pair(ThreadMode::Seq);
@@ -238,6 +264,23 @@ fn all_categories_arrive_with_all_argument_counts() {
     }
 }
 
+/// The reader does not rest while it knows of more.
+#[test]
+fn a_full_batch_is_followed_by_the_next() {
+    let pair = pair(ThreadMode::Seq);
+    let [a, b] = &pair.ranks;
+    for i in 0..1000 {
+        a.request(JobRank(1), &message(&[i], Payload::None))
+            .unwrap();
+    }
+    let mut log = Log::default();
+    let mut polls = 0;
+    while log.seen.len() < 1000 {
+        assert!(b.poll(&mut log) > 0, "a rest after {polls} polls");
+        polls += 1;
+    }
+}
+
 #[test]
 fn a_full_ring_refuses_and_recovers() {
     let pair = pair(ThreadMode::Seq);
@@ -257,6 +300,7 @@ fn a_full_ring_refuses_and_recovers() {
         .unwrap();
 }
 
+// seed P6
 #[test]
 fn requests_wait_while_their_replies_have_no_room_and_nothing_is_lost() {
     let pair = pair(ThreadMode::Seq);
@@ -399,11 +443,26 @@ fn broken_records_are_reported_and_not_used() {
 fn threads_share_lanes() {
     let pair = pair(ThreadMode::Par);
     let [a, b] = &pair.ranks;
+    threads_share_the_lane(a, b, JobRank(1));
+}
+
+/// Both sides have the same mapping here, so that ThreadSanitizer sees what they share.
+#[test]
+fn threads_share_lanes_to_themselves() {
+    let pair = pair(ThreadMode::Par);
+    let [a, _] = &pair.ranks;
+    threads_share_the_lane(a, a, JobRank(0));
+}
+
+/// Threads send from `a` to the rank that others poll at `b`.
+fn threads_share_the_lane(a: &Smp, b: &Smp, to: JobRank) {
     const EACH: u64 = 20_000;
     let sum = AtomicU64::new(0);
     struct Adder<'a>(&'a AtomicU64);
     impl Sink for Adder<'_> {
         fn deliver(&mut self, delivery: &mut Delivery<'_>) {
+            let bytes = delivery.payload().to_vec();
+            assert!(bytes.iter().all(|byte| *byte == delivery.arg(0) as u8));
             self.0.fetch_add(delivery.arg(0).into(), Ordering::Relaxed);
         }
         fn completed(&mut self, _: OpToken, _: Part) {}
@@ -413,28 +472,36 @@ fn threads_share_lanes() {
     }
     let want = 3 * EACH * (EACH + 1) / 2;
     std::thread::scope(|scope| {
+        let mut threads = Vec::new();
         for _ in 0..3 {
-            scope.spawn(|| {
+            threads.push(scope.spawn(|| {
                 for i in 1..=EACH {
                     let args = [i as u32, 1, 2, 3, 4];
-                    while a
-                        .request(JobRank(1), &message(&args, Payload::None))
-                        .is_err()
-                    {
+                    let bytes = [i as u8; 200];
+                    // Copies this long are made by memcpy, where ThreadSanitizer sees them.
+                    let payload = if i % 8 == 0 {
+                        medium(&bytes)
+                    } else {
+                        Payload::None
+                    };
+                    let message = message(&args, payload);
+                    while a.request(to, &message).is_err() {
                         std::thread::yield_now();
                     }
                 }
-            });
+            }));
         }
         for _ in 0..2 {
-            scope.spawn(|| {
+            threads.push(scope.spawn(|| {
                 while sum.load(Ordering::Relaxed) < want {
                     if b.poll(&mut Adder(&sum)) == 0 {
                         std::thread::yield_now();
                     }
                 }
-            });
+            }));
         }
+        // ThreadSanitizer sees a join, but not the end of a scope.
+        threads.into_iter().for_each(|t| t.join().unwrap());
     });
     assert_eq!(sum.load(Ordering::Relaxed), want);
 }
@@ -449,11 +516,12 @@ fn nobody_sleeps_over_what_another_threads_poll_took() {
         .unwrap();
     let mut log = Log::default();
     std::thread::scope(|s| {
-        s.spawn(|| {
+        let poll = s.spawn(|| {
             while log.seen.is_empty() {
                 smp.poll(&mut log);
             }
         });
+        poll.join().unwrap();
     });
     assert!(!smp.has_work());
     smp.sleep(None, seen);

@@ -215,7 +215,7 @@ fn addresses_resolved_during_growth_are_accessible() {
     let published = AtomicU64::new(own.len());
     let done = AtomicBool::new(false);
     std::thread::scope(|scope| {
-        scope.spawn(|| {
+        let mut threads = vec![scope.spawn(|| {
             while own.len() < 4 * MIB {
                 let Ok(len) = own.grow(own.len() + page()) else {
                     break;
@@ -223,10 +223,10 @@ fn addresses_resolved_during_growth_are_accessible() {
                 published.store(len, Ordering::Release);
             }
             done.store(true, Ordering::Release);
-        });
+        })];
         for thread in 0..2_u64 {
             let (one, published, done) = (&one, &published, &done);
-            scope.spawn(move || {
+            threads.push(scope.spawn(move || {
                 let mut last = false;
                 while !last {
                     last = done.load(Ordering::Acquire);
@@ -242,8 +242,10 @@ fn addresses_resolved_during_growth_are_accessible() {
                         .write(0, &at)
                         .unwrap();
                 }
-            });
+            }));
         }
+        // ThreadSanitizer sees a join, but not the end of a scope.
+        threads.into_iter().for_each(|t| t.join().unwrap());
     });
     assert_eq!(one.attached_bytes(JobRank(0)), 4 * MIB);
     let last = own.bytes(offset(4 * MIB - 16), 16).unwrap();

@@ -12,6 +12,35 @@ pub(crate) struct File {
     pub(crate) text: String,
 }
 
+impl File {
+    /// Whether it is code.
+    pub(crate) fn is_source(&self) -> bool {
+        [".rs", ".h", ".c", ".cc"]
+            .iter()
+            .any(|end| self.path.ends_with(end))
+    }
+
+    /// Whether all of it is there for tests, examples or measurements.
+    pub(crate) fn is_test(&self) -> bool {
+        self.path.contains("tests/")
+            || self.path.ends_with("/tests.rs")
+            || self.path.ends_with("_tests.rs")
+            || self.path.starts_with("examples/")
+            || self.path.contains("/benches/")
+    }
+
+    /// The line, counted from 0, from which on it is a test; nothing if none is.
+    pub(crate) fn tests_from(&self) -> Option<usize> {
+        if self.is_test() {
+            return Some(0);
+        }
+        let begins = ["#[cfg(test)]", "#[cfg(all(test, loom))]"];
+        self.text
+            .lines()
+            .position(|line| begins.contains(&line.trim()))
+    }
+}
+
 /// Every breach of a rule in the tree at `root`, one line each.
 pub(crate) fn check(root: &Path) -> Vec<String> {
     let files = files(root);
@@ -26,7 +55,7 @@ pub(crate) fn check(root: &Path) -> Vec<String> {
 }
 
 /// All text files, without what is built and what git keeps.
-fn files(root: &Path) -> Vec<File> {
+pub(crate) fn files(root: &Path) -> Vec<File> {
     let mut files = Vec::new();
     let mut directories: Vec<PathBuf> = vec![root.to_path_buf()];
     while let Some(directory) = directories.pop() {

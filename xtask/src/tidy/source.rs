@@ -31,6 +31,25 @@ const SLEEPERS: [&str; 1] = [
     "boot/tests/jobs/support.rs",
 ];
 
+/// Crates whose protocols take times and bytes as arguments, and what they must not name.
+const SANS_IO: [&str; 2] = ["am/src/", "event/src/"];
+const IMPURE: [&str; 7] = [
+    "Instant::now",
+    "SystemTime",
+    "std::env",
+    "std::fs",
+    "std::net",
+    "std::thread",
+    "getrandom",
+];
+
+/// Words for what was not done.
+const LEFT_FOR_LATER: [&str; 3] = [
+    concat!("TO", "DO"),
+    concat!("FIX", "ME"),
+    concat!("XX", "X"),
+];
+
 /// Who reads the environment; all others ask the table of settings. Binaries, tests and examples may.
 const READERS: [&str; 2] = [
     // The table itself.
@@ -56,13 +75,20 @@ pub(crate) fn check(file: &File, complaints: &mut Vec<String>) {
             }
         }
     }
-    let is_source = [".rs", ".h", ".c", ".cc"].iter().any(|e| path.ends_with(e));
-    if !is_source {
+    if !file.is_source() {
         return;
     }
     let lines = file.text.lines().count();
     if lines > MAX_LINES {
         complaints.push(format!("{path}: {lines} lines, at most {MAX_LINES}"));
+    }
+    for (number, line) in numbered(&file.text) {
+        let words = line.split(|c: char| !c.is_ascii_alphanumeric());
+        for word in words.filter(|word| LEFT_FOR_LATER.contains(word)) {
+            complaints.push(format!(
+                "{path}:{number}: {word} is no plan; do it or record it"
+            ));
+        }
     }
     if path.ends_with(".rs") && !path.starts_with("xtask/") {
         rust(file, complaints);
@@ -107,16 +133,11 @@ fn code(line: &str) -> &str {
 fn rust(file: &File, complaints: &mut Vec<String>) {
     let path = file.path.as_str();
     let lines: Vec<&str> = file.text.lines().collect();
-    let whole_file_is_test = path.contains("tests/")
-        || path.ends_with("/tests.rs")
-        || path.starts_with("examples/")
-        || path.contains("/benches/");
-    let tests_from = lines
-        .iter()
-        .position(|line| line.trim() == "#[cfg(test)]" || line.trim() == "#[cfg(all(test, loom))]");
+    let tests_from = file.tests_from();
+    let is_library = !path.contains("src/bin/") && !path.ends_with("src/main.rs");
     for (number, line) in numbered(&file.text) {
         let code = code(line);
-        let in_test = whole_file_is_test || tests_from.is_some_and(|from| number > from);
+        let in_test = tests_from.is_some_and(|from| number > from);
         let mut complain = |what: &str| complaints.push(format!("{path}:{number}: {what}"));
         if code.contains("todo!(") || code.contains("unimplemented!(") {
             complain("code that is not written");
@@ -124,11 +145,11 @@ fn rust(file: &File, complaints: &mut Vec<String>) {
         if is_unsafe(code) && !has_argument(&lines, number - 1) {
             complain("unsafe code without a SAFETY comment");
         }
-        let may = in_test || path.contains("src/bin/") || GLOBALS.contains(&path);
+        let may = in_test || !is_library || GLOBALS.contains(&path);
         if is_global(code) && !may {
             complain("process-wide state outside the exceptions (xtask/src/tidy/source.rs)");
         }
-        let reader = in_test || path.contains("src/bin/") || READERS.contains(&path);
+        let reader = in_test || !is_library || READERS.contains(&path);
         if code.contains("env::var") && !reader {
             complain("the environment is read past the table of settings (settings/src/table)");
         }
@@ -136,7 +157,29 @@ fn rust(file: &File, complaints: &mut Vec<String>) {
         if in_test && sleeps && !SLEEPERS.contains(&path) && !path.starts_with("examples/") {
             complain("a test that sleeps depends on the machine's load");
         }
+        if code.contains("#[ignore]") {
+            complain("a test is left out without a reason: #[ignore = \"...\"]");
+        }
+        if is_library && !in_test && prints(code) {
+            complain("a library does not write to standard output");
+        }
+        let pure = SANS_IO.iter().any(|directory| path.starts_with(directory));
+        if pure
+            && !in_test
+            && let Some(name) = IMPURE.iter().find(|name| code.contains(**name))
+        {
+            complain(&format!(
+                "{name} in a crate without input, output and clock"
+            ));
+        }
     }
+}
+
+fn prints(code: &str) -> bool {
+    ["println!", "print!", "dbg!"].iter().any(|name| {
+        code.match_indices(name)
+            .any(|(at, _)| !code[..at].ends_with(|c: char| c.is_alphanumeric() || c == '_'))
+    })
 }
 
 fn is_unsafe(code: &str) -> bool {
@@ -160,7 +203,8 @@ fn is_global(code: &str) -> bool {
         .unwrap_or(code);
     // A macro's `static $name` is its user's.
     (rest.starts_with("static ") && !rest.starts_with("static $"))
-        || rest.starts_with("thread_local!")
+        || rest.contains("thread_local!")
+        || rest.contains("lazy_static!")
 }
 
 #[cfg(test)]
@@ -209,6 +253,91 @@ mod tests {
             complaints("src/a.rs", "    static $name: u8 = 0;\n").len(),
             0
         );
+    }
+
+    #[test]
+    fn every_way_to_a_global_is_found() {
+        for text in [
+            "static mut N: u32 = 0;",
+            "    static CELL: OnceLock<u32> = OnceLock::new();",
+            "pub(super) static ALL: LazyLock<Vec<u8>> = LazyLock::new(Vec::new);",
+            "std::thread_local! {",
+            "lazy_static! {",
+        ] {
+            assert_eq!(complaints("boot/src/a.rs", text).len(), 1, "{text}");
+            assert_eq!(complaints("src/bin/argonet/a.rs", text).len(), 0, "{text}");
+        }
+        assert_eq!(
+            complaints("boot/src/a.rs", "fn f(x: &'static str) {}").len(),
+            0
+        );
+    }
+
+    #[test]
+    fn exceptions_that_are_gone_or_untold_are_found() {
+        let file = |path: &str, text: &str| File {
+            path: path.to_owned(),
+            text: text.to_owned(),
+        };
+        let mut files: Vec<File> = GLOBALS
+            .iter()
+            .chain(&SLEEPERS)
+            .chain(&READERS)
+            .map(|path| file(path, ""))
+            .collect();
+        let mut complaints = Vec::new();
+        check_exceptions(&files, &mut complaints);
+        assert_eq!(complaints.len(), GLOBALS.len());
+        files.push(file(ARCHITECTURE, &GLOBALS.join("\n")));
+        complaints.clear();
+        check_exceptions(&files, &mut complaints);
+        assert_eq!(complaints.len(), 0);
+        files.remove(0);
+        check_exceptions(&files, &mut complaints);
+        assert_eq!(complaints.len(), 1);
+    }
+
+    #[test]
+    fn tests_left_out_without_a_reason_are_found() {
+        assert_eq!(complaints("am/tests/a.rs", "    #[ignore]\n").len(), 1);
+        let argued = "    #[ignore = \"takes an hour\"]\n";
+        assert_eq!(complaints("am/tests/a.rs", argued).len(), 0);
+    }
+
+    #[test]
+    fn words_for_later_are_found() {
+        for word in LEFT_FOR_LATER {
+            assert_eq!(complaints("src/a.rs", &format!("// {word}: x\n")).len(), 1);
+            assert_eq!(
+                complaints("include/a.h", &format!("/* {word} */\n")).len(),
+                1
+            );
+            assert_eq!(
+                complaints("src/a.rs", &format!("let a{word}a = 0;\n")).len(),
+                0
+            );
+        }
+    }
+
+    #[test]
+    fn libraries_that_print_are_found() {
+        for text in ["    println!(\"x\");", "f(); print!(\"x\")", "dbg!(x);"] {
+            assert_eq!(complaints("am/src/a.rs", text).len(), 1, "{text}");
+            assert_eq!(complaints("src/bin/argonet/a.rs", text).len(), 0, "{text}");
+            assert_eq!(complaints("tests/jobs/a.rs", text).len(), 0, "{text}");
+        }
+        assert_eq!(complaints("am/src/a.rs", "    eprintln!(\"x\");").len(), 0);
+        assert_eq!(complaints("am/src/a.rs", "/// println!(\"x\");").len(), 0);
+    }
+
+    #[test]
+    fn clocks_and_files_are_found_where_there_are_none() {
+        for name in IMPURE {
+            let text = format!("    let x = {name}();\n");
+            assert_eq!(complaints("event/src/a.rs", &text).len(), 1, "{name}");
+            assert_eq!(complaints("boot/src/a.rs", &text).len(), 0, "{name}");
+            assert_eq!(complaints("event/tests/a.rs", &text).len(), 0, "{name}");
+        }
     }
 
     #[test]

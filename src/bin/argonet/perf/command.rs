@@ -1,16 +1,21 @@
 //! The command line of `argonet perf` and the order of things.
 
+use super::document::Document;
 use super::error::PerfError;
+use super::jobs::{self, Effort};
+use super::machine::{Machine, load_average};
 use super::metric::Metric;
 use super::pair::Pair;
-use super::report::{Conditions, Measured, Report};
-use super::startup::{self, HELLOS, Started};
-use super::table::METRICS;
+use super::report::{Measured, Report};
+use super::threads::{self, pin};
+use super::{plot, sizes, table};
 use argonet::World;
 use argonet_boot::binding::allowed_cores;
+use argonet_settings::CONDUITS;
 use clap::Args;
-use rustix::thread::{CpuSet, sched_setaffinity};
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::Duration;
 
 /// Measure the library on this machine, each figure beside its raw limit
 #[derive(Args)]
@@ -18,24 +23,48 @@ pub(crate) struct Perf {
     /// Ranks of the job; ranks 0 and 1 measure, the others take part in collective operations
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(2..))]
     ranks: u32,
+    /// Threads of the metric that compares several with one
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=256))]
+    threads: u32,
+    /// Conduit that the ranks communicate through
+    #[arg(long, value_name = "NAME", default_value = CONDUITS[0])]
+    conduit: String,
     /// Metrics to measure, by name; "am-*" stands for all that begin with "am-"
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     only: Vec<String>,
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
+    /// Measure mediums, longs, put and get of these sizes too (8,4KiB,1MiB); "put@*" stands for all puts of them
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = sizes::parse)]
+    sizes: Vec<usize>,
     /// Chunks of each metric and of its limit, in turn
-    #[arg(long, value_name = "N", default_value_t = 40, value_parser = parse_chunks)]
+    #[arg(long, visible_alias = "repeat", value_name = "N", default_value_t = 40, value_parser = parse_chunks)]
     chunks: usize,
     /// Jobs started for each start-up time
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = parse_chunks)]
     jobs: usize,
+    /// How long the rank waits whose use of a core is measured
+    #[arg(long, value_name = "SECONDS", default_value_t = 10.0, value_parser = parse_seconds)]
+    idle: f64,
+    /// Write JSON to a file; to standard output, instead of the table, if none is named or it is "-"
+    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-")]
+    json: Option<PathBuf>,
+    /// Print the tables in Markdown
+    #[arg(long)]
+    markdown: bool,
+    /// Draw latency and bandwidth by size, ours and the limit's, into an SVG file; of powers of four unless --sizes says other
+    #[arg(long, value_name = "FILE")]
+    svg: Option<PathBuf>,
+    /// What the library was built from, for the report
+    #[arg(long, value_name = "NAME")]
+    commit: Option<String>,
     /// Print the names of all metrics
     #[arg(long)]
     list: bool,
     /// Be a job of so many ranks that says hello
     #[arg(long, value_name = "N", hide = true)]
     hello: Option<u32>,
+    /// Be a job with a rank that waits so many seconds
+    #[arg(long, value_name = "SECONDS", hide = true)]
+    wait_idle: Option<f64>,
 }
 
 fn parse_chunks(text: &str) -> Result<usize, String> {
@@ -43,16 +72,22 @@ fn parse_chunks(text: &str) -> Result<usize, String> {
     positive.ok_or_else(|| "a number from 1 to 1,000,000 is needed".into())
 }
 
+fn parse_seconds(text: &str) -> Result<f64, String> {
+    let sensible = text.parse().ok().filter(|s| (0.1..=3600.0).contains(s));
+    sensible.ok_or_else(|| "a number of seconds from 0.1 to 3600 is needed".into())
+}
+
 impl Perf {
     /// Measures and prints.
     pub(crate) fn execute(self) -> ExitCode {
-        let result = match self.hello {
-            Some(ranks) => startup::hello(ranks).map_err(PerfError::from),
-            None if self.list => {
-                list();
+        let result = match (self.hello, self.wait_idle) {
+            (Some(ranks), _) => jobs::hello(ranks).map_err(PerfError::from),
+            (None, Some(seconds)) => jobs::wait_idle(seconds).map_err(PerfError::from),
+            (None, None) if self.list => {
+                self.list();
                 Ok(())
             }
-            None => self.run(),
+            (None, None) => self.run(),
         };
         match result {
             Ok(()) => ExitCode::SUCCESS,
@@ -67,78 +102,153 @@ impl Perf {
         self.only.is_empty() || self.only.iter().any(|pattern| matches(pattern, name))
     }
 
-    fn run(self) -> Result<(), PerfError> {
+    /// All metrics of the job of ranks.
+    fn metrics(&self) -> Vec<Metric> {
+        let mut metrics = table::metrics();
+        metrics.extend(match (self.sizes.as_slice(), &self.svg) {
+            ([], Some(_)) => sizes::metrics(&sizes::usual()),
+            (sizes, _) => sizes::metrics(sizes),
+        });
+        metrics
+    }
+
+    /// Name and meaning of all that can be measured.
+    fn names(&self) -> Vec<(String, String)> {
+        let metrics = self.metrics().into_iter();
+        let metrics = metrics.map(|metric| (metric.subject.name, metric.subject.what));
+        let threads = threads::subject(self.threads);
+        let jobs = jobs::kinds().map(|kind| (kind.name.into(), kind.what.into()));
+        metrics
+            .chain([(threads.name, threads.what)])
+            .chain(jobs)
+            .collect()
+    }
+
+    fn list(&self) {
+        for (name, what) in self.names() {
+            println!("{name:22} {what}");
+        }
+    }
+
+    /// What is wrong with the options.
+    fn check(&self) -> Result<(), PerfError> {
         if std::env::var_os("ARGONET_BOOT").is_some() {
             return Err(PerfError::Launched);
         }
-        let unknown = self
-            .only
-            .iter()
-            .find(|pattern| !all_names().any(|name| matches(pattern, name)));
-        if let Some(name) = unknown {
-            return Err(PerfError::NoSuchMetric { name: name.clone() });
+        if !CONDUITS.contains(&self.conduit.as_str()) {
+            return Err(PerfError::NoSuchConduit {
+                given: self.conduit.clone(),
+                known: CONDUITS.join(", "),
+            });
         }
-        let mut conditions = Conditions::before();
-        // Jobs are started before this process is one itself.
-        let started: Vec<Started> = HELLOS
-            .iter()
-            .filter(|hello| self.wants(hello.name))
-            .map(|hello| startup::measure(hello, self.jobs))
-            .collect::<Result<_, _>>()?;
-        let metrics: Vec<&'static Metric> = METRICS
-            .iter()
-            .filter(|metric| self.wants(metric.name))
-            .collect();
+        let names = self.names();
+        let exists = |pattern: &String| names.iter().any(|(name, _)| matches(pattern, name));
+        match self.only.iter().find(|pattern| !exists(pattern)) {
+            Some(name) => Err(PerfError::NoSuchMetric { name: name.clone() }),
+            None => Ok(()),
+        }
+    }
+
+    fn run(self) -> Result<(), PerfError> {
+        self.check()?;
+        let mut metrics = self.metrics();
+        metrics.retain(|metric| self.wants(&metric.subject.name));
+        if self.svg.is_some() && !plot::drawable(&metrics) {
+            return Err(PerfError::NothingToPlot);
+        }
+        // Before this process is pinned.
+        let (machine, before) = (Machine::here(), load_average());
+        // Jobs are started, and threads are, before this process is a rank itself.
+        let effort = Effort {
+            jobs: self.jobs,
+            idle: Duration::from_secs_f64(self.idle),
+            chunks: self.chunks,
+        };
+        let facts = jobs::measure(|name| self.wants(name), effort)?;
         let mut measured = Vec::new();
-        let mut speaks = true;
+        let of_threads = match self.wants(threads::NAME) {
+            true => Some(threads::measure(self.threads, self.chunks)?),
+            false => None,
+        };
         if !metrics.is_empty() {
             let world = World::builder().ranks(self.ranks).build()?;
-            speaks = world.rank().0 == 0;
-            pin(&world)?;
-            let pair = Pair::new(&world)?;
-            for metric in metrics {
-                let (ours, limit) = pair.measure(metric, self.chunks)?;
-                measured.push(Measured::new(metric, ours, limit));
-            }
-            world.finalise()?;
-        }
-        if speaks {
-            conditions.after();
-            let report = Report {
-                conditions,
-                ranks: self.ranks,
-                chunks: self.chunks,
-                measured,
-                started,
-            };
-            print!(
-                "{}",
-                if self.json {
-                    report.json()
-                } else {
-                    report.text()
+            match measure_ranks(&world, metrics, self.chunks) {
+                Ok(of_ranks) => measured = of_ranks,
+                Err(error) => {
+                    eprintln!("argonet perf: {error}");
+                    // The others are still measuring: they are not to be waited for, but ended.
+                    std::process::exit(1);
                 }
-            );
+            }
+            let speaks = world.rank().0 == 0;
+            world.finalise()?;
+            if !speaks {
+                return Ok(());
+            }
+        }
+        let of_threads = of_threads.map(|chunks| (threads::subject(self.threads), chunks));
+        measured.extend(of_threads.map(|(subject, chunks)| Measured::new(subject, chunks)));
+        self.tell(&Report {
+            machine,
+            commit: self.commit.clone(),
+            load_average: [before, load_average()],
+            conduit: self.conduit.clone(),
+            ranks: self.ranks,
+            threads: self.threads,
+            chunks: self.chunks,
+            measured,
+            facts,
+        })
+    }
+
+    fn tell(&self, report: &Report) -> Result<(), PerfError> {
+        let mut table = true;
+        if let Some(path) = &self.json {
+            let document = serde_json::to_string_pretty(&Document::of(report));
+            let text = document.map_err(std::io::Error::from)? + "\n";
+            if path == Path::new("-") {
+                print!("{text}");
+                table = false;
+            } else {
+                write(path, &text)?;
+            }
+        }
+        if let Some(path) = &self.svg {
+            write(path, &plot::svg(&report.measured, &report.heading())?)?;
+        }
+        match (table, self.markdown) {
+            (true, true) => print!("{}", report.markdown()),
+            (true, false) => print!("{}", report.text()),
+            (false, _) => {}
         }
         Ok(())
     }
 }
 
-fn all_names() -> impl Iterator<Item = &'static str> {
-    let startups = HELLOS.iter().map(|hello| hello.name);
-    METRICS.iter().map(|metric| metric.name).chain(startups)
+/// Measures what the ranks of a job do with each other, each on a core, in turn. Collective.
+fn measure_ranks(
+    world: &World,
+    metrics: Vec<Metric>,
+    chunks: usize,
+) -> Result<Vec<Measured>, PerfError> {
+    let rank = world.rank();
+    let cores = allowed_cores().map_err(argonet::Error::from)?;
+    pin(rank, cores[rank.0 as usize % cores.len()])?;
+    let pair = Pair::new(world)?;
+    metrics
+        .into_iter()
+        .map(|metric| {
+            let chunks = pair.measure(&metric, chunks)?;
+            Ok(Measured::new(metric.subject, chunks))
+        })
+        .collect()
 }
 
-fn list() {
-    for metric in METRICS {
-        println!("{:22} {}", metric.name, metric.what);
-    }
-    for hello in &HELLOS {
-        println!(
-            "{:22} hello, whole job of {} ranks",
-            hello.name, hello.ranks
-        );
-    }
+fn write(path: &Path, text: &str) -> Result<(), PerfError> {
+    std::fs::write(path, text).map_err(|cause| PerfError::Write {
+        path: path.to_owned(),
+        cause,
+    })
 }
 
 fn matches(pattern: &str, name: &str) -> bool {
@@ -146,14 +256,4 @@ fn matches(pattern: &str, name: &str) -> bool {
         Some(start) => name.starts_with(start),
         None => pattern == name,
     }
-}
-
-/// Pins this rank to one core, in turn.
-fn pin(world: &World) -> Result<(), PerfError> {
-    let cores = allowed_cores().map_err(argonet::Error::from)?;
-    let rank = world.rank();
-    let core = cores[rank.0 as usize % cores.len()];
-    let mut mask = CpuSet::new();
-    mask.set(core);
-    sched_setaffinity(None, &mask).map_err(|cause| PerfError::Pin { rank, core, cause })
 }

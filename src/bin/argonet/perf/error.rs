@@ -1,6 +1,7 @@
 //! What can go wrong.
 
 use argonet::{Error, Rank};
+use std::path::PathBuf;
 
 /// What went wrong while measuring.
 #[derive(Debug, thiserror::Error)]
@@ -21,4 +22,15 @@ pub(crate) enum PerfError {
     NoSuchMetric { name: String },
     #[error("perf makes a job of its own: start it without `argonet run`")]
     Launched,
+    #[error("there is no conduit {given:?}; there is {known}")]
+    NoSuchConduit { given: String, known: String },
+    #[error("nothing that was chosen has a curve by size, so there is nothing to plot")]
+    NothingToPlot,
+    #[error("drawing the plot: {0}")]
+    Plot(String),
+    #[error("writing {path}: {cause}", path = path.display())]
+    Write {
+        path: PathBuf,
+        cause: std::io::Error,
+    },
 }

@@ -4,10 +4,10 @@
 //! What a rank's memory holds for it:
 //!
 //! ```text
-//! 0      256    512         4096              FRONT
-//! +------+------+------+----+-----------------+------------------------
-//! | ping | read | word | 0  | ring to the rank | bulk data
-//! +------+------+------+----+-----------------+------------------------
+//! 0      64     4096        20480              FRONT
+//! +------+------+-----------+------------------+------------------------
+//! | word | read | ping      | ring to the rank | bulk data
+//! +------+------+-----------+------------------+------------------------
 //! ```
 #![allow(unsafe_code)]
 
@@ -16,18 +16,24 @@ use super::pair::Pair;
 use argonet::{Rank, Result, SegmentOffset, World};
 use core::ffi::c_void;
 use core::ptr::NonNull;
-use std::cell::Cell;
 use std::hint::black_box;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 /// Bytes of the mock ring; the library's rings have as many.
-const RING: usize = 256 << 10;
+pub(super) const RING: usize = 256 << 10;
 
-/// Bytes before a payload in the mock ring, and the whole of a short message.
-const HEADER: usize = 16;
+/// Lines that the ping-pong goes round. How fast a line is depends on where the processor keeps it,
+/// and the library's rings lie on many: with one line alone the limit would be luck.
+const PINGS: u64 = 128;
 
-type Memcpy = unsafe extern "C" fn(*mut c_void, *const c_void, usize) -> *mut c_void;
+/// Bytes from one of them to the next: processors fetch lines in pairs.
+const PING_STRIDE: usize = 128;
+
+/// Rounds on a line before the next.
+const ROUNDS_A_LINE: u64 = 16;
+
+pub(super) type Memcpy = unsafe extern "C" fn(*mut c_void, *const c_void, usize) -> *mut c_void;
 
 unsafe extern "C" {
     fn memcpy(dst: *mut c_void, src: *const c_void, len: usize) -> *mut c_void;
@@ -35,7 +41,7 @@ unsafe extern "C" {
 
 /// libc's memcpy behind a pointer that the compiler does not look through, because other
 /// processes use the memory too.
-fn opaque_memcpy() -> Memcpy {
+pub(super) fn opaque_memcpy() -> Memcpy {
     black_box(memcpy as Memcpy)
 }
 
@@ -50,11 +56,11 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    const PING: usize = 0;
-    const READ: usize = 256;
     /// A word for single loads, stores and atomic operations.
-    pub(crate) const WORD: usize = 512;
-    const RING: usize = 4096;
+    pub(crate) const WORD: usize = 0;
+    pub(super) const READ: usize = 64;
+    const PING: usize = 4096;
+    pub(super) const RING: usize = Self::PING + PINGS as usize * PING_STRIDE;
     /// Bytes before the bulk data.
     pub(crate) const FRONT: usize = Self::RING + RING;
 
@@ -68,7 +74,8 @@ impl Shared {
         Self { base, len }
     }
 
-    fn word(&self, offset: usize) -> &AtomicU64 {
+    #[inline(always)]
+    pub(super) fn word(&self, offset: usize) -> &AtomicU64 {
         assert!(
             offset.is_multiple_of(8) && offset + 8 <= self.len,
             "words lie within the memory"
@@ -78,7 +85,8 @@ impl Shared {
         unsafe { self.base.add(offset).cast().as_ref() }
     }
 
-    fn bytes(&self, offset: usize, len: usize) -> *mut c_void {
+    #[inline(always)]
+    pub(super) fn bytes(&self, offset: usize, len: usize) -> *mut c_void {
         assert!(
             offset <= self.len && len <= self.len - offset,
             "bytes lie within the memory"
@@ -88,267 +96,69 @@ impl Shared {
     }
 }
 
-/// One cache line each way: a counter is stored in the other's line and answered in one's own.
-pub(crate) fn ping_pong(pair: &Pair<'_>, load: Load) -> Result<Duration> {
+/// Waits busily. A rank whose core somebody else wants lets go of it now and then; on a core of one's
+/// own that happens in no wait that counts.
+#[inline(always)]
+pub(super) fn spin_until(ready: impl Fn() -> bool) {
+    let mut looks = 0u32;
+    while !ready() {
+        looks = looks.wrapping_add(1);
+        if looks.is_multiple_of(1 << 15) {
+            std::thread::yield_now();
+        }
+    }
+}
+
+impl Shared {
+    /// The word of a round of ping-pong.
+    #[inline(always)]
+    fn ping(&self, round: u64) -> &AtomicU64 {
+        let line = round / ROUNDS_A_LINE % PINGS;
+        self.word(Self::PING + line as usize * PING_STRIDE)
+    }
+}
+
+/// Calls `round` on ranks 0 and 1 for each round, with the words of this rank and of the other.
+#[inline(always)]
+fn rounds(
+    pair: &Pair<'_>,
+    load: Load,
+    mut round: impl FnMut(u64, &AtomicU64, &AtomicU64),
+) -> Result<Duration> {
     let rank = pair.rank().0 as usize;
     let start = Instant::now();
     if rank < 2 {
         let (mine, theirs) = (pair.raw(rank), pair.raw(1 - rank));
-        let (mine, theirs) = (mine.word(Shared::PING), theirs.word(Shared::PING));
         let first = pair.raw_rounds.get() + 1;
-        for round in first..first + load.count {
-            if rank == 0 {
-                theirs.store(round, Ordering::Release);
-            }
-            while mine.load(Ordering::Acquire) != round {}
-            if rank == 1 {
-                theirs.store(round, Ordering::Release);
-            }
+        for number in first..first + load.count {
+            round(number, mine.ping(number), theirs.ping(number));
         }
         pair.raw_rounds.set(first + load.count - 1);
     }
     Ok(start.elapsed())
+}
+
+/// One cache line each way: a counter is stored in the other's line and answered in one's own.
+pub(crate) fn ping_pong(pair: &Pair<'_>, load: Load) -> Result<Duration> {
+    let begins = pair.rank().0 == 0;
+    rounds(pair, load, |number, mine, theirs| {
+        if begins {
+            theirs.store(number, Ordering::Release);
+        }
+        spin_until(|| mine.load(Ordering::Acquire) == number);
+        if !begins {
+            theirs.store(number, Ordering::Release);
+        }
+    })
 }
 
 /// Both ranks store at the same time and wait for each other's store.
 pub(crate) fn exchange(pair: &Pair<'_>, load: Load) -> Result<Duration> {
-    let rank = pair.rank().0 as usize;
-    let start = Instant::now();
-    if rank < 2 {
-        let (mine, theirs) = (pair.raw(rank), pair.raw(1 - rank));
-        let (mine, theirs) = (mine.word(Shared::PING), theirs.word(Shared::PING));
-        let first = pair.raw_rounds.get() + 1;
-        for round in first..first + load.count {
-            theirs.store(round, Ordering::Release);
-            // The other may be one round ahead.
-            while mine.load(Ordering::Acquire) < round {}
-        }
-        pair.raw_rounds.set(first + load.count - 1);
-    }
-    Ok(start.elapsed())
-}
-
-/// The mock ring: slots of one size, each with a header of 16 bytes, four to a line where there is
-/// no payload. The first word of a slot is the number of its message and is stored last, with
-/// release; the reader stores how far it has read when it has read a quarter.
-struct MockRing<'p> {
-    memory: Shared,
-    slot: usize,
-    slots: u64,
-    payload: usize,
-    /// Messages before those of this ring, in slots of other sizes perhaps: numbers never return.
-    before: u64,
-    done: Cell<u64>,
-    seen: Cell<u64>,
-    total: &'p Cell<u64>,
-    memcpy: Memcpy,
-}
-
-impl<'p> MockRing<'p> {
-    /// The ring to rank `to`, for messages with `payload` bytes.
-    fn new(pair: &'p Pair<'_>, to: usize, payload: usize) -> Self {
-        let slot = HEADER + payload.next_multiple_of(HEADER);
-        let total = &pair.raw_messages[to];
-        Self {
-            memory: pair.raw(to),
-            slot,
-            slots: (RING / slot) as u64,
-            payload,
-            before: total.get(),
-            done: Cell::new(0),
-            seen: Cell::new(0),
-            total,
-            memcpy: opaque_memcpy(),
-        }
-    }
-
-    fn place(&self, message: u64) -> usize {
-        Shared::RING + (message % self.slots) as usize * self.slot
-    }
-
-    fn copy_in(&self, at: usize, src: *const c_void) {
-        // SAFETY: `bytes` has checked the target; callers give `payload` readable bytes that lie
-        // outside this ring.
-        unsafe {
-            (self.memcpy)(
-                self.memory.bytes(at + HEADER, self.payload),
-                src,
-                self.payload,
-            )
-        };
-    }
-
-    /// Sends the next message; `src` has `payload` bytes.
-    #[inline(always)]
-    fn send(&self, place: &mut usize, src: *const c_void) {
-        let message = self.done.get();
-        while message - self.seen.get() >= self.slots {
-            let read = self.memory.word(Shared::READ).load(Ordering::Acquire);
-            self.seen.set(read.saturating_sub(self.before));
-        }
-        let at = *place;
-        if self.payload > 0 {
-            self.copy_in(at, src);
-        }
-        self.memory.word(at + 8).store(message, Ordering::Relaxed);
-        let number = self.before + message + 1;
-        self.memory.word(at).store(number, Ordering::Release);
-        self.done.set(message + 1);
-        self.step(place);
-    }
-
-    #[inline(always)]
-    fn step(&self, place: &mut usize) {
-        *place += self.slot;
-        if *place + self.slot > Shared::RING + RING {
-            *place = Shared::RING;
-        }
-    }
-
-    /// Waits for the next message and gives `handler` its word and its place.
-    #[inline(always)]
-    fn receive(&self, place: &mut usize, handler: impl FnOnce(u64, usize)) {
-        let message = self.done.get();
-        let number = self.before + message + 1;
-        let at = *place;
-        let first = self.memory.word(at);
-        while first.load(Ordering::Acquire) != number {}
-        handler(self.memory.word(at + 8).load(Ordering::Relaxed), at);
-        self.done.set(message + 1);
-        self.step(place);
-        if message + 1 - self.seen.get() >= self.slots.div_ceil(4) {
-            self.seen.set(message + 1);
-            self.publish();
-        }
-    }
-
-    fn publish(&self) {
-        let read = self.memory.word(Shared::READ);
-        read.store(self.before + self.done.get(), Ordering::Release);
-    }
-
-    /// Waits until the reader has read all.
-    fn wait_for_reader(&self) {
-        let all = self.before + self.done.get();
-        while self.memory.word(Shared::READ).load(Ordering::Acquire) != all {}
-    }
-
-    /// Both ranks: so many messages have passed.
-    fn finish(&self) {
-        self.total.set(self.before + self.done.get());
-    }
-}
-
-type Handler = fn(u64);
-
-thread_local! {
-    static HANDLED: Cell<u64> = const { Cell::new(0) };
-}
-
-fn handle(word: u64) {
-    HANDLED.set(word);
-}
-
-/// A flood through the mock ring, with a function called for each message that gets the payload's
-/// place if `copied` says so.
-fn ring_flood(pair: &Pair<'_>, load: Load, copied: bool) -> Result<Duration> {
-    let ring = MockRing::new(pair, 1, load.bytes);
-    let mut place = ring.place(0);
-    let start = Instant::now();
-    match pair.rank().0 {
-        0 => pair.with_private(|bytes| {
-            let src = bytes[..load.bytes].as_ptr().cast();
-            for _ in 0..load.count {
-                ring.send(&mut place, src);
-            }
-            ring.wait_for_reader();
-        }),
-        1 => pair.with_private(|bytes| {
-            let handler: Handler = black_box(handle);
-            let dst: *mut c_void = bytes[..load.bytes].as_mut_ptr().cast();
-            for _ in 0..load.count {
-                ring.receive(&mut place, |word, at| {
-                    handler(word);
-                    if copied {
-                        let src = ring.memory.bytes(at + HEADER, load.bytes);
-                        // SAFETY: `bytes` has checked the source, the target is a slice of that
-                        // length in private memory.
-                        unsafe { (ring.memcpy)(dst, src, load.bytes) };
-                    }
-                });
-            }
-            ring.publish();
-        }),
-        _ => {}
-    }
-    let time = start.elapsed();
-    ring.finish_on(pair, load);
-    Ok(time)
-}
-
-impl MockRing<'_> {
-    /// Counts the chunk on ranks that took no part too, so that all agree.
-    fn finish_on(&self, pair: &Pair<'_>, load: Load) {
-        if pair.rank().0 >= 2 {
-            self.done.set(load.count);
-        }
-        self.finish();
-    }
-}
-
-/// Messages of 16 bytes, or with a payload that stays unread.
-pub(crate) fn ring_flood_unread(pair: &Pair<'_>, load: Load) -> Result<Duration> {
-    ring_flood(pair, load, false)
-}
-
-/// Messages with a payload that is copied out.
-pub(crate) fn ring_flood_copied(pair: &Pair<'_>, load: Load) -> Result<Duration> {
-    ring_flood(pair, load, true)
-}
-
-fn ring_round_trips(pair: &Pair<'_>, load: Load, echo: bool) -> Result<Duration> {
-    let there = MockRing::new(pair, 1, load.bytes);
-    let back = MockRing::new(pair, 0, if echo { load.bytes } else { 0 });
-    let (mut at_there, mut at_back) = (there.place(0), back.place(0));
-    let handler: Handler = black_box(handle);
-    let start = Instant::now();
-    match pair.rank().0 {
-        0 => pair.with_private(|bytes| {
-            let src = bytes[..load.bytes].as_ptr().cast();
-            for _ in 0..load.count {
-                there.send(&mut at_there, src);
-                back.receive(&mut at_back, |word, _| handler(word));
-            }
-            back.publish();
-            there.wait_for_reader();
-        }),
-        1 => {
-            for _ in 0..load.count {
-                there.receive(&mut at_there, |word, at| {
-                    handler(word);
-                    let src = there.memory.bytes(at + HEADER, load.bytes);
-                    back.send(&mut at_back, src);
-                });
-            }
-            there.publish();
-            back.wait_for_reader();
-        }
-        _ => {}
-    }
-    let time = start.elapsed();
-    there.finish_on(pair, load);
-    back.finish_on(pair, load);
-    Ok(time)
-}
-
-/// One copy in, one across, a line each way: a message is answered with its own payload.
-pub(crate) fn ring_echo(pair: &Pair<'_>, load: Load) -> Result<Duration> {
-    ring_round_trips(pair, load, true)
-}
-
-/// One copy in and a line each way.
-pub(crate) fn ring_round_trip(pair: &Pair<'_>, load: Load) -> Result<Duration> {
-    ring_round_trips(pair, load, false)
+    rounds(pair, load, |number, mine, theirs| {
+        theirs.store(number, Ordering::Release);
+        // The other may be one round ahead.
+        spin_until(|| mine.load(Ordering::Acquire) >= number);
+    })
 }
 
 fn by_rank_0(pair: &Pair<'_>, load: Load, mut operation: impl FnMut(u64)) -> Result<Duration> {

@@ -2,7 +2,7 @@
 
 use super::metric::Load;
 use super::pair::Pair;
-use argonet::{Am, Payload, Rank, Result};
+use argonet::{Am, Payload, Rank, Result, World};
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -61,6 +61,16 @@ pub(crate) fn reset() {
     REPLIES.store(0, Ordering::Relaxed);
 }
 
+/// Sends rank 1 what it waits for in [`wait_for_wake`].
+pub(crate) fn wake(world: &World) -> Result<()> {
+    world.send(Rank(1), &answer, 0)
+}
+
+/// Waits for that.
+pub(crate) fn wait_for_wake(world: &World) -> Result<()> {
+    world.wait_until(|| replies() == 1)
+}
+
 fn replies() -> u64 {
     REPLIES.load(Ordering::Relaxed)
 }
@@ -102,6 +112,14 @@ pub(crate) fn medium_echo(pair: &Pair<'_>, load: Load) -> Result<Duration> {
 pub(crate) fn medium_round_trip(pair: &Pair<'_>, load: Load) -> Result<Duration> {
     round_trips(pair, load, |bytes, i| {
         pair.world.send_medium(Rank(1), &ask, i, bytes)
+    })
+}
+
+/// Long request to the same place each time, with a payload that nobody reads, short reply.
+pub(crate) fn long_round_trip(pair: &Pair<'_>, load: Load) -> Result<Duration> {
+    let to = pair.bulk();
+    round_trips(pair, load, |bytes, i| {
+        pair.world.send_long(to, &ask, i, bytes)
     })
 }
 

@@ -1,6 +1,7 @@
 //! What a metric is.
 
 use super::pair::Pair;
+use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
 /// How much one chunk does.
@@ -17,13 +18,16 @@ pub(crate) struct Load {
 pub(crate) type Side = fn(&Pair<'_>, Load) -> argonet::Result<Duration>;
 
 /// What a figure is printed in. Chunks are compared by time whatever the unit.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(crate) enum Unit {
     /// Nanoseconds an operation.
+    #[serde(rename = "ns")]
     Nanoseconds,
     /// Microseconds an operation.
+    #[serde(rename = "us")]
     Microseconds,
     /// 1,000 MiB a second.
+    #[serde(rename = "GB/s")]
     Gigabytes,
 }
 
@@ -47,19 +51,9 @@ impl Unit {
     }
 }
 
-/// The raw limit of a metric.
-#[derive(Clone, Copy)]
-pub(crate) struct Limit {
-    /// What it is.
-    pub(crate) what: &'static str,
-    /// Measures it.
-    pub(crate) side: Side,
-    /// Operations of one chunk.
-    pub(crate) count: u64,
-}
-
 /// What a metric must reach.
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub(crate) enum Goal {
     /// Our time is at most so many times that of the limit.
     Ratio(f64),
@@ -72,29 +66,92 @@ pub(crate) enum Goal {
 /// What "equal to the limit" may differ by, because two measurements of the same thing do.
 pub(crate) const EQUAL: f64 = 1.02;
 
-/// One line of the table.
-pub(crate) struct Metric {
+/// Operations of one chunk, for operations of about so many nanoseconds: a chunk lasts about a
+/// millisecond, short beside a time slice, long beside the clock.
+pub(crate) fn chunk_of(estimate_ns: u64) -> u64 {
+    (1_000_000 / estimate_ns).max(1)
+}
+
+/// What is measured, without how.
+#[derive(Clone)]
+pub(crate) struct Subject {
     /// Short name, unique, by which it is chosen.
-    pub(crate) name: &'static str,
+    pub(crate) name: String,
     /// What is measured.
-    pub(crate) what: &'static str,
+    pub(crate) what: String,
     /// What it is printed in.
     pub(crate) unit: Unit,
     /// Bytes that one operation moves.
     pub(crate) bytes: usize,
-    /// Operations of one chunk of ours.
+    /// What the limit is; empty where there is none.
+    pub(crate) limit_is: &'static str,
+    /// What must be reached.
+    pub(crate) goal: Goal,
+    /// The curve of the plot that it is a point of.
+    pub(crate) curve: Option<&'static str>,
+}
+
+/// One line of the table.
+pub(crate) struct Metric {
+    pub(crate) subject: Subject,
+    /// Operations of one chunk.
     pub(crate) count: u64,
     /// Our side.
     pub(crate) ours: Side,
-    /// The raw side.
-    pub(crate) limit: Option<Limit>,
-    /// What must be reached.
-    pub(crate) goal: Goal,
+    /// The raw side, or what else it is compared with.
+    pub(crate) limit: Option<Side>,
 }
 
 impl Metric {
-    /// Whether it is a stream: a flow of operations of which nobody waits for a single one.
-    pub(crate) fn is_stream(&self) -> bool {
-        self.unit == Unit::Gigabytes
+    /// A metric without a limit and without a goal, whose operations take about `estimate_ns`.
+    pub(crate) fn new(
+        name: impl Into<String>,
+        what: impl Into<String>,
+        unit: Unit,
+        bytes: usize,
+        estimate_ns: u64,
+        ours: Side,
+    ) -> Self {
+        Self {
+            subject: Subject {
+                name: name.into(),
+                what: what.into(),
+                unit,
+                bytes,
+                limit_is: "",
+                goal: Goal::Information,
+                curve: None,
+            },
+            count: chunk_of(estimate_ns),
+            ours,
+            limit: None,
+        }
+    }
+
+    pub(crate) fn limit(mut self, what: &'static str, side: Side) -> Self {
+        self.subject.limit_is = what;
+        self.limit = Some(side);
+        self
+    }
+
+    /// A goal and a limit as measured on the machine where the goals were set.
+    pub(crate) fn goal(mut self, goal: f64, of_limit: f64) -> Self {
+        self.subject.goal = Goal::Ratio(goal / of_limit);
+        self
+    }
+
+    pub(crate) fn equal(mut self) -> Self {
+        self.subject.goal = Goal::Ratio(EQUAL);
+        self
+    }
+
+    pub(crate) fn within_ns(mut self, ns: f64) -> Self {
+        self.subject.goal = Goal::Nanoseconds(ns);
+        self
+    }
+
+    pub(crate) fn curve(mut self, curve: &'static str) -> Self {
+        self.subject.curve = Some(curve);
+        self
     }
 }

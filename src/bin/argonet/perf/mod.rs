@@ -6,24 +6,34 @@
 //! point, a busy one.
 //!
 //! * [`command`] — the command line and the order of things
-//! * [`metric`] — what a metric is; [`table`] — all of them
+//! * [`metric`] — what a metric is; [`table`] — all of them; [`sizes`] — those by size
 //! * [`pair`] — the two ranks that measure, their memory, and the alternation of chunks
 //! * [`messages`], [`memory`], [`collectives`] — our side of the metrics
-//! * [`limits`] — the raw side
-//! * [`startup`] — whole jobs and resident memory
-//! * [`stats`], [`report`] — from chunks to figures to text
+//! * [`limits`], [`mock_ring`] — the raw side
+//! * [`engines`] — engines beside the job's own; [`modes`], [`threads`] — what is measured with them
+//! * [`jobs`] — whole jobs: start-up, resident memory, waiting, more ranks than cores
+//! * [`stats`], [`report`], [`document`], [`plot`] — from chunks to figures to tables, JSON and curves
+//! * [`machine`] — where the figures hold
 
 mod collectives;
 mod command;
+mod document;
+mod engines;
 mod error;
+mod jobs;
 mod limits;
+mod machine;
 mod memory;
 mod messages;
 mod metric;
+mod mock_ring;
+mod modes;
 mod pair;
+mod plot;
 mod report;
-mod startup;
+mod sizes;
 mod stats;
 mod table;
+mod threads;
 
 pub(crate) use command::Perf;

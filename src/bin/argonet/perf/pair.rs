@@ -2,8 +2,10 @@
 
 use super::limits::Shared;
 use super::metric::{Load, Metric, Side};
+use super::modes::Modes;
+use super::stats::Chunks;
 use argonet::{GlobalPtr, Rank, Result, SharedVec, World};
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::time::Duration;
 
 /// Largest size that is moved in one piece.
@@ -28,6 +30,8 @@ pub(crate) struct Pair<'w> {
     pub(crate) raw_messages: [Cell<u64>; 2],
     /// Rounds of the raw side's ping-pong by now.
     pub(crate) raw_rounds: Cell<u64>,
+    /// Engines of both thread modes, once a metric has asked for them.
+    modes: OnceCell<Modes>,
 }
 
 impl<'w> Pair<'w> {
@@ -55,6 +59,7 @@ impl<'w> Pair<'w> {
             raw,
             raw_messages: Default::default(),
             raw_rounds: Cell::new(0),
+            modes: OnceCell::new(),
         })
     }
 
@@ -78,6 +83,14 @@ impl<'w> Pair<'w> {
         self.raw[rank]
     }
 
+    /// Engines of both thread modes. Collective the first time.
+    pub(crate) fn modes(&self) -> Result<&Modes> {
+        if self.modes.get().is_none() {
+            let _ = self.modes.set(Modes::new(self.world)?);
+        }
+        Ok(self.modes.get().expect("set above"))
+    }
+
     /// Calls `f` with this rank's private bytes.
     pub(crate) fn with_private<R>(&self, f: impl FnOnce(&mut [u8]) -> R) -> R {
         f(&mut self.private.borrow_mut()[self.private_at..])
@@ -93,24 +106,23 @@ impl<'w> Pair<'w> {
 
     /// Measures `chunks` chunks of ours and of the limit in turn, after one of each that does not
     /// count. Nanoseconds an operation, chunk by chunk. Collective.
-    pub(crate) fn measure(&self, metric: &Metric, chunks: usize) -> Result<(Vec<f64>, Vec<f64>)> {
-        let bytes = metric.bytes;
-        let count = metric.count;
-        let (mut ours, mut limits) = (Vec::new(), Vec::new());
+    pub(crate) fn measure(&self, metric: &Metric, chunks: usize) -> Result<Chunks> {
+        let load = Load {
+            count: metric.count,
+            bytes: metric.subject.bytes,
+        };
+        let mut measured = Chunks::default();
         for turn in 0..=chunks {
-            let our_time = self.chunk(metric.ours, Load { count, bytes })?;
-            let limit_time = match metric.limit {
-                Some(limit) => {
-                    let count = limit.count;
-                    Some(self.chunk(limit.side, Load { count, bytes })?)
-                }
-                None => None,
-            };
+            let ours = self.chunk(metric.ours, load)?;
+            let limit = metric
+                .limit
+                .map(|side| self.chunk(side, load))
+                .transpose()?;
             if turn > 0 {
-                ours.push(our_time);
-                limits.extend(limit_time);
+                measured.ours.push(ours);
+                measured.limit.extend(limit);
             }
         }
-        Ok((ours, limits))
+        Ok(measured)
     }
 }

@@ -1,5 +1,7 @@
 //! From the times of chunks to figures.
 
+use serde::{Deserialize, Serialize};
+
 /// The `q`-quantile of `values` (0 is the smallest), linear between neighbours.
 pub(crate) fn quantile(values: &[f64], q: f64) -> f64 {
     let mut sorted = values.to_vec();
@@ -23,8 +25,17 @@ pub(crate) fn best(values: &[f64]) -> f64 {
     quantile(values, 0.0)
 }
 
+/// What was measured of a metric: nanoseconds an operation, chunk by chunk, ours and the limit's in
+/// turn.
+#[derive(Default)]
+pub(crate) struct Chunks {
+    pub(crate) ours: Vec<f64>,
+    /// As many, or none where there is no limit.
+    pub(crate) limit: Vec<f64>,
+}
+
 /// Two series of chunks compared, chunk by chunk.
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub(crate) struct Comparison {
     /// Median of the ratios of neighbouring chunks, ours divided by the limit's.
     pub(crate) median: f64,

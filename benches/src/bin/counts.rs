@@ -1,0 +1,100 @@
+//! Does one operation of a fast path so many times: `counts NAME TIMES`. `cargo xtask counts` runs it
+//! under callgrind with two numbers of times; the difference is what the operations take.
+//!
+//! One process plays rank 0 alone. Its neighbours are memory, which is all that rank 0 sees of them too.
+#![deny(unsafe_code)]
+
+#[path = "../../../src/bin/argonet/perf/engines.rs"]
+#[allow(dead_code, reason = "argonet perf uses the rest")]
+mod engines;
+
+use argonet::engine::ThreadCtx;
+use argonet::{JobRank, Result};
+use argonet_conduit::smp::{Barrier, ThreadMode};
+use engines::{Memory, Station};
+use std::hint::black_box;
+use std::process::ExitCode;
+
+/// An operation, with the number of neighbours and how often it may be done: nobody takes messages out
+/// of the ring.
+struct Case {
+    name: &'static str,
+    neighbours: u32,
+    most: u64,
+    operation: fn(&Station, &ThreadCtx, u64) -> Result<()>,
+}
+
+const NEIGHBOUR: JobRank = JobRank(1);
+
+const CASES: [Case; 4] = [
+    Case {
+        name: "put-8",
+        neighbours: 1,
+        most: u64::MAX,
+        operation: |station, ctx, i| station.put(ctx, NEIGHBOUR, i),
+    },
+    Case {
+        name: "am-short-send",
+        neighbours: 1,
+        most: 16_000,
+        operation: |station, ctx, i| Ok(station.send(ctx, NEIGHBOUR, station.tell, i as u32)?),
+    },
+    Case {
+        name: "poll-1",
+        neighbours: 1,
+        most: u64::MAX,
+        operation: poll,
+    },
+    Case {
+        name: "poll-64",
+        neighbours: 64,
+        most: u64::MAX,
+        operation: poll,
+    },
+];
+
+fn poll(station: &Station, ctx: &ThreadCtx, _: u64) -> Result<()> {
+    black_box(station.poll(ctx)?);
+    Ok(())
+}
+
+fn run(case: &Case, times: u64) -> Result<()> {
+    let memory = Memory::create(case.neighbours + 1).map_err(|cause| argonet::Error::Rings {
+        rank: argonet::Rank(0),
+        ranks: case.neighbours + 1,
+        cause,
+    })?;
+    // The barrier that Linux has, whatever the program runs under.
+    let station = Station::new(&memory, JobRank(0), ThreadMode::Seq, Barrier::Sleeper)?;
+    let ctx = Station::context();
+    (0..times).try_for_each(|i| (case.operation)(&station, &ctx, black_box(i)))
+}
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let names: Vec<&str> = CASES.iter().map(|case| case.name).collect();
+    let chosen = match args.as_slice() {
+        // For whoever runs all of them.
+        [list] if list == "--list" => {
+            println!("{}", names.join("\n"));
+            return ExitCode::SUCCESS;
+        }
+        [name, times] => CASES
+            .iter()
+            .find(|case| case.name == name)
+            .zip(times.parse().ok())
+            .filter(|(case, times)| *times <= case.most),
+        _ => None,
+    };
+    let Some((case, times)) = chosen else {
+        eprintln!("usage: counts NAME TIMES, of {}", names.join(", "));
+        return ExitCode::from(2);
+    };
+    match run(case, times) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("counts: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,23 @@
+//! Arguments of remote procedure calls as they arrive.
+
+use argonet::__private::RpcEntry;
+use argonet::Rpc;
+
+type Plain = (u64, i16, bool, char, f64);
+type Nested = (Vec<Option<String>>, Result<(u8, Vec<u8>), String>);
+type Map = (std::collections::BTreeMap<String, Vec<u32>>,);
+
+// An `f64` is compared by what it encodes to, so that NaN is no exception.
+static PLAIN: Rpc<Plain, Plain> = Rpc::new("plain", |args| args);
+static NESTED: Rpc<Nested, Nested> = Rpc::new("nested", |args| args);
+static MAP: Rpc<Map, Map> = Rpc::new("map", |args| args);
+
+pub(crate) fn run(data: &[u8]) {
+    for function in [&PLAIN as &dyn RpcEntry, &NESTED, &MAP] {
+        let run = function.runner();
+        // What cannot be decoded is refused. What can comes back as an encoding that means the same.
+        if let Ok(encoded) = run(data) {
+            assert_eq!(run(&encoded), Ok(encoded), "{}", function.name());
+        }
+    }
+}

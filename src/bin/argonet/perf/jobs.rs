@@ -1,0 +1,227 @@
+//! Whole jobs: how long they take to start, what their ranks keep resident, what one that waits uses of
+//! a core, and collective operations of more ranks than cores.
+
+use super::document::Document;
+use super::{messages, stats};
+use argonet::{Rank, Reduction, Result, World};
+use rustix::time::{ClockId, clock_gettime};
+use serde::{Deserialize, Serialize};
+use std::ffi::OsString;
+use std::io;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// One figure of whole jobs.
+#[derive(Clone, Serialize, Deserialize)]
+pub(crate) struct Fact {
+    /// Short name, unique, by which it is chosen.
+    pub(crate) name: String,
+    /// What it is.
+    pub(crate) what: String,
+    /// Of the figures.
+    pub(crate) unit: String,
+    /// Smallest of all jobs.
+    pub(crate) best: f64,
+    /// Median of all jobs.
+    pub(crate) median: f64,
+    /// What the median may be at most.
+    pub(crate) goal: Option<f64>,
+}
+
+impl Fact {
+    fn new(kind: &Kind, values: &[f64]) -> Self {
+        Self {
+            name: kind.name.into(),
+            what: kind.what.into(),
+            unit: kind.unit.into(),
+            best: stats::best(values),
+            median: stats::median(values),
+            goal: kind.goal,
+        }
+    }
+
+    /// Whether the goal is reached; nothing where there is none.
+    pub(crate) fn holds(&self) -> Option<bool> {
+        self.goal.map(|goal| self.median <= goal)
+    }
+}
+
+/// A fact before it is known.
+pub(crate) struct Kind {
+    pub(crate) name: &'static str,
+    pub(crate) what: &'static str,
+    unit: &'static str,
+    goal: Option<f64>,
+    source: Source,
+}
+
+/// The job that a fact comes from. Two facts of one source come from the same jobs.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Source {
+    /// Ranks that start, meet and leave: the job's time.
+    Time(u32),
+    /// The largest rank of such a job.
+    Resident(u32),
+    /// A rank that waits for a message.
+    Idle,
+    /// A metric of a job of so many ranks.
+    Crowd(u32, &'static str),
+}
+
+#[rustfmt::skip]
+const KINDS: [Kind; 11] = [
+    Kind { name: "hello-2", what: "hello, whole job of 2 ranks", unit: "s", goal: Some(0.03), source: Source::Time(2) },
+    Kind { name: "hello-16", what: "hello, whole job of 16 ranks", unit: "s", goal: Some(0.08), source: Source::Time(16) },
+    Kind { name: "hello-64", what: "hello, whole job of 64 ranks", unit: "s", goal: Some(0.25), source: Source::Time(64) },
+    Kind { name: "memory-2", what: "resident memory, largest of 2 ranks", unit: "MiB", goal: None, source: Source::Resident(2) },
+    Kind { name: "memory-16", what: "resident memory, largest of 16 ranks", unit: "MiB", goal: None, source: Source::Resident(16) },
+    Kind { name: "memory-64", what: "resident memory, largest of 64 ranks", unit: "MiB", goal: Some(6.0), source: Source::Resident(64) },
+    Kind { name: "idle", what: "a rank that waits, share of a core", unit: "%", goal: Some(1.0), source: Source::Idle },
+    Kind { name: "barrier-4", what: "barrier, 4 ranks", unit: "us", goal: Some(2.0), source: Source::Crowd(4, "barrier") },
+    Kind { name: "barrier-8", what: "barrier, 8 ranks", unit: "us", goal: Some(4.5), source: Source::Crowd(8, "barrier") },
+    Kind { name: "reduce-all-4", what: "reduce-to-all 8 B, 4 ranks", unit: "us", goal: None, source: Source::Crowd(4, "reduce-all-8") },
+    Kind { name: "reduce-all-8-ranks", what: "reduce-to-all 8 B, 8 ranks", unit: "us", goal: None, source: Source::Crowd(8, "reduce-all-8") },
+];
+
+/// All of them.
+pub(crate) fn kinds() -> impl Iterator<Item = &'static Kind> {
+    KINDS.iter()
+}
+
+/// How jobs are measured.
+#[derive(Clone, Copy)]
+pub(crate) struct Effort {
+    /// Jobs for each start-up time.
+    pub(crate) jobs: usize,
+    /// How long a rank waits.
+    pub(crate) idle: Duration,
+    /// Chunks of each metric of a crowd.
+    pub(crate) chunks: usize,
+}
+
+/// Measures what is wanted. This process starts jobs for it, and so must not be a rank yet.
+pub(crate) fn measure(wants: impl Fn(&str) -> bool, effort: Effort) -> io::Result<Vec<Fact>> {
+    let mut facts = Vec::new();
+    let mut hellos: Vec<(u32, Vec<(f64, f64)>)> = Vec::new();
+    for kind in KINDS.iter().filter(|kind| wants(kind.name)) {
+        let values = match kind.source {
+            Source::Time(ranks) | Source::Resident(ranks) => {
+                if !hellos.iter().any(|(n, _)| *n == ranks) {
+                    let said = (0..effort.jobs).map(|_| run_hello(ranks));
+                    hellos.push((ranks, said.collect::<io::Result<_>>()?));
+                }
+                let all = hellos.iter().find(|(n, _)| *n == ranks);
+                let all = all.map_or(&[][..], |(_, said)| said);
+                let time = matches!(kind.source, Source::Time(_));
+                let one = |&(seconds, mib): &(f64, f64)| if time { seconds } else { mib };
+                all.iter().map(one).collect()
+            }
+            Source::Idle => vec![run_idle(effort.idle)?],
+            Source::Crowd(ranks, metric) => vec![run_crowd(ranks, metric, effort.chunks)?],
+        };
+        facts.push(Fact::new(kind, &values));
+    }
+    Ok(facts)
+}
+
+/// Options with which this program becomes such a job.
+const HELLO: &str = "--hello";
+const IDLE: &str = "--wait-idle";
+
+/// Runs this program with these arguments, on segments of one page; returns what it prints.
+fn run(args: &[OsString]) -> io::Result<String> {
+    let mut command = Command::new(std::env::current_exe()?);
+    command
+        .arg("perf")
+        .args(args)
+        .stdin(Stdio::null())
+        .stderr(Stdio::inherit());
+    let output = command.output()?;
+    if !output.status.success() {
+        let what = format!("a job of {args:?} ended with {}", output.status);
+        return Err(io::Error::other(what));
+    }
+    String::from_utf8(output.stdout).map_err(io::Error::other)
+}
+
+fn number(text: &str) -> io::Result<f64> {
+    let value = text.trim().parse();
+    value.map_err(|_| io::Error::other(format!("a job printed {text:?}, not a number")))
+}
+
+/// Seconds of a whole job, and MiB of its largest rank.
+fn run_hello(ranks: u32) -> io::Result<(f64, f64)> {
+    let start = Instant::now();
+    let kib = run(&[HELLO.into(), ranks.to_string().into()])?;
+    let seconds = start.elapsed().as_secs_f64();
+    Ok((seconds, number(&kib)? / 1024.0))
+}
+
+fn run_idle(time: Duration) -> io::Result<f64> {
+    let seconds = time.as_secs_f64().to_string();
+    number(&run(&[IDLE.into(), seconds.into()])?)
+}
+
+fn run_crowd(ranks: u32, metric: &str, chunks: usize) -> io::Result<f64> {
+    let options = ["--ranks", "--chunks", "--only", "--json"];
+    let values = [&ranks.to_string(), &chunks.to_string(), metric, "-"];
+    let args = options
+        .iter()
+        .zip(values)
+        .flat_map(|(o, v)| [OsString::from(o), v.into()]);
+    let text = run(&args.collect::<Vec<_>>())?;
+    let document: Document = serde_json::from_str(&text)?;
+    let measured = document.metrics.iter().find(|m| m.name == metric);
+    measured
+        .map(|measured| measured.ours.median)
+        .ok_or_else(|| io::Error::other(format!("a job did not measure {metric}")))
+}
+
+/// Resident memory of this process in KiB (VmRSS: private and shared).
+fn resident_kib() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmRSS:"))?;
+    line.split_whitespace().next()?.parse().ok()
+}
+
+/// The job of a hello: ranks start, meet, report their resident memory and leave.
+pub(crate) fn hello(ranks: u32) -> Result<()> {
+    let world = World::builder().ranks(ranks).segment_bytes(4096).build()?;
+    world.barrier()?;
+    let mut kib = [resident_kib().unwrap_or(0)];
+    world.reduce_all(Reduction::Max, &mut kib)?;
+    if world.rank() == Rank(0) {
+        println!("{}", kib[0]);
+    }
+    world.finalise()
+}
+
+/// Processor time of this process.
+fn processor_seconds() -> f64 {
+    let time = clock_gettime(ClockId::ProcessCPUTime);
+    time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
+}
+
+/// The job of a rank that waits: rank 1 waits for a message that rank 0 sends after so many seconds,
+/// and reports the share of a core that it used, all its threads and the first, busy moments included.
+pub(crate) fn wait_idle(seconds: f64) -> Result<()> {
+    let world = World::builder().ranks(2).segment_bytes(4096).build()?;
+    world.barrier()?;
+    let mut percent = [0.0];
+    if world.rank() == Rank(0) {
+        std::thread::sleep(Duration::from_secs_f64(seconds));
+        messages::wake(&world)?;
+    } else {
+        let (start, before) = (Instant::now(), processor_seconds());
+        messages::wait_for_wake(&world)?;
+        let used = processor_seconds() - before;
+        percent = [100.0 * used / start.elapsed().as_secs_f64()];
+    }
+    world.reduce_all(Reduction::Max, &mut percent)?;
+    if world.rank() == Rank(0) {
+        println!("{}", percent[0]);
+    }
+    world.finalise()
+}

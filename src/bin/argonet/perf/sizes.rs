@@ -1,0 +1,107 @@
+//! Metrics by size, of which curves are drawn.
+
+use super::metric::{Metric, Side, Unit};
+use super::pair::LARGEST;
+use super::table::{COPY, RING_CROSS, RING_ECHO};
+use super::{limits, memory, messages, mock_ring};
+use argonet::MAX_MEDIUM;
+use argonet_base::size::parse_size;
+use std::ops::RangeInclusive;
+
+/// Below it a copy alone is no limit of a message.
+const SMALLEST_LONG: usize = 4096;
+
+/// A family of metrics, one for each size.
+struct Family {
+    name: &'static str,
+    /// Also the name of its curve.
+    what: &'static str,
+    unit: Unit,
+    sizes: RangeInclusive<usize>,
+    /// Nanoseconds of the smallest operation, about.
+    base_ns: u64,
+    ours: Side,
+    limit_is: &'static str,
+    limit: Side,
+}
+
+#[rustfmt::skip]
+const FAMILIES: [Family; 5] = [
+    Family { name: "am-medium-rt", what: "AM medium echo", unit: Unit::Microseconds, sizes: 1..=MAX_MEDIUM, base_ns: 400,
+        ours: messages::medium_echo, limit_is: RING_ECHO, limit: mock_ring::echo },
+    Family { name: "am-medium", what: "AM medium flood, copied out", unit: Unit::Gigabytes, sizes: 1..=MAX_MEDIUM, base_ns: 25,
+        ours: messages::medium_flood_copied, limit_is: RING_CROSS, limit: mock_ring::flood_copied },
+    Family { name: "am-long", what: "AM long flood", unit: Unit::Gigabytes, sizes: SMALLEST_LONG..=LARGEST, base_ns: 40,
+        ours: messages::long_flood, limit_is: COPY, limit: limits::copy_there },
+    Family { name: "put", what: "put", unit: Unit::Gigabytes, sizes: 1..=LARGEST, base_ns: 2,
+        ours: memory::put_flood, limit_is: COPY, limit: limits::copy_there },
+    Family { name: "get", what: "get", unit: Unit::Gigabytes, sizes: 1..=LARGEST, base_ns: 2,
+        ours: memory::get_flood, limit_is: COPY, limit: limits::copy_here },
+];
+
+/// Sizes that a plot has when none are given: powers of four.
+pub(crate) fn usual() -> Vec<usize> {
+    (0..=11).map(|i| 1 << (2 * i)).collect()
+}
+
+/// Reads one size of the list.
+pub(crate) fn parse(text: &str) -> Result<usize, String> {
+    let size = parse_size(text)
+        .ok()
+        .and_then(|size| usize::try_from(size).ok());
+    size.filter(|size| (1..=LARGEST).contains(size))
+        .ok_or_else(|| format!("a size from 1 to {LARGEST} bytes is needed, such as 64 or 4KiB"))
+}
+
+/// All families at these sizes, as far as they go.
+pub(crate) fn metrics(sizes: &[usize]) -> Vec<Metric> {
+    let mut metrics = Vec::new();
+    for family in &FAMILIES {
+        for &size in sizes.iter().filter(|size| family.sizes.contains(size)) {
+            let metric = Metric::new(
+                format!("{}@{size}", family.name),
+                format!("{}, {size} B", family.what),
+                family.unit,
+                size,
+                // Some 20 bytes a nanosecond.
+                family.base_ns + size as u64 / 20,
+                family.ours,
+            );
+            let metric = metric.limit(family.limit_is, family.limit);
+            metrics.push(metric.curve(family.what));
+        }
+    }
+    metrics
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_that_a_message_cannot_have_are_left_out() {
+        let names: Vec<_> = metrics(&[64, 65536, 65537]);
+        let names: Vec<_> = names.into_iter().map(|m| m.subject.name).collect();
+        assert!(names.contains(&"am-medium@65536".into()));
+        assert!(!names.contains(&"am-medium@65537".into()));
+        assert!(!names.contains(&"am-long@64".into()));
+        assert!(names.contains(&"put@65537".into()));
+    }
+
+    #[test]
+    fn what_is_no_size_is_refused() {
+        assert_eq!(parse("4KiB"), Ok(4096));
+        for bad in ["0", "-1", "5MiB", "many", ""] {
+            assert!(parse(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn usual_sizes_are_allowed() {
+        assert!(
+            usual()
+                .iter()
+                .all(|size| parse(&size.to_string()) == Ok(*size))
+        );
+    }
+}

@@ -1,0 +1,143 @@
+//! Running examples and programs as jobs: what their tests have in common.
+#![allow(dead_code, reason = "each test uses some of it")]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::mpsc::channel;
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// Numbers of ranks that a job is run on.
+pub(crate) const RANKS: [u32; 4] = [1, 2, 4, 7];
+/// How long a job may take. It normally takes a fraction of a second; this is for the slowest machine.
+const LIMIT: Duration = Duration::from_secs(120);
+/// In the environment of every process of a job.
+const MARK: &str = "ARGONET_TEST_MARK";
+
+/// An example, built as this test was: cargo builds no example for a test whose example has unit tests.
+pub(crate) fn build(name: &str) -> PathBuf {
+    let test = std::env::current_exe().expect("this program");
+    // target/<profile>/deps/<test>-<hash>
+    let profile_dir = test.ancestors().nth(2).expect("the profile's directory");
+    let target = profile_dir.parent().expect("the target directory");
+    let profile = match profile_dir.file_name().and_then(|name| name.to_str()) {
+        Some("debug") | None => "dev",
+        Some(other) => other,
+    };
+    let built = Command::new(env!("CARGO"))
+        .args([
+            "build",
+            "--quiet",
+            "--package",
+            "argonet",
+            "--example",
+            name,
+        ])
+        .args(["--profile", profile, "--target-dir"])
+        .arg(target)
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .status();
+    assert!(built.is_ok_and(|status| status.success()), "cargo build");
+    profile_dir.join(format!("examples/{name}"))
+}
+
+/// Runs a job to its end, and checks that nothing is left of it.
+pub(crate) fn finish(mut command: Command) -> Output {
+    static COUNT: AtomicU32 = AtomicU32::new(0);
+    let mark = format!(
+        "{MARK}=example.{}.{}.",
+        std::process::id(),
+        COUNT.fetch_add(1, Ordering::Relaxed)
+    );
+    let (name, value) = mark.split_once('=').expect("name=value");
+    command
+        .env(name, value)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    let child = command.spawn().expect("start");
+    let (send, receive) = channel();
+    thread::spawn(move || send.send(child.wait_with_output()));
+    let deadline = Instant::now() + LIMIT;
+    let Ok(output) = receive.recv_timeout(LIMIT) else {
+        panic!(
+            "{command:?} took over {LIMIT:?}; its processes, now killed:\n{}",
+            kill(&mark).join("\n")
+        );
+    };
+    // Its output has ended and its code is known, so what is left of it can only be about to go.
+    while !live(&mark).is_empty() {
+        if Instant::now() > deadline {
+            panic!("{command:?} left processes:\n{}", kill(&mark).join("\n"));
+        }
+        thread::yield_now();
+    }
+    output.expect("wait")
+}
+
+/// Processes with this entry in their environment. A zombie has none left.
+fn live(mark: &str) -> Vec<PathBuf> {
+    let has_mark = |process: &PathBuf| {
+        fs::read(process.join("environ")).is_ok_and(|environ| {
+            environ
+                .split(|&b| b == 0)
+                .any(|entry| entry == mark.as_bytes())
+        })
+    };
+    let processes = fs::read_dir("/proc").expect("/proc").flatten();
+    processes
+        .map(|entry| entry.path())
+        .filter(has_mark)
+        .collect()
+}
+
+/// Ends what is left of a job, and tells what it was doing.
+fn kill(mark: &str) -> Vec<String> {
+    let describe = |process: PathBuf| {
+        let read = |file| fs::read_to_string(process.join(file)).unwrap_or_default();
+        let text = format!("{} in {}", read("stat").trim(), read("wchan"));
+        if let Some(pid) = process.file_name() {
+            let _ = Command::new("kill").arg("-KILL").arg(pid).status();
+        }
+        text
+    };
+    live(mark).into_iter().map(describe).collect()
+}
+
+/// Output as text.
+pub(crate) fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).expect("UTF-8")
+}
+
+/// A path as an argument.
+pub(crate) fn utf8(path: &Path) -> &str {
+    path.to_str().expect("UTF-8")
+}
+
+/// A directory of its own, removed at the end.
+pub(crate) struct Scratch(pub(crate) PathBuf);
+
+impl Scratch {
+    /// Makes the directory.
+    pub(crate) fn new(name: &str) -> Self {
+        let name = format!("argonet-test-{name}-{}", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+
+    /// Writes a file into it.
+    pub(crate) fn file(&self, name: &str, contents: &[u8]) -> PathBuf {
+        let path = self.0.join(name);
+        fs::write(&path, contents).unwrap();
+        path
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}

@@ -1,0 +1,173 @@
+//! `argonet perf` as a program: what it measures, what it writes, what it refuses. No figure is
+//! asserted: those depend on the machine and on what else runs there.
+#![cfg(target_os = "linux")]
+
+mod example;
+
+use std::fs;
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+use example::{Scratch, finish, text, utf8};
+
+fn perf(args: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_argonet"));
+    command.arg("perf").args(args);
+    finish(command)
+}
+
+/// The least of everything.
+const QUICK: [&str; 6] = ["--chunks", "1", "--jobs", "1", "--idle", "0.1"];
+
+/// Measures some metrics, and returns the standard output of a run that ends well.
+fn measured(args: &[&str]) -> String {
+    let run = perf(&[&QUICK[..], args].concat());
+    let errors = text(&run.stderr);
+    assert!(run.status.success(), "{args:?}: {errors}");
+    assert_eq!(errors, "", "{args:?}");
+    text(&run.stdout)
+}
+
+fn names(list: &Value) -> Vec<String> {
+    let list = list.as_array().expect("a list").iter();
+    list.map(|one| one["name"].as_str().expect("a name").to_owned())
+        .collect()
+}
+
+#[test]
+fn every_metric_is_measured_and_written() {
+    let scratch = Scratch::new("perf");
+    let [json, svg] = ["out.json", "out.svg"].map(|name| scratch.0.join(name));
+    let sizes = ["--sizes", "8,64KiB,1MiB"];
+    let listed = text(&perf(&[&sizes[..], &["--list"]].concat()).stdout);
+    let listed: Vec<&str> = listed
+        .lines()
+        .filter_map(|l| l.split_whitespace().next())
+        .collect();
+    assert!(listed.len() > 50, "{listed:?}");
+    for name in [
+        "am-short-rt",
+        "put@65536",
+        "threads-am-short",
+        "hello-64",
+        "idle",
+    ] {
+        assert!(listed.contains(&name), "{name}: {listed:?}");
+    }
+    let files = [
+        "--json",
+        utf8(&json),
+        "--svg",
+        utf8(&svg),
+        "--commit",
+        "abc123",
+    ];
+    let table = measured(&[&sizes[..], &files].concat());
+    assert!(table.contains("AM short round trip"), "{table}");
+
+    let document: Value = serde_json::from_slice(&fs::read(json).unwrap()).unwrap();
+    assert_eq!(document["schema"], "argonet-perf-1");
+    assert_eq!(document["commit"], "abc123");
+    assert_eq!([&document["ranks"], &document["chunks"]], [2, 1]);
+    assert!(document["machine"]["kernel"].is_string());
+    let all = [names(&document["metrics"]), names(&document["jobs"])].concat();
+    let mut missing = listed.clone();
+    missing.retain(|name| !all.iter().any(|n| n == name));
+    assert!(
+        missing.is_empty() && all.len() == listed.len(),
+        "{missing:?} of {all:?}"
+    );
+    for metric in document["metrics"].as_array().unwrap() {
+        let positive = |value: &Value| value.as_f64().is_some_and(|v| v > 0.0);
+        for figure in ["best", "median", "p10", "p90", "per_second"] {
+            assert!(positive(&metric["ours"][figure]), "{figure}: {metric}");
+            assert!(positive(&metric["limit"][figure]), "{figure}: {metric}");
+        }
+        for ratio in ["median", "p10", "p90", "best"] {
+            assert!(positive(&metric["ratio"][ratio]), "{ratio}: {metric}");
+        }
+        assert_eq!(
+            metric["goal"].is_null(),
+            metric["holds"].is_null(),
+            "{metric}"
+        );
+    }
+    for job in document["jobs"].as_array().unwrap() {
+        assert!(job["median"].as_f64().is_some_and(|v| v > 0.0), "{job}");
+    }
+    let svg = fs::read_to_string(svg).unwrap();
+    for curve in [
+        "AM medium echo",
+        "AM long flood",
+        "put: limit",
+        "get: limit",
+        "abc123",
+    ] {
+        assert!(svg.contains(curve), "{curve}");
+    }
+}
+
+#[test]
+fn other_forms_of_the_report() {
+    let only = ["--only", "put-8,par-put-*,idle"];
+    let json = measured(&[&only[..], &["--json"]].concat());
+    let document: Value = serde_json::from_str(&json).expect("nothing but JSON");
+    assert_eq!(names(&document["metrics"]), ["put-8", "par-put-8"]);
+    assert_eq!(names(&document["jobs"]), ["idle"]);
+    let page = measured(&[&only[..], &["--markdown", "--ranks", "3"]].concat());
+    let rows = page.lines().filter(|line| line.starts_with("| "));
+    // Two tables with two lines of heading each.
+    assert_eq!(rows.count(), 2 + 2 + 2 + 1, "{page}");
+    let one = measured(&["--only", "threads*", "--threads", "1", "--json"]);
+    let document: Value = serde_json::from_str(&one).unwrap();
+    assert_eq!(document["metrics"][0]["goal"], Value::Null, "{one}");
+}
+
+#[test]
+fn bad_options() {
+    let scratch = Scratch::new("perf-bad");
+    let nowhere = scratch.0.join("no/where");
+    let nowhere = utf8(&nowhere);
+    for (args, message) in [
+        (
+            &["--conduit", "tcp"][..],
+            "there is no conduit \"tcp\"; there is smp",
+        ),
+        (&["--only", "am-shrt"], "there is no metric \"am-shrt\""),
+        (
+            &["--sizes", "8,5MiB"],
+            "a size from 1 to 4194304 bytes is needed",
+        ),
+        (
+            &["--sizes", "0"],
+            "a size from 1 to 4194304 bytes is needed",
+        ),
+        (&["--chunks", "0"], "a number from 1 to 1,000,000 is needed"),
+        (
+            &["--idle", "0"],
+            "a number of seconds from 0.1 to 3600 is needed",
+        ),
+        (&["--ranks", "1"], "1 is not in 2.."),
+        (&["--threads", "0"], "0 is not in 1..=256"),
+        (
+            &["--only", "put-8", "--svg", nowhere],
+            "has a curve by size",
+        ),
+        (
+            &["--only", "put-8", "--chunks", "1", "--json", nowhere],
+            "writing ",
+        ),
+    ] {
+        let run = perf(args);
+        let errors = text(&run.stderr);
+        assert!(!run.status.success(), "{args:?}");
+        assert_eq!(errors.matches(message).count(), 1, "{args:?}: {errors}");
+        assert!(run.stdout.is_empty(), "{args:?}");
+    }
+    let mut launched = Command::new(env!("CARGO_BIN_EXE_argonet"));
+    launched.args(["run", "-n", "1", env!("CARGO_BIN_EXE_argonet"), "perf"]);
+    let run = finish(launched);
+    assert!(!run.status.success());
+    assert!(text(&run.stderr).contains("start it without `argonet run`"));
+}

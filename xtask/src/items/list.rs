@@ -1,0 +1,331 @@
+//! The items of the five protocol texts that argonet is built after, in our words. A letter each:
+//! P the Portals conduit, U usNIC, G the GNI provider, B failover of rails, T the TCP path.
+
+use super::Item;
+use super::State::{Partly, Waits};
+
+const fn item(id: &'static str, title: &'static str, state: super::State) -> Item {
+    Item { id, title, state }
+}
+
+/// All of them, in their order. An item that is built needs a mark in the code and one in a test.
+pub(super) const ITEMS: [Item; 64] = [
+    item(
+        "P1",
+        "Memory descriptors by role: segment, send and receive chunks, catch-basin, temporary",
+        Waits("portals"),
+    ),
+    item(
+        "P2",
+        "Three event queues (completions, requests, system) with limits a poll, polled in an order that cannot starve",
+        Waits("portals"),
+    ),
+    item(
+        "P3",
+        "Put and get with a 24-bit handle that the network carries; blocking is non-blocking and poll",
+        Partly("which descriptor or bounce chunk a source uses waits for the portals conduit"),
+    ),
+    item(
+        "P4",
+        "Tickets bound what is in flight: sends, and temporary descriptors",
+        Waits("portals"),
+    ),
+    item(
+        "P5",
+        "Messages short, medium and long; a long that fits travels packed with its header",
+        Partly("packed and two-part longs wait for the portals conduit"),
+    ),
+    item(
+        "P6",
+        "A reply goes into room kept since its request; for a handler that does not reply an empty one is sent",
+        Partly(
+            "room is kept and replies have a lane of their own; the chunk and the empty reply wait for the portals conduit",
+        ),
+    ),
+    item(
+        "P7",
+        "A cache that matches header and data of a long in two messages, in either order",
+        Waits("portals"),
+    ),
+    item(
+        "P8",
+        "Receive buffers are chained, unlinked when nearly full, linked again when all handlers have run",
+        Waits("portals"),
+    ),
+    item(
+        "P9",
+        "Credits of 256 bytes a peer, from the receive space, by a table of job sizes",
+        Waits("portals"),
+    ),
+    item(
+        "P10",
+        "Credits move to where they are needed: loans asked for and given in one byte, decayed by epochs",
+        Waits("portals"),
+    ),
+    item(
+        "P11",
+        "When the bank runs low, idle credits are called back, fairly and without repeating it",
+        Waits("portals"),
+    ),
+    item(
+        "P12",
+        "A system queue of short messages, one outstanding a peer, each answered",
+        Waits("portals"),
+    ),
+    item(
+        "P13",
+        "Any rank may end the job at any time; the others are told, and forced after a bounded time",
+        Partly("the network's part waits for the first conduit between hosts"),
+    ),
+    item(
+        "P14",
+        "A barrier at start before the first operation; addresses of ranks from the job manager",
+        Partly("addresses wait for the first conduit between hosts"),
+    ),
+    item(
+        "P15",
+        "Every GASNET_PORTAL_* setting, checked; credit statistics to a file",
+        Waits("portals"),
+    ),
+    item(
+        "P16",
+        "Memory goals: at most 40 bytes a peer, 15 MiB for 4 credits a peer at 10,000 ranks",
+        Waits("portals"),
+    ),
+    item(
+        "U1",
+        "Fragments, segments (packets) and chunks; a small fragment holds its segment",
+        Waits("usnic"),
+    ),
+    item(
+        "U2",
+        "Two channels with queues of their own: commands with priority, and data",
+        Waits("usnic"),
+    ),
+    item(
+        "U3",
+        "Who may send: fragments, credits and an open window; ready endpoints in turn; resends first",
+        Waits("usnic"),
+    ),
+    item(
+        "U4",
+        "A sequence number a packet, a window, cumulative acknowledgements, on other packets where possible",
+        Waits("usnic"),
+    ),
+    item(
+        "U5",
+        "Resend timers by check-in and check-out; a repeated acknowledgement resends at once",
+        Waits("usnic"),
+    ),
+    item(
+        "U6",
+        "A short way for tiny sends, and one for receives that does its bookkeeping later",
+        Waits("usnic"),
+    ),
+    item(
+        "U7",
+        "Chunks put together by fragment; puts straight to their target; put and get over datagrams",
+        Waits("usnic"),
+    ),
+    item(
+        "U8",
+        "Fabric, domain and datagram endpoint of libfabric",
+        Waits("usnic"),
+    ),
+    item(
+        "U9",
+        "Several threads; a callback may send again",
+        Waits("usnic"),
+    ),
+    item(
+        "U10",
+        "Peers are checked at start, with a clear error for a one-way path or a wrong MTU",
+        Waits("usnic"),
+    ),
+    item(
+        "U11",
+        "Channels overtake each other: loss is judged in each, and causes no resend in the other",
+        Waits("usnic"),
+    ),
+    item(
+        "U12",
+        "A segment is free, queued, sent or waiting to be resent, and in one of them only",
+        Waits("usnic"),
+    ),
+    item(
+        "U13",
+        "Inline sends only when small, whole and few are under way; at most one deferred receive",
+        Waits("usnic"),
+    ),
+    item(
+        "U14",
+        "Registration handles of a fixed size; a message may ask for the command channel",
+        Waits("usnic"),
+    ),
+    item(
+        "G1",
+        "Endpoints share a NIC; a bounded list of descriptors keeps the completion queue from overflowing",
+        Waits("gni"),
+    ),
+    item(
+        "G2",
+        "Datagrams to a peer or to anybody, for setting up connections",
+        Waits("gni"),
+    ),
+    item(
+        "G3",
+        "Virtual connections: mailboxes exchanged, crossing requests become one connection",
+        Waits("gni"),
+    ),
+    item(
+        "G4",
+        "Mailboxes with credits for small messages, eager and rendezvous above",
+        Waits("gni"),
+    ),
+    item(
+        "G5",
+        "Short and long transfers by different engines, unaligned gets, the NIC's atomics, fences",
+        Waits("gni"),
+    ),
+    item(
+        "G6",
+        "Progress by a helper thread that sleeps in the queue, or by the caller",
+        Waits("gni"),
+    ),
+    item(
+        "G7",
+        "Endpoints of one process share no lock between threads on different queues",
+        Waits("gni"),
+    ),
+    item(
+        "G8",
+        "Tag matching: queues of what is posted and what was not expected",
+        Waits("gni"),
+    ),
+    item(
+        "G9",
+        "Errors in a completion: retried if they may pass, else reported with their operation",
+        Waits("gni"),
+    ),
+    item(
+        "G10",
+        "Endpoints for connections beside datagram ones",
+        Waits("gni"),
+    ),
+    item(
+        "G11",
+        "One control endpoint serves several others, found by address and id",
+        Waits("gni"),
+    ),
+    item(
+        "G12",
+        "Helper threads for data and for control, on processors set aside",
+        Waits("gni"),
+    ),
+    item(
+        "G13",
+        "A completion queue knows its NICs and polls both directions, then what waits",
+        Waits("gni"),
+    ),
+    item(
+        "G14",
+        "Errors of the NIC reach the client; counters and wait objects",
+        Waits("gni"),
+    ),
+    item(
+        "G15",
+        "Collectives and counters of the NIC behind capabilities",
+        Waits("gni"),
+    ),
+    item(
+        "G16",
+        "Connections are closed and reopened around a checkpoint without loss",
+        Waits("gni"),
+    ),
+    item(
+        "B1",
+        "Traffic over several rails; a failed one is left out, for a peer or for all",
+        Waits("tcp"),
+    ),
+    item(
+        "B2",
+        "Every kind of message recovers: small ones are resent, long ones start again",
+        Waits("tcp"),
+    ),
+    item(
+        "B3",
+        "What arrives twice is recognised, also when it had not failed",
+        Waits("tcp"),
+    ),
+    item(
+        "B4",
+        "Messages that agree on a restart, or that none is needed",
+        Waits("tcp"),
+    ),
+    item(
+        "B5",
+        "A peer that sees no error is told over a rail that works",
+        Waits("tcp"),
+    ),
+    item(
+        "B6",
+        "No packet more, 8 bytes a message and 3 % of a round trip at most",
+        Waits("tcp"),
+    ),
+    item(
+        "B7",
+        "Messages queued in a failed rail are taken out and go over another",
+        Waits("tcp"),
+    ),
+    item(
+        "B8",
+        "A place in a ring that will never be filled is skipped by both sides",
+        Waits("tcp"),
+    ),
+    item(
+        "B9",
+        "Late completions are waited for, and a rail is fenced before what it lost is replayed",
+        Waits("tcp"),
+    ),
+    item(
+        "B10",
+        "Only the peer's acknowledgement counts as delivery",
+        Waits("tcp"),
+    ),
+    item(
+        "T1",
+        "Connections on demand over several interfaces; crossing ones settled by rank; bounded retries",
+        Waits("tcp"),
+    ),
+    item(
+        "T2",
+        "Sockets that do not block, a reactor, writes resumed where they stopped",
+        Waits("tcp"),
+    ),
+    item(
+        "T3",
+        "Fragments over several connections; what is long waits for the first to be acknowledged",
+        Waits("tcp"),
+    ),
+    item("T4", "Data is received into its destination", Waits("tcp")),
+    item(
+        "T5",
+        "Settings: interfaces, sizes of fragments and eager messages, retries",
+        Waits("tcp"),
+    ),
+    item(
+        "T6",
+        "Safe for threads, as fast as raw sockets",
+        Waits("tcp"),
+    ),
+    item(
+        "T7",
+        "Fragments in any order are put together in place; further connections only when they pay",
+        Waits("tcp"),
+    ),
+    item(
+        "T8",
+        "Data with holes is packed once; the rest of a long waits for its destination",
+        Waits("tcp"),
+    ),
+];

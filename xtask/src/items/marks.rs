@@ -1,0 +1,117 @@
+//! Marks in comments: `seed P10` beside the code or the test of an item.
+
+use crate::tidy::File;
+
+/// Where an item is marked.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) struct Mark {
+    pub(super) id: String,
+    pub(super) in_test: bool,
+    /// The file, and for a test its name.
+    pub(super) place: String,
+}
+
+/// Lines after a mark in which the test that it belongs to begins.
+const REACH: usize = 12;
+
+/// All marks of a source file.
+pub(super) fn of(file: &File) -> Vec<Mark> {
+    let mut marks = Vec::new();
+    let tests_from = file.tests_from();
+    let lines: Vec<&str> = file.text.lines().collect();
+    for (number, line) in lines.iter().enumerate() {
+        let Some((_, comment)) = line.split_once("//") else {
+            continue;
+        };
+        let in_test = tests_from.is_some_and(|from| number >= from);
+        for id in ids(comment) {
+            let place = match test_after(&lines, number) {
+                Some(name) if in_test => format!("{}: `{name}`", file.path),
+                _ => file.path.clone(),
+            };
+            marks.push(Mark { id, in_test, place });
+        }
+    }
+    marks.sort();
+    marks.dedup();
+    marks
+}
+
+/// The items that a comment names: a letter of a protocol and a number after the word.
+fn ids(comment: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    for (at, word) in comment.match_indices("seed ") {
+        let id: String = comment[at + word.len()..]
+            .chars()
+            .take_while(char::is_ascii_alphanumeric)
+            .collect();
+        let number = id.strip_prefix(['P', 'U', 'G', 'B', 'T']);
+        if number.is_some_and(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit())) {
+            found.push(id);
+        }
+    }
+    found
+}
+
+/// The name of the test that a comment stands before, or in a list of tests the quoted name.
+fn test_after<'a>(lines: &[&'a str], number: usize) -> Option<&'a str> {
+    let near = lines.iter().skip(number + 1).take(REACH);
+    near.map(|line| line.trim()).find_map(|line| {
+        let name = |rest: &'a str, end: char| rest.split_once(end).map(|(name, _)| name);
+        match line.strip_prefix("fn ") {
+            Some(rest) => name(rest, '('),
+            None => name(
+                line.strip_prefix('(').unwrap_or(line).strip_prefix('"')?,
+                '"',
+            ),
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn marks(path: &str, text: &str) -> Vec<(String, bool, String)> {
+        let (path, text) = (path.to_owned(), text.to_owned());
+        let marks = of(&File { path, text });
+        marks
+            .into_iter()
+            .map(|m| (m.id, m.in_test, m.place))
+            .collect()
+    }
+
+    #[test]
+    fn marks_are_found_in_comments_only() {
+        let text = "//! Handles (seed P3), seed U12.\nlet x = \"seed G1\"; // seeded P4, seed Q1, seed P\n";
+        let found = marks("am/src/a.rs", text);
+        let place = || "am/src/a.rs".to_owned();
+        assert_eq!(
+            found,
+            [
+                ("P3".to_owned(), false, place()),
+                ("U12".to_owned(), false, place())
+            ]
+        );
+    }
+
+    #[test]
+    fn a_mark_in_a_test_has_its_name() {
+        let text = "#[cfg(test)]\nmod tests {\n    /// That it works (seed B2).\n    #[test]\n    fn works() {}\n}\n";
+        let found = marks("am/src/a.rs", text);
+        assert_eq!(
+            found,
+            [("B2".to_owned(), true, "am/src/a.rs: `works`".to_owned())]
+        );
+        let listed = "    // seed T1\n    (\"connects\", || {\n";
+        let found = marks("tests/jobs/a.rs", listed);
+        assert_eq!(
+            found,
+            [(
+                "T1".to_owned(),
+                true,
+                "tests/jobs/a.rs: `connects`".to_owned()
+            )]
+        );
+    }
+}

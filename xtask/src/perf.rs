@@ -1,0 +1,110 @@
+//! `cargo xtask perf`: the tables of docs/performance.md.
+
+use crate::command::{cargo, root, target};
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+/// Lines of the page between which the tables stand.
+const BEGIN: &str = "<!-- begin of what `cargo xtask perf --write` writes -->";
+const END: &str = "<!-- end -->";
+
+/// Builds for release, measures, and prints the tables, or puts them into the page; whether all went
+/// well.
+pub(crate) fn perf(write: bool, options: &[String]) -> bool {
+    match tables(options).and_then(|tables| if write { put(&tables) } else { print(&tables) }) {
+        Ok(()) => true,
+        Err(error) => {
+            eprintln!("{error}");
+            false
+        }
+    }
+}
+
+fn tables(options: &[String]) -> Result<String, String> {
+    let build = [
+        "build",
+        "--release",
+        "--package",
+        "argonet",
+        "--bin",
+        "argonet",
+    ];
+    let built = cargo(&build).status();
+    if !built.is_ok_and(|status| status.success()) {
+        return Err("the release build failed".into());
+    }
+    let output = Command::new(target().join("release/argonet"))
+        .args(["perf", "--markdown", "--commit", &commit()])
+        .args(options)
+        .stdin(Stdio::null())
+        .stderr(Stdio::inherit())
+        .output()
+        .map_err(|error| format!("argonet perf: {error}"))?;
+    if !output.status.success() {
+        return Err(format!("argonet perf ended with {}", output.status));
+    }
+    String::from_utf8(output.stdout).map_err(|error| error.to_string())
+}
+
+/// The commit that is checked out, marked if files differ from it.
+fn commit() -> String {
+    let args = [
+        "describe",
+        "--always",
+        "--abbrev=7",
+        "--exclude=*",
+        "--dirty=+changes",
+    ];
+    let said = Command::new("git").args(args).current_dir(root()).output();
+    let said = said.ok().filter(|said| said.status.success());
+    said.map_or("unknown".into(), |said| {
+        String::from_utf8_lossy(&said.stdout).trim().to_owned()
+    })
+}
+
+#[allow(clippy::unnecessary_wraps, reason = "the other way to tell can fail")]
+fn print(tables: &str) -> Result<(), String> {
+    print!("{tables}");
+    Ok(())
+}
+
+fn page() -> PathBuf {
+    root().join("docs/performance.md")
+}
+
+fn put(tables: &str) -> Result<(), String> {
+    let failed = |error: std::io::Error| format!("{}: {error}", page().display());
+    let text = std::fs::read_to_string(page()).map_err(failed)?;
+    let text = replaced(&text, tables)
+        .ok_or_else(|| format!("{} lacks the lines {BEGIN} and {END}", page().display()))?;
+    std::fs::write(page(), text).map_err(failed)
+}
+
+/// The page with other tables.
+fn replaced(page: &str, tables: &str) -> Option<String> {
+    let (before, rest) = page.split_once(BEGIN)?;
+    let (_, after) = rest.split_once(END)?;
+    Some(format!(
+        "{before}{BEGIN}\n\n{}\n\n{END}{after}",
+        tables.trim()
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_tables_are_replaced() {
+        let page = format!("# Speed\n\n{BEGIN}\n\nold\n\n{END}\n\nmore\n");
+        let wanted = format!("# Speed\n\n{BEGIN}\n\nnew\n\n{END}\n\nmore\n");
+        assert_eq!(replaced(&page, "new\n\n"), Some(wanted));
+        assert_eq!(replaced("# Speed\n", "new"), None);
+    }
+
+    #[test]
+    fn the_page_has_a_place_for_them() {
+        let page = std::fs::read_to_string(page()).unwrap();
+        assert!(replaced(&page, "new").is_some());
+    }
+}
