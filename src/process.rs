@@ -77,3 +77,28 @@ pub(crate) fn called_by<R>(rank: Rank, f: impl FnOnce() -> R) -> R {
 pub(crate) fn caller() -> Option<Rank> {
     CALLER.get()
 }
+
+/// Ends the job with `code`, of which the system keeps the lowest eight bits: 0 is allowed, and a
+/// job that ends so has ended well. Any rank may call it at any time, from any thread, before it
+/// has a world or after, inside a handler, in a signal handler.
+///
+/// Where all ranks call it at about the same time, or have finalised, the job just ends. Otherwise
+/// the ranks that have not called it are made to end within `GASNET_EXITTIMEOUT` seconds (1.1 to 5
+/// by default, more with more ranks), as soon as they wait in a call of this library; and one line
+/// on standard error says which rank it was. Of several codes the first counts.
+///
+/// Exit handlers run and standard output is flushed on every rank that calls this or waits in this
+/// library, but no destructor is run. In a signal handler no exit handler runs either, and
+/// only C's streams are flushed.
+///
+/// In a process that is not a rank it is [`std::process::exit`].
+///
+/// ```
+/// let world = argonet::World::init().unwrap();
+/// if world.rank().0 == 0 {
+///     argonet::exit(0);
+/// }
+/// ```
+pub fn exit(code: i32) -> ! {
+    argonet_boot::exit(code)
+}

@@ -66,6 +66,9 @@ impl Threading for Par {
     const MODE: ThreadMode = ThreadMode::Par;
 }
 
+/// The exit code of a Rust program that panicked.
+const PANIC_CODE: u8 = 101;
+
 pub(crate) struct Inner {
     pub(crate) engine: Engine<Smp>,
     pub(crate) memory: Memory,
@@ -76,8 +79,9 @@ pub(crate) struct Inner {
 /// The job as one rank sees it: its rank, the other ranks, and all operations on them.
 ///
 /// There is one world a process. Dropping it finalises: it waits until all ranks have dropped
-/// theirs and everything sent has been handled. It does not end the process. A rank that panics
-/// does not finalise, and its job is ended.
+/// theirs and everything sent has been handled. It does not end the process. A panic that leaves
+/// the world of several ranks does not finalise: it ends the process and its job, with code 101,
+/// even if somebody would have caught it. So does [`exit`](crate::exit), with any code.
 ///
 /// ```
 /// use argonet::World;
@@ -356,9 +360,16 @@ impl<M: Threading> World<M> {
 
 impl<M: Threading> Drop for World<M> {
     fn drop(&mut self) {
-        if self.finalised || std::thread::panicking() {
-            // After a panic the end of this process, not finalised, tells the launcher to end the
-            // job.
+        if self.finalised {
+            return;
+        }
+        if std::thread::panicking() {
+            if self.size() > 1 {
+                // Whoever catches the panic has no world any more, and the other ranks would wait
+                // for this one for ever.
+                let why = "a panic left its world without finalising";
+                self.engine().boot().abort(PANIC_CODE, why);
+            }
             return;
         }
         if let Err(error) = self.leave() {

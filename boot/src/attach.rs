@@ -1,24 +1,25 @@
 //! Becoming a rank of a job: by `argonet run`, by forking the others, or alone.
 
 use std::env;
-use std::os::fd::{BorrowedFd, RawFd};
-use std::process;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd, RawFd};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use argonet_base::JobRank;
 use argonet_settings::{HUGE_PAGES, HugePages, PSHM_NODES, START_TIMEOUT, Settings};
 use rustix::fs::fcntl_get_seals;
-use rustix::process::{Signal, getppid, set_parent_process_death_signal};
+use rustix::net::sockopt;
+use rustix::process::{Signal, getpgrp, getpid, getppid, set_parent_process_death_signal};
 
 use crate::error::BootError;
+use crate::exit_options::ExitOptions;
 use crate::files::SharedFiles;
 use crate::local::LocalJob;
 use crate::page::{Control, JobIdentity, MAX_LOCAL_RANKS};
-use crate::{selfspawn, sys};
+use crate::{guardian, process, selfspawn, sys};
 
-/// The variable in which a launcher describes the job to a rank: `1:rank:size:control:rings:segments:job`, the three in
-/// the middle being descriptors and the last the job's identity in hexadecimal.
+/// The variable in which a launcher describes the job to a rank: `1:rank:size:control:rings:segments:guardian:job`, the
+/// four in the middle being descriptors and the last the job's identity in hexadecimal.
 pub(crate) const BOOT_VARIABLE: &str = "ARGONET_BOOT";
 const BOOT_FORMAT: &str = "1";
 
@@ -66,19 +67,31 @@ impl AttachOptions {
 /// A job description that cannot be used, a second thread, a foreign launcher that started several
 /// processes, and what the system refuses: see [`BootError`].
 pub fn attach(options: AttachOptions, settings: &Settings) -> Result<LocalJob, BootError> {
+    let (job, link) = find_job(options, settings)?;
+    process::install(&job.control, job.rank, link, ExitOptions::new(settings))?;
+    selfspawn::watch_guardian();
+    Ok(job)
+}
+
+/// The job, and the way to its guardian if it has one.
+fn find_job(
+    options: AttachOptions,
+    settings: &Settings,
+) -> Result<(LocalJob, Option<OwnedFd>), BootError> {
     let start_timeout = settings.get(&START_TIMEOUT);
     if let Some(value) = env::var_os(BOOT_VARIABLE) {
         let value = value.to_string_lossy().into_owned();
-        let job = attach_launched(&value, start_timeout)?;
+        let (job, link) = attach_launched(&value, start_timeout)?;
         sys::remove_variable(BOOT_VARIABLE);
-        return Ok(job);
+        return Ok((job, Some(link)));
     }
     let ranks = match options.ranks {
         Some(ranks) => check_count(u64::from(ranks.max(1)))?,
         None => check_count(settings.get(&PSHM_NODES).max(1))?,
     };
     if ranks > 1 {
-        return selfspawn::spawn(ranks, settings);
+        let (job, link) = selfspawn::spawn(ranks, settings)?;
+        return Ok((job, Some(link)));
     }
     for (variable, launcher) in FOREIGN_SIZES {
         if let Some(size) = env::var(variable)
@@ -93,7 +106,7 @@ pub fn attach(options: AttachOptions, settings: &Settings) -> Result<LocalJob, B
             });
         }
     }
-    alone(settings)
+    Ok((alone(settings)?, None))
 }
 
 /// Checks a number of ranks.
@@ -124,16 +137,18 @@ pub(crate) fn make_job(
         job_id: new_job_id()?,
         size,
         huge_pages: files.huge_pages.map_or(0, u32::from),
-        launcher_pid: process::id(),
+        launcher_pid: std::process::id(),
     };
     let control = Control::create(&files.control, identity)?;
+    let timeout = ExitOptions::new(settings).timeout_for(size);
+    control.job().set_exit_timeout(timeout);
     Ok((files, control))
 }
 
 fn alone(settings: &Settings) -> Result<LocalJob, BootError> {
     let (files, control) = make_job(1, settings)?;
     let rank = JobRank(0);
-    control.rank_page(rank).join(process::id());
+    control.rank_page(rank).join(std::process::id());
     Ok(LocalJob {
         control: Arc::new(control),
         files,
@@ -145,25 +160,35 @@ fn alone(settings: &Settings) -> Result<LocalJob, BootError> {
 }
 
 /// The value that describes the job to `rank`.
-pub(crate) fn boot_value(control: &Control, rank: JobRank, fds: [RawFd; 3]) -> String {
+pub(crate) fn boot_value(control: &Control, rank: JobRank, fds: [RawFd; 4]) -> String {
     let (size, id) = (control.size(), control.job().job_id());
     format!(
-        "{BOOT_FORMAT}:{rank}:{size}:{}:{}:{}:{id:016x}",
-        fds[0], fds[1], fds[2]
+        "{BOOT_FORMAT}:{rank}:{size}:{}:{}:{}:{}:{id:016x}",
+        fds[0], fds[1], fds[2], fds[3]
     )
 }
 
 struct BootValue {
     rank: JobRank,
     size: u32,
-    fds: [RawFd; 3],
+    fds: [RawFd; 4],
     job_id: u64,
 }
 
 fn parse_boot_value(value: &str) -> Result<BootValue, String> {
     let fields: Vec<&str> = value.split(':').collect();
-    let &[format, rank, size, control, rings, segments, job_id] = fields.as_slice() else {
-        return Err(format!("it has {} fields instead of 7", fields.len()));
+    let &[
+        format,
+        rank,
+        size,
+        control,
+        rings,
+        segments,
+        guardian,
+        job_id,
+    ] = fields.as_slice()
+    else {
+        return Err(format!("it has {} fields instead of 8", fields.len()));
     };
     if format != BOOT_FORMAT {
         return Err(format!(
@@ -189,18 +214,19 @@ fn parse_boot_value(value: &str) -> Result<BootValue, String> {
         ));
     }
     let fd = |text, what: &str| -> Result<RawFd, String> {
-        let what = format!("descriptor of the {what} file");
+        let what = format!("descriptor of the {what}");
         RawFd::try_from(number(text, &what)?)
             .ok()
             .filter(|fd| *fd > 2)
             .ok_or_else(|| format!("its {what} is {text}"))
     };
     let fds = [
-        fd(control, "control")?,
-        fd(rings, "rings")?,
-        fd(segments, "segments")?,
+        fd(control, "control file")?,
+        fd(rings, "rings file")?,
+        fd(segments, "segments file")?,
+        fd(guardian, "guardian")?,
     ];
-    if fds[0] == fds[1] || fds[1] == fds[2] || fds[0] == fds[2] {
+    if (1..4).any(|i| fds[..i].contains(&fds[i])) {
         return Err("it names one descriptor twice".into());
     }
     let job_id = u64::from_str_radix(job_id, 16)
@@ -220,10 +246,11 @@ pub fn check_job_description(value: &str) -> Result<(), String> {
     parse_boot_value(value).map(drop)
 }
 
-/// The shared files behind the descriptors named, once they have been found to be open memory files.
-fn examine(fds: [RawFd; 3]) -> Result<[BorrowedFd<'static>; 3], String> {
-    let names = ["control", "rings", "segments"];
-    let mut files = Vec::with_capacity(3);
+/// The shared files and the way to the guardian behind the descriptors named, once they have been found to be open
+/// memory files and a socket.
+fn examine(fds: [RawFd; 4]) -> Result<[BorrowedFd<'static>; 4], String> {
+    let names = ["control", "rings", "segments", "guardian"];
+    let mut files = Vec::with_capacity(4);
     for (raw, name) in fds.into_iter().zip(names) {
         let fd = sys::examine_fd(raw).ok_or_else(|| {
             format!(
@@ -231,14 +258,20 @@ fn examine(fds: [RawFd; 3]) -> Result<[BorrowedFd<'static>; 3], String> {
                  subprocess does unless told close_fds=False), or was this program started by a rank?"
             )
         })?;
-        fcntl_get_seals(fd)
-            .map_err(|_| format!("descriptor {raw} ({name}) is not a shared memory file"))?;
+        match name {
+            "guardian" => sockopt::socket_type(fd)
+                .map(|_| ())
+                .map_err(|_| format!("descriptor {raw} ({name}) is not a socket"))?,
+            _ => fcntl_get_seals(fd)
+                .map(|_| ())
+                .map_err(|_| format!("descriptor {raw} ({name}) is not a shared memory file"))?,
+        }
         files.push(fd);
     }
-    <[BorrowedFd<'static>; 3]>::try_from(files).map_err(|_| "it names too few descriptors".into())
+    <[BorrowedFd<'static>; 4]>::try_from(files).map_err(|_| "it names too few descriptors".into())
 }
 
-fn attach_launched(value: &str, start_timeout: Duration) -> Result<LocalJob, BootError> {
+fn attach_launched(value: &str, start_timeout: Duration) -> Result<(LocalJob, OwnedFd), BootError> {
     let bad = |reason| BootError::BadBootEnvironment {
         value: value.to_string(),
         reason,
@@ -249,7 +282,7 @@ fn attach_launched(value: &str, start_timeout: Duration) -> Result<LocalJob, Boo
         fds,
         job_id,
     } = parse_boot_value(value).map_err(bad)?;
-    let [control_fd, rings, segments] = examine(fds).map_err(bad)?;
+    let [control_fd, rings, segments, guardian_fd] = examine(fds).map_err(bad)?;
     let control = Control::open(control_fd, size, job_id).map_err(bad)?;
     let huge_pages = match control.job().huge_pages() {
         0 => None,
@@ -270,7 +303,7 @@ fn attach_launched(value: &str, start_timeout: Duration) -> Result<LocalJob, Boo
     }
 
     let page = control.rank_page(rank);
-    if !page.join(process::id()) {
+    if !page.join(std::process::id()) {
         return Err(BootError::RankTaken {
             rank,
             pid: page.pid(),
@@ -286,15 +319,19 @@ fn attach_launched(value: &str, start_timeout: Duration) -> Result<LocalJob, Boo
         segments: adopt(segments)?,
         huge_pages,
     };
-    let control = Arc::new(control);
-    Ok(LocalJob {
-        control,
+    let link = adopt(guardian_fd)?;
+    if getpgrp() != getpid() {
+        guardian::announce_attached(link.as_fd(), rank);
+    }
+    let job = LocalJob {
+        control: Arc::new(control),
         files,
         rank,
         start_timeout,
         launched: true,
         turn: Mutex::default(),
-    })
+    };
+    Ok((job, link))
 }
 
 #[cfg(test)]
@@ -304,7 +341,7 @@ mod tests {
     #[test]
     fn a_job_description_is_read_back() {
         let (_files, control) = make_job(9, &Settings::default()).unwrap();
-        let value = boot_value(&control, JobRank(8), [100, 101, 102]);
+        let value = boot_value(&control, JobRank(8), [100, 101, 102, 103]);
         let BootValue {
             rank,
             size,
@@ -313,7 +350,7 @@ mod tests {
         } = parse_boot_value(&value).unwrap();
         assert_eq!(
             (rank, size, fds, job_id),
-            (JobRank(8), 9, [100, 101, 102], control.job().job_id())
+            (JobRank(8), 9, [100, 101, 102, 103], control.job().job_id())
         );
     }
 
@@ -321,17 +358,18 @@ mod tests {
     fn forged_job_descriptions_are_refused_with_the_reason() {
         for (value, reason) in [
             ("", "1 fields"),
-            ("2:0:1:5:6:7:0", "format"),
-            ("1:x:1:5:6:7:0", "rank \"x\""),
-            ("1:+1:4:5:6:7:0", "rank \"+1\""),
-            ("1:4:4:5:6:7:0", "not below"),
-            ("1:0:0:5:6:7:0", "number of ranks is 0"),
-            ("1:0:99999:5:6:7:0", "99999"),
-            ("1:0:1:2:6:7:0", "control file is 2"),
-            ("1:0:1:5:4294967295:7:0", "rings file is 4294967295"),
-            ("1:0:1:99999999999999:6:7:0", "not a number in range"),
-            ("1:0:1:5:5:7:0", "twice"),
-            ("1:0:1:5:6:7:zz", "job identity"),
+            ("2:0:1:5:6:7:8:0", "format"),
+            ("1:x:1:5:6:7:8:0", "rank \"x\""),
+            ("1:+1:4:5:6:7:8:0", "rank \"+1\""),
+            ("1:4:4:5:6:7:8:0", "not below"),
+            ("1:0:0:5:6:7:8:0", "number of ranks is 0"),
+            ("1:0:99999:5:6:7:8:0", "99999"),
+            ("1:0:1:2:6:7:8:0", "control file is 2"),
+            ("1:0:1:5:4294967295:7:8:0", "rings file is 4294967295"),
+            ("1:0:1:99999999999999:6:7:8:0", "not a number in range"),
+            ("1:0:1:5:5:7:8:0", "twice"),
+            ("1:0:1:5:6:7:6:0", "twice"),
+            ("1:0:1:5:6:7:8:zz", "job identity"),
         ] {
             let error = parse_boot_value(value).err().expect(value);
             assert!(error.contains(reason), "{value}: {error}");

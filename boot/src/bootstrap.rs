@@ -84,6 +84,12 @@ pub trait Bootstrap: Send + Sync {
     /// exit code other than 0 remains a failure of the job. Local; any number of times.
     fn finalised(&self);
 
+    /// Ends this process if another rank, or a signal, has ended the job and it is time for it; else tells whether the job
+    /// is ending. For a thread that waits and is about to rest, not for every poll: it costs a load and a call.
+    fn attend(&self) -> bool {
+        false
+    }
+
     /// Tells the user something, in one piece: prints the lines on standard error.
     fn say(&self, lines: &str) {
         let _ = lines;

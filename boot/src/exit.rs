@@ -96,9 +96,15 @@ impl Verdict {
         }
     }
 
-    /// The exit code of the job, never 0.
+    /// The exit code of the job.
     pub(crate) fn code(&self) -> u8 {
         match self.kind {
+            ExitKind::Exit => self.word_code,
+            // Nobody may take a job that was cut short for one that went well.
+            ExitKind::Left if self.others_ended => self.word_code.max(1),
+            ExitKind::Left => self.word_code,
+            ExitKind::Signal | ExitKind::Crashed => 128 + (self.word_code & 0x7f),
+            ExitKind::Unguarded => 128 + libc::SIGKILL as u8,
             ExitKind::Abort | ExitKind::Cancelled => self.word_code.max(1),
             ExitKind::Died | ExitKind::Failed => match self.end {
                 ProcessEnd::Unknown => self.word_code.max(1),
@@ -106,21 +112,47 @@ impl Verdict {
             },
         }
     }
+
+    /// Whether the end is worth a line: not if all ranks asked for it.
+    pub(crate) fn is_news(&self) -> bool {
+        match self.kind {
+            ExitKind::Exit => self.others_ended,
+            ExitKind::Left => self.others_ended || self.word_code != 0,
+            _ => true,
+        }
+    }
+}
+
+/// Whether a rank other than the one that ended the job was made to end: whether it did not ask for the end itself, and
+/// had not finalised and ended before.
+pub(crate) fn was_ended(state: RankState, end: ProcessEnd) -> bool {
+    match state {
+        RankState::Exiting => false,
+        RankState::Joined | RankState::Running | RankState::Told => true,
+        _ => end == ProcessEnd::Signal(libc::SIGKILL as u8),
+    }
 }
 
 impl fmt::Display for Verdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { rank, pid, .. } = self;
+        let killed = |f: &mut fmt::Formatter<'_>, signal| {
+            let name = signal_name(i32::from(signal));
+            write!(f, "was killed by signal {signal} ({name})")
+        };
+        if self.kind == ExitKind::Unguarded {
+            return f.write_str("the job's guardian process was killed; the ranks were ended");
+        }
         write!(f, "rank {rank} (pid {pid}) ")?;
         match (self.kind, self.end) {
             (ExitKind::Abort, _) => write!(f, "aborted the job with code {}", self.code())?,
-            (_, ProcessEnd::Signal(signal)) => {
-                write!(
-                    f,
-                    "was killed by signal {signal} ({})",
-                    signal_name(i32::from(signal))
-                )?;
+            (ExitKind::Exit, _) => write!(f, "called exit({})", self.word_code)?,
+            (ExitKind::Left, _) => {
+                let code = self.word_code;
+                write!(f, "exited with code {code} without finalising")?;
             }
+            (ExitKind::Signal | ExitKind::Crashed, _) => killed(f, self.word_code)?,
+            (_, ProcessEnd::Signal(signal)) => killed(f, signal)?,
             (_, ProcessEnd::Code(code)) if self.state.is_member() => {
                 write!(f, "exited with code {code} without finalising")?;
             }
@@ -177,6 +209,34 @@ mod tests {
             "rank 3 (pid 4711) was killed by signal 9 (SIGKILL); the other ranks were ended"
         );
         assert_eq!(verdict.code(), 137);
+    }
+
+    #[test]
+    fn an_exit_that_all_ask_for_is_no_news_and_a_job_cut_short_is_no_success() {
+        let verdict = |kind, code, others_ended| {
+            let rank = JobRank(1);
+            let word = ExitWord { kind, rank, code };
+            Verdict::new(
+                word,
+                5,
+                ProcessEnd::Code(0),
+                RankState::Exiting,
+                others_ended,
+            )
+        };
+        let all = verdict(ExitKind::Exit, 3, false);
+        assert_eq!((all.code(), all.is_news()), (3, false));
+        let one = verdict(ExitKind::Exit, 0, true);
+        assert_eq!((one.code(), one.is_news()), (0, true));
+        assert_eq!(
+            one.to_string(),
+            "rank 1 (pid 5) called exit(0); the other ranks were ended"
+        );
+        let left = verdict(ExitKind::Left, 0, true);
+        assert_eq!((left.code(), left.is_news()), (1, true));
+        let left = verdict(ExitKind::Left, 0, false);
+        assert_eq!((left.code(), left.is_news()), (0, false));
+        assert_eq!(verdict(ExitKind::Signal, 15, true).code(), 143);
     }
 
     #[test]

@@ -14,7 +14,8 @@ use rustix::fs::Timespec;
 use rustix::thread::{futex, sched_yield};
 
 use crate::error::{BootError, Missing};
-use crate::page::{Control, FenceWords, RankState};
+use crate::page::{Control, ExitWord, FenceWords, RankState};
+use crate::process;
 
 const SPINS: u32 = 200;
 const YIELDS: u32 = 10;
@@ -34,7 +35,7 @@ pub(crate) fn wait(
     limit: Option<Duration>,
 ) -> Result<(), BootError> {
     let fence = &control.job().fence;
-    if let Some(cause) = control.job().exit_word() {
+    if let Some(cause) = ending(control) {
         return Err(BootError::JobEnding {
             rank,
             cause,
@@ -88,6 +89,13 @@ pub(crate) fn wait(
     Ok(())
 }
 
+/// Why the job is ending, unless ranks have time to come to their end: then this process goes on waiting, until it is made
+/// to end.
+fn ending(control: &Control) -> Option<ExitWord> {
+    let cause = control.job().exit_word()?;
+    (!process::attend(control)).then_some(cause)
+}
+
 /// The error that a rank in a fence must report, if there is one.
 fn look_around(
     control: &Control,
@@ -102,7 +110,7 @@ fn look_around(
     let absent =
         |r: &JobRank| control.rank_page(*r).fences_entered.load(Ordering::Relaxed) < entered;
     let missing = || Missing((0..control.size()).map(JobRank).filter(absent).collect());
-    if let Some(cause) = control.job().exit_word() {
+    if let Some(cause) = ending(control) {
         return Err(BootError::JobEnding {
             rank,
             cause,
@@ -141,7 +149,7 @@ fn look_around(
 mod tests {
     use super::*;
     use crate::files::SharedFiles;
-    use crate::page::{ExitKind, ExitWord, JobIdentity};
+    use crate::page::{ExitKind, JobIdentity};
     use std::sync::atomic::AtomicU32;
     use std::thread;
 

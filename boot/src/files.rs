@@ -72,6 +72,6 @@ fn memfd(name: &str, flags: MemfdFlags) -> Result<OwnedFd, BootError> {
 }
 
 /// The same file under a descriptor out of the way of shell scripts, or as it was where the limit is too low.
-fn moved_up(fd: OwnedFd) -> OwnedFd {
+pub(crate) fn moved_up(fd: OwnedFd) -> OwnedFd {
     fcntl_dupfd_cloexec(fd.as_fd(), LOW_FD_LIMIT).unwrap_or(fd)
 }

@@ -8,8 +8,12 @@
 //! died is still received.
 //!
 //! * The socket ends or the launcher's pidfd fires: the launcher has gone. Every rank's process group is killed.
-//! * A rank's pidfd fires while the rank is a member (joined, not finalised), or the exit word is set: the first failure is
-//!   stored in the exit word, and every rank's process group is killed.
+//! * A rank's pidfd fires while the rank is a member (joined, not finalised): the first failure is stored in the exit word, and
+//!   every rank's process group is killed.
+//! * A rank says that it has asked for the end of the job, or its pidfd fires with the exit word set so: for a quarter of the
+//!   exit time-out the others may do the same; those that have not are told by a signal; when the time-out is over,
+//!   whatever is left is killed.
+//! * A rank asks for the end at once (a second interrupt): as a failure.
 //! * Everything watched has ended and the launcher has gone: the guardian ends.
 //!
 //! Rank 0 of a job that started itself is the process that the user waits for. It is asked by a signal to report the
@@ -39,7 +43,8 @@ use rustix::process::{
 
 use crate::error::BootError;
 use crate::exit::ProcessEnd;
-use crate::page::{Control, ExitKind, ExitWord};
+use crate::files::moved_up;
+use crate::page::{Control, ExitKind, ExitStage, ExitWord, RankState};
 use crate::sys::{self, SignalSet};
 
 /// How long rank 0 of a job that started itself has to report a failure before it is killed like the others.
@@ -55,6 +60,12 @@ pub(crate) const SPARE_FILES: u64 = 32;
 const MESSAGE_BYTES: usize = 12;
 const TELL_RANK: u32 = 1;
 const TELL_DISMISS: u32 = 2;
+const TELL_ATTACHED: u32 = 3;
+const TELL_EXIT: u32 = 4;
+const TELL_KILL: u32 = 5;
+
+/// The part of the exit time-out in which ranks may come to their end by themselves, before they are told.
+pub(crate) const WINDOW_PART: u32 = 4;
 
 /// The launcher's end: while it is open, the launcher lives.
 #[derive(Debug)]
@@ -114,7 +125,9 @@ pub(crate) fn start(control: &Control, rank_0: Option<Rank0>) -> Result<Link, Bo
     ProcessEnd::wait(WaitId::Pid(middle), true);
     // The guardian's first word; end of file if it could not be made.
     match retry(|| rustix::net::recv(&ours, &mut [0_u8; 1][..], RecvFlags::empty())) {
-        Ok((1, _)) => Ok(Link { socket: ours }),
+        Ok((1, _)) => Ok(Link {
+            socket: moved_up(ours),
+        }),
         _ => Err(BootError::NoGuardian {
             reason: "it could not be forked, or ended at once (see `ulimit -u`)".into(),
         }),
@@ -165,6 +178,23 @@ pub(crate) fn announce(link: BorrowedFd<'_>, rank: JobRank) {
     }
 }
 
+/// Names the process that is `rank` to the guardian, where it is not the one that the launcher started.
+pub(crate) fn announce_attached(link: BorrowedFd<'_>, rank: JobRank) {
+    if let Ok(pidfd) = pidfd_open(getpid(), PidfdFlags::empty()) {
+        tell(link, TELL_ATTACHED, rank.0, 0, Some(pidfd.as_fd()));
+    }
+}
+
+/// Makes the guardian look at the exit word, which a rank has set. Async-signal-safe.
+pub(crate) fn tell_exit(link: BorrowedFd<'_>) {
+    tell(link, TELL_EXIT, 0, 0, None);
+}
+
+/// Makes the guardian kill all ranks now. Async-signal-safe.
+pub(crate) fn tell_kill(link: BorrowedFd<'_>) {
+    tell(link, TELL_KILL, 0, 0, None);
+}
+
 fn tell(link: BorrowedFd<'_>, what: u32, rank: u32, pid: u32, pidfd: Option<BorrowedFd<'_>>) {
     let mut message = [0; MESSAGE_BYTES];
     for (bytes, word) in message.chunks_exact_mut(4).zip([what, rank, pid]) {
@@ -199,6 +229,8 @@ struct Watched {
     rank: JobRank,
     pid: Pid,
     pidfd: OwnedFd,
+    /// The process that is the rank, where the one above only started it.
+    attached: Option<OwnedFd>,
     /// Whether its process group may be killed, not just the process.
     group: bool,
     /// Whether it is asked to end before it is killed.
@@ -223,8 +255,17 @@ struct Guardian<'a> {
     launcher: OwnedFd,
     launcher_gone: bool,
     ranks: Vec<Watched>,
-    /// Whether the job is being ended, and until when rank 0 may take to report it.
-    ending: Option<Instant>,
+    /// How the job is being ended.
+    ending: Option<Ending>,
+}
+
+/// An end that takes time.
+#[derive(Debug, Clone, Copy)]
+struct Ending {
+    begun: Instant,
+    stage: ExitStage,
+    /// When the next thing is to be done.
+    next: Option<Instant>,
 }
 
 impl<'a> Guardian<'a> {
@@ -242,6 +283,7 @@ impl<'a> Guardian<'a> {
                 rank: JobRank(0),
                 pid,
                 pidfd,
+                attached: None,
                 group,
                 ask_first: true,
                 ended: false,
@@ -294,12 +336,11 @@ impl<'a> Guardian<'a> {
             live.push(i);
             fds.push(PollFd::new(&rank.pidfd, PollFlags::IN));
         }
-        let left = self
-            .ending
-            .map(|until| until.saturating_duration_since(Instant::now()));
-        let limit = left
-            .filter(|d| !d.is_zero())
-            .and_then(|d| Timespec::try_from(d).ok());
+        let next = self.ending.and_then(|ending| ending.next);
+        // A time that the system's type cannot hold never comes.
+        let limit = next
+            .map(|next| next.saturating_duration_since(Instant::now()))
+            .and_then(|left| Timespec::try_from(left).ok());
         let _ = retry(|| poll(&mut fds, limit.as_ref()));
         let fired: Vec<bool> = fds.iter().map(|fd| !fd.revents().is_empty()).collect();
         drop(fds);
@@ -328,12 +369,7 @@ impl<'a> Guardian<'a> {
                 self.end_job();
             }
         }
-        if self.ending.is_some_and(|until| Instant::now() >= until) {
-            self.ranks
-                .iter()
-                .filter(|r| !r.ended)
-                .for_each(Watched::kill);
-        }
+        self.go_on();
     }
 
     /// Takes one message; false if there is none now. The end of file means that the launcher has gone.
@@ -376,14 +412,23 @@ impl<'a> Guardian<'a> {
                     rank,
                     pid,
                     pidfd,
+                    attached: None,
                     group: true,
                     ask_first: false,
                     ended: false,
                 });
-                if self.ending.is_some() {
+                if self.killing() {
                     self.ranks.last().into_iter().for_each(Watched::kill);
                 }
             }
+            (TELL_ATTACHED, _, Some(pidfd)) => {
+                let rank = JobRank(word(1));
+                if let Some(known) = self.ranks.iter_mut().find(|r| r.rank == rank) {
+                    known.attached = Some(pidfd);
+                }
+            }
+            (TELL_EXIT, ..) => self.look_at_exit_word(),
+            (TELL_KILL, ..) => self.end_job(),
             _ => {}
         }
         true
@@ -405,20 +450,90 @@ impl<'a> Guardian<'a> {
                 rank,
                 code: 1,
             });
-            self.end_job();
-        } else if self.control.job().exit_word().is_some() {
-            self.end_job();
+        }
+        self.look_at_exit_word();
+    }
+
+    /// Begins what the exit word asks for.
+    fn look_at_exit_word(&mut self) {
+        match self.control.job().exit_word() {
+            None => {}
+            Some(word) if word.kind.leaves_time() => {
+                let begun = Instant::now();
+                let window = self.control.job().exit_timeout() / WINDOW_PART;
+                self.ending.get_or_insert(Ending {
+                    begun,
+                    stage: ExitStage::Open,
+                    next: Some(begun + window),
+                });
+            }
+            Some(_) => self.end_job(),
+        }
+    }
+
+    fn killing(&self) -> bool {
+        self.ending
+            .is_some_and(|ending| ending.stage == ExitStage::Kill)
+    }
+
+    /// Does what it is time for.
+    fn go_on(&mut self) {
+        let due = |next: Option<Instant>| next.is_some_and(|next| Instant::now() >= next);
+        let Some(ending) = self.ending.filter(|ending| due(ending.next)) else {
+            return;
+        };
+        match ending.stage {
+            ExitStage::Open => self.notify(ending.begun),
+            ExitStage::Notice => self.end_job(),
+            ExitStage::Kill => {
+                self.ranks
+                    .iter()
+                    .filter(|r| !r.ended)
+                    .for_each(Watched::kill);
+                self.ending = Some(Ending {
+                    next: None,
+                    ..ending
+                });
+            }
+        }
+    }
+
+    /// Tells the ranks that have not come to their end by themselves.
+    fn notify(&mut self, begun: Instant) {
+        let timeout = self.control.job().exit_timeout();
+        self.ending = Some(Ending {
+            begun,
+            stage: ExitStage::Notice,
+            next: Some(begun + timeout),
+        });
+        self.control.job().set_exit_stage(ExitStage::Notice);
+        let size = self.control.size();
+        for rank in self.ranks.iter().filter(|r| !r.ended && r.rank.0 < size) {
+            let state = self.control.rank_page(rank.rank).state();
+            // A process that never attached has no handler.
+            if state.is_member() || state == RankState::Finalised {
+                let process = rank.attached.as_ref().unwrap_or(&rank.pidfd);
+                sys::send_job_signal(process.as_fd());
+            }
         }
     }
 
     fn end_job(&mut self) {
-        if self.ending.is_some() {
+        if self.killing() {
             return;
         }
-        self.ending = Some(Instant::now() + RANK_0_GRACE);
+        let begun = Instant::now();
+        self.ending = Some(Ending {
+            begun,
+            stage: ExitStage::Kill,
+            next: Some(begun + RANK_0_GRACE),
+        });
+        self.control.job().set_exit_stage(ExitStage::Kill);
         for rank in &self.ranks {
             if rank.ask_first && !rank.ended && !self.launcher_gone {
-                sys::send_job_end(rank.pidfd.as_fd());
+                sys::send_job_signal(rank.pidfd.as_fd());
+                // Stopped, it could not report.
+                let _ = pidfd_send_signal(&rank.pidfd, Signal::CONT);
             } else {
                 rank.kill();
             }

@@ -9,7 +9,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 use argonet_base::JobRank;
-use argonet_settings::{CONDUIT, CONDUITS, Settings};
+use argonet_settings::{CONDUIT, CONDUITS, SPAWN_VERBOSE, Settings};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{
     Pid, PidfdFlags, Resource, Rlimit, Signal, WaitId, getrlimit, pidfd_open, setrlimit,
@@ -19,7 +19,7 @@ use crate::attach::{check_count, make_job};
 use crate::binding::allowed_cores;
 use crate::board::Board;
 use crate::error::{BootError, Missing};
-use crate::exit::{ProcessEnd, Verdict, signal_name};
+use crate::exit::{ProcessEnd, Verdict, signal_name, was_ended};
 use crate::guardian::{self, Link, SPARE_FILES, raise_file_limit};
 use crate::output::{Source, TaggedOutput};
 use crate::page::{Control, ExitKind, ExitWord, RankState};
@@ -29,6 +29,9 @@ use crate::sys;
 
 /// The exit code of a job that was ended by its time limit, as timeout(1) has it.
 pub const TIMEOUT_CODE: u8 = 124;
+
+/// How much later than the guardian the launcher kills ranks.
+const SLACK: Duration = Duration::from_millis(500);
 
 /// What to launch and how.
 #[derive(Debug, Clone)]
@@ -65,6 +68,7 @@ pub fn launch(options: &LaunchOptions, settings: &Settings) -> Result<u8, BootEr
         None
     };
     let file_limit = prepare_file_limit(size, options.tag_output)?;
+    let verbose = settings.get(&SPAWN_VERBOSE);
     let (files, control) = make_job(size, settings)?;
     let signals = LauncherSignals::collect()
         .map_err(|e| BootError::system("preparing to pass on signals", e))?;
@@ -89,10 +93,18 @@ pub fn launch(options: &LaunchOptions, settings: &Settings) -> Result<u8, BootEr
         output: options.tag_output.then(TaggedOutput::new),
         deadline: options.timeout.and_then(|t| Instant::now().checked_add(t)),
         asked_to_end: false,
+        verbose,
+        end_by: None,
         ending: false,
         cancelled: None,
         late_failure: None,
     };
+    if verbose {
+        let guardian = control.job().guardian_pid().unwrap_or(0);
+        say(&format!(
+            "{size} ranks are started; the guardian is process {guardian}"
+        ));
+    }
     for rank in (0..size).map(JobRank) {
         if let Err(error) = job.start(&spawner, rank) {
             job.kill_all();
@@ -105,6 +117,9 @@ pub fn launch(options: &LaunchOptions, settings: &Settings) -> Result<u8, BootEr
         job.step(options.timeout);
     }
     let (code, reason) = job.finish();
+    if verbose {
+        say(&format!("the job has ended with code {code}"));
+    }
     drop(signals);
     let _ = setrlimit(Resource::Nofile, file_limit);
     if let Some(reason) = reason {
@@ -158,6 +173,11 @@ struct Launched<'a> {
     deadline: Option<Instant>,
     /// Whether an interrupt or termination signal has been passed on.
     asked_to_end: bool,
+    /// Whether to tell of processes that start and end.
+    verbose: bool,
+    /// When ranks are killed that have not ended after one has asked for the end of the job: later than the guardian does
+    /// it, if there is one.
+    end_by: Option<Instant>,
     /// Whether the ranks have been killed.
     ending: bool,
     /// The code and reason of a job that this launcher decided to end.
@@ -189,6 +209,9 @@ impl Launched<'_> {
             let _ = rustix::process::kill_process_group(pid, Signal::KILL);
             BootError::system(format!("watching rank {rank}"), e)
         })?;
+        if self.verbose {
+            say(&format!("rank {rank} is process {pid}"));
+        }
         self.ranks.push(RankProcess {
             pid,
             pidfd,
@@ -225,12 +248,7 @@ impl Launched<'_> {
                 }
             }
         }
-        if !self.ending
-            && self.control.job().exit_word().is_some()
-            && self.ranks.iter().any(|r| r.end.is_some())
-        {
-            self.kill_all();
-        }
+        self.look_at_exit_word();
         if !self.ending && self.deadline.is_some_and(|d| Instant::now() >= d) {
             let limit = timeout.unwrap_or_default().as_secs_f64();
             let left = (0_u32..)
@@ -245,6 +263,29 @@ impl Launched<'_> {
             );
             self.cancel(TIMEOUT_CODE, reason);
         }
+    }
+
+    /// Ends what the guardian does not, or what has to end at once.
+    fn look_at_exit_word(&mut self) {
+        let Some(word) = self.control.job().exit_word() else {
+            return;
+        };
+        if self.ending || self.ranks.iter().all(|r| r.end.is_none()) {
+            return;
+        }
+        let now = Instant::now();
+        if word.kind.leaves_time() {
+            let slack = if self.guardian_gone {
+                Duration::ZERO
+            } else {
+                SLACK
+            };
+            let limit = self.control.job().exit_timeout() + slack;
+            if now < *self.end_by.get_or_insert(now + limit) {
+                return;
+            }
+        }
+        self.kill_all();
     }
 
     fn wait(&self) -> Vec<Event> {
@@ -268,8 +309,8 @@ impl Launched<'_> {
             output.poll_fds(&mut fds, &mut sources);
             events.extend(sources.into_iter().map(Event::Output));
         }
-        let left = self
-            .deadline
+        let next = self.deadline.into_iter().chain(self.end_by).min();
+        let left = next
             .filter(|_| !self.ending)
             .map(|d| d.saturating_duration_since(Instant::now()));
         // A time that the system's type cannot hold never comes.
@@ -307,6 +348,10 @@ impl Launched<'_> {
                 .iter()
                 .for_each(|r| sys::signal_group(r.pidfd.as_fd(), r.pid, signal));
         }
+        if signal == Signal::TSTP {
+            // The ranks stop, and so does the launcher, until it is continued.
+            let _ = rustix::process::kill_process(rustix::process::getpid(), Signal::STOP);
+        }
     }
 
     fn cancel(&mut self, code: u8, reason: String) {
@@ -333,10 +378,18 @@ impl Launched<'_> {
         let page = self.control.rank_page(rank);
         page.end_unattached();
         let state = page.state();
+        if self.verbose {
+            let how = match end {
+                ProcessEnd::Code(code) => format!("exited with code {code}"),
+                ProcessEnd::Signal(signal) => format!("was ended by signal {signal}"),
+                ProcessEnd::Unknown => "has ended".into(),
+            };
+            say(&format!("rank {rank} {how}, {}", state.words()));
+        }
         if !end.is_failure(state) {
             return;
         }
-        if state == RankState::Finalised {
+        if matches!(state, RankState::Finalised | RankState::Exiting) {
             self.late_failure.get_or_insert(rank);
         } else {
             let kind = if state.is_member() {
@@ -377,17 +430,16 @@ impl Launched<'_> {
         if let Some((code, reason)) = &self.cancelled {
             return (*code, Some(reason.clone()));
         }
-        let (word, others_ended) = match (self.control.job().exit_word(), self.late_failure) {
-            (Some(word), _) => (word, self.ranks.len() > 1),
-            (None, Some(rank)) => (
-                ExitWord {
-                    kind: ExitKind::Failed,
-                    rank,
-                    code: 1,
-                },
-                false,
-            ),
+        let word = match (self.control.job().exit_word(), self.late_failure) {
+            (Some(word), Some(rank)) if self.went_well(word) => failed(rank),
+            (Some(word), _) => word,
+            (None, Some(rank)) => failed(rank),
             (None, None) => return (0, None),
+        };
+        let others_ended = match word.kind {
+            ExitKind::Failed if self.late_failure == Some(word.rank) => false,
+            kind if kind.leaves_time() => self.others_ended(word.rank),
+            _ => self.ranks.len() > 1,
         };
         let Some(process) = self.ranks.get(word.rank.index()) else {
             return (word.code.max(1), Some(word.to_string()));
@@ -401,6 +453,28 @@ impl Launched<'_> {
             state,
             others_ended,
         );
-        (verdict.code(), Some(verdict.to_string()))
+        let line = verdict.is_news().then(|| verdict.to_string());
+        (verdict.code(), line)
+    }
+
+    /// Whether ranks beside `rank` were made to end.
+    fn others_ended(&self, rank: JobRank) -> bool {
+        (0..).map(JobRank).zip(&self.ranks).any(|(r, process)| {
+            let state = self.control.rank_page(r).state();
+            r != rank && was_ended(state, process.end.unwrap_or(ProcessEnd::Unknown))
+        })
+    }
+
+    /// Whether all ranks asked for the end that `word` stands for, with code 0.
+    fn went_well(&self, word: ExitWord) -> bool {
+        word.kind.leaves_time() && word.process_code() == 0 && !self.others_ended(word.rank)
+    }
+}
+
+fn failed(rank: JobRank) -> ExitWord {
+    ExitWord {
+        kind: ExitKind::Failed,
+        rank,
+        code: 1,
     }
 }

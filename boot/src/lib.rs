@@ -25,21 +25,28 @@
 //!    groups of all ranks when the launcher or a rank has gone, so that the ranks' own children end too;
 //! 3. each rank asks the kernel for a SIGKILL when its parent dies.
 //!
-//! The first failure is stored once in the *exit word* of the job page; whoever reports the end of the job reads it there,
+//! Who ended the job is stored once in the *exit word* of the job page; whoever reports the end of the job reads it there,
 //! so that the ranks that were ended because of it are not blamed.
+//!
+//! A rank that *asks* for the end ([`exit()`], return from main, a signal) leaves the others `GASNET_EXITTIMEOUT`: they are told,
+//! end the next time they wait, and are killed when the time is over.
 //!
 //! # Unsafe code
 //!
-//! Only in [`page`] (references into the mapped control file) and in the private module `sys` (system calls that
-//! rustix does not wrap, fork, and what may run after it).
+//! Only in [`page`] (references into the mapped control file) and in the private modules `sys` (system calls that
+//! rustix does not wrap, fork, and what may run after it), `sigact` (signal handlers and the timer) and `backtrace` (a copy of a
+//! process in any state).
 #![deny(unsafe_code)]
 
 mod attach;
+mod backtrace;
 pub mod binding;
 mod board;
 mod bootstrap;
+mod crash;
 mod error;
 mod exit;
+mod exit_options;
 mod fence;
 mod files;
 pub mod guardian;
@@ -47,7 +54,9 @@ mod launch;
 mod local;
 mod output;
 pub mod page;
+mod process;
 mod selfspawn;
+mod sigact;
 mod signals;
 mod spawn;
 mod sys;
@@ -56,6 +65,7 @@ pub use argonet_settings::HugePages;
 #[doc(hidden)]
 pub use attach::check_job_description;
 pub use attach::{AttachOptions, attach};
+pub use backtrace::print_backtrace;
 pub use board::{Board, WaitFor, Waiting};
 pub use bootstrap::{Bootstrap, Key, MAX_VALUE_BYTES};
 pub use error::{BootError, Missing};
@@ -63,3 +73,4 @@ pub use files::SharedFiles;
 pub use launch::{LaunchOptions, TIMEOUT_CODE, launch};
 pub use local::LocalJob;
 pub use page::{ExitKind, ExitWord, JobPage, MAX_LOCAL_RANKS, RankPage, RankState, control_bytes};
+pub use process::exit;

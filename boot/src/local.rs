@@ -1,7 +1,6 @@
 //! A rank's view of a job whose ranks all run on this host.
 
 use core::sync::atomic::Ordering;
-use std::process;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -14,7 +13,7 @@ use crate::error::BootError;
 use crate::fence;
 use crate::files::SharedFiles;
 use crate::page::{Control, ExitKind, ExitWord, JobPage, RankPage, RankState};
-use crate::sys;
+use crate::{crash, process, sys};
 
 /// The job as one of its ranks sees it. Made by [`attach()`](crate::attach()).
 ///
@@ -134,6 +133,11 @@ impl Bootstrap for LocalJob {
             .advance(RankState::Finalised);
     }
 
+    #[inline]
+    fn attend(&self) -> bool {
+        self.control.job().is_ending() && process::attend(&self.control)
+    }
+
     fn say(&self, lines: &str) {
         sys::say(lines);
     }
@@ -144,13 +148,17 @@ impl Bootstrap for LocalJob {
 
     fn abort(&self, code: u8, message: &str) -> ! {
         let code = code.max(1);
+        let (rank, pid) = (self.rank, std::process::id());
+        sys::say(&format!("argonet: rank {rank} (pid {pid}): {message}"));
+        if let Some(rank) = process::this() {
+            crash::on_error(rank, "fatal error");
+        }
+        // Not before: ranks that learn of it end, and this process is killed with them.
         self.control.job().set_exit_word(ExitWord {
             kind: ExitKind::Abort,
             rank: self.rank,
             code,
         });
-        let (rank, pid) = (self.rank, process::id());
-        sys::say(&format!("argonet: rank {rank} (pid {pid}): {message}"));
         // The end of the process that the launcher started is what the guardian waits for. If a script stands
         // between, that process is the group's leader and must go too; the code is in the exit word.
         if self.launched && getpgrp() != getpid() {

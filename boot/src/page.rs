@@ -15,6 +15,7 @@ use core::fmt;
 use core::mem::{offset_of, size_of};
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::os::fd::AsFd;
+use std::time::Duration;
 
 use argonet_base::JobRank;
 use memmap2::{MmapOptions, MmapRaw};
@@ -52,12 +53,16 @@ pub struct JobPage {
     launcher_pid: AtomicU32,
     /// Process id of the guardian once it watches, else 0. Written by the guardian; read by anyone, for reports.
     guardian_pid: AtomicU32,
+    /// How long an exit may take, in milliseconds. As `magic`.
+    exit_timeout_ms: AtomicU32,
+    /// [`ExitStage`]: how far the guardian has come with ending the job. Written by the guardian (Release) before it signals
+    /// a rank, read by that rank's signal handler (Acquire).
+    exit_stage: AtomicU32,
     /// How many reports of all ranks have been asked for. Counted up by whoever asks (launcher, or a rank whose wait is
     /// long); every rank compares it with what it last saw. Relaxed: nothing else depends on it.
     reports: AtomicU32,
-    _reserved: [AtomicU32; 2],
-    /// The packed [`ExitWord`], 0 until the first failure. Written once, by compare-and-exchange, by whoever sees a
-    /// failure first (rank, guardian or launcher); AcqRel pairs with the Acquire loads of whoever reports or waits.
+    /// The packed [`ExitWord`], 0 until somebody ends the job. Written once, by compare-and-exchange, by whoever is first
+    /// (rank, guardian or launcher); AcqRel pairs with the Acquire loads of whoever reports, waits or polls.
     exit_word: AtomicU64,
     /// The fence, on its own line: every rank writes it.
     pub(crate) fence: FenceWords,
@@ -94,6 +99,10 @@ pub enum RankState {
     Finalised = 3,
     /// The process ended without ever attaching.
     Ended = 4,
+    /// The rank itself has asked for the end of the job, or left without finalising: nobody had to make it.
+    Exiting = 5,
+    /// The rank was told that the job is ending, before it asked for that itself.
+    Told = 6,
 }
 
 impl RankState {
@@ -110,6 +119,8 @@ impl RankState {
             Self::Running => "running",
             Self::Finalised => "finalised",
             Self::Ended => "ended",
+            Self::Exiting => "exiting",
+            Self::Told => "told to end",
         }
     }
 }
@@ -166,6 +177,16 @@ impl RankPage {
     /// Raises the state; false if it was there already or beyond.
     pub(crate) fn advance(&self, to: RankState) -> bool {
         self.state.fetch_max(to.into(), Ordering::AcqRel) < to.into()
+    }
+
+    /// Notes that the rank was told to end; false if it had asked for that itself.
+    pub(crate) fn tell(&self) -> bool {
+        let told = RankState::Told.into();
+        let by_itself = RankState::Exiting.into();
+        let raise = |state| (state != by_itself).then_some(told);
+        self.state
+            .fetch_update(Ordering::AcqRel, Ordering::Acquire, raise)
+            .is_ok()
     }
 
     /// Notes that the process ended without attaching; false if it had attached.
@@ -235,7 +256,8 @@ const LAYOUT_HASH: u64 = {
         offset_of!(RankPage, segment_len),
         offset_of!(RankPage, fences_entered),
         offset_of!(RankPage, notice),
-        RankState::Ended as usize,
+        RankState::Told as usize,
+        offset_of!(JobPage, exit_timeout_ms),
         VERSION as usize,
     ];
     let mut hash = 0xcbf2_9ce4_8422_2325_u64;
@@ -379,6 +401,12 @@ impl JobPage {
         self.job_id.load(Ordering::Relaxed)
     }
 
+    /// Whether the job is ending. One load.
+    #[inline]
+    pub(crate) fn is_ending(&self) -> bool {
+        self.exit_word.load(Ordering::Acquire) != 0
+    }
+
     /// The number of ranks.
     #[must_use]
     pub fn size(&self) -> u32 {
@@ -405,6 +433,27 @@ impl JobPage {
         self.huge_pages.load(Ordering::Relaxed)
     }
 
+    /// How long the ranks have to end once one of them has asked for it.
+    #[must_use]
+    pub fn exit_timeout(&self) -> Duration {
+        Duration::from_millis(self.exit_timeout_ms.load(Ordering::Relaxed).into())
+    }
+
+    /// Before any rank starts.
+    pub(crate) fn set_exit_timeout(&self, timeout: Duration) {
+        let ms = u32::try_from(timeout.as_millis()).unwrap_or(u32::MAX);
+        self.exit_timeout_ms.store(ms, Ordering::Relaxed);
+    }
+
+    /// How far the guardian has come with ending the job.
+    pub(crate) fn exit_stage(&self) -> ExitStage {
+        ExitStage::try_from(self.exit_stage.load(Ordering::Acquire)).unwrap_or(ExitStage::Kill)
+    }
+
+    pub(crate) fn set_exit_stage(&self, stage: ExitStage) {
+        self.exit_stage.store(stage.into(), Ordering::Release);
+    }
+
     pub(crate) fn set_guardian_pid(&self, pid: u32) {
         self.guardian_pid.store(pid, Ordering::Relaxed);
     }
@@ -429,12 +478,24 @@ impl JobPage {
     }
 }
 
-/// Why a job ends early.
+/// How far the guardian has come with ending a job whose ranks may take the exit time-out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, IntoPrimitive, TryFromPrimitive)]
+#[repr(u32)]
+pub(crate) enum ExitStage {
+    /// Nothing, or ranks may still come to their end by themselves.
+    Open = 0,
+    /// The ranks that have not are told.
+    Notice = 1,
+    /// They are killed, rank 0 of a job that started itself is asked first.
+    Kill = 2,
+}
+
+/// Why a job ends other than by all ranks having finalised.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, IntoPrimitive, TryFromPrimitive)]
 #[repr(u8)]
 #[non_exhaustive]
 pub enum ExitKind {
-    /// A rank asked for it ([`Bootstrap::abort`](crate::Bootstrap::abort)).
+    /// A rank gave up ([`Bootstrap::abort`](crate::Bootstrap::abort)).
     Abort = 1,
     /// A rank ended before it finalised; the code is not known to whoever stored this.
     Died = 2,
@@ -442,20 +503,48 @@ pub enum ExitKind {
     Failed = 3,
     /// The launcher ended the job: time-out or a repeated signal. No rank is to blame.
     Cancelled = 4,
+    /// A rank called [`exit`](crate::exit).
+    Exit = 5,
+    /// A rank called the C library's exit or returned from main, and had not finalised.
+    Left = 6,
+    /// A rank got a signal that asks it to end; the code is the signal's number.
+    Signal = 7,
+    /// The guardian of a job that started itself was killed. No rank is to blame.
+    Unguarded = 8,
+    /// A rank crashes; the code is the signal's number.
+    Crashed = 9,
 }
 
-/// The first failure of a job, in one word.
+impl ExitKind {
+    /// Whether the other ranks have the exit time-out to come to their end by themselves.
+    pub(crate) const fn leaves_time(self) -> bool {
+        matches!(self, Self::Exit | Self::Left | Self::Signal)
+    }
+}
+
+/// Who ended a job and why, in one word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ExitWord {
     /// What happened.
     pub kind: ExitKind,
-    /// To whom; meaningless for [`ExitKind::Cancelled`].
+    /// To whom; meaningless for [`ExitKind::Cancelled`] and [`ExitKind::Unguarded`].
     pub rank: JobRank,
-    /// The exit code of the job, as far as it was known when this was stored.
+    /// The exit code of the job, as far as it was known when this was stored; the number of a signal for
+    /// [`ExitKind::Signal`] and [`ExitKind::Crashed`].
     pub code: u8,
 }
 
 impl ExitWord {
+    /// The code with which a rank ends that ends because of this.
+    pub(crate) const fn process_code(self) -> u8 {
+        match self.kind {
+            ExitKind::Exit | ExitKind::Left => self.code,
+            ExitKind::Signal | ExitKind::Crashed => 128 + (self.code & 0x7f),
+            _ if self.code == 0 => 1,
+            _ => self.code,
+        }
+    }
+
     const fn pack(self) -> u64 {
         (self.kind as u64) << 56 | (self.code as u64) << 32 | self.rank.0 as u64
     }
@@ -478,6 +567,11 @@ impl fmt::Display for ExitWord {
             ExitKind::Died => write!(f, "rank {rank} ended before it finalised"),
             ExitKind::Failed => write!(f, "rank {rank} ended with code {code}"),
             ExitKind::Cancelled => f.write_str("its launcher ended it"),
+            ExitKind::Exit => write!(f, "rank {rank} called exit({code})"),
+            ExitKind::Left => write!(f, "rank {rank} exited with code {code} without finalising"),
+            ExitKind::Signal => write!(f, "rank {rank} got signal {code}"),
+            ExitKind::Crashed => write!(f, "rank {rank} crashed by signal {code}"),
+            ExitKind::Unguarded => f.write_str("its guardian process was killed"),
         }
     }
 }

@@ -1,20 +1,21 @@
 //! A job that starts itself: the process that the user started becomes rank 0 and forks the others.
 //!
-//! Rank 0 then plays the launcher's part too. It has no loop of its own to do so, so it acts at two moments: when it exits, in
-//! an exit handler that waits for the other ranks and settles the exit code; and when the guardian has seen another rank
-//! fail, in a signal handler that reports the failure and ends the process with the job's code.
+//! Rank 0 then plays the launcher's part too. It has no loop of its own to do so, so it acts at three moments: when it exits, in
+//! an exit handler that waits for the other ranks and settles the exit code; when the guardian has seen another rank
+//! fail, in a signal handler that reports the failure and ends the process with the job's code; and when the guardian has been
+//! killed, in the same handler.
 
 use core::ffi::c_int;
 use core::fmt::Write;
 use std::fs::File;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::process;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use argonet_base::JobRank;
-use argonet_settings::{START_TIMEOUT, Settings};
+use argonet_settings::{SPAWN_VERBOSE, START_TIMEOUT, Settings};
 use rustix::process::{
     Pid, Resource, Signal, WaitId, WaitIdOptions, getpgrp, getpid, getppid, getrlimit,
     kill_process_group, set_parent_process_death_signal, setpgid, waitid,
@@ -23,13 +24,14 @@ use rustix::process::{
 use crate::attach::make_job;
 use crate::board::{Board, Fixed};
 use crate::error::BootError;
-use crate::exit::{ProcessEnd, Verdict};
+use crate::exit::{ProcessEnd, Verdict, was_ended};
 use crate::files::SharedFiles;
 use crate::guardian::{self, Link, Rank0};
 use crate::local::LocalJob;
 use crate::page::{Control, ExitKind, ExitWord, RankState};
+use crate::sigact::{self, Action, Arrival, Handle};
 use crate::signals::REPORT;
-use crate::sys::{self, HandlerStack};
+use crate::sys;
 
 /// Whether this process, or the one that it was forked from, has forked ranks: a process does so once.
 static SPAWNED: AtomicBool = AtomicBool::new(false);
@@ -46,12 +48,12 @@ struct Children {
     owner: Pid,
     /// Whether the exit handler has begun.
     exiting: AtomicBool,
-    /// Open as long as rank 0 lives; never used again, but its end tells the guardian.
-    _link: Link,
+    /// Open as long as rank 0 lives; its end tells the guardian, and the guardian's end rank 0.
+    link: Link,
 }
 
 /// Forks ranks 1 to `size` - 1 and returns in each of them.
-pub(crate) fn spawn(size: u32, settings: &Settings) -> Result<LocalJob, BootError> {
+pub(crate) fn spawn(size: u32, settings: &Settings) -> Result<(LocalJob, OwnedFd), BootError> {
     let start_timeout = settings.get(&START_TIMEOUT);
     let threads = sys::thread_count().map_err(|e| BootError::system("counting threads", e))?;
     if threads != 1 {
@@ -78,12 +80,14 @@ pub(crate) fn spawn(size: u32, settings: &Settings) -> Result<LocalJob, BootErro
     sys::flush_stdio();
     let own_group = leave_group_without_terminal();
     let link = guardian::start(&control, Some(Rank0 { own_group }))?;
+    let own_link = (link.as_fd().try_clone_to_owned())
+        .map_err(|e| BootError::system("keeping the way to the guardian", e))?;
     let owner = getpid();
     let mut pids = Vec::with_capacity(size as usize);
     for rank in (1..size).map(JobRank) {
         match fork_rank(rank, &control, &link, owner) {
             Ok(Some(pid)) => pids.push(pid),
-            Ok(None) => return Ok(local(control, files, rank, start_timeout)),
+            Ok(None) => return Ok((local(control, files, rank, start_timeout), own_link)),
             Err(e) => {
                 pids.iter().for_each(|&pid| kill_child_group(pid));
                 for &pid in &pids {
@@ -100,16 +104,28 @@ pub(crate) fn spawn(size: u32, settings: &Settings) -> Result<LocalJob, BootErro
         pids,
         owner,
         exiting: AtomicBool::new(false),
-        _link: link,
+        link,
     };
     // `SPAWNED` has made sure that this is the only time.
     let _ = CHILDREN.set(children);
-    sys::on_exit(|code| with_children(|c| c.at_exit(code)))
-        .map_err(|e| BootError::system("registering an exit handler", e))?;
-    let job_end = sys::job_end_signal();
-    sys::on_signal(job_end, HandlerStack::Alternate, job_end_handler);
-    sys::on_signal(REPORT.as_raw(), HandlerStack::Own, report_handler);
-    Ok(local(control, files, JobRank(0), start_timeout))
+    if settings.get(&SPAWN_VERBOSE) {
+        with_children(|c| {
+            let guardian = c.control.job().guardian_pid().unwrap_or(0);
+            let pids: Vec<String> = c.pids.iter().map(Pid::to_string).collect();
+            sys::say(&format!(
+                "argonet: rank 0 is process {}, the others are {}, the guardian is {guardian}",
+                c.owner,
+                pids.join(", ")
+            ));
+        });
+    }
+    if Action::of(REPORT.as_raw()).is_default() {
+        Action::calling::<Report>()
+            .on_own_stack()
+            .install(REPORT.as_raw());
+        sys::SignalSet::of(&[REPORT.as_raw()]).unblock();
+    }
+    Ok((local(control, files, JobRank(0), start_timeout), own_link))
 }
 
 fn local(
@@ -204,12 +220,44 @@ fn with_children(act: impl FnOnce(&'static Children)) {
     }
 }
 
-extern "C" fn job_end_handler(_signal: c_int) {
-    with_children(Children::at_job_end);
+/// From now on the end of the guardian ends the job: nobody else would see another rank go. After the signal's handler has
+/// been installed.
+pub(crate) fn watch_guardian() {
+    with_children(|c| sigact::signal_on_hang_up(c.link.as_fd(), sys::job_signal()));
 }
 
-extern "C" fn report_handler(_signal: c_int) {
-    with_children(Children::report);
+/// The exit hook of rank 0's process, which exits with `code`.
+pub(crate) fn at_exit(code: c_int) {
+    with_children(|c| c.at_exit(code));
+}
+
+/// The process of rank 0 is about to end without exit handlers: waits for the other ranks, and with `report`, unless an exit
+/// handler is doing so, reports the end and exits. Async-signal-safe.
+pub(crate) fn end_in_handler(report: bool) {
+    with_children(|c| c.end(report));
+}
+
+/// The guardian has been killed. Async-signal-safe.
+pub(crate) fn guardian_gone() {
+    with_children(Children::guardian_gone);
+}
+
+/// What became of the other ranks.
+struct Ends {
+    /// The end of the rank asked for.
+    asked: ProcessEnd,
+    /// The first rank that failed, where nothing ended the job early.
+    first_failure: Option<(JobRank, ProcessEnd)>,
+    /// Whether one that did not ask for the end was made to end.
+    forced: bool,
+}
+
+struct Report;
+
+impl Handle for Report {
+    fn handle(_arrival: Arrival) {
+        with_children(Children::report);
+    }
 }
 
 impl Children {
@@ -223,21 +271,26 @@ impl Children {
         board.ask_for_reports(board.reports_asked());
     }
 
-    /// Waits for all other ranks; the end of the one asked for, and the first rank that failed after all went well.
-    /// Async-signal-safe.
-    fn wait_for_all(&self, asked: Option<JobRank>) -> (ProcessEnd, Option<(JobRank, ProcessEnd)>) {
-        let mut end_of_asked = ProcessEnd::Unknown;
-        let mut first_failure = None;
+    /// Waits for all other ranks. Async-signal-safe.
+    fn wait_for_all(&self, asked: Option<JobRank>) -> Ends {
+        let mut ends = Ends {
+            asked: ProcessEnd::Unknown,
+            first_failure: None,
+            forced: false,
+        };
         for (&pid, rank) in self.pids.iter().zip((1..).map(JobRank)) {
             let end = ProcessEnd::wait(WaitId::Pid(pid), false);
+            let state = self.control.rank_page(rank).state();
             if asked == Some(rank) {
-                end_of_asked = end;
+                ends.asked = end;
+            } else {
+                ends.forced |= was_ended(state, end);
             }
-            if first_failure.is_none() && end.is_failure(self.control.rank_page(rank).state()) {
-                first_failure = Some((rank, end));
+            if ends.first_failure.is_none() && end.is_failure(state) {
+                ends.first_failure = Some((rank, end));
             }
         }
-        (end_of_asked, first_failure)
+        ends
     }
 
     fn verdict(&self, word: ExitWord, end: ProcessEnd, others_ended: bool) -> Verdict {
@@ -251,18 +304,63 @@ impl Children {
         Verdict::new(word, pid, end, state, others_ended)
     }
 
-    /// Another rank has failed, and the guardian is killing the rest. Async-signal-safe.
-    fn at_job_end(&self) {
+    /// The verdict on a job that ended because of `word`, once all other ranks have ended.
+    fn judge(&self, word: ExitWord, own: ProcessEnd) -> Verdict {
+        let ends = self.wait_for_all(Some(word.rank));
+        let own_state = self.control.rank_page(JobRank(0)).state();
+        let forced = ends.forced || (word.rank != JobRank(0) && was_ended(own_state, own));
+        let end = match word.rank {
+            JobRank(0) => own,
+            _ => ends.asked,
+        };
+        if let Some((rank, end)) = ends.first_failure
+            && word.kind.leaves_time()
+            && !forced
+            && word.process_code() == 0
+        {
+            // All asked for success, and one failed on its way out.
+            return self.verdict(failed(rank, end), end, false);
+        }
+        self.verdict(word, end, forced || !word.kind.leaves_time())
+    }
+
+    /// See [`end_in_handler`].
+    fn end(&self, report: bool) {
         if self.exiting.load(Ordering::Relaxed) {
             return; // The exit handler, which this has interrupted, does it.
         }
         let Some(word) = self.control.job().exit_word() else {
             return;
         };
-        let (end, _) = self.wait_for_all(Some(word.rank));
-        let verdict = self.verdict(word, end, true);
+        let verdict = self.judge(word, ProcessEnd::Code(word.process_code()));
+        if !report && word.rank == JobRank(0) {
+            return; // Who started this process sees the signal.
+        }
         say(&verdict);
-        sys::exit_now(verdict.code());
+        if report {
+            sys::exit_now(verdict.code());
+        }
+    }
+
+    /// See [`guardian_gone`].
+    fn guardian_gone(&self) {
+        if self.exiting.load(Ordering::Relaxed) {
+            // The exit handler waits for the others, and nobody but this would end those that do not come.
+            if self.control.job().is_ending() {
+                self.pids.iter().for_each(|&pid| kill_child_group(pid));
+            }
+            return;
+        }
+        if !self.control.rank_page(JobRank(0)).state().is_member() {
+            return; // All ranks have finalised, and what is left of them ends with this process.
+        }
+        self.control.job().set_exit_word(ExitWord {
+            kind: ExitKind::Unguarded,
+            rank: JobRank(0),
+            code: 0,
+        });
+        self.pids.iter().for_each(|&pid| kill_child_group(pid));
+        self.end(true);
     }
 
     /// This process exits with `code`.
@@ -270,47 +368,41 @@ impl Children {
         self.exiting.store(true, Ordering::Relaxed);
         let own = ProcessEnd::Code(code as u8);
         let job = self.control.job();
-        if self.control.rank_page(JobRank(0)).state().is_member() || job.exit_word().is_some() {
-            job.set_exit_word(ExitWord {
-                kind: ExitKind::Died,
-                rank: JobRank(0),
-                code: own.shell_code(),
-            });
+        if job.exit_word().is_some_and(|word| !word.kind.leaves_time()) {
             self.pids.iter().for_each(|&pid| kill_child_group(pid));
         }
-        let asked = job.exit_word();
-        let (end, first_failure) = self.wait_for_all(asked.map(|w| w.rank));
+        let ends = self.wait_for_all(None);
         // A failure may have come while this waited.
-        let verdict = match (job.exit_word(), first_failure) {
-            (Some(word), _) => {
-                let end = match word.rank {
-                    JobRank(0) => own,
-                    _ if asked == Some(word) => end,
-                    rank => self.wait_for_all(Some(rank)).0,
-                };
-                self.verdict(word, end, true)
-            }
+        let verdict = match (job.exit_word(), ends.first_failure) {
+            (Some(word), _) => self.judge(word, own),
             // The user knows the code of the process that was started.
             (None, _) if own != ProcessEnd::Code(0) => return,
             (None, None) => return,
-            (None, Some((rank, end))) => {
-                let word = ExitWord {
-                    kind: ExitKind::Failed,
-                    rank,
-                    code: end.shell_code(),
-                };
-                self.verdict(word, end, false)
-            }
+            (None, Some((rank, end))) => self.verdict(failed(rank, end), end, false),
         };
         say(&verdict);
-        sys::flush_and_exit_now(verdict.code());
+        if ProcessEnd::Code(verdict.code()) != own {
+            // Exit handlers that were there before this one do not run: the code cannot be changed otherwise.
+            sys::flush_and_exit_now(verdict.code());
+        }
     }
 }
 
-/// Prints the reason for the job's end on standard error in one write, without allocating.
+fn failed(rank: JobRank, end: ProcessEnd) -> ExitWord {
+    ExitWord {
+        kind: ExitKind::Failed,
+        rank,
+        code: end.shell_code(),
+    }
+}
+
+/// Prints the reason for the job's end, if it is one that must be said, on standard error in one write, without allocating.
 fn say(verdict: &Verdict) {
-    let mut line = Fixed::<256>::default();
+    if !verdict.is_news() {
+        return;
+    }
+    let mut line = sys::Line::default();
     // A line that is too long is cut.
     let _ = writeln!(line, "argonet: {verdict}");
-    let _ = rustix::io::write(rustix::stdio::stderr(), line.text());
+    sys::say_line(&line);
 }

@@ -11,13 +11,15 @@ use crate::sys::{SIGNAL_RECORD_BYTES, SignalSet};
 pub(crate) const REPORT: Signal = Signal::USR2;
 
 /// What a user or a batch system sends to a launcher.
-const COLLECTED: [Signal; 6] = [
+const COLLECTED: [Signal; 8] = [
     Signal::INT,
     Signal::TERM,
     Signal::HUP,
     Signal::QUIT,
     Signal::USR1,
     REPORT,
+    Signal::TSTP,
+    Signal::CONT,
 ];
 
 /// The collected signals, blocked in this thread (and those it starts) and readable from a descriptor.

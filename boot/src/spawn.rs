@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::fs::File;
 use std::io;
-use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Duration;
@@ -51,8 +51,14 @@ impl Spawner<'_> {
         rank: JobRank,
         output: Option<[OwnedFd; 2]>,
     ) -> Result<Pid, BootError> {
-        let fds =
-            [&self.files.control, &self.files.rings, &self.files.segments].map(AsRawFd::as_raw_fd);
+        let SharedFiles {
+            control,
+            rings,
+            segments,
+            ..
+        } = self.files;
+        let fds = [control.as_fd(), rings.as_fd(), segments.as_fd(), self.link];
+        let fds = fds.map(|fd| fd.as_raw_fd());
         let mut command = Command::new(self.program);
         command.args(self.args);
         command

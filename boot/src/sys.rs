@@ -11,6 +11,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
+use crate::board::Fixed;
 use rustix::process::{Pid, Signal, kill_process_group};
 
 /// How many threads this process has.
@@ -53,6 +54,15 @@ pub(crate) fn flush_stdio() {
 pub(crate) fn say(line: &str) {
     // Nothing can be done where standard error is closed.
     let _ = io::stderr().write_all(format!("{line}\n").as_bytes());
+}
+
+/// A line that is made and written without allocating; what does not fit is cut.
+pub(crate) type Line = Fixed<512>;
+
+/// Writes a line on standard error in one piece. Async-signal-safe.
+pub(crate) fn say_line(line: &Line) {
+    // Nothing can be done where standard error is closed.
+    let _ = rustix::io::write(rustix::stdio::stderr(), line.text());
 }
 
 /// [`flush_stdio`], then [`exit_now`].
@@ -138,6 +148,24 @@ impl SignalSet {
         self.mask(libc::SIG_SETMASK);
     }
 
+    /// Unblocks these signals in this thread. Async-signal-safe.
+    pub(crate) fn unblock(&self) {
+        self.mask(libc::SIG_UNBLOCK);
+    }
+
+    /// What this thread blocks. Async-signal-safe.
+    pub(crate) fn blocked() -> Self {
+        Self::of(&[]).mask(libc::SIG_BLOCK)
+    }
+
+    /// Its members.
+    pub(crate) fn numbers(self) -> impl Iterator<Item = c_int> {
+        (1..=libc::SIGRTMAX()).filter(move |&signal| {
+            // SAFETY: the set is initialised; a bad number is refused.
+            unsafe { libc::sigismember(&self.0, signal) == 1 }
+        })
+    }
+
     fn mask(&self, how: c_int) -> Self {
         let mut before = Self::of(&[]);
         // SAFETY: both sets are initialised; `how` is one of the two valid constants above.
@@ -160,53 +188,23 @@ impl SignalSet {
 /// The size of a record that is read from a signal descriptor; the first four bytes are the signal's number.
 pub(crate) const SIGNAL_RECORD_BYTES: usize = mem::size_of::<libc::signalfd_siginfo>();
 
-/// The signal that asks rank 0 of a job that started itself to report the job's end. A real-time signal near the top,
-/// where other libraries do not look for one.
-pub(crate) fn job_end_signal() -> c_int {
+/// The signal by which the guardian tells a rank that the job is ending, and by which a rank's own timer and the end of the
+/// guardian are told. A real-time signal near the top, where other libraries do not look for one.
+pub(crate) fn job_signal() -> c_int {
     libc::SIGRTMAX() - 3
 }
 
-/// Sends [`job_end_signal`].
-pub(crate) fn send_job_end(pidfd: BorrowedFd<'_>) {
+/// Sends [`job_signal`].
+pub(crate) fn send_job_signal(pidfd: BorrowedFd<'_>) {
     // SAFETY: a live descriptor, a signal number and no siginfo: the kernel checks all of them.
     unsafe {
         libc::syscall(
             libc::SYS_pidfd_send_signal,
             pidfd.as_raw_fd(),
-            job_end_signal(),
+            job_signal(),
             ptr::null::<c_void>(),
             0,
         );
-    }
-}
-
-/// On which stack a signal handler runs.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum HandlerStack {
-    /// The alternate one, if the thread has one. It may be as small as 8 KiB.
-    Alternate,
-    /// The thread's own: for a handler that formats text.
-    Own,
-}
-
-/// Installs `handler` for `signal`, unless the program has put its own there. `handler` must be async-signal-safe.
-pub(crate) fn on_signal(signal: c_int, stack: HandlerStack, handler: extern "C" fn(c_int)) {
-    // SAFETY: zero is a valid `sigaction` (default action, empty mask); the pointers are to live objects; `handler` has
-    // the signature that the kernel calls without SA_SIGINFO and is async-signal-safe by this function's contract.
-    unsafe {
-        let mut before: libc::sigaction = mem::zeroed();
-        libc::sigaction(signal, ptr::null(), &mut before);
-        if before.sa_sigaction == libc::SIG_DFL {
-            let mut action: libc::sigaction = mem::zeroed();
-            action.sa_sigaction = handler as *const () as usize;
-            action.sa_flags = match stack {
-                HandlerStack::Alternate => libc::SA_RESTART | libc::SA_ONSTACK,
-                HandlerStack::Own => libc::SA_RESTART,
-            };
-            libc::sigaction(signal, &action, ptr::null_mut());
-            let mut unblock = SignalSet::of(&[signal]);
-            libc::pthread_sigmask(libc::SIG_UNBLOCK, &unblock.0, &mut unblock.0);
-        }
     }
 }
 

@@ -26,6 +26,9 @@ pub(super) struct Waits {
     stall: Option<Duration>,
 }
 
+/// The longest sleep while the job is ending.
+const ENDING_SLEEP: Duration = Duration::from_millis(10);
+
 const MODES: [WaitMode; 4] = [
     WaitMode::Auto,
     WaitMode::Spin,
@@ -122,6 +125,7 @@ impl<'e, C: Conduit> Wait<'e, C> {
     fn rest(&mut self, ctx: &ThreadCtx, step: Step, deadline: Option<Duration>) {
         // Another thread may have been refused a handle that this one keeps.
         ctx.relieve();
+        let ending = self.engine.boot.attend();
         match step {
             Step::Spin => {}
             Step::Look => self.look(),
@@ -129,9 +133,11 @@ impl<'e, C: Conduit> Wait<'e, C> {
             Step::Sleep(time) => {
                 self.look();
                 let left = deadline.map_or(time, |end| end.saturating_sub((self.engine.clock)()));
+                // Nobody rings when it is time for this process to end.
+                let most = if ending { ENDING_SLEEP } else { time };
                 self.engine
                     .conduit
-                    .sleep(Some(time.min(left)), self.patience.seen());
+                    .sleep(Some(time.min(left).min(most)), self.patience.seen());
             }
         }
     }

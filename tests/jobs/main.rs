@@ -7,6 +7,7 @@
 
 mod atomics;
 mod collectives;
+mod exit;
 mod heap;
 mod lifecycle;
 mod messages;
@@ -42,6 +43,7 @@ fn main() {
             threads::PROGRAMS,
             waiting::PROGRAMS,
             lifecycle::PROGRAMS,
+            exit::PROGRAMS,
         ]
         .concat();
         let program = programs.iter().find(|(held, _)| *held == name);
@@ -65,6 +67,7 @@ fn main() {
         threads::TESTS,
         waiting::TESTS,
         lifecycle::TESTS,
+        exit::TESTS,
     ]
     .concat();
     let trial = |&(name, test): &support::Test| {

@@ -6,6 +6,7 @@
 #![deny(unsafe_code)]
 
 mod bad_input;
+mod endings;
 mod launched;
 mod left_behind;
 mod programs;
@@ -37,6 +38,7 @@ fn main() {
         self_started::TESTS,
         left_behind::TESTS,
         bad_input::TESTS,
+        endings::TESTS,
     ];
     for &(name, test) in parts.concat().iter() {
         trials.push(Trial::test(name, move || {

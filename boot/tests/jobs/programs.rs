@@ -49,7 +49,7 @@ pub(crate) fn launcher(args: Vec<String>) -> i32 {
     }
 }
 
-fn join() -> LocalJob {
+pub(crate) fn join() -> LocalJob {
     let job = settings().and_then(|s| attach(AttachOptions::new(), &s).map_err(|e| e.to_string()));
     job.unwrap_or_else(|e| {
         complain(&format!("attach: {e}"));
@@ -61,7 +61,7 @@ fn settings() -> Result<Settings, String> {
     Settings::from_environment().map_err(|e| e.to_string())
 }
 
-fn fence(job: &LocalJob) {
+pub(crate) fn fence(job: &LocalJob) {
     job.fence().unwrap_or_else(|e| {
         complain(&format!("fence: {e}"));
         std::process::exit(4)
@@ -69,7 +69,7 @@ fn fence(job: &LocalJob) {
 }
 
 /// Joins and starts up; rank 0 says so when all have.
-fn start() -> LocalJob {
+pub(crate) fn start() -> LocalJob {
     let job = join();
     fence(&job);
     job.started();
@@ -79,7 +79,7 @@ fn start() -> LocalJob {
     job
 }
 
-fn say(line: &str) {
+pub(crate) fn say(line: &str) {
     let mut out = std::io::stdout().lock();
     writeln!(out, "{line}")
         .and_then(|()| out.flush())
@@ -91,7 +91,7 @@ fn complain(line: &str) {
     let _ = std::io::stderr().write_all(format!("{line}\n").as_bytes());
 }
 
-fn for_ever() -> ! {
+pub(crate) fn for_ever() -> ! {
     loop {
         std::thread::park();
     }
@@ -291,7 +291,10 @@ pub(crate) fn rank(args: Vec<String>) -> i32 {
             complain(&format!("attach: {error}"));
             3
         }
-        other => panic!("no such rank program: {other}"),
+        other => {
+            let args: Vec<&str> = args.iter().map(String::as_str).collect();
+            crate::endings::rank(&args).unwrap_or_else(|| panic!("no such rank program: {other}"))
+        }
     }
 }
 

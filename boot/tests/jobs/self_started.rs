@@ -131,7 +131,7 @@ fn late() {
     job.run().code(4).says(&["in start-up for rank 0; "]);
 }
 
-/// The system then reaps ranks by itself, and their codes are lost; that they failed is not.
+/// The system then reaps ranks by itself; the codes are in the exit word.
 fn ignores_children() {
     let job = |program: &[&str]| {
         let this = this_program();
@@ -149,6 +149,6 @@ fn ignores_children() {
     };
     check_hello(&job(&["hello"]).code(0).silent(), 3);
     job(&["exit", "1", "8"])
-        .code(1)
-        .says(&["argonet: rank 1 (pid ", "ended before it finalised"]);
+        .code(8)
+        .says(&["argonet: rank 1 (pid ", "exited with code 8 without"]);
 }

@@ -177,6 +177,12 @@ impl Job {
         self
     }
 
+    /// Keeps the input open until [`Running::go`].
+    pub(crate) fn with_input(mut self) -> Self {
+        self.command.stdin(Stdio::piped());
+        self
+    }
+
     pub(crate) fn start(mut self) -> Running {
         let mut child = self.command.spawn().expect("start");
         let out = BufReader::new(child.stdout.take().expect("piped"));
@@ -196,9 +202,8 @@ impl Job {
     }
 
     /// Runs the job with `input` and checks that nothing is left of it.
-    pub(crate) fn run_with(mut self, input: &[u8]) -> Outcome {
-        self.command.stdin(Stdio::piped());
-        let mut job = self.start();
+    pub(crate) fn run_with(self, input: &[u8]) -> Outcome {
+        let mut job = self.with_input().start();
         let _ = job.child.stdin.take().expect("piped").write_all(input);
         job.outcome()
     }
@@ -256,6 +261,26 @@ impl Running {
         kill_process(pid, signal).expect("kill");
     }
 
+    /// Whether this process of the job is alive and waits for a debugger or anything else.
+    pub(crate) fn waits(&self, process: Pid) -> bool {
+        self.processes().iter().any(|p| pid(p.pid) == process)
+    }
+
+    /// Kills what the job has left on purpose.
+    pub(crate) fn end_what_is_left(&self) {
+        for process in self.processes() {
+            let _ = kill_process(pid(process.pid), Signal::KILL);
+        }
+    }
+
+    /// Gives rank 0 a line to read, and waits for the end.
+    pub(crate) fn go(mut self) -> Outcome {
+        let mut input = self.child.stdin.take().expect("piped");
+        let _ = input.write_all(b"go\n");
+        drop(input);
+        self.outcome()
+    }
+
     pub(crate) fn processes(&self) -> Vec<Process> {
         processes_with(&format!("{MARK}={}", self.mark))
     }
@@ -293,7 +318,22 @@ impl Running {
     }
 }
 
+impl Process {
+    /// Whether its state is one of these letters.
+    pub(crate) fn is_in_state(&self, letters: &str) -> bool {
+        letters.contains(&self.state)
+    }
+}
+
 impl Outcome {
+    /// As [`says`](Self::says), for one that is looked at again.
+    #[track_caller]
+    pub(crate) fn says_too(&self, parts: &[&str]) {
+        for part in parts {
+            assert!(self.err.contains(part), "no \"{part}\" in {self:#?}");
+        }
+    }
+
     /// Checks the exit code (128 + signal if killed).
     #[track_caller]
     pub(crate) fn code(self, code: i32) -> Self {
@@ -308,9 +348,7 @@ impl Outcome {
     /// Checks that standard error has each of these.
     #[track_caller]
     pub(crate) fn says(self, parts: &[&str]) -> Self {
-        for part in parts {
-            assert!(self.err.contains(part), "no \"{part}\" in {self:#?}");
-        }
+        self.says_too(parts);
         self
     }
 

@@ -10,13 +10,17 @@ const SAFETY_REACH: usize = 12;
 
 /// The files that may have process-wide state, each with its reason. docs/ARCHITECTURE.md lists the
 /// same. Binaries, tests and examples may have it anyway.
-const GLOBALS: [&str; 4] = [
+const GLOBALS: [&str; 6] = [
     // The calling thread's context, and whether the process has joined a job.
     "src/process.rs",
     // Handlers that register themselves before main; read-only from then on.
     "src/registry.rs",
     // The children of a process that forked its job, for exit and signal handlers.
     "boot/src/selfspawn.rs",
+    // The rank that a process is, for exit and signal handlers.
+    "boot/src/process.rs",
+    // The thread that crashes, and what its signal did before.
+    "boot/src/crash.rs",
     // The function that the C library calls at exit.
     "boot/src/sys.rs",
 ];

@@ -1,0 +1,183 @@
+//! What happens when a rank crashes: the user gets a backtrace or may attach a debugger, the exit word says what happened, and
+//! then the signal does what it would have done.
+
+use core::ffi::c_int;
+use std::fmt::Write as _;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
+use std::time::Duration;
+
+use argonet_base::JobRank;
+use rustix::thread::gettid;
+
+use crate::backtrace;
+use crate::exit::signal_name;
+use crate::exit_options::ExitOptions;
+use crate::process::{self, RankProcess};
+use crate::sigact::{self, Action, Arrival, Handle};
+use crate::sys::{self, Line};
+
+/// Signals that a fault of the program raises.
+const FAULTS: [c_int; 5] = [
+    libc::SIGSEGV,
+    libc::SIGBUS,
+    libc::SIGILL,
+    libc::SIGFPE,
+    libc::SIGABRT,
+];
+
+/// What the faults did before, where that goes on after this module has had its turn.
+static BEFORE: OnceLock<[Option<Action>; FAULTS.len()]> = OnceLock::new();
+/// The thread that crashes; 0 before.
+static CRASHING: AtomicI32 = AtomicI32::new(0);
+/// Whether a rank that waits for a debugger goes on waiting. Known to debuggers by this name.
+#[unsafe(no_mangle)]
+#[allow(unsafe_code, non_upper_case_globals)]
+static argonet_frozen: AtomicBool = AtomicBool::new(false);
+
+struct Fault;
+struct ShowBacktrace;
+struct Freeze;
+struct Thaw;
+
+/// Catches faults and the signals for backtrace and freezing that the user has chosen.
+///
+/// A fault for which the program has a handler is left alone. The handler that Rust's standard library has for overflows of
+/// the stack is not the program's: where the user wants a backtrace or a debugger, it runs after this module's.
+pub(crate) fn install(rank: JobRank, options: &ExitOptions) {
+    sigact::give_alternate_stack();
+    let wanted = options.backtrace(rank) || options.freeze_on_error;
+    let mut before = [None; FAULTS.len()];
+    for (signal, before) in FAULTS.into_iter().zip(&mut before) {
+        let action = Action::of(signal);
+        let of_std = || wanted && action.function().is_some_and(backtrace::is_of_std);
+        if !options.catches(signal) || !(action.is_default() || of_std()) {
+            continue;
+        }
+        *before = (!action.is_default()).then_some(action);
+    }
+    // Known before the first handler can run.
+    if BEFORE.set(before).is_err() {
+        return;
+    }
+    for (signal, before) in FAULTS.into_iter().zip(before) {
+        if before.is_some() || catches(signal, options) {
+            Action::calling::<Fault>().install(signal);
+        }
+    }
+    if let Some(signal) = options.backtrace_signal {
+        Action::calling::<ShowBacktrace>().install(signal);
+    }
+    if let Some(signal) = options.freeze_signal {
+        Action::calling::<Freeze>().install(signal);
+    }
+}
+
+fn catches(signal: c_int, options: &ExitOptions) -> bool {
+    Action::of(signal).is_default() && options.catches(signal)
+}
+
+pub(crate) fn is_ours(action: &Action) -> bool {
+    action.calls::<Fault>() || action.calls::<ShowBacktrace>() || action.calls::<Freeze>()
+}
+
+impl Handle for Fault {
+    fn handle(arrival: Arrival) {
+        match process::this() {
+            Some(rank) => fault(rank, arrival),
+            None => sigact::die_by(arrival.signal),
+        }
+    }
+}
+
+impl Handle for ShowBacktrace {
+    fn handle(arrival: Arrival) {
+        if let Some(rank) = process::this() {
+            backtrace::print(rank, signal_name(arrival.signal));
+        }
+    }
+}
+
+impl Handle for Freeze {
+    fn handle(arrival: Arrival) {
+        if let Some(rank) = process::this() {
+            freeze(rank, signal_name(arrival.signal));
+        }
+    }
+}
+
+impl Handle for Thaw {
+    fn handle(_arrival: Arrival) {
+        argonet_frozen.store(false, Ordering::Release);
+    }
+}
+
+/// Async-signal-safe.
+fn fault(rank: &RankProcess, arrival: Arrival) {
+    let signal = arrival.signal;
+    let own = gettid().as_raw_nonzero().get();
+    match CRASHING.compare_exchange(0, own, Ordering::AcqRel, Ordering::Acquire) {
+        Ok(_) => {}
+        // A fault while this handled one.
+        Err(thread) if thread == own => sigact::die_by(signal),
+        // Another thread's crash ends the process.
+        Err(_) => loop {
+            pause();
+        },
+    }
+    on_error(rank, signal_name(signal));
+    let at = FAULTS.iter().position(|&fault| fault == signal);
+    let before = at.and_then(|at| BEFORE.get()?[at]);
+    match before {
+        Some(before) => {
+            before.install(signal);
+            // A fault happens again when this returns; what somebody sent does not.
+            if arrival.code <= 0 {
+                sigact::raise(signal);
+            }
+        }
+        None => {
+            rank.crashed(signal);
+            sigact::die_by(signal)
+        }
+    }
+}
+
+/// What the user wants to see of a fatal error. Async-signal-safe.
+pub(crate) fn on_error(rank: &RankProcess, reason: &str) {
+    if rank.options.freeze_on_error {
+        freeze(rank, reason);
+    }
+    if rank.options.backtrace(rank.rank) {
+        backtrace::print(rank, reason);
+    }
+}
+
+fn pause() {
+    let _ = rustix::event::poll(&mut [], None);
+}
+
+/// Waits until a debugger or a SIGCONT lets this rank go on. Async-signal-safe.
+pub(crate) fn freeze(rank: &RankProcess, reason: &str) {
+    argonet_frozen.store(true, Ordering::Release);
+    let before = Action::calling::<Thaw>().install(libc::SIGCONT);
+    let mut line = Line::default();
+    let system = rustix::system::uname();
+    let host = system.nodename().to_str().unwrap_or("this host");
+    let (rank, pid) = (rank.rank, std::process::id());
+    // A line that is too long is cut.
+    let _ = writeln!(
+        line,
+        "argonet: rank {rank} (pid {pid}) on {host} waits for a debugger: {reason}. Attach with `gdb -p {pid}`; it goes on \
+         after `set var argonet_frozen = 0`, or `kill -CONT {pid}`"
+    );
+    sys::say_line(&line);
+    let nap = rustix::time::Timespec {
+        tv_sec: 0,
+        tv_nsec: Duration::from_millis(100).subsec_nanos().into(),
+    };
+    while argonet_frozen.load(Ordering::Acquire) {
+        let _ = rustix::event::poll(&mut [], Some(&nap));
+    }
+    before.install(libc::SIGCONT);
+}

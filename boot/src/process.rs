@@ -1,0 +1,390 @@
+//! How the process of a rank ends: what it does when it is asked to, and how it asks the others
+//! (seed P13: any rank may exit at any time; the first tells all, waits a bounded time, then forces).
+//!
+//! ```text
+//!  exit(code)      exit(), return from main      INT, TERM ...      the guardian's signal
+//!      |                      |                       |                      |
+//!      +---- exit word, timer armed, guardian told ---+          the program's SIGQUIT handler
+//!      |                      |                       |                      |
+//!   exit handlers         exit hook            next rest of the engine, or the timer
+//! ```
+//!
+//! A process is a rank once, so its part is process-wide: signal and exit handlers get no argument. Copies of the process that the
+//! program forks must not act for it: every entry looks whether this process is the rank.
+//!
+//! Everything that a signal handler calls is lock-free and allocates nothing, except that C's streams are written, which may wait for ever:
+//! the timer, armed before, ends the process then.
+
+use core::ffi::c_int;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use argonet_base::JobRank;
+use rustix::process::{Pid, getpid};
+use rustix::thread::gettid;
+use rustix::time::{ClockId, clock_gettime};
+
+use crate::crash;
+use crate::error::BootError;
+use crate::exit_options::ExitOptions;
+use crate::guardian::{self, WINDOW_PART};
+use crate::page::{Control, ExitKind, ExitStage, ExitWord, RankPage, RankState};
+use crate::selfspawn;
+use crate::sigact::{self, Action, Arrival, Handle, Timer};
+use crate::sys;
+
+/// The rank that this process is, reachable from signal and exit handlers.
+static RANK: OnceLock<RankProcess> = OnceLock::new();
+
+/// Signals that ask a process to end.
+const ASKING: [c_int; 5] = [
+    libc::SIGHUP,
+    libc::SIGINT,
+    libc::SIGQUIT,
+    libc::SIGTERM,
+    libc::SIGXCPU,
+];
+
+/// What this process knows of its part.
+#[derive(Debug)]
+pub(crate) struct RankProcess {
+    control: Arc<Control>,
+    pub(crate) rank: JobRank,
+    /// This process; a copy that it forks must not act.
+    owner: Pid,
+    /// The way to the guardian, if there is one.
+    link: Option<OwnedFd>,
+    pub(crate) options: ExitOptions,
+    /// Ends this process when it has not come to its end in time.
+    timer: Option<Timer>,
+    /// The thread that runs exit handlers; 0 before.
+    ender: AtomicI32,
+    /// Whether the guardian's signal has come.
+    told: AtomicBool,
+    /// Whether the next thread that rests ends the process.
+    due: AtomicBool,
+    /// How many signals have asked this process to end.
+    asked: AtomicU32,
+    /// The signal by which this process ends, if it is one.
+    signal: AtomicI32,
+    /// Whether C's streams have been tried, so that nobody waits for them twice.
+    flushed: AtomicBool,
+    /// When a resting thread first saw the exit word, in milliseconds; 0 before.
+    seen_ms: AtomicU64,
+}
+
+/// Makes this process the rank: signal handlers, timer, exit hook. Once for each process; of a second job, which only
+/// a process can have that is alone in both, nothing is caught.
+pub(crate) fn install(
+    control: &Arc<Control>,
+    rank: JobRank,
+    link: Option<OwnedFd>,
+    options: ExitOptions,
+) -> Result<(), BootError> {
+    let free = Action::of(sys::job_signal()).is_default();
+    let timer = match free {
+        true => Some(
+            Timer::create(sys::job_signal())
+                .map_err(|e| BootError::system("making the timer of the end", e))?,
+        ),
+        false => None,
+    };
+    let process = RankProcess {
+        control: Arc::clone(control),
+        rank,
+        owner: getpid(),
+        link,
+        options,
+        timer,
+        ender: AtomicI32::new(0),
+        told: AtomicBool::new(false),
+        due: AtomicBool::new(false),
+        asked: AtomicU32::new(0),
+        signal: AtomicI32::new(0),
+        flushed: AtomicBool::new(false),
+        seen_ms: AtomicU64::new(0),
+    };
+    if RANK.set(process).is_err() {
+        return Ok(());
+    }
+    let Some(process) = this() else { return Ok(()) };
+    sys::on_exit(at_exit).map_err(|e| BootError::system("registering an exit handler", e))?;
+    if free {
+        Action::calling::<JobSignal>().install(sys::job_signal());
+        sys::SignalSet::of(&[sys::job_signal()]).unblock();
+    }
+    for signal in ASKING {
+        if Action::of(signal).is_default() && process.options.catches(signal) {
+            Action::calling::<Asking>().install(signal);
+        }
+    }
+    crash::install(rank, &process.options);
+    if process.options.freeze {
+        crash::freeze(process, "GASNET_FREEZE is set");
+    }
+    Ok(())
+}
+
+/// The rank that this process is; not in a copy that a rank forked.
+pub(crate) fn this() -> Option<&'static RankProcess> {
+    RANK.get().filter(|rank| rank.owner == getpid())
+}
+
+/// Ends the job with `code`, of which the system keeps the lowest eight bits, from any thread at any time: before a
+/// [`LocalJob`](crate::LocalJob) is dropped or after, inside a handler, in a signal handler, while other ranks do the same.
+/// The code of the first caller is the job's.
+///
+/// Where all ranks call this, or have finalised and end, within a quarter of the exit time-out
+/// (`GASNET_EXITTIMEOUT`), nothing is said about it. Ranks that do not are told then, by a signal that makes a `SIGQUIT`
+/// handler of the program run and the next wait in this library end the process, and are killed when the time-out is
+/// over; one line on standard error names the rank that ended the job.
+///
+/// Exit handlers run and streams are written, except in a signal handler: there only C's streams are, and no
+/// exit handler runs. A process that is not a rank just exits.
+pub fn exit(code: i32) -> ! {
+    match this() {
+        Some(rank) => rank.exit(code as u8),
+        None => std::process::exit(code),
+    }
+}
+
+/// Ends this process if the job in `control` is ending and it is time for it. For threads that wait.
+pub(crate) fn attend(control: &Control) -> bool {
+    let Some(word) = control.job().exit_word() else {
+        return false;
+    };
+    let Some(rank) = this().filter(|rank| std::ptr::eq(&*rank.control, control)) else {
+        return false;
+    };
+    rank.obey(word);
+    word.kind.leaves_time()
+}
+
+fn at_exit(code: c_int) {
+    if let Some(rank) = this() {
+        rank.at_exit(code);
+    }
+}
+
+struct Asking;
+struct JobSignal;
+
+impl Handle for Asking {
+    fn handle(arrival: Arrival) {
+        match this() {
+            Some(rank) => rank.asked_to_end(arrival.signal),
+            None => sigact::die_by(arrival.signal),
+        }
+    }
+}
+
+impl Handle for JobSignal {
+    fn handle(arrival: Arrival) {
+        let Some(rank) = this() else { return };
+        match arrival.code {
+            libc::SI_TIMER => rank.end_now(),
+            // A band code: the guardian's end of the socket has gone.
+            code if code > 0 => selfspawn::guardian_gone(),
+            _ => rank.notified(),
+        }
+    }
+}
+
+/// Whether a handler is one of this library's.
+fn is_ours(action: &Action) -> bool {
+    action.calls::<Asking>() || action.calls::<JobSignal>() || crash::is_ours(action)
+}
+
+impl RankProcess {
+    fn page(&self) -> &RankPage {
+        self.control.rank_page(self.rank)
+    }
+
+    fn timeout(&self) -> Duration {
+        self.control.job().exit_timeout()
+    }
+
+    fn arm(&self, after: Duration) {
+        if let Some(timer) = &self.timer {
+            timer.arm(after);
+        }
+    }
+
+    /// Stores why the job ends, unless somebody has; what counts. Tells the guardian. Async-signal-safe.
+    fn begin(&self, kind: ExitKind, code: u8) -> ExitWord {
+        let own = ExitWord {
+            kind,
+            rank: self.rank,
+            code,
+        };
+        let word = self.control.job().set_exit_word(own);
+        // Who leaves with another code than the one that did so first leaves because of it.
+        let follows = kind == ExitKind::Left && word.kind == ExitKind::Left && word.code != code;
+        if kind != ExitKind::Signal && !follows {
+            // Not if this rank has been told.
+            self.page().advance(RankState::Exiting);
+        }
+        if let Some(link) = &self.link {
+            guardian::tell_exit(link.as_fd());
+        }
+        word
+    }
+
+    fn exit(&self, code: u8) -> ! {
+        self.arm(self.timeout());
+        self.begin(ExitKind::Exit, code);
+        let again = self.ender.load(Ordering::Relaxed) == gettid().as_raw_nonzero().get();
+        if again || sigact::in_signal_handler(is_ours) {
+            self.end_now();
+        }
+        self.run_exit_handlers()
+    }
+
+    /// Ends this process as a program ends that is done.
+    fn run_exit_handlers(&self) -> ! {
+        let own = gettid().as_raw_nonzero().get();
+        let first = self
+            .ender
+            .compare_exchange(0, own, Ordering::AcqRel, Ordering::Acquire);
+        if first.is_err_and(|ender| ender != own) {
+            // Another thread does it.
+            loop {
+                std::thread::park();
+            }
+        }
+        if self.signal.load(Ordering::Relaxed) != 0 {
+            sys::flush_stdio();
+            self.flushed.store(true, Ordering::Relaxed);
+            self.end_now();
+        }
+        let word = self.control.job().exit_word();
+        std::process::exit(word.map_or(1, ExitWord::process_code).into())
+    }
+
+    /// The exit hook: this process exits with `code`.
+    fn at_exit(&self, code: c_int) {
+        let own = gettid().as_raw_nonzero().get();
+        let _ = self
+            .ender
+            .compare_exchange(0, own, Ordering::AcqRel, Ordering::Relaxed);
+        if self.page().state().is_member() {
+            if self.options.catch_exit {
+                self.arm(self.timeout());
+                self.begin(ExitKind::Left, code as u8);
+            } else {
+                self.page().advance(RankState::Finalised);
+            }
+        }
+        if self.options.fs_sync {
+            sigact::sync_file_systems();
+        }
+        if self.control.job().is_ending() {
+            // Rank 0 of a job that started itself waits for the others now, which the guardian bounds.
+            self.arm(self.timeout() * 2 + guardian::RANK_0_GRACE);
+        }
+        selfspawn::at_exit(code);
+    }
+
+    /// Ends this process now, in whatever state it is. Async-signal-safe but for C's streams.
+    pub(crate) fn end_now(&self) -> ! {
+        if !self.flushed.swap(true, Ordering::Relaxed) {
+            self.arm(self.timeout() / WINDOW_PART);
+            sigact::flush_c_streams();
+        }
+        if self.options.fs_sync {
+            sigact::sync_file_systems();
+        }
+        let signal = self.signal.load(Ordering::Relaxed);
+        selfspawn::end_in_handler(signal == 0);
+        if signal != 0 {
+            sigact::die_by(signal);
+        }
+        let word = self.control.job().exit_word();
+        sys::exit_now(word.map_or(1, ExitWord::process_code))
+    }
+
+    /// A thread waits and the job is ending for the reason of `word`.
+    fn obey(&self, word: ExitWord) {
+        if !word.kind.leaves_time() {
+            return; // The guardian is killing everybody.
+        }
+        let now_ms = now_ms();
+        let first = self
+            .seen_ms
+            .compare_exchange(0, now_ms, Ordering::Relaxed, Ordering::Relaxed)
+            .unwrap_or_else(|first| first);
+        // Without a guardian nobody tells this rank.
+        let late =
+            first != 0 && now_ms.saturating_sub(first) * 2 >= self.timeout().as_millis() as u64;
+        if self.due.load(Ordering::Acquire) || late {
+            if self.signal.load(Ordering::Relaxed) == 0 {
+                self.page().tell();
+            }
+            self.arm(self.timeout());
+            self.run_exit_handlers();
+        }
+    }
+
+    /// A signal asks this process to end. Async-signal-safe.
+    fn asked_to_end(&self, signal: c_int) {
+        if self.asked.fetch_add(1, Ordering::Relaxed) > 0 {
+            self.signal.store(signal, Ordering::Relaxed);
+            self.begin(ExitKind::Signal, signal as u8);
+            if let Some(link) = &self.link {
+                guardian::tell_kill(link.as_fd());
+            }
+            self.flushed.store(true, Ordering::Relaxed);
+            self.end_now();
+        }
+        if !self.page().state().is_member() {
+            // Nobody waits for this process any more.
+            sigact::die_by(signal);
+        }
+        self.arm(self.timeout() / 2);
+        self.call_quit_handler();
+        self.signal.store(signal, Ordering::Relaxed);
+        self.begin(ExitKind::Signal, signal as u8);
+        self.due.store(true, Ordering::Release);
+    }
+
+    /// The guardian says that the job is ending. Async-signal-safe.
+    fn notified(&self) {
+        if !self.told.swap(true, Ordering::Relaxed) && self.page().tell() {
+            self.arm(self.timeout() / WINDOW_PART);
+            self.call_quit_handler();
+            self.due.store(true, Ordering::Release);
+        }
+        if self.control.job().exit_stage() == ExitStage::Kill {
+            selfspawn::end_in_handler(true);
+        }
+    }
+
+    /// Runs the program's own handler of SIGQUIT, if it has one: GASNet's way to tell a program that another rank
+    /// ends the job.
+    fn call_quit_handler(&self) {
+        let action = Action::of(libc::SIGQUIT);
+        if action.function().is_some() && !is_ours(&action) {
+            sigact::raise(libc::SIGQUIT);
+        }
+    }
+
+    /// Stores that this process crashes, right before it does: others end when they learn of it, and this process is killed with
+    /// them. Async-signal-safe.
+    pub(crate) fn crashed(&self, signal: c_int) {
+        if self.page().state() != RankState::Exiting {
+            self.control.job().set_exit_word(ExitWord {
+                kind: ExitKind::Crashed,
+                rank: self.rank,
+                code: signal as u8,
+            });
+        }
+    }
+}
+
+/// A monotonic clock; never 0.
+fn now_ms() -> u64 {
+    let now = clock_gettime(ClockId::Monotonic);
+    (now.tv_sec as u64 * 1000 + now.tv_nsec as u64 / 1_000_000).max(1)
+}
