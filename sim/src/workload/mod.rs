@@ -119,7 +119,8 @@ pub fn run_shape(shape: Shape, trace: Option<Trace>) -> Result<SeedReport, Start
 fn judge_death(shape: &Shape, outcome: &Outcome, dead: u32, at_ns: u64) -> Option<String> {
     let Some(abort) = &outcome.abort else {
         // The others may have been done before.
-        return (outcome.failure.is_none() && outcome.took.as_nanos() as u64 > at_ns + 1_000_000)
+        return (outcome.failure.is_none()
+            && outcome.last_end.as_nanos() as u64 > at_ns + 1_000_000)
             .then(|| format!("rank {dead} died and nobody noticed"));
     };
     let link = &shape.job.sim.sizes.link;
