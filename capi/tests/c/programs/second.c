@@ -1,0 +1,8 @@
+/* Another translation unit of the same program. */
+#include "every.h"
+GASNETT_THREADKEY_DECLARE(key);
+int second(void);
+int second(void)
+{
+    return (int)gasnett_ticks_to_ns(0) + GASNETT_SPEC_VERSION_MAJOR;
+}
