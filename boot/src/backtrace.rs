@@ -217,7 +217,13 @@ fn names(frames: &[usize]) -> String {
 }
 
 fn is_own(name: &str) -> bool {
-    let parts = ["backtrace::", "argonet_boot::", "core::"];
+    let parts = [
+        "backtrace::",
+        "argonet_boot::",
+        "argonet_capi::",
+        "argonett_",
+        "core::",
+    ];
     let name = name.trim_start_matches('<');
     parts.iter().any(|part| name.starts_with(part))
 }

@@ -3,6 +3,7 @@
 use core::arch::global_asm;
 use core::ffi::{c_char, c_int};
 use std::ffi::CString;
+use std::mem::offset_of;
 use std::os::fd::BorrowedFd;
 use std::sync::atomic::{AtomicI32, Ordering};
 
@@ -18,6 +19,8 @@ use crate::tools::{state, text};
 pub(crate) struct UserMechanism {
     name: *const c_char,
     function: Option<extern "C" fn(c_int) -> c_int>,
+    /// Whether it can show several threads: every mechanism here may be asked, so nobody looks.
+    #[allow(dead_code)]
     threads: c_int,
 }
 
@@ -122,8 +125,7 @@ fn choose() -> Vec<Mechanism> {
 }
 
 fn print(fd: c_int) -> bool {
-    let found =
-        |mechanisms: &[Mechanism]| mechanisms.iter().any(|mechanism| mechanism.print(fd));
+    let found = |mechanisms: &[Mechanism]| mechanisms.iter().any(|mechanism| mechanism.print(fd));
     match state::mechanisms() {
         Some(chosen) => found(chosen),
         None => found(&choose()),
@@ -221,3 +223,22 @@ export! {
         c_int::from(!print(fd))
     }
 }
+
+pub(crate) const LAYOUT: &[(&str, usize)] = &[
+    (
+        "sizeof(gasnett_backtrace_type_t)",
+        size_of::<UserMechanism>(),
+    ),
+    (
+        "offsetof(gasnett_backtrace_type_t, name)",
+        offset_of!(UserMechanism, name),
+    ),
+    (
+        "offsetof(gasnett_backtrace_type_t, fnp)",
+        offset_of!(UserMechanism, function),
+    ),
+    (
+        "offsetof(gasnett_backtrace_type_t, threadsupport)",
+        offset_of!(UserMechanism, threads),
+    ),
+];

@@ -38,3 +38,9 @@ unsafe fn text<'a>(text: *const c_char) -> Cow<'a, str> {
     // SAFETY: not null, so a string, by this function's contract.
     unsafe { CStr::from_ptr(text) }.to_string_lossy()
 }
+
+/// Sizes and places in structs that C declares too, as C would ask for them.
+#[must_use]
+pub fn layouts() -> Vec<(&'static str, usize)> {
+    [errors::LAYOUT, rwlock::LAYOUT].concat()
+}

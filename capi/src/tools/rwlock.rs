@@ -109,3 +109,5 @@ export! {
         held(lock)
     }
 }
+
+pub(crate) const LAYOUT: &[(&str, usize)] = &[("sizeof(gasnett_rwlock_t)", size_of::<RwLock>())];

@@ -47,7 +47,7 @@ OPERATIONS(gasnett_strongatomic64, uint64_t, UINT64_MAX)
 #error all groups are there
 #endif
 #if defined(GASNETT_USING_GENERIC_ATOMICOPS) || GASNETT_STRONGATOMIC_NOT_SIGNALSAFE
-#error operations are the processor's
+#error operations are those of the processor
 #endif
 
 int main(void)

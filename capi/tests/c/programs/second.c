@@ -1,6 +1,8 @@
 /* Another translation unit of the same program. */
 #include "every.h"
+#if !GASNETT_LITE_MODE
 GASNETT_THREADKEY_DECLARE(key);
+#endif
 int second(void);
 int second(void)
 {

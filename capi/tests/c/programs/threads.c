@@ -4,7 +4,8 @@
 #include <pthread.h>
 
 #define THREADS 4
-#define ROUNDS 20000
+#define ROUNDS 5000
+#define HANDED 1000
 
 static struct {
     gasnett_mutex_t mutex;
@@ -24,22 +25,29 @@ static gasnett_atomic_t flag = gasnett_atomic_init(0);
 GASNETT_THREADKEY_DECLARE(key);
 GASNETT_THREADKEY_DEFINE(key);
 
+/* Waits for a value of the flag, and lets whoever shares the processor run. */
+static void wait_for(uint32_t value)
+{
+    while (gasnett_atomic_read(&flag, GASNETT_ATOMIC_ACQ) != value) {
+        gasnett_spinloop_hint();
+        gasnett_sched_yield();
+    }
+}
+
 /* Writer and reader of a message behind a flag. */
 static void hand_over(int me)
 {
     uint32_t round;
-    for (round = 1; round <= ROUNDS; round++) {
+    for (round = 1; round <= HANDED; round++) {
         if (me == 0) {
             message = round;
             gasnett_atomic_set(&flag, 2 * round - 1, GASNETT_ATOMIC_REL);
-            while (gasnett_atomic_read(&flag, GASNETT_ATOMIC_ACQ) != 2 * round) gasnett_spinloop_hint();
+            wait_for(2 * round);
         } else {
-            while (gasnett_atomic_read(&flag, GASNETT_ATOMIC_ACQ) != 2 * round - 1) gasnett_spinloop_hint();
+            wait_for(2 * round - 1);
             CHECK(message == round);
             gasnett_atomic_set(&flag, 2 * round, GASNETT_ATOMIC_REL);
         }
-        /* Whoever shares the processor must run. */
-        gasnett_sched_yield();
     }
 }
 
