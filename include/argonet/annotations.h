@@ -230,7 +230,14 @@
 #define GASNETT_UNUSED_ARGS7(a, b, c, d, e, f, g) (GASNETT_UNUSED_ARGS6(a, b, c, d, e, f), (void)(g))
 #define GASNETT_UNUSED_ARGS8(a, b, c, d, e, f, g, h) (GASNETT_UNUSED_ARGS7(a, b, c, d, e, f, g), (void)(h))
 
+/* Kept by the linker too, where compiler and linker can say so. */
+#if __has_attribute(__retain__)
+#define ARGONETT_KEPT __attribute__((__used__, __retain__))
+#else
+#define ARGONETT_KEPT __attribute__((__used__))
+#endif
+
 /* Text that can be found in the program's file. At file scope, with a semicolon after it. */
-#define GASNETT_IDENT(name, text) __attribute__((__used__)) static const char name[] = text
+#define GASNETT_IDENT(name, text) ARGONETT_KEPT static const char name[] = text
 
 #endif

@@ -15,7 +15,7 @@
 GASNETT_IDENT(argonett_ident_threads, "$GASNetToolsThreadModel: " ARGONETT_THREAD_MODEL " $");
 GASNETT_IDENT(argonett_ident_config, "$GASNetToolsConfig: " GASNETT_CONFIG_STRING " $");
 /* A library of another version does not link. */
-__attribute__((__used__)) static const char *const argonett_link_check = &argonett_version_1;
+ARGONETT_KEPT static const char *const argonett_link_check = &argonett_version_1;
 
 /* Environment. */
 #define gasnett_getenv(key) argonett_getenv(key)

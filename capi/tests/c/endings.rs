@@ -184,7 +184,7 @@ fn backtraces(library: Library) -> Result<(), Failed> {
         "fatal",
         &[("GASNET_BACKTRACE", "1")],
         134,
-        &["number 42", "  main"],
+        &["number 42", ": main"],
         &[],
     )?;
     program.says("replaced", &[], ABORTED, &["broken mechanism"], &[])?;

@@ -20,7 +20,7 @@ const MODES: [(&str, &[&str], &[&str]); 6] = [
     (
         "pthread.h first",
         &["-include", "pthread.h", "-DAFTER_OTHERS"],
-        &THREADED,
+        &PORTABLE,
     ),
     ("single", &["-DGASNETT_THREAD_SINGLE", "-O2"], &SINGLE),
     (
@@ -40,6 +40,8 @@ const THREADED: [&str; 8] = [
     "endings",
     "second",
 ];
+/// Those that ask the C library for nothing that strict C hides, so that its headers may come first.
+const PORTABLE: [&str; 5] = ["annotations", "atomics", "threads", "environment", "second"];
 const SINGLE: [&str; 8] = [
     "annotations",
     "atomics",
