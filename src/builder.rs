@@ -251,7 +251,6 @@ impl Builder {
             engine,
             memory: Memory::new(own, limit, boot),
             calls,
-            settings,
         }))
     }
 }

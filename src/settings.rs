@@ -1,7 +1,6 @@
 //! What a world does with its settings: warn, print, compare them between ranks.
 
 use crate::error::{Error, Result};
-use crate::world::{Threading, World};
 use argonet_base::{JobRank, Rank};
 use argonet_boot::{Bootstrap, Key};
 use argonet_settings::{OtherValue, QUIET, Settings, VERBOSE_ENV};
@@ -53,12 +52,4 @@ pub(crate) fn compare(boot: &dyn Bootstrap, settings: &Settings) -> Result<()> {
             OtherValue::Long => "another text, too long to be shown".into(),
         },
     })
-}
-
-impl<M: Threading> World<M> {
-    /// What the user has set.
-    #[expect(dead_code, reason = "for what follows: exit, backtraces, waiting")]
-    pub(crate) fn settings(&self) -> &Settings {
-        &self.inner.settings
-    }
 }

@@ -9,7 +9,6 @@ use crate::rpc::Calls;
 use argonet_base::{JobRank, Rank};
 use argonet_boot::{WaitFor, Waiting};
 use argonet_conduit::smp::{Smp, ThreadMode};
-use argonet_settings::Settings;
 use core::future::Future;
 use core::marker::PhantomData;
 use core::pin::pin;
@@ -73,7 +72,6 @@ pub(crate) struct Inner {
     pub(crate) engine: Engine<Smp>,
     pub(crate) memory: Memory,
     pub(crate) calls: Arc<Calls>,
-    pub(crate) settings: Settings,
 }
 
 /// The job as one rank sees it: its rank, the other ranks, and all operations on them.

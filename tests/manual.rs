@@ -18,7 +18,7 @@ fn names_every_option(command: &str, one_of_them: &str) {
     // In a manual page a hyphen is written with a backslash.
     let page = text(&format!("docs/man/argonet-{command}.1")).replace("\\-", "-");
     let options: Vec<&str> = help
-        .split(|c: char| c.is_whitespace() || c == ',')
+        .split(|c: char| c.is_whitespace() || ",[]".contains(c))
         .filter(|word| word.starts_with('-'))
         .collect();
     assert!(options.contains(&one_of_them), "{help}");
@@ -34,6 +34,7 @@ fn names_every_option(command: &str, one_of_them: &str) {
 fn the_manual_pages_name_every_option() {
     names_every_option("run", "--timeout");
     names_every_option("info", "--settings");
+    names_every_option("perf", "--svg");
 }
 
 #[test]

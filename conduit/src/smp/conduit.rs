@@ -290,12 +290,10 @@ impl Conduit for Smp {
     fn has_work(&self) -> bool {
         (0..self.ranks).map(JobRank).any(|from| {
             let peer = self.peer(from);
-            let has = |lane, reader: &Reader| {
-                reader
-                    .peek(&self.region.ring(self.rank, from, lane))
-                    .is_some()
-            };
-            has(Lane::Reply, &peer.in_reply) || has(Lane::Request, &peer.in_request)
+            [Lane::Reply, Lane::Request].into_iter().any(|lane| {
+                let position = peer.reader(lane).position();
+                self.region.first_word(self.rank, from, lane, position) != 0
+            })
         })
     }
 

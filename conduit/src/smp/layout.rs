@@ -63,14 +63,8 @@ impl Layout {
         rank.index() * LINE
     }
 
-    /// Offset of the ring in which `writer` writes requests to `reader`: for who examines a region, or
-    /// damages one on purpose.
-    #[must_use]
-    pub fn request_ring(&self, reader: JobRank, writer: JobRank) -> usize {
-        self.ring(reader, writer, Lane::Request).1
-    }
-
-    /// Offsets of a ring's read position and of its first byte.
+    /// Offsets of a ring's read position and of its first byte; also for who examines a region, or damages
+    /// one on purpose.
     #[inline(always)]
     #[must_use]
     pub fn ring(&self, reader: JobRank, writer: JobRank, lane: Lane) -> (usize, usize) {

@@ -30,6 +30,8 @@ impl LaneLock {
         if mode != ThreadMode::Par {
             return LaneGuard(None);
         }
+        #[cfg(test)]
+        taken::note(self);
         if self.0.swap(1, Ordering::Acquire) != 0 {
             self.wait();
         }
@@ -64,5 +66,26 @@ impl Drop for LaneGuard<'_> {
         if let Some(lock) = self.0 {
             lock.0.store(0, Ordering::Release);
         }
+    }
+}
+
+/// Which locks a thread has waited for or could have, in builds for tests.
+#[cfg(test)]
+pub(super) mod taken {
+    use super::LaneLock;
+    use std::cell::RefCell;
+    use std::collections::BTreeSet;
+
+    thread_local! {
+        static TAKEN: RefCell<BTreeSet<usize>> = const { RefCell::new(BTreeSet::new()) };
+    }
+
+    pub(super) fn note(lock: &LaneLock) {
+        TAKEN.with_borrow_mut(|taken| taken.insert(std::ptr::from_ref(lock).addr()));
+    }
+
+    /// The locks of the calling thread, which begins anew.
+    pub(in super::super) fn take() -> BTreeSet<usize> {
+        TAKEN.take()
     }
 }

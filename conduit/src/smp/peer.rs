@@ -2,6 +2,7 @@
 
 use super::lock::LaneLock;
 use super::ring::{Reader, Writer};
+use argonet_am::Lane;
 use argonet_base::cpu;
 use core::sync::atomic::{AtomicU64, Ordering};
 
@@ -20,6 +21,17 @@ pub(super) struct Peer {
     pub(super) in_reply_lock: LaneLock,
     /// See [`Rest`].
     pub(super) rest: Rest,
+}
+
+impl Peer {
+    /// Where this rank reads from the peer.
+    #[inline(always)]
+    pub(super) fn reader(&self, lane: Lane) -> &Reader {
+        match lane {
+            Lane::Request => &self.in_request,
+            Lane::Reply => &self.in_reply,
+        }
+    }
 }
 
 /// After all that a peer has sent has been taken, its rings are left alone for a moment.

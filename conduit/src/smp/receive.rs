@@ -2,7 +2,8 @@
 
 use super::conduit::Smp;
 use super::lock::ThreadMode;
-use super::ring::{Cursor, ROOM_FOR_ANY, Reader, Ring};
+use super::peer::Peer;
+use super::ring::{Cursor, ROOM_FOR_ANY, Ring};
 use crate::conduit::Sink;
 use argonet_am::record::{self, Head, Kind, Medium, RecordError, Scratch, Short};
 use argonet_am::{AmError, Category, Delivery, Lane};
@@ -47,8 +48,8 @@ impl Smp {
             if peer.rest.goes_on() {
                 continue;
             }
-            let some =
-                self.poll_lane(rank, Lane::Reply, sink) + self.poll_lane(rank, Lane::Request, sink);
+            let some = self.poll_lane(rank, peer, Lane::Reply, sink)
+                + self.poll_lane(rank, peer, Lane::Request, sink);
             if some > 0 {
                 // A full batch has left messages there.
                 if some < BATCH {
@@ -66,28 +67,23 @@ impl Smp {
     }
 
     #[inline(always)]
-    fn poll_lane<S: Sink + ?Sized>(&self, from: JobRank, lane: Lane, sink: &mut S) -> u32 {
-        let ring = self.region.ring(self.rank, from, lane);
-        let peer = self.peer(from);
-        let reader = match lane {
-            Lane::Request => &peer.in_request,
-            Lane::Reply => &peer.in_reply,
-        };
-        if reader.peek(&ring).is_none() {
+    fn poll_lane<S: Sink + ?Sized>(
+        &self,
+        from: JobRank,
+        peer: &Peer,
+        lane: Lane,
+        sink: &mut S,
+    ) -> u32 {
+        let position = peer.reader(lane).position();
+        if self.region.first_word(self.rank, from, lane, position) == 0 {
             return 0;
         }
-        self.drain(from, lane, &ring, reader, sink)
+        self.drain(from, lane, sink)
     }
 
     #[inline(never)]
-    fn drain<S: Sink + ?Sized>(
-        &self,
-        from: JobRank,
-        lane: Lane,
-        ring: &Ring<'_>,
-        reader: &Reader,
-        sink: &mut S,
-    ) -> u32 {
+    fn drain<S: Sink + ?Sized>(&self, from: JobRank, lane: Lane, sink: &mut S) -> u32 {
+        let ring = &self.region.ring(self.rank, from, lane);
         let peer = self.peer(from);
         let lock = match lane {
             Lane::Request => &peer.in_request_lock,
@@ -100,7 +96,7 @@ impl Smp {
         // A request is not accepted until its reply has room; see the module's introduction (seed P6).
         let accepts = || lane == Lane::Reply || peer.out_reply.has_room(&reply_ring, ROOM_FOR_ANY);
         let mut accepted = accepts();
-        let mut cursor = reader.cursor(ring);
+        let mut cursor = peer.reader(lane).cursor(ring);
         let mut taken = 0;
         while accepted && taken < BATCH {
             let Some((head, at)) = cursor.peek() else {

@@ -4,8 +4,9 @@ use super::layout::{LINE, Layout, RING_UNITS};
 use super::ring::Ring;
 use super::words::Words;
 use argonet_am::Lane;
+use argonet_am::record::UNIT;
 use argonet_base::JobRank;
-use core::sync::atomic::AtomicU32;
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use memmap2::{MmapOptions, MmapRaw};
 use rustix::fd::BorrowedFd;
 
@@ -44,6 +45,27 @@ impl Region {
     #[inline(always)]
     pub(crate) fn sleep_word(&self, rank: JobRank) -> &AtomicU32 {
         self.atomic(self.layout.sleep_word(rank))
+    }
+
+    /// First word of the record at `position` of the ring in which `writer` writes to `reader`, 0 for
+    /// none: what a poll asks of every peer, without more.
+    #[inline(always)]
+    pub(crate) fn first_word(
+        &self,
+        reader: JobRank,
+        writer: JobRank,
+        lane: Lane,
+        position: u32,
+    ) -> u64 {
+        let (_, ring) = self.layout.ring(reader, writer, lane);
+        let unit = (position & (RING_UNITS - 1)) as usize;
+        // SAFETY: the layout keeps the ring inside the map and aligned, the unit is masked, and the
+        // words of rings are atomics wherever a header can be.
+        let word = unsafe {
+            let place = self.map.as_ptr().add(ring + unit * UNIT);
+            &*place.cast::<AtomicU64>()
+        };
+        word.load(Ordering::Acquire)
     }
 
     /// The ring in which `writer` writes to `reader`.

@@ -4,6 +4,7 @@
 use super::conduit::{Smp, SmpConfig};
 use super::layout::RING_UNITS;
 use super::lock::ThreadMode;
+use super::lock::taken;
 use super::peer::Rest;
 use super::ring::{Reader, Ring, Writer, publish};
 use super::wake::Barrier;
@@ -141,6 +142,10 @@ fn handlers() -> HandlerTable {
 }
 
 fn pair() -> Pair {
+    pair_for(ThreadMode::Seq)
+}
+
+fn pair_for(mode: ThreadMode) -> Pair {
     let segments = SegmentFile::create(2, SEGMENT, PageKind::Normal).unwrap();
     let segments = segments.into_fd();
     let rings = memfd_create("rings", MemfdFlags::CLOEXEC).unwrap();
@@ -154,7 +159,7 @@ fn pair() -> Pair {
         let config = SmpConfig {
             rank,
             ranks: 2,
-            mode: ThreadMode::Seq,
+            mode,
             barrier: Barrier::Sender,
             directory: Arc::clone(&directory),
             registered: handlers().registered(),
@@ -292,4 +297,30 @@ fn prepared_payloads_keep_their_place() {
             (0, 128, vec![9], vec![]),
         ]
     );
+}
+
+/// Threads whose peers differ share no lock, so none waits for another.
+#[test]
+fn threads_on_different_lanes_share_no_lock() {
+    let pair = pair_for(ThreadMode::Par);
+    let [a, b] = &pair.ranks;
+    let source = [7_u8; 64];
+    let talk = |to: JobRank| {
+        let mut log = Log::default();
+        for i in 0..1000 {
+            while a.request(to, &message(&[i], Payload::None)).is_err() {
+                [a, b][to.index()].poll(&mut log);
+            }
+            // SAFETY: the source lives as long as the test; smp is done with it on return.
+            let put = unsafe { a.put(to, SegmentOffset(0), source.as_ptr(), 64, OpToken::NONE) };
+            put.unwrap();
+        }
+        taken::take()
+    };
+    let [own, other] = std::thread::scope(|scope| {
+        let threads = [JobRank(0), JobRank(1)].map(|to| scope.spawn(move || talk(to)));
+        threads.map(|thread| thread.join().unwrap())
+    });
+    assert_eq!((own.len(), other.len()), (1, 1), "one lock for a lane");
+    assert_eq!(own.intersection(&other).count(), 0);
 }

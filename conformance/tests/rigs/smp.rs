@@ -1,7 +1,7 @@
 //! Ranks that share memory, in one process: each endpoint has mappings of its own.
 
-use argonet_am::Category;
 use argonet_am::record::{Head, UNIT};
+use argonet_am::{Category, Lane};
 use argonet_base::{HandlerIndex, JobRank, SegmentOffset};
 use argonet_conduit::Capabilities;
 use argonet_conduit::smp::{Barrier, Layout, Smp, SmpConfig, ThreadMode};
@@ -157,7 +157,7 @@ impl Job for SmpJob {
     fn corrupt(&self, reader: JobRank, writer: JobRank, kind: usize) {
         let mut bytes = vec![0xff; 64];
         bytes[..8].copy_from_slice(&GARBAGE[kind].0.to_ne_bytes());
-        let at = self.layout.request_ring(reader, writer);
+        let at = self.layout.ring(reader, writer, Lane::Request).1;
         rustix::io::pwrite(&self.rings, &bytes, at as u64).expect("rings");
     }
 }
