@@ -138,7 +138,7 @@ impl Rate {
     }
 
     fn ns(&self, ticks: u64) -> u64 {
-        (u128::from(ticks) * u128::from(self.scale) >> 32) as u64
+        ((u128::from(ticks) * u128::from(self.scale)) >> 32) as u64
     }
 }
 

@@ -59,7 +59,12 @@ fn same_types() -> Result<(), Failed> {
     let file = place.file("drift.c");
     std::fs::write(&file, text)?;
     for dialect in [Dialect::C99, Dialect::CPP17] {
-        Compiler::OWN.compile(dialect, &["-fsyntax-only"], &[file.clone()], &[])?;
+        Compiler::OWN.compile(
+            dialect,
+            &["-fsyntax-only"],
+            std::slice::from_ref(&file),
+            &[],
+        )?;
     }
     Ok(())
 }
