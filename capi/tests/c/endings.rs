@@ -249,6 +249,7 @@ fn rates() -> Result<(), Failed> {
 fn freezes() -> Result<(), Failed> {
     let program = Endings::new(Library::Shared, &[])?;
     program.says("freeze_err", &[], 0, &[], &["waits"])?;
+    program.says("freeze_released", &[], 0, &["set var flag = 0"], &[])?;
     for (what, symbol) in [
         ("freeze", "set var flag = 0"),
         ("freeze_err", "argonet_frozen"),

@@ -23,10 +23,25 @@ GASNETT_NEVER_INLINE(recognisable, static int recognisable(int fd))
     return result;
 }
 
+static volatile int flag;
+
+#if GASNETT_THREAD_SAFE
+#include <pthread.h>
+static gasnett_atomic_t released = gasnett_atomic_init(0);
+
+/* What a debugger does. */
+static void *release(void *argument)
+{
+    while (!flag) gasnett_sched_yield();
+    gasnett_atomic_set(&released, 1, GASNETT_ATOMIC_REL);
+    flag = 0;
+    return argument;
+}
+#endif
+
 int main(int argc, char **argv)
 {
     const char *what = argc > 1 ? argv[1] : "";
-    static volatile int flag;
     CHECK(argc > 1);
     gasnett_backtrace_init(argv[0]);
     if (!strcmp(what, "fatal")) gasnett_fatalerror("number %d of %s", 42, "all");
@@ -60,6 +75,13 @@ int main(int argc, char **argv)
         static gasnett_mutex_t mutex = GASNETT_MUTEX_INITIALIZER;
         static gasnett_rwlock_t rwlock = GASNETT_RWLOCK_INITIALIZER;
         static gasnett_cond_t cond = GASNETT_COND_INITIALIZER;
+        if (!strcmp(what, "freeze_released")) {
+            pthread_t thread;
+            CHECK(pthread_create(&thread, NULL, release, NULL) == 0);
+            gasnett_freezeForDebuggerNow(&flag, "flag");
+            CHECK(gasnett_atomic_read(&released, GASNETT_ATOMIC_ACQ));
+            return 0;
+        }
         if (!strcmp(what, "lock_twice")) {
             gasnett_mutex_lock(&mutex);
             gasnett_mutex_lock(&mutex);
