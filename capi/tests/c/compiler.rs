@@ -1,4 +1,4 @@
-//! C and C++ compilers, and a place for what they make.
+//! C and C++ compilers, and a place for what they make. The test `layout` uses this file too.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -53,7 +53,7 @@ impl Compiler {
         [self.c, self.cpp].into_iter().all(runs)
     }
 
-    /// Runs the compiler for files of this directory's programs, or others, with all warnings as errors.
+    /// Runs the compiler for `files`, with all warnings as errors; `after` comes last, for the linker.
     pub(crate) fn compile(
         self,
         dialect: Dialect,
@@ -72,8 +72,6 @@ impl Compiler {
             .args(options)
             .arg("-I")
             .arg(root().join("include"))
-            .arg("-I")
-            .arg(root().join("capi/tests/c/programs"))
             .args(["-x", language])
             .args(files)
             .args(["-x", "none"])
@@ -89,46 +87,12 @@ impl Compiler {
     }
 }
 
-fn root() -> &'static Path {
-    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))
-}
-
-/// One of this directory's programs.
-pub(crate) fn source(name: &str) -> PathBuf {
-    root().join(format!("capi/tests/c/programs/{name}.c"))
-}
-
-/// One of the project's headers.
-pub(crate) fn header(name: &str) -> PathBuf {
-    root().join("include").join(name)
-}
-
-/// Which library a program is linked with.
-#[derive(Clone, Copy)]
-pub(crate) enum Library {
-    Static,
-    Shared,
-}
-
-impl Library {
-    /// What the linker gets. The libraries are built with the test program and lie beside it.
-    pub(crate) fn words(self) -> Vec<String> {
-        let program = std::env::current_exe().unwrap_or_default();
-        let directory = program.parent().unwrap_or(Path::new(".")).display();
-        match self {
-            Self::Static => vec![
-                format!("{directory}/libargonet_capi.a"),
-                "-Wl,--gc-sections,--strip-debug".into(),
-                "-lpthread".into(),
-                "-ldl".into(),
-                "-lm".into(),
-            ],
-            Self::Shared => vec![
-                format!("{directory}/libargonet_capi.so"),
-                "-lpthread".into(),
-            ],
-        }
-    }
+/// The repository, whichever of its crates this belongs to.
+pub(crate) fn root() -> &'static Path {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    here.ancestors()
+        .find(|above| above.join("include").is_dir())
+        .unwrap_or(here)
 }
 
 /// Whether a program can be run here.

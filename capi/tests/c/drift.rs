@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 use argonet_capi::tools::{layouts, prototypes};
 use libtest_mimic::{Failed, Trial};
 
-use crate::compiler::{Compiler, Dialect, Workplace, header};
+use crate::compiler::{Compiler, Dialect, Workplace};
+use crate::files::header;
 
 pub(crate) fn trials() -> Vec<Trial> {
     vec![

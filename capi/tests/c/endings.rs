@@ -6,7 +6,8 @@ use std::process::{Output, Stdio};
 
 use libtest_mimic::{Failed, Trial};
 
-use crate::compiler::{Compiler, Dialect, Library, Workplace, source};
+use crate::compiler::{Compiler, Dialect, Workplace};
+use crate::files::{Library, source};
 use crate::running::{build, command, said};
 
 /// A program that ends as its argument says, built in some way.

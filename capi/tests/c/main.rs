@@ -4,9 +4,11 @@
 mod compiler;
 mod drift;
 mod endings;
+mod files;
 mod running;
 
-use compiler::{Compiler, Dialect, source};
+use compiler::{Compiler, Dialect};
+use files::source;
 use libtest_mimic::{Arguments, Failed, Trial};
 
 /// Programs for each way in which a client may choose the thread mode, with the options that say so.

@@ -5,7 +5,8 @@ use std::process::{Command, Output, Stdio};
 
 use libtest_mimic::{Failed, Trial};
 
-use crate::compiler::{Compiler, Dialect, Library, Workplace, source};
+use crate::compiler::{Compiler, Dialect, Workplace};
+use crate::files::{Library, source};
 
 /// How programs are built. With all of them every function is called through both libraries, checked and not.
 const WAYS: [(&str, Compiler, Dialect, Library, &[&str]); 4] = [
