@@ -2,7 +2,7 @@
 
 use crate::ledger::PeerLedger;
 use argonet_am::record::Short;
-use argonet_am::{AmError, Delivery, Lane, Message, Payload};
+use argonet_am::{AmError, Category, Delivery, Lane, Message, Payload};
 use argonet_base::{HandlerIndex, JobRank, SegmentOffset};
 use argonet_segment::SharedBytesMut;
 use core::ptr::NonNull;
@@ -68,6 +68,41 @@ pub struct Limits {
     pub medium_reply: usize,
     /// Payload of a long request or reply.
     pub long: usize,
+}
+
+impl Limits {
+    /// Whether a message from `from` to `to` is within them.
+    ///
+    /// # Errors
+    /// [`AmError::TooManyArgs`], [`AmError::TooLong`]. A medium is measured by the limit of requests.
+    pub fn check(
+        &self,
+        from: JobRank,
+        to: JobRank,
+        category: Category,
+        nargs: usize,
+        len: usize,
+    ) -> Result<(), AmError> {
+        if nargs > self.args {
+            let count = nargs;
+            return Err(AmError::TooManyArgs { count, from, to });
+        }
+        let max = match category {
+            Category::Short => 0,
+            Category::Medium => self.medium_request,
+            Category::Long => self.long,
+        };
+        if len > max {
+            return Err(AmError::TooLong {
+                category,
+                len,
+                max,
+                from,
+                to,
+            });
+        }
+        Ok(())
+    }
 }
 
 /// What a conduit does itself; the engine does the rest over active messages.

@@ -195,7 +195,7 @@ impl Conduit for Smp {
             Some(_) => Category::Long,
             None => Category::Medium,
         };
-        self.check_limits(to, category, nargs, least)?;
+        Self::LIMITS.check(self.rank, to, category, nargs, least)?;
         let ring = self.region.ring(to, self.rank, lane);
         let _guard =
             (lane == Lane::Request).then(|| self.peer(to).out_request_lock.lock(self.mode));

@@ -4,7 +4,7 @@ use super::conduit::Smp;
 use super::ring::{Ring, Writer, publish};
 use crate::conduit::SendError;
 use argonet_am::record::{self, Head, Medium, Short};
-use argonet_am::{AmError, Category, Lane, MAX_ARGS, MAX_MEDIUM, Message, Payload};
+use argonet_am::{AmError, Category, Lane, Message, Payload};
 use argonet_base::{HandlerIndex, JobRank, SegmentOffset};
 use argonet_segment::bulk;
 use core::ptr::NonNull;
@@ -55,7 +55,7 @@ impl Smp {
         let category = message.payload.category();
         let len = message.payload.len();
         let nargs = message.args.len();
-        self.check_limits(to, category, nargs, len)?;
+        Self::LIMITS.check(self.rank, to, category, nargs, len)?;
         let units = record::record_units(category, nargs, len);
         let at = writer.reserve(ring, units).ok_or(SendError::Full)?;
         let mut offset = 0;
@@ -107,32 +107,6 @@ impl Smp {
             ring.words.store(at + i, packed.words[i], Ordering::Relaxed);
         }
         publish(ring, at, Head(packed.words[0]));
-    }
-
-    /// Whether a message is within the limits. Those that take the straight paths are.
-    pub(super) fn check_limits(
-        &self,
-        to: JobRank,
-        category: Category,
-        nargs: usize,
-        len: usize,
-    ) -> Result<(), AmError> {
-        let from = self.rank;
-        if nargs > MAX_ARGS {
-            let count = nargs;
-            return Err(AmError::TooManyArgs { count, from, to });
-        }
-        if category == Category::Medium && len > MAX_MEDIUM {
-            let max = MAX_MEDIUM;
-            return Err(AmError::TooLong {
-                category,
-                len,
-                max,
-                from,
-                to,
-            });
-        }
-        Ok(())
     }
 
     /// Copies a long's payload to its place in the segment of `to`.

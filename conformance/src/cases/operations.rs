@@ -28,6 +28,24 @@ pub(super) const NOTHING: Due = Due {
     remote: false,
 };
 
+/// Injects, with polls while there is no room.
+fn admitted<R: Rig>(
+    bench: &mut Bench<R>,
+    what: &str,
+    mut inject: impl FnMut(&mut Bench<R>) -> Result<Injected, SendError>,
+) -> Injected {
+    let mut result = Injected::Complete;
+    bench.until(what, |bench| match inject(bench) {
+        Err(SendError::Full) => false,
+        Err(error) => bench.fail(&error.to_string()),
+        Ok(injected) => {
+            result = injected;
+            true
+        }
+    });
+    result
+}
+
 impl Operations {
     pub(super) fn of(rank: u32) -> Self {
         Self {
@@ -67,23 +85,15 @@ impl Operations {
         buffer.extend_from_slice(bytes);
         let (rank, op, at) = (self.rank, token(self.next), buffer[shift..].as_ptr());
         let len = bytes.len();
-        let mut result = None;
-        bench.until("room for a put", |bench| {
+        let injected = admitted(bench, "room for a put", |bench| {
             // SAFETY: the buffer stays in `open` while the put is pending; its heap memory does
             // not move.
-            let put = unsafe {
+            unsafe {
                 bench
                     .at(rank)
                     .put(JobRank(to), SegmentOffset(offset), at, len, op)
-            };
-            match put {
-                Err(SendError::Full) => return false,
-                Err(error) => bench.fail(&error.to_string()),
-                Ok(injected) => result = Some(injected),
             }
-            true
         });
-        let injected = result.unwrap_or(Injected::Complete);
         self.injected(
             injected,
             Due {
@@ -107,22 +117,14 @@ impl Operations {
         let mut buffer = vec![0x5a; len + place + 2 * MARGIN];
         let (rank, op) = (self.rank, token(self.next));
         let at = buffer[MARGIN + place..].as_mut_ptr();
-        let mut result = None;
-        bench.until("room for a get", |bench| {
+        let injected = admitted(bench, "room for a get", |bench| {
             // SAFETY: as in `put`; the buffer has `len` bytes from there.
-            let get = unsafe {
+            unsafe {
                 bench
                     .at(rank)
                     .get(JobRank(from), SegmentOffset(offset), at, len, op)
-            };
-            match get {
-                Err(SendError::Full) => return false,
-                Err(error) => bench.fail(&error.to_string()),
-                Ok(injected) => result = Some(injected),
             }
-            true
         });
-        let injected = result.unwrap_or(Injected::Complete);
         self.injected(
             injected,
             Due {

@@ -133,29 +133,11 @@ impl SimConduit {
         len: usize,
     ) -> Result<(), AmError> {
         let from = self.rank();
-        let max = match category {
-            Category::Short => 0,
-            Category::Medium => self.sizes.medium_bytes,
-            Category::Long => self.sizes.long_bytes,
-        };
         if to.0 >= self.ranks {
             let size = self.ranks;
             return Err(AmError::NoSuchRank { to, size, from });
         }
-        if nargs > MAX_ARGS {
-            let count = nargs;
-            return Err(AmError::TooManyArgs { count, from, to });
-        }
-        if len > max {
-            return Err(AmError::TooLong {
-                category,
-                len,
-                max,
-                from,
-                to,
-            });
-        }
-        Ok(())
+        self.limits().check(from, to, category, nargs, len)
     }
 
     fn head(message: &Message<'_>) -> Head {
