@@ -7,7 +7,7 @@
 
 use core::ffi::{CStr, c_int, c_void};
 use std::fmt::Write as _;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::ptr;
 
 use argonet_settings::BacktraceType;
@@ -47,14 +47,15 @@ pub(crate) fn print(rank: &RankProcess, reason: &str) {
         .options
         .backtrace_types
         .iter()
-        .any(|kind| in_copy(*kind));
+        .any(|kind| print_by(*kind, rustix::stdio::stderr()));
     if !shown {
         say("no mechanism of GASNET_BACKTRACE_TYPE could show a backtrace");
     }
 }
 
-/// Runs one mechanism; whether it worked.
-fn in_copy(kind: BacktraceType) -> bool {
+/// Prints a backtrace of this process, a rank or not, into `to` by one mechanism; whether it worked. Async-signal-safe.
+#[must_use]
+pub fn print_by(kind: BacktraceType, to: BorrowedFd<'_>) -> bool {
     let Some(tool) = Tool::of(kind) else {
         return false;
     };
@@ -74,7 +75,7 @@ fn in_copy(kind: BacktraceType) -> bool {
         )
     };
     match pid {
-        0 => tool.run(),
+        0 => tool.run(to),
         1.. => {}
         _ => return false,
     }
@@ -132,7 +133,10 @@ impl Tool {
     }
 
     /// In the copy.
-    fn run(self) -> ! {
+    fn run(self, to: BorrowedFd<'_>) -> ! {
+        if rustix::stdio::dup2_stderr(to).is_err() {
+            sys::exit_now(1);
+        }
         match self {
             Self::OwnStack => own_stack(),
             Self::Program(words) => {
@@ -213,7 +217,13 @@ fn names(frames: &[usize]) -> String {
 }
 
 fn is_own(name: &str) -> bool {
-    let parts = ["backtrace::", "argonet_boot::", "core::"];
+    let parts = [
+        "backtrace::",
+        "argonet_boot::",
+        "argonet_capi::",
+        "argonett_",
+        "core::",
+    ];
     let name = name.trim_start_matches('<');
     parts.iter().any(|part| name.starts_with(part))
 }

@@ -2,7 +2,7 @@
 //! then the signal does what it would have done.
 
 use core::ffi::c_int;
-use std::fmt::Write as _;
+use std::fmt::{Arguments, Write as _};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::time::Duration;
@@ -159,24 +159,36 @@ fn pause() {
 
 /// Waits until a debugger or a SIGCONT lets this rank go on. Async-signal-safe.
 pub(crate) fn freeze(rank: &RankProcess, reason: &str) {
+    let who = format_args!("rank {} ", rank.rank);
+    wait_frozen(who, reason, "argonet_frozen", &|| true);
+}
+
+/// Waits for a debugger, in a process that is a rank or not: until the debugger lets it go on by making `frozen` false,
+/// which looks at the variable named `symbol`, or until a SIGCONT comes. Says so on standard error. Async-signal-safe if
+/// `frozen` is.
+pub fn freeze_while(symbol: &str, frozen: &dyn Fn() -> bool) {
+    wait_frozen(format_args!("process "), "asked for", symbol, frozen);
+}
+
+fn wait_frozen(who: Arguments<'_>, reason: &str, symbol: &str, frozen: &dyn Fn() -> bool) {
     argonet_frozen.store(true, Ordering::Release);
     let before = Action::calling::<Thaw>().install(libc::SIGCONT);
     let mut line = Line::default();
     let system = rustix::system::uname();
     let host = system.nodename().to_str().unwrap_or("this host");
-    let (rank, pid) = (rank.rank, std::process::id());
+    let pid = std::process::id();
     // A line that is too long is cut.
     let _ = writeln!(
         line,
-        "argonet: rank {rank} (pid {pid}) on {host} waits for a debugger: {reason}. Attach with `gdb -p {pid}`; it goes on \
-         after `set var argonet_frozen = 0`, or `kill -CONT {pid}`"
+        "argonet: {who}(pid {pid}) on {host} waits for a debugger: {reason}. Attach with `gdb -p {pid}`; it goes on \
+         after `set var {symbol} = 0`, or `kill -CONT {pid}`"
     );
     sys::say_line(&line);
     let nap = rustix::time::Timespec {
         tv_sec: 0,
         tv_nsec: Duration::from_millis(100).subsec_nanos().into(),
     };
-    while argonet_frozen.load(Ordering::Acquire) {
+    while argonet_frozen.load(Ordering::Acquire) && frozen() {
         let _ = rustix::event::poll(&mut [], Some(&nap));
     }
     before.install(libc::SIGCONT);

@@ -65,9 +65,10 @@ pub use argonet_settings::HugePages;
 #[doc(hidden)]
 pub use attach::check_job_description;
 pub use attach::{AttachOptions, attach};
-pub use backtrace::print_backtrace;
+pub use backtrace::{print_backtrace, print_by as print_backtrace_by};
 pub use board::{Board, WaitFor, Waiting};
 pub use bootstrap::{Bootstrap, Key, MAX_VALUE_BYTES};
+pub use crash::freeze_while;
 pub use error::{BootError, Missing};
 pub use files::SharedFiles;
 pub use launch::{LaunchOptions, TIMEOUT_CODE, launch};

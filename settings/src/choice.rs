@@ -19,7 +19,8 @@ macro_rules! choice {
                 }
             }
 
-            fn from_word(word: &str) -> Option<Self> {
+            /// The variant that a word stands for, spelt as in [`WORDS`](Self::WORDS).
+            pub fn from_word(word: &str) -> Option<Self> {
                 match word {
                     $($word => Some(Self::$variant),)*
                     _ => None,

@@ -43,6 +43,7 @@ pub use choice::{BacktraceType, HugePages, WaitMode};
 pub use error::{BadValue, SettingsError};
 pub use kind::{Kind, TimeUnit};
 pub use limit::{LimitError, SegmentLimit};
+pub use log::line;
 pub use nodes::NodeSet;
 pub use row::{Effect, Preset, Row, Scope};
 pub use setting::{Setting, TypedConstant};

@@ -65,8 +65,9 @@ impl fmt::Debug for Log {
 const COLUMNS: usize = 55;
 const LEAST: usize = 10;
 
-/// One line, as GASNet shapes it.
-fn line(name: &str, shown: &str, is_default: bool) -> String {
+/// One line of the print-out, as GASNet shapes it.
+#[must_use]
+pub fn line(name: &str, shown: &str, is_default: bool) -> String {
     let shown = match shown {
         "" => "*empty*",
         shown => shown,

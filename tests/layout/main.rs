@@ -4,6 +4,7 @@
 //! The test program is also the program of the ranks (`__ranks`), which call the header's functions
 //! in a shared library that the C compiler has made of `near.c`.
 
+#[path = "../../capi/tests/c/compiler.rs"]
 mod compiler;
 mod ranks;
 
@@ -11,6 +12,7 @@ use argonet::raw::{NEAR_MAGIC, NEAR_VERSION, NearPrefix};
 use compiler::{Compiler, Dialect, Workplace};
 use libtest_mimic::{Arguments, Failed, Trial};
 use std::mem::offset_of;
+use std::path::Path;
 use std::process::Command;
 
 fn main() {
@@ -22,10 +24,10 @@ fn main() {
     }
     let mut trials = Vec::new();
     for dialect in Dialect::ALL {
-        for compiler in Compiler::candidates(dialect) {
-            let name = format!("layout as {} with {}", dialect.standard, compiler.program);
+        for compiler in [Compiler::OWN, Compiler::CLANG] {
+            let name = format!("layout as {} with {}", dialect.standard, compiler.c);
             let missing = !compiler.exists();
-            let test = move || layout(&compiler, dialect);
+            let test = move || layout(compiler, dialect);
             trials.push(Trial::test(name, test).with_ignored_flag(missing));
         }
     }
@@ -61,10 +63,18 @@ fn expected() -> String {
     text + &format!("constants {NEAR_MAGIC} {NEAR_VERSION}\n")
 }
 
-fn layout(compiler: &Compiler, dialect: Dialect) -> Result<(), Failed> {
+/// Compiles `near.c` into `to`.
+fn compile(compiler: Compiler, dialect: Dialect, how: &[&str], to: &Path) -> Result<(), String> {
+    let file = compiler::root().join("tests/layout/near.c");
+    let to = to.display().to_string();
+    let how = [&["-pedantic"], how].concat();
+    compiler.compile(dialect, &how, &[file], &["-o", &to])
+}
+
+fn layout(compiler: Compiler, dialect: Dialect) -> Result<(), Failed> {
     let place = Workplace::new()?;
     let program = place.file("layout");
-    compiler.compile(dialect, &["-O1"], &program)?;
+    compile(compiler, dialect, &["-O1"], &program)?;
     let output = Command::new(&program).output()?;
     let said = String::from_utf8(output.stdout)?;
     if said != expected() {
@@ -76,7 +86,12 @@ fn layout(compiler: &Compiler, dialect: Dialect) -> Result<(), Failed> {
 fn neighbours() -> Result<(), Failed> {
     let place = Workplace::new()?;
     let library = place.file("libnear.so");
-    Compiler::cc().compile(Dialect::C99, &["-O2", "-shared", "-fPIC"], &library)?;
+    compile(
+        Compiler::OWN,
+        Dialect::C99,
+        &["-O2", "-shared", "-fPIC"],
+        &library,
+    )?;
     for ranks in ["1", "2", "3"] {
         let output = Command::new(std::env::current_exe()?)
             .arg("__ranks")
@@ -98,7 +113,7 @@ const MOST_INSTRUCTIONS: usize = 10;
 fn instructions() -> Result<(), Failed> {
     let place = Workplace::new()?;
     let object = place.file("near.o");
-    Compiler::cc().compile(Dialect::C99, &["-O2", "-c"], &object)?;
+    compile(Compiler::OWN, Dialect::C99, &["-O2", "-c"], &object)?;
     let output = Command::new("objdump")
         .args(["-d", "--no-show-raw-insn", "--disassemble=near_put8"])
         .arg(&object)

@@ -20,7 +20,7 @@ const JOB_TESTS: [(&str, &str); 5] = [
 const SEED_TESTS: [(&str, &str); 1] = [("argonet-sim", "seeds")];
 
 /// Test programs of the stage `c`.
-const C_TESTS: [(&str, &str); 1] = [("argonet", "layout")];
+const C_TESTS: [(&str, &str); 2] = [("argonet", "layout"), ("argonet-capi", "c")];
 
 /// The conduit conformance suite: each of its test programs is one conduit. It has its own stage.
 const CONFORMANCE: &str = "argonet-conformance";

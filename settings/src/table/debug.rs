@@ -24,11 +24,17 @@ settings! {
         "Waits for a debugger at fatal errors and signals.";
     FREEZE_SIGNAL: Option<SignalNumber> = "GASNET_FREEZE_SIGNAL", Kind::Signal, Preset::Unset, Scope::Rank,
         "The signal on which a rank waits for a debugger.";
+    TSC_RATE: String = "GASNET_TSC_RATE", Kind::Text, Preset::Is("walltime"), Scope::Rank,
+        "How gasnet_tools.h finds the rate of the tick counter: walltime, cpuinfo, or ticks per second.";
+    TSC_RATE_TOLERANCE: f64 = "GASNET_TSC_RATE_TOLERANCE", Kind::Number, Preset::Is("0.0005"), Scope::Rank,
+        "What relative difference from the clock of that rate warns.";
+    TSC_RATE_HARD_TOLERANCE: f64 = "GASNET_TSC_RATE_HARD_TOLERANCE", Kind::Number, Preset::Is("0.01"), Scope::Rank,
+        "What relative difference from the clock of that rate is fatal.";
+    TSC_VERBOSE: bool = "GASNET_TSC_VERBOSE", Kind::Boolean, Preset::Is("0"), Scope::Rank,
+        "Tells how the rate of the tick counter was found.";
 }
 
 const NO_CANARY: &str = "buffers of negotiated payloads are not filled in this version";
-const NO_CALIBRATION: &str =
-    "argonet reads the system's clock; its tick counter needs no calibration";
 const TESTS: &str = "a setting of GASNet's own tests";
 
 const fn malloc(name: &'static str, kind: Kind, preset: &'static str, about: &'static str) -> Row {
@@ -153,38 +159,6 @@ pub(crate) const IDLE: &[Row] = &[
         Scope::Rank,
         "Binds threads of tests.",
         TESTS,
-    ),
-    Row::idle(
-        "GASNET_TSC_RATE",
-        Kind::Text,
-        "walltime",
-        Scope::Rank,
-        "How the rate of the tick counter is found: walltime, cpuinfo, or a number.",
-        NO_CALIBRATION,
-    ),
-    Row::idle(
-        "GASNET_TSC_RATE_TOLERANCE",
-        Kind::Number,
-        "",
-        Scope::Rank,
-        "What difference of the rate warns.",
-        NO_CALIBRATION,
-    ),
-    Row::idle(
-        "GASNET_TSC_RATE_HARD_TOLERANCE",
-        Kind::Number,
-        "",
-        Scope::Rank,
-        "What difference of the rate is fatal.",
-        NO_CALIBRATION,
-    ),
-    Row::idle(
-        "GASNET_TSC_VERBOSE",
-        Kind::Boolean,
-        "0",
-        Scope::Rank,
-        "Tells how the rate was found.",
-        NO_CALIBRATION,
     ),
     Row::idle(
         "GASNET_ATOMIC_TABLESZ",

@@ -3,7 +3,7 @@
 use super::File;
 
 /// Crates from the bottom, with their directories.
-const CRATES: [(&str, &str); 10] = [
+const CRATES: [(&str, &str); 11] = [
     ("argonet-base", "base"),
     ("argonet-settings", "settings"),
     ("argonet-segment", "segment"),
@@ -12,6 +12,7 @@ const CRATES: [(&str, &str); 10] = [
     ("argonet-conduit", "conduit"),
     ("argonet-boot", "boot"),
     ("argonet", ""),
+    ("argonet-capi", "capi"),
     ("argonet-sim", "sim"),
     ("argonet-conformance", "conformance"),
 ];

@@ -1,0 +1,43 @@
+//! The files that programs are made of.
+
+use std::path::{Path, PathBuf};
+
+use crate::compiler::root;
+
+/// One of this directory's programs.
+pub(crate) fn source(name: &str) -> PathBuf {
+    root().join(format!("capi/tests/c/programs/{name}.c"))
+}
+
+/// One of the project's headers.
+pub(crate) fn header(name: &str) -> PathBuf {
+    root().join("include").join(name)
+}
+
+/// Which library a program is linked with.
+#[derive(Clone, Copy)]
+pub(crate) enum Library {
+    Static,
+    Shared,
+}
+
+impl Library {
+    /// What the linker gets. The libraries are built with the test program and lie beside it.
+    pub(crate) fn words(self) -> Vec<String> {
+        let program = std::env::current_exe().unwrap_or_default();
+        let directory = program.parent().unwrap_or(Path::new(".")).display();
+        match self {
+            Self::Static => vec![
+                format!("{directory}/libargonet_capi.a"),
+                "-Wl,--gc-sections,--strip-debug".into(),
+                "-lpthread".into(),
+                "-ldl".into(),
+                "-lm".into(),
+            ],
+            Self::Shared => vec![
+                format!("{directory}/libargonet_capi.so"),
+                "-lpthread".into(),
+            ],
+        }
+    }
+}
