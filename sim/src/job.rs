@@ -161,8 +161,6 @@ pub struct Outcome {
     pub events: u64,
     /// Virtual time that it took.
     pub took: Duration,
-    /// When the last program of a rank ended by itself: connections may linger after it.
-    pub last_end: Duration,
     /// Payloads sent again, arrived twice, frames that could not be used.
     pub totals: (u64, u64, u64),
 }
@@ -211,7 +209,7 @@ pub fn run<T: 'static>(
         state.horizon_ns = horizon_ns;
         state.left = MOST_STEPS;
     });
-    let (failure, last_end) = schedule(&cluster, &job, &ranks, &mut strands, horizon_ns);
+    let failure = schedule(&cluster, &job, &ranks, &mut strands, horizon_ns);
     let totals = ranks.iter().map(|rank| rank.engine.conduit().totals());
     let totals = totals.fold((0, 0, 0), |a, b| (a.0 + b.0, a.1 + b.1, a.2 + b.2));
     let abort = job.lock().abort.clone();
@@ -237,7 +235,6 @@ pub fn run<T: 'static>(
         digest: cluster.digest(),
         events: cluster.clock().with(|state| state.events),
         took: cluster.now(),
-        last_end,
         totals,
     })
 }
@@ -302,16 +299,15 @@ fn rank_of(
 }
 
 /// Lets ranks run, in the order of virtual time, until all are done, one has ended the job, or a
-/// check has failed. Then ends those that are left. What failed, and when the last one was done.
+/// check has failed. Then ends those that are left.
 fn schedule(
     cluster: &Cluster,
     job: &Mutex<Job>,
     ranks: &[Rc<Rank>],
     strands: &mut [Strand],
     horizon_ns: u64,
-) -> (Option<Failure>, Duration) {
+) -> Option<Failure> {
     let mut ended = vec![false; strands.len()];
-    let mut last_end = Duration::ZERO;
     let mut failure = None;
     let is_over = |ended: &[bool]| {
         cluster.clock().with(|state| {
@@ -336,7 +332,6 @@ fn schedule(
         };
         if let Some((rank, end)) = end {
             ended[rank as usize] = true;
-            last_end = cluster.now();
             if let End::Panicked(message) = end {
                 let rank = JobRank(rank);
                 failure = Some(Failure::Panicked { rank, message });
@@ -353,5 +348,5 @@ fn schedule(
             unreachable!("a rank suspends itself while it unwinds");
         }
     }
-    (failure, last_end)
+    failure
 }
