@@ -42,6 +42,8 @@ pub enum WaitFor {
     Future = 10,
     /// Anything that arrives.
     Arrival = 11,
+    /// The other ranks, before or after they attach or publish segments.
+    Segments = 12,
 }
 
 /// What a rank waits for, and whom.
@@ -93,6 +95,7 @@ impl fmt::Display for Waiting {
             WaitFor::Finalise => ("in order to leave the job", ", now for"),
             WaitFor::Future => ("for a future", " from"),
             WaitFor::Arrival => ("for anything to arrive", " from"),
+            WaitFor::Segments => ("for segments to be there", " on"),
         };
         f.write_str(what)?;
         match self.peer {
@@ -366,7 +369,7 @@ mod tests {
             }
             seen += 1;
         }
-        assert_eq!(seen, 11);
+        assert_eq!(seen, 12);
         assert_eq!(Waiting::unpack(0), None);
         assert_eq!(Waiting::unpack(u64::MAX), None);
     }

@@ -20,7 +20,7 @@ pub enum Key {
     HandlerTable = 0,
     /// The settings that must be the same on every rank, as the user gave them: argonet_settings has the format.
     Settings = 1,
-    /// Size and placement of the rank's segment.
+    /// Where segments lie in their file, as rank 0 has decided.
     Segment = 2,
     /// Whether the rank could register for expedited membarriers.
     Membarrier = 3,
@@ -34,10 +34,12 @@ pub enum Key {
     Tool = 7,
     /// The processors that the rank may run on, one bit each.
     Processors = 8,
+    /// Bytes of segment that the rank asks for at the start.
+    Request = 9,
 }
 
 /// How many keys there are.
-pub(crate) const KEYS: usize = 9;
+pub(crate) const KEYS: usize = 10;
 
 /// Identity, key store and fence of a job, and the two words that a rank owes whoever started it: [`Self::started`] and
 /// [`Self::finalised`].
@@ -83,6 +85,11 @@ pub trait Bootstrap: Send + Sync {
     /// Tells that this rank does not need the others any more: from now on its end does not end the job, except that an
     /// exit code other than 0 remains a failure of the job. Local; any number of times.
     fn finalised(&self);
+
+    /// Tells that this program never finalises, as programs in C do not: leaving by `exit` or by return from `main` is
+    /// [`exit`](crate::exit()) from now on, unless `GASNET_CATCH_EXIT` is 0, and a rank that another makes end runs no
+    /// exit handlers. Local; any number of times.
+    fn leaves_by_exit(&self) {}
 
     /// Ends this process if another rank, or a signal, has ended the job and it is time for it; else tells whether the job
     /// is ending. For a thread that waits and is about to rest, not for every poll: it costs a load and a call.

@@ -30,6 +30,8 @@ const FAULTS: [c_int; 5] = [
 static BEFORE: OnceLock<[Option<Action>; FAULTS.len()]> = OnceLock::new();
 /// The thread that crashes; 0 before.
 static CRASHING: AtomicI32 = AtomicI32::new(0);
+/// The thread whose crash the user has been told of; 0 before.
+static TOLD: AtomicI32 = AtomicI32::new(0);
 /// Whether a rank that waits for a debugger goes on waiting. Known to debuggers by this name.
 #[unsafe(no_mangle)]
 #[allow(unsafe_code, non_upper_case_globals)]
@@ -125,7 +127,9 @@ fn fault(rank: &RankProcess, arrival: Arrival) {
             pause();
         },
     }
-    on_error(rank, signal_name(signal));
+    if TOLD.load(Ordering::Relaxed) != own {
+        on_error(rank, signal_name(signal));
+    }
     let at = FAULTS.iter().position(|&fault| fault == signal);
     let before = at.and_then(|at| BEFORE.get()?[at]);
     match before {
@@ -141,6 +145,19 @@ fn fault(rank: &RankProcess, arrival: Arrival) {
             sigact::die_by(signal)
         }
     }
+}
+
+/// Aborts, of which the job ends as it does when a rank crashes. The caller has told the user why, and has stopped for a
+/// debugger and shown a backtrace where that is wanted: neither is done again.
+pub fn abort_told() -> ! {
+    TOLD.store(gettid().as_raw_nonzero().get(), Ordering::Relaxed);
+    std::process::abort()
+}
+
+/// Whether this rank shows backtraces of fatal errors; `None` in a process that is not a rank.
+#[must_use]
+pub fn shows_backtraces() -> Option<bool> {
+    process::this().map(|rank| rank.options.backtrace(rank.rank))
 }
 
 /// What the user wants to see of a fatal error. Async-signal-safe.

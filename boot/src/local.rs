@@ -133,6 +133,10 @@ impl Bootstrap for LocalJob {
             .advance(RankState::Finalised);
     }
 
+    fn leaves_by_exit(&self) {
+        process::leaves_by_exit(&self.control);
+    }
+
     #[inline]
     fn attend(&self) -> bool {
         self.control.job().is_ending() && process::attend(&self.control)

@@ -137,12 +137,15 @@ pub struct RankPage {
     /// Bytes of segment that the rank has attached, 0 before. Written by the rank with Release after the memory is there,
     /// read by neighbours with Acquire before they map or bound-check.
     pub segment_len: AtomicU64,
+    /// Where the rank's segment begins, or will begin, in its process. Written by the rank before the first fence that
+    /// others complete before they look.
+    pub segment_base: AtomicU64,
     /// How many fences this rank has entered. Written by the rank, read by ranks that name who is missing.
     pub(crate) fences_entered: AtomicU32,
     _pad: AtomicU32,
     /// What the rank waits for.
     notice: Notice,
-    _spare: [AtomicU64; 2],
+    _spare: AtomicU64,
 }
 const_assert_eq!(size_of::<RankPage>(), 64);
 
@@ -254,6 +257,7 @@ const LAYOUT_HASH: u64 = {
         offset_of!(JobPage, exit_word),
         offset_of!(JobPage, fence),
         offset_of!(RankPage, segment_len),
+        offset_of!(RankPage, segment_base),
         offset_of!(RankPage, fences_entered),
         offset_of!(RankPage, notice),
         RankState::Told as usize,

@@ -73,6 +73,8 @@ pub(crate) struct RankProcess {
     flushed: AtomicBool,
     /// When a resting thread first saw the exit word, in milliseconds; 0 before.
     seen_ms: AtomicU64,
+    /// Whether the program leaves without finalising; see [`leaves_by_exit`].
+    leaves: AtomicBool,
 }
 
 /// Makes this process the rank: signal handlers, timer, exit hook. Once for each process; of a second job, which only
@@ -105,6 +107,7 @@ pub(crate) fn install(
         signal: AtomicI32::new(0),
         flushed: AtomicBool::new(false),
         seen_ms: AtomicU64::new(0),
+        leaves: AtomicBool::new(false),
     };
     if RANK.set(process).is_err() {
         return Ok(());
@@ -147,6 +150,26 @@ pub fn exit(code: i32) -> ! {
     match this() {
         Some(rank) => rank.exit(code as u8),
         None => std::process::exit(code),
+    }
+}
+
+/// Ends the job as [`exit`] does, but runs no exit handlers, neither C's nor Rust's: Rust's standard output and C's
+/// streams are written, in a signal handler C's alone. A process that is not a rank does the same and ends.
+pub fn exit_without_handlers(code: i32) -> ! {
+    match this() {
+        Some(rank) => rank.exit_without_handlers(code as u8),
+        None if sigact::in_signal_handler(is_ours) => {
+            sigact::flush_c_streams();
+            sys::exit_now(code as u8)
+        }
+        None => sys::flush_and_exit_now(code as u8),
+    }
+}
+
+/// The program of the job in `control` never finalises: to leave means to exit.
+pub(crate) fn leaves_by_exit(control: &Control) {
+    if let Some(rank) = this().filter(|rank| std::ptr::eq(&*rank.control, control)) {
+        rank.leaves.store(true, Ordering::Relaxed);
     }
 }
 
@@ -242,22 +265,44 @@ impl RankProcess {
         self.run_exit_handlers()
     }
 
-    /// Ends this process as a program ends that is done.
-    fn run_exit_handlers(&self) -> ! {
+    /// See [`exit_without_handlers`].
+    fn exit_without_handlers(&self, code: u8) -> ! {
+        self.arm(self.timeout());
+        self.begin(ExitKind::Exit, code);
+        if sigact::in_signal_handler(is_ours) {
+            self.end_now();
+        }
+        self.become_ender();
+        self.write_and_end()
+    }
+
+    /// Makes the calling thread the one that ends this process; does not return in another.
+    fn become_ender(&self) {
         let own = gettid().as_raw_nonzero().get();
         let first = self
             .ender
             .compare_exchange(0, own, Ordering::AcqRel, Ordering::Acquire);
         if first.is_err_and(|ender| ender != own) {
-            // Another thread does it.
             loop {
                 std::thread::park();
             }
         }
-        if self.signal.load(Ordering::Relaxed) != 0 {
+    }
+
+    /// Writes Rust's standard output and C's streams, and ends this process.
+    fn write_and_end(&self) -> ! {
+        if !self.flushed.load(Ordering::Relaxed) {
             sys::flush_stdio();
             self.flushed.store(true, Ordering::Relaxed);
-            self.end_now();
+        }
+        self.end_now()
+    }
+
+    /// Ends this process as a program ends that is done.
+    fn run_exit_handlers(&self) -> ! {
+        self.become_ender();
+        if self.signal.load(Ordering::Relaxed) != 0 {
+            self.write_and_end();
         }
         let word = self.control.job().exit_word();
         std::process::exit(word.map_or(1, ExitWord::process_code).into())
@@ -272,7 +317,7 @@ impl RankProcess {
         if self.page().state().is_member() {
             if self.options.catch_exit {
                 self.arm(self.timeout());
-                self.begin(ExitKind::Left, code as u8);
+                self.begin(self.kind_of_leaving(), code as u8);
             } else {
                 self.page().advance(RankState::Finalised);
             }
@@ -285,6 +330,13 @@ impl RankProcess {
             self.arm(self.timeout() * 2 + guardian::RANK_0_GRACE);
         }
         selfspawn::at_exit(code);
+    }
+
+    fn kind_of_leaving(&self) -> ExitKind {
+        match self.leaves.load(Ordering::Relaxed) {
+            true => ExitKind::Exit,
+            false => ExitKind::Left,
+        }
     }
 
     /// Ends this process now, in whatever state it is. Async-signal-safe but for C's streams.
@@ -323,6 +375,11 @@ impl RankProcess {
                 self.page().tell();
             }
             self.arm(self.timeout());
+            if self.leaves.load(Ordering::Relaxed) {
+                // Exit handlers of the program, its destructors among them, count on the end of its main.
+                self.become_ender();
+                self.write_and_end();
+            }
             self.run_exit_handlers();
         }
     }

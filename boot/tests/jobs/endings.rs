@@ -35,7 +35,7 @@ pub(crate) const TESTS: &[Test] = &[
 ];
 
 /// `program` launched and self-started.
-fn both(ranks: u32, program: &[&str]) -> [Job; 2] {
+pub(crate) fn both(ranks: u32, program: &[&str]) -> [Job; 2] {
     [
         Job::launched(ranks, &[], program),
         Job::self_started(&ranks.to_string(), program),
@@ -464,19 +464,19 @@ fn overflow_the_stack(depth: u64) -> u64 {
 }
 
 #[allow(unsafe_code)]
-fn handle(signal: i32, action: usize) {
+pub(crate) fn handle(signal: i32, action: usize) {
     // SAFETY: the actions of this file are SIG_IGN and functions that may run in a handler.
     unsafe { libc::signal(signal, action) };
 }
 
 #[allow(unsafe_code)]
-fn raise(signal: i32) {
+pub(crate) fn raise(signal: i32) {
     // SAFETY: a number, no memory.
     unsafe { libc::raise(signal) };
 }
 
 #[allow(unsafe_code)]
-fn at_exit(handler: extern "C" fn()) {
+pub(crate) fn at_exit(handler: extern "C" fn()) {
     // SAFETY: a function that lives as long as the process.
     unsafe { libc::atexit(handler) };
 }

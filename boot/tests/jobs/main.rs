@@ -8,6 +8,7 @@
 mod bad_input;
 mod endings;
 mod launched;
+mod leaving;
 mod left_behind;
 mod programs;
 mod self_started;
@@ -39,6 +40,7 @@ fn main() {
         left_behind::TESTS,
         bad_input::TESTS,
         endings::TESTS,
+        leaving::TESTS,
     ];
     for &(name, test) in parts.concat().iter() {
         trials.push(Trial::test(name, move || {

@@ -293,7 +293,9 @@ pub(crate) fn rank(args: Vec<String>) -> i32 {
         }
         other => {
             let args: Vec<&str> = args.iter().map(String::as_str).collect();
-            crate::endings::rank(&args).unwrap_or_else(|| panic!("no such rank program: {other}"))
+            crate::endings::rank(&args)
+                .or_else(|| crate::leaving::rank(&args))
+                .unwrap_or_else(|| panic!("no such rank program: {other}"))
         }
     }
 }

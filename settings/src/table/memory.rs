@@ -16,6 +16,8 @@ settings! {
         "Each rank's segment at the start; it grows.";
     HUGE_PAGES: Option<HugePages> = "ARGONET_HUGEPAGES", Kind::Choice(HugePages::WORDS), Preset::Unset, Scope::Job,
         "Puts the segments on huge pages of this size.";
+    MAX_THREADS: u64 = "GASNET_MAX_THREADS", count("threads"), Preset::Is("256"), Scope::Rank,
+        "The most threads of a rank that communicate: what gex_System_QueryMaxThreads tells a client of many threads.";
 }
 
 const FIXED_RINGS: &str = "the rings between two ranks have a fixed size in this version";
@@ -80,14 +82,6 @@ pub(crate) const IDLE: &[Row] = &[
         Scope::Job,
         "The size of huge pages.",
         "ARGONET_HUGEPAGES chooses huge pages and their size",
-    ),
-    Row::idle(
-        "GASNET_MAX_THREADS",
-        count("threads"),
-        "256",
-        Scope::Rank,
-        "The most threads of a rank that communicate.",
-        "the number of threads has no limit",
     ),
     Row::idle(
         "GASNET_THREAD_STACK_MIN",

@@ -1,0 +1,232 @@
+//! How programs in C end jobs: by exits that run no exit handlers, by return from main without having finalised, and by fatal
+//! errors that have told all there is.
+
+use argonet_base::JobRank;
+use argonet_boot::{Bootstrap, LocalJob, abort_told, exit_without_handlers, print_backtrace};
+
+use crate::endings::{at_exit, both, handle, raise};
+use crate::programs::{fence, for_ever, join, start};
+use crate::support::{Job, Outcome, Test};
+
+pub(crate) const TESTS: &[Test] = &[
+    ("leaving_explicitly_runs_no_exit_handlers", explicit),
+    ("leaving_explicitly_before_the_start", early),
+    ("leaving_explicitly_without_a_job", alone),
+    ("leaving_by_return_from_all_is_an_exit_of_all", all_return),
+    ("leaving_by_return_of_one_ends_the_others", one_returns),
+    ("leaving_is_not_caught_if_not_wanted", not_caught),
+    ("leaving_by_an_error_that_is_told_shows_one_backtrace", told),
+];
+
+const RAN: &str = "the exit handler ran";
+
+/// How often `what` stands in the standard output.
+fn count(outcome: &Outcome, what: &str) -> usize {
+    outcome.out.matches(what).count()
+}
+
+fn explicit() {
+    for from in ["main", "threads", "handler", "exit-handler"] {
+        for ranks in [1, 3] {
+            for job in both(ranks, &["c-exit", from, "all", "6"]) {
+                let job = job.env("GASNET_EXITTIMEOUT", "60");
+                let outcome = job.run().code(6).silent();
+                let handlers = if from == "exit-handler" { ranks } else { 0 };
+                assert_eq!(count(&outcome, RAN), handlers as usize, "{outcome:#?}");
+                assert_eq!(
+                    count(&outcome, "held by C"),
+                    ranks as usize,
+                    "{from} {outcome:#?}"
+                );
+                if from != "handler" {
+                    assert_eq!(
+                        count(&outcome, "held by Rust"),
+                        ranks as usize,
+                        "{outcome:#?}"
+                    );
+                }
+            }
+        }
+        for job in both(3, &["c-exit", from, "2", "7"]) {
+            let outcome = job.env("GASNET_EXITTIMEOUT", "2").run().code(7);
+            let outcome =
+                outcome.says(&["rank 2 (pid ", "called exit(7); the other ranks were ended"]);
+            assert_eq!(count(&outcome, "held by C"), 3, "{from} {outcome:#?}");
+        }
+    }
+}
+
+fn early() {
+    for job in both(3, &["c-exit-early", "9"]) {
+        let outcome = job.env("GASNET_EXITTIMEOUT", "60").run().code(9).silent();
+        assert_eq!((count(&outcome, RAN), count(&outcome, "held by C")), (0, 3));
+    }
+}
+
+fn alone() {
+    let this = crate::support::this_program();
+    let outcome = Job::program(&[&this, "__rank", "c-exit-alone", "5"]).run();
+    let outcome = outcome.code(5).silent();
+    assert_eq!((count(&outcome, RAN), count(&outcome, "held by C")), (0, 1));
+}
+
+fn all_return() {
+    for ranks in [1, 3] {
+        for code in ["0", "5"] {
+            for job in both(ranks, &["c-exit", "return", "all", code]) {
+                let job = job.env("GASNET_EXITTIMEOUT", "60");
+                let outcome = job.run().code(code.parse().expect("a code")).silent();
+                assert_eq!(count(&outcome, RAN), ranks as usize, "{outcome:#?}");
+            }
+        }
+    }
+}
+
+fn one_returns() {
+    for code in ["0", "7"] {
+        for job in both(3, &["c-exit", "return", "1", code]) {
+            let outcome = job.env("GASNET_EXITTIMEOUT", "2").run();
+            let outcome = outcome.code(code.parse().expect("a code"));
+            let why = format!("called exit({code}); the other ranks were ended");
+            let outcome = outcome.says(&["rank 1 (pid ", &why]);
+            // The others write what they hold, and no more.
+            assert_eq!(count(&outcome, "held by C"), 3, "{outcome:#?}");
+            assert_eq!(count(&outcome, RAN), 1, "{outcome:#?}");
+        }
+    }
+}
+
+fn not_caught() {
+    for job in both(3, &["c-exit", "return", "all", "5"]) {
+        let outcome = job.env("GASNET_CATCH_EXIT", "0").run().code(5);
+        assert_eq!(count(&outcome, RAN), 3, "{outcome:#?}");
+    }
+    // The others do not need the one that leaves.
+    for job in both(3, &["c-leave-first"]) {
+        let job = job.env("GASNET_CATCH_EXIT", "0");
+        let job = job.env("GASNET_EXITTIMEOUT", "0.5");
+        let outcome = job.run().code(0).silent();
+        assert_eq!(count(&outcome, RAN), 3, "{outcome:#?}");
+    }
+}
+
+fn told() {
+    for job in both(3, &["c-told"]) {
+        let outcome = job.env("GASNET_BACKTRACE", "1").run().code(134);
+        let headings = outcome.err.matches("backtrace (").count();
+        assert_eq!(headings, 1, "{outcome:#?}");
+        outcome.says(&[
+            "backtrace (asked for)",
+            "rank 2 (pid ",
+            "was killed by signal 6 (SIGABRT); the other",
+        ]);
+    }
+}
+
+/// What the ranks of the tests above run; `None` if it is none of these.
+pub(crate) fn rank(args: &[&str]) -> Option<i32> {
+    match *args {
+        ["c-exit", from, who, code] => {
+            let job = start();
+            job.leaves_by_exit();
+            hold();
+            fence(&job);
+            let code = code.parse().expect("a code");
+            if who == "all" || job.rank() == JobRank(who.parse().expect("a rank")) {
+                return Some(leave(from, code));
+            }
+            fence(&job);
+            for_ever()
+        }
+        ["c-exit-early", code] => {
+            let job = join();
+            job.leaves_by_exit();
+            hold();
+            exit_without_handlers(code.parse().expect("a code"))
+        }
+        ["c-exit-alone", code] => {
+            hold();
+            exit_without_handlers(code.parse().expect("a code"))
+        }
+        ["c-leave-first"] => {
+            let job = start();
+            job.leaves_by_exit();
+            hold();
+            fence(&job);
+            if job.rank() == JobRank(1) {
+                return Some(0);
+            }
+            outlive(&job, JobRank(1));
+            // Whether the job ends was told before the process ended.
+            Some(if job.attend() { 8 } else { 0 })
+        }
+        ["c-told"] => {
+            let job = start();
+            if job.rank() == JobRank(2) {
+                print_backtrace();
+                abort_told();
+            }
+            fence(&job);
+            Some(0)
+        }
+        _ => None,
+    }
+}
+
+/// Waits until the process of another rank has gone.
+fn outlive(job: &LocalJob, rank: JobRank) {
+    let pid = crate::support::pid(job.rank_page(rank).pid());
+    // A child of the launcher or of rank 0 stays until it is reaped; a zombie has gone, too.
+    let stat = format!("/proc/{}/stat", pid.as_raw_nonzero());
+    crate::support::until(|| {
+        std::fs::read_to_string(&stat).map_or(true, |text| text.contains(") Z "))
+    });
+}
+
+/// Leaves text in the streams of C and Rust, and an exit handler.
+fn hold() {
+    at_exit(ran);
+    print!("held by Rust ");
+    #[allow(unsafe_code)]
+    // SAFETY: a string that ends with 0. A stream that is no terminal holds the line back.
+    unsafe {
+        libc::puts(c"held by C".as_ptr())
+    };
+}
+
+extern "C" fn ran() {
+    let _ = rustix::io::write(rustix::stdio::stdout(), RAN.as_bytes());
+}
+
+extern "C" fn exits(_signal: i32) {
+    exit_without_handlers(6 + i32::from(std::env::args().any(|arg| arg == "7")))
+}
+
+extern "C" fn exits_again() {
+    exits(0);
+}
+
+fn leave(from: &str, code: i32) -> i32 {
+    match from {
+        "main" => exit_without_handlers(code),
+        "threads" => std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| exit_without_handlers(code));
+            }
+            for_ever()
+        }),
+        "handler" => {
+            handle(libc::SIGUSR1, exits as *const () as usize);
+            raise(libc::SIGUSR1);
+            unreachable!("the handler returned")
+        }
+        // Those that were registered later have run, those before do not.
+        "exit-handler" => {
+            at_exit(exits_again);
+            at_exit(ran);
+            std::process::exit(3)
+        }
+        "return" => code,
+        other => panic!("no such way to leave: {other}"),
+    }
+}
