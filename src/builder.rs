@@ -1,29 +1,19 @@
 //! How a world is made.
 
 use crate::am::{Am, AmContext, AmEntry, Placed};
-use crate::engine::{Engine, EngineConfig, Internals, WaitPolicy};
 use crate::error::{Error, Result};
 use crate::global::Global;
 use crate::heap::Memory;
-use crate::plan::{own_processors, processors, segment_sizes};
-use crate::process;
+use crate::plan::segment_request;
 use crate::registry;
 use crate::rpc::{Calls, Rpc, RpcEntry};
-use crate::settings;
+use crate::start::{self, Joining};
 use crate::token::Token;
 use crate::world::{Inner, Par, Seq, Threading, World};
 use argonet_am::{HandlerFn, HandlerTable};
-use argonet_base::{HandlerIndex, JobRank, Rank};
-use argonet_boot::{AttachOptions, Bootstrap, Key, LocalJob, attach};
-use argonet_conduit::smp::{Barrier, SegmentLen, Smp, SmpConfig};
-use argonet_event::HandleTable;
-use argonet_segment::{Directory, HostMemory, OwnSegment, PageKind, SegmentFile, admit};
-use argonet_settings::{STALL_TIMEOUT, Settings, WAIT};
-use core::sync::atomic::Ordering;
-use rustix::fd::AsFd;
+use argonet_base::HandlerIndex;
 use serde::{Serialize, de::DeserializeOwned};
 use std::sync::Arc;
-use std::time::Instant;
 
 /// Joins a job with settings and handlers of one's own. Made by [`World::builder`].
 ///
@@ -182,74 +172,27 @@ impl Builder {
 
     fn join<M: Threading>(self) -> Result<World<M>> {
         let names = Names::gather(self.fixed, self.ams, self.rpcs)?;
-        let settings = Settings::from_environment()?;
-        let options = AttachOptions::new();
-        let options = match self.ranks {
-            Some(ranks) => options.ranks(ranks),
-            None => options,
-        };
-        let chance = process::join().map_err(|rank| Error::SecondWorld { rank })?;
-        let boot = Arc::new(attach(options, &settings)?);
-        let rank = Rank(boot.rank().0);
-        chance.used(rank);
-        settings::report(&settings, rank);
         let calls = Arc::new(Calls::new(names.rpcs));
-        let mut handlers = HandlerTable::default();
-        let internals = Internals::register(&mut handlers)?;
-        calls.register(&mut handlers)?;
-        for place in names.ams {
-            place(&mut handlers)?;
-        }
-        let barrier = Smp::register_barrier();
-        settings::publish(&*boot, &settings)?;
-        boot.publish(Key::HandlerTable, names.digest.as_bytes())?;
-        boot.publish(Key::Membarrier, &[u8::from(barrier == Barrier::Sleeper)])?;
-        boot.publish(Key::Processors, &own_processors())?;
-        let (own, limit) = attach_segment(&boot, self.segment, &settings)?;
-        // `attach_segment` has fenced: what all published can be looked up.
-        check_handlers(&*boot, names.digest, names.count)?;
-        let barrier = agree_on_barrier(&*boot)?;
-        let directory = Arc::clone(own.directory());
-        let lengths = Arc::clone(&boot);
-        let segment_len: SegmentLen = Arc::new(move |rank| {
-            let page = lengths.rank_page(rank);
-            page.segment_len.load(Ordering::Acquire)
-        });
-        let config = SmpConfig {
-            rank: boot.rank(),
-            ranks: boot.size(),
-            mode: M::MODE,
-            barrier,
-            directory: Arc::clone(&directory),
-            registered: handlers.registered(),
-            segment_len: Arc::clone(&segment_len),
-        };
-        let conduit =
-            Smp::new(boot.files().rings.as_fd(), config).map_err(|cause| Error::Rings {
-                rank,
-                ranks: boot.size(),
-                cause,
-            })?;
-        let start = Instant::now();
-        let engine = Engine::new(EngineConfig {
-            boot: Arc::clone(&boot) as Arc<dyn Bootstrap>,
-            conduit,
-            handlers,
-            internals,
-            directory,
-            segment_len,
-            policy: WaitPolicy::for_host(boot.size(), processors(&*boot)?),
-            wait: settings.get(&WAIT),
-            stall: Some(settings.get(&STALL_TIMEOUT)).filter(|time| !time.is_zero()),
-            mode: M::MODE,
-            operations: HandleTable::MAX_OPERATIONS,
-            clock: Box::new(move || start.elapsed()),
-        });
-        boot.fence()?;
-        boot.started();
+        let joined = start::join(
+            Joining {
+                mode: M::MODE,
+                ranks: self.ranks,
+                limit: None,
+                digest: names.digest.as_bytes(),
+                count: names.count,
+            },
+            |handlers| {
+                calls.register(handlers)?;
+                let mut places = names.ams.into_iter();
+                Ok(places.try_for_each(|place| place(handlers))?)
+            },
+        )?;
+        let request = segment_request(joined.limit, self.segment, &joined.settings)?;
+        let own = joined.attach_at_start(request)?;
+        joined.start()?;
         Ok(World::new(Inner {
-            engine,
-            memory: Memory::new(own, limit, boot),
+            engine: joined.engine,
+            memory: Memory::new(own, joined.limit, joined.boot),
             calls,
         }))
     }
@@ -329,99 +272,4 @@ fn hash_name(hasher: &mut blake3::Hasher, name: &str) {
     hasher
         .update(&(name.len() as u64).to_le_bytes())
         .update(name.as_bytes());
-}
-
-fn check_handlers(boot: &dyn Bootstrap, digest: blake3::Hash, count: usize) -> Result<()> {
-    if boot.lookup(JobRank(0), Key::HandlerTable)? == digest.as_bytes() {
-        return Ok(());
-    }
-    Err(Error::DifferentHandlers {
-        rank: Rank(boot.rank().0),
-        count,
-    })
-}
-
-/// All registered, or all use the sender's fence.
-fn agree_on_barrier(boot: &dyn Bootstrap) -> Result<Barrier> {
-    for rank in (0..boot.size()).map(JobRank) {
-        if boot.lookup(rank, Key::Membarrier)? != [1] {
-            return Ok(Barrier::Sender);
-        }
-    }
-    Ok(Barrier::Sleeper)
-}
-
-/// Reserves and maps this rank's segment, after the host's ranks have made sure that there is
-/// memory for all of them. Fences twice.
-fn attach_segment(
-    boot: &Arc<LocalJob>,
-    asked: Option<u64>,
-    settings: &Settings,
-) -> Result<(OwnSegment, u64)> {
-    let (rank, ranks) = (boot.rank(), boot.size());
-    let host = HostMemory::probe()?;
-    let (limit, request) = segment_sizes(&host, ranks, asked, settings)?;
-    let pages = match boot.files().huge_pages {
-        Some(huge) => PageKind::Huge {
-            size_bytes: huge.bytes(),
-        },
-        None => PageKind::TransparentHuge,
-    };
-    let fd = boot
-        .files()
-        .segments
-        .try_clone()
-        .map_err(|cause| Error::Rings {
-            rank: Rank(rank.0),
-            ranks,
-            cause,
-        })?;
-    // Rank 0 decides for all: ranks that look at the host a moment later see another number.
-    let file = if rank.0 == 0 {
-        let available = host.available_bytes().to_le_bytes();
-        let card = [request.to_le_bytes(), limit.to_le_bytes(), available].concat();
-        boot.publish(Key::Segment, &card)?;
-        let file = SegmentFile::establish(fd, ranks, limit, pages)?;
-        boot.fence()?;
-        file
-    } else {
-        boot.publish(
-            Key::Segment,
-            &[request.to_le_bytes(), limit.to_le_bytes()].concat(),
-        )?;
-        boot.fence()?;
-        // The first place where it can be done: other differences may follow from this one.
-        settings::compare(&**boot, settings)?;
-        let stride = word(&boot.lookup(JobRank(0), Key::Segment)?, 1);
-        SegmentFile::from_fd(fd, ranks, stride, pages)?
-    };
-    let requests: Result<Vec<u64>> = (0..ranks)
-        .map(|r| Ok(word(&boot.lookup(JobRank(r), Key::Segment)?, 0)))
-        .collect();
-    let requests = requests?;
-    if requests[0] != request {
-        // Ranks would not grow together later.
-        return Err(Error::Mismatch {
-            rank: Rank(rank.0),
-            what: "the size of the segment at start",
-        });
-    }
-    let available = word(&boot.lookup(JobRank(0), Key::Segment)?, 2);
-    admit(&requests, &host.with_available(available))?;
-    let limit = file.stride_bytes();
-    let directory = Directory::new(file, rank)?;
-    let own = OwnSegment::attach(&directory, request)?;
-    boot.rank_page(rank)
-        .segment_len
-        .store(own.len(), Ordering::Release);
-    boot.fence()?;
-    Ok((own, limit))
-}
-
-/// Word `i` of a published card; 0 where it is too short.
-fn word(card: &[u8], i: usize) -> u64 {
-    let bytes = card
-        .get(i * 8..i * 8 + 8)
-        .and_then(|bytes| bytes.try_into().ok());
-    bytes.map_or(0, u64::from_le_bytes)
 }

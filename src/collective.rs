@@ -91,7 +91,7 @@ reducible!(float: f32 f64);
 
 /// Folds `theirs` into `mine` element by element. Where the lengths differ the rest is left out; the
 /// engine tells all ranks of that.
-fn fold_with<T: Global>(combine: impl Fn(T, T) -> T) -> impl Fn(&mut [u8], &[u8]) {
+pub(crate) fn fold_with<T: Global>(combine: impl Fn(T, T) -> T) -> impl Fn(&mut [u8], &[u8]) {
     move |mine, theirs| {
         let size = size_of::<T>();
         for (a, b) in mine.chunks_exact_mut(size).zip(theirs.chunks_exact(size)) {

@@ -69,6 +69,7 @@ mod rpc;
 mod scope;
 mod settings;
 mod shared_vec;
+pub mod start;
 mod token;
 mod world;
 

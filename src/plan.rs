@@ -8,7 +8,7 @@ use argonet_base::JobRank;
 use argonet_boot::{Bootstrap, Key, MAX_VALUE_BYTES, control_bytes};
 use argonet_conduit::smp::Layout;
 use argonet_segment::{HostMemory, PageKind, SegmentError, admit};
-use argonet_settings::{Bytes, HUGE_PAGES, MAX_SEGSIZE, SEGMENT, Settings, WAIT};
+use argonet_settings::{Bytes, HUGE_PAGES, MAX_SEGSIZE, SEGMENT, SegmentLimit, Settings, WAIT};
 
 /// What a segment has at the start, where neither user nor program say otherwise.
 const SEGMENT_BYTES: u64 = 16 << 20;
@@ -61,7 +61,8 @@ impl Plan {
     fn new(ranks: u32, settings: &Settings) -> Result<Self> {
         let ranks = ranks.max(1);
         let host = HostMemory::probe()?;
-        let (segment_limit_bytes, segment_bytes) = segment_sizes(&host, ranks, None, settings)?;
+        let segment_limit_bytes = segment_limit(&host, ranks, None, settings);
+        let segment_bytes = segment_request(segment_limit_bytes, None, settings)?;
         let processors = count(&own_processors());
         let allowed = allowed();
         let wait = settings.get(&WAIT);
@@ -128,16 +129,22 @@ fn together(masks: &[Vec<u8>], own: &[u8], allowed: u32) -> u32 {
     count(&all)
 }
 
-/// Sizes of segments of this host: what one may become, and what this one asks for now.
-pub(crate) fn segment_sizes(
+/// What a segment of this host may become, in bytes; `preset` where neither the user nor anybody else
+/// says.
+pub(crate) fn segment_limit(
     host: &HostMemory,
     ranks: u32,
-    asked: Option<u64>,
+    preset: Option<SegmentLimit>,
     settings: &Settings,
-) -> Result<(u64, u64)> {
+) -> u64 {
+    let preset = preset.filter(|_| settings.given(&MAX_SEGSIZE).is_none());
+    let limit = preset.unwrap_or_else(|| settings.get(&MAX_SEGSIZE));
+    limit.per_rank(host.total_bytes(), ranks, PageKind::Normal.page_bytes())
+}
+
+/// What a segment has at the start, in bytes, if it may become `limit` bytes long.
+pub(crate) fn segment_request(limit: u64, asked: Option<u64>, settings: &Settings) -> Result<u64> {
     let page = PageKind::Normal.page_bytes();
-    let limit = settings.get(&MAX_SEGSIZE);
-    let limit = limit.per_rank(host.total_bytes(), ranks, page);
     let Bytes(request) = settings.get_or(&SEGMENT, Bytes(asked.unwrap_or(SEGMENT_BYTES)));
     // A limit below the default means what it says; a larger wish is an error where it is used.
     let request = if asked.is_none() && settings.given(&SEGMENT).is_none() {
@@ -146,12 +153,11 @@ pub(crate) fn segment_sizes(
         request
     };
     let request = request.max(1).checked_next_multiple_of(page);
-    let request = request.ok_or_else(|| Error::Setting {
+    request.ok_or_else(|| Error::Setting {
         name: "Builder::segment_bytes",
         value: asked.unwrap_or(SEGMENT_BYTES).to_string(),
         allowed: SEGMENT.row().kind.allowed(),
-    })?;
-    Ok((limit, request))
+    })
 }
 
 #[cfg(test)]

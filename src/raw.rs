@@ -16,7 +16,7 @@ use argonet_segment::SharedBytesMut;
 use core::marker::PhantomData;
 use core::ptr::NonNull;
 
-pub use crate::engine::{NEAR_MAGIC, NEAR_VERSION, NearPrefix, NearTable, Outlook, Transfer};
+pub use crate::engine::{Outlook, Transfer};
 pub use crate::token::Token;
 pub use argonet_am::Lane;
 pub use argonet_conduit::PrepareRequest;
@@ -168,22 +168,6 @@ impl<'w, M: Threading> Raw<'w, M> {
     pub fn translate(&self, address: *const u8) -> Option<(Rank, SegmentOffset)> {
         let (rank, offset) = self.0.engine().directory().translate(address)?;
         Some((Rank(rank.0), offset))
-    }
-
-    /// The table through which C code, with `include/argonet_near.h`, puts to and gets from
-    /// neighbours without a call. It maps the attached part of every neighbour's segment, and
-    /// takes 8 bytes a rank beside the directory. Local; blocks only for system calls.
-    ///
-    /// ```
-    /// let world = argonet::World::init().unwrap();
-    /// let table = world.raw().near_table().unwrap();
-    /// assert!(table.reach_bytes() <= world.raw().segment_len());
-    /// ```
-    ///
-    /// # Errors
-    /// What the system says of a mapping.
-    pub fn near_table(&self) -> Result<NearTable> {
-        Ok(self.0.engine().near_table()?)
     }
 
     /// Does a transfer; complete, locally and remotely, on return.

@@ -7,6 +7,11 @@ use crate::table::Registered;
 use argonet_base::{HandlerIndex, JobRank, SegmentOffset};
 use argonet_segment::{SharedBytes, SharedBytesMut};
 
+/// The reply has been sent.
+const REPLIED: u8 = 1;
+/// The payload lies at an address outside of the segment.
+const FAR: u8 = 2;
+
 /// Where replies go: the conduit that the request came over.
 ///
 /// Room for the largest reply was reserved before the request was accepted, so a reply never
@@ -32,7 +37,8 @@ pub struct Delivery<'a> {
     lane: Lane,
     category: Category,
     handler: HandlerIndex,
-    replied: bool,
+    /// [`REPLIED`] and [`FAR`]; one byte, so that the second costs no store.
+    marks: u8,
     args: &'a [u32],
     payload: Option<SharedBytesMut<'a>>,
     offset: SegmentOffset,
@@ -61,12 +67,38 @@ impl<'a> Delivery<'a> {
             lane,
             category,
             handler,
-            replied: false,
+            marks: 0,
             args,
             payload,
             offset,
             port,
         }
+    }
+
+    /// Gives `run` a long that has come inside this message: from the same sender, with this
+    /// message's arguments and, if `lane` is that of requests, its right to reply. `address` is
+    /// where its sender said that its payload goes, in this process and outside of the segment.
+    pub fn unwrap_long(
+        &mut self,
+        lane: Lane,
+        handler: HandlerIndex,
+        payload: Option<SharedBytesMut<'_>>,
+        address: u64,
+        run: impl FnOnce(&mut Delivery<'_>),
+    ) {
+        let mut inner = Delivery {
+            source: self.source,
+            lane,
+            category: Category::Long,
+            handler,
+            marks: self.marks | FAR,
+            args: self.args,
+            payload,
+            offset: SegmentOffset(address),
+            port: self.port,
+        };
+        run(&mut inner);
+        self.marks |= inner.marks & REPLIED;
     }
 
     /// Who sent it.
@@ -133,17 +165,33 @@ impl<'a> Delivery<'a> {
         self.payload.as_mut()
     }
 
-    /// Where in this rank's segment a long's payload lies.
+    /// Where in this rank's segment a long's payload lies; 0 for one that lies elsewhere.
     #[inline]
     #[must_use]
     pub fn offset(&self) -> SegmentOffset {
+        if self.marks & FAR != 0 {
+            return SegmentOffset(0);
+        }
         self.offset
+    }
+
+    /// Address of the payload in this process. Of a long outside of the segment it is the one that
+    /// its sender gave, even where there are no bytes. `None` where there is no address: for a
+    /// short, and for a long of no bytes into the segment, which has an
+    /// [`offset`](Self::offset).
+    #[must_use]
+    pub fn address(&self) -> Option<u64> {
+        if self.marks & FAR != 0 {
+            return Some(self.offset.0);
+        }
+        let payload = self.payload.as_ref()?;
+        Some(payload.as_shared().as_ptr().addr() as u64)
     }
 
     /// Whether the reply has been sent.
     #[must_use]
     pub fn has_replied(&self) -> bool {
-        self.replied
+        self.marks & REPLIED != 0
     }
 
     /// Sends the one reply of a request. Its payload may be the request's own.
@@ -155,7 +203,25 @@ impl<'a> Delivery<'a> {
     pub fn reply(&mut self, message: &Message<'_>) -> Result<(), AmError> {
         self.may_reply(message)?;
         self.port.reply(self.source, message)?;
-        self.replied = true;
+        self.marks |= REPLIED;
+        Ok(())
+    }
+
+    /// Uses up the right to reply, for a reply that is sent by other means.
+    ///
+    /// # Errors
+    /// As [`reply`](Self::reply) with as many arguments and no payload.
+    pub fn reply_by_other_means(
+        &mut self,
+        handler: HandlerIndex,
+        args: &[u32],
+    ) -> Result<(), AmError> {
+        self.may_reply(&Message {
+            handler,
+            args,
+            payload: crate::Payload::None,
+        })?;
+        self.marks |= REPLIED;
         Ok(())
     }
 
@@ -171,7 +237,7 @@ impl<'a> Delivery<'a> {
         };
         self.may_reply(&message)?;
         self.port.reply(self.source, &message)?;
-        self.replied = true;
+        self.marks |= REPLIED;
         Ok(())
     }
 
@@ -180,7 +246,7 @@ impl<'a> Delivery<'a> {
         let too_long =
             message.payload.category() == Category::Medium && message.payload.len() > MAX_MEDIUM;
         if self.lane == Lane::Reply
-            || self.replied
+            || self.has_replied()
             || message.args.len() > MAX_ARGS
             || too_long
             || !self.port.registered().contains(message.handler)
@@ -195,7 +261,7 @@ impl<'a> Delivery<'a> {
         let (from, to) = (self.port.rank(), self.source);
         if self.lane == Lane::Reply {
             AmError::ReplyToReply { rank: from, to }
-        } else if self.replied {
+        } else if self.has_replied() {
             AmError::RepliedTwice { rank: from, to }
         } else if message.args.len() > MAX_ARGS {
             AmError::TooManyArgs {

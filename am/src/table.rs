@@ -15,6 +15,8 @@ pub struct HandlerTable {
     /// Apart from the names, as each message looks here.
     run: [Option<Box<HandlerFn>>; HANDLERS],
     names: [String; HANDLERS],
+    /// Indices whose messages are served by whoever calls [`dispatch`](Self::dispatch).
+    reserved: Registered,
 }
 
 impl Default for HandlerTable {
@@ -22,6 +24,7 @@ impl Default for HandlerTable {
         Self {
             run: [const { None }; HANDLERS],
             names: [const { String::new() }; HANDLERS],
+            reserved: Registered::default(),
         }
     }
 }
@@ -84,30 +87,47 @@ impl HandlerTable {
         self.place(index, name, run)
     }
 
+    /// Takes an index for messages that the caller of [`dispatch`](Self::dispatch) serves itself,
+    /// because it needs what exists only after the table is complete.
+    ///
+    /// # Errors
+    /// [`AmError::Taken`].
+    pub fn reserve_internal(&mut self, index: HandlerIndex, name: &str) -> Result<(), AmError> {
+        self.vacant(index, name)?;
+        self.reserved.insert(index);
+        self.names[usize::from(index.0)] = name.into();
+        Ok(())
+    }
+
+    fn vacant(&self, index: HandlerIndex, name: &str) -> Result<(), AmError> {
+        if self.is_registered(index) {
+            return Err(AmError::Taken {
+                index,
+                name: name.into(),
+                holder: self.names[usize::from(index.0)].clone(),
+            });
+        }
+        Ok(())
+    }
+
     fn place(
         &mut self,
         index: HandlerIndex,
         name: &str,
         run: Box<HandlerFn>,
     ) -> Result<(), AmError> {
+        self.vacant(index, name)?;
         let at = usize::from(index.0);
-        if self.run[at].is_some() {
-            return Err(AmError::Taken {
-                index,
-                name: name.into(),
-                holder: self.names[at].clone(),
-            });
-        }
         self.run[at] = Some(run);
         self.names[at] = name.into();
         Ok(())
     }
 
-    /// Whether a handler stands at the index.
+    /// Whether a message may name the index.
     #[inline(always)]
     #[must_use]
     pub fn is_registered(&self, index: HandlerIndex) -> bool {
-        self.run[usize::from(index.0)].is_some()
+        self.run[usize::from(index.0)].is_some() || self.reserved.contains(index)
     }
 
     /// Name and index of every handler, in the order of the indices.
@@ -122,7 +142,7 @@ impl HandlerTable {
     pub fn registered(&self) -> Registered {
         let mut registered = Registered::default();
         for (index, _) in self.names() {
-            registered.0[usize::from(index.0) / 64] |= 1 << (index.0 % 64);
+            registered.insert(index);
         }
         registered
     }
@@ -135,7 +155,7 @@ impl HandlerTable {
             .map(|(index, _)| index)
     }
 
-    /// Runs the handler that the message names; false if there is none.
+    /// Runs the handler that the message names; false if there is none, as for a reserved index.
     #[inline(always)]
     pub fn dispatch(&self, delivery: &mut Delivery<'_>) -> bool {
         match &self.run[usize::from(delivery.handler().0)] {
@@ -158,6 +178,10 @@ impl Registered {
     #[must_use]
     pub fn contains(&self, index: HandlerIndex) -> bool {
         self.0[usize::from(index.0) / 64] >> (index.0 % 64) & 1 != 0
+    }
+
+    fn insert(&mut self, index: HandlerIndex) {
+        self.0[usize::from(index.0) / 64] |= 1 << (index.0 % 64);
     }
 }
 
@@ -192,6 +216,21 @@ mod tests {
                 .all(|i| set.contains(i) == table.is_registered(i))
         );
         assert!(!table.is_registered(HandlerIndex(129)));
+    }
+
+    #[test]
+    fn a_reserved_index_is_taken_and_named() {
+        let mut table = HandlerTable::default();
+        let index = HandlerIndex(9);
+        table.reserve_internal(index, "mine").unwrap();
+        assert!(table.registered().contains(index));
+        assert_eq!(table.find("mine"), Some(index));
+        for refused in [
+            table.reserve_internal(index, "other"),
+            table.register_internal(index, "other", nothing()),
+        ] {
+            assert!(matches!(refused, Err(AmError::Taken { holder, .. }) if holder == "mine"));
+        }
     }
 
     #[test]

@@ -278,6 +278,7 @@ fn rank_of(
         directory: Arc::clone(segment.directory()),
         // Nobody else's segment can be mapped here.
         segment_len: Arc::new(|_| 0),
+        segment_base: Arc::new(|_| 0),
         policy: config.policy,
         wait: WaitMode::Auto,
         stall: None,

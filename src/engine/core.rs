@@ -1,6 +1,8 @@
 //! The engine itself: requests, negotiated payloads, polling, waiting.
 
 use super::WaitMode;
+use super::background::Background;
+use super::far::Far;
 use super::thread::{Context, ThreadCtx};
 use super::tree::{Barrier, Tree};
 use super::wait::WaitPolicy;
@@ -31,6 +33,8 @@ pub struct EngineConfig<C> {
     pub directory: Arc<Directory>,
     /// Attached bytes of a rank's segment, as that rank publishes them.
     pub segment_len: SegmentLen,
+    /// Where a rank's segment begins, or will begin, in that rank's process, as it publishes it.
+    pub segment_base: SegmentBase,
     /// How to wait in [`WaitMode::Auto`].
     pub policy: WaitPolicy,
     /// How to wait.
@@ -46,10 +50,14 @@ pub struct EngineConfig<C> {
     pub clock: Box<dyn Fn() -> Duration + Send + Sync>,
 }
 
+/// Tells where a rank's segment begins, or will begin, in that rank's process.
+pub type SegmentBase = Arc<dyn Fn(JobRank) -> u64 + Send + Sync>;
+
 /// State of the engine's own handlers.
 pub struct Internals {
     barrier: Arc<Barrier>,
     tree: Arc<Tree>,
+    background: Arc<Background>,
 }
 
 impl Internals {
@@ -60,9 +68,16 @@ impl Internals {
     pub fn register(handlers: &mut HandlerTable) -> Result<Self, AmError> {
         let barrier = Arc::new(Barrier::default());
         let tree = Arc::new(Tree::default());
+        let background = Arc::new(Background::default());
         barrier.register(handlers)?;
         tree.register(handlers)?;
-        Ok(Self { barrier, tree })
+        background.register(handlers)?;
+        Far::register(handlers)?;
+        Ok(Self {
+            barrier,
+            tree,
+            background,
+        })
     }
 }
 
@@ -74,16 +89,19 @@ pub struct Engine<C> {
     pub(super) conduit: C,
     pub(super) directory: Resolver,
     pub(super) segment_len: SegmentLen,
+    pub(super) segment_base: SegmentBase,
     pub(super) waits: Waits,
     pub(super) barrier: Arc<Barrier>,
     pub(super) tree: Arc<Tree>,
+    pub(super) background: Arc<Background>,
     pub(super) events: Arc<HandleTable>,
     pub(super) mode: ThreadMode,
     pub(super) clock: Box<dyn Fn() -> Duration + Send + Sync>,
-    handlers: HandlerTable,
+    pub(super) handlers: HandlerTable,
     /// What `handlers` has, in four words.
-    registered: Registered,
+    pub(super) registered: Registered,
     max_medium: usize,
+    pub(super) far: Far,
 }
 
 /// Whether an injection may wait for room.
@@ -103,11 +121,7 @@ impl<C: Conduit> Sink for Runner<'_, C> {
     #[inline(always)]
     fn deliver(&mut self, delivery: &mut Delivery<'_>) {
         if !self.engine.handlers.dispatch(delivery) {
-            self.engine.fatal_am(AmError::Unregistered {
-                index: delivery.handler(),
-                from: delivery.source(),
-                to: self.engine.rank,
-            });
+            self.engine.serve(delivery);
         }
     }
 
@@ -130,6 +144,7 @@ impl<C: Conduit> Engine<C> {
             internals,
             directory,
             segment_len,
+            segment_base,
             policy,
             wait,
             stall,
@@ -145,15 +160,18 @@ impl<C: Conduit> Engine<C> {
             conduit,
             directory: Resolver::new(directory),
             segment_len,
+            segment_base,
             waits: Waits::new(policy, wait, stall),
             barrier: internals.barrier,
             tree: internals.tree,
+            background: internals.background,
             events: Arc::new(HandleTable::new(operations)),
             mode,
             clock,
             registered: handlers.registered(),
             handlers,
             max_medium,
+            far: Far::default(),
         }
     }
 
@@ -190,8 +208,16 @@ impl<C: Conduit> Engine<C> {
     }
 
     /// The segments that can be reached directly.
-    pub fn directory(&self) -> &Directory {
-        &self.directory
+    pub fn directory(&self) -> &Arc<Directory> {
+        self.directory.directory()
+    }
+
+    /// Offset in the segment of `rank` of an address of that rank's process, whether it lies in the
+    /// segment or not.
+    #[inline]
+    #[must_use]
+    pub fn offset_of(&self, rank: JobRank, address: u64) -> SegmentOffset {
+        SegmentOffset(address.wrapping_sub((self.segment_base)(rank)))
     }
 
     /// Ends the job with a message that names this rank, followed by what all ranks wait for and
@@ -209,13 +235,13 @@ impl<C: Conduit> Engine<C> {
     }
 
     #[cold]
-    fn fatal_am(&self, error: AmError) -> ! {
+    pub(super) fn fatal_am(&self, error: AmError) -> ! {
         self.fatal(&error.to_string())
     }
 
     /// Checks everything about a message that the sender can know.
     #[inline(always)]
-    fn check(&self, to: JobRank, message: &Message<'_>) -> Result<(), AmError> {
+    pub(super) fn check(&self, to: JobRank, message: &Message<'_>) -> Result<(), AmError> {
         let len = message.payload.len();
         if to.0 >= self.size
             || message.args.len() > MAX_ARGS
@@ -331,7 +357,7 @@ impl<C: Conduit> Engine<C> {
         message: &Message<'_>,
         outlook: Outlook,
     ) -> Result<(), AmError> {
-        let mut wait = self.waiting_for_room(Waiting::on(WaitFor::Room, to));
+        let mut wait = self.waiting_unannounced(Waiting::on(WaitFor::Room, to));
         loop {
             match self.inject(to, message) {
                 Ok(()) => return Ok(()),
@@ -402,7 +428,7 @@ impl<C: Conduit> Engine<C> {
             }
             None => {}
         }
-        let mut wait = self.waiting_for_room(Waiting::on(WaitFor::Room, to));
+        let mut wait = self.waiting_unannounced(Waiting::on(WaitFor::Room, to));
         loop {
             match self.conduit.prepare(want) {
                 Ok(prepared) => {
@@ -462,7 +488,8 @@ impl<C: Conduit> Engine<C> {
         self.conduit.cancel(prepared);
     }
 
-    /// Runs the handlers of what has arrived; returns how many. Bounded work a call.
+    /// Runs the handlers of what has arrived and goes on with collective operations that were
+    /// started; returns how much there was to do. Bounded work a call.
     ///
     /// # Errors
     /// [`AmError::Restricted`] inside a handler.
@@ -483,6 +510,9 @@ impl<C: Conduit> Engine<C> {
             Err(_) => self.fatal("a handler panicked"),
         };
         ctx.enter(before);
+        if self.background.pending() != 0 {
+            return taken + self.advance();
+        }
         taken
     }
 

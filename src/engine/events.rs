@@ -84,6 +84,13 @@ impl Transfer {
         }
     }
 
+    fn parts(self) -> Parts {
+        match self {
+            Transfer::Put { .. } => Parts::BOTH,
+            Transfer::Get { .. } => Parts::REMOTE,
+        }
+    }
+
     fn category(self) -> Category {
         match self {
             Transfer::Put { .. } => Category::Put,
@@ -154,7 +161,7 @@ impl<C: Conduit> Engine<C> {
         if self.extend(transfer)? && unsafe { self.transfer_directly(transfer) } {
             return Ok(Event::DONE);
         }
-        let event = self.handle(ctx, transfer, outlook)?;
+        let event = self.handle(ctx, transfer.parts(), outlook)?;
         let op = OpToken {
             handle: event.raw(),
             implicit: false,
@@ -253,7 +260,7 @@ impl<C: Conduit> Engine<C> {
         outlook: Outlook,
     ) -> Result<Injected, OpError> {
         let (peer, ..) = transfer.target();
-        let mut wait = self.waiting_for_room(Waiting::on(WaitFor::Room, peer));
+        let mut wait = self.waiting_unannounced(Waiting::on(WaitFor::Room, peer));
         loop {
             let outcome = match transfer {
                 Transfer::Put {
@@ -291,17 +298,13 @@ impl<C: Conduit> Engine<C> {
         }
     }
 
-    /// A handle for the transfer; at the limit what the policy says.
-    fn handle(
+    /// A handle for an operation; at the limit what the policy says.
+    pub(super) fn handle(
         &self,
         ctx: &ThreadCtx,
-        transfer: Transfer,
+        parts: Parts,
         outlook: Outlook,
     ) -> Result<Event, OpError> {
-        let parts = match transfer {
-            Transfer::Put { .. } => Parts::BOTH,
-            Transfer::Get { .. } => Parts::REMOTE,
-        };
         let policy = ExhaustionPolicy {
             mode: match self.mode {
                 ThreadMode::Seq => argonet_event::ThreadMode::Seq,
@@ -312,7 +315,7 @@ impl<C: Conduit> Engine<C> {
             rank: self.rank,
         };
         let mut first = None;
-        let mut wait = self.waiting_for_room(Waiting::new(WaitFor::Handle));
+        let mut wait = self.waiting_unannounced(Waiting::new(WaitFor::Handle));
         loop {
             let taken = ctx.with_cache(&self.events, |cache| self.events.alloc(cache, parts));
             let cause = match taken {
@@ -375,6 +378,56 @@ impl<C: Conduit> Engine<C> {
         }
         self.poll(ctx)?;
         Ok(ctx.with_cache(&self.events, |cache| self.events.test(cache, event))?)
+    }
+
+    /// Says whether the event is complete, without a poll; if so it is gone.
+    ///
+    /// # Errors
+    /// As [`test`](Self::test).
+    #[inline]
+    pub fn peek(&self, ctx: &ThreadCtx, event: Event) -> Result<bool, OpError> {
+        if event.is_done() {
+            return Ok(true);
+        }
+        self.look_at(ctx, |cache| self.events.test(cache, event))
+    }
+
+    /// Says whether at least one of the events is complete, without a poll; complete ones become
+    /// [`Event::DONE`]. So it does if all are so already.
+    ///
+    /// # Errors
+    /// As [`test`](Self::test).
+    pub fn peek_some(&self, ctx: &ThreadCtx, events: &mut [Event]) -> Result<bool, OpError> {
+        self.look_at(ctx, |cache| self.events.test_some(cache, events))
+    }
+
+    /// Says whether all events are complete, without a poll; complete ones become
+    /// [`Event::DONE`].
+    ///
+    /// # Errors
+    /// As [`test`](Self::test).
+    pub fn peek_all(&self, ctx: &ThreadCtx, events: &mut [Event]) -> Result<bool, OpError> {
+        self.look_at(ctx, |cache| self.events.test_all(cache, events))
+    }
+
+    /// Says whether this thread's implicit operations of these categories are complete, without a
+    /// poll.
+    ///
+    /// # Errors
+    /// As [`wait_implicit`](Self::wait_implicit).
+    pub fn peek_implicit(&self, ctx: &ThreadCtx, mask: CategoryMask) -> Result<bool, OpError> {
+        self.look_at(ctx, |cache| self.events.nbi(cache).test(mask))
+    }
+
+    /// A test without a poll.
+    #[inline]
+    fn look_at(
+        &self,
+        ctx: &ThreadCtx,
+        test: impl FnOnce(&ThreadCache) -> Result<bool, EventError>,
+    ) -> Result<bool, OpError> {
+        ctx.permit("a test", self.rank)?;
+        Ok(ctx.with_cache(&self.events, test)?)
     }
 
     /// Polls until the event is complete.
@@ -441,7 +494,7 @@ impl<C: Conduit> Engine<C> {
     }
 
     /// Calls `f` with this thread's implicit operations.
-    fn implicit<R>(&self, ctx: &ThreadCtx, f: impl FnOnce(NbiScope<'_>) -> R) -> R {
+    pub(super) fn implicit<R>(&self, ctx: &ThreadCtx, f: impl FnOnce(NbiScope<'_>) -> R) -> R {
         ctx.with_cache(&self.events, |cache| f(self.events.nbi(cache)))
     }
 

@@ -14,4 +14,28 @@ pub mod internal {
     pub const RPC_CALL: HandlerIndex = HandlerIndex(4);
     /// The result of a remote procedure call.
     pub const RPC_RESULT: HandlerIndex = HandlerIndex(5);
+    /// One round of a split barrier.
+    pub const SPLIT: HandlerIndex = HandlerIndex(6);
+    /// One round of the barrier with names.
+    pub const NAMED: HandlerIndex = HandlerIndex(7);
+    /// A piece of a broadcast going down its tree.
+    pub const BROADCAST: HandlerIndex = HandlerIndex(8);
+    /// Bytes for memory that a client has bound.
+    pub const FAR_PUT: HandlerIndex = HandlerIndex(16);
+    /// They lie there.
+    pub const FAR_PUT_DONE: HandlerIndex = HandlerIndex(17);
+    /// Asks for bytes of such memory.
+    pub const FAR_GET: HandlerIndex = HandlerIndex(18);
+    /// The bytes.
+    pub const FAR_GET_DATA: HandlerIndex = HandlerIndex(19);
+    /// A client's long whose payload goes into such memory, a request or a reply.
+    pub const FAR_LONG: HandlerIndex = HandlerIndex(20);
+    /// Asks what memory is bound.
+    pub const FAR_QUERY: HandlerIndex = HandlerIndex(21);
+    /// The answer.
+    pub const FAR_ANSWER: HandlerIndex = HandlerIndex(22);
+    /// The answer to what does not lie in bound memory.
+    pub const FAR_REFUSED: HandlerIndex = HandlerIndex(23);
+    /// A part of a client's long that was a reply and too long for one message.
+    pub const FAR_LONG_PART: HandlerIndex = HandlerIndex(24);
 }

@@ -5,23 +5,32 @@
 //! process-wide state: many engines can live in one process, and each call gets the calling
 //! thread's [`ThreadCtx`].
 
+mod background;
+mod broadcast;
 mod core;
 mod events;
+mod far;
 mod heap;
 mod limits;
+mod named;
 mod near;
+mod regions;
 mod rma;
+mod split;
 mod thread;
 mod tree;
 mod wait;
 mod waiting;
 
-pub use self::core::{Engine, EngineConfig, Internals, Outlook};
+pub use self::core::{Engine, EngineConfig, Internals, Outlook, SegmentBase};
 pub use argonet_settings::WaitMode;
 pub use events::{OpError, Transfer};
+pub use far::{FarBound, FarPlace, ReplyPlace};
 pub use heap::{Heap, HeapError};
 pub use limits::internal;
-pub use near::{NEAR_MAGIC, NEAR_VERSION, NearPrefix, NearTable};
+pub use named::{Name, NamedError, Verdict};
+pub use near::{NEAR_MAGIC, NEAR_NONE, NEAR_VERSION, NearPrefix};
+pub use regions::{RegionError, Regions};
 pub use rma::AtomicWord;
 pub use thread::{Context, ThreadCtx};
 pub use tree::{Fold, Meeting, Pass};

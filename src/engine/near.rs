@@ -1,22 +1,21 @@
 //! The near table: what C code needs to reach a neighbour's memory without a call.
 //!
-//! `include/argonet_near.h` declares the same struct; the test `layout` compares the two. A field
+//! `include/argonet_near.h` declares the same struct; a test has the C compiler compare the two. A field
 //! that moves, or changes its meaning, means a new [`NEAR_VERSION`].
-#![allow(unsafe_code)]
-
 use super::core::Engine;
 use argonet_base::JobRank;
 use argonet_conduit::Conduit;
-use argonet_segment::Directory;
-use core::ptr::NonNull;
+use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 use static_assertions::const_assert_eq;
-use std::sync::Arc;
 
 /// First word of a [`NearPrefix`]: `ARGN` in ASCII, little-endian.
 pub const NEAR_MAGIC: u32 = u32::from_le_bytes(*b"ARGN");
 
 /// Version of the layout and of what the fields mean.
-pub const NEAR_VERSION: u32 = 1;
+pub const NEAR_VERSION: u32 = 2;
+
+/// The delta of a rank whose memory cannot be reached by loads and stores. No real one is odd.
+pub const NEAR_NONE: isize = -1;
 
 /// What stands at the beginning of a team, as C sees it.
 ///
@@ -34,15 +33,15 @@ pub struct NearPrefix {
     /// First rank of the team that the table has.
     pub near_lo: u32,
     /// Ranks that the table has, from `near_lo` on.
-    pub near_len: u32,
+    pub near_len: AtomicU32,
     /// This process's rank in the team.
     pub rank: u32,
     /// Ranks of the team.
     pub size: u32,
-    /// `near_len` address deltas: `delta[r - near_lo]` added to an address in this process's own
-    /// segment is the address of the same offset in the segment of rank `r`; 0 means that there is
-    /// no such address, and that a call is needed (it is 0 for this rank itself).
-    pub delta: *const isize,
+    /// `near_len` address deltas: `delta[r - near_lo]` added to an address in the segment of rank
+    /// `r`, as that rank's process has it, is where this process has it; [`NEAR_NONE`] means that
+    /// there is no such address, and that a call is needed.
+    pub delta: AtomicPtr<isize>,
 }
 
 const_assert_eq!(size_of::<NearPrefix>(), 32);
@@ -50,80 +49,64 @@ const_assert_eq!(core::mem::offset_of!(NearPrefix, near_lo), 8);
 const_assert_eq!(core::mem::offset_of!(NearPrefix, rank), 16);
 const_assert_eq!(core::mem::offset_of!(NearPrefix, delta), 24);
 
-/// A prefix with its table and the mappings that it leads to. Never changes.
-#[derive(Debug)]
-pub struct NearTable {
-    prefix: Box<NearPrefix>,
-    /// What `prefix.delta` points to.
-    _delta: Box<[isize]>,
-    /// Keeps mapped what the deltas lead to.
-    directory: Arc<Directory>,
-    /// Bytes of each rank's segment that were mapped when the table was made; the smallest.
-    reach: u64,
-}
-
-// SAFETY: the pointer in the prefix leads to the boxed table beside it, which nothing changes.
-unsafe impl Send for NearTable {}
-// SAFETY: as for Send.
-unsafe impl Sync for NearTable {}
-
-impl NearTable {
-    /// The prefix, for C. Valid as long as this value.
+impl NearPrefix {
+    /// For a team of `size` ranks in which this process is `rank`; it has no table yet.
     #[must_use]
-    pub fn prefix(&self) -> NonNull<NearPrefix> {
-        NonNull::from(&*self.prefix)
+    pub const fn new(rank: u32, size: u32) -> Self {
+        Self {
+            magic: NEAR_MAGIC,
+            version: NEAR_VERSION,
+            near_lo: 0,
+            near_len: AtomicU32::new(0),
+            rank,
+            size,
+            delta: AtomicPtr::new(core::ptr::null_mut()),
+        }
     }
 
-    /// Offsets below this many bytes can be accessed in every segment of the table. Segments may
-    /// have grown since; what they gained is reached by calls.
-    #[must_use]
-    pub fn reach_bytes(&self) -> u64 {
-        self.reach
-    }
-
-    /// The directory whose addresses the table has.
-    #[must_use]
-    pub fn directory(&self) -> &Directory {
-        &self.directory
+    /// Gives it its table, for good. Who synchronises with the caller may use it.
+    pub fn set_deltas(&self, deltas: &'static [isize]) {
+        self.delta
+            .store(deltas.as_ptr().cast_mut(), Ordering::Relaxed);
+        self.near_len.store(deltas.len() as u32, Ordering::Release);
     }
 }
 
 impl<C: Conduit> Engine<C> {
-    /// Maps the attached part of every neighbour's segment and makes the table that leads there.
+    /// Maps what neighbours have attached of their segments, and makes the table that leads there,
+    /// one delta for each rank from rank 0 on. It is right as long as the engine's directory lives.
     ///
     /// # Errors
     /// What the system says of a mapping.
-    pub fn near_table(&self) -> Result<NearTable, argonet_segment::SegmentError> {
-        let directory = self.directory.directory();
+    pub fn near_deltas(&self) -> Result<Box<[isize]>, argonet_segment::SegmentError> {
+        let directory = self.directory();
         directory.map_all(|rank| (self.segment_len)(rank))?;
-        let own = directory.span_base(self.rank);
-        let delta = |rank: JobRank| -> isize {
-            match (directory.span_base(rank), own) {
-                // Both lie in one reservation, so that the difference fits.
-                (Some(there), Some(own)) if directory.attached_bytes(rank) > 0 => {
-                    there.addr().get().wrapping_sub(own.addr().get()) as isize
-                }
-                _ => 0,
-            }
+        let delta = |rank: JobRank| match directory.attached_bytes(rank) {
+            0 => NEAR_NONE,
+            _ => self.segment_delta(rank),
         };
+        // All ranks of a job are neighbours as long as smp is the only conduit.
         let ranks = directory.file().ranks().min(self.size);
-        let table: Box<[isize]> = (0..ranks).map(|rank| delta(JobRank(rank))).collect();
-        let attached = (0..ranks).map(|rank| directory.attached_bytes(JobRank(rank)));
-        let prefix = NearPrefix {
-            magic: NEAR_MAGIC,
-            version: NEAR_VERSION,
-            // All ranks of a job are neighbours as long as smp is the only conduit.
-            near_lo: 0,
-            near_len: ranks,
-            rank: self.rank.0,
-            size: self.size,
-            delta: table.as_ptr(),
-        };
-        Ok(NearTable {
-            prefix: Box::new(prefix),
-            reach: attached.min().unwrap_or(0),
-            _delta: table,
-            directory: Arc::clone(directory),
-        })
+        Ok((0..ranks).map(|rank| delta(JobRank(rank))).collect())
+    }
+
+    /// What has to be added to an address in the segment of `rank`, as that rank's process has it, to
+    /// have the address here; whether anything is attached there or not.
+    #[must_use]
+    pub fn segment_delta(&self, rank: JobRank) -> isize {
+        let here = self.directory.span_base(rank);
+        let here = here.map_or(0, |base| base.addr().get() as u64);
+        // Both are addresses of user memory, so that the difference fits.
+        here.wrapping_sub((self.segment_base)(rank)) as isize
+    }
+
+    /// Where the segment that `rank` has attached lies in that rank's process, and its length in
+    /// bytes; zeros if there is none.
+    #[must_use]
+    pub fn published_segment(&self, rank: JobRank) -> (u64, u64) {
+        match (self.segment_len)(rank) {
+            0 => (0, 0),
+            len => ((self.segment_base)(rank), len),
+        }
     }
 }

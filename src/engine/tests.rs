@@ -17,15 +17,24 @@ use parking_lot::Mutex;
 use proptest::prelude::*;
 use std::sync::Arc;
 
-/// Rank 0 of a job of two; the other rank is memory inside the conduit.
-struct Alone;
+mod background;
+mod broadcast;
+mod named;
+mod post;
+mod split;
 
-impl Bootstrap for Alone {
+/// One rank of a job.
+struct Member {
+    rank: JobRank,
+    size: u32,
+}
+
+impl Bootstrap for Member {
     fn rank(&self) -> JobRank {
-        JobRank(0)
+        self.rank
     }
     fn size(&self) -> u32 {
-        2
+        self.size
     }
     fn job_id(&self) -> u64 {
         1
@@ -190,19 +199,29 @@ impl Conduit for Late {
     fn sleep(&self, _: Option<Duration>, _: u32) {}
 }
 
+/// Rank 0 of a job of two; the other rank is memory inside the conduit.
 fn engine(room: usize, operations: u32, mode: ThreadMode) -> Engine<Late> {
-    let file = SegmentFile::create(2, 4096, PageKind::Normal).unwrap();
+    let alone = Member {
+        rank: JobRank(0),
+        size: 2,
+    };
+    build(alone, Late::new(room), operations, mode)
+}
+
+fn build<C: Conduit>(member: Member, conduit: C, operations: u32, mode: ThreadMode) -> Engine<C> {
+    let file = SegmentFile::create(member.size, 4096, PageKind::Normal).unwrap();
     let mut handlers = HandlerTable::default();
     let internals = Internals::register(&mut handlers).unwrap();
     // A clock that moves by a second whenever it is read.
     let now = Mutex::new(Duration::ZERO);
     Engine::new(EngineConfig {
-        boot: Arc::new(Alone),
-        conduit: Late::new(room),
+        directory: Directory::new(file, member.rank).unwrap(),
+        boot: Arc::new(member),
+        conduit,
         handlers,
         internals,
-        directory: Directory::new(file, JobRank(0)).unwrap(),
         segment_len: Arc::new(|_| 0),
+        segment_base: Arc::new(|_| 0),
         policy: WaitPolicy {
             spins: 1,
             yields: 1,
@@ -218,6 +237,20 @@ fn engine(room: usize, operations: u32, mode: ThreadMode) -> Engine<Late> {
             *now
         }),
     })
+}
+
+/// Ranks that forked each other may have their segments at the same addresses, so that jobs show little of this.
+#[test]
+fn a_delta_leads_from_the_owners_address_to_the_one_here() {
+    let engine = engine(1, 1, ThreadMode::Seq);
+    for rank in [0, 1].map(JobRank) {
+        let here = engine.directory().span_base(rank).unwrap();
+        // The owners say that their segments begin at 0.
+        assert_eq!(engine.segment_delta(rank), here.addr().get() as isize);
+        assert_eq!(engine.offset_of(rank, 77), SegmentOffset(77));
+    }
+    // Nothing is attached.
+    assert_eq!(*engine.near_deltas().unwrap(), [NEAR_NONE; 2]);
 }
 
 fn put(src: &[u8], offset: u64) -> Transfer {
@@ -261,6 +294,31 @@ fn local_and_remote_completion_are_separate() {
         engine.test(&ctx, root),
         Err(OpError::Event(EventError::Stale(_)))
     ));
+}
+
+#[test]
+fn a_peek_polls_nothing_and_takes_what_a_poll_has_completed() {
+    let (engine, ctx) = (engine(99, 100, ThreadMode::Seq), ThreadCtx::new(|| {}));
+    let source = [1, 2, 3];
+    let one = start(&engine, &ctx, put(&source, 0));
+    let mut two = [one, start(&engine, &ctx, put(&source, 8))];
+    // SAFETY: the source lives to the end.
+    unsafe { engine.start_implicit(&ctx, put(&source, 16), Outlook::Wait) }.unwrap();
+    engine.conduit().allow(&[0; 6]);
+    assert!(!engine.peek(&ctx, one).unwrap());
+    assert!(!engine.peek_some(&ctx, &mut two).unwrap());
+    assert!(!engine.peek_all(&ctx, &mut two).unwrap());
+    assert!(!engine.peek_implicit(&ctx, Category::Put.mask()).unwrap());
+    engine.poll(&ctx).unwrap();
+    assert!(engine.peek(&ctx, one).unwrap());
+    assert!(engine.peek_all(&ctx, &mut two[1..]).unwrap());
+    assert!(two[1].is_done());
+    assert!(engine.peek_implicit(&ctx, CategoryMask::ALL).unwrap());
+    let stale = engine.peek_some(&ctx, &mut two);
+    assert!(matches!(stale, Err(OpError::Event(EventError::Stale(event))) if event == one));
+    assert!(engine.peek(&ctx, Event::NO_OP).is_err());
+    ctx.enter(Context::Handler);
+    assert!(engine.peek_all(&ctx, &mut two[1..]).is_err());
 }
 
 #[test]

@@ -19,7 +19,7 @@ use parking_lot::Mutex;
 use std::sync::Arc;
 
 /// Rounds of the largest job: 2^32 ranks.
-const ROUNDS: usize = 32;
+pub(super) const ROUNDS: usize = 32;
 
 /// Bytes that one pass carries at most; longer data goes in several passes. Less where the conduit
 /// has shorter mediums.
@@ -37,6 +37,8 @@ pub enum Meeting {
     Quiet,
     /// Part of finalising.
     Finalise,
+    /// Begins or ends the use of segments.
+    Segments,
 }
 
 impl From<Meeting> for WaitFor {
@@ -46,12 +48,13 @@ impl From<Meeting> for WaitFor {
             Meeting::Drain => Self::Drain,
             Meeting::Quiet => Self::Quiet,
             Meeting::Finalise => Self::Finalise,
+            Meeting::Segments => Self::Segments,
         }
     }
 }
 
 /// Kinds of barriers.
-const MEETINGS: usize = 4;
+const MEETINGS: usize = 5;
 
 /// State of the barriers of one kind.
 #[derive(Default)]
@@ -240,19 +243,8 @@ impl<C: Conduit> Engine<C> {
         *turn = turn.wrapping_add(1);
         let up = &self.tree.up[parity as usize];
         let down = &self.tree.down[parity as usize];
-        // Rank counted from the root; its children differ in one bit below its lowest set bit.
-        let place = self.wrap(u64::from(self.rank.0) + u64::from(self.size - pass.root.0));
-        let bits = if place == 0 {
-            32
-        } else {
-            place.trailing_zeros()
-        };
-        let child = |k: u32| -> Option<JobRank> {
-            let child = u64::from(place) + (1u64 << k);
-            (k < bits && child < u64::from(self.size))
-                .then(|| JobRank(self.wrap(child + u64::from(pass.root.0))))
-        };
-        let children = (0..32).map_while(|k| child(k).map(|rank| (k, rank)));
+        let place = self.place(pass.root);
+        let children = self.children(pass.root);
         let mut call = Call::new(pass, total);
 
         let waits_for = |rank| Waiting::on(WaitFor::Collective, rank);
@@ -269,7 +261,7 @@ impl<C: Conduit> Engine<C> {
             let parent = u64::from(place & (place - 1)) + u64::from(pass.root.0);
             let contribution: &[u8] = if pass.fold.is_some() { bytes } else { &[] };
             let parent = JobRank(self.wrap(parent));
-            let args = [bits, parity, call.0];
+            let args = [place.trailing_zeros(), parity, call.0];
             self.signal(ctx, parent, internal::TREE_UP, &args, contribution)?;
             self.wait_until(ctx, waits_for(parent), || down.is_full())?;
             down.take(&mut call, |theirs| {
@@ -287,6 +279,23 @@ impl<C: Conduit> Engine<C> {
             return Err(AmError::DifferentCalls { rank: self.rank });
         }
         Ok(())
+    }
+
+    /// This rank counted from the root.
+    fn place(&self, root: JobRank) -> u32 {
+        self.wrap(u64::from(self.rank.0) + u64::from(self.size - root.0))
+    }
+
+    /// This rank's children in the tree of a root and their numbers: the places of children differ
+    /// from this one's in one bit below its lowest set bit.
+    pub(super) fn children(&self, root: JobRank) -> impl Iterator<Item = (u32, JobRank)> + Clone {
+        let place = self.place(root);
+        let (bits, size) = (place.trailing_zeros(), u64::from(self.size));
+        (0..bits).map_while(move |k| {
+            let child = u64::from(place) + (1u64 << k);
+            let rank = (child + u64::from(root.0)) % size;
+            (child < size).then_some((k, JobRank(rank as u32)))
+        })
     }
 
     /// As many passes as `bytes` needs; `unit` is the size of an element, which is never split.
@@ -321,7 +330,7 @@ impl<C: Conduit> Engine<C> {
             .try_for_each(|part| self.pass(ctx, pass, part, total))
     }
 
-    fn wrap(&self, place: u64) -> u32 {
+    pub(super) fn wrap(&self, place: u64) -> u32 {
         (place % u64::from(self.size)) as u32
     }
 

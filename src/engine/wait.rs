@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn waiting_for_room_looks_less_and_less_often() {
+    fn waiting_unannounced_looks_less_and_less_often() {
         let mut patience = Patience::for_room(WaitPolicy::CROWDED);
         let first = steps(&mut patience, 1000).pop();
         assert_eq!(first, Some(Step::Sleep(Duration::from_micros(50))));

@@ -1,6 +1,7 @@
 //! One wait of one thread: polls, patience, and telling others what it waits for when it lasts.
 
 use super::WaitMode;
+use super::background::STUCK_SLEEP;
 use super::core::Engine;
 use super::thread::ThreadCtx;
 use super::wait::{Patience, Step, WaitPolicy};
@@ -63,6 +64,8 @@ pub struct Wait<'e, C: Conduit> {
     engine: &'e Engine<C>,
     what: Waiting,
     patience: Patience,
+    /// The epoch of what goes on in the background, before the waiting thread looked last.
+    seen: u32,
     lasting: Option<Lasting>,
 }
 
@@ -81,6 +84,7 @@ impl<'e, C: Conduit> Wait<'e, C> {
             engine,
             what,
             patience: patience(engine.waits.policy()),
+            seen: 0,
             lasting: None,
         }
     }
@@ -117,6 +121,7 @@ impl<'e, C: Conduit> Wait<'e, C> {
         }
         // The caller looks for what it waits for after this.
         self.patience.saw(self.engine.conduit.epoch());
+        self.seen = self.engine.background.epoch();
         taken
     }
 
@@ -132,9 +137,18 @@ impl<'e, C: Conduit> Wait<'e, C> {
             Step::Yield => self.engine.conduit.yield_now(),
             Step::Sleep(time) => {
                 self.look();
+                if self.engine.background.stepped_since(self.seen) {
+                    return;
+                }
                 let left = deadline.map_or(time, |end| end.saturating_sub((self.engine.clock)()));
                 // Nobody rings when it is time for this process to end.
-                let most = if ending { ENDING_SLEEP } else { time };
+                let most = if ending {
+                    ENDING_SLEEP
+                } else if self.engine.background.is_stuck() {
+                    STUCK_SLEEP
+                } else {
+                    time
+                };
                 self.engine
                     .conduit
                     .sleep(Some(time.min(left).min(most)), self.patience.seen());
@@ -197,9 +211,10 @@ impl<C: Conduit> Engine<C> {
         Wait::new(self, what, Patience::for_message)
     }
 
-    /// A wait for something that nobody announces, such as room at a peer.
+    /// A wait for something that nobody announces, such as room at a peer, or a word of memory that a
+    /// peer's put changes: it sleeps for short times only.
     #[inline]
-    pub(super) fn waiting_for_room(&self, what: Waiting) -> Wait<'_, C> {
+    pub fn waiting_unannounced(&self, what: Waiting) -> Wait<'_, C> {
         Wait::new(self, what, Patience::for_room)
     }
 

@@ -2,10 +2,11 @@
 //!
 //! Every rank runs phases of random operations: requests of all categories whose handlers are not
 //! idempotent, with and without replies; puts and gets, explicit and implicit, in access regions
-//! and blocking; negotiated payloads; bursts; computing without polling. Ranks meet in collectives between
-//! phases. Whatever a rank sends is noted before it leaves, so that handlers can compare while faults
+//! and blocking; negotiated payloads; bursts; computing without polling. In half of the seeds split
+//! barriers and broadcasts go on meanwhile. Ranks meet in collectives between phases. Whatever a rank sends is noted before it leaves, so that handlers can compare while faults
 //! last; races are excluded by construction, so that memory has a model.
 
+mod background;
 mod memory;
 mod observed;
 mod program;

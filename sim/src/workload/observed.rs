@@ -65,6 +65,8 @@ pub(super) struct Observed {
     pub(super) segments: Vec<Option<Arc<Directory>>>,
     /// Ranks that have entered each meeting.
     pub(super) entered: Vec<u32>,
+    /// Ranks that have begun each operation that goes on in the background.
+    in_background: Vec<u32>,
     pub(super) violations: Vec<String>,
     pub(super) handled: u64,
 }
@@ -81,9 +83,23 @@ impl Observed {
             model: vec![vec![0; shape.area_bytes as usize / 2]; pairs],
             segments: vec![None; ranks as usize],
             entered: vec![0; shape.phases as usize + 1],
+            in_background: Vec::new(),
             violations: Vec::new(),
             handled: 0,
         }
+    }
+
+    /// A rank begins an operation that goes on in the background.
+    pub(super) fn enters(&mut self, number: u32) {
+        let at = number as usize;
+        let least = self.in_background.len().max(at + 1);
+        self.in_background.resize(least, 0);
+        self.in_background[at] += 1;
+    }
+
+    /// Ranks that have begun it.
+    pub(super) fn entered_in_background(&self, number: u32) -> u32 {
+        self.in_background[number as usize]
     }
 
     pub(super) fn pair(&self, from: u32, to: u32) -> usize {

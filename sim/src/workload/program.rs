@@ -1,6 +1,7 @@
 //! The program of one rank.
 #![allow(unsafe_code)]
 
+use super::background::Background;
 use super::memory::{self, LONG_SLOTS, Layout, PUT_SLOTS};
 use super::observed::{Answer, Entry, FIXED_ARGS, Observed, REQUEST, check_memory};
 use super::shape::Shape;
@@ -43,6 +44,7 @@ pub(super) struct Program<'r> {
     layout: Layout,
     random: Random,
     observed: Arc<Mutex<Observed>>,
+    background: Background,
     explicit: Vec<Operation>,
     implicit: Vec<Operation>,
     /// Explicit and implicit operations use each slot of each target alone.
@@ -65,6 +67,7 @@ impl<'r> Program<'r> {
             shape: shape.clone(),
             layout,
             random: Random::fork(shape.job.sim.seed, 1000 + u64::from(me)),
+            background: Background::new(shape.job.sim.seed, me, Arc::clone(&observed)),
             observed,
             explicit: Vec::new(),
             implicit: Vec::new(),
@@ -79,14 +82,21 @@ impl<'r> Program<'r> {
         let own = Arc::clone(self.rank.segment.directory());
         self.observed.lock().segments[self.me as usize] = Some(own);
         for phase in 0..self.shape.phases {
+            if self.shape.background {
+                self.background.begin_phase(phase, self.ranks);
+            }
             for number in 0..self.shape.operations {
                 self.rank
                     .doing(format_args!("phase {phase}, operation {number}"));
                 self.operation();
+                let stepped = self.background.step(self.rank);
+                self.must(stepped);
             }
             self.rank
                 .doing(format_args!("phase {phase}, waits for its operations"));
             self.complete_all();
+            let finished = self.background.finish(self.rank);
+            self.must(finished);
             self.rank.doing(format_args!("phase {phase}, meets"));
             self.meet(phase);
         }

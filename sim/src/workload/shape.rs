@@ -17,6 +17,8 @@ pub struct Shape {
     pub phases: u32,
     /// Operations of a rank in a phase.
     pub operations: u32,
+    /// Whether collective operations go on in the background.
+    pub background: bool,
     /// Bytes of a rank's segment that belong to one writer.
     pub area_bytes: u64,
 }
@@ -74,6 +76,7 @@ impl Shape {
             job,
             phases: random.range(1, 3) as u32,
             operations: random.range(2, most) as u32,
+            background: Random::fork(seed, 5).chance(500_000),
             area_bytes,
         }
     }

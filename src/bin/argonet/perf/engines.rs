@@ -161,6 +161,7 @@ impl Station {
             internals,
             directory,
             segment_len,
+            segment_base: Arc::new(|_| 0),
             // Everybody has a processor.
             policy: WaitPolicy::for_host(1, 1),
             wait: WaitMode::Auto,

@@ -1,0 +1,248 @@
+//! Collective operations that go on while a rank does other things: split barriers, broadcasts, and
+//! the barrier with names. All ranks draw the same, and begin each and look for its end when they
+//! like.
+#![allow(unsafe_code)]
+
+use super::memory;
+use super::observed::Observed;
+use crate::job::Rank;
+use crate::random::Random;
+use argonet::engine::{Name, Verdict};
+use argonet_base::JobRank;
+use argonet_conduit::Conduit;
+use argonet_event::Event;
+use core::time::Duration;
+use parking_lot::Mutex;
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+/// Operations of a rank that are under way at once, at most: it has handles for other things, too.
+const AT_ONCE: usize = 8;
+
+/// Numbers of broadcasts, so that their bytes are nobody else's.
+const OF_BROADCASTS: u32 = 1 << 30;
+
+#[derive(Clone, Copy)]
+enum Planned {
+    Barrier,
+    Broadcast { root: u32, len: usize },
+}
+
+/// What all ranks begin in a phase.
+struct Plan {
+    operations: VecDeque<Planned>,
+    /// The name that each rank gives the phase's barrier, if there is one.
+    names: Option<Vec<Name>>,
+}
+
+impl Plan {
+    fn draw(seed: u64, phase: u32, ranks: u32) -> Self {
+        let mut random = Random::fork(seed, 600 + u64::from(phase));
+        let count = random.range(0, 12);
+        let operations = (0..count).map(|_| {
+            if random.chance(500_000) {
+                return Planned::Barrier;
+            }
+            let root = random.index(ranks as usize) as u32;
+            let most = random.pick(&[0, 100, 5000, 100_000]);
+            let len = random.range(0, most) as usize;
+            Planned::Broadcast { root, len }
+        });
+        let operations = operations.collect();
+        let strange = random.pick(&[0, 0, 200_000]);
+        let mut name = || {
+            if random.chance(strange) {
+                return random.pick(&[Name::Mismatch, Name::Id(-1)]);
+            }
+            random.pick(&[Name::Anonymous, Name::Id(i32::MIN)])
+        };
+        let names: Vec<Name> = (0..ranks).map(|_| name()).collect();
+        let names = random.chance(500_000).then_some(names);
+        Self { operations, names }
+    }
+}
+
+/// One that is under way.
+struct Flight {
+    event: Event,
+    /// Which of all, counted from the first phase.
+    number: u32,
+    planned: Planned,
+    /// What the broadcast brings.
+    bytes: Box<[u8]>,
+    /// What the root gives, elsewhere than where it gets it.
+    _source: Option<Box<[u8]>>,
+}
+
+/// What a rank has begun and has still to begin.
+pub(super) struct Background {
+    random: Random,
+    seed: u64,
+    plan: Plan,
+    flights: Vec<Flight>,
+    started: u32,
+    /// Whether the phase's barrier with names has been entered.
+    notified: bool,
+    observed: Arc<Mutex<Observed>>,
+}
+
+impl Background {
+    pub(super) fn new(seed: u64, me: u32, observed: Arc<Mutex<Observed>>) -> Self {
+        Self {
+            random: Random::fork(seed, 2000 + u64::from(me)),
+            seed,
+            plan: Plan {
+                operations: VecDeque::new(),
+                names: None,
+            },
+            flights: Vec::new(),
+            started: 0,
+            notified: false,
+            observed,
+        }
+    }
+
+    /// A phase begins; all of the one before has been finished.
+    pub(super) fn begin_phase(&mut self, phase: u32, ranks: u32) {
+        self.plan = Plan::draw(self.seed, phase, ranks);
+    }
+
+    /// Between two operations: begins something, looks for the end of something, or does nothing.
+    pub(super) fn step(&mut self, rank: &Rank) -> Result<(), String> {
+        match self.random.range(0, 9) {
+            0 | 1 => self.start(rank),
+            2 => self.retire(rank),
+            3 => self.named(rank),
+            _ => Ok(()),
+        }
+    }
+
+    /// Begins what is still to be begun, and waits for the end of everything.
+    pub(super) fn finish(&mut self, rank: &Rank) -> Result<(), String> {
+        while !self.plan.operations.is_empty() || !self.flights.is_empty() {
+            if self.random.chance(600_000) {
+                self.start(rank)?;
+            } else {
+                self.retire(rank)?;
+            }
+            rest(rank);
+        }
+        while self.plan.names.is_some() {
+            self.named(rank)?;
+            rest(rank);
+        }
+        Ok(())
+    }
+
+    fn start(&mut self, rank: &Rank) -> Result<(), String> {
+        if self.flights.len() == AT_ONCE {
+            return Ok(());
+        }
+        let Some(planned) = self.plan.operations.pop_front() else {
+            return Ok(());
+        };
+        let number = self.started;
+        self.started += 1;
+        self.observed.lock().enters(number);
+        let (engine, ctx) = (&rank.engine, &rank.ctx);
+        let (mut bytes, mut source) = (Box::default(), None);
+        let event = match planned {
+            Planned::Barrier => engine.barrier_start(ctx),
+            Planned::Broadcast { root, len } => {
+                bytes = vec![0xee; len].into_boxed_slice();
+                let dst = bytes.as_mut_ptr();
+                let mut src = dst.cast_const();
+                if engine.rank().0 == root {
+                    let content = memory::bytes(root, root, OF_BROADCASTS | number, len);
+                    if self.random.chance(500_000) {
+                        bytes.copy_from_slice(&content);
+                    } else {
+                        src = source.insert(content.into_boxed_slice()).as_ptr();
+                    }
+                }
+                // SAFETY: both buffers are kept until the event is complete; boxes can be moved.
+                unsafe { engine.broadcast_start(ctx, JobRank(root), dst, src, len) }
+            }
+        };
+        self.flights.push(Flight {
+            event: event.map_err(text)?,
+            number,
+            planned,
+            bytes,
+            _source: source,
+        });
+        Ok(())
+    }
+
+    /// Looks at any one, or waits for it.
+    fn retire(&mut self, rank: &Rank) -> Result<(), String> {
+        if self.flights.is_empty() {
+            return Ok(());
+        }
+        let at = self.random.index(self.flights.len());
+        let event = self.flights[at].event;
+        // Others may not have begun what this rank waits for before this rank begins something.
+        if self.plan.operations.is_empty() && self.random.chance(500_000) {
+            rank.engine.wait(&rank.ctx, event).map_err(text)?;
+        } else if !rank.engine.test(&rank.ctx, event).map_err(text)? {
+            return Ok(());
+        }
+        let flight = self.flights.swap_remove(at);
+        let number = flight.number;
+        match flight.planned {
+            Planned::Barrier => {
+                let entered = self.observed.lock().entered_in_background(number);
+                (entered == rank.engine.size())
+                    .then_some(())
+                    .ok_or_else(|| format!("barrier {number} ends when {entered} have entered"))
+            }
+            Planned::Broadcast { root, len } => {
+                let content = memory::bytes(root, root, OF_BROADCASTS | number, len);
+                (*flight.bytes == *content)
+                    .then_some(())
+                    .ok_or_else(|| format!("broadcast {number} brings something else"))
+            }
+        }
+    }
+
+    /// Enters the barrier with names, or tries to leave it.
+    fn named(&mut self, rank: &Rank) -> Result<(), String> {
+        let Some(names) = &self.plan.names else {
+            return Ok(());
+        };
+        let name = names[rank.engine.rank().0 as usize];
+        let (engine, ctx) = (&rank.engine, &rank.ctx);
+        if !self.notified {
+            engine.named_notify(ctx, name).map_err(text)?;
+            self.notified = true;
+            return Ok(());
+        }
+        let verdict = if self.plan.operations.is_empty() && self.random.chance(500_000) {
+            Some(engine.named_wait(ctx, name).map_err(text)?)
+        } else {
+            engine.named_try(ctx, name).map_err(text)?
+        };
+        let Some(verdict) = verdict else {
+            return Ok(());
+        };
+        let given = |name| names.contains(&name);
+        let differ = given(Name::Id(-1)) && given(Name::Id(i32::MIN));
+        let matches = !given(Name::Mismatch) && !differ;
+        if (verdict == Verdict::Match) != matches {
+            return Err(format!("{verdict:?} of a barrier with {names:?}"));
+        }
+        self.plan.names = None;
+        self.notified = false;
+        Ok(())
+    }
+}
+
+/// A moment between two looks.
+fn rest(rank: &Rank) {
+    let conduit = rank.engine.conduit();
+    conduit.sleep(Some(Duration::from_micros(20)), conduit.epoch());
+}
+
+fn text(error: impl core::fmt::Display) -> String {
+    error.to_string()
+}

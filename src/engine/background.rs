@@ -1,0 +1,195 @@
+//! Collective operations, and long replies, that go on while their callers do something else.
+//!
+//! Handlers may not send, so they only take note of what has come. Every poll ends with a look
+//! whether an operation is pending; if so, the polling thread sends what has become possible, as
+//! far as there is room, and completes what is over. It never waits here.
+
+use super::broadcast::Broadcasts;
+use super::core::Engine;
+use super::far::Owed;
+use super::named::Named;
+use super::split::Split;
+use argonet_am::{AmError, HandlerTable, Message};
+use argonet_base::JobRank;
+use argonet_conduit::{Conduit, SendError};
+use argonet_event::{Event, Part};
+use core::sync::atomic::{AtomicBool, AtomicU32, Ordering, fence};
+use core::time::Duration;
+use parking_lot::Mutex;
+use std::sync::Arc;
+
+/// The longest sleep of a thread while something of its rank waits for room at a peer: nobody
+/// rings for that.
+pub(super) const STUCK_SLEEP: Duration = Duration::from_millis(1);
+
+/// Kinds of operations, as bits.
+pub(super) mod kind {
+    /// Split barriers.
+    pub(in super::super) const SPLIT: u32 = 1;
+    /// The barrier with names.
+    pub(in super::super) const NAMED: u32 = 2;
+    /// Broadcasts.
+    pub(in super::super) const BROADCAST: u32 = 4;
+    /// A handler has been told something that ends the job.
+    pub(in super::super) const COMPLAINT: u32 = 8;
+    /// Replies that handlers have given and that are not all sent.
+    pub(in super::super) const REPLIES: u32 = 16;
+}
+
+/// State of all operations that go on in the background.
+#[derive(Default)]
+pub(super) struct Background {
+    /// Kinds of which an operation is under way at this rank. Each bit changes under the lock of
+    /// its kind.
+    pending: AtomicU32,
+    /// Another number after each step, for threads about to sleep.
+    epoch: AtomicU32,
+    complaint: Mutex<Option<String>>,
+    pub(super) split: Split,
+    pub(super) named: Named,
+    pub(super) broadcasts: Broadcasts,
+    pub(super) owed: Owed,
+}
+
+impl Background {
+    pub(super) fn register(self: &Arc<Self>, handlers: &mut HandlerTable) -> Result<(), AmError> {
+        super::split::register(self, handlers)?;
+        super::named::register(self, handlers)?;
+        super::broadcast::register(self, handlers)
+    }
+
+    /// Kinds of which something is pending.
+    #[inline(always)]
+    pub(super) fn pending(&self) -> u32 {
+        self.pending.load(Ordering::Relaxed)
+    }
+
+    /// An operation of that kind has begun. The caller holds the kind's lock.
+    pub(super) fn begin(&self, kind: u32) {
+        self.pending.fetch_or(kind, Ordering::Relaxed);
+    }
+
+    /// The last operation of that kind is over. The caller holds the kind's lock, and has
+    /// [`stepped`](Self::stepped).
+    pub(super) fn end(&self, kind: u32) {
+        // Release: whoever sees that nothing is pending sees the step that ended it.
+        self.pending.fetch_and(!kind, Ordering::Release);
+    }
+
+    /// Something has been sent or completed. The caller holds the kind's lock, so that a thread
+    /// which finds nothing to do after it sees the new number.
+    pub(super) fn stepped(&self) {
+        self.epoch.fetch_add(1, Ordering::Release);
+    }
+
+    /// What [`stepped_since`](Self::stepped_since) compares with: taken before a thread looks for
+    /// what it waits for.
+    #[inline(always)]
+    pub(super) fn epoch(&self) -> u32 {
+        self.epoch.load(Ordering::Acquire)
+    }
+
+    /// Whether another thread may have completed something after the epoch was `seen`. Asked after
+    /// a poll.
+    pub(super) fn stepped_since(&self, seen: u32) -> bool {
+        // The poll may have skipped the locks because nothing was pending any more.
+        fence(Ordering::Acquire);
+        self.epoch() != seen
+    }
+
+    /// Whether something waits for room at a peer.
+    pub(super) fn is_stuck(&self) -> bool {
+        let flags = [
+            &self.split.stuck,
+            &self.named.stuck,
+            &self.broadcasts.stuck,
+            &self.owed.stuck,
+        ];
+        self.pending() != 0 && flags.iter().any(|stuck| stuck.load(Ordering::Relaxed))
+    }
+
+    /// Makes the next poll end the job; for handlers, which cannot.
+    pub(super) fn complain(&self, message: String) {
+        self.complaint.lock().get_or_insert(message);
+        self.begin(kind::COMPLAINT);
+    }
+}
+
+/// What one look at the operations of a kind has come to.
+#[derive(Default)]
+pub(super) struct Steps {
+    /// Messages sent and operations completed.
+    pub(super) taken: usize,
+    /// Whether something could not be sent.
+    stuck: bool,
+}
+
+impl Steps {
+    /// Ends the look. The caller holds the kind's lock.
+    pub(super) fn publish(self, background: &Background, stuck: &AtomicBool) -> usize {
+        stuck.store(self.stuck, Ordering::Relaxed);
+        if self.taken > 0 {
+            background.stepped();
+        }
+        self.taken
+    }
+}
+
+impl<C: Conduit> Engine<C> {
+    /// Goes on with what is pending, without waiting; how much could be done.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn advance(&self) -> usize {
+        let pending = self.background.pending();
+        if pending & kind::COMPLAINT != 0
+            && let Some(message) = &*self.background.complaint.lock()
+        {
+            self.fatal(message);
+        }
+        let mut taken = 0;
+        if pending & kind::SPLIT != 0 {
+            taken += self.advance_split();
+        }
+        if pending & kind::NAMED != 0 {
+            taken += self.advance_named();
+        }
+        if pending & kind::BROADCAST != 0 {
+            taken += self.advance_broadcasts();
+        }
+        if pending & kind::REPLIES != 0 {
+            taken += self.advance_replies();
+        }
+        taken
+    }
+
+    /// Sends a message if there is room; says whether it has.
+    pub(super) fn send_now(&self, to: JobRank, message: &Message<'_>, steps: &mut Steps) -> bool {
+        match self.conduit.request(to, message) {
+            Ok(()) => steps.taken += 1,
+            Err(SendError::Message(error)) => self.fatal_am(error),
+            Err(_) => {
+                steps.stuck = true;
+                return false;
+            }
+        }
+        true
+    }
+
+    /// Completes the event of an operation of one part.
+    pub(super) fn finish(&self, event: Event, steps: &mut Steps) {
+        if let Err(error) = self.events.complete(event, Part::Remote, 1) {
+            self.fatal(&format!("a collective operation ends wrongly: {error}"));
+        }
+        steps.taken += 1;
+    }
+
+    /// Rounds of a dissemination: after as many, each rank has heard of all.
+    pub(super) fn rounds(&self) -> usize {
+        (u32::BITS - self.size.saturating_sub(1).leading_zeros()) as usize
+    }
+
+    /// Whom this rank tells in a round of a dissemination.
+    pub(super) fn told_in(&self, round: usize) -> JobRank {
+        JobRank(self.wrap(u64::from(self.rank.0) + (1 << round)))
+    }
+}

@@ -1,0 +1,194 @@
+//! Operations on far memory that are under way here. What an answer may write to is looked up here
+//! and never taken from the answer.
+
+use super::FarBound;
+use argonet_base::JobRank;
+use argonet_conduit::OpToken;
+use core::ptr::with_exposed_provenance_mut;
+use parking_lot::Mutex;
+
+/// Where answers go. Addresses are exposed, and valid for what the operation does until it is
+/// complete, as its caller promised.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Landing {
+    /// Acknowledgements of a put.
+    Put,
+    /// Bytes of a get: `len` in pieces of `piece`, the last one shorter.
+    Get {
+        address: usize,
+        len: usize,
+        piece: usize,
+    },
+    /// What a peer has bound.
+    Query(Answer),
+}
+
+/// Where the answer to a query goes: addresses of numbers of 64 bits, or 0.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Answer {
+    /// What was asked for.
+    pub(super) endpoint: u32,
+    pub(super) address: usize,
+    pub(super) len: usize,
+}
+
+impl Answer {
+    /// Writes it down.
+    ///
+    /// # Safety
+    /// Each place is 0, or the exposed address of an aligned and writable number.
+    pub(super) unsafe fn write(self, bound: FarBound) {
+        for (place, value) in [(self.address, bound.address), (self.len, bound.len)] {
+            if place != 0 {
+                // SAFETY: this function's contract.
+                unsafe { with_exposed_provenance_mut::<u64>(place).write(value) };
+            }
+        }
+    }
+}
+
+/// An operation whose answers have not all come.
+#[derive(Debug)]
+pub(super) struct Flight {
+    /// Who answers.
+    pub(super) peer: JobRank,
+    pub(super) token: OpToken,
+    pub(super) landing: Landing,
+    /// Answers that have not come.
+    pub(super) coming: u64,
+    /// Answers that have come and are being dealt with.
+    pub(super) landing_now: u64,
+}
+
+#[derive(Default)]
+struct Slot {
+    /// Changes when the slot is freed.
+    generation: u32,
+    flight: Option<Flight>,
+}
+
+#[derive(Default)]
+struct Slab {
+    slots: Vec<Slot>,
+    free: Vec<u32>,
+}
+
+impl Slab {
+    fn slot(&mut self, op: u64) -> Option<&mut Slot> {
+        let slot = self.slots.get_mut(op as u32 as usize)?;
+        (u64::from(slot.generation) == op >> 32).then_some(slot)
+    }
+
+    fn remove(&mut self, op: u64) -> Option<Flight> {
+        let slot = self.slot(op)?;
+        let flight = slot.flight.take()?;
+        slot.generation = slot.generation.wrapping_add(1);
+        self.free.push(op as u32);
+        Some(flight)
+    }
+}
+
+/// The operations, by the numbers that travel.
+#[derive(Default)]
+pub(super) struct Flights(Mutex<Slab>);
+
+impl Flights {
+    /// Takes an operation in and gives its number.
+    pub(super) fn begin(&self, flight: Flight) -> u64 {
+        let slab = &mut *self.0.lock();
+        let index = slab.free.pop().unwrap_or_else(|| {
+            slab.slots.push(Slot::default());
+            (slab.slots.len() - 1) as u32
+        });
+        let slot = &mut slab.slots[index as usize];
+        slot.flight = Some(flight);
+        u64::from(index) | u64::from(slot.generation) << 32
+    }
+
+    /// Forgets an operation of which nothing has been sent.
+    pub(super) fn abandon(&self, op: u64) {
+        self.0.lock().remove(op);
+    }
+
+    /// Operations that are under way.
+    #[cfg(test)]
+    pub(super) fn under_way(&self) -> usize {
+        let slab = self.0.lock();
+        slab.slots.len() - slab.free.len()
+    }
+
+    /// An answer has come from `peer`: where it goes. The operation stays until
+    /// [`landed`](Self::landed) has been called for each that this admits, so that nothing is
+    /// written after completion whatever peers send.
+    pub(super) fn land(&self, op: u64, peer: JobRank) -> Result<Landing, &'static str> {
+        let mut slab = self.0.lock();
+        let flight = slab.slot(op).and_then(|slot| slot.flight.as_mut());
+        let flight = flight.ok_or("it answers an operation that is not under way")?;
+        if flight.peer != peer {
+            return Err("it answers an operation with another rank");
+        }
+        if flight.coming == 0 {
+            return Err("it answers an operation of which all is answered");
+        }
+        flight.coming -= 1;
+        flight.landing_now += 1;
+        Ok(flight.landing)
+    }
+
+    /// An answer has been dealt with. Tells what is complete with the last one.
+    pub(super) fn landed(&self, op: u64) -> Option<OpToken> {
+        let mut slab = self.0.lock();
+        let flight = slab.slot(op)?.flight.as_mut()?;
+        flight.landing_now -= 1;
+        if flight.coming > 0 || flight.landing_now > 0 {
+            return None;
+        }
+        slab.remove(op).map(|flight| flight.token)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn flight(peer: u32, coming: u64) -> Flight {
+        Flight {
+            peer: JobRank(peer),
+            token: OpToken {
+                handle: 9,
+                implicit: false,
+            },
+            landing: Landing::Put,
+            coming,
+            landing_now: 0,
+        }
+    }
+
+    #[test]
+    fn complete_with_the_last_that_has_been_dealt_with() {
+        let flights = Flights::default();
+        let op = flights.begin(flight(1, 2));
+        let peer = JobRank(1);
+        assert!(flights.land(op, JobRank(0)).is_err());
+        assert!(flights.land(op + 1, peer).is_err());
+        assert!(flights.land(op + (1 << 32), peer).is_err());
+        assert_eq!(flights.land(op, peer), Ok(Landing::Put));
+        assert_eq!(flights.land(op, peer), Ok(Landing::Put));
+        assert!(flights.land(op, peer).is_err());
+        assert_eq!(flights.landed(op), None);
+        assert_eq!(flights.landed(op).map(|token| token.handle), Some(9));
+        assert!(flights.land(op, peer).is_err());
+    }
+
+    #[test]
+    fn numbers_are_not_used_again() {
+        let flights = Flights::default();
+        let first = flights.begin(flight(1, 1));
+        flights.abandon(first);
+        let second = flights.begin(flight(1, 1));
+        assert_ne!(first, second);
+        assert_eq!(first as u32, second as u32);
+        assert!(flights.land(first, JobRank(1)).is_err());
+        assert!(flights.land(second, JobRank(1)).is_ok());
+    }
+}

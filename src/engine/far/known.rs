@@ -1,0 +1,45 @@
+//! What peers have bound, as far as they have told.
+
+use super::FarBound;
+use argonet_base::JobRank;
+use parking_lot::RwLock;
+use std::collections::HashMap;
+
+/// Answers, by rank and endpoint.
+#[derive(Default)]
+pub(super) struct Known(RwLock<HashMap<(JobRank, u32), FarBound>>);
+
+impl Known {
+    /// Takes note of an answer. That nothing is bound is not kept: something may be soon.
+    pub(super) fn note(&self, rank: JobRank, endpoint: u32, bound: FarBound) {
+        if bound.len > 0 {
+            self.0.write().insert((rank, endpoint), bound);
+        }
+    }
+
+    pub(super) fn get(&self, rank: JobRank, endpoint: u32) -> Option<FarBound> {
+        self.0.read().get(&(rank, endpoint)).copied()
+    }
+
+    pub(super) fn clear(&self) {
+        self.0.write().clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_bound_is_not_kept() {
+        let known = Known::default();
+        let (rank, bound) = (JobRank(3), FarBound { address: 8, len: 1 });
+        known.note(rank, 1, FarBound::default());
+        assert_eq!(known.get(rank, 1), None);
+        known.note(rank, 1, bound);
+        assert_eq!(known.get(rank, 1), Some(bound));
+        assert_eq!(known.get(rank, 0), None);
+        known.clear();
+        assert_eq!(known.get(rank, 1), None);
+    }
+}

@@ -1,0 +1,238 @@
+//! Far memory: memory of peers that is not mapped here. Put, get and long active messages reach it
+//! over active messages to its owner, which checks each against what it has bound
+//! ([`Regions`]).
+//!
+//! A put or a get travels in pieces, each of which names the whole range, so that a range that is
+//! refused changes nothing at its target. An answer names its operation by a number
+//! ([`flights`]); where its bytes go is known here alone.
+#![allow(unsafe_code)]
+
+mod flights;
+mod known;
+mod long;
+mod owed;
+mod serve;
+mod transfer;
+mod wire;
+
+use super::core::{Engine, Outlook};
+use super::events::OpError;
+use super::limits::internal;
+use super::regions::Regions;
+use super::thread::ThreadCtx;
+use argonet_am::{AmError, HandlerTable, Message, Payload};
+use argonet_base::{HandlerIndex, JobRank};
+use argonet_conduit::{Conduit, OpToken};
+use argonet_event::{Event, Parts};
+use flights::{Answer, Flight, Flights, Landing};
+use known::Known;
+use owed::Coming;
+pub(super) use owed::Owed;
+use wire::{Args, Range, Refusal};
+
+/// A place in a peer's memory.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct FarPlace {
+    /// Whose memory.
+    pub rank: JobRank,
+    /// Endpoint of that rank to which the memory is bound.
+    pub endpoint: u32,
+    /// Address in that rank's process.
+    pub address: u64,
+}
+
+/// A place in the memory of the rank that gets a reply.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ReplyPlace {
+    /// Endpoint to which the memory is bound.
+    pub endpoint: u32,
+    /// Address in that rank's process, or offset in what is bound.
+    pub address: u64,
+    /// Whether it is an offset.
+    pub is_offset: bool,
+}
+
+/// What a rank has bound at an endpoint; all zero if nothing.
+#[repr(C)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct FarBound {
+    /// Where it begins, in that rank's process.
+    pub address: u64,
+    /// Bytes.
+    pub len: u64,
+}
+
+/// The engine's part of far memory.
+#[derive(Default)]
+pub(super) struct Far {
+    regions: Regions,
+    flights: Flights,
+    known: Known,
+    coming: Coming,
+}
+
+impl Far {
+    /// Takes the indices of the messages that [`Engine::serve`] handles.
+    pub(super) fn register(handlers: &mut HandlerTable) -> Result<(), AmError> {
+        for (index, name) in [
+            (internal::FAR_PUT, "argonet::far_put"),
+            (internal::FAR_PUT_DONE, "argonet::far_put_done"),
+            (internal::FAR_GET, "argonet::far_get"),
+            (internal::FAR_GET_DATA, "argonet::far_get_data"),
+            (internal::FAR_LONG, "argonet::far_long"),
+            (internal::FAR_QUERY, "argonet::far_query"),
+            (internal::FAR_ANSWER, "argonet::far_answer"),
+            (internal::FAR_REFUSED, "argonet::far_refused"),
+            (internal::FAR_LONG_PART, "argonet::far_long_part"),
+        ] {
+            handlers.reserve_internal(index, name)?;
+        }
+        Ok(())
+    }
+}
+
+impl<C: Conduit> Engine<C> {
+    /// The memory of this process that peers may reach by address.
+    pub fn regions(&self) -> &Regions {
+        &self.far.regions
+    }
+
+    /// Asks a rank what it has bound at an endpoint. The answer is in `answer` when the event is
+    /// complete; for this rank it is so at once.
+    ///
+    /// # Safety
+    /// `answer` is aligned, and writable until the event is complete.
+    ///
+    /// # Errors
+    /// As [`far_put`](Self::far_put).
+    pub unsafe fn far_query(
+        &self,
+        ctx: &ThreadCtx,
+        rank: JobRank,
+        endpoint: u32,
+        answer: *mut FarBound,
+        outlook: Outlook,
+    ) -> Result<Event, OpError> {
+        // SAFETY: the caller's promise; the fields lie inside.
+        unsafe {
+            let (address, len) = (&raw mut (*answer).address, &raw mut (*answer).len);
+            self.far_query_parts(ctx, rank, endpoint, address, len, outlook)
+        }
+    }
+
+    /// [`far_query`](Self::far_query) whose answer goes to two places; what need not be known has
+    /// a null one.
+    ///
+    /// # Safety
+    /// Each place is null, or aligned and writable until the event is complete.
+    ///
+    /// # Errors
+    /// As [`far_put`](Self::far_put).
+    pub unsafe fn far_query_parts(
+        &self,
+        ctx: &ThreadCtx,
+        rank: JobRank,
+        endpoint: u32,
+        address: *mut u64,
+        len: *mut u64,
+        outlook: Outlook,
+    ) -> Result<Event, OpError> {
+        self.permit_far(ctx, "a query of a segment", rank)?;
+        let answer = Answer {
+            endpoint,
+            address: address.expose_provenance(),
+            len: len.expose_provenance(),
+        };
+        if rank == self.rank {
+            // SAFETY: the caller's promise.
+            unsafe { answer.write(self.bound(endpoint)) };
+            return Ok(Event::DONE);
+        }
+        self.with_event(ctx, outlook, |token| {
+            let op = self.far.flights.begin(Flight {
+                peer: rank,
+                token,
+                landing: Landing::Query(answer),
+                coming: 1,
+                landing_now: 0,
+            });
+            let args = Args::pack([endpoint.into(), op]);
+            let message = Message {
+                handler: internal::FAR_QUERY,
+                args: args.words(),
+                payload: Payload::None,
+            };
+            let sent = self.request(ctx, rank, &message, outlook);
+            sent.inspect_err(|_| self.far.flights.abandon(op))
+        })
+    }
+
+    /// What a rank has bound at an endpoint, as far as an answer of its has told since
+    /// [`far_forget`](Self::far_forget).
+    pub fn far_known(&self, rank: JobRank, endpoint: u32) -> Option<FarBound> {
+        self.far.known.get(rank, endpoint)
+    }
+
+    /// Forgets what [`far_known`](Self::far_known) tells: ranks may have bound something else.
+    pub fn far_forget(&self) {
+        self.far.known.clear();
+    }
+
+    fn permit_far(
+        &self,
+        ctx: &ThreadCtx,
+        what: &'static str,
+        rank: JobRank,
+    ) -> Result<(), AmError> {
+        ctx.permit(what, self.rank)?;
+        if rank.0 >= self.size {
+            return Err(AmError::NoSuchRank {
+                to: rank,
+                size: self.size,
+                from: self.rank,
+            });
+        }
+        Ok(())
+    }
+
+    /// What this rank has bound.
+    fn bound(&self, endpoint: u32) -> FarBound {
+        let bound = self.far.regions.lookup(endpoint);
+        bound.map_or_else(FarBound::default, |(address, len)| FarBound {
+            address,
+            len: len as u64,
+        })
+    }
+
+    /// Sends something that completes an event; the event is given back if it cannot be sent.
+    fn with_event(
+        &self,
+        ctx: &ThreadCtx,
+        outlook: Outlook,
+        send: impl FnOnce(OpToken) -> Result<(), AmError>,
+    ) -> Result<Event, OpError> {
+        let event = self.handle(ctx, Parts::REMOTE, outlook)?;
+        let token = OpToken {
+            handle: event.raw(),
+            implicit: false,
+        };
+        if let Err(error) = send(token) {
+            ctx.with_cache(&self.events, |cache| self.events.cancel(cache, event))?;
+            return Err(error.into());
+        }
+        Ok(event)
+    }
+
+    /// What to say of a range that this rank has not bound.
+    fn refusal(&self, what: HandlerIndex, range: Range) -> Refusal {
+        let bound = self.far.regions.lookup(range.endpoint);
+        Refusal {
+            what,
+            range,
+            bound: bound.map(|(address, len)| (address, len as u64)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,200 @@
+//! Long replies to far memory that are too long for one message. A handler may not send and must
+//! not wait, so that it leaves a copy of the payload here, and polls send it in parts, as requests,
+//! as far as there is room. Each part names the whole range, and the handler runs at the requester
+//! when it has all of them.
+//!
+//! ```text
+//! 0        24      32       40
+//! | prefix | reply | offset | bytes
+//! ```
+
+use super::super::background::{Steps, kind};
+use super::super::core::Engine;
+use super::super::limits::internal;
+use super::long::Prefix;
+use super::serve::{LENGTHS, Wrong, inside};
+use argonet_am::{AmError, Delivery, Lane, MAX_ARGS, Message, Payload};
+use argonet_base::JobRank;
+use argonet_conduit::Conduit;
+use argonet_segment::{SharedBytes, bulk};
+use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use parking_lot::Mutex;
+use std::collections::HashMap;
+
+/// Parts of one reply that one poll sends at most.
+const PARTS_A_POLL: usize = 16;
+
+/// What stands before the bytes of a part.
+const HEADER: usize = Prefix::BYTES + 16;
+
+/// A reply that is not all sent.
+struct Reply {
+    to: JobRank,
+    prefix: Prefix,
+    args: [u32; MAX_ARGS],
+    nargs: usize,
+    payload: Vec<u8>,
+    sent: usize,
+    /// Its number among those of this rank.
+    number: u64,
+}
+
+/// Replies that this rank owes to others.
+#[derive(Default)]
+pub(in super::super) struct Owed {
+    queue: Mutex<Vec<Reply>>,
+    numbers: AtomicU64,
+    /// Whether a part could not be sent for want of room.
+    pub(in super::super) stuck: AtomicBool,
+}
+
+/// Replies of which a part has come: how many bytes have not, by sender and number.
+#[derive(Default)]
+pub(super) struct Coming(Mutex<HashMap<(JobRank, u64), u64>>);
+
+impl Coming {
+    /// A part of so many bytes has been dealt with; whether it was the last one.
+    fn landed(&self, from: JobRank, number: u64, len: u64, bytes: u64) -> Result<bool, Wrong> {
+        // The lock orders what the threads that took other parts have written before the handler.
+        let mut replies = self.0.lock();
+        let missing = replies.entry((from, number)).or_insert(len);
+        *missing = missing.checked_sub(bytes).ok_or(LENGTHS)?;
+        let last = *missing == 0;
+        if last {
+            replies.remove(&(from, number));
+        }
+        Ok(last)
+    }
+}
+
+impl<C: Conduit> Engine<C> {
+    /// Takes a reply over, with a copy of its payload.
+    #[cold]
+    pub(super) fn owe(
+        &self,
+        delivery: &mut Delivery<'_>,
+        prefix: Prefix,
+        given: &[u32],
+        bytes: SharedBytes<'_>,
+    ) -> Result<(), AmError> {
+        let (to, len) = (delivery.source(), bytes.len());
+        delivery.reply_by_other_means(prefix.handler, given)?;
+        let mut payload = Vec::new();
+        if payload.try_reserve_exact(len).is_err() {
+            self.fatal(&format!(
+                "rank {}: there is no memory to keep a long reply of {len} bytes to rank {to} until it can be sent",
+                self.rank
+            ));
+        }
+        payload.resize(len, 0);
+        // SAFETY: the vector has that many bytes; the view is readable and covers no memory of it.
+        unsafe { bulk::copy(payload.as_mut_ptr(), bytes.as_ptr(), len) };
+        let mut args = [0; MAX_ARGS];
+        args[..given.len()].copy_from_slice(given);
+        let owed = &self.background.owed;
+        let mut queue = owed.queue.lock();
+        queue.push(Reply {
+            to,
+            prefix,
+            args,
+            nargs: given.len(),
+            payload,
+            sent: 0,
+            number: owed.numbers.fetch_add(1, Ordering::Relaxed),
+        });
+        self.background.begin(kind::REPLIES);
+        Ok(())
+    }
+
+    /// Sends what there is room for.
+    pub(in super::super) fn advance_replies(&self) -> usize {
+        let owed = &self.background.owed;
+        let mut steps = Steps::default();
+        let mut queue = owed.queue.lock();
+        queue.retain_mut(|reply| !self.send_parts(reply, &mut steps));
+        let taken = steps.publish(&self.background, &owed.stuck);
+        if queue.is_empty() {
+            self.background.end(kind::REPLIES);
+        }
+        taken
+    }
+
+    /// Sends parts of a reply; whether all are sent.
+    fn send_parts(&self, reply: &mut Reply, steps: &mut Steps) -> bool {
+        let most = self.conduit.limits().medium_request - HEADER;
+        let mut message = Vec::new();
+        for _ in 0..PARTS_A_POLL {
+            let rest = &reply.payload[reply.sent..];
+            if rest.is_empty() {
+                break;
+            }
+            let part = rest.len().min(most);
+            message.clear();
+            message.extend_from_slice(&reply.prefix.pack());
+            message.extend_from_slice(&reply.number.to_le_bytes());
+            message.extend_from_slice(&(reply.sent as u64).to_le_bytes());
+            message.extend_from_slice(&rest[..part]);
+            let request = Message {
+                handler: internal::FAR_LONG_PART,
+                args: &reply.args[..reply.nargs],
+                payload: Payload::Medium(SharedBytes::from_slice(&message)),
+            };
+            if !self.send_now(reply.to, &request, steps) {
+                break;
+            }
+            reply.sent += part;
+        }
+        reply.sent == reply.payload.len()
+    }
+
+    /// A part of a reply has arrived; with the last one the client's handler runs.
+    pub(super) fn serve_long_part(&self, delivery: &mut Delivery<'_>) -> Result<(), Wrong> {
+        const SHORT: Wrong = "it is shorter than such a message is";
+        let message = delivery.payload();
+        let prefix = Prefix::unpack(&message).ok_or(SHORT)?;
+        let number = message.read(Prefix::BYTES).map_err(|_| SHORT)?;
+        let offset = message.read(Prefix::BYTES + 8).map_err(|_| SHORT)?;
+        let (number, offset) = (u64::from_le_bytes(number), u64::from_le_bytes(offset));
+        prefix.check_handler()?;
+        let bytes = message.len() - HEADER;
+        inside(prefix.range, offset, bytes as u64)?;
+        let range = self.absolute(prefix);
+        let Some(place) = self.own(range) else {
+            self.refuse(delivery, range);
+            return Ok(());
+        };
+        // SAFETY: the part lies inside the range, which lies in what is bound here, and who bound
+        // that promised that it is writable. What is carried begins behind the header, in other
+        // memory.
+        unsafe {
+            let place = place.add(offset as usize);
+            bulk::copy(place.as_ptr(), message.as_ptr().add(HEADER), bytes);
+        }
+        let from = delivery.source();
+        let last = self
+            .far
+            .coming
+            .landed(from, number, range.len, bytes as u64)?;
+        if last {
+            self.run_long(delivery, Lane::Reply, prefix.handler, range, Some(place));
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reply_is_there_when_all_its_bytes_are() {
+        let coming = Coming::default();
+        let (one, other) = (JobRank(1), JobRank(2));
+        assert_eq!(coming.landed(one, 0, 10, 4), Ok(false));
+        assert_eq!(coming.landed(other, 0, 4, 4), Ok(true));
+        assert_eq!(coming.landed(one, 1, 4, 3), Ok(false));
+        assert_eq!(coming.landed(one, 0, 10, 6), Ok(true));
+        assert!(coming.landed(one, 1, 4, 2).is_err());
+        assert_eq!(coming.0.lock().len(), 1);
+    }
+}

@@ -1,0 +1,225 @@
+//! What a rank does with messages about far memory. Nothing in them is believed: ranges are checked
+//! against what is bound here, answers against what is under way here.
+
+use super::super::core::Engine;
+use super::super::limits::internal;
+use super::FarBound;
+use super::flights::Landing;
+use super::wire::{Args, Range, Refusal, unpack};
+use argonet_am::{AmError, Delivery, Lane, Message, Payload};
+use argonet_conduit::{Conduit, Part};
+use argonet_segment::{SharedBytes, bulk};
+use core::ptr::{NonNull, with_exposed_provenance_mut};
+
+/// What is wrong with a message.
+pub(super) type Wrong = &'static str;
+
+const ARGUMENTS: Wrong = "it has other arguments than such a message has";
+pub(super) const LENGTHS: Wrong = "its lengths contradict each other";
+
+impl<C: Conduit> Engine<C> {
+    /// Handles a message that no function in the handler table takes.
+    #[cold]
+    #[inline(never)]
+    pub(in crate::engine) fn serve(&self, delivery: &mut Delivery<'_>) {
+        let (handler, from) = (delivery.handler(), delivery.source());
+        let (lane, served) = match handler {
+            internal::FAR_PUT => (Some(Lane::Request), Self::serve_put as fn(&_, &mut _) -> _),
+            internal::FAR_GET => (Some(Lane::Request), Self::serve_get as _),
+            internal::FAR_QUERY => (Some(Lane::Request), Self::serve_query as _),
+            internal::FAR_PUT_DONE => (Some(Lane::Reply), Self::take_put_done as _),
+            internal::FAR_GET_DATA => (Some(Lane::Reply), Self::take_get_data as _),
+            internal::FAR_ANSWER => (Some(Lane::Reply), Self::take_answer as _),
+            internal::FAR_REFUSED => (Some(Lane::Reply), Self::take_refusal as _),
+            internal::FAR_LONG => (None, Self::serve_long as _),
+            internal::FAR_LONG_PART => (Some(Lane::Request), Self::serve_long_part as _),
+            index => self.fatal_am(AmError::Unregistered {
+                index,
+                from,
+                to: self.rank,
+            }),
+        };
+        let served = if lane.is_none_or(|lane| lane == delivery.lane()) {
+            served(self, delivery)
+        } else {
+            Err("it has come in the wrong lane")
+        };
+        if let Err(wrong) = served {
+            let rank = self.rank;
+            self.fatal(&format!(
+                "rank {rank} got a broken message from rank {from}, of the library's own handler {handler}: {wrong}; memory of that rank is damaged or its version differs"
+            ));
+        }
+    }
+
+    fn serve_put(&self, delivery: &mut Delivery<'_>) -> Result<(), Wrong> {
+        let [endpoint, address, len, offset, op] = unpack(delivery.args()).ok_or(ARGUMENTS)?;
+        let range = Range::read(endpoint, address, len).ok_or(ARGUMENTS)?;
+        let bytes = delivery.payload();
+        inside(range, offset, bytes.len() as u64)?;
+        let Some(place) = self.own(range) else {
+            self.refuse(delivery, range);
+            return Ok(());
+        };
+        // SAFETY: the piece lies inside the range, which lies in what is bound here, and who bound
+        // that promised that it is writable. The payload is a view of other memory.
+        unsafe {
+            let place = place.add(offset as usize);
+            bulk::copy(place.as_ptr(), bytes.as_ptr(), bytes.len());
+        }
+        self.answer(
+            delivery,
+            &Message {
+                handler: internal::FAR_PUT_DONE,
+                args: Args::pack([op]).words(),
+                payload: Payload::None,
+            },
+        );
+        Ok(())
+    }
+
+    fn serve_get(&self, delivery: &mut Delivery<'_>) -> Result<(), Wrong> {
+        let [endpoint, address, len, offset, op, piece] =
+            unpack(delivery.args()).ok_or(ARGUMENTS)?;
+        let range = Range::read(endpoint, address, len).ok_or(ARGUMENTS)?;
+        inside(range, offset, piece)?;
+        if piece > self.conduit.limits().medium_reply as u64 {
+            return Err(LENGTHS);
+        }
+        let Some(place) = self.own(range) else {
+            self.refuse(delivery, range);
+            return Ok(());
+        };
+        // SAFETY: as in `serve_put`, for reading.
+        let bytes = unsafe {
+            let place = place.add(offset as usize);
+            SharedBytes::from_raw(place, piece as usize)
+        };
+        self.answer(
+            delivery,
+            &Message {
+                handler: internal::FAR_GET_DATA,
+                args: Args::pack([op, offset]).words(),
+                payload: Payload::Medium(bytes),
+            },
+        );
+        Ok(())
+    }
+
+    fn serve_query(&self, delivery: &mut Delivery<'_>) -> Result<(), Wrong> {
+        let [endpoint, op] = unpack(delivery.args()).ok_or(ARGUMENTS)?;
+        let endpoint = endpoint.try_into().map_err(|_| ARGUMENTS)?;
+        let FarBound { address, len } = self.bound(endpoint);
+        self.answer(
+            delivery,
+            &Message {
+                handler: internal::FAR_ANSWER,
+                args: Args::pack([op, address, len]).words(),
+                payload: Payload::None,
+            },
+        );
+        Ok(())
+    }
+
+    fn take_put_done(&self, delivery: &mut Delivery<'_>) -> Result<(), Wrong> {
+        let [op] = unpack(delivery.args()).ok_or(ARGUMENTS)?;
+        match self.far.flights.land(op, delivery.source())? {
+            Landing::Put => self.landed(op),
+            _ => return Err("it says that a put is done which is something else"),
+        }
+        Ok(())
+    }
+
+    fn take_get_data(&self, delivery: &mut Delivery<'_>) -> Result<(), Wrong> {
+        let [op, offset] = unpack(delivery.args()).ok_or(ARGUMENTS)?;
+        let bytes = delivery.payload();
+        let landing = self.far.flights.land(op, delivery.source())?;
+        let Landing::Get {
+            address,
+            len,
+            piece,
+        } = landing
+        else {
+            return Err("it brings bytes of a get which is something else");
+        };
+        let offset = usize::try_from(offset).map_err(|_| LENGTHS)?;
+        // Each piece that was asked for, and nothing else.
+        let asked = offset < len && offset % piece == 0 && bytes.len() == piece.min(len - offset);
+        if !asked {
+            return Err(LENGTHS);
+        }
+        let place = with_exposed_provenance_mut::<u8>(address);
+        // SAFETY: the get's caller promised `len` writable bytes until it is complete, which it is
+        // not before `landed` below; the piece lies inside.
+        unsafe { bulk::copy(place.add(offset), bytes.as_ptr(), bytes.len()) };
+        self.landed(op);
+        Ok(())
+    }
+
+    fn take_answer(&self, delivery: &mut Delivery<'_>) -> Result<(), Wrong> {
+        let [op, bound_at, len] = unpack(delivery.args()).ok_or(ARGUMENTS)?;
+        let Landing::Query(answer) = self.far.flights.land(op, delivery.source())? else {
+            return Err("it answers a query which is something else");
+        };
+        let bound = FarBound {
+            address: bound_at,
+            len,
+        };
+        let (rank, endpoint) = (delivery.source(), answer.endpoint);
+        self.far.known.note(rank, endpoint, bound);
+        // SAFETY: the query's caller promised that the places are aligned and writable until it is
+        // complete, which it is not before `landed` below.
+        unsafe { answer.write(bound) };
+        self.landed(op);
+        Ok(())
+    }
+
+    fn take_refusal(&self, delivery: &mut Delivery<'_>) -> Result<(), Wrong> {
+        let refusal = Refusal::unpack(delivery.args()).ok_or(ARGUMENTS)?;
+        self.fatal(&refusal.tell(self.rank, delivery.source()))
+    }
+
+    /// An answer has been dealt with.
+    fn landed(&self, op: u64) {
+        if let Some(token) = self.far.flights.landed(op) {
+            self.complete(token, Part::Remote);
+        }
+    }
+
+    /// Where a range lies here, if all of it is bound.
+    pub(super) fn own(&self, range: Range) -> Option<NonNull<u8>> {
+        let len = range.len.try_into().ok()?;
+        self.far.regions.check(range.endpoint, range.address, len)
+    }
+
+    /// Says that a range is not bound here: to who sent the request, or, of a reply, to all.
+    pub(super) fn refuse(&self, delivery: &mut Delivery<'_>, range: Range) {
+        let refusal = self.refusal(delivery.handler(), range);
+        if delivery.lane() == Lane::Reply {
+            self.fatal(&refusal.tell(delivery.source(), self.rank));
+        }
+        self.answer(
+            delivery,
+            &Message {
+                handler: internal::FAR_REFUSED,
+                args: refusal.pack().words(),
+                payload: Payload::None,
+            },
+        );
+    }
+
+    fn answer(&self, delivery: &mut Delivery<'_>, message: &Message<'_>) {
+        if let Err(error) = delivery.reply(message) {
+            self.fatal_am(error);
+        }
+    }
+}
+
+/// Refuses a piece that is empty or does not lie inside its range.
+pub(super) fn inside(range: Range, offset: u64, piece: u64) -> Result<(), Wrong> {
+    let end = offset.checked_add(piece);
+    match end {
+        Some(end) if piece > 0 && end <= range.len => Ok(()),
+        _ => Err(LENGTHS),
+    }
+}

@@ -1,0 +1,7 @@
+//! Several ranks in one process that reach each other's memory by address.
+
+mod forged;
+mod longs;
+mod refused;
+mod rig;
+mod transfers;

@@ -1,0 +1,396 @@
+//! Ranks of one job in one process, over the smp conduit.
+
+use crate::engine::{
+    Engine, EngineConfig, FarPlace, Internals, Outlook, ReplyPlace, ThreadCtx, WaitMode, WaitPolicy,
+};
+use argonet_am::{AmError, Category, Delivery, HandlerTable, Lane, Message, Payload};
+use argonet_base::{HandlerIndex, JobRank};
+use argonet_boot::{BootError, Bootstrap, Key};
+use argonet_conduit::smp::{Barrier, Smp, SmpConfig, ThreadMode};
+use argonet_event::Event;
+use argonet_segment::{Directory, OwnSegment, PageKind, SegmentFile, SharedBytes, bulk};
+use parking_lot::Mutex;
+use rustix::fd::AsFd;
+use rustix::fs::{MemfdFlags, memfd_create};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, OnceLock, Weak};
+use std::time::{Duration, Instant};
+
+const SEGMENT: u64 = 64 << 10;
+
+/// Records what it gets; registered on every rank.
+pub(super) const NOTE: HandlerIndex = HandlerIndex(128);
+/// Sends its payload back as a far long for [`NOTE`]: see [`bounce`].
+pub(super) const BOUNCE: HandlerIndex = HandlerIndex(129);
+/// Replies with a message for the handler that argument 0 names, with the arguments that follow and
+/// its own payload.
+pub(super) const FORGE: HandlerIndex = HandlerIndex(130);
+/// Nothing stands there.
+pub(super) const NOBODY: HandlerIndex = HandlerIndex(131);
+
+/// The endpoint with memory.
+pub(super) const ENDPOINT: u32 = 5;
+
+/// A message as a handler saw it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Seen {
+    pub(super) source: u32,
+    pub(super) lane: Lane,
+    pub(super) category: Category,
+    pub(super) args: Vec<u32>,
+    pub(super) address: Option<u64>,
+    pub(super) payload: Vec<u8>,
+}
+
+/// What a rank's handlers and its boot have written down.
+#[derive(Default)]
+pub(super) struct Notes {
+    pub(super) seen: Mutex<Vec<Seen>>,
+    pub(super) refused: Mutex<Vec<AmError>>,
+    pub(super) aborts: Mutex<Vec<String>>,
+}
+
+struct Boot {
+    rank: JobRank,
+    size: u32,
+    notes: Arc<Notes>,
+}
+
+impl Bootstrap for Boot {
+    fn rank(&self) -> JobRank {
+        self.rank
+    }
+    fn size(&self) -> u32 {
+        self.size
+    }
+    fn job_id(&self) -> u64 {
+        1
+    }
+    fn publish(&self, _: Key, _: &[u8]) -> Result<(), BootError> {
+        Ok(())
+    }
+    fn fence(&self) -> Result<(), BootError> {
+        Ok(())
+    }
+    fn lookup(&self, rank: JobRank, key: Key) -> Result<Vec<u8>, BootError> {
+        Err(BootError::NotPublished { rank, key })
+    }
+    fn started(&self) {}
+    fn finalised(&self) {}
+    fn abort(&self, _: u8, message: &str) -> ! {
+        self.notes.aborts.lock().push(message.to_owned());
+        panic!("aborted: {message}")
+    }
+}
+
+/// Memory that a rank binds. Everybody accesses it through the bulk routine.
+pub(super) struct Memory {
+    base: *mut u8,
+    len: usize,
+}
+
+impl Memory {
+    fn new(len: usize) -> Self {
+        let bytes = vec![0xee_u8; len].into_boxed_slice();
+        Self {
+            base: Box::into_raw(bytes).cast(),
+            len,
+        }
+    }
+
+    pub(super) fn address(&self) -> u64 {
+        self.base.addr() as u64
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.len
+    }
+
+    pub(super) fn read(&self, at: usize, len: usize) -> Vec<u8> {
+        assert!(at + len <= self.len);
+        let mut bytes = vec![0; len];
+        // SAFETY: it lies inside, as was just checked.
+        unsafe { bulk::copy(bytes.as_mut_ptr(), self.base.add(at), len) };
+        bytes
+    }
+
+    pub(super) fn write(&self, at: usize, bytes: &[u8]) {
+        assert!(at + bytes.len() <= self.len);
+        // SAFETY: it lies inside, as was just checked.
+        unsafe { bulk::copy(self.base.add(at), bytes.as_ptr(), bytes.len()) };
+    }
+}
+
+impl Drop for Memory {
+    fn drop(&mut self) {
+        let bytes = core::ptr::slice_from_raw_parts_mut(self.base, self.len);
+        // SAFETY: `new` made it of such a box; the engines that reached it are gone.
+        drop(unsafe { Box::from_raw(bytes) });
+    }
+}
+
+pub(super) struct Rank {
+    pub(super) engine: Arc<Engine<Smp>>,
+    pub(super) notes: Arc<Notes>,
+    _segment: OwnSegment,
+}
+
+/// A job whose ranks all have memory at [`ENDPOINT`].
+pub(super) struct Rig {
+    pub(super) ranks: Vec<Rank>,
+    /// Of each rank; dropped after the ranks.
+    pub(super) memory: Vec<Memory>,
+    _watchdog: Sender<()>,
+}
+
+/// Ends the process if a test lasts for ever.
+fn watchdog() -> Sender<()> {
+    let (alive, dead) = channel();
+    std::thread::spawn(move || {
+        if dead.recv_timeout(Duration::from_secs(120)) == Err(RecvTimeoutError::Timeout) {
+            eprintln!("a test of far memory lasts too long");
+            std::process::abort();
+        }
+    });
+    alive
+}
+
+/// What is below is no address but an offset.
+const OFFSETS: u64 = 4096;
+
+/// Request: arguments are the address for the reply, or an offset, and then its arguments.
+fn bounce(engine: &Engine<Smp>, notes: &Notes, delivery: &mut Delivery<'_>) {
+    let args = delivery.args();
+    let address = u64::from(args[0]) | u64::from(args[1]) << 32;
+    // The request's payload goes back as it is; arguments 2 and 3 say how much of it, again and
+    // again.
+    let bytes = delivery.payload().to_vec().repeat(args[2] as usize);
+    let bytes = &bytes[..args[3] as usize];
+    let shared = SharedBytes::from_slice(bytes);
+    let place = ReplyPlace {
+        endpoint: ENDPOINT,
+        address,
+        is_offset: address < OFFSETS,
+    };
+    let sent = engine.far_long_reply(delivery, place, NOTE, &args[4..], shared);
+    if let Err(error) = sent {
+        notes.refused.lock().push(error);
+    } else {
+        let second = engine.far_long_reply(delivery, place, NOTE, &[], shared);
+        notes.refused.lock().extend(second.err());
+    }
+}
+
+fn forge(delivery: &mut Delivery<'_>) {
+    let args = delivery.args();
+    let payload = delivery.payload().to_vec();
+    let sent = delivery.reply(&Message {
+        handler: HandlerIndex(args[0] as u8),
+        args: &args[1..],
+        payload: Payload::Medium(SharedBytes::from_slice(&payload)),
+    });
+    assert_eq!(sent, Ok(()));
+}
+
+fn handlers(notes: &Arc<Notes>, own: &Arc<OnceLock<Weak<Engine<Smp>>>>) -> HandlerTable {
+    let mut table = HandlerTable::default();
+    let into = Arc::clone(notes);
+    let note = move |delivery: &mut Delivery<'_>| {
+        into.seen.lock().push(Seen {
+            source: delivery.source().0,
+            lane: delivery.lane(),
+            category: delivery.category(),
+            args: delivery.args().to_vec(),
+            address: delivery.address(),
+            payload: delivery.payload().to_vec(),
+        });
+    };
+    let (into, own) = (Arc::clone(notes), Arc::clone(own));
+    let bounce = move |delivery: &mut Delivery<'_>| {
+        let engine = own.get().and_then(Weak::upgrade).unwrap();
+        bounce(&engine, &into, delivery);
+    };
+    table.register_at(NOTE, "note", Box::new(note)).unwrap();
+    table
+        .register_at(BOUNCE, "bounce", Box::new(bounce))
+        .unwrap();
+    table.register_at(FORGE, "forge", Box::new(forge)).unwrap();
+    table
+}
+
+impl Rig {
+    pub(super) fn new(ranks: u32, mode: ThreadMode, bytes: usize) -> Self {
+        let rings = memfd_create(c"far-rings", MemfdFlags::CLOEXEC).unwrap();
+        let segments = SegmentFile::create(ranks, SEGMENT, PageKind::Normal).unwrap();
+        let segments = segments.into_fd();
+        let memory: Vec<Memory> = (0..ranks).map(|_| Memory::new(bytes)).collect();
+        let rank = |rank: u32| {
+            let (notes, own) = (Arc::new(Notes::default()), Arc::new(OnceLock::new()));
+            let mut handlers = handlers(&notes, &own);
+            let internals = Internals::register(&mut handlers).unwrap();
+            let fd = segments.try_clone().unwrap();
+            let file = SegmentFile::from_fd(fd, ranks, SEGMENT, PageKind::Normal).unwrap();
+            let directory = Directory::new(file, JobRank(rank)).unwrap();
+            let segment = OwnSegment::attach(&directory, SEGMENT).unwrap();
+            let segment_len: argonet_conduit::smp::SegmentLen = Arc::new(|_| SEGMENT);
+            let config = SmpConfig {
+                rank: JobRank(rank),
+                ranks,
+                mode,
+                barrier: Barrier::Sender,
+                directory: Arc::clone(&directory),
+                registered: handlers.registered(),
+                segment_len: Arc::clone(&segment_len),
+            };
+            let start = Instant::now();
+            let engine = Arc::new(Engine::new(EngineConfig {
+                boot: Arc::new(Boot {
+                    rank: JobRank(rank),
+                    size: ranks,
+                    notes: Arc::clone(&notes),
+                }),
+                conduit: Smp::new(rings.as_fd(), config).unwrap(),
+                handlers,
+                internals,
+                directory,
+                segment_len,
+                segment_base: Arc::new(|_| 0),
+                policy: WaitPolicy::CROWDED,
+                wait: WaitMode::Auto,
+                stall: None,
+                mode,
+                operations: 10_000,
+                clock: Box::new(move || start.elapsed()),
+            }));
+            own.set(Arc::downgrade(&engine)).unwrap();
+            let bound = &memory[rank as usize];
+            // SAFETY: the rig drops the engines before the memory, which nobody accesses otherwise.
+            unsafe { engine.regions().bind(ENDPOINT, bound.base, bound.len) }.unwrap();
+            Rank {
+                engine,
+                notes,
+                _segment: segment,
+            }
+        };
+        Self {
+            ranks: (0..ranks).map(rank).collect(),
+            memory,
+            _watchdog: watchdog(),
+        }
+    }
+
+    /// Two ranks with one thread each.
+    pub(super) fn pair(bytes: usize) -> Self {
+        Self::new(2, ThreadMode::Seq, bytes)
+    }
+
+    /// Where byte `at` of the memory of `rank` lies.
+    pub(super) fn place(&self, rank: usize, at: usize) -> FarPlace {
+        FarPlace {
+            rank: JobRank(rank as u32),
+            endpoint: ENDPOINT,
+            address: self.memory[rank].address() + at as u64,
+        }
+    }
+
+    /// Calls `f` while another thread polls for rank 1.
+    pub(super) fn served<R>(&self, f: impl FnOnce(&Engine<Smp>, &ThreadCtx) -> R) -> R {
+        let stop = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            let stop = &stop;
+            let peer = &self.ranks[1].engine;
+            scope.spawn(move || {
+                let ctx = context();
+                while !stop.load(Ordering::Relaxed) {
+                    if peer.poll(&ctx).unwrap() == 0 {
+                        std::thread::yield_now();
+                    }
+                }
+            });
+            let _stop = Stop(stop);
+            f(&self.ranks[0].engine, &context())
+        })
+    }
+
+    /// Polls for all ranks until nothing comes any more or one has ended the job; the first thing
+    /// that it said.
+    pub(super) fn settle(&self) -> Option<String> {
+        let ctx = context();
+        loop {
+            let mut taken = 0;
+            for rank in &self.ranks {
+                let polled = catch_unwind(AssertUnwindSafe(|| rank.engine.poll(&ctx).unwrap()));
+                if let Some(message) = self.aborted() {
+                    return Some(message);
+                }
+                taken += polled.unwrap();
+            }
+            if taken == 0 {
+                return None;
+            }
+        }
+    }
+
+    /// What ended the job.
+    pub(super) fn aborted(&self) -> Option<String> {
+        { self.ranks.iter() }.find_map(|rank| rank.notes.aborts.lock().first().cloned())
+    }
+
+    /// What the handlers of a rank have seen since it was asked last.
+    pub(super) fn seen(&self, rank: usize) -> Vec<Seen> {
+        std::mem::take(&mut self.ranks[rank].notes.seen.lock())
+    }
+}
+
+/// Stops the polling thread however the test ends.
+struct Stop<'a>(&'a AtomicBool);
+
+impl Drop for Stop<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+pub(super) fn context() -> ThreadCtx {
+    ThreadCtx::new(|| {})
+}
+
+/// Bytes that differ from each other and from those of other seeds.
+pub(super) fn bytes(seed: usize, len: usize) -> Vec<u8> {
+    (0..len).map(|i| (seed * 37 + i + i / 251) as u8).collect()
+}
+
+pub(super) fn put(engine: &Engine<Smp>, ctx: &ThreadCtx, place: FarPlace, source: &[u8]) -> Event {
+    // SAFETY: the slice is readable.
+    let event = unsafe { engine.far_put(ctx, place, source.as_ptr(), source.len(), Outlook::Wait) };
+    event.unwrap()
+}
+
+pub(super) fn get(
+    engine: &Engine<Smp>,
+    ctx: &ThreadCtx,
+    place: FarPlace,
+    target: &mut [u8],
+) -> Event {
+    // SAFETY: all tests keep their buffers until the event is complete or the rig is gone.
+    let event =
+        unsafe { engine.far_get(ctx, place, target.as_mut_ptr(), target.len(), Outlook::Wait) };
+    event.unwrap()
+}
+
+/// Sends a far long for a handler.
+pub(super) fn long(
+    engine: &Engine<Smp>,
+    ctx: &ThreadCtx,
+    place: FarPlace,
+    handler: HandlerIndex,
+    args: &[u32],
+    source: &[u8],
+    outlook: Outlook,
+) -> Result<(), crate::engine::OpError> {
+    let (src, len) = (source.as_ptr(), source.len());
+    // SAFETY: the slice is readable.
+    unsafe { engine.far_long_request(ctx, place, handler, args, src, len, outlook) }
+}

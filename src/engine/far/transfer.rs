@@ -1,0 +1,303 @@
+//! Puts to and gets from far memory, as their initiator sends them.
+
+use super::super::core::{Engine, Outlook};
+use super::super::events::OpError;
+use super::super::limits::internal;
+use super::super::thread::ThreadCtx;
+use super::FarPlace;
+use super::flights::{Flight, Landing};
+use super::wire::{Args, Range};
+use argonet_am::{AmError, Message, Payload};
+use argonet_base::HandlerIndex;
+use argonet_conduit::{Conduit, OpToken};
+use argonet_event::{Category, Event};
+use argonet_segment::{SharedBytes, bulk};
+use core::ptr::NonNull;
+
+/// A put or a get, with this process's side of it.
+#[derive(Clone, Copy)]
+enum Side {
+    Put(*const u8),
+    Get(*mut u8),
+}
+
+impl Side {
+    fn name(self) -> &'static str {
+        match self {
+            Side::Put(_) => "a put",
+            Side::Get(_) => "a get",
+        }
+    }
+
+    fn category(self) -> Category {
+        match self {
+            Side::Put(_) => Category::Put,
+            Side::Get(_) => Category::Get,
+        }
+    }
+
+    fn handler(self) -> HandlerIndex {
+        match self {
+            Side::Put(_) => internal::FAR_PUT,
+            Side::Get(_) => internal::FAR_GET,
+        }
+    }
+}
+
+impl<C: Conduit> Engine<C> {
+    /// Starts a put to far memory and returns the event of its completion. The source may be reused
+    /// when this returns, as the event's leaf says too.
+    ///
+    /// A range that the target has not bound ends the job.
+    ///
+    /// # Safety
+    /// `src` is readable for `len` bytes during the call.
+    ///
+    /// # Errors
+    /// [`AmError::NoSuchRank`], a call from inside a handler; with [`Outlook::Immediate`] also
+    /// that there is no room or no handle for it, and nothing has been sent then.
+    pub unsafe fn far_put(
+        &self,
+        ctx: &ThreadCtx,
+        place: FarPlace,
+        src: *const u8,
+        len: usize,
+        outlook: Outlook,
+    ) -> Result<Event, OpError> {
+        // SAFETY: the caller's promise.
+        unsafe { self.far_explicit(ctx, place, Side::Put(src), len, outlook) }
+    }
+
+    /// Starts a get from far memory and returns the event of its completion.
+    ///
+    /// # Safety
+    /// `dst` is writable for `len` bytes until the event is complete.
+    ///
+    /// # Errors
+    /// As [`far_put`](Self::far_put).
+    pub unsafe fn far_get(
+        &self,
+        ctx: &ThreadCtx,
+        place: FarPlace,
+        dst: *mut u8,
+        len: usize,
+        outlook: Outlook,
+    ) -> Result<Event, OpError> {
+        // SAFETY: the caller's promise.
+        unsafe { self.far_explicit(ctx, place, Side::Get(dst), len, outlook) }
+    }
+
+    /// [`far_put`](Self::far_put) that counts for the thread's access region, or else for its
+    /// implicit operations, as a [`Category::Put`]. Its local completion is over on return and
+    /// counts for nothing.
+    ///
+    /// # Safety
+    /// As [`far_put`](Self::far_put).
+    ///
+    /// # Errors
+    /// As [`far_put`](Self::far_put).
+    pub unsafe fn far_put_implicit(
+        &self,
+        ctx: &ThreadCtx,
+        place: FarPlace,
+        src: *const u8,
+        len: usize,
+        outlook: Outlook,
+    ) -> Result<(), OpError> {
+        // SAFETY: the caller's promise.
+        unsafe { self.far_implicit(ctx, place, Side::Put(src), len, outlook) }
+    }
+
+    /// [`far_get`](Self::far_get) that counts for the thread's access region, or else for its
+    /// implicit operations, as a [`Category::Get`].
+    ///
+    /// # Safety
+    /// `dst` is writable for `len` bytes until the implicit operations, or the region, are complete.
+    ///
+    /// # Errors
+    /// As [`far_put`](Self::far_put).
+    pub unsafe fn far_get_implicit(
+        &self,
+        ctx: &ThreadCtx,
+        place: FarPlace,
+        dst: *mut u8,
+        len: usize,
+        outlook: Outlook,
+    ) -> Result<(), OpError> {
+        // SAFETY: the caller's promise.
+        unsafe { self.far_implicit(ctx, place, Side::Get(dst), len, outlook) }
+    }
+
+    /// # Safety
+    /// As [`far_put`](Self::far_put) or [`far_get`](Self::far_get).
+    unsafe fn far_explicit(
+        &self,
+        ctx: &ThreadCtx,
+        place: FarPlace,
+        side: Side,
+        len: usize,
+        outlook: Outlook,
+    ) -> Result<Event, OpError> {
+        self.permit_far(ctx, side.name(), place.rank)?;
+        // SAFETY: the caller's promise.
+        if unsafe { self.far_here(place, side, len) } {
+            return Ok(Event::DONE);
+        }
+        self.with_event(ctx, outlook, |token| {
+            // SAFETY: the caller's promise.
+            unsafe { self.far_send(ctx, place, side, len, outlook, token) }
+        })
+    }
+
+    /// # Safety
+    /// As [`far_put_implicit`](Self::far_put_implicit) or
+    /// [`far_get_implicit`](Self::far_get_implicit).
+    unsafe fn far_implicit(
+        &self,
+        ctx: &ThreadCtx,
+        place: FarPlace,
+        side: Side,
+        len: usize,
+        outlook: Outlook,
+    ) -> Result<(), OpError> {
+        self.permit_far(ctx, side.name(), place.rank)?;
+        // SAFETY: the caller's promise.
+        if unsafe { self.far_here(place, side, len) } {
+            return Ok(());
+        }
+        let token = self.implicit(ctx, |scope| scope.initiate(side.category(), 1))?;
+        let op = OpToken {
+            handle: token.raw(),
+            implicit: true,
+        };
+        // SAFETY: the caller's promise.
+        let sent = unsafe { self.far_send(ctx, place, side, len, outlook, op) };
+        if let Err(error) = sent {
+            self.events.complete_nbi(token, 1)?;
+            return Err(error.into());
+        }
+        Ok(())
+    }
+
+    /// Does what needs no message; says whether that was it.
+    ///
+    /// # Safety
+    /// As [`far_put`](Self::far_put) or [`far_get`](Self::far_get).
+    unsafe fn far_here(&self, place: FarPlace, side: Side, len: usize) -> bool {
+        let FarPlace {
+            rank,
+            endpoint,
+            address,
+        } = place;
+        if len == 0 {
+            return true;
+        }
+        if rank != self.rank {
+            return false;
+        }
+        let range = Range {
+            endpoint,
+            address,
+            len: len as u64,
+        };
+        let Some(own) = self.far.regions.check(endpoint, address, len) else {
+            let refusal = self.refusal(side.handler(), range);
+            self.fatal(&refusal.tell(self.rank, self.rank));
+        };
+        match side {
+            // SAFETY: the caller promises its side, who bound the region the other.
+            Side::Put(src) => unsafe { bulk::copy(own.as_ptr(), src, len) },
+            // SAFETY: as above.
+            Side::Get(dst) => unsafe { bulk::copy(dst, own.as_ptr(), len) },
+        }
+        true
+    }
+
+    /// Sends a put or the requests of a get, in pieces. Only the first may be refused for want of
+    /// room.
+    ///
+    /// # Safety
+    /// As [`far_put`](Self::far_put) or [`far_get`](Self::far_get), and `len` is not 0.
+    unsafe fn far_send(
+        &self,
+        ctx: &ThreadCtx,
+        place: FarPlace,
+        side: Side,
+        len: usize,
+        mut outlook: Outlook,
+        token: OpToken,
+    ) -> Result<(), AmError> {
+        let limits = self.conduit.limits();
+        let (piece, landing) = match side {
+            Side::Put(_) => (aligned(limits.medium_request), Landing::Put),
+            Side::Get(dst) => {
+                let piece = aligned(limits.medium_reply);
+                let address = dst.expose_provenance();
+                let landing = Landing::Get {
+                    address,
+                    len,
+                    piece,
+                };
+                (piece, landing)
+            }
+        };
+        // All are counted before the first is sent: answers come while later ones wait for room.
+        let op = self.far.flights.begin(Flight {
+            peer: place.rank,
+            token,
+            landing,
+            coming: len.div_ceil(piece) as u64,
+            landing_now: 0,
+        });
+        for offset in (0..len).step_by(piece) {
+            let piece = piece.min(len - offset);
+            let (put, get);
+            let (args, payload) = match side {
+                Side::Put(src) => {
+                    // SAFETY: the caller promises `len` readable bytes, which are not at null.
+                    let bytes = unsafe {
+                        let at = NonNull::new_unchecked(src.add(offset).cast_mut());
+                        SharedBytes::from_raw(at, piece)
+                    };
+                    put = Args::pack(numbers(place, len, offset, op));
+                    (put.words(), Payload::Medium(bytes))
+                }
+                Side::Get(_) => {
+                    let [endpoint, address, len, offset, op] = numbers(place, len, offset, op);
+                    get = Args::pack([endpoint, address, len, offset, op, piece as u64]);
+                    (get.words(), Payload::None)
+                }
+            };
+            let message = Message {
+                handler: side.handler(),
+                args,
+                payload,
+            };
+            match self.request(ctx, place.rank, &message, outlook) {
+                Ok(()) => outlook = Outlook::Wait,
+                Err(error) if offset == 0 => {
+                    self.far.flights.abandon(op);
+                    return Err(error);
+                }
+                // Half of it is on its way, and nobody could say which.
+                Err(error) => self.fatal_am(error),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What each piece says: the whole range, where in it the piece begins, and the operation.
+fn numbers(place: FarPlace, len: usize, offset: usize, op: u64) -> [u64; 5] {
+    let endpoint = place.endpoint.into();
+    [endpoint, place.address, len as u64, offset as u64, op]
+}
+
+/// The largest piece that keeps the alignment of words from one to the next.
+fn aligned(most: usize) -> usize {
+    const WORDS: usize = 64;
+    if most > WORDS {
+        return most - most % WORDS;
+    }
+    most.max(1)
+}

@@ -1,0 +1,306 @@
+//! The barrier of GASNet-1: notify, then wait or try, and ranks may give it a name that must match.
+//!
+//! Dissemination, as the other barriers, whose messages carry what the names of those who have
+//! entered come to. Coming to it is idempotent, so it does no harm that a rank is heard of twice
+//! where the number of ranks is no power of two. A rank is at most one barrier ahead of another:
+//! two sets of slots, used in turn, are enough.
+
+use super::background::{Background, Steps, kind};
+use super::core::Engine;
+use super::limits::internal;
+use super::thread::ThreadCtx;
+use super::tree::ROUNDS;
+use argonet_am::{AmError, Delivery, HandlerTable, Message, Payload};
+use argonet_base::JobRank;
+use argonet_boot::{WaitFor, Waiting};
+use argonet_conduit::Conduit;
+use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use parking_lot::Mutex;
+use std::sync::Arc;
+
+/// What a rank calls a barrier when it enters it, or when it waits for it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Name {
+    /// Matches every name.
+    Anonymous,
+    /// Matches the same and anonymous ones.
+    Id(i32),
+    /// Matches nothing: makes the barrier a mismatch.
+    Mismatch,
+    /// A promise that no rank gives a name, so that nothing needs to match. Here that saves
+    /// nothing over [`Anonymous`](Self::Anonymous).
+    Unnamed,
+}
+
+/// Whether names matched.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Verdict {
+    /// The names of all ranks did, and the one that this rank waited with.
+    Match,
+    /// Two ranks gave different names or one gave [`Name::Mismatch`], which all ranks are told; or
+    /// this rank waited with another name than the barrier has.
+    Mismatch,
+}
+
+/// Why a call on the barrier with names was refused.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum NamedError {
+    /// Where it was called.
+    #[error(transparent)]
+    Am(#[from] AmError),
+    /// A second notify without a wait, or a try that succeeded, between.
+    #[error("rank {rank}: a barrier notify before the wait for the previous one")]
+    AlreadyNotified {
+        /// Where.
+        rank: JobRank,
+    },
+    /// A wait or try that no notify precedes.
+    #[error("rank {rank}: a barrier wait or try without a notify before it")]
+    NotNotified {
+        /// Where.
+        rank: JobRank,
+    },
+}
+
+/// What the names of some ranks come to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Agreed {
+    Nothing,
+    Id(i32),
+    Mismatch,
+}
+
+impl From<Name> for Agreed {
+    fn from(name: Name) -> Self {
+        match name {
+            Name::Anonymous | Name::Unnamed => Self::Nothing,
+            Name::Id(id) => Self::Id(id),
+            Name::Mismatch => Self::Mismatch,
+        }
+    }
+}
+
+impl Agreed {
+    fn with(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::Nothing, agreed) | (agreed, Self::Nothing) => agreed,
+            (Self::Id(a), Self::Id(b)) if a == b => self,
+            _ => Self::Mismatch,
+        }
+    }
+
+    /// As two arguments of a message, of which the first is never 0.
+    fn to_args(self) -> [u32; 2] {
+        match self {
+            Self::Nothing => [1, 0],
+            Self::Id(id) => [2, id.cast_unsigned()],
+            Self::Mismatch => [3, 0],
+        }
+    }
+
+    fn from_args([tag, id]: [u32; 2]) -> Self {
+        match tag {
+            1 => Self::Nothing,
+            2 => Self::Id(id.cast_signed()),
+            _ => Self::Mismatch,
+        }
+    }
+}
+
+/// What has come in a round: 0 if nothing, else both arguments.
+#[derive(Default)]
+struct Slot(AtomicU64);
+
+impl Slot {
+    fn fill(&self, [tag, id]: [u32; 2]) {
+        let word = u64::from(tag) << 32 | u64::from(id);
+        self.0.store(word, Ordering::Release);
+    }
+
+    /// Empties it for the barrier after the next.
+    fn take(&self) -> Option<Agreed> {
+        let word = self.0.load(Ordering::Acquire);
+        (word != 0).then(|| {
+            self.0.store(0, Ordering::Relaxed);
+            Agreed::from_args([(word >> 32) as u32, word as u32])
+        })
+    }
+}
+
+/// State of the barrier with names.
+#[derive(Default)]
+pub(super) struct Named {
+    /// By parity of the barrier and round. Handlers fill, whoever advances takes.
+    slots: [[Slot; ROUNDS]; 2],
+    turn: Mutex<Turn>,
+    /// Whether the barrier that this rank has entered is complete; written under the lock.
+    complete: AtomicBool,
+    pub(super) stuck: AtomicBool,
+}
+
+#[derive(Default)]
+struct Turn {
+    parity: u32,
+    stage: Stage,
+    /// Name of the last barrier that was complete.
+    last: Option<i32>,
+}
+
+#[derive(Default)]
+enum Stage {
+    #[default]
+    Outside,
+    Entered {
+        agreed: Agreed,
+        round: usize,
+        /// Whether the message of that round has been sent.
+        sent: bool,
+    },
+    Complete(Agreed),
+}
+
+pub(super) fn register(
+    background: &Arc<Background>,
+    handlers: &mut HandlerTable,
+) -> Result<(), AmError> {
+    let this = Arc::clone(background);
+    let run = move |delivery: &mut Delivery<'_>| {
+        let round = delivery.arg(0) as usize % ROUNDS;
+        let slot = &this.named.slots[delivery.arg(1) as usize & 1][round];
+        slot.fill([delivery.arg(2), delivery.arg(3)]);
+    };
+    handlers.register_internal(internal::NAMED, "argonet::named", Box::new(run))
+}
+
+impl<C: Conduit> Engine<C> {
+    /// Enters the barrier under a name. Collective; does not wait. Counts for no other kind of
+    /// barrier.
+    ///
+    /// # Errors
+    /// [`NamedError::AlreadyNotified`]; [`AmError::Restricted`] inside a handler.
+    pub fn named_notify(&self, ctx: &ThreadCtx, name: Name) -> Result<(), NamedError> {
+        ctx.permit("a barrier", self.rank)?;
+        {
+            let mut turn = self.background.named.turn.lock();
+            let Stage::Outside = turn.stage else {
+                return Err(NamedError::AlreadyNotified { rank: self.rank });
+            };
+            turn.stage = Stage::Entered {
+                agreed: name.into(),
+                round: 0,
+                sent: false,
+            };
+            self.background.begin(kind::NAMED);
+        }
+        self.advance_named();
+        Ok(())
+    }
+
+    /// Polls once, and leaves the barrier if all ranks have entered it; `None` if not.
+    ///
+    /// # Errors
+    /// [`NamedError::NotNotified`]; [`AmError::Restricted`] inside a handler.
+    pub fn named_try(&self, ctx: &ThreadCtx, name: Name) -> Result<Option<Verdict>, NamedError> {
+        ctx.permit("a barrier", self.rank)?;
+        self.entered()?;
+        self.progress(ctx);
+        if !self.background.named.complete.load(Ordering::Acquire) {
+            return Ok(None);
+        }
+        self.leave(name).map(Some)
+    }
+
+    /// Polls until all ranks have entered the barrier, and leaves it.
+    ///
+    /// # Errors
+    /// As [`named_try`](Self::named_try).
+    pub fn named_wait(&self, ctx: &ThreadCtx, name: Name) -> Result<Verdict, NamedError> {
+        ctx.permit("a barrier", self.rank)?;
+        self.entered()?;
+        let complete = &self.background.named.complete;
+        self.wait_until(ctx, Waiting::new(WaitFor::Barrier), || {
+            complete.load(Ordering::Acquire)
+        })?;
+        self.leave(name)
+    }
+
+    /// The name that ranks gave the barrier that this one has left last; `None` if nobody gave one,
+    /// if names did not match, and before the first barrier.
+    pub fn named_result(&self) -> Option<i32> {
+        self.background.named.turn.lock().last
+    }
+
+    fn entered(&self) -> Result<(), NamedError> {
+        match self.background.named.turn.lock().stage {
+            Stage::Outside => Err(NamedError::NotNotified { rank: self.rank }),
+            Stage::Entered { .. } | Stage::Complete(_) => Ok(()),
+        }
+    }
+
+    /// Leaves a barrier that is complete.
+    fn leave(&self, name: Name) -> Result<Verdict, NamedError> {
+        let named = &self.background.named;
+        let mut turn = named.turn.lock();
+        // Another thread may have left it, and that is the client's mistake.
+        let Stage::Complete(agreed) = turn.stage else {
+            return Err(NamedError::NotNotified { rank: self.rank });
+        };
+        turn.stage = Stage::Outside;
+        turn.parity ^= 1;
+        turn.last = match agreed {
+            Agreed::Id(id) => Some(id),
+            Agreed::Nothing | Agreed::Mismatch => None,
+        };
+        named.complete.store(false, Ordering::Relaxed);
+        Ok(match agreed.with(name.into()) {
+            Agreed::Mismatch => Verdict::Mismatch,
+            Agreed::Nothing | Agreed::Id(_) => Verdict::Match,
+        })
+    }
+
+    /// Sends what has become possible, and notices that all ranks have entered.
+    pub(super) fn advance_named(&self) -> usize {
+        let named = &self.background.named;
+        let mut guard = named.turn.lock();
+        let turn = &mut *guard;
+        let Stage::Entered {
+            agreed,
+            round,
+            sent,
+        } = &mut turn.stage
+        else {
+            return 0;
+        };
+        let mut steps = Steps::default();
+        while *round < self.rounds() {
+            let [tag, id] = agreed.to_args();
+            let message = Message {
+                handler: internal::NAMED,
+                args: &[*round as u32, turn.parity, tag, id],
+                payload: Payload::None,
+            };
+            *sent = *sent || self.send_now(self.told_in(*round), &message, &mut steps);
+            if !*sent {
+                break;
+            }
+            let Some(theirs) = named.slots[turn.parity as usize][*round].take() else {
+                break;
+            };
+            *agreed = agreed.with(theirs);
+            *round += 1;
+            *sent = false;
+        }
+        let complete = *round == self.rounds();
+        if complete {
+            turn.stage = Stage::Complete(*agreed);
+            named.complete.store(true, Ordering::Release);
+            steps.taken += 1;
+        }
+        let taken = steps.publish(&self.background, &named.stuck);
+        if complete {
+            self.background.end(kind::NAMED);
+        }
+        taken
+    }
+}

@@ -1,0 +1,286 @@
+//! Joining a job, and attaching a segment at once or later: what [`World`](crate::World) and the C
+//! API do alike.
+
+use crate::collective::fold_with;
+use crate::engine::{
+    Engine, EngineConfig, Internals, Meeting, Pass, SegmentBase, ThreadCtx, WaitPolicy,
+};
+use crate::error::{Error, Result};
+use crate::plan::{own_processors, processors, segment_limit};
+use crate::process;
+use crate::settings;
+use argonet_am::HandlerTable;
+use argonet_base::{JobRank, Rank};
+use argonet_boot::{AttachOptions, Bootstrap, Key, LocalJob, attach};
+use argonet_conduit::smp::{Barrier, SegmentLen, Smp, SmpConfig, ThreadMode};
+use argonet_event::HandleTable;
+use argonet_segment::{Directory, HostMemory, OwnSegment, PageKind, SegmentFile, admit};
+use argonet_settings::{STALL_TIMEOUT, SegmentLimit, Settings, WAIT};
+use core::sync::atomic::Ordering;
+use rustix::fd::AsFd;
+use std::sync::Arc;
+use std::time::Instant;
+use zerocopy::IntoBytes;
+
+/// How a rank joins.
+pub struct Joining<'a> {
+    /// Threads that will call.
+    pub mode: ThreadMode,
+    /// Ranks of a program that was started alone; `None` as the environment says.
+    pub ranks: Option<u32>,
+    /// What a segment may grow to where the user does not say; `None` for the usual.
+    pub limit: Option<SegmentLimit>,
+    /// Hash of what the client registers, which must be the same on all ranks.
+    pub digest: &'a [u8],
+    /// How many things the client registers.
+    pub count: usize,
+}
+
+/// Calls `f` with the context of the calling thread, which every call of an [`Engine`] takes.
+#[inline(always)]
+pub fn with_thread<R>(f: impl FnOnce(&ThreadCtx) -> R) -> R {
+    process::with(f)
+}
+
+/// A rank that has joined its job.
+pub struct Joined {
+    /// The engine.
+    pub engine: Engine<Smp>,
+    /// Who started the job.
+    pub boot: Arc<LocalJob>,
+    /// The settings of the job.
+    pub settings: Settings,
+    /// Bytes that a segment may grow to.
+    pub limit: u64,
+    /// Memory that rank 0 found available on the host, in bytes.
+    available: u64,
+}
+
+/// Joins the job; `register` puts the client's handlers into the table. A process joins once. Ranks may
+/// communicate after [`Joined::start`].
+///
+/// # Errors
+/// Whatever keeps the job from starting; see [`Error`].
+pub fn join(
+    how: Joining<'_>,
+    register: impl FnOnce(&mut HandlerTable) -> Result<()>,
+) -> Result<Joined> {
+    let settings = Settings::from_environment()?;
+    let options = AttachOptions::new();
+    let options = match how.ranks {
+        Some(ranks) => options.ranks(ranks),
+        None => options,
+    };
+    let chance = process::join().map_err(|rank| Error::SecondWorld { rank })?;
+    let boot = Arc::new(attach(options, &settings)?);
+    let rank = Rank(boot.rank().0);
+    chance.used(rank);
+    settings::report(&settings, rank);
+    let mut handlers = HandlerTable::default();
+    let internals = Internals::register(&mut handlers)?;
+    register(&mut handlers)?;
+    let barrier = Smp::register_barrier();
+    settings::publish(&*boot, &settings)?;
+    boot.publish(Key::HandlerTable, how.digest)?;
+    boot.publish(Key::Membarrier, &[u8::from(barrier == Barrier::Sleeper)])?;
+    boot.publish(Key::Processors, &own_processors())?;
+    let (directory, available) = spans(&boot, how.limit, &settings)?;
+    check_handlers(&*boot, how.digest, how.count)?;
+    let barrier = agree_on_barrier(&*boot)?;
+    let limit = directory.file().stride_bytes();
+    let (lengths, bases) = (Arc::clone(&boot), Arc::clone(&boot));
+    let segment_len: SegmentLen =
+        Arc::new(move |rank| lengths.rank_page(rank).segment_len.load(Ordering::Acquire));
+    let segment_base: SegmentBase =
+        Arc::new(move |rank| bases.rank_page(rank).segment_base.load(Ordering::Relaxed));
+    let config = SmpConfig {
+        rank: boot.rank(),
+        ranks: boot.size(),
+        mode: how.mode,
+        barrier,
+        directory: Arc::clone(&directory),
+        registered: handlers.registered(),
+        segment_len: Arc::clone(&segment_len),
+    };
+    let conduit = Smp::new(boot.files().rings.as_fd(), config).map_err(|cause| Error::Rings {
+        rank,
+        ranks: boot.size(),
+        cause,
+    })?;
+    let start = Instant::now();
+    let engine = Engine::new(EngineConfig {
+        boot: Arc::clone(&boot) as Arc<dyn Bootstrap>,
+        conduit,
+        handlers,
+        internals,
+        directory,
+        segment_len,
+        segment_base,
+        policy: WaitPolicy::for_host(boot.size(), processors(&*boot)?),
+        wait: settings.get(&WAIT),
+        stall: Some(settings.get(&STALL_TIMEOUT)).filter(|time| !time.is_zero()),
+        mode: how.mode,
+        operations: HandleTable::MAX_OPERATIONS,
+        clock: Box::new(move || start.elapsed()),
+    });
+    Ok(Joined {
+        engine,
+        boot,
+        settings,
+        limit,
+        available,
+    })
+}
+
+impl Joined {
+    /// The most that this rank's segment can be, if all ranks of the host ask for as much: a whole
+    /// number of pages.
+    #[must_use]
+    pub fn largest_segment(&self) -> u64 {
+        let share = self.available / u64::from(self.engine.size());
+        let page = PageKind::Normal.page_bytes();
+        self.limit.min(share / page * page)
+    }
+
+    /// Attaches this rank's segment before the start; `bytes` is the same on all ranks. They can reach
+    /// it after the start. Collective; does not poll, so no handler runs.
+    ///
+    /// # Errors
+    /// [`Error::Mismatch`]; on all ranks if there is not enough memory; else what concerns this rank's
+    /// segment alone.
+    pub fn attach_at_start(&self, bytes: u64) -> Result<OwnSegment> {
+        let (boot, rank) = (&self.boot, self.boot.rank());
+        boot.publish(Key::Request, &bytes.to_ne_bytes())?;
+        boot.fence()?;
+        let request = |rank| Ok(word(&boot.lookup(JobRank(rank), Key::Request)?, 0));
+        let requests: Result<Vec<u64>> = (0..boot.size()).map(request).collect();
+        let requests = requests?;
+        if requests[0] != bytes {
+            // Ranks would not grow together later.
+            return Err(Error::Mismatch {
+                rank: Rank(rank.0),
+                what: "the size of the segment at start",
+            });
+        }
+        self.attach_one_of(&requests)
+    }
+
+    /// Ranks may communicate from now on. Collective; does not poll.
+    ///
+    /// # Errors
+    /// What keeps ranks from coming.
+    pub fn start(&self) -> Result<()> {
+        self.boot.fence()?;
+        self.boot.started();
+        Ok(())
+    }
+
+    /// Attaches this rank's segment after the start; ranks may ask for different sizes. All ranks can
+    /// reach all segments on return. Collective; polls; once a process.
+    ///
+    /// # Errors
+    /// On all ranks if there is not enough memory; else what concerns this rank's segment alone.
+    pub fn attach(&self, ctx: &ThreadCtx, bytes: u64) -> Result<OwnSegment> {
+        let engine = &self.engine;
+        let mut requests = vec![0u64; engine.size() as usize];
+        requests[engine.rank().index()] = bytes;
+        let sum = fold_with(|a: u64, b| a.wrapping_add(b));
+        let pass = Pass {
+            root: JobRank(0),
+            fold: Some(&sum),
+            down: true,
+        };
+        let words = requests.as_mut_bytes();
+        engine.collective(ctx, &pass, words, size_of::<u64>())?;
+        let own = self.attach_one_of(&requests)?;
+        engine.barrier(ctx, Meeting::Segments)?;
+        Ok(own)
+    }
+
+    /// Attaches what this rank asks for, if the host has memory for what all ask for, and publishes it.
+    fn attach_one_of(&self, requests: &[u64]) -> Result<OwnSegment> {
+        let rank = self.boot.rank();
+        let host = HostMemory::probe()?.with_available(self.available);
+        admit(requests, &host)?;
+        let own = OwnSegment::attach(self.engine.directory(), requests[rank.index()])?;
+        let page = self.boot.rank_page(rank);
+        page.segment_len.store(own.len(), Ordering::Release);
+        Ok(own)
+    }
+}
+
+/// Reserves addresses for all segments of the host; and how much memory rank 0 found there. Fences.
+fn spans(
+    boot: &LocalJob,
+    preset: Option<SegmentLimit>,
+    settings: &Settings,
+) -> Result<(Arc<Directory>, u64)> {
+    let (rank, ranks) = (boot.rank(), boot.size());
+    let pages = match boot.files().huge_pages {
+        Some(huge) => PageKind::Huge {
+            size_bytes: huge.bytes(),
+        },
+        None => PageKind::TransparentHuge,
+    };
+    let fd = boot
+        .files()
+        .segments
+        .try_clone()
+        .map_err(|cause| Error::Rings {
+            rank: Rank(rank.0),
+            ranks,
+            cause,
+        })?;
+    // Rank 0 decides for all: ranks that look at the host a moment later see another number.
+    let (file, available) = if rank.0 == 0 {
+        let host = HostMemory::probe()?;
+        let limit = segment_limit(&host, ranks, preset, settings);
+        let card = [limit, host.available_bytes()];
+        boot.publish(Key::Segment, card.as_bytes())?;
+        let file = SegmentFile::establish(fd, ranks, limit, pages)?;
+        boot.fence()?;
+        (file, card[1])
+    } else {
+        boot.fence()?;
+        // The first place where it can be done: other differences may follow from this one.
+        settings::compare(boot, settings)?;
+        let card = boot.lookup(JobRank(0), Key::Segment)?;
+        let file = SegmentFile::from_fd(fd, ranks, word(&card, 0), pages)?;
+        (file, word(&card, 1))
+    };
+    let directory = Directory::new(file, rank)?;
+    if let Some(base) = directory.span_base(rank) {
+        let page = boot.rank_page(rank);
+        page.segment_base
+            .store(base.addr().get() as u64, Ordering::Relaxed);
+    }
+    Ok((directory, available))
+}
+
+/// Word `i` of a published card; 0 where it is too short.
+fn word(card: &[u8], i: usize) -> u64 {
+    let bytes = card
+        .get(i * 8..i * 8 + 8)
+        .and_then(|bytes| bytes.try_into().ok());
+    bytes.map_or(0, u64::from_ne_bytes)
+}
+
+fn check_handlers(boot: &dyn Bootstrap, digest: &[u8], count: usize) -> Result<()> {
+    if boot.lookup(JobRank(0), Key::HandlerTable)? == digest {
+        return Ok(());
+    }
+    Err(Error::DifferentHandlers {
+        rank: Rank(boot.rank().0),
+        count,
+    })
+}
+
+/// All registered, or all use the sender's fence.
+fn agree_on_barrier(boot: &dyn Bootstrap) -> Result<Barrier> {
+    for rank in (0..boot.size()).map(JobRank) {
+        if boot.lookup(rank, Key::Membarrier)? != [1] {
+            return Ok(Barrier::Sender);
+        }
+    }
+    Ok(Barrier::Sleeper)
+}
