@@ -10,6 +10,9 @@
 #define GASNETI_EX_SPEC_VERSION_MAJOR 0
 #define GASNETI_EX_SPEC_VERSION_MINOR 19
 #define GASNETI_RELEASE_VERSION "2025.8.0"
+/* The installation puts its own values here. */
+#define GASNETI_BUILD_ID "not installed"
+#define GASNETI_CONFIGURE_ARGS ""
 
 /* What programs that include our headers look for. */
 #ifndef HAVE_PTHREAD_H
@@ -17,6 +20,9 @@
 #endif
 #ifndef HAVE_MMAP
 #define HAVE_MMAP 1
+#endif
+#ifndef SIZEOF_INT
+#define SIZEOF_INT 4
 #endif
 
 #endif

@@ -77,16 +77,9 @@
 
 #include "argonet/annotations.h"
 #include "argonet/atomics.h"
+#include "argonet/system.h"
 #include "argonet/tools_calls.h"
 
-#ifndef _STRINGIFY
-#define _STRINGIFY_HELPER(x) #x
-#define _STRINGIFY(x) _STRINGIFY_HELPER(x)
-#endif
-#ifndef _CONCAT
-#define _CONCAT_HELPER(a, b) a##b
-#define _CONCAT(a, b) _CONCAT_HELPER(a, b)
-#endif
 #ifndef PRIuSZ
 #define PRIuSZ "zu"
 #endif
@@ -95,7 +88,6 @@
 typedef uint64_t gasnett_tick_t;
 #define GASNETT_TICK_MIN ((gasnett_tick_t)0)
 #define GASNETT_TICK_MAX ((gasnett_tick_t)UINT64_MAX)
-#define GASNETT_TIMER_CONFIG "timers_native"
 
 GASNETT_INLINE(gasnett_ticks_now)
 gasnett_tick_t gasnett_ticks_now(void)
@@ -119,17 +111,7 @@ gasnett_tick_t gasnett_ticks_now(void)
 #define gasnett_nsleep(ns) argonett_nsleep(ns)
 
 /* System. */
-#if PLATFORM_ARCH_X86_64
-#define GASNETT_SYSTEM_TUPLE "x86_64-unknown-linux-gnu"
-#define GASNETT_CACHE_LINE_BYTES 64
-#define GASNETT_PAGESHIFT 12
-#else
-#define GASNETT_SYSTEM_TUPLE "aarch64-unknown-linux-gnu"
-#define GASNETT_CACHE_LINE_BYTES 128
-#define GASNETT_PAGESHIFT 16
-#endif
-#define GASNETT_PAGESIZE (1 << GASNETT_PAGESHIFT)
-#define GASNETT_CONFIGURE_ARGS ""
+#define GASNETT_CONFIGURE_ARGS GASNETI_CONFIGURE_ARGS
 #define GASNETT_PLATFORM_COMPILER_FAMILYID PLATFORM_COMPILER_FAMILYID
 #define GASNETT_PLATFORM_COMPILER_ID PLATFORM_COMPILER_ID
 #define GASNETT_PLATFORM_COMPILER_VERSION PLATFORM_COMPILER_VERSION
@@ -138,6 +120,9 @@ gasnett_tick_t gasnett_ticks_now(void)
 #if !GASNETT_LITE_MODE
 #include "argonet/locks.h"
 #include "argonet/tools_rest.h"
+#ifdef _GASNETEX_H
+#include "argonet/job_tools.h"
+#endif
 #endif
 
 #endif

@@ -21,7 +21,7 @@ pub(crate) trait CType {
 
 macro_rules! names {
     ($($type:ty = $name:literal,)*) => {
-        $(impl CType for $type { const NAME: &'static str = $name; })*
+        $(impl crate::export::CType for $type { const NAME: &'static str = $name; })*
     };
 }
 
@@ -68,4 +68,4 @@ macro_rules! result_name {
     };
 }
 
-pub(crate) use {export, result_name};
+pub(crate) use {export, names, result_name};

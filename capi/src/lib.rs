@@ -10,7 +10,48 @@
 //! within that contract they are used as argued at each place.
 #![allow(unsafe_code)]
 
+mod am;
+mod barrier;
+mod context;
+mod events;
+mod exit;
 mod export;
+mod hsl;
+mod job;
+mod job_tools;
+mod kinds;
+mod rma;
 pub mod tools;
+mod waiting;
 
 pub use export::Prototype;
+
+/// All functions that `gasnetex.h` and its kin call.
+#[must_use]
+pub fn prototypes() -> Vec<Prototype> {
+    [
+        am::prototypes().as_slice(),
+        barrier::PROTOTYPES,
+        &events::prototypes(),
+        exit::PROTOTYPES,
+        &hsl::prototypes(),
+        &job::prototypes(),
+        job_tools::PROTOTYPES,
+        kinds::PROTOTYPES,
+        &rma::prototypes(),
+        &waiting::prototypes(),
+    ]
+    .concat()
+}
+
+/// Sizes, places and values that `gasnetex.h` and its kin have too, as C would ask for them.
+#[must_use]
+pub fn layouts() -> Vec<(&'static str, usize)> {
+    [
+        am::layouts(),
+        hsl::layouts(),
+        job::layouts(),
+        waiting::layouts(),
+    ]
+    .concat()
+}

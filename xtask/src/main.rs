@@ -5,6 +5,7 @@ mod budget;
 mod command;
 mod counts;
 mod fuzz;
+mod install;
 mod items;
 mod man;
 mod outside;
@@ -77,6 +78,8 @@ enum Task {
     /// Run the executables of a directory and write a table of results: for suites that live
     /// outside of this repository (docs/conformance.md)
     Conformance(outside::Options),
+    /// Install headers, libraries and a launcher for C (docs/c-api.md)
+    Install(install::Options),
     /// Write the manual pages that are made from tables
     Man,
     /// Check the rules of the house: lengths, layers, unsafe code, globals
@@ -112,6 +115,7 @@ fn main() -> ExitCode {
         }
         Task::Items(options) => items::items(options),
         Task::Conformance(options) => outside::conformance(&options),
+        Task::Install(options) => install::install(&options),
         Task::Man => man::write(),
         Task::Tidy => {
             let complaints = tidy::check(&command::root());

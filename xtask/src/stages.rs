@@ -20,7 +20,12 @@ const JOB_TESTS: [(&str, &str); 5] = [
 const SEED_TESTS: [(&str, &str); 1] = [("argonet-sim", "seeds")];
 
 /// Test programs of the stage `c`.
-const C_TESTS: [(&str, &str); 2] = [("argonet", "layout"), ("argonet-capi", "c")];
+const C_TESTS: [(&str, &str); 4] = [
+    ("argonet", "layout"),
+    ("argonet-capi", "c"),
+    ("argonet-capi", "conformance"),
+    ("xtask", "install"),
+];
 
 /// The conduit conformance suite: each of its test programs is one conduit. It has its own stage.
 const CONFORMANCE: &str = "argonet-conformance";
@@ -231,13 +236,18 @@ pub(crate) fn conformance(run: &mut Run) {
     }
 }
 
-/// Jobs in the simulator, each another seed. The first seed is the commit's, so that every commit
-/// tries others and the same commit the same.
-pub(crate) fn seeds(run: &mut Run) {
+/// Digits of a number that is the commit's, so that every commit tries other things and the same
+/// commit the same.
+fn commit_base(run: &Run) -> String {
     let mut git = Command::new("git");
     git.args(["rev-parse", "HEAD"]).current_dir(root());
     let commit = output(&mut git, run.until).unwrap_or_default();
-    let base = commit.trim().get(..12).unwrap_or("1000");
+    commit.trim().get(..12).unwrap_or("1000").to_owned()
+}
+
+/// Jobs in the simulator, each another seed, from the commit's on.
+pub(crate) fn seeds(run: &mut Run) {
+    let base = commit_base(run);
     let count = if run.full() {
         budget::SIM_SEEDS_FULL
     } else {
@@ -293,10 +303,16 @@ pub(crate) fn jobs(run: &mut Run) {
 
 /// What C sees, and instructions of fast paths.
 pub(crate) fn c(run: &mut Run) {
+    let base = commit_base(run);
     for (package, name) in C_TESTS {
         if has_test(package, name) {
-            let args = ["test", "--package", package, "--test", name];
-            run.tests(&format!("{package} {name}"), &mut cargo(&args));
+            let mut command = cargo(&["test", "--package", package, "--test", name]);
+            if run.full() {
+                command.env("C_CONFORMANCE", "all");
+            } else {
+                command.env("C_CONFORMANCE_BASE", format!("0x{base}"));
+            }
+            run.tests(&format!("{package} {name}"), &mut command);
         }
     }
     counts::check(run);

@@ -7,7 +7,7 @@ use std::mem::offset_of;
 use std::os::fd::BorrowedFd;
 use std::sync::atomic::{AtomicI32, Ordering};
 
-use argonet_boot::{freeze_while, print_backtrace_by};
+use argonet_boot::{abort_told, freeze_while, print_backtrace_by, shows_backtraces};
 use argonet_settings::{BACKTRACE, BacktraceType, FREEZE_ON_ERROR, Kind, Value};
 
 use crate::export::export;
@@ -134,7 +134,9 @@ fn print(fd: c_int) -> bool {
 
 /// Prints a backtrace if the user wants them.
 pub(crate) extern "C" fn print_if_enabled(fd: c_int) -> c_int {
-    if !settings_of(&["GASNET_BACKTRACE"]).get(&BACKTRACE) {
+    let wanted =
+        shows_backtraces().unwrap_or_else(|| settings_of(&["GASNET_BACKTRACE"]).get(&BACKTRACE));
+    if !wanted {
         return 1;
     }
     c_int::from(!print(fd))
@@ -145,7 +147,7 @@ pub(crate) fn warn(what: &str) {
     eprintln!("argonet: {what}");
 }
 
-/// Tells what is wrong, stops for a debugger and prints a backtrace as the user wants, and aborts.
+/// Tells what is wrong, stops for a debugger and prints a backtrace as the user wants, and aborts. A job ends with that.
 pub(crate) fn fatal(at: &str, what: &str) -> ! {
     let pid = std::process::id();
     let colon = if at.is_empty() { "" } else { ": " };
@@ -155,7 +157,7 @@ pub(crate) fn fatal(at: &str, what: &str) -> ! {
         freeze_on_error();
         state::backtrace_function()(2);
     }
-    std::process::abort()
+    abort_told()
 }
 
 fn freeze_on_error() {

@@ -15,14 +15,22 @@ impl Dialect {
     pub(crate) const C99: Self = Self::new("c99", false);
     pub(crate) const C11: Self = Self::new("c11", false);
     pub(crate) const CPP17: Self = Self::new("c++17", true);
-    pub(crate) const ALL: [Self; 7] = [
+    pub(crate) const ALL: [Self; 8] = [
         Self::C99,
         Self::C11,
         Self::new("c17", false),
         // C23, by the name that older compilers know too.
         Self::new("c2x", false),
         Self::new("c++11", true),
+        Self::new("c++14", true),
         Self::CPP17,
+        Self::new("c++20", true),
+    ];
+    /// For compilers that know the last version of C by its own name.
+    pub(crate) const NEWEST: [Self; 4] = [
+        Self::C99,
+        Self::new("c17", false),
+        Self::new("c23", false),
         Self::new("c++20", true),
     ];
 
@@ -48,6 +56,11 @@ impl Compiler {
         c: "clang",
         cpp: "clang++",
     };
+    /// As Debian names it where it is not the system's `clang`.
+    pub(crate) const CLANG_19: Self = Self {
+        c: "clang-19",
+        cpp: "clang++-19",
+    };
 
     pub(crate) fn exists(self) -> bool {
         [self.c, self.cpp].into_iter().all(runs)
@@ -66,6 +79,9 @@ impl Compiler {
         } else {
             (self.c, "c")
         };
+        // Objects and libraries have no language. Clang warns of saying so where there are none.
+        let more = after.first().is_some_and(|word| *word != "-o");
+        let no_language = ["-x", "none"].iter().filter(|_| more);
         let output = Command::new(program)
             .arg(format!("-std={}", dialect.standard))
             .args(["-Wall", "-Wextra", "-Werror"])
@@ -74,7 +90,7 @@ impl Compiler {
             .arg(root().join("include"))
             .args(["-x", language])
             .args(files)
-            .args(["-x", "none"])
+            .args(no_language)
             .args(after)
             .stdin(Stdio::null())
             .output()

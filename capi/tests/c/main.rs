@@ -1,11 +1,17 @@
-//! `gasnet_tools.h` from C's side: it compiles in every language and mode, says the same as the library, and does what it
-//! says, in programs that never start a job. The programs are in `programs/`.
+//! The headers from C's side: they compile in every language and mode and say the same as the library, and `gasnet_tools.h`
+//! does what it says in programs that never start a job. The programs are in `programs/`.
 
 mod compiler;
 mod drift;
 mod endings;
 mod files;
+mod headers;
+mod linked;
+mod names;
+mod one_sided;
+mod one_sided_runs;
 mod running;
+mod told;
 
 use compiler::{Compiler, Dialect};
 use files::source;
@@ -56,6 +62,9 @@ const SINGLE: [&str; 8] = [
 ];
 
 fn main() {
+    if std::env::args().nth(1).as_deref() == Some("__rank") {
+        return told::rank().unwrap_or_else(|error| panic!("{error}"));
+    }
     let mut trials = Vec::new();
     for compiler in [Compiler::OWN, Compiler::CLANG] {
         let missing = !compiler.exists();
@@ -70,8 +79,13 @@ fn main() {
         refused,
     ));
     trials.extend(drift::trials());
+    trials.extend(headers::trials());
+    trials.extend(linked::trials());
+    trials.extend(one_sided::trials());
+    trials.extend(one_sided_runs::trials());
     trials.extend(running::trials());
     trials.extend(endings::trials());
+    trials.extend(told::trials());
     libtest_mimic::run(&Arguments::from_args(), trials).exit();
 }
 

@@ -10,7 +10,7 @@ const SAFETY_REACH: usize = 12;
 
 /// The files that may have process-wide state, each with its reason. docs/ARCHITECTURE.md lists the
 /// same. Binaries, tests and examples may have it anyway.
-const GLOBALS: [&str; 7] = [
+const GLOBALS: [&str; 12] = [
     // The calling thread's context, and whether the process has joined a job.
     "src/process.rs",
     // Handlers that register themselves before main; read-only from then on.
@@ -23,8 +23,17 @@ const GLOBALS: [&str; 7] = [
     "boot/src/crash.rs",
     // The function that the C library calls at exit.
     "boot/src/sys.rs",
+    // The locks that the calling thread holds, in debug builds.
+    "capi/src/hsl/checked.rs",
     // What C programs set and ask for by plain functions, with no object of a job.
     "capi/src/tools/state.rs",
+    // The job of this process, for functions without an object; whether errors are told.
+    "capi/src/job/state.rs",
+    "capi/src/job/error.rs",
+    // The negotiated payload that a thread of a C program has begun.
+    "capi/src/am/room.rs",
+    // The token of the C handler that a thread runs, for debug builds.
+    "capi/src/am/token.rs",
 ];
 
 /// Tests wait for conditions, not for time. These poll what nothing can wait for.

@@ -1,0 +1,132 @@
+//! How headers pass a handler's index and its arguments.
+
+use argonet_am::{AmError, CLIENT_BASE, Category, Lane, MAX_ARGS};
+use argonet_base::HandlerIndex;
+
+use crate::context::holds_nothing;
+use crate::job::{Job, fatal};
+
+/// An index in the low eight bits, and a number of arguments above them: `ARGONET_AM_WHAT` of the header.
+#[repr(transparent)]
+#[derive(Clone, Copy)]
+pub(crate) struct What(u32);
+
+impl What {
+    pub(crate) const fn new(index: u8, nargs: u8) -> Self {
+        Self(index as u32 | (nargs as u32) << 8)
+    }
+
+    pub(crate) const fn bits(self) -> u32 {
+        self.0
+    }
+
+    #[inline(always)]
+    pub(crate) fn handler(self) -> HandlerIndex {
+        HandlerIndex(self.0 as u8)
+    }
+
+    #[inline(always)]
+    pub(crate) fn nargs(self) -> usize {
+        (self.0 >> 8) as usize
+    }
+}
+
+/// The arguments of a message.
+///
+/// # Safety
+/// `args` leads to as many arguments as `what` says, which stay for as long as the result is used.
+#[inline(always)]
+pub(crate) unsafe fn arguments<'a>(args: *const i32, what: What, function: &str) -> &'a [u32] {
+    let nargs = what.nargs();
+    if nargs == 0 {
+        return &[];
+    }
+    if nargs > MAX_ARGS {
+        too_many(nargs, function);
+    }
+    // SAFETY: this function's contract; an argument is 32 bits, signed or not.
+    unsafe { core::slice::from_raw_parts(args.cast(), nargs) }
+}
+
+#[cold]
+fn too_many(nargs: usize, function: &str) -> ! {
+    fatal(
+        function,
+        &format!("numargs is {nargs}; at most {MAX_ARGS} are allowed"),
+    )
+}
+
+/// Ends the job if a message cannot be for this index. Which handler stands there is known at the target alone; in debug
+/// builds a sender that has one too compares.
+#[inline]
+pub(crate) fn check_handler(
+    job: &Job,
+    handler: HandlerIndex,
+    category: Category,
+    lane: Lane,
+    nargs: usize,
+    function: &str,
+) {
+    if handler < CLIENT_BASE {
+        not_the_clients(job, handler, function);
+    }
+    if job.debug
+        && let Some(entry) = job.handlers.entry(handler.0)
+        && let Some(why) = entry.mismatch(category, lane, nargs)
+    {
+        fatal(function, &why);
+    }
+}
+
+#[cold]
+fn not_the_clients(job: &Job, handler: HandlerIndex, function: &str) -> ! {
+    let rank = job.joined.engine.rank();
+    fatal(
+        function,
+        &format!(
+            "rank {rank}: handler index {handler} is not a client's; those are {CLIENT_BASE} to 255"
+        ),
+    )
+}
+
+/// Flags that a message may have: `GEX_FLAG_IMMEDIATE`, one `SEG` flag for each side, and `LC_COPY`.
+const KNOWN: u32 = 0x3ff1;
+
+/// `GEX_FLAG_AM_PREPARE_LEAST_*`, which mean nothing to those who prepare.
+pub(crate) const LEAST: u32 = 0x30000;
+
+/// In debug builds, ends the job if the thread holds locks, or the flags are not those of a message or exclude each other.
+#[inline]
+pub(crate) fn check_flags(job: &Job, flags: u32, ignored: u32, function: &str) {
+    if !job.debug {
+        return;
+    }
+    holds_nothing(function);
+    let unknown = flags & !(KNOWN | ignored);
+    if unknown != 0 {
+        fatal(
+            function,
+            &format!("flags are {flags:#x}; this call does not take {unknown:#x}"),
+        );
+    }
+    for group in [0xf0, 0xf00, 0x3000] {
+        if (flags & group).count_ones() > 1 {
+            fatal(
+                function,
+                &format!("flags are {flags:#x}; those in {group:#x} exclude each other"),
+            );
+        }
+    }
+}
+
+/// Ends the job for an error of the engine's.
+#[cold]
+pub(crate) fn failed(function: &str, error: &AmError) -> ! {
+    let argument = match error {
+        AmError::TooLong { .. } => "nbytes: ",
+        AmError::NoSuchRank { .. } => "rank: ",
+        AmError::TooManyArgs { .. } => "numargs: ",
+        _ => "",
+    };
+    fatal(function, &format!("{argument}{error}"))
+}

@@ -1,0 +1,106 @@
+//! What a client says of a handler.
+
+use core::ffi::{CStr, c_char, c_void};
+use core::mem::offset_of;
+use std::borrow::Cow;
+
+use argonet_am::{Category, Lane};
+
+/// `GEX_FLAG_AM_SHORT` and its kin: one of the first three bits or `MEDLONG`, and one or both of the others.
+pub(crate) const SHORT: u32 = 1;
+pub(crate) const MEDIUM: u32 = 2;
+pub(crate) const LONG: u32 = 4;
+pub(crate) const REQUEST: u32 = 8;
+pub(crate) const REPLY: u32 = 16;
+pub(crate) const CATEGORIES: u32 = SHORT | MEDIUM | LONG;
+pub(crate) const KINDS: u32 = REQUEST | REPLY;
+
+/// `gex_AM_Entry_t`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Entry {
+    pub(crate) index: u8,
+    /// A function whose parameters the other fields tell; `None` is a null pointer.
+    pub(crate) function: Option<unsafe extern "C" fn()>,
+    pub(crate) flags: u32,
+    pub(crate) nargs: u32,
+    pub(crate) cdata: *const c_void,
+    pub(crate) name: *const c_char,
+}
+
+// SAFETY: the pointers are the client's, handed back to it and not followed, but for the name, which the client keeps
+// as long as the job.
+unsafe impl Send for Entry {}
+// SAFETY: as for Send; nothing changes here.
+unsafe impl Sync for Entry {}
+
+impl Entry {
+    /// Its name, for messages.
+    pub(crate) fn named(&self) -> Cow<'_, str> {
+        if self.name.is_null() {
+            return Cow::Borrowed("without a name");
+        }
+        // SAFETY: a string that the client keeps, as the header asks.
+        let name = unsafe { CStr::from_ptr(self.name) };
+        Cow::Owned(format!("\"{}\"", name.to_string_lossy().escape_debug()))
+    }
+
+    /// What is wrong with a message for this handler.
+    pub(crate) fn mismatch(&self, category: Category, lane: Lane, nargs: usize) -> Option<String> {
+        let bit = match category {
+            Category::Short => SHORT,
+            Category::Medium => MEDIUM,
+            Category::Long => LONG,
+        };
+        let (kind, lane) = match lane {
+            Lane::Request => (REQUEST, "request"),
+            Lane::Reply => (REPLY, "reply"),
+        };
+        if self.flags & bit != 0 && self.flags & kind != 0 && self.nargs as usize == nargs {
+            return None;
+        }
+        Some(format!(
+            "a {} {lane} with {nargs} arguments does not fit handler {} ({}), registered with flags {:#x} and {} arguments",
+            category.name(),
+            self.index,
+            self.named(),
+            self.flags,
+            self.nargs,
+        ))
+    }
+}
+
+pub(crate) const LAYOUT: &[(&str, usize)] = &[
+    ("sizeof(gex_AM_Entry_t)", size_of::<Entry>()),
+    (
+        "offsetof(gex_AM_Entry_t, gex_index)",
+        offset_of!(Entry, index),
+    ),
+    (
+        "offsetof(gex_AM_Entry_t, gex_fnptr)",
+        offset_of!(Entry, function),
+    ),
+    (
+        "offsetof(gex_AM_Entry_t, gex_flags)",
+        offset_of!(Entry, flags),
+    ),
+    (
+        "offsetof(gex_AM_Entry_t, gex_nargs)",
+        offset_of!(Entry, nargs),
+    ),
+    (
+        "offsetof(gex_AM_Entry_t, gex_cdata)",
+        offset_of!(Entry, cdata),
+    ),
+    (
+        "offsetof(gex_AM_Entry_t, gex_name)",
+        offset_of!(Entry, name),
+    ),
+    ("GEX_FLAG_AM_SHORT", SHORT as usize),
+    ("GEX_FLAG_AM_MEDIUM", MEDIUM as usize),
+    ("GEX_FLAG_AM_LONG", LONG as usize),
+    ("GEX_FLAG_AM_MEDLONG", (MEDIUM | LONG) as usize),
+    ("GEX_FLAG_AM_REQUEST", REQUEST as usize),
+    ("GEX_FLAG_AM_REPLY", REPLY as usize),
+    ("GEX_FLAG_AM_REQREP", KINDS as usize),
+];

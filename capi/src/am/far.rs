@@ -1,0 +1,111 @@
+//! Longs to memory that their target has bound without attaching it. The engine refuses them as it refuses what lies
+//! outside of an attached segment, and they come here.
+
+use argonet::engine::{FarPlace, OpError, ReplyPlace, ThreadCtx};
+use argonet_am::{AmError, Delivery, Message, Payload};
+use argonet_base::{JobRank, SegmentOffset};
+use argonet_segment::SharedBytes;
+
+use crate::am::place::{PEER_OFFSET, refused};
+use crate::am::request::outlook;
+use crate::job::{Job, far_base};
+
+/// Messages go to the primordial endpoint.
+const ENDPOINT: u32 = 0;
+
+/// Payload and destination of a refused message whose target has attached nothing, so that something else may be bound.
+fn far<'a>(
+    job: &Job,
+    to: JobRank,
+    message: &Message<'a>,
+    error: &AmError,
+) -> Option<(SharedBytes<'a>, SegmentOffset)> {
+    let engine = &job.joined.engine;
+    match (error, &message.payload) {
+        (AmError::OutsideSegment { .. }, Payload::Long(bytes, offset))
+            if engine.published_segment(to).1 == 0 =>
+        {
+            Some((*bytes, *offset))
+        }
+        _ => None,
+    }
+}
+
+/// The address from which `destination` has made an offset.
+fn address(job: &Job, to: JobRank, offset: SegmentOffset) -> u64 {
+    let SegmentOffset(zero) = job.joined.engine.offset_of(to, 0);
+    offset.0.wrapping_sub(zero)
+}
+
+/// Sends a request that the engine has refused another way, or ends the job.
+#[cold]
+pub(crate) fn request(
+    job: &Job,
+    ctx: &ThreadCtx,
+    to: JobRank,
+    message: &Message<'_>,
+    flags: u32,
+    error: &AmError,
+    function: &str,
+) -> Result<(), OpError> {
+    let Some((bytes, offset)) = far(job, to, message, error) else {
+        refused(job, error, function);
+    };
+    let address = if flags & PEER_OFFSET == 0 {
+        address(job, to, offset)
+    } else {
+        offset
+            .0
+            .wrapping_add(far_base(job, ctx, to, ENDPOINT, function))
+    };
+    let place = FarPlace {
+        rank: to,
+        endpoint: ENDPOINT,
+        address,
+    };
+    let (args, source, len) = (message.args, bytes.as_ptr(), bytes.len());
+    // SAFETY: the view is readable.
+    unsafe {
+        let engine = &job.joined.engine;
+        engine.far_long_request(
+            ctx,
+            place,
+            message.handler,
+            args,
+            source,
+            len,
+            outlook(flags),
+        )
+    }
+}
+
+/// Sends a reply that the engine has refused another way, or ends the job.
+#[cold]
+pub(crate) fn reply(
+    job: &Job,
+    delivery: &mut Delivery<'_>,
+    message: &Message<'_>,
+    flags: u32,
+    error: &AmError,
+    function: &str,
+) {
+    let to = delivery.source();
+    let Some((bytes, offset)) = far(job, to, message, error) else {
+        refused(job, error, function);
+    };
+    let is_offset = flags & PEER_OFFSET != 0;
+    let place = ReplyPlace {
+        endpoint: ENDPOINT,
+        address: if is_offset {
+            offset.0
+        } else {
+            address(job, to, offset)
+        },
+        is_offset,
+    };
+    let engine = &job.joined.engine;
+    let sent = engine.far_long_reply(delivery, place, message.handler, message.args, bytes);
+    if let Err(error) = sent {
+        refused(job, &error, function);
+    }
+}

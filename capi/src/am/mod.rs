@@ -1,0 +1,60 @@
+//! Active messages.
+
+mod arguments;
+mod call;
+mod ctypes;
+mod entry;
+mod far;
+mod handlers;
+mod limits;
+mod local;
+mod negotiated;
+mod place;
+mod register;
+mod reply;
+mod request;
+mod room;
+mod token;
+
+pub(crate) use arguments::failed;
+pub(crate) use handlers::Handlers;
+
+use argonet_am::record::{Head, Short};
+use argonet_base::HandlerIndex;
+
+use crate::Prototype;
+
+/// All functions that `argonet/am.h` calls.
+pub(crate) fn prototypes() -> Vec<Prototype> {
+    [
+        limits::PROTOTYPES,
+        negotiated::PROTOTYPES,
+        register::PROTOTYPES,
+        reply::PROTOTYPES,
+        request::PROTOTYPES,
+        token::PROTOTYPES,
+    ]
+    .concat()
+}
+
+/// Sizes, places and packed words that C has too, as C would ask for them.
+pub(crate) fn layouts() -> Vec<(&'static str, usize)> {
+    let words = [0x1234_5678, 0x9abc_def0, 0x0fed_cba9];
+    let packed = |count| Short::pack(HandlerIndex(0xab), &words[..count]);
+    let head = |count| packed(count).map_or(Head(0), |short| short.head).0 as usize;
+    let rest = |count| packed(count).map_or(0, |short| short.rest) as usize;
+    let packed = [
+        ("ARGONET_SHORT_HEAD(0xab, 0, 0)", head(0)),
+        ("ARGONET_SHORT_HEAD(0xab, 1, 0x12345678)", head(1)),
+        ("ARGONET_SHORT_HEAD(0xab, 2, 0x12345678)", head(2)),
+        ("ARGONET_SHORT_HEAD(0xab, 3, 0x12345678)", head(3)),
+        ("ARGONET_SHORT_REST(0x9abcdef0, 0)", rest(2)),
+        ("ARGONET_SHORT_REST(0x9abcdef0, 0x0fedcba9)", rest(3)),
+        (
+            "ARGONET_AM_WHAT(0xab, 16)",
+            arguments::What::new(0xab, 16).bits() as usize,
+        ),
+        ("ARGONET_AM_MOST_ARGS", argonet_am::MAX_ARGS),
+    ];
+    [&packed, entry::LAYOUT, token::LAYOUT].concat()
+}

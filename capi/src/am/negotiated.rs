@@ -1,0 +1,438 @@
+//! Negotiated payloads: prepare, then commit or cancel.
+
+use core::ffi::{c_int, c_void};
+use core::ptr::null_mut;
+
+use argonet::engine::{Context, ThreadCtx};
+use argonet_am::{AmError, Category, Delivery, Lane, MAX_ARGS, Message, Payload};
+use argonet_base::JobRank;
+use argonet_conduit::PrepareRequest;
+
+use crate::am::arguments::{LEAST, What, arguments, check_flags, check_handler, failed};
+use crate::am::limits::{ALLOCATED, largest_medium, longest, longest_allocated};
+use crate::am::local::Local;
+use crate::am::place::{SELF_OFFSET, check_overlap, destination, source};
+use crate::am::reply::answer;
+use crate::am::request::{IMMEDIATE, outlook, send, sender};
+use crate::am::room::{self, Open, Room};
+use crate::am::token::{Token, delivery};
+use crate::export::export;
+use crate::job::{Job, Team, fatal, job, with_job};
+
+/// What all prepares are given.
+struct Wanted {
+    function: &'static str,
+    lane: Lane,
+    category: Category,
+    client: *const c_void,
+    least: usize,
+    most: usize,
+    destination: *mut c_void,
+    lc_opt: Local,
+    flags: u32,
+    nargs: u32,
+}
+
+impl Wanted {
+    /// Ends the job if it cannot be had; the length of the buffer.
+    fn check(&self, job: &Job) -> usize {
+        let Self {
+            function,
+            lane,
+            category,
+            least,
+            most,
+            flags,
+            nargs,
+            ..
+        } = *self;
+        room::check_closed(function);
+        check_flags(job, flags, LEAST, function);
+        if flags & SELF_OFFSET != 0 {
+            fatal(
+                function,
+                "GEX_FLAG_SELF_SEG_OFFSET is not for negotiated payloads",
+            );
+        }
+        if nargs as usize > MAX_ARGS {
+            fatal(
+                function,
+                &format!("numargs is {nargs}; at most {MAX_ARGS} are allowed"),
+            );
+        }
+        let ours = self.client.is_null();
+        if !ours {
+            self.lc_opt.check(lane, function);
+        } else if !self.lc_opt.is_null() {
+            fatal(function, "lc_opt must be null where client_buf is");
+        }
+        let limit = match category {
+            Category::Long if ours => longest_allocated(job),
+            Category::Long => longest(job),
+            _ => largest_medium(job, lane),
+        };
+        if least > most {
+            fatal(
+                function,
+                &format!("least_payload is {least} and most_payload {most}"),
+            );
+        }
+        if least > limit {
+            fatal(
+                function,
+                &format!("least_payload is {least}; it can be {limit} at most"),
+            );
+        }
+        most.min(limit)
+    }
+
+    /// Keeps a buffer of `size` bytes, the client's or the library's.
+    fn open(&self, to: JobRank, token: *mut Token, size: usize) -> *const Room {
+        let mut open = self.opened(to, token, self.client.cast_mut().cast(), size);
+        if self.client.is_null() {
+            debug_assert!(size <= ALLOCATED);
+            open.own = room::buffer(size);
+            open.address = open.own.as_mut_ptr().cast();
+        }
+        room::open(open)
+    }
+
+    fn opened(&self, to: JobRank, token: *mut Token, address: *mut u8, size: usize) -> Open {
+        Open {
+            lane: self.lane,
+            category: self.category,
+            nargs: self.nargs as usize,
+            to,
+            token,
+            address,
+            own: Vec::new(),
+            size,
+            destination: self.destination,
+            flags: self.flags & !(IMMEDIATE | LEAST),
+            lc_opt: self.lc_opt,
+            prepared: None,
+        }
+    }
+}
+
+/// Prepares a request.
+///
+/// # Safety
+/// A team of ours, or null.
+unsafe fn prepare_request(tm: *const Team, rank: u32, wanted: &Wanted) -> *const Room {
+    let function = wanted.function;
+    // SAFETY: this function's contract.
+    unsafe { sender(tm, function) };
+    with_job(function, |job, ctx| {
+        let (engine, to) = (&job.joined.engine, JobRank(rank));
+        let size = wanted.check(job);
+        if rank >= engine.size() {
+            let (from, size) = (engine.rank(), engine.size());
+            failed(function, &AmError::NoSuchRank { to, size, from });
+        }
+        if wanted.category == Category::Medium && wanted.client.is_null() {
+            return prepare_in_place(job, ctx, to, size, wanted);
+        }
+        // A long's destination must not change if the payload is cancelled, or is shorter in the end: it is sent at
+        // commit.
+        if let Err(error) = ctx.permit("a prepare", engine.rank()) {
+            failed(function, &error);
+        }
+        ctx.enter(Context::Preparing);
+        wanted.open(to, null_mut(), size)
+    })
+}
+
+/// Prepares a medium in the target's memory.
+fn prepare_in_place(
+    job: &Job,
+    ctx: &ThreadCtx,
+    to: JobRank,
+    most: usize,
+    wanted: &Wanted,
+) -> *const Room {
+    let want = PrepareRequest {
+        to,
+        lane: Lane::Request,
+        nargs: wanted.nargs as usize,
+        least: wanted.least,
+        most,
+        offset: None,
+    };
+    let mut prepared = match job.joined.engine.prepare(ctx, &want, outlook(wanted.flags)) {
+        Ok(prepared) => prepared,
+        Err(AmError::Full { .. }) if wanted.flags & IMMEDIATE != 0 => return null_mut(),
+        Err(error) => failed(wanted.function, &error),
+    };
+    let size = prepared.capacity();
+    // SAFETY: the conduit lives as long as the process.
+    let address = unsafe { prepared.buffer() }.as_mut_ptr();
+    let mut open = wanted.opened(to, null_mut(), address, size);
+    open.prepared = Some(prepared);
+    room::open(open)
+}
+
+/// Prepares a reply. There is room for any that is sent; what is cancelled must not take it, so that the payload is
+/// written elsewhere.
+///
+/// # Safety
+/// The token of a handler that runs, or null.
+unsafe fn prepare_reply(token: *mut Token, wanted: &Wanted) -> *const Room {
+    // SAFETY: this function's contract.
+    let delivery = unsafe { delivery(token, wanted.function) };
+    check_may_reply(delivery, wanted.function);
+    let size = wanted.check(job(wanted.function));
+    wanted.open(delivery.source(), token, size)
+}
+
+/// Ends the job where a reply would be refused at commit.
+fn check_may_reply(delivery: &Delivery<'_>, function: &str) {
+    let (rank, to) = (delivery.rank(), delivery.source());
+    if delivery.lane() == Lane::Reply {
+        failed(function, &AmError::ReplyToReply { rank, to });
+    }
+    if delivery.has_replied() {
+        failed(function, &AmError::RepliedTwice { rank, to });
+    }
+}
+
+/// What all commits are given.
+struct Commit {
+    function: &'static str,
+    category: Category,
+    what: What,
+    bytes: usize,
+    destination: *mut c_void,
+    flags: u32,
+    args: *const i32,
+}
+
+impl Commit {
+    /// Calls `f` with the message.
+    ///
+    /// # Safety
+    /// The arguments are there; the buffer that was prepared is still.
+    unsafe fn with_message<R>(
+        &self,
+        job: &Job,
+        open: &Open,
+        f: impl FnOnce(&Message<'_>) -> R,
+    ) -> R {
+        let function = self.function;
+        // SAFETY: this function's contract.
+        let args = unsafe { arguments(self.args, self.what, function) };
+        let endpoint = job.world.endpoint();
+        // SAFETY: as above.
+        let bytes = unsafe { source(endpoint, open.address.cast(), self.bytes, 0, function) };
+        let payload = if self.category == Category::Long {
+            let offset = destination(
+                job,
+                open.to,
+                self.destination,
+                self.bytes,
+                open.flags,
+                function,
+            );
+            check_overlap(job, open.to, offset, bytes, function);
+            Payload::Long(bytes, offset)
+        } else {
+            Payload::Medium(bytes)
+        };
+        f(&Message {
+            handler: self.what.handler(),
+            args,
+            payload,
+        })
+    }
+
+    fn check(&self, open: &Open) {
+        open.check(self.what, self.bytes, self.destination, self.function);
+        if self.flags & !IMMEDIATE != 0 {
+            let flags = self.flags;
+            fatal(
+                self.function,
+                &format!("flags are {flags:#x}; a commit takes GEX_FLAG_IMMEDIATE only"),
+            );
+        }
+    }
+}
+
+/// Sends a request; what C returns.
+///
+/// # Safety
+/// The arguments are there; the buffer that was prepared is still.
+unsafe fn commit_request(handle: *const Room, commit: &Commit) -> c_int {
+    let function = commit.function;
+    let mut open = room::close(handle, Lane::Request, commit.category, function);
+    commit.check(&open);
+    with_job(function, |job, ctx| {
+        if let Some(prepared) = open.prepared.take() {
+            let (handler, nargs) = (commit.what.handler(), commit.what.nargs());
+            check_handler(
+                job,
+                handler,
+                commit.category,
+                Lane::Request,
+                nargs,
+                function,
+            );
+            // SAFETY: this function's contract.
+            let args = unsafe { arguments(commit.args, commit.what, function) };
+            return match job
+                .joined
+                .engine
+                .commit(ctx, prepared, handler, args, commit.bytes)
+            {
+                Ok(()) => 0,
+                Err(error) => failed(function, &error),
+            };
+        }
+        ctx.enter(Context::Free);
+        // SAFETY: this function's contract.
+        let result = unsafe {
+            commit.with_message(job, &open, |message| {
+                send(
+                    job,
+                    ctx,
+                    open.to,
+                    message,
+                    open.flags | commit.flags,
+                    function,
+                )
+            })
+        };
+        if result == 0 {
+            // SAFETY: checked at prepare, and the caller's to write, as the header asks.
+            unsafe { open.lc_opt.complete() };
+            room::done(open);
+        } else {
+            // It may be tried again.
+            ctx.enter(Context::Preparing);
+            room::open(open);
+        }
+        result
+    })
+}
+
+/// Sends a reply.
+///
+/// # Safety
+/// The arguments are there; the buffer that was prepared is still, and the token's handler runs.
+unsafe fn commit_reply(handle: *const Room, commit: &Commit) -> c_int {
+    let function = commit.function;
+    let open = room::close(handle, Lane::Reply, commit.category, function);
+    commit.check(&open);
+    let job = job(function);
+    // SAFETY: this function's contract.
+    let delivery = unsafe { delivery(open.token, function) };
+    // SAFETY: as above.
+    unsafe {
+        commit.with_message(job, &open, |message| {
+            answer(job, delivery, message, open.flags, function)
+        })
+    };
+    // SAFETY: checked at prepare, and the caller's to write, as the header asks.
+    unsafe { open.lc_opt.complete() };
+    room::done(open);
+    0
+}
+
+/// Drops what was prepared.
+fn cancel(
+    handle: *const Room,
+    lane: Lane,
+    category: Category,
+    flags: u32,
+    function: &str,
+) -> c_int {
+    if flags != 0 {
+        fatal(function, &format!("flags are {flags:#x}; they must be 0"));
+    }
+    let mut open = room::close(handle, lane, category, function);
+    if lane == Lane::Request {
+        with_job(function, |job, ctx| match open.prepared.take() {
+            Some(prepared) => job.joined.engine.cancel(ctx, prepared),
+            None => _ = ctx.enter(Context::Free),
+        });
+    }
+    room::done(open);
+    0
+}
+
+export! {
+    fn gex_AM_PrepareRequestMedium(tm: *const Team, rank: u32, client: *const c_void, least: usize, most: usize, lc_opt: Local, flags: u32, nargs: u32) -> *const Room {
+        const FUNCTION: &str = "gex_AM_PrepareRequestMedium";
+        let wanted = Wanted { function: FUNCTION, lane: Lane::Request, category: Category::Medium, client, least, most, destination: null_mut(), lc_opt, flags, nargs };
+        // SAFETY: a team of ours, or null.
+        unsafe { prepare_request(tm, rank, &wanted) }
+    }
+
+    fn gex_AM_PrepareRequestLong(tm: *const Team, rank: u32, client: *const c_void, least: usize, most: usize, destination: *mut c_void, lc_opt: Local, flags: u32, nargs: u32) -> *const Room {
+        const FUNCTION: &str = "gex_AM_PrepareRequestLong";
+        let wanted = Wanted { function: FUNCTION, lane: Lane::Request, category: Category::Long, client, least, most, destination, lc_opt, flags, nargs };
+        // SAFETY: a team of ours, or null.
+        unsafe { prepare_request(tm, rank, &wanted) }
+    }
+
+    fn gex_AM_PrepareReplyMedium(token: *mut Token, client: *const c_void, least: usize, most: usize, lc_opt: Local, flags: u32, nargs: u32) -> *const Room {
+        const FUNCTION: &str = "gex_AM_PrepareReplyMedium";
+        let wanted = Wanted { function: FUNCTION, lane: Lane::Reply, category: Category::Medium, client, least, most, destination: null_mut(), lc_opt, flags, nargs };
+        // SAFETY: the token of a handler that runs, or null.
+        unsafe { prepare_reply(token, &wanted) }
+    }
+
+    fn gex_AM_PrepareReplyLong(token: *mut Token, client: *const c_void, least: usize, most: usize, destination: *mut c_void, lc_opt: Local, flags: u32, nargs: u32) -> *const Room {
+        const FUNCTION: &str = "gex_AM_PrepareReplyLong";
+        let wanted = Wanted { function: FUNCTION, lane: Lane::Reply, category: Category::Long, client, least, most, destination, lc_opt, flags, nargs };
+        // SAFETY: the token of a handler that runs, or null.
+        unsafe { prepare_reply(token, &wanted) }
+    }
+
+    fn gex_AM_SrcDescAddr(handle: *const Room) -> *mut c_void {
+        room::look(handle, "gex_AM_SrcDescAddr").0.cast()
+    }
+
+    fn gex_AM_SrcDescSize(handle: *const Room) -> usize {
+        room::look(handle, "gex_AM_SrcDescSize").1
+    }
+
+    fn argonet_commit_request_medium(handle: *const Room, what: What, bytes: usize, flags: u32, args: *const i32) -> c_int {
+        let commit = Commit { function: "gex_AM_CommitRequestMedium", category: Category::Medium, what, bytes, destination: null_mut(), flags, args };
+        // SAFETY: the header's arguments; the buffer is the library's, or the client's until the commit.
+        unsafe { commit_request(handle, &commit) }
+    }
+
+    fn argonet_commit_request_long(handle: *const Room, what: What, bytes: usize, destination: *mut c_void, flags: u32, args: *const i32) -> c_int {
+        let commit = Commit { function: "gex_AM_CommitRequestLong", category: Category::Long, what, bytes, destination, flags, args };
+        // SAFETY: the header's arguments; the buffer is the library's, or the client's until the commit.
+        unsafe { commit_request(handle, &commit) }
+    }
+
+    fn argonet_commit_reply_medium(handle: *const Room, what: What, bytes: usize, flags: u32, args: *const i32) -> c_int {
+        let commit = Commit { function: "gex_AM_CommitReplyMedium", category: Category::Medium, what, bytes, destination: null_mut(), flags, args };
+        // SAFETY: the header's arguments; the buffer is the library's, or the client's until the commit.
+        unsafe { commit_reply(handle, &commit) }
+    }
+
+    fn argonet_commit_reply_long(handle: *const Room, what: What, bytes: usize, destination: *mut c_void, flags: u32, args: *const i32) -> c_int {
+        let commit = Commit { function: "gex_AM_CommitReplyLong", category: Category::Long, what, bytes, destination, flags, args };
+        // SAFETY: the header's arguments; the buffer is the library's, or the client's until the commit.
+        unsafe { commit_reply(handle, &commit) }
+    }
+
+    fn gex_AM_CancelRequestMedium(handle: *const Room, flags: u32) -> c_int {
+        cancel(handle, Lane::Request, Category::Medium, flags, "gex_AM_CancelRequestMedium")
+    }
+
+    fn gex_AM_CancelRequestLong(handle: *const Room, flags: u32) -> c_int {
+        cancel(handle, Lane::Request, Category::Long, flags, "gex_AM_CancelRequestLong")
+    }
+
+    fn gex_AM_CancelReplyMedium(handle: *const Room, flags: u32) -> c_int {
+        cancel(handle, Lane::Reply, Category::Medium, flags, "gex_AM_CancelReplyMedium")
+    }
+
+    fn gex_AM_CancelReplyLong(handle: *const Room, flags: u32) -> c_int {
+        cancel(handle, Lane::Reply, Category::Long, flags, "gex_AM_CancelReplyLong")
+    }
+}

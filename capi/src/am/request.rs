@@ -1,0 +1,179 @@
+//! Requests whose payload is there already.
+
+use core::ffi::{c_int, c_void};
+
+use argonet::engine::{OpError, Outlook, ThreadCtx};
+use argonet_am::record::{Head, Short};
+use argonet_am::{AmError, Lane, Message, Payload};
+use argonet_base::{HandlerIndex, JobRank};
+
+use crate::am::arguments::{What, arguments, check_flags, check_handler};
+use crate::am::far;
+use crate::am::local::Local;
+use crate::am::place::{check_overlap, destination, source};
+use crate::export::export;
+use crate::job::{Job, Team, fatal, given, with_job};
+
+/// `GEX_FLAG_IMMEDIATE`.
+pub(crate) const IMMEDIATE: u32 = 1;
+
+/// The bit that indices of clients have and those of the library do not.
+const CLIENTS: u8 = 0x80;
+
+/// How to meet lack of room.
+pub(crate) fn outlook(flags: u32) -> Outlook {
+    if flags & IMMEDIATE == 0 {
+        Outlook::Wait
+    } else {
+        Outlook::Immediate
+    }
+}
+
+/// The team of a message.
+///
+/// # Safety
+/// A team of ours, or null.
+#[inline(always)]
+pub(crate) unsafe fn sender<'a>(tm: *const Team, function: &str) -> &'a Team {
+    // SAFETY: this function's contract.
+    let team = unsafe { given(tm, function, "tm") };
+    if !team.carries_messages() {
+        not_for_messages(team, function);
+    }
+    team
+}
+
+#[cold]
+fn not_for_messages(team: &Team, function: &str) -> ! {
+    let (here, there) = (team.endpoint().index(), team.remote_endpoint());
+    fatal(
+        function,
+        &format!(
+            "tm is a pair of endpoint {here} here and {there} there; only endpoints of index 0 have GEX_EP_CAPABILITY_AM"
+        ),
+    )
+}
+
+/// Sends a message; what C returns.
+#[inline]
+pub(crate) fn send(
+    job: &Job,
+    ctx: &ThreadCtx,
+    to: JobRank,
+    message: &Message<'_>,
+    flags: u32,
+    function: &str,
+) -> c_int {
+    let (category, nargs) = (message.payload.category(), message.args.len());
+    check_handler(
+        job,
+        message.handler,
+        category,
+        Lane::Request,
+        nargs,
+        function,
+    );
+    match job.joined.engine.request(ctx, to, message, outlook(flags)) {
+        Ok(()) => 0,
+        Err(AmError::Full { .. }) if flags & IMMEDIATE != 0 => 1,
+        Err(error) => match far::request(job, ctx, to, message, flags, &error, function) {
+            Ok(()) => 0,
+            Err(OpError::Am(AmError::Full { .. }) | OpError::NoHandle { .. })
+                if flags & IMMEDIATE != 0 =>
+            {
+                1
+            }
+            Err(error) => fatal(function, &error.to_string()),
+        },
+    }
+}
+
+/// A short that is not sent at once: because it may not wait, is checked, or there is no room or something wrong.
+#[cold]
+#[inline(never)]
+fn with_care(job: &Job, ctx: &ThreadCtx, to: JobRank, short: Short, flags: u32) -> c_int {
+    const FUNCTION: &str = "gex_AM_RequestShort";
+    check_flags(job, flags, 0, FUNCTION);
+    let args = short.args();
+    let message = Message {
+        handler: short.head.handler(),
+        args: &args[..short.head.nargs().min(args.len())],
+        payload: Payload::None,
+    };
+    send(job, ctx, to, &message, flags, FUNCTION)
+}
+
+export! {
+    /// A short with at most three arguments, packed.
+    fn argonet_request_short(tm: *const Team, rank: u32, head: u64, rest: u64, flags: u32) -> c_int {
+        const FUNCTION: &str = "gex_AM_RequestShort";
+        // SAFETY: a team of ours, or null.
+        unsafe { sender(tm, FUNCTION) };
+        let (to, short) = (JobRank(rank), Short { head: Head(head), rest });
+        with_job(FUNCTION, |job, ctx| {
+            let HandlerIndex(index) = short.head.handler();
+            let plain = index & CLIENTS != 0 && flags & IMMEDIATE == 0 && !job.debug;
+            if plain && job.joined.engine.request_short(ctx, to, short).is_ok() {
+                return 0;
+            }
+            with_care(job, ctx, to, short, flags)
+        })
+    }
+
+    fn argonet_request_short_args(tm: *const Team, rank: u32, what: What, flags: u32, args: *const i32) -> c_int {
+        const FUNCTION: &str = "gex_AM_RequestShort";
+        // SAFETY: a team of ours, or null.
+        unsafe { sender(tm, FUNCTION) };
+        // SAFETY: the header's array has as many arguments.
+        let args = unsafe { arguments(args, what, FUNCTION) };
+        let message = Message { handler: what.handler(), args, payload: Payload::None };
+        with_job(FUNCTION, |job, ctx| {
+            check_flags(job, flags, 0, FUNCTION);
+            send(job, ctx, JobRank(rank), &message, flags, FUNCTION)
+        })
+    }
+
+    fn argonet_request_medium(tm: *const Team, rank: u32, what: What, src: *const c_void, bytes: usize, lc_opt: Local, flags: u32, args: *const i32) -> c_int {
+        const FUNCTION: &str = "gex_AM_RequestMedium";
+        // SAFETY: a team of ours, or null.
+        let team = unsafe { sender(tm, FUNCTION) };
+        lc_opt.check(Lane::Request, FUNCTION);
+        // SAFETY: the caller's memory, as the header asks.
+        let payload = unsafe { source(team.endpoint(), src, bytes, flags, FUNCTION) };
+        // SAFETY: the header's array has as many arguments.
+        let args = unsafe { arguments(args, what, FUNCTION) };
+        let message = Message { handler: what.handler(), args, payload: Payload::Medium(payload) };
+        with_job(FUNCTION, |job, ctx| {
+            check_flags(job, flags, 0, FUNCTION);
+            let result = send(job, ctx, JobRank(rank), &message, flags, FUNCTION);
+            if result == 0 {
+                // SAFETY: checked, and the caller's to write, as the header asks.
+                unsafe { lc_opt.complete() };
+            }
+            result
+        })
+    }
+
+    fn argonet_request_long(tm: *const Team, rank: u32, what: What, src: *const c_void, bytes: usize, dst: *mut c_void, lc_opt: Local, flags: u32, args: *const i32) -> c_int {
+        const FUNCTION: &str = "gex_AM_RequestLong";
+        // SAFETY: a team of ours, or null.
+        let team = unsafe { sender(tm, FUNCTION) };
+        lc_opt.check(Lane::Request, FUNCTION);
+        // SAFETY: the caller's memory, as the header asks.
+        let payload = unsafe { source(team.endpoint(), src, bytes, flags, FUNCTION) };
+        // SAFETY: the header's array has as many arguments.
+        let args = unsafe { arguments(args, what, FUNCTION) };
+        with_job(FUNCTION, |job, ctx| {
+            check_flags(job, flags, 0, FUNCTION);
+            let offset = destination(job, JobRank(rank), dst, bytes, flags, FUNCTION);
+            check_overlap(job, JobRank(rank), offset, payload, FUNCTION);
+            let message = Message { handler: what.handler(), args, payload: Payload::Long(payload, offset) };
+            let result = send(job, ctx, JobRank(rank), &message, flags, FUNCTION);
+            if result == 0 {
+                // SAFETY: checked, and the caller's to write, as the header asks.
+                unsafe { lc_opt.complete() };
+            }
+            result
+        })
+    }
+}

@@ -1,0 +1,161 @@
+//! A negotiated payload between its prepare and its commit or cancel. A thread has at most one.
+
+use core::cell::RefCell;
+use core::ffi::c_void;
+
+use argonet_am::{Category, Lane};
+use argonet_base::JobRank;
+use argonet_conduit::Prepared;
+
+use crate::am::arguments::What;
+use crate::am::local::Local;
+use crate::am::token::Token;
+use crate::job::fatal;
+
+/// What a `gex_AM_SrcDesc_t` leads to: a thread's place for a payload that is being negotiated.
+#[derive(Default)]
+pub(crate) struct Room {
+    open: Option<Open>,
+    /// A buffer for the next payload that is not written in place.
+    own: Vec<u128>,
+}
+
+/// What was prepared.
+pub(crate) struct Open {
+    pub(crate) lane: Lane,
+    pub(crate) category: Category,
+    pub(crate) nargs: usize,
+    pub(crate) to: JobRank,
+    /// Of a reply; null for requests.
+    pub(crate) token: *mut Token,
+    pub(crate) address: *mut u8,
+    /// The library's buffer, if the payload is written there.
+    pub(crate) own: Vec<u128>,
+    pub(crate) size: usize,
+    /// Of a long; null if it comes with the commit.
+    pub(crate) destination: *mut c_void,
+    pub(crate) flags: u32,
+    /// Null if the buffer is the library's.
+    pub(crate) lc_opt: Local,
+    /// Room at the target in which the payload is written.
+    pub(crate) prepared: Option<Prepared>,
+}
+
+thread_local! {
+    static ROOM: RefCell<Room> = RefCell::default();
+}
+
+/// Whether this thread has prepared a payload that is neither committed nor cancelled.
+pub(crate) fn is_open() -> bool {
+    ROOM.with_borrow(|room| room.open.is_some())
+}
+
+/// Ends the job if this thread has a payload prepared already.
+pub(crate) fn check_closed(function: &str) {
+    if is_open() {
+        fatal(
+            function,
+            "another negotiated payload of this thread is neither committed nor cancelled",
+        );
+    }
+}
+
+/// A buffer of the library's of at least so many bytes, good for any type. It is the payload's until [`done`]: a commit
+/// may wait and run handlers, which may prepare replies.
+pub(crate) fn buffer(bytes: usize) -> Vec<u128> {
+    let mut buffer = ROOM.with_borrow_mut(|room| core::mem::take(&mut room.own));
+    // One more, so that there is an address for nothing too.
+    let units = bytes / size_of::<u128>() + 1;
+    if buffer.len() < units {
+        buffer.resize(units, 0);
+    }
+    buffer
+}
+
+/// What was prepared is sent or dropped; keeps its buffer for the next one.
+pub(crate) fn done(open: Open) {
+    ROOM.with_borrow_mut(|room| {
+        if open.own.len() > room.own.len() {
+            room.own = open.own;
+        }
+    });
+}
+
+/// Keeps what was prepared.
+pub(crate) fn open(what: Open) -> *const Room {
+    ROOM.with_borrow_mut(|room| {
+        room.open = Some(what);
+        std::ptr::from_ref(room)
+    })
+}
+
+/// Address and length of the buffer.
+pub(crate) fn look(handle: *const Room, function: &str) -> (*mut u8, usize) {
+    ROOM.with_borrow(|room| match &room.open {
+        Some(open) if std::ptr::eq(room, handle) => (open.address, open.size),
+        _ => not_open(function),
+    })
+}
+
+/// Takes what was prepared for this lane and category.
+pub(crate) fn close(handle: *const Room, lane: Lane, category: Category, function: &str) -> Open {
+    ROOM.with_borrow_mut(|room| {
+        let mine = std::ptr::eq(room, handle);
+        let Some(open) = room.open.take().filter(|_| mine) else {
+            not_open(function);
+        };
+        if open.lane != lane || open.category != category {
+            let kind = match open.lane {
+                Lane::Request => "request",
+                Lane::Reply => "reply",
+            };
+            fatal(
+                function,
+                &format!("sd is the descriptor of a {} {kind}", open.category.name()),
+            );
+        }
+        open
+    })
+}
+
+#[cold]
+fn not_open(function: &str) -> ! {
+    fatal(
+        function,
+        "sd is no descriptor that this thread has prepared and not yet committed or cancelled",
+    )
+}
+
+impl Open {
+    /// Ends the job if a commit is not for what was prepared.
+    pub(crate) fn check(&self, what: What, bytes: usize, destination: *mut c_void, function: &str) {
+        if what.nargs() != self.nargs {
+            fatal(
+                function,
+                &format!(
+                    "numargs is {}; at prepare it was {}",
+                    what.nargs(),
+                    self.nargs
+                ),
+            );
+        }
+        if bytes > self.size {
+            fatal(
+                function,
+                &format!(
+                    "nbytes is {bytes} where gex_AM_SrcDescSize is {}",
+                    self.size
+                ),
+            );
+        }
+        if !self.destination.is_null() && self.destination != destination {
+            fatal(
+                function,
+                &format!(
+                    "dest_addr is {destination:p}; at prepare it was {:p}",
+                    self.destination
+                ),
+            );
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! Where calls that communicate are not allowed, and what becomes of the engine's refusals.
+
+use argonet::engine::{OpError, ThreadCtx};
+use argonet_am::AmError;
+use argonet_event::{Event, EventError};
+
+use crate::am::failed;
+use crate::hsl;
+use crate::job::{Job, fatal, with_job};
+
+/// Ends the job if the calling thread must not communicate now: inside a handler, between prepare and commit, or, as
+/// far as a debug build can tell, while it holds handler-safe locks.
+#[inline]
+pub(crate) fn may_communicate(function: &str, job: &Job, ctx: &ThreadCtx) {
+    if let Err(error) = ctx.permit("it", job.joined.engine.rank()) {
+        not_here(function, &error);
+    }
+    if job.debug {
+        holds_nothing(function);
+    }
+}
+
+/// Ends the job if the calling thread holds handler-safe locks, which is known in debug builds.
+pub(crate) fn holds_nothing(function: &str) {
+    let held = hsl::held();
+    if held > 0 {
+        fatal(
+            function,
+            &format!("called while this thread holds {held} handler-safe locks"),
+        );
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn not_here(function: &str, error: &AmError) -> ! {
+    let place = match error {
+        AmError::Preparing { .. } => "between gex_AM_Prepare* and gex_AM_Commit* or gex_AM_Cancel*",
+        _ => "in a handler",
+    };
+    fatal(
+        function,
+        &format!("called {place}, where it is not allowed"),
+    )
+}
+
+/// Calls `f` with the job and the calling thread, which may communicate.
+#[inline(always)]
+pub(crate) fn communicating<R>(function: &str, f: impl FnOnce(&'static Job, &ThreadCtx) -> R) -> R {
+    with_job(function, |job, ctx| {
+        may_communicate(function, job, ctx);
+        f(job, ctx)
+    })
+}
+
+/// What the engine gives, or the end of the job.
+#[inline]
+pub(crate) fn done<T>(function: &str, outcome: Result<T, OpError>) -> T {
+    match outcome {
+        Ok(value) => value,
+        Err(error) => refused(function, &error),
+    }
+}
+
+#[cold]
+#[inline(never)]
+pub(crate) fn refused(function: &str, error: &OpError) -> ! {
+    if let OpError::Event(EventError::WrongKind(Event::NO_OP)) = error {
+        fatal(
+            function,
+            "event is GEX_EVENT_NO_OP, which stands for an operation that was not started",
+        );
+    }
+    if let OpError::Am(error) = error {
+        failed(function, error);
+    }
+    fatal(function, &error.to_string())
+}

@@ -1,0 +1,145 @@
+//! Events, and implicit operations.
+
+use core::ffi::c_int;
+
+use argonet::engine::{Engine, OpError, ThreadCtx};
+use argonet_conduit::smp::Smp;
+use argonet_event::{Category, CategoryMask, Event};
+
+use crate::Prototype;
+use crate::context::{communicating, done};
+use crate::export::{export, names};
+use crate::job::{NOT_READY, OK, fatal};
+
+names! {
+    Event = "gex_Event_t",
+    *mut Event = "gex_Event_t *",
+}
+
+/// All functions that `argonet/events.h` calls.
+pub(crate) fn prototypes() -> Vec<Prototype> {
+    PROTOTYPES.to_vec()
+}
+
+/// What a call on several events does.
+type Several<R> = fn(&Engine<Smp>, &ThreadCtx, &mut [Event]) -> Result<R, OpError>;
+
+/// Does `call` with the array of events that C gave.
+///
+/// # Safety
+/// Null, or `count` events that nobody else uses meanwhile.
+unsafe fn several<R>(
+    function: &str,
+    events: *mut Event,
+    count: usize,
+    flags: u32,
+    call: Several<R>,
+) -> R {
+    no_flags(function, flags);
+    let events = match count {
+        0 => &mut [],
+        _ if events.is_null() => fatal(function, &format!("pevent is null, and numevents {count}")),
+        // SAFETY: this function's contract.
+        _ => unsafe { core::slice::from_raw_parts_mut(events, count) },
+    };
+    communicating(function, |job, ctx| {
+        done(function, call(&job.joined.engine, ctx, events))
+    })
+}
+
+fn no_flags(function: &str, flags: u32) {
+    if flags != 0 {
+        fatal(function, &format!("flags are {flags:#x}; they must be 0"));
+    }
+}
+
+fn code(is_done: bool) -> c_int {
+    if is_done { OK } else { NOT_READY }
+}
+
+/// The categories of `gex_EC_t`.
+fn categories(function: &str, mask: u32) -> CategoryMask {
+    let known = u8::try_from(mask).ok().and_then(CategoryMask::from_bits);
+    match known {
+        Some(known) if mask != 0 => known,
+        _ => fatal(
+            function,
+            &format!("event_mask is {mask:#x}; give at least one of GEX_EC_*"),
+        ),
+    }
+}
+
+fn category(function: &str, category: u32) -> Category {
+    let bit = |known: &Category| u32::from(known.mask().bits()) == category;
+    match Category::ALL.into_iter().find(bit) {
+        Some(known) => known,
+        None => fatal(
+            function,
+            &format!("event_category is {category:#x}; give one of GEX_EC_*, not several"),
+        ),
+    }
+}
+
+export! {
+    fn argonet_event_test(event: Event) -> c_int {
+        const FUNCTION: &str = "gex_Event_Test";
+        communicating(FUNCTION, |job, ctx| code(done(FUNCTION, job.joined.engine.peek(ctx, event))))
+    }
+
+    fn argonet_event_wait(event: Event) {
+        const FUNCTION: &str = "gex_Event_Wait";
+        communicating(FUNCTION, |job, ctx| done(FUNCTION, job.joined.engine.wait(ctx, event)));
+    }
+
+    fn argonet_event_leaf(root: Event, which: u32) -> Event {
+        const FUNCTION: &str = "gex_Event_QueryLeaf";
+        let which = category(FUNCTION, which);
+        communicating(FUNCTION, |job, _| done(FUNCTION, job.joined.engine.leaf(root, which).map_err(OpError::from)))
+    }
+
+    fn gex_Event_TestSome(events: *mut Event, count: usize, flags: u32) -> c_int {
+        // SAFETY: as the header asks.
+        code(unsafe { several("gex_Event_TestSome", events, count, flags, Engine::peek_some) })
+    }
+
+    fn gex_Event_TestAll(events: *mut Event, count: usize, flags: u32) -> c_int {
+        // SAFETY: as the header asks.
+        code(unsafe { several("gex_Event_TestAll", events, count, flags, Engine::peek_all) })
+    }
+
+    fn gex_Event_WaitSome(events: *mut Event, count: usize, flags: u32) {
+        // SAFETY: as the header asks.
+        unsafe { several("gex_Event_WaitSome", events, count, flags, Engine::wait_some) };
+    }
+
+    fn gex_Event_WaitAll(events: *mut Event, count: usize, flags: u32) {
+        // SAFETY: as the header asks.
+        unsafe { several("gex_Event_WaitAll", events, count, flags, Engine::wait_all) };
+    }
+
+    fn gex_NBI_Test(mask: u32, flags: u32) -> c_int {
+        const FUNCTION: &str = "gex_NBI_Test";
+        no_flags(FUNCTION, flags);
+        let mask = categories(FUNCTION, mask);
+        communicating(FUNCTION, |job, ctx| code(done(FUNCTION, job.joined.engine.peek_implicit(ctx, mask))))
+    }
+
+    fn gex_NBI_Wait(mask: u32, flags: u32) {
+        const FUNCTION: &str = "gex_NBI_Wait";
+        no_flags(FUNCTION, flags);
+        let mask = categories(FUNCTION, mask);
+        communicating(FUNCTION, |job, ctx| done(FUNCTION, job.joined.engine.wait_implicit(ctx, mask)));
+    }
+
+    fn gex_NBI_BeginAccessRegion(flags: u32) {
+        const FUNCTION: &str = "gex_NBI_BeginAccessRegion";
+        no_flags(FUNCTION, flags);
+        communicating(FUNCTION, |job, ctx| done(FUNCTION, job.joined.engine.begin_region(ctx)));
+    }
+
+    fn gex_NBI_EndAccessRegion(flags: u32) -> Event {
+        const FUNCTION: &str = "gex_NBI_EndAccessRegion";
+        no_flags(FUNCTION, flags);
+        communicating(FUNCTION, |job, ctx| done(FUNCTION, job.joined.engine.end_region(ctx)))
+    }
+}

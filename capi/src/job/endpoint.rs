@@ -1,0 +1,148 @@
+//! Endpoints.
+
+use core::ffi::{c_int, c_void};
+use core::ptr::null;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicPtr, Ordering};
+
+use crate::export::export;
+use crate::job::state::Job;
+use crate::job::{BAD_ARG, CData, Client, OK, RESOURCE, Segment, Team, given, job, refuse};
+
+/// `GASNET_MAXEPS`.
+pub(crate) const MAX_ENDPOINTS: u32 = 32;
+
+/// `GEX_EP_CAPABILITY_RMA`, which is what endpoints besides the primordial one can have, and all of them.
+const RMA: u32 = 1;
+const ALL: u32 = 31;
+
+/// `GEX_FLAG_HINT_ACCEL_ALL`.
+const HINTS: u32 = 3;
+
+/// `gex_EP_Location_t`.
+#[repr(C)]
+pub(crate) struct Location {
+    pub(crate) rank: u32,
+    pub(crate) endpoint: u32,
+}
+
+/// What a `gex_EP_t` leads to. Lives as long as the process: the interface has no way to destroy one.
+pub(crate) struct Endpoint {
+    index: u32,
+    flags: u32,
+    /// Null until a segment is bound.
+    segment: AtomicPtr<Segment>,
+    pairs: [OnceLock<Box<Team>>; MAX_ENDPOINTS as usize],
+    cdata: CData,
+}
+
+impl Endpoint {
+    pub(crate) fn primordial() -> Self {
+        Self::new(0, 0)
+    }
+
+    fn new(index: u32, flags: u32) -> Self {
+        Self {
+            index,
+            flags,
+            segment: AtomicPtr::default(),
+            pairs: [const { OnceLock::new() }; MAX_ENDPOINTS as usize],
+            cdata: CData::default(),
+        }
+    }
+
+    pub(crate) fn index(&self) -> u32 {
+        self.index
+    }
+
+    /// The segment that is bound to it.
+    pub(crate) fn segment(&self) -> Option<&'static Segment> {
+        // SAFETY: null, or a segment that lives as long as it is bound.
+        unsafe { self.segment.load(Ordering::Acquire).as_ref() }
+    }
+
+    /// Binds a segment; false if one is bound already.
+    pub(crate) fn bind(&self, segment: *const Segment) -> bool {
+        let (none, new) = (null::<Segment>().cast_mut(), segment.cast_mut());
+        self.segment
+            .compare_exchange(none, new, Ordering::AcqRel, Ordering::Acquire)
+            .is_ok()
+    }
+
+    /// Undoes [`bind`](Self::bind), if that bound this segment; whether it did.
+    pub(crate) fn unbind(&self, segment: *const Segment) -> bool {
+        let (old, none) = (segment.cast_mut(), null::<Segment>().cast_mut());
+        self.segment
+            .compare_exchange(old, none, Ordering::AcqRel, Ordering::Relaxed)
+            .is_ok()
+    }
+
+    /// What `gex_TM_Pair` gives: always the same for the same indices.
+    pub(crate) fn pair(&'static self, remote: u32, job: &Job) -> Option<&'static Team> {
+        let engine = &job.joined.engine;
+        let make = || Box::new(Team::pair(self, remote, engine.rank().0, engine.size()));
+        Some(&**self.pairs.get(remote as usize)?.get_or_init(make))
+    }
+}
+
+export! {
+    fn gex_EP_Create(ep: *mut *const Endpoint, client: *const Client, capabilities: u32, flags: u32) -> c_int {
+        const FUNCTION: &str = "gex_EP_Create";
+        if ep.is_null() {
+            return refuse(FUNCTION, BAD_ARG, "the place for the endpoint must not be null");
+        }
+        // SAFETY: a client of ours, or null.
+        unsafe { given(client, FUNCTION, "client") };
+        if capabilities == 0 || capabilities & !ALL != 0 {
+            return refuse(FUNCTION, BAD_ARG, &format!("capabilities are {capabilities:#x}; give at least one of GEX_EP_CAPABILITY_*"));
+        }
+        if capabilities & !RMA != 0 {
+            return refuse(FUNCTION, BAD_ARG, &format!("capabilities are {capabilities:#x}; endpoints beside the primordial one have GEX_EP_CAPABILITY_RMA only"));
+        }
+        if flags & !HINTS != 0 {
+            return refuse(FUNCTION, BAD_ARG, &format!("flags are {flags:#x}; only GEX_FLAG_HINT_ACCEL_* are known"));
+        }
+        let mut endpoints = job(FUNCTION).endpoints.lock();
+        let index = endpoints.len() as u32;
+        if index >= MAX_ENDPOINTS {
+            return refuse(FUNCTION, RESOURCE, &format!("there are {MAX_ENDPOINTS} endpoints already, which is GASNET_MAXEPS"));
+        }
+        let endpoint: &'static Endpoint = Box::leak(Box::new(Endpoint::new(index, flags)));
+        endpoints.push(endpoint);
+        // SAFETY: not null, and the caller's to write, as the header asks.
+        unsafe { *ep = endpoint };
+        OK
+    }
+
+    fn gex_EP_QueryClient(ep: *const Endpoint) -> *const Client {
+        // SAFETY: an endpoint of ours, or null.
+        unsafe { given(ep, "gex_EP_QueryClient", "ep") };
+        &raw const job("gex_EP_QueryClient").client
+    }
+
+    fn gex_EP_QueryFlags(ep: *const Endpoint) -> u32 {
+        // SAFETY: an endpoint of ours, or null.
+        unsafe { given(ep, "gex_EP_QueryFlags", "ep") }.flags
+    }
+
+    fn gex_EP_QuerySegment(ep: *const Endpoint) -> *const Segment {
+        // SAFETY: an endpoint of ours, or null.
+        let endpoint = unsafe { given(ep, "gex_EP_QuerySegment", "ep") };
+        endpoint.segment().map_or(null(), std::ptr::from_ref)
+    }
+
+    fn gex_EP_QueryIndex(ep: *const Endpoint) -> u32 {
+        // SAFETY: an endpoint of ours, or null.
+        unsafe { given(ep, "gex_EP_QueryIndex", "ep") }.index
+    }
+
+    fn gex_EP_SetCData(ep: *const Endpoint, value: *const c_void) {
+        // SAFETY: an endpoint of ours, or null.
+        unsafe { given(ep, "gex_EP_SetCData", "ep") }.cdata.set(value);
+    }
+
+    fn gex_EP_QueryCData(ep: *const Endpoint) -> *mut c_void {
+        // SAFETY: an endpoint of ours, or null.
+        unsafe { given(ep, "gex_EP_QueryCData", "ep") }.cdata.get()
+    }
+}

@@ -1,0 +1,45 @@
+//! The job of this process, and the objects that `gasnetex.h` has: clients, endpoints, segments, teams.
+
+mod client;
+mod ctypes;
+mod endpoint;
+mod error;
+mod hooks;
+mod object;
+mod published;
+mod segment;
+mod state;
+mod system;
+mod team;
+
+pub(crate) use client::Client;
+pub(crate) use endpoint::Endpoint;
+pub(crate) use error::{
+    BAD_ARG, BARRIER_MISMATCH, NOT_INIT, NOT_READY, OK, RESOURCE, fatal, refuse,
+};
+pub(crate) use object::{CData, given};
+pub(crate) use published::far_base;
+pub(crate) use segment::{Kind, Segment};
+pub(crate) use state::{Job, find, job, with_job};
+pub(crate) use team::{Team, known, known_as, team};
+
+use crate::Prototype;
+
+/// All functions that `argonet/job.h` calls.
+pub(crate) fn prototypes() -> Vec<Prototype> {
+    [
+        client::PROTOTYPES,
+        endpoint::PROTOTYPES,
+        error::PROTOTYPES,
+        published::PROTOTYPES,
+        segment::PROTOTYPES,
+        system::PROTOTYPES,
+        team::PROTOTYPES,
+    ]
+    .concat()
+}
+
+/// Sizes and places in structs that C declares too, as C would ask for them.
+pub(crate) fn layouts() -> Vec<(&'static str, usize)> {
+    [client::LAYOUT, system::LAYOUT, team::LAYOUT].concat()
+}

@@ -1,0 +1,234 @@
+//! Segments as they are bound to endpoints, and as other ranks find them.
+
+use core::ffi::{c_int, c_void};
+use core::ptr::null_mut;
+
+use argonet::JobRank;
+use argonet::engine::{Engine, FarBound, Meeting, Outlook, ThreadCtx};
+use argonet_conduit::smp::Smp;
+use argonet_event::Event;
+
+use crate::context::{communicating, done};
+use crate::export::export;
+use crate::job::{
+    BAD_ARG, Endpoint, Job, OK, Segment, Team, fatal, given, job, known, refuse, team, with_job,
+};
+
+/// `GEX_FLAG_IMMEDIATE`.
+const IMMEDIATE: u32 = 1;
+
+/// A bound segment, as somebody asks for it.
+#[derive(Clone, Copy, Default)]
+struct Found {
+    /// Where it lies in its owner's process.
+    owner: usize,
+    /// Where it lies here; 0 if it cannot be reached by loads and stores.
+    local: usize,
+    bytes: usize,
+}
+
+impl Found {
+    fn of(segment: &Segment) -> Self {
+        Self {
+            owner: segment.base().addr(),
+            local: segment.base().addr(),
+            bytes: segment.bytes(),
+        }
+    }
+
+    fn attached(engine: &Engine<Smp>, rank: JobRank) -> Option<Self> {
+        let (base, len) = engine.published_segment(rank);
+        let base = base as usize;
+        (len > 0).then(|| Self {
+            owner: base,
+            local: base.wrapping_add_signed(engine.segment_delta(rank)),
+            bytes: len as usize,
+        })
+    }
+
+    fn far(answer: FarBound) -> Self {
+        Self {
+            owner: answer.address as usize,
+            local: 0,
+            bytes: answer.len as usize,
+        }
+    }
+
+    /// Tells it to whoever asks.
+    ///
+    /// # Safety
+    /// Each place is null, or the caller's to write.
+    unsafe fn tell(self, owner: *mut *mut c_void, local: *mut *mut c_void, bytes: *mut usize) {
+        let address = |at: usize| match at {
+            0 => null_mut(),
+            at => core::ptr::with_exposed_provenance_mut(at),
+        };
+        // SAFETY: this function's contract.
+        unsafe {
+            if !owner.is_null() {
+                *owner = address(self.owner);
+            }
+            if !local.is_null() {
+                *local = address(self.local);
+            }
+            if !bytes.is_null() {
+                *bytes = self.bytes;
+            }
+        }
+    }
+}
+
+/// The segment bound at an endpoint of a rank; as an error the rank that has to be asked.
+fn find(job: &Job, team: &Team, rank: u32, function: &str) -> Result<Found, JobRank> {
+    let (engine, index) = (&job.joined.engine, team.remote_endpoint());
+    let rank = JobRank(known(team, rank, function));
+    if rank == engine.rank() {
+        let endpoints = job.endpoints.lock();
+        let endpoint = endpoints.get(index as usize).copied();
+        if let Some(segment) = endpoint.and_then(Endpoint::segment) {
+            return Ok(Found::of(segment));
+        }
+        if index > 0 {
+            return Ok(Found::default());
+        }
+        // Others are past the attach, and their handlers may ask while this rank is in it.
+        return Ok(Found::attached(engine, rank).unwrap_or_default());
+    }
+    if index == 0
+        && let Some(found) = Found::attached(engine, rank)
+    {
+        return Ok(found);
+    }
+    engine.far_known(rank, index).map(Found::far).ok_or(rank)
+}
+
+/// What a rank has bound at an endpoint; it is asked for.
+fn ask(ctx: &ThreadCtx, job: &Job, rank: JobRank, endpoint: u32, function: &str) -> FarBound {
+    let engine = &job.joined.engine;
+    let mut bound = FarBound::default();
+    let answer = &raw mut bound;
+    // SAFETY: the answer is waited for before the variable ends.
+    let asked = unsafe { engine.far_query(ctx, rank, endpoint, answer, Outlook::Wait) };
+    done(function, asked.and_then(|event| engine.wait(ctx, event)));
+    // SAFETY: a variable of this function; the engine has written it through the same pointer.
+    unsafe { answer.read() }
+}
+
+/// Where what a rank has bound at an endpoint begins, in that rank's process; 0 if nothing is bound.
+pub(crate) fn far_base(
+    job: &Job,
+    ctx: &ThreadCtx,
+    rank: JobRank,
+    endpoint: u32,
+    function: &str,
+) -> u64 {
+    let known = job.joined.engine.far_known(rank, endpoint);
+    known
+        .unwrap_or_else(|| ask(ctx, job, rank, endpoint, function))
+        .address
+}
+
+export! {
+    fn gex_EP_BindSegment(ep: *const Endpoint, segment: *const Segment, flags: u32) -> c_int {
+        const FUNCTION: &str = "gex_EP_BindSegment";
+        // SAFETY: null, or an endpoint and a segment of ours, as the header asks.
+        let (Some(endpoint), Some(given)) = (unsafe { ep.as_ref() }, unsafe { segment.as_ref() }) else {
+            return refuse(FUNCTION, BAD_ARG, "endpoint and segment must not be null");
+        };
+        if flags != 0 {
+            return refuse(FUNCTION, BAD_ARG, &format!("flags are {flags:#x}; they must be 0"));
+        }
+        let regions = job(FUNCTION).joined.engine.regions();
+        if !endpoint.bind(segment) {
+            return refuse(FUNCTION, BAD_ARG, "the endpoint has a segment already");
+        }
+        // SAFETY: the client leaves the memory to communication as long as the segment is bound, as the specification
+        // says.
+        match unsafe { regions.bind(endpoint.index(), given.base(), given.bytes()) } {
+            Ok(()) => OK,
+            Err(error) => {
+                endpoint.unbind(segment);
+                refuse(FUNCTION, BAD_ARG, &error.to_string())
+            }
+        }
+    }
+
+    fn gex_EP_PublishBoundSegment(tm: *const Team, eps: *const *const Endpoint, count: usize, flags: u32) -> c_int {
+        const FUNCTION: &str = "gex_EP_PublishBoundSegment";
+        // SAFETY: a team of ours, or null.
+        unsafe { team(tm, FUNCTION) }.no_pair(FUNCTION);
+        if flags != 0 {
+            return refuse(FUNCTION, BAD_ARG, &format!("flags are {flags:#x}; they must be 0"));
+        }
+        if eps.is_null() && count > 0 {
+            return refuse(FUNCTION, BAD_ARG, &format!("the endpoints are null, and there are {count}"));
+        }
+        for place in 0..count {
+            // SAFETY: the caller says that there are `count` endpoints; each is one of ours, or null.
+            unsafe { given(*eps.add(place), FUNCTION, "one of the endpoints") };
+        }
+        // Whoever uses a bound segment asks its owner, who knows it since it was bound: what is left to do is to be sure
+        // that it was, everywhere, and to forget what was bound before.
+        with_job(FUNCTION, |job, ctx| {
+            let engine = &job.joined.engine;
+            // Before, for the handlers of those who are past it; after, for what other threads have asked meanwhile.
+            engine.far_forget();
+            let met = engine.barrier(ctx, Meeting::Segments);
+            engine.far_forget();
+            match met {
+                Ok(()) => OK,
+                Err(error) => fatal(FUNCTION, &error.to_string()),
+            }
+        })
+    }
+
+    fn gex_EP_QueryBoundSegmentNB(tm: *const Team, rank: u32, owner: *mut *mut c_void, local: *mut *mut c_void, bytes: *mut usize, flags: u32) -> Event {
+        const FUNCTION: &str = "gex_EP_QueryBoundSegmentNB";
+        if flags & !IMMEDIATE != 0 {
+            fatal(FUNCTION, &format!("flags are {flags:#x}; only GEX_FLAG_IMMEDIATE is known"));
+        }
+        // SAFETY: a team of ours, or null.
+        let team = unsafe { team(tm, FUNCTION) };
+        let job = job(FUNCTION);
+        let rank = match find(job, team, rank, FUNCTION) {
+            Ok(found) => {
+                // SAFETY: null or the caller's, as the header asks.
+                unsafe { found.tell(owner, local, bytes) };
+                return Event::DONE;
+            }
+            Err(_) if flags & IMMEDIATE != 0 => return Event::NO_OP,
+            Err(rank) => rank,
+        };
+        communicating(FUNCTION, |job, ctx| {
+            // SAFETY: null or the caller's until the event is complete, as the header asks; pointers and sizes have 64
+            // bits, as is checked below.
+            unsafe {
+                // What has to be asked for is not mapped here.
+                Found::default().tell(null_mut(), local, null_mut());
+                let (engine, index) = (&job.joined.engine, team.remote_endpoint());
+                let asked = engine.far_query_parts(ctx, rank, index, owner.cast(), bytes.cast(), Outlook::Wait);
+                done(FUNCTION, asked)
+            }
+        })
+    }
+
+    fn gex_Segment_QueryBound(tm: *const Team, rank: u32, owner: *mut *mut c_void, local: *mut *mut c_void, bytes: *mut usize) -> c_int {
+        const FUNCTION: &str = "gex_Segment_QueryBound";
+        // SAFETY: a team of ours, or null.
+        let team = unsafe { team(tm, FUNCTION) };
+        let job = job(FUNCTION);
+        let found = find(job, team, rank, FUNCTION).unwrap_or_else(|rank| {
+            communicating(FUNCTION, |job, ctx| Found::far(ask(ctx, job, rank, team.remote_endpoint(), FUNCTION)))
+        });
+        if found.bytes == 0 {
+            // The places stay as they are. Not said aloud: asking is how clients find out.
+            return BAD_ARG;
+        }
+        // SAFETY: null or the caller's, as the header asks.
+        unsafe { found.tell(owner, local, bytes) };
+        OK
+    }
+}
+
+const _: () =
+    assert!(size_of::<*mut c_void>() == size_of::<u64>() && size_of::<usize>() == size_of::<u64>());

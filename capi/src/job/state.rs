@@ -1,0 +1,75 @@
+//! The one job that this process is a rank of.
+
+use std::ptr::null_mut;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicPtr, Ordering};
+
+use argonet::engine::ThreadCtx;
+use argonet::start::{Joined, with_thread};
+use argonet_segment::OwnSegment;
+use parking_lot::Mutex;
+
+use crate::am::Handlers;
+use crate::job::{Client, Endpoint, Segment, Team, fatal};
+
+/// A job, and what C has of it. Made once, never dropped: the process ends with its job.
+pub(crate) struct Job {
+    pub(crate) joined: Joined,
+    /// Whether every call checks all that can be checked.
+    pub(crate) debug: bool,
+    pub(crate) client: Client,
+    /// The team of all ranks.
+    pub(crate) world: Team,
+    /// Handlers of the primordial endpoint.
+    pub(crate) handlers: &'static Handlers,
+    /// Endpoints by index; the first is the primordial one.
+    pub(crate) endpoints: Mutex<Vec<&'static Endpoint>>,
+    /// The segment that `gex_Segment_Attach` made.
+    pub(crate) attached: OnceLock<(OwnSegment, Segment)>,
+    /// Jobranks of the neighbourhood, which is the host and the job.
+    pub(crate) neighbours: Box<[u32]>,
+    pub(crate) max_threads: u64,
+}
+
+static JOB: AtomicPtr<Job> = AtomicPtr::new(null_mut());
+
+/// The job, if this process has joined one.
+#[inline(always)]
+pub(crate) fn find() -> Option<&'static Job> {
+    // SAFETY: null, or what `set` leaked after it was complete (Release there, Acquire here).
+    unsafe { JOB.load(Ordering::Acquire).as_ref() }
+}
+
+/// The job; ends the process if there is none yet.
+#[inline(always)]
+pub(crate) fn job(function: &str) -> &'static Job {
+    match find() {
+        Some(job) => job,
+        None => too_early(function),
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn too_early(function: &str) -> ! {
+    fatal(function, "called before gex_Client_Init; call that first")
+}
+
+/// Calls `f` with the job and the calling thread's context.
+#[inline(always)]
+pub(crate) fn with_job<R>(function: &str, f: impl FnOnce(&'static Job, &ThreadCtx) -> R) -> R {
+    let job = job(function);
+    with_thread(|ctx| f(job, ctx))
+}
+
+/// The rank of this process, if it has one.
+pub(crate) fn rank() -> Option<u32> {
+    find().map(|job| job.joined.engine.rank().0)
+}
+
+/// The process is a rank of this job from now on.
+pub(crate) fn set(job: Job) -> &'static Job {
+    let job: &'static Job = Box::leak(Box::new(job));
+    JOB.store(std::ptr::from_ref(job).cast_mut(), Ordering::Release);
+    job
+}

@@ -1,0 +1,161 @@
+//! What a process asks about its job and host.
+
+use core::ffi::{c_char, c_int, c_uint, c_void};
+use core::mem::offset_of;
+
+use crate::export::export;
+use crate::job::{BAD_ARG, Client, OK, RESOURCE, given, job, refuse};
+
+/// `gex_ProgressThreadInfo_t`.
+#[repr(C)]
+pub(crate) struct ProgressThread {
+    devices: *const c_char,
+    roles: c_uint,
+    function: Option<unsafe extern "C" fn(*mut c_void) -> *mut c_void>,
+    argument: *mut c_void,
+}
+
+/// `gasnet_nodeinfo_t`.
+#[repr(C)]
+pub(crate) struct Node {
+    host: u32,
+    neighbourhood: u32,
+    offset: usize,
+}
+
+/// Writes where somebody wants to know.
+///
+/// # Safety
+/// `to` is null, or the caller's to write.
+unsafe fn tell<T>(to: *mut T, value: T) {
+    if !to.is_null() {
+        // SAFETY: this function's contract.
+        unsafe { *to = value };
+    }
+}
+
+/// Tells the ranks that share memory with this one, which are those of its host and its job.
+///
+/// # Safety
+/// Each is null, or the caller's to write.
+unsafe fn tell_neighbours(function: &str, info: *mut *const u32, count: *mut u32, index: *mut u32) {
+    let job = job(function);
+    // SAFETY: this function's contract.
+    unsafe {
+        tell(info, job.neighbours.as_ptr());
+        tell(count, job.joined.engine.size());
+        tell(index, job.joined.engine.rank().0);
+    }
+}
+
+export! {
+    fn gex_System_QueryJobRank() -> u32 {
+        job("gex_System_QueryJobRank").joined.engine.rank().0
+    }
+
+    fn gex_System_QueryJobSize() -> u32 {
+        job("gex_System_QueryJobSize").joined.engine.size()
+    }
+
+    fn gex_System_QueryMaxThreads() -> u64 {
+        job("gex_System_QueryMaxThreads").max_threads
+    }
+
+    fn gex_System_QueryNbrhdInfo(info: *mut *const u32, count: *mut u32, index: *mut u32) {
+        // SAFETY: null or the caller's, as the header asks.
+        unsafe { tell_neighbours("gex_System_QueryNbrhdInfo", info, count, index) };
+    }
+
+    fn gex_System_QueryHostInfo(info: *mut *const u32, count: *mut u32, index: *mut u32) {
+        // SAFETY: null or the caller's, as the header asks.
+        unsafe { tell_neighbours("gex_System_QueryHostInfo", info, count, index) };
+    }
+
+    fn gex_System_QueryMyPosition(nbrhd_size: *mut u32, nbrhd_rank: *mut u32, host_size: *mut u32, host_rank: *mut u32) {
+        // There is one neighbourhood on one host as long as smp is the only conduit. Called for its check.
+        job("gex_System_QueryMyPosition");
+        // SAFETY: null or the caller's, as the header asks.
+        unsafe {
+            tell(nbrhd_size, 1);
+            tell(nbrhd_rank, 0);
+            tell(host_size, 1);
+            tell(host_rank, 0);
+        }
+    }
+
+    fn gex_System_QueryHiddenAMConcurrencyLevel() -> c_int {
+        job("gex_System_QueryHiddenAMConcurrencyLevel");
+        // No thread of the library's runs handlers.
+        0
+    }
+
+    fn gex_System_QueryProgressThreads(client: *const Client, count: *mut c_uint, info: *mut *const ProgressThread, flags: u32) -> c_int {
+        const FUNCTION: &str = "gex_System_QueryProgressThreads";
+        // SAFETY: a client of ours, or null.
+        let client = unsafe { given(client, FUNCTION, "client") };
+        if count.is_null() || info.is_null() || flags != 0 {
+            return refuse(FUNCTION, BAD_ARG, "the places for count and threads must not be null, and flags must be 0");
+        }
+        if !client.may_ask_for_threads() {
+            return refuse(FUNCTION, RESOURCE, "the client was initialised without GEX_FLAG_DEFER_THREADS, or has asked before");
+        }
+        // SAFETY: not null, and the caller's to write, as the header asks.
+        unsafe {
+            // The conduit needs no threads.
+            *count = 0;
+            *info = core::ptr::null();
+        }
+        OK
+    }
+
+    fn gasnet_getenv(name: *const c_char) -> *mut c_char {
+        if name.is_null() {
+            return core::ptr::null_mut();
+        }
+        // SAFETY: a string, as the header asks. All ranks inherit one environment.
+        unsafe { libc::getenv(name) }
+    }
+
+    fn gasnet_getNodeInfo(table: *mut Node, count: c_int) -> c_int {
+        const FUNCTION: &str = "gasnet_getNodeInfo";
+        let Ok(count) = u32::try_from(count) else {
+            return refuse(FUNCTION, BAD_ARG, &format!("the count is {count}"));
+        };
+        if table.is_null() && count > 0 {
+            return refuse(FUNCTION, BAD_ARG, "the table must not be null");
+        }
+        let engine = &job(FUNCTION).joined.engine;
+        for rank in 0..engine.size().min(count) {
+            let offset = engine.segment_delta(argonet::JobRank(rank)) as usize;
+            let node = Node { host: 0, neighbourhood: 0, offset };
+            // SAFETY: the caller says that the table has `count` entries.
+            unsafe { *table.add(rank as usize) = node };
+        }
+        OK
+    }
+}
+
+pub(crate) const LAYOUT: &[(&str, usize)] = &[
+    (
+        "sizeof(gex_ProgressThreadInfo_t)",
+        size_of::<ProgressThread>(),
+    ),
+    (
+        "offsetof(gex_ProgressThreadInfo_t, gex_progress_fn)",
+        offset_of!(ProgressThread, function),
+    ),
+    (
+        "offsetof(gex_ProgressThreadInfo_t, gex_progress_arg)",
+        offset_of!(ProgressThread, argument),
+    ),
+    ("sizeof(gasnet_nodeinfo_t)", size_of::<Node>()),
+    (
+        "offsetof(gasnet_nodeinfo_t, supernode)",
+        offset_of!(Node, neighbourhood),
+    ),
+    (
+        "offsetof(gasnet_nodeinfo_t, offset)",
+        offset_of!(Node, offset),
+    ),
+    ("sizeof(gex_RankInfo_t)", size_of::<u32>()),
+];

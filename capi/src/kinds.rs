@@ -1,0 +1,28 @@
+//! Kinds of memory: the host's, and no others.
+
+use core::ffi::{c_int, c_void};
+
+use crate::export::export;
+use crate::job::{BAD_ARG, Client, Kind, fatal, given, refuse};
+
+export! {
+    /// What `gex_MK_Create` calls with the class that it was given, -1 for none.
+    fn argonet_kind_create(kind: *mut *const Kind, client: *const Client, class: c_int, flags: u32) -> c_int {
+        const FUNCTION: &str = "gex_MK_Create";
+        // SAFETY: a client of ours, or null.
+        unsafe { given(client, FUNCTION, "client") };
+        if kind.is_null() || class < 0 || flags != 0 {
+            return refuse(FUNCTION, BAD_ARG, "the place for the kind and the arguments must not be null, and flags must be 0");
+        }
+        if class == 0 {
+            return refuse(FUNCTION, BAD_ARG, "the class is GEX_MK_CLASS_HOST, whose kind is GEX_MK_HOST and not created");
+        }
+        refuse(FUNCTION, BAD_ARG, &format!("this library is built without devices (class {class}); GASNET_HAVE_MK_CLASS_* tell"))
+    }
+
+    /// What `gex_MK_Destroy` calls.
+    fn argonet_kind_destroy(kind: *const Kind, _flags: u32) {
+        let kind: *const c_void = kind.cast();
+        fatal("gex_MK_Destroy", &format!("{kind:p} is no kind that gex_MK_Create made"));
+    }
+}

@@ -1,0 +1,104 @@
+//! What C may get wrong. Sizes of values are always checked, the rest in debug builds.
+
+use argonet::engine::{Engine, Transfer};
+use argonet_conduit::Conduit;
+
+use crate::job::{Job, fatal};
+use crate::rma::Operation;
+use crate::rma::operation::Direction;
+
+/// Bits of `gasnet_fwd.h`.
+const NEVER_SELF: u32 = 2;
+const NEVER_NEIGHBOUR: u32 = 4;
+const SELF_DISPOSITION: u32 = 0xf0;
+const PEER_DISPOSITION: u32 = 0xf00;
+const ALL: u32 = 0xff7;
+/// `GEX_FLAG_LC_COPY_YES`, `GEX_FLAG_LC_COPY_NO`: advice for puts. All of them copy, or are complete, before they return.
+const COPY: u32 = 0x3000;
+
+#[inline]
+pub(super) fn value_size(function: &str, bytes: usize) {
+    if !(1..=8).contains(&bytes) {
+        fatal(
+            function,
+            &format!("nbytes is {bytes}; a value has 1 to 8 bytes"),
+        );
+    }
+}
+
+/// Unknown flags, and assertions that are not true.
+pub(super) fn flags(operation: &Operation<'_>, job: &Job) {
+    let Operation {
+        function,
+        flags,
+        rank,
+        ..
+    } = *operation;
+    let wrong = |why: &str| fatal(function, &format!("flags are {flags:#x}: {why}"));
+    let (known, what) = match operation.direction {
+        Direction::Put => (ALL | COPY, "put"),
+        Direction::Get => (ALL, "get"),
+    };
+    if flags & !known != 0 {
+        wrong(&format!("not all of them are for {what}"));
+    }
+    for disposition in [SELF_DISPOSITION, PEER_DISPOSITION] {
+        if (flags & disposition).count_ones() > 1 {
+            wrong("GEX_FLAG_*_SEG_UNKNOWN, SOME, BOUND and OFFSET exclude each other");
+        }
+    }
+    if flags & COPY == COPY {
+        wrong("GEX_FLAG_LC_COPY_YES and GEX_FLAG_LC_COPY_NO exclude each other");
+    }
+    let never = flags & (NEVER_SELF | NEVER_NEIGHBOUR) != 0;
+    if never && rank == job.joined.engine.rank().0 {
+        wrong(&format!(
+            "rank {rank} is this process, against GEX_FLAG_PEER_NEVER_*"
+        ));
+    }
+    if flags & NEVER_NEIGHBOUR != 0 && job.neighbours.contains(&rank) {
+        wrong(&format!(
+            "rank {rank} is a neighbour, against GEX_FLAG_PEER_NEVER_NBRHD"
+        ));
+    }
+}
+
+/// Source and destination that lie over each other.
+pub(super) fn overlap(operation: &Operation<'_>, job: &Job, transfer: Transfer) {
+    let (local, rank, offset, len) = match transfer {
+        Transfer::Put {
+            src,
+            rank,
+            offset,
+            len,
+        } => (src.addr(), rank, offset, len),
+        Transfer::Get {
+            dst,
+            rank,
+            offset,
+            len,
+        } => (dst.addr(), rank, offset, len),
+    };
+    let Some(remote) = mapped(&job.joined.engine, rank, offset, len) else {
+        return;
+    };
+    if local < remote + len && remote < local + len {
+        fatal(
+            operation.function,
+            &format!(
+                "the {len} bytes at {local:#x} and those at {remote:#x}, of rank {rank}, overlap"
+            ),
+        );
+    }
+}
+
+/// Where this process has what an operation reaches.
+fn mapped<C: Conduit>(
+    engine: &Engine<C>,
+    rank: argonet::JobRank,
+    offset: argonet_base::SegmentOffset,
+    len: usize,
+) -> Option<usize> {
+    let place = engine.directory().resolve(rank, offset, len)?;
+    Some(place.addr().get())
+}

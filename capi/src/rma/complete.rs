@@ -1,0 +1,127 @@
+//! How operations complete: before the call returns, by an event, or with the thread's implicit ones.
+
+use argonet::engine::{OpError, Outlook};
+use argonet_am::AmError;
+use argonet_event::{Category, Event};
+
+use crate::context::{done, refused};
+use crate::job::fatal;
+use crate::rma::Operation;
+
+/// When the source of a put may be overwritten: `lc_opt`.
+pub(super) enum LocalOption {
+    /// When the call returns.
+    Now,
+    /// When the operation is complete, or the category LC of the implicit ones is.
+    Later,
+    /// When this event is complete, which the call writes.
+    Event(*mut Event),
+}
+
+/// `GEX_EVENT_NOW`, `GEX_EVENT_DEFER` and `GEX_EVENT_GROUP`.
+const NOW: usize = 1;
+const DEFER: usize = 2;
+const GROUP: usize = 3;
+
+impl LocalOption {
+    pub(super) fn of_implicit(function: &str, lc_opt: *mut Event) -> Self {
+        match lc_opt.addr() {
+            NOW => Self::Now,
+            DEFER | GROUP => Self::Later,
+            0 => fatal(function, "lc_opt is null"),
+            _ => fatal(
+                function,
+                "lc_opt is an event's address; implicit operations take GEX_EVENT_NOW, DEFER or GROUP",
+            ),
+        }
+    }
+
+    pub(super) fn of_explicit(function: &str, lc_opt: *mut Event) -> Self {
+        match lc_opt.addr() {
+            NOW => Self::Now,
+            DEFER => Self::Later,
+            0 => fatal(function, "lc_opt is null"),
+            GROUP => fatal(
+                function,
+                "lc_opt is GEX_EVENT_GROUP; this operation takes GEX_EVENT_NOW, DEFER or an event's address",
+            ),
+            _ => Self::Event(lc_opt),
+        }
+    }
+}
+
+/// `None` for an operation that was not started, which only [`Outlook::Immediate`] allows.
+fn started<T>(function: &str, outlook: Outlook, outcome: Result<T, OpError>) -> Option<T> {
+    match outcome {
+        Ok(value) => Some(value),
+        Err(OpError::Am(AmError::Full { .. }) | OpError::NoHandle { .. })
+            if outlook == Outlook::Immediate =>
+        {
+            None
+        }
+        Err(error) => refused(function, &error),
+    }
+}
+
+impl Operation<'_> {
+    /// Waits until it is complete; false if it was not started.
+    pub(super) fn block(&self) -> bool {
+        self.place(|job, ctx, place| {
+            let Some(place) = place else {
+                return true;
+            };
+            let engine = &job.joined.engine;
+            // SAFETY: the caller's memory, which it leaves alone until this returns.
+            let outcome = unsafe { self.start(job, ctx, place) };
+            match started(self.function, self.outlook(), outcome) {
+                Some(event) => {
+                    done(self.function, engine.wait(ctx, event));
+                    true
+                }
+                None => false,
+            }
+        })
+    }
+
+    /// Starts it among the implicit ones; false if it was not.
+    pub(super) fn implicit(&self, local: &LocalOption) -> bool {
+        // An implicit operation has no event of its own to wait for.
+        if matches!(local, LocalOption::Now) {
+            return self.block();
+        }
+        self.place(|job, ctx, place| {
+            let Some(place) = place else {
+                return true;
+            };
+            // SAFETY: the caller's memory, which it leaves alone until the completion that it asked for.
+            let outcome = unsafe { self.start_implicit(job, ctx, place) };
+            started(self.function, self.outlook(), outcome).is_some()
+        })
+    }
+
+    /// Starts it; [`Event::NO_OP`] if it was not.
+    pub(super) fn explicit(&self, local: &LocalOption) -> Event {
+        self.place(|job, ctx, place| {
+            let engine = &job.joined.engine;
+            let outcome = match place {
+                None => Ok(Event::DONE),
+                // SAFETY: the caller's memory, which it leaves alone until the completion that it asked for.
+                Some(place) => unsafe { self.start(job, ctx, place) },
+            };
+            let Some(root) = started(self.function, self.outlook(), outcome) else {
+                return Event::NO_OP;
+            };
+            let leaf = || {
+                let leaf = engine.leaf(root, Category::Lc);
+                done(self.function, leaf.map_err(OpError::from))
+            };
+            match *local {
+                LocalOption::Now => done(self.function, engine.wait(ctx, leaf())),
+                LocalOption::Later => {}
+                // SAFETY: the caller's event, as the header asks.
+                LocalOption::Event(event) => unsafe { event.write(leaf()) },
+            }
+            root
+        })
+    }
+}

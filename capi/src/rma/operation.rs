@@ -1,0 +1,307 @@
+//! One put or get, and where it goes.
+
+use core::ffi::c_void;
+use core::marker::PhantomData;
+
+use argonet::JobRank;
+use argonet::engine::{FarPlace, OpError, Outlook, ThreadCtx, Transfer};
+use argonet_event::Event;
+
+use crate::context::communicating;
+use crate::job::{Job, Team, far_base, fatal, known, team};
+use crate::rma::checks;
+
+/// `GEX_FLAG_IMMEDIATE`, `GEX_FLAG_SELF_SEG_OFFSET`, `GEX_FLAG_PEER_SEG_OFFSET`.
+pub(super) const IMMEDIATE: u32 = 1;
+const SELF_OFFSET: u32 = 0x80;
+const PEER_OFFSET: u32 = 0x800;
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Direction {
+    Put,
+    Get,
+}
+
+/// Both sides of an operation.
+#[derive(Clone, Copy)]
+pub(super) enum Place {
+    /// In an attached segment.
+    Mapped(Transfer),
+    /// In memory that only its owner knows, and here.
+    Far(FarPlace, *mut u8),
+}
+
+/// What C asks for.
+pub(super) struct Operation<'a> {
+    pub(super) function: &'static str,
+    pub(super) team: &'a Team,
+    pub(super) rank: u32,
+    pub(super) direction: Direction,
+    /// As C has it: an address of this process, or an offset.
+    local: *mut c_void,
+    /// As C has it: an address of the other process, or an offset.
+    remote: *mut c_void,
+    pub(super) bytes: usize,
+    pub(super) flags: u32,
+    /// The value that `local` leads to, if it does not lead to C's memory.
+    value: PhantomData<&'a u64>,
+}
+
+impl<'a> Operation<'a> {
+    pub(super) fn put(
+        function: &'static str,
+        tm: *const Team,
+        rank: u32,
+        dst: *mut c_void,
+        src: *const c_void,
+        bytes: usize,
+        flags: u32,
+    ) -> Self {
+        let (local, remote) = (src.cast_mut(), dst);
+        Self::new(
+            function,
+            Direction::Put,
+            tm,
+            rank,
+            local,
+            remote,
+            bytes,
+            flags,
+        )
+    }
+
+    pub(super) fn get(
+        function: &'static str,
+        tm: *const Team,
+        dst: *mut c_void,
+        rank: u32,
+        src: *mut c_void,
+        bytes: usize,
+        flags: u32,
+    ) -> Self {
+        Self::new(function, Direction::Get, tm, rank, dst, src, bytes, flags)
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "C gives as many")]
+    fn new(
+        function: &'static str,
+        direction: Direction,
+        tm: *const Team,
+        rank: u32,
+        local: *mut c_void,
+        remote: *mut c_void,
+        bytes: usize,
+        flags: u32,
+    ) -> Self {
+        Self {
+            function,
+            // SAFETY: a team of ours, or null.
+            team: unsafe { team(tm, function) },
+            rank,
+            direction,
+            local,
+            remote,
+            bytes,
+            flags,
+            value: PhantomData,
+        }
+    }
+
+    pub(super) fn outlook(&self) -> Outlook {
+        if self.flags & IMMEDIATE == 0 {
+            Outlook::Wait
+        } else {
+            Outlook::Immediate
+        }
+    }
+
+    /// Starts it, with an event of its own.
+    ///
+    /// # Safety
+    /// The place is this operation's, and the caller leaves its memory alone until it is complete.
+    #[inline]
+    pub(super) unsafe fn start(
+        &self,
+        job: &Job,
+        ctx: &ThreadCtx,
+        place: Place,
+    ) -> Result<Event, OpError> {
+        let (engine, outlook) = (&job.joined.engine, self.outlook());
+        // SAFETY: the caller's promise.
+        unsafe {
+            match (place, self.direction) {
+                (Place::Mapped(transfer), _) => engine.start(ctx, transfer, outlook),
+                (Place::Far(far, src), Direction::Put) => {
+                    engine.far_put(ctx, far, src, self.bytes, outlook)
+                }
+                (Place::Far(far, dst), Direction::Get) => {
+                    engine.far_get(ctx, far, dst, self.bytes, outlook)
+                }
+            }
+        }
+    }
+
+    /// Starts it, among the implicit ones.
+    ///
+    /// # Safety
+    /// As [`start`](Self::start).
+    #[inline]
+    pub(super) unsafe fn start_implicit(
+        &self,
+        job: &Job,
+        ctx: &ThreadCtx,
+        place: Place,
+    ) -> Result<(), OpError> {
+        let (engine, outlook) = (&job.joined.engine, self.outlook());
+        // SAFETY: the caller's promise.
+        unsafe {
+            match (place, self.direction) {
+                (Place::Mapped(transfer), _) => engine.start_implicit(ctx, transfer, outlook),
+                (Place::Far(far, src), Direction::Put) => {
+                    engine.far_put_implicit(ctx, far, src, self.bytes, outlook)
+                }
+                (Place::Far(far, dst), Direction::Get) => {
+                    engine.far_get_implicit(ctx, far, dst, self.bytes, outlook)
+                }
+            }
+        }
+    }
+
+    /// Checks it, and calls `f` with it as the engine takes it. An operation of no bytes is `None`: its addresses mean
+    /// nothing.
+    #[inline]
+    pub(super) fn place<R>(
+        &self,
+        f: impl FnOnce(&'static Job, &ThreadCtx, Option<Place>) -> R,
+    ) -> R {
+        communicating(self.function, |job, ctx| {
+            known(self.team, self.rank, self.function);
+            if job.debug {
+                checks::flags(self, job);
+            }
+            if self.bytes == 0 {
+                return f(job, ctx, None);
+            }
+            let place = self.find(job, ctx);
+            if let Place::Mapped(transfer) = place
+                && job.debug
+            {
+                checks::overlap(self, job, transfer);
+            }
+            f(job, ctx, Some(place))
+        })
+    }
+
+    fn find(&self, job: &Job, ctx: &ThreadCtx) -> Place {
+        let engine = &job.joined.engine;
+        // The world's ranks are those of the job, and so are a pair's.
+        let (rank, len) = (JobRank(self.rank), self.bytes);
+        let local = self.local_address();
+        let (base, segment) = match self.team.remote_endpoint() {
+            0 => engine.published_segment(rank),
+            _ => (0, 0),
+        };
+        if segment == 0 {
+            return Place::Far(self.far_place(job, ctx), local);
+        }
+        let remote = self.remote.addr() as u64;
+        let offset = if self.flags & PEER_OFFSET == 0 {
+            remote.wrapping_sub(base)
+        } else {
+            remote
+        };
+        if offset > segment || len as u64 > segment - offset {
+            self.outside(base, segment);
+        }
+        let offset = engine.offset_of(rank, base + offset);
+        Place::Mapped(match self.direction {
+            Direction::Put => Transfer::Put {
+                rank,
+                offset,
+                src: local,
+                len,
+            },
+            Direction::Get => Transfer::Get {
+                rank,
+                offset,
+                dst: local,
+                len,
+            },
+        })
+    }
+
+    /// Memory that is not attached: its owner checks what it has bound there.
+    #[cold]
+    fn far_place(&self, job: &Job, ctx: &ThreadCtx) -> FarPlace {
+        let (rank, endpoint) = (JobRank(self.rank), self.team.remote_endpoint());
+        let mut address = self.remote.addr() as u64;
+        if self.flags & PEER_OFFSET != 0 {
+            let base = far_base(job, ctx, rank, endpoint, self.function);
+            address = address.wrapping_add(base);
+        }
+        FarPlace {
+            rank,
+            endpoint,
+            address,
+        }
+    }
+
+    /// This process's side.
+    fn local_address(&self) -> *mut u8 {
+        let (function, bytes) = (self.function, self.bytes);
+        if self.flags & SELF_OFFSET != 0 {
+            let offset = self.local.addr();
+            let Some(segment) = self.team.endpoint().segment() else {
+                fatal(
+                    function,
+                    "GEX_FLAG_SELF_SEG_OFFSET is given, but the endpoint of tm has no segment",
+                )
+            };
+            let length = segment.bytes();
+            if offset > length || bytes > length - offset {
+                fatal(
+                    function,
+                    &format!(
+                        "{bytes} bytes at offset {offset} of the own segment go beyond its end; it has {length} bytes"
+                    ),
+                );
+            }
+            return segment.base().wrapping_add(offset);
+        }
+        if self.local.is_null() {
+            let argument = match self.direction {
+                Direction::Put => "src",
+                Direction::Get => "dest",
+            };
+            fatal(function, &format!("{argument} is null, and nbytes {bytes}"));
+        }
+        self.local.cast()
+    }
+
+    #[cold]
+    fn outside(&self, base: u64, segment: u64) -> ! {
+        let Self {
+            rank,
+            function,
+            bytes,
+            remote,
+            ..
+        } = *self;
+        let argument = match self.direction {
+            Direction::Put => "dest",
+            Direction::Get => "src",
+        };
+        let what = if self.flags & PEER_OFFSET == 0 {
+            ""
+        } else {
+            "offset "
+        };
+        let has = format!("which is {segment} bytes at {base:#x}");
+        fatal(
+            function,
+            &format!(
+                "{argument} is {what}{remote:p}; {bytes} bytes there are not in the segment of rank {rank}, {has}"
+            ),
+        )
+    }
+}

@@ -1,0 +1,79 @@
+//! Polls, and waits for conditions of C's.
+
+use core::ffi::c_int;
+use core::mem::{MaybeUninit, align_of};
+
+use argonet::engine::{Wait, WaitMode};
+use argonet_boot::{WaitFor, Waiting};
+use argonet_conduit::smp::Smp;
+
+use crate::Prototype;
+use crate::context::{communicating, done};
+use crate::export::{export, names};
+use crate::job::{BAD_ARG, OK, job, refuse};
+
+/// `struct argonet_wait`: room for a wait of the engine's between two calls.
+#[repr(C)]
+struct Room([u64; 24]);
+
+type Step = Wait<'static, Smp>;
+
+const _: () = assert!(size_of::<Step>() <= size_of::<Room>());
+const _: () = assert!(align_of::<Step>() <= align_of::<Room>());
+
+names! {
+    *mut Room = "struct argonet_wait *",
+}
+
+/// All functions that `argonet/waiting.h` calls.
+pub(crate) fn prototypes() -> Vec<Prototype> {
+    PROTOTYPES.to_vec()
+}
+
+/// Sizes in structs that C declares too.
+pub(crate) fn layouts() -> Vec<(&'static str, usize)> {
+    vec![("sizeof(struct argonet_wait)", size_of::<Room>())]
+}
+
+const BLOCKUNTIL: &str = "GASNET_BLOCKUNTIL";
+
+export! {
+    fn gasnet_AMPoll() -> c_int {
+        const FUNCTION: &str = "gasnet_AMPoll";
+        communicating(FUNCTION, |job, ctx| {
+            done(FUNCTION, job.joined.engine.poll(ctx).map_err(Into::into));
+            OK
+        })
+    }
+
+    fn gasnet_set_waitmode(mode: c_int) -> c_int {
+        const FUNCTION: &str = "gasnet_set_waitmode";
+        let mode = match mode {
+            0 => WaitMode::Spin,
+            1 => WaitMode::Sleep,
+            // It spins as long as there are processors for that, then sleeps.
+            2 => WaitMode::Auto,
+            _ => return refuse(FUNCTION, BAD_ARG, &format!("the mode is {mode}; give one of GASNET_WAIT_*")),
+        };
+        job(FUNCTION).joined.engine.set_wait_mode(mode);
+        OK
+    }
+
+    fn argonet_wait_begin(room: *mut Room) {
+        // The condition may be of memory that a put changes, of which nobody tells.
+        let wait = job(BLOCKUNTIL).joined.engine.waiting_unannounced(Waiting::new(WaitFor::Condition));
+        // SAFETY: the header's macro gives its own room, which is large enough and aligned as asserted above.
+        unsafe { (*room.cast::<MaybeUninit<Step>>()).write(wait) };
+    }
+
+    fn argonet_wait_step(room: *mut Room) {
+        // SAFETY: the macro has had it begun, and no other thread knows it.
+        let wait = unsafe { &mut *room.cast::<Step>() };
+        communicating(BLOCKUNTIL, |_, ctx| done(BLOCKUNTIL, wait.idle(ctx).map_err(Into::into)));
+    }
+
+    fn argonet_wait_end(room: *mut Room) {
+        // SAFETY: as in the step; the macro does not use it any more.
+        unsafe { room.cast::<Step>().drop_in_place() };
+    }
+}

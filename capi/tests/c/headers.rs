@@ -1,0 +1,318 @@
+//! The public headers compile clean in every language and mode, in any order and alone, and bring no names but theirs.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::process::Command;
+
+use libtest_mimic::{Failed, Trial};
+
+use crate::compiler::{Compiler, Dialect, Workplace};
+use crate::files::header;
+
+/// Headers that a unit includes, one after another.
+const UNITS: [&[&str]; 6] = [
+    &["gasnetex.h"],
+    &[
+        "gasnetex.h",
+        "gasnet_tools.h",
+        "gasnet_coll.h",
+        "gasnet_mk.h",
+        "gasnet_fwd.h",
+        "gasnet_portable_platform.h",
+        "pthread.h",
+        // All again.
+        "gasnetex.h",
+        "gasnet_tools.h",
+        "gasnet_coll.h",
+        "gasnet_mk.h",
+        "gasnet_fwd.h",
+        "gasnet_portable_platform.h",
+    ],
+    &[
+        "gasnet_portable_platform.h",
+        "gasnet_fwd.h",
+        "gasnet_mk.h",
+        "gasnet_coll.h",
+        "gasnetex.h",
+        "gasnet_tools.h",
+    ],
+    &[
+        "pthread.h",
+        "gasnet_coll.h",
+        "gasnet_tools.h",
+        "gasnet_mk.h",
+    ],
+    &["gasnet_mk.h"],
+    &["pthread.h", "gasnet_tools.h"],
+];
+
+/// Modes of a client. Debug code that is optimised is refused.
+const MODES: [&[&str]; 6] = [
+    &["-DGASNET_SEQ"],
+    &["-DGASNET_PARSYNC=1", "-D_GNU_SOURCE", "-O2"],
+    &["-DGASNET_PAR", "-O2", "-DNDEBUG"],
+    &["-DGASNET_SEQ=1", "-DGASNET_DEBUG", "-D_GNU_SOURCE"],
+    &["-DGASNET_PARSYNC", "-DGASNET_DEBUG=1"],
+    &["-DGASNET_PAR=1", "-DGASNET_DEBUG", "-D_REENTRANT"],
+];
+
+/// What is an error, and a word of what the compiler says.
+const REFUSED: [(&[&str], &[&str], &str); 8] = [
+    (&[], &["gasnetex.h"], "define exactly one of GASNET_SEQ"),
+    (
+        &["-DGASNET_SEQ", "-DGASNET_PAR"],
+        &["gasnetex.h"],
+        "define exactly one of GASNET_SEQ",
+    ),
+    (
+        &["-DGASNET_SEQ", "-DGASNET_PARSYNC", "-DGASNET_PAR"],
+        &["gasnetex.h"],
+        "define exactly one of GASNET_SEQ",
+    ),
+    (
+        &["-DGASNET_SEQ"],
+        &["gasnet_tools.h", "gasnetex.h"],
+        "gasnetex.h must be included before gasnet_tools.h",
+    ),
+    (
+        &["-DGASNET_PAR"],
+        &["gasnet_tools.h", "gasnet_coll.h"],
+        "gasnetex.h must be included before gasnet_tools.h",
+    ),
+    (
+        &["-DGASNET_SEQ", "-DGASNETT_LITE_MODE"],
+        &["gasnetex.h", "gasnet_tools.h"],
+        "GASNETT_LITE_MODE cannot be used with gasnetex.h",
+    ),
+    (
+        &["-DGASNET_PAR", "-DGASNET_DEBUG", "-O2"],
+        &["gasnetex.h"],
+        "optimised or NDEBUG code",
+    ),
+    (
+        &["-DGASNET_PAR", "-DGASNET_SEGMENT_EVERYTHING"],
+        &["gasnetex.h"],
+        "GASNET_SEGMENT_FAST alone",
+    ),
+];
+
+pub(crate) fn trials() -> Vec<Trial> {
+    let own = Dialect::ALL.map(|dialect| (Compiler::OWN, dialect));
+    let clang = Dialect::ALL.map(|dialect| (Compiler::CLANG, dialect));
+    // The newest has standards and warnings that the others do not know.
+    let newest = Dialect::NEWEST.map(|dialect| (Compiler::CLANG_19, dialect));
+    let ways = [own.as_slice(), &clang, &newest].concat();
+    let mut trials: Vec<Trial> = ways
+        .into_iter()
+        .map(|(compiler, dialect)| {
+            let name = format!("headers as {} with {}", dialect.standard, compiler.c);
+            let test = move || compiles(compiler, dialect);
+            Trial::test(name, test).with_ignored_flag(!compiler.exists())
+        })
+        .collect();
+    trials.push(Trial::test("headers refuse wrong modes and order", refused));
+    trials.push(Trial::test("parts of gasnetex.h stand alone", parts));
+    trials.push(Trial::test("gasnet_fwd.h needs and brings little", forward));
+    trials.push(Trial::test("headers define no macros but theirs", macros));
+    trials
+}
+
+/// A file of `#include` lines, with something after them, since an empty unit is not C.
+fn unit(place: &Workplace, name: &str, headers: &[&str]) -> Result<PathBuf, Failed> {
+    let mut text: String = headers
+        .iter()
+        .map(|header| format!("#include <{header}>\n"))
+        .collect();
+    text += "extern int unit;\n";
+    let file = place.file(name);
+    std::fs::write(&file, text)?;
+    Ok(file)
+}
+
+fn compiles(compiler: Compiler, dialect: Dialect) -> Result<(), Failed> {
+    let place = Workplace::new()?;
+    let mut files = Vec::new();
+    for (number, headers) in UNITS.iter().enumerate() {
+        files.push(unit(&place, &format!("unit{number}.c"), headers)?);
+    }
+    for (number, mode) in MODES.into_iter().enumerate() {
+        let options = [["-fsyntax-only", "-pedantic"].as_slice(), mode].concat();
+        // The others are the same code in every mode.
+        let files = if number == 0 { &files } else { &files[1..3] };
+        compiler.compile(dialect, &options, files, &[])?;
+    }
+    // Functions that nobody uses are known after the syntax.
+    let whole = std::slice::from_ref(&files[1]);
+    for mode in [MODES[0], MODES[3]] {
+        let options = [["-c", "-pedantic", "-Wunused"].as_slice(), mode].concat();
+        compiler.compile(dialect, &options, whole, &["-o", "/dev/null"])?;
+    }
+    // Of those that need no thread mode.
+    let alone = [
+        unit(&place, "fwd.c", &["gasnet_fwd.h"])?,
+        unit(&place, "platform.c", &["gasnet_portable_platform.h"])?,
+        unit(&place, "tools.c", &["gasnet_tools.h"])?,
+    ];
+    compiler.compile(dialect, &["-fsyntax-only", "-pedantic"], &alone, &[])?;
+    Ok(())
+}
+
+fn refused() -> Result<(), Failed> {
+    let place = Workplace::new()?;
+    for (mode, headers, words) in REFUSED {
+        let file = unit(&place, "refused.c", headers)?;
+        let options = [["-fsyntax-only"].as_slice(), mode].concat();
+        match Compiler::OWN.compile(Dialect::C99, &options, &[file], &[]) {
+            Err(said) if said.contains("#error") && said.contains(words) => {}
+            other => return Err(format!("{mode:?} {headers:?}: {other:?}").into()),
+        }
+    }
+    Ok(())
+}
+
+fn parts() -> Result<(), Failed> {
+    // What gasnet_tools.h alone includes, in its order.
+    let tools = ["atomics.h", "locks.h", "tools_rest.h", "job_tools.h"];
+    let place = Workplace::new()?;
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(header("argonet"))? {
+        let name = entry?.file_name().to_string_lossy().into_owned();
+        if !tools.contains(&name.as_str()) {
+            files.push(unit(
+                &place,
+                &format!("{name}.c"),
+                &[&format!("argonet/{name}")],
+            )?);
+        }
+    }
+    if files.len() < 20 {
+        return Err(format!("only {} parts were found", files.len()).into());
+    }
+    for dialect in [Dialect::C99, Dialect::CPP17] {
+        let options = ["-fsyntax-only", "-pedantic", "-DGASNET_PAR"];
+        Compiler::OWN.compile(dialect, &options, &files, &[])?;
+    }
+    Ok(())
+}
+
+/// What the preprocessor makes of the unit.
+fn preprocessed(options: &[&str], file: &PathBuf) -> Result<String, Failed> {
+    let output = Command::new(Compiler::OWN.c)
+        .args(["-std=c11", "-E"])
+        .args(options)
+        .arg("-I")
+        .arg(header(""))
+        .arg(file)
+        .output()?;
+    if !output.status.success() {
+        return Err(String::from_utf8_lossy(&output.stderr).into_owned().into());
+    }
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+/// The names of the macros that headers define.
+fn defined(
+    place: &Workplace,
+    options: &[&str],
+    headers: &[&str],
+) -> Result<BTreeSet<String>, Failed> {
+    let file = unit(place, "macros.c", headers)?;
+    let text = preprocessed(&[["-dM"].as_slice(), options].concat(), &file)?;
+    let names = text.lines().filter_map(|line| {
+        let name = line.strip_prefix("#define ")?;
+        let end = name.find(|c: char| c != '_' && !c.is_alphanumeric());
+        Some(name[..end.unwrap_or(name.len())].to_owned())
+    });
+    Ok(names.collect())
+}
+
+fn forward() -> Result<(), Failed> {
+    let place = Workplace::new()?;
+    let others = defined(&place, &[], &["stdint.h"])?;
+    let all = defined(&place, &[], &["gasnet_fwd.h"])?;
+    let own: Vec<&String> = all.difference(&others).collect();
+    let theirs = |name: &&&String| !name.starts_with("GEX_") && !name.starts_with("_GEX_");
+    let wrong: Vec<_> = own.iter().filter(theirs).collect();
+    if own.len() < 80 || !wrong.is_empty() {
+        return Err(format!("{} macros, not allowed: {wrong:?}", own.len()).into());
+    }
+    // Of the code that remains, all that is its own.
+    let text = preprocessed(&["-P"], &unit(&place, "fwd.c", &["gasnet_fwd.h"])?)?;
+    let system = preprocessed(&["-P"], &unit(&place, "stdint.c", &["stdint.h"])?)?;
+    let known: BTreeSet<&str> = words(&system).collect();
+    let mut named = 0;
+    for word in words(&text).filter(|word| !known.contains(word)) {
+        named += 1;
+        if !["gex_", "_gex_", "GEX_"]
+            .iter()
+            .any(|start| word.starts_with(start))
+            && word != "struct"
+            && word != "void"
+        {
+            return Err(format!("gasnet_fwd.h has the name {word}").into());
+        }
+    }
+    if named < 9 || text.contains('(') && !system.contains('(') {
+        return Err(format!("{named} names in\n{text}").into());
+    }
+    Ok(())
+}
+
+fn words(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|c: char| c != '_' && !c.is_alphanumeric())
+        .filter(|word| word.starts_with(|c: char| c == '_' || c.is_alphabetic()))
+}
+
+/// Beginnings of names that are ours, and the names beside them that programs expect.
+const BEGINNINGS: [&str; 8] = [
+    "gex_",
+    "GEX_",
+    "_GEX_",
+    "gasnet",
+    "GASNET",
+    "argonet",
+    "ARGONET",
+    "PLATFORM_",
+];
+const OTHERS: [&str; 15] = [
+    "HAVE_MMAP",
+    "HAVE_PTHREAD_H",
+    "PRIuSZ",
+    "SIZEOF_GEX_RMA_VALUE_T",
+    "SIZEOF_INT",
+    "_CONCAT",
+    "_CONCAT_HELPER",
+    "_GASNETEX_H",
+    "_GASNET_COLL_H",
+    "_GASNET_MK_H",
+    "_INCLUDED_GASNET_TOOLS_H",
+    "_STRINGIFY",
+    "_STRINGIFY_HELPER",
+    "if_pf",
+    "if_pt",
+];
+
+fn macros() -> Result<(), Failed> {
+    let place = Workplace::new()?;
+    let system = [
+        "errno.h",
+        "inttypes.h",
+        "pthread.h",
+        "stdarg.h",
+        "stddef.h",
+        "stdio.h",
+        "stdlib.h",
+        "string.h",
+    ];
+    let others = defined(&place, &[], &system)?;
+    let all = defined(&place, &["-DGASNET_PAR"], UNITS[1])?;
+    let wrong: Vec<&String> = all
+        .difference(&others)
+        .filter(|name| !BEGINNINGS.iter().any(|start| name.starts_with(start)))
+        .filter(|name| !OTHERS.contains(&name.as_str()))
+        .collect();
+    if all.len() < others.len() + 300 || !wrong.is_empty() {
+        return Err(format!("{} macros; not allowed: {wrong:?}", all.len()).into());
+    }
+    Ok(())
+}

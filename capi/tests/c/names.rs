@@ -1,0 +1,145 @@
+//! The names of `names.txt` are there and are what it says: a unit that uses each of them, for C and C++.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use crate::compiler::root;
+
+/// What comes before the names. Types are the same if the compiler says so, but for qualifiers of the whole.
+const BEFORE: &str = "\
+#include <gasnetex.h>
+#include <gasnet_tools.h>
+#include <gasnet_coll.h>
+#include <gasnet_mk.h>
+#ifdef __cplusplus
+#include <type_traits>
+template <class A, class B> struct argonet_same { static const bool yes = std::is_same<typename std::decay<A>::type, B>::value; };
+#define SAME(type, expression) argonet_same<decltype(expression), type>::yes
+namespace all_names {
+#else
+#define SAME(type, expression) __builtin_types_compatible_p(__typeof__(expression), type)
+#endif
+static void *volatile unknown = 0;
+";
+const AFTER: &str = "\
+void *used(void) { return unknown; }
+#ifdef __cplusplus
+}
+#endif
+";
+
+/// The most arguments of a message.
+const MOST_ARGUMENTS: usize = 16;
+
+/// The table's lines as kind and the rest.
+fn lines(table: &str) -> impl Iterator<Item = (&str, &str)> {
+    table
+        .lines()
+        .filter(|line| !line.is_empty() && !line.starts_with('#'))
+        .filter_map(|line| line.split_once(' '))
+}
+
+/// The unit, and how many names there are of each kind.
+pub(crate) fn unit() -> Result<(String, BTreeMap<String, usize>), String> {
+    let path = root().join("capi/tests/c/names.txt");
+    let table = std::fs::read_to_string(path).map_err(|error| error.to_string())?;
+    let mut text = BEFORE.to_owned();
+    let mut counts = BTreeMap::new();
+    for (number, (kind, rest)) in lines(&table).enumerate() {
+        let code = used(kind, rest, number).ok_or_else(|| format!("names.txt: {kind} {rest}"))?;
+        text += &code;
+        *counts.entry(kind.to_owned()).or_insert(0) += 1;
+    }
+    text += AFTER;
+    Ok((text, counts))
+}
+
+/// Lines of C and C++ that only compile if the name is what the table says.
+fn used(kind: &str, rest: &str, number: usize) -> Option<String> {
+    let unless = |condition: &str| format!("#if {condition}\n#error {rest}\n#endif\n");
+    let typed = || rest.split_once(" : ");
+    Some(match kind {
+        // There, and complete.
+        "type" => format!("typedef char size{number}[sizeof({rest}) > 0 ? 1 : -1];\n"),
+        // A member of a struct.
+        "field" => {
+            let (kind, place) = typed()?;
+            let (whole, field) = place.split_once(' ')?;
+            same(kind, &format!("(({whole} *)unknown)->{field}"), number)
+        }
+        // An integer for the preprocessor too, not 0.
+        "number" => unless(&format!("!defined({rest}) || ({rest}) == 0")) + &constant(rest, number),
+        // The same, and 0 is allowed.
+        "maybe" => unless(&format!("!defined({rest}) || ({rest}) < 0")) + &constant(rest, number),
+        "one" => unless(&format!("!defined({rest}) || {rest} != 1")),
+        "none" => unless(&format!("defined({rest})")),
+        "macro" => unless(&format!("!defined({rest})")),
+        // An integer constant.
+        "case" => {
+            let code = format!(
+                "int case{number}(int is) {{ switch (is) {{ case (int)({rest}): return 1; default: return 0; }} }}\n"
+            );
+            constant(rest, number) + &code
+        }
+        // A literal, beside others.
+        "string" => format!(
+            "extern const char text{number}[];\nconst char text{number}[] = \"<\" {rest} \">\";\n"
+        ),
+        // Something that becomes one.
+        "word" => {
+            let code = format!(
+                "extern const char text{number}[];\nconst char text{number}[] = _STRINGIFY({rest});\n"
+            );
+            unless(&format!("!defined({rest})")) + &code
+        }
+        // An expression of a type; addresses are unknown to the compiler, which else warns of null.
+        "value" => {
+            let (kind, value) = typed()?;
+            let value = value.replace("*)0", "*)unknown");
+            let same = same(kind, &value, number);
+            // Inside of a function, for its name.
+            format!(
+                "void value{number}(void)\n{{\n{same}(void)sizeof(same{number});\n(void)({value});\n}}\n"
+            )
+        }
+        // What a variable of a type begins with.
+        "initial" => {
+            let (kind, value) = typed()?;
+            format!("extern {kind} initial{number};\n{kind} initial{number} = {value};\n")
+        }
+        "function" => (0..=MOST_ARGUMENTS)
+            .take(if rest.contains('#') {
+                MOST_ARGUMENTS + 1
+            } else {
+                1
+            })
+            .map(|arguments| function(rest, number, arguments))
+            .collect::<Option<String>>()?,
+        _ => return None,
+    })
+}
+
+fn same(kind: &str, expression: &str, number: usize) -> String {
+    let kind = kind
+        .strip_prefix("const gex_Rank_t")
+        .map_or(kind, |_| "gex_Rank_t");
+    format!("typedef char same{number}[SAME({kind}, {expression}) ? 1 : -1];\n")
+}
+
+fn constant(name: &str, number: usize) -> String {
+    format!("extern const long constant{number};\nconst long constant{number} = (long)({name});\n")
+}
+
+/// A pointer of the prototype's type to the function.
+fn function(prototype: &str, number: usize, arguments: usize) -> Option<String> {
+    let many = ", gex_AM_Arg_t".repeat(arguments);
+    let prototype = prototype.replace("#)", &format!("{many})"));
+    let prototype = prototype.replace('#', &arguments.to_string());
+    let (before, parameters) = prototype.split_once('(')?;
+    let start = before.rfind([' ', '*'])? + 1;
+    let (result, name) = before.split_at(start);
+    let pointer = format!("{result}(*function{number}_{arguments})({parameters}");
+    let mut code = String::new();
+    writeln!(code, "extern {pointer};\n{pointer} = {name};").ok()?;
+    Some(code)
+}

@@ -1,0 +1,95 @@
+//! Put and get, events, locks and waits of `gasnetex.h`: they compile in every language and mode, and what is near costs
+//! few instructions.
+
+use std::process::Command;
+
+use libtest_mimic::{Failed, Trial};
+
+use crate::compiler::{Compiler, Dialect, Workplace, runs};
+use crate::files::source;
+
+/// Thread modes, with and without debugging, and how they are compiled so that all warnings come.
+const MODES: [&[&str]; 5] = [
+    &["-DGASNET_SEQ", "-O2"],
+    &["-DGASNET_PARSYNC", "-O1"],
+    &["-DGASNET_PAR", "-O2"],
+    &["-DGASNET_PAR", "-O0"],
+    &["-DGASNET_PAR", "-DGASNET_DEBUG", "-O0"],
+];
+
+pub(crate) fn trials() -> Vec<Trial> {
+    let mut trials = Vec::new();
+    for compiler in [Compiler::OWN, Compiler::CLANG] {
+        let missing = !compiler.exists();
+        for dialect in Dialect::ALL {
+            let name = format!("put and get as {} with {}", dialect.standard, compiler.c);
+            let test = move || compiles(compiler, dialect);
+            trials.push(Trial::test(name, test).with_ignored_flag(missing));
+        }
+        let countable = cfg!(target_arch = "x86_64") && runs("objdump") && !missing;
+        for function in FUNCTIONS {
+            let name = format!("few instructions in {function} with {}", compiler.c);
+            let test = move || few_instructions(compiler, function);
+            trials.push(Trial::test(name, test).with_ignored_flag(!countable));
+        }
+    }
+    trials
+}
+
+fn compiles(compiler: Compiler, dialect: Dialect) -> Result<(), Failed> {
+    let place = Workplace::new()?;
+    let to = place.file("forms.o").display().to_string();
+    for file in ["one_sided_forms", "near_path"] {
+        for mode in MODES {
+            let options = [["-pedantic", "-c"].as_slice(), mode].concat();
+            compiler.compile(dialect, &options, &[source(file)], &["-o", &to])?;
+        }
+    }
+    Ok(())
+}
+
+/// Functions of `near_path.c`.
+const FUNCTIONS: [&str; 6] = [
+    "put_blocking",
+    "put_nbi",
+    "put_nb",
+    "put_value",
+    "get_blocking",
+    "get_value",
+];
+
+/// From the first instruction up to the access.
+const MOST_INSTRUCTIONS: usize = 10;
+
+fn few_instructions(compiler: Compiler, function: &str) -> Result<(), Failed> {
+    let place = Workplace::new()?;
+    let object = place.file("near.o");
+    let to = object.display().to_string();
+    let options = ["-DGASNET_SEQ", "-O2", "-c"];
+    compiler.compile(Dialect::C99, &options, &[source("near_path")], &["-o", &to])?;
+    let output = Command::new("objdump")
+        .args(["-d", "--no-show-raw-insn"])
+        .arg(format!("--disassemble={function}"))
+        .arg(&object)
+        .output()?;
+    let text = String::from_utf8(output.stdout)?;
+    // Lines of code are "address:<tab>instruction operands", in AT&T syntax.
+    let code: Vec<&str> = text
+        .lines()
+        .filter_map(|line| line.split_once(":\t"))
+        .map(|(_, code)| code.trim())
+        .collect();
+    let end = code.iter().position(|code| code.starts_with("ret"));
+    let near = &code[..end.unwrap_or(0)];
+    if near.iter().any(|code| code.starts_with("call")) {
+        return Err(format!("the near path calls:\n{text}").into());
+    }
+    // The address in the neighbour's memory is the sum of the given one and the delta.
+    let access = |code: &&str| code.starts_with("mov") && code.contains(",1)");
+    let found = near.iter().position(access);
+    match found {
+        Some(at) if at < MOST_INSTRUCTIONS => Ok(()),
+        Some(at) => Err(format!("{} instructions:\n{text}", at + 1).into()),
+        None => Err(format!("no access was found:\n{text}").into()),
+    }
+}

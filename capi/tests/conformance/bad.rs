@@ -1,0 +1,75 @@
+//! Bad input: a documented code, or the end of the job by one line that names function and argument.
+
+use std::sync::Arc;
+
+use libtest_mimic::{Failed, Trial};
+
+use crate::building::{Program, Way};
+use crate::cases::{Build, Case, MESSAGES, START, TRANSFERS};
+use crate::running::Run;
+
+/// What a case must come to.
+#[derive(Clone, Copy)]
+pub(crate) enum Expected {
+    /// The call gives this code.
+    Returns(&'static str),
+    /// The job ends, and one line on stderr holds all the words.
+    Ends(&'static [&'static str]),
+    /// Any error code, or the end as above.
+    Refused(&'static [&'static str]),
+}
+
+const RANKS: u32 = 2;
+/// What a shell has for a process that died of touching wrong memory, and for one that `timeout` had to end.
+const NEVER: [i32; 5] = [128 + 11, 128 + 7, 124, 128 + 9, 98];
+
+pub(crate) fn trials() -> Vec<Trial> {
+    let mut trials = Vec::new();
+    for way in [Way::RELEASE, Way::DEBUG] {
+        for (name, cases) in [
+            ("start", START.as_slice()),
+            ("messages", &MESSAGES),
+            ("transfers", &TRANSFERS),
+        ] {
+            let program = Arc::new(Program::new(way, &format!("bad/{name}")));
+            for &case in cases {
+                if case.1 == Build::Debug && !way.debug {
+                    continue;
+                }
+                let program = Arc::clone(&program);
+                let title = format!("bad {name}, {} ({})", case.0, way.name);
+                trials.push(Trial::test(title, move || comes_to(&program, case)));
+            }
+        }
+    }
+    trials
+}
+
+fn comes_to(program: &Program, (name, _, expected): Case) -> Result<(), Failed> {
+    let run = Run::new(program.path()?, RANKS, &[name], 20)?;
+    let right = match expected {
+        Expected::Returns(code) => returned(&run, code),
+        Expected::Ends(words) => ended(&run, words),
+        Expected::Refused(words) => returned(&run, "GASNET_ERR_") || ended(&run, words),
+    };
+    if right {
+        return Ok(());
+    }
+    Err(run.said().into())
+}
+
+/// Every result is an error that begins so, and there is one.
+fn returned(run: &Run, code: &str) -> bool {
+    let out = run.out();
+    let mut results = out
+        .lines()
+        .filter_map(|line| line.strip_prefix("returned "))
+        .peekable();
+    run.code() == 0 && results.peek().is_some() && results.all(|result| result.starts_with(code))
+}
+
+fn ended(run: &Run, words: &[&str]) -> bool {
+    let told = |line: &str| words.iter().all(|word| line.contains(word));
+    let code = run.code();
+    code != 0 && !NEVER.contains(&code) && run.err().lines().any(told)
+}

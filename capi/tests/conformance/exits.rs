@@ -1,0 +1,79 @@
+//! The ends of a job: the code reaches the launcher, no output is lost, nothing is left over.
+
+use std::sync::Arc;
+
+use libtest_mimic::{Failed, Trial};
+
+use crate::building::{Program, Way};
+use crate::chosen::Chosen;
+use crate::running::Run;
+
+/// The cases of `exits.c`, and whether functions given to `atexit` run: by all ranks, or by the one that returns.
+const CASES: [(&str, Atexit); 19] = [
+    ("before-attach", Atexit::Never),
+    ("collective", Atexit::Never),
+    ("return", Atexit::All),
+    ("exit", Atexit::All),
+    ("locked", Atexit::Never),
+    ("prepared", Atexit::Never),
+    ("handler", Atexit::Never),
+    ("reply-handler", Atexit::Never),
+    ("one-barrier", Atexit::Never),
+    ("one-named-barrier", Atexit::Never),
+    ("one-polling", Atexit::Never),
+    ("one-computing", Atexit::Never),
+    ("one-sending", Atexit::Never),
+    ("one-waiting", Atexit::Never),
+    ("one-sleeping", Atexit::Never),
+    ("return-polling", Atexit::One),
+    ("return-barrier", Atexit::One),
+    ("return-computing", Atexit::One),
+    ("return-sleeping", Atexit::One),
+];
+
+#[derive(Clone, Copy)]
+enum Atexit {
+    Never,
+    One,
+    All,
+}
+
+const RANKS: [u32; 3] = [1, 2, 4];
+
+pub(crate) fn trials(chosen: Chosen) -> Vec<Trial> {
+    let mut trials = Vec::new();
+    for (way_at, way) in [Way::RELEASE, Way::DEBUG].into_iter().enumerate() {
+        let program = Arc::new(Program::new(way, "exits"));
+        for (at, (case, atexit)) in CASES.into_iter().enumerate() {
+            for (ranks_at, ranks) in RANKS.into_iter().enumerate() {
+                if !chosen.has_end(at + way_at, (ranks_at, RANKS.len())) {
+                    continue;
+                }
+                let program = Arc::clone(&program);
+                let title = format!("exits, {case}, {ranks} ranks ({})", way.name);
+                let test = move || ends(&program, case, ranks, atexit);
+                trials.push(Trial::test(title, test));
+            }
+        }
+    }
+    trials
+}
+
+fn ends(program: &Program, case: &str, ranks: u32, atexit: Atexit) -> Result<(), Failed> {
+    let ran = match atexit {
+        Atexit::Never => 0,
+        Atexit::One => 1,
+        Atexit::All => ranks,
+    };
+    for code in [0, 7, 200] {
+        let run = Run::new(program.path()?, ranks, &[case, &code.to_string()], 60)?;
+        let out = run.out();
+        let count = |text| u32::try_from(out.matches(text).count()).unwrap_or(u32::MAX);
+        let lines = count("was here\n");
+        if run.code() != code || lines != ranks || count("atexit ran\n") != ran {
+            let wanted = format!("code {code}, {ranks} lines, {ran} runs of atexit");
+            return Err(format!("not {wanted}: {}", run.said()).into());
+        }
+    }
+    Ok(())
+}

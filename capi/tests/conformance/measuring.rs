@@ -1,0 +1,26 @@
+//! The program that measures the C API works: how fast it finds it to be is not looked at.
+
+use libtest_mimic::{Failed, Trial};
+
+use crate::building::{Program, Way};
+use crate::running::Run;
+
+const PROGRAM: &str = "../../benches/c/neighbours";
+
+/// Rows that it prints.
+const ROWS: usize = 18;
+
+pub(crate) fn trials() -> Vec<Trial> {
+    vec![Trial::test("the measuring program", measures)]
+}
+
+fn measures() -> Result<(), Failed> {
+    let program = Program::new(Way::RELEASE, PROGRAM);
+    let run = Run::new(program.path()?, 2, &["1"], 120)?;
+    let out = run.out();
+    let rows = out.lines().filter(|line| line.ends_with(" ns")).count();
+    if run.code() == 0 && rows == ROWS {
+        return Ok(());
+    }
+    Err(run.said().into())
+}

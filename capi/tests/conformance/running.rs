@@ -1,0 +1,196 @@
+//! Programs that check what they call, with each number of ranks.
+
+use std::os::unix::process::ExitStatusExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use libtest_mimic::{Failed, Trial};
+
+use crate::building::{Program, Way};
+use crate::chosen::Chosen;
+
+const PROGRAMS: [&str; 37] = [
+    "client",
+    "client_null_argv",
+    "constants",
+    "queries",
+    "progress_threads",
+    "several_units",
+    "once",
+    "handlers",
+    "handlers_late",
+    "token",
+    "am_short",
+    "am_medium",
+    "am_long",
+    "am_limits",
+    "am_pressure",
+    "negotiated",
+    "rma",
+    "rma_visible",
+    "seg_flags",
+    "seg_offset",
+    "lc_copy",
+    "events",
+    "nbi",
+    "hsl",
+    "barrier",
+    "barrier_order",
+    "broadcast",
+    "segment_attach",
+    "segment_create",
+    "segment_bind",
+    "far_long",
+    "far_many",
+    "bound_query",
+    "pairs",
+    "endpoints",
+    "wait_memory",
+    "waitmode",
+];
+const RANKS: [u32; 5] = [1, 2, 3, 4, 8];
+const WAYS: [Way; 5] = [
+    Way::RELEASE,
+    Way::DEBUG,
+    Way::CLANG,
+    Way::CPP20,
+    Way::C23_DEBUG,
+];
+
+pub(crate) fn trials(chosen: Chosen) -> Vec<Trial> {
+    let mut trials = Vec::new();
+    for (way_at, way) in WAYS.into_iter().enumerate() {
+        let missing = !way.compiler.exists();
+        for (at, name) in PROGRAMS.into_iter().enumerate() {
+            let program = Arc::new(Program::new(way, name));
+            for (ranks_at, ranks) in RANKS.into_iter().enumerate() {
+                if !chosen.has(at, (way_at, WAYS.len()), (ranks_at, RANKS.len())) {
+                    continue;
+                }
+                let program = Arc::clone(&program);
+                let title = format!("{name}, {ranks} ranks ({})", way.name);
+                let test = move || passes(&program, name, ranks);
+                trials.push(Trial::test(title, test).with_ignored_flag(missing));
+            }
+        }
+    }
+    trials
+}
+
+fn passes(program: &Program, name: &str, ranks: u32) -> Result<(), Failed> {
+    let arguments: &[&str] = match name {
+        "client" => &["one", "two words", "--three=\"3\""],
+        _ => &[],
+    };
+    let run = Run::new(program.path()?, ranks, arguments, 120)?;
+    let last = format!("PASS {name}");
+    if run.code() == 0 && run.out().lines().last() == Some(&last) {
+        return Ok(());
+    }
+    Err(run.said().into())
+}
+
+/// What became of a run.
+pub(crate) struct Run {
+    output: Output,
+    what: String,
+}
+
+impl Run {
+    /// Runs a program as a job of so many ranks, for at most so many seconds. That one of its processes outlives it is an
+    /// error.
+    pub(crate) fn new(
+        program: &Path,
+        ranks: u32,
+        arguments: &[&str],
+        seconds: u32,
+    ) -> Result<Self, Failed> {
+        let mut command = Command::new("timeout");
+        command
+            .args(["-k", "1", &seconds.to_string()])
+            .arg(program)
+            .args(arguments)
+            .env("GASNET_PSHM_NODES", ranks.to_string())
+            .stdin(Stdio::null());
+        for name in [
+            "GASNET_VERBOSEENV",
+            "GASNET_BACKTRACE",
+            "GASNET_FREEZE",
+            "GASNET_FREEZE_ON_ERROR",
+            "GASNET_CATCH_EXIT",
+            "GASNET_NO_CATCH_SIGNAL",
+        ] {
+            command.env_remove(name);
+        }
+        let mark = format!("{MARK}={}", RUNS.fetch_add(1, Ordering::Relaxed));
+        command.envs(mark.split_once('='));
+        let output = command.output()?;
+        let left = left_over(program, &mark);
+        let what = format!("{ranks} ranks, {arguments:?}");
+        let run = Self { output, what };
+        if left.is_empty() {
+            return Ok(run);
+        }
+        Err(format!("{left:?} is left over after {}", run.said()).into())
+    }
+
+    /// The exit code, as a shell has it.
+    pub(crate) fn code(&self) -> i32 {
+        let status = self.output.status;
+        let signal = status.signal().map(|signal| 128 + signal);
+        status.code().or(signal).unwrap_or(-1)
+    }
+
+    pub(crate) fn out(&self) -> String {
+        String::from_utf8_lossy(&self.output.stdout).into_owned()
+    }
+
+    pub(crate) fn err(&self) -> String {
+        String::from_utf8_lossy(&self.output.stderr).into_owned()
+    }
+
+    /// All of it, for a person.
+    pub(crate) fn said(&self) -> String {
+        let (code, out, err) = (self.code(), self.out(), self.err());
+        format!("{}: status {code}\n{out}\n{err}", self.what)
+    }
+}
+
+/// The variable by which processes of one run are told from those of another that runs the same program.
+const MARK: &str = "CONFORMANCE_RUN";
+static RUNS: AtomicU64 = AtomicU64::new(0);
+
+/// How long processes may take to be gone after the first one.
+const LEAVING: Duration = Duration::from_secs(2);
+
+/// Processes of a run that are there still. They get a moment to be gone: a job's other ranks and its guardian end when
+/// they learn that rank 0 has.
+fn left_over(program: &Path, mark: &str) -> Vec<PathBuf> {
+    let end = Instant::now() + LEAVING;
+    loop {
+        let left = running(program, mark);
+        if left.is_empty() || Instant::now() > end {
+            return left;
+        }
+        std::thread::yield_now();
+    }
+}
+
+fn running(program: &Path, mark: &str) -> Vec<PathBuf> {
+    let Ok(all) = std::fs::read_dir("/proc") else {
+        return Vec::new();
+    };
+    let all = all.flatten().map(|entry| entry.path());
+    all.filter(|path| std::fs::read_link(path.join("exe")).is_ok_and(|exe| exe == program))
+        .filter(|path| {
+            // One that is gone meanwhile has no environment.
+            let environment = std::fs::read(path.join("environ")).unwrap_or_default();
+            environment
+                .split(|&byte| byte == 0)
+                .any(|one| one == mark.as_bytes())
+        })
+        .collect()
+}

@@ -1,0 +1,59 @@
+/* What differs between the libraries of conduits and thread modes: compiled once for each into libgasnet-CONDUIT-MODE.a. Wants
+ * the options of a client of that mode, and ARGONET_CONDUIT_WORD, the conduit as the library's settings name it; the
+ * build may say ARGONET_GIT_HASH and ARGONET_SYSTEM_NAME. All in one object: who calls init gets the idents, too. */
+#include "argonet/annotations.h"
+#include "argonet/facets.h"
+#include "argonet/job.h"
+#include "argonet/variant.h"
+
+#if ARGONET_NEAR_VERSION != ARGONET_NEAR_LAYOUT
+#error ARGONET_NEAR_LAYOUT of argonet/config.h is not the version that argonet/near.h has
+#endif
+
+#define ARGONET_DEFINE_FACET(symbol)                                                                                   \
+    extern const char symbol;                                                                                          \
+    const char symbol = 1;
+ARGONET_FACETS(ARGONET_DEFINE_FACET)
+
+extern int ARGONET_INIT(gex_Client_t *client, gex_EP_t *endpoint, gex_TM_t *team,
+                        const char *name, int *argc, char ***argv, gex_Flags_t flags);
+
+int ARGONET_INIT(gex_Client_t *client, gex_EP_t *endpoint, gex_TM_t *team,
+                 const char *name, int *argc, char ***argv, gex_Flags_t flags)
+{
+    static const struct argonet_variant variant = {ARGONET_VARIANT_VERSION, ARGONET_THREADS_NUMBER, ARGONET_DEBUG, 0,
+                                                   ARGONET_CONDUIT_WORD};
+    return argonet_client_init(&variant, client, endpoint, team, name, argc, argv, flags);
+}
+
+/* What a program sets, or defines itself, which takes the place of these. */
+__attribute__((__weak__)) const char *gasnet_max_segsize_str = 0;
+__attribute__((__weak__)) uint64_t gasnet_max_segsize = 0;
+__attribute__((__weak__)) void (*gasnet_client_attach_hook)(void *base, uintptr_t size) = 0;
+
+#define ARGONET_IDENT(key, text) GASNETT_IDENT(argonet_ident_##key, "$GASNet" #key ": " text " $")
+ARGONET_IDENT(EXAPIVersion, _STRINGIFY(GEX_SPEC_VERSION_MAJOR) "." _STRINGIFY(GEX_SPEC_VERSION_MINOR));
+ARGONET_IDENT(APIVersion, ARGONET_GASNET1_VERSION);
+ARGONET_IDENT(ThreadModel, "GASNET_" ARGONET_THREADS);
+ARGONET_IDENT(Segment, "GASNET_SEGMENT_FAST");
+ARGONET_IDENT(Config, "(libgasnet.a) " GASNET_CONFIG_STRING);
+ARGONET_IDENT(ConduitName, GASNET_CONDUIT_NAME_STR);
+ARGONET_IDENT(CoreLibraryName, GASNET_CORE_NAME_STR);
+ARGONET_IDENT(CoreLibraryVersion, GASNET_CORE_VERSION_STR);
+ARGONET_IDENT(ExtendedLibraryName, GASNET_EXTENDED_NAME_STR);
+ARGONET_IDENT(ExtendedLibraryVersion, GASNET_EXTENDED_VERSION_STR);
+ARGONET_IDENT(PSHM, "1");
+ARGONET_IDENT(DefaultMaxSegsizeStr, ARGONET_SEGMENT_LIMIT);
+/* The ranks of a host are forked by the first of them. */
+ARGONET_IDENT(FORKSpawner, "1");
+ARGONET_IDENT(BuildTimestamp, __DATE__ " " __TIME__);
+ARGONET_IDENT(BuildId, GASNETI_BUILD_ID);
+ARGONET_IDENT(ConfigureArgs, GASNETI_CONFIGURE_ARGS);
+ARGONET_IDENT(SystemTuple, GASNETT_SYSTEM_TUPLE);
+ARGONET_IDENT(CompilerID, PLATFORM_COMPILER_IDSTR);
+#ifdef ARGONET_SYSTEM_NAME
+ARGONET_IDENT(SystemName, ARGONET_SYSTEM_NAME);
+#endif
+#ifdef ARGONET_GIT_HASH
+ARGONET_IDENT(GitHash, ARGONET_GIT_HASH);
+#endif

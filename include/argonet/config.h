@@ -1,0 +1,153 @@
+/* The configuration that a client is compiled for: thread mode, debugging, conduit, and what follows from them. The first
+ * part of gasnetex.h; nothing is declared here. The same for all conduits but for their names. No word that a client
+ * may have defined as a macro of its own goes into the names of symbols. */
+#ifndef ARGONET_CONFIG_H
+#define ARGONET_CONFIG_H
+
+#include "argonet/system.h"
+#include "gasnet_config.h"
+
+/* The thread mode. */
+#if defined(GASNET_SEQ) + defined(GASNET_PARSYNC) + defined(GASNET_PAR) != 1
+#error define exactly one of GASNET_SEQ, GASNET_PARSYNC and GASNET_PAR before gasnetex.h is included
+#endif
+#if defined(GASNET_SEQ)
+#undef GASNET_SEQ
+#define GASNET_SEQ 1
+#define ARGONET_THREADS "SEQ"
+#define ARGONET_THREADS_PART _SEQ_FAST_
+#define ARGONET_THREADS_FACET argonet_link_threads_SEQ
+#define ARGONET_THREADS_NUMBER 0
+#elif defined(GASNET_PARSYNC)
+#undef GASNET_PARSYNC
+#define GASNET_PARSYNC 1
+#define ARGONET_THREADS "PARSYNC"
+#define ARGONET_THREADS_PART _PARSYNC_FAST_
+#define ARGONET_THREADS_FACET argonet_link_threads_PARSYNC
+#define ARGONET_THREADS_NUMBER 1
+#else
+#undef GASNET_PAR
+#define GASNET_PAR 1
+#define ARGONET_THREADS "PAR"
+#define ARGONET_THREADS_PART _PAR_FAST_
+#define ARGONET_THREADS_FACET argonet_link_threads_PAR
+#define ARGONET_THREADS_NUMBER 2
+#endif
+
+/* Debugging. A client that says neither is not debugged. Defined as nothing means yes: the minus signs make 2 of that. */
+#if defined(GASNET_DEBUG) && GASNET_DEBUG + 0 == 0 && 1 - GASNET_DEBUG - 1 != 2
+#undef GASNET_DEBUG
+#endif
+#if defined(GASNET_NDEBUG) && GASNET_NDEBUG + 0 == 0 && 1 - GASNET_NDEBUG - 1 != 2
+#undef GASNET_NDEBUG
+#endif
+#if defined(GASNET_DEBUG) && defined(GASNET_NDEBUG)
+#error GASNET_DEBUG and GASNET_NDEBUG exclude each other
+#endif
+#if defined(GASNET_DEBUG)
+#if (defined(__OPTIMIZE__) || defined(NDEBUG)) && !defined(GASNET_ALLOW_OPTIMIZED_DEBUG)
+#error optimised or NDEBUG code for a debug library; define GASNET_ALLOW_OPTIMIZED_DEBUG if that is meant
+#endif
+#undef GASNET_DEBUG
+#define GASNET_DEBUG 1
+#define ARGONET_DEBUG 1
+#define ARGONET_DEBUG_WORD "debug"
+#define ARGONET_DEBUG_PART debug_near
+#define ARGONET_DEBUG_FACET argonet_link_debug_debug
+#else
+#undef GASNET_NDEBUG
+#define GASNET_NDEBUG 1
+#define ARGONET_DEBUG 0
+#define ARGONET_DEBUG_WORD "nodebug"
+#define ARGONET_DEBUG_PART ndebug_near
+#define ARGONET_DEBUG_FACET argonet_link_debug_nodebug
+#endif
+
+/* The segment. */
+#if defined(GASNET_SEGMENT_LARGE) || defined(GASNET_SEGMENT_EVERYTHING)
+#error this library has the segment configuration GASNET_SEGMENT_FAST alone
+#endif
+#undef GASNET_SEGMENT_FAST
+#define GASNET_SEGMENT_FAST 1
+#define GASNET_ALIGNED_SEGMENTS 0
+
+/* What the library does not have. */
+#if defined(GASNET_TRACE) || defined(GASNET_STATS) || defined(GASNET_SRCLINES) || defined(GASNET_DEBUGMALLOC)
+#error this library has no GASNET_TRACE, GASNET_STATS, GASNET_SRCLINES or GASNET_DEBUGMALLOC
+#endif
+
+/* The conduit: smp where nothing else is said. The extended part is the same for all. */
+#ifndef ARGONET_CONDUIT_SMP
+#define ARGONET_CONDUIT_SMP 1
+#endif
+#if ARGONET_CONDUIT_SMP != 1
+#error ARGONET_CONDUIT_SMP must be 1 where it is defined
+#endif
+#define GASNET_CONDUIT_SMP 1
+#define GASNET_CONDUIT_NAME SMP
+#define GASNET_CORE_NAME SMP
+#define GASNET_CORE_VERSION 1.0
+#define GASNET_CONDUIT_NAME_STR "SMP"
+#define GASNET_CORE_NAME_STR "SMP"
+#define GASNET_CORE_VERSION_STR "1.0"
+#define ARGONET_CONDUIT_PART _SMP
+#define ARGONET_CORE_FACET argonet_link_core_SMP
+#define GASNET_EXTENDED_NAME ARGONET
+#define GASNET_EXTENDED_VERSION 1.0
+#define GASNET_EXTENDED_NAME_STR "ARGONET"
+#define GASNET_EXTENDED_VERSION_STR "1.0"
+#define GASNET_PSHM 1
+#define GASNETI_PSHM_ENABLED 1
+
+/* Limits and features. */
+#define GASNET_NULL_ARGV_OK 1
+#define GASNET_HIDDEN_AM_CONCURRENCY_LEVEL 0
+#define GASNET_PAGESIZE GASNETT_PAGESIZE
+#define GASNET_MAXEPS 32
+#define GASNET_MAXNODES 0x7FFFFFFF
+#define SIZEOF_GEX_RMA_VALUE_T 8
+#if GASNET_SEQ
+#define GASNETI_MAX_THREADS 1
+#else
+#define GASNETI_MAX_THREADS 256
+#endif
+#define GASNET_SUPPORTS_TI_SRCRANK 1
+#define GASNET_SUPPORTS_TI_EP 1
+#define GASNET_SUPPORTS_TI_ENTRY 1
+#define GASNET_SUPPORTS_TI_IS_REQ 1
+#define GASNET_SUPPORTS_TI_IS_LONG 1
+#define GASNET_SUPPORTS_AM_CANCEL 20240418L
+#define GASNET_SUPPORTS_AM_COMMIT_V2 20240906L
+#define GASNET_NATIVE_NP_ALLOC_REQ_MEDIUM 1
+#define GASNET_HAVE_MK_CLASS_HOST 1
+
+/* The version of GASNet-1 that programs of that interface find, and how large segments may be where nobody says. */
+#define ARGONET_GASNET1_VERSION "1"
+#define ARGONET_SEGMENT_LIMIT "0.85/H"
+
+#define GEX_SPEC_VERSION_MAJOR GASNETI_EX_SPEC_VERSION_MAJOR
+#define GEX_SPEC_VERSION_MINOR GASNETI_EX_SPEC_VERSION_MINOR
+
+/* Atomic operations of the tools, which are plain where there is one thread: the words of argonet/atomics.h. */
+#if GASNET_PAR
+#define ARGONET_ATOMICS "builtin"
+#define ARGONET_ATOMICS_FACET(width) argonet_link_##width##_builtin
+#else
+#define ARGONET_ATOMICS "plain"
+#define ARGONET_ATOMICS_FACET(width) argonet_link_##width##_plain
+#endif
+
+/* The layout that near.h has: code of it is compiled into clients. */
+#define ARGONET_NEAR_LAYOUT 2
+
+/* Scripts take this apart: keys and order stay. */
+#define GASNET_CONFIG_STRING                                                                                           \
+    "RELEASE=" GASNETI_RELEASE_VERSION ",SPEC=" _STRINGIFY(GEX_SPEC_VERSION_MAJOR) "." _STRINGIFY(                     \
+        GEX_SPEC_VERSION_MINOR) ",CONDUIT=" GASNET_CONDUIT_NAME_STR "(" GASNET_CORE_NAME_STR                           \
+        "-" GASNET_CORE_VERSION_STR "/" GASNET_EXTENDED_NAME_STR "-" GASNET_EXTENDED_VERSION_STR                       \
+        "),THREADMODEL=" ARGONET_THREADS ",SEGMENT=FAST,PTR=64bit,CACHE_LINE_BYTES=" _STRINGIFY(                       \
+            GASNETT_CACHE_LINE_BYTES) ",noalign,pshm," ARGONET_DEBUG_WORD                                              \
+        ",notrace,nostats,nodebugmalloc,nosrclines," GASNETT_TIMER_CONFIG ",membars_builtin,atomics_" ARGONET_ATOMICS  \
+        ",atomic32_" ARGONET_ATOMICS ",atomic64_" ARGONET_ATOMICS
+
+#endif

@@ -1,0 +1,19 @@
+/* Clients, endpoints, segments, teams, and what a process asks about its job. */
+#ifndef ARGONET_JOB_H
+#define ARGONET_JOB_H
+
+#include "job_calls.h"
+#include "near.h"
+
+GASNETT_BEGIN_EXTERNC
+/* What a program may define: what a segment may become where the user does not say (the second is deprecated). */
+extern const char *gasnet_max_segsize_str;
+extern uint64_t gasnet_max_segsize;
+/* What a program may set: called when a segment has been attached. */
+extern void (*gasnet_client_attach_hook)(void *base, uintptr_t size);
+GASNETT_END_EXTERNC
+
+static inline gex_Rank_t gex_TM_QueryRank(gex_TM_t tm) { return ARGONET_DEBUG ? argonet_tm_rank(tm) : tm->rank; }
+static inline gex_Rank_t gex_TM_QuerySize(gex_TM_t tm) { return ARGONET_DEBUG ? argonet_tm_size(tm) : tm->size; }
+
+#endif

@@ -1,0 +1,18 @@
+/* How the small library of a conduit and thread mode tells the one library what it is. Not for clients. */
+#ifndef ARGONET_VARIANT_H
+#define ARGONET_VARIANT_H
+
+#include "job_calls.h"
+
+/* The version of what follows. */
+#define ARGONET_VARIANT_VERSION 1
+
+struct argonet_variant {
+    uint32_t version; /* ARGONET_VARIANT_VERSION */
+    uint32_t mode;    /* 0 GASNET_SEQ, 1 GASNET_PARSYNC, 2 GASNET_PAR */
+    uint32_t debug;   /* 0 or 1 */
+    uint32_t spare;   /* 0 */
+    const char *conduit; /* as ARGONET_CONDUIT names it: "smp" */
+};
+
+#endif

@@ -1,0 +1,18 @@
+//! An installed tree, used as C's build systems use it. The library in it is the one that was built with this test.
+
+mod linking;
+mod place;
+mod tree;
+
+use libtest_mimic::Arguments;
+
+// Built because of this, as a static library too.
+use argonet_capi as _;
+
+fn main() {
+    let mut trials = tree::trials();
+    trials.extend(linking::trials());
+    let conclusion = libtest_mimic::run(&Arguments::from_args(), trials);
+    place::clean();
+    conclusion.exit();
+}
