@@ -22,7 +22,7 @@ const fn minutes(stage: &'static str, minutes: u64, skips: usize) -> Budget {
     }
 }
 
-/// Everything is built for testing and for use, and clippy and rustfmt have nothing to say. From an
+/// Everything is built for testing, for use and with AddressSanitizer; clippy and rustfmt have nothing to say. From an
 /// empty target directory on two processors.
 pub(crate) const BUILD: Budget = minutes("build", 8, 0);
 /// Unit tests, property tests, documentation examples, the tidy test, loom models.

@@ -1,6 +1,7 @@
 //! argonet's own commands: `cargo xtask test` is the one to know.
 #![forbid(unsafe_code)]
 
+mod asan;
 mod budget;
 mod command;
 mod counts;
@@ -92,7 +93,7 @@ fn main() -> ExitCode {
         Task::Ci => Suite::new(Effort::Usual).within(budget::WHOLE).run(&[]),
         Task::Full => Suite::new(Effort::Full).run_and_record(),
         Task::Loom => Suite::new(Effort::Usual).run_one(budget::UNIT, stages::loom),
-        Task::Asan => Suite::new(Effort::Usual).run_one(budget::ASAN, stages::asan),
+        Task::Asan => Suite::new(Effort::Usual).run_one(budget::ASAN, asan::asan),
         Task::Counts { record } => {
             let stage = if record {
                 counts::record

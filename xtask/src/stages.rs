@@ -2,7 +2,7 @@
 
 use crate::command::{End, cargo, exists, output, root, run, target};
 use crate::suite::{Effort, Run};
-use crate::{budget, counts};
+use crate::{asan, budget, counts};
 use std::process::Command;
 use std::time::Instant;
 
@@ -28,17 +28,13 @@ const C_TESTS: [(&str, &str); 4] = [
 ];
 
 /// The conduit conformance suite: each of its test programs is one conduit. It has its own stage.
-const CONFORMANCE: &str = "argonet-conformance";
+pub(crate) const CONFORMANCE: &str = "argonet-conformance";
 
 /// Where loom models are: the package, and how cargo is told of them.
 const LOOM_TESTS: [(&str, &[&str]); 2] = [
     ("argonet-conduit", &["--lib"]),
     ("argonet-event", &["--test", "loom"]),
 ];
-
-/// Packages whose unit tests run under AddressSanitizer: those with unsafe code that needs no
-/// job, and what they stand on.
-const ASAN_PACKAGES: [&str; 3] = ["argonet-segment", "argonet-am", "argonet-conduit"];
 
 /// Directory of a package, if the workspace has it.
 fn directory(package: &str) -> Option<&str> {
@@ -132,6 +128,7 @@ pub(crate) fn build(run: &mut Run) {
     run.step("rustfmt", &mut cargo(&["fmt", "--all", "--check"]));
     let mut doc = cargo(&["doc", "--workspace", "--no-deps"]);
     run.step("doc", doc.env("RUSTDOCFLAGS", "-D warnings"));
+    asan::build(run);
 }
 
 /// Unit tests, property tests, documentation examples and other small test programs; loom.
@@ -336,33 +333,4 @@ pub(crate) fn sanitizers_work(run: &mut Run, what: &str) -> bool {
     };
     run.tally.skip(what, reason);
     false
-}
-
-/// Unit tests under AddressSanitizer. The stable compiler has it behind a switch.
-pub(crate) fn asan(run: &mut Run) {
-    if !sanitizers_work(run, "AddressSanitizer") {
-        return;
-    }
-    let mut units = cargo(&["test", "--target", TRIPLE, "--lib", "--no-fail-fast"]);
-    for package in ASAN_PACKAGES {
-        units.args(["--package", package]);
-    }
-    let mut smp = cargo(&["test", "--target", TRIPLE, "--package", CONFORMANCE]);
-    // The thread mode that takes locks; the others run less code.
-    smp.args(["--test", "smp", "--", "smp par::"]);
-    let cases = if run.full() { "2048" } else { "32" };
-    for (name, mut command) in [
-        ("AddressSanitizer", units),
-        ("AddressSanitizer, conformance of smp", smp),
-    ] {
-        command
-            .env("RUSTC_BOOTSTRAP", "1")
-            .env("RUSTFLAGS", "-Zsanitizer=address")
-            .env("CARGO_TARGET_DIR", target().join("asan"))
-            // Enough for the lines in a report, and compiled sooner.
-            .env("CARGO_PROFILE_DEV_DEBUG", "line-tables-only")
-            .env("CARGO_PROFILE_DEV_OPT_LEVEL", "0")
-            .env("PROPTEST_CASES", cases);
-        run.tests(name, &mut command);
-    }
 }

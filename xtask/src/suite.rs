@@ -3,7 +3,7 @@
 use crate::budget::{self, Budget};
 use crate::command::processor_time;
 use crate::tally::Tally;
-use crate::{fuzz, record, stages, tsan};
+use crate::{asan, fuzz, record, stages, tsan};
 use std::time::{Duration, Instant};
 
 /// How much is done.
@@ -68,7 +68,7 @@ const STAGES: [(Budget, Stage); 7] = [
     (budget::CONFORMANCE, stages::conformance),
     (budget::JOBS, stages::jobs),
     (budget::C, stages::c),
-    (budget::ASAN, stages::asan),
+    (budget::ASAN, asan::asan),
 ];
 
 /// What only a full run does after that.
