@@ -79,8 +79,10 @@ enum Task {
     /// Run the executables of a directory and write a table of results: for suites that live
     /// outside of this repository (docs/conformance.md)
     Conformance(outside::Options),
-    /// Install headers, libraries and a launcher for C (docs/c-api.md)
+    /// Install headers, libraries, launchers and files for build systems, for C (docs/c-api.md)
     Install(install::Options),
+    /// Take an installation away again, and nothing else
+    Uninstall(install::UninstallOptions),
     /// Write the manual pages that are made from tables
     Man,
     /// Check the rules of the house: lengths, layers, unsafe code, globals
@@ -117,6 +119,7 @@ fn main() -> ExitCode {
         Task::Items(options) => items::items(options),
         Task::Conformance(options) => outside::conformance(&options),
         Task::Install(options) => install::install(&options),
+        Task::Uninstall(options) => install::uninstall(&options),
         Task::Man => man::write(),
         Task::Tidy => {
             let complaints = tidy::check(&command::root());

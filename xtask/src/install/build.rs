@@ -1,206 +1,120 @@
-//! Building what is installed: the library by cargo, its variants by the C compiler.
+//! Building what is installed: the one library, its variants by the C compiler, and the shared form of both.
 
-use super::flags::Variant;
-use super::{at, words};
-use crate::command::{cargo, root, target};
-use std::ffi::OsStr;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use super::sources::Sources;
+use super::tools::{Tools, program, said};
+use super::tree::Tree;
+use super::variant::Variant;
+use super::words;
+use std::path::Path;
 
-/// Builds the static library for C; where it is.
-pub(super) fn library() -> Result<PathBuf, String> {
-    let mut command = cargo(&["build", "--release", "--package", "argonet-capi"]);
-    let status = command
-        .status()
-        .map_err(|error| format!("cargo cannot be started: {error}"))?;
-    if !status.success() {
-        return Err("argonet-capi cannot be built".to_owned());
-    }
-    Ok(target().join("release/libargonet_capi.a"))
+/// What the system has for the installation.
+pub(super) struct Found {
+    /// Where everything will lie.
+    pub(super) prefix: String,
+    /// The release whose interface this is.
+    pub(super) version: String,
+    pub(super) tools: Tools,
+    /// Options.
+    pub(super) system_libraries: Vec<String>,
+    /// Of the compilers, for C and for C++.
+    pub(super) families: [[&'static str; 2]; 2],
+    /// Only clients want it.
+    pub(super) perl: String,
 }
 
-/// Runs a program that ends soon; what it wrote to standard output and to standard error.
-fn said(command: &mut Command) -> Result<(String, String), String> {
-    let name = command.get_program().to_string_lossy().into_owned();
-    let output = command
-        .stdin(Stdio::null())
-        .output()
-        .map_err(|error| format!("{name} cannot be started: {error}"))?;
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    let (out, err) = (text(&output.stdout), text(&output.stderr));
-    if output.status.success() {
-        Ok((out, err))
-    } else {
-        Err(format!("{name}: {}\n{err}", output.status))
-    }
-}
-
-/// The programs that are needed.
-pub(super) struct Tools {
-    pub(super) cc: PathBuf,
-    pub(super) cxx: PathBuf,
-    ar: PathBuf,
-}
-
-impl Tools {
-    /// By `CC`, `CXX` and `AR`, or by their usual names.
-    pub(super) fn find() -> Result<Self, String> {
-        // Nothing here needs a compiler for C++: where there is none, the name must do.
-        let cxx = found("CXX", "c++").unwrap_or_else(|_| "c++".into());
+impl Found {
+    pub(super) fn new(
+        prefix: &str,
+        tools: Tools,
+        sources: &Sources,
+        tree: &Tree,
+    ) -> Result<Self, String> {
+        let perl = program("perl".as_ref()).unwrap_or_else(|| "perl".into());
         Ok(Self {
-            cc: found("CC", "cc")?,
-            cxx,
-            ar: found("AR", "ar")?,
+            prefix: prefix.to_owned(),
+            version: sources.version()?,
+            system_libraries: Tools::system_libraries(&tree.path("empty.a")?)?,
+            families: tools.families(),
+            tools,
+            perl: perl.display().to_string(),
         })
     }
-
-    /// What a program must be linked with because Rust's standard library wants it, as options. What every compiler adds by
-    /// itself is left out: other tools look for a file for each.
-    pub(super) fn system_libraries(&self) -> Result<Vec<String>, String> {
-        let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
-        let to = target().join(format!("xtask-empty-{}.a", std::process::id()));
-        let asked = said(
-            Command::new(rustc)
-                .args(["--crate-type", "staticlib", "--crate-name", "empty"])
-                .args(["--print", "native-static-libs", "-o"])
-                .arg(&to)
-                .arg("/dev/null"),
-        );
-        let _ = std::fs::remove_file(&to);
-        let (_, notes) = asked?;
-        let list = notes
-            .lines()
-            .find_map(|line| line.split_once("native-static-libs:"));
-        let Some((_, list)) = list else {
-            return Err(format!(
-                "rustc does not tell what its library needs:\n{notes}"
-            ));
-        };
-        let mut words: Vec<String> = Vec::new();
-        for word in list.split_whitespace() {
-            if !["-lgcc_s", "-lc"].contains(&word) && words.iter().all(|other| other != word) {
-                words.push(word.to_owned());
-            }
-        }
-        Ok(words)
-    }
-
-    /// Compiles the library of a variant into `prefix`, with the headers that are there.
-    pub(super) fn variant(
-        &self,
-        sources: &Sources,
-        variant: &Variant,
-        prefix: &Path,
-    ) -> Result<(), String> {
-        let archive = prefix.join(format!("lib/lib{}.a", variant.library()));
-        let object = prefix.join(format!("lib/{}.o", variant.library()));
-        let word = words::c_string(variant.conduit());
-        let mut command = Command::new(&self.cc);
-        command
-            .args(["-std=c99", "-Wall", "-Wextra", "-fPIC"])
-            .arg(variant.optimisation())
-            .args(variant.defines())
-            .arg(format!("-DARGONET_CONDUIT_WORD={word}"));
-        for (name, value) in sources.idents() {
-            command.arg(format!("-D{name}={}", words::c_string(&value)));
-        }
-        command
-            .arg("-I")
-            .arg(prefix.join("include"))
-            .arg("-c")
-            .arg(sources.variant())
-            .arg("-o")
-            .arg(&object);
-        said(&mut command)?;
-        if archive.exists() {
-            at(&archive, std::fs::remove_file(&archive))?;
-        }
-        said(Command::new(&self.ar).arg("rcs").args([&archive, &object]))?;
-        at(&object, std::fs::remove_file(&object))
-    }
 }
 
-/// The whole path of a program, so that it can be compared with others'.
-fn found(variable: &str, name: &str) -> Result<PathBuf, String> {
-    let wanted = std::env::var_os(variable).filter(|value| !value.is_empty());
-    let wanted = wanted.as_deref().unwrap_or(OsStr::new(name));
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let places = std::env::split_paths(&path);
-    // A path with a directory in it stays as it is.
-    let mut files = places.map(|directory| directory.join(wanted));
-    let found = match Path::new(wanted).components().count() {
-        1 => files.find(|file| file.is_file()),
-        _ => std::path::absolute(wanted)
-            .ok()
-            .filter(|file| file.is_file()),
-    };
-    found.ok_or_else(|| format!("{}: no such program ({variable})", wanted.display()))
+/// Names that a shared library lets others see.
+const EXPORTED: &str = "{ global: argonet*; gasnet*; gex*; local: *; };\n";
+
+/// The number of the shared libraries' interface. Clients are compiled for a release and refuse others by their symbols.
+const NUMBER: &str = "0";
+
+/// Puts the library and its shared form into the tree.
+pub(super) fn library(tree: &mut Tree, from: &Path, found: &Found) -> Result<(), String> {
+    tree.copy(from, "lib/libargonet.a")?;
+    let exported = tree.path("exported")?;
+    super::at(&exported, std::fs::write(&exported, EXPORTED))?;
+    let archive = tree.path("lib/libargonet.a")?;
+    let mut script = std::ffi::OsString::from("-Wl,--version-script=");
+    script.push(&exported);
+    let mut words: Vec<std::ffi::OsString> = vec![
+        script,
+        "-Wl,--gc-sections".into(),
+        "-Wl,--whole-archive".into(),
+        archive.into(),
+        "-Wl,--no-whole-archive".into(),
+    ];
+    words.extend(found.system_libraries.iter().map(Into::into));
+    shared(tree, "argonet", words, found)
 }
 
-/// What lies in the repository.
-pub(super) struct Sources {
-    root: PathBuf,
-    /// The commit, where that is known.
-    commit: Option<String>,
+/// Puts the library of a variant into the tree.
+pub(super) fn variant(
+    tree: &mut Tree,
+    variant: &Variant,
+    sources: &Sources,
+    found: &Found,
+) -> Result<(), String> {
+    let name = variant.library();
+    let object = tree.path(&format!("{name}.o"))?;
+    let include = tree.path("include/.")?;
+    let word = words::c_string(variant.conduit);
+    let mut command = found.tools.cc.command();
+    command
+        .args(["-std=c99", "-Wall", "-Wextra", "-fPIC"])
+        .arg(variant.optimisation())
+        .args(variant.defines().iter().map(|define| format!("-D{define}")))
+        .arg(format!("-DARGONET_CONDUIT_WORD={word}"));
+    for (name, value) in sources.idents() {
+        command.arg(format!("-D{name}={}", words::c_string(&value)));
+    }
+    command.arg("-I").arg(&include);
+    command.arg("-c").arg(sources.variant());
+    command.arg("-o").arg(&object);
+    said(&mut command)?;
+    let archive = format!("lib/lib{name}.a");
+    let to = tree.path(&archive)?;
+    found.tools.archive(&object, &to)?;
+    tree.add(&archive)?;
+    let mut directory = std::ffi::OsString::from("-L");
+    directory.push(tree.path("lib/shared/.")?);
+    // Found beside it, whoever loads it.
+    let words = [
+        object.into(),
+        directory,
+        "-largonet".into(),
+        "-Wl,-rpath,$ORIGIN".into(),
+    ];
+    shared(tree, &name, words, found)
 }
 
-impl Sources {
-    pub(super) fn new() -> Self {
-        let root = root();
-        let asked = said(
-            Command::new("git")
-                .args(["rev-parse", "--short=12", "HEAD"])
-                .current_dir(&root),
-        );
-        let commit = asked.ok().map(|(out, _)| out.trim().to_owned());
-        Self { root, commit }
-    }
-
-    pub(super) fn build_id(&self) -> String {
-        let commit = self.commit.as_deref().unwrap_or("no-commit");
-        format!("argonet-{}-{commit}", env!("CARGO_PKG_VERSION"))
-    }
-
-    fn variant(&self) -> PathBuf {
-        self.root.join("capi/variant/variant.c")
-    }
-
-    /// Macros of `variant.c`.
-    fn idents(&self) -> Vec<(&'static str, String)> {
-        let system = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
-        let mut all = vec![("ARGONET_SYSTEM_NAME", system.trim().to_owned())];
-        if let Some(commit) = &self.commit {
-            all.push(("ARGONET_GIT_HASH", commit.clone()));
-        }
-        all
-    }
-
-    /// Copies all headers.
-    pub(super) fn headers(&self, to: &Path) -> Result<(), String> {
-        copy_headers(&self.root.join("include"), to)
-    }
-
-    /// The release, as `gasnet_config.h` has it.
-    pub(super) fn version(&self) -> Result<String, String> {
-        let path = self.root.join("include/gasnet_config.h");
-        let text = at(&path, std::fs::read_to_string(&path))?;
-        let start = "#define GASNETI_RELEASE_VERSION ";
-        let line = text.lines().find_map(|line| line.strip_prefix(start));
-        let version = line.map(|value| value.trim_matches('"').to_owned());
-        version.ok_or_else(|| format!("{}: GASNETI_RELEASE_VERSION is missing", path.display()))
-    }
-}
-
-fn copy_headers(from: &Path, to: &Path) -> Result<(), String> {
-    at(to, std::fs::create_dir_all(to))?;
-    for entry in at(from, std::fs::read_dir(from))? {
-        let path = at(from, entry)?.path();
-        let to = to.join(path.file_name().unwrap_or_default());
-        if path.is_dir() {
-            copy_headers(&path, &to)?;
-        } else if path.extension() == Some(OsStr::new("h")) {
-            at(&to, std::fs::copy(&path, &to))?;
-        }
-    }
-    Ok(())
+/// A shared library in the tree, and the link by which linkers find it.
+fn shared<I>(tree: &mut Tree, library: &str, words: I, found: &Found) -> Result<(), String>
+where
+    I: IntoIterator<Item: AsRef<std::ffi::OsStr>>,
+{
+    let name = format!("lib{library}.so.{NUMBER}");
+    let file = format!("lib/shared/{name}");
+    let to = tree.path(&file)?;
+    found.tools.shared(&name, words, &to)?;
+    tree.add(&file)?;
+    tree.link(&format!("lib/shared/lib{library}.so"), &name)
 }

@@ -1,13 +1,24 @@
-//! `cargo xtask install`: the tree in which C runtimes look for GASNet.
+//! `cargo xtask install`: the tree in which C runtimes look for GASNet; `uninstall` takes it away again.
 
 mod build;
-mod flags;
+mod directory;
+mod manifest;
+mod packages;
+mod sources;
+mod tools;
+mod tree;
+mod uninstall;
+mod variant;
 mod words;
 
-use build::{Sources, Tools};
-use flags::{Variant, make_file, package_file};
-use std::os::unix::fs::PermissionsExt as _;
+pub(crate) use uninstall::{Options as UninstallOptions, uninstall};
+
+use build::Found;
+use sources::Sources;
 use std::path::{Path, PathBuf};
+use tools::Tools;
+use tree::{LAST, Tree};
+use variant::{CONDUITS, Variant};
 
 /// What the command line says.
 #[derive(clap::Args, Clone, Debug)]
@@ -23,10 +34,16 @@ pub(crate) struct Options {
     pub(crate) library: Option<PathBuf>,
 }
 
+/// Manual pages that belong to no conduit.
+const PAGES: [&str; 2] = ["argonet-c.7", "argonet-settings.7"];
+
 /// Installs; whether that worked.
 pub(crate) fn install(options: &Options) -> bool {
-    match Installation::new(options).and_then(|it| it.run(options.library.as_deref())) {
-        Ok(()) => true,
+    match run(options) {
+        Ok(prefix) => {
+            println!("installed in {prefix}");
+            true
+        }
         Err(error) => {
             eprintln!("cargo xtask install: {error}");
             false
@@ -39,107 +56,93 @@ fn at<T>(path: &Path, result: std::io::Result<T>) -> Result<T, String> {
     result.map_err(|error| format!("{}: {error}", path.display()))
 }
 
-fn write(path: &Path, text: &str) -> Result<(), String> {
-    at(path, std::fs::write(path, text))
+/// Where it is installed.
+fn run(options: &Options) -> Result<String, String> {
+    let prefix = at(&options.prefix, std::path::absolute(&options.prefix))?;
+    let text = prefix
+        .to_str()
+        .ok_or_else(|| format!("--prefix {prefix:?}: the files of make cannot name it"))?;
+    if let Some(bad) = words::unspeakable(text) {
+        return Err(format!(
+            "--prefix {prefix:?}: the shell, make, pkg-config and CMake do not all take {bad:?} in a path; choose a \
+             directory without it"
+        ));
+    }
+    let tools = Tools::find()?;
+    // First of all, so that nobody waits for a build that has nowhere to go.
+    let mut tree = Tree::begin(&prefix)?;
+    let library = match &options.library {
+        Some(library) => library.clone(),
+        None => sources::library()?,
+    };
+    let sources = Sources::new();
+    let found = Found::new(text, tools, &sources, &tree)?;
+    fill(&mut tree, options.debug, &library, &sources, &found)?;
+    tree.put(&sources.build_id())?;
+    Ok(found.prefix)
 }
 
-struct Installation {
-    prefix: PathBuf,
-    /// The same as text, for files that name it.
-    text: String,
+/// Makes all files.
+fn fill(
+    tree: &mut Tree,
     debug: bool,
-    tools: Tools,
+    library: &Path,
+    sources: &Sources,
+    found: &Found,
+) -> Result<(), String> {
+    sources.headers(tree)?;
+    configuration(tree, debug, sources, &found.prefix)?;
+    build::library(tree, library, found)?;
+    for variant in Variant::all(debug) {
+        build::variant(tree, &variant, sources, found)?;
+    }
+    for conduit in &CONDUITS {
+        let name = conduit.name;
+        let core = "/* This conduit has nothing of its own: gasnetex.h has all there is. */\n";
+        tree.write(&format!("include/{name}-conduit/gasnet_core.h"), core)?;
+        tree.program(&format!("bin/gasnetrun_{name}"), conduit.launcher)?;
+        sources.page(&format!("gasnetrun_{name}.1"), tree)?;
+    }
+    for page in PAGES {
+        sources.page(page, tree)?;
+    }
+    packages::write(tree, debug, found)?;
+    directory::write(tree, debug, found)
 }
 
-impl Installation {
-    fn new(options: &Options) -> Result<Self, String> {
-        let prefix = at(&options.prefix, std::path::absolute(&options.prefix))?;
-        let text = prefix.to_str().filter(|t| !t.contains(['\n', '\r']));
-        let Some(text) = text.map(str::to_owned) else {
-            return Err(format!(
-                "--prefix {prefix:?}: make cannot name such a directory"
-            ));
-        };
-        Ok(Self {
-            prefix,
-            text,
-            debug: options.debug,
-            tools: Tools::find()?,
-        })
-    }
-
-    fn run(&self, library: Option<&Path>) -> Result<(), String> {
-        // First of all, so that nobody waits for a build that has nowhere to go.
-        let conduit = self.directory("include/smp-conduit")?;
-        let packages = self.directory("lib/pkgconfig")?;
-        let programs = self.directory("bin")?;
-        let library = match library {
-            Some(library) => library.to_path_buf(),
-            None => build::library()?,
-        };
-        let system = self.tools.system_libraries()?;
-        let to = self.prefix.join("lib/libargonet.a");
-        at(&library, std::fs::copy(&library, &to))?;
-        let sources = Sources::new();
-        sources.headers(&self.prefix.join("include"))?;
-        self.configuration(&sources)?;
-        let core = "/* This conduit has nothing of its own: gasnetex.h has all there is. */\n";
-        write(&conduit.join("gasnet_core.h"), core)?;
-        for variant in Variant::all(self.debug) {
-            self.tools.variant(&sources, &variant, &self.prefix)?;
-            let variables = variant.variables(&self.text, &self.tools, &system);
-            let file = conduit.join(format!("{}.mak", variant.name()));
-            write(&file, &make_file(&variant, &variables))?;
-            let file = packages.join(format!("{}.pc", variant.library()));
-            write(
-                &file,
-                &package_file(&variant, &variables, &sources.version()?),
-            )?;
+/// Puts what is known only now into the installed `gasnet_config.h`.
+fn configuration(
+    tree: &mut Tree,
+    debug: bool,
+    sources: &Sources,
+    prefix: &str,
+) -> Result<(), String> {
+    let path = tree.path(LAST)?;
+    let mut text = at(&path, std::fs::read_to_string(&path))?;
+    let debug = if debug { " --debug" } else { "" };
+    for (name, value) in [
+        ("GASNETI_BUILD_ID", sources.build_id()),
+        (
+            "GASNETI_CONFIGURE_ARGS",
+            format!("--prefix={prefix}{debug}"),
+        ),
+    ] {
+        let start = format!("#define {name} ");
+        let mut found = 0;
+        let lines: Vec<String> = text
+            .lines()
+            .map(|line| match line.starts_with(&start) {
+                true => {
+                    found += 1;
+                    format!("{start}{}", words::c_string(&value))
+                }
+                false => line.to_owned(),
+            })
+            .collect();
+        if found != 1 {
+            return Err(format!("{}: {found} lines define {name}", path.display()));
         }
-        let launcher = programs.join("gasnetrun_smp");
-        write(&launcher, include_str!("gasnetrun_smp.sh"))?;
-        let mode = std::fs::Permissions::from_mode(0o755);
-        at(&launcher, std::fs::set_permissions(&launcher, mode))?;
-        println!("installed in {}", self.text);
-        Ok(())
+        text = lines.join("\n") + "\n";
     }
-
-    fn directory(&self, name: &str) -> Result<PathBuf, String> {
-        let path = self.prefix.join(name);
-        let made = std::fs::create_dir_all(&path);
-        made.map_err(|error| format!("--prefix: {} cannot be made: {error}", path.display()))?;
-        Ok(path)
-    }
-
-    /// Puts what is known only now into the installed `gasnet_config.h`.
-    fn configuration(&self, sources: &Sources) -> Result<(), String> {
-        let path = self.prefix.join("include/gasnet_config.h");
-        let mut text = at(&path, std::fs::read_to_string(&path))?;
-        let debug = if self.debug { " --debug" } else { "" };
-        for (name, value) in [
-            ("GASNETI_BUILD_ID", sources.build_id()),
-            (
-                "GASNETI_CONFIGURE_ARGS",
-                format!("--prefix={}{debug}", self.text),
-            ),
-        ] {
-            let start = format!("#define {name} ");
-            let mut found = 0;
-            let lines: Vec<String> = text
-                .lines()
-                .map(|line| match line.starts_with(&start) {
-                    true => {
-                        found += 1;
-                        format!("{start}{}", words::c_string(&value))
-                    }
-                    false => line.to_owned(),
-                })
-                .collect();
-            if found != 1 {
-                return Err(format!("{}: {found} lines define {name}", path.display()));
-            }
-            text = lines.join("\n") + "\n";
-        }
-        write(&path, &text)
-    }
+    tree.write(LAST, &text)
 }

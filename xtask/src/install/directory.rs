@@ -1,0 +1,55 @@
+//! The form of a build directory, which some clients want in place of an installed tree: `lib/argonet/build`.
+
+use super::build::Found;
+use super::tree::{LAST, Tree};
+use super::variant::{CONDUITS, Linking, Variant};
+use super::words::replacement;
+
+/// Where it lies.
+const DIRECTORY: &str = "lib/argonet/build";
+
+/// From there to the root of the tree.
+const UP: &str = "../../..";
+
+/// Writes it. All files but one are those of the tree.
+pub(super) fn write(tree: &mut Tree, debug: bool, found: &Found) -> Result<(), String> {
+    let name = LAST.rsplit('/').next().unwrap_or(LAST);
+    tree.link(&format!("{DIRECTORY}/{name}"), &format!("{UP}/{LAST}"))?;
+    tree.program(&format!("{DIRECTORY}/config.status"), &status(found))?;
+    for conduit in &CONDUITS {
+        let launcher = format!("gasnetrun_{}", conduit.name);
+        let own = format!("{DIRECTORY}/{}-conduit/contrib/{launcher}", conduit.name);
+        tree.link(&own, &format!("../../{UP}/bin/{launcher}"))?;
+    }
+    for variant in Variant::all(debug) {
+        let conduit = format!("{}-conduit", variant.conduit);
+        for linking in Linking::ALL {
+            let name = format!("{conduit}/{}{}.mak", variant.name(), linking.suffix());
+            let own = format!("{DIRECTORY}/{name}");
+            tree.link(&own, &format!("../{UP}/include/{name}"))?;
+        }
+        let name = format!("lib{}.a", variant.library());
+        let own = format!("{DIRECTORY}/{conduit}/{name}");
+        tree.link(&own, &format!("../{UP}/lib/{name}"))?;
+    }
+    Ok(())
+}
+
+/// The script that fills files in, as `configure` of other packages leaves one.
+fn status(found: &Found) -> String {
+    let [cc, cxx] = found.families;
+    let conduits: Vec<&str> = CONDUITS.iter().map(|conduit| conduit.name).collect();
+    let mut substitutions = String::new();
+    for (name, value) in [
+        ("PERL", found.perl.as_str()),
+        ("CONDUITS", &conduits.join(" ")),
+        ("EXESUFFIX", ""),
+        ("CC_FAMILY", cc[0]),
+        ("CXX_FAMILY", cxx[0]),
+        ("CC_SUBFAMILY", cc[1]),
+        ("CXX_SUBFAMILY", cxx[1]),
+    ] {
+        substitutions += &format!("        -e 's|@{name}@|{}|g' \\\n", replacement(value));
+    }
+    include_str!("config.status.sh").replace("        -e SUBSTITUTIONS \\\n", &substitutions)
+}

@@ -1,0 +1,155 @@
+//! The variants of the library, and what compilers must be told to use one.
+
+use super::build::Found;
+use super::words::shell;
+
+/// A conduit, as its clients see it.
+pub(super) struct Conduit {
+    /// As `ARGONET_CONDUIT` names it, and files and options.
+    pub(super) name: &'static str,
+    /// The script that starts its programs, `gasnetrun_NAME`.
+    pub(super) launcher: &'static str,
+}
+
+/// All that exist.
+pub(super) const CONDUITS: [Conduit; 1] = [Conduit {
+    name: "smp",
+    launcher: include_str!("gasnetrun_smp.sh"),
+}];
+
+/// Thread modes.
+const MODES: [&str; 3] = ["seq", "par", "parsync"];
+
+/// What of a process's memory others reach: how names of libraries end, and what chooses it in the headers.
+struct Segment {
+    suffix: &'static str,
+    define: Option<&'static str>,
+}
+
+/// `GASNET_SEGMENT_FAST` needs no word.
+const SEGMENTS: [Segment; 1] = [Segment {
+    suffix: "",
+    define: None,
+}];
+
+/// A conduit in a thread mode, for clients with or without `GASNET_DEBUG`.
+pub(super) struct Variant {
+    pub(super) conduit: &'static str,
+    pub(super) mode: &'static str,
+    segment: &'static Segment,
+    debug: bool,
+}
+
+/// How a client is linked.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Linking {
+    Static,
+    /// With the libraries in `lib/shared`, which programs find by a run path.
+    Shared,
+}
+
+impl Linking {
+    pub(super) const ALL: [Self; 2] = [Self::Static, Self::Shared];
+
+    /// What the names of its files end with.
+    pub(super) const fn suffix(self) -> &'static str {
+        match self {
+            Self::Static => "",
+            Self::Shared => "-shared",
+        }
+    }
+}
+
+impl Variant {
+    pub(super) fn all(debug: bool) -> impl Iterator<Item = Self> {
+        let of = move |conduit: &'static Conduit, mode, segment| Self {
+            conduit: conduit.name,
+            mode,
+            segment,
+            debug,
+        };
+        CONDUITS.iter().flat_map(move |conduit| {
+            let segments = SEGMENTS.iter();
+            segments
+                .flat_map(move |segment| MODES.into_iter().map(move |mode| of(conduit, mode, segment)))
+        })
+    }
+
+    /// As in the name of its file for make.
+    pub(super) fn name(&self) -> String {
+        format!("{}-{}{}", self.conduit, self.mode, self.segment.suffix)
+    }
+
+    /// As `-l` takes it.
+    pub(super) fn library(&self) -> String {
+        format!("gasnet-{}", self.name())
+    }
+
+    /// What chooses the variant in the headers, without `-D`.
+    pub(super) fn defines(&self) -> Vec<String> {
+        let mut all = vec!["_GNU_SOURCE=1".to_owned()];
+        if self.mode != "seq" {
+            all.push("_REENTRANT".to_owned());
+        }
+        all.push(format!("GASNET_{}", self.mode.to_uppercase()));
+        all.push(format!("ARGONET_CONDUIT_{}=1", self.conduit.to_uppercase()));
+        all.extend(self.segment.define.map(str::to_owned));
+        if self.debug {
+            all.push("GASNET_DEBUG=1".to_owned());
+        }
+        all
+    }
+
+    /// How its own code is compiled, and its clients' may be.
+    pub(super) const fn optimisation(&self) -> &'static str {
+        if self.debug { "-g" } else { "-O2" }
+    }
+
+    /// All variables, without their common `GASNET_`. No value refers to another: not only make reads them.
+    pub(super) fn variables(&self, linking: Linking, found: &Found) -> Vec<(&'static str, String)> {
+        let prefix = &found.prefix;
+        let (cc, cxx) = (found.tools.cc.words(), found.tools.cxx.words());
+        let option = |start: &str, directory: &str| shell(&format!("{start}{prefix}{directory}"));
+        let conduit = format!("/include/{}-conduit", self.conduit);
+        let includes = [option("-I", "/include"), option("-I", &conduit)].join(" ");
+        let defines: Vec<String> = self.defines().iter().map(|d| format!("-D{d}")).collect();
+        let defines = defines.join(" ");
+        let preprocessor = format!("{defines} {includes}");
+        // Some users keep the words of -L and -l only, and the first must be this directory.
+        let own = [format!("-l{}", self.library()), "-largonet".to_owned()];
+        let mut libraries = Vec::new();
+        match linking {
+            Linking::Static => {
+                libraries.push(option("-L", "/lib"));
+                libraries.extend(own);
+                libraries.extend_from_slice(&found.system_libraries);
+            }
+            Linking::Shared => {
+                libraries.push(option("-L", "/lib/shared"));
+                libraries.push(option("-Wl,-rpath,", "/lib/shared"));
+                libraries.extend(own);
+            }
+        }
+        let optimisation = self.optimisation().to_owned();
+        vec![
+            ("PREFIX", shell(prefix)),
+            ("CC", cc.clone()),
+            ("OPT_CFLAGS", optimisation.clone()),
+            ("MISC_CFLAGS", String::new()),
+            ("CFLAGS", optimisation.clone()),
+            ("MISC_CPPFLAGS", String::new()),
+            ("CPPFLAGS", preprocessor.clone()),
+            ("CXX", cxx),
+            ("OPT_CXXFLAGS", optimisation.clone()),
+            ("MISC_CXXFLAGS", String::new()),
+            ("CXXFLAGS", optimisation),
+            ("MISC_CXXCPPFLAGS", String::new()),
+            ("CXXCPPFLAGS", preprocessor),
+            ("DEFINES", defines),
+            ("INCLUDES", includes),
+            ("LD", cc),
+            ("LDFLAGS", String::new()),
+            ("LIBS", libraries.join(" ")),
+        ]
+    }
+}
