@@ -28,7 +28,7 @@ type Several<R> = fn(&Engine<Smp>, &ThreadCtx, &mut [Event]) -> Result<R, OpErro
 ///
 /// # Safety
 /// Null, or `count` events that nobody else uses meanwhile.
-unsafe fn several<R>(
+pub(crate) unsafe fn several<R>(
     function: &str,
     events: *mut Event,
     count: usize,
@@ -53,7 +53,7 @@ fn no_flags(function: &str, flags: u32) {
     }
 }
 
-fn code(is_done: bool) -> c_int {
+pub(crate) fn code(is_done: bool) -> c_int {
     if is_done { OK } else { NOT_READY }
 }
 

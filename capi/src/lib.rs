@@ -20,6 +20,7 @@ mod hsl;
 mod job;
 mod job_tools;
 mod kinds;
+mod legacy;
 mod rma;
 pub mod tools;
 mod waiting;
@@ -38,6 +39,7 @@ pub fn prototypes() -> Vec<Prototype> {
         &job::prototypes(),
         job_tools::PROTOTYPES,
         kinds::PROTOTYPES,
+        &legacy::prototypes(),
         &rma::prototypes(),
         &waiting::prototypes(),
     ]
@@ -51,6 +53,7 @@ pub fn layouts() -> Vec<(&'static str, usize)> {
         am::layouts(),
         hsl::layouts(),
         job::layouts(),
+        legacy::layouts(),
         waiting::layouts(),
     ]
     .concat()

@@ -4,6 +4,7 @@
 #include "argonet/annotations.h"
 #include "argonet/facets.h"
 #include "argonet/job.h"
+#include "argonet/legacy_start.h"
 #include "argonet/variant.h"
 
 #if ARGONET_NEAR_VERSION != ARGONET_NEAR_LAYOUT
@@ -18,12 +19,37 @@ ARGONET_FACETS(ARGONET_DEFINE_FACET)
 extern int ARGONET_INIT(gex_Client_t *client, gex_EP_t *endpoint, gex_TM_t *team,
                         const char *name, int *argc, char ***argv, gex_Flags_t flags);
 
+/* What headers of GASNet-1 reach a job by. The first team has no rank whose memory is near. */
+static const struct argonet_near_team argonet_nowhere = {ARGONET_NEAR_MAGIC, ARGONET_NEAR_VERSION, 0, 0, 0, 0, 0};
+gex_TM_t argonet_legacy_team = &argonet_nowhere;
+gex_Rank_t gasneti_mynode = GEX_RANK_INVALID;
+gex_Rank_t gasneti_nodes = 0;
+
+static const struct argonet_variant argonet_this_variant = {ARGONET_VARIANT_VERSION, ARGONET_THREADS_NUMBER, ARGONET_DEBUG, 0,
+                                                            ARGONET_CONDUIT_WORD};
+
+static int argonet_began(int result, gex_TM_t team)
+{
+    if (result != GASNET_OK) return result;
+    argonet_legacy_team = team;
+    gasneti_mynode = gex_System_QueryJobRank();
+    gasneti_nodes = gex_System_QueryJobSize();
+    return result;
+}
+
 int ARGONET_INIT(gex_Client_t *client, gex_EP_t *endpoint, gex_TM_t *team,
                  const char *name, int *argc, char ***argv, gex_Flags_t flags)
 {
-    static const struct argonet_variant variant = {ARGONET_VARIANT_VERSION, ARGONET_THREADS_NUMBER, ARGONET_DEBUG, 0,
-                                                   ARGONET_CONDUIT_WORD};
-    return argonet_client_init(&variant, client, endpoint, team, name, argc, argv, flags);
+    const int result =
+        argonet_client_init(&argonet_this_variant, client, endpoint, team, name, argc, argv, flags);
+    return argonet_began(result, result == GASNET_OK ? *team : GEX_TM_INVALID);
+}
+
+int ARGONET_LEGACY_INIT(int *argc, char ***argv)
+{
+    gex_TM_t team = GEX_TM_INVALID;
+    const int result = argonet_legacy_init(&argonet_this_variant, &team, argc, argv);
+    return argonet_began(result, team);
 }
 
 /* What a program sets, or defines itself, which takes the place of these. */

@@ -3,6 +3,7 @@
 #ifndef ARGONET_AM_H
 #define ARGONET_AM_H
 
+#include "am_args.h"
 #include "am_calls.h"
 
 #define ARGONET_AM_MOST_ARGS 16
@@ -55,44 +56,6 @@ static inline int gex_AM_ReplyShort3(gex_Token_t token, gex_AM_Index_t handler, 
 {
   return argonet_reply_short(token, ARGONET_SHORT_HEAD(handler, 3, a0), ARGONET_SHORT_REST(a1, a2), flags);
 }
-
-/* Parameters of a number, and the array that they become. */
-#define ARGONET_AM_PARAMETERS0
-#define ARGONET_AM_PARAMETERS1 ARGONET_AM_PARAMETERS0, gex_AM_Arg_t a0
-#define ARGONET_AM_PARAMETERS2 ARGONET_AM_PARAMETERS1, gex_AM_Arg_t a1
-#define ARGONET_AM_PARAMETERS3 ARGONET_AM_PARAMETERS2, gex_AM_Arg_t a2
-#define ARGONET_AM_PARAMETERS4 ARGONET_AM_PARAMETERS3, gex_AM_Arg_t a3
-#define ARGONET_AM_PARAMETERS5 ARGONET_AM_PARAMETERS4, gex_AM_Arg_t a4
-#define ARGONET_AM_PARAMETERS6 ARGONET_AM_PARAMETERS5, gex_AM_Arg_t a5
-#define ARGONET_AM_PARAMETERS7 ARGONET_AM_PARAMETERS6, gex_AM_Arg_t a6
-#define ARGONET_AM_PARAMETERS8 ARGONET_AM_PARAMETERS7, gex_AM_Arg_t a7
-#define ARGONET_AM_PARAMETERS9 ARGONET_AM_PARAMETERS8, gex_AM_Arg_t a8
-#define ARGONET_AM_PARAMETERS10 ARGONET_AM_PARAMETERS9, gex_AM_Arg_t a9
-#define ARGONET_AM_PARAMETERS11 ARGONET_AM_PARAMETERS10, gex_AM_Arg_t a10
-#define ARGONET_AM_PARAMETERS12 ARGONET_AM_PARAMETERS11, gex_AM_Arg_t a11
-#define ARGONET_AM_PARAMETERS13 ARGONET_AM_PARAMETERS12, gex_AM_Arg_t a12
-#define ARGONET_AM_PARAMETERS14 ARGONET_AM_PARAMETERS13, gex_AM_Arg_t a13
-#define ARGONET_AM_PARAMETERS15 ARGONET_AM_PARAMETERS14, gex_AM_Arg_t a14
-#define ARGONET_AM_PARAMETERS16 ARGONET_AM_PARAMETERS15, gex_AM_Arg_t a15
-#define ARGONET_AM_ARRAY0 const gex_AM_Arg_t *const args = 0;
-#define ARGONET_AM_ARRAY1 const gex_AM_Arg_t args[] = {a0};
-#define ARGONET_AM_ARRAY2 const gex_AM_Arg_t args[] = {a0, a1};
-#define ARGONET_AM_ARRAY3 const gex_AM_Arg_t args[] = {a0, a1, a2};
-#define ARGONET_AM_ARRAY4 const gex_AM_Arg_t args[] = {a0, a1, a2, a3};
-#define ARGONET_AM_ARRAY5 const gex_AM_Arg_t args[] = {a0, a1, a2, a3, a4};
-#define ARGONET_AM_ARRAY6 const gex_AM_Arg_t args[] = {a0, a1, a2, a3, a4, a5};
-#define ARGONET_AM_ARRAY7 const gex_AM_Arg_t args[] = {a0, a1, a2, a3, a4, a5, a6};
-#define ARGONET_AM_ARRAY8 const gex_AM_Arg_t args[] = {a0, a1, a2, a3, a4, a5, a6, a7};
-#define ARGONET_AM_ARRAY9 const gex_AM_Arg_t args[] = {a0, a1, a2, a3, a4, a5, a6, a7, a8};
-#define ARGONET_AM_ARRAY10 const gex_AM_Arg_t args[] = {a0, a1, a2, a3, a4, a5, a6, a7, a8, a9};
-#define ARGONET_AM_ARRAY11 const gex_AM_Arg_t args[] = {a0, a1, a2, a3, a4, a5, a6, a7, a8, a9, a10};
-#define ARGONET_AM_ARRAY12 const gex_AM_Arg_t args[] = {a0, a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11};
-#define ARGONET_AM_ARRAY13 const gex_AM_Arg_t args[] = {a0, a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11, a12};
-#define ARGONET_AM_ARRAY14 const gex_AM_Arg_t args[] = {a0, a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11, a12, a13};
-#define ARGONET_AM_ARRAY15 const gex_AM_Arg_t args[] =                                                                 \
-  {a0, a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11, a12, a13, a14};
-#define ARGONET_AM_ARRAY16 const gex_AM_Arg_t args[] =                                                                 \
-  {a0, a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11, a12, a13, a14, a15};
 
 /* All that a number of arguments has. */
 #define ARGONET_AM_SHORT(n)                                                                                            \
@@ -231,40 +194,6 @@ ARGONET_AM_SHORT(16)
 ARGONET_AM_FIXED(16)
 ARGONET_AM_COMMIT(16)
 
-#undef ARGONET_AM_PARAMETERS0
-#undef ARGONET_AM_ARRAY0
-#undef ARGONET_AM_PARAMETERS1
-#undef ARGONET_AM_ARRAY1
-#undef ARGONET_AM_PARAMETERS2
-#undef ARGONET_AM_ARRAY2
-#undef ARGONET_AM_PARAMETERS3
-#undef ARGONET_AM_ARRAY3
-#undef ARGONET_AM_PARAMETERS4
-#undef ARGONET_AM_ARRAY4
-#undef ARGONET_AM_PARAMETERS5
-#undef ARGONET_AM_ARRAY5
-#undef ARGONET_AM_PARAMETERS6
-#undef ARGONET_AM_ARRAY6
-#undef ARGONET_AM_PARAMETERS7
-#undef ARGONET_AM_ARRAY7
-#undef ARGONET_AM_PARAMETERS8
-#undef ARGONET_AM_ARRAY8
-#undef ARGONET_AM_PARAMETERS9
-#undef ARGONET_AM_ARRAY9
-#undef ARGONET_AM_PARAMETERS10
-#undef ARGONET_AM_ARRAY10
-#undef ARGONET_AM_PARAMETERS11
-#undef ARGONET_AM_ARRAY11
-#undef ARGONET_AM_PARAMETERS12
-#undef ARGONET_AM_ARRAY12
-#undef ARGONET_AM_PARAMETERS13
-#undef ARGONET_AM_ARRAY13
-#undef ARGONET_AM_PARAMETERS14
-#undef ARGONET_AM_ARRAY14
-#undef ARGONET_AM_PARAMETERS15
-#undef ARGONET_AM_ARRAY15
-#undef ARGONET_AM_PARAMETERS16
-#undef ARGONET_AM_ARRAY16
 #undef ARGONET_AM_SHORT
 #undef ARGONET_AM_FIXED
 #undef ARGONET_AM_COMMIT

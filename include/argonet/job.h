@@ -11,6 +11,9 @@ extern const char *gasnet_max_segsize_str;
 extern uint64_t gasnet_max_segsize;
 /* What a program may set: called when a segment has been attached. */
 extern void (*gasnet_client_attach_hook)(void *base, uintptr_t size);
+/* What programs of GASNet-1 read: this process's rank and the number of ranks, or 0 of them before there is a job. */
+extern gex_Rank_t gasneti_mynode;
+extern gex_Rank_t gasneti_nodes;
 GASNETT_END_EXTERNC
 
 static inline gex_Rank_t gex_TM_QueryRank(gex_TM_t tm) { return ARGONET_DEBUG ? argonet_tm_rank(tm) : tm->rank; }

@@ -75,6 +75,8 @@ GASNETT_END_EXTERNC
 
 /* System. */
 #define gasnett_gethostname() argonett_hostname()
+/* The name that older programs use. */
+#define gasneti_gethostname() argonett_hostname()
 #define gasnett_exe_name() argonett_exe_name()
 #define gasnett_cpu_count() argonett_cpu_count()
 #define gasnett_getPhysMemSz(fatal) argonett_physical_memory(fatal)

@@ -143,7 +143,7 @@ pub(crate) fn nobody(delivery: &mut Delivery<'_>) {
     fatal(
         "an active message",
         &format!(
-            "no handler is registered for index {index} on rank {to} (message from rank {from} to rank {to}); see gex_EP_RegisterHandlers"
+            "no handler is registered for index {index} on rank {to} (message from rank {from} to rank {to}); see gex_EP_RegisterHandlers and gasnet_attach"
         ),
     )
 }

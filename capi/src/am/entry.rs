@@ -15,6 +15,9 @@ pub(crate) const REPLY: u32 = 16;
 pub(crate) const CATEGORIES: u32 = SHORT | MEDIUM | LONG;
 pub(crate) const KINDS: u32 = REQUEST | REPLY;
 
+/// As a number of arguments: any number. `gasnet_attach` registers such handlers, of all categories and kinds.
+const ANY_COUNT: u32 = u32::MAX;
+
 /// `gex_AM_Entry_t`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
@@ -35,6 +38,18 @@ unsafe impl Send for Entry {}
 unsafe impl Sync for Entry {}
 
 impl Entry {
+    /// A handler of which nothing is known but its function.
+    pub(crate) fn of_anything(index: u8, function: Option<unsafe extern "C" fn()>) -> Self {
+        Self {
+            index,
+            function,
+            flags: CATEGORIES | KINDS,
+            nargs: ANY_COUNT,
+            cdata: core::ptr::null(),
+            name: core::ptr::null(),
+        }
+    }
+
     /// Its name, for messages.
     pub(crate) fn named(&self) -> Cow<'_, str> {
         if self.name.is_null() {
@@ -56,7 +71,8 @@ impl Entry {
             Lane::Request => (REQUEST, "request"),
             Lane::Reply => (REPLY, "reply"),
         };
-        if self.flags & bit != 0 && self.flags & kind != 0 && self.nargs as usize == nargs {
+        let counts = self.nargs == ANY_COUNT || self.nargs as usize == nargs;
+        if self.flags & bit != 0 && self.flags & kind != 0 && counts {
             return None;
         }
         Some(format!(

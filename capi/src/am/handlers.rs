@@ -72,11 +72,26 @@ impl Handlers {
 
     /// Registers all of a table, or nothing; writes indices back where the table has 0.
     pub(crate) fn add(&self, table: &mut [Entry]) -> Result<(), Refusal> {
+        for (at, entry) in table.iter().enumerate() {
+            check(entry).map_err(|why| Refusal::Bad(format!("entry {at} {why}")))?;
+        }
+        self.place(table)
+    }
+
+    /// The same for handlers of which GASNet-1 says no more than their index and function.
+    pub(crate) fn add_untyped(&self, table: &mut [Entry]) -> Result<(), Refusal> {
+        for (at, entry) in table.iter().enumerate() {
+            check_untyped(entry).map_err(|why| Refusal::Bad(format!("entry {at} {why}")))?;
+        }
+        self.place(table)
+    }
+
+    /// Gives checked entries their places.
+    fn place(&self, table: &mut [Entry]) -> Result<(), Refusal> {
         let _one_at_a_time = self.registering.lock();
         let mut taken: [bool; COUNT] =
             core::array::from_fn(|at| !self.entries[at].load(Ordering::Relaxed).is_null());
         for (at, entry) in table.iter().enumerate() {
-            check(entry).map_err(|why| Refusal::Bad(format!("entry {at} {why}")))?;
             if entry.index == 0 {
                 continue;
             }
@@ -115,8 +130,8 @@ impl Handlers {
     }
 }
 
-/// What is wrong with an entry, whatever else is registered.
-fn check(entry: &Entry) -> Result<(), String> {
+/// What is wrong with index and function of an entry, whatever else is registered.
+fn check_untyped(entry: &Entry) -> Result<(), String> {
     let name = entry.named();
     if entry.index != 0 && entry.index < CLIENT_BASE.0 {
         return Err(format!(
@@ -128,6 +143,13 @@ fn check(entry: &Entry) -> Result<(), String> {
     if entry.function.is_none() {
         return Err(format!("({name}, index {index}) has no function"));
     }
+    Ok(())
+}
+
+/// What is wrong with an entry, whatever else is registered.
+fn check(entry: &Entry) -> Result<(), String> {
+    check_untyped(entry)?;
+    let (name, index) = (entry.named(), entry.index);
     if entry.flags & !(CATEGORIES | KINDS) != 0
         || ![SHORT, MEDIUM, LONG, MEDIUM | LONG].contains(&(entry.flags & CATEGORIES))
         || entry.flags & KINDS == 0

@@ -30,6 +30,9 @@ const GROUP: usize = 3;
 const DONE: usize = 0;
 
 impl Local {
+    /// `GEX_EVENT_NOW`.
+    pub(crate) const NOW: Self = Self(core::ptr::without_provenance_mut(NOW));
+
     pub(crate) fn is_null(self) -> bool {
         self.0.is_null()
     }

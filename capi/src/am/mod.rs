@@ -16,8 +16,13 @@ mod request;
 mod room;
 mod token;
 
-pub(crate) use arguments::failed;
-pub(crate) use handlers::Handlers;
+pub(crate) use arguments::{What, failed};
+pub(crate) use entry::Entry;
+pub(crate) use handlers::{Handlers, Refusal};
+pub(crate) use local::Local;
+pub(crate) use reply::{Reply, packed_reply};
+pub(crate) use request::{Request, packed};
+pub(crate) use token::{Token, delivery};
 
 use argonet_am::record::{Head, Short};
 use argonet_base::HandlerIndex;

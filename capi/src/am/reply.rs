@@ -44,67 +44,133 @@ fn check(job: &Job, flags: u32, function: &str) {
     }
 }
 
+/// A reply as C asks for it, under the name that C has for the call; the payload comes with the method.
+pub(crate) struct Reply {
+    pub(crate) function: &'static str,
+    /// That of a handler that runs, or null.
+    pub(crate) token: *mut Token,
+    pub(crate) what: What,
+    /// As many as `what` says, for as long as this lives.
+    pub(crate) args: *const i32,
+    pub(crate) flags: u32,
+}
+
+impl Reply {
+    /// What is being replied to. Ends the job if there is nothing, or it cannot be now.
+    #[inline(always)]
+    fn begin(&self) -> (&'static Job, &mut Delivery<'static>) {
+        // SAFETY: as the field says.
+        let delivery = unsafe { delivery(self.token, self.function) };
+        let job = job(self.function);
+        check(job, self.flags, self.function);
+        (job, delivery)
+    }
+
+    #[inline(always)]
+    fn send(&self, job: &Job, delivery: &mut Delivery<'_>, payload: Payload<'_>) {
+        // SAFETY: as the field says.
+        let args = unsafe { arguments(self.args, self.what, self.function) };
+        let message = Message {
+            handler: self.what.handler(),
+            args,
+            payload,
+        };
+        answer(job, delivery, &message, self.flags, self.function);
+    }
+
+    #[inline(always)]
+    pub(crate) fn short(&self) -> c_int {
+        let (job, delivery) = self.begin();
+        self.send(job, delivery, Payload::None);
+        0
+    }
+
+    /// # Safety
+    /// `src` is the caller's to read, and what `lc_opt` leads to, to write, as the header asks. The handler's own payload
+    /// may be among the source.
+    #[inline(always)]
+    pub(crate) unsafe fn medium(&self, src: *const c_void, bytes: usize, lc_opt: Local) -> c_int {
+        let (job, delivery) = self.begin();
+        lc_opt.check(Lane::Reply, self.function);
+        let endpoint = job.world.endpoint();
+        // SAFETY: this function's contract.
+        let payload = unsafe { source(endpoint, src, bytes, self.flags, self.function) };
+        self.send(job, delivery, Payload::Medium(payload));
+        // SAFETY: checked, and this function's contract.
+        unsafe { lc_opt.complete() };
+        0
+    }
+
+    /// # Safety
+    /// As [`medium`](Self::medium).
+    #[inline(always)]
+    pub(crate) unsafe fn long(
+        &self,
+        src: *const c_void,
+        bytes: usize,
+        dst: *mut c_void,
+        lc_opt: Local,
+    ) -> c_int {
+        let (job, delivery) = self.begin();
+        lc_opt.check(Lane::Reply, self.function);
+        let endpoint = job.world.endpoint();
+        // SAFETY: this function's contract.
+        let payload = unsafe { source(endpoint, src, bytes, self.flags, self.function) };
+        let to = delivery.source();
+        let offset = destination(job, to, dst, bytes, self.flags, self.function);
+        check_overlap(job, to, offset, payload, self.function);
+        self.send(job, delivery, Payload::Long(payload, offset));
+        // SAFETY: checked, and this function's contract.
+        unsafe { lc_opt.complete() };
+        0
+    }
+}
+
+/// Replies by a short with at most three arguments, packed.
+///
+/// # Safety
+/// The token of a handler that runs, or null.
+#[inline(always)]
+pub(crate) unsafe fn packed_reply(
+    token: *mut Token,
+    short: Short,
+    flags: u32,
+    function: &str,
+) -> c_int {
+    // SAFETY: this function's contract.
+    let delivery = unsafe { delivery(token, function) };
+    let job = job(function);
+    check(job, flags, function);
+    let args = short.args();
+    let message = Message {
+        handler: short.head.handler(),
+        args: &args[..short.head.nargs().min(args.len())],
+        payload: Payload::None,
+    };
+    answer(job, delivery, &message, flags, function);
+    0
+}
+
 export! {
     /// A short with at most three arguments, packed.
     fn argonet_reply_short(token: *mut Token, head: u64, rest: u64, flags: u32) -> c_int {
-        const FUNCTION: &str = "gex_AM_ReplyShort";
         // SAFETY: the token of a handler that runs, or null.
-        let delivery = unsafe { delivery(token, FUNCTION) };
-        let job = job(FUNCTION);
-        check(job, flags, FUNCTION);
-        let short = Short { head: Head(head), rest };
-        let args = short.args();
-        let args = &args[..short.head.nargs().min(args.len())];
-        answer(job, delivery, &Message { handler: short.head.handler(), args, payload: Payload::None }, flags, FUNCTION);
-        0
+        unsafe { packed_reply(token, Short { head: Head(head), rest }, flags, "gex_AM_ReplyShort") }
     }
 
     fn argonet_reply_short_args(token: *mut Token, what: What, flags: u32, args: *const i32) -> c_int {
-        const FUNCTION: &str = "gex_AM_ReplyShort";
-        // SAFETY: the token of a handler that runs, or null.
-        let delivery = unsafe { delivery(token, FUNCTION) };
-        let job = job(FUNCTION);
-        check(job, flags, FUNCTION);
-        // SAFETY: the header's array has as many arguments.
-        let args = unsafe { arguments(args, what, FUNCTION) };
-        answer(job, delivery, &Message { handler: what.handler(), args, payload: Payload::None }, flags, FUNCTION);
-        0
+        Reply { function: "gex_AM_ReplyShort", token, what, args, flags }.short()
     }
 
     fn argonet_reply_medium(token: *mut Token, what: What, src: *const c_void, bytes: usize, lc_opt: Local, flags: u32, args: *const i32) -> c_int {
-        const FUNCTION: &str = "gex_AM_ReplyMedium";
-        // SAFETY: the token of a handler that runs, or null.
-        let delivery = unsafe { delivery(token, FUNCTION) };
-        let job = job(FUNCTION);
-        check(job, flags, FUNCTION);
-        lc_opt.check(Lane::Reply, FUNCTION);
-        // SAFETY: the caller's memory, as the header asks; the handler's own payload may be among it.
-        let payload = unsafe { source(job.world.endpoint(), src, bytes, flags, FUNCTION) };
-        // SAFETY: the header's array has as many arguments.
-        let args = unsafe { arguments(args, what, FUNCTION) };
-        answer(job, delivery, &Message { handler: what.handler(), args, payload: Payload::Medium(payload) }, flags, FUNCTION);
-        // SAFETY: checked, and the caller's to write, as the header asks.
-        unsafe { lc_opt.complete() };
-        0
+        let reply = Reply { function: "gex_AM_ReplyMedium", token, what, args, flags };
+        // SAFETY: the caller's memory, as the header asks.
+        unsafe { reply.medium(src, bytes, lc_opt) }
     }
 
     fn argonet_reply_long(token: *mut Token, what: What, src: *const c_void, bytes: usize, dst: *mut c_void, lc_opt: Local, flags: u32, args: *const i32) -> c_int {
-        const FUNCTION: &str = "gex_AM_ReplyLong";
-        // SAFETY: the token of a handler that runs, or null.
-        let delivery = unsafe { delivery(token, FUNCTION) };
-        let job = job(FUNCTION);
-        check(job, flags, FUNCTION);
-        lc_opt.check(Lane::Reply, FUNCTION);
-        // SAFETY: the caller's memory, as the header asks; the handler's own payload may be among it.
-        let payload = unsafe { source(job.world.endpoint(), src, bytes, flags, FUNCTION) };
-        // SAFETY: the header's array has as many arguments.
-        let args = unsafe { arguments(args, what, FUNCTION) };
-        let to = delivery.source();
-        let offset = destination(job, to, dst, bytes, flags, FUNCTION);
-        check_overlap(job, to, offset, payload, FUNCTION);
-        answer(job, delivery, &Message { handler: what.handler(), args, payload: Payload::Long(payload, offset) }, flags, FUNCTION);
-        // SAFETY: checked, and the caller's to write, as the header asks.
-        unsafe { lc_opt.complete() };
-        0
+        let reply = Reply { function: "gex_AM_ReplyLong", token, what, args, flags };
+        // SAFETY: the caller's memory, as the header asks.
+        unsafe { reply.long(src, bytes, dst, lc_opt) }
     }
 }

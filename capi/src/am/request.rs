@@ -12,7 +12,7 @@ use crate::am::far;
 use crate::am::local::Local;
 use crate::am::place::{check_overlap, destination, source};
 use crate::export::export;
-use crate::job::{Job, Team, fatal, given, with_job};
+use crate::job::{Job, Team, fatal, given, job, with_job};
 
 /// `GEX_FLAG_IMMEDIATE`.
 pub(crate) const IMMEDIATE: u32 = 1;
@@ -91,16 +91,118 @@ pub(crate) fn send(
 /// A short that is not sent at once: because it may not wait, is checked, or there is no room or something wrong.
 #[cold]
 #[inline(never)]
-fn with_care(job: &Job, ctx: &ThreadCtx, to: JobRank, short: Short, flags: u32) -> c_int {
-    const FUNCTION: &str = "gex_AM_RequestShort";
-    check_flags(job, flags, 0, FUNCTION);
+fn with_care(
+    job: &Job,
+    ctx: &ThreadCtx,
+    to: JobRank,
+    short: Short,
+    flags: u32,
+    function: &str,
+) -> c_int {
+    check_flags(job, flags, 0, function);
     let args = short.args();
     let message = Message {
         handler: short.head.handler(),
         args: &args[..short.head.nargs().min(args.len())],
         payload: Payload::None,
     };
-    send(job, ctx, to, &message, flags, FUNCTION)
+    send(job, ctx, to, &message, flags, function)
+}
+
+/// Sends a short with at most three arguments, packed.
+#[inline(always)]
+pub(crate) fn packed(
+    job: &Job,
+    ctx: &ThreadCtx,
+    to: JobRank,
+    short: Short,
+    flags: u32,
+    function: &str,
+) -> c_int {
+    let HandlerIndex(index) = short.head.handler();
+    let plain = index & CLIENTS != 0 && flags & IMMEDIATE == 0 && !job.debug;
+    if plain && job.joined.engine.request_short(ctx, to, short).is_ok() {
+        return 0;
+    }
+    with_care(job, ctx, to, short, flags, function)
+}
+
+/// A request as C asks for it, under the name that C has for the call; the payload comes with the method.
+pub(crate) struct Request<'a> {
+    pub(crate) function: &'static str,
+    pub(crate) team: &'a Team,
+    pub(crate) rank: u32,
+    pub(crate) what: What,
+    /// As many as `what` says, for as long as this lives.
+    pub(crate) args: *const i32,
+    pub(crate) flags: u32,
+}
+
+impl Request<'_> {
+    #[inline(always)]
+    fn send(&self, payload: Payload<'_>) -> c_int {
+        // SAFETY: as the field says.
+        let args = unsafe { arguments(self.args, self.what, self.function) };
+        let message = Message {
+            handler: self.what.handler(),
+            args,
+            payload,
+        };
+        with_job(self.function, |job, ctx| {
+            check_flags(job, self.flags, 0, self.function);
+            let to = JobRank(self.rank);
+            if let Payload::Long(payload, offset) = message.payload {
+                check_overlap(job, to, offset, payload, self.function);
+            }
+            send(job, ctx, to, &message, self.flags, self.function)
+        })
+    }
+
+    #[inline(always)]
+    pub(crate) fn short(&self) -> c_int {
+        self.send(Payload::None)
+    }
+
+    /// # Safety
+    /// `src` is the caller's to read, and what `lc_opt` leads to, to write, as the header asks.
+    #[inline(always)]
+    pub(crate) unsafe fn medium(&self, src: *const c_void, bytes: usize, lc_opt: Local) -> c_int {
+        lc_opt.check(Lane::Request, self.function);
+        let endpoint = self.team.endpoint();
+        // SAFETY: this function's contract.
+        let payload = unsafe { source(endpoint, src, bytes, self.flags, self.function) };
+        let result = self.send(Payload::Medium(payload));
+        if result == 0 {
+            // SAFETY: checked, and this function's contract.
+            unsafe { lc_opt.complete() };
+        }
+        result
+    }
+
+    /// # Safety
+    /// As [`medium`](Self::medium).
+    #[inline(always)]
+    pub(crate) unsafe fn long(
+        &self,
+        src: *const c_void,
+        bytes: usize,
+        dst: *mut c_void,
+        lc_opt: Local,
+    ) -> c_int {
+        lc_opt.check(Lane::Request, self.function);
+        let endpoint = self.team.endpoint();
+        // SAFETY: this function's contract.
+        let payload = unsafe { source(endpoint, src, bytes, self.flags, self.function) };
+        let job = job(self.function);
+        let to = JobRank(self.rank);
+        let offset = destination(job, to, dst, bytes, self.flags, self.function);
+        let result = self.send(Payload::Long(payload, offset));
+        if result == 0 {
+            // SAFETY: checked, and this function's contract.
+            unsafe { lc_opt.complete() };
+        }
+        result
+    }
 }
 
 export! {
@@ -109,71 +211,30 @@ export! {
         const FUNCTION: &str = "gex_AM_RequestShort";
         // SAFETY: a team of ours, or null.
         unsafe { sender(tm, FUNCTION) };
-        let (to, short) = (JobRank(rank), Short { head: Head(head), rest });
-        with_job(FUNCTION, |job, ctx| {
-            let HandlerIndex(index) = short.head.handler();
-            let plain = index & CLIENTS != 0 && flags & IMMEDIATE == 0 && !job.debug;
-            if plain && job.joined.engine.request_short(ctx, to, short).is_ok() {
-                return 0;
-            }
-            with_care(job, ctx, to, short, flags)
-        })
+        let short = Short { head: Head(head), rest };
+        with_job(FUNCTION, |job, ctx| packed(job, ctx, JobRank(rank), short, flags, FUNCTION))
     }
 
     fn argonet_request_short_args(tm: *const Team, rank: u32, what: What, flags: u32, args: *const i32) -> c_int {
         const FUNCTION: &str = "gex_AM_RequestShort";
         // SAFETY: a team of ours, or null.
-        unsafe { sender(tm, FUNCTION) };
-        // SAFETY: the header's array has as many arguments.
-        let args = unsafe { arguments(args, what, FUNCTION) };
-        let message = Message { handler: what.handler(), args, payload: Payload::None };
-        with_job(FUNCTION, |job, ctx| {
-            check_flags(job, flags, 0, FUNCTION);
-            send(job, ctx, JobRank(rank), &message, flags, FUNCTION)
-        })
+        let team = unsafe { sender(tm, FUNCTION) };
+        Request { function: FUNCTION, team, rank, what, args, flags }.short()
     }
 
     fn argonet_request_medium(tm: *const Team, rank: u32, what: What, src: *const c_void, bytes: usize, lc_opt: Local, flags: u32, args: *const i32) -> c_int {
         const FUNCTION: &str = "gex_AM_RequestMedium";
         // SAFETY: a team of ours, or null.
         let team = unsafe { sender(tm, FUNCTION) };
-        lc_opt.check(Lane::Request, FUNCTION);
         // SAFETY: the caller's memory, as the header asks.
-        let payload = unsafe { source(team.endpoint(), src, bytes, flags, FUNCTION) };
-        // SAFETY: the header's array has as many arguments.
-        let args = unsafe { arguments(args, what, FUNCTION) };
-        let message = Message { handler: what.handler(), args, payload: Payload::Medium(payload) };
-        with_job(FUNCTION, |job, ctx| {
-            check_flags(job, flags, 0, FUNCTION);
-            let result = send(job, ctx, JobRank(rank), &message, flags, FUNCTION);
-            if result == 0 {
-                // SAFETY: checked, and the caller's to write, as the header asks.
-                unsafe { lc_opt.complete() };
-            }
-            result
-        })
+        unsafe { Request { function: FUNCTION, team, rank, what, args, flags }.medium(src, bytes, lc_opt) }
     }
 
     fn argonet_request_long(tm: *const Team, rank: u32, what: What, src: *const c_void, bytes: usize, dst: *mut c_void, lc_opt: Local, flags: u32, args: *const i32) -> c_int {
         const FUNCTION: &str = "gex_AM_RequestLong";
         // SAFETY: a team of ours, or null.
         let team = unsafe { sender(tm, FUNCTION) };
-        lc_opt.check(Lane::Request, FUNCTION);
         // SAFETY: the caller's memory, as the header asks.
-        let payload = unsafe { source(team.endpoint(), src, bytes, flags, FUNCTION) };
-        // SAFETY: the header's array has as many arguments.
-        let args = unsafe { arguments(args, what, FUNCTION) };
-        with_job(FUNCTION, |job, ctx| {
-            check_flags(job, flags, 0, FUNCTION);
-            let offset = destination(job, JobRank(rank), dst, bytes, flags, FUNCTION);
-            check_overlap(job, JobRank(rank), offset, payload, FUNCTION);
-            let message = Message { handler: what.handler(), args, payload: Payload::Long(payload, offset) };
-            let result = send(job, ctx, JobRank(rank), &message, flags, FUNCTION);
-            if result == 0 {
-                // SAFETY: checked, and the caller's to write, as the header asks.
-                unsafe { lc_opt.complete() };
-            }
-            result
-        })
+        unsafe { Request { function: FUNCTION, team, rank, what, args, flags }.long(src, bytes, dst, lc_opt) }
     }
 }

@@ -19,9 +19,10 @@ use crate::job::state::{find, set};
 use crate::job::{
     BAD_ARG, CData, Endpoint, Job, NOT_INIT, OK, RESOURCE, Team, given, hooks, refuse,
 };
+use crate::legacy::Permit;
 
 /// `GEX_FLAG_USES_GASNET1`.
-const USES_GASNET1: u32 = 1;
+pub(crate) const USES_GASNET1: u32 = 1;
 
 /// `GEX_FLAG_DEFER_THREADS`.
 const DEFER_THREADS: u32 = 2;
@@ -89,7 +90,13 @@ fn check(variant: &Variant, name: &CStr, flags: u32) -> Result<ThreadMode, Strin
 }
 
 /// Joins the job.
-fn init(mode: ThreadMode, debug: bool, name: &CStr, flags: u32) -> argonet::Result<&'static Job> {
+fn init(
+    mode: ThreadMode,
+    debug: bool,
+    name: &CStr,
+    flags: u32,
+    gasnet1: Permit,
+) -> argonet::Result<&'static Job> {
     let how = Joining {
         mode,
         ranks: None,
@@ -128,31 +135,65 @@ fn init(mode: ThreadMode, debug: bool, name: &CStr, flags: u32) -> argonet::Resu
         attached: OnceLock::new(),
         neighbours: (0..size).collect(),
         max_threads,
+        gasnet1,
     }))
+}
+
+/// How a program begins.
+pub(crate) struct Start<'a> {
+    /// What C calls the call.
+    pub(crate) function: &'static str,
+    pub(crate) variant: &'a Variant,
+    pub(crate) name: &'a CStr,
+    pub(crate) flags: u32,
+    pub(crate) gasnet1: Permit,
+}
+
+/// Joins the job as C asks for it, or gives the code of what is wrong. The arguments of the program stay as they are:
+/// nothing of the launcher's is among them.
+pub(crate) fn start(
+    start: Start<'_>,
+    argc: *mut c_int,
+    argv: *mut *mut *mut c_char,
+) -> Result<&'static Job, c_int> {
+    let Start {
+        function,
+        variant,
+        name,
+        flags,
+        gasnet1,
+    } = start;
+    if argc.is_null() != argv.is_null() {
+        let why = "argc and argv must both be null, or neither";
+        return Err(refuse(function, BAD_ARG, why));
+    }
+    let mode = check(variant, name, flags).map_err(|why| refuse(function, BAD_ARG, &why))?;
+    let job = init(mode, variant.debug != 0, name, flags, gasnet1);
+    job.map_err(|error| refuse(function, RESOURCE, &error.to_string()))
+}
+
+/// Whether this process has begun already; says so if it has.
+pub(crate) fn is_second(function: &str) -> Option<c_int> {
+    let why = "this process has a client already; there is one in each process";
+    find().map(|_| refuse(function, NOT_INIT, why))
 }
 
 export! {
     /// Joins the job: what `gex_Client_Init` calls, with the variant that the program was linked with.
     fn argonet_client_init(variant: *const Variant, client: *mut *const Client, ep: *mut *const Endpoint, tm: *mut *const Team, name: *const c_char, argc: *mut c_int, argv: *mut *mut *mut c_char, flags: u32) -> c_int {
         const FUNCTION: &str = "gex_Client_Init";
-        if find().is_some() {
-            return refuse(FUNCTION, NOT_INIT, "this process has a client already; there is one in each process");
+        if let Some(code) = is_second(FUNCTION) {
+            return code;
         }
         if client.is_null() || ep.is_null() || tm.is_null() || name.is_null() {
             return refuse(FUNCTION, BAD_ARG, "the places for client, endpoint and team, and the name, must not be null");
         }
-        if argc.is_null() != argv.is_null() {
-            return refuse(FUNCTION, BAD_ARG, "argc and argv must both be null, or neither");
-        }
         // SAFETY: the variant's library passes its own; the name is a string, as the header asks.
         let (variant, name) = unsafe { (given(variant, FUNCTION, "variant"), CStr::from_ptr(name)) };
-        let mode = match check(variant, name, flags) {
-            Ok(mode) => mode,
-            Err(why) => return refuse(FUNCTION, BAD_ARG, &why),
-        };
-        let job = match init(mode, variant.debug != 0, name, flags) {
+        let gasnet1 = if flags & USES_GASNET1 == 0 { Permit::never() } else { Permit::now() };
+        let job = match start(Start { function: FUNCTION, variant, name, flags, gasnet1 }, argc, argv) {
             Ok(job) => job,
-            Err(error) => return refuse(FUNCTION, RESOURCE, &error.to_string()),
+            Err(code) => return code,
         };
         // SAFETY: not null, and the caller's to write, as the header asks.
         unsafe {

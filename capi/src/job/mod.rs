@@ -12,14 +12,14 @@ mod state;
 mod system;
 mod team;
 
-pub(crate) use client::Client;
+pub(crate) use client::{Client, Start, USES_GASNET1, Variant, is_second, start};
 pub(crate) use endpoint::Endpoint;
 pub(crate) use error::{
     BAD_ARG, BARRIER_MISMATCH, NOT_INIT, NOT_READY, OK, RESOURCE, fatal, refuse,
 };
 pub(crate) use object::{CData, given};
 pub(crate) use published::far_base;
-pub(crate) use segment::{Kind, Segment};
+pub(crate) use segment::{Kind, Segment, attach, check_size};
 pub(crate) use state::{Job, find, job, with_job};
 pub(crate) use team::{Team, known, known_as, team};
 

@@ -3,12 +3,13 @@
 use core::ffi::{c_int, c_void};
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 
+use argonet::engine::ThreadCtx;
 use argonet_segment::PageKind;
 
 use crate::context::communicating;
 use crate::export::export;
 use crate::job::team::team;
-use crate::job::{BAD_ARG, CData, Client, OK, RESOURCE, Team, given, hooks, job, refuse};
+use crate::job::{BAD_ARG, CData, Client, Job, OK, RESOURCE, Team, given, hooks, job, refuse};
 
 /// What a `gex_Segment_t` leads to.
 pub(crate) struct Segment {
@@ -96,8 +97,8 @@ fn check_create(address: *mut c_void, bytes: usize, kind: usize, flags: u32) -> 
 const KIND_HOST: usize = 1;
 
 /// What is wrong with the size of an attached segment.
-fn check_size(size: usize) -> Result<(), String> {
-    let most = job("gex_Segment_Attach").joined.largest_segment();
+pub(crate) fn check_size(job: &Job, size: usize) -> Result<(), String> {
+    let most = job.joined.largest_segment();
     if size == 0 || !size.is_multiple_of(page()) {
         return Err(format!(
             "the size is {size}; it must be a multiple of GASNET_PAGESIZE, which is {}, and not 0",
@@ -112,6 +113,28 @@ fn check_size(size: usize) -> Result<(), String> {
     Ok(())
 }
 
+/// Attaches the segment of the primordial endpoint, with all other ranks; a barrier.
+pub(crate) fn attach(
+    job: &'static Job,
+    ctx: &ThreadCtx,
+    size: usize,
+) -> Result<&'static Segment, String> {
+    let told = |error: argonet::Error| error.to_string();
+    let own = job.joined.attach(ctx, size as u64).map_err(told)?;
+    let deltas = job
+        .joined
+        .engine
+        .near_deltas()
+        .map_err(|error| error.to_string())?;
+    let (base, bytes) = (own.base().as_ptr(), own.len() as usize);
+    let made = || (own, Segment::new(base, bytes, Memory::Attached));
+    let (_, made) = job.attached.get_or_init(made);
+    job.world.endpoint().bind(made);
+    job.world.set_deltas(Box::leak(deltas));
+    hooks::segment_is_there(base.cast(), bytes);
+    Ok(made)
+}
+
 export! {
     fn gex_Segment_Attach(segment: *mut *const Segment, tm: *const Team, size: usize) -> c_int {
         const FUNCTION: &str = "gex_Segment_Attach";
@@ -120,29 +143,21 @@ export! {
         }
         // SAFETY: a team of ours, or null.
         let team = unsafe { team(tm, FUNCTION) }.no_pair(FUNCTION);
-        if let Err(why) = check_size(size) {
+        if let Err(why) = check_size(job(FUNCTION), size) {
             return refuse(FUNCTION, BAD_ARG, &why);
         }
         communicating(FUNCTION, |job, ctx| {
             if team.endpoint().segment().is_some() {
                 return refuse(FUNCTION, BAD_ARG, "the endpoint of tm has a segment already");
             }
-            let own = match job.joined.attach(ctx, size as u64) {
-                Ok(own) => own,
-                Err(error) => return refuse(FUNCTION, RESOURCE, &error.to_string()),
-            };
-            let deltas = match job.joined.engine.near_deltas() {
-                Ok(deltas) => deltas,
-                Err(error) => return refuse(FUNCTION, RESOURCE, &error.to_string()),
-            };
-            let (base, bytes) = (own.base().as_ptr(), own.len() as usize);
-            let (_, made) = job.attached.get_or_init(|| (own, Segment::new(base, bytes, Memory::Attached)));
-            team.endpoint().bind(made);
-            team.set_deltas(Box::leak(deltas));
-            hooks::segment_is_there(base.cast(), bytes);
-            // SAFETY: not null, and the caller's to write, as the header asks.
-            unsafe { *segment = made };
-            OK
+            match attach(job, ctx, size) {
+                Ok(made) => {
+                    // SAFETY: not null, and the caller's to write, as the header asks.
+                    unsafe { *segment = made };
+                    OK
+                }
+                Err(why) => refuse(FUNCTION, RESOURCE, &why),
+            }
         })
     }
 

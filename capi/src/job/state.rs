@@ -11,6 +11,7 @@ use parking_lot::Mutex;
 
 use crate::am::Handlers;
 use crate::job::{Client, Endpoint, Segment, Team, fatal};
+use crate::legacy::Permit;
 
 /// A job, and what C has of it. Made once, never dropped: the process ends with its job.
 pub(crate) struct Job {
@@ -29,6 +30,8 @@ pub(crate) struct Job {
     /// Jobranks of the neighbourhood, which is the host and the job.
     pub(crate) neighbours: Box<[u32]>,
     pub(crate) max_threads: u64,
+    /// Whether the calls of GASNet-1 are allowed.
+    pub(crate) gasnet1: Permit,
 }
 
 static JOB: AtomicPtr<Job> = AtomicPtr::new(null_mut());
@@ -52,7 +55,10 @@ pub(crate) fn job(function: &str) -> &'static Job {
 #[cold]
 #[inline(never)]
 fn too_early(function: &str) -> ! {
-    fatal(function, "called before gex_Client_Init; call that first")
+    fatal(
+        function,
+        "called before gex_Client_Init or gasnet_init; call one of them first",
+    )
 }
 
 /// Calls `f` with the job and the calling thread's context.

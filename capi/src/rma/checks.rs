@@ -17,7 +17,7 @@ const ALL: u32 = 0xff7;
 const COPY: u32 = 0x3000;
 
 #[inline]
-pub(super) fn value_size(function: &str, bytes: usize) {
+pub(crate) fn value_size(function: &str, bytes: usize) {
     if !(1..=8).contains(&bytes) {
         fatal(
             function,

@@ -9,7 +9,7 @@ use crate::job::fatal;
 use crate::rma::Operation;
 
 /// When the source of a put may be overwritten: `lc_opt`.
-pub(super) enum LocalOption {
+pub(crate) enum LocalOption {
     /// When the call returns.
     Now,
     /// When the operation is complete, or the category LC of the implicit ones is.
@@ -65,7 +65,7 @@ fn started<T>(function: &str, outlook: Outlook, outcome: Result<T, OpError>) -> 
 
 impl Operation<'_> {
     /// Waits until it is complete; false if it was not started.
-    pub(super) fn block(&self) -> bool {
+    pub(crate) fn block(&self) -> bool {
         self.place(|job, ctx, place| {
             let Some(place) = place else {
                 return true;
@@ -84,7 +84,7 @@ impl Operation<'_> {
     }
 
     /// Starts it among the implicit ones; false if it was not.
-    pub(super) fn implicit(&self, local: &LocalOption) -> bool {
+    pub(crate) fn implicit(&self, local: &LocalOption) -> bool {
         // An implicit operation has no event of its own to wait for.
         if matches!(local, LocalOption::Now) {
             return self.block();
@@ -100,7 +100,7 @@ impl Operation<'_> {
     }
 
     /// Starts it; [`Event::NO_OP`] if it was not.
-    pub(super) fn explicit(&self, local: &LocalOption) -> Event {
+    pub(crate) fn explicit(&self, local: &LocalOption) -> Event {
         self.place(|job, ctx, place| {
             let engine = &job.joined.engine;
             let outcome = match place {

@@ -12,8 +12,9 @@ use argonet_event::Event;
 use crate::Prototype;
 use crate::export::export;
 use crate::job::Team;
-use complete::LocalOption;
-use operation::Operation;
+pub(crate) use checks::value_size;
+pub(crate) use complete::LocalOption;
+pub(crate) use operation::Operation;
 
 /// All functions that `argonet/rma.h` calls.
 pub(crate) fn prototypes() -> Vec<Prototype> {
@@ -29,7 +30,7 @@ fn code(started: bool) -> c_int {
 const SELF: u32 = 0xf0;
 
 /// A put of the low bytes of `value`, which outlives the operation.
-fn put_value<'a>(
+pub(crate) fn put_value<'a>(
     function: &'static str,
     tm: *const Team,
     rank: u32,
@@ -38,7 +39,7 @@ fn put_value<'a>(
     bytes: usize,
     flags: u32,
 ) -> Operation<'a> {
-    checks::value_size(function, bytes);
+    value_size(function, bytes);
     let src = std::ptr::from_ref(value).cast();
     Operation::put(function, tm, rank, dst, src, bytes, flags & !SELF)
 }
@@ -74,7 +75,7 @@ export! {
 
     fn argonet_rma_get_val(tm: *const Team, rank: u32, src: *mut c_void, bytes: usize, flags: u32) -> u64 {
         const FUNCTION: &str = "gex_RMA_GetBlockingVal";
-        checks::value_size(FUNCTION, bytes);
+        value_size(FUNCTION, bytes);
         let mut value = 0u64;
         let dst = (&raw mut value).cast();
         // The result has no way to say that nothing was done, so it waits.

@@ -32,7 +32,7 @@ pub(super) enum Place {
 }
 
 /// What C asks for.
-pub(super) struct Operation<'a> {
+pub(crate) struct Operation<'a> {
     pub(super) function: &'static str,
     pub(super) team: &'a Team,
     pub(super) rank: u32,
@@ -48,7 +48,7 @@ pub(super) struct Operation<'a> {
 }
 
 impl<'a> Operation<'a> {
-    pub(super) fn put(
+    pub(crate) fn put(
         function: &'static str,
         tm: *const Team,
         rank: u32,
@@ -70,7 +70,7 @@ impl<'a> Operation<'a> {
         )
     }
 
-    pub(super) fn get(
+    pub(crate) fn get(
         function: &'static str,
         tm: *const Team,
         dst: *mut c_void,
@@ -190,6 +190,16 @@ impl<'a> Operation<'a> {
             }
             f(job, ctx, Some(place))
         })
+    }
+
+    /// Ends the job if it cannot be, as far as this rank can tell; moves nothing.
+    pub(crate) fn check(&self) {
+        communicating(self.function, |job, ctx| {
+            known(self.team, self.rank, self.function);
+            if self.bytes > 0 {
+                self.find(job, ctx);
+            }
+        });
     }
 
     fn find(&self, job: &Job, ctx: &ThreadCtx) -> Place {

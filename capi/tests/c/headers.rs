@@ -10,7 +10,7 @@ use crate::compiler::{Compiler, Dialect, Workplace};
 use crate::files::header;
 
 /// Headers that a unit includes, one after another.
-const UNITS: [&[&str]; 6] = [
+const UNITS: [&[&str]; 8] = [
     &["gasnetex.h"],
     &[
         "gasnetex.h",
@@ -19,9 +19,11 @@ const UNITS: [&[&str]; 6] = [
         "gasnet_mk.h",
         "gasnet_fwd.h",
         "gasnet_portable_platform.h",
+        "gasnet.h",
         "pthread.h",
         // All again.
         "gasnetex.h",
+        "gasnet.h",
         "gasnet_tools.h",
         "gasnet_coll.h",
         "gasnet_mk.h",
@@ -44,6 +46,8 @@ const UNITS: [&[&str]; 6] = [
     ],
     &["gasnet_mk.h"],
     &["pthread.h", "gasnet_tools.h"],
+    &["gasnet.h"],
+    &["gasnet_coll.h", "gasnet.h", "gasnet_tools.h"],
 ];
 
 /// Modes of a client. Debug code that is optimised is refused.
@@ -57,7 +61,7 @@ const MODES: [&[&str]; 6] = [
 ];
 
 /// What is an error, and a word of what the compiler says.
-const REFUSED: [(&[&str], &[&str], &str); 8] = [
+const REFUSED: [(&[&str], &[&str], &str); 9] = [
     (&[], &["gasnetex.h"], "define exactly one of GASNET_SEQ"),
     (
         &["-DGASNET_SEQ", "-DGASNET_PAR"],
@@ -72,6 +76,11 @@ const REFUSED: [(&[&str], &[&str], &str); 8] = [
     (
         &["-DGASNET_SEQ"],
         &["gasnet_tools.h", "gasnetex.h"],
+        "gasnetex.h must be included before gasnet_tools.h",
+    ),
+    (
+        &["-DGASNET_SEQ"],
+        &["gasnet_tools.h", "gasnet.h"],
         "gasnetex.h must be included before gasnet_tools.h",
     ),
     (
@@ -274,10 +283,11 @@ const BEGINNINGS: [&str; 8] = [
     "ARGONET",
     "PLATFORM_",
 ];
-const OTHERS: [&str; 15] = [
+const OTHERS: [&str; 17] = [
     "HAVE_MMAP",
     "HAVE_PTHREAD_H",
     "PRIuSZ",
+    "SIZEOF_GASNET_REGISTER_VALUE_T",
     "SIZEOF_GEX_RMA_VALUE_T",
     "SIZEOF_INT",
     "_CONCAT",
@@ -285,6 +295,7 @@ const OTHERS: [&str; 15] = [
     "_GASNETEX_H",
     "_GASNET_COLL_H",
     "_GASNET_MK_H",
+    "_INCLUDED_GASNET_H",
     "_INCLUDED_GASNET_TOOLS_H",
     "_STRINGIFY",
     "_STRINGIFY_HELPER",

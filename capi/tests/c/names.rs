@@ -1,16 +1,42 @@
-//! The names of `names.txt` are there and are what it says: a unit that uses each of them, for C and C++.
+//! The names of `names.txt` and `names_gasnet1.txt` are there and are what these say: a unit for each that uses all of
+//! them, for C and C++.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::path::Path;
+
+use argonet_settings::Index;
 
 use crate::compiler::root;
 
+/// A file of names, and what programs include to have them.
+pub(crate) struct List {
+    pub(crate) file: &'static str,
+    headers: &'static [&'static str],
+    /// What the names of its unit's own symbols begin with a number from.
+    first: usize,
+}
+
+pub(crate) const LISTS: [List; 2] = [
+    List {
+        file: "names.txt",
+        headers: &[
+            "gasnetex.h",
+            "gasnet_tools.h",
+            "gasnet_coll.h",
+            "gasnet_mk.h",
+        ],
+        first: 0,
+    },
+    List {
+        file: "names_gasnet1.txt",
+        headers: &["gasnet.h"],
+        first: 10_000,
+    },
+];
+
 /// What comes before the names. Types are the same if the compiler says so, but for qualifiers of the whole.
 const BEFORE: &str = "\
-#include <gasnetex.h>
-#include <gasnet_tools.h>
-#include <gasnet_coll.h>
-#include <gasnet_mk.h>
 #ifdef __cplusplus
 #include <type_traits>
 template <class A, class B> struct argonet_same { static const bool yes = std::is_same<typename std::decay<A>::type, B>::value; };
@@ -22,7 +48,6 @@ namespace all_names {
 static void *volatile unknown = 0;
 ";
 const AFTER: &str = "\
-void *used(void) { return unknown; }
 #ifdef __cplusplus
 }
 #endif
@@ -39,19 +64,59 @@ fn lines(table: &str) -> impl Iterator<Item = (&str, &str)> {
         .filter_map(|line| line.split_once(' '))
 }
 
-/// The unit, and how many names there are of each kind.
-pub(crate) fn unit() -> Result<(String, BTreeMap<String, usize>), String> {
-    let path = root().join("capi/tests/c/names.txt");
+/// The unit of a list, and how many names there are of each kind.
+pub(crate) fn unit(list: &List) -> Result<(String, BTreeMap<String, usize>), String> {
+    let path = root().join("capi/tests/c").join(list.file);
     let table = std::fs::read_to_string(path).map_err(|error| error.to_string())?;
-    let mut text = BEFORE.to_owned();
+    let mut text = String::new();
+    for header in list.headers {
+        text += &format!("#include <{header}>\n");
+    }
+    text += BEFORE;
     let mut counts = BTreeMap::new();
     for (number, (kind, rest)) in lines(&table).enumerate() {
-        let code = used(kind, rest, number).ok_or_else(|| format!("names.txt: {kind} {rest}"))?;
+        let code = match kind {
+            "setting" | "make" => outside(kind, rest)?,
+            _ => used(kind, rest, list.first + number)
+                .ok_or_else(|| format!("{}: {kind} {rest}", list.file))?,
+        };
         text += &code;
         *counts.entry(kind.to_owned()).or_insert(0) += 1;
     }
+    text += &format!(
+        "void *used{}(void);\nvoid *used{0}(void) {{ return unknown; }}\n",
+        list.first
+    );
     text += AFTER;
     Ok((text, counts))
+}
+
+/// Names that are not for C: environment variables, and variables of the fragments for make, by which a test of xtask's
+/// builds programs.
+fn outside(kind: &str, name: &str) -> Result<String, String> {
+    let found = match kind {
+        "setting" => Index::new().find(name).is_some(),
+        _ => mentions(&root().join("xtask/tests/install"), &format!("$({name})"))
+            .map_err(|error| error.to_string())?,
+    };
+    let missing = || format!("{kind} {name} is not there");
+    found.then(String::new).ok_or_else(missing)
+}
+
+/// Whether a file below a directory has these words.
+fn mentions(directory: &Path, words: &str) -> std::io::Result<bool> {
+    for entry in std::fs::read_dir(directory)? {
+        let path = entry?.path();
+        let found = if path.is_dir() {
+            mentions(&path, words)?
+        } else {
+            std::fs::read_to_string(&path).is_ok_and(|text| text.contains(words))
+        };
+        if found {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// Lines of C and C++ that only compile if the name is what the table says.
@@ -59,6 +124,7 @@ fn used(kind: &str, rest: &str, number: usize) -> Option<String> {
     let unless = |condition: &str| format!("#if {condition}\n#error {rest}\n#endif\n");
     let typed = || rest.split_once(" : ");
     Some(match kind {
+        "header" => format!("#if !__has_include(<{rest}>)\n#error {rest}\n#endif\n"),
         // There, and complete.
         "type" => format!("typedef char size{number}[sizeof({rest}) > 0 ? 1 : -1];\n"),
         // A member of a struct.
