@@ -33,6 +33,8 @@
 //! 4. [`OwnSegment::attach`]; publish the length; barrier.
 //! 5. [`Directory::resolve`] on the fast path, [`Directory::ensure`] when it answers `None`.
 //!
+//! Memory outside of segments is registered when it is used ([`registration`]).
+//!
 //! # Memory that peers write
 //!
 //! It is never a `&T` or a `&[u8]`: see [`bulk`]. Who takes a raw pointer from this crate accesses
@@ -50,6 +52,7 @@ mod directory;
 mod error;
 mod file;
 mod pages;
+pub mod registration;
 mod reservation;
 mod segment;
 
