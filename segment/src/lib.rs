@@ -33,7 +33,8 @@
 //! 4. [`OwnSegment::attach`]; publish the length; barrier.
 //! 5. [`Directory::resolve`] on the fast path, [`Directory::ensure`] when it answers `None`.
 //!
-//! Memory outside of segments is registered when it is used ([`registration`]).
+//! Memory outside of segments is registered when it is used ([`registration`]), or copied by the kernel
+//! ([`cross_memory`]).
 //!
 //! # Memory that peers write
 //!
@@ -48,6 +49,7 @@ compile_error!("argonet needs 64-bit addresses: segments of all ranks are reserv
 
 mod admission;
 pub mod bulk;
+pub mod cross_memory;
 mod directory;
 mod error;
 mod file;

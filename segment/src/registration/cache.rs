@@ -149,7 +149,7 @@ impl<R: Registrar> RegistrationCache<R> {
         wanted: PageRange,
     ) -> Result<R::Handle, RegistrationError<R::Error>> {
         let CacheLimits { bytes, count, .. } = self.limits;
-        while self.pinned().0 + wanted.bytes() > bytes || self.pinned().1 + 1 > count {
+        while self.pinned().0.saturating_add(wanted.bytes()) > bytes || self.pinned().1 >= count {
             if !self.evict(queue, wanted) {
                 let (used_bytes, used_count) = self.pinned();
                 return Err(RegistrationError::InUse {
