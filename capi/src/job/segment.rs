@@ -7,6 +7,7 @@ use argonet_segment::PageKind;
 
 use crate::context::communicating;
 use crate::export::export;
+use crate::job::everything;
 use crate::job::team::team;
 use crate::job::{BAD_ARG, CData, Client, OK, RESOURCE, Team, given, hooks, job, refuse};
 
@@ -81,7 +82,8 @@ fn check_create(address: *mut c_void, bytes: usize, kind: usize, flags: u32) -> 
     }
     if address.is_null() && bytes as u64 > job("gex_Segment_Create").joined.largest_segment() {
         return Err(format!(
-            "the length is {bytes}; gasnet_getMaxLocalSegmentSize says what can be allocated"
+            "the length is {bytes}; {} can be allocated",
+            job("gex_Segment_Create").joined.largest_segment()
         ));
     }
     if address.addr().checked_add(bytes).is_none() {
@@ -112,6 +114,15 @@ fn check_size(size: usize) -> Result<(), String> {
     Ok(())
 }
 
+/// The most bytes of a segment.
+fn largest(function: &str) -> usize {
+    let job = job(function);
+    match job.is_everything() {
+        true => usize::MAX,
+        false => job.joined.largest_segment() as usize,
+    }
+}
+
 export! {
     fn gex_Segment_Attach(segment: *mut *const Segment, tm: *const Team, size: usize) -> c_int {
         const FUNCTION: &str = "gex_Segment_Attach";
@@ -120,6 +131,10 @@ export! {
         }
         // SAFETY: a team of ours, or null.
         let team = unsafe { team(tm, FUNCTION) }.no_pair(FUNCTION);
+        if job(FUNCTION).is_everything() {
+            // SAFETY: not null, and the caller's to write, as the header asks.
+            return unsafe { everything::attach(segment) };
+        }
         if let Err(why) = check_size(size) {
             return refuse(FUNCTION, BAD_ARG, &why);
         }
@@ -226,12 +241,12 @@ export! {
     }
 
     fn gasnet_getMaxLocalSegmentSize() -> usize {
-        job("gasnet_getMaxLocalSegmentSize").joined.largest_segment() as usize
+        largest("gasnet_getMaxLocalSegmentSize")
     }
 
     fn gasnet_getMaxGlobalSegmentSize() -> usize {
         // All ranks of a host have the same.
-        job("gasnet_getMaxGlobalSegmentSize").joined.largest_segment() as usize
+        largest("gasnet_getMaxGlobalSegmentSize")
     }
 
     fn gasnet_getSegmentInfo(table: *mut Info, count: c_int) -> c_int {
@@ -244,7 +259,10 @@ export! {
         }
         let engine = &job(FUNCTION).joined.engine;
         for rank in 0..engine.size().min(u32::try_from(count).unwrap_or(u32::MAX)) {
-            let (base, size) = engine.published_segment(argonet::JobRank(rank));
+            let (base, size) = match job(FUNCTION).is_everything() {
+                true => (0, u64::MAX),
+                false => engine.published_segment(argonet::JobRank(rank)),
+            };
             // SAFETY: the caller says that the table has `count` entries.
             unsafe { *table.add(rank as usize) = Info { address: base as *mut c_void, size: size as usize } };
         }

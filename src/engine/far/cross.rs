@@ -30,7 +30,7 @@ impl<C: Conduit> Engine<C> {
     /// the same before they communicate. With `processes`, the kernel copies wherever it permits.
     ///
     /// # Safety
-    /// As [`Regions::bind_everything`].
+    /// As [`Regions::bind_everything`](crate::engine::Regions::bind_everything).
     pub unsafe fn bind_everything(&self, processes: Option<ProcessOf>) {
         // SAFETY: the caller's promise.
         unsafe { self.far.regions.bind_everything() };
