@@ -25,8 +25,8 @@ gex_TM_t argonet_legacy_team = &argonet_nowhere;
 gex_Rank_t gasneti_mynode = GEX_RANK_INVALID;
 gex_Rank_t gasneti_nodes = 0;
 
-static const struct argonet_variant argonet_this_variant = {ARGONET_VARIANT_VERSION, ARGONET_THREADS_NUMBER, ARGONET_DEBUG, 0,
-                                                            ARGONET_CONDUIT_WORD};
+static const struct argonet_variant argonet_this_variant = {ARGONET_VARIANT_VERSION, ARGONET_THREADS_NUMBER, ARGONET_DEBUG,
+                                                            ARGONET_SEGMENT_NUMBER, ARGONET_CONDUIT_WORD};
 
 static int argonet_began(int result, gex_TM_t team)
 {
@@ -61,14 +61,16 @@ __attribute__((__weak__)) void (*gasnet_client_attach_hook)(void *base, uintptr_
 ARGONET_IDENT(EXAPIVersion, _STRINGIFY(GEX_SPEC_VERSION_MAJOR) "." _STRINGIFY(GEX_SPEC_VERSION_MINOR));
 ARGONET_IDENT(APIVersion, ARGONET_GASNET1_VERSION);
 ARGONET_IDENT(ThreadModel, "GASNET_" ARGONET_THREADS);
-ARGONET_IDENT(Segment, "GASNET_SEGMENT_FAST");
+ARGONET_IDENT(Segment, "GASNET_SEGMENT_" ARGONET_SEGMENT);
 ARGONET_IDENT(Config, "(libgasnet.a) " GASNET_CONFIG_STRING);
 ARGONET_IDENT(ConduitName, GASNET_CONDUIT_NAME_STR);
 ARGONET_IDENT(CoreLibraryName, GASNET_CORE_NAME_STR);
 ARGONET_IDENT(CoreLibraryVersion, GASNET_CORE_VERSION_STR);
 ARGONET_IDENT(ExtendedLibraryName, GASNET_EXTENDED_NAME_STR);
 ARGONET_IDENT(ExtendedLibraryVersion, GASNET_EXTENDED_VERSION_STR);
+#if GASNET_PSHM
 ARGONET_IDENT(PSHM, "1");
+#endif
 ARGONET_IDENT(DefaultMaxSegsizeStr, ARGONET_SEGMENT_LIMIT);
 /* The ranks of a host are forked by the first of them. */
 ARGONET_IDENT(FORKSpawner, "1");

@@ -15,21 +15,21 @@
 #undef GASNET_SEQ
 #define GASNET_SEQ 1
 #define ARGONET_THREADS "SEQ"
-#define ARGONET_THREADS_PART _SEQ_FAST_
+#define ARGONET_THREADS_PART _SEQ_
 #define ARGONET_THREADS_FACET argonet_link_threads_SEQ
 #define ARGONET_THREADS_NUMBER 0
 #elif defined(GASNET_PARSYNC)
 #undef GASNET_PARSYNC
 #define GASNET_PARSYNC 1
 #define ARGONET_THREADS "PARSYNC"
-#define ARGONET_THREADS_PART _PARSYNC_FAST_
+#define ARGONET_THREADS_PART _PARSYNC_
 #define ARGONET_THREADS_FACET argonet_link_threads_PARSYNC
 #define ARGONET_THREADS_NUMBER 1
 #else
 #undef GASNET_PAR
 #define GASNET_PAR 1
 #define ARGONET_THREADS "PAR"
-#define ARGONET_THREADS_PART _PAR_FAST_
+#define ARGONET_THREADS_PART _PAR_
 #define ARGONET_THREADS_FACET argonet_link_threads_PAR
 #define ARGONET_THREADS_NUMBER 2
 #endif
@@ -63,12 +63,34 @@
 #define ARGONET_DEBUG_FACET argonet_link_debug_nodebug
 #endif
 
-/* The segment. */
-#if defined(GASNET_SEGMENT_LARGE) || defined(GASNET_SEGMENT_EVERYTHING)
-#error this library has the segment configuration GASNET_SEGMENT_FAST alone
+/* What memory of a process others reach: the segment that it attaches (FAST, LARGE), or all of it. The installation says
+ * which it has in gasnet_config.h; a client that says nothing gets that. */
+#if defined(GASNET_SEGMENT_FAST) + defined(GASNET_SEGMENT_LARGE) + defined(GASNET_SEGMENT_EVERYTHING) > 1
+#error define at most one of GASNET_SEGMENT_FAST, GASNET_SEGMENT_LARGE and GASNET_SEGMENT_EVERYTHING
 #endif
+#if defined(GASNET_SEGMENT_LARGE) ||                                                                                   \
+    (GASNETI_SEGMENT_DEFAULT == 1 && !defined(GASNET_SEGMENT_FAST) && !defined(GASNET_SEGMENT_EVERYTHING))
+#undef GASNET_SEGMENT_LARGE
+#define GASNET_SEGMENT_LARGE 1
+#define ARGONET_SEGMENT "LARGE"
+#define ARGONET_SEGMENT_PART LARGE_
+#define ARGONET_SEGMENT_FACET argonet_link_segment_LARGE
+#define ARGONET_SEGMENT_NUMBER 1
+#elif defined(GASNET_SEGMENT_EVERYTHING) || (GASNETI_SEGMENT_DEFAULT == 2 && !defined(GASNET_SEGMENT_FAST))
+#undef GASNET_SEGMENT_EVERYTHING
+#define GASNET_SEGMENT_EVERYTHING 1
+#define ARGONET_SEGMENT "EVERYTHING"
+#define ARGONET_SEGMENT_PART EVERYTHING_
+#define ARGONET_SEGMENT_FACET argonet_link_segment_EVERYTHING
+#define ARGONET_SEGMENT_NUMBER 2
+#else
 #undef GASNET_SEGMENT_FAST
 #define GASNET_SEGMENT_FAST 1
+#define ARGONET_SEGMENT "FAST"
+#define ARGONET_SEGMENT_PART FAST_
+#define ARGONET_SEGMENT_FACET argonet_link_segment_FAST
+#define ARGONET_SEGMENT_NUMBER 0
+#endif
 #define GASNET_ALIGNED_SEGMENTS 0
 
 /* What the library does not have. */
@@ -96,8 +118,16 @@
 #define GASNET_EXTENDED_VERSION 1.0
 #define GASNET_EXTENDED_NAME_STR "ARGONET"
 #define GASNET_EXTENDED_VERSION_STR "1.0"
+/* Memory that is in no segment is not mapped by neighbours. */
+#if !GASNET_SEGMENT_EVERYTHING
 #define GASNET_PSHM 1
 #define GASNETI_PSHM_ENABLED 1
+#define ARGONET_PSHM_WORD "pshm"
+#define ARGONET_PSHM_FACET argonet_link_pshm
+#else
+#define ARGONET_PSHM_WORD "nopshm"
+#define ARGONET_PSHM_FACET argonet_link_nopshm
+#endif
 
 /* Limits and features. */
 #define GASNET_NULL_ARGV_OK 1
@@ -145,8 +175,9 @@
     "RELEASE=" GASNETI_RELEASE_VERSION ",SPEC=" _STRINGIFY(GEX_SPEC_VERSION_MAJOR) "." _STRINGIFY(                     \
         GEX_SPEC_VERSION_MINOR) ",CONDUIT=" GASNET_CONDUIT_NAME_STR "(" GASNET_CORE_NAME_STR                           \
         "-" GASNET_CORE_VERSION_STR "/" GASNET_EXTENDED_NAME_STR "-" GASNET_EXTENDED_VERSION_STR                       \
-        "),THREADMODEL=" ARGONET_THREADS ",SEGMENT=FAST,PTR=64bit,CACHE_LINE_BYTES=" _STRINGIFY(                       \
-            GASNETT_CACHE_LINE_BYTES) ",noalign,pshm," ARGONET_DEBUG_WORD                                              \
+        "),THREADMODEL=" ARGONET_THREADS ",SEGMENT=" ARGONET_SEGMENT                                                   \
+        ",PTR=64bit,CACHE_LINE_BYTES=" _STRINGIFY(GASNETT_CACHE_LINE_BYTES) ",noalign," ARGONET_PSHM_WORD              \
+        "," ARGONET_DEBUG_WORD                                                                                         \
         ",notrace,nostats,nodebugmalloc,nosrclines," GASNETT_TIMER_CONFIG ",membars_builtin,atomics_" ARGONET_ATOMICS  \
         ",atomic32_" ARGONET_ATOMICS ",atomic64_" ARGONET_ATOMICS
 

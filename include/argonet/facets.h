@@ -14,14 +14,14 @@
     EACH(ARGONET_NUMBERED(release_minor, GASNET_RELEASE_VERSION_MINOR))                                                \
     EACH(ARGONET_NUMBERED(release_patch, GASNET_RELEASE_VERSION_PATCH))                                                \
     EACH(ARGONET_THREADS_FACET)                                                                                        \
-    EACH(argonet_link_segment_FAST)                                                                                    \
+    EACH(ARGONET_SEGMENT_FACET)                                                                                        \
     EACH(ARGONET_DEBUG_FACET)                                                                                          \
     EACH(argonet_link_notrace)                                                                                         \
     EACH(argonet_link_nostats)                                                                                         \
     EACH(argonet_link_nodebugmalloc)                                                                                   \
     EACH(argonet_link_nosrclines)                                                                                      \
     EACH(argonet_link_noalign)                                                                                         \
-    EACH(argonet_link_pshm)                                                                                            \
+    EACH(ARGONET_PSHM_FACET)                                                                                           \
     EACH(argonet_link_ptr_64bit)                                                                                       \
     EACH(argonet_link_timers_native)                                                                                   \
     EACH(argonet_link_membars_builtin)                                                                                 \
@@ -36,12 +36,13 @@
     EACH(ARGONET_NUMBERED(near_layout, ARGONET_NEAR_LAYOUT))
 
 /* The entry point is called by the whole configuration. */
-#define ARGONET_INIT_HELPER(major, minor, patch, conduit, threads, debug, near_layout)                                 \
-    argonet_client_init_##major##_##minor##_##patch##conduit##threads##debug##near_layout
-#define ARGONET_INIT_OF(major, minor, patch, conduit, threads, debug, near_layout)                                     \
-    ARGONET_INIT_HELPER(major, minor, patch, conduit, threads, debug, near_layout)
+#define ARGONET_INIT_HELPER(major, minor, patch, conduit, threads, segment, debug, near_layout)                        \
+    argonet_client_init_##major##_##minor##_##patch##conduit##threads##segment##debug##near_layout
+#define ARGONET_INIT_OF(major, minor, patch, conduit, threads, segment, debug, near_layout)                            \
+    ARGONET_INIT_HELPER(major, minor, patch, conduit, threads, segment, debug, near_layout)
 #define ARGONET_INIT                                                                                                   \
     ARGONET_INIT_OF(GASNET_RELEASE_VERSION_MAJOR, GASNET_RELEASE_VERSION_MINOR, GASNET_RELEASE_VERSION_PATCH,          \
-                    ARGONET_CONDUIT_PART, ARGONET_THREADS_PART, ARGONET_DEBUG_PART, ARGONET_NEAR_LAYOUT)
+                    ARGONET_CONDUIT_PART, ARGONET_THREADS_PART, ARGONET_SEGMENT_PART, ARGONET_DEBUG_PART,              \
+                    ARGONET_NEAR_LAYOUT)
 
 #endif

@@ -5,13 +5,13 @@
 #include "job_calls.h"
 
 /* The version of what follows. */
-#define ARGONET_VARIANT_VERSION 1
+#define ARGONET_VARIANT_VERSION 2
 
 struct argonet_variant {
     uint32_t version; /* ARGONET_VARIANT_VERSION */
     uint32_t mode;    /* 0 GASNET_SEQ, 1 GASNET_PARSYNC, 2 GASNET_PAR */
     uint32_t debug;   /* 0 or 1 */
-    uint32_t spare;   /* 0 */
+    uint32_t segment; /* 0 GASNET_SEGMENT_FAST, 1 LARGE, 2 EVERYTHING */
     const char *conduit; /* as ARGONET_CONDUIT names it: "smp" */
 };
 

@@ -33,6 +33,9 @@
 //! 4. [`OwnSegment::attach`]; publish the length; barrier.
 //! 5. [`Directory::resolve`] on the fast path, [`Directory::ensure`] when it answers `None`.
 //!
+//! Memory outside of segments is registered when it is used ([`registration`]), or copied by the kernel
+//! ([`cross_memory`]).
+//!
 //! # Memory that peers write
 //!
 //! It is never a `&T` or a `&[u8]`: see [`bulk`]. Who takes a raw pointer from this crate accesses
@@ -46,10 +49,12 @@ compile_error!("argonet needs 64-bit addresses: segments of all ranks are reserv
 
 mod admission;
 pub mod bulk;
+pub mod cross_memory;
 mod directory;
 mod error;
 mod file;
 mod pages;
+pub mod registration;
 mod reservation;
 mod segment;
 

@@ -25,7 +25,7 @@ mod waiting;
 pub use self::core::{Engine, EngineConfig, Internals, Outlook, SegmentBase};
 pub use argonet_settings::WaitMode;
 pub use events::{OpError, Transfer};
-pub use far::{FarBound, FarPlace, ReplyPlace};
+pub use far::{FarBound, FarPlace, ProcessOf, ReplyPlace};
 pub use heap::{Heap, HeapError};
 pub use limits::internal;
 pub use named::{Name, NamedError, Verdict};

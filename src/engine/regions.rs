@@ -1,8 +1,13 @@
 //! Memory of this process that peers may reach by address, as its client binds it to endpoints.
 #![allow(unsafe_code)]
 
+use argonet_segment::PageKind;
+use argonet_segment::registration::{
+    Access, CacheLimits, CacheStatistics, MappedMemory, NotMapped, PageRange, RegistrationCache,
+};
 use core::ptr::NonNull;
 use parking_lot::RwLock;
+use std::sync::OnceLock;
 
 /// Why memory cannot be bound.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
@@ -41,13 +46,79 @@ struct Region {
     len: usize,
 }
 
+/// Why a range cannot be reached.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Outside {
+    /// Nothing is bound at the endpoint.
+    Nothing,
+    /// It is not all in what is bound.
+    Segment {
+        /// Where that begins.
+        address: u64,
+        /// Bytes of it.
+        len: u64,
+    },
+    /// All memory is bound, and none is mapped here.
+    Hole(u64),
+    /// All memory is bound, and this cannot be written.
+    ReadOnly(u64),
+}
+
 /// What is bound at each endpoint of this process. Any thread may call at any time.
 #[derive(Default)]
-pub struct Regions(RwLock<Vec<Option<Region>>>);
+pub struct Regions {
+    bound: RwLock<Vec<Option<Region>>>,
+    /// Once all memory is bound at the first endpoint: what of it is known to be mapped.
+    everything: OnceLock<RegistrationCache<MappedMemory>>,
+}
 
 impl Regions {
     /// Endpoints that can have memory.
     pub const ENDPOINTS: u32 = 256;
+
+    /// The endpoint at which all memory can be bound.
+    pub const EVERYTHING: u32 = 0;
+
+    /// What is remembered of mapped memory: so many ranges, found out in pieces of this length where all of one is alike.
+    const KNOWN_RANGES: usize = 4096;
+    const BUCKET_BYTES: usize = 2 << 20;
+
+    /// Lets peers read and write all memory of this process through the first endpoint, besides what is bound
+    /// there otherwise. For good. Ranges that are not mapped when a peer first wants them are refused.
+    ///
+    /// # Safety
+    /// Peers write only where this process expects it, and it unmaps no memory that a peer may still access without
+    /// [`forget`](Self::forget).
+    pub unsafe fn bind_everything(&self) {
+        let limits = CacheLimits {
+            // All that can be addressed.
+            bytes: 1 << 47,
+            count: Self::KNOWN_RANGES,
+            page_bytes: PageKind::Normal.page_bytes() as usize,
+            bucket_bytes: Self::BUCKET_BYTES,
+        };
+        let cache = RegistrationCache::new(MappedMemory, limits);
+        let _ = self.everything.set(cache.expect("limits that can be kept"));
+    }
+
+    /// Whether all memory is bound at an endpoint.
+    #[inline]
+    pub fn is_everything(&self, endpoint: u32) -> bool {
+        endpoint == Self::EVERYTHING && self.everything.get().is_some()
+    }
+
+    /// Forgets that memory is mapped, before it is unmapped: [`check`](Self::check) looks anew.
+    pub fn forget(&self, address: usize, len: usize) {
+        if let Some(known) = self.everything.get() {
+            // No bytes are no memory to forget.
+            let _ = known.invalidate(address, len);
+        }
+    }
+
+    /// What has been remembered of mapped memory.
+    pub fn statistics(&self) -> Option<CacheStatistics> {
+        self.everything.get().map(RegistrationCache::statistics)
+    }
 
     /// Lets peers read and write `len` bytes at `base` through an endpoint.
     ///
@@ -73,7 +144,7 @@ impl Regions {
             });
         }
         let at = endpoint as usize;
-        let mut regions = self.0.write();
+        let mut regions = self.bound.write();
         if regions.len() <= at {
             regions.resize(at + 1, None);
         }
@@ -90,7 +161,7 @@ impl Regions {
 
     /// Takes the memory of an endpoint away; whether it had any.
     pub fn unbind(&self, endpoint: u32) -> bool {
-        let mut regions = self.0.write();
+        let mut regions = self.bound.write();
         let slot = regions.get_mut(endpoint as usize);
         slot.is_some_and(|slot| slot.take().is_some())
     }
@@ -101,23 +172,78 @@ impl Regions {
         Some((region.base as u64, region.len))
     }
 
-    /// The place of `len` bytes at `address`, if they all lie in what is bound at the endpoint.
-    pub fn check(&self, endpoint: u32, address: u64, len: usize) -> Option<NonNull<u8>> {
-        let region = self.region(endpoint)?;
-        let address = usize::try_from(address).ok()?;
-        let before = address.checked_sub(region.base)?;
-        let inside = before.checked_add(len)? <= region.len;
-        let place = core::ptr::with_exposed_provenance_mut(address);
-        NonNull::new(place).filter(|_| inside)
+    /// The place of `len` bytes at `address`, if they all lie in what is bound at the endpoint and may be used in this way.
+    pub(super) fn check(
+        &self,
+        endpoint: u32,
+        address: u64,
+        len: usize,
+        access: Access,
+    ) -> Result<NonNull<u8>, Outside> {
+        let at = address as usize;
+        let place = core::ptr::with_exposed_provenance_mut(at);
+        if let Some(known) = self.everything.get()
+            && endpoint == Self::EVERYTHING
+        {
+            mapped(known, at, len, access)?;
+            return NonNull::new(place).ok_or(Outside::Hole(address));
+        }
+        let region = self.region(endpoint).ok_or(Outside::Nothing)?;
+        let before = at.checked_sub(region.base);
+        let end = before.and_then(|before| before.checked_add(len));
+        let inside = end.is_some_and(|end| end <= region.len);
+        NonNull::new(place)
+            .filter(|_| inside)
+            .ok_or(Outside::Segment {
+                address: region.base as u64,
+                len: region.len as u64,
+            })
     }
 
     fn region(&self, endpoint: u32) -> Option<Region> {
-        *self.0.read().get(endpoint as usize)?
+        *self.bound.read().get(endpoint as usize)?
+    }
+}
+
+/// Checks that memory is mapped: remembered as far as it was found out before.
+fn mapped(
+    known: &RegistrationCache<MappedMemory>,
+    address: usize,
+    len: usize,
+    access: Access,
+) -> Result<(), Outside> {
+    if let Ok(found) = known.acquire(address, len)
+        && (access == Access::Read || *found.handle() == Access::ReadWrite)
+    {
+        return Ok(());
+    }
+    look_again(known, address, len, access)
+}
+
+/// What is remembered does not allow it, or there is no room to remember it: what is so now?
+#[cold]
+fn look_again(
+    known: &RegistrationCache<MappedMemory>,
+    address: usize,
+    len: usize,
+    access: Access,
+) -> Result<(), Outside> {
+    let hole = Outside::Hole(address as u64);
+    let page = known.limits().page_bytes;
+    let range = PageRange::around(address, len, page).map_err(|_| hole)?;
+    // It may have been made writable since.
+    let _ = known.invalidate(address, len);
+    match (known.registrar().probe(range), access) {
+        (Ok(Access::ReadWrite), _) | (Ok(Access::Read), Access::Read) => Ok(()),
+        (Ok(_), Access::ReadWrite) => Err(Outside::ReadOnly(address as u64)),
+        (Err(NotMapped::Hole { at }), _) => Err(Outside::Hole(at.max(address) as u64)),
+        (Err(_), _) => Err(hole),
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::Access::{Read, ReadWrite};
     use super::*;
 
     #[test]
@@ -127,14 +253,14 @@ mod tests {
         let base = memory.as_mut_ptr();
         let at = base.addr() as u64;
         assert_eq!(regions.lookup(3), None);
-        assert_eq!(regions.check(3, at, 1), None);
+        assert_eq!(regions.check(3, at, 1, Read), Err(Outside::Nothing));
         // SAFETY: the array lives to the end, and nobody accesses it.
         unsafe { regions.bind(3, base, 100) }.unwrap();
         assert_eq!(regions.lookup(3), Some((at, 100)));
         assert_eq!(regions.lookup(2), None);
-        let inside = |address, len| regions.check(3, address, len).is_some();
+        let inside = |address, len| regions.check(3, address, len, ReadWrite).is_ok();
         assert_eq!(
-            regions.check(3, at + 7, 93).unwrap().addr().get() as u64,
+            regions.check(3, at + 7, 93, Read).unwrap().addr().get() as u64,
             at + 7
         );
         assert!(inside(at, 100) && inside(at + 99, 1) && inside(at + 100, 0));
@@ -175,6 +301,68 @@ mod tests {
         }
         bind(0, core::ptr::null_mut(), 0).unwrap();
         assert_eq!(regions.lookup(0), Some((0, 0)));
-        assert_eq!(regions.check(0, 0, 0), None);
+        assert!(regions.check(0, 0, 0, Read).is_err());
+    }
+
+    #[test]
+    fn everything_is_what_is_mapped() {
+        static CONSTANT: [u8; 64] = [3; 64];
+        static mut VARIABLE: [u8; 64] = [3; 64];
+        let regions = Regions::default();
+        // SAFETY: nobody accesses anything through it.
+        unsafe { regions.bind_everything() };
+        assert!(regions.is_everything(0) && !regions.is_everything(1));
+        let check = |address: usize, len, access| regions.check(0, address as u64, len, access);
+        let heap = vec![0u8; 3 << 20];
+        let local = 5u64;
+        let places = [
+            (heap.as_ptr().addr(), heap.len()),
+            ((&raw const local).addr(), 8),
+            ((&raw const VARIABLE).addr(), 64),
+        ];
+        for (address, len) in places {
+            for access in [ReadWrite, Read, ReadWrite] {
+                assert_eq!(check(address, len, access).unwrap().addr().get(), address);
+            }
+        }
+        let constant = CONSTANT.as_ptr().addr();
+        assert!(check(constant, 64, Read).is_ok());
+        let read_only = Err(Outside::ReadOnly(constant as u64));
+        assert_eq!(check(constant, 64, ReadWrite), read_only);
+        assert_eq!(check(64, 8, Read), Err(Outside::Hole(64)));
+        assert_eq!(check(0, 8, Read), Err(Outside::Hole(0)));
+        assert!(check(usize::MAX - 3, 8, Read).is_err());
+        assert_eq!(regions.check(1, 64, 8, Read), Err(Outside::Nothing));
+        assert!(regions.statistics().unwrap().hits > 0);
+    }
+
+    #[test]
+    fn memory_that_changes_is_looked_at_anew() {
+        use rustix::mm::{MapFlags, MprotectFlags, ProtFlags, mmap_anonymous, mprotect, munmap};
+        let regions = Regions::default();
+        // SAFETY: nobody accesses anything through it.
+        unsafe { regions.bind_everything() };
+        let page = PageKind::Normal.page_bytes() as usize;
+        // SAFETY: a new mapping of this test.
+        let base = unsafe {
+            mmap_anonymous(
+                core::ptr::null_mut(),
+                page,
+                ProtFlags::READ,
+                MapFlags::PRIVATE,
+            )
+        };
+        let base = base.unwrap();
+        let at = base.addr() as u64;
+        let check = |access| regions.check(0, at, page, access);
+        assert!(check(Read).is_ok());
+        assert_eq!(check(ReadWrite), Err(Outside::ReadOnly(at)));
+        // SAFETY: a mapping of this test.
+        unsafe { mprotect(base, page, MprotectFlags::READ | MprotectFlags::WRITE) }.unwrap();
+        assert!(check(ReadWrite).is_ok());
+        regions.forget(base.addr(), page);
+        // SAFETY: a mapping of this test.
+        unsafe { munmap(base, page) }.unwrap();
+        assert_eq!(check(Read), Err(Outside::Hole(at)));
     }
 }

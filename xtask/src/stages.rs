@@ -31,8 +31,9 @@ const C_TESTS: [(&str, &str); 4] = [
 pub(crate) const CONFORMANCE: &str = "argonet-conformance";
 
 /// Where loom models are: the package, and how cargo is told of them.
-const LOOM_TESTS: [(&str, &[&str]); 2] = [
+const LOOM_TESTS: [(&str, &[&str]); 3] = [
     ("argonet-conduit", &["--lib"]),
+    ("argonet-segment", &["--lib"]),
     ("argonet-event", &["--test", "loom"]),
 ];
 

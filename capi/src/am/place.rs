@@ -9,7 +9,7 @@ use argonet_segment::SharedBytes;
 
 use crate::am::arguments::failed;
 use crate::am::limits::longest;
-use crate::job::{Endpoint, Job, fatal};
+use crate::job::{Endpoint, Job, fatal, job};
 
 /// `GEX_FLAG_SELF_SEG_OFFSET`, `GEX_FLAG_PEER_SEG_OFFSET`.
 pub(crate) const SELF_OFFSET: u32 = 0x80;
@@ -48,6 +48,10 @@ pub(crate) unsafe fn source<'a>(
 /// The address of an offset in the segment of an endpoint.
 fn in_own_segment(endpoint: &Endpoint, offset: usize, bytes: usize, function: &str) -> *mut u8 {
     let Some(segment) = endpoint.segment() else {
+        if job(function).is_everything() && endpoint.index() == 0 {
+            // All memory is bound, from address 0.
+            return core::ptr::with_exposed_provenance_mut(offset);
+        }
         fatal(
             function,
             "source_addr is an offset (GEX_FLAG_SELF_SEG_OFFSET), but the endpoint has no segment",

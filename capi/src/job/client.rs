@@ -15,6 +15,7 @@ use parking_lot::Mutex;
 
 use crate::am::Handlers;
 use crate::export::export;
+use crate::job::everything::{self, SegmentMode};
 use crate::job::state::{find, set};
 use crate::job::{
     BAD_ARG, CData, Endpoint, Job, NOT_INIT, OK, RESOURCE, Team, given, hooks, refuse,
@@ -33,12 +34,12 @@ pub(crate) struct Variant {
     version: u32,
     mode: u32,
     debug: u32,
-    spare: u32,
+    segment: u32,
     conduit: *const c_char,
 }
 
 /// Changes with [`Variant`].
-const VARIANT_VERSION: u32 = 1;
+const VARIANT_VERSION: u32 = 2;
 
 /// The client of a job.
 pub(crate) struct Client {
@@ -62,14 +63,18 @@ impl Variant {
             .get(self.mode as usize)
             .copied()
     }
+
+    fn segment(&self) -> Option<SegmentMode> {
+        use SegmentMode::{Everything, Fast, Large};
+        let all = [Fast, Large, Everything];
+        all.get(self.segment as usize).copied()
+    }
 }
 
 /// What is wrong with the arguments of `gex_Client_Init`.
-fn check(variant: &Variant, name: &CStr, flags: u32) -> Result<ThreadMode, String> {
-    let mode = variant
-        .mode()
-        .filter(|_| variant.version == VARIANT_VERSION);
-    let Some(mode) = mode else {
+fn check(variant: &Variant, name: &CStr, flags: u32) -> Result<(ThreadMode, SegmentMode), String> {
+    let modes = variant.mode().zip(variant.segment());
+    let Some(modes) = modes.filter(|_| variant.version == VARIANT_VERSION) else {
         return Err("the library of the conduit and libargonet are of different versions".into());
     };
     let named = name.to_str().is_ok_and(|name| {
@@ -86,12 +91,12 @@ fn check(variant: &Variant, name: &CStr, flags: u32) -> Result<ThreadMode, Strin
             "flags are {flags:#x}; only GEX_FLAG_USES_GASNET1 and GEX_FLAG_DEFER_THREADS are known"
         ));
     }
-    Ok(mode)
+    Ok(modes)
 }
 
 /// Joins the job.
 fn init(
-    mode: ThreadMode,
+    (mode, segments): (ThreadMode, SegmentMode),
     debug: bool,
     name: &CStr,
     flags: u32,
@@ -110,12 +115,23 @@ fn init(
         how,
         |table: &mut HandlerTable| Ok(handlers.register(table)?),
     )?;
+    if segments == SegmentMode::Everything {
+        everything::bind(&joined);
+    }
     joined.start()?;
     // No call of C's finalises.
     joined.boot.leaves_by_exit();
     let endpoint: &'static Endpoint = Box::leak(Box::new(Endpoint::primordial()));
     let size = joined.engine.size();
     let rank = joined.engine.rank().0;
+    let world = Team::world(endpoint, rank, size);
+    let neighbours = match segments {
+        SegmentMode::Everything => {
+            world.set_deltas(everything::deltas(rank, size));
+            [rank].into()
+        }
+        SegmentMode::Fast | SegmentMode::Large => (0..size).collect(),
+    };
     let max_threads = match mode {
         ThreadMode::Seq => 1,
         ThreadMode::Parsync | ThreadMode::Par => joined.settings.get(&MAX_THREADS),
@@ -129,11 +145,14 @@ fn init(
             asked: AtomicBool::new(false),
             cdata: CData::default(),
         },
-        world: Team::world(endpoint, rank, size),
+        world,
+        segments,
+        was_attached: AtomicBool::new(false),
         handlers,
         endpoints: Mutex::new(vec![endpoint]),
         attached: OnceLock::new(),
-        neighbours: (0..size).collect(),
+        neighbours,
+        ranks: (0..size).collect(),
         max_threads,
         gasnet1,
     }))
@@ -167,8 +186,8 @@ pub(crate) fn start(
         let why = "argc and argv must both be null, or neither";
         return Err(refuse(function, BAD_ARG, why));
     }
-    let mode = check(variant, name, flags).map_err(|why| refuse(function, BAD_ARG, &why))?;
-    let job = init(mode, variant.debug != 0, name, flags, gasnet1);
+    let modes = check(variant, name, flags).map_err(|why| refuse(function, BAD_ARG, &why))?;
+    let job = init(modes, variant.debug != 0, name, flags, gasnet1);
     job.map_err(|error| refuse(function, RESOURCE, &error.to_string()))
 }
 
@@ -234,6 +253,10 @@ pub(crate) const LAYOUT: &[(&str, usize)] = &[
     (
         "offsetof(struct argonet_variant, debug)",
         offset_of!(Variant, debug),
+    ),
+    (
+        "offsetof(struct argonet_variant, segment)",
+        offset_of!(Variant, segment),
     ),
     (
         "offsetof(struct argonet_variant, conduit)",

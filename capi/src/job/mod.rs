@@ -4,6 +4,7 @@ mod client;
 mod ctypes;
 mod endpoint;
 mod error;
+mod everything;
 mod hooks;
 mod object;
 mod published;
@@ -17,6 +18,7 @@ pub(crate) use endpoint::Endpoint;
 pub(crate) use error::{
     BAD_ARG, BARRIER_MISMATCH, NOT_INIT, NOT_READY, OK, RESOURCE, fatal, refuse,
 };
+pub(crate) use everything::SegmentMode;
 pub(crate) use object::{CData, given};
 pub(crate) use published::far_base;
 pub(crate) use segment::{Kind, Segment, attach, check_size};

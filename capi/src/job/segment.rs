@@ -1,6 +1,8 @@
 //! Segments: the one that a rank attaches, and those that a client makes.
 
 use core::ffi::{c_int, c_void};
+use core::ptr::null;
+use core::sync::atomic::Ordering;
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 
 use argonet::engine::ThreadCtx;
@@ -8,6 +10,7 @@ use argonet_segment::PageKind;
 
 use crate::context::communicating;
 use crate::export::export;
+use crate::job::everything;
 use crate::job::team::team;
 use crate::job::{BAD_ARG, CData, Client, Job, OK, RESOURCE, Team, given, hooks, job, refuse};
 
@@ -82,7 +85,8 @@ fn check_create(address: *mut c_void, bytes: usize, kind: usize, flags: u32) -> 
     }
     if address.is_null() && bytes as u64 > job("gex_Segment_Create").joined.largest_segment() {
         return Err(format!(
-            "the length is {bytes}; gasnet_getMaxLocalSegmentSize says what can be allocated"
+            "the length is {bytes}; {} can be allocated",
+            job("gex_Segment_Create").joined.largest_segment()
         ));
     }
     if address.addr().checked_add(bytes).is_none() {
@@ -96,8 +100,11 @@ fn check_create(address: *mut c_void, bytes: usize, kind: usize, flags: u32) -> 
 /// `GEX_MK_HOST`.
 const KIND_HOST: usize = 1;
 
-/// What is wrong with the size of an attached segment.
+/// What is wrong with the size of an attached segment. Where all memory is reached it says nothing.
 pub(crate) fn check_size(job: &Job, size: usize) -> Result<(), String> {
+    if job.is_everything() {
+        return Ok(());
+    }
     let most = job.joined.largest_segment();
     if size == 0 || !size.is_multiple_of(page()) {
         return Err(format!(
@@ -113,12 +120,16 @@ pub(crate) fn check_size(job: &Job, size: usize) -> Result<(), String> {
     Ok(())
 }
 
-/// Attaches the segment of the primordial endpoint, with all other ranks; a barrier.
+/// Attaches the segment of the primordial endpoint, with all other ranks; a barrier. Gives null where all memory
+/// is reached, and nothing is attached.
 pub(crate) fn attach(
     job: &'static Job,
     ctx: &ThreadCtx,
     size: usize,
-) -> Result<&'static Segment, String> {
+) -> Result<*const Segment, String> {
+    if job.is_everything() {
+        return everything::attach(job, ctx).map(|()| null());
+    }
     let told = |error: argonet::Error| error.to_string();
     let own = job.joined.attach(ctx, size as u64).map_err(told)?;
     let deltas = job
@@ -135,6 +146,15 @@ pub(crate) fn attach(
     Ok(made)
 }
 
+/// The most bytes of a segment.
+fn largest(function: &str) -> usize {
+    let job = job(function);
+    match job.is_everything() {
+        true => usize::MAX,
+        false => job.joined.largest_segment() as usize,
+    }
+}
+
 export! {
     fn gex_Segment_Attach(segment: *mut *const Segment, tm: *const Team, size: usize) -> c_int {
         const FUNCTION: &str = "gex_Segment_Attach";
@@ -147,7 +167,7 @@ export! {
             return refuse(FUNCTION, BAD_ARG, &why);
         }
         communicating(FUNCTION, |job, ctx| {
-            if team.endpoint().segment().is_some() {
+            if team.endpoint().segment().is_some() || job.was_attached.load(Ordering::Relaxed) {
                 return refuse(FUNCTION, BAD_ARG, "the endpoint of tm has a segment already");
             }
             match attach(job, ctx, size) {
@@ -241,12 +261,12 @@ export! {
     }
 
     fn gasnet_getMaxLocalSegmentSize() -> usize {
-        job("gasnet_getMaxLocalSegmentSize").joined.largest_segment() as usize
+        largest("gasnet_getMaxLocalSegmentSize")
     }
 
     fn gasnet_getMaxGlobalSegmentSize() -> usize {
         // All ranks of a host have the same.
-        job("gasnet_getMaxGlobalSegmentSize").joined.largest_segment() as usize
+        largest("gasnet_getMaxGlobalSegmentSize")
     }
 
     fn gasnet_getSegmentInfo(table: *mut Info, count: c_int) -> c_int {
@@ -259,7 +279,10 @@ export! {
         }
         let engine = &job(FUNCTION).joined.engine;
         for rank in 0..engine.size().min(u32::try_from(count).unwrap_or(u32::MAX)) {
-            let (base, size) = engine.published_segment(argonet::JobRank(rank));
+            let (base, size) = match job(FUNCTION).is_everything() {
+                true => (0, u64::MAX),
+                false => engine.published_segment(argonet::JobRank(rank)),
+            };
             // SAFETY: the caller says that the table has `count` entries.
             unsafe { *table.add(rank as usize) = Info { address: base as *mut c_void, size: size as usize } };
         }

@@ -2,7 +2,7 @@
 
 use std::ptr::null_mut;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicPtr, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
 use argonet::engine::ThreadCtx;
 use argonet::start::{Joined, with_thread};
@@ -10,7 +10,7 @@ use argonet_segment::OwnSegment;
 use parking_lot::Mutex;
 
 use crate::am::Handlers;
-use crate::job::{Client, Endpoint, Segment, Team, fatal};
+use crate::job::{Client, Endpoint, Segment, SegmentMode, Team, fatal};
 use crate::legacy::Permit;
 
 /// A job, and what C has of it. Made once, never dropped: the process ends with its job.
@@ -27,11 +27,24 @@ pub(crate) struct Job {
     pub(crate) endpoints: Mutex<Vec<&'static Endpoint>>,
     /// The segment that `gex_Segment_Attach` made.
     pub(crate) attached: OnceLock<(OwnSegment, Segment)>,
-    /// Jobranks of the neighbourhood, which is the host and the job.
+    /// What of a process's memory others reach.
+    pub(crate) segments: SegmentMode,
+    /// Whether `gex_Segment_Attach` has been called, where that attaches nothing.
+    pub(crate) was_attached: AtomicBool,
+    /// Jobranks of the neighbourhood: those whose segments are mapped here, which are all of the host, or this one alone.
     pub(crate) neighbours: Box<[u32]>,
+    /// Jobranks of the host, which is the job.
+    pub(crate) ranks: Box<[u32]>,
     pub(crate) max_threads: u64,
     /// Whether the calls of GASNet-1 are allowed.
     pub(crate) gasnet1: Permit,
+}
+
+impl Job {
+    /// Whether others reach all memory of a process.
+    pub(crate) fn is_everything(&self) -> bool {
+        self.segments == SegmentMode::Everything
+    }
 }
 
 static JOB: AtomicPtr<Job> = AtomicPtr::new(null_mut());

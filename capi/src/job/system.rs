@@ -4,7 +4,7 @@ use core::ffi::{c_char, c_int, c_uint, c_void};
 use core::mem::offset_of;
 
 use crate::export::export;
-use crate::job::{BAD_ARG, Client, OK, RESOURCE, given, job, refuse};
+use crate::job::{BAD_ARG, Client, Job, OK, RESOURCE, given, job, refuse};
 
 /// `gex_ProgressThreadInfo_t`.
 #[repr(C)]
@@ -34,17 +34,32 @@ unsafe fn tell<T>(to: *mut T, value: T) {
     }
 }
 
-/// Tells the ranks that share memory with this one, which are those of its host and its job.
+/// Tells some ranks, and which of them this one is.
 ///
 /// # Safety
 /// Each is null, or the caller's to write.
-unsafe fn tell_neighbours(function: &str, info: *mut *const u32, count: *mut u32, index: *mut u32) {
-    let job = job(function);
+unsafe fn tell_ranks(
+    job: &Job,
+    ranks: &'static [u32],
+    info: *mut *const u32,
+    count: *mut u32,
+    index: *mut u32,
+) {
+    let own = job.joined.engine.rank().0;
+    let place = ranks.iter().position(|rank| *rank == own);
     // SAFETY: this function's contract.
     unsafe {
-        tell(info, job.neighbours.as_ptr());
-        tell(count, job.joined.engine.size());
-        tell(index, job.joined.engine.rank().0);
+        tell(info, ranks.as_ptr());
+        tell(count, ranks.len() as u32);
+        tell(index, place.unwrap_or(0) as u32);
+    }
+}
+
+/// How many neighbourhoods there are, and which is that of a rank.
+fn neighbourhood(job: &Job, rank: u32) -> (u32, u32) {
+    match job.is_everything() {
+        true => (job.joined.engine.size(), rank),
+        false => (1, 0),
     }
 }
 
@@ -62,22 +77,25 @@ export! {
     }
 
     fn gex_System_QueryNbrhdInfo(info: *mut *const u32, count: *mut u32, index: *mut u32) {
+        let job = job("gex_System_QueryNbrhdInfo");
         // SAFETY: null or the caller's, as the header asks.
-        unsafe { tell_neighbours("gex_System_QueryNbrhdInfo", info, count, index) };
+        unsafe { tell_ranks(job, &job.neighbours, info, count, index) };
     }
 
     fn gex_System_QueryHostInfo(info: *mut *const u32, count: *mut u32, index: *mut u32) {
+        let job = job("gex_System_QueryHostInfo");
         // SAFETY: null or the caller's, as the header asks.
-        unsafe { tell_neighbours("gex_System_QueryHostInfo", info, count, index) };
+        unsafe { tell_ranks(job, &job.ranks, info, count, index) };
     }
 
     fn gex_System_QueryMyPosition(nbrhd_size: *mut u32, nbrhd_rank: *mut u32, host_size: *mut u32, host_rank: *mut u32) {
-        // There is one neighbourhood on one host as long as smp is the only conduit. Called for its check.
-        job("gex_System_QueryMyPosition");
+        // There is one host as long as smp is the only conduit.
+        let job = job("gex_System_QueryMyPosition");
+        let (neighbourhoods, own) = neighbourhood(job, job.joined.engine.rank().0);
         // SAFETY: null or the caller's, as the header asks.
         unsafe {
-            tell(nbrhd_size, 1);
-            tell(nbrhd_rank, 0);
+            tell(nbrhd_size, neighbourhoods);
+            tell(nbrhd_rank, own);
             tell(host_size, 1);
             tell(host_rank, 0);
         }
@@ -126,8 +144,12 @@ export! {
         }
         let engine = &job(FUNCTION).joined.engine;
         for rank in 0..engine.size().min(count) {
-            let offset = engine.segment_delta(argonet::JobRank(rank)) as usize;
-            let node = Node { host: 0, neighbourhood: 0, offset };
+            let (_, neighbourhood) = neighbourhood(job(FUNCTION), rank);
+            let offset = match job(FUNCTION).is_everything() {
+                true => 0,
+                false => engine.segment_delta(argonet::JobRank(rank)) as usize,
+            };
+            let node = Node { host: 0, neighbourhood, offset };
             // SAFETY: the caller says that the table has `count` entries.
             unsafe { *table.add(rank as usize) = node };
         }

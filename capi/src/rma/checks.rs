@@ -1,6 +1,6 @@
 //! What C may get wrong. Sizes of values are always checked, the rest in debug builds.
 
-use argonet::engine::{Engine, Transfer};
+use argonet::engine::{Engine, FarPlace, Transfer};
 use argonet_conduit::Conduit;
 
 use crate::job::{Job, fatal};
@@ -87,6 +87,23 @@ pub(super) fn overlap(operation: &Operation<'_>, job: &Job, transfer: Transfer) 
             operation.function,
             &format!(
                 "the {len} bytes at {local:#x} and those at {remote:#x}, of rank {rank}, overlap"
+            ),
+        );
+    }
+}
+
+/// The same of memory that is not in an attached segment, where it is this process's.
+pub(super) fn overlap_of_own(operation: &Operation<'_>, job: &Job, far: FarPlace, local: *mut u8) {
+    if far.rank != job.joined.engine.rank() {
+        return;
+    }
+    let (local, remote, len) = (local.addr() as u64, far.address, operation.bytes as u64);
+    if local.abs_diff(remote) < len {
+        fatal(
+            operation.function,
+            &format!(
+                "the {len} bytes at {local:#x} and those at {remote:#x}, of rank {}, overlap",
+                far.rank
             ),
         );
     }

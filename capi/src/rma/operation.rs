@@ -8,7 +8,7 @@ use argonet::engine::{FarPlace, OpError, Outlook, ThreadCtx, Transfer};
 use argonet_event::Event;
 
 use crate::context::communicating;
-use crate::job::{Job, Team, far_base, fatal, known, team};
+use crate::job::{Job, Team, far_base, fatal, job, known, team};
 use crate::rma::checks;
 
 /// `GEX_FLAG_IMMEDIATE`, `GEX_FLAG_SELF_SEG_OFFSET`, `GEX_FLAG_PEER_SEG_OFFSET`.
@@ -183,10 +183,11 @@ impl<'a> Operation<'a> {
                 return f(job, ctx, None);
             }
             let place = self.find(job, ctx);
-            if let Place::Mapped(transfer) = place
-                && job.debug
-            {
-                checks::overlap(self, job, transfer);
+            if job.debug {
+                match place {
+                    Place::Mapped(transfer) => checks::overlap(self, job, transfer),
+                    Place::Far(far, local) => checks::overlap_of_own(self, job, far, local),
+                }
             }
             f(job, ctx, Some(place))
         })
@@ -262,6 +263,10 @@ impl<'a> Operation<'a> {
         if self.flags & SELF_OFFSET != 0 {
             let offset = self.local.addr();
             let Some(segment) = self.team.endpoint().segment() else {
+                if job(function).is_everything() && self.team.endpoint().index() == 0 {
+                    // All memory is bound, from address 0.
+                    return self.local.cast();
+                }
                 fatal(
                     function,
                     "GEX_FLAG_SELF_SEG_OFFSET is given, but the endpoint of tm has no segment",

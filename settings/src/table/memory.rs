@@ -16,6 +16,8 @@ settings! {
         "Each rank's segment at the start; it grows.";
     HUGE_PAGES: Option<HugePages> = "ARGONET_HUGEPAGES", Kind::Choice(HugePages::WORDS), Preset::Unset, Scope::Job,
         "Puts the segments on huge pages of this size.";
+    CROSS_MEMORY: bool = "ARGONET_CROSS_MEMORY", Kind::Boolean, Preset::Is("1"), Scope::Job,
+        "Whether memory outside of segments (GASNET_SEGMENT_EVERYTHING) is copied between the processes of a host by the kernel, where that permits it; else messages carry it.";
     MAX_THREADS: u64 = "GASNET_MAX_THREADS", count("threads"), Preset::Is("256"), Scope::Rank,
         "The most threads of a rank that communicate: what gex_System_QueryMaxThreads tells a client of many threads.";
 }

@@ -17,6 +17,7 @@ use super::{FarPlace, ReplyPlace};
 use argonet_am::{AmError, CLIENT_BASE, Delivery, Lane, Message, Payload};
 use argonet_base::{HandlerIndex, JobRank};
 use argonet_conduit::{Conduit, PrepareRequest};
+use argonet_segment::registration::Access;
 use argonet_segment::{SharedBytes, SharedBytesMut, bulk};
 use core::ptr::NonNull;
 
@@ -167,15 +168,26 @@ impl<C: Conduit> Engine<C> {
             handler,
             is_offset: place.is_offset,
         };
+        let mut carried = len;
         if len > self.far_long_reply_at_once() {
-            return self.owe(delivery, prefix, args, bytes);
+            // Whoever can write it there needs no copy, and only says that it is there.
+            if prefix.is_offset || !self.cross_reply(delivery.source(), prefix.range, bytes) {
+                return self.owe(delivery, prefix, args, bytes);
+            }
+            carried = 0;
         }
-        let mut message = Vec::with_capacity(Prefix::BYTES + len);
+        let mut message = Vec::with_capacity(Prefix::BYTES + carried);
         message.extend_from_slice(&prefix.pack());
-        message.resize(Prefix::BYTES + len, 0);
+        message.resize(Prefix::BYTES + carried, 0);
         // SAFETY: the vector has that many bytes from there on; the view is readable and covers no
         // memory of the vector.
-        unsafe { bulk::copy(message[Prefix::BYTES..].as_mut_ptr(), bytes.as_ptr(), len) };
+        unsafe {
+            bulk::copy(
+                message[Prefix::BYTES..].as_mut_ptr(),
+                bytes.as_ptr(),
+                carried,
+            )
+        };
         delivery.reply(&Message {
             handler: internal::FAR_LONG,
             args,
@@ -211,11 +223,16 @@ impl<C: Conduit> Engine<C> {
         if carried > 0 && carried as u64 != range.len {
             return Err("it carries another number of bytes than it says");
         }
-        let place = self.own(range).filter(|_| range.len > 0);
-        if range.len > 0 && place.is_none() {
-            self.refuse(delivery, range);
-            return Ok(());
-        }
+        let place = match range.len {
+            0 => None,
+            _ => match self.own(range, Access::ReadWrite) {
+                Ok(place) => Some(place),
+                Err(outside) => {
+                    self.refuse(delivery, range, outside);
+                    return Ok(());
+                }
+            },
+        };
         if let Some(place) = place
             && carried > 0
         {

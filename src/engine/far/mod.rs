@@ -1,12 +1,13 @@
 //! Far memory: memory of peers that is not mapped here. Put, get and long active messages reach it
 //! over active messages to its owner, which checks each against what it has bound
-//! ([`Regions`]).
+//! ([`Regions`]). Where a rank has bound all its memory, the kernel copies if it may ([`cross`]).
 //!
 //! A put or a get travels in pieces, each of which names the whole range, so that a range that is
 //! refused changes nothing at its target. An answer names its operation by a number
 //! ([`flights`]); where its bytes go is known here alone.
 #![allow(unsafe_code)]
 
+mod cross;
 mod flights;
 mod known;
 mod long;
@@ -21,14 +22,16 @@ use super::limits::internal;
 use super::regions::Regions;
 use super::thread::ThreadCtx;
 use argonet_am::{AmError, HandlerTable, Message, Payload};
-use argonet_base::{HandlerIndex, JobRank};
+use argonet_base::JobRank;
 use argonet_conduit::{Conduit, OpToken};
 use argonet_event::{Event, Parts};
+use cross::Cross;
+pub use cross::ProcessOf;
 use flights::{Answer, Flight, Flights, Landing};
 use known::Known;
 use owed::Coming;
 pub(super) use owed::Owed;
-use wire::{Args, Range, Refusal};
+use wire::Args;
 
 /// A place in a peer's memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -69,6 +72,7 @@ pub(super) struct Far {
     flights: Flights,
     known: Known,
     coming: Coming,
+    cross: Cross,
 }
 
 impl Far {
@@ -221,16 +225,6 @@ impl<C: Conduit> Engine<C> {
             return Err(error.into());
         }
         Ok(event)
-    }
-
-    /// What to say of a range that this rank has not bound.
-    fn refusal(&self, what: HandlerIndex, range: Range) -> Refusal {
-        let bound = self.far.regions.lookup(range.endpoint);
-        Refusal {
-            what,
-            range,
-            bound: bound.map(|(address, len)| (address, len as u64)),
-        }
     }
 }
 

@@ -16,6 +16,7 @@ use super::serve::{LENGTHS, Wrong, inside};
 use argonet_am::{AmError, Delivery, Lane, MAX_ARGS, Message, Payload};
 use argonet_base::JobRank;
 use argonet_conduit::Conduit;
+use argonet_segment::registration::Access;
 use argonet_segment::{SharedBytes, bulk};
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use parking_lot::Mutex;
@@ -159,9 +160,12 @@ impl<C: Conduit> Engine<C> {
         let bytes = message.len() - HEADER;
         inside(prefix.range, offset, bytes as u64)?;
         let range = self.absolute(prefix);
-        let Some(place) = self.own(range) else {
-            self.refuse(delivery, range);
-            return Ok(());
+        let place = match self.own(range, Access::ReadWrite) {
+            Ok(place) => place,
+            Err(outside) => {
+                self.refuse(delivery, range, outside);
+                return Ok(());
+            }
         };
         // SAFETY: the part lies inside the range, which lies in what is bound here, and who bound
         // that promised that it is writable. What is carried begins behind the header, in other

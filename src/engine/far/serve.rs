@@ -3,11 +3,13 @@
 
 use super::super::core::Engine;
 use super::super::limits::internal;
+use super::super::regions::Outside;
 use super::FarBound;
 use super::flights::Landing;
 use super::wire::{Args, Range, Refusal, unpack};
 use argonet_am::{AmError, Delivery, Lane, Message, Payload};
 use argonet_conduit::{Conduit, Part};
+use argonet_segment::registration::Access;
 use argonet_segment::{SharedBytes, bulk};
 use core::ptr::{NonNull, with_exposed_provenance_mut};
 
@@ -57,9 +59,12 @@ impl<C: Conduit> Engine<C> {
         let range = Range::read(endpoint, address, len).ok_or(ARGUMENTS)?;
         let bytes = delivery.payload();
         inside(range, offset, bytes.len() as u64)?;
-        let Some(place) = self.own(range) else {
-            self.refuse(delivery, range);
-            return Ok(());
+        let place = match self.own(range, Access::ReadWrite) {
+            Ok(place) => place,
+            Err(outside) => {
+                self.refuse(delivery, range, outside);
+                return Ok(());
+            }
         };
         // SAFETY: the piece lies inside the range, which lies in what is bound here, and who bound
         // that promised that it is writable. The payload is a view of other memory.
@@ -86,9 +91,12 @@ impl<C: Conduit> Engine<C> {
         if piece > self.conduit.limits().medium_reply as u64 {
             return Err(LENGTHS);
         }
-        let Some(place) = self.own(range) else {
-            self.refuse(delivery, range);
-            return Ok(());
+        let place = match self.own(range, Access::Read) {
+            Ok(place) => place,
+            Err(outside) => {
+                self.refuse(delivery, range, outside);
+                return Ok(());
+            }
         };
         // SAFETY: as in `serve_put`, for reading.
         let bytes = unsafe {
@@ -186,15 +194,24 @@ impl<C: Conduit> Engine<C> {
         }
     }
 
-    /// Where a range lies here, if all of it is bound.
-    pub(super) fn own(&self, range: Range) -> Option<NonNull<u8>> {
-        let len = range.len.try_into().ok()?;
-        self.far.regions.check(range.endpoint, range.address, len)
+    /// Where a range lies here, if all of it is bound and may be used in this way.
+    pub(super) fn own(&self, range: Range, access: Access) -> Result<NonNull<u8>, Outside> {
+        let Range {
+            endpoint,
+            address,
+            len,
+        } = range;
+        let regions = &self.far.regions;
+        regions.check(endpoint, address, len as usize, access)
     }
 
-    /// Says that a range is not bound here: to who sent the request, or, of a reply, to all.
-    pub(super) fn refuse(&self, delivery: &mut Delivery<'_>, range: Range) {
-        let refusal = self.refusal(delivery.handler(), range);
+    /// Says that a range cannot be reached here: to who sent the request, or, of a reply, to all.
+    pub(super) fn refuse(&self, delivery: &mut Delivery<'_>, range: Range, outside: Outside) {
+        let refusal = Refusal {
+            what: delivery.handler(),
+            range,
+            outside,
+        };
         if delivery.lane() == Lane::Reply {
             self.fatal(&refusal.tell(delivery.source(), self.rank));
         }

@@ -6,17 +6,18 @@ use super::super::limits::internal;
 use super::super::thread::ThreadCtx;
 use super::FarPlace;
 use super::flights::{Flight, Landing};
-use super::wire::{Args, Range};
+use super::wire::{Args, Range, Refusal};
 use argonet_am::{AmError, Message, Payload};
 use argonet_base::HandlerIndex;
 use argonet_conduit::{Conduit, OpToken};
 use argonet_event::{Category, Event};
+use argonet_segment::registration::Access;
 use argonet_segment::{SharedBytes, bulk};
 use core::ptr::NonNull;
 
 /// A put or a get, with this process's side of it.
 #[derive(Clone, Copy)]
-enum Side {
+pub(super) enum Side {
     Put(*const u8),
     Get(*mut u8),
 }
@@ -36,7 +37,15 @@ impl Side {
         }
     }
 
-    fn handler(self) -> HandlerIndex {
+    /// How its owner's memory is used.
+    pub(super) fn access(self) -> Access {
+        match self {
+            Side::Put(_) => Access::ReadWrite,
+            Side::Get(_) => Access::Read,
+        }
+    }
+
+    pub(super) fn handler(self) -> HandlerIndex {
         match self {
             Side::Put(_) => internal::FAR_PUT,
             Side::Get(_) => internal::FAR_GET,
@@ -192,17 +201,25 @@ impl<C: Conduit> Engine<C> {
         if len == 0 {
             return true;
         }
-        if rank != self.rank {
-            return false;
-        }
         let range = Range {
             endpoint,
             address,
             len: len as u64,
         };
-        let Some(own) = self.far.regions.check(endpoint, address, len) else {
-            let refusal = self.refusal(side.handler(), range);
-            self.fatal(&refusal.tell(self.rank, self.rank));
+        if rank != self.rank {
+            // SAFETY: the caller's promise.
+            return unsafe { self.cross(rank, range, side) };
+        }
+        let own = match self.own(range, side.access()) {
+            Ok(own) => own,
+            Err(outside) => {
+                let refusal = Refusal {
+                    what: side.handler(),
+                    range,
+                    outside,
+                };
+                self.fatal(&refusal.tell(self.rank, self.rank))
+            }
         };
         match side {
             // SAFETY: the caller promises its side, who bound the region the other.

@@ -1,6 +1,7 @@
 //! Arguments of the messages that reach far memory: numbers of 64 bits, two arguments each.
 
 use super::super::limits::internal;
+use super::super::regions::Outside;
 use argonet_am::MAX_ARGS;
 use argonet_base::{HandlerIndex, JobRank};
 
@@ -66,29 +67,48 @@ pub(super) struct Refusal {
     /// Index of the message that was refused; tells the operation.
     pub(super) what: HandlerIndex,
     pub(super) range: Range,
-    /// Address and length of what the target has bound at the endpoint.
-    pub(super) bound: Option<(u64, u64)>,
+    /// What the target has there.
+    pub(super) outside: Outside,
+}
+
+/// What [`Outside`] is as numbers: which it is, and two more.
+fn numbers(outside: Outside) -> [u64; 3] {
+    match outside {
+        Outside::Nothing => [0, 0, 0],
+        Outside::Segment { address, len } => [1, address, len],
+        Outside::Hole(at) => [2, at, 0],
+        Outside::ReadOnly(at) => [3, at, 0],
+    }
 }
 
 impl Refusal {
     pub(super) fn pack(&self) -> Args {
-        let (address, len) = self.bound.unwrap_or_default();
+        let [which, first, second] = numbers(self.outside);
         Args::pack([
-            u64::from(self.what.0) | u64::from(self.bound.is_some()) << 8,
+            u64::from(self.what.0) | which << 8,
             self.range.endpoint.into(),
             self.range.address,
             self.range.len,
-            address,
-            len,
+            first,
+            second,
         ])
     }
 
     pub(super) fn unpack(args: &[u32]) -> Option<Self> {
-        let [what, endpoint, address, len, bound_at, bound_len] = unpack(args)?;
+        let [what, endpoint, address, len, first, second] = unpack(args)?;
         Some(Self {
             what: HandlerIndex(what as u8),
             range: Range::read(endpoint, address, len)?,
-            bound: (what >> 8 != 0).then_some((bound_at, bound_len)),
+            outside: match what >> 8 {
+                0 => Outside::Nothing,
+                1 => Outside::Segment {
+                    address: first,
+                    len: second,
+                },
+                2 => Outside::Hole(first),
+                3 => Outside::ReadOnly(first),
+                _ => return None,
+            },
         })
     }
 
@@ -104,16 +124,23 @@ impl Refusal {
             address,
             len,
         } = self.range;
-        let bound = match self.bound {
-            Some((address, len)) => format!(
-                "rank {target} has bound {len} bytes from {address:#x} to {:#x} there",
+        let range =
+            format!("rank {initiator}: a {what} of {len} bytes at {address:#x} of rank {target}");
+        match self.outside {
+            Outside::Nothing => format!(
+                "{range}, endpoint {endpoint}, is outside of its segment: rank {target} has bound no segment there"
+            ),
+            Outside::Segment { address, len } => format!(
+                "{range}, endpoint {endpoint}, is outside of its segment: rank {target} has bound {len} bytes from {address:#x} to {:#x} there",
                 address.saturating_add(len)
             ),
-            None => format!("rank {target} has bound no segment there"),
-        };
-        format!(
-            "rank {initiator}: a {what} of {len} bytes at {address:#x} of rank {target}, endpoint {endpoint}, is outside of its segment: {bound}"
-        )
+            Outside::Hole(at) => format!(
+                "{range} cannot be done: nothing is mapped at {at:#x} there; pass an address that is valid in that rank's process"
+            ),
+            Outside::ReadOnly(at) => {
+                format!("{range} cannot be done: memory at {at:#x} there cannot be written")
+            }
+        }
     }
 }
 
@@ -138,13 +165,24 @@ mod tests {
             address: u64::MAX,
             len: 3,
         };
-        for bound in [None, Some((0, 0)), Some((1 << 40, 9))] {
+        let at = 1 << 40;
+        for outside in [
+            Outside::Nothing,
+            Outside::Segment {
+                address: at,
+                len: 9,
+            },
+            Outside::Hole(at),
+            Outside::ReadOnly(u64::MAX),
+        ] {
             let refusal = Refusal {
                 what: internal::FAR_GET,
                 range,
-                bound,
+                outside,
             };
             assert_eq!(Refusal::unpack(refusal.pack().words()), Some(refusal));
         }
+        let unknown = Args::pack([4 << 8, 0, 0, 0, 0, 0]);
+        assert_eq!(Refusal::unpack(unknown.words()), None);
     }
 }

@@ -158,7 +158,9 @@ impl Tree {
         self.made.clear();
         self.exchange(&old, &new).map_err(|error| {
             let prefix = self.prefix.display();
-            format!("{error}\n{prefix} is unfinished and cannot be used: install again, or uninstall")
+            format!(
+                "{error}\n{prefix} is unfinished and cannot be used: install again, or uninstall"
+            )
         })
     }
 
@@ -198,10 +200,7 @@ impl Tree {
             std::fs::write(&trial, "")
                 .and_then(|()| std::fs::remove_file(&trial))
                 .map_err(|error| {
-                    format!(
-                        "--prefix: {} cannot be written: {error}",
-                        parent.display()
-                    )
+                    format!("--prefix: {} cannot be written: {error}", parent.display())
                 })?;
         }
         Ok(())

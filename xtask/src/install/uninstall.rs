@@ -48,7 +48,12 @@ fn run(prefix: &Path) -> Result<(), String> {
         println!("left, as it has been changed: {}", path.display());
     }
     // Inner ones first: a longer path follows a shorter one that it begins with.
-    for name in manifest.directories.iter().filter(|name| *name != ".").rev() {
+    for name in manifest
+        .directories
+        .iter()
+        .filter(|name| *name != ".")
+        .rev()
+    {
         leave(&prefix.join(name));
     }
     drop(lock);

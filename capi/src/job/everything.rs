@@ -1,0 +1,53 @@
+//! What of a process's memory others reach, and `GASNET_SEGMENT_EVERYTHING`: all of it, from the start.
+
+use core::sync::atomic::Ordering;
+use std::sync::Arc;
+
+use argonet::JobRank;
+use argonet::engine::{Meeting, NEAR_NONE, ThreadCtx};
+use argonet::start::Joined;
+use argonet_segment::cross_memory::allow_descendants_of;
+use argonet_settings::CROSS_MEMORY;
+
+use crate::job::Job;
+
+/// The segment configuration that a program was linked with.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum SegmentMode {
+    /// Segments as long as a network can pin; of this host's memory, with smp.
+    Fast,
+    /// Segments as long as the host's memory allows.
+    Large,
+    /// All memory.
+    Everything,
+}
+
+/// Lets all ranks reach all memory of this process. Before the start, so that none comes too early.
+pub(crate) fn bind(joined: &Joined) {
+    let crossing = joined.settings.get(&CROSS_MEMORY);
+    let boot = Arc::clone(&joined.boot);
+    if crossing {
+        // The ranks of a host descend from the launcher, or from the rank that forked the others.
+        allow_descendants_of(boot.job_page().launcher_pid());
+    }
+    let process = move |rank: JobRank| {
+        let process = boot.rank_page(rank).pid();
+        (process != 0).then_some(process)
+    };
+    let processes = crossing.then(|| Box::new(process) as _);
+    // SAFETY: whoever links this variant says that others may write where they are given addresses.
+    unsafe { joined.engine.bind_everything(processes) };
+}
+
+/// The near table: of all ranks only this one is reached by loads and stores.
+pub(crate) fn deltas(rank: u32, size: u32) -> &'static [isize] {
+    let delta = |other| if other == rank { 0 } else { NEAR_NONE };
+    Box::leak((0..size).map(delta).collect::<Box<[isize]>>())
+}
+
+/// Attaching where there is nothing to attach: a barrier.
+pub(crate) fn attach(job: &Job, ctx: &ThreadCtx) -> Result<(), String> {
+    job.was_attached.store(true, Ordering::Relaxed);
+    let met = job.joined.engine.barrier(ctx, Meeting::Segments);
+    met.map_err(|error| error.to_string())
+}

@@ -1,0 +1,165 @@
+//! Memory of another process of this host, copied by the kernel ("cross memory attach"): one copy and no
+//! mapping, whether the owner pays attention or not. An address at which the owner has nothing is an answer and no
+//! fault. Costs more than a microsecond a call, and some 60 ns a page.
+
+use std::io;
+
+use rustix::io::Errno;
+
+/// Why bytes were not copied.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum CrossMemoryError {
+    /// The kernel lets this process reach nothing of that one, or not in this way.
+    #[error("the kernel does not let this process reach memory of process {process}: {source}")]
+    NotPermitted {
+        /// Whose memory.
+        process: u32,
+        /// What it says.
+        source: io::Error,
+    },
+    /// There is no such process any more.
+    #[error("process {process} is gone")]
+    Gone {
+        /// Whose memory.
+        process: u32,
+    },
+    /// Memory is not there, on this side or on that, or cannot be written. What lies before has been copied.
+    #[error("memory of this process or of process {process} is missing after {copied} bytes")]
+    Missing {
+        /// Whose memory.
+        process: u32,
+        /// Bytes that were copied.
+        copied: usize,
+    },
+}
+
+/// Copies `len` bytes from `src` to `address` in another process.
+///
+/// # Safety
+/// The process expects bytes to be written there. `src` need not be readable: that is noticed.
+///
+/// # Errors
+/// [`CrossMemoryError`].
+pub unsafe fn write_process(
+    process: u32,
+    address: u64,
+    src: *const u8,
+    len: usize,
+) -> Result<(), CrossMemoryError> {
+    copy(process, len, |at| {
+        let (local, remote) = (
+            vector(src.addr() + at, len - at),
+            vector(address as usize + at, len - at),
+        );
+        // SAFETY: the vectors are this function's; what they lead to is read here, and written in the other process as
+        // this function's caller says that it expects.
+        unsafe { libc::process_vm_writev(process as libc::pid_t, &local, 1, &remote, 1, 0) }
+    })
+}
+
+/// Copies `len` bytes from `address` in another process to `dst`.
+///
+/// # Safety
+/// `dst` is writable for `len` bytes, as far as it is mapped: that is noticed.
+///
+/// # Errors
+/// [`CrossMemoryError`].
+pub unsafe fn read_process(
+    process: u32,
+    address: u64,
+    dst: *mut u8,
+    len: usize,
+) -> Result<(), CrossMemoryError> {
+    copy(process, len, |at| {
+        let (local, remote) = (
+            vector(dst.expose_provenance() + at, len - at),
+            vector(address as usize + at, len - at),
+        );
+        // SAFETY: the vectors are this function's; `dst` is writable, as its caller promises.
+        unsafe { libc::process_vm_readv(process as libc::pid_t, &local, 1, &remote, 1, 0) }
+    })
+}
+
+fn vector(address: usize, len: usize) -> libc::iovec {
+    libc::iovec {
+        iov_base: core::ptr::with_exposed_provenance_mut(address),
+        iov_len: len,
+    }
+}
+
+/// Calls until all is copied: one call stops at 2 GiB, and before memory that is missing.
+fn copy(
+    process: u32,
+    len: usize,
+    mut call: impl FnMut(usize) -> isize,
+) -> Result<(), CrossMemoryError> {
+    let mut copied = 0;
+    while copied < len {
+        let now = call(copied);
+        if now > 0 {
+            copied += now as usize;
+            continue;
+        }
+        let source = io::Error::last_os_error();
+        return Err(match Errno::from_io_error(&source) {
+            Some(Errno::INTR | Errno::AGAIN) if now < 0 => continue,
+            Some(Errno::SRCH) if now < 0 => CrossMemoryError::Gone { process },
+            Some(Errno::FAULT) => CrossMemoryError::Missing { process, copied },
+            _ if now == 0 => CrossMemoryError::Missing { process, copied },
+            _ => CrossMemoryError::NotPermitted { process, source },
+        });
+    }
+    Ok(())
+}
+
+/// Lets the processes that descend from one, itself included, reach this process's memory, where the kernel asks for
+/// such a word (the Yama module with `ptrace_scope` 1). Elsewhere there is nothing to allow.
+pub fn allow_descendants_of(process: u32) {
+    // SAFETY: takes numbers alone. That the kernel does not know the request is an error without consequences.
+    unsafe { libc::prctl(libc::PR_SET_PTRACER, libc::c_ulong::from(process)) };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{CrossMemoryError, read_process, write_process};
+
+    #[test]
+    fn what_is_missing_is_told_to_the_byte() {
+        let own = std::process::id();
+        let page = rustix::param::page_size();
+        let mut map = memmap2::MmapMut::map_anon(3 * page).unwrap();
+        let base = map.as_mut_ptr();
+        // SAFETY: the last page of the map, which nobody uses after this.
+        unsafe { rustix::mm::munmap(base.add(2 * page).cast(), page) }.unwrap();
+        let source = vec![7u8; 3 * page];
+        let address = base.expose_provenance() as u64;
+        // SAFETY: memory of this test, and what is missing there.
+        let written = unsafe { write_process(own, address, source.as_ptr(), 3 * page) };
+        match written {
+            Err(CrossMemoryError::Missing { copied, .. }) => assert_eq!(copied, 2 * page),
+            // Some containers let nobody do this.
+            Err(CrossMemoryError::NotPermitted { .. }) => return core::mem::forget(map),
+            other => panic!("{other:?}"),
+        }
+        let mut back = vec![0u8; 2 * page];
+        // SAFETY: as above.
+        unsafe { read_process(own, address, back.as_mut_ptr(), 2 * page) }.unwrap();
+        assert_eq!(back, source[..2 * page]);
+        // SAFETY: as above.
+        let nowhere = unsafe { read_process(own, 8, back.as_mut_ptr(), 1) };
+        assert!(
+            matches!(nowhere, Err(CrossMemoryError::Missing { copied: 0, .. })),
+            "{nowhere:?}"
+        );
+        // SAFETY: as above; there is no such process.
+        let nobody = unsafe { read_process(i32::MAX as u32, 8, back.as_mut_ptr(), 1) };
+        assert!(
+            matches!(nobody, Err(CrossMemoryError::Gone { .. })),
+            "{nobody:?}"
+        );
+        // SAFETY: the rest of the map, which is not unmapped again.
+        unsafe { rustix::mm::munmap(base.cast(), 2 * page) }.unwrap();
+        core::mem::forget(map);
+    }
+}
