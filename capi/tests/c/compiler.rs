@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 /// A language in one version.
 #[derive(Clone, Copy)]
@@ -127,9 +128,9 @@ pub(crate) struct Workplace(PathBuf);
 
 impl Workplace {
     pub(crate) fn new() -> std::io::Result<Self> {
-        // Names of threads are not unique, addresses of live values are.
-        let unique = Box::new(0u8);
-        let name = format!("c-{}-{:p}", std::process::id(), &raw const *unique);
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let number = COUNT.fetch_add(1, Ordering::Relaxed);
+        let name = format!("c-{}-{number}", std::process::id());
         let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
         std::fs::create_dir_all(&path)?;
         Ok(Self(path))

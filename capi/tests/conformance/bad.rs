@@ -25,7 +25,7 @@ const NEVER: [i32; 5] = [128 + 11, 128 + 7, 124, 128 + 9, 98];
 
 pub(crate) fn trials() -> Vec<Trial> {
     let mut trials = Vec::new();
-    for way in [Way::RELEASE, Way::DEBUG] {
+    for way in [Way::RELEASE, Way::DEBUG, Way::LAUNCHED] {
         for (name, cases) in [
             ("start", START.as_slice()),
             ("messages", &MESSAGES),
@@ -46,7 +46,7 @@ pub(crate) fn trials() -> Vec<Trial> {
 }
 
 fn comes_to(program: &Program, (name, _, expected): Case) -> Result<(), Failed> {
-    let run = Run::new(program.path()?, RANKS, &[name], 20)?;
+    let run = Run::new(program, RANKS, &[name], 20)?;
     let right = match expected {
         Expected::Returns(code) => returned(&run, code),
         Expected::Ends(words) => ended(&run, words),

@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 use crate::compiler::{Compiler, Dialect, Workplace, root};
 use crate::files::Library;
 
-/// How programs are built.
+/// How programs are built, and who starts their jobs.
 #[derive(Clone, Copy)]
 pub(crate) struct Way {
     pub(crate) name: &'static str,
@@ -15,6 +15,8 @@ pub(crate) struct Way {
     pub(crate) standard: &'static str,
     pub(crate) library: Library,
     pub(crate) debug: bool,
+    /// Whether `argonet run` starts the ranks, so that each has addresses of its own; forked ones have the same.
+    pub(crate) launched: bool,
 }
 
 impl Way {
@@ -24,6 +26,7 @@ impl Way {
         standard: "c99",
         library: Library::Static,
         debug: false,
+        launched: false,
     };
     pub(crate) const DEBUG: Self = Self {
         name: "C++11, debug",
@@ -31,6 +34,7 @@ impl Way {
         standard: "c++11",
         library: Library::Static,
         debug: true,
+        launched: false,
     };
     pub(crate) const CLANG: Self = Self {
         name: "C17 with clang",
@@ -38,6 +42,7 @@ impl Way {
         standard: "c17",
         library: Library::Static,
         debug: false,
+        launched: false,
     };
 
     pub(crate) const CPP20: Self = Self {
@@ -46,6 +51,7 @@ impl Way {
         standard: "c++20",
         library: Library::Static,
         debug: false,
+        launched: false,
     };
     pub(crate) const C23_DEBUG: Self = Self {
         name: "C23, debug",
@@ -53,6 +59,23 @@ impl Way {
         standard: "c2x",
         library: Library::Static,
         debug: true,
+        launched: false,
+    };
+    pub(crate) const LAUNCHED: Self = Self {
+        name: "C11, launched",
+        compiler: Compiler::OWN,
+        standard: "c11",
+        library: Library::Static,
+        debug: false,
+        launched: true,
+    };
+    pub(crate) const LAUNCHED_DEBUG: Self = Self {
+        name: "C++17, debug, launched",
+        compiler: Compiler::OWN,
+        standard: "c++17",
+        library: Library::Static,
+        debug: true,
+        launched: true,
     };
 
     fn dialect(self) -> Result<Dialect, String> {

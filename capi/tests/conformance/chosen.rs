@@ -1,6 +1,10 @@
 //! Which combinations of a program, a way to build it and a number of ranks are run. All of them take long, so that
 //! usually some are, in which all ways and all numbers occur as often; other ones with another base.
 
+use std::collections::BTreeSet;
+
+use libtest_mimic::Trial;
+
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Chosen {
     All,
@@ -39,7 +43,7 @@ impl Chosen {
             return true;
         };
         let turn = base + program;
-        way == turn % ways && number == (turn / ways + 2 * turn) % numbers
+        way == turn % ways && number == (turn / ways + 2 * way) % numbers
     }
 
     /// Which of `numbers` the end of a job is tried with.
@@ -49,4 +53,26 @@ impl Chosen {
             Self::From(base) => number == (base + case) % numbers,
         }
     }
+}
+
+/// With as many bases as there are ways and numbers together, every program has had all of both.
+pub(crate) fn trials() -> Vec<Trial> {
+    vec![Trial::test("the choice comes to all combinations", || {
+        for (ways, numbers) in [(1, 1), (5, 5), (6, 5), (7, 5), (3, 7), (10, 5)] {
+            for program in [0, 1, 17] {
+                let mut had = BTreeSet::new();
+                for base in 0..ways * numbers {
+                    for (way, number) in (0..ways).flat_map(|w| (0..numbers).map(move |n| (w, n))) {
+                        if Chosen::From(base).has(program, (way, ways), (number, numbers)) {
+                            had.insert((way, number));
+                        }
+                    }
+                }
+                if had.len() != ways * numbers {
+                    return Err(format!("{} of {ways} times {numbers}", had.len()).into());
+                }
+            }
+        }
+        Ok(())
+    })]
 }

@@ -39,10 +39,11 @@ enum Atexit {
 }
 
 const RANKS: [u32; 3] = [1, 2, 4];
+const WAYS: [Way; 3] = [Way::RELEASE, Way::DEBUG, Way::LAUNCHED];
 
 pub(crate) fn trials(chosen: Chosen) -> Vec<Trial> {
     let mut trials = Vec::new();
-    for (way_at, way) in [Way::RELEASE, Way::DEBUG].into_iter().enumerate() {
+    for (way_at, way) in WAYS.into_iter().enumerate() {
         let program = Arc::new(Program::new(way, "exits"));
         for (at, (case, atexit)) in CASES.into_iter().enumerate() {
             for (ranks_at, ranks) in RANKS.into_iter().enumerate() {
@@ -66,7 +67,7 @@ fn ends(program: &Program, case: &str, ranks: u32, atexit: Atexit) -> Result<(),
         Atexit::All => ranks,
     };
     for code in [0, 7, 200] {
-        let run = Run::new(program.path()?, ranks, &[case, &code.to_string()], 60)?;
+        let run = Run::new(program, ranks, &[case, &code.to_string()], 60)?;
         let out = run.out();
         let count = |text| u32::try_from(out.matches(text).count()).unwrap_or(u32::MAX);
         let lines = count("was here\n");

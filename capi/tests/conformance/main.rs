@@ -15,10 +15,13 @@ mod exits;
     reason = "shared with a test that has its programs elsewhere"
 )]
 mod files;
+mod launcher;
 mod measuring;
 mod running;
 
-use libtest_mimic::Arguments;
+use std::collections::BTreeSet;
+
+use libtest_mimic::{Arguments, Failed, Trial};
 
 fn main() {
     let chosen = chosen::Chosen::of_environment();
@@ -26,5 +29,18 @@ fn main() {
     trials.extend(exits::trials(chosen));
     trials.extend(bad::trials());
     trials.extend(measuring::trials());
+    trials.extend(launcher::trials());
+    trials.extend(chosen::trials());
+    trials.push(Trial::test("each work place is another", work_places));
     libtest_mimic::run(&Arguments::from_args(), trials).exit();
+}
+
+/// Programs of two trials in one directory would be each other's.
+fn work_places() -> Result<(), Failed> {
+    let places: Result<Vec<_>, _> = (0..10).map(|_| compiler::Workplace::new()).collect();
+    let paths: BTreeSet<_> = places?.iter().map(|place| place.file("program")).collect();
+    if paths.len() == 10 {
+        return Ok(());
+    }
+    Err(format!("10 places are {paths:?}").into())
 }

@@ -16,7 +16,7 @@ pub(crate) fn trials() -> Vec<Trial> {
 
 fn measures() -> Result<(), Failed> {
     let program = Program::new(Way::RELEASE, PROGRAM);
-    let run = Run::new(program.path()?, 2, &["1"], 120)?;
+    let run = Run::new(&program, 2, &["1"], 120)?;
     let out = run.out();
     let rows = out.lines().filter(|line| line.ends_with(" ns")).count();
     if run.code() == 0 && rows == ROWS {

@@ -1,7 +1,7 @@
 //! Programs that check what they call, with each number of ranks.
 
 use std::os::unix::process::ExitStatusExt as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,8 +11,10 @@ use libtest_mimic::{Failed, Trial};
 
 use crate::building::{Program, Way};
 use crate::chosen::Chosen;
+use crate::launcher::launcher;
 
-const PROGRAMS: [&str; 37] = [
+const PROGRAMS: [&str; 38] = [
+    "addresses",
     "client",
     "client_null_argv",
     "constants",
@@ -52,12 +54,14 @@ const PROGRAMS: [&str; 37] = [
     "waitmode",
 ];
 const RANKS: [u32; 5] = [1, 2, 3, 4, 8];
-const WAYS: [Way; 5] = [
+const WAYS: [Way; 7] = [
     Way::RELEASE,
     Way::DEBUG,
     Way::CLANG,
     Way::CPP20,
     Way::C23_DEBUG,
+    Way::LAUNCHED,
+    Way::LAUNCHED_DEBUG,
 ];
 
 pub(crate) fn trials(chosen: Chosen) -> Vec<Trial> {
@@ -85,7 +89,7 @@ fn passes(program: &Program, name: &str, ranks: u32) -> Result<(), Failed> {
         "client" => &["one", "two words", "--three=\"3\""],
         _ => &[],
     };
-    let run = Run::new(program.path()?, ranks, arguments, 120)?;
+    let run = Run::new(program, ranks, arguments, 120)?;
     let last = format!("PASS {name}");
     if run.code() == 0 && run.out().lines().last() == Some(&last) {
         return Ok(());
@@ -103,17 +107,23 @@ impl Run {
     /// Runs a program as a job of so many ranks, for at most so many seconds. That one of its processes outlives it is an
     /// error.
     pub(crate) fn new(
-        program: &Path,
+        program: &Program,
         ranks: u32,
         arguments: &[&str],
         seconds: u32,
     ) -> Result<Self, Failed> {
         let mut command = Command::new("timeout");
+        command.args(["-k", "1", &seconds.to_string()]);
+        if program.way.launched {
+            let ranks = ranks.to_string();
+            command.arg(launcher()?).args(["run", "-n", &ranks]);
+            command.env_remove(FORKED_RANKS);
+        } else {
+            command.env(FORKED_RANKS, ranks.to_string());
+        }
         command
-            .args(["-k", "1", &seconds.to_string()])
-            .arg(program)
+            .arg(program.path()?)
             .args(arguments)
-            .env("GASNET_PSHM_NODES", ranks.to_string())
             .stdin(Stdio::null());
         for name in [
             "GASNET_VERBOSEENV",
@@ -125,10 +135,11 @@ impl Run {
         ] {
             command.env_remove(name);
         }
-        let mark = format!("{MARK}={}", RUNS.fetch_add(1, Ordering::Relaxed));
+        let number = RUNS.fetch_add(1, Ordering::Relaxed);
+        let mark = format!("{MARK}={}.{number}", std::process::id());
         command.envs(mark.split_once('='));
         let output = command.output()?;
-        let left = left_over(program, &mark);
+        let left = left_over(&mark);
         let what = format!("{ranks} ranks, {arguments:?}");
         let run = Self { output, what };
         if left.is_empty() {
@@ -159,7 +170,10 @@ impl Run {
     }
 }
 
-/// The variable by which processes of one run are told from those of another that runs the same program.
+/// How many ranks a program forks that nobody else starts as ranks.
+const FORKED_RANKS: &str = "GASNET_PSHM_NODES";
+
+/// The variable by which all processes of one run are known, the launcher and the guardian among them.
 const MARK: &str = "CONFORMANCE_RUN";
 static RUNS: AtomicU64 = AtomicU64::new(0);
 
@@ -168,10 +182,10 @@ const LEAVING: Duration = Duration::from_secs(2);
 
 /// Processes of a run that are there still. They get a moment to be gone: a job's other ranks and its guardian end when
 /// they learn that rank 0 has.
-fn left_over(program: &Path, mark: &str) -> Vec<PathBuf> {
+fn left_over(mark: &str) -> Vec<PathBuf> {
     let end = Instant::now() + LEAVING;
     loop {
-        let left = running(program, mark);
+        let left = running(mark);
         if left.is_empty() || Instant::now() > end {
             return left;
         }
@@ -179,18 +193,17 @@ fn left_over(program: &Path, mark: &str) -> Vec<PathBuf> {
     }
 }
 
-fn running(program: &Path, mark: &str) -> Vec<PathBuf> {
+fn running(mark: &str) -> Vec<PathBuf> {
     let Ok(all) = std::fs::read_dir("/proc") else {
         return Vec::new();
     };
     let all = all.flatten().map(|entry| entry.path());
-    all.filter(|path| std::fs::read_link(path.join("exe")).is_ok_and(|exe| exe == program))
-        .filter(|path| {
-            // One that is gone meanwhile has no environment.
-            let environment = std::fs::read(path.join("environ")).unwrap_or_default();
-            environment
-                .split(|&byte| byte == 0)
-                .any(|one| one == mark.as_bytes())
-        })
-        .collect()
+    all.filter(|path| {
+        // One that has ended has no environment.
+        let environment = std::fs::read(path.join("environ")).unwrap_or_default();
+        environment
+            .split(|&byte| byte == 0)
+            .any(|one| one == mark.as_bytes())
+    })
+    .collect()
 }
