@@ -36,7 +36,7 @@ pub fn prototypes() -> Vec<Prototype> {
         exit::PROTOTYPES,
         &hsl::prototypes(),
         &job::prototypes(),
-        job_tools::PROTOTYPES,
+        &job_tools::prototypes(),
         kinds::PROTOTYPES,
         &rma::prototypes(),
         &waiting::prototypes(),
@@ -51,6 +51,7 @@ pub fn layouts() -> Vec<(&'static str, usize)> {
         am::layouts(),
         hsl::layouts(),
         job::layouts(),
+        job_tools::layouts(),
         waiting::layouts(),
     ]
     .concat()

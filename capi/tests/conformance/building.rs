@@ -7,6 +7,8 @@ use std::sync::OnceLock;
 use crate::compiler::{Compiler, Dialect, Workplace, root};
 use crate::files::Library;
 
+const SEQ: &str = "-DGASNET_SEQ";
+
 /// How programs are built.
 #[derive(Clone, Copy)]
 pub(crate) struct Way {
@@ -15,6 +17,8 @@ pub(crate) struct Way {
     pub(crate) standard: &'static str,
     pub(crate) library: Library,
     pub(crate) debug: bool,
+    /// The option that says the thread mode.
+    pub(crate) threads: &'static str,
 }
 
 impl Way {
@@ -24,6 +28,7 @@ impl Way {
         standard: "c99",
         library: Library::Static,
         debug: false,
+        threads: SEQ,
     };
     pub(crate) const DEBUG: Self = Self {
         name: "C++11, debug",
@@ -31,6 +36,7 @@ impl Way {
         standard: "c++11",
         library: Library::Static,
         debug: true,
+        threads: SEQ,
     };
     pub(crate) const CLANG: Self = Self {
         name: "C17 with clang",
@@ -38,6 +44,7 @@ impl Way {
         standard: "c17",
         library: Library::Static,
         debug: false,
+        threads: SEQ,
     };
 
     pub(crate) const CPP20: Self = Self {
@@ -46,6 +53,7 @@ impl Way {
         standard: "c++20",
         library: Library::Static,
         debug: false,
+        threads: SEQ,
     };
     pub(crate) const C23_DEBUG: Self = Self {
         name: "C23, debug",
@@ -53,6 +61,22 @@ impl Way {
         standard: "c2x",
         library: Library::Static,
         debug: true,
+        threads: SEQ,
+    };
+
+    /// The same for several threads.
+    pub(crate) fn threaded(self) -> Self {
+        Self {
+            threads: "-DGASNET_PAR",
+            ..self
+        }
+    }
+
+    /// Debug in plain C.
+    pub(crate) const C99_DEBUG: Self = Self {
+        name: "C99, debug",
+        debug: true,
+        ..Self::RELEASE
     };
 
     fn dialect(self) -> Result<Dialect, String> {
@@ -69,12 +93,13 @@ impl Way {
     }
 
     /// What a program and its library must have in common.
-    fn mode(self) -> &'static [&'static str] {
-        if self.debug {
-            &["-DGASNET_SEQ", "-O0", "-g", "-DGASNET_DEBUG=1"]
+    fn mode(self) -> Vec<&'static str> {
+        let others: &[&str] = if self.debug {
+            &["-O0", "-g", "-DGASNET_DEBUG=1"]
         } else {
-            &["-DGASNET_SEQ", "-O2", "-DNDEBUG"]
-        }
+            &["-O2", "-DNDEBUG"]
+        };
+        [&[self.threads], others].concat()
     }
 }
 
@@ -82,6 +107,7 @@ impl Way {
 pub(crate) struct Program {
     pub(crate) way: Way,
     sources: Vec<PathBuf>,
+    options: Vec<String>,
     built: OnceLock<Result<(Workplace, PathBuf), String>>,
 }
 
@@ -95,8 +121,16 @@ impl Program {
         Self {
             way,
             sources,
+            options: Vec::new(),
             built: OnceLock::new(),
         }
+    }
+
+    /// With other files and options, too.
+    pub(crate) fn with(mut self, sources: Vec<PathBuf>, options: Vec<String>) -> Self {
+        self.sources.extend(sources);
+        self.options = options;
+        self
     }
 
     /// The program, built if it is not yet.
@@ -116,7 +150,8 @@ impl Program {
         after.extend(self.way.library.words());
         after.extend(["-o".to_owned(), to.display().to_string()]);
         let after: Vec<&str> = after.iter().map(String::as_str).collect();
-        let options = self.way.options();
+        let mut options = self.way.options();
+        options.extend(self.options.iter().map(String::as_str));
         let dialect = self.way.dialect()?;
         self.way
             .compiler

@@ -93,30 +93,43 @@ impl Tools {
         prefix: &Path,
     ) -> Result<(), String> {
         let archive = prefix.join(format!("lib/lib{}.a", variant.library()));
-        let object = prefix.join(format!("lib/{}.o", variant.library()));
         let word = words::c_string(variant.conduit());
-        let mut command = Command::new(&self.cc);
-        command
-            .args(["-std=c99", "-Wall", "-Wextra", "-fPIC"])
-            .arg(variant.optimisation())
-            .args(variant.defines())
-            .arg(format!("-DARGONET_CONDUIT_WORD={word}"));
+        let mut options = vec![format!("-DARGONET_CONDUIT_WORD={word}")];
         for (name, value) in sources.idents() {
-            command.arg(format!("-D{name}={}", words::c_string(&value)));
+            options.push(format!("-D{name}={}", words::c_string(&value)));
         }
-        command
-            .arg("-I")
-            .arg(prefix.join("include"))
-            .arg("-c")
-            .arg(sources.variant())
-            .arg("-o")
-            .arg(&object);
-        said(&mut command)?;
+        let mut objects = Vec::new();
+        for source in sources.variant()? {
+            let stem = source.file_stem().unwrap_or_default().to_string_lossy();
+            let object = prefix.join(format!("lib/{}-{stem}.o", variant.library()));
+            let mut command = Command::new(&self.cc);
+            command
+                .args(["-std=c99", "-Wall", "-Wextra", "-fPIC"])
+                .arg(variant.optimisation())
+                .args(variant.defines())
+                .args(&options)
+                .arg("-I")
+                .arg(prefix.join("include"))
+                .arg("-c")
+                .arg(source)
+                .arg("-o")
+                .arg(&object);
+            said(&mut command)?;
+            objects.push(object);
+        }
         if archive.exists() {
             at(&archive, std::fs::remove_file(&archive))?;
         }
-        said(Command::new(&self.ar).arg("rcs").args([&archive, &object]))?;
-        at(&object, std::fs::remove_file(&object))
+        said(
+            Command::new(&self.ar)
+                .arg("rcs")
+                .arg(&archive)
+                .args(&objects),
+        )?;
+        for object in objects {
+            at(&object, std::fs::remove_file(&object))?;
+        }
+        Ok(())
     }
 }
 
@@ -161,8 +174,17 @@ impl Sources {
         format!("argonet-{}-{commit}", env!("CARGO_PKG_VERSION"))
     }
 
-    fn variant(&self) -> PathBuf {
-        self.root.join("capi/variant/variant.c")
+    /// What each variant is compiled from. Programs get the objects that they use.
+    fn variant(&self) -> Result<Vec<PathBuf>, String> {
+        let directory = self.root.join("capi/variant");
+        let mut files = vec![directory.join("variant.c")];
+        let diagnostics = directory.join("diagnostics");
+        for entry in at(&diagnostics, std::fs::read_dir(&diagnostics))? {
+            let path = at(&diagnostics, entry)?.path();
+            files.extend((path.extension() == Some(OsStr::new("c"))).then_some(path));
+        }
+        files.sort();
+        Ok(files)
     }
 
     /// Macros of `variant.c`.
