@@ -37,7 +37,7 @@ pub fn prototypes() -> Vec<Prototype> {
         exit::PROTOTYPES,
         &hsl::prototypes(),
         &job::prototypes(),
-        job_tools::PROTOTYPES,
+        &job_tools::prototypes(),
         kinds::PROTOTYPES,
         &legacy::prototypes(),
         &rma::prototypes(),
@@ -53,6 +53,7 @@ pub fn layouts() -> Vec<(&'static str, usize)> {
         am::layouts(),
         hsl::layouts(),
         job::layouts(),
+        job_tools::layouts(),
         legacy::layouts(),
         waiting::layouts(),
     ]

@@ -14,6 +14,16 @@ pub(crate) fn header(name: &str) -> PathBuf {
     root().join("include").join(name)
 }
 
+/// What makes gasnett_run_diagnostics: parts of the library of each thread mode.
+pub(crate) fn diagnostics() -> Vec<PathBuf> {
+    let directory = root().join("capi/variant/diagnostics");
+    let files = std::fs::read_dir(directory).into_iter().flatten();
+    let paths = files.flatten().map(|entry| entry.path());
+    paths
+        .filter(|path| path.extension().is_some_and(|ending| ending == "c"))
+        .collect()
+}
+
 /// Which library a program is linked with.
 #[derive(Clone, Copy)]
 pub(crate) enum Library {

@@ -8,7 +8,7 @@ use argonet_settings::SegmentLimit;
 use libtest_mimic::{Failed, Trial};
 
 use crate::compiler::{Compiler, Dialect, Workplace, runs};
-use crate::files::{Library, source};
+use crate::files::{Library, diagnostics, source};
 use crate::names;
 use crate::running::{command, said};
 
@@ -106,6 +106,10 @@ fn every_name() -> Result<(), Failed> {
         }
     }
     words.push(variant(&place, PAR)?);
+    for (number, file) in diagnostics().into_iter().enumerate() {
+        let name = format!("diagnostics{number}.o");
+        words.push(object(&place, &name, Dialect::C99, PAR, file)?);
+    }
     words.extend(Library::Static.words());
     let program = link(&place, "program", &words)?;
     runs_well(&program, Path::new(""))

@@ -17,6 +17,8 @@ pub(crate) struct Way {
     pub(crate) debug: bool,
     /// Whether `argonet run` starts the ranks, so that each has addresses of its own; forked ones have the same.
     pub(crate) launched: bool,
+    /// As `GASNET_*` names the mode.
+    pub(crate) threads: &'static str,
 }
 
 impl Way {
@@ -27,6 +29,7 @@ impl Way {
         library: Library::Static,
         debug: false,
         launched: false,
+        threads: "SEQ",
     };
     pub(crate) const DEBUG: Self = Self {
         name: "C++11, debug",
@@ -35,6 +38,7 @@ impl Way {
         library: Library::Static,
         debug: true,
         launched: false,
+        threads: "SEQ",
     };
     pub(crate) const CLANG: Self = Self {
         name: "C17 with clang",
@@ -43,6 +47,7 @@ impl Way {
         library: Library::Static,
         debug: false,
         launched: false,
+        threads: "SEQ",
     };
 
     pub(crate) const CPP20: Self = Self {
@@ -52,6 +57,7 @@ impl Way {
         library: Library::Static,
         debug: false,
         launched: false,
+        threads: "SEQ",
     };
     pub(crate) const C23_DEBUG: Self = Self {
         name: "C23, debug",
@@ -60,6 +66,7 @@ impl Way {
         library: Library::Static,
         debug: true,
         launched: false,
+        threads: "SEQ",
     };
     pub(crate) const LAUNCHED: Self = Self {
         name: "C11, launched",
@@ -68,6 +75,7 @@ impl Way {
         library: Library::Static,
         debug: false,
         launched: true,
+        threads: "SEQ",
     };
     pub(crate) const LAUNCHED_DEBUG: Self = Self {
         name: "C++17, debug, launched",
@@ -76,6 +84,22 @@ impl Way {
         library: Library::Static,
         debug: true,
         launched: true,
+        threads: "SEQ",
+    };
+
+    /// The same for several threads.
+    pub(crate) fn threaded(self) -> Self {
+        Self {
+            threads: "PAR",
+            ..self
+        }
+    }
+
+    /// Debug in plain C.
+    pub(crate) const C99_DEBUG: Self = Self {
+        name: "C99, debug",
+        debug: true,
+        ..Self::RELEASE
     };
 
     fn dialect(self) -> Result<Dialect, String> {
@@ -92,12 +116,18 @@ impl Way {
     }
 
     /// What a program and its library must have in common.
-    fn mode(self) -> &'static [&'static str] {
-        if self.debug {
-            &["-DGASNET_SEQ", "-O0", "-g", "-DGASNET_DEBUG=1"]
+    fn mode(self) -> Vec<&'static str> {
+        let threads: &[&str] = match self.threads {
+            "PAR" => &["-DGASNET_PAR", "-D_REENTRANT"],
+            "PARSYNC" => &["-DGASNET_PARSYNC", "-D_REENTRANT"],
+            _ => &["-DGASNET_SEQ"],
+        };
+        let rest: &[&str] = if self.debug {
+            &["-O0", "-g", "-DGASNET_DEBUG=1"]
         } else {
-            &["-DGASNET_SEQ", "-O2", "-DNDEBUG"]
-        }
+            &["-O2", "-DNDEBUG"]
+        };
+        [threads, rest].concat()
     }
 }
 
@@ -105,6 +135,7 @@ impl Way {
 pub(crate) struct Program {
     pub(crate) way: Way,
     sources: Vec<PathBuf>,
+    options: Vec<String>,
     built: OnceLock<Result<(Workplace, PathBuf), String>>,
 }
 
@@ -118,8 +149,16 @@ impl Program {
         Self {
             way,
             sources,
+            options: Vec::new(),
             built: OnceLock::new(),
         }
+    }
+
+    /// With other files and options, too.
+    pub(crate) fn with(mut self, sources: Vec<PathBuf>, options: Vec<String>) -> Self {
+        self.sources.extend(sources);
+        self.options = options;
+        self
     }
 
     /// The program, built if it is not yet.
@@ -139,7 +178,8 @@ impl Program {
         after.extend(self.way.library.words());
         after.extend(["-o".to_owned(), to.display().to_string()]);
         let after: Vec<&str> = after.iter().map(String::as_str).collect();
-        let options = self.way.options();
+        let mut options = self.way.options();
+        options.extend(self.options.iter().map(String::as_str));
         let dialect = self.way.dialect()?;
         self.way
             .compiler

@@ -8,6 +8,7 @@ mod chosen;
 #[path = "../c/compiler.rs"]
 #[allow(dead_code, reason = "shared with a test that compiles in more ways")]
 mod compiler;
+mod diagnosing;
 mod exits;
 #[path = "../c/files.rs"]
 #[allow(
@@ -28,6 +29,7 @@ fn main() {
     let mut trials = running::trials(chosen);
     trials.extend(exits::trials(chosen));
     trials.extend(bad::trials());
+    trials.extend(diagnosing::trials());
     trials.extend(measuring::trials());
     trials.extend(launcher::trials());
     trials.extend(chosen::trials());

@@ -74,35 +74,35 @@ pub(super) fn variant(
     found: &Found,
 ) -> Result<(), String> {
     let name = variant.library();
-    let object = tree.path(&format!("{name}.o"))?;
     let include = tree.path("include/.")?;
     let word = words::c_string(variant.conduit);
-    let mut command = found.tools.cc.command();
-    command
-        .args(["-std=c99", "-Wall", "-Wextra", "-fPIC"])
-        .arg(variant.optimisation())
-        .args(variant.defines().iter().map(|define| format!("-D{define}")))
-        .arg(format!("-DARGONET_CONDUIT_WORD={word}"));
-    for (name, value) in sources.idents() {
-        command.arg(format!("-D{name}={}", words::c_string(&value)));
+    let mut objects = Vec::new();
+    for source in sources.variant()? {
+        let stem = source.file_stem().unwrap_or_default().to_string_lossy();
+        let object = tree.path(&format!("{name}-{stem}.o"))?;
+        let mut command = found.tools.cc.command();
+        command
+            .args(["-std=c99", "-Wall", "-Wextra", "-fPIC"])
+            .arg(variant.optimisation())
+            .args(variant.defines().iter().map(|define| format!("-D{define}")))
+            .arg(format!("-DARGONET_CONDUIT_WORD={word}"));
+        for (name, value) in sources.idents() {
+            command.arg(format!("-D{name}={}", words::c_string(&value)));
+        }
+        command.arg("-I").arg(&include);
+        command.arg("-c").arg(source).arg("-o").arg(&object);
+        said(&mut command)?;
+        objects.push(object);
     }
-    command.arg("-I").arg(&include);
-    command.arg("-c").arg(sources.variant());
-    command.arg("-o").arg(&object);
-    said(&mut command)?;
     let archive = format!("lib/lib{name}.a");
     let to = tree.path(&archive)?;
-    found.tools.archive(&object, &to)?;
+    found.tools.archive(&objects, &to)?;
     tree.add(&archive)?;
     let mut directory = std::ffi::OsString::from("-L");
     directory.push(tree.path("lib/shared/.")?);
     // Found beside it, whoever loads it.
-    let words = [
-        object.into(),
-        directory,
-        "-largonet".into(),
-        "-Wl,-rpath,$ORIGIN".into(),
-    ];
+    let mut words: Vec<std::ffi::OsString> = objects.into_iter().map(Into::into).collect();
+    words.extend([directory, "-largonet".into(), "-Wl,-rpath,$ORIGIN".into()]);
     shared(tree, &name, words, found)
 }
 

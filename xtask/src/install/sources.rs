@@ -44,9 +44,17 @@ impl Sources {
         format!("argonet-{}-{commit}", env!("CARGO_PKG_VERSION"))
     }
 
-    /// The code of a variant.
-    pub(super) fn variant(&self) -> PathBuf {
-        self.root.join("capi/variant/variant.c")
+    /// What each variant is compiled from. Programs get the objects that they use.
+    pub(super) fn variant(&self) -> Result<Vec<PathBuf>, String> {
+        let directory = self.root.join("capi/variant");
+        let mut files = vec![directory.join("variant.c")];
+        let diagnostics = directory.join("diagnostics");
+        for entry in at(&diagnostics, std::fs::read_dir(&diagnostics))? {
+            let path = at(&diagnostics, entry)?.path();
+            files.extend((path.extension() == Some(OsStr::new("c"))).then_some(path));
+        }
+        files.sort();
+        Ok(files)
     }
 
     /// Macros of that code.

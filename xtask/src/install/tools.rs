@@ -148,8 +148,8 @@ impl Tools {
     }
 
     /// An archive of one object.
-    pub(super) fn archive(&self, object: &Path, to: &Path) -> Result<(), String> {
-        said(self.ar.command().arg("rcs").args([to, object])).map(drop)
+    pub(super) fn archive(&self, objects: &[PathBuf], to: &Path) -> Result<(), String> {
+        said(self.ar.command().arg("rcs").arg(to).args(objects)).map(drop)
     }
 
     /// A shared library that programs know by `name`, of what the words say.

@@ -1,12 +1,9 @@
-//! The tools of `gasnet_tools.h` that only a program with `gasnetex.h` has.
+//! Sets of types, operations and facts about tokens, written out.
 
-use core::ffi::{c_char, c_void};
-use core::ptr::null_mut;
-
-use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous};
+use core::ffi::c_char;
 
 use crate::export::export;
-use crate::job::fatal;
+use crate::job_tools::put;
 
 /// The bits of a set, from the lowest on, by the names that headers give them.
 type Names = &'static [&'static str];
@@ -37,32 +34,7 @@ fn written(prefix: &str, names: Names, set: u32) -> String {
     words.join("|")
 }
 
-/// Writes the text to `to` unless that is null; the bytes that it takes.
-///
-/// # Safety
-/// `to` is null or has room for the text and a 0.
-unsafe fn put(to: *mut c_char, text: &str) -> usize {
-    if !to.is_null() {
-        // SAFETY: by this function's contract; the caller's buffer is not the new text.
-        unsafe {
-            to.copy_from_nonoverlapping(text.as_ptr().cast(), text.len());
-            to.add(text.len()).write(0);
-        }
-    }
-    text.len() + 1
-}
-
 export! {
-    /// Memory of the process's own, which begins with a page.
-    fn argonet_map_memory(bytes: usize) -> *mut c_void {
-        let access = ProtFlags::READ | ProtFlags::WRITE;
-        // SAFETY: a new mapping, wherever there is room.
-        match unsafe { mmap_anonymous(null_mut(), bytes, access, MapFlags::PRIVATE) } {
-            Ok(memory) => memory,
-            Err(error) => fatal("gasnett_mmap", &format!("{bytes} bytes could not be mapped: {error}")),
-        }
-    }
-
     /// A set of types.
     fn argonet_format_dt(to: *mut c_char, set: u32) -> usize {
         // SAFETY: null, or room for as much as a call with null told, as the header says.
