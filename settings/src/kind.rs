@@ -232,7 +232,9 @@ impl Kind {
             Self::Choice(words) => format!("one of {}", words.join(", ")),
             Self::Choices(words) => format!("a comma-separated list of {}", words.join(", ")),
             Self::Nodes => "ranks and ranges such as 0,2-4,6, or * for all".into(),
-            Self::Letters => "some of the letters GPRSWBLAXIOCDNHU, or ^ and letters for all but those".into(),
+            Self::Letters => {
+                "some of the letters GPRSWBLAXIOCDNHU, or ^ and letters for all but those".into()
+            }
             Self::Signal => "a signal that can be handled, such as SIGUSR1 or 10".into(),
             Self::Signals => "signals such as SIGINT,SIGTERM, or * for all".into(),
             Self::Text => "any text".into(),

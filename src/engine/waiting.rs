@@ -136,6 +136,7 @@ impl<'e, C: Conduit> Wait<'e, C> {
             Step::Look => self.look(),
             Step::Yield => self.engine.conduit.yield_now(),
             Step::Sleep(time) => {
+                argonet_trace::rest();
                 self.look();
                 if self.engine.background.stepped_since(self.seen) {
                     return;
