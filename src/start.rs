@@ -17,7 +17,7 @@ use argonet_boot::{AttachOptions, Bootstrap, Key, LocalJob, attach};
 use argonet_conduit::smp::{Barrier, SegmentLen, Smp, SmpConfig, ThreadMode};
 use argonet_event::HandleTable;
 use argonet_segment::{Directory, HostMemory, OwnSegment, PageKind, SegmentFile, admit};
-use argonet_settings::{STALL_TIMEOUT, SegmentLimit, Settings, WAIT};
+use argonet_settings::{Letter, STALL_TIMEOUT, SegmentLimit, Settings, WAIT};
 use core::sync::atomic::Ordering;
 use rustix::fd::AsFd;
 use std::sync::Arc;
@@ -208,6 +208,9 @@ impl Joined {
         let host = HostMemory::probe()?.with_available(self.available);
         admit(requests, &host)?;
         let own = OwnSegment::attach(self.engine.directory(), requests[rank.index()])?;
+        argonet_trace::note_with(Letter::Object, || {
+            format!("segment: {} bytes at {:p}", own.len(), own.base())
+        });
         let page = self.boot.rank_page(rank);
         page.segment_len.store(own.len(), Ordering::Release);
         Ok(own)

@@ -16,6 +16,7 @@ use argonet_conduit::smp::{SegmentLen, ThreadMode};
 use argonet_conduit::{Conduit, OpToken, Part, PrepareRequest, Prepared, SendError, Sink};
 use argonet_event::HandleTable;
 use argonet_segment::{Directory, Resolver};
+use argonet_settings::Letter;
 use argonet_trace::Kind;
 use core::time::Duration;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -226,6 +227,7 @@ impl<C: Conduit> Engine<C> {
     /// what this one knows of its peers.
     #[cold]
     pub fn fatal(&self, message: &str) -> ! {
+        argonet_trace::note(Letter::Info, message);
         match self.boot.board().filter(|_| self.size > 1) {
             Some(board) => {
                 let ledger = self.ledger();

@@ -12,6 +12,7 @@ use argonet_base::{HandlerIndex, JobRank};
 use argonet_boot::{WaitFor, Waiting};
 use argonet_conduit::{Conduit, Prepared, SendError};
 use argonet_event::Event as Handle;
+use argonet_settings::Letter;
 use argonet_trace::{Event, Flow, Kind, Peer, Way, What, now_ns};
 use core::sync::atomic::{AtomicU64, Ordering};
 
@@ -387,6 +388,7 @@ impl<C: Conduit> Engine<C> {
         self.check(to, message)?;
         let begin_ns = now_ns();
         let mut wait = self.waiting_unannounced(Waiting::on(WaitFor::Room, to));
+        let mut told = false;
         let flow = loop {
             let send = || self.inject(to, message);
             match argonet_trace::sent_in_order(to.0, Way::Request, send) {
@@ -398,7 +400,14 @@ impl<C: Conduit> Engine<C> {
                         to,
                     });
                 }
-                Err(_) => _ = wait.pause(ctx),
+                Err(_) => {
+                    if !core::mem::replace(&mut told, true) {
+                        argonet_trace::note_with(Letter::Conduit, || {
+                            format!("{}: waits for room at node {to}", kind.name())
+                        });
+                    }
+                    wait.pause(ctx);
+                }
             }
         };
         drop(looked_away);

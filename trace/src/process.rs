@@ -7,8 +7,9 @@ use std::sync::OnceLock;
 use argonet_settings::{Letter, Letters};
 use rustix::time::{ClockId, clock_gettime};
 
-use crate::event::Event;
+use crate::event::{Event, What};
 use crate::flow::{Flow, Way};
+use crate::kind::Kind;
 use crate::lane::Lane;
 use crate::options::{Options, TraceError};
 use crate::tracer::{self, Part, Tracer};
@@ -181,6 +182,40 @@ pub fn received(event: &Event<'_>, run: impl FnOnce()) {
 pub fn note(letter: Letter, message: &str) {
     if wants(Which::Trace, letter) {
         with(|tracer, lane| tracer.note(lane, now_ns(), letter, message));
+    }
+}
+
+/// [`note`], of a message that is only made if it goes somewhere.
+pub fn note_with(letter: Letter, message: impl FnOnce() -> String) {
+    if wants(Which::Trace, letter) {
+        note(letter, &message());
+    }
+}
+
+/// Something that begins now and ends when the result is dropped.
+#[must_use]
+pub fn timed(kind: Kind) -> Option<Timed> {
+    is_on().then(|| Timed {
+        kind,
+        begin_ns: now_ns(),
+    })
+}
+
+/// See [`timed`].
+pub struct Timed {
+    kind: Kind,
+    begin_ns: u64,
+}
+
+impl Drop for Timed {
+    fn drop(&mut self) {
+        event(&Event {
+            kind: self.kind,
+            begin_ns: self.begin_ns,
+            end_ns: now_ns(),
+            what: What::Time,
+            flow: None,
+        });
     }
 }
 

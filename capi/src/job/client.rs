@@ -154,6 +154,7 @@ export! {
             Ok(job) => job,
             Err(error) => return refuse(FUNCTION, RESOURCE, &error.to_string()),
         };
+        argonet_trace::note_with(argonet_settings::Letter::Object, || format!("{FUNCTION}: client {}", name.to_string_lossy()));
         // SAFETY: not null, and the caller's to write, as the header asks.
         unsafe {
             *client = &raw const job.client;

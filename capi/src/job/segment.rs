@@ -4,6 +4,8 @@ use core::ffi::{c_int, c_void};
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 
 use argonet_segment::PageKind;
+use argonet_settings::Letter;
+use argonet_trace::note_with;
 
 use crate::context::communicating;
 use crate::export::export;
@@ -140,6 +142,7 @@ export! {
             team.endpoint().bind(made);
             team.set_deltas(Box::leak(deltas));
             hooks::segment_is_there(base.cast(), bytes);
+            note_with(Letter::Object, || format!("gex_Segment_Attach: {bytes} bytes at {base:p}"));
             // SAFETY: not null, and the caller's to write, as the header asks.
             unsafe { *segment = made };
             OK
@@ -164,6 +167,7 @@ export! {
         } else {
             Segment::new(address.cast(), size, Memory::Client)
         };
+        note_with(Letter::Object, || format!("{FUNCTION}: {size} bytes at {:p}", made.base));
         // SAFETY: not null, and the caller's to write, as the header asks.
         unsafe { *segment = Box::into_raw(Box::new(made)) };
         OK
@@ -186,6 +190,7 @@ export! {
         }
         // SAFETY: `gex_Segment_Create` made it by `into_raw`; the client says that nobody uses it any more.
         let gone = unsafe { Box::from_raw(segment.cast_mut()) };
+        note_with(Letter::Object, || format!("{FUNCTION}: {} bytes at {:p}", gone.bytes, gone.base));
         if let Memory::Own(layout) = gone.memory {
             // SAFETY: allocated with this layout.
             unsafe { dealloc(gone.base, layout) };
