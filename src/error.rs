@@ -98,6 +98,9 @@ pub enum Error {
         /// What the system says.
         cause: std::io::Error,
     },
+    /// A file for traces or statistics cannot be used.
+    #[error(transparent)]
+    Trace(#[from] argonet_trace::TraceError),
     /// Settings that cannot be used; one line for each variable.
     #[error(transparent)]
     Settings(#[from] SettingsError),

@@ -71,6 +71,7 @@ mod settings;
 mod shared_vec;
 pub mod start;
 mod token;
+mod tracing;
 mod world;
 
 pub use am::{Am, AmContext};

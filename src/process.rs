@@ -7,7 +7,7 @@ use core::cell::Cell;
 use core::sync::atomic::{AtomicU64, Ordering};
 
 thread_local! {
-    static CONTEXT: ThreadCtx = const { ThreadCtx::new(retire_at_exit) };
+    static CONTEXT: ThreadCtx = const { ThreadCtx::of_process(retire_at_exit) };
     static RETIRE: Retire = const { Retire };
     static CALLER: Cell<Option<Rank>> = const { Cell::new(None) };
 }

@@ -4,18 +4,20 @@
 use crate::collective::fold_with;
 use crate::engine::{
     Engine, EngineConfig, Internals, Meeting, Pass, SegmentBase, ThreadCtx, WaitPolicy,
+    watch_handlers,
 };
 use crate::error::{Error, Result};
 use crate::plan::{own_processors, processors, segment_limit};
 use crate::process;
 use crate::settings;
+use crate::tracing;
 use argonet_am::HandlerTable;
 use argonet_base::{JobRank, Rank};
 use argonet_boot::{AttachOptions, Bootstrap, Key, LocalJob, attach};
 use argonet_conduit::smp::{Barrier, SegmentLen, Smp, SmpConfig, ThreadMode};
 use argonet_event::HandleTable;
 use argonet_segment::{Directory, HostMemory, OwnSegment, PageKind, SegmentFile, admit};
-use argonet_settings::{STALL_TIMEOUT, SegmentLimit, Settings, WAIT};
+use argonet_settings::{Letter, STALL_TIMEOUT, SegmentLimit, Settings, WAIT};
 use core::sync::atomic::Ordering;
 use rustix::fd::AsFd;
 use std::sync::Arc;
@@ -76,6 +78,7 @@ pub fn join(
     let rank = Rank(boot.rank().0);
     chance.used(rank);
     settings::report(&settings, rank);
+    let trace = tracing::prepare(&*boot, &settings)?;
     let mut handlers = HandlerTable::default();
     let internals = Internals::register(&mut handlers)?;
     register(&mut handlers)?;
@@ -85,6 +88,8 @@ pub fn join(
     boot.publish(Key::Membarrier, &[u8::from(barrier == Barrier::Sleeper)])?;
     boot.publish(Key::Processors, &own_processors())?;
     let (directory, available) = spans(&boot, how.limit, &settings)?;
+    tracing::start(&*boot, trace)?;
+    watch_handlers(&mut handlers);
     check_handlers(&*boot, how.digest, how.count)?;
     let barrier = agree_on_barrier(&*boot)?;
     let limit = directory.file().stride_bytes();
@@ -203,6 +208,9 @@ impl Joined {
         let host = HostMemory::probe()?.with_available(self.available);
         admit(requests, &host)?;
         let own = OwnSegment::attach(self.engine.directory(), requests[rank.index()])?;
+        argonet_trace::note_with(Letter::Object, || {
+            format!("segment: {} bytes at {:p}", own.len(), own.base())
+        });
         let page = self.boot.rank_page(rank);
         page.segment_len.store(own.len(), Ordering::Release);
         Ok(own)

@@ -346,6 +346,7 @@ impl<M: Threading> World<M> {
     fn leave(&mut self) -> Result<()> {
         self.finalised = true;
         self.drain_for(Meeting::Finalise)?;
+        argonet_trace::close();
         self.engine().boot().finalised();
         Ok(())
     }

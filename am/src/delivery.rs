@@ -101,6 +101,34 @@ impl<'a> Delivery<'a> {
         self.marks |= inner.marks & REPLIED;
     }
 
+    /// Gives `run` this message with another way for replies, made from the one that it has. Its payload is `run`'s.
+    pub fn through<P: ReplyPort>(
+        &mut self,
+        wrap: impl FnOnce(&'a dyn ReplyPort) -> P,
+        run: impl FnOnce(&mut Delivery<'_>),
+    ) {
+        let port = wrap(self.port);
+        let mut inner = Delivery {
+            source: self.source,
+            lane: self.lane,
+            category: self.category,
+            handler: self.handler,
+            marks: self.marks,
+            args: self.args,
+            payload: self.payload.take(),
+            offset: self.offset,
+            port: &port,
+        };
+        run(&mut inner);
+        self.marks = inner.marks;
+    }
+
+    /// Whether it is a long that came inside another message; see [`unwrap_long`](Self::unwrap_long).
+    #[must_use]
+    pub fn came_inside(&self) -> bool {
+        self.marks & FAR != 0
+    }
+
     /// Who sent it.
     #[inline(always)]
     #[must_use]

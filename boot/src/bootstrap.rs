@@ -36,10 +36,12 @@ pub enum Key {
     Processors = 8,
     /// Bytes of segment that the rank asks for at the start.
     Request = 9,
+    /// When rank 0 began to join, by the host's monotonic clock: traces count from there.
+    Epoch = 10,
 }
 
 /// How many keys there are.
-pub(crate) const KEYS: usize = 10;
+pub(crate) const KEYS: usize = 11;
 
 /// Identity, key store and fence of a job, and the two words that a rank owes whoever started it: [`Self::started`] and
 /// [`Self::finalised`].

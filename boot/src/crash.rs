@@ -127,6 +127,7 @@ fn fault(rank: &RankProcess, arrival: Arrival) {
             pause();
         },
     }
+    process::about_to_end(false);
     if TOLD.load(Ordering::Relaxed) != own {
         on_error(rank, signal_name(signal));
     }

@@ -154,6 +154,7 @@ impl Bootstrap for LocalJob {
         let code = code.max(1);
         let (rank, pid) = (self.rank, std::process::id());
         sys::say(&format!("argonet: rank {rank} (pid {pid}): {message}"));
+        process::about_to_end(false);
         if let Some(rank) = process::this() {
             crash::on_error(rank, "fatal error");
         }

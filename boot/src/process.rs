@@ -38,6 +38,9 @@ use crate::sys;
 /// The rank that this process is, reachable from signal and exit handlers.
 static RANK: OnceLock<RankProcess> = OnceLock::new();
 
+/// What is done when this process ends; see [`before_the_end`].
+static BEFORE_END: OnceLock<fn(bool)> = OnceLock::new();
+
 /// Signals that ask a process to end.
 const ASKING: [c_int; 5] = [
     libc::SIGHUP,
@@ -133,6 +136,20 @@ pub(crate) fn install(
 /// The rank that this process is; not in a copy that a rank forked.
 pub(crate) fn this() -> Option<&'static RankProcess> {
     RANK.get().filter(|rank| rank.owner == getpid())
+}
+
+/// Has `act` called when this process ends, however it does but by SIGKILL, perhaps several times: with true where exit handlers
+/// may run, with false in a signal handler, or after a fatal error, where it must be async-signal-safe. The first function that
+/// is given counts.
+pub fn before_the_end(act: fn(bool)) {
+    let _ = BEFORE_END.set(act);
+}
+
+/// Calls what [`before_the_end`] was given.
+pub(crate) fn about_to_end(orderly: bool) {
+    if let Some(act) = BEFORE_END.get() {
+        act(orderly);
+    }
 }
 
 /// Ends the job with `code`, of which the system keeps the lowest eight bits, from any thread at any time: before a
@@ -291,6 +308,7 @@ impl RankProcess {
 
     /// Writes Rust's standard output and C's streams, and ends this process.
     fn write_and_end(&self) -> ! {
+        about_to_end(true);
         if !self.flushed.load(Ordering::Relaxed) {
             sys::flush_stdio();
             self.flushed.store(true, Ordering::Relaxed);
@@ -310,6 +328,7 @@ impl RankProcess {
 
     /// The exit hook: this process exits with `code`.
     fn at_exit(&self, code: c_int) {
+        about_to_end(true);
         let own = gettid().as_raw_nonzero().get();
         let _ = self
             .ender
@@ -341,6 +360,7 @@ impl RankProcess {
 
     /// Ends this process now, in whatever state it is. Async-signal-safe but for C's streams.
     pub(crate) fn end_now(&self) -> ! {
+        about_to_end(false);
         if !self.flushed.swap(true, Ordering::Relaxed) {
             self.arm(self.timeout() / WINDOW_PART);
             sigact::flush_c_streams();

@@ -15,6 +15,10 @@
     extern const char symbol;                                                                                          \
     const char symbol = 1;
 ARGONET_FACETS(ARGONET_DEFINE_FACET)
+/* Whatever clients say of these: traces and statistics are chosen when a job starts. */
+ARGONET_DEFINE_FACET(argonet_link_trace)
+ARGONET_DEFINE_FACET(argonet_link_stats)
+ARGONET_DEFINE_FACET(argonet_link_srclines)
 
 extern int ARGONET_INIT(gex_Client_t *client, gex_EP_t *endpoint, gex_TM_t *team,
                         const char *name, int *argc, char ***argv, gex_Flags_t flags);
@@ -71,6 +75,8 @@ ARGONET_IDENT(ExtendedLibraryVersion, GASNET_EXTENDED_VERSION_STR);
 #if GASNET_PSHM
 ARGONET_IDENT(PSHM, "1");
 #endif
+ARGONET_IDENT(TracingEnabled, "1");
+ARGONET_IDENT(StatisticsEnabled, "1");
 ARGONET_IDENT(DefaultMaxSegsizeStr, ARGONET_SEGMENT_LIMIT);
 /* The ranks of a host are forked by the first of them. */
 ARGONET_IDENT(FORKSpawner, "1");

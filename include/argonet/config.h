@@ -94,8 +94,8 @@
 #define GASNET_ALIGNED_SEGMENTS 0
 
 /* What the library does not have. */
-#if defined(GASNET_TRACE) || defined(GASNET_STATS) || defined(GASNET_SRCLINES) || defined(GASNET_DEBUGMALLOC)
-#error this library has no GASNET_TRACE, GASNET_STATS, GASNET_SRCLINES or GASNET_DEBUGMALLOC
+#if defined(GASNET_DEBUGMALLOC)
+#error this library has no GASNET_DEBUGMALLOC
 #endif
 
 /* The conduit: smp where nothing else is said. The extended part is the same for all. */
@@ -177,8 +177,8 @@
         "-" GASNET_CORE_VERSION_STR "/" GASNET_EXTENDED_NAME_STR "-" GASNET_EXTENDED_VERSION_STR                       \
         "),THREADMODEL=" ARGONET_THREADS ",SEGMENT=" ARGONET_SEGMENT                                                   \
         ",PTR=64bit,CACHE_LINE_BYTES=" _STRINGIFY(GASNETT_CACHE_LINE_BYTES) ",noalign," ARGONET_PSHM_WORD              \
-        "," ARGONET_DEBUG_WORD                                                                                         \
-        ",notrace,nostats,nodebugmalloc,nosrclines," GASNETT_TIMER_CONFIG ",membars_builtin,atomics_" ARGONET_ATOMICS  \
+        "," ARGONET_DEBUG_WORD "," ARGONETT_TRACE_WORDS ",nodebugmalloc," ARGONETT_SRCLINES_WORD                       \
+        "," GASNETT_TIMER_CONFIG ",membars_builtin,atomics_" ARGONET_ATOMICS                                           \
         ",atomic32_" ARGONET_ATOMICS ",atomic64_" ARGONET_ATOMICS
 
 #endif

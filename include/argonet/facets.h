@@ -16,10 +16,10 @@
     EACH(ARGONET_THREADS_FACET)                                                                                        \
     EACH(ARGONET_SEGMENT_FACET)                                                                                        \
     EACH(ARGONET_DEBUG_FACET)                                                                                          \
-    EACH(argonet_link_notrace)                                                                                         \
-    EACH(argonet_link_nostats)                                                                                         \
+    EACH(ARGONET_TRACE_FACET)                                                                                          \
+    EACH(ARGONET_STATS_FACET)                                                                                          \
     EACH(argonet_link_nodebugmalloc)                                                                                   \
-    EACH(argonet_link_nosrclines)                                                                                      \
+    EACH(ARGONET_SRCLINES_FACET)                                                                                       \
     EACH(argonet_link_noalign)                                                                                         \
     EACH(ARGONET_PSHM_FACET)                                                                                           \
     EACH(argonet_link_ptr_64bit)                                                                                       \

@@ -1,14 +1,15 @@
-/* Environment, errors, debugging, system, tracing: what gasnet_tools.h has beyond GASNETT_LITE_MODE. */
+/* Environment, errors, debugging, system: what gasnet_tools.h has beyond GASNETT_LITE_MODE. */
 #ifndef ARGONET_TOOLS_REST_H
 #define ARGONET_TOOLS_REST_H
 
 #include "argonet/locks.h"
+#include "argonet/trace.h"
 #include <string.h>
 
 #define GASNETT_CONFIG_STRING                                                                                          \
     "RELEASE=" GASNETI_RELEASE_VERSION ",SPEC=" _STRINGIFY(GASNETT_SPEC_VERSION_MAJOR) "." _STRINGIFY(                 \
         GASNETT_SPEC_VERSION_MINOR) ",PTR=64bit,CACHE_LINE_BYTES=" _STRINGIFY(GASNETT_CACHE_LINE_BYTES) ","            \
-        ARGONETT_DEBUG_WORD ",notrace,nostats,nodebugmalloc,nosrclines," GASNETT_TIMER_CONFIG                          \
+        ARGONETT_DEBUG_WORD "," ARGONETT_TRACE_WORDS ",nodebugmalloc," ARGONETT_SRCLINES_WORD "," GASNETT_TIMER_CONFIG \
         ",membars_" GASNETT_MEMBAR_CONFIG ",atomics_" GASNETT_ATOMIC_CONFIG ",atomic32_" GASNETT_ATOMIC32_CONFIG       \
         ",atomic64_" GASNETT_ATOMIC64_CONFIG
 
@@ -142,31 +143,5 @@ int gasnett_count0s_uintptr_t(uintptr_t word)
 {
     return gasnett_count0s_uint64_t(word);
 }
-
-/* Tracing and statistics are not there: arguments of messages are checked and not evaluated. */
-GASNETT_FORMAT_PRINTF(argonett_check_format, 1, 2,
-                      __attribute__((__unused__)) static inline void argonett_check_format(const char *format, ...))
-{
-    (void)format;
-}
-
-#define ARGONETT_UNSAID(...) (0 ? argonett_check_format(__VA_ARGS__) : (void)0)
-#define GASNETT_TRACE_ENABLED 0
-#define GASNETT_TRACE_PRINTF(...) ARGONETT_UNSAID(__VA_ARGS__)
-#define GASNETT_TRACE_PRINTF_FORCE(...) ARGONETT_UNSAID(__VA_ARGS__)
-#define GASNETT_TRACE_GETMASK() ""
-#define GASNETT_TRACE_SETMASK(mask) GASNETT_UNUSED_ARGS1(mask)
-#define GASNETT_TRACE_GET_TRACELOCAL() (0)
-#define GASNETT_TRACE_SET_TRACELOCAL(value) GASNETT_UNUSED_ARGS1(value)
-#define GASNETT_TRACE_SETSOURCELINE(file, line) GASNETT_UNUSED_ARGS2(file, line)
-#define GASNETT_TRACE_GETSOURCELINE(file, line) ((void)(*(file) = 0), (void)(*(line) = 0))
-#define GASNETT_TRACE_FREEZESOURCELINE() ((void)0)
-#define GASNETT_TRACE_UNFREEZESOURCELINE() ((void)0)
-#define GASNETT_STATS_INIT(function) GASNETT_UNUSED_ARGS1(function)
-#define GASNETT_STATS_DUMP(reset) GASNETT_UNUSED_ARGS1(reset)
-#define GASNETT_STATS_PRINTF(...) ARGONETT_UNSAID(__VA_ARGS__)
-#define GASNETT_STATS_PRINTF_FORCE(...) ARGONETT_UNSAID(__VA_ARGS__)
-#define GASNETT_STATS_GETMASK() ""
-#define GASNETT_STATS_SETMASK(mask) GASNETT_UNUSED_ARGS1(mask)
 
 #endif

@@ -85,6 +85,20 @@ pub enum WaitMode {
 
 choice! { WaitMode: Auto = "auto", Spin = "spin", Yield = "yield", Sleep = "sleep", }
 
+/// How a trace is written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum TraceFormat {
+    /// As the name of the file ends.
+    #[default]
+    Auto,
+    /// One line for each record, as GASNet writes them.
+    Text,
+    /// Trace events in JSON, which Perfetto opens.
+    Perfetto,
+}
+
+choice! { TraceFormat: Auto = "auto", Text = "text", Perfetto = "perfetto", }
+
 /// What can print the stack of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BacktraceType {

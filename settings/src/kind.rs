@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use argonet_base::size::parse_size;
 
+use crate::letters::Letters;
 use crate::limit::{self, SegmentLimit};
 use crate::nodes::NodeSet;
 use crate::signal::{SignalNumber, Signals};
@@ -118,6 +119,8 @@ pub enum Kind {
     Choices(&'static [&'static str]),
     /// Ranks, such as `0,2-4,6`; `*` for all.
     Nodes,
+    /// Letters of traces, such as `GPA`, or `^X` for all but some.
+    Letters,
     /// A signal by name or number.
     Signal,
     /// Signals, separated by commas; `*` for all.
@@ -190,6 +193,7 @@ impl Kind {
                 found.map(Value::Choices)
             }
             Self::Nodes => NodeSet::parse(text).map(Value::Nodes),
+            Self::Letters => Letters::parse(text).map(Value::Letters),
             Self::Signal => SignalNumber::parse(text).map(Value::Signal),
             Self::Signals => Signals::parse(text).map(Value::Signals),
             Self::Text => Some(Value::Text(text.to_owned())),
@@ -228,6 +232,9 @@ impl Kind {
             Self::Choice(words) => format!("one of {}", words.join(", ")),
             Self::Choices(words) => format!("a comma-separated list of {}", words.join(", ")),
             Self::Nodes => "ranks and ranges such as 0,2-4,6, or * for all".into(),
+            Self::Letters => {
+                "some of the letters GPRSWBLAXIOCDNHU, or ^ and letters for all but those".into()
+            }
             Self::Signal => "a signal that can be handled, such as SIGUSR1 or 10".into(),
             Self::Signals => "signals such as SIGINT,SIGTERM, or * for all".into(),
             Self::Text => "any text".into(),
@@ -248,6 +255,7 @@ impl Kind {
             Self::Choice(_) => "word",
             Self::Choices(_) => "words",
             Self::Nodes => "ranks",
+            Self::Letters => "letters",
             Self::Signal => "signal",
             Self::Signals => "signals",
             Self::Text => "text",
@@ -272,6 +280,7 @@ impl Kind {
             Value::Choice(word) => (*word).into(),
             Value::Choices(words) => words.join(","),
             Value::Nodes(nodes) => nodes.to_string(),
+            Value::Letters(letters) => letters.to_string(),
             Value::Signal(signal) => signal.to_string(),
             Value::Signals(signals) => signals.to_string(),
             Value::Text(text) => text.clone(),

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::letters::Letters;
 use crate::limit::SegmentLimit;
 use crate::nodes::NodeSet;
 use crate::signal::{SignalNumber, Signals};
@@ -33,6 +34,8 @@ pub enum Value {
     Choices(Vec<&'static str>),
     /// A set of ranks.
     Nodes(NodeSet),
+    /// A set of letters.
+    Letters(Letters),
     /// A signal.
     Signal(SignalNumber),
     /// A set of signals.
@@ -91,6 +94,7 @@ plain! {
     Duration => Duration,
     &'static str => Choice,
     NodeSet => Nodes,
+    Letters => Letters,
     SignalNumber => Signal,
     Signals => Signals,
     String => Text,

@@ -66,6 +66,7 @@ fn values() -> impl Strategy<Value = (Kind, Value)> {
         proptest::collection::vec(word(), 1..5)
             .prop_map(|w| (Kind::Choices(WORDS), Value::Choices(w))),
         nodes().prop_map(|n| (Kind::Nodes, Value::Nodes(n))),
+        any::<u16>().prop_map(|bits| (Kind::Letters, Value::Letters(Letters::from_bits(bits)))),
         signals().prop_map(|s| (Kind::Signal, Value::Signal(s))),
         proptest::collection::vec(signals(), 1..5)
             .prop_map(|s| (Kind::Signals, Value::Signals(Signals::Some(s)))),

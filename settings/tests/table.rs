@@ -80,6 +80,7 @@ fn sample(kind: &Kind) -> String {
         Kind::Choice(words) => words[words.len() - 1].into(),
         Kind::Choices(words) => words.join(","),
         Kind::Nodes => "0,2-4".into(),
+        Kind::Letters => "GP".into(),
         Kind::Signal => "SIGUSR2".into(),
         Kind::Signals => "INT,TERM".into(),
         _ => "text".into(),

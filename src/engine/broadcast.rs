@@ -12,11 +12,13 @@ use super::events::OpError;
 use super::limits::internal;
 use super::thread::ThreadCtx;
 use super::tree::CHUNK;
+use super::watch::span;
 use argonet_am::{AmError, Delivery, HandlerTable, Message, Payload};
 use argonet_base::JobRank;
 use argonet_conduit::Conduit;
 use argonet_event::{Event, Parts};
 use argonet_segment::SharedBytes;
+use argonet_trace::{Kind, What};
 use core::ptr::NonNull;
 use core::sync::atomic::AtomicBool;
 use inbox::{Arrival, Call, Inbox, Piece, Place};
@@ -98,6 +100,10 @@ impl<C: Conduit> Engine<C> {
         len: usize,
     ) -> Result<Event, OpError> {
         ctx.permit("a broadcast", self.rank)?;
+        let mut span = span(ctx, Kind::Broadcast);
+        if let Some(span) = &mut span {
+            span.tell(What::Bytes(len as u64));
+        }
         if root.0 >= self.size {
             return Err(AmError::NoSuchRank {
                 to: root,

@@ -7,6 +7,7 @@ use super::thread::{Context, ThreadCtx};
 use super::tree::{Barrier, Tree};
 use super::wait::WaitPolicy;
 use super::waiting::Waits;
+use super::watch::span;
 use argonet_am::record::Short;
 use argonet_am::{AmError, Delivery, HandlerTable, Lane, MAX_ARGS, Message, Payload, Registered};
 use argonet_base::{HandlerIndex, JobRank, SegmentOffset};
@@ -15,6 +16,8 @@ use argonet_conduit::smp::{SegmentLen, ThreadMode};
 use argonet_conduit::{Conduit, OpToken, Part, PrepareRequest, Prepared, SendError, Sink};
 use argonet_event::HandleTable;
 use argonet_segment::{Directory, Resolver};
+use argonet_settings::Letter;
+use argonet_trace::Kind;
 use core::time::Duration;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -224,6 +227,7 @@ impl<C: Conduit> Engine<C> {
     /// what this one knows of its peers.
     #[cold]
     pub fn fatal(&self, message: &str) -> ! {
+        argonet_trace::note(Letter::Info, message);
         match self.boot.board().filter(|_| self.size > 1) {
             Some(board) => {
                 let ledger = self.ledger();
@@ -302,7 +306,9 @@ impl<C: Conduit> Engine<C> {
         message: &Message<'_>,
         outlook: Outlook,
     ) -> Result<(), AmError> {
-        ctx.permit("a request", self.rank)?;
+        if !ctx.is_free() {
+            return self.request_watched(ctx, to, message, outlook);
+        }
         self.check(to, message)?;
         match self.inject(to, message) {
             Ok(()) => Ok(()),
@@ -344,7 +350,7 @@ impl<C: Conduit> Engine<C> {
     }
 
     #[inline(always)]
-    fn inject(&self, to: JobRank, message: &Message<'_>) -> Result<(), SendError> {
+    pub(super) fn inject(&self, to: JobRank, message: &Message<'_>) -> Result<(), SendError> {
         self.conduit.request(to, message)
     }
 
@@ -477,14 +483,18 @@ impl<C: Conduit> Engine<C> {
                 to,
             });
         }
-        ctx.enter(Context::Free);
+        ctx.leave_preparing();
+        if ctx.is_watched() {
+            self.commit_watched(prepared, handler, args, len);
+            return Ok(());
+        }
         self.conduit.commit(prepared, handler, args, len);
         Ok(())
     }
 
     /// Gives a prepared payload back; nothing is sent.
     pub fn cancel(&self, ctx: &ThreadCtx, prepared: Prepared) {
-        ctx.enter(Context::Free);
+        ctx.leave_preparing();
         self.conduit.cancel(prepared);
     }
 
@@ -495,7 +505,9 @@ impl<C: Conduit> Engine<C> {
     /// [`AmError::Restricted`] inside a handler.
     #[inline]
     pub fn poll(&self, ctx: &ThreadCtx) -> Result<usize, AmError> {
-        ctx.permit("a poll", self.rank)?;
+        if !ctx.is_free() {
+            return self.poll_watched(ctx);
+        }
         Ok(self.progress(ctx))
     }
 
@@ -528,6 +540,7 @@ impl<C: Conduit> Engine<C> {
         mut done: impl FnMut() -> bool,
     ) -> Result<(), AmError> {
         ctx.permit("waiting", self.rank)?;
+        let _span = span(ctx, Kind::WaitUntil);
         let mut wait = self.waiting(what);
         while !done() {
             wait.pause(ctx);
@@ -548,6 +561,7 @@ impl<C: Conduit> Engine<C> {
         mut done: impl FnMut() -> bool,
     ) -> Result<bool, AmError> {
         ctx.permit("waiting", self.rank)?;
+        let _span = span(ctx, Kind::WaitUntil);
         let mut wait = self.waiting(what);
         while !done() {
             if (self.clock)() >= deadline {

@@ -7,6 +7,7 @@
 
 use super::core::{Engine, Outlook};
 use super::thread::ThreadCtx;
+use super::watch::span;
 use argonet_am::AmError;
 use argonet_base::{JobRank, SegmentOffset};
 use argonet_boot::{WaitFor, Waiting};
@@ -17,6 +18,7 @@ use argonet_event::{
     NbiToken, Parts, ThreadCache,
 };
 use argonet_segment::bulk;
+use argonet_trace::{Kind, What};
 
 /// Why an operation was not started, or an event cannot be waited for.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -77,7 +79,11 @@ impl Transfer {
         }
     }
 
-    fn name(self) -> &'static str {
+    pub(super) fn is_put(self) -> bool {
+        matches!(self, Transfer::Put { .. })
+    }
+
+    pub(super) fn name(self) -> &'static str {
         match self {
             Transfer::Put { .. } => "a put",
             Transfer::Get { .. } => "a get",
@@ -138,7 +144,10 @@ impl<C: Conduit> Engine<C> {
         transfer: Transfer,
         outlook: Outlook,
     ) -> Result<Event, OpError> {
-        ctx.permit(transfer.name(), self.rank)?;
+        if !ctx.is_free() {
+            // SAFETY: the caller's promise.
+            return unsafe { self.start_watched(ctx, transfer, outlook) };
+        }
         // SAFETY: the caller's promise.
         if unsafe { self.transfer_directly(transfer) } {
             return Ok(Event::DONE);
@@ -192,7 +201,10 @@ impl<C: Conduit> Engine<C> {
         transfer: Transfer,
         outlook: Outlook,
     ) -> Result<(), OpError> {
-        ctx.permit(transfer.name(), self.rank)?;
+        if !ctx.is_free() {
+            // SAFETY: the caller's promise.
+            return unsafe { self.start_implicit_watched(ctx, transfer, outlook) };
+        }
         // SAFETY: the caller's promise.
         if unsafe { self.transfer_directly(transfer) } {
             return Ok(());
@@ -427,7 +439,12 @@ impl<C: Conduit> Engine<C> {
         test: impl FnOnce(&ThreadCache) -> Result<bool, EventError>,
     ) -> Result<bool, OpError> {
         ctx.permit("a test", self.rank)?;
-        Ok(ctx.with_cache(&self.events, test)?)
+        let mut span = span(ctx, Kind::TestSync);
+        let done = ctx.with_cache(&self.events, test)?;
+        if let Some(span) = &mut span {
+            span.tell(What::Value(done.into()));
+        }
+        Ok(done)
     }
 
     /// Polls until the event is complete.
@@ -503,6 +520,7 @@ impl<C: Conduit> Engine<C> {
         ctx: &ThreadCtx,
         mut test: impl FnMut(&ThreadCache) -> Result<bool, EventError>,
     ) -> Result<(), OpError> {
+        let _span = span(ctx, Kind::WaitSync);
         let mut outcome = Ok(false);
         self.wait_until(ctx, Waiting::new(WaitFor::Operations), || {
             outcome = ctx.with_cache(&self.events, &mut test);

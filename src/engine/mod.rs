@@ -21,6 +21,7 @@ mod thread;
 mod tree;
 mod wait;
 mod waiting;
+mod watch;
 
 pub use self::core::{Engine, EngineConfig, Internals, Outlook, SegmentBase};
 pub use argonet_settings::WaitMode;
@@ -36,6 +37,7 @@ pub use thread::{Context, ThreadCtx};
 pub use tree::{Fold, Meeting, Pass};
 pub use wait::WaitPolicy;
 pub use waiting::Wait;
+pub use watch::{Span, span, watch_handlers};
 
 #[cfg(test)]
 mod tests;

@@ -10,10 +10,12 @@ use super::core::Engine;
 use super::limits::internal;
 use super::thread::ThreadCtx;
 use super::tree::ROUNDS;
+use super::watch::{Between, span};
 use argonet_am::{AmError, Delivery, HandlerTable, Message, Payload};
 use argonet_base::JobRank;
 use argonet_boot::{WaitFor, Waiting};
 use argonet_conduit::Conduit;
+use argonet_trace::{Kind, What};
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use parking_lot::Mutex;
 use std::sync::Arc;
@@ -137,6 +139,7 @@ pub(super) struct Named {
     /// Whether the barrier that this rank has entered is complete; written under the lock.
     complete: AtomicBool,
     pub(super) stuck: AtomicBool,
+    notified: Between,
 }
 
 #[derive(Default)]
@@ -181,6 +184,7 @@ impl<C: Conduit> Engine<C> {
     /// [`NamedError::AlreadyNotified`]; [`AmError::Restricted`] inside a handler.
     pub fn named_notify(&self, ctx: &ThreadCtx, name: Name) -> Result<(), NamedError> {
         ctx.permit("a barrier", self.rank)?;
+        let _span = span(ctx, Kind::BarrierNotify);
         {
             let mut turn = self.background.named.turn.lock();
             let Stage::Outside = turn.stage else {
@@ -194,6 +198,7 @@ impl<C: Conduit> Engine<C> {
             self.background.begin(kind::NAMED);
         }
         self.advance_named();
+        self.background.named.notified.note(ctx);
         Ok(())
     }
 
@@ -204,8 +209,13 @@ impl<C: Conduit> Engine<C> {
     pub fn named_try(&self, ctx: &ThreadCtx, name: Name) -> Result<Option<Verdict>, NamedError> {
         ctx.permit("a barrier", self.rank)?;
         self.entered()?;
+        let mut span = span(ctx, Kind::BarrierTry);
         self.progress(ctx);
-        if !self.background.named.complete.load(Ordering::Acquire) {
+        let complete = self.background.named.complete.load(Ordering::Acquire);
+        if let Some(span) = &mut span {
+            span.tell(What::Value(complete.into()));
+        }
+        if !complete {
             return Ok(None);
         }
         self.leave(name).map(Some)
@@ -218,6 +228,8 @@ impl<C: Conduit> Engine<C> {
     pub fn named_wait(&self, ctx: &ThreadCtx, name: Name) -> Result<Verdict, NamedError> {
         ctx.permit("a barrier", self.rank)?;
         self.entered()?;
+        self.background.named.notified.tell(ctx);
+        let _span = span(ctx, Kind::BarrierWait);
         let complete = &self.background.named.complete;
         self.wait_until(ctx, Waiting::new(WaitFor::Barrier), || {
             complete.load(Ordering::Acquire)

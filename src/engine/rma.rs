@@ -7,9 +7,11 @@
 use super::core::{Engine, Outlook};
 use super::events::{OpError, Transfer};
 use super::thread::ThreadCtx;
+use super::watch::span;
 use argonet_am::AmError;
 use argonet_base::{JobRank, SegmentOffset};
 use argonet_conduit::Conduit;
+use argonet_trace::Kind;
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicI32, AtomicI64, AtomicU32, AtomicU64, Ordering};
 
@@ -155,6 +157,10 @@ impl<C: Conduit> Engine<C> {
     /// [`AmError::OutsideSegment`], [`AmError::NoSuchRank`], [`AmError::Restricted`].
     #[inline(always)]
     pub unsafe fn transfer(&self, ctx: &ThreadCtx, transfer: Transfer) -> Result<(), OpError> {
+        if !ctx.is_free() {
+            // SAFETY: the caller's promise.
+            return unsafe { self.transfer_watched(ctx, transfer) };
+        }
         // SAFETY: the caller's promise; the call returns after completion.
         let event = unsafe { self.start(ctx, transfer, Outlook::Wait) }?;
         if event.is_done() {
@@ -177,11 +183,16 @@ impl<C: Conduit> Engine<C> {
         operation: impl FnOnce(*mut T) -> R,
     ) -> Result<R, AmError> {
         ctx.permit("an atomic operation", self.rank)?;
+        let mut span = span(ctx, Kind::Atomic);
         let at = self.direct(rank, offset, size_of::<T>())?;
         if !at.cast::<T>().is_aligned() {
             return Err(self.outside(rank, offset, size_of::<T>()));
         }
-        Ok(operation(at.as_ptr().cast()))
+        let result = operation(at.as_ptr().cast());
+        if let Some(span) = &mut span {
+            span.tell(self.about_bytes(rank, size_of::<T>(), 0, offset.0));
+        }
+        Ok(result)
     }
 
     #[cold]

@@ -11,9 +11,11 @@ use super::events::OpError;
 use super::limits::internal;
 use super::thread::ThreadCtx;
 use super::tree::ROUNDS;
+use super::watch::span;
 use argonet_am::{AmError, Delivery, HandlerTable, Message, Payload};
 use argonet_conduit::Conduit;
 use argonet_event::{Event, Parts};
+use argonet_trace::Kind;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use parking_lot::Mutex;
 use std::collections::VecDeque;
@@ -61,6 +63,7 @@ impl<C: Conduit> Engine<C> {
     /// [`AmError::Restricted`] inside a handler.
     pub fn barrier_start(&self, ctx: &ThreadCtx) -> Result<Event, OpError> {
         ctx.permit("a barrier", self.rank)?;
+        let _span = span(ctx, Kind::BarrierStart);
         if self.size == 1 {
             return Ok(Event::DONE);
         }

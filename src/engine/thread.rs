@@ -12,6 +12,10 @@ use std::sync::Arc;
 pub enum Context {
     /// Everything.
     Free,
+    /// Everything, and it is traced or counted.
+    Watched,
+    /// Not known yet whether the thread is watched: its first call finds out.
+    Undecided,
     /// Inside a handler: reply, once, and nothing else.
     Handler,
     /// Between prepare and commit of a negotiated payload: nothing but commit or cancel.
@@ -23,9 +27,24 @@ pub enum Context {
 /// [`retire`](Self::retire) when the thread ends.
 pub struct ThreadCtx {
     context: Cell<Context>,
+    /// What the context is when nothing is going on: free or watched.
+    rest: Cell<Context>,
     handles: RefCell<Option<ManuallyDrop<ThreadHandles>>>,
     /// Called when there is something to retire.
     on_first_handle: fn(),
+}
+
+/// A thread that is watched otherwise.
+pub(super) struct LookedAway<'c>(&'c ThreadCtx);
+
+impl Drop for LookedAway<'_> {
+    fn drop(&mut self) {
+        self.0.rest.set(Context::Watched);
+        // A payload may have been prepared.
+        if self.0.context.get() == Context::Free {
+            self.0.context.set(Context::Watched);
+        }
+    }
 }
 
 /// What a thread keeps of its engine's handle table.
@@ -41,8 +60,19 @@ impl ThreadCtx {
     pub const fn new(on_first_handle: fn()) -> Self {
         Self {
             context: Cell::new(Context::Free),
+            rest: Cell::new(Context::Free),
             handles: RefCell::new(None),
             on_first_handle,
+        }
+    }
+
+    /// As [`new`](Self::new), for a thread that is watched if its process traces or counts.
+    #[must_use]
+    pub const fn of_process(on_first_handle: fn()) -> Self {
+        Self {
+            context: Cell::new(Context::Undecided),
+            rest: Cell::new(Context::Undecided),
+            ..Self::new(on_first_handle)
         }
     }
 
@@ -55,7 +85,7 @@ impl ThreadCtx {
         }
     }
 
-    /// Whether the thread may do everything.
+    /// Whether the thread may do everything, and nobody watches.
     #[inline(always)]
     pub fn is_free(&self) -> bool {
         self.context.get() == Context::Free
@@ -70,16 +100,51 @@ impl ThreadCtx {
         if self.context.get() == Context::Free {
             return Ok(());
         }
-        Err(self.refuse(operation, rank))
+        self.permit_with_care(operation, rank)
     }
 
     #[cold]
     #[inline(never)]
-    fn refuse(&self, operation: &'static str, rank: JobRank) -> AmError {
+    fn permit_with_care(&self, operation: &'static str, rank: JobRank) -> Result<(), AmError> {
         match self.context.get() {
-            Context::Preparing => AmError::Preparing { operation, rank },
-            Context::Free | Context::Handler => AmError::Restricted { operation, rank },
+            Context::Free | Context::Watched => Ok(()),
+            Context::Undecided => {
+                let watched = argonet_trace::is_on();
+                let decided = if watched {
+                    Context::Watched
+                } else {
+                    Context::Free
+                };
+                self.context.set(decided);
+                self.rest.set(decided);
+                Ok(())
+            }
+            Context::Preparing => Err(AmError::Preparing { operation, rank }),
+            Context::Handler => Err(AmError::Restricted { operation, rank }),
         }
+    }
+
+    /// If what the thread does is watched, it is not for as long as the result lives: one call of a client is one event,
+    /// whatever it does inside.
+    #[must_use]
+    pub(super) fn look_away(&self) -> Option<LookedAway<'_>> {
+        if self.context.get() != Context::Watched {
+            return None;
+        }
+        self.context.set(Context::Free);
+        self.rest.set(Context::Free);
+        Some(LookedAway(self))
+    }
+
+    /// Whether the thread is watched when nothing is going on.
+    pub(super) fn is_watched(&self) -> bool {
+        self.rest.get() == Context::Watched
+    }
+
+    /// A payload is not prepared any more.
+    #[inline(always)]
+    pub fn leave_preparing(&self) {
+        self.context.set(self.rest.get());
     }
 
     /// Calls `f` with this thread's part of the engine's handle table. `f` does not poll.

@@ -8,12 +8,14 @@
 use super::core::Engine;
 use super::limits::internal;
 use super::thread::ThreadCtx;
+use super::watch::span;
 use crate::engine::Outlook;
 use argonet_am::{AmError, Delivery, HandlerTable, Message, Payload};
 use argonet_base::JobRank;
 use argonet_boot::{WaitFor, Waiting};
 use argonet_conduit::Conduit;
 use argonet_segment::SharedBytes;
+use argonet_trace::{Kind, What};
 use core::sync::atomic::{AtomicU32, Ordering};
 use parking_lot::Mutex;
 use std::sync::Arc;
@@ -189,6 +191,10 @@ impl<C: Conduit> Engine<C> {
     /// [`AmError::Restricted`] inside a handler.
     pub fn barrier(&self, ctx: &ThreadCtx, meeting: Meeting) -> Result<(), AmError> {
         ctx.permit("a barrier", self.rank)?;
+        let mut span = span(ctx, Kind::BarrierWait);
+        if let Some(span) = span.as_mut().filter(|_| meeting != Meeting::Barrier) {
+            span.forget();
+        }
         let rounds = &self.barrier.0[meeting as usize];
         let mut turn = rounds.turn.lock();
         let parity = *turn & 1;
@@ -218,9 +224,18 @@ impl<C: Conduit> Engine<C> {
     pub fn drain(&self, ctx: &ThreadCtx, meeting: Meeting) -> Result<(), AmError> {
         // After the first barrier nobody sends requests; when all that was sent has been handled,
         // all replies are sent, which the second barrier makes certain.
+        ctx.permit("draining", self.rank)?;
+        let mut span = span(ctx, Kind::Drain);
+        if let Some(span) = span.as_mut().filter(|_| meeting == Meeting::Finalise) {
+            span.forget();
+        }
         for _ in 0..2 {
             self.barrier(ctx, meeting)?;
             self.wait_until(ctx, Waiting::new(meeting.into()), || self.conduit.settled())?;
+        }
+        if meeting == Meeting::Finalise {
+            // All that this rank does has been done.
+            argonet_trace::end(true);
         }
         self.barrier(ctx, meeting)
     }
@@ -312,6 +327,10 @@ impl<C: Conduit> Engine<C> {
         unit: usize,
     ) -> Result<(), AmError> {
         ctx.permit("a collective operation", self.rank)?;
+        let mut span = span(ctx, Kind::Collective);
+        if let Some(span) = &mut span {
+            span.tell(What::Bytes(bytes.len() as u64));
+        }
         if pass.root.0 >= self.size {
             return Err(AmError::NoSuchRank {
                 to: pass.root,

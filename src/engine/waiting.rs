@@ -10,6 +10,7 @@ use argonet_base::JobRank;
 use argonet_boot::Waiting;
 use argonet_conduit::Conduit;
 use argonet_conduit::smp::ThreadMode;
+use argonet_settings::Letter;
 use core::fmt::Write;
 use core::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 use core::time::Duration;
@@ -136,6 +137,7 @@ impl<'e, C: Conduit> Wait<'e, C> {
             Step::Look => self.look(),
             Step::Yield => self.engine.conduit.yield_now(),
             Step::Sleep(time) => {
+                argonet_trace::rest();
                 self.look();
                 if self.engine.background.stepped_since(self.seen) {
                     return;
@@ -269,6 +271,7 @@ impl<C: Conduit> Engine<C> {
         };
         if board.ask_for_reports(self.waits.reported.load(Ordering::Relaxed)) {
             let (rank, waited) = (self.rank(), waited.as_secs_f64());
+            argonet_trace::note_with(Letter::Info, || format!("waits {what} since {waited:.1} s"));
             self.boot.say(&format!(
                 "argonet: rank {rank} waits {what} since {waited:.1} s. All ranks:\n{board}",
             ));

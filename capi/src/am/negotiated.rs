@@ -287,7 +287,7 @@ unsafe fn commit_request(handle: *const Room, commit: &Commit) -> c_int {
                 Err(error) => failed(function, &error),
             };
         }
-        ctx.enter(Context::Free);
+        ctx.leave_preparing();
         // SAFETY: this function's contract.
         let result = unsafe {
             commit.with_message(job, &open, |message| {
@@ -352,7 +352,7 @@ fn cancel(
     if lane == Lane::Request {
         with_job(function, |job, ctx| match open.prepared.take() {
             Some(prepared) => job.joined.engine.cancel(ctx, prepared),
-            None => _ = ctx.enter(Context::Free),
+            None => ctx.leave_preparing(),
         });
     }
     room::done(open);

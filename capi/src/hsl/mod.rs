@@ -8,6 +8,7 @@ use core::mem::offset_of;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use argonet_base::cpu;
+use argonet_trace::{Kind, timed};
 use rustix::thread::futex;
 
 use crate::Prototype;
@@ -101,6 +102,7 @@ pub(crate) fn layouts() -> Vec<(&'static str, usize)> {
 
 export! {
     fn argonet_hsl_wait(hsl: *mut Hsl) {
+        let _waits = timed(Kind::LockWait);
         // SAFETY: as the header asks.
         unsafe { lock(hsl, "gex_HSL_Lock") }.lock();
     }
@@ -121,6 +123,7 @@ export! {
     }
 
     fn argonet_hsl_lock(hsl: *mut Hsl) {
+        let _waits = timed(Kind::LockWait);
         // SAFETY: as the header asks.
         checked::lock(unsafe { lock(hsl, "gex_HSL_Lock") });
     }

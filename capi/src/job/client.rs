@@ -214,6 +214,7 @@ export! {
             Ok(job) => job,
             Err(code) => return code,
         };
+        argonet_trace::note_with(argonet_settings::Letter::Object, || format!("{FUNCTION}: client {}", name.to_string_lossy()));
         // SAFETY: not null, and the caller's to write, as the header asks.
         unsafe {
             *client = &raw const job.client;

@@ -109,6 +109,7 @@ export! {
         }
         let endpoint: &'static Endpoint = Box::leak(Box::new(Endpoint::new(index, flags)));
         endpoints.push(endpoint);
+        argonet_trace::note_with(argonet_settings::Letter::Object, || format!("{FUNCTION}: index {index}"));
         // SAFETY: not null, and the caller's to write, as the header asks.
         unsafe { *ep = endpoint };
         OK

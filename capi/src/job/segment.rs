@@ -7,6 +7,8 @@ use std::alloc::{Layout, alloc_zeroed, dealloc};
 
 use argonet::engine::ThreadCtx;
 use argonet_segment::PageKind;
+use argonet_settings::Letter;
+use argonet_trace::note_with;
 
 use crate::context::communicating;
 use crate::export::export;
@@ -143,6 +145,9 @@ pub(crate) fn attach(
     job.world.endpoint().bind(made);
     job.world.set_deltas(Box::leak(deltas));
     hooks::segment_is_there(base.cast(), bytes);
+    note_with(Letter::Object, || {
+        format!("segment attached: {bytes} bytes at {base:p}")
+    });
     Ok(made)
 }
 
@@ -199,6 +204,7 @@ export! {
         } else {
             Segment::new(address.cast(), size, Memory::Client)
         };
+        note_with(Letter::Object, || format!("{FUNCTION}: {size} bytes at {:p}", made.base));
         // SAFETY: not null, and the caller's to write, as the header asks.
         unsafe { *segment = Box::into_raw(Box::new(made)) };
         OK
@@ -221,6 +227,7 @@ export! {
         }
         // SAFETY: `gex_Segment_Create` made it by `into_raw`; the client says that nobody uses it any more.
         let gone = unsafe { Box::from_raw(segment.cast_mut()) };
+        note_with(Letter::Object, || format!("{FUNCTION}: {} bytes at {:p}", gone.bytes, gone.base));
         if let Memory::Own(layout) = gone.memory {
             // SAFETY: allocated with this layout.
             unsafe { dealloc(gone.base, layout) };

@@ -1,8 +1,9 @@
 //! How operations complete: before the call returns, by an event, or with the thread's implicit ones.
 
-use argonet::engine::{OpError, Outlook};
+use argonet::engine::{OpError, Outlook, Span};
 use argonet_am::AmError;
 use argonet_event::{Category, Event};
+use argonet_trace::Kind;
 
 use crate::context::{done, refused};
 use crate::job::fatal;
@@ -63,10 +64,19 @@ fn started<T>(function: &str, outlook: Outlook, outcome: Result<T, OpError>) -> 
     }
 }
 
+/// Nothing was done that a trace would have; false.
+fn not_started(span: &mut Option<Span<'_>>) -> bool {
+    if let Some(span) = span {
+        span.forget();
+    }
+    false
+}
+
 impl Operation<'_> {
     /// Waits until it is complete; false if it was not started.
     pub(crate) fn block(&self) -> bool {
         self.place(|job, ctx, place| {
+            let mut span = self.span(job, ctx, [Kind::Put, Kind::Get]);
             let Some(place) = place else {
                 return true;
             };
@@ -78,7 +88,7 @@ impl Operation<'_> {
                     done(self.function, engine.wait(ctx, event));
                     true
                 }
-                None => false,
+                None => not_started(&mut span),
             }
         })
     }
@@ -90,18 +100,20 @@ impl Operation<'_> {
             return self.block();
         }
         self.place(|job, ctx, place| {
+            let mut span = self.span(job, ctx, [Kind::PutNbi, Kind::GetNbi]);
             let Some(place) = place else {
                 return true;
             };
             // SAFETY: the caller's memory, which it leaves alone until the completion that it asked for.
             let outcome = unsafe { self.start_implicit(job, ctx, place) };
-            started(self.function, self.outlook(), outcome).is_some()
+            started(self.function, self.outlook(), outcome).is_some() || not_started(&mut span)
         })
     }
 
     /// Starts it; [`Event::NO_OP`] if it was not.
     pub(crate) fn explicit(&self, local: &LocalOption) -> Event {
         self.place(|job, ctx, place| {
+            let mut span = self.span(job, ctx, [Kind::PutNb, Kind::GetNb]);
             let engine = &job.joined.engine;
             let outcome = match place {
                 None => Ok(Event::DONE),
@@ -109,6 +121,7 @@ impl Operation<'_> {
                 Some(place) => unsafe { self.start(job, ctx, place) },
             };
             let Some(root) = started(self.function, self.outlook(), outcome) else {
+                not_started(&mut span);
                 return Event::NO_OP;
             };
             let leaf = || {

@@ -4,8 +4,9 @@ use core::ffi::c_void;
 use core::marker::PhantomData;
 
 use argonet::JobRank;
-use argonet::engine::{FarPlace, OpError, Outlook, ThreadCtx, Transfer};
+use argonet::engine::{FarPlace, OpError, Outlook, Span, ThreadCtx, Transfer, span};
 use argonet_event::Event;
+use argonet_trace::Kind;
 
 use crate::context::communicating;
 use crate::job::{Job, Team, far_base, fatal, job, known, team};
@@ -105,6 +106,22 @@ impl<'a> Operation<'a> {
             flags,
             value: PhantomData,
         }
+    }
+
+    /// The operation as one event of a trace, of the first kind if it is a put, else of the second.
+    pub(super) fn span<'c>(
+        &self,
+        job: &Job,
+        ctx: &'c ThreadCtx,
+        kinds: [Kind; 2],
+    ) -> Option<Span<'c>> {
+        let mut span = span(ctx, kinds[usize::from(self.direction == Direction::Get)]);
+        if let Some(span) = &mut span {
+            let (here, there) = (self.local.addr(), self.remote.addr() as u64);
+            let engine = &job.joined.engine;
+            span.tell(engine.about_bytes(JobRank(self.rank), self.bytes, here, there));
+        }
+        span
     }
 
     pub(super) fn outlook(&self) -> Outlook {

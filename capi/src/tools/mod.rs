@@ -7,6 +7,7 @@ mod rwlock;
 mod state;
 mod system;
 mod ticks;
+mod trace;
 
 use core::ffi::{CStr, c_char};
 use std::borrow::Cow;
@@ -23,6 +24,7 @@ pub fn prototypes() -> Vec<Prototype> {
         rwlock::PROTOTYPES,
         system::PROTOTYPES,
         ticks::PROTOTYPES,
+        trace::PROTOTYPES,
     ]
     .concat()
 }

@@ -10,6 +10,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use crate::tools::errors::{self, Mechanism};
 use crate::tools::rwlock::Held;
 use crate::tools::ticks::Rate;
+use crate::tools::trace::{Callback, Line};
 
 /// Headers of this version refer to it.
 #[unsafe(no_mangle)]
@@ -66,6 +67,24 @@ pub(crate) fn first_shown(name: &str) -> bool {
     static SHOWN: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
     let mut shown = SHOWN.lock().unwrap_or_else(PoisonError::into_inner);
     shown.insert(name.to_owned())
+}
+
+/// What the client adds to statistics.
+pub(crate) fn stats_callback() -> &'static OnceLock<(Callback, Line)> {
+    static CALLBACK: OnceLock<(Callback, Line)> = OnceLock::new();
+    &CALLBACK
+}
+
+thread_local! {
+    static LETTERS: RefCell<CString> = RefCell::default();
+}
+
+/// Keeps a text until this thread asks again.
+pub(crate) fn keep_letters(letters: String) -> *const c_char {
+    LETTERS.with_borrow_mut(|kept| {
+        *kept = CString::new(letters).unwrap_or_default();
+        kept.as_ptr()
+    })
 }
 
 thread_local! {

@@ -26,7 +26,7 @@ static FACES: [Face; 2] = [
     Face {
         name: "the tools'",
         before: "#include <gasnet_tools.h>\n",
-        headers: &["argonet/tools_calls.h"],
+        headers: &["argonet/tools_calls.h", "argonet/trace_calls.h"],
         prototypes: tools::prototypes,
         layouts: tools::layouts,
         least: 40,

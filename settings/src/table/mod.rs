@@ -59,7 +59,7 @@ const TABLE: &[Section] = &[
         &[],
         collectives::IDLE,
     ),
-    section("Tracing and statistics", &[], trace::IDLE),
+    section("Tracing and statistics", trace::USED, &[]),
     section("InfiniBand (ibv)", &[], ibv::IDLE),
     section("libfabric (ofi) and UCX", &[], ofi::IDLE),
     section("Cray: aries, gemini, portals", &[], cray::IDLE),
@@ -124,6 +124,5 @@ const NO_SSH: &str = "ranks are not started by ssh in this version; see `argonet
 const NO_SPAWNER: &str =
     "ranks are started by `argonet run` or by GASNET_PSHM_NODES only in this version";
 const NO_TUNER: &str = "collectives have one algorithm each in this version";
-const NO_TRACE: &str = "there are no traces and statistics in this version";
 const NO_CHECKED_MALLOC: &str = "argonet has no allocator of its own for private memory";
 const OF_OTHERS: &str = "a setting of another system, which argonet does not read";

@@ -11,6 +11,7 @@ use super::super::core::{Engine, Outlook};
 use super::super::events::OpError;
 use super::super::limits::internal;
 use super::super::thread::ThreadCtx;
+use super::super::watch::{far_message, far_reply, span};
 use super::serve::Wrong;
 use super::wire::Range;
 use super::{FarPlace, ReplyPlace};
@@ -19,6 +20,7 @@ use argonet_base::{HandlerIndex, JobRank};
 use argonet_conduit::{Conduit, PrepareRequest};
 use argonet_segment::registration::Access;
 use argonet_segment::{SharedBytes, SharedBytesMut, bulk};
+use argonet_trace::Kind;
 use core::ptr::NonNull;
 
 /// What stands before the payload.
@@ -92,6 +94,10 @@ impl<C: Conduit> Engine<C> {
         mut outlook: Outlook,
     ) -> Result<(), OpError> {
         ctx.permit("a request", self.rank)?;
+        let mut span = span(ctx, Kind::RequestLong);
+        if let Some(span) = &mut span {
+            span.tell(far_message(place.rank, handler, args, len, src));
+        }
         let envelope = Message {
             handler,
             args,
@@ -159,6 +165,7 @@ impl<C: Conduit> Engine<C> {
     ) -> Result<(), AmError> {
         self.check_client(handler, delivery.source())?;
         let len = bytes.len();
+        far_reply(delivery.source(), handler, args, len, bytes.as_ptr());
         let prefix = Prefix {
             range: Range {
                 endpoint: place.endpoint,

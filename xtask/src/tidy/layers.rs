@@ -3,9 +3,10 @@
 use super::File;
 
 /// Crates from the bottom, with their directories.
-const CRATES: [(&str, &str); 11] = [
+const CRATES: [(&str, &str); 12] = [
     ("argonet-base", "base"),
     ("argonet-settings", "settings"),
+    ("argonet-trace", "trace"),
     ("argonet-segment", "segment"),
     ("argonet-am", "am"),
     ("argonet-event", "event"),

@@ -10,7 +10,7 @@ const SAFETY_REACH: usize = 12;
 
 /// The files that may have process-wide state, each with its reason. docs/ARCHITECTURE.md lists the
 /// same. Binaries, tests and examples may have it anyway.
-const GLOBALS: [&str; 12] = [
+const GLOBALS: [&str; 14] = [
     // The calling thread's context, and whether the process has joined a job.
     "src/process.rs",
     // Handlers that register themselves before main; read-only from then on.
@@ -23,6 +23,9 @@ const GLOBALS: [&str; 12] = [
     "boot/src/crash.rs",
     // The function that the C library calls at exit.
     "boot/src/sys.rs",
+    // What the process traces, which one file and signal handlers make process-wide; the calling thread's part of it.
+    "trace/src/process.rs",
+    "trace/src/source.rs",
     // The locks that the calling thread holds, in debug builds.
     "capi/src/hsl/checked.rs",
     // What C programs set and ask for by plain functions, with no object of a job.

@@ -1,0 +1,472 @@
+//! What the engine reports to a trace. None of it runs unless the process traces or counts: a thread that is watched has another
+//! [`Context`](super::Context) than a free one, so every call that asks for permission comes here by the branch that it has
+//! anyway.
+#![allow(unsafe_code)]
+
+use super::core::{Engine, Outlook};
+use super::events::{OpError, Transfer};
+use super::thread::{LookedAway, ThreadCtx};
+use argonet_am::{AmError, CLIENT_BASE, Category, Delivery, HandlerTable, Lane, Message, Payload};
+use argonet_am::{Registered, ReplyPort};
+use argonet_base::{HandlerIndex, JobRank};
+use argonet_boot::{WaitFor, Waiting};
+use argonet_conduit::{Conduit, Prepared, SendError};
+use argonet_event::Event as Handle;
+use argonet_settings::Letter;
+use argonet_trace::{Event, Flow, Kind, Peer, Way, What, now_ns};
+use core::sync::atomic::{AtomicU64, Ordering};
+
+/// Something that a watched thread does; reported when this is dropped.
+pub struct Span<'c> {
+    kind: Kind,
+    begin_ns: u64,
+    what: What<'c>,
+    flow: Option<Flow>,
+    /// Whether it has come to something.
+    counts: bool,
+    _looked_away: LookedAway<'c>,
+}
+
+impl<'c> Span<'c> {
+    #[cold]
+    #[inline(never)]
+    fn open(ctx: &'c ThreadCtx, kind: Kind) -> Option<Self> {
+        Some(Self {
+            kind,
+            what: What::Time,
+            flow: None,
+            counts: true,
+            _looked_away: ctx.look_away()?,
+            begin_ns: now_ns(),
+        })
+    }
+
+    /// Says more about it.
+    pub fn tell(&mut self, what: What<'c>) {
+        self.what = what;
+    }
+
+    /// It was not done.
+    pub fn forget(&mut self) {
+        self.counts = false;
+    }
+}
+
+impl Drop for Span<'_> {
+    fn drop(&mut self) {
+        if self.counts {
+            argonet_trace::event(&Event {
+                kind: self.kind,
+                begin_ns: self.begin_ns,
+                end_ns: now_ns(),
+                what: self.what,
+                flow: self.flow,
+            });
+        }
+    }
+}
+
+/// What the calling thread does from now on is one event, if it is watched.
+#[inline(always)]
+pub fn span(ctx: &ThreadCtx, kind: Kind) -> Option<Span<'_>> {
+    if ctx.is_free() {
+        return None;
+    }
+    Span::open(ctx, kind)
+}
+
+/// As [`span`], of a call that has permission but has not asked whether the thread is watched.
+fn permitted<'c>(
+    ctx: &'c ThreadCtx,
+    operation: &'static str,
+    rank: JobRank,
+    kind: Kind,
+) -> Result<Option<Span<'c>>, AmError> {
+    ctx.permit(operation, rank)?;
+    Ok(span(ctx, kind))
+}
+
+/// The kind of a request, of a reply, or of their handlers.
+const fn message_kind(lane: Lane, category: Category, runs: bool) -> Kind {
+    match (lane, category, runs) {
+        (Lane::Request, Category::Short, false) => Kind::RequestShort,
+        (Lane::Request, Category::Medium, false) => Kind::RequestMedium,
+        (Lane::Request, Category::Long, false) => Kind::RequestLong,
+        (Lane::Reply, Category::Short, false) => Kind::ReplyShort,
+        (Lane::Reply, Category::Medium, false) => Kind::ReplyMedium,
+        (Lane::Reply, Category::Long, false) => Kind::ReplyLong,
+        (Lane::Request, Category::Short, true) => Kind::HandlerRequestShort,
+        (Lane::Request, Category::Medium, true) => Kind::HandlerRequestMedium,
+        (Lane::Request, Category::Long, true) => Kind::HandlerRequestLong,
+        (Lane::Reply, Category::Short, true) => Kind::HandlerReplyShort,
+        (Lane::Reply, Category::Medium, true) => Kind::HandlerReplyMedium,
+        (Lane::Reply, Category::Long, true) => Kind::HandlerReplyLong,
+    }
+}
+
+const fn way(lane: Lane) -> Way {
+    match lane {
+        Lane::Request => Way::Request,
+        Lane::Reply => Way::Reply,
+    }
+}
+
+/// What there is to say about a message.
+fn about<'m>(peer: JobRank, message: &Message<'m>) -> What<'m> {
+    let (bytes, payload) = match &message.payload {
+        Payload::None => (None, 0),
+        Payload::Medium(bytes) | Payload::Long(bytes, _) => {
+            (Some(bytes.len() as u64), bytes.as_ptr().addr() as u64)
+        }
+    };
+    What::Message {
+        peer: peer.0,
+        handler: message.handler.0,
+        bytes,
+        payload,
+        args: message.args,
+    }
+}
+
+/// The way for replies of a handler that is watched.
+struct Replies<'a>(&'a dyn ReplyPort);
+
+impl ReplyPort for Replies<'_> {
+    fn reply(&self, to: JobRank, message: &Message<'_>) -> Result<(), AmError> {
+        if message.handler < CLIENT_BASE {
+            return self.0.reply(to, message);
+        }
+        let begin_ns = now_ns();
+        let send = || self.0.reply(to, message);
+        let ((), flow) = argonet_trace::sent_in_order(to.0, Way::Reply, send)?;
+        argonet_trace::event(&Event {
+            kind: message_kind(Lane::Reply, message.payload.category(), false),
+            begin_ns,
+            end_ns: now_ns(),
+            what: about(to, message),
+            flow,
+        });
+        Ok(())
+    }
+
+    fn rank(&self) -> JobRank {
+        self.0.rank()
+    }
+
+    fn registered(&self) -> &Registered {
+        self.0.registered()
+    }
+}
+
+/// Has handlers of clients watched, if this process traces or counts.
+pub fn watch_handlers(handlers: &mut HandlerTable) {
+    if !argonet_trace::is_on() {
+        return;
+    }
+    handlers.wrap_clients(|run| Box::new(move |delivery| deliver(delivery, &run)));
+}
+
+fn deliver(delivery: &mut Delivery<'_>, run: &dyn Fn(&mut Delivery<'_>)) {
+    let (peer, lane, category) = (delivery.source(), delivery.lane(), delivery.category());
+    // What came inside another message, or in parts, was not counted by its sender.
+    let flow = match delivery.came_inside() {
+        true => None,
+        false => argonet_trace::flows(peer.0, way(lane)),
+    };
+    let begin_ns = now_ns();
+    let (bytes, payload) = (delivery.payload().len() as u64, delivery.payload().as_ptr());
+    let event = Event {
+        kind: message_kind(lane, category, true),
+        begin_ns,
+        end_ns: begin_ns,
+        what: What::Message {
+            peer: peer.0,
+            handler: delivery.handler().0,
+            bytes: (category != Category::Short).then_some(bytes),
+            payload: payload.addr() as u64,
+            args: delivery.args(),
+        },
+        flow,
+    };
+    argonet_trace::received(&event, || {
+        delivery.through(Replies, |delivery| run(delivery))
+    });
+}
+
+/// What there is to say about a long that goes inside another message, or in parts.
+pub(super) fn far_message(
+    peer: JobRank,
+    handler: HandlerIndex,
+    args: &[u32],
+    bytes: usize,
+    payload: *const u8,
+) -> What<'_> {
+    What::Message {
+        peer: peer.0,
+        handler: handler.0,
+        bytes: Some(bytes as u64),
+        payload: payload.addr() as u64,
+        args,
+    }
+}
+
+/// Reports a long reply of that kind.
+pub(super) fn far_reply(
+    to: JobRank,
+    handler: HandlerIndex,
+    args: &[u32],
+    bytes: usize,
+    payload: *const u8,
+) {
+    if argonet_trace::is_on() {
+        let now = now_ns();
+        argonet_trace::event(&Event {
+            kind: Kind::ReplyLong,
+            begin_ns: now,
+            end_ns: now,
+            what: far_message(to, handler, args, bytes, payload),
+            flow: None,
+        });
+    }
+}
+
+/// From the first half of a barrier to the second.
+#[derive(Default)]
+pub(super) struct Between(AtomicU64);
+
+impl Between {
+    /// The first half is done.
+    pub(super) fn note(&self, ctx: &ThreadCtx) {
+        if !ctx.is_free() {
+            self.0.store(now_ns(), Ordering::Relaxed);
+        }
+    }
+
+    /// The second begins.
+    pub(super) fn tell(&self, ctx: &ThreadCtx) {
+        if !ctx.is_free() {
+            argonet_trace::event(&Event {
+                kind: Kind::BarrierNotifyWait,
+                begin_ns: self.0.load(Ordering::Relaxed),
+                end_ns: now_ns(),
+                what: What::Time,
+                flow: None,
+            });
+        }
+    }
+}
+
+impl<C: Conduit> Engine<C> {
+    /// What there is to say about a transfer.
+    fn about(&self, transfer: Transfer) -> What<'static> {
+        let (rank, offset, bytes, here) = match transfer {
+            Transfer::Put {
+                rank,
+                offset,
+                src,
+                len,
+            } => (rank, offset, len, src.addr()),
+            Transfer::Get {
+                rank,
+                offset,
+                dst,
+                len,
+            } => (rank, offset, len, dst.addr()),
+        };
+        self.about_bytes(rank, bytes, here, offset.0)
+    }
+
+    /// What there is to say about bytes that are put or got.
+    #[must_use]
+    pub fn about_bytes(
+        &self,
+        rank: JobRank,
+        bytes: usize,
+        here: usize,
+        there: u64,
+    ) -> What<'static> {
+        What::Transfer {
+            peer: Peer {
+                rank: rank.0,
+                is_self: rank == self.rank,
+            },
+            bytes: bytes as u64,
+            here: here as u64,
+            there,
+        }
+    }
+
+    /// # Safety
+    /// As [`transfer`](Self::transfer).
+    #[cold]
+    #[inline(never)]
+    pub(super) unsafe fn transfer_watched(
+        &self,
+        ctx: &ThreadCtx,
+        transfer: Transfer,
+    ) -> Result<(), OpError> {
+        let kind = if transfer.is_put() {
+            Kind::Put
+        } else {
+            Kind::Get
+        };
+        let mut span = permitted(ctx, transfer.name(), self.rank, kind)?;
+        // SAFETY: the caller's promise.
+        let outcome = unsafe { self.transfer(ctx, transfer) };
+        self.describe(&mut span, transfer, outcome.is_ok());
+        outcome
+    }
+
+    /// # Safety
+    /// As [`start`](Self::start).
+    #[cold]
+    #[inline(never)]
+    pub(super) unsafe fn start_watched(
+        &self,
+        ctx: &ThreadCtx,
+        transfer: Transfer,
+        outlook: Outlook,
+    ) -> Result<Handle, OpError> {
+        let kind = if transfer.is_put() {
+            Kind::PutNb
+        } else {
+            Kind::GetNb
+        };
+        let mut span = permitted(ctx, transfer.name(), self.rank, kind)?;
+        // SAFETY: the caller's promise.
+        let outcome = unsafe { self.start(ctx, transfer, outlook) };
+        self.describe(&mut span, transfer, outcome.is_ok());
+        outcome
+    }
+
+    /// # Safety
+    /// As [`start_implicit`](Self::start_implicit).
+    #[cold]
+    #[inline(never)]
+    pub(super) unsafe fn start_implicit_watched(
+        &self,
+        ctx: &ThreadCtx,
+        transfer: Transfer,
+        outlook: Outlook,
+    ) -> Result<(), OpError> {
+        let kind = if transfer.is_put() {
+            Kind::PutNbi
+        } else {
+            Kind::GetNbi
+        };
+        let mut span = permitted(ctx, transfer.name(), self.rank, kind)?;
+        // SAFETY: the caller's promise.
+        let outcome = unsafe { self.start_implicit(ctx, transfer, outlook) };
+        self.describe(&mut span, transfer, outcome.is_ok());
+        outcome
+    }
+
+    fn describe(&self, span: &mut Option<Span<'_>>, transfer: Transfer, done: bool) {
+        if let Some(span) = span {
+            span.tell(self.about(transfer));
+            span.counts = done;
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    pub(super) fn request_watched(
+        &self,
+        ctx: &ThreadCtx,
+        to: JobRank,
+        message: &Message<'_>,
+        outlook: Outlook,
+    ) -> Result<(), AmError> {
+        let kind = message_kind(Lane::Request, message.payload.category(), false);
+        ctx.permit("a request", self.rank)?;
+        let Some(looked_away) = ctx.look_away() else {
+            return self.request(ctx, to, message, outlook);
+        };
+        if message.handler < CLIENT_BASE {
+            return self.request(ctx, to, message, outlook);
+        }
+        self.check(to, message)?;
+        let begin_ns = now_ns();
+        let mut wait = self.waiting_unannounced(Waiting::on(WaitFor::Room, to));
+        let mut told = false;
+        let flow = loop {
+            let send = || self.inject(to, message);
+            match argonet_trace::sent_in_order(to.0, Way::Request, send) {
+                Ok(((), flow)) => break flow,
+                Err(SendError::Message(error)) => return Err(error),
+                Err(_) if outlook == Outlook::Immediate => {
+                    return Err(AmError::Full {
+                        from: self.rank,
+                        to,
+                    });
+                }
+                Err(_) => {
+                    if !core::mem::replace(&mut told, true) {
+                        argonet_trace::note_with(Letter::Conduit, || {
+                            format!("{}: waits for room at node {to}", kind.name())
+                        });
+                    }
+                    wait.pause(ctx);
+                }
+            }
+        };
+        drop(looked_away);
+        argonet_trace::event(&Event {
+            kind,
+            begin_ns,
+            end_ns: now_ns(),
+            what: about(to, message),
+            flow,
+        });
+        Ok(())
+    }
+
+    /// Sends a prepared payload, and reports it as the request or reply that it is.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn commit_watched(
+        &self,
+        prepared: Prepared,
+        handler: HandlerIndex,
+        args: &[u32],
+        len: usize,
+    ) {
+        if handler < CLIENT_BASE {
+            return self.conduit.commit(prepared, handler, args, len);
+        }
+        let (to, lane, begin_ns) = (prepared.to(), prepared.lane(), now_ns());
+        let category = match prepared.offset() {
+            Some(_) => Category::Long,
+            None => Category::Medium,
+        };
+        let send = || {
+            self.conduit.commit(prepared, handler, args, len);
+            Ok::<(), AmError>(())
+        };
+        let flow = argonet_trace::sent_in_order(to.0, way(lane), send);
+        argonet_trace::event(&Event {
+            kind: message_kind(lane, category, false),
+            begin_ns,
+            end_ns: now_ns(),
+            what: What::Message {
+                peer: to.0,
+                handler: handler.0,
+                bytes: Some(len as u64),
+                payload: 0,
+                args,
+            },
+            flow: flow.ok().and_then(|((), flow)| flow),
+        });
+    }
+
+    #[cold]
+    #[inline(never)]
+    pub(super) fn poll_watched(&self, ctx: &ThreadCtx) -> Result<usize, AmError> {
+        let mut span = permitted(ctx, "a poll", self.rank, Kind::Poll)?;
+        let taken = self.progress(ctx);
+        if let Some(span) = &mut span {
+            span.tell(What::Value(taken as u64));
+        }
+        Ok(taken)
+    }
+}

@@ -1,0 +1,137 @@
+//! The familiar form: a line for each record.
+//!
+//! ```text
+//! 1(2f03) 0.001532s> [app.c:42] (P) PUT_NB: sz =      8,  node = 0,  time = 0.031 us
+//! |  |    |           |          |  |       |
+//! |  |    |           |          |  |       bytes come first: summarising tools take the first number
+//! |  |    |           |          |  name
+//! |  |    |           |          letter
+//! |  |    |           the client's source, if it has told
+//! |  |    seconds since the job began
+//! |  thread
+//! rank
+//! ```
+
+use core::fmt::{self, Write};
+
+use argonet_settings::Letter;
+
+use crate::event::{Event, What};
+use crate::form::{Micros, Seconds, Who};
+use crate::kind::Unit;
+
+/// Everything before the letter.
+fn who(to: &mut impl Write, who: &Who<'_>, at_ns: u64) -> fmt::Result {
+    let time = Seconds(who.time(at_ns));
+    write!(to, "{}({:x}) {time}s>", who.rank, who.thread)?;
+    match who.source {
+        Some((file, line)) => write!(to, " [{file}:{line}]"),
+        None => Ok(()),
+    }
+}
+
+fn head(to: &mut impl Write, by: &Who<'_>, at_ns: u64, letter: Letter) -> fmt::Result {
+    who(to, by, at_ns)?;
+    write!(to, " ({}) ", letter.letter())
+}
+
+pub(crate) fn event(
+    to: &mut impl Write,
+    by: &Who<'_>,
+    event: &Event<'_>,
+    details: bool,
+) -> fmt::Result {
+    let (kind, end) = (event.kind, event.end_ns);
+    let took = Micros(end.saturating_sub(event.begin_ns));
+    head(to, by, end, kind.letter())?;
+    let name = kind.name();
+    match event.what {
+        What::Time => write!(to, "{name}: time = {took} us")?,
+        What::Value(value) if kind.unit() == Unit::Success => {
+            write!(to, "{name}: success = {value},  time = {took} us")?;
+        }
+        What::Value(value) => write!(to, "{name}: count = {value},  time = {took} us")?,
+        What::Bytes(bytes) => write!(to, "{name}: sz = {bytes:6},  time = {took} us")?,
+        What::Transfer { peer, bytes, .. } => {
+            let local = if peer.is_self { "_LOCAL" } else { "" };
+            let rank = peer.rank;
+            write!(
+                to,
+                "{name}{local}: sz = {bytes:6},  node = {rank},  time = {took} us"
+            )?;
+        }
+        What::Message {
+            peer,
+            handler,
+            bytes,
+            args,
+            ..
+        } => {
+            write!(to, "{name}: node = {peer},  handler = {handler}")?;
+            if let Some(bytes) = bytes {
+                write!(to, ",  sz = {bytes}")?;
+            }
+            if end > event.begin_ns {
+                write!(to, ",  time = {took} us")?;
+            }
+            to.write_str(",  args:")?;
+            for arg in args {
+                write!(to, " {arg:#010x}")?;
+            }
+        }
+    }
+    to.write_char('\n')?;
+    if details {
+        detail(to, by, event)?;
+    }
+    Ok(())
+}
+
+/// Addresses, on a line of their own.
+fn detail(to: &mut impl Write, by: &Who<'_>, event: &Event<'_>) -> fmt::Result {
+    let name = event.kind.name();
+    match event.what {
+        What::Transfer {
+            peer,
+            bytes,
+            here,
+            there,
+        } => {
+            let arrow = if event.kind.letter() == Letter::Get {
+                "<-"
+            } else {
+                "->"
+            };
+            head(to, by, event.end_ns, Letter::Detail)?;
+            let rank = peer.rank;
+            writeln!(
+                to,
+                "{name}: {here:#x} {arrow} (node {rank}, offset {there:#x}), {bytes} bytes"
+            )
+        }
+        What::Message {
+            payload,
+            bytes: Some(bytes),
+            ..
+        } => {
+            head(to, by, event.end_ns, Letter::Detail)?;
+            writeln!(to, "{name}: payload at {payload:#x}, {bytes} bytes")
+        }
+        _ => Ok(()),
+    }
+}
+
+pub(crate) fn note(
+    to: &mut impl Write,
+    by: &Who<'_>,
+    at_ns: u64,
+    letter: Letter,
+    message: &str,
+) -> fmt::Result {
+    // Each line tells who wrote it.
+    for line in message.trim_end_matches('\n').split('\n') {
+        head(to, by, at_ns, letter)?;
+        writeln!(to, "{line}")?;
+    }
+    Ok(())
+}
