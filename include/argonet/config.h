@@ -50,6 +50,10 @@
 #endif
 #undef GASNET_DEBUG
 #define GASNET_DEBUG 1
+#undef GASNET_DEBUGMALLOC
+#define GASNET_DEBUGMALLOC 1
+#define ARGONET_DEBUGMALLOC_WORD "debugmalloc"
+#define ARGONET_DEBUGMALLOC_FACET argonet_link_debugmalloc
 #define ARGONET_DEBUG 1
 #define ARGONET_DEBUG_WORD "debug"
 #define ARGONET_DEBUG_PART debug_near
@@ -57,6 +61,11 @@
 #else
 #undef GASNET_NDEBUG
 #define GASNET_NDEBUG 1
+#ifdef GASNET_DEBUGMALLOC
+#error GASNET_DEBUGMALLOC is what GASNET_DEBUG brings, and cannot be had without that
+#endif
+#define ARGONET_DEBUGMALLOC_WORD "nodebugmalloc"
+#define ARGONET_DEBUGMALLOC_FACET argonet_link_nodebugmalloc
 #define ARGONET_DEBUG 0
 #define ARGONET_DEBUG_WORD "nodebug"
 #define ARGONET_DEBUG_PART ndebug_near
@@ -72,8 +81,8 @@
 #define GASNET_ALIGNED_SEGMENTS 0
 
 /* What the library does not have. */
-#if defined(GASNET_TRACE) || defined(GASNET_STATS) || defined(GASNET_SRCLINES) || defined(GASNET_DEBUGMALLOC)
-#error this library has no GASNET_TRACE, GASNET_STATS, GASNET_SRCLINES or GASNET_DEBUGMALLOC
+#if defined(GASNET_TRACE) || defined(GASNET_STATS) || defined(GASNET_SRCLINES)
+#error this library has no GASNET_TRACE, GASNET_STATS or GASNET_SRCLINES
 #endif
 
 /* The conduit: smp where nothing else is said. The extended part is the same for all. */
@@ -147,7 +156,7 @@
         "-" GASNET_CORE_VERSION_STR "/" GASNET_EXTENDED_NAME_STR "-" GASNET_EXTENDED_VERSION_STR                       \
         "),THREADMODEL=" ARGONET_THREADS ",SEGMENT=FAST,PTR=64bit,CACHE_LINE_BYTES=" _STRINGIFY(                       \
             GASNETT_CACHE_LINE_BYTES) ",noalign,pshm," ARGONET_DEBUG_WORD                                              \
-        ",notrace,nostats,nodebugmalloc,nosrclines," GASNETT_TIMER_CONFIG ",membars_builtin,atomics_" ARGONET_ATOMICS  \
+        ",notrace,nostats," ARGONET_DEBUGMALLOC_WORD ",nosrclines," GASNETT_TIMER_CONFIG ",membars_builtin,atomics_" ARGONET_ATOMICS  \
         ",atomic32_" ARGONET_ATOMICS ",atomic64_" ARGONET_ATOMICS
 
 #endif

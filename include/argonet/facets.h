@@ -18,7 +18,7 @@
     EACH(ARGONET_DEBUG_FACET)                                                                                          \
     EACH(argonet_link_notrace)                                                                                         \
     EACH(argonet_link_nostats)                                                                                         \
-    EACH(argonet_link_nodebugmalloc)                                                                                   \
+    EACH(ARGONET_DEBUGMALLOC_FACET)                                                                                    \
     EACH(argonet_link_nosrclines)                                                                                      \
     EACH(argonet_link_noalign)                                                                                         \
     EACH(argonet_link_pshm)                                                                                            \

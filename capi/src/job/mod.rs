@@ -20,7 +20,7 @@ pub(crate) use error::{
 pub(crate) use object::{CData, given};
 pub(crate) use published::far_base;
 pub(crate) use segment::{Kind, Segment};
-pub(crate) use state::{Job, find, job, with_job};
+pub(crate) use state::{Job, find, job, rank, with_job};
 pub(crate) use team::{Team, known, known_as, team};
 
 use crate::Prototype;

@@ -12,10 +12,12 @@ use libtest_mimic::{Failed, Trial};
 use crate::building::{Program, Way};
 use crate::chosen::Chosen;
 
-const PROGRAMS: [&str; 37] = [
+const PROGRAMS: [&str; 39] = [
     "client",
     "client_null_argv",
     "constants",
+    "formats",
+    "debug_malloc",
     "queries",
     "progress_threads",
     "several_units",

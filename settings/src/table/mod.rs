@@ -125,5 +125,4 @@ const NO_SPAWNER: &str =
     "ranks are started by `argonet run` or by GASNET_PSHM_NODES only in this version";
 const NO_TUNER: &str = "collectives have one algorithm each in this version";
 const NO_TRACE: &str = "there are no traces and statistics in this version";
-const NO_CHECKED_MALLOC: &str = "argonet has no allocator of its own for private memory";
 const OF_OTHERS: &str = "a setting of another system, which argonet does not read";
