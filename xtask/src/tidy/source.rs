@@ -25,6 +25,9 @@ const GLOBALS: [&str; 12] = [
     "boot/src/sys.rs",
     // The locks that the calling thread holds, in debug builds.
     "capi/src/hsl/checked.rs",
+    // Checked memory: C's malloc has no object.
+    "capi/src/heap/report.rs",
+    "capi/src/heap/table.rs",
     // What C programs set and ask for by plain functions, with no object of a job.
     "capi/src/tools/state.rs",
     // The job of this process, for functions without an object; whether errors are told.
