@@ -5,10 +5,12 @@ use core::ffi::c_int;
 use argonet_boot::exit_without_handlers;
 
 use crate::export::export;
+use crate::heap::report_at_end;
 
 export! {
     /// Ends the whole job, from anywhere. Never returns.
     fn gasnet_exit(code: c_int) {
+        report_at_end();
         exit_without_handlers(code)
     }
 }

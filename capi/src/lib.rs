@@ -16,6 +16,7 @@ mod context;
 mod events;
 mod exit;
 mod export;
+mod heap;
 mod hsl;
 mod job;
 mod job_tools;
@@ -35,6 +36,7 @@ pub fn prototypes() -> Vec<Prototype> {
         barrier::PROTOTYPES,
         &events::prototypes(),
         exit::PROTOTYPES,
+        heap::PROTOTYPES,
         &hsl::prototypes(),
         &job::prototypes(),
         &job_tools::prototypes(),
@@ -51,6 +53,7 @@ pub fn prototypes() -> Vec<Prototype> {
 pub fn layouts() -> Vec<(&'static str, usize)> {
     [
         am::layouts(),
+        heap::LAYOUT.to_vec(),
         hsl::layouts(),
         job::layouts(),
         job_tools::layouts(),

@@ -50,6 +50,10 @@
 #endif
 #undef GASNET_DEBUG
 #define GASNET_DEBUG 1
+#undef GASNET_DEBUGMALLOC
+#define GASNET_DEBUGMALLOC 1
+#define ARGONET_DEBUGMALLOC_WORD "debugmalloc"
+#define ARGONET_DEBUGMALLOC_FACET argonet_link_debugmalloc
 #define ARGONET_DEBUG 1
 #define ARGONET_DEBUG_WORD "debug"
 #define ARGONET_DEBUG_PART debug_near
@@ -57,6 +61,11 @@
 #else
 #undef GASNET_NDEBUG
 #define GASNET_NDEBUG 1
+#ifdef GASNET_DEBUGMALLOC
+#error GASNET_DEBUGMALLOC is what GASNET_DEBUG brings, and cannot be had without that
+#endif
+#define ARGONET_DEBUGMALLOC_WORD "nodebugmalloc"
+#define ARGONET_DEBUGMALLOC_FACET argonet_link_nodebugmalloc
 #define ARGONET_DEBUG 0
 #define ARGONET_DEBUG_WORD "nodebug"
 #define ARGONET_DEBUG_PART ndebug_near
@@ -92,11 +101,6 @@
 #define ARGONET_SEGMENT_NUMBER 0
 #endif
 #define GASNET_ALIGNED_SEGMENTS 0
-
-/* What the library does not have. */
-#if defined(GASNET_DEBUGMALLOC)
-#error this library has no GASNET_DEBUGMALLOC
-#endif
 
 /* The conduit: smp where nothing else is said. The extended part is the same for all. */
 #ifndef ARGONET_CONDUIT_SMP
@@ -177,7 +181,7 @@
         "-" GASNET_CORE_VERSION_STR "/" GASNET_EXTENDED_NAME_STR "-" GASNET_EXTENDED_VERSION_STR                       \
         "),THREADMODEL=" ARGONET_THREADS ",SEGMENT=" ARGONET_SEGMENT                                                   \
         ",PTR=64bit,CACHE_LINE_BYTES=" _STRINGIFY(GASNETT_CACHE_LINE_BYTES) ",noalign," ARGONET_PSHM_WORD              \
-        "," ARGONET_DEBUG_WORD "," ARGONETT_TRACE_WORDS ",nodebugmalloc," ARGONETT_SRCLINES_WORD                       \
+        "," ARGONET_DEBUG_WORD "," ARGONETT_TRACE_WORDS "," ARGONET_DEBUGMALLOC_WORD "," ARGONETT_SRCLINES_WORD        \
         "," GASNETT_TIMER_CONFIG ",membars_builtin,atomics_" ARGONET_ATOMICS                                           \
         ",atomic32_" ARGONET_ATOMICS ",atomic64_" ARGONET_ATOMICS
 

@@ -18,7 +18,7 @@
     EACH(ARGONET_DEBUG_FACET)                                                                                          \
     EACH(ARGONET_TRACE_FACET)                                                                                          \
     EACH(ARGONET_STATS_FACET)                                                                                          \
-    EACH(argonet_link_nodebugmalloc)                                                                                   \
+    EACH(ARGONET_DEBUGMALLOC_FACET)                                                                                    \
     EACH(ARGONET_SRCLINES_FACET)                                                                                       \
     EACH(argonet_link_noalign)                                                                                         \
     EACH(ARGONET_PSHM_FACET)                                                                                           \

@@ -26,6 +26,27 @@ extern int argonet_run_diagnostics(int iterations, int threads, const char *sect
 extern void argonet_diagnostic_gethandlers(gex_AM_Entry_t **table, int *count);
 GASNETT_END_EXTERNC
 
+#if GASNET_DEBUGMALLOC
+/* Memory that is checked, in debug builds. What is wrong ends the job and is told with the places where the block was
+ * allocated and freed: writes beside a block, a block freed twice or never allocated, and, by GASNET_MALLOC_SCANFREED, writes
+ * after it was freed. Without memory the job ends too, so that no result is NULL; a block of no bytes is a block.
+ * memcheck looks at one block of the caller's, memcheck_one at one of all, memcheck_all at each. All threads may call
+ * these. gasnett_getheapstats returns 0. gasnett_heapinfo_dump writes to a file as GASNET_MALLOCFILE names it. */
+#include "argonet/heap_calls.h"
+#define ARGONET_HERE __FILE__ ":" _STRINGIFY(__LINE__)
+#define gasnett_debug_malloc(bytes) argonet_debug_malloc((bytes), ARGONET_HERE)
+#define gasnett_debug_calloc(count, bytes) argonet_debug_calloc((count), (bytes), ARGONET_HERE)
+#define gasnett_debug_realloc(ptr, bytes) argonet_debug_realloc((ptr), (bytes), ARGONET_HERE)
+#define gasnett_debug_free(ptr) argonet_debug_free((ptr), ARGONET_HERE)
+#define gasnett_debug_strdup(s) argonet_debug_strdup((s), ARGONET_HERE)
+#define gasnett_debug_strndup(s, most) argonet_debug_strndup((s), (most), ARGONET_HERE)
+#define gasnett_debug_memcheck(ptr) argonet_debug_memcheck((ptr), ARGONET_HERE)
+#define gasnett_debug_memcheck_one() argonet_debug_memcheck_one(ARGONET_HERE)
+#define gasnett_debug_memcheck_all() argonet_debug_memcheck_all(ARGONET_HERE)
+#define gasnett_getheapstats(to) argonet_getheapstats(to)
+#define gasnett_heapinfo_dump(file, lists) argonet_heapinfo_dump((file), (lists))
+#endif
+
 /* A set of types, operations or facts about a token, written out. The bytes that are written, or for NULL needed, with the
  * 0 at their end. */
 #define gasnett_format_dt(to, set) argonet_format_dt(to, set)

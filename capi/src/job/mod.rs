@@ -22,7 +22,7 @@ pub(crate) use everything::SegmentMode;
 pub(crate) use object::{CData, given};
 pub(crate) use published::far_base;
 pub(crate) use segment::{Kind, Segment, attach, check_size};
-pub(crate) use state::{Job, find, job, with_job};
+pub(crate) use state::{Job, find, job, rank, with_job};
 pub(crate) use team::{Team, known, known_as, team};
 
 use crate::Prototype;

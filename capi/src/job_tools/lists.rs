@@ -130,7 +130,7 @@ fn pieces_text(pieces: &[Piece]) -> (String, PieceStats) {
 fn addresses_text(addresses: &[*mut c_void], bytes: usize) -> (String, PieceStats) {
     let pieces = addresses.iter().map(|&address| Piece { address, bytes });
     let stats = PieceStats::of(pieces);
-    let entries = addresses.iter().map(|address| format!("{address:p}"));
+    let entries = addresses.iter().map(|&address| format!("{address:p}"));
     let (count, total, bounds) = (addresses.len(), stats.total, stats.bounds());
     let text = format!(
         "{count} addresses of {bytes} bytes each, {total} bytes, {bounds}\n{}",

@@ -13,6 +13,7 @@ use core::ffi::{CStr, c_char};
 use std::borrow::Cow;
 
 use crate::Prototype;
+pub(crate) use environment::settings_of;
 
 /// All functions that `gasnet_tools.h` calls.
 #[must_use]
@@ -33,7 +34,7 @@ pub fn prototypes() -> Vec<Prototype> {
 ///
 /// # Safety
 /// `text` is null or a string that ends with 0 and does not change while the result is used.
-unsafe fn text<'a>(text: *const c_char) -> Cow<'a, str> {
+pub(crate) unsafe fn text<'a>(text: *const c_char) -> Cow<'a, str> {
     if text.is_null() {
         return Cow::Borrowed("");
     }

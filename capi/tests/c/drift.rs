@@ -34,11 +34,13 @@ static FACES: [Face; 2] = [
     Face {
         name: "gasnetex.h's",
         before: "#define GASNET_SEQ 1\n#include <gasnet_mk.h>\n#include <argonet/variant.h>\n\
-#include <argonet/job_tools_calls.h>\n#include <argonet/legacy_calls.h>\n",
+#include <argonet/job_tools_calls.h>\n#include <argonet/heap_calls.h>\n\
+#include <argonet/legacy_calls.h>\n",
         headers: &[
             "argonet/am_calls.h",
             "argonet/barrier_calls.h",
             "argonet/events_calls.h",
+            "argonet/heap_calls.h",
             "argonet/hsl_calls.h",
             "argonet/job_calls.h",
             "argonet/job_tools_calls.h",

@@ -61,7 +61,7 @@ const MODES: [&[&str]; 6] = [
 ];
 
 /// What is an error, and a word of what the compiler says.
-const REFUSED: [(&[&str], &[&str], &str); 9] = [
+const REFUSED: &[(&[&str], &[&str], &str)] = &[
     (&[], &["gasnetex.h"], "define exactly one of GASNET_SEQ"),
     (
         &["-DGASNET_SEQ", "-DGASNET_PAR"],
@@ -102,6 +102,11 @@ const REFUSED: [(&[&str], &[&str], &str); 9] = [
         &["-DGASNET_PAR", "-DGASNET_SEGMENT_EVERYTHING"],
         &["gasnetex.h"],
         "GASNET_SEGMENT_FAST alone",
+    ),
+    (
+        &["-DGASNET_PAR", "-DGASNET_DEBUGMALLOC=1"],
+        &["gasnetex.h"],
+        "GASNET_DEBUGMALLOC is what GASNET_DEBUG brings",
     ),
 ];
 

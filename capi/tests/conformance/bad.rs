@@ -5,7 +5,7 @@ use std::sync::Arc;
 use libtest_mimic::{Failed, Trial};
 
 use crate::building::{Program, Way};
-use crate::cases::{Build, Case, MESSAGES, START, TRANSFERS};
+use crate::cases::{Build, Case, HEAP, MESSAGES, START, TRANSFERS};
 use crate::running::Run;
 
 /// What a case must come to.
@@ -30,6 +30,7 @@ pub(crate) fn trials() -> Vec<Trial> {
             ("start", START.as_slice()),
             ("messages", &MESSAGES),
             ("transfers", &TRANSFERS),
+            ("heap", &HEAP),
         ] {
             let program = Arc::new(Program::new(way, &format!("bad/{name}")));
             for &case in cases {

@@ -494,3 +494,84 @@ pub(crate) const TRANSFERS: [Case; 49] = [
     ),
     ("waitmode", Any, Returns("GASNET_ERR_BAD_ARG")),
 ];
+
+pub(crate) const HEAP: [Case; 14] = [
+    (
+        "free-twice",
+        Debug,
+        Ends(&[
+            "gasnett_debug_free at ",
+            "heap.c:",
+            "freed already at ",
+            "of 24 bytes",
+        ]),
+    ),
+    (
+        "free-twice-kept",
+        Debug,
+        Ends(&["gasnett_debug_free at ", "freed already at "]),
+    ),
+    (
+        "free-foreign",
+        Debug,
+        Ends(&["gasnett_debug_free at ", "ptr is ", "has allocated"]),
+    ),
+    (
+        "free-inside",
+        Debug,
+        Ends(&["gasnett_debug_free at ", "8 bytes inside of"]),
+    ),
+    (
+        "free-behind",
+        Debug,
+        Ends(&["gasnett_debug_free at ", "1 bytes behind its end"]),
+    ),
+    (
+        "free-before",
+        Debug,
+        Ends(&["gasnett_debug_free at ", "3 bytes before its begin"]),
+    ),
+    (
+        "realloc-behind",
+        Debug,
+        Ends(&["gasnett_debug_realloc at ", "16 bytes behind its end"]),
+    ),
+    (
+        "realloc-freed",
+        Debug,
+        Ends(&["gasnett_debug_realloc at ", "freed already at "]),
+    ),
+    (
+        "check-behind",
+        Debug,
+        Ends(&["gasnett_debug_memcheck at ", "1 bytes behind its end"]),
+    ),
+    (
+        "check-one",
+        Debug,
+        Ends(&["gasnett_debug_memcheck_one at ", "2 bytes behind its end"]),
+    ),
+    (
+        "check-all",
+        Debug,
+        Ends(&["gasnett_debug_memcheck_all at ", "1 bytes behind its end"]),
+    ),
+    (
+        "write-freed",
+        Debug,
+        Ends(&[
+            "gasnett_debug_memcheck_all at ",
+            "offset 5 after it was freed",
+        ]),
+    ),
+    (
+        "extra-check",
+        Debug,
+        Ends(&["gasnett_debug_malloc at ", "1 bytes behind its end"]),
+    ),
+    (
+        "calloc-wrapping",
+        Debug,
+        Ends(&["gasnett_debug_calloc at ", "more than there can be"]),
+    ),
+];

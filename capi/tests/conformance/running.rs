@@ -13,11 +13,13 @@ use crate::building::{Program, Way};
 use crate::chosen::Chosen;
 use crate::launcher::launcher;
 
-const PROGRAMS: [&str; 38] = [
+const PROGRAMS: &[&str] = &[
     "addresses",
     "client",
     "client_null_argv",
     "constants",
+    "formats",
+    "debug_malloc",
     "queries",
     "progress_threads",
     "several_units",
@@ -68,7 +70,7 @@ pub(crate) fn trials(chosen: Chosen) -> Vec<Trial> {
     let mut trials = Vec::new();
     for (way_at, way) in WAYS.into_iter().enumerate() {
         let missing = !way.compiler.exists();
-        for (at, name) in PROGRAMS.into_iter().enumerate() {
+        for (at, &name) in PROGRAMS.iter().enumerate() {
             let program = Arc::new(Program::new(way, name));
             for (ranks_at, ranks) in RANKS.into_iter().enumerate() {
                 if !chosen.has(at, (way_at, WAYS.len()), (ranks_at, RANKS.len())) {

@@ -6,7 +6,7 @@
 static void update(struct argonet_diagnoser *me, volatile uint64_t *counter)
 {
     uint64_t value = *counter;
-    if (me->threads > 1 && argonet_diagnose_below(me, 8) == 0) gasnett_sched_yield();
+    if (me->threads > 1 && argonet_diagnose_below(me, 64) == 0) gasnett_sched_yield();
     *counter = value + 1;
 }
 

@@ -1,6 +1,5 @@
 //! Backtraces, stopping for a debugger, checks.
 
-use super::NO_CHECKED_MALLOC;
 use crate::choice::BacktraceType;
 use crate::kind::{Kind, count};
 use crate::nodes::NodeSet;
@@ -32,14 +31,28 @@ settings! {
         "What relative difference from the clock of that rate is fatal.";
     TSC_VERBOSE: bool = "GASNET_TSC_VERBOSE", Kind::Boolean, Preset::Is("0"), Scope::Rank,
         "Tells how the rate of the tick counter was found.";
+    MALLOC_INIT: bool = "GASNET_MALLOC_INIT", Kind::Boolean, Preset::Is("0"), Scope::Rank,
+        "Fills memory that gasnett_debug_malloc allocates (debug builds).";
+    MALLOC_CLOBBER: bool = "GASNET_MALLOC_CLOBBER", Kind::Boolean, Preset::Is("0"), Scope::Rank,
+        "Fills memory that gasnett_debug_free frees (debug builds).";
+    MALLOC_LEAKALL: bool = "GASNET_MALLOC_LEAKALL", Kind::Boolean, Preset::Is("0"), Scope::Rank,
+        "Keeps freed memory from being allocated again (debug builds).";
+    MALLOC_SCANFREED: bool = "GASNET_MALLOC_SCANFREED", Kind::Boolean, Preset::Is("0"), Scope::Rank,
+        "Checks that freed memory is not written; fills and keeps it (debug builds).";
+    MALLOC_EXTRACHECK: bool = "GASNET_MALLOC_EXTRACHECK", Kind::Boolean, Preset::Is("0"), Scope::Rank,
+        "Checks all blocks whenever one is allocated or freed (debug builds).";
+    MALLOC_INITVAL: String = "GASNET_MALLOC_INITVAL", Kind::Text, Preset::Is("NAN"), Scope::Rank,
+        "What allocated memory is filled with: a byte, a word of 8 bytes, NAN, qNAN or sNAN (debug builds).";
+    MALLOC_CLOBBERVAL: String = "GASNET_MALLOC_CLOBBERVAL", Kind::Text, Preset::Is("NAN"), Scope::Rank,
+        "What freed memory is filled with, likewise (debug builds).";
+    MALLOC_FILE: Option<String> = "GASNET_MALLOCFILE", Kind::Text, Preset::Unset, Scope::Rank,
+        "Where memory that was not freed is reported at the end: stdout, stderr, -, or a file; `%` is the rank (debug builds).";
+    MALLOC_NODES: NodeSet = "GASNET_MALLOCNODES", Kind::Nodes, Preset::Is("*"), Scope::Rank,
+        "The ranks that report it (debug builds).";
 }
 
 const NO_CANARY: &str = "buffers of negotiated payloads are not filled in this version";
 const TESTS: &str = "a setting of GASNet's own tests";
-
-const fn malloc(name: &'static str, kind: Kind, preset: &'static str, about: &'static str) -> Row {
-    Row::idle(name, kind, preset, Scope::Rank, about, NO_CHECKED_MALLOC)
-}
 
 pub(crate) const IDLE: &[Row] = &[
     Row::idle(
@@ -73,60 +86,6 @@ pub(crate) const IDLE: &[Row] = &[
         Scope::Rank,
         "How much of them is filled.",
         NO_CANARY,
-    ),
-    malloc(
-        "GASNET_MALLOC_INIT",
-        Kind::Boolean,
-        "0",
-        "Fills memory that is allocated (debug builds).",
-    ),
-    malloc(
-        "GASNET_MALLOC_CLOBBER",
-        Kind::Boolean,
-        "0",
-        "Fills memory that is freed (debug builds).",
-    ),
-    malloc(
-        "GASNET_MALLOC_LEAKALL",
-        Kind::Boolean,
-        "0",
-        "Frees nothing (debug builds).",
-    ),
-    malloc(
-        "GASNET_MALLOC_SCANFREED",
-        Kind::Boolean,
-        "0",
-        "Checks that freed memory is not written (debug builds).",
-    ),
-    malloc(
-        "GASNET_MALLOC_EXTRACHECK",
-        Kind::Boolean,
-        "0",
-        "Checks the heap more often (debug builds).",
-    ),
-    malloc(
-        "GASNET_MALLOC_INITVAL",
-        Kind::Text,
-        "NAN",
-        "What allocated memory is filled with (debug builds).",
-    ),
-    malloc(
-        "GASNET_MALLOC_CLOBBERVAL",
-        Kind::Text,
-        "NAN",
-        "What freed memory is filled with (debug builds).",
-    ),
-    malloc(
-        "GASNET_MALLOCFILE",
-        Kind::Path,
-        "",
-        "Where memory that was not freed is reported (debug builds).",
-    ),
-    malloc(
-        "GASNET_MALLOCNODES",
-        Kind::Nodes,
-        "all",
-        "The ranks that report it (debug builds).",
     ),
     Row::idle(
         "GASNET_TEST_POLITE_SYNC",

@@ -124,5 +124,4 @@ const NO_SSH: &str = "ranks are not started by ssh in this version; see `argonet
 const NO_SPAWNER: &str =
     "ranks are started by `argonet run` or by GASNET_PSHM_NODES only in this version";
 const NO_TUNER: &str = "collectives have one algorithm each in this version";
-const NO_CHECKED_MALLOC: &str = "argonet has no allocator of its own for private memory";
 const OF_OTHERS: &str = "a setting of another system, which argonet does not read";
