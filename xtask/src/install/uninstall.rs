@@ -43,12 +43,17 @@ fn run(prefix: &Path) -> Result<(), String> {
     let kept = files(&prefix, &manifest)?;
     let own = prefix.join(MANIFEST);
     at(&own, std::fs::remove_file(&own))?;
-    remove_aside(&prefix)?;
+    remove_aside(&prefix);
     for path in kept {
         println!("left, as it has been changed: {}", path.display());
     }
     // Inner ones first: a longer path follows a shorter one that it begins with.
-    for name in manifest.directories.iter().filter(|name| *name != ".").rev() {
+    for name in manifest
+        .directories
+        .iter()
+        .filter(|name| *name != ".")
+        .rev()
+    {
         leave(&prefix.join(name));
     }
     drop(lock);

@@ -70,8 +70,11 @@ impl Variant {
         };
         CONDUITS.iter().flat_map(move |conduit| {
             let segments = SEGMENTS.iter();
-            segments
-                .flat_map(move |segment| MODES.into_iter().map(move |mode| of(conduit, mode, segment)))
+            segments.flat_map(move |segment| {
+                MODES
+                    .into_iter()
+                    .map(move |mode| of(conduit, mode, segment))
+            })
         })
     }
 
