@@ -42,12 +42,11 @@ fn complete() -> Result<(), Failed> {
     .into();
     for mode in ["seq", "par", "parsync"] {
         for suffix in ["", "-shared"] {
-            wanted.push(format!("include/smp-conduit/smp-{mode}{suffix}.mak"));
-            wanted.push(format!(
-                "lib/argonet/build/smp-conduit/smp-{mode}{suffix}.mak"
-            ));
             wanted.push(format!("lib/pkgconfig/gasnet-smp-{mode}{suffix}.pc"));
         }
+        wanted.push(format!("include/smp-conduit/smp-{mode}.mak"));
+        wanted.push(format!("include/smp-conduit/shared/smp-{mode}-shared.mak"));
+        wanted.push(format!("lib/argonet/build/smp-conduit/smp-{mode}.mak"));
         wanted.push(format!("lib/libgasnet-smp-{mode}.a"));
         wanted.push(format!(
             "lib/argonet/build/smp-conduit/libgasnet-smp-{mode}.a"
@@ -74,6 +73,9 @@ fn complete() -> Result<(), Failed> {
         for entry in prefix.join(directory).read_dir()? {
             let path = entry?.path();
             let core = path.ends_with("gasnet_core.h");
+            // Clients take the name of every such file apart: a conduit, a hyphen, a mode.
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            assert!(ending != "mak" || name.matches('-').count() < 2, "{name}");
             let right = path.is_dir() || core || path.extension() == Some(ending.as_ref());
             assert!(right, "{}", path.display());
         }
@@ -147,8 +149,11 @@ fn files() -> Result<(), Failed> {
         ("par", "-shared"),
         ("parsync", "-shared"),
     ] {
+        let place_of = if linking.is_empty() { "" } else { "shared/" };
         let make = variables(
-            &place.text(&format!("include/smp-conduit/smp-{mode}{linking}.mak"))?,
+            &place.text(&format!(
+                "include/smp-conduit/{place_of}smp-{mode}{linking}.mak"
+            ))?,
             "=",
         );
         let package = variables(
