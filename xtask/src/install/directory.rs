@@ -2,7 +2,7 @@
 
 use super::build::Found;
 use super::tree::{LAST, Tree};
-use super::variant::{CONDUITS, Linking, Variant};
+use super::variant::{CONDUITS, Variant};
 use super::words::replacement;
 
 /// Where it lies.
@@ -23,11 +23,9 @@ pub(super) fn write(tree: &mut Tree, debug: bool, found: &Found) -> Result<(), S
     }
     for variant in Variant::all(debug) {
         let conduit = format!("{}-conduit", variant.conduit);
-        for linking in Linking::ALL {
-            let name = format!("{conduit}/{}{}.mak", variant.name(), linking.suffix());
-            let own = format!("{DIRECTORY}/{name}");
-            tree.link(&own, &format!("../{UP}/include/{name}"))?;
-        }
+        let name = format!("{conduit}/{}.mak", variant.name());
+        let own = format!("{DIRECTORY}/{name}");
+        tree.link(&own, &format!("../{UP}/include/{name}"))?;
         let name = format!("lib{}.a", variant.library());
         let own = format!("{DIRECTORY}/{conduit}/{name}");
         tree.link(&own, &format!("../{UP}/lib/{name}"))?;

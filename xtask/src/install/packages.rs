@@ -11,7 +11,12 @@ pub(super) fn write(tree: &mut Tree, debug: bool, found: &Found) -> Result<(), S
             let variables = variant.variables(linking, found);
             let (conduit, suffix) = (variant.conduit, linking.suffix());
             let name = format!("{}{suffix}", variant.name());
-            let file = format!("include/{conduit}-conduit/{name}.mak");
+            // Apart: clients take every file of the conduit's directory for a conduit and a mode with one hyphen between.
+            let place = match linking {
+                Linking::Static => "",
+                Linking::Shared => "shared/",
+            };
+            let file = format!("include/{conduit}-conduit/{place}{name}.mak");
             tree.write(&file, &make(&variant, &variables))?;
             let file = format!("lib/pkgconfig/gasnet-{name}.pc");
             let text = pkg_config(&variant, linking, &variables, &found.version);

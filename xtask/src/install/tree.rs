@@ -12,8 +12,9 @@ use std::io::ErrorKind;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-/// Where files lie until all are there.
-const ASIDE: &str = ".argonet-install";
+/// How the directory begins in which files lie until all are there. The process's number follows: a compiler whose
+/// installation was killed may still write.
+const ASIDE: &str = ".argonet-install-";
 
 /// The file that is put last and taken first.
 pub(super) const LAST: &str = "include/gasnet_config.h";
@@ -31,14 +32,13 @@ pub(super) fn lock(prefix: &Path) -> Result<File, String> {
     }
 }
 
-/// Removes what an installation that was killed has left aside.
-pub(super) fn remove_aside(prefix: &Path) -> Result<(), String> {
-    let aside = prefix.join(ASIDE);
-    match std::fs::remove_dir_all(&aside) {
-        Err(error) if !matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
-            Err(format!("{}: {error}", aside.display()))
+/// Removes what installations that were killed have left aside.
+pub(super) fn remove_aside(prefix: &Path) {
+    for entry in std::fs::read_dir(prefix).into_iter().flatten().flatten() {
+        if entry.file_name().to_string_lossy().starts_with(ASIDE) {
+            // It is in nobody's way.
+            let _ = std::fs::remove_dir_all(entry.path());
         }
-        _ => Ok(()),
     }
 }
 
@@ -68,20 +68,16 @@ impl Tree {
         // From here on, dropping it cleans up.
         let tree = Self {
             prefix: prefix.to_path_buf(),
-            aside: prefix.join(ASIDE),
+            aside: prefix.join(format!("{ASIDE}{}", std::process::id())),
             names: BTreeSet::new(),
             made,
             _lock: lock,
         };
-        let prepared = remove_aside(prefix).and_then(|()| {
-            let aside = tree.aside.display();
-            std::fs::create_dir(&tree.aside)
-                .map_err(|error| format!("{aside} cannot be made: {error}"))
-        });
-        match prepared {
-            Ok(()) => Ok(tree),
-            Err(error) => Err(format!("--prefix: {error}")),
-        }
+        remove_aside(prefix);
+        std::fs::create_dir(&tree.aside).map_err(|error| {
+            format!("--prefix: {} cannot be made: {error}", tree.aside.display())
+        })?;
+        Ok(tree)
     }
 
     /// Where a file lies for now; its directory exists.
@@ -196,7 +192,7 @@ impl Tree {
             .collect();
         for parent in parents {
             directory(&parent, &mut self.made).map_err(|error| format!("--prefix: {error}"))?;
-            let trial = parent.join(ASIDE.to_owned() + "-trial");
+            let trial = parent.join(ASIDE.to_owned() + "trial");
             std::fs::write(&trial, "")
                 .and_then(|()| std::fs::remove_file(&trial))
                 .map_err(|error| {

@@ -43,7 +43,7 @@ fn run(prefix: &Path) -> Result<(), String> {
     let kept = files(&prefix, &manifest)?;
     let own = prefix.join(MANIFEST);
     at(&own, std::fs::remove_file(&own))?;
-    remove_aside(&prefix)?;
+    remove_aside(&prefix);
     for path in kept {
         println!("left, as it has been changed: {}", path.display());
     }

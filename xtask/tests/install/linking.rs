@@ -16,6 +16,7 @@ pub(crate) fn trials() -> Vec<Trial> {
         Trial::test("make builds programs that run", || made(false)).with_ignored_flag(make),
         Trial::test("make builds programs with checks", || made(true)).with_ignored_flag(make),
         Trial::test("what does not fit does not link", misfits),
+        Trial::test("trees do not mix", trees),
         Trial::test(
             "clients that contradict themselves do not compile",
             contradictions,
@@ -80,7 +81,8 @@ fn compiled(
     name: &str,
     options: &[&str],
 ) -> Result<PathBuf, String> {
-    let object = place.file(&format!("{name}.{language}.{}.o", options.concat()));
+    let words = options.concat().replace('/', "_");
+    let object = place.file(&format!("{name}.{language}.{words}.o"));
     let mut command = Command::new("cc");
     command
         .args(["-Wall", "-Wextra", "-Werror", "-x", language])
@@ -105,13 +107,24 @@ fn linked(
     mode: &str,
     options: &[&str],
 ) -> Result<PathBuf, String> {
+    linked_from(place, "lib", objects, mode, options)
+}
+
+fn linked_from(
+    place: &Place,
+    directory: &str,
+    objects: &[&Path],
+    mode: &str,
+    options: &[&str],
+) -> Result<PathBuf, String> {
     let program = place.file("program");
     let mut command = Command::new("cc");
     command
         .args(options)
         .args(objects)
         .arg("-L")
-        .arg(place.prefix().join("lib"))
+        .arg(place.prefix().join(directory))
+        // What a shared library needs is looked for where it says.
         .arg(format!("-lgasnet-smp-{mode}"))
         .arg("-o")
         .arg(&program);
@@ -168,6 +181,53 @@ fn misfits() -> Result<(), Failed> {
                 ],
             )?;
             wrong(&[&silent, &checked], "seq", "argonet_link_debug_debug")?;
+        }
+    }
+    Ok(())
+}
+
+/// Headers of one build with the library of another: release and debug, and another version.
+fn trees() -> Result<(), Failed> {
+    let release = Place::installed("trees", false)?;
+    let debug = Place::installed("debug tree", true)?;
+    let stand_in = compiled(&release, "c", "stand_in", &[])?;
+    let headers = release.file("older");
+    let copied = run(Command::new("cp")
+        .arg("-R")
+        .arg(release.prefix().join("include"))
+        .arg(&headers))?;
+    assert!(copied.status.success(), "{}", said(&copied));
+    let config = headers.join("gasnet_config.h");
+    let text = std::fs::read_to_string(&config)?;
+    let older = text.replace("VERSION_PATCH 0\n", "VERSION_PATCH 1\n");
+    assert_ne!(text, older);
+    std::fs::write(&config, older)?;
+    let older = format!("-I{}", headers.display());
+    let for_release = ["-DGASNET_SEQ"];
+    let for_debug = ["-DGASNET_SEQ", "-DGASNET_DEBUG"];
+    for (library, options, symbol) in [
+        (&debug, for_release.as_slice(), "argonet_link_debug_nodebug"),
+        (&release, &for_debug, "argonet_link_debug_debug"),
+        (&release, &[older.as_str(), "-DGASNET_SEQ"], "2025_8_1"),
+        (
+            &debug,
+            &[older.as_str(), "-DGASNET_SEQ", "-DGASNET_DEBUG"],
+            "2025_8_1",
+        ),
+    ] {
+        let client = compiled(&release, "c", "client", options)?;
+        for directory in ["lib", "lib/shared"] {
+            match linked_from(library, directory, &[&client, &stand_in], "seq", &[]) {
+                Err(told) if told.contains(symbol) => {}
+                other => return Err(format!("{options:?} {directory}: {other:?}").into()),
+            }
+        }
+    }
+    // Each with its own.
+    for (library, options) in [(&release, for_release.as_slice()), (&debug, &for_debug)] {
+        let client = compiled(library, "c", "client", options)?;
+        for directory in ["lib", "lib/shared"] {
+            linked_from(library, directory, &[&client, &stand_in], "seq", &[])?;
         }
     }
     Ok(())

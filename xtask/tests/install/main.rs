@@ -1,8 +1,12 @@
 //! An installed tree, used as C's build systems use it. The library in it is the one that was built with this test.
 
+mod clients;
 mod linking;
 mod place;
+mod refused;
+mod replaced;
 mod tree;
+mod uninstalled;
 
 use libtest_mimic::Arguments;
 
@@ -12,6 +16,10 @@ use argonet_capi as _;
 fn main() {
     let mut trials = tree::trials();
     trials.extend(linking::trials());
+    trials.extend(clients::trials());
+    trials.extend(refused::trials());
+    trials.extend(replaced::trials());
+    trials.extend(uninstalled::trials());
     let conclusion = libtest_mimic::run(&Arguments::from_args(), trials);
     place::clean();
     conclusion.exit();

@@ -1,5 +1,6 @@
 //! A directory that goes away, and what is installed in it.
 
+use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -11,8 +12,9 @@ pub(crate) struct Place {
     prefix: PathBuf,
 }
 
-/// The trees that tests share, without and with `--debug`.
-static TREES: [OnceLock<Result<Place, String>>; 2] = [OnceLock::new(), OnceLock::new()];
+/// The trees that tests share, without and with `--debug`, and a library that is quickly installed.
+static TREES: [OnceLock<Result<Place, String>>; 3] =
+    [OnceLock::new(), OnceLock::new(), OnceLock::new()];
 
 impl Place {
     /// An empty one.
@@ -29,11 +31,10 @@ impl Place {
         let tree = TREES[usize::from(debug)].get_or_init(|| {
             let place = Self::empty(if debug { "with checks" } else { "without" })?;
             let options: &[&str] = if debug { &["--debug"] } else { &[] };
-            let output = install(&place.prefix(), options)?;
-            match output.status.success() {
-                true => Ok(place),
-                false => Err(said(&output)),
-            }
+            let own = std::env::current_exe().map_err(|error| error.to_string())?;
+            let library = own.with_file_name("libargonet_capi.a");
+            succeeded(&run(command(&library, &place.prefix).args(options))?)?;
+            Ok(place)
         });
         let prefix = tree.as_ref().map_err(Clone::clone)?.prefix.clone();
         let mut place = Self::empty(name)?;
@@ -54,9 +55,32 @@ impl Place {
         let path = self.prefix().join(name);
         std::fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))
     }
+
+    /// What lies in the tree: files with their bytes, links with their targets, directories with nothing.
+    pub(crate) fn content(&self) -> Result<BTreeMap<PathBuf, Vec<u8>>, String> {
+        let mut all = BTreeMap::new();
+        let mut left = vec![self.prefix()];
+        while let Some(path) = left.pop() {
+            let about = |error: std::io::Error| format!("{}: {error}", path.display());
+            let data = path.symlink_metadata().map_err(about)?;
+            let bytes = if data.is_symlink() {
+                let target = path.read_link().map_err(about)?;
+                target.into_os_string().into_encoded_bytes()
+            } else if data.is_dir() {
+                for entry in path.read_dir().map_err(about)? {
+                    left.push(entry.map_err(about)?.path());
+                }
+                Vec::new()
+            } else {
+                std::fs::read(&path).map_err(about)?
+            };
+            all.insert(path, bytes);
+        }
+        Ok(all)
+    }
 }
 
-/// Removes the trees that tests have shared; when all have ended.
+/// Removes what tests have shared; when all have ended.
 pub(crate) fn clean() {
     for place in TREES.iter().filter_map(OnceLock::get).flatten() {
         let _ = std::fs::remove_dir_all(&place.own);
@@ -69,24 +93,68 @@ impl Drop for Place {
     }
 }
 
-/// `cargo xtask install` with the library that lies beside this test.
-pub(crate) fn install(prefix: &Path, options: &[&str]) -> Result<Output, String> {
-    let own = std::env::current_exe().map_err(|error| error.to_string())?;
-    let library = own.with_file_name("libargonet_capi.a");
-    let args = [
-        OsStr::new("install"),
-        OsStr::new("--library"),
-        library.as_os_str(),
-    ];
+fn command(library: &Path, prefix: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_xtask"));
-    command.args(args).arg("--prefix").arg(prefix).args(options);
-    run(&mut command)
+    command.args([OsStr::new("install"), OsStr::new("--library")]);
+    command.arg(library).arg("--prefix").arg(prefix);
+    command
+}
+
+/// A library that has what variants want and nothing else, for tests of how files are put and not of what is in them.
+fn small_library() -> Result<PathBuf, String> {
+    let place = TREES[2].get_or_init(|| {
+        let place = Place::empty("small library")?;
+        let (object, archive) = (place.file("stand_in.o"), place.file("small.a"));
+        let include = Path::new(env!("CARGO_MANIFEST_DIR")).join("../include");
+        let mut cc = Command::new("cc");
+        cc.arg("-fPIC").arg("-I").arg(include).arg("-c");
+        cc.arg(source("stand_in.c")).arg("-o").arg(&object);
+        succeeded(&run(&mut cc)?)?;
+        succeeded(&run(Command::new("ar").arg("rcs").args([archive, object]))?)?;
+        Ok(place)
+    });
+    place
+        .as_ref()
+        .map(|place| place.file("small.a"))
+        .map_err(Clone::clone)
+}
+
+/// `cargo xtask install` with a small library, ready for options.
+pub(crate) fn installing(prefix: &Path) -> Result<Command, String> {
+    Ok(command(&small_library()?, prefix))
+}
+
+/// The same, which must succeed.
+pub(crate) fn install(prefix: &Path, options: &[&str]) -> Result<String, String> {
+    succeeded(&run(installing(prefix)?.args(options))?)
+}
+
+/// `cargo xtask uninstall`.
+pub(crate) fn uninstall(prefix: &Path) -> Result<Output, String> {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_xtask"));
+    run(command.args(["uninstall", "--prefix"]).arg(prefix))
 }
 
 pub(crate) fn run(command: &mut Command) -> Result<Output, String> {
     let name = command.get_program().to_string_lossy().into_owned();
     let output = command.stdin(Stdio::null()).output();
     output.map_err(|error| format!("{name}: {error}"))
+}
+
+/// What a program said that must have succeeded.
+pub(crate) fn succeeded(output: &Output) -> Result<String, String> {
+    match output.status.success() {
+        true => Ok(said(output)),
+        false => Err(format!("{}: {}", output.status, said(output))),
+    }
+}
+
+/// What a program said that must not have.
+pub(crate) fn failed(output: &Output) -> Result<String, String> {
+    match output.status.code() {
+        Some(1..) => Ok(said(output)),
+        _ => Err(format!("{}: {}", output.status, said(output))),
+    }
 }
 
 /// Whether a program can be run here.

@@ -1,11 +1,12 @@
 //! What lies where, what it says, and what happens when it cannot be put there.
 
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::Command;
 
 use libtest_mimic::{Failed, Trial};
 
-use crate::place::{Place, install, run, runs, said};
+use crate::place::{Place, run, runs, said, succeeded};
 
 pub(crate) fn trials() -> Vec<Trial> {
     vec![
@@ -15,53 +16,94 @@ pub(crate) fn trials() -> Vec<Trial> {
         Trial::test("pkg-config finds the variants", packages)
             .with_ignored_flag(!runs("pkg-config")),
         Trial::test("the launcher", launcher),
-        Trial::test("places that cannot be written", refused),
+        Trial::test("manual pages", pages).with_ignored_flag(!runs("man")),
     ]
 }
 
 fn complete() -> Result<(), Failed> {
-    let place = Place::empty("complete")?;
+    let place = Place::installed("complete", false)?;
     let prefix = place.prefix();
-    let output = install(&prefix, &[])?;
-    assert!(output.status.success(), "{}", said(&output));
     let mut wanted: Vec<String> = [
-        "include/gasnet_config.h",
-        "include/gasnet_tools.h",
-        "include/gasnet_portable_platform.h",
-        "include/argonet/config.h",
-        "include/argonet/link.h",
         "include/smp-conduit/gasnet_core.h",
         "lib/libargonet.a",
+        "lib/shared/libargonet.so",
+        "lib/shared/libargonet.so.0",
+        "lib/cmake/GASNet/GASNetConfig.cmake",
+        "lib/cmake/argonet/argonetConfig.cmake",
+        "lib/argonet/build/gasnet_config.h",
+        "lib/argonet/build/config.status",
+        "lib/argonet/build/smp-conduit/contrib/gasnetrun_smp",
         "bin/gasnetrun_smp",
+        "share/man/man1/gasnetrun_smp.1",
+        "share/man/man7/argonet-c.7",
+        "share/man/man7/argonet-settings.7",
     ]
     .map(str::to_owned)
     .into();
     for mode in ["seq", "par", "parsync"] {
+        for suffix in ["", "-shared"] {
+            wanted.push(format!("lib/pkgconfig/gasnet-smp-{mode}{suffix}.pc"));
+        }
         wanted.push(format!("include/smp-conduit/smp-{mode}.mak"));
+        wanted.push(format!("include/smp-conduit/shared/smp-{mode}-shared.mak"));
+        wanted.push(format!("lib/argonet/build/smp-conduit/smp-{mode}.mak"));
         wanted.push(format!("lib/libgasnet-smp-{mode}.a"));
-        wanted.push(format!("lib/pkgconfig/gasnet-smp-{mode}.pc"));
+        wanted.push(format!(
+            "lib/argonet/build/smp-conduit/libgasnet-smp-{mode}.a"
+        ));
+        wanted.push(format!("lib/shared/libgasnet-smp-{mode}.so"));
     }
+    // All headers of the repository.
+    let include = Path::new(env!("CARGO_MANIFEST_DIR")).join("../include");
+    for directory in ["", "argonet"] {
+        for entry in include.join(directory).read_dir()? {
+            let name = entry?.file_name().to_string_lossy().into_owned();
+            if name.ends_with(".h") {
+                wanted.push(format!("include/{directory}/{name}"));
+            }
+        }
+    }
+    assert!(wanted.len() > 50, "{wanted:?}");
     for name in wanted {
         let bytes = prefix.join(&name).metadata().map_or(0, |file| file.len());
         assert!(bytes > 0, "{name} is missing or empty");
     }
     // The linker would take shared libraries, and no program could say where they are. Nothing is left of the work.
-    for entry in std::fs::read_dir(prefix.join("lib"))? {
-        let path = entry?.path();
-        assert!(
-            path.is_dir() || path.extension() == Some("a".as_ref()),
-            "{}",
-            path.display()
-        );
+    for (directory, ending) in [("lib", "a"), ("include/smp-conduit", "mak")] {
+        for entry in prefix.join(directory).read_dir()? {
+            let path = entry?.path();
+            let core = path.ends_with("gasnet_core.h");
+            // Clients take the name of every such file apart: a conduit, a hyphen, a mode.
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            assert!(ending != "mak" || name.matches('-').count() < 2, "{name}");
+            let right = path.is_dir() || core || path.extension() == Some(ending.as_ref());
+            assert!(right, "{}", path.display());
+        }
     }
-    // Again into the same place, for other clients.
-    let output = install(&prefix, &["--debug"])?;
-    assert!(output.status.success(), "{}", said(&output));
-    assert!(
-        place
-            .text("include/smp-conduit/smp-seq.mak")?
-            .contains("-DGASNET_DEBUG=1")
-    );
+    let mut names = place.content()?.into_keys();
+    assert!(names.all(|path| !path.to_string_lossy().contains("/.argonet-install")));
+    readable(&place)
+}
+
+/// Everybody may read files, and run programs, whatever the repository's own files allow.
+fn readable(place: &Place) -> Result<(), Failed> {
+    for path in place.content()?.into_keys() {
+        let data = path.symlink_metadata()?;
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let program =
+            name.starts_with("gasnetrun_") && !name.ends_with(".1") || name == "config.status";
+        if data.is_file() {
+            let wanted = if program { 0o755 } else { 0o644 };
+            assert_eq!(
+                data.permissions().mode() & 0o777,
+                wanted,
+                "{}",
+                path.display()
+            );
+        } else if data.is_symlink() {
+            assert!(path.read_link()?.is_relative(), "{}", path.display());
+        }
+    }
     Ok(())
 }
 
@@ -97,14 +139,25 @@ fn variables(text: &str, equals: &str) -> Vec<(String, String)> {
 
 fn files() -> Result<(), Failed> {
     let place = Place::installed("files", false)?;
-    let prefix = place.prefix().display().to_string();
-    for mode in ["seq", "par", "parsync"] {
+    // One word for the shell, also when it reads the value a second time.
+    let prefix = place.prefix().display().to_string().replace(' ', "\\ ");
+    for (mode, linking) in [
+        ("seq", ""),
+        ("par", ""),
+        ("parsync", ""),
+        ("seq", "-shared"),
+        ("par", "-shared"),
+        ("parsync", "-shared"),
+    ] {
+        let place_of = if linking.is_empty() { "" } else { "shared/" };
         let make = variables(
-            &place.text(&format!("include/smp-conduit/smp-{mode}.mak"))?,
+            &place.text(&format!(
+                "include/smp-conduit/{place_of}smp-{mode}{linking}.mak"
+            ))?,
             "=",
         );
         let package = variables(
-            &place.text(&format!("lib/pkgconfig/gasnet-smp-{mode}.pc"))?,
+            &place.text(&format!("lib/pkgconfig/gasnet-smp-{mode}{linking}.pc"))?,
             "=",
         );
         assert_eq!(make, package);
@@ -135,22 +188,37 @@ fn files() -> Result<(), Failed> {
         }
         assert_eq!(value("LDFLAGS"), "");
         let libraries = value("LIBS");
-        let start = format!("'-L{prefix}/lib' -lgasnet-smp-{mode} -largonet ");
-        assert!(libraries.starts_with(&start), "{libraries}");
-        let rest = libraries[start.len()..].split(' ');
-        rest.for_each(|word| assert!(word.starts_with("-l"), "{word}"));
-        let includes = format!("'-I{prefix}/include' '-I{prefix}/include/smp-conduit'");
+        let rest = if linking.is_empty() {
+            let start = format!("-L{prefix}/lib -lgasnet-smp-{mode} -largonet ");
+            assert!(libraries.starts_with(&start), "{libraries}");
+            &libraries[start.len()..]
+        } else {
+            let place = format!("{prefix}/lib/shared");
+            let start = format!("-L{place} -Wl,-rpath,{place} ");
+            assert!(libraries.starts_with(&start), "{libraries}");
+            let rest = &libraries[start.len()..];
+            assert_eq!(rest, format!("-lgasnet-smp-{mode} -largonet"));
+            rest
+        };
+        let mut words = rest.split(' ');
+        assert!(words.all(|word| word.starts_with("-l")), "{libraries}");
+        let includes = format!("-I{prefix}/include -I{prefix}/include/smp-conduit");
         assert_eq!(value("INCLUDES"), includes);
+        assert!(
+            make.iter()
+                .all(|(name, _)| name != "GASNET_LD_REQUIRES_MPI")
+        );
         let upper = mode.to_uppercase();
         let defines = value("DEFINES");
         assert!(defines.contains(&format!("-DGASNET_{upper} ")), "{defines}");
         assert_eq!(value("CPPFLAGS"), format!("{defines} {includes}"));
+        // Clients compare it with the one that they would take.
         let compiler = Path::new(value("CC"));
-        assert!(
-            compiler.is_absolute() && compiler.is_file(),
-            "{}",
-            compiler.display()
-        );
+        assert!(compiler.is_absolute(), "{}", compiler.display());
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let mut places = std::env::split_paths(&path).map(|place| place.join("cc"));
+        let theirs = places.find(|file| file.is_file()).unwrap_or_default();
+        assert_eq!(compiler.canonicalize()?, theirs.canonicalize()?);
     }
     Ok(())
 }
@@ -172,9 +240,11 @@ fn packages() -> Result<(), Failed> {
     assert_eq!(asked(&["--modversion"])?, "2025.8.0");
     let flags = asked(&["--cflags"])?;
     assert!(flags.contains("-DGASNET_PAR"), "{flags}");
+    let place = place.prefix().display().to_string().replace(' ', "\\ ");
     for options in [["--libs"], ["--variable=GASNET_LIBS"]] {
         let words = asked(&options)?;
-        assert!(words.contains("-lgasnet-smp-par -largonet"), "{words}");
+        let start = format!("-L{place}/lib -lgasnet-smp-par -largonet");
+        assert!(words.starts_with(&start), "{words}");
     }
     Ok(())
 }
@@ -224,36 +294,20 @@ fn launcher() -> Result<(), Failed> {
     Ok(())
 }
 
-fn refused() -> Result<(), Failed> {
-    let place = Place::empty("refused")?;
-    let file = place.file("a file");
-    std::fs::write(&file, "")?;
-    for prefix in [file.clone(), file.join("below"), place.file("two\nlines")] {
-        let output = install(&prefix, &[])?;
-        let told = said(&output);
-        assert!(!output.status.success(), "{told}");
-        assert!(
-            told.contains("cargo xtask install: --prefix") && told.lines().count() == 1,
-            "{told}"
-        );
+fn pages() -> Result<(), Failed> {
+    let place = Place::installed("pages", false)?;
+    for (name, has) in [
+        ("man1/gasnetrun_smp.1", "Number of ranks, 1 or more."),
+        ("man7/argonet-c.7", "GASNET_PSHM_NODES"),
+        ("man7/argonet-settings.7", "GASNET_MAX_SEGSIZE"),
+    ] {
+        let path = place.prefix().join("share/man").join(name);
+        let mut man = Command::new("man");
+        man.args(["--warnings", "-P", "cat", "-l"]).arg(path);
+        let output = run(man.env("MANWIDTH", "100").env("LC_ALL", "C.UTF-8"))?;
+        assert!(output.stderr.is_empty(), "{name}: {}", said(&output));
+        let text = succeeded(&output)?;
+        assert!(text.contains(has), "{name}: {text}");
     }
-    let mut command = Command::new(env!("CARGO_BIN_EXE_xtask"));
-    command.args(["install", "--library", "/nonexistent/x.a", "--prefix"]);
-    let output = run(command.arg(place.prefix()))?;
-    let told = said(&output);
-    assert!(
-        !output.status.success() && told.contains("/nonexistent/x.a: No such file"),
-        "{told}"
-    );
-    let mut command = Command::new(env!("CARGO_BIN_EXE_xtask"));
-    command
-        .args(["install", "--library", "/dev/null", "--prefix"])
-        .arg(place.prefix());
-    let output = run(command.env("CC", "no-such-compiler"))?;
-    let told = said(&output);
-    assert!(
-        !output.status.success() && told.contains("no-such-compiler: no such program (CC)"),
-        "{told}"
-    );
     Ok(())
 }

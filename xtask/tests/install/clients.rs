@@ -1,0 +1,335 @@
+//! Clients with build systems of their own: the examples, by every means that an installation offers.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use libtest_mimic::{Failed, Trial};
+
+use crate::place::{Place, failed, run, runs, succeeded};
+
+/// The examples, and what the last line of their output has.
+const EXAMPLES: [(&str, &str); 3] = [
+    ("hello", "hello from rank "),
+    ("ring", ": right"),
+    ("halo", ": right"),
+];
+
+pub(crate) fn trials() -> Vec<Trial> {
+    let make = !runs("make");
+    let packages = make || !runs("pkg-config");
+    let cmake = make || !runs("cmake");
+    vec![
+        Trial::test("examples by make", || by_make(false)).with_ignored_flag(make),
+        Trial::test("examples by make, with checks", || by_make(true)).with_ignored_flag(make),
+        Trial::test("examples by pkg-config, with shared libraries", by_packages)
+            .with_ignored_flag(packages),
+        Trial::test("examples by CMake", by_cmake).with_ignored_flag(cmake),
+        Trial::test(
+            "CMake finds each library, and says what it does not find",
+            libraries,
+        )
+        .with_ignored_flag(cmake),
+        Trial::test("files are filled in as in a build directory", filled_in),
+        Trial::test("what cannot be filled in", not_filled_in),
+    ]
+}
+
+/// A copy of the examples, to build in.
+fn copied(place: &Place) -> Result<PathBuf, Failed> {
+    let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/c");
+    let to = place.file("examples");
+    succeeded(&run(Command::new("cp").arg("-R").arg(from).arg(&to))?)?;
+    Ok(to)
+}
+
+/// A make that is not part of one around it.
+fn make(directory: &Path) -> Command {
+    let mut command = Command::new("make");
+    command.current_dir(directory);
+    for name in ["MAKEFLAGS", "MAKELEVEL", "GASNET", "CFLAGS", "LDFLAGS"] {
+        command.env_remove(name);
+    }
+    command
+}
+
+/// Runs an example on some ranks, as its launcher does and as it does by itself.
+fn right(place: &Place, program: &Path, ranks: &str, wanted: &str) -> Result<(), Failed> {
+    let mut launcher = Command::new(place.prefix().join("bin/gasnetrun_smp"));
+    let mut alone = Command::new(program);
+    launcher.args(["-n", ranks]).arg(program);
+    alone.env("GASNET_PSHM_NODES", ranks);
+    for command in [&mut launcher, &mut alone] {
+        let told = succeeded(&run(command)?)?;
+        let last = told.lines().last().unwrap_or_default();
+        assert!(
+            last.contains(wanted),
+            "{} on {ranks}: {told}",
+            program.display()
+        );
+        let lines = if wanted.starts_with("hello") {
+            ranks
+        } else {
+            "1"
+        };
+        assert_eq!(told.lines().count().to_string(), lines, "{told}");
+    }
+    Ok(())
+}
+
+fn by_make(debug: bool) -> Result<(), Failed> {
+    let place = Place::installed(&format!("by make {debug}"), debug)?;
+    let examples = copied(&place)?;
+    let gasnet = place.prefix().display().to_string().replace(' ', "\\ ");
+    for (name, wanted) in EXAMPLES {
+        let directory = examples.join(name);
+        succeeded(&run(make(&directory).arg(format!("GASNET={gasnet}")))?)?;
+        for ranks in ["1", "3"] {
+            right(&place, &directory.join(name), ranks, wanted)?;
+        }
+        succeeded(&run(make(&directory).arg("clean"))?)?;
+        assert!(!directory.join(name).exists());
+    }
+    let told = failed(&run(&mut make(&examples.join("hello")))?)?;
+    assert!(told.contains("say where argonet is installed"), "{told}");
+    let run_it = [
+        format!("GASNET={gasnet}"),
+        "MODE=parsync".to_owned(),
+        "run".to_owned(),
+    ];
+    let told = succeeded(&run(make(&examples.join("ring")).args(run_it))?)?;
+    assert!(told.contains("laps of 4 ranks"), "{told}");
+    // Bad input of the examples themselves.
+    let ring = examples.join("ring/ring");
+    let told = failed(&run(Command::new(ring).arg("0"))?)?;
+    assert!(told.contains("usage: ring"), "{told}");
+    Ok(())
+}
+
+fn by_packages() -> Result<(), Failed> {
+    let place = Place::installed("by packages", false)?;
+    let examples = copied(&place)?;
+    let directory = place.prefix().join("lib/pkgconfig");
+    for (name, wanted) in EXAMPLES {
+        let own = examples.join(name);
+        let mut command = make(&own);
+        command.args(["-f", "Makefile.pkg-config", "PACKAGE=gasnet-smp-par-shared"]);
+        command.arg(format!("PKG_CONFIG_PATH={}", directory.display()));
+        succeeded(&run(&mut command)?)?;
+        right(&place, &own.join(name), "2", wanted)?;
+        // The code is in the library: what a program must load, it names.
+        let file = std::fs::read(own.join(name))?;
+        assert!(file.len() < 1 << 20, "{name} has {} bytes", file.len());
+        for library in ["libgasnet-smp-par.so.0", "libargonet.so.0"] {
+            let bytes = library.as_bytes();
+            assert!(
+                file.windows(bytes.len()).any(|part| part == bytes),
+                "{library}"
+            );
+        }
+    }
+    let mut command = make(&examples.join("hello"));
+    command.args(["-B", "-f", "Makefile.pkg-config", "PACKAGE=gasnet-none-seq"]);
+    let told = failed(&run(&mut command)?)?;
+    assert!(told.contains("gasnet-none-seq"), "{told}");
+    Ok(())
+}
+
+fn by_cmake() -> Result<(), Failed> {
+    let place = Place::installed("by cmake", false)?;
+    let examples = copied(&place)?;
+    for variant in ["smp-seq", "smp-par-shared"] {
+        let build = place.file(variant);
+        let mut configure = Command::new("cmake");
+        configure.arg("-S").arg(&examples).arg("-B").arg(&build);
+        configure.arg(format!("-DCMAKE_PREFIX_PATH={}", place.prefix().display()));
+        succeeded(&run(configure.arg(format!("-DVARIANT={variant}")))?)?;
+        succeeded(&run(Command::new("cmake").arg("--build").arg(&build))?)?;
+        for (name, wanted) in EXAMPLES {
+            right(&place, &build.join(name), "2", wanted)?;
+        }
+    }
+    Ok(())
+}
+
+/// Configures a project of these lines.
+fn configured(place: &Place, name: &str, lines: &str) -> Result<std::process::Output, Failed> {
+    let directory = place.file(name);
+    std::fs::create_dir_all(&directory)?;
+    let text = format!("cmake_minimum_required(VERSION 3.13)\nproject(client C)\n{lines}\n");
+    std::fs::write(directory.join("CMakeLists.txt"), text)?;
+    let mut command = Command::new("cmake");
+    command
+        .arg("-S")
+        .arg(&directory)
+        .arg("-B")
+        .arg(directory.join("build"));
+    command.arg(format!("-DCMAKE_PREFIX_PATH={}", place.prefix().display()));
+    Ok(run(&mut command)?)
+}
+
+fn libraries() -> Result<(), Failed> {
+    let place = Place::installed("libraries", false)?;
+    let mak = place.text("include/smp-conduit/smp-par.mak")?;
+    let line = mak
+        .lines()
+        .find_map(|line| line.strip_prefix("GASNET_LIBS = "));
+    let mut find = String::new();
+    let mut count = 0;
+    for name in line
+        .unwrap_or_default()
+        .split(' ')
+        .filter_map(|word| word.strip_prefix("-l"))
+    {
+        find += &format!("find_library({name}_FILE {name} REQUIRED)\n");
+        find += &format!("message(STATUS \"{name} is ${{{name}_FILE}}\")\n");
+        count += 1;
+    }
+    assert!(count > 3, "{line:?}");
+    let told = succeeded(&configured(&place, "words", &find)?)?;
+    let own = place.prefix().join("lib/libgasnet-smp-par.a");
+    let own = format!("gasnet-smp-par is {}", own.display());
+    assert!(told.contains(&own), "{own}\nin\n{told}");
+
+    // By variables of another convention, and by our own name.
+    let lines = "set(GASNet_CONDUIT smp)\nset(GASNet_THREADING par)\n\
+                 find_package(GASNet 2025.8 CONFIG REQUIRED)\nfind_package(argonet CONFIG REQUIRED)\n\
+                 get_target_property(libraries GASNet::GASNet INTERFACE_LINK_LIBRARIES)\n\
+                 message(STATUS \"${libraries} of ${GASNet_CONDUITS} in ${GASNet_VERSION}\")\n";
+    let told = succeeded(&configured(&place, "names", lines)?)?;
+    assert!(
+        told.contains("GASNet::smp-par of smp in 2025.8.0"),
+        "{told}"
+    );
+    for (lines, why) in [
+        (
+            "find_package(GASNet CONFIG REQUIRED COMPONENTS ibv-par)",
+            "component 'ibv-par' is not",
+        ),
+        ("find_package(GASNet 2030.1 CONFIG REQUIRED)", "2025.8.0"),
+        (
+            "set(GASNet_CONDUIT ibv)\nset(GASNet_THREADING par)\nfind_package(GASNet CONFIG REQUIRED)",
+            "GASNet_CONDUIT 'ibv'",
+        ),
+    ] {
+        let told = failed(&configured(&place, "errors", lines)?)?;
+        // CMake breaks lines.
+        let told: Vec<&str> = told.split_whitespace().collect();
+        let told = told.join(" ");
+        assert!(told.contains(why), "{why} in {told}");
+        std::fs::remove_dir_all(place.file("errors"))?;
+    }
+    Ok(())
+}
+
+/// `config.status`, called where it lies as clients do.
+fn status(place: &Place) -> Command {
+    let mut command = Command::new("./config.status");
+    command.current_dir(place.prefix().join("lib/argonet/build"));
+    for kind in ["FILES", "HEADERS", "LINKS", "COMMANDS"] {
+        command.env(format!("CONFIG_{kind}"), "");
+    }
+    command
+}
+
+fn filled_in() -> Result<(), Failed> {
+    let place = Place::installed("filled in", false)?;
+    let names = [
+        "PERL",
+        "CONDUITS",
+        "EXESUFFIX",
+        "CC_FAMILY",
+        "CXX_FAMILY",
+        "CC_SUBFAMILY",
+        "CXX_SUBFAMILY",
+        "NOBODY",
+    ];
+    let text: Vec<String> = names
+        .map(|name| format!("{name}=@{name}@;@{name}@\n"))
+        .into();
+    let (from, to) = (place.file("in"), place.file("made/out"));
+    std::fs::write(&from, text.concat())?;
+    let pair = format!("{}:{}", to.display(), from.display());
+    succeeded(&run(status(&place).arg(format!("--file={pair}")))?)?;
+    let text = std::fs::read_to_string(&to)?;
+    let value = |name: &str| {
+        let line = text
+            .lines()
+            .find_map(|line| line.strip_prefix(&format!("{name}=")));
+        let (first, second) = line
+            .and_then(|line| line.split_once(';'))
+            .unwrap_or(("?", ""));
+        assert_eq!(first, second, "{name}");
+        first.to_owned()
+    };
+    assert_eq!(value("CONDUITS"), "smp");
+    assert_eq!(value("EXESUFFIX"), "");
+    assert_eq!(value("NOBODY"), "@NOBODY@");
+    assert!(value("PERL").ends_with("perl"), "{text}");
+    for name in ["CC", "CXX"] {
+        assert!(
+            ["GNU", "Clang"].contains(&value(&format!("{name}_FAMILY")).as_str()),
+            "{text}"
+        );
+        assert!(
+            ["GNU", "none"].contains(&value(&format!("{name}_SUBFAMILY")).as_str()),
+            "{text}"
+        );
+    }
+
+    // By the variable, which blanks separate: two files, one of them beside its pattern.
+    let directory = tempfile()?;
+    let path = directory.0.display();
+    std::fs::write(directory.0.join("a.in"), "@CONDUITS@\n")?;
+    std::fs::write(directory.0.join("b"), "<@CONDUITS@>\n")?;
+    let files = format!("{path}/a {path}/c:{path}/b");
+    succeeded(&run(status(&place).env("CONFIG_FILES", files))?)?;
+    assert_eq!(std::fs::read_to_string(directory.0.join("a"))?, "smp\n");
+    assert_eq!(std::fs::read_to_string(directory.0.join("c"))?, "<smp>\n");
+    let pair = format!("-:{path}/b");
+    let told = succeeded(&run(status(&place).args(["--file", &pair]))?)?;
+    assert_eq!(told, "<smp>\n");
+    Ok(())
+}
+
+/// A directory whose path has no blank, as clients that use the variable need.
+struct Plain(PathBuf);
+
+fn tempfile() -> Result<Plain, Failed> {
+    let name = format!("argonet-install-{}", std::process::id());
+    let path = std::env::temp_dir().join(name);
+    std::fs::create_dir(&path)?;
+    Ok(Plain(path))
+}
+
+impl Drop for Plain {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+fn not_filled_in() -> Result<(), Failed> {
+    let place = Place::installed("not filled in", false)?;
+    for (option, why) in [
+        ("--file=x:/nonexistent/in", "/nonexistent/in cannot be read"),
+        (
+            "--file=/proc/argonet/x:/dev/null",
+            "/proc/argonet cannot be made",
+        ),
+        ("--file=:x", "':x' is not OUT:IN"),
+        ("--recheck", "unknown option --recheck"),
+        ("--file", "--file needs a value"),
+    ] {
+        let told = failed(&run(status(&place).arg(option))?)?;
+        assert!(
+            told.contains(&format!("config.status: {why}")),
+            "{option}: {told}"
+        );
+    }
+    let told = failed(&run(&mut status(&place))?)?;
+    assert!(told.contains("CONFIG_FILES names no file"), "{told}");
+    let mut command = status(&place);
+    command.env("CONFIG_FILES", "-:/dev/null");
+    let told = failed(&run(command.env("CONFIG_HEADERS", "config.h"))?)?;
+    assert!(told.contains("CONFIG_HEADERS=config.h"), "{told}");
+    Ok(())
+}

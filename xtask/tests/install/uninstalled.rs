@@ -1,0 +1,99 @@
+//! What `uninstall` takes away and what it leaves.
+
+use libtest_mimic::{Failed, Trial};
+
+use crate::place::{Place, failed, install, succeeded, uninstall};
+
+pub(crate) fn trials() -> Vec<Trial> {
+    vec![
+        Trial::test("all of it", all),
+        Trial::test("all but what is of others", of_others),
+        Trial::test("nothing where nothing is", nothing),
+    ]
+}
+
+fn all() -> Result<(), Failed> {
+    let place = Place::empty("all")?;
+    let prefix = place.prefix();
+    install(&prefix, &[])?;
+    let told = succeeded(&uninstall(&prefix)?)?;
+    assert_eq!(told, format!("uninstalled from {}\n", prefix.display()));
+    assert!(!prefix.exists());
+    assert!(place.file("").exists());
+    // A directory that was there before stays.
+    std::fs::create_dir(&prefix)?;
+    install(&prefix, &[])?;
+    succeeded(&uninstall(&prefix)?)?;
+    assert_eq!(place.content()?.len(), 1);
+    // Together with what somebody has removed by hand.
+    install(&prefix, &[])?;
+    std::fs::remove_dir_all(prefix.join("lib"))?;
+    succeeded(&uninstall(&prefix)?)?;
+    assert_eq!(place.content()?.len(), 1);
+    Ok(())
+}
+
+fn of_others() -> Result<(), Failed> {
+    let place = Place::empty("of others")?;
+    let prefix = place.prefix();
+    install(&prefix, &[])?;
+    std::fs::write(prefix.join("include/other.h"), "other")?;
+    std::fs::write(prefix.join("bin/gasnetrun_smp"), "changed")?;
+    // A link in the place of a file, and a file in the place of a link.
+    std::fs::remove_file(prefix.join("lib/libargonet.a"))?;
+    std::os::unix::fs::symlink("shared/libargonet.so", prefix.join("lib/libargonet.a"))?;
+    let told = succeeded(&uninstall(&prefix)?)?;
+    for line in [
+        format!(
+            "left, as it has been changed: {}/bin/gasnetrun_smp",
+            prefix.display()
+        ),
+        format!(
+            "left, as it has been changed: {}/lib/libargonet.a",
+            prefix.display()
+        ),
+        format!("left: {}/include holds other.h", prefix.display()),
+        format!("left: {} holds bin, include, lib", prefix.display()),
+    ] {
+        assert!(
+            told.lines().any(|other| other == line),
+            "{line}\nin\n{told}"
+        );
+    }
+    let left: Vec<String> = place
+        .content()?
+        .into_keys()
+        .filter_map(|path| Some(path.strip_prefix(&prefix).ok()?.display().to_string()))
+        .collect();
+    let wanted = [
+        "",
+        "bin",
+        "bin/gasnetrun_smp",
+        "include",
+        "include/other.h",
+        "lib",
+        "lib/libargonet.a",
+    ];
+    assert_eq!(left, wanted);
+    Ok(())
+}
+
+fn nothing() -> Result<(), Failed> {
+    let place = Place::empty("nothing")?;
+    let prefix = place.prefix();
+    let refused = || -> Result<(), Failed> {
+        let told = failed(&uninstall(&prefix)?)?;
+        assert!(
+            told.starts_with("cargo xtask uninstall: --prefix: ")
+                && told.contains("holds no installation: share/argonet/manifest is missing"),
+            "{told}"
+        );
+        Ok(())
+    };
+    refused()?;
+    std::fs::create_dir(&prefix)?;
+    std::fs::write(prefix.join("file"), "")?;
+    refused()?;
+    assert_eq!(place.content()?.len(), 2);
+    Ok(())
+}
