@@ -6,6 +6,7 @@ use libtest_mimic::{Failed, Trial};
 
 use crate::building::{Program, Way};
 use crate::cases::{Build, Case, MESSAGES, START, TRANSFERS};
+use crate::legacy_cases::LEGACY;
 use crate::running::Run;
 
 /// What a case must come to.
@@ -30,6 +31,7 @@ pub(crate) fn trials() -> Vec<Trial> {
             ("start", START.as_slice()),
             ("messages", &MESSAGES),
             ("transfers", &TRANSFERS),
+            ("legacy", &LEGACY),
         ] {
             let program = Arc::new(Program::new(way, &format!("bad/{name}")));
             for &case in cases {

@@ -15,6 +15,7 @@ mod exits;
     reason = "shared with a test that has its programs elsewhere"
 )]
 mod files;
+mod legacy_cases;
 mod measuring;
 mod running;
 

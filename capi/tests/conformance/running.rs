@@ -12,7 +12,7 @@ use libtest_mimic::{Failed, Trial};
 use crate::building::{Program, Way};
 use crate::chosen::Chosen;
 
-const PROGRAMS: [&str; 37] = [
+const PROGRAMS: [&str; 47] = [
     "client",
     "client_null_argv",
     "constants",
@@ -50,6 +50,16 @@ const PROGRAMS: [&str; 37] = [
     "endpoints",
     "wait_memory",
     "waitmode",
+    "legacy_start",
+    "legacy_handlers",
+    "legacy_am",
+    "legacy_replies",
+    "legacy_rma",
+    "legacy_far",
+    "legacy_sync",
+    "legacy_barrier",
+    "legacy_mixed",
+    "legacy_mixed_ex",
 ];
 const RANKS: [u32; 5] = [1, 2, 3, 4, 8];
 const WAYS: [Way; 5] = [
