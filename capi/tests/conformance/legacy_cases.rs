@@ -4,7 +4,7 @@ use crate::bad::Expected::{Ends, Returns};
 use crate::cases::Build::{Any, Debug};
 use crate::cases::Case;
 
-pub(crate) const LEGACY: [Case; 91] = [
+pub(crate) const LEGACY: [Case; 92] = [
     ("attach-before-init", Any, Returns("GASNET_ERR_NOT_INIT")),
     (
         "node-before-init",
@@ -228,6 +228,11 @@ pub(crate) const LEGACY: [Case; 91] = [
     (
         "wait-no-value",
         Any,
+        Ends(&["gasnet_wait_syncnb_valget", "handle"]),
+    ),
+    (
+        "wait-value-twice",
+        Debug,
         Ends(&["gasnet_wait_syncnb_valget", "handle"]),
     ),
     ("put-past-segment", Debug, Ends(&["gasnet_put:", "dest"])),

@@ -140,6 +140,11 @@ static void transfers(void) {
   CASE("get-val-0-bytes") gasnet_get_val(me, base, none);
   CASE("get-nb-val-9-bytes") gasnet_wait_syncnb_valget(gasnet_get_nb_val(me, base, nine));
   CASE("wait-no-value") gasnet_wait_syncnb_valget((gasnet_valget_handle_t)0);
+  CASE("wait-value-twice") {
+    gasnet_valget_handle_t value = gasnet_get_nb_val(me, base, 8);
+    gasnet_wait_syncnb_valget(value);
+    gasnet_wait_syncnb_valget(value);
+  }
   CASE("put-past-segment") gasnet_put(me, end - 7, buffer, 8);
   CASE("get-past-segment") gasnet_wait_syncnb(gasnet_get_nb_bulk(buffer, me, end - 7, 8));
   CASE("put-value-past-segment") gasnet_put_nbi_val(me, end - 7, 1, 8);
