@@ -57,9 +57,12 @@ pub(crate) struct Reply {
 
 impl Reply {
     /// What is being replied to. Ends the job if there is nothing, or it cannot be now.
+    ///
+    /// # Safety
+    /// The token is as the field says; nothing else is done with it until the result is gone.
     #[inline(always)]
-    fn begin(&self) -> (&'static Job, &mut Delivery<'static>) {
-        // SAFETY: as the field says.
+    unsafe fn begin<'a>(&self) -> (&'static Job, &'a mut Delivery<'static>) {
+        // SAFETY: this function's contract.
         let delivery = unsafe { delivery(self.token, self.function) };
         let job = job(self.function);
         check(job, self.flags, self.function);
@@ -80,7 +83,8 @@ impl Reply {
 
     #[inline(always)]
     pub(crate) fn short(&self) -> c_int {
-        let (job, delivery) = self.begin();
+        // SAFETY: as the field says; the reply is the only use of it here.
+        let (job, delivery) = unsafe { self.begin() };
         self.send(job, delivery, Payload::None);
         0
     }
@@ -90,7 +94,8 @@ impl Reply {
     /// may be among the source.
     #[inline(always)]
     pub(crate) unsafe fn medium(&self, src: *const c_void, bytes: usize, lc_opt: Local) -> c_int {
-        let (job, delivery) = self.begin();
+        // SAFETY: as the field says; the reply is the only use of it here.
+        let (job, delivery) = unsafe { self.begin() };
         lc_opt.check(Lane::Reply, self.function);
         let endpoint = job.world.endpoint();
         // SAFETY: this function's contract.
@@ -111,7 +116,8 @@ impl Reply {
         dst: *mut c_void,
         lc_opt: Local,
     ) -> c_int {
-        let (job, delivery) = self.begin();
+        // SAFETY: as the field says; the reply is the only use of it here.
+        let (job, delivery) = unsafe { self.begin() };
         lc_opt.check(Lane::Reply, self.function);
         let endpoint = job.world.endpoint();
         // SAFETY: this function's contract.

@@ -20,7 +20,7 @@ use crate::job::state::{find, set};
 use crate::job::{
     BAD_ARG, CData, Endpoint, Job, NOT_INIT, OK, RESOURCE, Team, given, hooks, refuse,
 };
-use crate::legacy::Permit;
+use crate::legacy::{Permit, ValueGets};
 
 /// `GEX_FLAG_USES_GASNET1`.
 pub(crate) const USES_GASNET1: u32 = 1;
@@ -155,6 +155,7 @@ fn init(
         ranks: (0..size).collect(),
         max_threads,
         gasnet1,
+        value_gets: ValueGets::default(),
     }))
 }
 

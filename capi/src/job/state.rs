@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 
 use crate::am::Handlers;
 use crate::job::{Client, Endpoint, Segment, SegmentMode, Team, fatal};
-use crate::legacy::Permit;
+use crate::legacy::{Permit, ValueGets};
 
 /// A job, and what C has of it. Made once, never dropped: the process ends with its job.
 pub(crate) struct Job {
@@ -38,6 +38,7 @@ pub(crate) struct Job {
     pub(crate) max_threads: u64,
     /// Whether the calls of GASNet-1 are allowed.
     pub(crate) gasnet1: Permit,
+    pub(crate) value_gets: ValueGets,
 }
 
 impl Job {

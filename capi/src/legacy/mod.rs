@@ -12,6 +12,7 @@ mod told;
 mod values;
 
 pub(crate) use permit::Permit;
+pub(crate) use values::ValueGets;
 
 use crate::Prototype;
 

@@ -1,12 +1,14 @@
 //! Gets of values that go on after the call. Each has a place of its own for its value, until it is waited for.
 
 use core::ffi::c_void;
+use std::collections::BTreeSet;
 
 use argonet_event::Event;
+use parking_lot::Mutex;
 
 use crate::context::{communicating, done};
 use crate::export::export;
-use crate::job::fatal;
+use crate::job::{fatal, job};
 use crate::legacy::rma::get;
 use crate::rma::{LocalOption, value_size};
 
@@ -14,6 +16,24 @@ use crate::rma::{LocalOption, value_size};
 pub(crate) struct ValueGet {
     value: u64,
     event: Event,
+}
+
+/// Handles that have not been waited for. Known in debug builds of a client alone.
+#[derive(Debug, Default)]
+pub(crate) struct ValueGets(Mutex<BTreeSet<usize>>);
+
+impl ValueGets {
+    fn begins(&self, handle: *mut ValueGet) {
+        self.0.lock().insert(handle.addr());
+    }
+
+    /// Ends the job if the handle is none, or has been waited for.
+    fn ends(&self, handle: *mut ValueGet, function: &str) {
+        if !self.0.lock().remove(&handle.addr()) {
+            let why = "is none of gasnet_get_nb_val, or has been waited for already";
+            fatal(function, &format!("handle {handle:p} {why}"));
+        }
+    }
 }
 
 export! {
@@ -26,6 +46,10 @@ export! {
         let event = get(FUNCTION, to.cast(), rank, src, bytes).explicit(&LocalOption::Later);
         // SAFETY: as above; the operation writes the value alone.
         unsafe { (&raw mut (*place).event).write(event) };
+        let job = job(FUNCTION);
+        if job.debug {
+            job.value_gets.begins(place);
+        }
         place
     }
 
@@ -33,6 +57,10 @@ export! {
         const FUNCTION: &str = "gasnet_wait_syncnb_valget";
         if handle.is_null() {
             fatal(FUNCTION, "handle is invalid (null)");
+        }
+        let job = job(FUNCTION);
+        if job.debug {
+            job.value_gets.ends(handle, FUNCTION);
         }
         // SAFETY: `gasnet_get_nb_val` made it, and nobody else waits for it, as the header asks.
         let event = unsafe { (*handle).event };

@@ -27,9 +27,9 @@ pub(crate) fn trials() -> Vec<Trial> {
             trials.push(Trial::test(name, test).with_ignored_flag(missing));
         }
         let countable = cfg!(target_arch = "x86_64") && runs("objdump") && !missing;
-        for function in FUNCTIONS {
+        for (file, function) in FUNCTIONS {
             let name = format!("few instructions in {function} with {}", compiler.c);
-            let test = move || few_instructions(compiler, function);
+            let test = move || few_instructions(compiler, file, function);
             trials.push(Trial::test(name, test).with_ignored_flag(!countable));
         }
     }
@@ -39,7 +39,7 @@ pub(crate) fn trials() -> Vec<Trial> {
 fn compiles(compiler: Compiler, dialect: Dialect) -> Result<(), Failed> {
     let place = Workplace::new()?;
     let to = place.file("forms.o").display().to_string();
-    for file in ["one_sided_forms", "near_path"] {
+    for file in ["one_sided_forms", "near_path", "near_path_legacy"] {
         for mode in MODES {
             let options = [["-pedantic", "-c"].as_slice(), mode].concat();
             compiler.compile(dialect, &options, &[source(file)], &["-o", &to])?;
@@ -48,25 +48,30 @@ fn compiles(compiler: Compiler, dialect: Dialect) -> Result<(), Failed> {
     Ok(())
 }
 
-/// Functions of `near_path.c`.
-const FUNCTIONS: [&str; 6] = [
-    "put_blocking",
-    "put_nbi",
-    "put_nb",
-    "put_value",
-    "get_blocking",
-    "get_value",
+/// Programs, and functions of theirs.
+const FUNCTIONS: [(&str, &str); 11] = [
+    ("near_path", "put_blocking"),
+    ("near_path", "put_nbi"),
+    ("near_path", "put_nb"),
+    ("near_path", "put_value"),
+    ("near_path", "get_blocking"),
+    ("near_path", "get_value"),
+    ("near_path_legacy", "legacy_put"),
+    ("near_path_legacy", "legacy_put_nb"),
+    ("near_path_legacy", "legacy_put_value"),
+    ("near_path_legacy", "legacy_get"),
+    ("near_path_legacy", "legacy_get_value"),
 ];
 
 /// From the first instruction up to the access.
 const MOST_INSTRUCTIONS: usize = 10;
 
-fn few_instructions(compiler: Compiler, function: &str) -> Result<(), Failed> {
+fn few_instructions(compiler: Compiler, file: &str, function: &str) -> Result<(), Failed> {
     let place = Workplace::new()?;
     let object = place.file("near.o");
     let to = object.display().to_string();
     let options = ["-DGASNET_SEQ", "-O2", "-c"];
-    compiler.compile(Dialect::C99, &options, &[source("near_path")], &["-o", &to])?;
+    compiler.compile(Dialect::C99, &options, &[source(file)], &["-o", &to])?;
     let output = Command::new("objdump")
         .args(["-d", "--no-show-raw-insn"])
         .arg(format!("--disassemble={function}"))

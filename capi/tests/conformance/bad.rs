@@ -6,6 +6,7 @@ use libtest_mimic::{Failed, Trial};
 
 use crate::building::{Program, Way};
 use crate::cases::{Build, Case, HEAP, MESSAGES, START, TRANSFERS};
+use crate::legacy_cases::LEGACY;
 use crate::running::Run;
 
 /// What a case must come to.
@@ -31,6 +32,7 @@ pub(crate) fn trials() -> Vec<Trial> {
             ("messages", &MESSAGES),
             ("transfers", &TRANSFERS),
             ("heap", &HEAP),
+            ("legacy", &LEGACY),
         ] {
             let program = Arc::new(Program::new(way, &format!("bad/{name}")));
             for &case in cases {

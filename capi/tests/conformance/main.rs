@@ -17,6 +17,7 @@ mod exits;
 )]
 mod files;
 mod launcher;
+mod legacy_cases;
 mod measuring;
 mod running;
 

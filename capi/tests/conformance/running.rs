@@ -54,6 +54,16 @@ const PROGRAMS: &[&str] = &[
     "endpoints",
     "wait_memory",
     "waitmode",
+    "legacy_start",
+    "legacy_handlers",
+    "legacy_am",
+    "legacy_replies",
+    "legacy_rma",
+    "legacy_far",
+    "legacy_sync",
+    "legacy_barrier",
+    "legacy_mixed",
+    "legacy_mixed_ex",
 ];
 const RANKS: [u32; 5] = [1, 2, 3, 4, 8];
 const WAYS: [Way; 7] = [

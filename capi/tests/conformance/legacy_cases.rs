@@ -1,0 +1,316 @@
+//! What each case of `tests/c/bad/legacy.c` must come to.
+
+use crate::bad::Expected::{Ends, Returns};
+use crate::cases::Build::{Any, Debug};
+use crate::cases::Case;
+
+pub(crate) const LEGACY: [Case; 92] = [
+    ("attach-before-init", Any, Returns("GASNET_ERR_NOT_INIT")),
+    (
+        "node-before-init",
+        Any,
+        Ends(&["gasnet_mynode", "gasnet_init"]),
+    ),
+    (
+        "nodes-before-init",
+        Any,
+        Ends(&["gasnet_nodes", "gasnet_init"]),
+    ),
+    (
+        "objects-before-init",
+        Any,
+        Ends(&["gasnet_QueryGexObjects", "gasnet_init"]),
+    ),
+    (
+        "limit-before-init",
+        Any,
+        Ends(&["gex_AM_LUBRequestMedium", "gasnet_init"]),
+    ),
+    (
+        "request-before-init",
+        Any,
+        Ends(&["gasnet_AMRequestShort", "gasnet_init"]),
+    ),
+    ("put-before-init", Any, Ends(&["gasnet_put", "gasnet_init"])),
+    (
+        "get-before-init",
+        Any,
+        Ends(&["gasnet_get_bulk", "gasnet_init"]),
+    ),
+    (
+        "value-before-init",
+        Any,
+        Ends(&["gasnet_get_val", "gasnet_init"]),
+    ),
+    (
+        "memset-before-init",
+        Any,
+        Ends(&["gasnet_memset", "gasnet_init"]),
+    ),
+    (
+        "wait-before-init",
+        Any,
+        Ends(&["gasnet_wait_syncnbi_all", "gasnet_init"]),
+    ),
+    (
+        "wait-all-before-init",
+        Any,
+        Ends(&["gasnet_wait_syncnb_all", "gasnet_init"]),
+    ),
+    (
+        "region-before-init",
+        Any,
+        Ends(&["gasnet_begin_nbi_accessregion", "gasnet_init"]),
+    ),
+    ("init-half", Any, Returns("GASNET_ERR_BAD_ARG")),
+    ("init-other-half", Any, Returns("GASNET_ERR_BAD_ARG")),
+    (
+        "unasked-request",
+        Any,
+        Ends(&["gasnet_AMRequestShort", "GEX_FLAG_USES_GASNET1"]),
+    ),
+    (
+        "unasked-medium",
+        Any,
+        Ends(&["gasnet_AMRequestMedium", "GEX_FLAG_USES_GASNET1"]),
+    ),
+    (
+        "unasked-put",
+        Debug,
+        Ends(&["gasnet_put", "GEX_FLAG_USES_GASNET1"]),
+    ),
+    ("unasked-attach", Any, Returns("GASNET_ERR_NOT_INIT")),
+    ("init-twice", Any, Returns("GASNET_ERR_NOT_INIT")),
+    (
+        "request-before-attach",
+        Any,
+        Ends(&["gasnet_AMRequestShort", "gasnet_attach"]),
+    ),
+    (
+        "medium-before-attach",
+        Any,
+        Ends(&["gasnet_AMRequestMedium", "gasnet_attach"]),
+    ),
+    (
+        "put-before-attach",
+        Any,
+        Ends(&["gasnet_put", "gasnet_attach"]),
+    ),
+    (
+        "get-before-attach",
+        Any,
+        Ends(&["gasnet_get", "gasnet_attach"]),
+    ),
+    (
+        "put-nb-before-attach",
+        Any,
+        Ends(&["gasnet_put_nb_bulk", "gasnet_attach"]),
+    ),
+    (
+        "value-before-attach",
+        Any,
+        Ends(&["gasnet_put_val", "gasnet_attach"]),
+    ),
+    (
+        "value-get-before-attach",
+        Any,
+        Ends(&["gasnet_get_nb_val", "gasnet_attach"]),
+    ),
+    (
+        "memset-before-attach",
+        Any,
+        Ends(&["gasnet_memset", "gasnet_attach"]),
+    ),
+    ("attach-unaligned", Any, Returns("GASNET_ERR_BAD_ARG")),
+    ("attach-too-large", Any, Returns("GASNET_ERR_BAD_ARG")),
+    ("attach-no-table", Any, Returns("GASNET_ERR_BAD_ARG")),
+    ("attach-negative", Any, Returns("GASNET_ERR_BAD_ARG")),
+    ("attach-too-many", Any, Returns("GASNET_ERR_RESOURCE")),
+    ("attach-same-index", Any, Returns("GASNET_ERR_BAD_ARG")),
+    ("attach-below-base", Any, Returns("GASNET_ERR_BAD_ARG")),
+    ("attach-no-function", Any, Returns("GASNET_ERR_BAD_ARG")),
+    ("attach-twice", Any, Returns("GASNET_ERR_NOT_INIT")),
+    (
+        "request-node",
+        Any,
+        Ends(&["gasnet_AMRequestShort", "rank"]),
+    ),
+    (
+        "medium-node",
+        Any,
+        Ends(&["gasnet_AMRequestMedium", "rank"]),
+    ),
+    ("request-unknown", Any, Ends(&["250"])),
+    (
+        "request-index",
+        Any,
+        Ends(&["gasnet_AMRequestShort", "handler index 5"]),
+    ),
+    (
+        "request-count-less",
+        Any,
+        Ends(&["gasnet_AMRequestShort", "numargs is 1", "2 arguments"]),
+    ),
+    (
+        "request-count-more",
+        Any,
+        Ends(&["gasnet_AMRequestMedium", "numargs is 3", "2 arguments"]),
+    ),
+    (
+        "request-count-negative",
+        Any,
+        Ends(&["gasnet_AMRequestLong", "numargs is -1"]),
+    ),
+    (
+        "request-count-async",
+        Any,
+        Ends(&["gasnet_AMRequestLongAsync", "numargs is 1"]),
+    ),
+    (
+        "medium-too-long",
+        Any,
+        Ends(&["gasnet_AMRequestMedium", "nbytes"]),
+    ),
+    (
+        "medium-no-source",
+        Any,
+        Ends(&["gasnet_AMRequestMedium", "source_addr"]),
+    ),
+    (
+        "long-too-long",
+        Any,
+        Ends(&["gasnet_AMRequestLong", "nbytes"]),
+    ),
+    (
+        "long-past-segment",
+        Any,
+        Ends(&["gasnet_AMRequestLong", "dest_addr"]),
+    ),
+    (
+        "long-async-nowhere",
+        Any,
+        Ends(&["gasnet_AMRequestLongAsync", "dest_addr"]),
+    ),
+    ("put-node", Any, Ends(&["gasnet_put:", "rank"])),
+    ("put-bulk-node", Any, Ends(&["gasnet_put_bulk:", "rank"])),
+    ("put-nb-node", Any, Ends(&["gasnet_put_nb:", "rank"])),
+    ("put-nbi-node", Any, Ends(&["gasnet_put_nbi:", "rank"])),
+    ("get-node", Any, Ends(&["gasnet_get:", "rank"])),
+    (
+        "get-nbi-bulk-node",
+        Any,
+        Ends(&["gasnet_get_nbi_bulk:", "rank"]),
+    ),
+    ("value-node", Any, Ends(&["gasnet_get_val:", "rank"])),
+    ("memset-node", Any, Ends(&["gasnet_memset:", "rank"])),
+    (
+        "memset-nbi-node",
+        Any,
+        Ends(&["gasnet_memset_nbi:", "rank"]),
+    ),
+    ("put-val-9-bytes", Any, Ends(&["gasnet_put_val", "nbytes"])),
+    (
+        "put-nb-val-0-bytes",
+        Any,
+        Ends(&["gasnet_put_nb_val", "nbytes"]),
+    ),
+    (
+        "put-nbi-val-9-bytes",
+        Any,
+        Ends(&["gasnet_put_nbi_val", "nbytes"]),
+    ),
+    ("get-val-0-bytes", Any, Ends(&["gasnet_get_val", "nbytes"])),
+    (
+        "get-nb-val-9-bytes",
+        Any,
+        Ends(&["gasnet_get_nb_val", "nbytes"]),
+    ),
+    (
+        "wait-no-value",
+        Any,
+        Ends(&["gasnet_wait_syncnb_valget", "handle"]),
+    ),
+    (
+        "wait-value-twice",
+        Debug,
+        Ends(&["gasnet_wait_syncnb_valget", "handle"]),
+    ),
+    ("put-past-segment", Debug, Ends(&["gasnet_put:", "dest"])),
+    (
+        "get-past-segment",
+        Debug,
+        Ends(&["gasnet_get_nb_bulk", "src"]),
+    ),
+    (
+        "put-value-past-segment",
+        Debug,
+        Ends(&["gasnet_put_nbi_val", "dest"]),
+    ),
+    (
+        "memset-past-segment",
+        Debug,
+        Ends(&["gasnet_memset", "dest", "100001 bytes"]),
+    ),
+    ("put-overlap", Debug, Ends(&["gasnet_put_bulk", "overlap"])),
+    (
+        "wait-no-op",
+        Any,
+        Ends(&["gasnet_wait_syncnb", "GEX_EVENT_NO_OP"]),
+    ),
+    (
+        "try-no-op",
+        Any,
+        Ends(&["gasnet_try_syncnb", "GEX_EVENT_NO_OP"]),
+    ),
+    ("wait-garbage", Any, Ends(&["gasnet_wait_syncnb"])),
+    (
+        "wait-all-nowhere",
+        Any,
+        Ends(&["gasnet_wait_syncnb_all", "null"]),
+    ),
+    (
+        "region-in-region",
+        Any,
+        Ends(&["gasnet_begin_nbi_accessregion"]),
+    ),
+    (
+        "region-end-alone",
+        Any,
+        Ends(&["gasnet_end_nbi_accessregion"]),
+    ),
+    ("wait-in-region", Any, Ends(&["gasnet_wait_syncnbi_all"])),
+    ("try-in-region", Any, Ends(&["gasnet_try_syncnbi_gets"])),
+    ("two-replies", Any, Ends(&["gasnet_AMReplyShort"])),
+    ("reply-in-reply", Any, Ends(&["gasnet_AMReplyShort"])),
+    (
+        "reply-count",
+        Any,
+        Ends(&["gasnet_AMReplyMedium", "numargs is 2", "1 arguments"]),
+    ),
+    (
+        "reply-too-long",
+        Any,
+        Ends(&["gasnet_AMReplyMedium", "nbytes"]),
+    ),
+    (
+        "reply-long-nowhere",
+        Any,
+        Ends(&["gasnet_AMReplyLong", "dest_addr"]),
+    ),
+    ("source-no-place", Any, Returns("GASNET_ERR_BAD_ARG")),
+    (
+        "source-no-token",
+        Any,
+        Ends(&["gasnet_AMGetMsgSource", "token"]),
+    ),
+    ("request-in-handler", Any, Ends(&["gasnet_AMRequestShort"])),
+    (
+        "long-async-in-handler",
+        Any,
+        Ends(&["gasnet_AMRequestLongAsync"]),
+    ),
+    ("try-in-handler", Any, Ends(&["gasnet_try_syncnb"])),
+    ("wait-in-handler", Any, Ends(&["gasnet_wait_syncnbi_puts"])),
+    ("put-in-handler", Debug, Ends(&["gasnet_put:"])),
+    ("attach-in-handler", Any, Returns("GASNET_ERR_NOT_INIT")),
+];
