@@ -5,7 +5,7 @@ use std::sync::Arc;
 use libtest_mimic::{Failed, Trial};
 
 use crate::building::{Program, Way};
-use crate::cases::{Build, Case, MESSAGES, START, TRANSFERS};
+use crate::cases::{Build, Case, EVERYTHING, MESSAGES, START, TRANSFERS};
 use crate::running::Run;
 
 /// What a case must come to.
@@ -25,12 +25,19 @@ const NEVER: [i32; 5] = [128 + 11, 128 + 7, 124, 128 + 9, 98];
 
 pub(crate) fn trials() -> Vec<Trial> {
     let mut trials = Vec::new();
-    for way in [Way::RELEASE, Way::DEBUG] {
-        for (name, cases) in [
-            ("start", START.as_slice()),
-            ("messages", &MESSAGES),
-            ("transfers", &TRANSFERS),
-        ] {
+    let programs: [(&str, &[Case]); 3] = [
+        ("start", &START),
+        ("messages", &MESSAGES),
+        ("transfers", &TRANSFERS),
+    ];
+    let everything: [(&str, &[Case]); 1] = [("everything", &EVERYTHING)];
+    for (way, programs) in [
+        (Way::RELEASE, programs.as_slice()),
+        (Way::DEBUG, &programs),
+        (Way::EVERYTHING, &everything),
+        (Way::EVERYTHING_DEBUG, &everything),
+    ] {
+        for &(name, cases) in programs {
             let program = Arc::new(Program::new(way, &format!("bad/{name}")));
             for &case in cases {
                 if case.1 == Build::Debug && !way.debug {

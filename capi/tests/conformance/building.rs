@@ -15,6 +15,15 @@ pub(crate) struct Way {
     pub(crate) standard: &'static str,
     pub(crate) library: Library,
     pub(crate) debug: bool,
+    pub(crate) segment: Segment,
+}
+
+/// What of a process's memory others reach.
+#[derive(Clone, Copy)]
+pub(crate) enum Segment {
+    Fast,
+    Large,
+    Everything,
 }
 
 impl Way {
@@ -24,6 +33,7 @@ impl Way {
         standard: "c99",
         library: Library::Static,
         debug: false,
+        segment: Segment::Fast,
     };
     pub(crate) const DEBUG: Self = Self {
         name: "C++11, debug",
@@ -31,6 +41,7 @@ impl Way {
         standard: "c++11",
         library: Library::Static,
         debug: true,
+        segment: Segment::Fast,
     };
     pub(crate) const CLANG: Self = Self {
         name: "C17 with clang",
@@ -38,6 +49,7 @@ impl Way {
         standard: "c17",
         library: Library::Static,
         debug: false,
+        segment: Segment::Fast,
     };
 
     pub(crate) const CPP20: Self = Self {
@@ -46,6 +58,7 @@ impl Way {
         standard: "c++20",
         library: Library::Static,
         debug: false,
+        segment: Segment::Fast,
     };
     pub(crate) const C23_DEBUG: Self = Self {
         name: "C23, debug",
@@ -53,6 +66,23 @@ impl Way {
         standard: "c2x",
         library: Library::Static,
         debug: true,
+        segment: Segment::Fast,
+    };
+
+    pub(crate) const EVERYTHING: Self = Self {
+        name: "C99, everything",
+        segment: Segment::Everything,
+        ..Self::RELEASE
+    };
+    pub(crate) const EVERYTHING_DEBUG: Self = Self {
+        name: "C++11, everything, debug",
+        segment: Segment::Everything,
+        ..Self::DEBUG
+    };
+    pub(crate) const LARGE: Self = Self {
+        name: "C99, large",
+        segment: Segment::Large,
+        ..Self::RELEASE
     };
 
     fn dialect(self) -> Result<Dialect, String> {
@@ -69,12 +99,17 @@ impl Way {
     }
 
     /// What a program and its library must have in common.
-    fn mode(self) -> &'static [&'static str] {
-        if self.debug {
-            &["-DGASNET_SEQ", "-O0", "-g", "-DGASNET_DEBUG=1"]
-        } else {
-            &["-DGASNET_SEQ", "-O2", "-DNDEBUG"]
-        }
+    fn mode(self) -> Vec<&'static str> {
+        let mut mode = match self.debug {
+            true => vec!["-DGASNET_SEQ", "-O0", "-g", "-DGASNET_DEBUG=1"],
+            false => vec!["-DGASNET_SEQ", "-O2", "-DNDEBUG"],
+        };
+        mode.extend(match self.segment {
+            Segment::Fast => None,
+            Segment::Large => Some("-DGASNET_SEGMENT_LARGE"),
+            Segment::Everything => Some("-DGASNET_SEGMENT_EVERYTHING"),
+        });
+        mode
     }
 }
 

@@ -60,8 +60,52 @@ const WAYS: [Way; 5] = [
     Way::C23_DEBUG,
 ];
 
-pub(crate) fn trials(chosen: Chosen) -> Vec<Trial> {
+/// Programs that are about segment configurations, or mean the same in them, with their arguments.
+const EVERYTHING: [(&str, &[&str]); 12] = [
+    ("segment_everything", &[]),
+    ("segment_everything", &["messages"]),
+    ("segment_create", &[]),
+    ("far_long", &[]),
+    ("endpoints", &[]),
+    ("constants", &[]),
+    ("queries", &[]),
+    ("handlers", &[]),
+    ("am_short", &[]),
+    ("hsl", &[]),
+    ("barrier", &[]),
+    ("broadcast", &[]),
+];
+const LARGE: [(&str, &[&str]); 4] = [
+    ("segment_large", &[]),
+    ("segment_attach", &[]),
+    ("rma", &[]),
+    ("am_long", &[]),
+];
+const FEW_RANKS: [u32; 3] = [1, 2, 4];
+
+/// Programs in other segment configurations.
+fn segments() -> Vec<Trial> {
     let mut trials = Vec::new();
+    for (way, programs) in [
+        (Way::EVERYTHING, EVERYTHING.as_slice()),
+        (Way::EVERYTHING_DEBUG, &EVERYTHING[..4]),
+        (Way::LARGE, &LARGE),
+    ] {
+        for &(name, arguments) in programs {
+            let program = Arc::new(Program::new(way, name));
+            for ranks in FEW_RANKS {
+                let program = Arc::clone(&program);
+                let title = format!("{name} {arguments:?}, {ranks} ranks ({})", way.name);
+                let test = move || passes_with(&program, name, ranks, arguments);
+                trials.push(Trial::test(title, test));
+            }
+        }
+    }
+    trials
+}
+
+pub(crate) fn trials(chosen: Chosen) -> Vec<Trial> {
+    let mut trials = segments();
     for (way_at, way) in WAYS.into_iter().enumerate() {
         let missing = !way.compiler.exists();
         for (at, name) in PROGRAMS.into_iter().enumerate() {
@@ -85,6 +129,15 @@ fn passes(program: &Program, name: &str, ranks: u32) -> Result<(), Failed> {
         "client" => &["one", "two words", "--three=\"3\""],
         _ => &[],
     };
+    passes_with(program, name, ranks, arguments)
+}
+
+fn passes_with(
+    program: &Program,
+    name: &str,
+    ranks: u32,
+    arguments: &[&str],
+) -> Result<(), Failed> {
     let run = Run::new(program.path()?, ranks, arguments, 120)?;
     let last = format!("PASS {name}");
     if run.code() == 0 && run.out().lines().last() == Some(&last) {

@@ -18,9 +18,35 @@ pub(crate) struct Options {
     /// Variants for clients that are compiled with GASNET_DEBUG
     #[arg(long)]
     pub(crate) debug: bool,
+    /// What of a process's memory others reach: GASNET_SEGMENT_FAST, LARGE or EVERYTHING
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) segment: Segment,
     /// Install this static library of argonet-capi instead of building one
     #[arg(long, value_name = "FILE")]
     pub(crate) library: Option<PathBuf>,
+}
+
+/// The segment configuration of an installation.
+#[derive(clap::ValueEnum, Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) enum Segment {
+    /// The segment that it attaches, as long as a network can register
+    #[default]
+    Fast,
+    /// The same, as long as memory allows
+    Large,
+    /// All of it
+    Everything,
+}
+
+impl Segment {
+    /// As the command line has it.
+    const fn word(self) -> &'static str {
+        match self {
+            Self::Fast => "fast",
+            Self::Large => "large",
+            Self::Everything => "everything",
+        }
+    }
 }
 
 /// Installs; whether that worked.
@@ -48,6 +74,7 @@ struct Installation {
     /// The same as text, for files that name it.
     text: String,
     debug: bool,
+    segment: Segment,
     tools: Tools,
 }
 
@@ -64,6 +91,7 @@ impl Installation {
             prefix,
             text,
             debug: options.debug,
+            segment: options.segment,
             tools: Tools::find()?,
         })
     }
@@ -116,12 +144,18 @@ impl Installation {
         let path = self.prefix.join("include/gasnet_config.h");
         let mut text = at(&path, std::fs::read_to_string(&path))?;
         let debug = if self.debug { " --debug" } else { "" };
+        let segment = match self.segment {
+            Segment::Fast => String::new(),
+            other => format!(" --segment={}", other.word()),
+        };
         for (name, value) in [
-            ("GASNETI_BUILD_ID", sources.build_id()),
+            ("GASNETI_BUILD_ID", words::c_string(&sources.build_id())),
             (
                 "GASNETI_CONFIGURE_ARGS",
-                format!("--prefix={}{debug}", self.text),
+                words::c_string(&format!("--prefix={}{debug}{segment}", self.text)),
             ),
+            // The number that config.h compares with.
+            ("GASNETI_SEGMENT_DEFAULT", (self.segment as u32).to_string()),
         ] {
             let start = format!("#define {name} ");
             let mut found = 0;
@@ -130,7 +164,7 @@ impl Installation {
                 .map(|line| match line.starts_with(&start) {
                     true => {
                         found += 1;
-                        format!("{start}{}", words::c_string(&value))
+                        format!("{start}{value}")
                     }
                     false => line.to_owned(),
                 })
