@@ -57,7 +57,7 @@ const MODES: [&[&str]; 6] = [
 ];
 
 /// What is an error, and a word of what the compiler says.
-const REFUSED: [(&[&str], &[&str], &str); 8] = [
+const REFUSED: [(&[&str], &[&str], &str); 9] = [
     (&[], &["gasnetex.h"], "define exactly one of GASNET_SEQ"),
     (
         &["-DGASNET_SEQ", "-DGASNET_PAR"],

@@ -180,12 +180,20 @@ fn segments() -> Result<(), Failed> {
         ("EVERYTHING", vec!["-DGASNET_SEGMENT_EVERYTHING=1"]),
     ];
     let place = Workplace::new()?;
-    for (program, options) in &modes {
-        let options = [SEQ, options].concat();
-        let main = object(&place, "main.o", Dialect::C99, &options, source("linked"))?;
-        for (library, options) in &modes {
-            let options = [SEQ, options].concat();
-            let mut words = vec![main.clone(), variant(&place, &options)?];
+    let build = |(name, options): &(&'static str, Vec<&str>)| {
+        let options = [SEQ, options, &["-DARGONET_CONDUIT_WORD=\"smp\""]].concat();
+        let of = |kind: &str, file| {
+            let to = format!("{kind}-{name}.o");
+            object(&place, &to, Dialect::C99, &options, file)
+        };
+        let library = crate::compiler::root().join("capi/variant/variant.c");
+        let (main, library) = (of("main", source("linked"))?, of("library", library)?);
+        Ok::<_, String>((*name, main, library))
+    };
+    let built = modes.iter().map(build).collect::<Result<Vec<_>, _>>()?;
+    for (program, main, _) in &built {
+        for (library, _, variant) in &built {
+            let mut words = vec![main.clone(), variant.clone()];
             words.extend(Library::Static.words());
             let linked = link(&place, "program", &words);
             if program != library {

@@ -61,19 +61,17 @@ const WAYS: [Way; 5] = [
 ];
 
 /// Programs that are about segment configurations, or mean the same in them, with their arguments.
-const EVERYTHING: [(&str, &[&str]); 12] = [
+const EVERYTHING: [(&str, &[&str]); 10] = [
     ("segment_everything", &[]),
     ("segment_everything", &["messages"]),
-    ("segment_create", &[]),
+    ("segment_bind", &[]),
     ("far_long", &[]),
+    ("far_many", &[]),
     ("endpoints", &[]),
     ("constants", &[]),
-    ("queries", &[]),
     ("handlers", &[]),
     ("am_short", &[]),
     ("hsl", &[]),
-    ("barrier", &[]),
-    ("broadcast", &[]),
 ];
 const LARGE: [(&str, &[&str]); 4] = [
     ("segment_large", &[]),
