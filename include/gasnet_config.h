@@ -14,9 +14,7 @@
 #define GASNETI_BUILD_ID "not installed"
 #define GASNETI_CONFIGURE_ARGS ""
 /* The segment configuration that is installed: 0 FAST, 1 LARGE, 2 EVERYTHING. */
-#ifndef GASNETI_SEGMENT_DEFAULT
 #define GASNETI_SEGMENT_DEFAULT 0
-#endif
 
 /* What programs that include our headers look for. */
 #ifndef HAVE_PTHREAD_H

@@ -99,9 +99,22 @@ const REFUSED: &[(&[&str], &[&str], &str)] = &[
         "optimised or NDEBUG code",
     ),
     (
-        &["-DGASNET_PAR", "-DGASNET_SEGMENT_EVERYTHING"],
+        &[
+            "-DGASNET_PAR",
+            "-DGASNET_SEGMENT_EVERYTHING",
+            "-DGASNET_SEGMENT_FAST",
+        ],
         &["gasnetex.h"],
-        "GASNET_SEGMENT_FAST alone",
+        "define at most one of GASNET_SEGMENT_FAST",
+    ),
+    (
+        &[
+            "-DGASNET_SEQ",
+            "-DGASNET_SEGMENT_LARGE",
+            "-DGASNET_SEGMENT_EVERYTHING",
+        ],
+        &["gasnetex.h"],
+        "define at most one of GASNET_SEGMENT_FAST",
     ),
     (
         &["-DGASNET_PAR", "-DGASNET_DEBUGMALLOC=1"],

@@ -19,6 +19,7 @@ pub(crate) fn trials() -> Vec<Trial> {
     vec![
         Trial::test("C and C++ use every name, in one program", every_name),
         Trial::test("a linked program has its idents", idents),
+        Trial::test("segment configurations do not mix", segments),
         Trial::test("a program with the shared library runs", shared),
         Trial::test("a library that holds the static one runs", contained),
         Trial::test("the shared library exports what headers call", exported)
@@ -182,6 +183,58 @@ fn idents() -> Result<(), Failed> {
     ] {
         if has(absent) {
             return Err(format!("{absent} is in the program").into());
+        }
+    }
+    Ok(())
+}
+
+/// Each configuration links with its own variant alone, which says what it is.
+fn segments() -> Result<(), Failed> {
+    let modes = [
+        ("FAST", vec![]),
+        ("LARGE", vec!["-DGASNET_SEGMENT_LARGE"]),
+        ("EVERYTHING", vec!["-DGASNET_SEGMENT_EVERYTHING=1"]),
+    ];
+    let place = Workplace::new()?;
+    let build = |(name, options): &(&'static str, Vec<&str>)| {
+        let options = [SEQ, options, &["-DARGONET_CONDUIT_WORD=\"smp\""]].concat();
+        let of = |kind: &str, file| {
+            let to = format!("{kind}-{name}.o");
+            object(&place, &to, Dialect::C99, &options, file)
+        };
+        let library = crate::compiler::root().join("capi/variant/variant.c");
+        let (main, library) = (of("main", source("linked"))?, of("library", library)?);
+        Ok::<_, String>((*name, main, library))
+    };
+    let built = modes.iter().map(build).collect::<Result<Vec<_>, _>>()?;
+    for (program, main, _) in &built {
+        for (library, _, variant) in &built {
+            let mut words = vec![main.clone(), variant.clone()];
+            words.extend(Library::Static.words());
+            let linked = link(&place, "program", &words);
+            if program != library {
+                let facet = format!("argonet_link_segment_{program}");
+                match linked {
+                    Err(said) if said.contains(&facet) && said.contains("argonet_client_init_") => {
+                        continue;
+                    }
+                    other => {
+                        return Err(format!("{program} with {library}: {other:?}").into());
+                    }
+                }
+            }
+            let linked = linked?;
+            if *program != "EVERYTHING" {
+                runs_well(&linked, Path::new(""))?;
+            }
+            let file = std::fs::read(linked)?;
+            let ident = format!("$GASNetSegment: GASNET_SEGMENT_{program} $");
+            let config = format!("SEGMENT={program},");
+            for text in [ident, config] {
+                if !file.windows(text.len()).any(|part| part == text.as_bytes()) {
+                    return Err(format!("{text} is not in the program").into());
+                }
+            }
         }
     }
     Ok(())

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use libtest_mimic::{Failed, Trial};
 
 use crate::building::{Program, Way};
-use crate::cases::{Build, Case, HEAP, MESSAGES, START, TRANSFERS};
+use crate::cases::{Build, Case, EVERYTHING, HEAP, MESSAGES, START, TRANSFERS};
 use crate::legacy_cases::LEGACY;
 use crate::running::Run;
 
@@ -26,14 +26,22 @@ const NEVER: [i32; 5] = [128 + 11, 128 + 7, 124, 128 + 9, 98];
 
 pub(crate) fn trials() -> Vec<Trial> {
     let mut trials = Vec::new();
-    for way in [Way::RELEASE, Way::DEBUG, Way::LAUNCHED] {
-        for (name, cases) in [
-            ("start", START.as_slice()),
-            ("messages", &MESSAGES),
-            ("transfers", &TRANSFERS),
-            ("heap", &HEAP),
-            ("legacy", &LEGACY),
-        ] {
+    let programs: [(&str, &[Case]); 5] = [
+        ("start", &START),
+        ("messages", &MESSAGES),
+        ("transfers", &TRANSFERS),
+        ("heap", &HEAP),
+        ("legacy", &LEGACY),
+    ];
+    let everything: [(&str, &[Case]); 1] = [("everything", &EVERYTHING)];
+    for (way, programs) in [
+        (Way::RELEASE, programs.as_slice()),
+        (Way::DEBUG, &programs),
+        (Way::LAUNCHED, &programs),
+        (Way::EVERYTHING, &everything),
+        (Way::EVERYTHING_DEBUG, &everything),
+    ] {
+        for &(name, cases) in programs {
             let program = Arc::new(Program::new(way, &format!("bad/{name}")));
             for &case in cases {
                 if case.1 == Build::Debug && !way.debug {

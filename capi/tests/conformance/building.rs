@@ -19,6 +19,15 @@ pub(crate) struct Way {
     pub(crate) launched: bool,
     /// As `GASNET_*` names the mode.
     pub(crate) threads: &'static str,
+    pub(crate) segment: Segment,
+}
+
+/// What of a process's memory others reach.
+#[derive(Clone, Copy)]
+pub(crate) enum Segment {
+    Fast,
+    Large,
+    Everything,
 }
 
 impl Way {
@@ -30,6 +39,7 @@ impl Way {
         debug: false,
         launched: false,
         threads: "SEQ",
+        segment: Segment::Fast,
     };
     pub(crate) const DEBUG: Self = Self {
         name: "C++11, debug",
@@ -39,6 +49,7 @@ impl Way {
         debug: true,
         launched: false,
         threads: "SEQ",
+        segment: Segment::Fast,
     };
     pub(crate) const CLANG: Self = Self {
         name: "C17 with clang",
@@ -48,6 +59,7 @@ impl Way {
         debug: false,
         launched: false,
         threads: "SEQ",
+        segment: Segment::Fast,
     };
 
     pub(crate) const CPP20: Self = Self {
@@ -58,6 +70,7 @@ impl Way {
         debug: false,
         launched: false,
         threads: "SEQ",
+        segment: Segment::Fast,
     };
     pub(crate) const C23_DEBUG: Self = Self {
         name: "C23, debug",
@@ -67,6 +80,7 @@ impl Way {
         debug: true,
         launched: false,
         threads: "SEQ",
+        segment: Segment::Fast,
     };
     pub(crate) const LAUNCHED: Self = Self {
         name: "C11, launched",
@@ -76,6 +90,7 @@ impl Way {
         debug: false,
         launched: true,
         threads: "SEQ",
+        segment: Segment::Fast,
     };
     pub(crate) const LAUNCHED_DEBUG: Self = Self {
         name: "C++17, debug, launched",
@@ -85,6 +100,7 @@ impl Way {
         debug: true,
         launched: true,
         threads: "SEQ",
+        segment: Segment::Fast,
     };
 
     /// The same for several threads.
@@ -99,6 +115,22 @@ impl Way {
     pub(crate) const C99_DEBUG: Self = Self {
         name: "C99, debug",
         debug: true,
+        ..Self::RELEASE
+    };
+
+    pub(crate) const EVERYTHING: Self = Self {
+        name: "C99, everything",
+        segment: Segment::Everything,
+        ..Self::RELEASE
+    };
+    pub(crate) const EVERYTHING_DEBUG: Self = Self {
+        name: "C++11, everything, debug",
+        segment: Segment::Everything,
+        ..Self::DEBUG
+    };
+    pub(crate) const LARGE: Self = Self {
+        name: "C99, large",
+        segment: Segment::Large,
         ..Self::RELEASE
     };
 
@@ -122,12 +154,17 @@ impl Way {
             "PARSYNC" => &["-DGASNET_PARSYNC", "-D_REENTRANT"],
             _ => &["-DGASNET_SEQ"],
         };
+        let segment: &[&str] = match self.segment {
+            Segment::Fast => &[],
+            Segment::Large => &["-DGASNET_SEGMENT_LARGE"],
+            Segment::Everything => &["-DGASNET_SEGMENT_EVERYTHING"],
+        };
         let rest: &[&str] = if self.debug {
             &["-O0", "-g", "-DGASNET_DEBUG=1"]
         } else {
             &["-O2", "-DNDEBUG"]
         };
-        [threads, rest].concat()
+        [threads, segment, rest].concat()
     }
 }
 

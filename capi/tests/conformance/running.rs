@@ -76,8 +76,50 @@ const WAYS: [Way; 7] = [
     Way::LAUNCHED_DEBUG,
 ];
 
-pub(crate) fn trials(chosen: Chosen) -> Vec<Trial> {
+/// Programs that are about segment configurations, or mean the same in them, with their arguments.
+const EVERYTHING: [(&str, &[&str]); 10] = [
+    ("segment_everything", &[]),
+    ("segment_everything", &["messages"]),
+    ("segment_bind", &[]),
+    ("far_long", &[]),
+    ("far_many", &[]),
+    ("endpoints", &[]),
+    ("constants", &[]),
+    ("handlers", &[]),
+    ("am_short", &[]),
+    ("hsl", &[]),
+];
+const LARGE: [(&str, &[&str]); 4] = [
+    ("segment_large", &[]),
+    ("segment_attach", &[]),
+    ("rma", &[]),
+    ("am_long", &[]),
+];
+const FEW_RANKS: [u32; 3] = [1, 2, 4];
+
+/// Programs in other segment configurations.
+fn segments() -> Vec<Trial> {
     let mut trials = Vec::new();
+    for (way, programs) in [
+        (Way::EVERYTHING, EVERYTHING.as_slice()),
+        (Way::EVERYTHING_DEBUG, &EVERYTHING[..4]),
+        (Way::LARGE, &LARGE),
+    ] {
+        for &(name, arguments) in programs {
+            let program = Arc::new(Program::new(way, name));
+            for ranks in FEW_RANKS {
+                let program = Arc::clone(&program);
+                let title = format!("{name} {arguments:?}, {ranks} ranks ({})", way.name);
+                let test = move || passes_with(&program, name, ranks, arguments);
+                trials.push(Trial::test(title, test));
+            }
+        }
+    }
+    trials
+}
+
+pub(crate) fn trials(chosen: Chosen) -> Vec<Trial> {
+    let mut trials = segments();
     for (way_at, way) in WAYS.into_iter().enumerate() {
         let missing = !way.compiler.exists();
         for (at, &name) in PROGRAMS.iter().enumerate() {
@@ -101,6 +143,15 @@ fn passes(program: &Program, name: &str, ranks: u32) -> Result<(), Failed> {
         "client" => &["one", "two words", "--three=\"3\""],
         _ => &[],
     };
+    passes_with(program, name, ranks, arguments)
+}
+
+fn passes_with(
+    program: &Program,
+    name: &str,
+    ranks: u32,
+    arguments: &[&str],
+) -> Result<(), Failed> {
     let run = Run::new(program, ranks, arguments, 120)?;
     let last = format!("PASS {name}");
     if run.code() == 0 && run.out().lines().last() == Some(&last) {

@@ -29,6 +29,9 @@ pub(crate) struct Options {
     /// Variants for clients that are compiled with GASNET_DEBUG
     #[arg(long)]
     pub(crate) debug: bool,
+    /// What of a process's memory others reach: GASNET_SEGMENT_FAST, LARGE or EVERYTHING
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) segment: Segment,
     /// Install this static library of argonet-capi instead of building one
     #[arg(long, value_name = "FILE")]
     pub(crate) library: Option<PathBuf>,
@@ -36,6 +39,29 @@ pub(crate) struct Options {
 
 /// Manual pages that belong to no conduit.
 const PAGES: [&str; 2] = ["argonet-c.7", "argonet-settings.7"];
+
+/// The segment configuration of an installation.
+#[derive(clap::ValueEnum, Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) enum Segment {
+    /// The segment that it attaches, as long as a network can register
+    #[default]
+    Fast,
+    /// The same, as long as memory allows
+    Large,
+    /// All of it
+    Everything,
+}
+
+impl Segment {
+    /// As the command line has it.
+    const fn word(self) -> &'static str {
+        match self {
+            Self::Fast => "fast",
+            Self::Large => "large",
+            Self::Everything => "everything",
+        }
+    }
+}
 
 /// Installs; whether that worked.
 pub(crate) fn install(options: &Options) -> bool {
@@ -77,7 +103,7 @@ fn run(options: &Options) -> Result<String, String> {
     };
     let sources = Sources::new();
     let found = Found::new(text, tools, &sources, &tree)?;
-    fill(&mut tree, options.debug, &library, &sources, &found)?;
+    fill(&mut tree, options, &library, &sources, &found)?;
     tree.put(&sources.build_id())?;
     Ok(found.prefix)
 }
@@ -85,13 +111,14 @@ fn run(options: &Options) -> Result<String, String> {
 /// Makes all files.
 fn fill(
     tree: &mut Tree,
-    debug: bool,
+    options: &Options,
     library: &Path,
     sources: &Sources,
     found: &Found,
 ) -> Result<(), String> {
+    let debug = options.debug;
     sources.headers(tree)?;
-    configuration(tree, debug, sources, &found.prefix)?;
+    configuration(tree, options, sources, &found.prefix)?;
     build::library(tree, library, found)?;
     for variant in Variant::all(debug) {
         build::variant(tree, &variant, sources, found)?;
@@ -113,18 +140,25 @@ fn fill(
 /// Puts what is known only now into the installed `gasnet_config.h`.
 fn configuration(
     tree: &mut Tree,
-    debug: bool,
+    options: &Options,
     sources: &Sources,
     prefix: &str,
 ) -> Result<(), String> {
     let path = tree.path(LAST)?;
     let mut text = at(&path, std::fs::read_to_string(&path))?;
-    let debug = if debug { " --debug" } else { "" };
+    let debug = if options.debug { " --debug" } else { "" };
+    let segment = match options.segment {
+        Segment::Fast => String::new(),
+        other => format!(" --segment={}", other.word()),
+    };
+    let arguments = format!("--prefix={prefix}{debug}{segment}");
     for (name, value) in [
-        ("GASNETI_BUILD_ID", sources.build_id()),
+        ("GASNETI_BUILD_ID", words::c_string(&sources.build_id())),
+        ("GASNETI_CONFIGURE_ARGS", words::c_string(&arguments)),
+        // The number that config.h compares with.
         (
-            "GASNETI_CONFIGURE_ARGS",
-            format!("--prefix={prefix}{debug}"),
+            "GASNETI_SEGMENT_DEFAULT",
+            (options.segment as u32).to_string(),
         ),
     ] {
         let start = format!("#define {name} ");
@@ -134,7 +168,7 @@ fn configuration(
             .map(|line| match line.starts_with(&start) {
                 true => {
                     found += 1;
-                    format!("{start}{}", words::c_string(&value))
+                    format!("{start}{value}")
                 }
                 false => line.to_owned(),
             })

@@ -1,5 +1,6 @@
 //! Several ranks in one process that reach each other's memory by address.
 
+mod everything;
 mod forged;
 mod longs;
 mod refused;

@@ -170,7 +170,10 @@ fn bounce(engine: &Engine<Smp>, notes: &Notes, delivery: &mut Delivery<'_>) {
     let bytes = &bytes[..args[3] as usize];
     let shared = SharedBytes::from_slice(bytes);
     let place = ReplyPlace {
-        endpoint: ENDPOINT,
+        endpoint: match engine.regions().is_everything(0) {
+            true => 0,
+            false => ENDPOINT,
+        },
         address,
         is_offset: address < OFFSETS,
     };
