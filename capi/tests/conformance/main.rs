@@ -17,6 +17,7 @@ mod exits;
 mod files;
 mod measuring;
 mod running;
+mod tracing;
 
 use libtest_mimic::Arguments;
 
@@ -24,6 +25,7 @@ fn main() {
     let chosen = chosen::Chosen::of_environment();
     let mut trials = running::trials(chosen);
     trials.extend(exits::trials(chosen));
+    trials.extend(tracing::trials());
     trials.extend(bad::trials());
     trials.extend(measuring::trials());
     libtest_mimic::run(&Arguments::from_args(), trials).exit();

@@ -12,7 +12,7 @@ use libtest_mimic::{Failed, Trial};
 use crate::building::{Program, Way};
 use crate::chosen::Chosen;
 
-const PROGRAMS: [&str; 37] = [
+const PROGRAMS: [&str; 38] = [
     "client",
     "client_null_argv",
     "constants",
@@ -50,6 +50,7 @@ const PROGRAMS: [&str; 37] = [
     "endpoints",
     "wait_memory",
     "waitmode",
+    "traced",
 ];
 const RANKS: [u32; 5] = [1, 2, 3, 4, 8];
 const WAYS: [Way; 5] = [
@@ -108,6 +109,17 @@ impl Run {
         arguments: &[&str],
         seconds: u32,
     ) -> Result<Self, Failed> {
+        Self::with(program, ranks, arguments, seconds, &[])
+    }
+
+    /// As [`new`](Self::new), with further variables.
+    pub(crate) fn with(
+        program: &Path,
+        ranks: u32,
+        arguments: &[&str],
+        seconds: u32,
+        variables: &[(&str, &str)],
+    ) -> Result<Self, Failed> {
         let mut command = Command::new("timeout");
         command
             .args(["-k", "1", &seconds.to_string()])
@@ -127,6 +139,7 @@ impl Run {
         }
         let mark = format!("{MARK}={}", RUNS.fetch_add(1, Ordering::Relaxed));
         command.envs(mark.split_once('='));
+        command.envs(variables.iter().copied());
         let output = command.output()?;
         let left = left_over(program, &mark);
         let what = format!("{ranks} ranks, {arguments:?}");
