@@ -125,7 +125,7 @@ fn arguments(to: &mut impl Write, who: &Who<'_>, event: &Event<'_>, details: boo
         } => {
             write!(to, "\"peer\":{},\"bytes\":{bytes}", peer.rank)?;
             if details {
-                write!(to, ",\"address\":\"{here:#x}\",\"offset\":\"{there:#x}\"")?;
+                write!(to, ",\"here\":\"{here:#x}\",\"there\":\"{there:#x}\"")?;
             }
         }
         What::Message {

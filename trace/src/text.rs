@@ -106,7 +106,7 @@ fn detail(to: &mut impl Write, by: &Who<'_>, event: &Event<'_>) -> fmt::Result {
             let rank = peer.rank;
             writeln!(
                 to,
-                "{name}: {here:#x} {arrow} (node {rank}, offset {there:#x}), {bytes} bytes"
+                "{name}: {here:#x} {arrow} (node {rank}, at {there:#x}), {bytes} bytes"
             )
         }
         What::Message {
@@ -176,7 +176,7 @@ mod tests {
         assert_eq!(
             written(Kind::PutNb, what, true),
             "1(2f03) 0.001532s> [app.c:42] (P) PUT_NB: sz =      8,  node = 0,  time = 31.031 us\n\
-             1(2f03) 0.001532s> [app.c:42] (D) PUT_NB: 0x1000 -> (node 0, offset 0x20), 8 bytes\n"
+             1(2f03) 0.001532s> [app.c:42] (D) PUT_NB: 0x1000 -> (node 0, at 0x20), 8 bytes\n"
         );
         let text = written(Kind::Get, what, true);
         assert!(text.contains("(D) GET: 0x1000 <- (node 0, "), "{text}");

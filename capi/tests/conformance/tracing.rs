@@ -5,7 +5,6 @@ use std::sync::Arc;
 use libtest_mimic::{Failed, Trial};
 
 use crate::building::{Program, Way};
-use crate::compiler::Workplace;
 use crate::running::Run;
 
 /// What each rank of `traced.c` leaves in a trace, beside details.
@@ -45,8 +44,10 @@ pub(crate) fn trials() -> Vec<Trial> {
 }
 
 fn is_traced(program: &Program, ranks: u32) -> Result<(), Failed> {
-    let place = Workplace::new()?;
-    let name = |what: &str| place.file(what).display().to_string();
+    // Beside the program, whose directory is its own.
+    let place = program.path()?.with_file_name(format!("traces-{ranks}"));
+    std::fs::create_dir(&place)?;
+    let name = |what: &str| place.join(what).display().to_string();
     let files = [
         ("GASNET_TRACEFILE", name("trace-%")),
         ("GASNET_STATSFILE", name("stats-%")),
@@ -59,9 +60,9 @@ fn is_traced(program: &Program, ranks: u32) -> Result<(), Failed> {
         return Err(run.said().into());
     }
     for rank in 0..ranks {
-        let trace = std::fs::read_to_string(place.file(&format!("trace-{rank}")))?;
+        let trace = std::fs::read_to_string(place.join(format!("trace-{rank}")))?;
         check_trace(&trace, rank, ranks).map_err(|why| format!("{why}\n{trace}"))?;
-        let stats = std::fs::read_to_string(place.file(&format!("stats-{rank}")))?;
+        let stats = std::fs::read_to_string(place.join(format!("stats-{rank}")))?;
         check_stats(&stats, rank).map_err(|why| format!("{why}\n{stats}"))?;
     }
     Ok(())
