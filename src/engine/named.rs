@@ -198,7 +198,7 @@ impl<C: Conduit> Engine<C> {
             self.background.begin(kind::NAMED);
         }
         self.advance_named();
-        self.background.named.notified.note(ctx);
+        self.background.named.notified.note();
         Ok(())
     }
 

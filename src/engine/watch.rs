@@ -236,8 +236,8 @@ pub(super) struct Between(AtomicU64);
 
 impl Between {
     /// The first half is done.
-    pub(super) fn note(&self, ctx: &ThreadCtx) {
-        if !ctx.is_free() {
+    pub(super) fn note(&self) {
+        if argonet_trace::is_on() {
             self.0.store(now_ns(), Ordering::Relaxed);
         }
     }

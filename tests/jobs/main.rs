@@ -21,6 +21,7 @@ mod rpc;
 mod settings;
 mod support;
 mod threads;
+mod tracing;
 mod waiting;
 
 use libtest_mimic::{Arguments, Trial};
@@ -41,6 +42,7 @@ fn main() {
             rpc::PROGRAMS,
             settings::PROGRAMS,
             threads::PROGRAMS,
+            tracing::PROGRAMS,
             waiting::PROGRAMS,
             lifecycle::PROGRAMS,
             exit::PROGRAMS,
@@ -65,6 +67,7 @@ fn main() {
         rpc::TESTS,
         settings::TESTS,
         threads::TESTS,
+        tracing::TESTS,
         waiting::TESTS,
         lifecycle::TESTS,
         exit::TESTS,

@@ -61,7 +61,7 @@ fn medium_lengths() -> Done {
         move |ctx, [key, len]: [u64; 2]| {
             assert_eq!(ctx.payload().len() as u64, len);
             assert_eq!(ctx.payload().is_empty(), len == 0);
-            assert_eq!(key >> 32, ctx.source().0.into());
+            assert_eq!(key >> 32, u64::from(ctx.source().0));
             let got = ctx.payload().to_vec::<u8>();
             assert_eq!(got, pattern.piece(key, len as usize));
             // Piecewise, at odd offsets, and not past the end.

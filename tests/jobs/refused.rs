@@ -120,7 +120,7 @@ fn in_handler() -> Done {
         world.send(to, &try_all, place)?;
     }
     world.drain()?;
-    assert_eq!(tried.load(Ordering::Relaxed), world.size().into());
+    assert_eq!(tried.load(Ordering::Relaxed), u64::from(world.size()));
     assert_eq!(v.read(&world, 0), 0, "nothing was written");
     world.barrier()?;
     // All is allowed again.

@@ -61,12 +61,12 @@ fn misspelt() {
 fn idle() {
     for job in both(3) {
         let job = job
-            .env("GASNET_TRACEFILE", "x")
+            .env("GASNET_BARRIER", "x")
             .env("GASNET_UCX_SPAWNER", "pmi");
         said(
             job.run(),
             &[
-                "argonet: warning: GASNET_TRACEFILE has no effect in argonet: there are no traces and statistics in this version",
+                "argonet: warning: GASNET_BARRIER has no effect in argonet: there is one barrier algorithm in this version",
                 "argonet: warning: GASNET_UCX_SPAWNER has no effect in argonet: ranks are started by `argonet run` or by GASNET_PSHM_NODES only in this version",
             ],
         );

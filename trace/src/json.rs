@@ -125,7 +125,7 @@ fn arguments(to: &mut impl Write, who: &Who<'_>, event: &Event<'_>, details: boo
         } => {
             write!(to, "\"peer\":{},\"bytes\":{bytes}", peer.rank)?;
             if details {
-                write!(to, ",\"address\":\"{here:#x}\",\"offset\":\"{there:#x}\"")?;
+                write!(to, ",\"here\":\"{here:#x}\",\"there\":\"{there:#x}\"")?;
             }
         }
         What::Message {
@@ -194,4 +194,95 @@ pub(crate) fn named(to: &mut impl Write, who: &Who<'_>, what: &str, name: &str) 
         ",\n{{\"name\":\"{what}\",\"ph\":\"M\",\"pid\":{rank},\"tid\":{thread},\"ts\":0,\"args\":{{\"name\":\"{}\"}}}}",
         Escaped(name)
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::flow::Way;
+    use crate::form::Form;
+    use crate::kind::Kind;
+    use proptest::prelude::*;
+    use serde_json::Value;
+
+    /// The events that `write` adds to an empty file, without the first, which every file has.
+    fn parsed(write: impl FnOnce(&mut String)) -> Vec<Value> {
+        let mut text = String::from_utf8(Form::Json.opening().to_vec()).unwrap();
+        write(&mut text);
+        text.push_str(core::str::from_utf8(Form::Json.closing()).unwrap());
+        let mut events: Vec<Value> =
+            serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"));
+        events.remove(0);
+        events
+    }
+
+    fn who(source: Option<(&str, u32)>) -> Who<'_> {
+        Who {
+            rank: 2,
+            thread: 77,
+            epoch_ns: 1000,
+            source,
+        }
+    }
+
+    #[test]
+    fn a_message_and_its_handler() {
+        let sent = Event {
+            kind: Kind::RequestMedium,
+            begin_ns: 3_000,
+            end_ns: 4_501,
+            what: What::Message {
+                peer: 5,
+                handler: 200,
+                bytes: Some(100),
+                payload: 0x77,
+                args: &[1, u32::MAX],
+            },
+            flow: Some(Flow {
+                from: 2,
+                to: 5,
+                way: Way::Request,
+                number: 9,
+            }),
+        };
+        let events = parsed(|to| {
+            event(to, &who(Some(("a\"b.c", 3))), &sent, true).unwrap();
+            begins(to, &who(None), &sent, false).unwrap();
+            ends(to, &who(None), &sent).unwrap();
+        });
+        let phases: Vec<_> = events
+            .iter()
+            .map(|event| event["ph"].as_str().unwrap())
+            .collect();
+        assert_eq!(phases, ["X", "s", "B", "f", "E"]);
+        let (whole, args) = (&events[0], &events[0]["args"]);
+        assert_eq!((&whole["pid"], &whole["tid"]), (&2.into(), &77.into()));
+        assert_eq!((&whole["ts"], &whole["dur"]), (&2.0.into(), &1.501.into()));
+        assert_eq!(args["source"], "a\"b.c:3");
+        assert_eq!(args["payload"], "0x77");
+        assert_eq!(args["args"], Value::from(vec![1, u32::MAX]));
+        assert_eq!(events[1]["id"], events[3]["id"]);
+        assert!(events[2]["args"]["payload"].is_null());
+        assert_eq!(events[4]["ts"], 3.501);
+    }
+
+    #[test]
+    fn names_of_processes() {
+        let events = parsed(|to| named(to, &who(None), "process_name", "rank 2").unwrap());
+        assert_eq!(events[0]["ph"], "M");
+        assert_eq!(events[0]["args"]["name"], "rank 2");
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_comes_back(message in "\\PC*|(.|\n|\u{0}|\u{1f}){0,200}", file in "\\PC*") {
+            let events = parsed(|to| {
+                note(to, &who(Some((&file, 1))), 5_000, Letter::Client, &message).unwrap();
+            });
+            prop_assert_eq!(events.len(), 1);
+            let args = &events[0]["args"];
+            prop_assert_eq!(args["text"].as_str().unwrap(), message.trim_end_matches('\n'));
+            prop_assert_eq!(args["source"].as_str().unwrap(), format!("{file}:1"));
+        }
+    }
 }

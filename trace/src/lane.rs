@@ -186,3 +186,107 @@ impl Lane {
         unsafe { core::slice::from_raw_parts(self.text.get().cast::<u8>(), filled) }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::options::{Options, Target};
+    use argonet_settings::Settings;
+    use core::fmt::Write;
+
+    fn sink(path: &std::path::Path) -> Sink {
+        let options = Options::of(&Settings::default(), 0, 1);
+        Sink::open(&options, "a file", &Target::Own(path.to_owned()), b"").unwrap()
+    }
+
+    #[test]
+    fn records_come_in_order_and_once() {
+        let place = tempfile::tempdir().unwrap();
+        let (path, lane) = (place.path().join("t"), Lane::new());
+        let sink = sink(&path);
+        for n in 0..5000 {
+            let kept = lane.append(&sink, n, false, |to| writeln!(to, "record {n}"));
+            assert_eq!(kept, Kept::Whole);
+        }
+        let written = std::fs::read_to_string(&path).unwrap();
+        // Some are held back, and what is written is whole.
+        assert!(
+            written.ends_with('\n') && written.len() < 5000 * 10,
+            "{}",
+            written.len()
+        );
+        lane.flush_finally(&sink, false);
+        let all: String = (0..5000).map(|n| format!("record {n}\n")).collect();
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), all);
+    }
+
+    #[test]
+    fn age_and_wish_write_at_once() {
+        let place = tempfile::tempdir().unwrap();
+        let (path, lane) = (place.path().join("t"), Lane::new());
+        let sink = sink(&path);
+        let read = || std::fs::read_to_string(&path).unwrap();
+        lane.append(&sink, 1, false, |to| to.write_str("a\n"));
+        assert_eq!(read(), "");
+        lane.append(&sink, 2 + AGE_NS, false, |to| to.write_str("b\n"));
+        assert_eq!(read(), "a\nb\n");
+        lane.append(&sink, 3 + AGE_NS, true, |to| to.write_str("c\n"));
+        assert_eq!(read(), "a\nb\nc\n");
+        lane.append(&sink, 4 + AGE_NS, false, |to| to.write_str("d\n"));
+        lane.flush(&sink);
+        assert_eq!(read(), "a\nb\nc\nd\n");
+    }
+
+    #[test]
+    fn a_record_that_is_too_long_leaves_nothing() {
+        let place = tempfile::tempdir().unwrap();
+        let (path, lane) = (place.path().join("t"), Lane::new());
+        let sink = sink(&path);
+        let long = "x".repeat(RECORD_BYTES + 1);
+        lane.append(&sink, 1, false, |to| to.write_str("a\n"));
+        let kept = lane.append(&sink, 1, false, |to| to.write_str(&long));
+        assert_eq!(kept, Kept::TooLong);
+        lane.append(&sink, 1, true, |to| to.write_str("b\n"));
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "a\nb\n");
+    }
+
+    #[test]
+    fn a_thread_that_is_interrupted_leaves_whole_records() {
+        let place = tempfile::tempdir().unwrap();
+        let (path, lane) = (place.path().join("t"), Lane::new());
+        let sink = sink(&path);
+        lane.append(&sink, 1, false, |to| to.write_str("a\n"));
+        lane.append(&sink, 1, false, |to| {
+            to.write_str("half of a rec")?;
+            // As a signal handler would that ends the process.
+            lane.flush_finally(&sink, true);
+            assert_eq!(std::fs::read_to_string(&path).unwrap(), "a\n");
+            Err(fmt::Error)
+        });
+    }
+
+    #[test]
+    fn others_may_flush_while_a_thread_writes() {
+        let place = tempfile::tempdir().unwrap();
+        let (path, lane) = (place.path().join("t"), Lane::new());
+        let sink = sink(&path);
+        let done = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !done.load(Ordering::Acquire) {
+                    lane.flush(&sink);
+                }
+            });
+            for n in 0..20_000 {
+                lane.append(&sink, n, false, |to| writeln!(to, "{n}"));
+            }
+            done.store(true, Ordering::Release);
+        });
+        lane.flush_finally(&sink, false);
+        let all: String = (0..20_000).map(|n| format!("{n}\n")).collect();
+        assert!(
+            std::fs::read_to_string(&path).unwrap() == all,
+            "records are missing or twice"
+        );
+    }
+}

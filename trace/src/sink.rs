@@ -55,8 +55,13 @@ pub(crate) fn make_shared(
     let Target::Shared(path) = target else {
         return Ok(());
     };
-    let made = open(path, OFlags::TRUNC).and_then(|file| Ok(rustix::io::write(&file, opening)?));
-    made.map(|_| ())
+    let begin = |file: OwnedFd| match opening {
+        // Some devices refuse even that.
+        [] => Ok(()),
+        _ => Ok(rustix::io::write(&file, opening).map(|_| ())?),
+    };
+    open(path, OFlags::TRUNC)
+        .and_then(begin)
         .map_err(|cause| explained(options, setting, path, cause))
 }
 

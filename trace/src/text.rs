@@ -106,7 +106,7 @@ fn detail(to: &mut impl Write, by: &Who<'_>, event: &Event<'_>) -> fmt::Result {
             let rank = peer.rank;
             writeln!(
                 to,
-                "{name}: {here:#x} {arrow} (node {rank}, offset {there:#x}), {bytes} bytes"
+                "{name}: {here:#x} {arrow} (node {rank}, at {there:#x}), {bytes} bytes"
             )
         }
         What::Message {
@@ -134,4 +134,90 @@ pub(crate) fn note(
         writeln!(to, "{line}")?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event::Peer;
+    use crate::kind::Kind;
+
+    const BY: Who<'_> = Who {
+        rank: 1,
+        thread: 0x2f03,
+        epoch_ns: 1_000_000,
+        source: Some(("app.c", 42)),
+    };
+
+    fn written(kind: Kind, what: What<'_>, details: bool) -> String {
+        let mut to = String::new();
+        let one = Event {
+            kind,
+            begin_ns: 2_500_969,
+            end_ns: 2_532_000,
+            what,
+            flow: None,
+        };
+        event(&mut to, &BY, &one, details).unwrap();
+        to
+    }
+
+    #[test]
+    fn transfers() {
+        let what = What::Transfer {
+            peer: Peer {
+                rank: 0,
+                is_self: false,
+            },
+            bytes: 8,
+            here: 0x1000,
+            there: 0x20,
+        };
+        assert_eq!(
+            written(Kind::PutNb, what, true),
+            "1(2f03) 0.001532s> [app.c:42] (P) PUT_NB: sz =      8,  node = 0,  time = 31.031 us\n\
+             1(2f03) 0.001532s> [app.c:42] (D) PUT_NB: 0x1000 -> (node 0, at 0x20), 8 bytes\n"
+        );
+        let text = written(Kind::Get, what, true);
+        assert!(text.contains("(D) GET: 0x1000 <- (node 0, "), "{text}");
+        assert_eq!(written(Kind::Get, what, false).lines().count(), 1);
+    }
+
+    #[test]
+    fn messages_and_others() {
+        let what = What::Message {
+            peer: 3,
+            handler: 200,
+            bytes: Some(100),
+            payload: 0x77,
+            args: &[1, 0xffff_ffff],
+        };
+        let text = written(Kind::RequestMedium, what, true);
+        assert_eq!(
+            text,
+            "1(2f03) 0.001532s> [app.c:42] (A) AMREQUEST_MEDIUM: node = 3,  handler = 200,  sz = 100,  time = 31.031 us,  args: 0x00000001 0xffffffff\n\
+             1(2f03) 0.001532s> [app.c:42] (D) AMREQUEST_MEDIUM: payload at 0x77, 100 bytes\n"
+        );
+        let text = written(Kind::BarrierWait, What::Time, true);
+        assert!(
+            text.ends_with("(B) BARRIER_WAIT: time = 31.031 us\n"),
+            "{text}"
+        );
+        let text = written(Kind::TestSync, What::Value(1), true);
+        assert!(
+            text.ends_with("(S) TEST_SYNC: success = 1,  time = 31.031 us\n"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn each_line_of_a_note_tells_who() {
+        let mut to = String::new();
+        let by = Who { source: None, ..BY };
+        note(&mut to, &by, 500, Letter::Client, "one\ntwo\n").unwrap();
+        assert_eq!(
+            to,
+            "1(2f03) 0.000000s> (H) one\n1(2f03) 0.000000s> (H) two\n"
+        );
+    }
 }

@@ -75,8 +75,12 @@ fn not_started(span: &mut Option<Span<'_>>) -> bool {
 impl Operation<'_> {
     /// Waits until it is complete; false if it was not started.
     pub(crate) fn block(&self) -> bool {
+        self.block_as([Kind::Put, Kind::Get])
+    }
+
+    fn block_as(&self, kinds: [Kind; 2]) -> bool {
         self.place(|job, ctx, place| {
-            let mut span = self.span(job, ctx, [Kind::Put, Kind::Get]);
+            let mut span = self.span(job, ctx, kinds);
             let Some(place) = place else {
                 return true;
             };
@@ -95,12 +99,13 @@ impl Operation<'_> {
 
     /// Starts it among the implicit ones; false if it was not.
     pub(crate) fn implicit(&self, local: &LocalOption) -> bool {
+        const KINDS: [Kind; 2] = [Kind::PutNbi, Kind::GetNbi];
         // An implicit operation has no event of its own to wait for.
         if matches!(local, LocalOption::Now) {
-            return self.block();
+            return self.block_as(KINDS);
         }
         self.place(|job, ctx, place| {
-            let mut span = self.span(job, ctx, [Kind::PutNbi, Kind::GetNbi]);
+            let mut span = self.span(job, ctx, KINDS);
             let Some(place) = place else {
                 return true;
             };

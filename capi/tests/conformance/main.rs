@@ -20,6 +20,7 @@ mod launcher;
 mod legacy_cases;
 mod measuring;
 mod running;
+mod tracing;
 
 use std::collections::BTreeSet;
 
@@ -29,6 +30,7 @@ fn main() {
     let chosen = chosen::Chosen::of_environment();
     let mut trials = running::trials(chosen);
     trials.extend(exits::trials(chosen));
+    trials.extend(tracing::trials());
     trials.extend(bad::trials());
     trials.extend(diagnosing::trials());
     trials.extend(measuring::trials());

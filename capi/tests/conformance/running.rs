@@ -64,6 +64,7 @@ const PROGRAMS: &[&str] = &[
     "legacy_barrier",
     "legacy_mixed",
     "legacy_mixed_ex",
+    "traced",
 ];
 const RANKS: [u32; 5] = [1, 2, 3, 4, 8];
 const WAYS: [Way; 7] = [
@@ -175,6 +176,17 @@ impl Run {
         arguments: &[&str],
         seconds: u32,
     ) -> Result<Self, Failed> {
+        Self::with(program, ranks, arguments, seconds, &[])
+    }
+
+    /// As [`new`](Self::new), with further variables.
+    pub(crate) fn with(
+        program: &Program,
+        ranks: u32,
+        arguments: &[&str],
+        seconds: u32,
+        variables: &[(&str, &str)],
+    ) -> Result<Self, Failed> {
         let mut command = Command::new("timeout");
         command.args(["-k", "1", &seconds.to_string()]);
         if program.way.launched {
@@ -201,6 +213,7 @@ impl Run {
         let number = RUNS.fetch_add(1, Ordering::Relaxed);
         let mark = format!("{MARK}={}.{number}", std::process::id());
         command.envs(mark.split_once('='));
+        command.envs(variables.iter().copied());
         let output = command.output()?;
         let left = left_over(&mark);
         let what = format!("{ranks} ranks, {arguments:?}");

@@ -250,7 +250,10 @@ fn contradictions() -> Result<(), Failed> {
             &["-DGASNET_SEQ", "-DGASNET_SEGMENT_LARGE"],
             "GASNET_SEGMENT_FAST alone",
         ),
-        (&["-DGASNET_SEQ", "-DGASNET_TRACE"], "no GASNET_TRACE"),
+        (
+            &["-DGASNET_SEQ", "-DGASNET_DEBUGMALLOC"],
+            "no GASNET_DEBUGMALLOC",
+        ),
     ] {
         match compiled(&place, "c", "second", options) {
             Err(told) if told.contains(why) => {}
@@ -266,6 +269,9 @@ fn contradictions() -> Result<(), Failed> {
             "-DGASNET_DEBUG=",
             "-DGASNET_SEGMENT_FAST",
         ],
+        // Code under these is the client's.
+        ["-DGASNET_SEQ", "-DGASNET_TRACE", "-DGASNET_STATS="],
+        ["-DGASNET_SEQ", "-DGASNET_TRACE=0", "-DGASNET_SRCLINES=1"],
         // Words that clients may have as macros.
         ["-DGASNET_SEQ", "-Dnone=1", "-Ddebug=2"],
     ] {
