@@ -28,6 +28,15 @@ impl ProcessEnd {
         }
     }
 
+    /// From a status as wait(2) has it.
+    pub(crate) fn from_raw_status(status: i32) -> Self {
+        match (libc::WIFEXITED(status), libc::WIFSIGNALED(status)) {
+            (true, _) => Self::Code(libc::WEXITSTATUS(status) as u8),
+            (_, true) => Self::Signal(libc::WTERMSIG(status) as u8),
+            _ => Self::Unknown,
+        }
+    }
+
     /// Waits until the child has ended, and reaps it if `reap`. Async-signal-safe.
     pub(crate) fn wait(child: WaitId<'_>, reap: bool) -> Self {
         let options = if reap {
@@ -67,6 +76,7 @@ impl ProcessEnd {
 pub(crate) struct Verdict {
     pub(crate) kind: ExitKind,
     pub(crate) rank: JobRank,
+    /// The rank's process, or the guardian where that is what has ended.
     pub(crate) pid: u32,
     pub(crate) end: ProcessEnd,
     pub(crate) state: RankState,
@@ -123,6 +133,26 @@ impl Verdict {
     }
 }
 
+/// A guardian, by its process id, that has ended while its job needed it.
+pub(crate) struct LostGuardian(pub(crate) u32, pub(crate) ProcessEnd);
+
+impl fmt::Display for LostGuardian {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self(pid, end) = *self;
+        write!(f, "the job's guardian (process {pid}) ")?;
+        match end {
+            // No process of any job sends one: see the module `guardian`.
+            ProcessEnd::Signal(9) => f.write_str("was killed by signal 9 (SIGKILL) from outside"),
+            ProcessEnd::Signal(signal) => {
+                let name = signal_name(i32::from(signal));
+                write!(f, "crashed by signal {signal} ({name})")
+            }
+            ProcessEnd::Code(code) => write!(f, "ended with code {code} before its time"),
+            ProcessEnd::Unknown => f.write_str("has gone, killed or crashed"),
+        }
+    }
+}
+
 /// Whether a rank other than the one that ended the job was made to end: whether it did not ask for the end itself, and
 /// had not finalised and ended before.
 pub(crate) fn was_ended(state: RankState, end: ProcessEnd) -> bool {
@@ -141,7 +171,8 @@ impl fmt::Display for Verdict {
             write!(f, "was killed by signal {signal} ({name})")
         };
         if self.kind == ExitKind::Unguarded {
-            return f.write_str("the job's guardian process was killed; the ranks were ended");
+            let lost = LostGuardian(*pid, self.end);
+            return write!(f, "{lost}; the ranks were ended");
         }
         write!(f, "rank {rank} (pid {pid}) ")?;
         match (self.kind, self.end) {
@@ -237,6 +268,27 @@ mod tests {
         let left = verdict(ExitKind::Left, 0, false);
         assert_eq!((left.code(), left.is_news()), (0, false));
         assert_eq!(verdict(ExitKind::Signal, 15, true).code(), 143);
+    }
+
+    #[test]
+    fn a_lost_guardian_is_told_with_how_it_ended() {
+        let lost = |end| {
+            let (kind, rank, code) = (ExitKind::Unguarded, JobRank(0), 0);
+            let word = ExitWord { kind, rank, code };
+            let verdict = Verdict::new(word, 4711, end, RankState::Running, true);
+            assert_eq!((verdict.code(), verdict.is_news()), (137, true));
+            verdict.to_string()
+        };
+        let raw = |status| lost(ProcessEnd::from_raw_status(status));
+        let begin = "the job's guardian (process 4711) ";
+        for (said, how) in [
+            (raw(9), "was killed by signal 9 (SIGKILL) from outside"),
+            (raw(11 | 0x80), "crashed by signal 11 (SIGSEGV)"),
+            (raw(101 << 8), "ended with code 101 before its time"),
+            (lost(ProcessEnd::Unknown), "has gone, killed or crashed"),
+        ] {
+            assert_eq!(said, format!("{begin}{how}; the ranks were ended"));
+        }
     }
 
     #[test]

@@ -33,8 +33,8 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
-    SendAncillaryMessage, SendFlags, Shutdown, SocketFlags, SocketType, recvmsg, send, sendmsg,
-    shutdown, socketpair,
+    SendAncillaryMessage, SendFlags, Shutdown, SocketFlags, SocketType, recvmsg, sendmsg, shutdown,
+    socketpair,
 };
 use rustix::process::{
     Pid, PidfdFlags, Resource, Rlimit, Signal, WaitId, getpid, getrlimit, pidfd_open,
@@ -56,13 +56,18 @@ const FAREWELL: Duration = Duration::from_secs(1);
 /// The descriptors that a guardian or launcher needs beside those that count per rank.
 pub(crate) const SPARE_FILES: u64 = 32;
 
-/// What the launcher tells the guardian, beside a pidfd: rank, process id, and one of the `TELL` words.
+/// How long whoever misses the guardian waits until the system can tell how it ended, which it can once init has reaped it.
+const REAPED: Duration = Duration::from_millis(200);
+
+/// What launcher and guardian tell each other, beside a pidfd: one of the `TELL` words, rank, and process id.
 const MESSAGE_BYTES: usize = 12;
 const TELL_RANK: u32 = 1;
 const TELL_DISMISS: u32 = 2;
 const TELL_ATTACHED: u32 = 3;
 const TELL_EXIT: u32 = 4;
 const TELL_KILL: u32 = 5;
+/// The guardian's first word, about itself.
+const TELL_WATCHING: u32 = 6;
 
 /// The part of the exit time-out in which ranks may come to their end by themselves, before they are told.
 pub(crate) const WINDOW_PART: u32 = 4;
@@ -71,6 +76,9 @@ pub(crate) const WINDOW_PART: u32 = 4;
 #[derive(Debug)]
 pub(crate) struct Link {
     socket: OwnedFd,
+    /// The guardian, to ask how it ended.
+    guardian: Option<OwnedFd>,
+    pid: u32,
 }
 
 /// Rank 0 of a job that started itself, which is both launcher and rank.
@@ -123,10 +131,17 @@ pub(crate) fn start(control: &Control, rank_0: Option<Rank0>) -> Result<Link, Bo
     };
     drop(theirs);
     ProcessEnd::wait(WaitId::Pid(middle), true);
-    // The guardian's first word; end of file if it could not be made.
-    match retry(|| rustix::net::recv(&ours, &mut [0_u8; 1][..], RecvFlags::empty())) {
-        Ok((1, _)) => Ok(Link {
+    // End of file if it could not be made.
+    match receive(ours.as_fd(), RecvFlags::empty()) {
+        Ok(Some(Message {
+            what: TELL_WATCHING,
+            pid,
+            pidfd,
+            ..
+        })) => Ok(Link {
             socket: moved_up(ours),
+            guardian: pidfd.map(moved_up),
+            pid,
         }),
         _ => Err(BootError::NoGuardian {
             reason: "it could not be forked, or ended at once (see `ulimit -u`)".into(),
@@ -159,6 +174,31 @@ impl Link {
             tv_nsec: 0,
         };
         let _ = retry(|| poll(&mut end, Some(&limit)));
+    }
+
+    /// Whether the guardian has gone. Async-signal-safe.
+    pub(crate) fn is_broken(&self) -> bool {
+        let mut end = [PollFd::new(&self.socket, PollFlags::empty())];
+        let _ = retry(|| poll(&mut end, Some(&Timespec::default())));
+        end[0].revents().contains(PollFlags::HUP)
+    }
+
+    /// The guardian's process id, and how it ended if the system can tell. Once it has gone. Async-signal-safe.
+    pub(crate) fn guardian_end(&self) -> (u32, ProcessEnd) {
+        let step = Duration::from_millis(10);
+        let nap = Timespec::try_from(step).unwrap_or_default();
+        let mut waited = Duration::ZERO;
+        loop {
+            let pidfd = self.guardian.as_ref();
+            let status = pidfd.and_then(|pidfd| sys::end_of_process(pidfd.as_fd(), self.pid));
+            match status {
+                Some(status) => return (self.pid, ProcessEnd::from_raw_status(status)),
+                None if waited >= REAPED => return (self.pid, ProcessEnd::Unknown),
+                None => {}
+            }
+            let _ = poll(&mut [], Some(&nap));
+            waited += step;
+        }
     }
 }
 
@@ -217,6 +257,45 @@ fn tell(link: BorrowedFd<'_>, what: u32, rank: u32, pid: u32, pidfd: Option<Borr
     });
 }
 
+/// What came.
+struct Message {
+    what: u32,
+    rank: u32,
+    pid: u32,
+    pidfd: Option<OwnedFd>,
+}
+
+/// The next message; `None` at the end of file, or if it is none of ours.
+fn receive(socket: BorrowedFd<'_>, flags: RecvFlags) -> rustix::io::Result<Option<Message>> {
+    let mut message = [0; MESSAGE_BYTES];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut control = RecvAncillaryBuffer::new(&mut space);
+    let flags = flags | RecvFlags::CMSG_CLOEXEC;
+    let bytes = retry(|| {
+        let mut parts = [IoSliceMut::new(&mut message)];
+        recvmsg(socket, &mut parts, &mut control, flags).map(|received| received.bytes)
+    })?;
+    if bytes != MESSAGE_BYTES {
+        return Ok(None);
+    }
+    let pidfd = control.drain().find_map(|part| match part {
+        RecvAncillaryMessage::ScmRights(mut fds) => fds.next(),
+        _ => None,
+    });
+    let word = |i: usize| {
+        message[4 * i..]
+            .first_chunk()
+            .map_or(0, |b| u32::from_le_bytes(*b))
+    };
+    let (what, rank, pid) = (word(0), word(1), word(2));
+    Ok(Some(Message {
+        what,
+        rank,
+        pid,
+        pidfd,
+    }))
+}
+
 impl AsFd for Link {
     /// Readable once the guardian has gone.
     fn as_fd(&self) -> BorrowedFd<'_> {
@@ -262,7 +341,6 @@ struct Guardian<'a> {
 /// An end that takes time.
 #[derive(Debug, Clone, Copy)]
 struct Ending {
-    begun: Instant,
     stage: ExitStage,
     /// When the next thing is to be done.
     next: Option<Instant>,
@@ -312,10 +390,13 @@ impl<'a> Guardian<'a> {
         let _ = std::env::set_current_dir("/");
         let _ = rustix::thread::set_name(c"argonet-guard");
         raise_file_limit(u64::from(self.control.size()) + SPARE_FILES);
-        self.control
-            .job()
-            .set_guardian_pid(getpid().as_raw_nonzero().get() as u32);
-        let _ = send(&self.socket, &[1], SendFlags::NOSIGNAL);
+        let pid = getpid();
+        let number = pid.as_raw_nonzero().get() as u32;
+        self.control.job().set_guardian_pid(number);
+        let own = pidfd_open(pid, PidfdFlags::empty()).ok();
+        let about = own.as_ref().map(AsFd::as_fd);
+        tell(self.socket.as_fd(), TELL_WATCHING, 0, number, about);
+        drop(own);
         while !(self.launcher_gone && self.ranks.iter().all(|r| r.ended)) {
             self.step();
         }
@@ -374,40 +455,18 @@ impl<'a> Guardian<'a> {
 
     /// Takes one message; false if there is none now. The end of file means that the launcher has gone.
     fn receive(&mut self) -> bool {
-        let mut message = [0; MESSAGE_BYTES];
-        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
-        let mut control = RecvAncillaryBuffer::new(&mut space);
-        let flags = RecvFlags::DONTWAIT | RecvFlags::CMSG_CLOEXEC;
-        let received = retry(|| {
-            recvmsg(
-                &self.socket,
-                &mut [IoSliceMut::new(&mut message)],
-                &mut control,
-                flags,
-            )
-            .map(|r| r.bytes)
-        });
-        match received {
+        let message = match receive(self.socket.as_fd(), RecvFlags::DONTWAIT) {
             Err(Errno::AGAIN) => return false,
-            Ok(MESSAGE_BYTES) => {}
+            Ok(Some(message)) => message,
             _ => {
                 self.launcher_gone = true;
                 return false;
             }
-        }
-        let pidfd = control.drain().find_map(|m| match m {
-            RecvAncillaryMessage::ScmRights(mut fds) => fds.next(),
-            _ => None,
-        });
-        let word = |i: usize| {
-            message[4 * i..]
-                .first_chunk()
-                .map_or(0, |b| u32::from_le_bytes(*b))
         };
-        match (word(0), Pid::from_raw(word(2) as i32), pidfd) {
+        let (rank, pid) = (JobRank(message.rank), Pid::from_raw(message.pid as i32));
+        match (message.what, pid, message.pidfd) {
             (TELL_DISMISS, ..) => sys::exit_now(0),
             (TELL_RANK, Some(pid), Some(pidfd)) => {
-                let rank = JobRank(word(1));
                 self.ranks.push(Watched {
                     rank,
                     pid,
@@ -422,7 +481,6 @@ impl<'a> Guardian<'a> {
                 }
             }
             (TELL_ATTACHED, _, Some(pidfd)) => {
-                let rank = JobRank(word(1));
                 if let Some(known) = self.ranks.iter_mut().find(|r| r.rank == rank) {
                     known.attached = Some(pidfd);
                 }
@@ -459,12 +517,10 @@ impl<'a> Guardian<'a> {
         match self.control.job().exit_word() {
             None => {}
             Some(word) if word.kind.leaves_time() => {
-                let begun = Instant::now();
                 let window = self.control.job().exit_timeout() / WINDOW_PART;
                 self.ending.get_or_insert(Ending {
-                    begun,
                     stage: ExitStage::Open,
-                    next: Some(begun + window),
+                    next: Some(Instant::now() + window),
                 });
             }
             Some(_) => self.end_job(),
@@ -483,7 +539,7 @@ impl<'a> Guardian<'a> {
             return;
         };
         match ending.stage {
-            ExitStage::Open => self.notify(ending.begun),
+            ExitStage::Open => self.notify(),
             ExitStage::Notice => self.end_job(),
             ExitStage::Kill => {
                 self.ranks
@@ -499,12 +555,13 @@ impl<'a> Guardian<'a> {
     }
 
     /// Tells the ranks that have not come to their end by themselves.
-    fn notify(&mut self, begun: Instant) {
+    fn notify(&mut self) {
+        // From now, not from the beginning: what the ranks are told to do takes them part of the time-out, however late
+        // this process, or the whole host, has come to telling them.
         let timeout = self.control.job().exit_timeout();
         self.ending = Some(Ending {
-            begun,
             stage: ExitStage::Notice,
-            next: Some(begun + timeout),
+            next: Some(Instant::now() + (timeout - timeout / WINDOW_PART)),
         });
         self.control.job().set_exit_stage(ExitStage::Notice);
         let size = self.control.size();
@@ -522,11 +579,9 @@ impl<'a> Guardian<'a> {
         if self.killing() {
             return;
         }
-        let begun = Instant::now();
         self.ending = Some(Ending {
-            begun,
             stage: ExitStage::Kill,
-            next: Some(begun + RANK_0_GRACE),
+            next: Some(Instant::now() + RANK_0_GRACE),
         });
         self.control.job().set_exit_stage(ExitStage::Kill);
         for rank in &self.ranks {

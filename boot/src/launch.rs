@@ -19,7 +19,7 @@ use crate::attach::{check_count, make_job};
 use crate::binding::allowed_cores;
 use crate::board::Board;
 use crate::error::{BootError, Missing};
-use crate::exit::{ProcessEnd, Verdict, signal_name, was_ended};
+use crate::exit::{LostGuardian, ProcessEnd, Verdict, signal_name, was_ended};
 use crate::guardian::{self, Link, SPARE_FILES, raise_file_limit};
 use crate::output::{Source, TaggedOutput};
 use crate::page::{Control, ExitKind, ExitWord, RankState};
@@ -30,7 +30,7 @@ use crate::sys;
 /// The exit code of a job that was ended by its time limit, as timeout(1) has it.
 pub const TIMEOUT_CODE: u8 = 124;
 
-/// How much later than the guardian the launcher kills ranks.
+/// How much later than a guardian that is on time the launcher kills ranks, beside another time-out.
 const SLACK: Duration = Duration::from_millis(500);
 
 /// What to launch and how.
@@ -235,10 +235,11 @@ impl Launched<'_> {
                 }
                 Event::Guardian => {
                     self.guardian_gone = true;
-                    say(
-                        "warning: the job's guardian process was killed; if this launcher is killed too, processes that \
-                         ranks started may be left behind",
-                    );
+                    let (pid, end) = self.link.guardian_end();
+                    say(&format!(
+                        "warning: {}; if this launcher is killed too, processes that ranks started may be left behind",
+                        LostGuardian(pid, end)
+                    ));
                 }
                 Event::Rank(i) => self.rank_ended(i),
                 Event::Output(source) => {
@@ -275,12 +276,12 @@ impl Launched<'_> {
         }
         let now = Instant::now();
         if word.kind.leaves_time() {
-            let slack = if self.guardian_gone {
-                Duration::ZERO
-            } else {
-                SLACK
+            let timeout = self.control.job().exit_timeout();
+            let limit = match self.guardian_gone {
+                true => timeout,
+                // It gives the ranks most of the time-out from the moment that it has told them, which may be late.
+                false => 2 * timeout + SLACK,
             };
-            let limit = self.control.job().exit_timeout() + slack;
             if now < *self.end_by.get_or_insert(now + limit) {
                 return;
             }

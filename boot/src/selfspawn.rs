@@ -223,7 +223,13 @@ fn with_children(act: impl FnOnce(&'static Children)) {
 /// From now on the end of the guardian ends the job: nobody else would see another rank go. After the signal's handler has
 /// been installed.
 pub(crate) fn watch_guardian() {
-    with_children(|c| sigact::signal_on_hang_up(c.link.as_fd(), sys::job_signal()));
+    with_children(|c| {
+        sigact::signal_on_hang_up(c.link.as_fd(), sys::job_signal());
+        // What has happened before sends no signal.
+        if c.link.is_broken() {
+            c.guardian_gone();
+        }
+    });
 }
 
 /// The exit hook of rank 0's process, which exits with `code`.
@@ -237,7 +243,7 @@ pub(crate) fn end_in_handler(report: bool) {
     with_children(|c| c.end(report));
 }
 
-/// The guardian has been killed. Async-signal-safe.
+/// The guardian may have gone. Async-signal-safe.
 pub(crate) fn guardian_gone() {
     with_children(Children::guardian_gone);
 }
@@ -294,6 +300,10 @@ impl Children {
     }
 
     fn verdict(&self, word: ExitWord, end: ProcessEnd, others_ended: bool) -> Verdict {
+        if word.kind == ExitKind::Unguarded {
+            let (pid, end) = self.link.guardian_end();
+            return Verdict::new(word, pid, end, RankState::Running, others_ended);
+        }
         let (pid, state) = match word.rank.0 < self.control.size() {
             true => (
                 self.control.rank_page(word.rank).pid(),
@@ -342,8 +352,11 @@ impl Children {
         }
     }
 
-    /// See [`guardian_gone`].
+    /// See [`guardian_gone`]. Nothing happens while the guardian lives.
     fn guardian_gone(&self) {
+        if !self.link.is_broken() {
+            return; // The descriptor has other news, as that there is room again.
+        }
         if self.exiting.load(Ordering::Relaxed) {
             // The exit handler waits for the others, and nobody but this would end those that do not come.
             if self.control.job().is_ending() {

@@ -4,7 +4,7 @@
 #![allow(unsafe_code)]
 
 use core::ffi::{c_int, c_void};
-use core::{mem, ptr};
+use core::{fmt, mem, ptr};
 use std::fs;
 use std::io::{self, Write};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
@@ -108,6 +108,56 @@ pub(crate) fn signal_group(pidfd: BorrowedFd<'_>, pid: Pid, signal: Signal) {
         // A group without members is what is wanted.
         let _ = kill_process_group(pid, signal);
     }
+}
+
+/// How the process behind `pidfd`, which need not be a child and has the id `pid`, ended, as wait(2) has it; `None` while that is not
+/// known: before it has ended, or, on kernels before 6.15, once it has been reaped. Async-signal-safe.
+pub(crate) fn end_of_process(pidfd: BorrowedFd<'_>, pid: u32) -> Option<c_int> {
+    /// `struct pidfd_info` in its first version.
+    #[repr(C)]
+    struct PidfdInfo {
+        mask: u64,
+        cgroup: u64,
+        ids: [u32; 11],
+        exit_code: i32,
+    }
+    const PIDFD_INFO_EXIT: u64 = 1 << 3;
+    // _IOWR(0xff, 11, struct pidfd_info)
+    const PIDFD_GET_INFO: u32 =
+        3 << 30 | (mem::size_of::<PidfdInfo>() as u32) << 16 | 0xff << 8 | 11;
+    let mut info = PidfdInfo {
+        mask: PIDFD_INFO_EXIT,
+        cgroup: 0,
+        ids: [0; 11],
+        exit_code: 0,
+    };
+    // SAFETY: a live descriptor, and a struct of the size that the request names, which the kernel reads and writes.
+    let told = unsafe { libc::ioctl(pidfd.as_raw_fd(), PIDFD_GET_INFO as _, &raw mut info) };
+    if told == 0 && info.mask & PIDFD_INFO_EXIT != 0 {
+        return Some(info.exit_code);
+    }
+    status_of_zombie(pid)
+}
+
+/// The exit status of a process that has ended and that nobody has reaped. Async-signal-safe.
+fn status_of_zombie(pid: u32) -> Option<c_int> {
+    let mut path = Fixed::<32>::default();
+    fmt::Write::write_fmt(&mut path, format_args!("/proc/{pid}/stat")).ok()?;
+    let flags = rustix::fs::OFlags::RDONLY | rustix::fs::OFlags::CLOEXEC;
+    let file = rustix::fs::open(path.text(), flags, rustix::fs::Mode::empty()).ok()?;
+    let mut bytes = [0; 1024];
+    let len = rustix::io::read(&file, &mut bytes[..]).ok()?;
+    let text = core::str::from_utf8(bytes.get(..len)?).ok()?;
+    // The name, in brackets, may hold anything; the state follows, and the status is the last field.
+    let (_, fields) = text.rsplit_once(") ")?;
+    let ended = fields.starts_with(['Z', 'X']);
+    fields
+        .trim_end()
+        .rsplit(' ')
+        .next()?
+        .parse()
+        .ok()
+        .filter(|_| ended)
 }
 
 /// A set of signals.

@@ -2,6 +2,10 @@
 //!
 //! The root's bytes go down a binomial tree in pieces. A handler puts a piece where it belongs, or
 //! keeps it if this rank has not called yet; polls send it on to the children.
+//!
+//! Each piece tells which root its sender has named, so ranks that differ find out; but where nobody
+//! takes itself for the root there are no pieces. So a rank to which nothing has come for
+//! [`PATIENCE`] asks the one that it waits for, once, and that one compares.
 #![allow(unsafe_code)]
 
 mod inbox;
@@ -13,7 +17,7 @@ use super::limits::internal;
 use super::thread::ThreadCtx;
 use super::tree::CHUNK;
 use super::watch::span;
-use argonet_am::{AmError, Delivery, HandlerTable, Message, Payload};
+use argonet_am::{AmError, Category, Delivery, HandlerTable, Message, Payload};
 use argonet_base::JobRank;
 use argonet_conduit::Conduit;
 use argonet_event::{Event, Parts};
@@ -21,9 +25,23 @@ use argonet_segment::SharedBytes;
 use argonet_trace::{Kind, What};
 use core::ptr::NonNull;
 use core::sync::atomic::AtomicBool;
+use core::time::Duration;
 use inbox::{Arrival, Call, Inbox, Piece, Place};
 use parking_lot::Mutex;
 use std::sync::Arc;
+
+/// How long a rank waits for a root's first piece before it asks whether that is the root. A broadcast
+/// that goes well costs no message for it unless its root is as late as this.
+const PATIENCE: Duration = Duration::from_millis(200);
+
+/// What a rank to which nothing has come thinks of it.
+enum Doubt {
+    /// It has not looked twice.
+    None,
+    /// It asks at this time.
+    Asks(Duration),
+    Asked,
+}
 
 /// A call that is not complete.
 struct Flight {
@@ -36,6 +54,7 @@ struct Flight {
     pieces: Vec<Piece>,
     /// Each with the number of pieces that it has been sent.
     children: Vec<(JobRank, usize)>,
+    doubt: Doubt,
 }
 
 /// State of the broadcasts.
@@ -48,13 +67,25 @@ pub(super) struct Broadcasts {
     pub(super) stuck: AtomicBool,
 }
 
+#[cfg(test)]
+impl Broadcasts {
+    /// Questions about calls to come.
+    pub(super) fn questions(&self) -> usize {
+        self.inbox.lock().questions()
+    }
+}
+
 pub(super) fn register(
     background: &Arc<Background>,
     handlers: &mut HandlerTable,
 ) -> Result<(), AmError> {
     let this = Arc::clone(background);
     let run = move |delivery: &mut Delivery<'_>| {
-        let arrived = this.broadcasts.inbox.lock().arrive(delivery);
+        let mut inbox = this.broadcasts.inbox.lock();
+        let arrived = match delivery.category() {
+            Category::Short => inbox.asked(delivery),
+            _ => inbox.arrive(delivery),
+        };
         if let Err(message) = arrived {
             this.complain(message);
         }
@@ -155,6 +186,7 @@ impl<C: Conduit> Engine<C> {
                 bytes,
                 pieces: Vec::new(),
                 children,
+                doubt: Doubt::None,
             });
             self.background.begin(kind::BROADCAST);
         }
@@ -180,6 +212,9 @@ impl<C: Conduit> Engine<C> {
         flights.retain_mut(|flight| {
             let all = flight.has_come(&mut broadcasts.inbox.lock());
             self.send_on(flight, &mut steps);
+            if flight.pieces.is_empty() {
+                self.doubt(flight, &mut steps);
+            }
             let sent = |(_, sent): &(JobRank, usize)| *sent == flight.pieces.len();
             let over = all && flight.children.iter().all(sent);
             if over {
@@ -225,6 +260,25 @@ impl<C: Conduit> Engine<C> {
                 }
                 *sent += 1;
             }
+        }
+    }
+
+    /// Asks the root whether it is the root, if nothing comes from it for long.
+    fn doubt(&self, flight: &mut Flight, steps: &mut Steps) {
+        match flight.doubt {
+            Doubt::None => flight.doubt = Doubt::Asks((self.clock)() + PATIENCE),
+            Doubt::Asks(at) if (self.clock)() >= at => {
+                let [number, len] = [flight.number, flight.call.len].map(halves);
+                let question = Message {
+                    handler: internal::BROADCAST,
+                    args: &[number[0], number[1], len[0], len[1]],
+                    payload: Payload::None,
+                };
+                if self.send_now(JobRank(flight.call.root), &question, steps) {
+                    flight.doubt = Doubt::Asked;
+                }
+            }
+            Doubt::Asks(_) | Doubt::Asked => {}
         }
     }
 }

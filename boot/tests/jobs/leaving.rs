@@ -1,12 +1,15 @@
 //! How programs in C end jobs: by exits that run no exit handlers, by return from main without having finalised, and by fatal
 //! errors that have told all there is.
 
+use std::time::{Duration, Instant};
+
 use argonet_base::JobRank;
 use argonet_boot::{Bootstrap, LocalJob, abort_told, exit_without_handlers, print_backtrace};
+use rustix::process::Signal;
 
 use crate::endings::{at_exit, both, handle, raise};
-use crate::programs::{fence, for_ever, join, start};
-use crate::support::{Job, Outcome, Test};
+use crate::programs::{fence, for_ever, join, say, start};
+use crate::support::{Job, Outcome, Test, pid, until};
 
 pub(crate) const TESTS: &[Test] = &[
     ("leaving_explicitly_runs_no_exit_handlers", explicit),
@@ -14,6 +17,10 @@ pub(crate) const TESTS: &[Test] = &[
     ("leaving_explicitly_without_a_job", alone),
     ("leaving_by_return_from_all_is_an_exit_of_all", all_return),
     ("leaving_by_return_of_one_ends_the_others", one_returns),
+    (
+        "leaving_has_its_time_however_late_the_guardian_is",
+        late_guardian,
+    ),
     ("leaving_is_not_caught_if_not_wanted", not_caught),
     ("leaving_by_an_error_that_is_told_shows_one_backtrace", told),
 ];
@@ -96,6 +103,27 @@ fn one_returns() {
     }
 }
 
+/// As on a host that stands still for a while.
+fn late_guardian() {
+    let timeout = Duration::from_secs(2);
+    let job = Job::self_started("3", &["c-hold", "1"]);
+    let job = job.env("GASNET_EXITTIMEOUT", &timeout.as_secs().to_string());
+    let mut job = job.with_input().start();
+    let guardian = pid(job.read_until("guardian ").parse().expect("a process id"));
+    job.read_until("ready");
+    let leaver = job.rank_pid(1);
+    let begun = Instant::now();
+    job.give_line();
+    // It has told the guardian, which has taken note once it sleeps again.
+    until(|| !job.waits(leaver) && job.sleeps(guardian));
+    job.kill(guardian, Signal::STOP);
+    until(|| begun.elapsed() > timeout);
+    job.kill(guardian, Signal::CONT);
+    let outcome = job.outcome().code(0);
+    let outcome = outcome.says(&["rank 1 (pid ", "called exit(0); the other ranks were ended"]);
+    assert_eq!(count(&outcome, "held by C"), 3, "{outcome:#?}");
+}
+
 fn not_caught() {
     for job in both(3, &["c-exit", "return", "all", "5"]) {
         let outcome = job.env("GASNET_CATCH_EXIT", "0").run().code(5);
@@ -138,6 +166,27 @@ pub(crate) fn rank(args: &[&str]) -> Option<i32> {
             fence(&job);
             for_ever()
         }
+        // One leaves when rank 0 has read a line; the others never look whether the job is ending.
+        ["c-hold", who] => {
+            let job = join();
+            job.leaves_by_exit();
+            say(&format!("pid {} {}", job.rank(), std::process::id()));
+            fence(&job);
+            job.started();
+            if job.rank() == JobRank(0) {
+                let guardian = job.job_page().guardian_pid().unwrap_or(0);
+                say(&format!("guardian {guardian}"));
+                say("ready");
+                let mut line = String::new();
+                std::io::stdin().read_line(&mut line).expect("a line");
+            }
+            hold();
+            fence(&job);
+            if job.rank() == JobRank(who.parse().expect("a rank")) {
+                exit_without_handlers(0)
+            }
+            for_ever()
+        }
         ["c-exit-early", code] => {
             let job = join();
             job.leaves_by_exit();
@@ -175,12 +224,10 @@ pub(crate) fn rank(args: &[&str]) -> Option<i32> {
 
 /// Waits until the process of another rank has gone.
 fn outlive(job: &LocalJob, rank: JobRank) {
-    let pid = crate::support::pid(job.rank_page(rank).pid());
+    let pid = pid(job.rank_page(rank).pid());
     // A child of the launcher or of rank 0 stays until it is reaped; a zombie has gone, too.
     let stat = format!("/proc/{}/stat", pid.as_raw_nonzero());
-    crate::support::until(|| {
-        std::fs::read_to_string(&stat).map_or(true, |text| text.contains(") Z "))
-    });
+    until(|| std::fs::read_to_string(&stat).map_or(true, |text| text.contains(") Z ")));
 }
 
 /// Leaves text in the streams of C and Rust, and an exit handler.

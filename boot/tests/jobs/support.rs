@@ -28,7 +28,7 @@ impl Watchdog {
         thread::spawn(move || {
             if watch.recv_timeout(TEST_LIMIT) == Err(std::sync::mpsc::RecvTimeoutError::Timeout) {
                 eprintln!("test {name} took over {TEST_LIMIT:?}; processes of this run:");
-                for process in processes_with(&format!("{MARK}={}", std::process::id())) {
+                for process in processes_with(&format!("{MARK}={}.", std::process::id())) {
                     eprintln!("  {process:?}");
                     let _ = kill_process(pid(process.pid), Signal::KILL);
                 }
@@ -266,6 +266,12 @@ impl Running {
         self.processes().iter().any(|p| pid(p.pid) == process)
     }
 
+    /// Whether this process of the job sleeps.
+    pub(crate) fn sleeps(&self, process: Pid) -> bool {
+        let mut all = self.processes().into_iter();
+        all.any(|p| pid(p.pid) == process && p.is_in_state("S"))
+    }
+
     /// Kills what the job has left on purpose.
     pub(crate) fn end_what_is_left(&self) {
         for process in self.processes() {
@@ -273,11 +279,15 @@ impl Running {
         }
     }
 
-    /// Gives rank 0 a line to read, and waits for the end.
-    pub(crate) fn go(mut self) -> Outcome {
+    /// Gives rank 0 a line to read.
+    pub(crate) fn give_line(&mut self) {
         let mut input = self.child.stdin.take().expect("piped");
         let _ = input.write_all(b"go\n");
-        drop(input);
+    }
+
+    /// Gives rank 0 a line to read, and waits for the end.
+    pub(crate) fn go(mut self) -> Outcome {
+        self.give_line();
         self.outcome()
     }
 

@@ -335,7 +335,7 @@ pub(crate) const MESSAGES: [Case; 60] = [
     ("request-locked", Debug, Ends(&["gex_AM_RequestShort"])),
     ("put-locked", Debug, Ends(&["gex_RMA_PutBlocking"])),
 ];
-pub(crate) const TRANSFERS: [Case; 49] = [
+pub(crate) const TRANSFERS: [Case; 50] = [
     ("put-rank", Any, Ends(&["gex_RMA_PutBlocking", "rank"])),
     ("get-rank", Any, Ends(&["gex_RMA_GetBlocking", "rank"])),
     ("put-rank-invalid", Any, Ends(&["gex_RMA_PutNB", "rank"])),
@@ -491,6 +491,14 @@ pub(crate) const TRANSFERS: [Case; 49] = [
         "broadcast-nowhere",
         Any,
         Ends(&["gex_Coll_BroadcastNB", "dst"]),
+    ),
+    (
+        "broadcast-no-root",
+        Any,
+        Ends(&[
+            "root 1 and 8 bytes at rank 0",
+            "root 0 and 8 bytes at rank 1",
+        ]),
     ),
     ("waitmode", Any, Returns("GASNET_ERR_BAD_ARG")),
 ];

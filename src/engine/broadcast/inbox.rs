@@ -9,6 +9,10 @@ use std::collections::BTreeMap;
 /// Calls that are remembered after they are complete, to name them if another rank's differs.
 const REMEMBERED: usize = 64;
 
+/// Questions that are kept for calls to come. Whoever asks beyond that is not told if its root is
+/// another one.
+const MOST_QUESTIONS: usize = 1024;
+
 /// What all ranks must name alike.
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Call {
@@ -62,6 +66,8 @@ pub(super) struct Inbox {
     pub(super) open: BTreeMap<u64, Arrival>,
     /// The last calls, by number.
     called: Vec<Call>,
+    /// Who has asked about a call to come, by its number, and what it has called itself.
+    questions: Vec<(u64, JobRank, Call)>,
 }
 
 fn arg64(delivery: &Delivery<'_>, low: usize) -> u64 {
@@ -93,6 +99,14 @@ impl Inbox {
     ) -> Result<u64, String> {
         let number = self.next;
         self.remember(call);
+        for (_, from, theirs) in self
+            .questions
+            .extract_if(.., |(about, ..)| *about == number)
+        {
+            if theirs != call {
+                return Err(differ(number, (rank, call), (from, theirs)));
+            }
+        }
         if let Some(Arrival::Early(kept)) = self.open.remove(&number) {
             for early in kept {
                 let bytes = SharedBytes::from_slice(&early.bytes);
@@ -101,6 +115,35 @@ impl Inbox {
         }
         self.open.insert(number, called);
         Ok(number)
+    }
+
+    #[cfg(test)]
+    pub(super) fn questions(&self) -> usize {
+        self.questions.len()
+    }
+
+    /// A rank that waits for this one, as the root, asks whether it is.
+    pub(super) fn asked(&mut self, delivery: &Delivery<'_>) -> Result<(), String> {
+        let number = arg64(delivery, 0);
+        let (rank, from) = (delivery.rank(), delivery.source());
+        let theirs = Call {
+            root: rank.0,
+            len: arg64(delivery, 2),
+        };
+        if number >= self.next {
+            if self.questions.len() < MOST_QUESTIONS {
+                self.questions.push((number, from, theirs));
+            }
+            return Ok(());
+        }
+        // The pieces of calls before these are under way.
+        if self.next - number <= REMEMBERED as u64 {
+            let mine = self.called[number as usize % REMEMBERED];
+            if mine != theirs {
+                return Err(differ(number, (rank, mine), (from, theirs)));
+            }
+        }
+        Ok(())
     }
 
     /// A piece comes.

@@ -145,6 +145,48 @@ fn ranks_that_differ_are_named() {
     }
 }
 
+/// Nobody sends a piece then. The rank that is asked has called before or calls after.
+#[test]
+fn ranks_none_of_which_is_its_own_root_are_named() {
+    for (reverse, slowly) in [(false, false), (false, true), (true, false), (true, true)] {
+        let message = differing([(1, 5), (0, 7)], reverse, slowly);
+        let parts = [
+            "root 1 and 5 bytes at rank 0",
+            "root 0 and 7 bytes at rank 1",
+        ];
+        assert!(parts.iter().all(|part| message.contains(part)), "{message}");
+    }
+    // One that nobody takes for the root waits for another that does not take itself for it.
+    let ranks = job(3, 1000, ThreadMode::Seq);
+    let message = ended(|| {
+        let _parts = [(0, 1), (1, 2), (2, 1)].map(|(at, root)| call(&ranks[at], root, 0, 9));
+        quiet(&ranks);
+    });
+    let parts = [
+        "root 1 and 9 bytes at rank 0",
+        "root 2 and 9 bytes at rank 1",
+    ];
+    assert!(parts.iter().all(|part| message.contains(part)), "{message}");
+}
+
+/// Each rank asks once, and is not answered but by the bytes.
+#[test]
+fn a_late_root_is_asked_and_all_goes_well() {
+    let ranks = job(3, 1000, ThreadMode::Seq);
+    for number in 0..100 {
+        let early = [1, 2].map(|at: usize| (at, call(&ranks[at], 0, number, 10)));
+        quiet(&ranks);
+        let questions = || ranks[0].engine.background.broadcasts.questions();
+        assert_eq!(questions(), 2, "before call {number}");
+        let root = call(&ranks[0], 0, number, 10);
+        assert_eq!(questions(), 0, "after call {number}");
+        check(&ranks, 0, &root, number);
+        for (at, part) in &early {
+            check(&ranks, *at, part, number);
+        }
+    }
+}
+
 #[test]
 fn what_cannot_be_is_refused() {
     let ranks = job(2, 1000, ThreadMode::Seq);
