@@ -5,7 +5,7 @@
 #include "legacy.h"
 
 /* What the longest transfer has, at an odd address; beyond it one byte on each side stays as it was. */
-enum { LEGACY_MOST = 200000, LEGACY_ROOM = LEGACY_MOST + 64 };
+enum { LEGACY_MOST = 140000, LEGACY_ROOM = LEGACY_MOST + 64 };
 
 static char *legacy_source, *legacy_back;
 
@@ -140,9 +140,9 @@ static inline void legacy_move_all(char *const *bases) {
   CHECK(legacy_source != NULL && legacy_back != NULL);
   for (turn = 0; turn < ranks; ++turn) {
     if (turn == me) {
-      /* Itself and its neighbours on both sides, each once. */
+      /* Itself and the next one. */
       for (node = 0; node < ranks; ++node) {
-        if (node != me && node != check_next() && node != check_previous()) continue;
+        if (node != me && node != check_next()) continue;
         legacy_transfers(node, bases[node]);
         legacy_values(node, bases[node]);
         legacy_fills(node, bases[node]);

@@ -83,7 +83,7 @@ static void polls(void) {
   char *mine = legacy_segment(me), *next = legacy_segment(check_next()), *previous = legacy_segment(check_previous());
   volatile int *ready = (volatile int *)(void *)(mine + READY), *arrived = (volatile int *)(void *)(mine + SENT);
   gasnet_handle_t none[1] = {GASNET_INVALID_HANDLE};
-  int one = 1, turn, was, before;
+  int one = 1, turn, was, before, tries;
   for (turn = 0; turn < 4; ++turn) {
     *ready = 0;
     *arrived = 0;
@@ -100,13 +100,16 @@ static void polls(void) {
     CHECK_EQ(gasnet_try_syncnb_all_nopoll(none, 1), GASNET_OK);
     CHECK_EQ(gasnet_try_syncnb_some_nopoll(none, 1), GASNET_OK);
     CHECK_EQ(counted, before);
-    do switch (turn) {
+    tries = 0;
+    do {
+      CHECK(++tries < 1000000);
+      switch (turn) {
         case 0: CHECK_OK(gasnet_try_syncnb(GASNET_INVALID_HANDLE)); break;
         case 1: CHECK_OK(gasnet_try_syncnb_all(none, 1)); break;
         case 2: CHECK_OK(gasnet_try_syncnb_some(none, 1)); break;
         default: CHECK_OK(gasnet_try_syncnbi_all());
       }
-    while (counted == was);
+    } while (counted == was);
     CHECK_OK(gasnet_barrier(100 + turn, 0));
   }
 }
