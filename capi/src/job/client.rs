@@ -17,7 +17,7 @@ use crate::am::Handlers;
 use crate::export::export;
 use crate::job::state::{find, set};
 use crate::job::{
-    BAD_ARG, CData, Endpoint, Job, NOT_INIT, OK, RESOURCE, Team, given, hooks, refuse,
+    BAD_ARG, CData, Endpoint, Job, NOT_INIT, OK, Placed, RESOURCE, Team, given, hooks, refuse,
 };
 
 /// `GEX_FLAG_USES_GASNET1`.
@@ -122,7 +122,7 @@ fn init(mode: ThreadMode, debug: bool, name: &CStr, flags: u32) -> argonet::Resu
             asked: AtomicBool::new(false),
             cdata: CData::default(),
         },
-        world: Team::world(endpoint, rank, size),
+        world: Placed::new(Team::world(endpoint, rank, size)),
         handlers,
         endpoints: Mutex::new(vec![endpoint]),
         attached: OnceLock::new(),
@@ -158,7 +158,7 @@ export! {
         unsafe {
             *client = &raw const job.client;
             *ep = job.world.endpoint();
-            *tm = &raw const job.world;
+            *tm = job.world.handle();
         }
         OK
     }

@@ -6,6 +6,7 @@ mod endpoint;
 mod error;
 mod hooks;
 mod object;
+mod placed;
 mod published;
 mod segment;
 mod state;
@@ -18,6 +19,7 @@ pub(crate) use error::{
     BAD_ARG, BARRIER_MISMATCH, NOT_INIT, NOT_READY, OK, RESOURCE, fatal, refuse,
 };
 pub(crate) use object::{CData, given};
+pub(crate) use placed::Placed;
 pub(crate) use published::far_base;
 pub(crate) use segment::{Kind, Segment};
 pub(crate) use state::{Job, find, job, with_job};

@@ -138,7 +138,7 @@ export! {
             let (base, bytes) = (own.base().as_ptr(), own.len() as usize);
             let (_, made) = job.attached.get_or_init(|| (own, Segment::new(base, bytes, Memory::Attached)));
             team.endpoint().bind(made);
-            team.set_deltas(Box::leak(deltas));
+            job.world.set_deltas(&deltas);
             hooks::segment_is_there(base.cast(), bytes);
             // SAFETY: not null, and the caller's to write, as the header asks.
             unsafe { *segment = made };
