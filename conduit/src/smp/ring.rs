@@ -3,7 +3,7 @@
 //! A lone short message moves one cache line and nothing else, because the record itself tells
 //! that it is there: its first word is never zero, and the writer zeroes the first word of the
 //! *next* record before it publishes this one. The reader only reads, until it has taken a
-//! quarter of the ring; then it stores its position in a line of its own, which the writer reads
+//! quarter of a lap; then it stores its position in a line of its own, which the writer reads
 //! only when the ring seems full.
 //!
 //! ```text
@@ -17,6 +17,8 @@
 //! 1. The word at the writer's position is zero (fresh memory, or stored by the last `reserve`).
 //! 2. `tail - head < units`: the zero word never overwrites a record that was not read.
 //! 3. A record does not wrap: when it does not fit before the end, a skip record covers the rest.
+//! 4. A record that is not large does not go beyond the lap, a part of the ring at its beginning: a skip record covers all
+//!    that is behind. Replies do where there is no room for that skip, as room was kept for them alone.
 //!
 //! Orderings: `publish` stores the first word with Release and pairs with the Acquire load of
 //! `peek`, so the reader sees the whole record and the zero behind it. The reader's position is
@@ -37,6 +39,12 @@ pub(crate) struct Ring<'a> {
     pub(crate) words: Words,
     /// Units, a power of two.
     pub(crate) units: u32,
+    /// Units at the beginning that records of at most `large` units use.
+    pub(crate) lap: u32,
+    /// See `lap`. All of it if the lap is.
+    pub(crate) large: u32,
+    /// Whether what finds no room in the lap is refused; otherwise it may go beyond.
+    pub(crate) strict: bool,
     /// Written by the reader, read by the writer.
     pub(crate) read_position: &'a AtomicU32,
 }
@@ -63,7 +71,22 @@ pub(crate) struct Reader {
 impl Ring<'_> {
     #[inline(always)]
     fn word_of(&self, position: u32) -> usize {
-        (position & (self.units - 1)) as usize * 2
+        self.index(position) as usize * 2
+    }
+
+    #[inline(always)]
+    fn index(&self, position: u32) -> u32 {
+        position & (self.units - 1)
+    }
+
+    /// Where records of so many units end.
+    #[inline(always)]
+    fn limit(&self, units: u32) -> u32 {
+        if units > self.large {
+            self.units
+        } else {
+            self.lap
+        }
     }
 }
 
@@ -74,7 +97,7 @@ impl Writer {
     pub(crate) fn reserve(&self, ring: &Ring<'_>, units: u32) -> Option<usize> {
         let tail = self.tail.load(Ordering::Relaxed);
         let used = tail.wrapping_sub(self.head.load(Ordering::Relaxed));
-        let fits = units <= ring.units - (tail & (ring.units - 1));
+        let fits = ring.index(tail) + units <= ring.limit(units);
         if fits && used + units < ring.units {
             return Some(self.take(ring, tail, units));
         }
@@ -86,15 +109,21 @@ impl Writer {
     pub(crate) fn reserve_one(&self, ring: &Ring<'_>) -> Option<usize> {
         let tail = self.tail.load(Ordering::Relaxed);
         let used = tail.wrapping_sub(self.head.load(Ordering::Relaxed));
-        (used + 1 < ring.units).then(|| self.take(ring, tail, 1))
+        let fits = ring.index(tail) < ring.lap;
+        (fits && used + 1 < ring.units).then(|| self.take(ring, tail, 1))
     }
 
     #[cold]
     #[inline(never)]
     fn reserve_slow(&self, ring: &Ring<'_>, units: u32) -> Option<usize> {
         let mut tail = self.position();
-        let to_end = ring.units - (tail & (ring.units - 1));
-        let skip = if units > to_end { to_end } else { 0 };
+        let index = ring.index(tail);
+        let to_end = ring.units - index;
+        let fits = index + units <= ring.limit(units);
+        let mut skip = if fits { 0 } else { to_end };
+        if !ring.strict && units <= to_end && !self.has_room(ring, skip + units) {
+            skip = 0;
+        }
         if !self.has_room(ring, skip + units) {
             return None;
         }
@@ -193,14 +222,14 @@ impl Cursor<'_> {
     /// Units from the position to the end of the ring: no record is longer.
     #[inline(always)]
     pub(crate) fn units_to_end(&self) -> u32 {
-        self.ring.units - (self.head & (self.ring.units - 1))
+        self.ring.units - self.ring.index(self.head)
     }
 
     /// Gives `units` back to the writer; nothing of the record is used any more.
     #[inline(always)]
     pub(crate) fn advance(&mut self, units: u32) {
         self.head = self.head.wrapping_add(units);
-        if self.head.wrapping_sub(self.published) >= self.ring.units / 4 {
+        if self.head.wrapping_sub(self.published) >= self.ring.lap / 4 {
             self.published = self.head;
             self.ring.read_position.store(self.head, Ordering::Release);
         }
