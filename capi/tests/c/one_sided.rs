@@ -58,8 +58,8 @@ const FUNCTIONS: [&str; 6] = [
     "get_value",
 ];
 
-/// From the first instruction up to the access.
-const MOST_INSTRUCTIONS: usize = 10;
+/// From the first instruction up to the access: today's 7 and one more, for compilers that come.
+const MOST_INSTRUCTIONS: usize = 8;
 
 fn few_instructions(compiler: Compiler, function: &str) -> Result<(), Failed> {
     let place = Workplace::new()?;

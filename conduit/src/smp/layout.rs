@@ -24,8 +24,8 @@ pub(crate) const LINE: usize = 64;
 /// the time that they take in a ring of 256 KiB.
 pub(crate) const RING_UNITS: u32 = 64 * 1024;
 
-/// Units that other records use, from the beginning of the ring on, so that who sends no large ones touches no more memory. The
-/// reader publishes its position after a quarter of them.
+/// Units that other records use, from the beginning of the ring on, as long as their reader keeps up: who sends no large ones
+/// touches no more memory. The reader publishes its position after a quarter of them.
 pub(crate) const LAP_UNITS: u32 = 16 * 1024;
 
 /// Records of more units are large: those of mediums above 8 KiB.
@@ -36,7 +36,7 @@ pub const RING_BYTES: usize = RING_UNITS as usize * UNIT;
 
 const_assert!(RING_UNITS.is_power_of_two());
 const_assert!(RING_UNITS - LAP_UNITS + LARGE_UNITS <= u16::MAX as u32);
-// Any record fits, and any that is not large within a lap, while the reader has a quarter of a lap unpublished.
+// Any record fits while the reader has a quarter of a lap unpublished; and one that is not large at the end of a lap goes back.
 const_assert!(ROOM_FOR_ANY <= RING_UNITS - LAP_UNITS / 4);
 const_assert!(2 * LARGE_UNITS + 1 <= LAP_UNITS - LAP_UNITS / 4);
 

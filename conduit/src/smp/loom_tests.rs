@@ -46,7 +46,6 @@ impl Shared {
             units: UNITS,
             lap: self.lap,
             large: LARGE,
-            strict: true,
             read_position: &self.read_position,
         }
     }
@@ -95,7 +94,7 @@ fn transfer(sizes: &'static [u32]) {
     transfer_in_laps(UNITS, sizes);
 }
 
-/// The same, where those that are not large use the first units only.
+/// The same, where those that are not large keep to the first units.
 fn transfer_in_laps(lap: u32, sizes: &'static [u32]) {
     model(move || {
         let shared = Shared::new(lap);
@@ -147,14 +146,14 @@ fn the_end_is_met_exactly() {
 
 #[test]
 fn a_lap_ends_with_a_skip() {
-    // 2 + 2 units are the lap; the third waits until it can begin the next one.
+    // 2 + 2 units are the lap; the third begins the next one, or, as long as there is no room for that, goes on behind it.
     transfer_in_laps(4, &[2, 2, 2]);
 }
 
 #[test]
 fn a_large_record_leaves_the_lap() {
-    // 3 units begin in the lap and end behind it; the third record goes back to the beginning.
-    transfer_in_laps(4, &[2, 3, 2]);
+    // 3 units begin in the lap and end behind it; the third record goes on there, the fourth back to the beginning.
+    transfer_in_laps(4, &[2, 3, 2, 2]);
 }
 
 /// A futex made of a mutex and a condition variable.

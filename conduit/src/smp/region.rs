@@ -79,8 +79,6 @@ impl Region {
             units: RING_UNITS,
             lap: LAP_UNITS,
             large: LARGE_UNITS,
-            // A reply is never refused: see `ROOM_FOR_ANY`.
-            strict: lane == Lane::Request,
             read_position: self.atomic(position),
         }
     }

@@ -17,8 +17,10 @@
 //! 1. The word at the writer's position is zero (fresh memory, or stored by the last `reserve`).
 //! 2. `tail - head < units`: the zero word never overwrites a record that was not read.
 //! 3. A record does not wrap: when it does not fit before the end, a skip record covers the rest.
-//! 4. A record that is not large does not go beyond the lap, a part of the ring at its beginning: a skip record covers all
-//!    that is behind. Replies do where there is no room for that skip, as room was kept for them alone.
+//!
+//! A record that is not large begins anew where it would leave the lap, a part of the ring at its beginning, so that
+//! those that read and write little touch little memory: a skip record covers all that is behind. Where the reader has not
+//! made room for that yet, records go on behind the lap up to the end of the ring.
 //!
 //! Orderings: `publish` stores the first word with Release and pairs with the Acquire load of
 //! `peek`, so the reader sees the whole record and the zero behind it. The reader's position is
@@ -39,12 +41,10 @@ pub(crate) struct Ring<'a> {
     pub(crate) words: Words,
     /// Units, a power of two.
     pub(crate) units: u32,
-    /// Units at the beginning that records of at most `large` units use.
+    /// Units of the lap.
     pub(crate) lap: u32,
-    /// See `lap`. All of it if the lap is.
+    /// Units of the longest record that keeps to the lap.
     pub(crate) large: u32,
-    /// Whether what finds no room in the lap is refused; otherwise it may go beyond.
-    pub(crate) strict: bool,
     /// Written by the reader, read by the writer.
     pub(crate) read_position: &'a AtomicU32,
 }
@@ -79,14 +79,15 @@ impl Ring<'_> {
         position & (self.units - 1)
     }
 
-    /// Where records of so many units end.
+    /// Whether a record of so many units goes here, rather than at the beginning.
     #[inline(always)]
-    fn limit(&self, units: u32) -> u32 {
-        if units > self.large {
+    fn fits(&self, index: u32, units: u32) -> bool {
+        let limit = if units > self.large || index > self.lap {
             self.units
         } else {
             self.lap
-        }
+        };
+        index + units <= limit
     }
 }
 
@@ -97,8 +98,7 @@ impl Writer {
     pub(crate) fn reserve(&self, ring: &Ring<'_>, units: u32) -> Option<usize> {
         let tail = self.tail.load(Ordering::Relaxed);
         let used = tail.wrapping_sub(self.head.load(Ordering::Relaxed));
-        let fits = ring.index(tail) + units <= ring.limit(units);
-        if fits && used + units < ring.units {
+        if ring.fits(ring.index(tail), units) && used + units < ring.units {
             return Some(self.take(ring, tail, units));
         }
         self.reserve_slow(ring, units)
@@ -109,7 +109,7 @@ impl Writer {
     pub(crate) fn reserve_one(&self, ring: &Ring<'_>) -> Option<usize> {
         let tail = self.tail.load(Ordering::Relaxed);
         let used = tail.wrapping_sub(self.head.load(Ordering::Relaxed));
-        let fits = ring.index(tail) < ring.lap;
+        let fits = ring.index(tail) != ring.lap;
         (fits && used + 1 < ring.units).then(|| self.take(ring, tail, 1))
     }
 
@@ -119,9 +119,8 @@ impl Writer {
         let mut tail = self.position();
         let index = ring.index(tail);
         let to_end = ring.units - index;
-        let fits = index + units <= ring.limit(units);
-        let mut skip = if fits { 0 } else { to_end };
-        if !ring.strict && units <= to_end && !self.has_room(ring, skip + units) {
+        let mut skip = if ring.fits(index, units) { 0 } else { to_end };
+        if units <= to_end && !self.has_room(ring, skip + units) {
             skip = 0;
         }
         if !self.has_room(ring, skip + units) {
