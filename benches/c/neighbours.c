@@ -1,7 +1,9 @@
 /* Speed of GASNet-EX between two ranks that share memory, with public calls alone, so that it can be compiled against any
  * implementation: nanoseconds of an operation, the best and the median of many chunks. Rank 0 prints a line for each row.
+ * The first row is no operation but the machine: a cache line to the other processor and back, which tells runs apart in which
+ * it was slower.
  *
- *   neighbours [CHUNKS]      (21)
+ *   neighbours [CHUNKS [ROW]]      (21 chunks of all rows; or of those whose names begin with ROW)
  */
 #include <gasnetex.h>
 
@@ -16,7 +18,8 @@ enum { PING = 200, PONG, COUNT, MEDIUM_PING, MEDIUM_PONG, MEDIUM_COUNT, MOST_CHU
 static gex_TM_t team;
 static gex_Rank_t me, peer;
 static volatile unsigned pongs, counted;
-static char *here, *there;
+static volatile uint64_t kept;
+static char *here, *there, *mapped;
 static char buffer[MOST_BYTES], other[MOST_BYTES];
 
 static void ping(gex_Token_t token, gex_AM_Arg_t a, gex_AM_Arg_t b) { gex_AM_ReplyShort2(token, PONG, 0, a, b); }
@@ -48,6 +51,26 @@ static void medium_count(gex_Token_t token, void *data, size_t bytes)
 static void barrier(void) { gex_Event_Wait(gex_Coll_BarrierNB(team, 0)); }
 
 typedef void row_fn(unsigned turns, size_t bytes);
+
+/* Rank 0 writes odd numbers into a word of rank 1's segment, which is zero at first, which answers with even ones. */
+static void line_round_trip(unsigned turns, size_t bytes)
+{
+    volatile uint64_t *word = (volatile uint64_t *)(me == 0 ? mapped : here) + bytes / 8;
+    const uint64_t start = me == 0 ? *word : 0;
+    uint64_t i;
+    static uint64_t seen;
+    if (me == 0) {
+        for (i = start; i < start + 2 * (uint64_t)turns; i += 2) {
+            *word = i + 1;
+            while (*word != i + 2) continue;
+        }
+        return;
+    }
+    for (i = 0; i < turns; ++i, seen += 2) {
+        while (*word != seen + 1) continue;
+        *word = seen + 2;
+    }
+}
 
 static void short_round_trip(unsigned turns, size_t bytes)
 {
@@ -98,7 +121,7 @@ static void get_8(unsigned turns, size_t bytes)
         gex_RMA_GetBlocking(team, &value, peer, there + (i & 511) * 8, 8, 0);
         sum += value;
     }
-    memcpy(other, &sum, 8);
+    kept = sum;
 }
 static void put_any(unsigned turns, size_t bytes)
 {
@@ -127,11 +150,15 @@ static int by_value(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
+/* How names of rows begin that are to be measured. */
+static const char *wanted = "";
+
 /* Both ranks call it; rank 0 does the work unless `both` is 1, and the other polls until `arrivals` messages have come. */
 static void row(const char *name, row_fn *run, unsigned turns, size_t bytes, unsigned chunks, int both, int arrivals)
 {
     static double each[MOST_CHUNKS];
     unsigned chunk;
+    if (strncmp(name, wanted, strlen(wanted)) != 0) return;
     for (chunk = 0; chunk < chunks; ++chunk) {
         const unsigned want = counted + (arrivals ? turns : 0);
         gasnett_tick_t start;
@@ -163,7 +190,7 @@ int main(int argc, char **argv)
         {MEDIUM_PING, (gex_AM_Fn_t)medium_ping, GEX_FLAG_AM_MEDIUM | GEX_FLAG_AM_REQUEST, 0, NULL, "medium_ping"},
         {MEDIUM_PONG, (gex_AM_Fn_t)medium_pong, GEX_FLAG_AM_MEDIUM | GEX_FLAG_AM_REPLY, 0, NULL, "medium_pong"},
         {MEDIUM_COUNT, (gex_AM_Fn_t)medium_count, GEX_FLAG_AM_MEDIUM | GEX_FLAG_AM_REQUEST, 0, NULL, "medium_count"}};
-    void *base = NULL;
+    void *base = NULL, *near = NULL;
     unsigned chunks;
     if (gex_Client_Init(&client, &endpoint, &team, "NEIGHBOURS", &argc, &argv, 0) != GASNET_OK) return 1;
     me = gex_TM_QueryRank(team);
@@ -173,12 +200,16 @@ int main(int argc, char **argv)
         gasnet_exit(2);
     }
     chunks = argc > 1 ? (unsigned)atoi(argv[1]) : 21;
+    if (argc > 2) wanted = argv[2];
     if (chunks < 1 || chunks > MOST_CHUNKS) gasnet_exit(2);
     if (gex_EP_RegisterHandlers(endpoint, table, sizeof table / sizeof table[0]) != GASNET_OK) gasnet_exit(1);
     if (gex_Segment_Attach(&segment, team, MOST_BYTES) != GASNET_OK) gasnet_exit(1);
     here = (char *)gex_Segment_QueryAddr(segment);
-    gex_Event_Wait(gex_EP_QueryBoundSegmentNB(team, peer, &base, NULL, NULL, 0));
+    gex_Event_Wait(gex_EP_QueryBoundSegmentNB(team, peer, &base, &near, NULL, 0));
     there = (char *)base;
+    mapped = (char *)near;
+    if (!mapped) gasnet_exit(3);
+    row("line both ways", line_round_trip, 20000, MOST_BYTES - 64, chunks, 1, 0);
     memset(here, 1, MOST_BYTES);
     memset(buffer, 2, sizeof buffer);
     memset(other, 3, sizeof other);

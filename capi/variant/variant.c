@@ -24,7 +24,7 @@ extern int ARGONET_INIT(gex_Client_t *client, gex_EP_t *endpoint, gex_TM_t *team
                         const char *name, int *argc, char ***argv, gex_Flags_t flags);
 
 /* What headers of GASNet-1 reach a job by. The first team has no rank whose memory is near. */
-static const struct argonet_near_team argonet_nowhere = {ARGONET_NEAR_MAGIC, ARGONET_NEAR_VERSION, 0, 0, 0, 0, 0};
+static const struct argonet_near_team argonet_nowhere = {ARGONET_NEAR_MAGIC, ARGONET_NEAR_VERSION, 0, 0, 0, 0, {0}};
 gex_TM_t argonet_legacy_team = &argonet_nowhere;
 gex_Rank_t gasneti_mynode = GEX_RANK_INVALID;
 gex_Rank_t gasneti_nodes = 0;

@@ -172,7 +172,7 @@
 #endif
 
 /* The layout that near.h has: code of it is compiled into clients. */
-#define ARGONET_NEAR_LAYOUT 2
+#define ARGONET_NEAR_LAYOUT 3
 
 /* Scripts take this apart: keys and order stay. */
 #define GASNET_CONFIG_STRING                                                                                           \

@@ -1,13 +1,14 @@
 /* Where memory of ranks that share it lies in this process: what put and get need to reach it without a call.
  *
- * A team begins with struct argonet_near_team, which leads to a table of address deltas. For a rank r with
- * near_lo <= r < near_lo + near_len and d = delta[r - near_lo]:
+ * A team begins with struct argonet_near_team, and right behind that is its table: one signed 64-bit entry for each rank from 0
+ * up to near_len. For a rank r below near_len and e = entry r:
  *
- *   d != ARGONET_NEAR_NONE   (char *)p + d is where this process has what the process of rank r has at p, for p in the
- *                            segment that r attached;
- *   d == ARGONET_NEAR_NONE   this process cannot reach the memory of r: make a call.
+ *   e != ARGONET_NEAR_NONE   (char *)p + (e - 1) is where this process has what the process of rank r has at p, for p in the
+ *                            segment that r attached. e - 1 is the distance between the two, which may be 0;
+ *   e == ARGONET_NEAR_NONE   this process cannot reach the memory of r: make a call.
  *
- * near_len is 0 as long as segments are not attached, and in what gex_TM_Pair gives. */
+ * All entries are ARGONET_NEAR_NONE as long as segments are not attached. near_len is 0 in what gex_TM_Pair gives, and may be
+ * less than the size of any team. */
 #ifndef ARGONET_NEAR_H
 #define ARGONET_NEAR_H
 
@@ -17,29 +18,28 @@
 /* "ARGN" in ASCII, little-endian. */
 #define ARGONET_NEAR_MAGIC UINT32_C(0x4e475241)
 
-/* Changes with the layout of struct argonet_near_team and with the meaning of its fields. */
-#define ARGONET_NEAR_VERSION 2
+/* Changes with the layout of struct argonet_near_team and of the table, and with what they mean. */
+#define ARGONET_NEAR_VERSION 3
 
-/* No memory is an odd distance away from itself. */
-#define ARGONET_NEAR_NONE ((ptrdiff_t)-1)
+/* Memory that has not been written has it too. */
+#define ARGONET_NEAR_NONE ((ptrdiff_t)0)
 
-/* The beginning of a team. The library fills it; delta and near_len change once, when segments are attached. */
+/* The beginning of a team. The library fills it before it hands the team out. */
 struct argonet_near_team {
-  uint32_t magic;         /* ARGONET_NEAR_MAGIC */
-  uint32_t version;       /* ARGONET_NEAR_VERSION */
-  uint32_t near_lo;       /* first rank of the team that the table has */
-  uint32_t near_len;      /* ranks that the table has, from near_lo on */
-  uint32_t rank;          /* this process's rank in the team */
-  uint32_t size;          /* ranks of the team */
-  const ptrdiff_t *delta; /* near_len address deltas */
+  uint32_t magic;      /* ARGONET_NEAR_MAGIC */
+  uint32_t version;    /* ARGONET_NEAR_VERSION */
+  uint32_t near_len;   /* ranks that the table has, from 0 on */
+  uint32_t rank;       /* this process's rank in the team */
+  uint32_t size;       /* ranks of the team */
+  uint32_t reserved;   /* 0 */
+  uint64_t library[5]; /* the library's own */
 };
 
-/* The delta of a rank, or ARGONET_NEAR_NONE. Any rank is allowed. */
-static inline ptrdiff_t argonet_near_delta(const struct argonet_near_team *team, uint32_t rank)
+/* The entry of a rank, or ARGONET_NEAR_NONE. Any rank is allowed. The entry lies at a fixed distance from the team, so that only
+ * one load comes before that of the neighbour's memory: the pointer to the team's own excepted. */
+static inline ptrdiff_t argonet_near_entry(const struct argonet_near_team *team, uint32_t rank)
 {
-  /* One comparison for both ends: a rank below near_lo wraps around. */
-  const uint32_t i = rank - team->near_lo;
-  return __builtin_expect(i < team->near_len, 1) ? team->delta[i] : ARGONET_NEAR_NONE;
+  return __builtin_expect(rank < team->near_len, 1) ? ((const ptrdiff_t *)(team + 1))[rank] : ARGONET_NEAR_NONE;
 }
 
 #endif

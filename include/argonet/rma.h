@@ -16,20 +16,21 @@
 
 #define ARGONET_RMA_INLINE __attribute__((__always_inline__, __unused__)) static inline
 
-/* What to add to an address of a rank, or ARGONET_NEAR_NONE if a call is needed. */
-ARGONET_RMA_INLINE ptrdiff_t argonet_rma_delta(gex_TM_t tm, gex_Rank_t rank, gex_Flags_t flags)
+/* The way to the memory of a rank, or ARGONET_NEAR_NONE if a call is needed. */
+ARGONET_RMA_INLINE ptrdiff_t argonet_rma_way(gex_TM_t tm, gex_Rank_t rank, gex_Flags_t flags)
 {
   if (ARGONET_DEBUG || (flags & ARGONET_RMA_CALLED)) return ARGONET_NEAR_NONE;
-  return argonet_near_delta(tm, rank);
+  return argonet_near_entry(tm, rank);
 }
 
 /* Where this process has what another has at p. Compilers must not take p for an object of this process, whose bounds the
- * sum would be compared with: they are made to forget where it came from, which takes no instruction. */
-ARGONET_RMA_INLINE void *argonet_rma_near(const void *p, ptrdiff_t delta)
+ * sum would be compared with: they are made to forget where it came from, which takes no instruction. The one too many is part
+ * of the address of a load or store, and takes none either. */
+ARGONET_RMA_INLINE void *argonet_rma_near(const void *p, ptrdiff_t way)
 {
   uintptr_t there = (uintptr_t)p;
   __asm__("" : "+r"(there));
-  return (void *)(there + (uintptr_t)delta);
+  return (void *)(there + (uintptr_t)way - 1);
 }
 
 /* Copies; a size that the compiler knows to be that of a machine word takes one load and one store. A debug build never
@@ -59,9 +60,9 @@ ARGONET_RMA_INLINE int argonet_rma_is_event(const gex_Event_t *lc_opt)
 ARGONET_RMA_INLINE int gex_RMA_PutBlocking(gex_TM_t tm, gex_Rank_t rank, void *dst, const void *src, size_t bytes,
                                            gex_Flags_t flags)
 {
-  const ptrdiff_t delta = argonet_rma_delta(tm, rank, flags);
-  if (__builtin_expect(delta != ARGONET_NEAR_NONE, 1)) {
-    argonet_rma_copy(argonet_rma_near(dst, delta), src, bytes);
+  const ptrdiff_t way = argonet_rma_way(tm, rank, flags);
+  if (__builtin_expect(way != ARGONET_NEAR_NONE, 1)) {
+    argonet_rma_copy(argonet_rma_near(dst, way), src, bytes);
     return 0;
   }
   if (ARGONET_RMA_IS_WORD(bytes) && !(flags & GEX_FLAG_SELF_SEG_OFFSET))
@@ -72,9 +73,9 @@ ARGONET_RMA_INLINE int gex_RMA_PutBlocking(gex_TM_t tm, gex_Rank_t rank, void *d
 ARGONET_RMA_INLINE int gex_RMA_PutNBI(gex_TM_t tm, gex_Rank_t rank, void *dst, const void *src, size_t bytes,
                                       gex_Event_t *lc_opt, gex_Flags_t flags)
 {
-  const ptrdiff_t delta = argonet_rma_delta(tm, rank, flags);
-  if (__builtin_expect(delta != ARGONET_NEAR_NONE, 1)) {
-    argonet_rma_copy(argonet_rma_near(dst, delta), src, bytes);
+  const ptrdiff_t way = argonet_rma_way(tm, rank, flags);
+  if (__builtin_expect(way != ARGONET_NEAR_NONE, 1)) {
+    argonet_rma_copy(argonet_rma_near(dst, way), src, bytes);
     return 0;
   }
   if (ARGONET_RMA_IS_WORD(bytes) && !(flags & GEX_FLAG_SELF_SEG_OFFSET))
@@ -85,10 +86,10 @@ ARGONET_RMA_INLINE int gex_RMA_PutNBI(gex_TM_t tm, gex_Rank_t rank, void *dst, c
 ARGONET_RMA_INLINE gex_Event_t gex_RMA_PutNB(gex_TM_t tm, gex_Rank_t rank, void *dst, const void *src, size_t bytes,
                                              gex_Event_t *lc_opt, gex_Flags_t flags)
 {
-  const ptrdiff_t delta = argonet_rma_delta(tm, rank, flags);
+  const ptrdiff_t way = argonet_rma_way(tm, rank, flags);
   gex_Event_t root = GEX_EVENT_INVALID;
-  if (__builtin_expect(delta != ARGONET_NEAR_NONE, 1))
-    argonet_rma_copy(argonet_rma_near(dst, delta), src, bytes);
+  if (__builtin_expect(way != ARGONET_NEAR_NONE, 1))
+    argonet_rma_copy(argonet_rma_near(dst, way), src, bytes);
   else if (ARGONET_RMA_IS_WORD(bytes) && !(flags & GEX_FLAG_SELF_SEG_OFFSET))
     root = argonet_rma_put_nb_word(tm, rank, dst, argonet_rma_word(src, bytes), bytes, flags);
   else
@@ -100,28 +101,28 @@ ARGONET_RMA_INLINE gex_Event_t gex_RMA_PutNB(gex_TM_t tm, gex_Rank_t rank, void 
 ARGONET_RMA_INLINE int gex_RMA_GetBlocking(gex_TM_t tm, void *dst, gex_Rank_t rank, void *src, size_t bytes,
                                            gex_Flags_t flags)
 {
-  const ptrdiff_t delta = argonet_rma_delta(tm, rank, flags);
-  if (__builtin_expect(delta == ARGONET_NEAR_NONE, 0))
+  const ptrdiff_t way = argonet_rma_way(tm, rank, flags);
+  if (__builtin_expect(way == ARGONET_NEAR_NONE, 0))
     return argonet_rma_get_blocking(tm, dst, rank, src, bytes, flags);
-  argonet_rma_copy(dst, argonet_rma_near(src, delta), bytes);
+  argonet_rma_copy(dst, argonet_rma_near(src, way), bytes);
   return 0;
 }
 
 ARGONET_RMA_INLINE int gex_RMA_GetNBI(gex_TM_t tm, void *dst, gex_Rank_t rank, void *src, size_t bytes,
                                       gex_Flags_t flags)
 {
-  const ptrdiff_t delta = argonet_rma_delta(tm, rank, flags);
-  if (__builtin_expect(delta == ARGONET_NEAR_NONE, 0)) return argonet_rma_get_nbi(tm, dst, rank, src, bytes, flags);
-  argonet_rma_copy(dst, argonet_rma_near(src, delta), bytes);
+  const ptrdiff_t way = argonet_rma_way(tm, rank, flags);
+  if (__builtin_expect(way == ARGONET_NEAR_NONE, 0)) return argonet_rma_get_nbi(tm, dst, rank, src, bytes, flags);
+  argonet_rma_copy(dst, argonet_rma_near(src, way), bytes);
   return 0;
 }
 
 ARGONET_RMA_INLINE gex_Event_t gex_RMA_GetNB(gex_TM_t tm, void *dst, gex_Rank_t rank, void *src, size_t bytes,
                                              gex_Flags_t flags)
 {
-  const ptrdiff_t delta = argonet_rma_delta(tm, rank, flags);
-  if (__builtin_expect(delta == ARGONET_NEAR_NONE, 0)) return argonet_rma_get_nb(tm, dst, rank, src, bytes, flags);
-  argonet_rma_copy(dst, argonet_rma_near(src, delta), bytes);
+  const ptrdiff_t way = argonet_rma_way(tm, rank, flags);
+  if (__builtin_expect(way == ARGONET_NEAR_NONE, 0)) return argonet_rma_get_nb(tm, dst, rank, src, bytes, flags);
+  argonet_rma_copy(dst, argonet_rma_near(src, way), bytes);
   return GEX_EVENT_INVALID;
 }
 
@@ -145,9 +146,9 @@ ARGONET_RMA_INLINE gex_Event_t gex_RMA_GetNB(gex_TM_t tm, void *dst, gex_Rank_t 
 ARGONET_RMA_INLINE int gex_RMA_PutBlockingVal(gex_TM_t tm, gex_Rank_t rank, void *dst, gex_RMA_Value_t value,
                                               size_t bytes, gex_Flags_t flags)
 {
-  const ptrdiff_t delta = argonet_rma_delta(tm, rank, flags);
-  if (__builtin_expect(delta == ARGONET_NEAR_NONE, 0)) return argonet_rma_put_val(tm, rank, dst, value, bytes, flags);
-  ARGONET_RMA_BY_SIZE(bytes, argonet_rma_near(dst, delta), ARGONET_RMA_STORE,
+  const ptrdiff_t way = argonet_rma_way(tm, rank, flags);
+  if (__builtin_expect(way == ARGONET_NEAR_NONE, 0)) return argonet_rma_put_val(tm, rank, dst, value, bytes, flags);
+  ARGONET_RMA_BY_SIZE(bytes, argonet_rma_near(dst, way), ARGONET_RMA_STORE,
                       argonet_rma_put_val(tm, rank, dst, value, bytes, flags))
   return 0;
 }
@@ -155,10 +156,10 @@ ARGONET_RMA_INLINE int gex_RMA_PutBlockingVal(gex_TM_t tm, gex_Rank_t rank, void
 ARGONET_RMA_INLINE int gex_RMA_PutNBIVal(gex_TM_t tm, gex_Rank_t rank, void *dst, gex_RMA_Value_t value, size_t bytes,
                                          gex_Flags_t flags)
 {
-  const ptrdiff_t delta = argonet_rma_delta(tm, rank, flags);
-  if (__builtin_expect(delta == ARGONET_NEAR_NONE, 0))
+  const ptrdiff_t way = argonet_rma_way(tm, rank, flags);
+  if (__builtin_expect(way == ARGONET_NEAR_NONE, 0))
     return argonet_rma_put_nbi_val(tm, rank, dst, value, bytes, flags);
-  ARGONET_RMA_BY_SIZE(bytes, argonet_rma_near(dst, delta), ARGONET_RMA_STORE,
+  ARGONET_RMA_BY_SIZE(bytes, argonet_rma_near(dst, way), ARGONET_RMA_STORE,
                       argonet_rma_put_nbi_val(tm, rank, dst, value, bytes, flags))
   return 0;
 }
@@ -166,10 +167,10 @@ ARGONET_RMA_INLINE int gex_RMA_PutNBIVal(gex_TM_t tm, gex_Rank_t rank, void *dst
 ARGONET_RMA_INLINE gex_Event_t gex_RMA_PutNBVal(gex_TM_t tm, gex_Rank_t rank, void *dst, gex_RMA_Value_t value,
                                                 size_t bytes, gex_Flags_t flags)
 {
-  const ptrdiff_t delta = argonet_rma_delta(tm, rank, flags);
-  if (__builtin_expect(delta == ARGONET_NEAR_NONE, 0))
+  const ptrdiff_t way = argonet_rma_way(tm, rank, flags);
+  if (__builtin_expect(way == ARGONET_NEAR_NONE, 0))
     return argonet_rma_put_nb_val(tm, rank, dst, value, bytes, flags);
-  ARGONET_RMA_BY_SIZE(bytes, argonet_rma_near(dst, delta), ARGONET_RMA_STORE,
+  ARGONET_RMA_BY_SIZE(bytes, argonet_rma_near(dst, way), ARGONET_RMA_STORE,
                       argonet_rma_put_nb_val(tm, rank, dst, value, bytes, flags))
   return GEX_EVENT_INVALID;
 }
@@ -178,9 +179,9 @@ ARGONET_RMA_INLINE gex_RMA_Value_t gex_RMA_GetBlockingVal(gex_TM_t tm, gex_Rank_
                                                           gex_Flags_t flags)
 {
   gex_RMA_Value_t value = 0;
-  const ptrdiff_t delta = argonet_rma_delta(tm, rank, flags);
-  if (__builtin_expect(delta == ARGONET_NEAR_NONE, 0)) return argonet_rma_get_val(tm, rank, src, bytes, flags);
-  ARGONET_RMA_BY_SIZE(bytes, argonet_rma_near(src, delta), ARGONET_RMA_LOAD, argonet_rma_get_val(tm, rank, src, bytes, flags))
+  const ptrdiff_t way = argonet_rma_way(tm, rank, flags);
+  if (__builtin_expect(way == ARGONET_NEAR_NONE, 0)) return argonet_rma_get_val(tm, rank, src, bytes, flags);
+  ARGONET_RMA_BY_SIZE(bytes, argonet_rma_near(src, way), ARGONET_RMA_LOAD, argonet_rma_get_val(tm, rank, src, bytes, flags))
   return value;
 }
 

@@ -30,7 +30,7 @@ pub use far::{FarBound, FarPlace, ProcessOf, ReplyPlace};
 pub use heap::{Heap, HeapError};
 pub use limits::internal;
 pub use named::{Name, NamedError, Verdict};
-pub use near::{NEAR_MAGIC, NEAR_NONE, NEAR_VERSION, NearPrefix};
+pub use near::{NEAR_MAGIC, NEAR_NONE, NEAR_TABLE, NEAR_VERSION, NearPrefix, near_entry};
 pub use regions::{RegionError, Regions};
 pub use rma::AtomicWord;
 pub use thread::{Context, ThreadCtx};

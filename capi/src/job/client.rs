@@ -18,7 +18,7 @@ use crate::export::export;
 use crate::job::everything::{self, SegmentMode};
 use crate::job::state::{find, set};
 use crate::job::{
-    BAD_ARG, CData, Endpoint, Job, NOT_INIT, OK, RESOURCE, Team, given, hooks, refuse,
+    BAD_ARG, CData, Endpoint, Job, NOT_INIT, OK, Placed, RESOURCE, Team, given, hooks, refuse,
 };
 use crate::legacy::{Permit, ValueGets};
 
@@ -124,10 +124,10 @@ fn init(
     let endpoint: &'static Endpoint = Box::leak(Box::new(Endpoint::primordial()));
     let size = joined.engine.size();
     let rank = joined.engine.rank().0;
-    let world = Team::world(endpoint, rank, size);
+    let world = Placed::new(Team::world(endpoint, rank, size));
     let neighbours = match segments {
         SegmentMode::Everything => {
-            world.set_deltas(everything::deltas(rank, size));
+            world.set_deltas(&everything::deltas(rank, size));
             [rank].into()
         }
         SegmentMode::Fast | SegmentMode::Large => (0..size).collect(),
@@ -220,7 +220,7 @@ export! {
         unsafe {
             *client = &raw const job.client;
             *ep = job.world.endpoint();
-            *tm = &raw const job.world;
+            *tm = job.world.handle();
         }
         OK
     }

@@ -4,7 +4,7 @@ use core::sync::atomic::Ordering;
 use std::sync::Arc;
 
 use argonet::JobRank;
-use argonet::engine::{Meeting, NEAR_NONE, ThreadCtx};
+use argonet::engine::{Meeting, ThreadCtx};
 use argonet::start::Joined;
 use argonet_segment::cross_memory::allow_descendants_of;
 use argonet_settings::CROSS_MEMORY;
@@ -40,9 +40,10 @@ pub(crate) fn bind(joined: &Joined) {
 }
 
 /// The near table: of all ranks only this one is reached by loads and stores.
-pub(crate) fn deltas(rank: u32, size: u32) -> &'static [isize] {
-    let delta = |other| if other == rank { 0 } else { NEAR_NONE };
-    Box::leak((0..size).map(delta).collect::<Box<[isize]>>())
+pub(crate) fn deltas(rank: u32, size: u32) -> Box<[Option<isize>]> {
+    (0..size)
+        .map(|other| (other == rank).then_some(0))
+        .collect()
 }
 
 /// Attaching where there is nothing to attach: a barrier.

@@ -7,6 +7,7 @@ mod error;
 mod everything;
 mod hooks;
 mod object;
+mod placed;
 mod published;
 mod segment;
 mod state;
@@ -20,6 +21,7 @@ pub(crate) use error::{
 };
 pub(crate) use everything::SegmentMode;
 pub(crate) use object::{CData, given};
+pub(crate) use placed::Placed;
 pub(crate) use published::far_base;
 pub(crate) use segment::{Kind, Segment, attach, check_size};
 pub(crate) use state::{Job, find, job, rank, with_job};

@@ -143,7 +143,7 @@ pub(crate) fn attach(
     let made = || (own, Segment::new(base, bytes, Memory::Attached));
     let (_, made) = job.attached.get_or_init(made);
     job.world.endpoint().bind(made);
-    job.world.set_deltas(Box::leak(deltas));
+    job.world.set_deltas(&deltas);
     hooks::segment_is_there(base.cast(), bytes);
     note_with(Letter::Object, || {
         format!("segment attached: {bytes} bytes at {base:p}")

@@ -10,7 +10,7 @@ use argonet_segment::OwnSegment;
 use parking_lot::Mutex;
 
 use crate::am::Handlers;
-use crate::job::{Client, Endpoint, Segment, SegmentMode, Team, fatal};
+use crate::job::{Client, Endpoint, Placed, Segment, SegmentMode, fatal};
 use crate::legacy::{Permit, ValueGets};
 
 /// A job, and what C has of it. Made once, never dropped: the process ends with its job.
@@ -20,7 +20,7 @@ pub(crate) struct Job {
     pub(crate) debug: bool,
     pub(crate) client: Client,
     /// The team of all ranks.
-    pub(crate) world: Team,
+    pub(crate) world: Placed,
     /// Handlers of the primordial endpoint.
     pub(crate) handlers: &'static Handlers,
     /// Endpoints by index; the first is the primordial one.

@@ -3,14 +3,14 @@
 use core::ffi::c_void;
 use core::mem::offset_of;
 
-use argonet::engine::{NEAR_MAGIC, NEAR_NONE, NEAR_VERSION, NearPrefix};
+use argonet::engine::{NEAR_MAGIC, NEAR_NONE, NEAR_TABLE, NEAR_VERSION, NearPrefix};
 
 use crate::context::communicating;
 use crate::export::export;
 use crate::job::endpoint::{Location, MAX_ENDPOINTS};
 use crate::job::{CData, Client, Endpoint, fatal, given, job};
 
-/// What a `gex_TM_t` leads to.
+/// What a `gex_TM_t` leads to. One that has a table is [`Placed`](crate::job::Placed).
 #[repr(C)]
 pub(crate) struct Team {
     /// What headers use without a call.
@@ -31,16 +31,19 @@ pub(crate) enum Kind {
 
 impl Team {
     pub(crate) fn world(endpoint: &'static Endpoint, rank: u32, size: u32) -> Self {
-        Self::new(Kind::World, endpoint, rank, size)
+        // All ranks of a job are neighbours as long as smp is the only conduit.
+        let prefix = NearPrefix::new(rank, size, size);
+        Self::new(Kind::World, endpoint, prefix)
     }
 
     pub(crate) fn pair(endpoint: &'static Endpoint, remote: u32, rank: u32, size: u32) -> Self {
-        Self::new(Kind::Pair(remote), endpoint, rank, size)
+        let prefix = NearPrefix::new(rank, size, 0);
+        Self::new(Kind::Pair(remote), endpoint, prefix)
     }
 
-    fn new(kind: Kind, endpoint: &'static Endpoint, rank: u32, size: u32) -> Self {
+    fn new(kind: Kind, endpoint: &'static Endpoint, prefix: NearPrefix) -> Self {
         Self {
-            prefix: NearPrefix::new(rank, size),
+            prefix,
             kind,
             endpoint,
             cdata: CData::default(),
@@ -53,6 +56,11 @@ impl Team {
 
     pub(crate) fn size(&self) -> u32 {
         self.prefix.size
+    }
+
+    /// Ranks that its table has, from 0 on.
+    pub(crate) fn near_len(&self) -> u32 {
+        self.prefix.near_len
     }
 
     /// Index of the endpoints that its ranks stand for.
@@ -71,11 +79,6 @@ impl Team {
             Kind::World => true,
             Kind::Pair(remote) => remote == 0 && self.endpoint.index() == 0,
         }
-    }
-
-    /// Lets headers reach neighbours' segments.
-    pub(crate) fn set_deltas(&self, deltas: &'static [isize]) {
-        self.prefix.set_deltas(deltas);
     }
 
     /// Ends the job if this is a pair, which `function` does not take.
@@ -213,7 +216,8 @@ export! {
 }
 
 pub(crate) const LAYOUT: &[(&str, usize)] = &[
-    ("sizeof(struct argonet_near_team)", size_of::<NearPrefix>()),
+    ("sizeof(struct argonet_near_team)", NEAR_TABLE),
+    ("sizeof(ptrdiff_t)", size_of::<isize>()),
     (
         "offsetof(struct argonet_near_team, magic)",
         offset_of!(NearPrefix, magic),
@@ -221,10 +225,6 @@ pub(crate) const LAYOUT: &[(&str, usize)] = &[
     (
         "offsetof(struct argonet_near_team, version)",
         offset_of!(NearPrefix, version),
-    ),
-    (
-        "offsetof(struct argonet_near_team, near_lo)",
-        offset_of!(NearPrefix, near_lo),
     ),
     (
         "offsetof(struct argonet_near_team, near_len)",
@@ -239,8 +239,12 @@ pub(crate) const LAYOUT: &[(&str, usize)] = &[
         offset_of!(NearPrefix, size),
     ),
     (
-        "offsetof(struct argonet_near_team, delta)",
-        offset_of!(NearPrefix, delta),
+        "offsetof(struct argonet_near_team, reserved)",
+        offset_of!(NearPrefix, reserved),
+    ),
+    (
+        "offsetof(struct argonet_near_team, library)",
+        size_of::<NearPrefix>(),
     ),
     ("ARGONET_NEAR_MAGIC", NEAR_MAGIC as usize),
     ("ARGONET_NEAR_VERSION", NEAR_VERSION as usize),

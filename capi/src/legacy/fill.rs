@@ -16,7 +16,7 @@ fn fill(function: &'static str, rank: u32, dst: *mut c_void, value: c_int, bytes
     let piece = vec![value as u8; bytes.min(PIECE)];
     let put = |at: usize, bytes: usize| {
         let (to, from) = (dst.wrapping_byte_add(at), piece.as_ptr().cast());
-        let world = &raw const user(function).world;
+        let world = user(function).world.handle();
         Operation::put(function, world, rank, to, from, bytes, 0)
     };
     // All of it, so that what cannot be done whole is not begun.

@@ -19,7 +19,7 @@ fn put<'a>(
 ) -> Operation<'a> {
     Operation::put(
         function,
-        &raw const user(function).world,
+        user(function).world.handle(),
         rank,
         dst,
         src,
@@ -38,7 +38,7 @@ pub(super) fn get<'a>(
 ) -> Operation<'a> {
     Operation::get(
         function,
-        &raw const user(function).world,
+        user(function).world.handle(),
         dst,
         rank,
         src,
@@ -56,7 +56,7 @@ fn value<'a>(
 ) -> Operation<'a> {
     put_value(
         function,
-        &raw const user(function).world,
+        user(function).world.handle(),
         rank,
         dst,
         value,

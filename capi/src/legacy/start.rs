@@ -80,7 +80,7 @@ export! {
         match start(how, argc, argv) {
             Ok(job) => {
                 // SAFETY: the variant's library gives a place.
-                unsafe { tell(tm, &raw const job.world) };
+                unsafe { tell(tm, job.world.handle()) };
                 OK
             }
             Err(code) => code,
@@ -129,7 +129,7 @@ export! {
         unsafe {
             tell(client, &raw const job.client);
             tell(ep, job.world.endpoint());
-            tell(tm, &raw const job.world);
+            tell(tm, job.world.handle());
             tell(segment, bound.map_or(core::ptr::null(), core::ptr::from_ref));
         }
     }

@@ -17,16 +17,28 @@ use static_assertions::const_assert;
 /// A cache line.
 pub(crate) const LINE: usize = 64;
 
-/// Units of one ring. The smallest power of two that takes any record while the reader has a
-/// quarter unpublished.
-pub(crate) const RING_UNITS: u32 = 16 * 1024;
+/// Units of one ring, a power of two; a skip's length must be less than 2^16.
+///
+/// Large payloads go once around all of it, 1 MiB. Lines that were written so long ago have left the caches of the cores that
+/// wrote and read them for the one that both share, where it costs less to write them anew: 64 KiB there and back take half
+/// the time that they take in a ring of 256 KiB.
+pub(crate) const RING_UNITS: u32 = 64 * 1024;
+
+/// Units that other records use, from the beginning of the ring on, as long as their reader keeps up: who sends no large ones
+/// touches no more memory. The reader publishes its position after a quarter of them.
+pub(crate) const LAP_UNITS: u32 = 16 * 1024;
+
+/// Records of more units are large: those of mediums above 8 KiB.
+pub(crate) const LARGE_UNITS: u32 = 512;
 
 /// Bytes of one ring.
 pub const RING_BYTES: usize = RING_UNITS as usize * UNIT;
 
 const_assert!(RING_UNITS.is_power_of_two());
-const_assert!(ROOM_FOR_ANY <= RING_UNITS - RING_UNITS / 4);
-const_assert!(ROOM_FOR_ANY > (RING_UNITS / 2) - (RING_UNITS / 2) / 4);
+const_assert!(RING_UNITS - LAP_UNITS + LARGE_UNITS <= u16::MAX as u32);
+// Any record fits while the reader has a quarter of a lap unpublished; and one that is not large at the end of a lap goes back.
+const_assert!(ROOM_FOR_ANY <= RING_UNITS - LAP_UNITS / 4);
+const_assert!(2 * LARGE_UNITS + 1 <= LAP_UNITS - LAP_UNITS / 4);
 
 /// Offsets within the region for a number of ranks. The sums are made once, as every message asks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -14,6 +14,9 @@ use loom::thread;
 
 const UNITS: u32 = 8;
 
+/// Records of more units go beyond a lap that is shorter than the ring.
+const LARGE: u32 = 2;
+
 fn model(f: impl Fn() + Sync + Send + 'static) {
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = Some(3);
@@ -24,13 +27,15 @@ fn model(f: impl Fn() + Sync + Send + 'static) {
 #[derive(Clone)]
 struct Shared {
     words: Words,
+    lap: u32,
     read_position: Arc<AtomicU32>,
 }
 
 impl Shared {
-    fn new() -> Self {
+    fn new(lap: u32) -> Self {
         Self {
             words: Words::zeroed(UNITS as usize * 2),
+            lap,
             read_position: Arc::new(AtomicU32::new(0)),
         }
     }
@@ -39,6 +44,8 @@ impl Shared {
         Ring {
             words: self.words.clone(),
             units: UNITS,
+            lap: self.lap,
+            large: LARGE,
             read_position: &self.read_position,
         }
     }
@@ -84,8 +91,13 @@ fn try_read(shared: &Shared, reader: &Reader) -> Option<u32> {
 
 /// Records of these sizes arrive whole, once, in order.
 fn transfer(sizes: &'static [u32]) {
+    transfer_in_laps(UNITS, sizes);
+}
+
+/// The same, where those that are not large keep to the first units.
+fn transfer_in_laps(lap: u32, sizes: &'static [u32]) {
     model(move || {
-        let shared = Shared::new();
+        let shared = Shared::new(lap);
         let theirs = shared.clone();
         let sender = thread::spawn(move || {
             let writer = Writer::default();
@@ -132,6 +144,18 @@ fn the_end_is_met_exactly() {
     transfer(&[4, 2, 2, 2]);
 }
 
+#[test]
+fn a_lap_ends_with_a_skip() {
+    // 2 + 2 units are the lap; the third begins the next one, or, as long as there is no room for that, goes on behind it.
+    transfer_in_laps(4, &[2, 2, 2]);
+}
+
+#[test]
+fn a_large_record_leaves_the_lap() {
+    // 3 units begin in the lap and end behind it; the third record goes on there, the fourth back to the beginning.
+    transfer_in_laps(4, &[2, 3, 2, 2]);
+}
+
 /// A futex made of a mutex and a condition variable.
 #[derive(Default)]
 struct ModelKernel {
@@ -161,7 +185,7 @@ impl Kernel for ModelKernel {
 #[test]
 fn no_wake_up_is_lost() {
     model(|| {
-        let shared = Shared::new();
+        let shared = Shared::new(UNITS);
         let word = Arc::new(AtomicU32::new(0));
         let kernel = Arc::new(ModelKernel::default());
         let (their_shared, their_word, their_kernel) =

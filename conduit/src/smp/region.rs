@@ -1,6 +1,6 @@
 //! The shared region of a neighbourhood, mapped.
 
-use super::layout::{LINE, Layout, RING_UNITS};
+use super::layout::{LAP_UNITS, LARGE_UNITS, LINE, Layout, RING_UNITS};
 use super::ring::Ring;
 use super::words::Words;
 use argonet_am::Lane;
@@ -77,6 +77,8 @@ impl Region {
         Ring {
             words,
             units: RING_UNITS,
+            lap: LAP_UNITS,
+            large: LARGE_UNITS,
             read_position: self.atomic(position),
         }
     }

@@ -3,7 +3,7 @@
 //! A lone short message moves one cache line and nothing else, because the record itself tells
 //! that it is there: its first word is never zero, and the writer zeroes the first word of the
 //! *next* record before it publishes this one. The reader only reads, until it has taken a
-//! quarter of the ring; then it stores its position in a line of its own, which the writer reads
+//! quarter of a lap; then it stores its position in a line of its own, which the writer reads
 //! only when the ring seems full.
 //!
 //! ```text
@@ -17,6 +17,10 @@
 //! 1. The word at the writer's position is zero (fresh memory, or stored by the last `reserve`).
 //! 2. `tail - head < units`: the zero word never overwrites a record that was not read.
 //! 3. A record does not wrap: when it does not fit before the end, a skip record covers the rest.
+//!
+//! A record that is not large begins anew where it would leave the lap, a part of the ring at its beginning, so that
+//! those that read and write little touch little memory: a skip record covers all that is behind. Where the reader has not
+//! made room for that yet, records go on behind the lap up to the end of the ring.
 //!
 //! Orderings: `publish` stores the first word with Release and pairs with the Acquire load of
 //! `peek`, so the reader sees the whole record and the zero behind it. The reader's position is
@@ -37,6 +41,10 @@ pub(crate) struct Ring<'a> {
     pub(crate) words: Words,
     /// Units, a power of two.
     pub(crate) units: u32,
+    /// Units of the lap.
+    pub(crate) lap: u32,
+    /// Units of the longest record that keeps to the lap.
+    pub(crate) large: u32,
     /// Written by the reader, read by the writer.
     pub(crate) read_position: &'a AtomicU32,
 }
@@ -63,7 +71,23 @@ pub(crate) struct Reader {
 impl Ring<'_> {
     #[inline(always)]
     fn word_of(&self, position: u32) -> usize {
-        (position & (self.units - 1)) as usize * 2
+        self.index(position) as usize * 2
+    }
+
+    #[inline(always)]
+    fn index(&self, position: u32) -> u32 {
+        position & (self.units - 1)
+    }
+
+    /// Whether a record of so many units goes here, rather than at the beginning.
+    #[inline(always)]
+    fn fits(&self, index: u32, units: u32) -> bool {
+        let limit = if units > self.large || index > self.lap {
+            self.units
+        } else {
+            self.lap
+        };
+        index + units <= limit
     }
 }
 
@@ -74,8 +98,7 @@ impl Writer {
     pub(crate) fn reserve(&self, ring: &Ring<'_>, units: u32) -> Option<usize> {
         let tail = self.tail.load(Ordering::Relaxed);
         let used = tail.wrapping_sub(self.head.load(Ordering::Relaxed));
-        let fits = units <= ring.units - (tail & (ring.units - 1));
-        if fits && used + units < ring.units {
+        if ring.fits(ring.index(tail), units) && used + units < ring.units {
             return Some(self.take(ring, tail, units));
         }
         self.reserve_slow(ring, units)
@@ -86,15 +109,20 @@ impl Writer {
     pub(crate) fn reserve_one(&self, ring: &Ring<'_>) -> Option<usize> {
         let tail = self.tail.load(Ordering::Relaxed);
         let used = tail.wrapping_sub(self.head.load(Ordering::Relaxed));
-        (used + 1 < ring.units).then(|| self.take(ring, tail, 1))
+        let fits = ring.index(tail) != ring.lap;
+        (fits && used + 1 < ring.units).then(|| self.take(ring, tail, 1))
     }
 
     #[cold]
     #[inline(never)]
     fn reserve_slow(&self, ring: &Ring<'_>, units: u32) -> Option<usize> {
         let mut tail = self.position();
-        let to_end = ring.units - (tail & (ring.units - 1));
-        let skip = if units > to_end { to_end } else { 0 };
+        let index = ring.index(tail);
+        let to_end = ring.units - index;
+        let mut skip = if ring.fits(index, units) { 0 } else { to_end };
+        if units <= to_end && !self.has_room(ring, skip + units) {
+            skip = 0;
+        }
         if !self.has_room(ring, skip + units) {
             return None;
         }
@@ -193,14 +221,14 @@ impl Cursor<'_> {
     /// Units from the position to the end of the ring: no record is longer.
     #[inline(always)]
     pub(crate) fn units_to_end(&self) -> u32 {
-        self.ring.units - (self.head & (self.ring.units - 1))
+        self.ring.units - self.ring.index(self.head)
     }
 
     /// Gives `units` back to the writer; nothing of the record is used any more.
     #[inline(always)]
     pub(crate) fn advance(&mut self, units: u32) {
         self.head = self.head.wrapping_add(units);
-        if self.head.wrapping_sub(self.published) >= self.ring.units / 4 {
+        if self.head.wrapping_sub(self.published) >= self.ring.lap / 4 {
             self.published = self.head;
             self.ring.read_position.store(self.head, Ordering::Release);
         }

@@ -2,7 +2,7 @@
 //! (`argonet-conformance`).
 
 use super::conduit::{Smp, SmpConfig};
-use super::layout::RING_UNITS;
+use super::layout::{LAP_UNITS, RING_UNITS};
 use super::lock::ThreadMode;
 use super::lock::taken;
 use super::peer::Rest;
@@ -10,10 +10,10 @@ use super::ring::{Reader, Ring, Writer, publish};
 use super::wake::Barrier;
 use super::words::Words;
 use crate::conduit::{Conduit, OpToken, Part, PrepareRequest, SendError, Sink};
-use argonet_am::record::{Head, Kind};
-use argonet_am::{AmError, Category, Delivery, HandlerTable, Lane, Message, Payload};
+use argonet_am::record::{Head, Kind, MAX_UNITS};
+use argonet_am::{AmError, Category, Delivery, HandlerTable, Lane, MAX_MEDIUM, Message, Payload};
 use argonet_base::{HandlerIndex, JobRank, SegmentOffset, cpu};
-use argonet_segment::{Directory, OwnSegment, PageKind, SegmentFile};
+use argonet_segment::{Directory, OwnSegment, PageKind, SegmentFile, SharedBytes};
 use core::sync::atomic::{AtomicU32, Ordering};
 use proptest::prelude::*;
 use rustix::fd::AsFd;
@@ -23,18 +23,31 @@ use std::sync::Arc;
 
 const SMALL: u32 = 64;
 
+/// Records of more units are large in these rings.
+const LARGE: u32 = 6;
+
+/// Of the longest record here.
+const LONGEST: u32 = 13;
+
 /// Units as shared memory would hold them: 16-byte aligned, zero.
 fn units(count: u32) -> Vec<u128> {
     vec![0; count as usize]
 }
 
+/// A ring with no part for records that are not large.
 fn ring<'a>(memory: &'a mut [u128], read_position: &'a AtomicU32) -> Ring<'a> {
+    ring_of(memory, read_position, SMALL)
+}
+
+fn ring_of<'a>(memory: &'a mut [u128], read_position: &'a AtomicU32, lap: u32) -> Ring<'a> {
     let words = memory.len() * 2;
     // SAFETY: the vector has that many words, is aligned to 16, and outlives the ring.
     let words = unsafe { Words::new(memory.as_mut_ptr().cast(), words) };
     Ring {
         words,
         units: SMALL,
+        lap,
+        large: LARGE,
         read_position,
     }
 }
@@ -50,17 +63,18 @@ proptest! {
     /// when the ring really lacks room.
     #[test]
     fn the_ring_is_a_queue(steps in prop::collection::vec(
-        prop_oneof![(1u32..14).prop_map(Step::Write), Just(Step::Read)], 1..2000)) {
+        prop_oneof![(1..=LONGEST).prop_map(Step::Write), Just(Step::Read)], 1..2000),
+        lap in prop_oneof![Just(SMALL), Just(SMALL / 2)]) {
         let mut memory = units(SMALL);
         let position = AtomicU32::new(0);
-        let ring = ring(&mut memory, &position);
+        let ring = ring_of(&mut memory, &position, lap);
         let (writer, reader) = (Writer::default(), Reader::default());
         let mut model: VecDeque<(u32, u32)> = VecDeque::new();
         let mut next = 1u32;
         for step in steps {
             match step {
-                Step::Write(len) => match writer.reserve(&ring, len) {
-                    Some(at) => {
+                Step::Write(len) => match (writer.has_room(&ring, 2 * LONGEST + 1), writer.reserve(&ring, len)) {
+                    (_, Some(at)) => {
                         for i in 1..len as usize * 2 {
                             ring.words.store(at + i, next.into(), Ordering::Relaxed);
                         }
@@ -68,11 +82,14 @@ proptest! {
                         model.push_back((next, len));
                         next += 1;
                     }
-                    None => {
+                    (room_for_any, None) => {
                         // At most a quarter is read but not yet published, and a skip is shorter
-                        // than the record that made it.
+                        // than the record that made it, but for that of a lap.
                         let held: u32 = model.iter().map(|(_, len)| len).sum();
-                        prop_assert!(held + SMALL / 4 + 2 * 14 + len >= SMALL, "refused with {held} held");
+                        prop_assert!(held > 0, "refused by an empty ring");
+                        let skipped = if lap < SMALL { SMALL - lap + LARGE } else { 0 };
+                        prop_assert!(held + skipped + SMALL / 4 + 2 * LONGEST + len >= SMALL, "refused with {held} held");
+                        prop_assert!(!room_for_any, "a reply is refused");
                     }
                 },
                 Step::Read => {
@@ -254,6 +271,29 @@ fn a_full_ring_refuses_and_recovers() {
     assert!((0..sent).zip(&log.seen).all(|(i, seen)| seen.2 == [i]));
     a.request(JobRank(1), &message(&[sent], Payload::None))
         .unwrap();
+}
+
+/// Messages that are not large use the beginning of the ring again and again, and only its memory; large ones use all of it.
+#[test]
+fn only_large_messages_leave_the_lap() {
+    let pair = pair();
+    let [a, b] = &pair.ranks;
+    let bytes = vec![5; MAX_MEDIUM];
+    let furthest = |len: usize| {
+        let mut log = Log::default();
+        let mut most = 0;
+        for _ in 0..64 {
+            let payload = Payload::Medium(SharedBytes::from_slice(&bytes[..len]));
+            a.request(JobRank(1), &message(&[], payload)).unwrap();
+            most = most.max(a.peer(JobRank(1)).out_request.position() & (RING_UNITS - 1));
+            drain(b, &mut log);
+        }
+        assert_eq!(log.seen.len(), 64);
+        assert!(log.seen.iter().all(|seen| seen.3 == bytes[..len]));
+        most
+    };
+    assert!(furthest(8000) <= LAP_UNITS);
+    assert!(furthest(MAX_MEDIUM) > RING_UNITS - 2 * MAX_UNITS);
 }
 
 #[test]
