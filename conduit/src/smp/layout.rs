@@ -38,7 +38,7 @@ const_assert!(RING_UNITS.is_power_of_two());
 const_assert!(RING_UNITS - LAP_UNITS + LARGE_UNITS <= u16::MAX as u32);
 // Any record fits while the reader has a quarter of a lap unpublished; and one that is not large at the end of a lap goes back.
 const_assert!(ROOM_FOR_ANY <= RING_UNITS - LAP_UNITS / 4);
-const_assert!(2 * LARGE_UNITS + 1 <= LAP_UNITS - LAP_UNITS / 4);
+const_assert!(2 * LARGE_UNITS < LAP_UNITS - LAP_UNITS / 4);
 
 /// Offsets within the region for a number of ranks. The sums are made once, as every message asks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

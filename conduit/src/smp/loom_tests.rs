@@ -152,8 +152,8 @@ fn a_lap_ends_with_a_skip() {
 
 #[test]
 fn a_large_record_leaves_the_lap() {
-    // 3 units begin in the lap and end behind it; the third record goes on there, the fourth back to the beginning.
-    transfer_in_laps(4, &[2, 3, 2, 2]);
+    // 3 units begin in the lap and end behind it; the third record goes on there.
+    transfer_in_laps(4, &[2, 3, 2]);
 }
 
 /// A futex made of a mutex and a condition variable.

@@ -225,7 +225,7 @@ fn without_room_immediate_says_so_and_keeps_nothing() {
         Err(OpError::Am(AmError::Full { .. })) => true,
         Err(error) => panic!("{error}"),
     };
-    // Small ones, until nothing of any kind goes any more.
+    // Small ones, until nothing of any kind goes any more; not so small that there are too few handles to fill a ring.
     let mut events = Vec::new();
     loop {
         // SAFETY: the buffers live to the end of the test.
@@ -234,7 +234,7 @@ fn without_room_immediate_says_so_and_keeps_nothing() {
                 &ctx,
                 rig.place(1, 0),
                 source.as_ptr(),
-                8,
+                200,
                 Outlook::Immediate,
             )
         } {
@@ -245,7 +245,7 @@ fn without_room_immediate_says_so_and_keeps_nothing() {
     assert!(!events.is_empty());
     let before = engine.events.handles_given_out();
     assert_eq!(engine.far.flights.under_way(), events.len());
-    let (src, dst, place) = (source.as_ptr(), target.as_mut_ptr(), rig.place(1, 8));
+    let (src, dst, place) = (source.as_ptr(), target.as_mut_ptr(), rig.place(1, 256));
     let mut bound = FarBound::default();
     for _ in 0..100 {
         // SAFETY: as above.
@@ -288,7 +288,7 @@ fn without_room_immediate_says_so_and_keeps_nothing() {
     engine.wait_all(&ctx, &mut events).unwrap();
     assert!(engine.test_implicit(&ctx, CategoryMask::ALL).unwrap());
     assert_eq!(
-        rig.memory[1].read(8, 8),
+        rig.memory[1].read(256, 8),
         [0xee; 8],
         "what was refused was not sent"
     );
@@ -297,7 +297,7 @@ fn without_room_immediate_says_so_and_keeps_nothing() {
     let event = unsafe { engine.far_put(&ctx, place, src, KIB64, Outlook::Immediate) }.unwrap();
     assert_eq!(rig.settle(), None);
     engine.wait(&ctx, event).unwrap();
-    assert_eq!(rig.memory[1].read(8, KIB64), source[..KIB64]);
+    assert_eq!(rig.memory[1].read(256, KIB64), source[..KIB64]);
 }
 
 #[test]
