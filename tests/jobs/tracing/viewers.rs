@@ -26,10 +26,15 @@ pub(super) fn nanos(value: &Value) -> u64 {
     (value.as_f64().unwrap_or_else(|| panic!("no time: {value}")) * 1000.0).round() as u64
 }
 
+/// Process and thread.
+type Thread = (u64, u64);
+/// Begin, end and name of a span.
+type Stretch<'e> = (u64, u64, &'e str);
+
 /// What holds for every trace for viewers.
 pub(super) fn check_events(events: &[Value]) {
-    let mut open: BTreeMap<(u64, u64), Vec<(u64, u64, &str)>> = BTreeMap::new();
-    let mut begun: BTreeMap<(u64, u64), Vec<&str>> = BTreeMap::new();
+    let mut open: BTreeMap<Thread, Vec<Stretch<'_>>> = BTreeMap::new();
+    let mut begun: BTreeMap<Thread, Vec<&str>> = BTreeMap::new();
     for event in events {
         let id = |key: &str| event[key].as_u64().unwrap_or(0);
         let thread = (id("pid"), id("tid"));
@@ -54,7 +59,7 @@ pub(super) fn check_events(events: &[Value]) {
     for spans in open.values_mut() {
         // Of two spans of a thread one holds the other, or they are apart.
         spans.sort_by_key(|&(begin, end, _)| (begin, std::cmp::Reverse(end)));
-        let mut around: Vec<(u64, u64, &str)> = Vec::new();
+        let mut around: Vec<Stretch<'_>> = Vec::new();
         for &(begin, end, name) in spans.iter() {
             while around.last().is_some_and(|&(_, end, _)| end <= begin) {
                 around.pop();
