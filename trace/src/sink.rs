@@ -118,7 +118,7 @@ impl Sink {
             match rustix::io::write(self.fd(), bytes) {
                 Ok(written) => bytes = &bytes[written..],
                 Err(Errno::INTR) => {}
-                Err(Errno::AGAIN) => _ = rustix::thread::sched_yield(),
+                Err(Errno::AGAIN) => rustix::thread::sched_yield(),
                 Err(error) => self.failed.store(error.raw_os_error(), Ordering::Relaxed),
             }
         }

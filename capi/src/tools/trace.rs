@@ -68,6 +68,9 @@ export! {
 
     /// Has other letters traced or counted from now on.
     fn argonett_trace_set_mask(statistics: c_int, mask: *const c_char) {
+        if argonet_trace::letters(which(statistics)).is_none() {
+            return;
+        }
         // SAFETY: a string or null, as the header says.
         let given = unsafe { text(mask) };
         let Some(letters) = Letters::parse(&given) else {
