@@ -32,8 +32,8 @@ pub(crate) const CONFORMANCE: Budget = minutes("conformance", 6, 0);
 /// Jobs of real processes.
 pub(crate) const JOBS: Budget = minutes("jobs", 8, 0);
 /// What C sees: layout of shared structs, headers. Two tests need a C compiler or objdump. And
-/// instructions of fast paths, which need valgrind.
-pub(crate) const C: Budget = minutes("c", 6, 0);
+/// instructions of fast paths, which need valgrind. One test of the installation needs the right to mount.
+pub(crate) const C: Budget = minutes("c", 6, 1);
 /// Seeds of the simulator.
 pub(crate) const SEEDS: Budget = minutes("seeds", 4, 0);
 /// Unit tests and smp through the conformance suite under AddressSanitizer.

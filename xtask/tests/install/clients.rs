@@ -14,6 +14,9 @@ const EXAMPLES: [(&str, &str); 3] = [
     ("halo", ": right"),
 ];
 
+/// Less for the linker to write: the library of tests has all lines of its sources.
+const STRIPPED: &str = "GASNET_LDFLAGS=-Wl,--strip-debug";
+
 pub(crate) fn trials() -> Vec<Trial> {
     let make = !runs("make");
     let packages = make || !runs("pkg-config");
@@ -82,7 +85,8 @@ fn by_make(debug: bool) -> Result<(), Failed> {
     let gasnet = place.prefix().display().to_string().replace(' ', "\\ ");
     for (name, wanted) in EXAMPLES {
         let directory = examples.join(name);
-        succeeded(&run(make(&directory).arg(format!("GASNET={gasnet}")))?)?;
+        let words = [format!("GASNET={gasnet}"), STRIPPED.to_owned()];
+        succeeded(&run(make(&directory).args(words))?)?;
         for ranks in ["1", "3"] {
             right(&place, &directory.join(name), ranks, wanted)?;
         }
@@ -94,6 +98,7 @@ fn by_make(debug: bool) -> Result<(), Failed> {
     let run_it = [
         format!("GASNET={gasnet}"),
         "MODE=parsync".to_owned(),
+        STRIPPED.to_owned(),
         "run".to_owned(),
     ];
     let told = succeeded(&run(make(&examples.join("ring")).args(run_it))?)?;
@@ -140,6 +145,7 @@ fn by_cmake() -> Result<(), Failed> {
     for variant in ["smp-seq", "smp-par-shared"] {
         let build = place.file(variant);
         let mut configure = Command::new("cmake");
+        configure.arg("-DCMAKE_EXE_LINKER_FLAGS=-Wl,--strip-debug");
         configure.arg("-S").arg(&examples).arg("-B").arg(&build);
         configure.arg(format!("-DCMAKE_PREFIX_PATH={}", place.prefix().display()));
         succeeded(&run(configure.arg(format!("-DVARIANT={variant}")))?)?;

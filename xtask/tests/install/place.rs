@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::OnceLock;
@@ -56,8 +57,8 @@ impl Place {
         std::fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))
     }
 
-    /// What lies in the tree: files with their bytes, links with their targets, directories with nothing.
-    pub(crate) fn content(&self) -> Result<BTreeMap<PathBuf, Vec<u8>>, String> {
+    /// What lies in the tree: files with a hash of their bytes, links of their targets, directories of nothing.
+    pub(crate) fn content(&self) -> Result<BTreeMap<PathBuf, u64>, String> {
         let mut all = BTreeMap::new();
         let mut left = vec![self.prefix()];
         while let Some(path) = left.pop() {
@@ -74,7 +75,9 @@ impl Place {
             } else {
                 std::fs::read(&path).map_err(about)?
             };
-            all.insert(path, bytes);
+            let mut hash = DefaultHasher::new();
+            bytes.hash(&mut hash);
+            all.insert(path, hash.finish());
         }
         Ok(all)
     }
