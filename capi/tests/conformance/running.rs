@@ -199,6 +199,7 @@ impl Run {
         command
             .arg(program.path()?)
             .args(arguments)
+            .env("GASNET_EXITTIMEOUT", EXIT_TIMEOUT_S)
             .stdin(Stdio::null());
         for name in [
             "GASNET_VERBOSEENV",
@@ -245,6 +246,10 @@ impl Run {
         format!("{}: status {code}\n{out}\n{err}", self.what)
     }
 }
+
+/// How long the ends of jobs may take, in seconds. Ranks that are told to end have a quarter of it to write their output in, also
+/// on a machine where processes wait a second for a processor.
+const EXIT_TIMEOUT_S: &str = "6";
 
 /// How many ranks a program forks that nobody else starts as ranks.
 const FORKED_RANKS: &str = "GASNET_PSHM_NODES";
