@@ -37,6 +37,10 @@ extern gasnet_handle_t argonet_legacy_get_nb(void *dst, gasnet_node_t node, void
 extern gasnet_handle_t argonet_legacy_get_nb_bulk(void *dst, gasnet_node_t node, void *src, size_t nbytes);
 extern void argonet_legacy_get_nbi(void *dst, gasnet_node_t node, void *src, size_t nbytes);
 extern void argonet_legacy_get_nbi_bulk(void *dst, gasnet_node_t node, void *src, size_t nbytes);
+extern void argonet_legacy_put_word(gasnet_node_t node, void *dst, gasnet_register_value_t word, size_t nbytes);
+extern void argonet_legacy_put_bulk_word(gasnet_node_t node, void *dst, gasnet_register_value_t word, size_t nbytes);
+extern gasnet_handle_t argonet_legacy_put_nb_word(gasnet_node_t node, void *dst, gasnet_register_value_t word, size_t nbytes);
+extern void argonet_legacy_put_nbi_word(gasnet_node_t node, void *dst, gasnet_register_value_t word, size_t nbytes);
 extern void argonet_legacy_put_val(gasnet_node_t node, void *dst, gasnet_register_value_t value, size_t nbytes);
 extern gasnet_handle_t argonet_legacy_put_nb_val(gasnet_node_t node, void *dst, gasnet_register_value_t value, size_t nbytes);
 extern void argonet_legacy_put_nbi_val(gasnet_node_t node, void *dst, gasnet_register_value_t value, size_t nbytes);

@@ -11,12 +11,11 @@
 #define ARGONET_LEGACY_DELTA(node) const ptrdiff_t delta = argonet_rma_delta(argonet_legacy_team, (node), 0)
 #define ARGONET_LEGACY_IS_NEAR (__builtin_expect(delta != ARGONET_NEAR_NONE, 1))
 
-/* Calls a put, of a copy if it is of a machine word: its source need not be in memory then. Not for those that may read
- * their source later. */
+/* Calls a put, by its value if it is of a machine word: its source need not be in memory then. Not for those that may
+ * read their source later. */
 #define ARGONET_LEGACY_CALL_PUT(name, give)                                                                            \
   if (ARGONET_RMA_IS_WORD(nbytes)) {                                                                                   \
-    const gasnet_register_value_t word = argonet_rma_word(src, nbytes);                                                \
-    give argonet_legacy_##name(node, dest, &word, nbytes);                                                             \
+    give argonet_legacy_##name##_word(node, dest, argonet_rma_word(src, nbytes), nbytes);                              \
   } else {                                                                                                             \
     give argonet_legacy_##name(node, dest, src, nbytes);                                                               \
   }

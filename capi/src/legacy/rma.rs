@@ -114,6 +114,23 @@ export! {
         get("gasnet_get_nbi_bulk", dst, rank, src, bytes).implicit(&LocalOption::Later);
     }
 
+    /// Puts of a machine word, whose source need not be in memory.
+    fn argonet_legacy_put_word(rank: u32, dst: *mut c_void, word: u64, bytes: usize) {
+        value("gasnet_put", rank, dst, &word, bytes).block();
+    }
+
+    fn argonet_legacy_put_bulk_word(rank: u32, dst: *mut c_void, word: u64, bytes: usize) {
+        value("gasnet_put_bulk", rank, dst, &word, bytes).block();
+    }
+
+    fn argonet_legacy_put_nb_word(rank: u32, dst: *mut c_void, word: u64, bytes: usize) -> Event {
+        value("gasnet_put_nb", rank, dst, &word, bytes).explicit(&LocalOption::Now)
+    }
+
+    fn argonet_legacy_put_nbi_word(rank: u32, dst: *mut c_void, word: u64, bytes: usize) {
+        value("gasnet_put_nbi", rank, dst, &word, bytes).implicit(&LocalOption::Now);
+    }
+
     fn argonet_legacy_put_val(rank: u32, dst: *mut c_void, word: u64, bytes: usize) {
         value("gasnet_put_val", rank, dst, &word, bytes).block();
     }

@@ -63,8 +63,14 @@ const FUNCTIONS: [(&str, &str); 11] = [
     ("near_path_legacy", "legacy_get_value"),
 ];
 
-/// From the first instruction up to the access: today's 7 and one more, for compilers that come.
-const MOST_INSTRUCTIONS: usize = 8;
+/// From the first instruction up to the access: today's number and one more, for compilers that come. Those of GASNet-1
+/// find the team by themselves: that is one load, and one more with compilers that look the variable's address up in a table.
+fn most_instructions(file: &str) -> usize {
+    match file {
+        "near_path_legacy" => 10,
+        _ => 8,
+    }
+}
 
 fn few_instructions(compiler: Compiler, file: &str, function: &str) -> Result<(), Failed> {
     let place = Workplace::new()?;
@@ -93,7 +99,7 @@ fn few_instructions(compiler: Compiler, file: &str, function: &str) -> Result<()
     let access = |code: &&str| code.starts_with("mov") && code.contains(",1)");
     let found = near.iter().position(access);
     match found {
-        Some(at) if at < MOST_INSTRUCTIONS => Ok(()),
+        Some(at) if at < most_instructions(file) => Ok(()),
         Some(at) => Err(format!("{} instructions:\n{text}", at + 1).into()),
         None => Err(format!("no access was found:\n{text}").into()),
     }
