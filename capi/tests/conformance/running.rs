@@ -78,12 +78,10 @@ const WAYS: [Way; 7] = [
 ];
 
 /// Programs that are about segment configurations, or mean the same in them, with their arguments.
-const EVERYTHING: [(&str, &[&str]); 10] = [
+const EVERYTHING: [(&str, &[&str]); 8] = [
     ("segment_everything", &[]),
     ("segment_everything", &["messages"]),
     ("segment_bind", &[]),
-    ("far_long", &[]),
-    ("far_many", &[]),
     ("endpoints", &[]),
     ("constants", &[]),
     ("handlers", &[]),
