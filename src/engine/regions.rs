@@ -107,7 +107,7 @@ impl Regions {
         endpoint == Self::EVERYTHING && self.everything.get().is_some()
     }
 
-    /// Forgets that memory is mapped, before it is unmapped: [`check`](Self::check) looks anew.
+    /// Forgets that memory is mapped, before it is unmapped: the next message looks anew.
     pub fn forget(&self, address: usize, len: usize) {
         if let Some(known) = self.everything.get() {
             // No bytes are no memory to forget.
