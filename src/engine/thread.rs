@@ -10,6 +10,9 @@ use std::sync::Arc;
 /// What a thread may do at the moment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Context {
+    /// It has not called yet, or what was kept for it has been given back. Its next call that could
+    /// communicate makes it [`Free`](Self::Free).
+    Absent,
     /// Everything.
     Free,
     /// Inside a handler: reply, once, and nothing else.
@@ -18,14 +21,21 @@ pub enum Context {
     Preparing,
 }
 
+/// Why a thread may not call.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Crowded {
+    /// Threads that may, at once.
+    pub limit: u64,
+}
+
 /// One thread's state. Its owner keeps it, usually in thread-local storage, and passes it to every
 /// call. It has no drop code, so that reaching it costs one instruction: whoever keeps it calls
 /// [`retire`](Self::retire) when the thread ends.
 pub struct ThreadCtx {
     context: Cell<Context>,
     handles: RefCell<Option<ManuallyDrop<ThreadHandles>>>,
-    /// Called when there is something to retire.
-    on_first_handle: fn(),
+    /// Called by the first call of the thread, and by the first one after each [`retire`](Self::retire).
+    arrive: fn() -> Result<(), Crowded>,
 }
 
 /// What a thread keeps of its engine's handle table.
@@ -35,20 +45,28 @@ struct ThreadHandles {
 }
 
 impl ThreadCtx {
-    /// A thread that may do everything. `on_first_handle` is called when the thread first keeps
-    /// something that [`retire`](Self::retire) gives back.
+    /// A thread that has not called yet. Its first call that could communicate calls `arrive`, which
+    /// sees to it that [`retire`](Self::retire) is called when the thread ends, or refuses the thread.
     #[must_use]
-    pub const fn new(on_first_handle: fn()) -> Self {
+    pub const fn new(arrive: fn() -> Result<(), Crowded>) -> Self {
         Self {
-            context: Cell::new(Context::Free),
+            context: Cell::new(Context::Absent),
             handles: RefCell::new(None),
-            on_first_handle,
+            arrive,
         }
     }
 
-    /// Gives back what the thread keeps of the handle table. Implicit operations that are still
-    /// outstanding are nobody's from then on.
+    /// A thread that nobody counts, whose owner knows when it ends.
+    #[must_use]
+    pub const fn uncounted() -> Self {
+        Self::new(|| Ok(()))
+    }
+
+    /// The thread ends, or at least calls no more for now: gives back what it keeps of the handle
+    /// table. Its implicit operations that are still outstanding go on and are nobody's from then on,
+    /// those of an access region that is open too; their handle is free when the last one is complete.
     pub fn retire(&self) {
+        self.context.set(Context::Absent);
         if let Some(handles) = self.handles.take() {
             let ThreadHandles { table, cache } = ManuallyDrop::into_inner(handles);
             table.retire(cache);
@@ -61,28 +79,46 @@ impl ThreadCtx {
         self.context.get() == Context::Free
     }
 
-    /// Refuses `operation` inside a handler and while a payload is being prepared.
+    /// Whether the thread is between prepare and commit.
+    #[must_use]
+    pub fn is_preparing(&self) -> bool {
+        self.context.get() == Context::Preparing
+    }
+
+    /// Refuses `operation` inside a handler and while a payload is being prepared; the first one of a
+    /// thread, if there are too many threads.
     ///
     /// # Errors
-    /// [`AmError::Restricted`], [`AmError::Preparing`].
+    /// [`AmError::Restricted`], [`AmError::Preparing`], [`AmError::TooManyThreads`].
     #[inline(always)]
     pub fn permit(&self, operation: &'static str, rank: JobRank) -> Result<(), AmError> {
         if self.context.get() == Context::Free {
             return Ok(());
         }
-        Err(self.refuse(operation, rank))
+        self.look_closer(operation, rank)
     }
 
     #[cold]
     #[inline(never)]
-    fn refuse(&self, operation: &'static str, rank: JobRank) -> AmError {
+    fn look_closer(&self, operation: &'static str, rank: JobRank) -> Result<(), AmError> {
         match self.context.get() {
-            Context::Preparing => AmError::Preparing { operation, rank },
-            Context::Free | Context::Handler => AmError::Restricted { operation, rank },
+            Context::Free => Ok(()),
+            Context::Absent => {
+                (self.arrive)().map_err(|Crowded { limit }| AmError::TooManyThreads {
+                    operation,
+                    limit,
+                    rank,
+                })?;
+                self.context.set(Context::Free);
+                Ok(())
+            }
+            Context::Handler => Err(AmError::Restricted { operation, rank }),
+            Context::Preparing => Err(AmError::Preparing { operation, rank }),
         }
     }
 
-    /// Calls `f` with this thread's part of the engine's handle table. `f` does not poll.
+    /// Calls `f` with this thread's part of the engine's handle table, after [`permit`](Self::permit).
+    /// `f` does not poll.
     pub(super) fn with_cache<R>(
         &self,
         table: &Arc<HandleTable>,
@@ -90,7 +126,8 @@ impl ThreadCtx {
     ) -> R {
         let mut handles = self.handles.borrow_mut();
         let handles = handles.get_or_insert_with(|| {
-            (self.on_first_handle)();
+            // Else nobody would retire it.
+            debug_assert_ne!(self.context.get(), Context::Absent);
             ManuallyDrop::new(ThreadHandles {
                 table: Arc::clone(table),
                 cache: table.thread_cache(),
@@ -114,3 +151,60 @@ impl ThreadCtx {
 }
 
 const _: () = assert!(!core::mem::needs_drop::<ThreadCtx>());
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RANK: JobRank = JobRank(3);
+
+    thread_local! {
+        static ARRIVALS: Cell<u64> = const { Cell::new(0) };
+    }
+
+    /// Lets a thread in twice.
+    fn arrive() -> Result<(), Crowded> {
+        let before = ARRIVALS.replace(ARRIVALS.get() + 1);
+        if before < 2 {
+            Ok(())
+        } else {
+            Err(Crowded { limit: 2 })
+        }
+    }
+
+    #[test]
+    fn a_thread_arrives_with_its_first_call_and_anew_when_it_was_retired() {
+        let ctx = ThreadCtx::new(arrive);
+        assert!(!ctx.is_free());
+        for _ in 0..5 {
+            ctx.permit("a poll", RANK).unwrap();
+            assert!(ctx.is_free());
+        }
+        assert_eq!(ARRIVALS.get(), 1);
+        ctx.retire();
+        ctx.permit("a poll", RANK).unwrap();
+        assert_eq!(ARRIVALS.get(), 2);
+    }
+
+    #[test]
+    fn a_thread_that_is_refused_may_not_call_and_is_told_why() {
+        let ctx = ThreadCtx::new(arrive);
+        ARRIVALS.set(2);
+        for _ in 0..2 {
+            let error = ctx.permit("a poll", RANK).unwrap_err();
+            assert_eq!(
+                error,
+                AmError::TooManyThreads {
+                    operation: "a poll",
+                    limit: 2,
+                    rank: RANK
+                }
+            );
+            let text = error.to_string();
+            for part in ["a poll", "thread 3 of rank 3", "GASNET_MAX_THREADS"] {
+                assert!(text.contains(part), "{part} is missing in {text}");
+            }
+            assert!(!ctx.is_free());
+        }
+    }
+}

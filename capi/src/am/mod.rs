@@ -18,6 +18,7 @@ mod token;
 
 pub(crate) use arguments::failed;
 pub(crate) use handlers::Handlers;
+pub(crate) use room::thread_ends;
 
 use argonet_am::record::{Head, Short};
 use argonet_base::HandlerIndex;

@@ -16,6 +16,7 @@ use parking_lot::Mutex;
 use crate::am::Handlers;
 use crate::export::export;
 use crate::job::state::{find, set};
+use crate::job::threads::Threads;
 use crate::job::{
     BAD_ARG, CData, Endpoint, Job, NOT_INIT, OK, RESOURCE, Team, given, hooks, refuse,
 };
@@ -109,10 +110,8 @@ fn init(mode: ThreadMode, debug: bool, name: &CStr, flags: u32) -> argonet::Resu
     let endpoint: &'static Endpoint = Box::leak(Box::new(Endpoint::primordial()));
     let size = joined.engine.size();
     let rank = joined.engine.rank().0;
-    let max_threads = match mode {
-        ThreadMode::Seq => 1,
-        ThreadMode::Parsync | ThreadMode::Par => joined.settings.get(&MAX_THREADS),
-    };
+    let threads = Threads::new(mode, joined.settings.get(&MAX_THREADS), debug);
+    threads.expect(debug);
     Ok(set(Job {
         joined,
         debug,
@@ -127,7 +126,7 @@ fn init(mode: ThreadMode, debug: bool, name: &CStr, flags: u32) -> argonet::Resu
         endpoints: Mutex::new(vec![endpoint]),
         attached: OnceLock::new(),
         neighbours: (0..size).collect(),
-        max_threads,
+        threads,
     }))
 }
 

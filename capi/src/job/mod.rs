@@ -11,6 +11,7 @@ mod segment;
 mod state;
 mod system;
 mod team;
+mod threads;
 
 pub(crate) use client::Client;
 pub(crate) use endpoint::Endpoint;

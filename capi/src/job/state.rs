@@ -10,6 +10,7 @@ use argonet_segment::OwnSegment;
 use parking_lot::Mutex;
 
 use crate::am::Handlers;
+use crate::job::threads::Threads;
 use crate::job::{Client, Endpoint, Segment, Team, fatal};
 
 /// A job, and what C has of it. Made once, never dropped: the process ends with its job.
@@ -28,7 +29,7 @@ pub(crate) struct Job {
     pub(crate) attached: OnceLock<(OwnSegment, Segment)>,
     /// Jobranks of the neighbourhood, which is the host and the job.
     pub(crate) neighbours: Box<[u32]>,
-    pub(crate) max_threads: u64,
+    pub(crate) threads: Threads,
 }
 
 static JOB: AtomicPtr<Job> = AtomicPtr::new(null_mut());
@@ -59,6 +60,7 @@ fn too_early(function: &str) -> ! {
 #[inline(always)]
 pub(crate) fn with_job<R>(function: &str, f: impl FnOnce(&'static Job, &ThreadCtx) -> R) -> R {
     let job = job(function);
+    let _inside = job.threads.enter(function);
     with_thread(|ctx| f(job, ctx))
 }
 

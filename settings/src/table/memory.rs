@@ -17,7 +17,7 @@ settings! {
     HUGE_PAGES: Option<HugePages> = "ARGONET_HUGEPAGES", Kind::Choice(HugePages::WORDS), Preset::Unset, Scope::Job,
         "Puts the segments on huge pages of this size.";
     MAX_THREADS: u64 = "GASNET_MAX_THREADS", count("threads"), Preset::Is("256"), Scope::Rank,
-        "The most threads of a rank that communicate: what gex_System_QueryMaxThreads tells a client of many threads.";
+        "The most live threads of a C client that may call, in each rank: what gex_System_QueryMaxThreads tells. One more ends the job.";
 }
 
 const FIXED_RINGS: &str = "the rings between two ranks have a fixed size in this version";

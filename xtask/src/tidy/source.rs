@@ -10,7 +10,7 @@ const SAFETY_REACH: usize = 12;
 
 /// The files that may have process-wide state, each with its reason. docs/ARCHITECTURE.md lists the
 /// same. Binaries, tests and examples may have it anyway.
-const GLOBALS: [&str; 12] = [
+const GLOBALS: [&str; 13] = [
     // The calling thread's context, and whether the process has joined a job.
     "src/process.rs",
     // Handlers that register themselves before main; read-only from then on.
@@ -30,6 +30,8 @@ const GLOBALS: [&str; 12] = [
     // The job of this process, for functions without an object; whether errors are told.
     "capi/src/job/state.rs",
     "capi/src/job/error.rs",
+    // The number of the calling thread, for debug builds.
+    "capi/src/job/threads.rs",
     // The negotiated payload that a thread of a C program has begun.
     "capi/src/am/room.rs",
     // The token of the C handler that a thread runs, for debug builds.
