@@ -14,6 +14,8 @@ pub(crate) struct Way {
     pub(crate) compiler: Compiler,
     pub(crate) standard: &'static str,
     pub(crate) library: Library,
+    /// As `GASNET_*` names the mode.
+    pub(crate) threads: &'static str,
     pub(crate) debug: bool,
 }
 
@@ -23,6 +25,7 @@ impl Way {
         compiler: Compiler::OWN,
         standard: "c99",
         library: Library::Static,
+        threads: "SEQ",
         debug: false,
     };
     pub(crate) const DEBUG: Self = Self {
@@ -30,28 +33,49 @@ impl Way {
         compiler: Compiler::OWN,
         standard: "c++11",
         library: Library::Static,
+        threads: "SEQ",
         debug: true,
     };
     pub(crate) const CLANG: Self = Self {
-        name: "C17 with clang",
+        name: "C17 with clang, PARSYNC",
         compiler: Compiler::CLANG,
         standard: "c17",
         library: Library::Static,
+        threads: "PARSYNC",
         debug: false,
     };
 
     pub(crate) const CPP20: Self = Self {
-        name: "C++20",
+        name: "C++20, PAR",
         compiler: Compiler::OWN,
         standard: "c++20",
         library: Library::Static,
+        threads: "PAR",
         debug: false,
     };
+    /// Threads that exclude each other.
+    pub(crate) const SERIAL: Self = Self {
+        name: "C17, PARSYNC",
+        compiler: Compiler::OWN,
+        standard: "c17",
+        library: Library::Static,
+        threads: "PARSYNC",
+        debug: false,
+    };
+    pub(crate) const SERIAL_DEBUG: Self = Self {
+        name: "C11, PARSYNC, debug",
+        compiler: Compiler::OWN,
+        standard: "c11",
+        library: Library::Static,
+        threads: "PARSYNC",
+        debug: true,
+    };
     pub(crate) const C23_DEBUG: Self = Self {
-        name: "C23, debug",
+        name: "C23, PAR, debug",
         compiler: Compiler::OWN,
         standard: "c2x",
         library: Library::Static,
+        threads: "PAR",
         debug: true,
     };
 
@@ -69,12 +93,18 @@ impl Way {
     }
 
     /// What a program and its library must have in common.
-    fn mode(self) -> &'static [&'static str] {
-        if self.debug {
-            &["-DGASNET_SEQ", "-O0", "-g", "-DGASNET_DEBUG=1"]
+    fn mode(self) -> Vec<&'static str> {
+        let threads: &[&str] = match self.threads {
+            "PAR" => &["-DGASNET_PAR", "-D_REENTRANT"],
+            "PARSYNC" => &["-DGASNET_PARSYNC", "-D_REENTRANT"],
+            _ => &["-DGASNET_SEQ"],
+        };
+        let rest: &[&str] = if self.debug {
+            &["-O0", "-g", "-DGASNET_DEBUG=1"]
         } else {
-            &["-DGASNET_SEQ", "-O2", "-DNDEBUG"]
-        }
+            &["-O2", "-DNDEBUG"]
+        };
+        [threads, rest].concat()
     }
 }
 

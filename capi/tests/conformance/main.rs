@@ -17,6 +17,7 @@ mod exits;
 mod files;
 mod measuring;
 mod running;
+mod threads;
 
 use libtest_mimic::Arguments;
 
@@ -26,5 +27,6 @@ fn main() {
     trials.extend(exits::trials(chosen));
     trials.extend(bad::trials());
     trials.extend(measuring::trials());
+    trials.extend(threads::trials(chosen));
     libtest_mimic::run(&Arguments::from_args(), trials).exit();
 }

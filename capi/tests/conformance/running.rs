@@ -52,12 +52,13 @@ const PROGRAMS: [&str; 37] = [
     "waitmode",
 ];
 const RANKS: [u32; 5] = [1, 2, 3, 4, 8];
-const WAYS: [Way; 5] = [
+const WAYS: [Way; 6] = [
     Way::RELEASE,
     Way::DEBUG,
     Way::CLANG,
     Way::CPP20,
     Way::C23_DEBUG,
+    Way::SERIAL,
 ];
 
 pub(crate) fn trials(chosen: Chosen) -> Vec<Trial> {
@@ -108,6 +109,17 @@ impl Run {
         arguments: &[&str],
         seconds: u32,
     ) -> Result<Self, Failed> {
+        Self::with(program, ranks, arguments, seconds, &[])
+    }
+
+    /// The same with variables in the environment.
+    pub(crate) fn with(
+        program: &Path,
+        ranks: u32,
+        arguments: &[&str],
+        seconds: u32,
+        variables: &[(&str, &str)],
+    ) -> Result<Self, Failed> {
         let mut command = Command::new("timeout");
         command
             .args(["-k", "1", &seconds.to_string()])
@@ -127,6 +139,7 @@ impl Run {
         }
         let mark = format!("{MARK}={}", RUNS.fetch_add(1, Ordering::Relaxed));
         command.envs(mark.split_once('='));
+        command.envs(variables.iter().copied());
         let output = command.output()?;
         let left = left_over(program, &mark);
         let what = format!("{ranks} ranks, {arguments:?}");
