@@ -1,28 +1,75 @@
-//! The one module with process-wide state: the calling thread's context, and whether this process
-//! has joined a job.
+//! The one module with process-wide state: the calling thread's context, how many threads have one, and
+//! whether this process has joined a job.
+#![allow(unsafe_code)]
 
-use crate::engine::ThreadCtx;
+use crate::engine::{Crowded, ThreadCtx};
 use argonet_base::Rank;
 use core::cell::Cell;
+use core::ffi::c_void;
 use core::sync::atomic::{AtomicU64, Ordering};
+use std::sync::OnceLock;
 
 thread_local! {
-    static CONTEXT: ThreadCtx = const { ThreadCtx::of_process(retire_at_exit) };
-    static RETIRE: Retire = const { Retire };
+    static CONTEXT: ThreadCtx = const { ThreadCtx::of_process(arrive) };
     static CALLER: Cell<Option<Rank>> = const { Cell::new(None) };
 }
 
-/// Dropped when its thread ends, if the thread has touched it.
-struct Retire;
+/// Live threads that have called, and how many may.
+static THREADS: AtomicU64 = AtomicU64::new(0);
+static MOST_THREADS: AtomicU64 = AtomicU64::new(u64::MAX);
 
-impl Drop for Retire {
-    fn drop(&mut self) {
-        CONTEXT.with(ThreadCtx::retire);
+/// What else is done when a thread ends that has called.
+static AT_THREAD_END: OnceLock<fn(&ThreadCtx)> = OnceLock::new();
+
+/// At most so many threads may call from now on, and `at_end` is called by each that has when it ends.
+/// Once a process; of several the first counts.
+pub(crate) fn expect_threads(most: u64, at_end: fn(&ThreadCtx)) {
+    if AT_THREAD_END.set(at_end).is_ok() {
+        MOST_THREADS.store(most, Ordering::Relaxed);
     }
 }
 
-fn retire_at_exit() {
-    RETIRE.with(|_| {});
+/// The calling thread calls for the first time, or anew after it was retired.
+fn arrive() -> Result<(), Crowded> {
+    let limit = MOST_THREADS.load(Ordering::Relaxed);
+    // Acquire and Release: what a thread that has left had, this one may take.
+    let before = THREADS.fetch_add(1, Ordering::AcqRel);
+    if before >= limit {
+        THREADS.fetch_sub(1, Ordering::AcqRel);
+        return Err(Crowded { limit });
+    }
+    retire_at_end();
+    Ok(())
+}
+
+/// Has [`leave`] called when the calling thread ends.
+///
+/// Thread-specific data and not a thread-local value with drop code: destructors of those run first,
+/// and a client's may call the library. Those of other thread-specific data may, too: the system runs
+/// them again and again while there is something left, four times at least.
+fn retire_at_end() {
+    static KEY: OnceLock<libc::pthread_key_t> = OnceLock::new();
+    let key = *KEY.get_or_init(|| {
+        let mut key = 0;
+        // SAFETY: a place to write, and a function that may run at the end of any thread.
+        let result = unsafe { libc::pthread_key_create(&raw mut key, Some(leave)) };
+        assert_eq!(result, 0, "no key for thread-specific data is left");
+        key
+    });
+    // SAFETY: a key of this process that is never deleted; the value is not null and never read.
+    let result = unsafe { libc::pthread_setspecific(key, core::ptr::dangling()) };
+    assert_eq!(result, 0, "no memory for thread-specific data");
+}
+
+/// The calling thread ends.
+extern "C" fn leave(_: *mut c_void) {
+    CONTEXT.with(|ctx| {
+        if let Some(at_end) = AT_THREAD_END.get() {
+            at_end(ctx);
+        }
+        ctx.retire();
+    });
+    THREADS.fetch_sub(1, Ordering::AcqRel);
 }
 
 /// A process joins one job once: its rank there, or one of the two below.

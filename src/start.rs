@@ -44,6 +44,13 @@ pub fn with_thread<R>(f: impl FnOnce(&ThreadCtx) -> R) -> R {
     process::with(f)
 }
 
+/// At most `most` live threads may call from now on: the first call of another one fails with
+/// [`AmError::TooManyThreads`](argonet_am::AmError::TooManyThreads). `at_end` is called by each thread that has called, when
+/// it ends, before what the library keeps for it is given back. Once a process.
+pub fn expect_threads(most: u64, at_end: fn(&ThreadCtx)) {
+    process::expect_threads(most, at_end);
+}
+
 /// A rank that has joined its job.
 pub struct Joined {
     /// The engine.

@@ -131,6 +131,19 @@ pub enum AmError {
         /// Where.
         rank: JobRank,
     },
+    /// The first call of a thread while as many others as may are live.
+    #[error(
+        "{operation} is the first call of thread {} of rank {rank}, where {limit} live threads may call; have fewer, or set GASNET_MAX_THREADS to more",
+        limit.saturating_add(1)
+    )]
+    TooManyThreads {
+        /// What was tried.
+        operation: &'static str,
+        /// Threads that may.
+        limit: u64,
+        /// Where.
+        rank: JobRank,
+    },
     /// A second communication while a negotiated payload is being filled.
     #[error(
         "{operation} is not allowed between prepare and commit of a negotiated payload (rank {rank})"

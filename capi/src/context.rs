@@ -35,6 +35,7 @@ pub(crate) fn holds_nothing(function: &str) {
 #[inline(never)]
 fn not_here(function: &str, error: &AmError) -> ! {
     let place = match error {
+        AmError::TooManyThreads { .. } => failed(function, error),
         AmError::Preparing { .. } => "between gex_AM_Prepare* and gex_AM_Commit* or gex_AM_Cancel*",
         _ => "in a handler",
     };

@@ -340,6 +340,16 @@ pub trait Conduit: Send + Sync {
         self.poll(sink)
     }
 
+    /// Takes what this rank has sent to itself and gives it to the sink; returns how many messages. What
+    /// was there before the call has been given to this sink or to that of another thread on return, or is
+    /// being given. Bounded work a call.
+    fn poll_own<S: Sink>(&self, sink: &mut S) -> usize
+    where
+        Self: Sized,
+    {
+        self.poll(sink)
+    }
+
     /// Whether anything has arrived that a poll would take. Looks at every peer.
     fn has_work(&self) -> bool;
 

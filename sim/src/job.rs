@@ -291,7 +291,7 @@ fn rank_of(
     });
     Rank {
         engine,
-        ctx: ThreadCtx::new(|| {}),
+        ctx: ThreadCtx::uncounted(),
         segment,
         clock,
         job: Arc::clone(job),

@@ -511,17 +511,39 @@ impl<C: Conduit> Engine<C> {
         Ok(self.progress(ctx))
     }
 
-    /// A poll whose context has been checked.
+    /// Runs the handlers of what this rank has sent to itself: on return those of the caller's messages have
+    /// run, or run in another thread.
+    ///
+    /// # Errors
+    /// [`AmError::Restricted`] inside a handler.
     #[inline]
-    pub(super) fn progress(&self, ctx: &ThreadCtx) -> usize {
+    pub fn poll_own(&self, ctx: &ThreadCtx) -> Result<usize, AmError> {
+        ctx.permit("a poll", self.rank)?;
+        Ok(self.run_handlers(ctx, |runner| self.conduit.poll_own(runner)))
+    }
+
+    /// Runs handlers of what `poll` takes.
+    #[inline(always)]
+    fn run_handlers(
+        &self,
+        ctx: &ThreadCtx,
+        poll: impl FnOnce(&mut Runner<'_, C>) -> usize,
+    ) -> usize {
         let before = ctx.enter(Context::Handler);
-        let run = || self.conduit.poll_with(&mut Runner { engine: self });
+        let run = || poll(&mut Runner { engine: self });
         let taken = match catch_unwind(AssertUnwindSafe(run)) {
             Ok(taken) => taken,
             // The panic hook has printed where; the other ranks must not wait for this one.
             Err(_) => self.fatal("a handler panicked"),
         };
         ctx.enter(before);
+        taken
+    }
+
+    /// A poll whose context has been checked.
+    #[inline]
+    pub(super) fn progress(&self, ctx: &ThreadCtx) -> usize {
+        let taken = self.run_handlers(ctx, |runner| self.conduit.poll_with(runner));
         if self.background.pending() != 0 {
             return taken + self.advance();
         }

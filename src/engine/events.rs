@@ -497,16 +497,18 @@ impl<C: Conduit> Engine<C> {
     /// Begins an access region: this thread's implicit operations count for it from now on.
     ///
     /// # Errors
-    /// A region is open already.
+    /// A region is open already; a call inside a handler.
     pub fn begin_region(&self, ctx: &ThreadCtx) -> Result<(), OpError> {
+        ctx.permit("an access region", self.rank)?;
         Ok(self.implicit(ctx, |scope| scope.begin_region())?)
     }
 
     /// Ends the access region and returns the event of all that was started in it.
     ///
     /// # Errors
-    /// No region is open.
+    /// No region is open; a call inside a handler.
     pub fn end_region(&self, ctx: &ThreadCtx) -> Result<Event, OpError> {
+        ctx.permit("an access region", self.rank)?;
         Ok(self.implicit(ctx, |scope| scope.end_region())?)
     }
 

@@ -288,7 +288,7 @@ fn start(engine: &Engine<Late>, ctx: &ThreadCtx, transfer: Transfer) -> Event {
 // seed P3: completions arrive by handle, and waiting is polling.
 #[test]
 fn local_and_remote_completion_are_separate() {
-    let (engine, ctx) = (engine(8, 100, ThreadMode::Seq), ThreadCtx::new(|| {}));
+    let (engine, ctx) = (engine(8, 100, ThreadMode::Seq), ThreadCtx::uncounted());
     let source = [1, 2, 3];
     let root = start(&engine, &ctx, put(&source, 10));
     let local = engine.leaf(root, Category::Lc).unwrap();
@@ -307,7 +307,7 @@ fn local_and_remote_completion_are_separate() {
 
 #[test]
 fn a_peek_polls_nothing_and_takes_what_a_poll_has_completed() {
-    let (engine, ctx) = (engine(99, 100, ThreadMode::Seq), ThreadCtx::new(|| {}));
+    let (engine, ctx) = (engine(99, 100, ThreadMode::Seq), ThreadCtx::uncounted());
     let source = [1, 2, 3];
     let one = start(&engine, &ctx, put(&source, 0));
     let mut two = [one, start(&engine, &ctx, put(&source, 8))];
@@ -332,7 +332,7 @@ fn a_peek_polls_nothing_and_takes_what_a_poll_has_completed() {
 
 #[test]
 fn at_the_limit_immediate_says_so_and_one_thread_ends_the_job() {
-    let (engine, ctx) = (engine(99, 3, ThreadMode::Seq), ThreadCtx::new(|| {}));
+    let (engine, ctx) = (engine(99, 3, ThreadMode::Seq), ThreadCtx::uncounted());
     let source = [7];
     let events: Vec<Event> = (0..3)
         .map(|i| start(&engine, &ctx, put(&source, i)))
@@ -368,7 +368,7 @@ fn at_the_limit_immediate_says_so_and_one_thread_ends_the_job() {
 
 #[test]
 fn several_threads_wait_for_a_handle_before_the_job_ends() {
-    let (engine, ctx) = (engine(99, 1, ThreadMode::Par), ThreadCtx::new(|| {}));
+    let (engine, ctx) = (engine(99, 1, ThreadMode::Par), ThreadCtx::uncounted());
     let source = [7];
     let first = start(&engine, &ctx, put(&source, 0));
     let fatal = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
@@ -386,7 +386,7 @@ fn several_threads_wait_for_a_handle_before_the_job_ends() {
 
 #[test]
 fn no_room_at_the_conduit_gives_the_handle_back() {
-    let (engine, ctx) = (engine(1, 2, ThreadMode::Seq), ThreadCtx::new(|| {}));
+    let (engine, ctx) = (engine(1, 2, ThreadMode::Seq), ThreadCtx::uncounted());
     let source = [7];
     let first = start(&engine, &ctx, put(&source, 0));
     for _ in 0..10 {
@@ -407,7 +407,7 @@ fn no_room_at_the_conduit_gives_the_handle_back() {
 
 #[test]
 fn an_access_region_is_one_event() {
-    let (engine, ctx) = (engine(99, 100, ThreadMode::Seq), ThreadCtx::new(|| {}));
+    let (engine, ctx) = (engine(99, 100, ThreadMode::Seq), ThreadCtx::uncounted());
     let (source, mut target) = ([9u8; 4], [0u8; 4]);
     engine.begin_region(&ctx).unwrap();
     assert!(engine.begin_region(&ctx).is_err(), "regions do not nest");
@@ -444,7 +444,7 @@ fn an_access_region_is_one_event() {
 
 #[test]
 fn outside_every_segment_and_inside_handlers_it_is_refused() {
-    let (engine, ctx) = (engine(9, 9, ThreadMode::Seq), ThreadCtx::new(|| {}));
+    let (engine, ctx) = (engine(9, 9, ThreadMode::Seq), ThreadCtx::uncounted());
     let nobody = Transfer::Put {
         rank: JobRank(2),
         offset: SegmentOffset(0),
@@ -476,7 +476,7 @@ proptest! {
         picks in prop::collection::vec(any::<prop::sample::Index>(), 200),
         implicit in any::<u64>(),
     ) {
-        let (engine, ctx) = (engine(1000, 1000, ThreadMode::Seq), ThreadCtx::new(|| {}));
+        let (engine, ctx) = (engine(1000, 1000, ThreadMode::Seq), ThreadCtx::uncounted());
         let sources: Vec<Vec<u8>> =
             lens.iter().enumerate().map(|(i, &len)| vec![i as u8 + 1; len]).collect();
         let mut events = Vec::new();

@@ -10,16 +10,24 @@ use std::sync::Arc;
 /// What a thread may do at the moment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Context {
+    /// It has not called yet, or what was kept for it has been given back. Its next call that could
+    /// communicate makes it [`Free`](Self::Free).
+    Absent,
     /// Everything.
     Free,
     /// Everything, and it is traced or counted.
     Watched,
-    /// Not known yet whether the thread is watched: its first call finds out.
-    Undecided,
     /// Inside a handler: reply, once, and nothing else.
     Handler,
     /// Between prepare and commit of a negotiated payload: nothing but commit or cancel.
     Preparing,
+}
+
+/// Why a thread may not call.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Crowded {
+    /// Threads that may, at once.
+    pub limit: u64,
 }
 
 /// One thread's state. Its owner keeps it, usually in thread-local storage, and passes it to every
@@ -29,9 +37,11 @@ pub struct ThreadCtx {
     context: Cell<Context>,
     /// What the context is when nothing is going on: free or watched.
     rest: Cell<Context>,
+    /// Whether it is watched where the process traces or counts.
+    may_be_watched: bool,
     handles: RefCell<Option<ManuallyDrop<ThreadHandles>>>,
-    /// Called when there is something to retire.
-    on_first_handle: fn(),
+    /// Called by the first call of the thread, and by the first one after each [`retire`](Self::retire).
+    arrive: fn() -> Result<(), Crowded>,
 }
 
 /// A thread that is watched otherwise.
@@ -54,31 +64,39 @@ struct ThreadHandles {
 }
 
 impl ThreadCtx {
-    /// A thread that may do everything. `on_first_handle` is called when the thread first keeps
-    /// something that [`retire`](Self::retire) gives back.
+    /// A thread that has not called yet. Its first call that could communicate calls `arrive`, which
+    /// sees to it that [`retire`](Self::retire) is called when the thread ends, or refuses the thread.
     #[must_use]
-    pub const fn new(on_first_handle: fn()) -> Self {
+    pub const fn new(arrive: fn() -> Result<(), Crowded>) -> Self {
         Self {
-            context: Cell::new(Context::Free),
+            context: Cell::new(Context::Absent),
             rest: Cell::new(Context::Free),
+            may_be_watched: false,
             handles: RefCell::new(None),
-            on_first_handle,
+            arrive,
         }
     }
 
     /// As [`new`](Self::new), for a thread that is watched if its process traces or counts.
     #[must_use]
-    pub const fn of_process(on_first_handle: fn()) -> Self {
+    pub const fn of_process(arrive: fn() -> Result<(), Crowded>) -> Self {
         Self {
-            context: Cell::new(Context::Undecided),
-            rest: Cell::new(Context::Undecided),
-            ..Self::new(on_first_handle)
+            may_be_watched: true,
+            ..Self::new(arrive)
         }
     }
 
-    /// Gives back what the thread keeps of the handle table. Implicit operations that are still
-    /// outstanding are nobody's from then on.
+    /// A thread that nobody counts, whose owner knows when it ends.
+    #[must_use]
+    pub const fn uncounted() -> Self {
+        Self::new(|| Ok(()))
+    }
+
+    /// The thread ends, or at least calls no more for now: gives back what it keeps of the handle
+    /// table. Its implicit operations that are still outstanding go on and are nobody's from then on,
+    /// those of an access region that is open too; their handle is free when the last one is complete.
     pub fn retire(&self) {
+        self.context.set(Context::Absent);
         if let Some(handles) = self.handles.take() {
             let ThreadHandles { table, cache } = ManuallyDrop::into_inner(handles);
             table.retire(cache);
@@ -91,36 +109,46 @@ impl ThreadCtx {
         self.context.get() == Context::Free
     }
 
-    /// Refuses `operation` inside a handler and while a payload is being prepared.
+    /// Whether the thread is between prepare and commit.
+    #[must_use]
+    pub fn is_preparing(&self) -> bool {
+        self.context.get() == Context::Preparing
+    }
+
+    /// Refuses `operation` inside a handler and while a payload is being prepared; the first one of a
+    /// thread, if there are too many threads.
     ///
     /// # Errors
-    /// [`AmError::Restricted`], [`AmError::Preparing`].
+    /// [`AmError::Restricted`], [`AmError::Preparing`], [`AmError::TooManyThreads`].
     #[inline(always)]
     pub fn permit(&self, operation: &'static str, rank: JobRank) -> Result<(), AmError> {
         if self.context.get() == Context::Free {
             return Ok(());
         }
-        self.permit_with_care(operation, rank)
+        self.look_closer(operation, rank)
     }
 
     #[cold]
     #[inline(never)]
-    fn permit_with_care(&self, operation: &'static str, rank: JobRank) -> Result<(), AmError> {
+    fn look_closer(&self, operation: &'static str, rank: JobRank) -> Result<(), AmError> {
         match self.context.get() {
             Context::Free | Context::Watched => Ok(()),
-            Context::Undecided => {
-                let watched = argonet_trace::is_on();
-                let decided = if watched {
-                    Context::Watched
-                } else {
-                    Context::Free
+            Context::Absent => {
+                (self.arrive)().map_err(|Crowded { limit }| AmError::TooManyThreads {
+                    operation,
+                    limit,
+                    rank,
+                })?;
+                let rest = match self.may_be_watched && argonet_trace::is_on() {
+                    true => Context::Watched,
+                    false => Context::Free,
                 };
-                self.context.set(decided);
-                self.rest.set(decided);
+                self.rest.set(rest);
+                self.context.set(rest);
                 Ok(())
             }
-            Context::Preparing => Err(AmError::Preparing { operation, rank }),
             Context::Handler => Err(AmError::Restricted { operation, rank }),
+            Context::Preparing => Err(AmError::Preparing { operation, rank }),
         }
     }
 
@@ -147,7 +175,8 @@ impl ThreadCtx {
         self.context.set(self.rest.get());
     }
 
-    /// Calls `f` with this thread's part of the engine's handle table. `f` does not poll.
+    /// Calls `f` with this thread's part of the engine's handle table, after [`permit`](Self::permit).
+    /// `f` does not poll.
     pub(super) fn with_cache<R>(
         &self,
         table: &Arc<HandleTable>,
@@ -155,7 +184,8 @@ impl ThreadCtx {
     ) -> R {
         let mut handles = self.handles.borrow_mut();
         let handles = handles.get_or_insert_with(|| {
-            (self.on_first_handle)();
+            // Else nobody would retire it.
+            debug_assert_ne!(self.context.get(), Context::Absent);
             ManuallyDrop::new(ThreadHandles {
                 table: Arc::clone(table),
                 cache: table.thread_cache(),
@@ -179,3 +209,60 @@ impl ThreadCtx {
 }
 
 const _: () = assert!(!core::mem::needs_drop::<ThreadCtx>());
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RANK: JobRank = JobRank(3);
+
+    thread_local! {
+        static ARRIVALS: Cell<u64> = const { Cell::new(0) };
+    }
+
+    /// Lets a thread in twice.
+    fn arrive() -> Result<(), Crowded> {
+        let before = ARRIVALS.replace(ARRIVALS.get() + 1);
+        if before < 2 {
+            Ok(())
+        } else {
+            Err(Crowded { limit: 2 })
+        }
+    }
+
+    #[test]
+    fn a_thread_arrives_with_its_first_call_and_anew_when_it_was_retired() {
+        let ctx = ThreadCtx::new(arrive);
+        assert!(!ctx.is_free());
+        for _ in 0..5 {
+            ctx.permit("a poll", RANK).unwrap();
+            assert!(ctx.is_free());
+        }
+        assert_eq!(ARRIVALS.get(), 1);
+        ctx.retire();
+        ctx.permit("a poll", RANK).unwrap();
+        assert_eq!(ARRIVALS.get(), 2);
+    }
+
+    #[test]
+    fn a_thread_that_is_refused_may_not_call_and_is_told_why() {
+        let ctx = ThreadCtx::new(arrive);
+        ARRIVALS.set(2);
+        for _ in 0..2 {
+            let error = ctx.permit("a poll", RANK).unwrap_err();
+            assert_eq!(
+                error,
+                AmError::TooManyThreads {
+                    operation: "a poll",
+                    limit: 2,
+                    rank: RANK
+                }
+            );
+            let text = error.to_string();
+            for part in ["a poll", "thread 3 of rank 3", "GASNET_MAX_THREADS"] {
+                assert!(text.contains(part), "{part} is missing in {text}");
+            }
+            assert!(!ctx.is_free());
+        }
+    }
+}

@@ -4,7 +4,7 @@ use argonet_am::{AmError, CLIENT_BASE, Category, Lane, MAX_ARGS};
 use argonet_base::HandlerIndex;
 
 use crate::context::holds_nothing;
-use crate::job::{Job, fatal};
+use crate::job::{Job, fatal, job};
 
 /// An index in the low eight bits, and a number of arguments above them: `ARGONET_AM_WHAT` of the header.
 #[repr(transparent)]
@@ -123,6 +123,9 @@ pub(crate) fn check_flags(job: &Job, flags: u32, ignored: u32, function: &str) {
 #[cold]
 pub(crate) fn failed(function: &str, error: &AmError) -> ! {
     let argument = match error {
+        AmError::TooManyThreads { limit, .. } => {
+            fatal(function, &job(function).threads.too_many(*limit))
+        }
         AmError::TooLong { .. } => "nbytes: ",
         AmError::NoSuchRank { .. } => "rank: ",
         AmError::TooManyArgs { .. } => "numargs: ",

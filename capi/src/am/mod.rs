@@ -22,6 +22,7 @@ pub(crate) use handlers::{Handlers, Refusal};
 pub(crate) use local::Local;
 pub(crate) use reply::{Reply, packed_reply};
 pub(crate) use request::{Request, packed};
+pub(crate) use room::thread_ends;
 pub(crate) use token::{Token, delivery};
 
 use argonet_am::record::{Head, Short};

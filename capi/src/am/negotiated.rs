@@ -13,7 +13,7 @@ use crate::am::limits::{ALLOCATED, largest_medium, longest, longest_allocated};
 use crate::am::local::Local;
 use crate::am::place::{SELF_OFFSET, check_overlap, destination, source};
 use crate::am::reply::answer;
-use crate::am::request::{IMMEDIATE, outlook, send, sender};
+use crate::am::request::{IMMEDIATE, outlook, send, sender, sent};
 use crate::am::room::{self, Open, Room};
 use crate::am::token::{Token, delivery};
 use crate::export::export;
@@ -283,7 +283,7 @@ unsafe fn commit_request(handle: *const Room, commit: &Commit) -> c_int {
                 .engine
                 .commit(ctx, prepared, handler, args, commit.bytes)
             {
-                Ok(()) => 0,
+                Ok(()) => sent(job, ctx, open.to, function),
                 Err(error) => failed(function, &error),
             };
         }

@@ -7,7 +7,7 @@ use argonet_am::record::{Head, Short};
 use argonet_am::{AmError, Lane, Message, Payload};
 use argonet_base::{HandlerIndex, JobRank};
 
-use crate::am::arguments::{What, arguments, check_flags, check_handler};
+use crate::am::arguments::{What, arguments, check_flags, check_handler, failed};
 use crate::am::far;
 use crate::am::local::Local;
 use crate::am::place::{check_overlap, destination, source};
@@ -74,7 +74,7 @@ pub(crate) fn send(
         function,
     );
     match job.joined.engine.request(ctx, to, message, outlook(flags)) {
-        Ok(()) => 0,
+        Ok(()) => sent(job, ctx, to, function),
         Err(AmError::Full { .. }) if flags & IMMEDIATE != 0 => 1,
         Err(error) => match far::request(job, ctx, to, message, flags, &error, function) {
             Ok(()) => 0,
@@ -85,6 +85,23 @@ pub(crate) fn send(
             }
             Err(error) => fatal(function, &error.to_string()),
         },
+    }
+}
+
+/// A request has been sent; what C returns. One to the own rank is handled at once, which clients of other implementations
+/// rely on: a thread may tell those beside it by a message to itself, and then wait outside of the library.
+#[inline(always)]
+pub(crate) fn sent(job: &Job, ctx: &ThreadCtx, to: JobRank, function: &str) -> c_int {
+    if to == job.joined.engine.rank() {
+        to_itself(job, ctx, function);
+    }
+    0
+}
+
+#[inline(never)]
+fn to_itself(job: &Job, ctx: &ThreadCtx, function: &str) {
+    if let Err(error) = job.joined.engine.poll_own(ctx) {
+        failed(function, &error);
     }
 }
 
@@ -122,7 +139,7 @@ pub(crate) fn packed(
     let HandlerIndex(index) = short.head.handler();
     let plain = index & CLIENTS != 0 && flags & IMMEDIATE == 0 && !job.debug;
     if plain && job.joined.engine.request_short(ctx, to, short).is_ok() {
-        return 0;
+        return sent(job, ctx, to, function);
     }
     with_care(job, ctx, to, short, flags, function)
 }

@@ -2,7 +2,9 @@
 
 use core::cell::RefCell;
 use core::ffi::c_void;
+use core::mem::ManuallyDrop;
 
+use argonet::engine::ThreadCtx;
 use argonet_am::{Category, Lane};
 use argonet_base::JobRank;
 use argonet_conduit::Prepared;
@@ -10,7 +12,7 @@ use argonet_conduit::Prepared;
 use crate::am::arguments::What;
 use crate::am::local::Local;
 use crate::am::token::Token;
-use crate::job::fatal;
+use crate::job::{fatal, job};
 
 /// What a `gex_AM_SrcDesc_t` leads to: a thread's place for a payload that is being negotiated.
 #[derive(Default)]
@@ -42,7 +44,36 @@ pub(crate) struct Open {
 }
 
 thread_local! {
-    static ROOM: RefCell<Room> = RefCell::default();
+    /// Without drop code, as destructors of the client's may call when a thread ends: see [`thread_ends`].
+    static ROOM: RefCell<ManuallyDrop<Room>> = const {
+        RefCell::new(ManuallyDrop::new(Room {
+            open: None,
+            own: Vec::new(),
+        }))
+    };
+}
+
+/// Gives back what a thread that ends has. A payload that it has prepared and neither committed nor cancelled is an error,
+/// told in debug builds; what it takes of the ring to its target would hold up all messages after it, so it is cancelled.
+pub(crate) fn thread_ends(ctx: &ThreadCtx, function: &str) {
+    let room = ROOM.with_borrow_mut(core::mem::take);
+    let Room { open, own: _ } = ManuallyDrop::into_inner(room);
+    let Some(open) = open else {
+        return;
+    };
+    let job = job(function);
+    if job.debug {
+        let (category, to) = (open.category.name(), open.to);
+        fatal(
+            function,
+            &format!(
+                "it has prepared a {category} request to rank {to} that is neither committed nor cancelled; see gex_AM_Cancel*"
+            ),
+        );
+    }
+    if let Some(prepared) = open.prepared {
+        job.joined.engine.cancel(ctx, prepared);
+    }
 }
 
 /// Whether this thread has prepared a payload that is neither committed nor cancelled.
@@ -85,14 +116,14 @@ pub(crate) fn done(open: Open) {
 pub(crate) fn open(what: Open) -> *const Room {
     ROOM.with_borrow_mut(|room| {
         room.open = Some(what);
-        std::ptr::from_ref(room)
+        std::ptr::from_ref(&**room)
     })
 }
 
 /// Address and length of the buffer.
 pub(crate) fn look(handle: *const Room, function: &str) -> (*mut u8, usize) {
     ROOM.with_borrow(|room| match &room.open {
-        Some(open) if std::ptr::eq(room, handle) => (open.address, open.size),
+        Some(open) if std::ptr::eq(&raw const **room, handle) => (open.address, open.size),
         _ => not_open(function),
     })
 }
@@ -100,7 +131,7 @@ pub(crate) fn look(handle: *const Room, function: &str) -> (*mut u8, usize) {
 /// Takes what was prepared for this lane and category.
 pub(crate) fn close(handle: *const Room, lane: Lane, category: Category, function: &str) -> Open {
     ROOM.with_borrow_mut(|room| {
-        let mine = std::ptr::eq(room, handle);
+        let mine = std::ptr::eq(&raw const **room, handle);
         let Some(open) = room.open.take().filter(|_| mine) else {
             not_open(function);
         };

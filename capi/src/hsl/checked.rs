@@ -1,5 +1,6 @@
 //! Locks of debug builds: each thread knows which it holds.
 
+use core::mem::ManuallyDrop;
 use std::cell::RefCell;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -16,13 +17,22 @@ struct Held {
 }
 
 thread_local! {
-    static HELD: RefCell<Vec<Held>> = const { RefCell::new(Vec::new()) };
+    /// Without drop code, as destructors of the client's may lock when a thread ends. Without memory when it is empty.
+    static HELD: RefCell<ManuallyDrop<Vec<Held>>> =
+        const { RefCell::new(ManuallyDrop::new(Vec::new())) };
 }
 
 /// How many locks this thread holds. Known in debug builds of a client alone; elsewhere always 0.
 pub(crate) fn held() -> usize {
-    // None any more while the thread ends.
-    HELD.try_with(|held| held.borrow().len()).unwrap_or(0)
+    HELD.with_borrow(|held| held.len())
+}
+
+/// The newest lock that this thread holds is not held any more.
+fn given_back(held: &mut ManuallyDrop<Vec<Held>>) {
+    held.pop();
+    if held.is_empty() {
+        drop(ManuallyDrop::into_inner(core::mem::take(held)));
+    }
 }
 
 fn address(hsl: &Hsl) -> usize {
@@ -99,7 +109,7 @@ pub(super) fn unlock(hsl: &Hsl) {
     let last = HELD.with_borrow(|held| held.last().map(|one| (one.address, one.since)));
     match last {
         Some((newest, since)) if newest == address(hsl) => {
-            HELD.with_borrow_mut(Vec::pop);
+            HELD.with_borrow_mut(given_back);
             hsl.unlock();
             let time = since.elapsed();
             if time > LONG {

@@ -17,6 +17,7 @@ use crate::am::Handlers;
 use crate::export::export;
 use crate::job::everything::{self, SegmentMode};
 use crate::job::state::{find, set};
+use crate::job::threads::Threads;
 use crate::job::{
     BAD_ARG, CData, Endpoint, Job, NOT_INIT, OK, Placed, RESOURCE, Team, given, hooks, refuse,
 };
@@ -132,10 +133,8 @@ fn init(
         }
         SegmentMode::Fast | SegmentMode::Large => (0..size).collect(),
     };
-    let max_threads = match mode {
-        ThreadMode::Seq => 1,
-        ThreadMode::Parsync | ThreadMode::Par => joined.settings.get(&MAX_THREADS),
-    };
+    let threads = Threads::new(mode, joined.settings.get(&MAX_THREADS), debug);
+    threads.expect(debug);
     Ok(set(Job {
         joined,
         debug,
@@ -153,7 +152,7 @@ fn init(
         attached: OnceLock::new(),
         neighbours,
         ranks: (0..size).collect(),
-        max_threads,
+        threads,
         gasnet1,
         value_gets: ValueGets::default(),
     }))

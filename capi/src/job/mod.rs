@@ -13,6 +13,7 @@ mod segment;
 mod state;
 mod system;
 mod team;
+mod threads;
 
 pub(crate) use client::{Client, Start, USES_GASNET1, Variant, is_second, start};
 pub(crate) use endpoint::Endpoint;

@@ -10,6 +10,7 @@ use argonet_segment::OwnSegment;
 use parking_lot::Mutex;
 
 use crate::am::Handlers;
+use crate::job::threads::Threads;
 use crate::job::{Client, Endpoint, Placed, Segment, SegmentMode, fatal};
 use crate::legacy::{Permit, ValueGets};
 
@@ -35,7 +36,7 @@ pub(crate) struct Job {
     pub(crate) neighbours: Box<[u32]>,
     /// Jobranks of the host, which is the job.
     pub(crate) ranks: Box<[u32]>,
-    pub(crate) max_threads: u64,
+    pub(crate) threads: Threads,
     /// Whether the calls of GASNet-1 are allowed.
     pub(crate) gasnet1: Permit,
     pub(crate) value_gets: ValueGets,
@@ -79,6 +80,7 @@ fn too_early(function: &str) -> ! {
 #[inline(always)]
 pub(crate) fn with_job<R>(function: &str, f: impl FnOnce(&'static Job, &ThreadCtx) -> R) -> R {
     let job = job(function);
+    let _inside = job.threads.enter(function);
     with_thread(|ctx| f(job, ctx))
 }
 

@@ -73,7 +73,7 @@ export! {
     }
 
     fn gex_System_QueryMaxThreads() -> u64 {
-        job("gex_System_QueryMaxThreads").max_threads
+        job("gex_System_QueryMaxThreads").threads.most()
     }
 
     fn gex_System_QueryNbrhdInfo(info: *mut *const u32, count: *mut u32, index: *mut u32) {

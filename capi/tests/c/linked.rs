@@ -28,7 +28,7 @@ pub(crate) fn trials() -> Vec<Trial> {
 }
 
 /// One object.
-fn object(
+pub(crate) fn object(
     place: &Workplace,
     name: &str,
     dialect: Dialect,
@@ -42,13 +42,22 @@ fn object(
 
 /// What makes the library the one of a mode.
 fn variant(place: &Workplace, mode: &[&str]) -> Result<String, String> {
+    variant_named(place, "variant.o", mode)
+}
+
+/// The same as an object of this name.
+pub(crate) fn variant_named(
+    place: &Workplace,
+    name: &str,
+    mode: &[&str],
+) -> Result<String, String> {
     let file = crate::compiler::root().join("capi/variant/variant.c");
     let options = [mode, &["-DARGONET_CONDUIT_WORD=\"smp\""]].concat();
-    object(place, "variant.o", Dialect::C99, &options, file)
+    object(place, name, Dialect::C99, &options, file)
 }
 
 /// Links with the C++ compiler, which knows what both languages need.
-fn link(place: &Workplace, name: &str, words: &[String]) -> Result<PathBuf, String> {
+pub(crate) fn link(place: &Workplace, name: &str, words: &[String]) -> Result<PathBuf, String> {
     let to = place.file(name);
     let path = to.display().to_string();
     let mut words: Vec<&str> = words.iter().map(String::as_str).collect();

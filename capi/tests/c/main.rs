@@ -7,6 +7,7 @@ mod endings;
 mod files;
 mod headers;
 mod linked;
+mod mixed;
 mod names;
 mod one_sided;
 mod one_sided_runs;
@@ -81,6 +82,7 @@ fn main() {
     trials.extend(drift::trials());
     trials.extend(headers::trials());
     trials.extend(linked::trials());
+    trials.extend(mixed::trials());
     trials.extend(one_sided::trials());
     trials.extend(one_sided_runs::trials());
     trials.extend(running::trials());

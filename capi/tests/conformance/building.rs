@@ -52,34 +52,34 @@ impl Way {
         segment: Segment::Fast,
     };
     pub(crate) const CLANG: Self = Self {
-        name: "C17 with clang",
+        name: "C17 with clang, PARSYNC",
         compiler: Compiler::CLANG,
         standard: "c17",
         library: Library::Static,
         debug: false,
         launched: false,
-        threads: "SEQ",
+        threads: "PARSYNC",
         segment: Segment::Fast,
     };
 
     pub(crate) const CPP20: Self = Self {
-        name: "C++20",
+        name: "C++20, PAR",
         compiler: Compiler::OWN,
         standard: "c++20",
         library: Library::Static,
         debug: false,
         launched: false,
-        threads: "SEQ",
+        threads: "PAR",
         segment: Segment::Fast,
     };
     pub(crate) const C23_DEBUG: Self = Self {
-        name: "C23, debug",
+        name: "C23, PAR, debug",
         compiler: Compiler::OWN,
         standard: "c2x",
         library: Library::Static,
         debug: true,
         launched: false,
-        threads: "SEQ",
+        threads: "PAR",
         segment: Segment::Fast,
     };
     pub(crate) const LAUNCHED: Self = Self {
@@ -114,6 +114,21 @@ impl Way {
     /// Debug in plain C.
     pub(crate) const C99_DEBUG: Self = Self {
         name: "C99, debug",
+        debug: true,
+        ..Self::RELEASE
+    };
+
+    /// Threads that exclude each other.
+    pub(crate) const SERIAL: Self = Self {
+        name: "C17, PARSYNC",
+        standard: "c17",
+        threads: "PARSYNC",
+        ..Self::RELEASE
+    };
+    pub(crate) const SERIAL_DEBUG: Self = Self {
+        name: "C11, PARSYNC, debug",
+        standard: "c11",
+        threads: "PARSYNC",
         debug: true,
         ..Self::RELEASE
     };

@@ -20,6 +20,7 @@ mod launcher;
 mod legacy_cases;
 mod measuring;
 mod running;
+mod threads;
 mod tracing;
 
 use std::collections::BTreeSet;
@@ -37,6 +38,7 @@ fn main() {
     trials.extend(launcher::trials());
     trials.extend(chosen::trials());
     trials.push(Trial::test("each work place is another", work_places));
+    trials.extend(threads::trials(chosen));
     libtest_mimic::run(&Arguments::from_args(), trials).exit();
 }
 

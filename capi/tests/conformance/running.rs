@@ -67,12 +67,13 @@ const PROGRAMS: &[&str] = &[
     "traced",
 ];
 const RANKS: [u32; 5] = [1, 2, 3, 4, 8];
-const WAYS: [Way; 7] = [
+const WAYS: [Way; 8] = [
     Way::RELEASE,
     Way::DEBUG,
     Way::CLANG,
     Way::CPP20,
     Way::C23_DEBUG,
+    Way::SERIAL,
     Way::LAUNCHED,
     Way::LAUNCHED_DEBUG,
 ];

@@ -287,6 +287,10 @@ impl Conduit for Smp {
         self.take(sink)
     }
 
+    fn poll_own<S: Sink>(&self, sink: &mut S) -> usize {
+        self.take_own(sink)
+    }
+
     fn has_work(&self) -> bool {
         (0..self.ranks).map(JobRank).any(|from| {
             let peer = self.peer(from);

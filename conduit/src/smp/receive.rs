@@ -10,6 +10,7 @@ use argonet_am::{AmError, Category, Delivery, Lane};
 use argonet_base::{JobRank, SegmentOffset};
 use argonet_segment::SharedBytesMut;
 use core::sync::atomic::Ordering;
+use crossbeam_utils::Backoff;
 
 /// Peers that one poll looks at; the next poll goes on with the next ones.
 const WINDOW: u32 = 8;
@@ -58,11 +59,42 @@ impl Smp {
                 taken += some;
             }
         }
+        self.tell_threads(taken);
+        taken as usize
+    }
+
+    /// What ran here may be what another thread of this process sleeps for, or is about to.
+    #[inline]
+    fn tell_threads(&self, taken: u32) {
         if taken > 0 && self.mode == ThreadMode::Par {
-            // What ran here may be what another thread of this process sleeps for, or is about to.
             self.epoch.fetch_add(1, Ordering::Release);
             self.ring_doorbell(self.rank);
         }
+    }
+
+    /// Takes what this rank has sent to itself, whether its rings rest or not. Waits for another thread
+    /// that holds a lane: it may have looked before the last message was there.
+    pub(super) fn take_own<S: Sink + ?Sized>(&self, sink: &mut S) -> usize {
+        let peer = self.peer(self.rank);
+        let backoff = Backoff::new();
+        let mut taken = 0;
+        while taken < BATCH {
+            let some = self.poll_lane(self.rank, peer, Lane::Request, sink)
+                + self.poll_lane(self.rank, peer, Lane::Reply, sink);
+            taken += some;
+            let lanes = [Lane::Request, Lane::Reply];
+            let is_empty = |lane| {
+                let position = peer.reader(lane).position();
+                self.region.first_word(self.rank, self.rank, lane, position) == 0
+            };
+            if lanes.into_iter().all(is_empty) {
+                break;
+            }
+            if some == 0 {
+                backoff.snooze();
+            }
+        }
+        self.tell_threads(taken);
         taken as usize
     }
 

@@ -364,3 +364,51 @@ fn threads_on_different_lanes_share_no_lock() {
     assert_eq!((own.len(), other.len()), (1, 1), "one lock for a lane");
     assert_eq!(own.intersection(&other).count(), 0);
 }
+
+/// What a thread sends to its own rank is handled when it says so, whether the rings rest, and another thread may have begun
+/// to take from the lane before.
+#[test]
+fn messages_to_oneself_are_taken_at_once() {
+    for mode in [ThreadMode::Seq, ThreadMode::Par] {
+        let pair = pair_for(mode);
+        let a = &pair.ranks[0];
+        let threads = if mode == ThreadMode::Par { 4 } else { 1 };
+        let handled = std::sync::Mutex::new(Vec::new());
+        std::thread::scope(|scope| {
+            for thread in 0..threads {
+                let handled = &handled;
+                scope.spawn(move || {
+                    for i in 0..500 {
+                        let mark = thread * 1000 + i;
+                        a.request(JobRank(0), &message(&[mark], Payload::None))
+                            .unwrap();
+                        let mut sink = Shared(handled);
+                        a.poll_own(&mut sink);
+                        assert!(
+                            handled.lock().unwrap().contains(&mark),
+                            "{mark} of {mode:?}"
+                        );
+                    }
+                });
+            }
+        });
+        assert_eq!(handled.into_inner().unwrap().len(), threads as usize * 500);
+    }
+}
+
+/// First arguments of all messages, whoever takes them.
+struct Shared<'a>(&'a std::sync::Mutex<Vec<u32>>);
+
+impl Sink for Shared<'_> {
+    fn deliver(&mut self, delivery: &mut Delivery<'_>) {
+        self.0.lock().unwrap().push(delivery.arg(0));
+    }
+
+    fn completed(&mut self, op: OpToken, part: Part) {
+        panic!("{op:?} {part:?}: smp completes at injection");
+    }
+
+    fn broken(&mut self, error: AmError) {
+        panic!("{error}");
+    }
+}

@@ -19,7 +19,7 @@ settings! {
     CROSS_MEMORY: bool = "ARGONET_CROSS_MEMORY", Kind::Boolean, Preset::Is("1"), Scope::Job,
         "Whether memory outside of segments (GASNET_SEGMENT_EVERYTHING) is copied between the processes of a host by the kernel, where that permits it; else messages carry it.";
     MAX_THREADS: u64 = "GASNET_MAX_THREADS", count("threads"), Preset::Is("256"), Scope::Rank,
-        "The most threads of a rank that communicate: what gex_System_QueryMaxThreads tells a client of many threads.";
+        "The most live threads of a C client that may call, in each rank: what gex_System_QueryMaxThreads tells. One more ends the job.";
 }
 
 const FIXED_RINGS: &str = "the rings between two ranks have a fixed size in this version";

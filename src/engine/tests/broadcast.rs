@@ -216,7 +216,7 @@ fn threads_broadcast_to_each_other() {
         for rank in &ranks {
             let engine = &rank.engine;
             scope.spawn(move || {
-                let ctx = ThreadCtx::new(|| {});
+                let ctx = ThreadCtx::uncounted();
                 let me = engine.rank().0;
                 for number in 0..300usize {
                     let (root, len) = (number as u32 % 3, number * 97 % (3 * MEDIUM));
@@ -238,7 +238,7 @@ fn threads_broadcast_to_each_other() {
             });
             // One that only polls, so that handlers run on either.
             scope.spawn(move || {
-                let ctx = ThreadCtx::new(|| {});
+                let ctx = ThreadCtx::uncounted();
                 for _ in 0..3000 {
                     engine.poll(&ctx).unwrap();
                     std::thread::yield_now();

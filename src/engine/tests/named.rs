@@ -150,7 +150,7 @@ fn threads_run_through_many() {
     std::thread::scope(|scope| {
         for Rank { engine, .. } in &ranks {
             scope.spawn(move || {
-                let ctx = ThreadCtx::new(|| {});
+                let ctx = ThreadCtx::uncounted();
                 let me = engine.rank().0 as i32;
                 for number in 0..500 {
                     // Now and then the ranks do not agree.

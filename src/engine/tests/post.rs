@@ -65,7 +65,7 @@ pub(super) fn job(size: u32, room: usize, mode: ThreadMode) -> Vec<Rank> {
             1000,
             mode,
         ),
-        ctx: ThreadCtx::new(|| {}),
+        ctx: ThreadCtx::uncounted(),
     };
     (0..size).map(rank).collect()
 }

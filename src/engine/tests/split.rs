@@ -55,7 +55,7 @@ fn other_barriers_do_not_count() {
     std::thread::scope(|scope| {
         for Rank { engine, .. } in &ranks {
             scope.spawn(move || {
-                let ctx = ThreadCtx::new(|| {});
+                let ctx = ThreadCtx::uncounted();
                 engine.barrier(&ctx, Meeting::Barrier).unwrap();
                 engine.named_notify(&ctx, Name::Anonymous).unwrap();
                 engine.named_wait(&ctx, Name::Anonymous).unwrap();
@@ -93,7 +93,7 @@ fn threads_enter_and_retire_while_others_poll() {
             .iter()
             .map(|Rank { engine, .. }| {
                 scope.spawn(move || {
-                    let ctx = ThreadCtx::new(|| {});
+                    let ctx = ThreadCtx::uncounted();
                     for count in entered {
                         count.fetch_add(AT_ONCE as u32, Ordering::Relaxed);
                         let start = |_| engine.barrier_start(&ctx).unwrap();
@@ -110,7 +110,7 @@ fn threads_enter_and_retire_while_others_poll() {
             .collect();
         for Rank { engine, .. } in &ranks {
             scope.spawn(move || {
-                let ctx = ThreadCtx::new(|| {});
+                let ctx = ThreadCtx::uncounted();
                 while !over.load(Ordering::Relaxed) {
                     engine.poll(&ctx).unwrap();
                     std::thread::yield_now();

@@ -182,7 +182,7 @@ impl Station {
 
     /// A context for the calling thread.
     pub(crate) fn context() -> ThreadCtx {
-        ThreadCtx::new(|| {})
+        ThreadCtx::uncounted()
     }
 
     /// Requests that have been handled here.

@@ -357,7 +357,7 @@ impl Drop for Stop<'_> {
 }
 
 pub(super) fn context() -> ThreadCtx {
-    ThreadCtx::new(|| {})
+    ThreadCtx::uncounted()
 }
 
 /// Bytes that differ from each other and from those of other seeds.
