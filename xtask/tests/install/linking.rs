@@ -247,8 +247,12 @@ fn contradictions() -> Result<(), Failed> {
         ),
         (&["-DGASNET_SEQ", "-DGASNET_DEBUG", "-O2"], "optimised"),
         (
-            &["-DGASNET_SEQ", "-DGASNET_SEGMENT_LARGE"],
-            "GASNET_SEGMENT_FAST alone",
+            &[
+                "-DGASNET_SEQ",
+                "-DGASNET_SEGMENT_LARGE",
+                "-DGASNET_SEGMENT_FAST",
+            ],
+            "define at most one of GASNET_SEGMENT_FAST",
         ),
         (
             &["-DGASNET_SEQ", "-DGASNET_DEBUGMALLOC"],
