@@ -25,9 +25,9 @@
 #define ARGONET_LEGACY_PUT(name, CALL)                                                                                 \
   ARGONET_RMA_INLINE void gasnet_##name(gasnet_node_t node, void *dest, const void *src, size_t nbytes)                \
   {                                                                                                                    \
-    ARGONET_LEGACY_WAY(node);                                                                                        \
+    ARGONET_LEGACY_WAY(node);                                                                                          \
     if (ARGONET_LEGACY_IS_NEAR) {                                                                                      \
-      argonet_rma_copy(argonet_rma_near(dest, way), src, nbytes);                                                    \
+      argonet_rma_copy(argonet_rma_near(dest, way), src, nbytes);                                                      \
       return;                                                                                                          \
     }                                                                                                                  \
     CALL(name, (void))                                                                                                 \
@@ -35,9 +35,9 @@
 #define ARGONET_LEGACY_PUT_NB(name, CALL)                                                                              \
   ARGONET_RMA_INLINE gasnet_handle_t gasnet_##name(gasnet_node_t node, void *dest, const void *src, size_t nbytes)     \
   {                                                                                                                    \
-    ARGONET_LEGACY_WAY(node);                                                                                        \
+    ARGONET_LEGACY_WAY(node);                                                                                          \
     if (ARGONET_LEGACY_IS_NEAR) {                                                                                      \
-      argonet_rma_copy(argonet_rma_near(dest, way), src, nbytes);                                                    \
+      argonet_rma_copy(argonet_rma_near(dest, way), src, nbytes);                                                      \
       return GASNET_INVALID_HANDLE;                                                                                    \
     }                                                                                                                  \
     CALL(name, return)                                                                                                 \
@@ -45,18 +45,18 @@
 #define ARGONET_LEGACY_GET(name)                                                                                       \
   ARGONET_RMA_INLINE void gasnet_##name(void *dest, gasnet_node_t node, void *src, size_t nbytes)                      \
   {                                                                                                                    \
-    ARGONET_LEGACY_WAY(node);                                                                                        \
+    ARGONET_LEGACY_WAY(node);                                                                                          \
     if (ARGONET_LEGACY_IS_NEAR)                                                                                        \
-      argonet_rma_copy(dest, argonet_rma_near(src, way), nbytes);                                                    \
+      argonet_rma_copy(dest, argonet_rma_near(src, way), nbytes);                                                      \
     else                                                                                                               \
       argonet_legacy_##name(dest, node, src, nbytes);                                                                  \
   }
 #define ARGONET_LEGACY_GET_NB(name)                                                                                    \
   ARGONET_RMA_INLINE gasnet_handle_t gasnet_##name(void *dest, gasnet_node_t node, void *src, size_t nbytes)           \
   {                                                                                                                    \
-    ARGONET_LEGACY_WAY(node);                                                                                        \
+    ARGONET_LEGACY_WAY(node);                                                                                          \
     if (!ARGONET_LEGACY_IS_NEAR) return argonet_legacy_##name(dest, node, src, nbytes);                                \
-    argonet_rma_copy(dest, argonet_rma_near(src, way), nbytes);                                                      \
+    argonet_rma_copy(dest, argonet_rma_near(src, way), nbytes);                                                        \
     return GASNET_INVALID_HANDLE;                                                                                      \
   }
 
