@@ -189,8 +189,13 @@ impl Tracer {
 
     /// Writes a line into the statistics.
     pub(crate) fn count_text(&self, line: fmt::Arguments<'_>) {
+        self.count_line::<{ 4096 + 64 }>(line);
+    }
+
+    /// One of at most `BYTES` bytes.
+    fn count_line<const BYTES: usize>(&self, line: fmt::Arguments<'_>) {
         let Some(sink) = &self.stats else { return };
-        let mut room = [0; 4096 + 64];
+        let mut room = [0; BYTES];
         let mut text = Cursor::new(&mut room);
         let rank = self.options.rank;
         match writeln!(text, "{rank}> {line}") {
@@ -203,7 +208,10 @@ impl Tracer {
     pub(crate) fn summarise(&self, now_ns: u64) {
         let letters = Letters::from_bits(self.stats_letters.load(Ordering::Relaxed));
         let run = now_ns.saturating_sub(self.started_ns.load(Ordering::Relaxed));
-        summary::write(&self.counters, letters, run, |line| self.count_text(line));
+        // The stack of a signal handler is small.
+        summary::write(&self.counters, letters, run, |line| {
+            self.count_line::<512>(line)
+        });
     }
 
     /// Counts from 0 again.
