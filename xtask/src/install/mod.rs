@@ -121,10 +121,10 @@ fn configuration(
     let mut text = at(&path, std::fs::read_to_string(&path))?;
     let debug = if debug { " --debug" } else { "" };
     for (name, value) in [
-        ("GASNETI_BUILD_ID", sources.build_id()),
+        ("GASNETI_BUILD_ID", words::c_string(&sources.build_id())),
         (
             "GASNETI_CONFIGURE_ARGS",
-            format!("--prefix={prefix}{debug}"),
+            words::c_string(&format!("--prefix={prefix}{debug}")),
         ),
     ] {
         let start = format!("#define {name} ");
@@ -134,7 +134,7 @@ fn configuration(
             .map(|line| match line.starts_with(&start) {
                 true => {
                     found += 1;
-                    format!("{start}{}", words::c_string(&value))
+                    format!("{start}{value}")
                 }
                 false => line.to_owned(),
             })

@@ -20,23 +20,10 @@ pub(super) const CONDUITS: [Conduit; 1] = [Conduit {
 /// Thread modes.
 const MODES: [&str; 3] = ["seq", "par", "parsync"];
 
-/// What of a process's memory others reach: how names of libraries end, and what chooses it in the headers.
-struct Segment {
-    suffix: &'static str,
-    define: Option<&'static str>,
-}
-
-/// `GASNET_SEGMENT_FAST` needs no word.
-const SEGMENTS: [Segment; 1] = [Segment {
-    suffix: "",
-    define: None,
-}];
-
 /// A conduit in a thread mode, for clients with or without `GASNET_DEBUG`.
 pub(super) struct Variant {
     pub(super) conduit: &'static str,
     pub(super) mode: &'static str,
-    segment: &'static Segment,
     debug: bool,
 }
 
@@ -62,25 +49,18 @@ impl Linking {
 
 impl Variant {
     pub(super) fn all(debug: bool) -> impl Iterator<Item = Self> {
-        let of = move |conduit: &'static Conduit, mode, segment| Self {
-            conduit: conduit.name,
-            mode,
-            segment,
-            debug,
-        };
         CONDUITS.iter().flat_map(move |conduit| {
-            let segments = SEGMENTS.iter();
-            segments.flat_map(move |segment| {
-                MODES
-                    .into_iter()
-                    .map(move |mode| of(conduit, mode, segment))
+            MODES.into_iter().map(move |mode| Self {
+                conduit: conduit.name,
+                mode,
+                debug,
             })
         })
     }
 
     /// As in the name of its file for make.
     pub(super) fn name(&self) -> String {
-        format!("{}-{}{}", self.conduit, self.mode, self.segment.suffix)
+        format!("{}-{}", self.conduit, self.mode)
     }
 
     /// As `-l` takes it.
@@ -96,7 +76,6 @@ impl Variant {
         }
         all.push(format!("GASNET_{}", self.mode.to_uppercase()));
         all.push(format!("ARGONET_CONDUIT_{}=1", self.conduit.to_uppercase()));
-        all.extend(self.segment.define.map(str::to_owned));
         if self.debug {
             all.push("GASNET_DEBUG=1".to_owned());
         }
