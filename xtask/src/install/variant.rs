@@ -49,13 +49,13 @@ impl Linking {
 
 impl Variant {
     pub(super) fn all(debug: bool) -> impl Iterator<Item = Self> {
-        let of = move |conduit: &'static Conduit, mode| Self {
-            conduit: conduit.name,
-            mode,
-            debug,
-        };
-        let conduits = CONDUITS.iter();
-        conduits.flat_map(move |conduit| MODES.into_iter().map(move |mode| of(conduit, mode)))
+        CONDUITS.iter().flat_map(move |conduit| {
+            MODES.into_iter().map(move |mode| Self {
+                conduit: conduit.name,
+                mode,
+                debug,
+            })
+        })
     }
 
     /// As in the name of its file for make.
