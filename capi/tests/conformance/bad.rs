@@ -5,7 +5,8 @@ use std::sync::Arc;
 use libtest_mimic::{Failed, Trial};
 
 use crate::building::{Program, Way};
-use crate::cases::{Build, Case, EVERYTHING, HEAP, MESSAGES, START, TRANSFERS};
+use crate::cases::{Build, Case, HEAP, MESSAGES, START, TRANSFERS};
+use crate::everything_cases::EVERYTHING;
 use crate::legacy_cases::LEGACY;
 use crate::running::Run;
 

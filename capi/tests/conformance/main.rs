@@ -9,6 +9,7 @@ mod chosen;
 #[allow(dead_code, reason = "shared with a test that compiles in more ways")]
 mod compiler;
 mod diagnosing;
+mod everything_cases;
 mod exits;
 #[path = "../c/files.rs"]
 #[allow(

@@ -256,7 +256,7 @@ fn contradictions() -> Result<(), Failed> {
         ),
         (
             &["-DGASNET_SEQ", "-DGASNET_DEBUGMALLOC"],
-            "no GASNET_DEBUGMALLOC",
+            "GASNET_DEBUGMALLOC is what GASNET_DEBUG brings",
         ),
     ] {
         match compiled(&place, "c", "second", options) {
