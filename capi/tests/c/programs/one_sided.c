@@ -1,18 +1,13 @@
 /* One or more ranks that put and get around a ring, or make the one mistake that the argument names, which ends the job. */
 #define _POSIX_C_SOURCE 200809L
 #include "parts.h"
+#include "argonet/variant.h"
 
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-
-/* As a variant of the library says it: version, thread mode, debugging. */
-struct variant {
-  uint32_t words[4];
-  const char *conduit;
-};
 
 #define MUST(condition)                                                                                                \
   do {                                                                                                                 \
@@ -289,12 +284,12 @@ static void mistake(const char *which)
 
 int main(int argc, char **argv)
 {
-  static const struct variant variant = {{1, ARGONET_THREADS_NUMBER, ARGONET_DEBUG, 0}, "smp"};
-  const struct argonet_variant *own = (const struct argonet_variant *)(const void *)&variant;
+  static const struct argonet_variant own = {ARGONET_VARIANT_VERSION, ARGONET_THREADS_NUMBER, ARGONET_DEBUG,
+                                             ARGONET_SEGMENT_NUMBER, "smp"};
   gex_Client_t client;
   gex_Segment_t segment;
   void *base = NULL;
-  MUST(argonet_client_init(own, &client, &ep, &tm, "ONE_SIDED", &argc, &argv, 0) == GASNET_OK);
+  MUST(argonet_client_init(&own, &client, &ep, &tm, "ONE_SIDED", &argc, &argv, 0) == GASNET_OK);
   me = gex_TM_QueryRank(tm);
   ranks = gex_TM_QuerySize(tm);
   MUST(gex_Segment_Attach(&segment, tm, SEGMENT) == GASNET_OK);
