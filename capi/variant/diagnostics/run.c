@@ -4,6 +4,13 @@
 #include <ctype.h>
 #include <pthread.h>
 
+/* Threads of GASNET_PARSYNC must not be in the library at once. */
+#ifdef GASNET_PAR
+#define SEVERAL 1
+#else
+#define SEVERAL 0
+#endif
+
 ARGONET_SHARED struct argonet_diagnosis argonet_diagnosis;
 
 /* A section, and whether it works with messages. */
@@ -129,7 +136,7 @@ static void diagnose(int at, const char *wanted, int threads)
     section_faults = 0;
     if (!is_wanted(wanted, running)) return;
     if (section->threaded && threads < 2)
-        skipped = GASNETI_MAX_THREADS > 1 ? "there is one thread" : "this library is for one thread";
+        skipped = SEVERAL ? "there is one thread" : "this library is for one thread at a time";
     else if (section->needs_handlers && !argonet_diagnosis.has_handlers)
         skipped = "its handlers are not registered (gasnett_diagnostic_gethandlers)";
     snprintf(text, sizeof text, "%c: %s: %s%s%s", running, section->threaded ? "parallel" : "sequential", section->name,
@@ -184,7 +191,7 @@ int argonet_run_diagnostics(int iterations, int threads, const char *wanted, gex
     for (at = 0; wanted && wanted[at]; ++at)
         MUST(toupper((unsigned char)wanted[at]) >= 'A' && toupper((unsigned char)wanted[at]) < 'A' + SECTIONS,
              "sections has the letter %c; sections are A to %c", wanted[at], 'A' + SECTIONS - 1);
-    if (GASNETI_MAX_THREADS == 1) threads = 1;
+    if (!SEVERAL) threads = 1;
     if ((uint64_t)threads > gex_System_QueryMaxThreads()) threads = (int)gex_System_QueryMaxThreads();
     run->peer = peer;
     run->iterations = iterations;
