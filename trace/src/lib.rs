@@ -9,7 +9,7 @@
 //!      \--- mask ---> Counters (by Kind)          --> summary when the process ends
 //! ```
 //!
-//! A [`Lane`](lane) holds 64 KiB of whole records. Its thread writes it out when little room is left, when its oldest record is
+//! A thread's lane holds 64 KiB of whole records. Its thread writes it out when little room is left, when its oldest record is
 //! a quarter of a second old, when the thread is about to sleep, and when it ends; the end of the process writes all
 //! lanes, in a signal handler too. So nothing is dropped while the process runs, memory is bounded, and what a SIGKILL can take
 //! is what a lane holds; `GASNET_TRACEFLUSH` makes that nothing.
