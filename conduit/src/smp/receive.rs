@@ -241,8 +241,10 @@ impl Smp {
         let category = match head.kind()? {
             Kind::Message(category) => category,
             Kind::Skip => {
+                // A skip covers what was prepared and cancelled, or all up to the end of the ring.
                 let units = head.units();
-                if units == 0 || units > available {
+                let known = (1..=record::MAX_UNITS).contains(&units) || units == available;
+                if !known || units > available {
                     return Err(RecordError::Units {
                         units,
                         needed: 1,
@@ -254,6 +256,8 @@ impl Smp {
             }
         };
         let mut scratch = Scratch::default();
+        // No record is longer, though the ring may be.
+        let available = available.min(record::MAX_UNITS);
         let got = record::unpack(head, category, available, &mut scratch, |i| {
             ring.words.load(at + i, Ordering::Relaxed)
         })?;
