@@ -431,6 +431,9 @@ extern "C" fn say_quit(_signal: i32) {
 /// An interrupt runs the program's handler of SIGQUIT, which may choose the code.
 fn interrupted() -> Done {
     catch(libc::SIGQUIT, exit_4);
+    // A shell's background job inherits that it is ignored, and then the library leaves it alone.
+    // SAFETY: no handler.
+    unsafe { libc::signal(libc::SIGINT, libc::SIG_DFL) };
     last(barrier, |world| {
         raise(libc::SIGINT);
         spin(&world);

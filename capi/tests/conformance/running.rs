@@ -98,16 +98,19 @@ const LARGE: [(&str, &[&str]); 4] = [
 const FEW_RANKS: [u32; 3] = [1, 2, 4];
 
 /// Programs in other segment configurations.
-fn segments() -> Vec<Trial> {
+fn segments(chosen: Chosen) -> Vec<Trial> {
     let mut trials = Vec::new();
     for (way, programs) in [
         (Way::EVERYTHING, EVERYTHING.as_slice()),
         (Way::EVERYTHING_DEBUG, &EVERYTHING[..4]),
         (Way::LARGE, &LARGE),
     ] {
-        for &(name, arguments) in programs {
+        for (at, &(name, arguments)) in programs.iter().enumerate() {
             let program = Arc::new(Program::new(way, name));
-            for ranks in FEW_RANKS {
+            for (ranks_at, ranks) in FEW_RANKS.into_iter().enumerate() {
+                if !chosen.has_end(at, (ranks_at, FEW_RANKS.len())) {
+                    continue;
+                }
                 let program = Arc::clone(&program);
                 let title = format!("{name} {arguments:?}, {ranks} ranks ({})", way.name);
                 let test = move || passes_with(&program, name, ranks, arguments);
@@ -119,7 +122,7 @@ fn segments() -> Vec<Trial> {
 }
 
 pub(crate) fn trials(chosen: Chosen) -> Vec<Trial> {
-    let mut trials = segments();
+    let mut trials = segments(chosen);
     for (way_at, way) in WAYS.into_iter().enumerate() {
         let missing = !way.compiler.exists();
         for (at, &name) in PROGRAMS.iter().enumerate() {

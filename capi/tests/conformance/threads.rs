@@ -69,8 +69,9 @@ pub(crate) fn trials(chosen: Chosen) -> Vec<Trial> {
             let program = Arc::new(Program::new(way, name));
             for (ranks_at, ranks) in RANKS.into_iter().enumerate() {
                 for (count_at, count) in THREADS.into_iter().enumerate() {
-                    // In each way one number of ranks with each number of threads.
-                    if !chosen.has_end(at + way_at + count_at, (ranks_at, RANKS.len())) {
+                    // In each way one number of ranks, with one number of threads.
+                    let (ranks_at, count_at) = ((ranks_at, RANKS.len()), (count_at, THREADS.len()));
+                    if !chosen.has(at + way_at, ranks_at, count_at) {
                         continue;
                     }
                     let program = Arc::clone(&program);
