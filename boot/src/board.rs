@@ -193,15 +193,23 @@ impl<'a> Board<'a> {
 /// and what its process does. Allocates nothing; async-signal-safe if the formatter's writer is.
 impl fmt::Display for Board<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.write(f, Process::examine)
+    }
+}
+
+impl Board<'_> {
+    /// The lines, with what `examine` says about the process of a number.
+    fn write(&self, f: &mut impl Write, examine: fn(u32) -> Option<Process>) -> fmt::Result {
         let size = self.control.size();
         let now = now_ns();
+        let line_of = |rank| Line::of(self.control, JobRank(rank), now, examine);
         let mut rank = 0;
         while rank < size {
-            let mut line = Line::of(self.control, JobRank(rank), now);
+            let mut line = line_of(rank);
             let first = rank;
             rank += 1;
             while rank < size {
-                let next = Line::of(self.control, JobRank(rank), now);
+                let next = line_of(rank);
                 if !next.says_the_same(&line) {
                     break;
                 }
@@ -229,7 +237,7 @@ struct Line {
 }
 
 impl Line {
-    fn of(control: &Control, rank: JobRank, now: u64) -> Self {
+    fn of(control: &Control, rank: JobRank, now: u64, examine: fn(u32) -> Option<Process>) -> Self {
         let page = control.rank_page(rank);
         let notice = page.notice();
         let waiting = Waiting::unpack(notice.what.load(Ordering::Acquire));
@@ -239,7 +247,7 @@ impl Line {
             state: page.state(),
             waiting,
             waited: Duration::from_nanos(now.saturating_sub(since)),
-            process: Process::examine(page.pid()),
+            process: examine(page.pid()),
         }
     }
 
@@ -399,15 +407,34 @@ mod tests {
             assert!(board.begin(rank, waiting));
         }
         assert!(!board.begin(JobRank(0), waiting), "one notice at a time");
-        let text = board.to_string();
+        // What the system says of this process changes while the lines are written, so the test says it itself.
+        let told = |examine| {
+            let mut text = String::new();
+            board.write(&mut text, examine).unwrap();
+            text
+        };
+        let asleep: fn(u32) -> _ = |_| {
+            let (state, busy) = (b'S', Duration::from_millis(250));
+            Some(Process { state, busy })
+        };
+        let text = told(asleep);
         let lines: Vec<_> = text.lines().collect();
         assert_eq!(lines.len(), 2, "{text}");
         assert!(lines[0].starts_with("  ranks 0-2 (pid "), "{text}");
         assert!(lines[0].contains("waits in a barrier for rank 3 since 0."));
         assert!(lines[1].starts_with("  rank 3 ") && lines[1].contains("waits for nothing"));
-        assert!(lines[1].contains("s of processor time"), "{text}");
+        assert!(
+            lines[1].ends_with("its process sleeps, 0.25 s of processor time"),
+            "{text}"
+        );
         board.end(JobRank(1));
-        assert_eq!(board.to_string().lines().count(), 4);
+        assert_eq!(told(asleep).lines().count(), 4);
+        assert!(
+            told(|_| None)
+                .lines()
+                .all(|line| line.ends_with("; no such process"))
+        );
+        assert!(board.to_string().contains("s of processor time"));
         assert!(board.begin(JobRank(1), waiting));
     }
 
