@@ -1,0 +1,60 @@
+//! Teams: ordered sets of endpoints, in which collective operations take place.
+
+mod members;
+
+pub use members::Members;
+
+use argonet_base::JobRank;
+use std::sync::Arc;
+
+/// What all members call a team by in messages. No two teams that exist at the same time have the same.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct TeamKey(pub u64);
+
+impl TeamKey {
+    /// The team of all ranks.
+    pub const WORLD: Self = Self(0);
+
+    /// The team in which a process's endpoint `leader` has rank 0, as the process counts teams that it has led from 1 on.
+    #[must_use]
+    pub fn led_by(leader: JobRank, count: u32) -> Self {
+        Self(u64::from(leader.0) << 32 | u64::from(count))
+    }
+}
+
+/// A team as one of its members sees it.
+#[derive(Clone, Debug)]
+pub struct Team {
+    /// What messages call it.
+    pub key: TeamKey,
+    /// Who belongs to it.
+    pub members: Arc<Members>,
+    /// This member's rank in it.
+    pub rank: u32,
+}
+
+impl Team {
+    /// All ranks of a job.
+    #[must_use]
+    pub fn world(rank: JobRank, size: u32) -> Self {
+        Self {
+            key: TeamKey::WORLD,
+            members: Arc::new(Members::world(size)),
+            rank: rank.0,
+        }
+    }
+
+    /// How many members it has.
+    #[inline]
+    #[must_use]
+    pub fn size(&self) -> u32 {
+        self.members.size()
+    }
+
+    /// The process of a member; the rank is below [`size`](Self::size).
+    #[inline]
+    #[must_use]
+    pub fn job_rank(&self, rank: u32) -> JobRank {
+        self.members.job_rank(rank)
+    }
+}
