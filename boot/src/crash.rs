@@ -129,6 +129,15 @@ fn fault(rank: &RankProcess, arrival: Arrival) {
     }
     process::about_to_end(false);
     if TOLD.load(Ordering::Relaxed) != own {
+        if process::tells_as_gasnet() {
+            let mut line = Line::default();
+            let (rank, name) = (rank.rank, signal_name(signal));
+            let _ = writeln!(
+                line,
+                "*** Caught a fatal signal (proc {rank}): {name}({signal})"
+            );
+            sys::say_line(&line);
+        }
         on_error(rank, signal_name(signal));
     }
     let at = FAULTS.iter().position(|&fault| fault == signal);

@@ -74,4 +74,4 @@ pub use files::SharedFiles;
 pub use launch::{LaunchOptions, TIMEOUT_CODE, launch};
 pub use local::LocalJob;
 pub use page::{ExitKind, ExitWord, JobPage, MAX_LOCAL_RANKS, RankPage, RankState, control_bytes};
-pub use process::{before_the_end, exit, exit_without_handlers};
+pub use process::{before_the_end, exit, exit_without_handlers, tell_as_gasnet};

@@ -153,7 +153,13 @@ impl Bootstrap for LocalJob {
     fn abort(&self, code: u8, message: &str) -> ! {
         let code = code.max(1);
         let (rank, pid) = (self.rank, std::process::id());
-        sys::say(&format!("argonet: rank {rank} (pid {pid}): {message}"));
+        let form = match process::tells_as_gasnet() {
+            true => format!("*** FATAL ERROR (proc {rank}): "),
+            false => String::new(),
+        };
+        sys::say(&format!(
+            "{form}argonet: rank {rank} (pid {pid}): {message}"
+        ));
         process::about_to_end(false);
         if let Some(rank) = process::this() {
             crash::on_error(rank, "fatal error");

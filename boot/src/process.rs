@@ -41,6 +41,19 @@ static RANK: OnceLock<RankProcess> = OnceLock::new();
 /// What is done when this process ends; see [`before_the_end`].
 static BEFORE_END: OnceLock<fn(bool)> = OnceLock::new();
 
+/// Whether fatal errors are told in the form that users of GASNet, and scripts of theirs, know.
+static GASNET_FORM: AtomicBool = AtomicBool::new(false);
+
+/// From now on a fatal error of this process begins with `*** FATAL ERROR (proc 3): `, and a crash is told by
+/// `*** Caught a fatal signal (proc 3): SIGSEGV(11)`, beside what is told anyway.
+pub fn tell_as_gasnet() {
+    GASNET_FORM.store(true, Ordering::Relaxed);
+}
+
+pub(crate) fn tells_as_gasnet() -> bool {
+    GASNET_FORM.load(Ordering::Relaxed)
+}
+
 /// Signals that ask a process to end.
 const ASKING: [c_int; 5] = [
     libc::SIGHUP,

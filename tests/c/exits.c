@@ -2,6 +2,9 @@
  * is left over. Each rank prints a line without flushing it, which must not be lost. */
 #include "check.h"
 
+#include <gasnet_tools.h>
+
+#include <signal.h>
 #include <unistd.h>
 
 enum { END = 160, END_BY_REPLY, NOTHING };
@@ -79,6 +82,8 @@ int main(int argc, char **argv) {
   doing = strchr(which, '-');
   if (doing == NULL) check_fail(__FILE__, __LINE__, "no such case");
   if (me != last) otherwise(doing + 1);
+  if (is(which, "fault-polling")) raise(SIGSEGV);
+  if (is(which, "fatal-polling")) gasnett_fatalerror("it was %s", "on purpose");
   if (strncmp(which, "return-", 7) == 0) return code;
   gasnet_exit(code);
   return 99;

@@ -111,6 +111,7 @@ fn init(
         digest: b"gasnetex",
         count: 0,
     };
+    argonet_boot::tell_as_gasnet();
     let handlers: &'static Handlers = Box::leak(Box::default());
     let joined = join(
         how,

@@ -67,7 +67,11 @@ pub(crate) fn fatal(function: &str, why: &str) -> ! {
     match state::find() {
         Some(job) => job.joined.engine.fatal(&format!("{function}: {why}")),
         None => {
-            eprintln!("argonet: {}: {function}: {why}", place());
+            let pid = std::process::id();
+            eprintln!(
+                "*** FATAL ERROR (pid {pid}): argonet: {}: {function}: {why}",
+                place()
+            );
             std::process::abort()
         }
     }

@@ -149,9 +149,12 @@ pub(crate) fn warn(what: &str) {
 
 /// Tells what is wrong, stops for a debugger and prints a backtrace as the user wants, and aborts. A job ends with that.
 pub(crate) fn fatal(at: &str, what: &str) -> ! {
-    let pid = std::process::id();
+    let who = crate::job::rank().map_or_else(
+        || format!("pid {}", std::process::id()),
+        |rank| format!("proc {rank}"),
+    );
     let colon = if at.is_empty() { "" } else { ": " };
-    warn(&format!("*** FATAL ERROR (pid {pid}): {at}{colon}{what}"));
+    eprintln!("*** FATAL ERROR ({who}): {at}{colon}{what}");
     // A bad setting of these is a fatal error too, but one that must not ask for them again.
     if !what.contains("GASNET_FREEZE") && !what.contains("GASNET_BACKTRACE") {
         freeze_on_error();

@@ -81,7 +81,9 @@ fn returned(run: &Run, code: &str) -> bool {
 }
 
 fn ended(run: &Run, words: &[&str]) -> bool {
-    let told = |line: &str| words.iter().all(|word| line.contains(word));
+    let told = |line: &str| {
+        line.starts_with("*** FATAL ERROR (p") && words.iter().all(|word| line.contains(word))
+    };
     let code = run.code();
     code != 0 && !NEVER.contains(&code) && run.err().lines().any(told)
 }

@@ -38,6 +38,20 @@ enum Atexit {
     All,
 }
 
+/// Ends that are told in words that users of GASNet, and scripts of theirs, look for; and their codes.
+const TOLD: [(&str, &str, i32); 2] = [
+    (
+        "fault-polling",
+        "*** Caught a fatal signal (proc 1): SIGSEGV(11)",
+        128 + 11,
+    ),
+    (
+        "fatal-polling",
+        "*** FATAL ERROR (proc 1): main at ",
+        128 + 6,
+    ),
+];
+
 const RANKS: [u32; 3] = [1, 2, 4];
 const WAYS: [Way; 3] = [Way::RELEASE, Way::DEBUG, Way::LAUNCHED];
 
@@ -56,8 +70,24 @@ pub(crate) fn trials(chosen: Chosen) -> Vec<Trial> {
                 trials.push(Trial::test(title, test));
             }
         }
+        for end in TOLD {
+            let program = Arc::clone(&program);
+            let title = format!("exits, {} in GASNet's words ({})", end.0, way.name);
+            trials.push(Trial::test(title, move || tells(&program, end)));
+        }
     }
     trials
+}
+
+/// One line begins with the words, once.
+fn tells(program: &Program, (case, words, code): (&str, &str, i32)) -> Result<(), Failed> {
+    let run = Run::new(program, 2, &[case, "0"], 60)?;
+    let err = run.err();
+    let told = err.lines().filter(|line| line.starts_with(words)).count();
+    if run.code() != code || told != 1 {
+        return Err(format!("not code {code} and one line {words:?}: {}", run.said()).into());
+    }
+    Ok(())
 }
 
 fn ends(program: &Program, case: &str, ranks: u32, atexit: Atexit) -> Result<(), Failed> {
