@@ -18,6 +18,7 @@ mod exits;
 )]
 mod files;
 mod launcher;
+mod leaking;
 mod legacy_cases;
 mod measuring;
 mod running;
@@ -33,8 +34,9 @@ fn main() {
     let mut trials = running::trials(chosen);
     trials.extend(exits::trials(chosen));
     trials.extend(tracing::trials());
-    trials.extend(bad::trials());
+    trials.extend(bad::trials(chosen));
     trials.extend(diagnosing::trials());
+    trials.extend(leaking::trials());
     trials.extend(measuring::trials());
     trials.extend(launcher::trials());
     trials.extend(chosen::trials());
