@@ -20,8 +20,7 @@ const JOB_TESTS: [(&str, &str); 5] = [
 const SEED_TESTS: [(&str, &str); 1] = [("argonet-sim", "seeds")];
 
 /// Test programs of the stage `c`.
-const C_TESTS: [(&str, &str); 4] = [
-    ("argonet", "layout"),
+const C_TESTS: [(&str, &str); 3] = [
     ("argonet-capi", "c"),
     ("argonet-capi", "conformance"),
     ("xtask", "install"),
@@ -42,6 +41,7 @@ fn directory(package: &str) -> Option<&str> {
     let directory = match package {
         "argonet" => ".",
         "argonet-fuzz-targets" => "fuzz/targets",
+        "xtask" => "xtask",
         other => other.strip_prefix("argonet-")?,
     };
     root()
@@ -334,4 +334,17 @@ pub(crate) fn sanitizers_work(run: &mut Run, what: &str) -> bool {
     };
     run.tally.skip(what, reason);
     false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stage_leaves_out_no_program_that_it_names() {
+        for (package, name) in [JOB_TESTS.as_slice(), &SEED_TESTS, &C_TESTS].concat() {
+            assert!(has_test(package, name), "{package} {name} would not run");
+        }
+        assert!(!has_test("argonet", "no such program"));
+    }
 }

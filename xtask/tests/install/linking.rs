@@ -5,7 +5,7 @@ use std::process::Command;
 
 use libtest_mimic::{Failed, Trial};
 
-use crate::place::{Place, run, runs, said, source};
+use crate::place::{Place, run, runs, said, source, stand_in};
 
 /// The variants' modes, with the numbers by which the library knows them.
 const MODES: [(&str, u32); 3] = [("seq", 0), ("parsync", 1), ("par", 2)];
@@ -40,13 +40,12 @@ fn made(debug: bool) -> Result<(), Failed> {
             &rules,
             "include file.mak\n\
              all:\n\
-             \t$(GASNET_CC) $(GASNET_CPPFLAGS) $(GASNET_CFLAGS) -c $(FROM)/stand_in.c\n\
              \t$(GASNET_CC) $(GASNET_CPPFLAGS) $(GASNET_CFLAGS) -c $(FROM)/client.c\n\
              \t$(GASNET_CC) $(GASNET_CPPFLAGS) $(GASNET_CFLAGS) -c $(FROM)/tools.c\n\
-             \t$(GASNET_LD) $(GASNET_LDFLAGS) client.o stand_in.o -o client $(filter-out -largonet,$(GASNET_LIBS))\n\
-             \t$(GASNET_LD) $(GASNET_LDFLAGS) tools.o stand_in.o -o tools $(GASNET_LIBS)\n\
+             \t$(GASNET_LD) $(GASNET_LDFLAGS) client.o $(STAND_IN) -o client $(filter-out -largonet,$(GASNET_LIBS))\n\
+             \t$(GASNET_LD) $(GASNET_LDFLAGS) tools.o -o tools $(GASNET_LIBS)\n\
              \t$(GASNET_CXX) $(GASNET_CXXCPPFLAGS) $(GASNET_CXXFLAGS) -x c++ -c $(FROM)/tools.c -o cxx.o\n\
-             \t$(GASNET_CXX) $(GASNET_LDFLAGS) cxx.o stand_in.o -o cxx $(GASNET_LIBS)\n",
+             \t$(GASNET_CXX) $(GASNET_LDFLAGS) cxx.o -o cxx $(GASNET_LIBS)\n",
         )?;
         let file = format!("include/smp-conduit/smp-{mode}.mak");
         std::fs::copy(place.prefix().join(file), place.file("file.mak"))?;
@@ -55,6 +54,10 @@ fn made(debug: bool) -> Result<(), Failed> {
         command
             .current_dir(place.file(""))
             .arg(format!("FROM={}", from.display()))
+            .arg(format!(
+                "STAND_IN={}",
+                stand_in()?.display().to_string().replace(' ', "\\ ")
+            ))
             // Less to write.
             .arg("GASNET_LDFLAGS=-Wl,--strip-debug");
         // A make around this one has nothing to say.
@@ -64,7 +67,7 @@ fn made(debug: bool) -> Result<(), Failed> {
             return Err(said(&output).into());
         }
         let output = run(&mut Command::new(place.file("client")))?;
-        let wanted = format!("smp {number} {debug} version 1 for client\n");
+        let wanted = format!("smp {number} {debug} version 2 for client\n");
         assert_eq!((output.status.code(), said(&output)), (Some(0), wanted));
         for program in ["tools", "cxx"] {
             let output = run(&mut Command::new(place.file(program)))?;
@@ -150,7 +153,7 @@ fn misfits() -> Result<(), Failed> {
         for (options, link) in WAYS {
             let object =
                 |name, own: &[&str]| compiled(&place, language, name, &[options, own].concat());
-            let stand_in = compiled(&place, "c", "stand_in", &[])?;
+            let stand_in = stand_in()?;
             let silent = object("silent", &["-DGASNET_SEQ"])?;
             let client = object("client", &["-DGASNET_SEQ"])?;
             linked(&place, &[&silent, &stand_in], "seq", link)?;
@@ -190,7 +193,7 @@ fn misfits() -> Result<(), Failed> {
 fn trees() -> Result<(), Failed> {
     let release = Place::installed("trees", false)?;
     let debug = Place::installed("debug tree", true)?;
-    let stand_in = compiled(&release, "c", "stand_in", &[])?;
+    let stand_in = stand_in()?;
     let headers = release.file("older");
     let copied = run(Command::new("cp")
         .arg("-R")
@@ -309,7 +312,7 @@ fn languages(compiler: &str) -> Result<(), Failed> {
 
 fn idents() -> Result<(), Failed> {
     let place = Place::installed("idents", false)?;
-    let stand_in = compiled(&place, "c", "stand_in", &[])?;
+    let stand_in = stand_in()?;
     for (name, mode) in [("client", "SEQ"), ("silent", "PAR")] {
         let own = format!("-DGASNET_{mode}");
         let client = compiled(&place, "c", name, &["-O2", &own])?;
@@ -365,7 +368,7 @@ fn no_code() -> Result<(), Failed> {
 
 fn shared() -> Result<(), Failed> {
     let place = Place::installed("shared", false)?;
-    let stand_in = compiled(&place, "c", "stand_in", &["-fPIC"])?;
+    let stand_in = stand_in()?;
     let client = compiled(&place, "c", "second", &["-fPIC", "-DGASNET_PARSYNC"])?;
     linked(
         &place,

@@ -32,9 +32,7 @@ impl Place {
         let tree = TREES[usize::from(debug)].get_or_init(|| {
             let place = Self::empty(if debug { "with checks" } else { "without" })?;
             let options: &[&str] = if debug { &["--debug"] } else { &[] };
-            let own = std::env::current_exe().map_err(|error| error.to_string())?;
-            let library = own.with_file_name("libargonet_capi.a");
-            succeeded(&run(command(&library, &place.prefix).args(options))?)?;
+            succeeded(&run(command(&library()?, &place.prefix).args(options))?)?;
             Ok(place)
         });
         let prefix = tree.as_ref().map_err(Clone::clone)?.prefix.clone();
@@ -103,28 +101,55 @@ fn command(library: &Path, prefix: &Path) -> Command {
     command
 }
 
-/// A library that has what variants want and nothing else, for tests of how files are put and not of what is in them.
-fn small_library() -> Result<PathBuf, String> {
+/// The library for C, as cargo has built it for these tests.
+fn library() -> Result<PathBuf, String> {
+    let own = std::env::current_exe().map_err(|error| error.to_string())?;
+    Ok(own.with_file_name("libargonet_capi.a"))
+}
+
+/// An object and an archive that have every function of the library, all but one empty: for tests of how files are put and of
+/// what links, not of what runs.
+fn small() -> Result<&'static Place, String> {
     let place = TREES[2].get_or_init(|| {
         let place = Place::empty("small library")?;
         let (object, archive) = (place.file("stand_in.o"), place.file("small.a"));
+        let mut nm = Command::new("nm");
+        nm.args(["--extern-only", "--defined-only", "--format=just-symbols"]);
+        let names = succeeded(&run(nm.arg(library()?).stderr(Stdio::null()))?)?;
+        let ours = |name: &&str| {
+            ["argonet", "gasnet", "gex_"]
+                .iter()
+                .any(|own| name.starts_with(own))
+        };
+        let mut text = format!("#include \"{}\"\n", source("stand_in.c").display());
+        for name in names
+            .lines()
+            .filter(ours)
+            .filter(|&name| name != "argonet_client_init")
+        {
+            text += &format!("void argonet_no_{name}(void) __asm__(\"{name}\");\n");
+            text += &format!("__attribute__((__weak__)) void argonet_no_{name}(void) {{}}\n");
+        }
+        let code = place.file("small.c");
+        std::fs::write(&code, text).map_err(|error| error.to_string())?;
         let include = Path::new(env!("CARGO_MANIFEST_DIR")).join("../include");
         let mut cc = Command::new("cc");
         cc.arg("-fPIC").arg("-I").arg(include).arg("-c");
-        cc.arg(source("stand_in.c")).arg("-o").arg(&object);
-        succeeded(&run(&mut cc)?)?;
+        succeeded(&run(cc.arg(code).arg("-o").arg(&object))?)?;
         succeeded(&run(Command::new("ar").arg("rcs").args([archive, object]))?)?;
         Ok(place)
     });
-    place
-        .as_ref()
-        .map(|place| place.file("small.a"))
-        .map_err(Clone::clone)
+    place.as_ref().map_err(Clone::clone)
+}
+
+/// Stands in for the library where a program is linked without it.
+pub(crate) fn stand_in() -> Result<PathBuf, String> {
+    Ok(small()?.file("stand_in.o"))
 }
 
 /// `cargo xtask install` with a small library, ready for options.
 pub(crate) fn installing(prefix: &Path) -> Result<Command, String> {
-    Ok(command(&small_library()?, prefix))
+    Ok(command(&small()?.file("small.a"), prefix))
 }
 
 /// The same, which must succeed.
