@@ -7,6 +7,7 @@
 
 mod background;
 mod broadcast;
+mod collective;
 mod core;
 mod events;
 mod far;
@@ -26,6 +27,10 @@ mod watch;
 
 pub use self::core::{Engine, EngineConfig, Internals, Outlook, SegmentBase};
 pub use argonet_settings::WaitMode;
+pub use collective::{
+    Area, Call, FoldFn, Folding, HoodOf, Hoods, Kind, Range, Schedule, Shape, Step, Task, Tuning,
+    plan,
+};
 pub use events::{OpError, Transfer};
 pub use far::{FarBound, FarPlace, ProcessOf, ReplyPlace};
 pub use heap::{Heap, HeapError};
