@@ -55,6 +55,7 @@ const PROGRAMS: &[&str] = &[
     "team_split",
     "team_create",
     "team_traffic",
+    "team_rounds",
     "wait_memory",
     "waitmode",
     "legacy_start",
