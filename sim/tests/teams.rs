@@ -33,7 +33,9 @@ fn meets(rank: &Rank, team: &Arc<Team>, members: &[u32]) {
     assert_eq!(team.size() as usize, members.len());
     assert_eq!(members[team.rank as usize], me);
     let mut all = vec![0; members.len() * 4];
-    engine.gather_all(ctx, team, &me.to_le_bytes(), &mut all).unwrap();
+    engine
+        .gather_all(ctx, team, &me.to_le_bytes(), &mut all)
+        .unwrap();
     let said: Vec<_> = all
         .chunks(4)
         .map(|bytes| u32::from_le_bytes(bytes.try_into().unwrap()))
@@ -64,14 +66,22 @@ fn program(rank: &Rank, (): ()) {
         rank.doing(format_args!("round {round}, colour {colour}"));
         let choice = (colour > 0).then_some(Choice { colour, key });
         let all: Vec<_> = (0..RANKS).collect();
-        let made = engine.team_split(ctx, &world, choice, Terms::default()).unwrap();
+        let made = engine
+            .team_split(ctx, &world, choice, Terms::default())
+            .unwrap();
         assert_eq!(made.is_some(), colour > 0);
         if let Some(first) = made {
             let members = of(&all, colour);
             meets(rank, &first, &members);
             // A team of this one, from behind, by a list.
-            let list: Vec<_> = members.iter().rev().map(|&rank| (JobRank(rank), 0)).collect();
-            let mut made = engine.team_create(ctx, &first, &list, Terms::default()).unwrap();
+            let list: Vec<_> = members
+                .iter()
+                .rev()
+                .map(|&rank| (JobRank(rank), 0))
+                .collect();
+            let mut made = engine
+                .team_create(ctx, &first, &list, Terms::default())
+                .unwrap();
             let second = made.pop().unwrap();
             assert!(made.is_empty());
             engine.team_leave(ctx, &first, false).unwrap();
@@ -82,7 +92,9 @@ fn program(rank: &Rank, (): ()) {
         // Who has nothing to say takes part.
         let own = [(JobRank(me), 0)];
         let list: &[_] = if colour == 1 { &own } else { &[] };
-        let made = engine.team_create(ctx, &world, list, Terms::default()).unwrap();
+        let made = engine
+            .team_create(ctx, &world, list, Terms::default())
+            .unwrap();
         assert_eq!(made.len(), list.len());
         for alone in &made {
             meets(rank, alone, &[me]);
@@ -97,9 +109,15 @@ fn program(rank: &Rank, (): ()) {
         };
         let outcome = engine.team_create(ctx, &world, &list, Terms::default());
         match me {
-            0 => assert_eq!(outcome.unwrap_err(), TeamError::WrongElsewhere { other: last.0 }),
+            0 => assert_eq!(
+                outcome.unwrap_err(),
+                TeamError::WrongElsewhere { other: last.0 }
+            ),
             rank if rank == last.0 => {
-                let twice = TeamError::Twice { process: last, endpoint: 0 };
+                let twice = TeamError::Twice {
+                    process: last,
+                    endpoint: 0,
+                };
                 assert_eq!(outcome.unwrap_err(), twice);
             }
             _ => assert!(outcome.unwrap().is_empty()),

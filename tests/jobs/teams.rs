@@ -18,7 +18,9 @@ pub(crate) const TESTS: &[Test] = &[
         each(&[2, 3, 5], "teams-refused");
     }),
     ("teams_dropped_anywhere", || each(&SIZES, "teams-dropped")),
-    ("teams_of_many_threads", || each(&[1, 2, 4], "teams-threads")),
+    ("teams_of_many_threads", || {
+        each(&[1, 2, 4], "teams-threads")
+    }),
     ("teams_where_ranks_are", || each(&SIZES, "teams-places")),
 ];
 
@@ -39,7 +41,11 @@ fn is_team<M: Threading>(
     slots: &SharedVec<u32>,
 ) -> Done {
     assert_eq!(team.size() as usize, members.len());
-    assert!(team.ranks().map(|rank| team.world_rank(rank)).eq(members.iter().copied()));
+    assert!(
+        team.ranks()
+            .map(|rank| team.world_rank(rank))
+            .eq(members.iter().copied())
+    );
     assert_eq!(team.world_rank(team.rank()), world.rank());
     for rank in world.ranks() {
         let place = members.iter().position(|member| *member == rank);
@@ -118,7 +124,10 @@ fn create() -> Done {
         for at in (1..order.len()).rev() {
             order.swap(at, random.below(at + 1));
         }
-        let parent = world.team().create(&world, &order)?.ok_or("all are in it")?;
+        let parent = world
+            .team()
+            .create(&world, &order)?
+            .ok_or("all are in it")?;
         is_team(&world, &parent, &order, &slots)?;
         let parts: Vec<_> = order.iter().map(|_| random.below(3)).collect();
         let own = parts[parent.rank().0 as usize];
@@ -175,14 +184,20 @@ fn refused() -> Done {
     // A rank that gives no list.
     let list = if me == one { vec![one, two] } else { vec![] };
     let outcome = cause(team.create(&world, &list));
-    let absent = TeamError::Absent { process: JobRank(1), endpoint: 0 };
+    let absent = TeamError::Absent {
+        process: JobRank(1),
+        endpoint: 0,
+    };
     assert_eq!(outcome, (me == one).then_some(absent));
     // Others split meanwhile.
     let outcome = match me.0 {
         0 => cause(team.split(&world, Some(0), 0)),
         _ => cause(team.create(&world, &[])),
     };
-    assert_eq!(outcome, Some(TeamError::DifferentCalls { one: 0, other: 1 }));
+    assert_eq!(
+        outcome,
+        Some(TeamError::DifferentCalls { one: 0, other: 1 })
+    );
     // And the job goes on.
     let all = team.split(&world, Some(0), 0)?.ok_or("a colour is given")?;
     all.barrier(&world)?;
@@ -205,7 +220,10 @@ fn dropped() -> Done {
     let world = World::init()?;
     for round in 0..200u32 {
         let colour = (world.rank().0 + round) % 2;
-        let team = world.team().split(&world, Some(colour), 0)?.ok_or("a colour is given")?;
+        let team = world
+            .team()
+            .split(&world, Some(colour), 0)?
+            .ok_or("a colour is given")?;
         if round % 3 == 0 {
             team.barrier(&world)?;
         }
@@ -236,9 +254,13 @@ fn threads() -> Done {
             scope.spawn(move || {
                 for round in 0..50 {
                     let colour = (world.rank().0 + round + at) % 2;
-                    let team = parent.split(world, Some(colour), -(round as i32)).expect("split");
+                    let team = parent
+                        .split(world, Some(colour), -(round as i32))
+                        .expect("split");
                     let team = team.expect("a colour was given");
-                    let members = world.ranks().filter(|rank| (rank.0 + round + at) % 2 == colour);
+                    let members = world
+                        .ranks()
+                        .filter(|rank| (rank.0 + round + at) % 2 == colour);
                     assert!(team.ranks().map(|rank| team.world_rank(rank)).eq(members));
                     team.barrier(world).expect("barrier");
                 }

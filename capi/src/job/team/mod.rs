@@ -9,9 +9,7 @@ use core::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
 
 use argonet::JobRank;
-use argonet::engine::{
-    self, NEAR_MAGIC, NEAR_NONE, NEAR_TABLE, NEAR_VERSION, NearPrefix,
-};
+use argonet::engine::{self, NEAR_MAGIC, NEAR_NONE, NEAR_TABLE, NEAR_VERSION, NearPrefix};
 
 use crate::job::endpoint::Location;
 use crate::job::{CData, Endpoint, Job, fatal, given};
