@@ -8,6 +8,7 @@
 mod background;
 mod broadcast;
 mod core;
+mod datatype;
 mod events;
 mod far;
 mod heap;
@@ -26,6 +27,7 @@ mod watch;
 
 pub use self::core::{Engine, EngineConfig, Internals, Outlook, SegmentBase};
 pub use argonet_settings::WaitMode;
+pub use datatype::{DataType, Operation, fold, fold_before};
 pub use events::{OpError, Transfer};
 pub use far::{FarBound, FarPlace, ProcessOf, ReplyPlace};
 pub use heap::{Heap, HeapError};
