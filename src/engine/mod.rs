@@ -41,7 +41,7 @@ pub use named::{Name, NamedError, Verdict};
 pub use near::{NEAR_MAGIC, NEAR_NONE, NEAR_TABLE, NEAR_VERSION, NearPrefix, near_entry};
 pub use regions::{RegionError, Regions};
 pub use rma::AtomicWord;
-pub use team::{Members, Team, TeamKey};
+pub use team::{Choice, MOST_ENDPOINTS, Members, OwnedTeam, Team, TeamError, TeamKey, Terms};
 pub use thread::{Context, Crowded, ThreadCtx};
 pub use tree::{Fold, Meeting, Pass};
 pub use wait::WaitPolicy;

@@ -189,6 +189,15 @@ impl<C: Conduit> Engine<C> {
         self.background.collectives.tune(tuning)
     }
 
+    /// The neighbourhood of a rank: ranks of which this is the same are neighbours.
+    pub fn neighbourhood_of(&self, rank: JobRank) -> u32 {
+        match self.background.collectives.hood_of.get() {
+            Some(hood_of) => hood_of(rank),
+            None if self.directory().file().ranks() >= self.size => 0,
+            None => rank.0,
+        }
+    }
+
     /// The neighbourhoods of some members.
     fn hoods_of(&self, members: &Members) -> Hoods {
         let size = members.size();
