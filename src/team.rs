@@ -162,11 +162,7 @@ impl Team {
     /// give. A rank whose own list can be is told of others' where these name it, or it names them.
     ///
     /// Source: GASNet-EX, `gex_TM_Create`.
-    pub fn create<M: Threading>(
-        &self,
-        world: &World<M>,
-        ranks: &[Rank],
-    ) -> Result<Option<Team>> {
+    pub fn create<M: Threading>(&self, world: &World<M>, ranks: &[Rank]) -> Result<Option<Team>> {
         // A rank that this team does not have becomes one that the job does not have, so that others are told.
         let missing = ranks.iter().find(|rank| rank.0 >= self.size());
         let place = |rank: &Rank| match missing {

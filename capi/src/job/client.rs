@@ -19,7 +19,8 @@ use crate::job::everything::{self, SegmentMode};
 use crate::job::state::{find, set};
 use crate::job::threads::Threads;
 use crate::job::{
-    BAD_ARG, CData, Endpoint, Job, NOT_INIT, OK, Placed, RESOURCE, Team, Teams, given, hooks, refuse,
+    BAD_ARG, CData, Endpoint, Job, NOT_INIT, OK, Placed, RESOURCE, Team, Teams, given, hooks,
+    refuse,
 };
 use crate::legacy::{Permit, ValueGets};
 

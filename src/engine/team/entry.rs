@@ -214,7 +214,10 @@ mod tests {
         let process = JobRank(2);
         assert_eq!(
             check_list(&list(&[(2, 1), (0, 0), (2, 1)]), 3),
-            Err(TeamError::Twice { process, endpoint: 1 })
+            Err(TeamError::Twice {
+                process,
+                endpoint: 1
+            })
         );
         assert_eq!(
             check_list(&list(&[(2, 0)]), 2),
@@ -222,7 +225,10 @@ mod tests {
         );
         assert_eq!(
             check_list(&list(&[(2, 32)]), 3),
-            Err(TeamError::NoSuchEndpoint { process, endpoint: 32 })
+            Err(TeamError::NoSuchEndpoint {
+                process,
+                endpoint: 32
+            })
         );
     }
 }

@@ -39,7 +39,11 @@ fn same_terms(one: (u32, Terms), other: (u32, Terms)) -> Result<(), TeamError> {
     };
     // Without scratch memory its size means nothing, so the flags come first.
     if ones.flags != others.flags {
-        return differ("what flags say of the team", ones.flags.into(), others.flags.into());
+        return differ(
+            "what flags say of the team",
+            ones.flags.into(),
+            others.flags.into(),
+        );
     }
     if ones.scratch != others.scratch {
         return differ("the size of scratch memory", ones.scratch, others.scratch);

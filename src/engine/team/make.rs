@@ -109,7 +109,9 @@ impl<C: Conduit> Engine<C> {
         let listed = form::create(&parent.members, &entries, parent.rank, list)?;
         let open = || {
             let members = Arc::new(members);
-            let own = (0..).zip(list).filter(|(_, (process, _))| *process == self.rank());
+            let own = (0..)
+                .zip(list)
+                .filter(|(_, (process, _))| *process == self.rank());
             own.map(|(rank, _)| self.open_team(listed.key, Arc::clone(&members), rank))
                 .collect::<Vec<_>>()
         };
@@ -117,7 +119,9 @@ impl<C: Conduit> Engine<C> {
             return Ok(open());
         }
         let mut shared = self.making.shared.lock();
-        let (teams, left) = shared.entry(listed.key).or_insert_with(|| (open(), listed.callers));
+        let (teams, left) = shared
+            .entry(listed.key)
+            .or_insert_with(|| (open(), listed.callers));
         let teams = teams.clone();
         *left -= 1;
         if *left == 0 {
@@ -152,7 +156,7 @@ impl<C: Conduit> Engine<C> {
     fn start_leaving(&self, ctx: &ThreadCtx, team: &Arc<Team>) -> Result<(), OpError> {
         // What others still send for the team comes before this barrier is complete: nothing follows it.
         // SAFETY: a barrier touches no memory.
-        let event = unsafe { self.collective_start(ctx, team, Call::barrier(Kind::Barrier)) }?;
+        let event = unsafe { self.collective_start(ctx, team, Call::of(Kind::Barrier)) }?;
         self.making.left.lock().push((Arc::clone(team), event));
         Ok(())
     }
@@ -199,7 +203,11 @@ impl<C: Conduit> Engine<C> {
         self.forget_left(ctx)?;
         let own = Entry {
             // From 1 on: 0 is the world's.
-            number: self.making.number.fetch_add(1, Ordering::Relaxed).wrapping_add(1),
+            number: self
+                .making
+                .number
+                .fetch_add(1, Ordering::Relaxed)
+                .wrapping_add(1),
             call,
             part,
             terms,

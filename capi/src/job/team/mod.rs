@@ -9,9 +9,7 @@ use core::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
 
 use argonet::JobRank;
-use argonet::engine::{
-    self, NEAR_MAGIC, NEAR_NONE, NEAR_TABLE, NEAR_VERSION, NearPrefix,
-};
+use argonet::engine::{self, NEAR_MAGIC, NEAR_NONE, NEAR_TABLE, NEAR_VERSION, NearPrefix};
 
 use crate::job::endpoint::Location;
 use crate::job::{CData, Endpoint, Job, fatal, given};
@@ -95,6 +93,11 @@ impl Team {
 
     pub(crate) fn endpoint(&self) -> &'static Endpoint {
         self.endpoint
+    }
+
+    /// This process's rank.
+    pub(crate) fn rank(&self) -> u32 {
+        self.prefix.rank
     }
 
     pub(crate) fn size(&self) -> u32 {

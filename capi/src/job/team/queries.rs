@@ -101,4 +101,3 @@ export! {
         Location { rank: known(team, rank, FUNCTION), endpoint: team.remote_endpoint(rank) }
     }
 }
-

@@ -24,12 +24,7 @@ const RECOMMENDED: usize = 64;
 const LEAST: usize = 1;
 
 /// What a call answers that asks for a size, if it does. `joins` says whether its caller would be a member of a team.
-pub(super) fn size_asked_for(
-    job: &Job,
-    flags: u32,
-    joins: bool,
-    function: &str,
-) -> Option<usize> {
+pub(super) fn size_asked_for(job: &Job, flags: u32, joins: bool, function: &str) -> Option<usize> {
     let asked = flags & SIZES;
     if asked == SIZES {
         fatal(

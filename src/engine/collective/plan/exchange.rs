@@ -50,8 +50,14 @@ fn dissemination(shape: &Shape<'_>, task: &Task, out: &mut Schedule) {
         }
         let bytes = moving.len() * len;
         out.round();
-        out.send(member(u64::from(rank) + u64::from(bit)), given.part(0, bytes));
-        out.receive(member(u64::from(rank) + u64::from(size - bit)), taken.part(0, bytes));
+        out.send(
+            member(u64::from(rank) + u64::from(bit)),
+            given.part(0, bytes),
+        );
+        out.receive(
+            member(u64::from(rank) + u64::from(size - bit)),
+            taken.part(0, bytes),
+        );
         for (at, distance) in moving.iter().enumerate() {
             out.copy(taken.part(at * len, len), block(*distance));
         }

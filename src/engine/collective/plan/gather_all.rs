@@ -97,7 +97,11 @@ fn short(shape: &Shape<'_>, task: &Task, out: &mut Schedule) {
 }
 
 pub(super) fn plan(shape: &Shape<'_>, task: &Task, out: &mut Schedule) {
-    let Shape { rank, hoods, tuning } = *shape;
+    let Shape {
+        rank,
+        hoods,
+        tuning,
+    } = *shape;
     if task.block() <= tuning.gather_all_dissemination_bytes {
         return short(shape, task, out);
     }

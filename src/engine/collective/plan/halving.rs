@@ -38,7 +38,11 @@ fn pair<'g>(
     let (size, at) = (group.len(), group.position(rank));
     let count = 1 << size.ilog2();
     let paired = 2 * (size - count);
-    let participants = Participants { group, paired, count };
+    let participants = Participants {
+        group,
+        paired,
+        count,
+    };
     out.round();
     if at >= paired {
         let acc = out.scratch(own.len);
@@ -58,7 +62,14 @@ fn pair<'g>(
 }
 
 /// Gives the result to those that did not take part; where it lies.
-fn unpair(group: Group<'_>, rank: u32, acc: Range, place: Option<u32>, paired: u32, out: &mut Schedule) -> Range {
+fn unpair(
+    group: Group<'_>,
+    rank: u32,
+    acc: Range,
+    place: Option<u32>,
+    paired: u32,
+    out: &mut Schedule,
+) -> Range {
     let at = group.position(rank);
     out.round();
     match place {

@@ -16,10 +16,7 @@ pub struct Hoods {
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Group<'a> {
     /// Ranks `first..first + count`.
-    Run {
-        first: u32,
-        count: u32,
-    },
+    Run { first: u32, count: u32 },
     /// Ascending ranks.
     List(&'a [u32]),
     /// Ranks in any order.

@@ -5,7 +5,8 @@ use super::Range;
 /// A range in `count` parts that are as equal as elements of `unit` bytes permit; some may be empty.
 pub(super) fn parts(range: Range, unit: usize, count: u32) -> Vec<Range> {
     let elements = range.len / unit.max(1);
-    let end = |index: u32| (elements as u128 * u128::from(index) / u128::from(count)) as usize * unit;
+    let end =
+        |index: u32| (elements as u128 * u128::from(index) / u128::from(count)) as usize * unit;
     let part = |index: u32| range.part(end(index), end(index + 1) - end(index));
     (0..count).map(part).collect()
 }

@@ -7,12 +7,18 @@ use super::{Area, Range, Schedule, Shape, Task, direct, halving, ring};
 
 /// Whether a vector is long enough for parts of it to be combined by different members.
 fn is_long(shape: &Shape<'_>, task: &Task) -> bool {
-    task.block() > shape.tuning.eager_bytes && task.count >= shape.size() as usize && shape.size() > 1
+    task.block() > shape.tuning.eager_bytes
+        && task.count >= shape.size() as usize
+        && shape.size() > 1
 }
 
 /// One result for the root.
 pub(super) fn to_one(shape: &Shape<'_>, task: &Task, out: &mut Schedule) {
-    let Shape { rank, hoods, tuning } = *shape;
+    let Shape {
+        rank,
+        hoods,
+        tuning,
+    } = *shape;
     if hoods.count() == 1 && is_long(shape, task) {
         let group = (hoods.everybody(), rank);
         let vectors = (task.of(Area::Source), task.of(Area::Target));
@@ -66,7 +72,11 @@ fn among(
 
 /// The same result for all.
 pub(super) fn to_all(shape: &Shape<'_>, task: &Task, out: &mut Schedule) {
-    let Shape { rank, hoods, tuning } = *shape;
+    let Shape {
+        rank,
+        hoods,
+        tuning,
+    } = *shape;
     let (own, result) = (task.of(Area::Source), task.of(Area::Target));
     let everybody = hoods.everybody();
     if hoods.count() == 1 && is_long(shape, task) {
@@ -90,13 +100,22 @@ pub(super) fn to_all(shape: &Shape<'_>, task: &Task, out: &mut Schedule) {
 
 /// Neighbours' vectors go to their leader, leaders combine theirs, and the result goes to their neighbours.
 fn two_levels(shape: &Shape<'_>, task: &Task, own: Range, out: &mut Schedule) -> Range {
-    let Shape { rank, hoods, tuning } = *shape;
+    let Shape {
+        rank,
+        hoods,
+        tuning,
+    } = *shape;
     let hood = hoods.of(rank);
     let tree = Tree::within(hoods.group(hood), 0, rank, tuning.radix);
     let given = pieces(own, task.unit, tuning.segment_bytes);
     let acc = if rank == hoods.leader(hood) {
         let folded = out.scratch(own.len);
-        up(&tree, &given, Some(&pieces(folded, task.unit, tuning.segment_bytes)), out);
+        up(
+            &tree,
+            &given,
+            Some(&pieces(folded, task.unit, tuning.segment_bytes)),
+            out,
+        );
         among(hoods.leaders(), rank, folded, (shape, task), out)
     } else {
         up(&tree, &given, None, out);
@@ -109,7 +128,11 @@ fn two_levels(shape: &Shape<'_>, task: &Task, own: Range, out: &mut Schedule) ->
 
 /// A result for each, of its block.
 pub(super) fn scatter(shape: &Shape<'_>, task: &Task, out: &mut Schedule) {
-    let Shape { rank, hoods, tuning } = *shape;
+    let Shape {
+        rank,
+        hoods,
+        tuning,
+    } = *shape;
     let size = shape.size();
     let total = task.block() * size as usize;
     let mine = task.block_of(Area::Source, rank);

@@ -20,7 +20,10 @@ pub(super) fn reduce_all(
     if count == 1 {
         return acc;
     }
-    let (next, before) = (group.rank((at + 1) % count), group.rank((at + count - 1) % count));
+    let (next, before) = (
+        group.rank((at + 1) % count),
+        group.rank((at + count - 1) % count),
+    );
     let parts = parts(acc, unit, count);
     let part = |step: u32| parts[((at + count - step % count) % count) as usize];
     let longest = parts.iter().map(|part| part.len).max().unwrap_or(0);
@@ -45,7 +48,10 @@ pub(super) fn reduce_all(
 /// Everybody's part to everybody: in each round a member passes on what has come in the one before.
 pub(super) fn gather_all(group: Group<'_>, rank: u32, parts: &[Range], out: &mut Schedule) {
     let (count, at) = (group.len(), group.position(rank));
-    let (next, before) = (group.rank((at + 1) % count), group.rank((at + count - 1) % count));
+    let (next, before) = (
+        group.rank((at + 1) % count),
+        group.rank((at + count - 1) % count),
+    );
     let part = |step: u32| parts[((at + count - step) % count) as usize];
     for step in 0..count - 1 {
         out.round();

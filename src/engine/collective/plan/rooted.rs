@@ -30,7 +30,8 @@ fn part(shape: &Shape<'_>, task: &Task, out: &mut Schedule) -> Part {
     }
     let len = task.block();
     let all = out.scratch(members.len() * len);
-    let subtree = |(child, begin, count): (u32, usize, usize)| (child, all.part(begin * len, count * len));
+    let subtree =
+        |(child, begin, count): (u32, usize, usize)| (child, all.part(begin * len, count * len));
     Part {
         tree,
         subtrees: counts.into_iter().map(subtree).collect(),
@@ -58,7 +59,12 @@ pub(super) fn gather(shape: &Shape<'_>, task: &Task, out: &mut Schedule) {
         }
         return;
     }
-    let Part { tree, members, subtrees, all } = part(shape, task, out);
+    let Part {
+        tree,
+        members,
+        subtrees,
+        all,
+    } = part(shape, task, out);
     for (child, range) in subtrees {
         out.receive(child, range);
     }
@@ -87,7 +93,12 @@ pub(super) fn scatter(shape: &Shape<'_>, task: &Task, out: &mut Schedule) {
         }
         return;
     }
-    let Part { tree, members, subtrees, all } = part(shape, task, out);
+    let Part {
+        tree,
+        members,
+        subtrees,
+        all,
+    } = part(shape, task, out);
     match tree.parent {
         Some(parent) => out.receive(parent, all),
         None => {

@@ -51,7 +51,10 @@ fn chain(shape: &Shape<'_>, task: &Task, out: &mut Schedule) {
     let own = pieces(task.of(Area::Source), task.unit, most);
     let result = pieces(task.of(Area::Target), task.unit, most);
     let longest = own.iter().map(|piece| piece.len).max().unwrap_or(0);
-    let (come, given) = (out.scratch(longest), [out.scratch(longest), out.scratch(longest)]);
+    let (come, given) = (
+        out.scratch(longest),
+        [out.scratch(longest), out.scratch(longest)],
+    );
     let mut before: Option<Range> = None;
     for (at, (piece, into)) in own.into_iter().zip(result).enumerate() {
         let (come, acc) = (come.part(0, piece.len), given[at % 2].part(0, piece.len));
@@ -82,7 +85,11 @@ fn chain(shape: &Shape<'_>, task: &Task, out: &mut Schedule) {
 /// Neighbours scan; the last of each neighbourhood scan what these have come to; and everybody puts what comes from the
 /// neighbourhoods before on the left.
 fn two_levels(shape: &Shape<'_>, task: &Task, out: &mut Schedule) -> Scanned {
-    let Shape { rank, hoods, tuning } = *shape;
+    let Shape {
+        rank,
+        hoods,
+        tuning,
+    } = *shape;
     let hood = hoods.of(rank);
     let group = hoods.group(hood);
     let last = group.len() - 1;
@@ -106,7 +113,10 @@ fn two_levels(shape: &Shape<'_>, task: &Task, out: &mut Schedule) -> Scanned {
         }
         None => before,
     };
-    Scanned { inclusive: own.inclusive, exclusive: Some(exclusive) }
+    Scanned {
+        inclusive: own.inclusive,
+        exclusive: Some(exclusive),
+    }
 }
 
 pub(super) fn plan(shape: &Shape<'_>, task: &Task, out: &mut Schedule) {

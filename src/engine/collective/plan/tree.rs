@@ -129,7 +129,11 @@ pub(super) fn broadcast(shape: &Shape<'_>, task: &Task, out: &mut Schedule) {
     let is_long = task.block() > tuning.eager_bytes;
     let near_radix = if is_long { u32::MAX } else { tuning.radix };
     let tree = Tree::new(shape, task.root, near_radix);
-    let most = if shape.hoods.count() == 1 { usize::MAX } else { tuning.segment_bytes };
+    let most = if shape.hoods.count() == 1 {
+        usize::MAX
+    } else {
+        tuning.segment_bytes
+    };
     let given = pieces(task.of(Area::Source), 1, most);
     let taken = pieces(task.of(Area::Target), 1, most);
     down(&tree, &given, &taken, out);

@@ -15,7 +15,12 @@ fn parent() -> impl Strategy<Value = Vec<(JobRank, u32)>> {
 
 fn entry(number: u32, call: Call, part: Part) -> Entry {
     let terms = Terms::default();
-    Entry { number, call, part, terms }
+    Entry {
+        number,
+        call,
+        part,
+        terms,
+    }
 }
 
 fn join(colour: u32, key: i32) -> Part {
@@ -134,9 +139,18 @@ fn created(lists: &[Option<&[u32]>]) -> Vec<Option<Result<Listed, TeamError>>> {
 
 #[test]
 fn lists_that_overlap_but_differ_are_told_to_all_who_give_them() {
-    let got = created(&[Some(&[0, 1, 2]), Some(&[1, 2]), Some(&[0, 1, 2]), Some(&[3])]);
+    let got = created(&[
+        Some(&[0, 1, 2]),
+        Some(&[1, 2]),
+        Some(&[0, 1, 2]),
+        Some(&[3]),
+    ]);
     let overlap = |process: u32, other| {
-        Some(Err(TeamError::Overlap { process: JobRank(process), endpoint: 0, other }))
+        Some(Err(TeamError::Overlap {
+            process: JobRank(process),
+            endpoint: 0,
+            other,
+        }))
     };
     assert_eq!(got[0], overlap(1, 1));
     assert_eq!(got[1], overlap(2, 2));
@@ -145,18 +159,27 @@ fn lists_that_overlap_but_differ_are_told_to_all_who_give_them() {
     assert_eq!(got[3], Some(Ok(Listed { key, callers: 1 })));
     // The same ranks in another order are another list.
     let got = created(&[Some(&[0, 1]), Some(&[1, 0])]);
-    assert_eq!((got[0].clone(), got[1].clone()), (overlap(1, 1), overlap(0, 0)));
+    assert_eq!(
+        (got[0].clone(), got[1].clone()),
+        (overlap(1, 1), overlap(0, 0))
+    );
 }
 
 #[test]
 fn who_is_named_and_gives_no_list_is_missed() {
     let got = created(&[Some(&[0, 1]), None]);
-    let absent = TeamError::Absent { process: JobRank(1), endpoint: 0 };
+    let absent = TeamError::Absent {
+        process: JobRank(1),
+        endpoint: 0,
+    };
     assert_eq!(got, [Some(Err(absent)), None]);
     let world = Members::world(2);
     let list = ranks(&[0, 1]);
     let good = Part::List(Digest::of(&list, JobRank(0)));
-    let entries = [entry(1, Call::Create, good), entry(1, Call::Create, Part::Wrong)];
+    let entries = [
+        entry(1, Call::Create, good),
+        entry(1, Call::Create, Part::Wrong),
+    ];
     let told = create(&world, &entries, 0, &list);
     assert_eq!(told, Err(TeamError::WrongElsewhere { other: 1 }));
 }
@@ -167,14 +190,26 @@ fn two_endpoints_of_one_process_give_one_list_or_two_that_differ() {
     let parent = Members::new(&[here, there]).unwrap();
     let part = |list: &[_]| Part::List(Digest::of(list, JobRank(0)));
     let both = [there, here];
-    let entries = [entry(5, Call::Create, part(&both)), entry(6, Call::Create, part(&both))];
+    let entries = [
+        entry(5, Call::Create, part(&both)),
+        entry(6, Call::Create, part(&both)),
+    ];
     let key = TeamKey::led_by(JobRank(0), 5);
     for me in 0..2 {
         let listed = create(&parent, &entries, me, &both);
         assert_eq!(listed, Ok(Listed { key, callers: 2 }));
     }
-    let entries = [entry(5, Call::Create, part(&[here])), entry(6, Call::Create, part(&both))];
-    let overlap = |other| Err(TeamError::Overlap { process: JobRank(0), endpoint: 0, other });
+    let entries = [
+        entry(5, Call::Create, part(&[here])),
+        entry(6, Call::Create, part(&both)),
+    ];
+    let overlap = |other| {
+        Err(TeamError::Overlap {
+            process: JobRank(0),
+            endpoint: 0,
+            other,
+        })
+    };
     assert_eq!(create(&parent, &entries, 0, &[here]), overlap(1));
     assert_eq!(create(&parent, &entries, 1, &both), overlap(0));
 }
@@ -196,14 +231,20 @@ fn terms_and_calls_that_differ_are_told() {
     entries[1].part = join(8, 0);
     assert!(split(&world, &entries, 0).is_ok());
     entries[2].terms.flags = 32;
-    assert!(matches!(split(&world, &entries, 2), Err(TeamError::DifferentTerms { .. })));
+    assert!(matches!(
+        split(&world, &entries, 2),
+        Err(TeamError::DifferentTerms { .. })
+    ));
     entries[1] = entry(1, Call::Create, Part::Nothing);
     let calls = TeamError::DifferentCalls { one: 0, other: 1 };
     assert_eq!(split(&world, &entries, 0), Err(calls.clone()));
     assert_eq!(create(&world, &entries, 1, &ranks(&[1])), Err(calls));
     let list = ranks(&[0, 1]);
     let part = |rank| Part::List(Digest::of(&list, JobRank(rank)));
-    let mut entries = [entry(1, Call::Create, part(0)), entry(1, Call::Create, part(1))];
+    let mut entries = [
+        entry(1, Call::Create, part(0)),
+        entry(1, Call::Create, part(1)),
+    ];
     entries[1].terms.scratch = 1;
     let told = create(&Members::world(2), &entries, 0, &list);
     assert!(matches!(told, Err(TeamError::DifferentTerms { .. })));
