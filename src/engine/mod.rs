@@ -9,6 +9,7 @@ mod background;
 mod broadcast;
 mod collective;
 mod core;
+mod datatype;
 mod events;
 mod far;
 mod heap;
@@ -28,9 +29,10 @@ mod watch;
 pub use self::core::{Engine, EngineConfig, Internals, Outlook, SegmentBase};
 pub use argonet_settings::WaitMode;
 pub use collective::{
-    Area, Call, FoldFn, Folding, HoodOf, Hoods, Kind, Range, Schedule, Shape, Step, Task, Tuning,
-    plan,
+    Area, Call, FoldFn, Folding, HoodOf, Hoods, Kind, Meets, Range, Schedule, Shape, Step, Task,
+    Tuning, plan,
 };
+pub use datatype::{DataType, Operation, fold, fold_before};
 pub use events::{OpError, Transfer};
 pub use far::{FarBound, FarPlace, ProcessOf, ReplyPlace};
 pub use heap::{Heap, HeapError};

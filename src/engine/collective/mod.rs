@@ -15,12 +15,13 @@ mod call;
 mod flight;
 mod mailbox;
 mod plan;
+mod pull;
 mod schedule;
 mod start;
 mod teams;
 mod wire;
 
-pub use call::{Call, FoldFn, Folding, Kind};
+pub use call::{Call, FoldFn, Folding, Kind, Meets};
 pub use plan::{Hoods, Shape, Task, Tuning, plan};
 pub use schedule::{Area, Range, Schedule, Step};
 pub use teams::HoodOf;

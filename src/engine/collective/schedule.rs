@@ -110,6 +110,8 @@ pub struct Schedule {
     /// Messages and all steps up to here, of the round that is being added to.
     messages: usize,
     scratch: usize,
+    /// The most that it has been.
+    most_scratch: usize,
     sent: HashMap<u32, u32>,
     received: HashMap<u32, u32>,
 }
@@ -121,6 +123,7 @@ impl Schedule {
         self.rounds.clear();
         self.messages = 0;
         self.scratch = 0;
+        self.most_scratch = 0;
         self.sent.clear();
         self.received.clear();
     }
@@ -179,13 +182,26 @@ impl Schedule {
     pub fn scratch(&mut self, len: usize) -> Range {
         let at = self.scratch;
         self.scratch += len.next_multiple_of(ALIGN);
+        self.most_scratch = self.most_scratch.max(self.scratch);
         Range::new(Area::Scratch, at, len)
+    }
+
+    /// How much scratch has been given out.
+    #[must_use]
+    pub fn scratch_mark(&self) -> usize {
+        self.scratch
+    }
+
+    /// Takes back what has been given out since, for rounds to come; those that use it are over then.
+    pub fn scratch_back(&mut self, mark: usize) {
+        self.round();
+        self.scratch = mark;
     }
 
     /// Bytes of scratch that it needs.
     #[must_use]
     pub fn scratch_bytes(&self) -> usize {
-        self.scratch
+        self.most_scratch
     }
 
     /// Rounds, after [`round`](Self::round) has ended the last.

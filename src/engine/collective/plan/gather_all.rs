@@ -1,8 +1,9 @@
 //! Gather-all: everybody's block to everybody.
 
 use super::hoods::Group;
-use super::tree::{Tree, down, pieces};
-use super::{Area, Range, Schedule, Shape, Task};
+use super::parts::pieces;
+use super::tree::{Tree, down};
+use super::{Area, Range, Schedule, Shape, Task, direct, ring};
 
 /// Dissemination (Bruck): each member of a group has a block, of `bytes(position)` bytes; in round r it gives those that it has,
 /// at most 2^r, to the one 2^r before it. Leaves them in scratch, from this member's own on, where `own` has been put first; where each position's lies.
@@ -96,5 +97,22 @@ fn short(shape: &Shape<'_>, task: &Task, out: &mut Schedule) {
 }
 
 pub(super) fn plan(shape: &Shape<'_>, task: &Task, out: &mut Schedule) {
-    short(shape, task, out);
+    let Shape {
+        rank,
+        hoods,
+        tuning,
+    } = *shape;
+    if task.block() <= tuning.gather_all_dissemination_bytes {
+        return short(shape, task, out);
+    }
+    let block = |rank| task.block_of(Area::Target, rank);
+    out.copy(task.of(Area::Source), block(rank));
+    if hoods.count() == 1 {
+        let blocks: Vec<Range> = (0..shape.size()).map(block).collect();
+        return direct::gather_all(hoods.everybody(), rank, &blocks, out);
+    }
+    // Round a ring in which neighbours follow each other, so that each neighbourhood hears from one other alone.
+    let order: Vec<u32> = hoods.in_order().collect();
+    let blocks: Vec<Range> = order.iter().map(|rank| block(*rank)).collect();
+    ring::gather_all(Group::Order(&order), rank, &blocks, out);
 }

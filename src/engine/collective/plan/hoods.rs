@@ -16,29 +16,35 @@ pub struct Hoods {
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Group<'a> {
     /// Ranks `first..first + count`.
-    Run {
-        first: u32,
-        count: u32,
-    },
+    Run { first: u32, count: u32 },
+    /// Ascending ranks.
     List(&'a [u32]),
+    /// Ranks in any order.
+    Order(&'a [u32]),
     /// The lowest rank of each neighbourhood.
     Leaders(&'a Hoods),
+    /// The highest of each.
+    Lasts(&'a Hoods),
 }
 
 impl Group<'_> {
     pub(super) fn len(&self) -> u32 {
         match self {
             Self::Run { count, .. } => *count,
-            Self::List(ranks) => ranks.len() as u32,
-            Self::Leaders(hoods) => hoods.count(),
+            Self::List(ranks) | Self::Order(ranks) => ranks.len() as u32,
+            Self::Leaders(hoods) | Self::Lasts(hoods) => hoods.count(),
         }
     }
 
     pub(super) fn rank(&self, at: u32) -> u32 {
         match self {
             Self::Run { first, .. } => first + at,
-            Self::List(ranks) => ranks[at as usize],
+            Self::List(ranks) | Self::Order(ranks) => ranks[at as usize],
             Self::Leaders(hoods) => hoods.leader(at),
+            Self::Lasts(hoods) => {
+                let group = hoods.group(at);
+                group.rank(group.len() - 1)
+            }
         }
     }
 
@@ -47,7 +53,8 @@ impl Group<'_> {
         match self {
             Self::Run { first, .. } => rank - first,
             Self::List(ranks) => ranks.partition_point(|&other| other < rank) as u32,
-            Self::Leaders(hoods) => hoods.of(rank),
+            Self::Order(ranks) => ranks.iter().take_while(|&&other| other != rank).count() as u32,
+            Self::Leaders(hoods) | Self::Lasts(hoods) => hoods.of(rank),
         }
     }
 }
@@ -128,6 +135,14 @@ impl Hoods {
             Some(ranks) => Group::List(ranks),
             None => self.everybody(),
         }
+    }
+
+    /// All ranks, neighbours after each other.
+    pub(super) fn in_order(&self) -> impl Iterator<Item = u32> + '_ {
+        (0..self.count()).flat_map(|hood| {
+            let group = self.group(hood);
+            (0..group.len()).map(move |at| group.rank(at))
+        })
     }
 
     pub(super) fn leaders(&self) -> Group<'_> {

@@ -5,13 +5,21 @@
 //! levels: inside the neighbourhoods, and between one member of each, its *leader*.
 
 mod barrier;
+mod direct;
+mod exchange;
 mod gather_all;
+mod halving;
 mod hoods;
+mod parts;
+mod reduce;
+mod ring;
+mod rooted;
+mod scan;
 mod tree;
 
 pub use hoods::Hoods;
 
-use super::call::Kind;
+use super::call::{Kind, Meets};
 use super::schedule::{Area, Range, Schedule};
 
 /// Lengths at which another algorithm is taken.
@@ -25,6 +33,8 @@ pub struct Tuning {
     pub segment_bytes: usize,
     /// Scratch of a call, where its algorithm can do with less.
     pub scratch_bytes: usize,
+    /// Bytes of a block up to which gather and scatter go by a tree.
+    pub tree_block_bytes: usize,
     /// Bytes of a block up to which gather-all goes by dissemination.
     pub gather_all_dissemination_bytes: usize,
     /// Bytes of a block up to which exchange goes by dissemination.
@@ -38,6 +48,7 @@ impl Tuning {
         radix: 2,
         segment_bytes: 64 << 10,
         scratch_bytes: 2 << 20,
+        tree_block_bytes: 1024,
         gather_all_dissemination_bytes: 1024,
         exchange_dissemination_bytes: 1024,
     };
@@ -75,6 +86,8 @@ pub struct Task {
     pub count: usize,
     /// Whether operands stay in the order of ranks.
     pub ordered: bool,
+    /// Whether all meet, beyond what data makes them do.
+    pub meets: Meets,
 }
 
 impl Task {
@@ -98,14 +111,27 @@ impl Task {
 /// Makes the steps of a member.
 pub fn plan(shape: &Shape<'_>, task: &Task, out: &mut Schedule) {
     out.clear();
+    if task.meets.before {
+        barrier::plan(shape, out);
+        out.round();
+    }
     match task.kind {
         Kind::Barrier | Kind::Window => barrier::plan(shape, out),
         Kind::Broadcast => tree::broadcast(shape, task, out),
-        Kind::Reduce => tree::reduce(shape, task, out),
+        Kind::Reduce => reduce::to_one(shape, task, out),
+        Kind::ReduceAll => reduce::to_all(shape, task, out),
+        Kind::Gather => rooted::gather(shape, task, out),
         Kind::GatherAll => gather_all::plan(shape, task, out),
-        _ => todo!(),
+        Kind::Scatter => rooted::scatter(shape, task, out),
+        Kind::Exchange => exchange::plan(shape, task, out),
+        Kind::ReduceScatter => reduce::scatter(shape, task, out),
+        Kind::Scan | Kind::ExclusiveScan => scan::plan(shape, task, out),
     }
     out.round();
+    if task.meets.after {
+        barrier::plan(shape, out);
+        out.round();
+    }
 }
 
 #[cfg(test)]

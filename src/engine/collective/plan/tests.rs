@@ -318,7 +318,14 @@ const KINDS: &[Kind] = &[
     Kind::Barrier,
     Kind::Broadcast,
     Kind::Reduce,
+    Kind::ReduceAll,
+    Kind::Gather,
     Kind::GatherAll,
+    Kind::Scatter,
+    Kind::Exchange,
+    Kind::ReduceScatter,
+    Kind::Scan,
+    Kind::ExclusiveScan,
 ];
 
 fn check(hoods: &Hoods, tuning: &Tuning, task: &Task, sends: Sends) {
@@ -352,6 +359,10 @@ fn task(kind: Kind, root: u32, count: usize, ordered: bool) -> Task {
         unit: UNIT,
         count,
         ordered: ordered && kind.folds(),
+        meets: Meets {
+            before: count % 2 == 1,
+            after: count % 3 == 1,
+        },
     }
 }
 
@@ -384,6 +395,7 @@ fn small() -> Tuning {
         radix: 3,
         segment_bytes: 128,
         scratch_bytes: 512,
+        tree_block_bytes: 40,
         gather_all_dissemination_bytes: 40,
         exchange_dissemination_bytes: 40,
     }
@@ -410,6 +422,7 @@ proptest! {
             radix,
             segment_bytes,
             scratch_bytes,
+            tree_block_bytes: dissemination,
             gather_all_dissemination_bytes: dissemination,
             exchange_dissemination_bytes: dissemination,
             ..Tuning::DEFAULT

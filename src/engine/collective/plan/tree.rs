@@ -1,6 +1,7 @@
 //! K-nomial trees, one over neighbourhoods and one in each, and what goes up and down them in pieces.
 
 use super::hoods::Group;
+use super::parts::pieces;
 use super::{Area, Range, Schedule, Shape, Task};
 
 /// A member's place in a tree.
@@ -38,16 +39,16 @@ impl Tree {
         tree
     }
 
-    /// The tree of a team with its root at `root`: in each neighbourhood its leader, or the root, has the others below it.
-    pub(super) fn new(shape: &Shape<'_>, root: u32) -> Self {
+    /// The tree of a team with its root at `root`: in each neighbourhood its leader, or the root, has the others below it, in a
+    /// tree of the radix `near_radix`.
+    pub(super) fn new(shape: &Shape<'_>, root: u32, near_radix: u32) -> Self {
         let Shape {
             rank,
             hoods,
             tuning,
-            ..
         } = *shape;
         if hoods.count() == 1 {
-            return Self::within(hoods.everybody(), root, rank, tuning.radix);
+            return Self::within(hoods.everybody(), root, rank, near_radix);
         }
         let (hood, home) = (hoods.of(rank), hoods.of(root));
         let head = |hood| {
@@ -58,7 +59,7 @@ impl Tree {
             }
         };
         let group = hoods.group(hood);
-        let mut tree = Self::within(group, group.position(head(hood)), rank, tuning.radix);
+        let mut tree = Self::within(group, group.position(head(hood)), rank, near_radix);
         if rank == head(hood) {
             let leader = hoods.leader(hood);
             let above = Self::within(hoods.leaders(), home, leader, tuning.radix);
@@ -121,21 +122,18 @@ fn send_on(tree: &Tree, piece: Option<Range>, out: &mut Schedule) {
     }
 }
 
-/// A range in pieces of whole elements, at least one: so all hear of what has no bytes.
-pub(super) fn pieces(range: Range, unit: usize, most: usize) -> Vec<Range> {
-    let step = (most / unit.max(1)).max(1) * unit.max(1);
-    let piece = |at: usize| range.part(at, step.min(range.len - at));
-    (0..range.len.max(1)).step_by(step).map(piece).collect()
-}
-
-/// The segment size for a tree: short data goes whole.
-fn piece_bytes(shape: &Shape<'_>) -> usize {
-    shape.tuning.segment_bytes.max(1)
-}
-
+/// The root's bytes to all. Neighbours read long ones from where they lie at their head, all at once and not in pieces unless these
+/// have come in pieces.
 pub(super) fn broadcast(shape: &Shape<'_>, task: &Task, out: &mut Schedule) {
-    let tree = Tree::new(shape, task.root);
-    let most = piece_bytes(shape);
+    let tuning = shape.tuning;
+    let is_long = task.block() > tuning.eager_bytes;
+    let near_radix = if is_long { u32::MAX } else { tuning.radix };
+    let tree = Tree::new(shape, task.root, near_radix);
+    let most = if shape.hoods.count() == 1 {
+        usize::MAX
+    } else {
+        tuning.segment_bytes
+    };
     let given = pieces(task.of(Area::Source), 1, most);
     let taken = pieces(task.of(Area::Target), 1, most);
     down(&tree, &given, &taken, out);
@@ -188,32 +186,4 @@ pub(super) fn up(tree: &Tree, own: &[Range], result: Option<&[Range]>, out: &mut
         out.send(parent, before);
     }
     out.round();
-}
-
-pub(super) fn reduce(shape: &Shape<'_>, task: &Task, out: &mut Schedule) {
-    let most = piece_bytes(shape);
-    let own = pieces(task.of(Area::Source), task.unit, most);
-    let result = pieces(task.of(Area::Target), task.unit, most);
-    if !task.ordered || task.root == 0 {
-        let tree = Tree::new(shape, task.root);
-        let at_root = (shape.rank == task.root).then_some(&result[..]);
-        return up(&tree, &own, at_root, out);
-    }
-    // In order only rank 0 can have everybody below it; it passes the result on, piece by piece.
-    let tree = Tree::new(shape, 0);
-    if shape.rank == 0 {
-        let passed = out.scratch(task.block());
-        let parts = pieces(passed, task.unit, most);
-        up(&tree, &own, Some(&parts), out);
-        for part in parts {
-            out.send(task.root, part);
-        }
-    } else {
-        up(&tree, &own, None, out);
-        if shape.rank == task.root {
-            for piece in result {
-                out.receive(0, piece);
-            }
-        }
-    }
 }
