@@ -3,6 +3,7 @@
 use super::WaitMode;
 use super::background::Background;
 use super::far::Far;
+use super::team::Making;
 use super::thread::{Context, ThreadCtx};
 use super::tree::{Barrier, Tree};
 use super::wait::WaitPolicy;
@@ -105,6 +106,7 @@ pub struct Engine<C> {
     pub(super) registered: Registered,
     max_medium: usize,
     pub(super) far: Far,
+    pub(super) making: Arc<Making>,
 }
 
 /// Whether an injection may wait for room.
@@ -175,6 +177,7 @@ impl<C: Conduit> Engine<C> {
             handlers,
             max_medium,
             far: Far::default(),
+            making: Arc::default(),
         }
     }
 
@@ -545,7 +548,7 @@ impl<C: Conduit> Engine<C> {
     pub(super) fn progress(&self, ctx: &ThreadCtx) -> usize {
         let taken = self.run_handlers(ctx, |runner| self.conduit.poll_with(runner));
         if self.background.pending() != 0 {
-            return taken + self.advance();
+            return taken + self.advance(ctx);
         }
         taken
     }

@@ -10,6 +10,7 @@ use crate::chosen::Chosen;
 use crate::everything_cases::EVERYTHING;
 use crate::legacy_cases::LEGACY;
 use crate::running::Run;
+use crate::team_cases::TEAMS;
 
 /// What a case must come to.
 #[derive(Clone, Copy)]
@@ -28,10 +29,11 @@ const NEVER: [i32; 5] = [128 + 11, 128 + 7, 124, 128 + 9, 98];
 
 pub(crate) fn trials(chosen: Chosen) -> Vec<Trial> {
     let mut trials = Vec::new();
-    let programs: [(&str, &[Case]); 5] = [
+    let programs: [(&str, &[Case]); 6] = [
         ("start", &START),
         ("messages", &MESSAGES),
         ("transfers", &TRANSFERS),
+        ("teams", &TEAMS),
         ("heap", &HEAP),
         ("legacy", &LEGACY),
     ];

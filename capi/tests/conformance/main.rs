@@ -22,6 +22,7 @@ mod leaking;
 mod legacy_cases;
 mod measuring;
 mod running;
+mod team_cases;
 mod threads;
 mod tracing;
 
