@@ -232,4 +232,4 @@ impl<C: Conduit> Engine<C> {
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;
