@@ -3,6 +3,7 @@
 use super::WaitMode;
 use super::background::Background;
 use super::far::Far;
+use super::team::Making;
 use super::thread::{Context, ThreadCtx};
 use super::tree::{Barrier, Tree};
 use super::wait::WaitPolicy;
@@ -106,6 +107,7 @@ pub struct Engine<C> {
     pub(super) registered: Registered,
     max_medium: usize,
     pub(super) far: Far,
+    pub(super) making: Arc<Making>,
 }
 
 /// Whether an injection may wait for room.
@@ -176,6 +178,7 @@ impl<C: Conduit> Engine<C> {
             handlers,
             max_medium,
             far: Far::default(),
+            making: Arc::default(),
         }
     }
 
