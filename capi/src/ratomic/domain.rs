@@ -96,7 +96,7 @@ export! {
         });
         let made = Box::new(Domain {
             team: tm,
-            is_world: of.is_world().into(),
+            is_world: of.as_made().is_none().into(),
             dt,
             operations: ops,
             flags,

@@ -18,7 +18,7 @@ use super::events::OpError;
 use super::far::FarPlace;
 use super::limits::internal;
 use super::thread::ThreadCtx;
-use super::watch::span;
+use super::watch::{Span, span};
 use argonet_am::{AmError, HandlerTable};
 use argonet_base::{JobRank, SegmentOffset};
 use argonet_conduit::Conduit;
@@ -68,6 +68,14 @@ pub(super) fn category_of(operation: Operation) -> Category {
     }
 }
 
+/// What was not done is no event of a trace.
+#[inline(always)]
+fn forget<T>(span: &mut Option<Span<'_>>, outcome: &Result<T, OpError>) {
+    if let (Some(span), Err(_)) = (span, outcome) {
+        span.forget();
+    }
+}
+
 const NAME: &str = "an atomic operation";
 
 /// Takes the indices of the messages that [`Engine::serve`] handles.
@@ -94,14 +102,14 @@ impl<C: Conduit> Engine<C> {
         what: Atomic<T>,
     ) -> Result<T, OpError> {
         ctx.permit(NAME, self.rank)?;
-        let mut span = span(ctx, Kind::Atomic);
-        if let Some(span) = &mut span {
-            span.tell(self.about_bytes(target.rank(), size_of::<T>(), 0, target.place()));
-        }
-        match self.atomic_here(target, what)? {
-            Some(before) => Ok(before),
-            None => self.atomic_awaited(ctx, target, what),
-        }
+        let mut span = self.atomic_span::<T>(ctx, Kind::Atomic, target);
+        let outcome = match self.atomic_here(target, what) {
+            Ok(None) => self.atomic_awaited(ctx, target, what),
+            Ok(Some(before)) => Ok(before),
+            Err(error) => Err(error),
+        };
+        forget(&mut span, &outcome);
+        outcome
     }
 
     /// Starts an operation and returns the event of its completion, when the value before is at
@@ -127,15 +135,21 @@ impl<C: Conduit> Engine<C> {
         outlook: Outlook,
     ) -> Result<Event, OpError> {
         ctx.permit(NAME, self.rank)?;
-        let Some(before) = self.atomic_here(target, what)? else {
+        let mut span = self.atomic_span::<T>(ctx, Kind::AtomicNb, target);
+        let outcome = match self.atomic_here(target, what) {
+            Ok(Some(before)) => {
+                if what.operation.is_fetching() {
+                    // SAFETY: the caller's promise.
+                    unsafe { result.write_unaligned(before) };
+                }
+                Ok(Event::DONE)
+            }
             // SAFETY: the caller's promise.
-            return unsafe { self.atomic_explicit(ctx, target, what, result, outlook) };
+            Ok(None) => unsafe { self.atomic_explicit(ctx, target, what, result, outlook) },
+            Err(error) => Err(error),
         };
-        if what.operation.is_fetching() {
-            // SAFETY: the caller's promise.
-            unsafe { result.write_unaligned(before) };
-        }
-        Ok(Event::DONE)
+        forget(&mut span, &outcome);
+        outcome
     }
 
     /// Starts an operation that counts for the thread's access region, or else for its implicit
@@ -161,15 +175,35 @@ impl<C: Conduit> Engine<C> {
         outlook: Outlook,
     ) -> Result<(), OpError> {
         ctx.permit(NAME, self.rank)?;
-        let Some(before) = self.atomic_here(target, what)? else {
+        let mut span = self.atomic_span::<T>(ctx, Kind::AtomicNbi, target);
+        let outcome = match self.atomic_here(target, what) {
+            Ok(Some(before)) => {
+                if what.operation.is_fetching() {
+                    // SAFETY: the caller's promise.
+                    unsafe { result.write_unaligned(before) };
+                }
+                Ok(())
+            }
             // SAFETY: the caller's promise.
-            return unsafe { self.atomic_implicit(ctx, target, what, result, outlook) };
+            Ok(None) => unsafe { self.atomic_implicit(ctx, target, what, result, outlook) },
+            Err(error) => Err(error),
         };
-        if what.operation.is_fetching() {
-            // SAFETY: the caller's promise.
-            unsafe { result.write_unaligned(before) };
+        forget(&mut span, &outcome);
+        outcome
+    }
+
+    #[inline(always)]
+    fn atomic_span<'c, T>(
+        &self,
+        ctx: &'c ThreadCtx,
+        kind: Kind,
+        target: AtomicTarget,
+    ) -> Option<Span<'c>> {
+        let mut span = span(ctx, kind);
+        if let Some(span) = &mut span {
+            span.tell(self.about_bytes(target.rank(), size_of::<T>(), 0, target.place()));
         }
-        Ok(())
+        span
     }
 
     /// Does it now if the word is mapped here.
