@@ -1,13 +1,18 @@
 //! Atomic operations on global memory.
-#![allow(unsafe_code)]
 
-use crate::engine::AtomicWord;
+mod operation;
+mod started;
+
+pub use operation::AtomicOp;
+
+use crate::engine::{self, AtomicTarget, AtomicWord, Operation};
 use crate::error::Result;
 use crate::global::{Global, GlobalPtr};
+use crate::op::Op;
 use crate::process;
 use crate::world::{Threading, World};
 
-/// Integers with remote atomic operations: `u32`, `i32`, `u64`, `i64`.
+/// Types with remote atomic operations: `u32`, `i32`, `u64`, `i64`, `f32`, `f64`.
 ///
 /// ```
 /// # use argonet::{SharedVec, World};
@@ -17,13 +22,30 @@ use crate::world::{Threading, World};
 /// }
 /// let counters = SharedVec::<i64>::alloc(&world, 1).unwrap();
 /// assert_eq!([increment(&world, &counters), increment(&world, &counters)], [0, 1]);
+/// let sums = SharedVec::<f32>::alloc(&world, 1).unwrap();
+/// assert_eq!([increment(&world, &sums), increment(&world, &sums)], [0.0, 1.0]);
 /// ```
 pub trait Atomic: Global + AtomicWord {}
 
 impl<T: Global + AtomicWord> Atomic for T {}
 
+/// Those of them that are integers, whose bits have operations too. See the example of [`World::fetch_add`].
+pub trait AtomicInteger: Atomic {}
+
+impl AtomicInteger for u32 {}
+impl AtomicInteger for i32 {}
+impl AtomicInteger for u64 {}
+impl AtomicInteger for i64 {}
+
+fn target_of<M: Threading, T: Atomic>(at: GlobalPtr<T>) -> AtomicTarget {
+    AtomicTarget::Segment {
+        rank: World::<M>::job_rank(at.rank()),
+        offset: at.offset(),
+    }
+}
+
 macro_rules! fetching {
-    ($($(#[$doc:meta])* $name:ident;)*) => {$(
+    ($bound:ident: $($(#[$doc:meta])* $name:ident = $operation:ident;)*) => {$(
         $(#[$doc])*
         ///
         /// Blocking; returns the value before. Atomic with respect to all atomic operations of
@@ -33,25 +55,39 @@ macro_rules! fetching {
         /// A pointer outside the segment or not aligned, a rank that does not exist, or a call
         /// from inside a handler.
         #[inline]
-        pub fn $name<T: Atomic>(&self, at: GlobalPtr<T>, value: T) -> Result<T> {
-            // SAFETY: the engine hands out an aligned, mapped word; other accesses to it are
-            // atomic or go through the bulk routine.
-            self.atomic(at, |word| unsafe { T::$name(word, value) })
+        pub fn $name<T: $bound>(&self, at: GlobalPtr<T>, value: T) -> Result<T> {
+            self.apply(at, Operation::$operation, value, T::of_bits(0))
         }
     )*};
 }
 
 impl<M: Threading> World<M> {
     #[inline(always)]
-    fn atomic<T: Atomic, R>(&self, at: GlobalPtr<T>, f: impl FnOnce(*mut T) -> R) -> Result<R> {
-        let rank = Self::job_rank(at.rank());
+    fn apply<T: Atomic>(
+        &self,
+        at: GlobalPtr<T>,
+        operation: Operation,
+        operand1: T,
+        operand2: T,
+    ) -> Result<T> {
+        let what = engine::Atomic {
+            operation,
+            operand1,
+            operand2,
+        };
+        self.apply_all(at, what)
+    }
+
+    #[inline(always)]
+    fn apply_all<T: Atomic>(&self, at: GlobalPtr<T>, what: engine::Atomic<T>) -> Result<T> {
+        let target = target_of::<M, T>(at);
         Ok(process::with(|ctx| {
-            self.engine().atomic(ctx, rank, at.offset(), f)
+            self.engine().atomic(ctx, target, what)
         })?)
     }
 
-    fetching! {
-        /// Adds, wrapping around.
+    fetching! { Atomic:
+        /// Adds; integers wrap around.
         ///
         /// ```
         /// # use argonet::{SharedVec, World};
@@ -64,27 +100,39 @@ impl<M: Threading> World<M> {
         /// assert_eq!(world.fetch_xor(p, 0b0101).unwrap(), 0b0111);
         /// assert_eq!(world.fetch_min(p, 1).unwrap(), 0b0010);
         /// assert_eq!(world.fetch_max(p, 9).unwrap(), 1);
-        /// assert_eq!(world.swap(p, 3).unwrap(), 9);
+        /// assert_eq!(world.fetch_sub(p, 2).unwrap(), 9);
+        /// assert_eq!(world.fetch_mul(p, 5).unwrap(), 7);
+        /// assert_eq!(world.swap(p, 3).unwrap(), 35);
         /// assert_eq!(world.atomic_load(p).unwrap(), 3);
         /// world.atomic_store(p, 8).unwrap();
         /// assert_eq!(world.atomic_load(p).unwrap(), 8);
         /// ```
-        fetch_add;
-        /// Bitwise and. See the example of [`fetch_add`](Self::fetch_add).
-        fetch_and;
-        /// Bitwise or. See the example of [`fetch_add`](Self::fetch_add).
-        fetch_or;
-        /// Bitwise exclusive or. See the example of [`fetch_add`](Self::fetch_add).
-        fetch_xor;
-        /// Keeps the smaller value. See the example of [`fetch_add`](Self::fetch_add).
-        fetch_min;
-        /// Keeps the larger value. See the example of [`fetch_add`](Self::fetch_add).
-        fetch_max;
+        fetch_add = FetchAdd;
+        /// Subtracts; integers wrap around. See the example of [`fetch_add`](Self::fetch_add).
+        fetch_sub = FetchSub;
+        /// Multiplies; integers wrap around. See the example of [`fetch_add`](Self::fetch_add).
+        fetch_mul = FetchMult;
+        /// Keeps the smaller value. Where either is a NaN, `value` is taken. See the example of
+        /// [`fetch_add`](Self::fetch_add).
+        fetch_min = FetchMin;
+        /// Keeps the larger value. Where either is a NaN, `value` is taken. See the example of
+        /// [`fetch_add`](Self::fetch_add).
+        fetch_max = FetchMax;
         /// Replaces the value. See the example of [`fetch_add`](Self::fetch_add).
-        swap;
+        swap = Swap;
     }
 
-    /// Replaces `current` by `new` and returns the value before: `current` on success.
+    fetching! { AtomicInteger:
+        /// Bitwise and. See the example of [`fetch_add`](Self::fetch_add).
+        fetch_and = FetchAnd;
+        /// Bitwise or. See the example of [`fetch_add`](Self::fetch_add).
+        fetch_or = FetchOr;
+        /// Bitwise exclusive or. See the example of [`fetch_add`](Self::fetch_add).
+        fetch_xor = FetchXor;
+    }
+
+    /// Replaces `current` by `new` and returns the value before: `current` on success. Floats are
+    /// compared by their bits.
     ///
     /// ```
     /// # use argonet::{SharedVec, World};
@@ -101,10 +149,7 @@ impl<M: Threading> World<M> {
     /// As [`fetch_add`](Self::fetch_add).
     #[inline]
     pub fn compare_exchange<T: Atomic>(&self, at: GlobalPtr<T>, current: T, new: T) -> Result<T> {
-        // SAFETY: as for the fetching operations.
-        self.atomic(at, |word| unsafe {
-            T::compare_exchange(word, current, new)
-        })
+        self.apply(at, Operation::FetchCas, current, new)
     }
 
     /// Reads atomically. See the example of [`fetch_add`](Self::fetch_add).
@@ -113,8 +158,8 @@ impl<M: Threading> World<M> {
     /// As [`fetch_add`](Self::fetch_add).
     #[inline]
     pub fn atomic_load<T: Atomic>(&self, at: GlobalPtr<T>) -> Result<T> {
-        // SAFETY: as for the fetching operations.
-        self.atomic(at, |word| unsafe { T::load(word) })
+        let zero = T::of_bits(0);
+        self.apply(at, Operation::Get, zero, zero)
     }
 
     /// Writes atomically. See the example of [`fetch_add`](Self::fetch_add).
@@ -123,7 +168,66 @@ impl<M: Threading> World<M> {
     /// As [`fetch_add`](Self::fetch_add).
     #[inline]
     pub fn atomic_store<T: Atomic>(&self, at: GlobalPtr<T>, value: T) -> Result<()> {
-        // SAFETY: as for the fetching operations.
-        self.atomic(at, |word| unsafe { T::store(word, value) })
+        self.apply(at, Operation::Set, value, T::of_bits(0))?;
+        Ok(())
+    }
+
+    /// Does an operation without the value before, which may be cheaper than with it. Blocking.
+    ///
+    /// See the example of [`AtomicOp`].
+    ///
+    /// # Errors
+    /// As [`fetch_add`](Self::fetch_add).
+    #[inline]
+    pub fn atomic<T: Atomic>(&self, at: GlobalPtr<T>, op: AtomicOp<T>) -> Result<()> {
+        self.apply_all(at, op.plain())?;
+        Ok(())
+    }
+
+    /// Does an operation and returns the value before. Blocking.
+    ///
+    /// See the example of [`AtomicOp`].
+    ///
+    /// # Errors
+    /// As [`fetch_add`](Self::fetch_add).
+    #[inline]
+    pub fn fetch<T: Atomic>(&self, at: GlobalPtr<T>, op: AtomicOp<T>) -> Result<T> {
+        self.apply_all(at, op.fetching())
+    }
+
+    /// Starts an operation without the value before.
+    ///
+    /// ```
+    /// # use argonet::{AtomicOp, SharedVec, World};
+    /// # let world = World::init().unwrap();
+    /// let v = SharedVec::<i64>::alloc(&world, 2).unwrap();
+    /// let [a, b] = [0, 1].map(|i| v.gptr(world.rank(), i));
+    /// let adds = [a, b].map(|p| world.start_atomic(p, AtomicOp::add(7)).unwrap());
+    /// for add in adds {
+    ///     add.wait().unwrap();
+    /// }
+    /// let sum: argonet::Result<i64> = world.block_on(async {
+    ///     let first = world.start_fetch(a, AtomicOp::get())?;
+    ///     let second = world.start_fetch(b, AtomicOp::dec())?;
+    ///     Ok(first.await? + second.await?)
+    /// });
+    /// assert_eq!(sum.unwrap(), 14);
+    /// assert_eq!(world.atomic_load(b).unwrap(), 6);
+    /// ```
+    ///
+    /// # Errors
+    /// As [`fetch_add`](Self::fetch_add).
+    pub fn start_atomic<T: Atomic>(&self, at: GlobalPtr<T>, op: AtomicOp<T>) -> Result<Op<'_, ()>> {
+        started::start(self, at, op.plain(), |_| ())
+    }
+
+    /// Starts an operation whose result is the value before.
+    ///
+    /// See the example of [`start_atomic`](Self::start_atomic).
+    ///
+    /// # Errors
+    /// As [`fetch_add`](Self::fetch_add).
+    pub fn start_fetch<T: Atomic>(&self, at: GlobalPtr<T>, op: AtomicOp<T>) -> Result<Op<'_, T>> {
+        started::start(self, at, op.fetching(), |before| before)
     }
 }

@@ -81,7 +81,7 @@ pub use argonet_base::{HandlerIndex, JobRank, Rank, SegmentOffset};
 pub use argonet_boot::{BootError, print_backtrace};
 pub use argonet_segment::{OutOfRange, SegmentError};
 pub use argonet_settings::{BadValue, SettingsError};
-pub use atomics::Atomic;
+pub use atomics::{Atomic, AtomicInteger, AtomicOp};
 pub use builder::Builder;
 pub use collective::{Reducible, Reduction};
 pub use engine::WaitMode;

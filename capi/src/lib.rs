@@ -23,6 +23,7 @@ mod job;
 mod job_tools;
 mod kinds;
 mod legacy;
+mod ratomic;
 mod rma;
 pub mod tools;
 mod waiting;
@@ -44,6 +45,7 @@ pub fn prototypes() -> Vec<Prototype> {
         &job_tools::prototypes(),
         kinds::PROTOTYPES,
         &legacy::prototypes(),
+        &ratomic::prototypes(),
         &rma::prototypes(),
         &waiting::prototypes(),
     ]
@@ -60,6 +62,7 @@ pub fn layouts() -> Vec<(&'static str, usize)> {
         job::layouts(),
         job_tools::layouts(),
         legacy::layouts(),
+        ratomic::layouts(),
         waiting::layouts(),
     ]
     .concat()

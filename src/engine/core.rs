@@ -77,6 +77,7 @@ impl Internals {
         tree.register(handlers)?;
         background.register(handlers)?;
         Far::register(handlers)?;
+        super::ratomic::register(handlers)?;
         Ok(Self {
             barrier,
             tree,

@@ -30,6 +30,20 @@ pub enum OpError {
     /// The event, or the implicit operations.
     #[error(transparent)]
     Event(#[from] EventError),
+    /// An atomic operation on something that is no word.
+    #[error(
+        "rank {rank}: an atomic operation on {bytes} bytes at {place:#x} of rank {peer} is not aligned; pass a place that is a multiple of {bytes}"
+    )]
+    Unaligned {
+        /// Where.
+        rank: JobRank,
+        /// Whose memory.
+        peer: JobRank,
+        /// Address in it, or offset in its segment.
+        place: u64,
+        /// Size and alignment of the word.
+        bytes: usize,
+    },
     /// All handles are in use, and the caller does not want to wait.
     #[error("rank {rank}: {cause}")]
     NoHandle {

@@ -62,6 +62,8 @@ pub(super) enum Outside {
     Hole(u64),
     /// All memory is bound, and this cannot be written.
     ReadOnly(u64),
+    /// It is no word: its address is no multiple of its length.
+    Unaligned,
 }
 
 /// What is bound at each endpoint of this process. Any thread may call at any time.

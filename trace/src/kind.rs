@@ -61,8 +61,12 @@ kinds! {
     PutNb = Put, "PUT_NB", Bytes;
     /// An implicit put.
     PutNbi = Put, "PUT_NBI", Bytes;
-    /// A remote atomic operation.
+    /// A remote atomic operation that the caller waits for.
     Atomic = Atomic, "ATOMIC", Bytes;
+    /// A remote atomic operation with an event.
+    AtomicNb = Atomic, "ATOMIC_NB", Bytes;
+    /// An implicit remote atomic operation.
+    AtomicNbi = Atomic, "ATOMIC_NBI", Bytes;
     /// A test of operations.
     TestSync = Sync, "TEST_SYNC", Success;
     /// A wait for operations.

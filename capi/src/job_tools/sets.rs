@@ -2,29 +2,30 @@
 
 use core::ffi::c_char;
 
+use argonet::engine::{DataType, Operation};
+
 use crate::export::export;
 use crate::job_tools::put;
 
-/// The bits of a set, from the lowest on, by the names that headers give them.
-type Names = &'static [&'static str];
-
-const TYPES: Names = &["I32", "U32", "I64", "U64", "FLT", "DBL", "USER"];
-const OPERATIONS: Names = &[
-    "AND", "OR", "XOR", "ADD", "SUB", "MULT", "MIN", "MAX", "INC", "DEC", "SET", "CAS", "FAND",
-    "FOR", "FXOR", "FADD", "FSUB", "FMULT", "FMIN", "FMAX", "FINC", "FDEC", "SWAP", "FCAS", "GET",
-    "USER", "USER_NC",
+const FACTS: [&str; 5] = [
+    "GEX_TI_SRCRANK",
+    "GEX_TI_EP",
+    "GEX_TI_ENTRY",
+    "GEX_TI_IS_REQ",
+    "GEX_TI_IS_LONG",
 ];
-const FACTS: Names = &["SRCRANK", "EP", "ENTRY", "IS_REQ", "IS_LONG"];
 
-/// The set as C would write it, `0` if it is empty. Bits without a name come as one number.
-fn written(prefix: &str, names: Names, set: u32) -> String {
-    let mut words: Vec<String> = names
-        .iter()
-        .enumerate()
-        .filter(|(bit, _)| set >> bit & 1 != 0)
-        .map(|(_, name)| format!("{prefix}{name}"))
-        .collect();
-    let unknown = set & !((1 << names.len()) - 1);
+/// The set as C would write it, `0` if it is empty. `names` are those of its bits, from the lowest on. Bits without a name come as one number.
+fn written(names: impl IntoIterator<Item = &'static str>, set: u32) -> String {
+    let mut known = 0;
+    let mut words = Vec::new();
+    for (bit, name) in names.into_iter().enumerate() {
+        known |= 1 << bit;
+        if set >> bit & 1 != 0 {
+            words.push(name.to_owned());
+        }
+    }
+    let unknown = set & !known;
     if unknown != 0 {
         words.push(format!("{unknown:#x}"));
     }
@@ -38,18 +39,18 @@ export! {
     /// A set of types.
     fn argonet_format_dt(to: *mut c_char, set: u32) -> usize {
         // SAFETY: null, or room for as much as a call with null told, as the header says.
-        unsafe { put(to, &written("GEX_DT_", TYPES, set)) }
+        unsafe { put(to, &written(DataType::ALL.map(DataType::name), set)) }
     }
 
     /// A set of operations.
     fn argonet_format_op(to: *mut c_char, set: u32) -> usize {
         // SAFETY: as above.
-        unsafe { put(to, &written("GEX_OP_", OPERATIONS, set)) }
+        unsafe { put(to, &written(Operation::all().map(Operation::name), set)) }
     }
 
     /// A set of facts about a token.
     fn argonet_format_ti(to: *mut c_char, set: u32) -> usize {
         // SAFETY: as above.
-        unsafe { put(to, &written("GEX_TI_", FACTS, set)) }
+        unsafe { put(to, &written(FACTS, set)) }
     }
 }

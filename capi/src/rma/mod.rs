@@ -4,6 +4,7 @@
 mod checks;
 mod complete;
 mod operation;
+mod remote;
 
 use core::ffi::{c_int, c_void};
 
@@ -13,8 +14,9 @@ use crate::Prototype;
 use crate::export::export;
 use crate::job::Team;
 pub(crate) use checks::value_size;
-pub(crate) use complete::LocalOption;
+pub(crate) use complete::{LocalOption, started};
 pub(crate) use operation::Operation;
+pub(crate) use remote::{Found, Remote, own_offset};
 
 /// All functions that `argonet/rma.h` calls.
 pub(crate) fn prototypes() -> Vec<Prototype> {

@@ -9,8 +9,9 @@ use argonet_event::Event;
 use argonet_trace::Kind;
 
 use crate::context::communicating;
-use crate::job::{Job, Team, far_base, fatal, job, known, team};
+use crate::job::{Job, Team, fatal, known, team};
 use crate::rma::checks;
+use crate::rma::remote::{Found, Remote, own_offset};
 
 /// `GEX_FLAG_IMMEDIATE`, `GEX_FLAG_SELF_SEG_OFFSET`, `GEX_FLAG_PEER_SEG_OFFSET`.
 pub(super) const IMMEDIATE: u32 = 1;
@@ -226,55 +227,33 @@ impl<'a> Operation<'a> {
     }
 
     fn find(&self, job: &Job, ctx: &ThreadCtx) -> Place {
-        let engine = &job.joined.engine;
-        let (rank, len) = (self.to(), self.bytes);
-        let local = self.local_address();
-        let (base, segment) = match self.team.remote_endpoint(self.rank) {
-            0 => engine.published_segment(rank),
-            _ => (0, 0),
+        let (local, len) = (self.local_address(), self.bytes);
+        let remote = Remote {
+            function: self.function,
+            team: self.team,
+            rank: self.rank,
+            at: self.remote,
+            is_offset: self.flags & PEER_OFFSET != 0,
+            bytes: len,
+            argument: match self.direction {
+                Direction::Put => "dest",
+                Direction::Get => "src",
+            },
         };
-        if segment == 0 {
-            return Place::Far(self.far_place(job, ctx), local);
-        }
-        let remote = self.remote.addr() as u64;
-        let offset = if self.flags & PEER_OFFSET == 0 {
-            remote.wrapping_sub(base)
-        } else {
-            remote
-        };
-        if offset > segment || len as u64 > segment - offset {
-            self.outside(base, segment);
-        }
-        let offset = engine.offset_of(rank, base + offset);
-        Place::Mapped(match self.direction {
-            Direction::Put => Transfer::Put {
+        match (remote.find(job, ctx), self.direction) {
+            (Found::Far(far), _) => Place::Far(far, local),
+            (Found::Segment(rank, offset), Direction::Put) => Place::Mapped(Transfer::Put {
                 rank,
                 offset,
                 src: local,
                 len,
-            },
-            Direction::Get => Transfer::Get {
+            }),
+            (Found::Segment(rank, offset), Direction::Get) => Place::Mapped(Transfer::Get {
                 rank,
                 offset,
                 dst: local,
                 len,
-            },
-        })
-    }
-
-    /// Memory that is not attached: its owner checks what it has bound there.
-    #[cold]
-    fn far_place(&self, job: &Job, ctx: &ThreadCtx) -> FarPlace {
-        let (rank, endpoint) = (self.to(), self.team.remote_endpoint(self.rank));
-        let mut address = self.remote.addr() as u64;
-        if self.flags & PEER_OFFSET != 0 {
-            let base = far_base(job, ctx, rank, endpoint, self.function);
-            address = address.wrapping_add(base);
-        }
-        FarPlace {
-            rank,
-            endpoint,
-            address,
+            }),
         }
     }
 
@@ -282,27 +261,7 @@ impl<'a> Operation<'a> {
     fn local_address(&self) -> *mut u8 {
         let (function, bytes) = (self.function, self.bytes);
         if self.flags & SELF_OFFSET != 0 {
-            let offset = self.local.addr();
-            let Some(segment) = self.team.endpoint().segment() else {
-                if job(function).is_everything() && self.team.endpoint().index() == 0 {
-                    // All memory is bound, from address 0.
-                    return self.local.cast();
-                }
-                fatal(
-                    function,
-                    "GEX_FLAG_SELF_SEG_OFFSET is given, but the endpoint of tm has no segment",
-                )
-            };
-            let length = segment.bytes();
-            if offset > length || bytes > length - offset {
-                fatal(
-                    function,
-                    &format!(
-                        "{bytes} bytes at offset {offset} of the own segment go beyond its end; it has {length} bytes"
-                    ),
-                );
-            }
-            return segment.base().wrapping_add(offset);
+            return own_offset(self.team, self.local.addr(), bytes, function);
         }
         if self.local.is_null() {
             let argument = match self.direction {
@@ -312,32 +271,5 @@ impl<'a> Operation<'a> {
             fatal(function, &format!("{argument} is null, and nbytes {bytes}"));
         }
         self.local.cast()
-    }
-
-    #[cold]
-    fn outside(&self, base: u64, segment: u64) -> ! {
-        let Self {
-            function,
-            bytes,
-            remote,
-            ..
-        } = *self;
-        let rank = self.to();
-        let argument = match self.direction {
-            Direction::Put => "dest",
-            Direction::Get => "src",
-        };
-        let what = if self.flags & PEER_OFFSET == 0 {
-            ""
-        } else {
-            "offset "
-        };
-        let has = format!("which is {segment} bytes at {base:#x}");
-        fatal(
-            function,
-            &format!(
-                "{argument} is {what}{remote:p}; {bytes} bytes there are not in the segment of rank {rank}, {has}"
-            ),
-        )
     }
 }

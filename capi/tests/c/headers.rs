@@ -10,13 +10,14 @@ use crate::compiler::{Compiler, Dialect, Workplace};
 use crate::files::header;
 
 /// Headers that a unit includes, one after another.
-const UNITS: [&[&str]; 8] = [
+const UNITS: [&[&str]; 9] = [
     &["gasnetex.h"],
     &[
         "gasnetex.h",
         "gasnet_tools.h",
         "gasnet_coll.h",
         "gasnet_mk.h",
+        "gasnet_ratomic.h",
         "gasnet_fwd.h",
         "gasnet_portable_platform.h",
         "gasnet.h",
@@ -27,12 +28,14 @@ const UNITS: [&[&str]; 8] = [
         "gasnet_tools.h",
         "gasnet_coll.h",
         "gasnet_mk.h",
+        "gasnet_ratomic.h",
         "gasnet_fwd.h",
         "gasnet_portable_platform.h",
     ],
     &[
         "gasnet_portable_platform.h",
         "gasnet_fwd.h",
+        "gasnet_ratomic.h",
         "gasnet_mk.h",
         "gasnet_coll.h",
         "gasnetex.h",
@@ -45,6 +48,7 @@ const UNITS: [&[&str]; 8] = [
         "gasnet_mk.h",
     ],
     &["gasnet_mk.h"],
+    &["gasnet_ratomic.h"],
     &["pthread.h", "gasnet_tools.h"],
     &["gasnet.h"],
     &["gasnet_coll.h", "gasnet.h", "gasnet_tools.h"],

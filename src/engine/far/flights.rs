@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 /// Where answers go. Addresses are exposed, and valid for what the operation does until it is
 /// complete, as its caller promised.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Landing {
+pub(in super::super) enum Landing {
     /// Acknowledgements of a put.
     Put,
     /// Bytes of a get: `len` in pieces of `piece`, the last one shorter.
@@ -21,11 +21,13 @@ pub(super) enum Landing {
     },
     /// What a peer has bound.
     Query(Answer),
+    /// The value before an atomic operation, of so many bytes; an address of 0 if it is not fetched.
+    Atomic { address: usize, bytes: usize },
 }
 
 /// Where the answer to a query goes: addresses of numbers of 64 bits, or 0.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Answer {
+pub(in super::super) struct Answer {
     /// What was asked for.
     pub(super) endpoint: u32,
     pub(super) address: usize,
@@ -49,15 +51,15 @@ impl Answer {
 
 /// An operation whose answers have not all come.
 #[derive(Debug)]
-pub(super) struct Flight {
+pub(in super::super) struct Flight {
     /// Who answers.
-    pub(super) peer: JobRank,
-    pub(super) token: OpToken,
-    pub(super) landing: Landing,
+    pub(in super::super) peer: JobRank,
+    pub(in super::super) token: OpToken,
+    pub(in super::super) landing: Landing,
     /// Answers that have not come.
-    pub(super) coming: u64,
+    pub(in super::super) coming: u64,
     /// Answers that have come and are being dealt with.
-    pub(super) landing_now: u64,
+    pub(in super::super) landing_now: u64,
 }
 
 #[derive(Default)]
@@ -90,11 +92,11 @@ impl Slab {
 
 /// The operations, by the numbers that travel.
 #[derive(Default)]
-pub(super) struct Flights(Mutex<Slab>);
+pub(in super::super) struct Flights(Mutex<Slab>);
 
 impl Flights {
     /// Takes an operation in and gives its number.
-    pub(super) fn begin(&self, flight: Flight) -> u64 {
+    pub(in super::super) fn begin(&self, flight: Flight) -> u64 {
         let slab = &mut *self.0.lock();
         let index = slab.free.pop().unwrap_or_else(|| {
             slab.slots.push(Slot::default());
@@ -106,7 +108,7 @@ impl Flights {
     }
 
     /// Forgets an operation of which nothing has been sent.
-    pub(super) fn abandon(&self, op: u64) {
+    pub(in super::super) fn abandon(&self, op: u64) {
         self.0.lock().remove(op);
     }
 
@@ -120,7 +122,7 @@ impl Flights {
     /// An answer has come from `peer`: where it goes. The operation stays until
     /// [`landed`](Self::landed) has been called for each that this admits, so that nothing is
     /// written after completion whatever peers send.
-    pub(super) fn land(&self, op: u64, peer: JobRank) -> Result<Landing, &'static str> {
+    pub(in super::super) fn land(&self, op: u64, peer: JobRank) -> Result<Landing, &'static str> {
         let mut slab = self.0.lock();
         let flight = slab.slot(op).and_then(|slot| slot.flight.as_mut());
         let flight = flight.ok_or("it answers an operation that is not under way")?;
@@ -136,7 +138,7 @@ impl Flights {
     }
 
     /// An answer has been dealt with. Tells what is complete with the last one.
-    pub(super) fn landed(&self, op: u64) -> Option<OpToken> {
+    pub(in super::super) fn landed(&self, op: u64) -> Option<OpToken> {
         let mut slab = self.0.lock();
         let flight = slab.slot(op)?.flight.as_mut()?;
         flight.landing_now -= 1;

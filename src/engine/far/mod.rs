@@ -25,13 +25,16 @@ use argonet_am::{AmError, HandlerTable, Message, Payload};
 use argonet_base::JobRank;
 use argonet_conduit::{Conduit, OpToken};
 use argonet_event::{Event, Parts};
+pub(super) use argonet_segment::registration::Access;
 use cross::Cross;
 pub use cross::ProcessOf;
-use flights::{Answer, Flight, Flights, Landing};
+use flights::{Answer, Flights};
+pub(super) use flights::{Flight, Landing};
 use known::Known;
 use owed::Coming;
 pub(super) use owed::Owed;
-use wire::Args;
+pub(super) use serve::{ARGUMENTS, Wrong};
+pub(super) use wire::{Args, Range, Refusal, unpack};
 
 /// A place in a peer's memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -69,7 +72,7 @@ pub struct FarBound {
 #[derive(Default)]
 pub(super) struct Far {
     regions: Regions,
-    flights: Flights,
+    pub(super) flights: Flights,
     known: Known,
     coming: Coming,
     cross: Cross,
@@ -182,7 +185,7 @@ impl<C: Conduit> Engine<C> {
         self.far.known.clear();
     }
 
-    fn permit_far(
+    pub(super) fn permit_far(
         &self,
         ctx: &ThreadCtx,
         what: &'static str,
@@ -209,7 +212,7 @@ impl<C: Conduit> Engine<C> {
     }
 
     /// Sends something that completes an event; the event is given back if it cannot be sent.
-    fn with_event(
+    pub(super) fn with_event(
         &self,
         ctx: &ThreadCtx,
         outlook: Outlook,
@@ -229,4 +232,4 @@ impl<C: Conduit> Engine<C> {
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

@@ -104,6 +104,19 @@ impl Team {
         self.prefix.size
     }
 
+    /// This process's rank in it.
+    pub(crate) fn rank(&self) -> u32 {
+        self.prefix.rank
+    }
+
+    /// The rank of a process of the job, if it is a member.
+    pub(crate) fn rank_of(&self, process: JobRank) -> Option<u32> {
+        match self.as_made() {
+            Some(made) => made.team.members.rank_of(process),
+            None => (process.0 < self.size()).then_some(process.0),
+        }
+    }
+
     /// Ranks that its table has, from 0 on.
     pub(crate) fn near_len(&self) -> u32 {
         self.prefix.near_len

@@ -83,11 +83,7 @@ export! {
         may_translate(FUNCTION);
         // SAFETY: a team of ours, or null.
         let team = unsafe { team(tm, FUNCTION) }.no_pair(FUNCTION);
-        match team.as_made() {
-            Some(made) => made.team.members.rank_of(JobRank(jobrank)).unwrap_or(u32::MAX),
-            None if jobrank < team.size() => jobrank,
-            None => u32::MAX,
-        }
+        team.rank_of(JobRank(jobrank)).unwrap_or(u32::MAX)
     }
 
     fn gex_TM_TranslateRankToEP(tm: *const Team, rank: u32, flags: u32) -> Location {

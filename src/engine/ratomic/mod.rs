@@ -1,0 +1,265 @@
+//! Remote atomic operations (GASNet-EX 0.19, "Remote Atomic Operations").
+//!
+//! A word that is mapped here is changed by this processor, and the operation is complete when the call returns. Any other is
+//! changed by its owner's processor, which a message asks for ([`serve`](Engine::serve_atomic)). Both come to
+//! [`AtomicWord::apply`], so that operations of near and of far ranks are atomic for each other, on any set of operations.
+#![allow(unsafe_code)]
+
+mod far;
+mod serve;
+mod wire;
+mod word;
+
+pub use word::{Atomic, AtomicWord};
+
+use super::core::{Engine, Outlook};
+use super::datatype::Operation;
+use super::events::OpError;
+use super::far::FarPlace;
+use super::limits::internal;
+use super::thread::ThreadCtx;
+use super::watch::{Span, span};
+use argonet_am::{AmError, HandlerTable};
+use argonet_base::{JobRank, SegmentOffset};
+use argonet_conduit::Conduit;
+use argonet_event::{Category, Event};
+use argonet_trace::Kind;
+
+/// Where an atomic operation takes place.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum AtomicTarget {
+    /// In an attached segment.
+    Segment {
+        /// Whose.
+        rank: JobRank,
+        /// Where in it.
+        offset: SegmentOffset,
+    },
+    /// In what a rank has bound otherwise.
+    Far(FarPlace),
+}
+
+impl AtomicTarget {
+    /// Whose memory.
+    #[must_use]
+    pub fn rank(self) -> JobRank {
+        match self {
+            Self::Segment { rank, .. } => rank,
+            Self::Far(place) => place.rank,
+        }
+    }
+
+    /// Address, or offset in the segment.
+    fn place(self) -> u64 {
+        match self {
+            Self::Segment { offset, .. } => offset.0,
+            Self::Far(place) => place.address,
+        }
+    }
+}
+
+/// The category of implicit operations that an operation counts for.
+#[must_use]
+pub(super) fn category_of(operation: Operation) -> Category {
+    match operation {
+        Operation::Set => Category::Put,
+        Operation::Get => Category::Get,
+        _ => Category::Rmw,
+    }
+}
+
+/// What was not done is no event of a trace.
+#[inline(always)]
+fn forget<T>(span: &mut Option<Span<'_>>, outcome: &Result<T, OpError>) {
+    if let (Some(span), Err(_)) = (span, outcome) {
+        span.forget();
+    }
+}
+
+const NAME: &str = "an atomic operation";
+
+/// Takes the indices of the messages that [`Engine::serve`] handles.
+pub(super) fn register(handlers: &mut HandlerTable) -> Result<(), AmError> {
+    handlers.reserve_internal(internal::RATOMIC, "argonet::ratomic")?;
+    handlers.reserve_internal(internal::RATOMIC_DONE, "argonet::ratomic_done")
+}
+
+impl<C: Conduit> Engine<C> {
+    /// Does an operation and returns the value before, or a zero if it does not fetch. Sequentially
+    /// consistent with all other such operations.
+    ///
+    /// # Errors
+    /// A word outside its segment or not aligned, a rank that does not exist, a call from inside a
+    /// handler. What only its owner knows to be outside ends the job.
+    ///
+    /// # Panics
+    /// If there is no such operation on the type.
+    #[inline]
+    pub fn atomic<T: AtomicWord>(
+        &self,
+        ctx: &ThreadCtx,
+        target: AtomicTarget,
+        what: Atomic<T>,
+    ) -> Result<T, OpError> {
+        ctx.permit(NAME, self.rank)?;
+        let mut span = self.atomic_span::<T>(ctx, Kind::Atomic, target);
+        let outcome = match self.atomic_here(target, what) {
+            Ok(None) => self.atomic_awaited(ctx, target, what),
+            Ok(Some(before)) => Ok(before),
+            Err(error) => Err(error),
+        };
+        forget(&mut span, &outcome);
+        outcome
+    }
+
+    /// Starts an operation and returns the event of its completion, when the value before is at
+    /// `result` if it fetches.
+    ///
+    /// # Safety
+    /// `result` is writable until the event is complete; or the operation does not fetch, and it
+    /// counts for nothing.
+    ///
+    /// # Errors
+    /// As [`atomic`](Self::atomic); with [`Outlook::Immediate`] also that there is no room or no
+    /// handle for it, and nothing has been sent then.
+    ///
+    /// # Panics
+    /// As [`atomic`](Self::atomic).
+    #[inline]
+    pub unsafe fn atomic_start<T: AtomicWord>(
+        &self,
+        ctx: &ThreadCtx,
+        target: AtomicTarget,
+        what: Atomic<T>,
+        result: *mut T,
+        outlook: Outlook,
+    ) -> Result<Event, OpError> {
+        ctx.permit(NAME, self.rank)?;
+        let mut span = self.atomic_span::<T>(ctx, Kind::AtomicNb, target);
+        let outcome = match self.atomic_here(target, what) {
+            Ok(Some(before)) => {
+                if what.operation.is_fetching() {
+                    // SAFETY: the caller's promise.
+                    unsafe { result.write_unaligned(before) };
+                }
+                Ok(Event::DONE)
+            }
+            // SAFETY: the caller's promise.
+            Ok(None) => unsafe { self.atomic_explicit(ctx, target, what, result, outlook) },
+            Err(error) => Err(error),
+        };
+        forget(&mut span, &outcome);
+        outcome
+    }
+
+    /// Starts an operation that counts for the thread's access region, or else for its implicit
+    /// operations: a [`Operation::Set`] as a put, a [`Operation::Get`] as a get, any other as
+    /// [`Category::Rmw`].
+    ///
+    /// # Safety
+    /// As [`atomic_start`](Self::atomic_start), until the implicit operations, or the region, are
+    /// complete.
+    ///
+    /// # Errors
+    /// As [`atomic_start`](Self::atomic_start).
+    ///
+    /// # Panics
+    /// As [`atomic`](Self::atomic).
+    #[inline]
+    pub unsafe fn atomic_start_implicit<T: AtomicWord>(
+        &self,
+        ctx: &ThreadCtx,
+        target: AtomicTarget,
+        what: Atomic<T>,
+        result: *mut T,
+        outlook: Outlook,
+    ) -> Result<(), OpError> {
+        ctx.permit(NAME, self.rank)?;
+        let mut span = self.atomic_span::<T>(ctx, Kind::AtomicNbi, target);
+        let outcome = match self.atomic_here(target, what) {
+            Ok(Some(before)) => {
+                if what.operation.is_fetching() {
+                    // SAFETY: the caller's promise.
+                    unsafe { result.write_unaligned(before) };
+                }
+                Ok(())
+            }
+            // SAFETY: the caller's promise.
+            Ok(None) => unsafe { self.atomic_implicit(ctx, target, what, result, outlook) },
+            Err(error) => Err(error),
+        };
+        forget(&mut span, &outcome);
+        outcome
+    }
+
+    #[inline(always)]
+    fn atomic_span<'c, T>(
+        &self,
+        ctx: &'c ThreadCtx,
+        kind: Kind,
+        target: AtomicTarget,
+    ) -> Option<Span<'c>> {
+        let mut span = span(ctx, kind);
+        if let Some(span) = &mut span {
+            span.tell(self.about_bytes(target.rank(), size_of::<T>(), 0, target.place()));
+        }
+        span
+    }
+
+    /// Does it now if the word is mapped here.
+    #[inline(always)]
+    fn atomic_here<T: AtomicWord>(
+        &self,
+        target: AtomicTarget,
+        what: Atomic<T>,
+    ) -> Result<Option<T>, OpError> {
+        let bytes = size_of::<T>();
+        let place = match target {
+            AtomicTarget::Segment { rank, offset } => self.directory.resolve(rank, offset, bytes),
+            AtomicTarget::Far(_) => None,
+        };
+        // Segments begin at pages, so that offset and address are aligned alike.
+        if let Some(place) = place
+            && place.cast::<T>().is_aligned()
+        {
+            // SAFETY: the directory has checked it, it is aligned, and segments are only accessed
+            // through the bulk routine and atomics.
+            return Ok(Some(unsafe { T::apply(place.as_ptr().cast(), what) }));
+        }
+        self.atomic_here_slow(target, what)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn atomic_here_slow<T: AtomicWord>(
+        &self,
+        target: AtomicTarget,
+        what: Atomic<T>,
+    ) -> Result<Option<T>, OpError> {
+        let bytes = size_of::<T>();
+        if !target.place().is_multiple_of(bytes as u64) {
+            return Err(OpError::Unaligned {
+                rank: self.rank,
+                peer: target.rank(),
+                place: target.place(),
+                bytes,
+            });
+        }
+        let place = match target {
+            AtomicTarget::Segment { rank, offset } => {
+                // The segment may have grown.
+                if !self.reach_or_far(rank, offset, bytes)? {
+                    return Ok(None);
+                }
+                self.directory.resolve(rank, offset, bytes)
+            }
+            AtomicTarget::Far(place) if place.rank == self.rank => {
+                Some(self.atomic_own(place, what.operation, bytes))
+            }
+            AtomicTarget::Far(_) => None,
+        };
+        // SAFETY: checked by the directory, or bound by who promised that it is accessed as segments
+        // are; aligned, as was just checked.
+        Ok(place.map(|place| unsafe { T::apply(place.as_ptr().cast(), what) }))
+    }
+}
