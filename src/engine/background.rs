@@ -9,6 +9,7 @@ use super::core::Engine;
 use super::far::Owed;
 use super::named::Named;
 use super::split::Split;
+use super::vis::Notices;
 use argonet_am::{AmError, HandlerTable, Message};
 use argonet_base::JobRank;
 use argonet_conduit::{Conduit, SendError};
@@ -34,6 +35,8 @@ pub(super) mod kind {
     pub(in super::super) const COMPLAINT: u32 = 8;
     /// Replies that handlers have given and that are not all sent.
     pub(in super::super) const REPLIES: u32 = 16;
+    /// Peers that are to be told of non-contiguous puts.
+    pub(in super::super) const VIS: u32 = 128;
 }
 
 /// State of all operations that go on in the background.
@@ -49,6 +52,7 @@ pub(super) struct Background {
     pub(super) named: Named,
     pub(super) broadcasts: Broadcasts,
     pub(super) owed: Owed,
+    pub(super) notices: Notices,
 }
 
 impl Background {
@@ -104,6 +108,7 @@ impl Background {
             &self.named.stuck,
             &self.broadcasts.stuck,
             &self.owed.stuck,
+            &self.notices.stuck,
         ];
         self.pending() != 0 && flags.iter().any(|stuck| stuck.load(Ordering::Relaxed))
     }
@@ -158,6 +163,9 @@ impl<C: Conduit> Engine<C> {
         }
         if pending & kind::REPLIES != 0 {
             taken += self.advance_replies();
+        }
+        if pending & kind::VIS != 0 {
+            taken += self.advance_notices();
         }
         taken
     }

@@ -5,6 +5,7 @@ use super::background::Background;
 use super::far::Far;
 use super::thread::{Context, ThreadCtx};
 use super::tree::{Barrier, Tree};
+use super::vis::Vis;
 use super::wait::WaitPolicy;
 use super::waiting::Waits;
 use super::watch::span;
@@ -105,6 +106,7 @@ pub struct Engine<C> {
     pub(super) registered: Registered,
     max_medium: usize,
     pub(super) far: Far,
+    pub(super) vis: Vis,
 }
 
 /// Whether an injection may wait for room.
@@ -175,6 +177,7 @@ impl<C: Conduit> Engine<C> {
             handlers,
             max_medium,
             far: Far::default(),
+            vis: Vis::default(),
         }
     }
 

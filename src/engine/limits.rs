@@ -38,4 +38,12 @@ pub mod internal {
     pub const FAR_REFUSED: HandlerIndex = HandlerIndex(23);
     /// A part of a client's long that was a reply and too long for one message.
     pub const FAR_LONG_PART: HandlerIndex = HandlerIndex(24);
+    /// Bytes for many pieces of memory.
+    pub const VIS_PUT: HandlerIndex = HandlerIndex(28);
+    /// Asks for bytes of many pieces of memory.
+    pub const VIS_GET: HandlerIndex = HandlerIndex(29);
+    /// The bytes.
+    pub const VIS_GET_DATA: HandlerIndex = HandlerIndex(30);
+    /// A put of many pieces is complete.
+    pub const VIS_NOTICE: HandlerIndex = HandlerIndex(31);
 }

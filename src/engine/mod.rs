@@ -20,6 +20,7 @@ mod split;
 mod team;
 mod thread;
 mod tree;
+mod vis;
 mod wait;
 mod waiting;
 mod watch;
@@ -37,6 +38,9 @@ pub use rma::AtomicWord;
 pub use team::{Members, Team, TeamKey};
 pub use thread::{Context, Crowded, ThreadCtx};
 pub use tree::{Fold, Meeting, Pass};
+pub use vis::{
+    Direction, Notice, PeerMemory, Piece, Pieces, Shape, ShapePart, Strided, VisError, VisTransfer,
+};
 pub use wait::WaitPolicy;
 pub use waiting::Wait;
 pub use watch::{Span, span, watch_handlers};

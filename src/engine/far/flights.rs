@@ -1,16 +1,18 @@
 //! Operations on far memory that are under way here. What an answer may write to is looked up here
 //! and never taken from the answer.
 
+use super::super::vis::{KeptNotice, Scatter};
 use super::FarBound;
 use argonet_base::JobRank;
 use argonet_conduit::OpToken;
 use core::ptr::with_exposed_provenance_mut;
 use parking_lot::Mutex;
+use std::sync::Arc;
 
 /// Where answers go. Addresses are exposed, and valid for what the operation does until it is
 /// complete, as its caller promised.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Landing {
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(in super::super) enum Landing {
     /// Acknowledgements of a put.
     Put,
     /// Bytes of a get: `len` in pieces of `piece`, the last one shorter.
@@ -21,11 +23,15 @@ pub(super) enum Landing {
     },
     /// What a peer has bound.
     Query(Answer),
+    /// Acknowledgements of a put of many pieces, of which its target is told.
+    Noticed(Arc<KeptNotice>),
+    /// Bytes of a get into many pieces.
+    Scatter(Arc<Scatter>),
 }
 
 /// Where the answer to a query goes: addresses of numbers of 64 bits, or 0.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Answer {
+pub(in super::super) struct Answer {
     /// What was asked for.
     pub(super) endpoint: u32,
     pub(super) address: usize,
@@ -49,15 +55,15 @@ impl Answer {
 
 /// An operation whose answers have not all come.
 #[derive(Debug)]
-pub(super) struct Flight {
+pub(in super::super) struct Flight {
     /// Who answers.
-    pub(super) peer: JobRank,
-    pub(super) token: OpToken,
-    pub(super) landing: Landing,
+    pub(in super::super) peer: JobRank,
+    pub(in super::super) token: OpToken,
+    pub(in super::super) landing: Landing,
     /// Answers that have not come.
-    pub(super) coming: u64,
+    pub(in super::super) coming: u64,
     /// Answers that have come and are being dealt with.
-    pub(super) landing_now: u64,
+    pub(in super::super) landing_now: u64,
 }
 
 #[derive(Default)]
@@ -90,11 +96,11 @@ impl Slab {
 
 /// The operations, by the numbers that travel.
 #[derive(Default)]
-pub(super) struct Flights(Mutex<Slab>);
+pub(in super::super) struct Flights(Mutex<Slab>);
 
 impl Flights {
     /// Takes an operation in and gives its number.
-    pub(super) fn begin(&self, flight: Flight) -> u64 {
+    pub(in super::super) fn begin(&self, flight: Flight) -> u64 {
         let slab = &mut *self.0.lock();
         let index = slab.free.pop().unwrap_or_else(|| {
             slab.slots.push(Slot::default());
@@ -106,7 +112,7 @@ impl Flights {
     }
 
     /// Forgets an operation of which nothing has been sent.
-    pub(super) fn abandon(&self, op: u64) {
+    pub(in super::super) fn abandon(&self, op: u64) {
         self.0.lock().remove(op);
     }
 
@@ -120,7 +126,7 @@ impl Flights {
     /// An answer has come from `peer`: where it goes. The operation stays until
     /// [`landed`](Self::landed) has been called for each that this admits, so that nothing is
     /// written after completion whatever peers send.
-    pub(super) fn land(&self, op: u64, peer: JobRank) -> Result<Landing, &'static str> {
+    pub(in super::super) fn land(&self, op: u64, peer: JobRank) -> Result<Landing, &'static str> {
         let mut slab = self.0.lock();
         let flight = slab.slot(op).and_then(|slot| slot.flight.as_mut());
         let flight = flight.ok_or("it answers an operation that is not under way")?;
@@ -132,18 +138,32 @@ impl Flights {
         }
         flight.coming -= 1;
         flight.landing_now += 1;
-        Ok(flight.landing)
+        Ok(flight.landing.clone())
     }
 
-    /// An answer has been dealt with. Tells what is complete with the last one.
-    pub(super) fn landed(&self, op: u64) -> Option<OpToken> {
+    /// An answer has been dealt with. Gives the operation that is complete with the last one.
+    pub(in super::super) fn landed(&self, op: u64) -> Option<Flight> {
+        self.count(op, |flight| flight.landing_now -= 1)
+    }
+
+    /// There will be one more answer than was known.
+    pub(in super::super) fn expect_one_more(&self, op: u64) {
+        self.count(op, |flight| flight.coming += 1);
+    }
+
+    /// There will be one less. Gives the operation if all others have been dealt with.
+    pub(in super::super) fn expect_one_less(&self, op: u64) -> Option<Flight> {
+        self.count(op, |flight| flight.coming -= 1)
+    }
+
+    fn count(&self, op: u64, change: impl FnOnce(&mut Flight)) -> Option<Flight> {
         let mut slab = self.0.lock();
         let flight = slab.slot(op)?.flight.as_mut()?;
-        flight.landing_now -= 1;
+        change(flight);
         if flight.coming > 0 || flight.landing_now > 0 {
             return None;
         }
-        slab.remove(op).map(|flight| flight.token)
+        slab.remove(op)
     }
 }
 
@@ -175,8 +195,8 @@ mod tests {
         assert_eq!(flights.land(op, peer), Ok(Landing::Put));
         assert_eq!(flights.land(op, peer), Ok(Landing::Put));
         assert!(flights.land(op, peer).is_err());
-        assert_eq!(flights.landed(op), None);
-        assert_eq!(flights.landed(op).map(|token| token.handle), Some(9));
+        assert!(flights.landed(op).is_none());
+        assert_eq!(flights.landed(op).map(|flight| flight.token.handle), Some(9));
         assert!(flights.land(op, peer).is_err());
     }
 

@@ -25,13 +25,17 @@ use argonet_am::{AmError, HandlerTable, Message, Payload};
 use argonet_base::JobRank;
 use argonet_conduit::{Conduit, OpToken};
 use argonet_event::{Event, Parts};
+pub(super) use argonet_segment::registration::Access;
 use cross::Cross;
 pub use cross::ProcessOf;
-use flights::{Answer, Flight, Flights, Landing};
+use flights::{Answer, Flights};
+pub(super) use flights::{Flight, Landing};
 use known::Known;
 use owed::Coming;
 pub(super) use owed::Owed;
-use wire::Args;
+pub(super) use serve::{ARGUMENTS, LENGTHS, Wrong};
+pub(super) use transfer::Side;
+pub(super) use wire::{Args, Range, Refusal, unpack};
 
 /// A place in a peer's memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -69,7 +73,7 @@ pub struct FarBound {
 #[derive(Default)]
 pub(super) struct Far {
     regions: Regions,
-    flights: Flights,
+    pub(super) flights: Flights,
     known: Known,
     coming: Coming,
     cross: Cross,
@@ -88,6 +92,10 @@ impl Far {
             (internal::FAR_ANSWER, "argonet::far_answer"),
             (internal::FAR_REFUSED, "argonet::far_refused"),
             (internal::FAR_LONG_PART, "argonet::far_long_part"),
+            (internal::VIS_PUT, "argonet::vis_put"),
+            (internal::VIS_GET, "argonet::vis_get"),
+            (internal::VIS_GET_DATA, "argonet::vis_get_data"),
+            (internal::VIS_NOTICE, "argonet::vis_notice"),
         ] {
             handlers.reserve_internal(index, name)?;
         }
@@ -182,7 +190,7 @@ impl<C: Conduit> Engine<C> {
         self.far.known.clear();
     }
 
-    fn permit_far(
+    pub(super) fn permit_far(
         &self,
         ctx: &ThreadCtx,
         what: &'static str,

@@ -5,7 +5,7 @@ use super::super::core::Engine;
 use super::super::limits::internal;
 use super::super::regions::Outside;
 use super::FarBound;
-use super::flights::Landing;
+use super::flights::{Flight, Landing};
 use super::wire::{Args, Range, Refusal, unpack};
 use argonet_am::{AmError, Delivery, Lane, Message, Payload};
 use argonet_conduit::{Conduit, Part};
@@ -14,10 +14,10 @@ use argonet_segment::{SharedBytes, bulk};
 use core::ptr::{NonNull, with_exposed_provenance_mut};
 
 /// What is wrong with a message.
-pub(super) type Wrong = &'static str;
+pub(in super::super) type Wrong = &'static str;
 
-const ARGUMENTS: Wrong = "it has other arguments than such a message has";
-pub(super) const LENGTHS: Wrong = "its lengths contradict each other";
+pub(in super::super) const ARGUMENTS: Wrong = "it has other arguments than such a message has";
+pub(in super::super) const LENGTHS: Wrong = "its lengths contradict each other";
 
 impl<C: Conduit> Engine<C> {
     /// Handles a message that no function in the handler table takes.
@@ -35,6 +35,10 @@ impl<C: Conduit> Engine<C> {
             internal::FAR_REFUSED => (Some(Lane::Reply), Self::take_refusal as _),
             internal::FAR_LONG => (None, Self::serve_long as _),
             internal::FAR_LONG_PART => (Some(Lane::Request), Self::serve_long_part as _),
+            internal::VIS_PUT => (Some(Lane::Request), Self::serve_vis_put as _),
+            internal::VIS_GET => (Some(Lane::Request), Self::serve_vis_get as _),
+            internal::VIS_GET_DATA => (Some(Lane::Reply), Self::take_vis_data as _),
+            internal::VIS_NOTICE => (Some(Lane::Request), Self::serve_vis_notice as _),
             index => self.fatal_am(AmError::Unregistered {
                 index,
                 from,
@@ -132,7 +136,7 @@ impl<C: Conduit> Engine<C> {
     fn take_put_done(&self, delivery: &mut Delivery<'_>) -> Result<(), Wrong> {
         let [op] = unpack(delivery.args()).ok_or(ARGUMENTS)?;
         match self.far.flights.land(op, delivery.source())? {
-            Landing::Put => self.landed(op),
+            Landing::Put | Landing::Noticed(_) => self.far_arrived(op),
             _ => return Err("it says that a put is done which is something else"),
         }
         Ok(())
@@ -158,9 +162,9 @@ impl<C: Conduit> Engine<C> {
         }
         let place = with_exposed_provenance_mut::<u8>(address);
         // SAFETY: the get's caller promised `len` writable bytes until it is complete, which it is
-        // not before `landed` below; the piece lies inside.
+        // not before `far_arrived` below; the piece lies inside.
         unsafe { bulk::copy(place.add(offset), bytes.as_ptr(), bytes.len()) };
-        self.landed(op);
+        self.far_arrived(op);
         Ok(())
     }
 
@@ -176,9 +180,9 @@ impl<C: Conduit> Engine<C> {
         let (rank, endpoint) = (delivery.source(), answer.endpoint);
         self.far.known.note(rank, endpoint, bound);
         // SAFETY: the query's caller promised that the places are aligned and writable until it is
-        // complete, which it is not before `landed` below.
+        // complete, which it is not before `far_arrived` below.
         unsafe { answer.write(bound) };
-        self.landed(op);
+        self.far_arrived(op);
         Ok(())
     }
 
@@ -188,14 +192,23 @@ impl<C: Conduit> Engine<C> {
     }
 
     /// An answer has been dealt with.
-    fn landed(&self, op: u64) {
-        if let Some(token) = self.far.flights.landed(op) {
-            self.complete(token, Part::Remote);
+    pub(in super::super) fn far_arrived(&self, op: u64) {
+        if let Some(flight) = self.far.flights.landed(op) {
+            self.far_landed(flight);
+        }
+    }
+
+    /// All answers of an operation have been dealt with.
+    pub(in super::super) fn far_landed(&self, flight: Flight) {
+        let Flight { peer, token, .. } = flight;
+        match flight.landing {
+            Landing::Noticed(notice) => self.vis_owe_notice(peer, notice, token),
+            _ => self.complete(token, Part::Remote),
         }
     }
 
     /// Where a range lies here, if all of it is bound and may be used in this way.
-    pub(super) fn own(&self, range: Range, access: Access) -> Result<NonNull<u8>, Outside> {
+    pub(in super::super) fn own(&self, range: Range, access: Access) -> Result<NonNull<u8>, Outside> {
         let Range {
             endpoint,
             address,
@@ -206,7 +219,7 @@ impl<C: Conduit> Engine<C> {
     }
 
     /// Says that a range cannot be reached here: to who sent the request, or, of a reply, to all.
-    pub(super) fn refuse(&self, delivery: &mut Delivery<'_>, range: Range, outside: Outside) {
+    pub(in super::super) fn refuse(&self, delivery: &mut Delivery<'_>, range: Range, outside: Outside) {
         let refusal = Refusal {
             what: delivery.handler(),
             range,
@@ -225,7 +238,7 @@ impl<C: Conduit> Engine<C> {
         );
     }
 
-    fn answer(&self, delivery: &mut Delivery<'_>, message: &Message<'_>) {
+    pub(in super::super) fn answer(&self, delivery: &mut Delivery<'_>, message: &Message<'_>) {
         if let Err(error) = delivery.reply(message) {
             self.fatal_am(error);
         }

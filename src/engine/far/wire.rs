@@ -6,14 +6,14 @@ use argonet_am::MAX_ARGS;
 use argonet_base::{HandlerIndex, JobRank};
 
 /// Numbers, packed.
-pub(super) struct Args {
+pub(in super::super) struct Args {
     words: [u32; MAX_ARGS],
     count: usize,
 }
 
 impl Args {
     /// Packs at most [`MAX_ARGS`] / 2 numbers.
-    pub(super) fn pack<const N: usize>(numbers: [u64; N]) -> Self {
+    pub(in super::super) fn pack<const N: usize>(numbers: [u64; N]) -> Self {
         const { assert!(N * 2 <= MAX_ARGS) };
         let mut words = [0; MAX_ARGS];
         for (pair, number) in words.chunks_exact_mut(2).zip(numbers) {
@@ -25,13 +25,13 @@ impl Args {
         }
     }
 
-    pub(super) fn words(&self) -> &[u32] {
+    pub(in super::super) fn words(&self) -> &[u32] {
         &self.words[..self.count]
     }
 }
 
 /// The numbers in a message's arguments, if there are exactly so many.
-pub(super) fn unpack<const N: usize>(args: &[u32]) -> Option<[u64; N]> {
+pub(in super::super) fn unpack<const N: usize>(args: &[u32]) -> Option<[u64; N]> {
     if args.len() != N * 2 {
         return None;
     }
@@ -44,13 +44,16 @@ pub(super) fn unpack<const N: usize>(args: &[u32]) -> Option<[u64; N]> {
 
 /// A range of memory as its initiator names it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Range {
-    pub(super) endpoint: u32,
-    pub(super) address: u64,
-    pub(super) len: u64,
+pub(in super::super) struct Range {
+    pub(in super::super) endpoint: u32,
+    pub(in super::super) address: u64,
+    pub(in super::super) len: u64,
 }
 
 impl Range {
+    /// Stands for the attached segment where an endpoint is named.
+    pub(in super::super) const SEGMENT: u32 = u32::MAX;
+
     /// From three numbers of a message.
     pub(super) fn read(endpoint: u64, address: u64, len: u64) -> Option<Self> {
         Some(Self {
@@ -63,12 +66,12 @@ impl Range {
 
 /// A range that its target has refused.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Refusal {
+pub(in super::super) struct Refusal {
     /// Index of the message that was refused; tells the operation.
-    pub(super) what: HandlerIndex,
-    pub(super) range: Range,
+    pub(in super::super) what: HandlerIndex,
+    pub(in super::super) range: Range,
     /// What the target has there.
-    pub(super) outside: Outside,
+    pub(in super::super) outside: Outside,
 }
 
 /// What [`Outside`] is as numbers: which it is, and two more.
@@ -113,10 +116,12 @@ impl Refusal {
     }
 
     /// For the user.
-    pub(super) fn tell(&self, initiator: JobRank, target: JobRank) -> String {
+    pub(in super::super) fn tell(&self, initiator: JobRank, target: JobRank) -> String {
         let what = match self.what {
             internal::FAR_GET => "get",
             internal::FAR_LONG | internal::FAR_LONG_PART => "long active message",
+            internal::VIS_PUT => "non-contiguous put",
+            internal::VIS_GET => "non-contiguous get",
             _ => "put",
         };
         let Range {
@@ -126,12 +131,16 @@ impl Refusal {
         } = self.range;
         let range =
             format!("rank {initiator}: a {what} of {len} bytes at {address:#x} of rank {target}");
+        let bound_at = match endpoint {
+            Range::SEGMENT => range.clone(),
+            endpoint => format!("{range}, endpoint {endpoint},"),
+        };
         match self.outside {
             Outside::Nothing => format!(
-                "{range}, endpoint {endpoint}, is outside of its segment: rank {target} has bound no segment there"
+                "{bound_at} is outside of its segment: rank {target} has bound no segment there"
             ),
             Outside::Segment { address, len } => format!(
-                "{range}, endpoint {endpoint}, is outside of its segment: rank {target} has bound {len} bytes from {address:#x} to {:#x} there",
+                "{bound_at} is outside of its segment: rank {target} has bound {len} bytes from {address:#x} to {:#x} there",
                 address.saturating_add(len)
             ),
             Outside::Hole(at) => format!(

@@ -1,0 +1,1 @@
+//! Shapes against a sequential model, and transfers between ranks of one process.
