@@ -24,6 +24,7 @@ mod kinds;
 mod legacy;
 mod rma;
 pub mod tools;
+mod vis;
 mod waiting;
 
 pub use export::Prototype;
@@ -43,6 +44,7 @@ pub fn prototypes() -> Vec<Prototype> {
         kinds::PROTOTYPES,
         &legacy::prototypes(),
         &rma::prototypes(),
+        &vis::prototypes(),
         &waiting::prototypes(),
     ]
     .concat()
@@ -58,6 +60,7 @@ pub fn layouts() -> Vec<(&'static str, usize)> {
         job::layouts(),
         job_tools::layouts(),
         legacy::layouts(),
+        vis::LAYOUT.to_vec(),
         waiting::layouts(),
     ]
     .concat()

@@ -13,7 +13,7 @@ use crate::Prototype;
 use crate::export::export;
 use crate::job::Team;
 pub(crate) use checks::value_size;
-pub(crate) use complete::LocalOption;
+pub(crate) use complete::{LocalOption, started};
 pub(crate) use operation::Operation;
 
 /// All functions that `argonet/rma.h` calls.
@@ -22,7 +22,7 @@ pub(crate) fn prototypes() -> Vec<Prototype> {
 }
 
 /// Non-zero for an operation that was not started.
-fn code(started: bool) -> c_int {
+pub(crate) fn code(started: bool) -> c_int {
     c_int::from(!started)
 }
 

@@ -10,13 +10,14 @@ use crate::compiler::{Compiler, Dialect, Workplace};
 use crate::files::header;
 
 /// Headers that a unit includes, one after another.
-const UNITS: [&[&str]; 8] = [
+const UNITS: [&[&str]; 9] = [
     &["gasnetex.h"],
     &[
         "gasnetex.h",
         "gasnet_tools.h",
         "gasnet_coll.h",
         "gasnet_mk.h",
+        "gasnet_vis.h",
         "gasnet_fwd.h",
         "gasnet_portable_platform.h",
         "gasnet.h",
@@ -27,6 +28,7 @@ const UNITS: [&[&str]; 8] = [
         "gasnet_tools.h",
         "gasnet_coll.h",
         "gasnet_mk.h",
+        "gasnet_vis.h",
         "gasnet_fwd.h",
         "gasnet_portable_platform.h",
     ],
@@ -34,6 +36,7 @@ const UNITS: [&[&str]; 8] = [
         "gasnet_portable_platform.h",
         "gasnet_fwd.h",
         "gasnet_mk.h",
+        "gasnet_vis.h",
         "gasnet_coll.h",
         "gasnetex.h",
         "gasnet_tools.h",
@@ -43,8 +46,10 @@ const UNITS: [&[&str]; 8] = [
         "gasnet_coll.h",
         "gasnet_tools.h",
         "gasnet_mk.h",
+        "gasnet_vis.h",
     ],
     &["gasnet_mk.h"],
+    &["gasnet_vis.h"],
     &["pthread.h", "gasnet_tools.h"],
     &["gasnet.h"],
     &["gasnet_coll.h", "gasnet.h", "gasnet_tools.h"],

@@ -25,6 +25,7 @@ pub(crate) const LISTS: [List; 2] = [
             "gasnet_tools.h",
             "gasnet_coll.h",
             "gasnet_mk.h",
+            "gasnet_vis.h",
         ],
         first: 0,
     },

@@ -118,7 +118,7 @@ impl Flights {
 
     /// Operations that are under way.
     #[cfg(test)]
-    pub(super) fn under_way(&self) -> usize {
+    pub(in super::super) fn under_way(&self) -> usize {
         let slab = self.0.lock();
         slab.slots.len() - slab.free.len()
     }
@@ -196,7 +196,10 @@ mod tests {
         assert_eq!(flights.land(op, peer), Ok(Landing::Put));
         assert!(flights.land(op, peer).is_err());
         assert!(flights.landed(op).is_none());
-        assert_eq!(flights.landed(op).map(|flight| flight.token.handle), Some(9));
+        assert_eq!(
+            flights.landed(op).map(|flight| flight.token.handle),
+            Some(9)
+        );
         assert!(flights.land(op, peer).is_err());
     }
 

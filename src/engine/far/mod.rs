@@ -237,4 +237,4 @@ impl<C: Conduit> Engine<C> {
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

@@ -208,7 +208,11 @@ impl<C: Conduit> Engine<C> {
     }
 
     /// Where a range lies here, if all of it is bound and may be used in this way.
-    pub(in super::super) fn own(&self, range: Range, access: Access) -> Result<NonNull<u8>, Outside> {
+    pub(in super::super) fn own(
+        &self,
+        range: Range,
+        access: Access,
+    ) -> Result<NonNull<u8>, Outside> {
         let Range {
             endpoint,
             address,
@@ -219,7 +223,12 @@ impl<C: Conduit> Engine<C> {
     }
 
     /// Says that a range cannot be reached here: to who sent the request, or, of a reply, to all.
-    pub(in super::super) fn refuse(&self, delivery: &mut Delivery<'_>, range: Range, outside: Outside) {
+    pub(in super::super) fn refuse(
+        &self,
+        delivery: &mut Delivery<'_>,
+        range: Range,
+        outside: Outside,
+    ) {
         let refusal = Refusal {
             what: delivery.handler(),
             range,

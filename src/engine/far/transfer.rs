@@ -192,7 +192,12 @@ impl<C: Conduit> Engine<C> {
     ///
     /// # Safety
     /// As [`far_put`](Self::far_put) or [`far_get`](Self::far_get).
-    pub(in super::super) unsafe fn far_here(&self, place: FarPlace, side: Side, len: usize) -> bool {
+    pub(in super::super) unsafe fn far_here(
+        &self,
+        place: FarPlace,
+        side: Side,
+        len: usize,
+    ) -> bool {
         let FarPlace {
             rank,
             endpoint,

@@ -348,8 +348,7 @@ impl<C: Conduit> Engine<C> {
             return Ok(None);
         }
         let runs = plan.side(direction.remote());
-        if let Err((range, outside)) =
-            self.vis_own(Space(endpoint), &runs, ALL, direction.access())
+        if let Err((range, outside)) = self.vis_own(Space(endpoint), &runs, ALL, direction.access())
         {
             let refusal = self.vis_refusal(direction, range, outside);
             self.fatal(&refusal.tell(rank, rank));

@@ -75,9 +75,7 @@ impl<C: Conduit> Engine<C> {
         let sent = unsafe {
             match (direct, direction) {
                 (Some(_), _) => self.vis_direct(ctx, journey, (&to, &from), outlook, token),
-                (None, Direction::Put) => {
-                    self.vis_pack(ctx, journey, (&to, &from), outlook, token)
-                }
+                (None, Direction::Put) => self.vis_pack(ctx, journey, (&to, &from), outlook, token),
                 (None, Direction::Get) => self.vis_ask(ctx, journey, (&to, &from), outlook, token),
             }
         };
@@ -93,12 +91,7 @@ impl<C: Conduit> Engine<C> {
     }
 
     /// How many puts or gets it is, if its parts are long enough for that.
-    fn vis_direct_parts(
-        &self,
-        journey: Journey,
-        to: &Runs<'_>,
-        from: &Runs<'_>,
-    ) -> Option<u32> {
+    fn vis_direct_parts(&self, journey: Journey, to: &Runs<'_>, from: &Runs<'_>) -> Option<u32> {
         if journey.notice.is_some() {
             return None;
         }
@@ -133,16 +126,21 @@ impl<C: Conduit> Engine<C> {
         token: OpToken,
     ) -> Result<(), Stopped> {
         let mut is_first = true;
-        let sent = together(&mut to.all(), &mut from.all(), usize::MAX, |to, from, len| {
-            // SAFETY: part of either side.
-            let sent = unsafe { self.vis_part(ctx, journey, (to, from, len), outlook, token) };
-            outlook = Outlook::Wait;
-            let was_first = core::mem::replace(&mut is_first, false);
-            sent.map_err(|error| match was_first {
-                true => Stopped::First(error),
-                false => Stopped::Later(error),
-            })
-        });
+        let sent = together(
+            &mut to.all(),
+            &mut from.all(),
+            usize::MAX,
+            |to, from, len| {
+                // SAFETY: part of either side.
+                let sent = unsafe { self.vis_part(ctx, journey, (to, from, len), outlook, token) };
+                outlook = Outlook::Wait;
+                let was_first = core::mem::replace(&mut is_first, false);
+                sent.map_err(|error| match was_first {
+                    true => Stopped::First(error),
+                    false => Stopped::Later(error),
+                })
+            },
+        );
         sent.map(|_| ())
     }
 

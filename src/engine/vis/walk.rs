@@ -106,7 +106,10 @@ pub(super) enum Walk<'a> {
     },
     Lattice(LatticeWalk<'a>),
     /// Bytes that all lie together.
-    Line { address: usize, len: usize },
+    Line {
+        address: usize,
+        len: usize,
+    },
 }
 
 impl Walk<'_> {

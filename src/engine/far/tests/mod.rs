@@ -4,5 +4,5 @@ mod everything;
 mod forged;
 mod longs;
 mod refused;
-mod rig;
+pub(in crate::engine) mod rig;
 mod transfers;

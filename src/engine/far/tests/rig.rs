@@ -21,35 +21,35 @@ use std::time::{Duration, Instant};
 const SEGMENT: u64 = 64 << 10;
 
 /// Records what it gets; registered on every rank.
-pub(super) const NOTE: HandlerIndex = HandlerIndex(128);
+pub(in crate::engine) const NOTE: HandlerIndex = HandlerIndex(128);
 /// Sends its payload back as a far long for [`NOTE`]: see [`bounce`].
-pub(super) const BOUNCE: HandlerIndex = HandlerIndex(129);
+pub(in crate::engine) const BOUNCE: HandlerIndex = HandlerIndex(129);
 /// Replies with a message for the handler that argument 0 names, with the arguments that follow and
 /// its own payload.
-pub(super) const FORGE: HandlerIndex = HandlerIndex(130);
+pub(in crate::engine) const FORGE: HandlerIndex = HandlerIndex(130);
 /// Nothing stands there.
-pub(super) const NOBODY: HandlerIndex = HandlerIndex(131);
+pub(in crate::engine) const NOBODY: HandlerIndex = HandlerIndex(131);
 
 /// The endpoint with memory.
-pub(super) const ENDPOINT: u32 = 5;
+pub(in crate::engine) const ENDPOINT: u32 = 5;
 
 /// A message as a handler saw it.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct Seen {
-    pub(super) source: u32,
-    pub(super) lane: Lane,
-    pub(super) category: Category,
-    pub(super) args: Vec<u32>,
-    pub(super) address: Option<u64>,
-    pub(super) payload: Vec<u8>,
+pub(in crate::engine) struct Seen {
+    pub(in crate::engine) source: u32,
+    pub(in crate::engine) lane: Lane,
+    pub(in crate::engine) category: Category,
+    pub(in crate::engine) args: Vec<u32>,
+    pub(in crate::engine) address: Option<u64>,
+    pub(in crate::engine) payload: Vec<u8>,
 }
 
 /// What a rank's handlers and its boot have written down.
 #[derive(Default)]
-pub(super) struct Notes {
-    pub(super) seen: Mutex<Vec<Seen>>,
-    pub(super) refused: Mutex<Vec<AmError>>,
-    pub(super) aborts: Mutex<Vec<String>>,
+pub(in crate::engine) struct Notes {
+    pub(in crate::engine) seen: Mutex<Vec<Seen>>,
+    pub(in crate::engine) refused: Mutex<Vec<AmError>>,
+    pub(in crate::engine) aborts: Mutex<Vec<String>>,
 }
 
 struct Boot {
@@ -86,7 +86,7 @@ impl Bootstrap for Boot {
 }
 
 /// Memory that a rank binds. Everybody accesses it through the bulk routine.
-pub(super) struct Memory {
+pub(in crate::engine) struct Memory {
     base: *mut u8,
     len: usize,
 }
@@ -100,15 +100,15 @@ impl Memory {
         }
     }
 
-    pub(super) fn address(&self) -> u64 {
+    pub(in crate::engine) fn address(&self) -> u64 {
         self.base.addr() as u64
     }
 
-    pub(super) fn len(&self) -> usize {
+    pub(in crate::engine) fn len(&self) -> usize {
         self.len
     }
 
-    pub(super) fn read(&self, at: usize, len: usize) -> Vec<u8> {
+    pub(in crate::engine) fn read(&self, at: usize, len: usize) -> Vec<u8> {
         assert!(at + len <= self.len);
         let mut bytes = vec![0; len];
         // SAFETY: it lies inside, as was just checked.
@@ -116,7 +116,7 @@ impl Memory {
         bytes
     }
 
-    pub(super) fn write(&self, at: usize, bytes: &[u8]) {
+    pub(in crate::engine) fn write(&self, at: usize, bytes: &[u8]) {
         assert!(at + bytes.len() <= self.len);
         // SAFETY: it lies inside, as was just checked.
         unsafe { bulk::copy(self.base.add(at), bytes.as_ptr(), bytes.len()) };
@@ -131,17 +131,17 @@ impl Drop for Memory {
     }
 }
 
-pub(super) struct Rank {
-    pub(super) engine: Arc<Engine<Smp>>,
-    pub(super) notes: Arc<Notes>,
+pub(in crate::engine) struct Rank {
+    pub(in crate::engine) engine: Arc<Engine<Smp>>,
+    pub(in crate::engine) notes: Arc<Notes>,
     _segment: OwnSegment,
 }
 
 /// A job whose ranks all have memory at [`ENDPOINT`].
-pub(super) struct Rig {
-    pub(super) ranks: Vec<Rank>,
+pub(in crate::engine) struct Rig {
+    pub(in crate::engine) ranks: Vec<Rank>,
     /// Of each rank; dropped after the ranks.
-    pub(super) memory: Vec<Memory>,
+    pub(in crate::engine) memory: Vec<Memory>,
     _watchdog: Sender<()>,
 }
 
@@ -224,7 +224,7 @@ fn handlers(notes: &Arc<Notes>, own: &Arc<OnceLock<Weak<Engine<Smp>>>>) -> Handl
 }
 
 impl Rig {
-    pub(super) fn new(ranks: u32, mode: ThreadMode, bytes: usize) -> Self {
+    pub(in crate::engine) fn new(ranks: u32, mode: ThreadMode, bytes: usize) -> Self {
         let rings = memfd_create(c"far-rings", MemfdFlags::CLOEXEC).unwrap();
         let segments = SegmentFile::create(ranks, SEGMENT, PageKind::Normal).unwrap();
         let segments = segments.into_fd();
@@ -285,12 +285,12 @@ impl Rig {
     }
 
     /// Two ranks with one thread each.
-    pub(super) fn pair(bytes: usize) -> Self {
+    pub(in crate::engine) fn pair(bytes: usize) -> Self {
         Self::new(2, ThreadMode::Seq, bytes)
     }
 
     /// Where byte `at` of the memory of `rank` lies.
-    pub(super) fn place(&self, rank: usize, at: usize) -> FarPlace {
+    pub(in crate::engine) fn place(&self, rank: usize, at: usize) -> FarPlace {
         FarPlace {
             rank: JobRank(rank as u32),
             endpoint: ENDPOINT,
@@ -299,7 +299,7 @@ impl Rig {
     }
 
     /// Calls `f` while another thread polls for rank 1.
-    pub(super) fn served<R>(&self, f: impl FnOnce(&Engine<Smp>, &ThreadCtx) -> R) -> R {
+    pub(in crate::engine) fn served<R>(&self, f: impl FnOnce(&Engine<Smp>, &ThreadCtx) -> R) -> R {
         let stop = AtomicBool::new(false);
         std::thread::scope(|scope| {
             let stop = &stop;
@@ -319,7 +319,7 @@ impl Rig {
 
     /// Polls for all ranks until nothing comes any more or one has ended the job; the first thing
     /// that it said.
-    pub(super) fn settle(&self) -> Option<String> {
+    pub(in crate::engine) fn settle(&self) -> Option<String> {
         let ctx = context();
         loop {
             let mut taken = 0;
@@ -337,12 +337,12 @@ impl Rig {
     }
 
     /// What ended the job.
-    pub(super) fn aborted(&self) -> Option<String> {
+    pub(in crate::engine) fn aborted(&self) -> Option<String> {
         { self.ranks.iter() }.find_map(|rank| rank.notes.aborts.lock().first().cloned())
     }
 
     /// What the handlers of a rank have seen since it was asked last.
-    pub(super) fn seen(&self, rank: usize) -> Vec<Seen> {
+    pub(in crate::engine) fn seen(&self, rank: usize) -> Vec<Seen> {
         std::mem::take(&mut self.ranks[rank].notes.seen.lock())
     }
 }
@@ -356,22 +356,27 @@ impl Drop for Stop<'_> {
     }
 }
 
-pub(super) fn context() -> ThreadCtx {
+pub(in crate::engine) fn context() -> ThreadCtx {
     ThreadCtx::uncounted()
 }
 
 /// Bytes that differ from each other and from those of other seeds.
-pub(super) fn bytes(seed: usize, len: usize) -> Vec<u8> {
+pub(in crate::engine) fn bytes(seed: usize, len: usize) -> Vec<u8> {
     (0..len).map(|i| (seed * 37 + i + i / 251) as u8).collect()
 }
 
-pub(super) fn put(engine: &Engine<Smp>, ctx: &ThreadCtx, place: FarPlace, source: &[u8]) -> Event {
+pub(in crate::engine) fn put(
+    engine: &Engine<Smp>,
+    ctx: &ThreadCtx,
+    place: FarPlace,
+    source: &[u8],
+) -> Event {
     // SAFETY: the slice is readable.
     let event = unsafe { engine.far_put(ctx, place, source.as_ptr(), source.len(), Outlook::Wait) };
     event.unwrap()
 }
 
-pub(super) fn get(
+pub(in crate::engine) fn get(
     engine: &Engine<Smp>,
     ctx: &ThreadCtx,
     place: FarPlace,
@@ -384,7 +389,7 @@ pub(super) fn get(
 }
 
 /// Sends a far long for a handler.
-pub(super) fn long(
+pub(in crate::engine) fn long(
     engine: &Engine<Smp>,
     ctx: &ThreadCtx,
     place: FarPlace,
