@@ -2,6 +2,7 @@
 
 use crate::engine::{HeapError, OpError, TeamError};
 use crate::rpc::RpcError;
+use crate::section::SectionError;
 use argonet_am::AmError;
 use argonet_base::Rank;
 use argonet_boot::BootError;
@@ -35,6 +36,9 @@ pub enum Error {
     /// An event or a handle.
     #[error(transparent)]
     Op(OpError),
+    /// Which elements a non-contiguous operation is to move.
+    #[error(transparent)]
+    Section(#[from] SectionError),
     /// The symmetric heap is full.
     #[error("rank {rank}: {cause}")]
     Heap {

@@ -55,6 +55,10 @@ impl<M: Threading> World<M> {
 }
 
 impl<'scope, 'env, M: Threading> Scope<'scope, 'env, M> {
+    pub(crate) fn world(&self) -> &'scope World<M> {
+        self.world
+    }
+
     /// Starts writing a slice.
     ///
     /// See the example of [`World::scope`].

@@ -3,6 +3,7 @@
 
 use crate::error::Result;
 use crate::global::{Global, GlobalPtr};
+use crate::global_slice::GlobalSlice;
 use crate::quiet::Quiet;
 use crate::world::{Threading, World};
 use argonet_base::{Rank, SegmentOffset};
@@ -115,6 +116,17 @@ impl<T: Global> SharedVec<T> {
             self.len
         );
         GlobalPtr::new(rank, self.offset).add(i)
+    }
+
+    /// The part of `rank`.
+    ///
+    /// See the example of [`GlobalSlice`].
+    ///
+    /// [`GlobalSlice`]: crate::GlobalSlice
+    #[inline]
+    #[must_use]
+    pub fn on(&self, rank: Rank) -> GlobalSlice<T> {
+        self.gptr(rank, 0).slice(self.len)
     }
 
     /// Reads element `i` of this rank's part.

@@ -11,6 +11,8 @@ use argonet_segment::{SharedBytes, SharedBytesMut};
 const REPLIED: u8 = 1;
 /// The payload lies at an address outside of the segment.
 const FAR: u8 = 2;
+/// It has come inside another message.
+const INSIDE: u8 = 4;
 
 /// Where replies go: the conduit that the request came over.
 ///
@@ -37,7 +39,7 @@ pub struct Delivery<'a> {
     lane: Lane,
     category: Category,
     handler: HandlerIndex,
-    /// [`REPLIED`] and [`FAR`]; one byte, so that the second costs no store.
+    /// [`REPLIED`], [`FAR`] and [`INSIDE`]; one byte, so that the others cost no store.
     marks: u8,
     args: &'a [u32],
     payload: Option<SharedBytesMut<'a>>,
@@ -123,10 +125,33 @@ impl<'a> Delivery<'a> {
         self.marks = inner.marks;
     }
 
-    /// Whether it is a long that came inside another message; see [`unwrap_long`](Self::unwrap_long).
+    /// Gives `run` a medium without arguments that this message is in fact: from the same sender, with the same payload. The
+    /// right to reply stays with this message.
+    pub fn unwrap_medium(
+        &mut self,
+        lane: Lane,
+        handler: HandlerIndex,
+        run: impl FnOnce(&mut Delivery<'_>),
+    ) {
+        let mut inner = Delivery {
+            source: self.source,
+            lane,
+            category: Category::Medium,
+            handler,
+            marks: REPLIED | INSIDE,
+            args: &[],
+            payload: self.payload.take(),
+            offset: SegmentOffset(0),
+            port: self.port,
+        };
+        run(&mut inner);
+    }
+
+    /// Whether it came inside another message; see [`unwrap_long`](Self::unwrap_long) and
+    /// [`unwrap_medium`](Self::unwrap_medium).
     #[must_use]
     pub fn came_inside(&self) -> bool {
-        self.marks & FAR != 0
+        self.marks & (FAR | INSIDE) != 0
     }
 
     /// Who sent it.

@@ -26,6 +26,7 @@ mod legacy;
 mod ratomic;
 mod rma;
 pub mod tools;
+mod vis;
 mod waiting;
 
 pub use export::Prototype;
@@ -47,6 +48,7 @@ pub fn prototypes() -> Vec<Prototype> {
         &legacy::prototypes(),
         &ratomic::prototypes(),
         &rma::prototypes(),
+        &vis::prototypes(),
         &waiting::prototypes(),
     ]
     .concat()
@@ -63,6 +65,7 @@ pub fn layouts() -> Vec<(&'static str, usize)> {
         job_tools::layouts(),
         legacy::layouts(),
         ratomic::layouts(),
+        vis::LAYOUT.to_vec(),
         waiting::layouts(),
     ]
     .concat()

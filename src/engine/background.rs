@@ -11,6 +11,7 @@ use super::far::Owed;
 use super::named::Named;
 use super::split::Split;
 use super::thread::ThreadCtx;
+use super::vis::Notices;
 use argonet_am::{AmError, HandlerTable, Message};
 use argonet_base::JobRank;
 use argonet_conduit::{Conduit, SendError};
@@ -38,6 +39,8 @@ pub(super) mod kind {
     pub(in super::super) const REPLIES: u32 = 16;
     /// Collective operations of teams.
     pub(in super::super) const COLLECTIVES: u32 = 32;
+    /// Peers that are to be told of non-contiguous puts.
+    pub(in super::super) const VIS: u32 = 128;
 }
 
 /// State of all operations that go on in the background.
@@ -54,6 +57,7 @@ pub(super) struct Background {
     pub(super) broadcasts: Broadcasts,
     pub(super) collectives: Collectives,
     pub(super) owed: Owed,
+    pub(super) notices: Notices,
 }
 
 impl Background {
@@ -111,6 +115,7 @@ impl Background {
             &self.broadcasts.stuck,
             &self.collectives.stuck,
             &self.owed.stuck,
+            &self.notices.stuck,
         ];
         self.pending() != 0 && flags.iter().any(|stuck| stuck.load(Ordering::Relaxed))
     }
@@ -168,6 +173,9 @@ impl<C: Conduit> Engine<C> {
         }
         if pending & kind::REPLIES != 0 {
             taken += self.advance_replies();
+        }
+        if pending & kind::VIS != 0 {
+            taken += self.advance_notices();
         }
         taken
     }

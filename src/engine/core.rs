@@ -6,6 +6,7 @@ use super::far::Far;
 use super::team::Making;
 use super::thread::{Context, ThreadCtx};
 use super::tree::{Barrier, Tree};
+use super::vis::Vis;
 use super::wait::WaitPolicy;
 use super::waiting::Waits;
 use super::watch::span;
@@ -108,6 +109,7 @@ pub struct Engine<C> {
     max_medium: usize,
     pub(super) far: Far,
     pub(super) making: Arc<Making>,
+    pub(super) vis: Vis,
 }
 
 /// Whether an injection may wait for room.
@@ -179,6 +181,7 @@ impl<C: Conduit> Engine<C> {
             max_medium,
             far: Far::default(),
             making: Arc::default(),
+            vis: Vis::default(),
         }
     }
 

@@ -7,6 +7,7 @@
 
 use super::core::{Engine, Outlook};
 use super::thread::ThreadCtx;
+use super::vis::VisError;
 use super::watch::span;
 use argonet_am::AmError;
 use argonet_base::{JobRank, SegmentOffset};
@@ -44,6 +45,9 @@ pub enum OpError {
         /// Size and alignment of the word.
         bytes: usize,
     },
+    /// What a non-contiguous transfer is to move.
+    #[error(transparent)]
+    Shape(#[from] VisError),
     /// All handles are in use, and the caller does not want to wait.
     #[error("rank {rank}: {cause}")]
     NoHandle {
@@ -278,7 +282,7 @@ impl<C: Conduit> Engine<C> {
     ///
     /// # Safety
     /// As [`start`](Self::start).
-    unsafe fn launch(
+    pub(super) unsafe fn launch(
         &self,
         ctx: &ThreadCtx,
         transfer: Transfer,

@@ -23,6 +23,7 @@ mod split;
 mod team;
 mod thread;
 mod tree;
+mod vis;
 mod wait;
 mod waiting;
 mod watch;
@@ -30,8 +31,8 @@ mod watch;
 pub use self::core::{Engine, EngineConfig, Internals, Outlook, SegmentBase};
 pub use argonet_settings::WaitMode;
 pub use collective::{
-    Area, Call, FoldFn, Folding, HoodOf, Hoods, Kind, Meets, Range, Schedule, Shape, Step, Task,
-    Tuning, plan,
+    Area, Call, FoldFn, Folding, HoodOf, Hoods, Kind, Meets, Range, Schedule, Shape as TeamShape,
+    Step, Task, Tuning, plan,
 };
 pub use datatype::{DataType, Operation, fold, fold_before};
 pub use events::{OpError, Transfer};
@@ -45,6 +46,9 @@ pub use regions::{RegionError, Regions};
 pub use team::{Choice, MOST_ENDPOINTS, Members, OwnedTeam, Team, TeamError, TeamKey, Terms};
 pub use thread::{Context, Crowded, ThreadCtx};
 pub use tree::{Fold, Meeting, Pass};
+pub use vis::{
+    Direction, Notice, PeerMemory, Piece, Pieces, Shape, ShapePart, Strided, VisError, VisTransfer,
+};
 pub use wait::WaitPolicy;
 pub use waiting::Wait;
 pub use watch::{Span, span, watch_handlers};

@@ -1,5 +1,6 @@
 //! What the engine knows of the thread that calls it.
 
+use super::vis::Notice;
 use argonet_am::AmError;
 use argonet_base::JobRank;
 use argonet_event::{HandleTable, ThreadCache};
@@ -40,6 +41,8 @@ pub struct ThreadCtx {
     /// Whether it is watched where the process traces or counts.
     may_be_watched: bool,
     handles: RefCell<Option<ManuallyDrop<ThreadHandles>>>,
+    /// What the peer of the thread's next non-contiguous put is told.
+    armed: Cell<Option<Notice>>,
     /// Called by the first call of the thread, and by the first one after each [`retire`](Self::retire).
     arrive: fn() -> Result<(), Crowded>,
 }
@@ -73,6 +76,7 @@ impl ThreadCtx {
             rest: Cell::new(Context::Free),
             may_be_watched: false,
             handles: RefCell::new(None),
+            armed: Cell::new(None),
             arrive,
         }
     }
@@ -97,10 +101,23 @@ impl ThreadCtx {
     /// those of an access region that is open too; their handle is free when the last one is complete.
     pub fn retire(&self) {
         self.context.set(Context::Absent);
+        self.armed.set(None);
         if let Some(handles) = self.handles.take() {
             let ThreadHandles { table, cache } = ManuallyDrop::into_inner(handles);
             table.retire(cache);
         }
+    }
+
+    /// Keeps what the peer of a later non-contiguous put is told, or that it is told nothing. The caller passes it on
+    /// with [`VisTransfer::notice`](super::VisTransfer::notice), and keeps its payload readable until then.
+    pub fn arm(&self, notice: Option<Notice>) {
+        self.armed.set(notice);
+    }
+
+    /// What was kept last, if it was not taken yet.
+    #[must_use]
+    pub fn take_armed(&self) -> Option<Notice> {
+        self.armed.take()
     }
 
     /// Whether the thread may do everything, and nobody watches.

@@ -10,6 +10,7 @@ mod start;
 mod sync;
 mod told;
 mod values;
+mod vis;
 
 pub(crate) use permit::Permit;
 pub(crate) use values::ValueGets;
@@ -26,6 +27,7 @@ pub(crate) fn prototypes() -> Vec<Prototype> {
         sync::PROTOTYPES,
         told::PROTOTYPES,
         values::PROTOTYPES,
+        vis::PROTOTYPES,
     ]
     .concat()
 }

@@ -24,7 +24,7 @@ pub(crate) fn prototypes() -> Vec<Prototype> {
 }
 
 /// Non-zero for an operation that was not started.
-fn code(started: bool) -> c_int {
+pub(crate) fn code(started: bool) -> c_int {
     c_int::from(!started)
 }
 

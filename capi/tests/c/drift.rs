@@ -33,7 +33,7 @@ static FACES: [Face; 2] = [
     },
     Face {
         name: "gasnetex.h's",
-        before: "#define GASNET_SEQ 1\n#include <gasnet_mk.h>\n#include <gasnet_ratomic.h>\n#include <argonet/variant.h>\n\
+        before: "#define GASNET_SEQ 1\n#include <gasnet_mk.h>\n#include <gasnet_ratomic.h>\n#include <gasnet_vis.h>\n#include <argonet/variant.h>\n\
 #include <argonet/job_tools_calls.h>\n#include <argonet/heap_calls.h>\n\
 #include <argonet/legacy_calls.h>\n",
         headers: &[
@@ -49,6 +49,7 @@ static FACES: [Face; 2] = [
             "argonet/legacy_calls.h",
             "argonet/ratomic_calls.h",
             "argonet/rma_calls.h",
+            "argonet/vis_calls.h",
             "argonet/waiting_calls.h",
         ],
         prototypes: argonet_capi::prototypes,

@@ -10,7 +10,7 @@ use crate::compiler::{Compiler, Dialect, Workplace};
 use crate::files::header;
 
 /// Headers that a unit includes, one after another.
-const UNITS: [&[&str]; 9] = [
+const UNITS: [&[&str]; 10] = [
     &["gasnetex.h"],
     &[
         "gasnetex.h",
@@ -18,6 +18,7 @@ const UNITS: [&[&str]; 9] = [
         "gasnet_coll.h",
         "gasnet_mk.h",
         "gasnet_ratomic.h",
+        "gasnet_vis.h",
         "gasnet_fwd.h",
         "gasnet_portable_platform.h",
         "gasnet.h",
@@ -29,6 +30,7 @@ const UNITS: [&[&str]; 9] = [
         "gasnet_coll.h",
         "gasnet_mk.h",
         "gasnet_ratomic.h",
+        "gasnet_vis.h",
         "gasnet_fwd.h",
         "gasnet_portable_platform.h",
     ],
@@ -37,6 +39,7 @@ const UNITS: [&[&str]; 9] = [
         "gasnet_fwd.h",
         "gasnet_ratomic.h",
         "gasnet_mk.h",
+        "gasnet_vis.h",
         "gasnet_coll.h",
         "gasnetex.h",
         "gasnet_tools.h",
@@ -46,9 +49,11 @@ const UNITS: [&[&str]; 9] = [
         "gasnet_coll.h",
         "gasnet_tools.h",
         "gasnet_mk.h",
+        "gasnet_vis.h",
     ],
     &["gasnet_mk.h"],
     &["gasnet_ratomic.h"],
+    &["gasnet_vis.h"],
     &["pthread.h", "gasnet_tools.h"],
     &["gasnet.h"],
     &["gasnet_coll.h", "gasnet.h", "gasnet_tools.h"],

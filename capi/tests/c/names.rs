@@ -26,6 +26,7 @@ pub(crate) const LISTS: [List; 2] = [
             "gasnet_coll.h",
             "gasnet_mk.h",
             "gasnet_ratomic.h",
+            "gasnet_vis.h",
         ],
         first: 0,
     },

@@ -335,7 +335,115 @@ pub(crate) const MESSAGES: [Case; 60] = [
     ("request-locked", Debug, Ends(&["gex_AM_RequestShort"])),
     ("put-locked", Debug, Ends(&["gex_RMA_PutBlocking"])),
 ];
-pub(crate) const TRANSFERS: [Case; 50] = [
+pub(crate) const TRANSFERS: [Case; 69] = [
+    (
+        "vis-rank",
+        Any,
+        Ends(&["gex_VIS_VectorPutBlocking", "rank"]),
+    ),
+    (
+        "vis-no-team",
+        Any,
+        Ends(&["gex_VIS_IndexedGetBlocking", "tm"]),
+    ),
+    (
+        "vis-totals",
+        Any,
+        Ends(&["gex_VIS_VectorPutNB", "32", "30"]),
+    ),
+    (
+        "vis-no-list",
+        Any,
+        Ends(&["gex_VIS_VectorGetNBI", "srclist is null"]),
+    ),
+    (
+        "vis-no-strides",
+        Any,
+        Ends(&["gex_VIS_StridedPutBlocking", "dststrides is null"]),
+    ),
+    (
+        "vis-entry-outside",
+        Any,
+        Ends(&[
+            "gex_VIS_VectorPutBlocking",
+            "destination",
+            "entry 1",
+            "segment of rank 1",
+        ]),
+    ),
+    (
+        "vis-index-outside",
+        Any,
+        Ends(&[
+            "gex_VIS_IndexedGetBlocking",
+            "source",
+            "entry 1",
+            "segment of rank 1",
+        ]),
+    ),
+    (
+        "vis-dimension-outside",
+        Any,
+        Ends(&["gex_VIS_StridedPutBlocking", "dimension 1", "stride -64"]),
+    ),
+    (
+        "vis-null-piece",
+        Debug,
+        Ends(&["gex_VIS_VectorPutBlocking", "srclist[1] is null"]),
+    ),
+    (
+        "vis-overlap",
+        Debug,
+        Ends(&["gex_VIS_VectorPutBlocking", "dstlist overlap"]),
+    ),
+    (
+        "vis-dimension-overlap",
+        Debug,
+        Ends(&["gex_VIS_StridedPutNBI", "dststrides[1] is 7"]),
+    ),
+    (
+        "vis-flags",
+        Debug,
+        Ends(&["gex_VIS_VectorPutBlocking", "flags"]),
+    ),
+    (
+        "vis-leaf-of-get",
+        Debug,
+        Ends(&["gex_VIS_IndexedGetNB", "GEX_FLAG_ENABLE_LEAF_LC"]),
+    ),
+    (
+        "vis-leaf-of-blocking",
+        Debug,
+        Ends(&["gex_VIS_VectorPutBlocking", "GEX_FLAG_ENABLE_LEAF_LC"]),
+    ),
+    (
+        "vis-not-bound",
+        Any,
+        Ends(&["non-contiguous put", "of rank 1", "bound no segment"]),
+    ),
+    (
+        "vis-told-too-much",
+        Any,
+        Ends(&[
+            "gex_VIS_SetPeerCompletionHandler",
+            "GEX_VIS_MAX_PEERCOMPLETION",
+        ]),
+    ),
+    (
+        "vis-told-handler",
+        Any,
+        Ends(&["gex_VIS_SetPeerCompletionHandler", "handler is 100"]),
+    ),
+    (
+        "vis-told-nowhere",
+        Any,
+        Ends(&["gex_VIS_SetPeerCompletionHandler", "source_addr is null"]),
+    ),
+    (
+        "vis-told-immediate",
+        Debug,
+        Ends(&["gex_VIS_VectorPutNBI", "GEX_FLAG_IMMEDIATE"]),
+    ),
     ("put-rank", Any, Ends(&["gex_RMA_PutBlocking", "rank"])),
     ("get-rank", Any, Ends(&["gex_RMA_GetBlocking", "rank"])),
     ("put-rank-invalid", Any, Ends(&["gex_RMA_PutNB", "rank"])),

@@ -4,7 +4,13 @@ use crate::bad::Expected::{Ends, Returns};
 use crate::cases::Build::{Any, Debug};
 use crate::cases::Case;
 
-pub(crate) const LEGACY: [Case; 92] = [
+pub(crate) const LEGACY: [Case; 94] = [
+    ("putv-node", Any, Ends(&["gasnet_putv_bulk", "rank"])),
+    (
+        "gets-past-segment",
+        Any,
+        Ends(&["gasnet_gets_nb_bulk", "source", "dimension 0"]),
+    ),
     ("attach-before-init", Any, Returns("GASNET_ERR_NOT_INIT")),
     (
         "node-before-init",

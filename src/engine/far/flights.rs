@@ -1,15 +1,17 @@
 //! Operations on far memory that are under way here. What an answer may write to is looked up here
 //! and never taken from the answer.
 
+use super::super::vis::{KeptNotice, Scatter};
 use super::FarBound;
 use argonet_base::JobRank;
 use argonet_conduit::OpToken;
 use core::ptr::with_exposed_provenance_mut;
 use parking_lot::Mutex;
+use std::sync::Arc;
 
 /// Where answers go. Addresses are exposed, and valid for what the operation does until it is
 /// complete, as its caller promised.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub(in super::super) enum Landing {
     /// Acknowledgements of a put.
     Put,
@@ -23,6 +25,10 @@ pub(in super::super) enum Landing {
     Query(Answer),
     /// The value before an atomic operation, of so many bytes; an address of 0 if it is not fetched.
     Atomic { address: usize, bytes: usize },
+    /// Acknowledgements of a put of many pieces, of which its target is told.
+    Noticed(Arc<KeptNotice>),
+    /// Bytes of a get into many pieces.
+    Scatter(Arc<Scatter>),
 }
 
 /// Where the answer to a query goes: addresses of numbers of 64 bits, or 0.
@@ -114,7 +120,7 @@ impl Flights {
 
     /// Operations that are under way.
     #[cfg(test)]
-    pub(super) fn under_way(&self) -> usize {
+    pub(in super::super) fn under_way(&self) -> usize {
         let slab = self.0.lock();
         slab.slots.len() - slab.free.len()
     }
@@ -134,18 +140,32 @@ impl Flights {
         }
         flight.coming -= 1;
         flight.landing_now += 1;
-        Ok(flight.landing)
+        Ok(flight.landing.clone())
     }
 
-    /// An answer has been dealt with. Tells what is complete with the last one.
-    pub(in super::super) fn landed(&self, op: u64) -> Option<OpToken> {
+    /// An answer has been dealt with. Gives the operation that is complete with the last one.
+    pub(in super::super) fn landed(&self, op: u64) -> Option<Flight> {
+        self.count(op, |flight| flight.landing_now -= 1)
+    }
+
+    /// There will be one more answer than was known.
+    pub(in super::super) fn expect_one_more(&self, op: u64) {
+        self.count(op, |flight| flight.coming += 1);
+    }
+
+    /// There will be one less. Gives the operation if all others have been dealt with.
+    pub(in super::super) fn expect_one_less(&self, op: u64) -> Option<Flight> {
+        self.count(op, |flight| flight.coming -= 1)
+    }
+
+    fn count(&self, op: u64, change: impl FnOnce(&mut Flight)) -> Option<Flight> {
         let mut slab = self.0.lock();
         let flight = slab.slot(op)?.flight.as_mut()?;
-        flight.landing_now -= 1;
+        change(flight);
         if flight.coming > 0 || flight.landing_now > 0 {
             return None;
         }
-        slab.remove(op).map(|flight| flight.token)
+        slab.remove(op)
     }
 }
 
@@ -177,8 +197,11 @@ mod tests {
         assert_eq!(flights.land(op, peer), Ok(Landing::Put));
         assert_eq!(flights.land(op, peer), Ok(Landing::Put));
         assert!(flights.land(op, peer).is_err());
-        assert_eq!(flights.landed(op), None);
-        assert_eq!(flights.landed(op).map(|token| token.handle), Some(9));
+        assert!(flights.landed(op).is_none());
+        assert_eq!(
+            flights.landed(op).map(|flight| flight.token.handle),
+            Some(9)
+        );
         assert!(flights.land(op, peer).is_err());
     }
 

@@ -33,7 +33,8 @@ pub(super) use flights::{Flight, Landing};
 use known::Known;
 use owed::Coming;
 pub(super) use owed::Owed;
-pub(super) use serve::{ARGUMENTS, Wrong};
+pub(super) use serve::{ARGUMENTS, LENGTHS, Wrong};
+pub(super) use transfer::Side;
 pub(super) use wire::{Args, Range, Refusal, unpack};
 
 /// A place in a peer's memory.
@@ -91,6 +92,10 @@ impl Far {
             (internal::FAR_ANSWER, "argonet::far_answer"),
             (internal::FAR_REFUSED, "argonet::far_refused"),
             (internal::FAR_LONG_PART, "argonet::far_long_part"),
+            (internal::VIS_PUT, "argonet::vis_put"),
+            (internal::VIS_GET, "argonet::vis_get"),
+            (internal::VIS_GET_DATA, "argonet::vis_get_data"),
+            (internal::VIS_NOTICE, "argonet::vis_notice"),
         ] {
             handlers.reserve_internal(index, name)?;
         }

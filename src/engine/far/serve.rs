@@ -5,7 +5,7 @@ use super::super::core::Engine;
 use super::super::limits::internal;
 use super::super::regions::Outside;
 use super::FarBound;
-use super::flights::Landing;
+use super::flights::{Flight, Landing};
 use super::wire::{Args, Range, Refusal, unpack};
 use argonet_am::{AmError, Delivery, Lane, Message, Payload};
 use argonet_conduit::{Conduit, Part};
@@ -17,7 +17,7 @@ use core::ptr::{NonNull, with_exposed_provenance_mut};
 pub(in super::super) type Wrong = &'static str;
 
 pub(in super::super) const ARGUMENTS: Wrong = "it has other arguments than such a message has";
-pub(super) const LENGTHS: Wrong = "its lengths contradict each other";
+pub(in super::super) const LENGTHS: Wrong = "its lengths contradict each other";
 
 impl<C: Conduit> Engine<C> {
     /// Handles a message that no function in the handler table takes.
@@ -37,6 +37,10 @@ impl<C: Conduit> Engine<C> {
             internal::FAR_LONG_PART => (Some(Lane::Request), Self::serve_long_part as _),
             internal::RATOMIC => (Some(Lane::Request), Self::serve_atomic as _),
             internal::RATOMIC_DONE => (Some(Lane::Reply), Self::take_atomic as _),
+            internal::VIS_PUT => (Some(Lane::Request), Self::serve_vis_put as _),
+            internal::VIS_GET => (Some(Lane::Request), Self::serve_vis_get as _),
+            internal::VIS_GET_DATA => (Some(Lane::Reply), Self::take_vis_data as _),
+            internal::VIS_NOTICE => (Some(Lane::Request), Self::serve_vis_notice as _),
             index => self.fatal_am(AmError::Unregistered {
                 index,
                 from,
@@ -134,7 +138,7 @@ impl<C: Conduit> Engine<C> {
     fn take_put_done(&self, delivery: &mut Delivery<'_>) -> Result<(), Wrong> {
         let [op] = unpack(delivery.args()).ok_or(ARGUMENTS)?;
         match self.far.flights.land(op, delivery.source())? {
-            Landing::Put => self.far_arrived(op),
+            Landing::Put | Landing::Noticed(_) => self.far_arrived(op),
             _ => return Err("it says that a put is done which is something else"),
         }
         Ok(())
@@ -191,8 +195,17 @@ impl<C: Conduit> Engine<C> {
 
     /// An answer has been dealt with.
     pub(in super::super) fn far_arrived(&self, op: u64) {
-        if let Some(token) = self.far.flights.landed(op) {
-            self.complete(token, Part::Remote);
+        if let Some(flight) = self.far.flights.landed(op) {
+            self.far_landed(flight);
+        }
+    }
+
+    /// All answers of an operation have been dealt with.
+    pub(in super::super) fn far_landed(&self, flight: Flight) {
+        let Flight { peer, token, .. } = flight;
+        match flight.landing {
+            Landing::Noticed(notice) => self.vis_owe_notice(peer, notice, token),
+            _ => self.complete(token, Part::Remote),
         }
     }
 

@@ -17,7 +17,7 @@ use core::ptr::NonNull;
 
 /// A put or a get, with this process's side of it.
 #[derive(Clone, Copy)]
-pub(super) enum Side {
+pub(in super::super) enum Side {
     Put(*const u8),
     Get(*mut u8),
 }
@@ -192,7 +192,12 @@ impl<C: Conduit> Engine<C> {
     ///
     /// # Safety
     /// As [`far_put`](Self::far_put) or [`far_get`](Self::far_get).
-    unsafe fn far_here(&self, place: FarPlace, side: Side, len: usize) -> bool {
+    pub(in super::super) unsafe fn far_here(
+        &self,
+        place: FarPlace,
+        side: Side,
+        len: usize,
+    ) -> bool {
         let FarPlace {
             rank,
             endpoint,
@@ -235,7 +240,7 @@ impl<C: Conduit> Engine<C> {
     ///
     /// # Safety
     /// As [`far_put`](Self::far_put) or [`far_get`](Self::far_get), and `len` is not 0.
-    unsafe fn far_send(
+    pub(in super::super) unsafe fn far_send(
         &self,
         ctx: &ThreadCtx,
         place: FarPlace,

@@ -145,6 +145,14 @@ static void transfers(void) {
     gasnet_wait_syncnb_valget(value);
     gasnet_wait_syncnb_valget(value);
   }
+  CASE("putv-node") {
+    const gasnet_memvec_t here = {buffer, 8}, there = {base, 8};
+    gasnet_putv_bulk(ranks, 1, &there, 1, &here);
+  }
+  CASE("gets-past-segment") {
+    static const size_t counts[] = {8, 4}, apart[] = {16}, far[] = {1 << 19};
+    gasnet_wait_syncnb(gasnet_gets_nb_bulk(buffer, apart, me, base, far, counts, 1));
+  }
   CASE("put-past-segment") gasnet_put(me, end - 7, buffer, 8);
   CASE("get-past-segment") gasnet_wait_syncnb(gasnet_get_nb_bulk(buffer, me, end - 7, 8));
   CASE("put-value-past-segment") gasnet_put_nbi_val(me, end - 7, 1, 8);

@@ -1,6 +1,7 @@
 /* Wrong puts, gets, events, access regions and barriers. */
 #include "bad.h"
 #include <gasnet_coll.h>
+#include <gasnet_vis.h>
 
 static char buffer[64];
 static volatile int never;
@@ -42,6 +43,47 @@ static void transfers(void) {
   CASE("bound-rank") gex_Event_Wait(gex_EP_QueryBoundSegmentNB(team, ranks, NULL, NULL, &size, 0));
   CASE("pair-endpoint") gex_RMA_PutBlocking(gex_TM_Pair(ep, 1), to, base, buffer, 8, 0);
   CASE("translate-rank") gex_TM_TranslateRankToJobrank(team, ranks);
+}
+
+/* Non-contiguous ones. */
+static void vis(void) {
+  gex_Rank_t to = check_next();
+  char *base = NULL;
+  uintptr_t size = 0;
+  check_bound(team, to, &base, NULL, &size);
+  {
+    const gex_Memvec_t here[] = {{buffer, 30}, {NULL, 0}}, hole[] = {{buffer, 8}, {nowhere, 22}};
+    const gex_Memvec_t there[] = {{base, 10}, {base + 64, 20}}, over[] = {{base + 64, 20}, {base + 55, 10}};
+    const gex_Memvec_t more[] = {{base, 10}, {base + 64, 22}}, past[] = {{base, 10}, {base + size - 19, 20}};
+    void *const last[] = {base, base + size - 7};
+    void *const first[] = {buffer};
+    const ptrdiff_t apart[] = {8, 32}, close[] = {8, 7}, back[] = {8, -(ptrdiff_t)64};
+    const size_t counts[] = {4, 2};
+    gex_TM_t pair = gex_TM_Pair(ep, 1);
+    CASE("vis-rank") gex_VIS_VectorPutBlocking(team, ranks, 2, there, 2, here, 0);
+    CASE("vis-no-team") gex_VIS_IndexedGetBlocking(GEX_TM_INVALID, 1, first, 8, to, 1, last, 8, 0);
+    CASE("vis-totals") gex_VIS_VectorPutNB(team, to, 2, more, 2, here, 0);
+    CASE("vis-no-list") gex_VIS_VectorGetNBI(team, 2, here, to, 2, (const gex_Memvec_t *)nowhere, 0);
+    CASE("vis-no-strides") gex_VIS_StridedPutBlocking(team, to, base, NULL, buffer, apart, 8, counts, 2, 0);
+    CASE("vis-entry-outside") gex_VIS_VectorPutBlocking(team, to, 2, past, 2, here, 0);
+    CASE("vis-index-outside") gex_VIS_IndexedGetBlocking(team, 1, first, 16, to, 2, last, 8, 0);
+    CASE("vis-dimension-outside")
+    gex_VIS_StridedPutBlocking(team, to, base, back, buffer, apart, 8, counts, 2, 0);
+    CASE("vis-null-piece") gex_VIS_VectorPutBlocking(team, to, 2, there, 2, hole, 0);
+    CASE("vis-overlap") gex_VIS_VectorPutBlocking(team, to, 2, over, 2, here, 0);
+    CASE("vis-dimension-overlap") gex_VIS_StridedPutNBI(team, to, base, close, buffer, apart, 8, counts, 2, 0);
+    CASE("vis-flags") gex_VIS_VectorPutBlocking(team, to, 2, there, 2, here, GEX_FLAG_PEER_NEVER_SELF);
+    CASE("vis-leaf-of-get") gex_VIS_IndexedGetNB(team, 1, first, 8, to, 1, last, 8, GEX_FLAG_ENABLE_LEAF_LC);
+    CASE("vis-leaf-of-blocking") gex_VIS_VectorPutBlocking(team, to, 2, there, 2, here, GEX_FLAG_ENABLE_LEAF_LC);
+    CASE("vis-not-bound") gex_VIS_VectorPutBlocking(pair, to, 2, there, 2, here, 0);
+    CASE("vis-told-too-much") gex_VIS_SetPeerCompletionHandler(200, buffer, GEX_VIS_MAX_PEERCOMPLETION + 1, 0);
+    CASE("vis-told-handler") gex_VIS_SetPeerCompletionHandler(100, NULL, 0, 0);
+    CASE("vis-told-nowhere") gex_VIS_SetPeerCompletionHandler(200, nowhere, 8, 0);
+    CASE("vis-told-immediate") {
+      gex_VIS_SetPeerCompletionHandler(200, buffer, 8, 0);
+      gex_VIS_VectorPutNBI(team, to, 2, there, 2, here, GEX_FLAG_IMMEDIATE);
+    }
+  }
 }
 
 static void events(void) {
@@ -115,6 +157,7 @@ int main(int argc, char **argv) {
   barriers();
   if (bad_found || me == 0) {
     transfers();
+    vis();
     events();
     regions();
     return bad_finish();

@@ -95,11 +95,6 @@ impl Team {
         self.endpoint
     }
 
-    /// This process's rank.
-    pub(crate) fn rank(&self) -> u32 {
-        self.prefix.rank
-    }
-
     pub(crate) fn size(&self) -> u32 {
         self.prefix.size
     }

@@ -1,0 +1,370 @@
+//! Transfers to and from memory that is not mapped here. Long parts go as puts and gets of their own, short ones are packed
+//! into messages that name them; the bytes are read once and written once on either side.
+
+use super::super::core::{Engine, Outlook};
+use super::super::events::{OpError, Transfer};
+use super::super::far::{Args, FarPlace, Flight, Landing, Side as FarSide};
+use super::super::limits::internal;
+use super::super::thread::ThreadCtx;
+use super::call::{Counts, Direction, Plan};
+use super::copy::{Ways, walks};
+use super::grid::Side;
+use super::landing::Scatter;
+use super::notice::Notice;
+use super::space::Space;
+use super::walk::{Runs, Walk, parts, together};
+use super::wire::{Naming, Room, lattice_bytes, name_addresses, name_lattice};
+use argonet_am::{AmError, Lane, Message, Payload};
+use argonet_base::JobRank;
+use argonet_conduit::{Conduit, Injected, OpToken, Part, PrepareRequest};
+use argonet_event::Event;
+use argonet_segment::{SharedBytes, bulk};
+use core::ptr::{with_exposed_provenance, with_exposed_provenance_mut};
+use std::sync::Arc;
+
+/// Parts of one transfer that go as puts or gets of their own, at most.
+const MOST_DIRECT: usize = 4096;
+
+/// Where the kernel copies: from which length on that is worth a call of it.
+const WORTH_A_CALL: usize = 4096;
+
+/// A transfer to or from memory that is not mapped here.
+#[derive(Clone, Copy)]
+pub(super) struct Journey {
+    pub(super) direction: Direction,
+    pub(super) rank: JobRank,
+    pub(super) space: Space,
+    pub(super) bytes: usize,
+    pub(super) notice: Option<Notice>,
+}
+
+/// Why a message or a part was not sent.
+enum Stopped {
+    /// The first, so that nothing is under way.
+    First(OpError),
+    /// Another.
+    Later(OpError),
+}
+
+impl<C: Conduit> Engine<C> {
+    /// # Safety
+    /// As [`vis_start`](Self::vis_start).
+    pub(super) unsafe fn vis_far(
+        &self,
+        ctx: &ThreadCtx,
+        journey: Journey,
+        plan: &Plan<'_>,
+        outlook: Outlook,
+        counts: Counts,
+    ) -> Result<Event, OpError> {
+        let Journey {
+            direction, space, ..
+        } = journey;
+        let (to, from) = (plan.side(Side::To), plan.side(Side::From));
+        let direct = self.vis_direct_parts(journey, &to, &from);
+        let is_put = direction == Direction::Put;
+        let of_token = match direct {
+            // A put to a segment is the conduit's, which tells of both completions.
+            Some(parts) if is_put && space == Space::SEGMENT => (parts, parts),
+            Some(parts) => (0, parts),
+            None => (0, 1),
+        };
+        let (token, event) =
+            self.vis_token(ctx, counts, direction.category(), of_token, outlook)?;
+        // SAFETY: the caller's promise.
+        let sent = unsafe {
+            match (direct, direction) {
+                (Some(_), _) => self.vis_direct(ctx, journey, (&to, &from), outlook, token),
+                (None, Direction::Put) => self.vis_pack(ctx, journey, (&to, &from), outlook, token),
+                (None, Direction::Get) => self.vis_ask(ctx, journey, (&to, &from), outlook, token),
+            }
+        };
+        match sent {
+            Ok(()) => Ok(event),
+            Err(Stopped::First(error)) => {
+                self.vis_untoken(ctx, token, of_token)?;
+                Err(error)
+            }
+            // Some of it is on its way, and nobody could say which.
+            Err(Stopped::Later(error)) => self.fatal(&error.to_string()),
+        }
+    }
+
+    /// How many puts or gets it is, if its parts are long enough for that.
+    fn vis_direct_parts(&self, journey: Journey, to: &Runs<'_>, from: &Runs<'_>) -> Option<u32> {
+        if journey.notice.is_some() {
+            return None;
+        }
+        let crossed = self.regions().is_everything(journey.space.0) && self.crosses();
+        let worth = match crossed {
+            true => WORTH_A_CALL,
+            // At least two fit a message otherwise.
+            false => (self.vis_chunk(journey.direction) / 2).max(1),
+        };
+        let most = (journey.bytes / worth).min(MOST_DIRECT);
+        parts(to.all(), from.all(), most).map(|parts| parts as u32)
+    }
+
+    /// Bytes that one message moves at most.
+    fn vis_chunk(&self, direction: Direction) -> usize {
+        let limits = self.conduit.limits();
+        let most = match direction {
+            Direction::Put => limits.medium_request,
+            Direction::Get => limits.medium_reply,
+        };
+        most.min(self.vis.chunk(direction))
+    }
+
+    /// # Safety
+    /// As [`vis_start`](Self::vis_start).
+    unsafe fn vis_direct(
+        &self,
+        ctx: &ThreadCtx,
+        journey: Journey,
+        (to, from): (&Runs<'_>, &Runs<'_>),
+        mut outlook: Outlook,
+        token: OpToken,
+    ) -> Result<(), Stopped> {
+        let mut is_first = true;
+        let sent = together(
+            &mut to.all(),
+            &mut from.all(),
+            usize::MAX,
+            |to, from, len| {
+                // SAFETY: part of either side.
+                let sent = unsafe { self.vis_part(ctx, journey, (to, from, len), outlook, token) };
+                outlook = Outlook::Wait;
+                let was_first = core::mem::replace(&mut is_first, false);
+                sent.map_err(|error| match was_first {
+                    true => Stopped::First(error),
+                    false => Stopped::Later(error),
+                })
+            },
+        );
+        sent.map(|_| ())
+    }
+
+    /// # Safety
+    /// As [`vis_start`](Self::vis_start); the part is of both sides.
+    unsafe fn vis_part(
+        &self,
+        ctx: &ThreadCtx,
+        journey: Journey,
+        (to, from, len): (usize, usize, usize),
+        outlook: Outlook,
+        token: OpToken,
+    ) -> Result<(), OpError> {
+        let Journey {
+            direction,
+            rank,
+            space,
+            ..
+        } = journey;
+        let (src, dst) = (
+            with_exposed_provenance::<u8>(from),
+            with_exposed_provenance_mut::<u8>(to),
+        );
+        if space == Space::SEGMENT {
+            let transfer = match direction {
+                Direction::Put => Transfer::Put {
+                    rank,
+                    offset: self.offset_of(rank, to as u64),
+                    src,
+                    len,
+                },
+                Direction::Get => Transfer::Get {
+                    rank,
+                    offset: self.offset_of(rank, from as u64),
+                    dst,
+                    len,
+                },
+            };
+            // SAFETY: the caller's promise.
+            if unsafe { self.launch(ctx, transfer, token, outlook) }? == Injected::Complete {
+                self.complete(token, Part::Remote);
+                if direction == Direction::Put {
+                    self.complete(token, Part::Local);
+                }
+            }
+            return Ok(());
+        }
+        let (address, side) = match direction {
+            Direction::Put => (to, FarSide::Put(src)),
+            Direction::Get => (from, FarSide::Get(dst)),
+        };
+        let place = FarPlace {
+            rank,
+            endpoint: space.0,
+            address: address as u64,
+        };
+        // SAFETY: the caller's promise; a part has bytes.
+        unsafe {
+            if self.far_here(place, side, len) {
+                self.complete(token, Part::Remote);
+                return Ok(());
+            }
+            Ok(self.far_send(ctx, place, side, len, outlook, token)?)
+        }
+    }
+
+    /// Packs what is here and sends it.
+    ///
+    /// # Safety
+    /// As [`vis_start`](Self::vis_start).
+    unsafe fn vis_pack(
+        &self,
+        ctx: &ThreadCtx,
+        journey: Journey,
+        (to, from): (&Runs<'_>, &Runs<'_>),
+        mut outlook: Outlook,
+        token: OpToken,
+    ) -> Result<(), Stopped> {
+        let landing = match journey.notice {
+            Some(notice) => Landing::Noticed(Arc::new(notice.copied())),
+            None => Landing::Put,
+        };
+        let op = self.vis_takes_off(journey, token, landing);
+        let chunk = self.vis_chunk(Direction::Put);
+        let (mut there, mut here) = (to.all(), from.all());
+        let (mut name, mut left) = (Vec::new(), journey.bytes);
+        while left > 0 {
+            let room = Room {
+                message: self.conduit.limits().medium_request,
+                bytes: chunk.min(left),
+                carries: true,
+            };
+            let (naming, bytes) = name_next(&mut name, to, &mut there, room);
+            let args = Args::pack([op, journey.space.code(naming), name.len() as u64]);
+            let want = PrepareRequest {
+                to: journey.rank,
+                lane: Lane::Request,
+                nargs: args.words().len(),
+                least: name.len() + bytes,
+                most: name.len() + bytes,
+                offset: None,
+            };
+            self.far.flights.expect_one_more(op);
+            let mut prepared = match self.prepare(ctx, &want, outlook) {
+                Ok(prepared) => prepared,
+                Err(error) => return Err(self.vis_stopped(op, left == journey.bytes, error)),
+            };
+            assert!(
+                prepared.capacity() >= name.len() + bytes,
+                "a conduit prepares at least what was asked for"
+            );
+            // SAFETY: the conduit is this engine's; the buffer has room for both, as was just checked; the source is readable by
+            // the caller's promise, and another place than the buffer.
+            unsafe {
+                let buffer = prepared.buffer().as_mut_ptr();
+                bulk::copy(buffer, name.as_ptr(), name.len());
+                let mut line = Walk::Line {
+                    address: buffer.add(name.len()).expose_provenance(),
+                    len: bytes,
+                };
+                walks(&mut line, &mut here, bytes, Ways::default());
+            }
+            let len = name.len() + bytes;
+            if let Err(error) = self.commit(ctx, prepared, internal::VIS_PUT, args.words(), len) {
+                return Err(self.vis_stopped(op, left == journey.bytes, error));
+            }
+            outlook = Outlook::Wait;
+            left -= bytes;
+        }
+        self.vis_has_left(op);
+        Ok(())
+    }
+
+    /// Asks for what is there.
+    ///
+    /// # Safety
+    /// As [`vis_start`](Self::vis_start).
+    unsafe fn vis_ask(
+        &self,
+        ctx: &ThreadCtx,
+        journey: Journey,
+        (to, from): (&Runs<'_>, &Runs<'_>),
+        mut outlook: Outlook,
+        token: OpToken,
+    ) -> Result<(), Stopped> {
+        // SAFETY: the lists are there until the operation is complete, as the caller promises, and so long it is under way.
+        let scatter = Arc::new(unsafe { Scatter::new(to) });
+        let op = self.vis_takes_off(journey, token, Landing::Scatter(Arc::clone(&scatter)));
+        let chunk = self.vis_chunk(Direction::Get);
+        let (mut there, mut here) = (from.all(), to.all());
+        let (mut name, mut left) = (Vec::new(), journey.bytes);
+        while left > 0 {
+            let room = Room {
+                message: self.conduit.limits().medium_request,
+                bytes: chunk.min(left),
+                carries: false,
+            };
+            let (naming, bytes) = name_next(&mut name, from, &mut there, room);
+            let piece = scatter.expect(here.place(), bytes);
+            here.skip_all(bytes);
+            let space = journey.space.code(naming);
+            let args = Args::pack([op, piece, space, bytes as u64]);
+            let message = Message {
+                handler: internal::VIS_GET,
+                args: args.words(),
+                payload: Payload::Medium(SharedBytes::from_slice(&name)),
+            };
+            self.far.flights.expect_one_more(op);
+            if let Err(error) = self.request(ctx, journey.rank, &message, outlook) {
+                return Err(self.vis_stopped(op, left == journey.bytes, error));
+            }
+            outlook = Outlook::Wait;
+            left -= bytes;
+        }
+        self.vis_has_left(op);
+        Ok(())
+    }
+
+    /// An operation begins, of which it is not known yet how many messages it is: it is not complete before
+    /// [`vis_has_left`](Self::vis_has_left).
+    fn vis_takes_off(&self, journey: Journey, token: OpToken, landing: Landing) -> u64 {
+        self.far.flights.begin(Flight {
+            peer: journey.rank,
+            token,
+            landing,
+            coming: 1,
+            landing_now: 0,
+        })
+    }
+
+    /// All messages of an operation have been sent.
+    fn vis_has_left(&self, op: u64) {
+        if let Some(flight) = self.far.flights.expect_one_less(op) {
+            self.far_landed(flight);
+        }
+    }
+
+    fn vis_stopped(&self, op: u64, is_first: bool, error: AmError) -> Stopped {
+        if is_first {
+            self.far.flights.abandon(op);
+            return Stopped::First(error.into());
+        }
+        Stopped::Later(error.into())
+    }
+}
+
+/// Names the next bytes of a side in the way that takes less room.
+fn name_next(
+    name: &mut Vec<u8>,
+    runs: &Runs<'_>,
+    walk: &mut Walk<'_>,
+    room: Room,
+) -> (Naming, usize) {
+    if let Runs::Lattice(lattice) = runs {
+        let len = lattice_bytes(lattice);
+        if len <= room.message / 2 {
+            name_lattice(name, lattice, walk.place());
+            let bytes = match room.carries {
+                true => room.bytes.min(room.message - len),
+                false => room.bytes,
+            };
+            walk.skip_all(bytes);
+            return (Naming::Lattice, bytes);
+        }
+    }
+    (Naming::Addresses, name_addresses(name, walk, room))
+}

@@ -1,0 +1,147 @@
+//! What a peer is told when all of a put lies there: a handler of its client's runs, as that of a medium reply without
+//! arguments.
+
+use super::super::background::{Steps, kind};
+use super::super::core::{Engine, Outlook};
+use super::super::events::OpError;
+use super::super::far::Wrong;
+use super::super::limits::internal;
+use super::super::thread::ThreadCtx;
+use argonet_am::{AmError, CLIENT_BASE, Delivery, Lane, Message, Payload};
+use argonet_base::{HandlerIndex, JobRank};
+use argonet_conduit::{Conduit, OpToken, Part};
+use argonet_segment::SharedBytes;
+use core::ptr::NonNull;
+use core::sync::atomic::AtomicBool;
+use parking_lot::Mutex;
+use std::sync::Arc;
+
+/// A handler to run at a peer, and what it gets.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Notice {
+    /// Its index there.
+    pub handler: HandlerIndex,
+    /// Readable for `len` bytes until the operation is complete, or null if there are none.
+    pub payload: *const u8,
+    /// Bytes; at most [`MOST`](Self::MOST).
+    pub len: usize,
+}
+
+impl Notice {
+    /// The longest payload (GASNet-EX, `GEX_VIS_MAX_PEERCOMPLETION`). It fits a medium of every conduit.
+    pub const MOST: usize = 256;
+
+    fn bytes(&self) -> SharedBytes<'_> {
+        match NonNull::new(self.payload.cast_mut()) {
+            // SAFETY: who made it promised that the payload is readable.
+            Some(payload) if self.len > 0 => unsafe { SharedBytes::from_raw(payload, self.len) },
+            _ => SharedBytes::from_slice(&[]),
+        }
+    }
+
+    pub(super) fn copied(&self) -> Kept {
+        Kept {
+            handler: self.handler,
+            payload: self.bytes().to_vec(),
+        }
+    }
+}
+
+/// A notice with a copy of its payload.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(in super::super) struct Kept {
+    handler: HandlerIndex,
+    payload: Vec<u8>,
+}
+
+/// A notice whose operation is over but for it.
+struct Due {
+    to: JobRank,
+    kept: Arc<Kept>,
+    token: OpToken,
+}
+
+/// Notices that are to be sent. Answers to puts come in handlers, which may not send.
+#[derive(Default)]
+pub(in super::super) struct Notices {
+    queue: Mutex<Vec<Due>>,
+    /// Whether one could not be sent for want of room.
+    pub(in super::super) stuck: AtomicBool,
+}
+
+fn message<'a>(args: &'a [u32; 1], payload: SharedBytes<'a>) -> Message<'a> {
+    Message {
+        handler: internal::VIS_NOTICE,
+        args,
+        payload: Payload::Medium(payload),
+    }
+}
+
+impl<C: Conduit> Engine<C> {
+    /// Tells a peer of an operation that is complete.
+    pub(super) fn vis_notify(
+        &self,
+        ctx: &ThreadCtx,
+        to: JobRank,
+        notice: Option<Notice>,
+    ) -> Result<(), OpError> {
+        if let Some(notice) = notice {
+            let args = [u32::from(notice.handler.0)];
+            let message = message(&args, notice.bytes());
+            self.request(ctx, to, &message, Outlook::Wait)?;
+        }
+        Ok(())
+    }
+
+    /// Has polls send a notice, and complete the operation then.
+    pub(in super::super) fn vis_owe_notice(&self, to: JobRank, kept: Arc<Kept>, token: OpToken) {
+        let notices = &self.background.notices;
+        let mut queue = notices.queue.lock();
+        queue.push(Due { to, kept, token });
+        self.background.begin(kind::VIS);
+    }
+
+    /// Sends what there is room for.
+    pub(in super::super) fn advance_notices(&self) -> usize {
+        let notices = &self.background.notices;
+        let mut steps = Steps::default();
+        let mut queue = notices.queue.lock();
+        queue.retain(|due| {
+            let args = [u32::from(due.kept.handler.0)];
+            let message = message(&args, SharedBytes::from_slice(&due.kept.payload));
+            let sent = self.send_now(due.to, &message, &mut steps);
+            if sent {
+                self.complete(due.token, Part::Remote);
+            }
+            !sent
+        });
+        let taken = steps.publish(&self.background, &notices.stuck);
+        if queue.is_empty() {
+            self.background.end(kind::VIS);
+        }
+        taken
+    }
+
+    /// A peer's put is complete: the client's handler runs.
+    pub(in super::super) fn serve_vis_notice(
+        &self,
+        delivery: &mut Delivery<'_>,
+    ) -> Result<(), Wrong> {
+        let &[handler] = delivery.args() else {
+            return Err("it has other arguments than such a message has");
+        };
+        let index = u8::try_from(handler).map(HandlerIndex);
+        let index = index.ok().filter(|index| *index >= CLIENT_BASE);
+        let index = index.ok_or("it is for a handler that is no client's")?;
+        delivery.unwrap_medium(Lane::Reply, index, |inner| {
+            if !self.handlers.dispatch(inner) {
+                self.fatal_am(AmError::Unregistered {
+                    index,
+                    from: inner.source(),
+                    to: self.rank,
+                });
+            }
+        });
+        Ok(())
+    }
+}
