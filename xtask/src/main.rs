@@ -17,6 +17,7 @@ mod suite;
 mod tally;
 mod tidy;
 mod tsan;
+mod tsan_c;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;

@@ -3,6 +3,7 @@
 use crate::command::{cargo, output, root, target};
 use crate::stages::{TRIPLE, sanitizers_work};
 use crate::suite::Run;
+use crate::tsan_c;
 use std::path::PathBuf;
 use std::process::Command;
 
@@ -31,19 +32,20 @@ const PROGRAMS: [&str; 5] = [
 /// How often each of those runs.
 const REPEATS: u32 = 3;
 
-fn options() -> String {
+pub(crate) fn options() -> String {
     let suppressions = root().join("xtask/tsan/suppressions.txt");
     // With the longest history: of a race whose first half it has forgotten it says nothing, and a
     // ring comes round late.
     format!("history_size=7 suppressions={}", suppressions.display())
 }
 
-fn built_in() -> PathBuf {
+pub(crate) fn built_in() -> PathBuf {
     target().join("tsan")
 }
 
-fn tests() -> Command {
-    let mut command = cargo(&["test", "--target", TRIPLE]);
+/// A command of cargo that compiles for it.
+pub(crate) fn sanitized(subcommand: &str) -> Command {
+    let mut command = cargo(&[subcommand, "--target", TRIPLE]);
     command
         .env("RUSTC_BOOTSTRAP", "1")
         .env("RUSTFLAGS", FLAGS)
@@ -61,7 +63,7 @@ pub(crate) fn tsan(run: &mut Run) {
     }
     planted(run);
     for (package, programs) in PACKAGES {
-        let mut command = tests();
+        let mut command = sanitized("test");
         command.args(["--package", package, "--lib", "--no-fail-fast"]);
         for program in programs {
             command.args(["--test", program]);
@@ -71,6 +73,7 @@ pub(crate) fn tsan(run: &mut Run) {
         run.tests(&format!("ThreadSanitizer: {package}"), &mut command);
     }
     worlds(run);
+    tsan_c::programs(run);
 }
 
 /// The race that must be found.
@@ -100,7 +103,7 @@ fn planted(run: &mut Run) {
 
 /// Worlds that several threads use.
 fn worlds(run: &mut Run) {
-    let mut command = tests();
+    let mut command = sanitized("test");
     command.args(["--package", "argonet", "--test", "jobs", "--no-run"]);
     command.arg("--message-format=json");
     let said = output(&mut command, run.until).unwrap_or_default();

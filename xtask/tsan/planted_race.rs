@@ -1,8 +1,11 @@
 //! A race on purpose: two threads add to a number without any order. `cargo xtask tsan` builds this
 //! as it builds everything else and is content only if ThreadSanitizer reports it, so that a switch
 //! that stopped working, or a suppression that hides too much, is noticed.
+//!
+//! The number is made as much of ours is: by the first thread that needs it.
 
 use std::cell::UnsafeCell;
+use std::sync::OnceLock;
 use std::thread;
 
 struct Unordered(UnsafeCell<u64>);
@@ -10,8 +13,12 @@ struct Unordered(UnsafeCell<u64>);
 // SAFETY: none; that is the point.
 unsafe impl Sync for Unordered {}
 
+// SAFETY: none; that is the point.
+unsafe impl Send for Unordered {}
+
 #[inline(never)]
-fn add(number: &Unordered) {
+fn add(number: &OnceLock<Box<Unordered>>) {
+    let number = number.get_or_init(|| Box::new(Unordered(UnsafeCell::new(0))));
     for _ in 0..1000 {
         // SAFETY: none; that is the point.
         unsafe { *number.0.get() += 1 };
@@ -19,7 +26,7 @@ fn add(number: &Unordered) {
 }
 
 fn main() {
-    let number = Unordered(UnsafeCell::new(0));
+    let number = OnceLock::new();
     thread::scope(|scope| {
         let threads = [scope.spawn(|| add(&number)), scope.spawn(|| add(&number))];
         for thread in threads {

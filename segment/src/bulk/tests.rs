@@ -136,8 +136,8 @@ fn race(len: usize, reads: u32) -> u32 {
     let stop = AtomicBool::new(false);
     let mut torn = 0;
     std::thread::scope(|scope| {
-        let _stop = SetOnDrop(&stop);
-        for byte in [0x11_u8, 0x22] {
+        let stopping = SetOnDrop(&stop);
+        let writers = [0x11_u8, 0x22].map(|byte| {
             // SAFETY: as above.
             let mut writer = unsafe { SharedBytesMut::from_raw(base, len) };
             let stop = &stop;
@@ -146,8 +146,8 @@ fn race(len: usize, reads: u32) -> u32 {
                 while !stop.load(Ordering::Relaxed) {
                     writer.copy_from(0, &source).unwrap();
                 }
-            });
-        }
+            })
+        });
         let mut got = vec![0; len];
         let mut seen = [false; 256];
         let mut left = reads;
@@ -162,6 +162,9 @@ fn race(len: usize, reads: u32) -> u32 {
                 "{got:?}"
             );
         }
+        drop(stopping);
+        // ThreadSanitizer sees a join, but not the end of a scope.
+        writers.into_iter().for_each(|t| t.join().unwrap());
     });
     torn
 }

@@ -53,14 +53,17 @@ fn other_barriers_do_not_count() {
     let ranks = job(2, 100, ThreadMode::Par);
     let split = enter(&ranks[0]);
     std::thread::scope(|scope| {
-        for Rank { engine, .. } in &ranks {
+        let threads = ranks.iter().map(|Rank { engine, .. }| {
             scope.spawn(move || {
                 let ctx = ThreadCtx::uncounted();
                 engine.barrier(&ctx, Meeting::Barrier).unwrap();
                 engine.named_notify(&ctx, Name::Anonymous).unwrap();
                 engine.named_wait(&ctx, Name::Anonymous).unwrap();
-            });
-        }
+            })
+        });
+        let threads: Vec<_> = threads.collect();
+        // ThreadSanitizer sees a join, but not the end of a scope.
+        threads.into_iter().for_each(|t| t.join().unwrap());
     });
     quiet(&ranks);
     assert!(!ranks[0].test(split));
@@ -108,17 +111,20 @@ fn threads_enter_and_retire_while_others_poll() {
                 })
             })
             .collect();
-        for Rank { engine, .. } in &ranks {
+        let polling = ranks.iter().map(|Rank { engine, .. }| {
             scope.spawn(move || {
                 let ctx = ThreadCtx::uncounted();
                 while !over.load(Ordering::Relaxed) {
                     engine.poll(&ctx).unwrap();
                     std::thread::yield_now();
                 }
-            });
-        }
+            })
+        });
+        let polling: Vec<_> = polling.collect();
         let outcomes: Vec<_> = entering.into_iter().map(|thread| thread.join()).collect();
         over.store(true, Ordering::Relaxed);
+        // ThreadSanitizer sees a join, but not the end of a scope.
+        polling.into_iter().for_each(|t| t.join().unwrap());
         assert!(outcomes.iter().all(Result::is_ok));
     });
 }
