@@ -16,7 +16,14 @@ pub(super) fn write(tree: &mut Tree, debug: bool, found: &Found) -> Result<(), S
     let name = LAST.rsplit('/').next().unwrap_or(LAST);
     tree.link(&format!("{DIRECTORY}/{name}"), &format!("{UP}/{LAST}"))?;
     tree.program(&format!("{DIRECTORY}/config.status"), &status(found))?;
+    tree.write(&format!("{DIRECTORY}/Makefile"), include_str!("build.mk"))?;
     for conduit in &CONDUITS {
+        // A directory deeper.
+        let rules = include_str!("build.mk").replace("TREE = ", "TREE = ../");
+        tree.write(
+            &format!("{DIRECTORY}/{}-conduit/Makefile", conduit.name),
+            &rules,
+        )?;
         let launcher = format!("gasnetrun_{}", conduit.name);
         let own = format!("{DIRECTORY}/{}-conduit/contrib/{launcher}", conduit.name);
         tree.link(&own, &format!("../../{UP}/bin/{launcher}"))?;

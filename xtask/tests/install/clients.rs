@@ -34,6 +34,11 @@ pub(crate) fn trials() -> Vec<Trial> {
         .with_ignored_flag(cmake),
         Trial::test("files are filled in as in a build directory", filled_in),
         Trial::test("what cannot be filled in", not_filled_in),
+        Trial::test(
+            "make finds all built in a build directory, and copies it",
+            rebuilt,
+        )
+        .with_ignored_flag(!runs("make")),
     ]
 }
 
@@ -294,6 +299,31 @@ fn filled_in() -> Result<(), Failed> {
     let pair = format!("-:{path}/b");
     let told = succeeded(&run(status(&place).args(["--file", &pair]))?)?;
     assert_eq!(told, "<smp>\n");
+    Ok(())
+}
+
+/// What clients that bring GASNet along have make do in its build directory.
+fn rebuilt() -> Result<(), Failed> {
+    let place = Place::installed("rebuilt", false)?;
+    let build = place.prefix().join("lib/argonet/build");
+    let before = place.content()?;
+    for directory in [&build, &build.join("smp-conduit")] {
+        for target in ["all", "seq", "par", "parsync", "clean"] {
+            succeeded(&run(make(directory).arg(target))?)?;
+        }
+        let told = failed(&run(make(directory).arg("install"))?)?;
+        assert!(told.contains("make install prefix=DIR"), "{told}");
+    }
+    for (number, directory) in [&build, &build.join("smp-conduit")].into_iter().enumerate() {
+        let copy = place.file(&format!("copy {number}/of it"));
+        let prefix = format!("prefix={}", copy.display());
+        succeeded(&run(make(directory).args(["install", &prefix]))?)?;
+        for name in ["include/gasnetex.h", "include/smp-conduit/smp-par.mak"] {
+            let (ours, theirs) = (place.prefix().join(name), copy.join(name));
+            assert_eq!(std::fs::read(ours)?, std::fs::read(theirs)?, "{name}");
+        }
+    }
+    assert_eq!(before, place.content()?);
     Ok(())
 }
 
