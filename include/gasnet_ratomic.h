@@ -4,6 +4,8 @@
 
 #include "gasnetex.h"
 
+#include <limits.h>
+
 #ifdef __cplusplus
 extern "C" {
 #endif
