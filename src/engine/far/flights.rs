@@ -21,7 +21,7 @@ pub(in super::super) enum Landing {
     },
     /// What a peer has bound.
     Query(Answer),
-    /// The value before an atomic operation, of so many bytes; an address of 0 if it is not fetched.
+    /// The value before an atomic operation, of so many bytes, none if it is not fetched; at 0 nobody wants it.
     Atomic { address: usize, bytes: usize },
 }
 
@@ -114,7 +114,7 @@ impl Flights {
 
     /// Operations that are under way.
     #[cfg(test)]
-    pub(super) fn under_way(&self) -> usize {
+    pub(in super::super) fn under_way(&self) -> usize {
         let slab = self.0.lock();
         slab.slots.len() - slab.free.len()
     }
