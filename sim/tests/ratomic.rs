@@ -4,7 +4,7 @@
 use argonet::engine::{Atomic, AtomicTarget, AtomicWord, FarPlace, Meeting, Operation, Outlook};
 use argonet_am::HandlerTable;
 use argonet_base::{JobRank, SegmentOffset};
-use argonet_boot::Key;
+use argonet_boot::{Key, WaitFor, Waiting};
 use argonet_event::{CategoryMask, Event};
 use argonet_sim::{FaultPlan, JobConfig, Quality, Rank, SimConfig, Sizes};
 use parking_lot::Mutex;
@@ -72,33 +72,59 @@ fn program(rank: &Rank, befores: &Befores) {
                 events.push(engine.atomic_start(ctx, at(0), add, result, wait).unwrap());
                 let none = core::ptr::null_mut();
                 let half = what(Operation::Add, 0.5f64, 0.0);
-                engine.atomic_start_implicit(ctx, at(1), half, none, wait).unwrap();
+                engine
+                    .atomic_start_implicit(ctx, at(1), half, none, wait)
+                    .unwrap();
                 let bit = what(Operation::Xor, 1u32 << (round % 32), 0);
-                engine.atomic_start_implicit(ctx, at(2), bit, core::ptr::null_mut(), wait).unwrap();
+                engine
+                    .atomic_start_implicit(ctx, at(2), bit, core::ptr::null_mut(), wait)
+                    .unwrap();
                 let least = what(Operation::Max, i64::from(me) * 1000 + round as i64, 0);
-                engine.atomic_start_implicit(ctx, at(3), least, core::ptr::null_mut(), wait).unwrap();
+                engine
+                    .atomic_start_implicit(ctx, at(3), least, core::ptr::null_mut(), wait)
+                    .unwrap();
             }
             // Those that wait, between the others: a lock that is not taken twice.
             let lock = at(4);
             let taken = what(Operation::FetchCas, 0u32, me + 1);
-            while engine.atomic(ctx, lock, taken).unwrap() != 0 {}
-            let inside = engine.atomic(ctx, at(5), what(Operation::FetchInc, 0i32, 0)).unwrap();
+            let take = || engine.atomic(ctx, lock, taken).unwrap() == 0;
+            if to == me {
+                // One's own word is looked at without a message: others must be heard meanwhile.
+                let what = Waiting::new(WaitFor::Condition);
+                engine.wait_until(ctx, what, take).unwrap();
+            } else {
+                while !take() {}
+            }
+            let inside = engine
+                .atomic(ctx, at(5), what(Operation::FetchInc, 0i32, 0))
+                .unwrap();
             assert_eq!(inside, 0, "another is inside");
-            engine.atomic(ctx, at(5), what(Operation::Dec, 0i32, 0)).unwrap();
-            let before = engine.atomic(ctx, lock, what(Operation::Swap, 0u32, 0)).unwrap();
+            engine
+                .atomic(ctx, at(5), what(Operation::Dec, 0i32, 0))
+                .unwrap();
+            let before = engine
+                .atomic(ctx, lock, what(Operation::Swap, 0u32, 0))
+                .unwrap();
             assert_eq!(before, me + 1);
         }
         engine.wait_all(ctx, &mut events).unwrap();
         engine.wait_implicit(ctx, CategoryMask::ALL).unwrap();
         let mut befores = befores.lock();
         for (i, before) in results.into_iter().enumerate() {
-            befores.entry((i as u32 / 2, i % 2 == 0)).or_default().push(before);
+            befores
+                .entry((i as u32 / 2, i % 2 == 0))
+                .or_default()
+                .push(before);
         }
     }
     engine.barrier(ctx, Meeting::Barrier).unwrap();
     for attached in [false, true] {
         let at = |at| word(me, address, attached, at);
-        let get = |at| engine.atomic(ctx, at, what(Operation::Get, 0u64, 0)).unwrap();
+        let get = |at| {
+            engine
+                .atomic(ctx, at, what(Operation::Get, 0u64, 0))
+                .unwrap()
+        };
         let all = ROUNDS * u64::from(size);
         assert_eq!(get(at(0)), all);
         assert_eq!(f64::from_bits(get(at(1))), all as f64 / 2.0);
@@ -107,7 +133,10 @@ fn program(rank: &Rank, befores: &Befores) {
         assert_eq!(get(at(3)), u64::from(size - 1) * 1000 + ROUNDS - 1);
         let mut befores = befores.lock().remove(&(me, attached)).unwrap();
         befores.sort_unstable();
-        assert!(befores.into_iter().eq(0..all), "each value before is one rank's");
+        assert!(
+            befores.into_iter().eq(0..all),
+            "each value before is one rank's"
+        );
     }
 }
 

@@ -8,6 +8,7 @@ use crate::building::{Program, Way};
 use crate::cases::{Build, Case, HEAP, MESSAGES, START, TRANSFERS};
 use crate::everything_cases::EVERYTHING;
 use crate::legacy_cases::LEGACY;
+use crate::ratomic_cases::RATOMIC;
 use crate::running::Run;
 
 /// What a case must come to.
@@ -27,12 +28,13 @@ const NEVER: [i32; 5] = [128 + 11, 128 + 7, 124, 128 + 9, 98];
 
 pub(crate) fn trials() -> Vec<Trial> {
     let mut trials = Vec::new();
-    let programs: [(&str, &[Case]); 5] = [
+    let programs: [(&str, &[Case]); 6] = [
         ("start", &START),
         ("messages", &MESSAGES),
         ("transfers", &TRANSFERS),
         ("heap", &HEAP),
         ("legacy", &LEGACY),
+        ("ratomic", &RATOMIC),
     ];
     let everything: [(&str, &[Case]); 1] = [("everything", &EVERYTHING)];
     for (way, programs) in [

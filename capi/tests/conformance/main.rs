@@ -20,6 +20,7 @@ mod files;
 mod launcher;
 mod legacy_cases;
 mod measuring;
+mod ratomic_cases;
 mod running;
 mod threads;
 mod tracing;

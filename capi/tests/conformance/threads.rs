@@ -9,9 +9,10 @@ use crate::chosen::Chosen;
 use crate::running::Run;
 
 /// Each program, and in which modes it is run.
-const PROGRAMS: [(&str, [Way; 2]); 6] = [
+const PROGRAMS: [(&str, [Way; 2]); 7] = [
     ("threads_am", PAR),
     ("threads_rma", PAR),
+    ("threads_ratomic", PAR),
     ("threads_hsl", PAR),
     ("threads_wait", PAR),
     ("threads_churn", PAR),
