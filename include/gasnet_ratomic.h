@@ -3,6 +3,7 @@
 #define _GASNET_RATOMIC_H
 
 #include "gasnetex.h"
+#include <limits.h>
 
 #include <limits.h>
 

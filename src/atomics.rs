@@ -1,6 +1,7 @@
 //! Atomic operations on global memory.
 
 mod operation;
+mod raw;
 mod started;
 
 pub use operation::AtomicOp;

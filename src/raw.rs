@@ -131,6 +131,10 @@ impl Room<'_> {
 }
 
 impl<'w, M: Threading> Raw<'w, M> {
+    pub(crate) fn world(&self) -> &'w World<M> {
+        self.0
+    }
+
     /// Start of this rank's segment. It never moves.
     ///
     /// See the example of [`Raw`].

@@ -1,6 +1,7 @@
 //! Atomic operations on global memory, of all types.
 
-use argonet::{Atomic, Rank, SharedVec, World};
+use argonet::raw::{Category, Outlook};
+use argonet::{Atomic, AtomicOp, GlobalPtr, Rank, SharedVec, World};
 
 use crate::support::{Done, Job, Program, Random, SIZES, Test, each};
 
@@ -15,6 +16,10 @@ pub(crate) const TESTS: &[Test] = &[
         each(&[1, 2], "operations");
     }),
     ("atomics_combine_over_ranks", || each(&SIZES, "combine")),
+    ("atomics_started_and_implicit_on_floats", || {
+        each(&SIZES, "started");
+    }),
+    ("atomics_by_all_threads", || each(&[1, 2, 3], "threads")),
 ];
 
 pub(crate) const PROGRAMS: &[Program] = &[
@@ -22,6 +27,8 @@ pub(crate) const PROGRAMS: &[Program] = &[
     ("lock", lock),
     ("operations", operations),
     ("combine", combine),
+    ("started", started),
+    ("threads", threads),
 ];
 
 fn hammer() -> Done {
@@ -80,6 +87,10 @@ fn operations() -> Done {
             for _ in 0..100 {
                 let (a, b) = (next(), next());
                 one(&world, a, b, a.wrapping_add(b), |w, p| w.fetch_add(p, b))?;
+                one(&world, a, b, a.wrapping_sub(b), |w, p| w.fetch_sub(p, b))?;
+                one(&world, a, b, a.wrapping_mul(b), |w, p| w.fetch_mul(p, b))?;
+                one(&world, a, b, a.wrapping_add(1), |w, p| w.fetch(p, AtomicOp::inc()))?;
+                one(&world, a, b, a.wrapping_sub(1), |w, p| w.fetch(p, AtomicOp::dec()))?;
                 one(&world, a, b, a & b, |w, p| w.fetch_and(p, b))?;
                 one(&world, a, b, a | b, |w, p| w.fetch_or(p, b))?;
                 one(&world, a, b, a ^ b, |w, p| w.fetch_xor(p, b))?;
@@ -98,6 +109,22 @@ fn operations() -> Done {
         })*};
     }
     check!(u32 i32 u64 i64);
+    for (a, b) in [(1.5, 0.25), (-3.0, 8.0), (0.0, -1.0), (f64::INFINITY, 2.0)] {
+        one(&world, a, b, a + b, |w, p| w.fetch_add(p, b))?;
+        one(&world, a, b, a - b, |w, p| w.fetch_sub(p, b))?;
+        one(&world, a, b, a * b, |w, p| w.fetch_mul(p, b))?;
+        one(&world, a, b, a.min(b), |w, p| w.fetch_min(p, b))?;
+        one(&world, a, b, a.max(b), |w, p| w.fetch_max(p, b))?;
+        one(&world, a, b, a + 1.0, |w, p| w.fetch(p, AtomicOp::inc()))?;
+        one(&world, a, b, b, |w, p| w.swap(p, b))?;
+        one(&world, a, b, b, |w, p| w.compare_exchange(p, a, b))?;
+        one(&world, a, b, a, |w, p| {
+            w.compare_exchange(p, a + 7.0, b).map(|_| a)
+        })?;
+        let (a, b) = (a as f32, b as f32);
+        one(&world, a, b, a - b, |w, p| w.fetch_sub(p, b))?;
+        one(&world, a, b, a.max(b), |w, p| w.fetch_max(p, b))?;
+    }
     Ok(world.finalise()?)
 }
 
@@ -107,7 +134,7 @@ fn one<T: Atomic + core::fmt::Debug>(
     a: T,
     b: T,
     after: T,
-    operation: impl Fn(&World, argonet::GlobalPtr<T>) -> argonet::Result<T>,
+    operation: impl Fn(&World, GlobalPtr<T>) -> argonet::Result<T>,
 ) -> argonet::Result<()> {
     let v = SharedVec::<T>::alloc(world, 3)?;
     let next = world.neighbour(1);
@@ -137,5 +164,93 @@ fn combine() -> Done {
     let all = (1u64 << world.size()) - 1;
     let here = [0, 1, 2, 3, 4].map(|i| v.read(&world, i));
     assert_eq!(here, [!all, all, all, 1, 1 << (world.size() - 1)]);
+    Ok(world.finalise()?)
+}
+
+/// Sums by operations that are started: as futures, with events, and implicit ones.
+fn started() -> Done {
+    let world = World::init()?;
+    let v = SharedVec::<f64>::alloc(&world, 3)?;
+    let count = 500 / world.size();
+    let all = f64::from(count * world.size());
+    let mut tickets = Vec::new();
+    for _ in 0..count {
+        for to in world.ranks() {
+            let before = world.block_on(world.start_fetch(v.gptr(to, 0), AtomicOp::inc())?)?;
+            assert!(before < all);
+            if to == Rank(0) {
+                tickets.push(before as u64);
+            }
+            // Dropped before it is waited for: it is done all the same.
+            drop(world.start_atomic(v.gptr(to, 1), AtomicOp::add(0.5))?);
+            let before = implicitly(&world, v.gptr(to, 2))?;
+            assert!(before <= 0.0 && before >= -2.0 * all);
+        }
+    }
+    assert!(tickets.is_sorted_by(|a, b| a < b));
+    world.barrier()?;
+    let here = [0, 1, 2].map(|i| v.read(&world, i));
+    assert_eq!(here, [all, all / 2.0, -all]);
+    Ok(world.finalise()?)
+}
+
+/// Subtracts two and adds one in the raw layer; the value before.
+#[allow(unsafe_code)]
+fn implicitly(world: &World, at: GlobalPtr<f64>) -> argonet::Result<f64> {
+    let (raw, mut before) = (world.raw(), f64::NAN);
+    // SAFETY: the variable lives until the operations are complete.
+    unsafe {
+        let result = Some(&raw mut before);
+        raw.start_atomic_implicit(at, AtomicOp::sub(2.0), result, Outlook::Wait)?;
+        raw.wait_implicit(Category::Rmw.mask())?;
+        let event = raw.start_atomic(at, AtomicOp::inc(), None, Outlook::Wait)?;
+        raw.wait(event)?;
+    }
+    Ok(before)
+}
+
+/// All threads of all ranks on words of rank 0.
+fn threads() -> Done {
+    const THREADS: u64 = 4;
+    const EACH: u64 = 5000;
+    let world = World::builder().build_par()?;
+    let v = SharedVec::<u64>::alloc(&world, 3)?;
+    let [count, bits, product] = [0, 1, 2].map(|i| v.gptr(Rank(0), i));
+    if world.rank() == Rank(0) {
+        v.write(&world, 2, 1);
+    }
+    world.barrier()?;
+    let sum: u64 = std::thread::scope(|scope| {
+        let work = || -> argonet::Result<u64> {
+            let mut sum = 0;
+            for i in 0..EACH {
+                sum += world.fetch(count, AtomicOp::inc())?;
+                world.atomic(bits, AtomicOp::xor(1 << (i % 64)))?;
+                // Odd, so that nothing is lost of a product in 64 bits.
+                world.atomic(product, AtomicOp::mul(3))?;
+            }
+            Ok(sum)
+        };
+        let threads: Vec<_> = (0..THREADS).map(|_| scope.spawn(work)).collect();
+        let join = |thread: std::thread::ScopedJoinHandle<'_, argonet::Result<u64>>| {
+            thread
+                .join()
+                .unwrap_or_else(|_| panic!("a thread has failed"))
+        };
+        threads.into_iter().map(join).sum::<argonet::Result<u64>>()
+    })?;
+    let sums = SharedVec::<u64>::alloc(&world, 1)?;
+    world.fetch_add(sums.gptr(Rank(0), 0), sum)?;
+    world.barrier()?;
+    let all = THREADS * EACH * u64::from(world.size());
+    assert_eq!(world.atomic_load(count)?, all);
+    // 5000 is 8 more than a multiple of 64: the first 8 bits once more, by an even number of threads.
+    assert_eq!(world.atomic_load(bits)?, 0);
+    let power = (0..all).fold(1u64, |power, _| power.wrapping_mul(3));
+    assert_eq!(world.atomic_load(product)?, power);
+    assert_eq!(
+        world.atomic_load(sums.gptr(Rank(0), 0))?,
+        all * (all - 1) / 2
+    );
     Ok(world.finalise()?)
 }

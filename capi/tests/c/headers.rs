@@ -322,6 +322,7 @@ const OTHERS: [&str; 17] = [
     "_GASNETEX_H",
     "_GASNET_COLL_H",
     "_GASNET_MK_H",
+    "_GASNET_RATOMIC_H",
     "_INCLUDED_GASNET_H",
     "_INCLUDED_GASNET_TOOLS_H",
     "_STRINGIFY",

@@ -9,6 +9,7 @@ use crate::cases::{Build, Case, HEAP, MESSAGES, START, TRANSFERS};
 use crate::chosen::Chosen;
 use crate::everything_cases::EVERYTHING;
 use crate::legacy_cases::LEGACY;
+use crate::ratomic_cases::RATOMIC;
 use crate::running::Run;
 use crate::team_cases::TEAMS;
 
@@ -36,6 +37,7 @@ pub(crate) fn trials(chosen: Chosen) -> Vec<Trial> {
         ("teams", &TEAMS),
         ("heap", &HEAP),
         ("legacy", &LEGACY),
+        ("ratomic", &RATOMIC),
     ];
     let everything: [(&str, &[Case]); 1] = [("everything", &EVERYTHING)];
     // How many ways a case is tried in, and which of them this is; debug builds try all cases.

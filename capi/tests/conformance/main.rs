@@ -21,6 +21,7 @@ mod launcher;
 mod leaking;
 mod legacy_cases;
 mod measuring;
+mod ratomic_cases;
 mod running;
 mod team_cases;
 mod threads;

@@ -33,6 +33,8 @@ const PROGRAMS: &[&str] = &[
     "am_limits",
     "am_pressure",
     "negotiated",
+    "ratomic",
+    "ratomic_far",
     "rma",
     "rma_visible",
     "seg_flags",

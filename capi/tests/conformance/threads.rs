@@ -12,6 +12,7 @@ use crate::running::Run;
 const PROGRAMS: [(&str, [Way; 2]); 7] = [
     ("threads_am", PAR),
     ("threads_rma", PAR),
+    ("threads_ratomic", PAR),
     ("threads_hsl", PAR),
     ("threads_wait", PAR),
     ("threads_churn", PAR),

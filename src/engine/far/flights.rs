@@ -23,7 +23,7 @@ pub(in super::super) enum Landing {
     },
     /// What a peer has bound.
     Query(Answer),
-    /// The value before an atomic operation, of so many bytes; an address of 0 if it is not fetched.
+    /// The value before an atomic operation, of so many bytes, none if it is not fetched; at 0 nobody wants it.
     Atomic { address: usize, bytes: usize },
     /// Acknowledgements of a put of many pieces, of which its target is told.
     Noticed(Arc<KeptNotice>),

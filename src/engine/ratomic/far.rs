@@ -136,11 +136,11 @@ impl<C: Conduit> Engine<C> {
             peer: target.rank(),
             token,
             landing: Landing::Atomic {
-                address: match what.operation.is_fetching() {
-                    true => result,
+                address: result,
+                bytes: match what.operation.is_fetching() {
+                    true => what.dt.bytes().unwrap_or(0),
                     false => 0,
                 },
-                bytes: what.dt.bytes().unwrap_or(0),
             },
             coming: 1,
             landing_now: 0,

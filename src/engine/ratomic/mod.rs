@@ -116,8 +116,8 @@ impl<C: Conduit> Engine<C> {
     /// `result` if it fetches.
     ///
     /// # Safety
-    /// `result` is writable until the event is complete; or the operation does not fetch, and it
-    /// counts for nothing.
+    /// `result` is null, if the value is not wanted, or writable until the event is complete; it counts
+    /// for nothing if the operation does not fetch.
     ///
     /// # Errors
     /// As [`atomic`](Self::atomic); with [`Outlook::Immediate`] also that there is no room or no
@@ -138,7 +138,7 @@ impl<C: Conduit> Engine<C> {
         let mut span = self.atomic_span::<T>(ctx, Kind::AtomicNb, target);
         let outcome = match self.atomic_here(target, what) {
             Ok(Some(before)) => {
-                if what.operation.is_fetching() {
+                if what.operation.is_fetching() && !result.is_null() {
                     // SAFETY: the caller's promise.
                     unsafe { result.write_unaligned(before) };
                 }
@@ -178,7 +178,7 @@ impl<C: Conduit> Engine<C> {
         let mut span = self.atomic_span::<T>(ctx, Kind::AtomicNbi, target);
         let outcome = match self.atomic_here(target, what) {
             Ok(Some(before)) => {
-                if what.operation.is_fetching() {
+                if what.operation.is_fetching() && !result.is_null() {
                     // SAFETY: the caller's promise.
                     unsafe { result.write_unaligned(before) };
                 }
@@ -263,3 +263,6 @@ impl<C: Conduit> Engine<C> {
         Ok(place.map(|place| unsafe { T::apply(place.as_ptr().cast(), what) }))
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -124,15 +124,18 @@ impl<C: Conduit> Engine<C> {
         let Landing::Atomic { address, bytes } = landing else {
             return Err("it says that an atomic operation is done which is something else");
         };
-        if address == 0 {
+        if bytes == 0 {
             unpack(&args[2..]).map(|[]| ()).ok_or(ARGUMENTS)?;
         } else {
             let [before] = unpack::<1>(&args[2..]).ok_or(ARGUMENTS)?;
             // SAFETY: the operation's caller promised that the result is writable until it is
             // complete, which it is not before `far_arrived` below.
             unsafe {
-                match bytes {
-                    4 => with_exposed_provenance_mut::<u32>(address).write_unaligned(before as u32),
+                match (address, bytes) {
+                    (0, _) => {}
+                    (_, 4) => {
+                        with_exposed_provenance_mut::<u32>(address).write_unaligned(before as u32);
+                    }
                     _ => with_exposed_provenance_mut::<u64>(address).write_unaligned(before),
                 }
             }

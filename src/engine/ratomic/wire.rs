@@ -1,12 +1,12 @@
 //! What asks the owner of a word for an atomic operation: numbers of 64 bits, two arguments each.
 //!
 //! ```text
-//!  63     56 55  48 47    40 39   32 31              0
-//! | endpoint | zero | kind  | type  | operation       |  kind: 0 in what is bound at the endpoint,
-//! | address, or offset in the segment                 |        1 in the attached segment
-//! | number of the operation at its initiator          |
-//! | first operand, if it has one                      |
-//! | second operand, if it has two                     |
+//!  63      32 31    24 23  16 15       8 7         0
+//! | endpoint | zero   | kind | type     | operation |  type, operation: which bit; kind: 0 in what is
+//! | address, or offset in the segment               |  bound at the endpoint, 1 in the attached segment
+//! | number of the operation at its initiator        |
+//! | first operand, if it has one                    |
+//! | second operand, if it has two                   |
 //! ```
 
 use super::super::datatype::{DataType, Operation};
@@ -46,10 +46,10 @@ impl Request {
             operation,
             operands: [first, second],
         } = self.what;
-        let head = u64::from(operation.bit())
-            | u64::from(u32::from(dt)) << 32
-            | kind << 40
-            | u64::from(endpoint) << 56;
+        let head = u64::from(operation.bit().trailing_zeros())
+            | u64::from(u32::from(dt).trailing_zeros()) << 8
+            | kind << 16
+            | u64::from(endpoint) << 32;
         match operation.operands() {
             0 => Args::pack([head, place, self.op]),
             1 => Args::pack([head, place, self.op, first]),
@@ -61,8 +61,9 @@ impl Request {
     /// operands as that has.
     pub(super) fn unpack(owner: JobRank, args: &[u32]) -> Option<Self> {
         let [head, place, op] = unpack(args.get(..6)?)?;
-        let operation = Operation::try_from(head as u32).ok()?;
-        let dt = DataType::try_from((head >> 32) as u32 & 0xff).ok()?;
+        let bit = |number: u8| 1u32.checked_shl(number.into()).unwrap_or(0);
+        let operation = Operation::try_from(bit(head as u8)).ok()?;
+        let dt = DataType::try_from(bit((head >> 8) as u8)).ok()?;
         let bits = |number: u64| match dt.bytes() {
             Some(4) => (number >> 32 == 0).then_some(number),
             _ => Some(number),
@@ -72,7 +73,7 @@ impl Request {
             1 => unpack(&args[6..]).map(|[first]| [first, 0])?,
             _ => unpack(&args[6..])?,
         };
-        let target = match (head >> 40 & 0xffff, (head >> 56) as u32) {
+        let target = match (head >> 16 & 0xffff, (head >> 32) as u32) {
             (ATTACHED, 0) => AtomicTarget::Segment {
                 rank: owner,
                 offset: SegmentOffset(place),
@@ -112,7 +113,7 @@ mod tests {
             },
             AtomicTarget::Far(FarPlace {
                 rank: OWNER,
-                endpoint: 255,
+                endpoint: u32::MAX,
                 address: 1 << 40,
             }),
         ];
@@ -167,8 +168,9 @@ mod tests {
             op: 0,
         };
         let args = good.pack();
-        // Two operations, two types, another kind, an endpoint of a segment, an operand of 33 bits.
-        for (word, bit) in [(0, 0), (1, 0), (1, 9), (1, 16), (1, 24), (7, 0)] {
+        // Bits beyond the last operation and the last type, another kind, what is zero, an endpoint of a segment, an operand
+        // of 33 bits.
+        for (word, bit) in [(0, 5), (0, 11), (0, 17), (0, 24), (1, 0), (7, 0)] {
             let mut args = args.words().to_vec();
             args[word] ^= 1 << bit;
             assert_eq!(Request::unpack(OWNER, &args), None, "bit {bit} of {word}");
