@@ -158,7 +158,9 @@ impl Kit {
                 .output();
             said.is_ok_and(|said| {
                 let text = String::from_utf8_lossy(&said.stderr);
-                !said.status.success() && text.contains("data race") && text.contains("planted_race.c:")
+                !said.status.success()
+                    && text.contains("data race")
+                    && text.contains("planted_race.c:")
             })
         });
         let name = "ThreadSanitizer finds a planted race in C";
