@@ -153,6 +153,50 @@ mod tests {
         }
     }
 
+    /// The handles of scoped threads that are dropped: the line of each.
+    fn unjoined(text: &str) -> Vec<usize> {
+        let begins = text.match_indices(".spawn(").filter(|(at, _)| {
+            let line = text[..*at].rfind('\n').map_or(0, |end| end + 1);
+            ["s", "scope"].contains(&text[line..*at].trim())
+        });
+        let dropped = begins.filter(|(at, call)| {
+            let mut depth = 1;
+            let rest = &text[at + call.len()..];
+            let end = rest.find(|c| {
+                depth += i32::from(c == '(') - i32::from(c == ')');
+                depth == 0
+            });
+            end.is_some_and(|end| rest[end + 1..].starts_with(';'))
+        });
+        dropped.map(|(at, _)| text[..at].lines().count()).collect()
+    }
+
+    #[test]
+    fn scoped_threads_are_joined() {
+        assert_eq!(unjoined("x\n  s.spawn(|| f(1));\n"), [2]);
+        assert!(unjoined("let a = s.spawn(f);\nmap(|x| {\n s.spawn(f(x))\n})").is_empty());
+        let mut open = [
+            "event",
+            "segment",
+            "conduit",
+            "src",
+            "tests/jobs/threads.rs",
+        ]
+        .map(|path| root().join(path))
+        .to_vec();
+        let mut looked_at = 0;
+        while let Some(path) = open.pop() {
+            if let Ok(directory) = std::fs::read_dir(&path) {
+                open.extend(directory.map(|entry| entry.unwrap().path()));
+            } else if path.extension().is_some_and(|end| end == "rs") {
+                let text = std::fs::read_to_string(&path).unwrap();
+                assert_eq!(unjoined(&text), [0; 0], "{}", path.display());
+                looked_at += 1;
+            }
+        }
+        assert!(looked_at > 100, "{looked_at} files");
+    }
+
     #[test]
     fn the_executable_is_found_in_cargos_messages() {
         let line = r#"{"reason":"x","executable":"/t/jobs-1","fresh":true}"#;
