@@ -3,6 +3,7 @@
 use super::WaitMode;
 use super::background::Background;
 use super::far::Far;
+use super::lines::Circles;
 use super::thread::{Context, ThreadCtx};
 use super::tree::{Barrier, Tree};
 use super::wait::WaitPolicy;
@@ -105,6 +106,8 @@ pub struct Engine<C> {
     pub(super) registered: Registered,
     max_medium: usize,
     pub(super) far: Far,
+    /// Small collective operations of all ranks without messages, where they share memory.
+    pub(super) circles: Option<Circles>,
 }
 
 /// Whether an injection may wait for room.
@@ -156,9 +159,11 @@ impl<C: Conduit> Engine<C> {
             clock,
         } = config;
         let max_medium = conduit.limits().medium_request;
+        let (rank, size) = (boot.rank(), boot.size());
+        let circles = conduit.lines().and_then(|_| Circles::new(rank, size));
         Self {
-            rank: boot.rank(),
-            size: boot.size(),
+            rank,
+            size,
             boot,
             conduit,
             directory: Resolver::new(directory),
@@ -175,6 +180,7 @@ impl<C: Conduit> Engine<C> {
             handlers,
             max_medium,
             far: Far::default(),
+            circles,
         }
     }
 

@@ -12,6 +12,7 @@ mod events;
 mod far;
 mod heap;
 mod limits;
+mod lines;
 mod named;
 mod near;
 mod regions;

@@ -111,13 +111,30 @@ impl<'e, C: Conduit> Wait<'e, C> {
     /// clock.
     #[inline]
     pub(super) fn pause_at_most(&mut self, ctx: &ThreadCtx, deadline: Option<Duration>) -> usize {
+        self.pause_with(ctx, deadline, &|| false)
+    }
+
+    /// [`pause`](Self::pause) of a wait for something outside of messages, which `come` looks for: a sleep does not begin
+    /// when it is there, and who brings it wakes this rank.
+    #[inline]
+    pub(super) fn pause_unless(&mut self, ctx: &ThreadCtx, come: &dyn Fn() -> bool) -> usize {
+        self.pause_with(ctx, None, come)
+    }
+
+    #[inline]
+    fn pause_with(
+        &mut self,
+        ctx: &ThreadCtx,
+        deadline: Option<Duration>,
+        come: &dyn Fn() -> bool,
+    ) -> usize {
         let taken = self.engine.progress(ctx);
         if taken > 0 {
             self.patience.reset();
         } else {
             match self.patience.next() {
                 Step::Spin => argonet_base::cpu::relax(),
-                step => self.rest(ctx, step, deadline),
+                step => self.rest(ctx, step, deadline, come),
             }
         }
         // The caller looks for what it waits for after this.
@@ -128,7 +145,13 @@ impl<'e, C: Conduit> Wait<'e, C> {
 
     #[cold]
     #[inline(never)]
-    fn rest(&mut self, ctx: &ThreadCtx, step: Step, deadline: Option<Duration>) {
+    fn rest(
+        &mut self,
+        ctx: &ThreadCtx,
+        step: Step,
+        deadline: Option<Duration>,
+        come: &dyn Fn() -> bool,
+    ) {
         // Another thread may have been refused a handle that this one keeps.
         ctx.relieve();
         let ending = self.engine.boot.attend();
@@ -151,11 +174,16 @@ impl<'e, C: Conduit> Wait<'e, C> {
                 } else {
                     time
                 };
-                self.engine
-                    .conduit
-                    .sleep(Some(time.min(left).min(most)), self.patience.seen());
+                let time = time.min(left).min(most);
+                let seen = self.patience.seen();
+                self.engine.conduit.sleep_unless(Some(time), seen, come);
             }
         }
+    }
+
+    /// Whether it did not end within microseconds.
+    pub(super) fn lasts(&self) -> bool {
+        self.lasting.is_some()
     }
 
     /// Tells others what this thread waits for, and looks whether they want to know more.
@@ -211,6 +239,12 @@ impl<C: Conduit> Engine<C> {
     #[inline]
     pub fn waiting(&self, what: Waiting) -> Wait<'_, C> {
         Wait::new(self, what, Patience::for_message)
+    }
+
+    /// A wait for the line of another rank, which wakes this one if it sleeps.
+    #[inline]
+    pub(super) fn waiting_for_line(&self, what: Waiting) -> Wait<'_, C> {
+        Wait::new(self, what, Patience::for_line)
     }
 
     /// A wait for something that nobody announces, such as room at a peer, or a word of memory that a
