@@ -144,6 +144,12 @@ impl Patience {
         }
     }
 
+    /// Whether it begins with yields instead of spinning.
+    #[inline]
+    pub(super) fn gives_way(&self) -> bool {
+        self.gives_way
+    }
+
     /// The conduit's epoch is `epoch`, and the waiting thread looks next.
     #[inline]
     pub(super) fn saw(&mut self, epoch: u32) {

@@ -181,6 +181,12 @@ impl<'e, C: Conduit> Wait<'e, C> {
         }
     }
 
+    /// Whether it begins with yields.
+    #[inline]
+    pub(super) fn gives_way(&self) -> bool {
+        self.patience.gives_way()
+    }
+
     /// Whether it did not end within microseconds.
     pub(super) fn lasts(&self) -> bool {
         self.lasting.is_some()

@@ -115,16 +115,14 @@ impl<'e, C: Conduit> Entered<'e, C> {
     #[inline(never)]
     fn wait_for_line(&self, ctx: &ThreadCtx, rank: JobRank, why: WaitFor) -> Entry {
         let look = || self.lines.look(self.circle.slot, rank, self.call);
-        for _ in 0..LOOKS {
+        let mut wait = self.engine.waiting_for_line(Waiting::on(why, rank));
+        let looks = if wait.gives_way() { 0 } else { LOOKS };
+        for _ in 0..looks {
             if let Some(entry) = look() {
                 return entry;
             }
         }
-        let mut wait = self.engine.waiting_for_line(Waiting::on(why, rank));
         loop {
-            if let Some(entry) = look() {
-                return entry;
-            }
             if wait.lasts() && self.lines.is_past(self.circle.slot, rank, self.call) {
                 self.engine.fatal(&format!(
                     "rank {}: rank {rank} has gone on to a later call in slot {} of the neighbourhood's lines than call {}, \
@@ -133,6 +131,9 @@ impl<'e, C: Conduit> Entered<'e, C> {
                 ));
             }
             wait.pause_unless(ctx, &|| look().is_some());
+            if let Some(entry) = look() {
+                return entry;
+            }
         }
     }
 
