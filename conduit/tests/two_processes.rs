@@ -82,9 +82,9 @@ fn exchange(smp: &Smp, me: u32) -> Duration {
     let peer = JobRank(1 - me);
     let mut longest = Duration::ZERO;
     let enter = |call: u64| {
-        let len = (call % 55) as usize * 8;
+        let len = (call % 23) as usize * 8;
         let what = call.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        let data = [call.to_ne_bytes(); 54];
+        let data = [call.to_ne_bytes(); 22];
         let entry = Entry {
             unfinished: 0,
             what,
@@ -93,8 +93,8 @@ fn exchange(smp: &Smp, me: u32) -> Duration {
         lines.ring([peer].into_iter());
     };
     let take = |call: u64, entry: Entry| {
-        let mut data = [[0; 8]; 54];
-        let len = (call % 55) as usize * 8;
+        let mut data = [[0; 8]; 22];
+        let len = (call % 23) as usize * 8;
         assert_eq!(entry.what, call.wrapping_mul(0x9e37_79b9_7f4a_7c15));
         lines.read(SLOT, peer, call, &mut data.as_flattened_mut()[..len]);
         assert!(

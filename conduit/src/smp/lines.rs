@@ -3,16 +3,17 @@
 //! For each *slot*, which a team has to itself, a rank has a block that it alone writes and all others may read:
 //!
 //! ```text
-//! bytes      0      8      16                448     896     1344    1792        1984   2048
-//!            +------+------+-----------------+-------+-------+-------+-----------+------+
-//!            | call | what | data            | cell  | cell  | cell  | -         | done |
-//!            +------+------+-----------------+-------+-------+-------+-----------+------+
-//!            cell of calls 0, 4, 8, ...       1, 5 .. 2, 6 .. 3, 7 ..
+//! bytes      0      8      16            192           384      3072        4032         4096
+//!            +------+------+-------------+-------------+-- ... --+- ... ------+------------+
+//!            | call | what | data        | cell        | cells   | -          | done, by   |
+//!            +------+------+-------------+-------------+-- ... --+- ... ------+------------+
+//!            cell of calls 0, 16, 32 ...   1, 17, 33 ...
 //!
 //! call       number of the call + 1 in the upper 56 bits; in the lower 8 the calls before it that this rank has
 //!            not finished
 //! what       which operation it is, for others to compare
 //! done       calls that this rank has finished: it reads nothing of them any more
+//! by         operations of the team that this rank has begun by messages
 //! ```
 //!
 //! A rank *enters* a call by writing into the call's cell, the word `call` last; up to 48 bytes of data travel in the cache
@@ -32,10 +33,10 @@ use static_assertions::const_assert;
 
 /// Calls that a rank can have entered while another has not yet finished the first of them. The model checker has
 /// smaller blocks.
-pub(crate) const DEPTH: u64 = if cfg!(loom) { 2 } else { 4 };
+pub(crate) const DEPTH: u64 = if cfg!(loom) { 2 } else { 16 };
 
-/// Words of one cell: seven cache lines.
-const CELL_WORDS: usize = if cfg!(loom) { 3 } else { 56 };
+/// Words of one cell: three cache lines.
+const CELL_WORDS: usize = if cfg!(loom) { 3 } else { 24 };
 
 /// Words of a cell before its data.
 const HEADER_WORDS: usize = 2;
@@ -44,10 +45,13 @@ const HEADER_WORDS: usize = 2;
 pub(crate) const MAX_BYTES: usize = (CELL_WORDS - HEADER_WORDS) * 8;
 
 /// Words of one block.
-pub(crate) const BLOCK_WORDS: usize = if cfg!(loom) { 16 } else { 256 };
+pub(crate) const BLOCK_WORDS: usize = if cfg!(loom) { 16 } else { 512 };
 
 /// Where `done` is: not in the pair of lines of a cell, which processors fetch together.
 const DONE_WORD: usize = BLOCK_WORDS - 8;
+
+/// Where `by` is.
+const BY_WORD: usize = DONE_WORD + 1;
 
 const_assert!(DEPTH as usize * CELL_WORDS + if cfg!(loom) { 0 } else { 8 } <= DONE_WORD);
 const_assert!(DEPTH <= 1 << UNFINISHED_BITS);
@@ -146,12 +150,15 @@ impl Block {
         self.0.store(DONE_WORD, calls, Ordering::Release);
     }
 
-    /// Makes the block one that has entered no call. Nobody may look meanwhile.
-    pub(crate) fn clear(&self) {
-        for call in 0..DEPTH {
-            self.0.store(Self::cell(call), 0, Ordering::Release);
-        }
-        self.finish(0);
+    /// Operations that the owner has begun by messages.
+    pub(crate) fn by_messages(&self) -> u64 {
+        self.0.load(BY_WORD, Ordering::Acquire)
+    }
+
+    /// The owner has begun so many by messages.
+    #[inline(always)]
+    pub(crate) fn tell_messages(&self, count: u64) {
+        self.0.store(BY_WORD, count, Ordering::Release);
     }
 }
 
@@ -260,12 +267,22 @@ mod shared {
             self.own(slot).finish(calls);
         }
 
-        /// Makes this rank's block of the slot as new, for another team. No rank looks at it meanwhile.
+        /// Operations that `rank` has begun by messages where others of the team go by the lines of the slot.
+        ///
+        /// # Panics
+        /// If there is no such slot or rank.
+        #[must_use]
+        pub fn by_messages(&self, slot: u32, rank: JobRank) -> u64 {
+            self.region.block(slot, rank).by_messages()
+        }
+
+        /// This rank has begun so many operations by messages.
         ///
         /// # Panics
         /// If there is no such slot.
-        pub fn clear(&self, slot: u32) {
-            self.own(slot).clear();
+        #[inline(always)]
+        pub fn tell_messages(&self, slot: u32, count: u64) {
+            self.own(slot).tell_messages(count);
         }
     }
 }
@@ -299,16 +316,14 @@ mod tests {
             assert_eq!(block.look(call + 1), None);
             assert!(!block.is_past(call) && (call < DEPTH || block.is_past(call - DEPTH)));
         }
-        block.clear();
-        assert!((0..4 * DEPTH).all(|call| block.look(call).is_none()));
-        assert_eq!(block.done(), 0);
+        assert_eq!((block.done(), block.by_messages()), (0, 0));
     }
 
     proptest! {
         #[test]
         fn data_of_the_last_calls_is_kept(
             calls in proptest::collection::vec(
-                proptest::collection::vec(any::<u8>(), 0..=MAX_BYTES), 1..12),
+                proptest::collection::vec(any::<u8>(), 0..=MAX_BYTES), 1..40),
         ) {
             let mut memory = Box::new(Memory([0; BLOCK_WORDS]));
             let block = block(&mut memory);

@@ -14,6 +14,12 @@ use parking_lot::MutexGuard;
 /// these take less.
 const LOOKS: u32 = 64;
 
+/// The same where ranks are more than processors, and the yields between such looks. Whom this rank waits for probably waits
+/// for this processor, so it comes the sooner the sooner this one yields; and nothing else is done, since with every rank
+/// on the way it all adds up.
+const LOOKS_BETWEEN_YIELDS: u32 = 16;
+const YIELDS: u32 = 4;
+
 /// A call that this rank has entered and not finished.
 #[must_use]
 pub(in crate::engine) struct Entered<'e, C: Conduit> {
@@ -116,10 +122,18 @@ impl<'e, C: Conduit> Entered<'e, C> {
     fn wait_for_line(&self, ctx: &ThreadCtx, rank: JobRank, why: WaitFor) -> Entry {
         let look = || self.lines.look(self.circle.slot, rank, self.call);
         let mut wait = self.engine.waiting_for_line(Waiting::on(why, rank));
-        let looks = if wait.gives_way() { 0 } else { LOOKS };
-        for _ in 0..looks {
-            if let Some(entry) = look() {
-                return entry;
+        let (yields, looks) = match wait.gives_way() {
+            false => (0, LOOKS),
+            true => (YIELDS, LOOKS_BETWEEN_YIELDS),
+        };
+        for turn in 0..=yields {
+            if turn > 0 {
+                self.engine.conduit.yield_now();
+            }
+            for _ in 0..looks {
+                if let Some(entry) = look() {
+                    return entry;
+                }
             }
         }
         loop {
@@ -148,6 +162,8 @@ impl<'e, C: Conduit> Entered<'e, C> {
         why: WaitFor,
         mut visit: impl FnMut(&Line<'e>),
     ) -> Result<(), AmError> {
+        // One poll a call, while lines are on their way: ranks that do nothing but meet take their messages.
+        self.engine.progress(ctx);
         let mut same = true;
         let mut unfinished = 0;
         for member in 0..self.circle.members.len() as u32 {

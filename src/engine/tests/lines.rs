@@ -9,8 +9,11 @@ use rustix::fs::{MemfdFlags, memfd_create};
 
 const SEGMENT: u64 = 4096;
 
+/// What goes by lines.
+const MOST: usize = argonet_conduit::smp::Lines::MAX_BYTES;
+
 /// Lengths on both sides of what one cache line and one cell hold.
-const LENGTHS: [usize; 12] = [0, 1, 7, 8, 47, 48, 49, 64, 431, 432, 433, 1000];
+const LENGTHS: [usize; 12] = [0, 1, 7, 8, 47, 48, 49, 64, 175, 176, 177, 1000];
 
 /// The memory that ranks share.
 struct Memory {
@@ -171,12 +174,12 @@ fn make(engine: &Engine<Smp>, ctx: &ThreadCtx, number: usize, call: &Call) {
             }
             told.unwrap();
             let mut expected = contribution(if folds { 0 } else { root }, number, len);
-            if folds && len <= 432 {
+            if folds && len <= MOST {
                 for other in 1..size {
                     fold(&mut expected, &contribution(other, number, len));
                 }
             }
-            let defined = (down || (folds && rank == root)) && !(folds && len > 432);
+            let defined = (down || (folds && rank == root)) && !(folds && len > MOST);
             assert!(!defined || bytes == expected, "{call:?} at rank {rank}");
         }
     }
