@@ -1,6 +1,6 @@
 //! The error of the Rust API.
 
-use crate::engine::{HeapError, OpError};
+use crate::engine::{HeapError, OpError, TeamError};
 use crate::rpc::RpcError;
 use argonet_am::AmError;
 use argonet_base::Rank;
@@ -55,6 +55,14 @@ pub enum Error {
         rank: Rank,
         /// Which operation.
         what: &'static str,
+    },
+    /// A team could not be made.
+    #[error("rank {rank}: {cause}")]
+    Team {
+        /// Where.
+        rank: Rank,
+        /// Why.
+        cause: TeamError,
     },
     /// A collective operation was given up because another rank could not do its part.
     #[error("rank {rank}: {what} failed on another rank, which has the reason, and was given up")]

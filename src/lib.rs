@@ -70,6 +70,7 @@ mod scope;
 mod settings;
 mod shared_vec;
 pub mod start;
+mod team;
 mod token;
 mod tracing;
 mod world;
@@ -93,6 +94,7 @@ pub use quiet::Quiet;
 pub use rpc::{Rpc, RpcError, caller};
 pub use scope::Scope;
 pub use shared_vec::SharedVec;
+pub use team::Team;
 pub use world::{Par, Seq, Threading, World};
 
 /// What the macros expand to. Not part of the API.

@@ -3,7 +3,7 @@
 use core::ffi::{c_int, c_void};
 
 use argonet::JobRank;
-use argonet::engine::{Name, NamedError, Verdict};
+use argonet::engine::{Call, Kind, Name, NamedError, Verdict};
 use argonet_event::Event;
 
 use crate::export::export;
@@ -68,10 +68,18 @@ export! {
         const FUNCTION: &str = "gex_Coll_BarrierNB";
         no_flags(FUNCTION, flags);
         // SAFETY: a team of ours, or null.
-        unsafe { team(tm, FUNCTION) }.no_pair(FUNCTION);
-        with_job(FUNCTION, |job, ctx| match job.joined.engine.barrier_start(ctx) {
-            Ok(event) => event,
-            Err(error) => fatal(FUNCTION, &error.to_string()),
+        let team = unsafe { team(tm, FUNCTION) }.no_pair(FUNCTION);
+        with_job(FUNCTION, |job, ctx| {
+            let engine = &job.joined.engine;
+            let started = match team.as_made() {
+                None => engine.barrier_start(ctx),
+                // SAFETY: a barrier touches no memory.
+                Some(made) => unsafe { engine.collective_start(ctx, &made.team, Call::barrier(Kind::Barrier)) },
+            };
+            match started {
+                Ok(event) => event,
+                Err(error) => fatal(FUNCTION, &error.to_string()),
+            }
         })
     }
 
@@ -128,15 +136,24 @@ export! {
         no_flags(FUNCTION, flags);
         // SAFETY: a team of ours, or null.
         let team = unsafe { team(tm, FUNCTION) }.no_pair(FUNCTION);
-        let root = JobRank(known_as(team, root, FUNCTION, "root"));
+        let to = JobRank(known_as(team, root, FUNCTION, "root"));
         with_job(FUNCTION, |job, ctx| {
             let engine = &job.joined.engine;
             memory(FUNCTION, "dst", dst, bytes);
-            if engine.rank() == root {
+            if engine.rank() == to {
                 memory(FUNCTION, "src", src, bytes);
             }
+            let (src, dst) = (src.cast(), dst.cast());
             // SAFETY: the caller keeps the memory until the event is complete, as the specification asks.
-            let started = unsafe { engine.broadcast_start(ctx, root, dst.cast(), src.cast(), bytes) };
+            let started = unsafe {
+                match team.as_made() {
+                    None => engine.broadcast_start(ctx, to, dst, src, bytes),
+                    Some(made) => {
+                        let call = Call { kind: Kind::Broadcast, root, unit: 1, count: bytes, src, dst, folding: None };
+                        engine.collective_start(ctx, &made.team, call)
+                    }
+                }
+            };
             match started {
                 Ok(event) => event,
                 Err(error) => fatal(FUNCTION, &error.to_string()),

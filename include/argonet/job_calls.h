@@ -40,6 +40,9 @@ extern uintptr_t gasnet_getMaxGlobalSegmentSize(void);
 extern int gasnet_getSegmentInfo(gasnet_seginfo_t *table, int count);
 
 extern gex_TM_t gex_TM_Pair(gex_EP_t ep, gex_EP_Index_t remote);
+extern size_t gex_TM_Split(gex_TM_t *new_tm, gex_TM_t parent, int color, int key, void *scratch_addr, size_t scratch_size, gex_Flags_t flags);
+extern size_t gex_TM_Create(gex_TM_t *new_tms, size_t num_new_tms, gex_TM_t parent, gex_EP_Location_t *args, size_t numargs, gex_Addr_t *scratch_addrs, size_t scratch_size, gex_Flags_t flags);
+extern int gex_TM_Destroy(gex_TM_t tm, gex_Memvec_t *scratch, gex_Flags_t flags);
 extern gex_Rank_t argonet_tm_rank(gex_TM_t tm);
 extern gex_Rank_t argonet_tm_size(gex_TM_t tm);
 extern gex_Client_t gex_TM_QueryClient(gex_TM_t tm);

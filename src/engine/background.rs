@@ -5,6 +5,7 @@
 //! far as there is room, and completes what is over. It never waits here.
 
 use super::broadcast::Broadcasts;
+use super::collective::Collectives;
 use super::core::Engine;
 use super::far::Owed;
 use super::named::Named;
@@ -34,6 +35,8 @@ pub(super) mod kind {
     pub(in super::super) const COMPLAINT: u32 = 8;
     /// Replies that handlers have given and that are not all sent.
     pub(in super::super) const REPLIES: u32 = 16;
+    /// Collective operations of teams.
+    pub(in super::super) const COLLECTIVES: u32 = 32;
 }
 
 /// State of all operations that go on in the background.
@@ -48,6 +51,7 @@ pub(super) struct Background {
     pub(super) split: Split,
     pub(super) named: Named,
     pub(super) broadcasts: Broadcasts,
+    pub(super) collectives: Collectives,
     pub(super) owed: Owed,
 }
 
@@ -55,7 +59,8 @@ impl Background {
     pub(super) fn register(self: &Arc<Self>, handlers: &mut HandlerTable) -> Result<(), AmError> {
         super::split::register(self, handlers)?;
         super::named::register(self, handlers)?;
-        super::broadcast::register(self, handlers)
+        super::broadcast::register(self, handlers)?;
+        super::collective::register(self, handlers)
     }
 
     /// Kinds of which something is pending.
@@ -103,6 +108,7 @@ impl Background {
             &self.split.stuck,
             &self.named.stuck,
             &self.broadcasts.stuck,
+            &self.collectives.stuck,
             &self.owed.stuck,
         ];
         self.pending() != 0 && flags.iter().any(|stuck| stuck.load(Ordering::Relaxed))
@@ -121,7 +127,7 @@ pub(super) struct Steps {
     /// Messages sent and operations completed.
     pub(super) taken: usize,
     /// Whether something could not be sent.
-    stuck: bool,
+    pub(super) stuck: bool,
 }
 
 impl Steps {
@@ -155,6 +161,9 @@ impl<C: Conduit> Engine<C> {
         }
         if pending & kind::BROADCAST != 0 {
             taken += self.advance_broadcasts();
+        }
+        if pending & kind::COLLECTIVES != 0 {
+            taken += self.advance_collectives();
         }
         if pending & kind::REPLIES != 0 {
             taken += self.advance_replies();

@@ -4,6 +4,7 @@ use super::WaitMode;
 use super::background::Background;
 use super::far::Far;
 use super::lines::Circles;
+use super::team::Making;
 use super::thread::{Context, ThreadCtx};
 use super::tree::{Barrier, Tree};
 use super::wait::WaitPolicy;
@@ -108,6 +109,7 @@ pub struct Engine<C> {
     pub(super) far: Far,
     /// Small collective operations of all ranks without messages, where they share memory.
     pub(super) circles: Option<Circles>,
+    pub(super) making: Arc<Making>,
 }
 
 /// Whether an injection may wait for room.
@@ -181,6 +183,7 @@ impl<C: Conduit> Engine<C> {
             max_medium,
             far: Far::default(),
             circles,
+            making: Arc::default(),
         }
     }
 

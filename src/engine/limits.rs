@@ -20,6 +20,8 @@ pub mod internal {
     pub const NAMED: HandlerIndex = HandlerIndex(7);
     /// A piece of a broadcast going down its tree.
     pub const BROADCAST: HandlerIndex = HandlerIndex(8);
+    /// A message of a collective operation of a team.
+    pub const COLLECTIVE: HandlerIndex = HandlerIndex(9);
     /// Bytes for memory that a client has bound.
     pub const FAR_PUT: HandlerIndex = HandlerIndex(16);
     /// They lie there.

@@ -7,7 +7,9 @@
 
 mod background;
 mod broadcast;
+mod collective;
 mod core;
+mod datatype;
 mod events;
 mod far;
 mod heap;
@@ -27,6 +29,11 @@ mod watch;
 
 pub use self::core::{Engine, EngineConfig, Internals, Outlook, SegmentBase};
 pub use argonet_settings::WaitMode;
+pub use collective::{
+    Area, Call, FoldFn, Folding, HoodOf, Hoods, Kind, Range, Schedule, Shape, Step, Task, Tuning,
+    plan,
+};
+pub use datatype::{DataType, Operation, fold, fold_before};
 pub use events::{OpError, Transfer};
 pub use far::{FarBound, FarPlace, ProcessOf, ReplyPlace};
 pub use heap::{Heap, HeapError};
@@ -35,7 +42,7 @@ pub use named::{Name, NamedError, Verdict};
 pub use near::{NEAR_MAGIC, NEAR_NONE, NEAR_TABLE, NEAR_VERSION, NearPrefix, near_entry};
 pub use regions::{RegionError, Regions};
 pub use rma::AtomicWord;
-pub use team::{Members, Team, TeamKey};
+pub use team::{Choice, MOST_ENDPOINTS, Members, OwnedTeam, Team, TeamError, TeamKey, Terms};
 pub use thread::{Context, Crowded, ThreadCtx};
 pub use tree::{Fold, Meeting, Pass};
 pub use wait::WaitPolicy;

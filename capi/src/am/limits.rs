@@ -9,7 +9,7 @@ use crate::am::arguments::LEAST;
 use crate::am::local::AnyLocal;
 use crate::am::token::{Token, delivery};
 use crate::export::export;
-use crate::job::{Job, Team, fatal, given, job};
+use crate::job::{Job, Team, fatal, job, team};
 
 /// `GEX_FLAG_AM_PREPARE_LEAST_ALLOC`.
 const LEAST_ALLOC: u32 = 0x20000;
@@ -67,8 +67,7 @@ unsafe fn check_peer(
     function: &str,
 ) -> &'static Job {
     // SAFETY: this function's contract.
-    let team = unsafe { given(tm, function, "tm") };
-    let size = team.size();
+    let size = unsafe { team(tm, function) }.size();
     if other >= size && other != u32::MAX {
         fatal(
             function,

@@ -13,7 +13,7 @@ use crate::am::limits::{ALLOCATED, largest_medium, longest, longest_allocated};
 use crate::am::local::Local;
 use crate::am::place::{SELF_OFFSET, check_overlap, destination, source};
 use crate::am::reply::answer;
-use crate::am::request::{IMMEDIATE, outlook, send, sender, sent};
+use crate::am::request::{IMMEDIATE, both_sides, outlook, send, sent};
 use crate::am::room::{self, Open, Room};
 use crate::am::token::{Token, delivery};
 use crate::export::export;
@@ -122,11 +122,11 @@ impl Wanted {
 unsafe fn prepare_request(tm: *const Team, rank: u32, wanted: &Wanted) -> *const Room {
     let function = wanted.function;
     // SAFETY: this function's contract.
-    unsafe { sender(tm, function) };
+    let (_, to) = unsafe { both_sides(tm, rank, function) };
     with_job(function, |job, ctx| {
-        let (engine, to) = (&job.joined.engine, JobRank(rank));
+        let engine = &job.joined.engine;
         let size = wanted.check(job);
-        if rank >= engine.size() {
+        if to.0 >= engine.size() {
             let (from, size) = (engine.rank(), engine.size());
             failed(function, &AmError::NoSuchRank { to, size, from });
         }

@@ -12,7 +12,7 @@ use crate::am::far;
 use crate::am::local::Local;
 use crate::am::place::{check_overlap, destination, source};
 use crate::export::export;
-use crate::job::{Job, Team, fatal, given, job, with_job};
+use crate::job::{Endpoint, Job, Team, fatal, given, job, with_job};
 
 /// `GEX_FLAG_IMMEDIATE`.
 pub(crate) const IMMEDIATE: u32 = 1;
@@ -29,29 +29,19 @@ pub(crate) fn outlook(flags: u32) -> Outlook {
     }
 }
 
-/// The team of a message.
+/// The endpoint that a message comes from, and the process that it goes to, which is known to exist unless the team is the world.
 ///
 /// # Safety
 /// A team of ours, or null.
 #[inline(always)]
-pub(crate) unsafe fn sender<'a>(tm: *const Team, function: &str) -> &'a Team {
+pub(crate) unsafe fn both_sides(
+    tm: *const Team,
+    rank: u32,
+    function: &str,
+) -> (&'static Endpoint, JobRank) {
     // SAFETY: this function's contract.
     let team = unsafe { given(tm, function, "tm") };
-    if !team.carries_messages() {
-        not_for_messages(team, function);
-    }
-    team
-}
-
-#[cold]
-fn not_for_messages(team: &Team, function: &str) -> ! {
-    let (here, there) = (team.endpoint().index(), team.remote_endpoint());
-    fatal(
-        function,
-        &format!(
-            "tm is a pair of endpoint {here} here and {there} there; only endpoints of index 0 have GEX_EP_CAPABILITY_AM"
-        ),
-    )
+    (team.endpoint(), team.receiver(rank, function))
 }
 
 /// Sends a message; what C returns.
@@ -147,8 +137,9 @@ pub(crate) fn packed(
 /// A request as C asks for it, under the name that C has for the call; the payload comes with the method.
 pub(crate) struct Request<'a> {
     pub(crate) function: &'static str,
-    pub(crate) team: &'a Team,
-    pub(crate) rank: u32,
+    /// The endpoint that it comes from.
+    pub(crate) endpoint: &'a Endpoint,
+    pub(crate) to: JobRank,
     pub(crate) what: What,
     /// As many as `what` says, for as long as this lives.
     pub(crate) args: *const i32,
@@ -167,7 +158,7 @@ impl Request<'_> {
         };
         with_job(self.function, |job, ctx| {
             check_flags(job, self.flags, 0, self.function);
-            let to = JobRank(self.rank);
+            let to = self.to;
             if let Payload::Long(payload, offset) = message.payload {
                 check_overlap(job, to, offset, payload, self.function);
             }
@@ -185,9 +176,8 @@ impl Request<'_> {
     #[inline(always)]
     pub(crate) unsafe fn medium(&self, src: *const c_void, bytes: usize, lc_opt: Local) -> c_int {
         lc_opt.check(Lane::Request, self.function);
-        let endpoint = self.team.endpoint();
         // SAFETY: this function's contract.
-        let payload = unsafe { source(endpoint, src, bytes, self.flags, self.function) };
+        let payload = unsafe { source(self.endpoint, src, bytes, self.flags, self.function) };
         let result = self.send(Payload::Medium(payload));
         if result == 0 {
             // SAFETY: checked, and this function's contract.
@@ -207,12 +197,10 @@ impl Request<'_> {
         lc_opt: Local,
     ) -> c_int {
         lc_opt.check(Lane::Request, self.function);
-        let endpoint = self.team.endpoint();
         // SAFETY: this function's contract.
-        let payload = unsafe { source(endpoint, src, bytes, self.flags, self.function) };
+        let payload = unsafe { source(self.endpoint, src, bytes, self.flags, self.function) };
         let job = job(self.function);
-        let to = JobRank(self.rank);
-        let offset = destination(job, to, dst, bytes, self.flags, self.function);
+        let offset = destination(job, self.to, dst, bytes, self.flags, self.function);
         let result = self.send(Payload::Long(payload, offset));
         if result == 0 {
             // SAFETY: checked, and this function's contract.
@@ -227,31 +215,31 @@ export! {
     fn argonet_request_short(tm: *const Team, rank: u32, head: u64, rest: u64, flags: u32) -> c_int {
         const FUNCTION: &str = "gex_AM_RequestShort";
         // SAFETY: a team of ours, or null.
-        unsafe { sender(tm, FUNCTION) };
+        let (_, to) = unsafe { both_sides(tm, rank, FUNCTION) };
         let short = Short { head: Head(head), rest };
-        with_job(FUNCTION, |job, ctx| packed(job, ctx, JobRank(rank), short, flags, FUNCTION))
+        with_job(FUNCTION, |job, ctx| packed(job, ctx, to, short, flags, FUNCTION))
     }
 
     fn argonet_request_short_args(tm: *const Team, rank: u32, what: What, flags: u32, args: *const i32) -> c_int {
         const FUNCTION: &str = "gex_AM_RequestShort";
         // SAFETY: a team of ours, or null.
-        let team = unsafe { sender(tm, FUNCTION) };
-        Request { function: FUNCTION, team, rank, what, args, flags }.short()
+        let (endpoint, to) = unsafe { both_sides(tm, rank, FUNCTION) };
+        Request { function: FUNCTION, endpoint, to, what, args, flags }.short()
     }
 
     fn argonet_request_medium(tm: *const Team, rank: u32, what: What, src: *const c_void, bytes: usize, lc_opt: Local, flags: u32, args: *const i32) -> c_int {
         const FUNCTION: &str = "gex_AM_RequestMedium";
         // SAFETY: a team of ours, or null.
-        let team = unsafe { sender(tm, FUNCTION) };
+        let (endpoint, to) = unsafe { both_sides(tm, rank, FUNCTION) };
         // SAFETY: the caller's memory, as the header asks.
-        unsafe { Request { function: FUNCTION, team, rank, what, args, flags }.medium(src, bytes, lc_opt) }
+        unsafe { Request { function: FUNCTION, endpoint, to, what, args, flags }.medium(src, bytes, lc_opt) }
     }
 
     fn argonet_request_long(tm: *const Team, rank: u32, what: What, src: *const c_void, bytes: usize, dst: *mut c_void, lc_opt: Local, flags: u32, args: *const i32) -> c_int {
         const FUNCTION: &str = "gex_AM_RequestLong";
         // SAFETY: a team of ours, or null.
-        let team = unsafe { sender(tm, FUNCTION) };
+        let (endpoint, to) = unsafe { both_sides(tm, rank, FUNCTION) };
         // SAFETY: the caller's memory, as the header asks.
-        unsafe { Request { function: FUNCTION, team, rank, what, args, flags }.long(src, bytes, dst, lc_opt) }
+        unsafe { Request { function: FUNCTION, endpoint, to, what, args, flags }.long(src, bytes, dst, lc_opt) }
     }
 }

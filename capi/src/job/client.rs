@@ -19,7 +19,8 @@ use crate::job::everything::{self, SegmentMode};
 use crate::job::state::{find, set};
 use crate::job::threads::Threads;
 use crate::job::{
-    BAD_ARG, CData, Endpoint, Job, NOT_INIT, OK, Placed, RESOURCE, Team, given, hooks, refuse,
+    BAD_ARG, CData, Endpoint, Job, NOT_INIT, OK, Placed, RESOURCE, Team, Teams, given, hooks,
+    refuse,
 };
 use crate::legacy::{Permit, ValueGets};
 
@@ -126,9 +127,12 @@ fn init(
     let size = joined.engine.size();
     let rank = joined.engine.rank().0;
     let world = Placed::new(Team::world(endpoint, rank, size));
+    let teams = Teams::default();
     let neighbours = match segments {
         SegmentMode::Everything => {
-            world.set_deltas(&everything::deltas(rank, size));
+            let deltas = everything::deltas(rank, size);
+            world.set_deltas(&deltas);
+            teams.set_deltas(deltas);
             [rank].into()
         }
         SegmentMode::Fast | SegmentMode::Large => (0..size).collect(),
@@ -145,6 +149,7 @@ fn init(
             cdata: CData::default(),
         },
         world,
+        teams,
         segments,
         was_attached: AtomicBool::new(false),
         handlers,

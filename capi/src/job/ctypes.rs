@@ -24,6 +24,7 @@ names! {
     *const Kind = "gex_MK_t",
     *mut *const Kind = "gex_MK_t *",
     Location = "gex_EP_Location_t",
+    *mut Location = "gex_EP_Location_t *",
     *mut Info = "gasnet_seginfo_t *",
     *mut Node = "gasnet_nodeinfo_t *",
     *mut u32 = "uint32_t *",

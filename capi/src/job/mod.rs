@@ -13,6 +13,7 @@ mod segment;
 mod state;
 mod system;
 mod team;
+mod teams;
 mod threads;
 
 pub(crate) use client::{Client, Start, USES_GASNET1, Variant, is_second, start};
@@ -27,6 +28,7 @@ pub(crate) use published::far_base;
 pub(crate) use segment::{Kind, Segment, attach, check_size};
 pub(crate) use state::{Job, find, job, rank, with_job};
 pub(crate) use team::{Team, known, known_as, team};
+pub(crate) use teams::Teams;
 
 use crate::Prototype;
 
@@ -39,7 +41,7 @@ pub(crate) fn prototypes() -> Vec<Prototype> {
         published::PROTOTYPES,
         segment::PROTOTYPES,
         system::PROTOTYPES,
-        team::PROTOTYPES,
+        &team::prototypes(),
     ]
     .concat()
 }

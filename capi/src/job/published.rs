@@ -4,7 +4,7 @@ use core::ffi::{c_int, c_void};
 use core::ptr::null_mut;
 
 use argonet::JobRank;
-use argonet::engine::{Engine, FarBound, Meeting, Outlook, ThreadCtx};
+use argonet::engine::{Engine, FarBound, Meeting, OpError, Outlook, ThreadCtx};
 use argonet_conduit::smp::Smp;
 use argonet_event::Event;
 
@@ -78,10 +78,11 @@ impl Found {
     }
 }
 
-/// The segment bound at an endpoint of a rank; as an error the rank that has to be asked.
-fn find(job: &Job, team: &Team, rank: u32, function: &str) -> Result<Found, JobRank> {
-    let (engine, index) = (&job.joined.engine, team.remote_endpoint());
-    let rank = JobRank(known(team, rank, function));
+/// The segment bound at an endpoint of a rank; as an error the process that has to be asked, and for which endpoint.
+fn find(job: &Job, team: &Team, rank: u32, function: &str) -> Result<Found, (JobRank, u32)> {
+    let engine = &job.joined.engine;
+    let (to, index) = (known(team, rank, function), team.remote_endpoint(rank));
+    let rank = JobRank(to);
     if rank == engine.rank() {
         let endpoints = job.endpoints.lock();
         let endpoint = endpoints.get(index as usize).copied();
@@ -99,7 +100,8 @@ fn find(job: &Job, team: &Team, rank: u32, function: &str) -> Result<Found, JobR
     {
         return Ok(found);
     }
-    engine.far_known(rank, index).map(Found::far).ok_or(rank)
+    let known = engine.far_known(rank, index).map(Found::far);
+    known.ok_or((rank, index))
 }
 
 /// What a rank has bound at an endpoint; it is asked for.
@@ -156,7 +158,7 @@ export! {
     fn gex_EP_PublishBoundSegment(tm: *const Team, eps: *const *const Endpoint, count: usize, flags: u32) -> c_int {
         const FUNCTION: &str = "gex_EP_PublishBoundSegment";
         // SAFETY: a team of ours, or null.
-        unsafe { team(tm, FUNCTION) }.no_pair(FUNCTION);
+        let team = unsafe { team(tm, FUNCTION) }.no_pair(FUNCTION);
         if flags != 0 {
             return refuse(FUNCTION, BAD_ARG, &format!("flags are {flags:#x}; they must be 0"));
         }
@@ -173,7 +175,10 @@ export! {
             let engine = &job.joined.engine;
             // Before, for the handlers of those who are past it; after, for what other threads have asked meanwhile.
             engine.far_forget();
-            let met = engine.barrier(ctx, Meeting::Segments);
+            let met = match team.as_made() {
+                None => engine.barrier(ctx, Meeting::Segments).map_err(OpError::from),
+                Some(made) => engine.team_barrier(ctx, &made.team),
+            };
             engine.far_forget();
             match met {
                 Ok(()) => OK,
@@ -190,14 +195,14 @@ export! {
         // SAFETY: a team of ours, or null.
         let team = unsafe { team(tm, FUNCTION) };
         let job = job(FUNCTION);
-        let rank = match find(job, team, rank, FUNCTION) {
+        let (rank, index) = match find(job, team, rank, FUNCTION) {
             Ok(found) => {
                 // SAFETY: null or the caller's, as the header asks.
                 unsafe { found.tell(owner, local, bytes) };
                 return Event::DONE;
             }
             Err(_) if flags & IMMEDIATE != 0 => return Event::NO_OP,
-            Err(rank) => rank,
+            Err(asked) => asked,
         };
         communicating(FUNCTION, |job, ctx| {
             // SAFETY: null or the caller's until the event is complete, as the header asks; pointers and sizes have 64
@@ -205,7 +210,7 @@ export! {
             unsafe {
                 // What has to be asked for is not mapped here.
                 Found::default().tell(null_mut(), local, null_mut());
-                let (engine, index) = (&job.joined.engine, team.remote_endpoint());
+                let engine = &job.joined.engine;
                 let asked = engine.far_query_parts(ctx, rank, index, owner.cast(), bytes.cast(), Outlook::Wait);
                 done(FUNCTION, asked)
             }
@@ -217,8 +222,8 @@ export! {
         // SAFETY: a team of ours, or null.
         let team = unsafe { team(tm, FUNCTION) };
         let job = job(FUNCTION);
-        let found = find(job, team, rank, FUNCTION).unwrap_or_else(|rank| {
-            communicating(FUNCTION, |job, ctx| Found::far(ask(ctx, job, rank, team.remote_endpoint(), FUNCTION)))
+        let found = find(job, team, rank, FUNCTION).unwrap_or_else(|(rank, index)| {
+            communicating(FUNCTION, |job, ctx| Found::far(ask(ctx, job, rank, index, FUNCTION)))
         });
         if found.bytes == 0 {
             // The places stay as they are. Not said aloud: asking is how clients find out.

@@ -144,6 +144,7 @@ pub(crate) fn attach(
     let (_, made) = job.attached.get_or_init(made);
     job.world.endpoint().bind(made);
     job.world.set_deltas(&deltas);
+    job.teams.set_deltas(deltas);
     hooks::segment_is_there(base.cast(), bytes);
     note_with(Letter::Object, || {
         format!("segment attached: {bytes} bytes at {base:p}")
@@ -170,6 +171,9 @@ export! {
         let team = unsafe { team(tm, FUNCTION) }.no_pair(FUNCTION);
         if let Err(why) = check_size(job(FUNCTION), size) {
             return refuse(FUNCTION, BAD_ARG, &why);
+        }
+        if !team.is_all_of(job(FUNCTION).joined.engine.size()) {
+            return refuse(FUNCTION, BAD_ARG, "tm has not all ranks of the job, which attach together; pass the primordial team");
         }
         communicating(FUNCTION, |job, ctx| {
             if team.endpoint().segment().is_some() || job.was_attached.load(Ordering::Relaxed) {

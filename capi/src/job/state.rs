@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 
 use crate::am::Handlers;
 use crate::job::threads::Threads;
-use crate::job::{Client, Endpoint, Placed, Segment, SegmentMode, fatal};
+use crate::job::{Client, Endpoint, Placed, Segment, SegmentMode, Teams, fatal};
 use crate::legacy::{Permit, ValueGets};
 
 /// A job, and what C has of it. Made once, never dropped: the process ends with its job.
@@ -22,6 +22,8 @@ pub(crate) struct Job {
     pub(crate) client: Client,
     /// The team of all ranks.
     pub(crate) world: Placed,
+    /// The teams that C has made.
+    pub(crate) teams: Teams,
     /// Handlers of the primordial endpoint.
     pub(crate) handlers: &'static Handlers,
     /// Endpoints by index; the first is the primordial one.

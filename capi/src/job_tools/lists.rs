@@ -13,9 +13,9 @@ use crate::job_tools::{put, slice};
 /// `gex_Memvec_t`.
 #[repr(C)]
 #[derive(Clone, Copy)]
-struct Piece {
-    address: *mut c_void,
-    bytes: usize,
+pub(crate) struct Piece {
+    pub(crate) address: *mut c_void,
+    pub(crate) bytes: usize,
 }
 
 /// `argonet_memveclist_stats_t`: of the pieces that are not empty. With none the least is the greatest number and the bounds
@@ -145,6 +145,7 @@ fn transfer(total: usize, peer: &str, dst: &str, src: &str) -> String {
 }
 
 names! {
+    *mut Piece = "gex_Memvec_t *",
     *const Piece = "const gex_Memvec_t *",
     *const *mut c_void = "void *const *",
     PieceStats = "argonet_memveclist_stats_t",

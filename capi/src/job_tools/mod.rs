@@ -9,6 +9,7 @@ mod strides;
 use core::ffi::c_char;
 
 use crate::Prototype;
+pub(crate) use lists::Piece;
 
 /// All functions that `argonet/job_tools.h` calls.
 pub(crate) fn prototypes() -> Vec<Prototype> {

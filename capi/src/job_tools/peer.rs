@@ -12,8 +12,8 @@ pub(super) const NAME_BYTES: usize = 64;
 pub(super) unsafe fn named(tm: *const Team, rank: u32) -> String {
     // SAFETY: this function's contract.
     match unsafe { tm.as_ref() } {
-        Some(team) if team.remote_endpoint() != 0 => {
-            format!("rank {rank}, endpoint {}", team.remote_endpoint())
+        Some(team) if rank < team.size() && team.remote_endpoint(rank) != 0 => {
+            format!("rank {rank}, endpoint {}", team.remote_endpoint(rank))
         }
         Some(team) => format!("rank {rank} of {}", team.size()),
         None => format!("rank {rank}"),

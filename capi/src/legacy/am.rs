@@ -15,8 +15,8 @@ use crate::legacy::permit::user;
 fn request(function: &'static str, rank: u32, what: What, args: *const i32) -> Request<'static> {
     Request {
         function,
-        team: &user(function).world,
-        rank,
+        endpoint: user(function).world.endpoint(),
+        to: JobRank(rank),
         what,
         args,
         flags: 0,

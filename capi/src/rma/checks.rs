@@ -1,5 +1,6 @@
 //! What C may get wrong. Sizes of values are always checked, the rest in debug builds.
 
+use argonet::JobRank;
 use argonet::engine::{Engine, FarPlace, Transfer};
 use argonet_conduit::Conduit;
 
@@ -29,11 +30,9 @@ pub(crate) fn value_size(function: &str, bytes: usize) {
 /// Unknown flags, and assertions that are not true.
 pub(super) fn flags(operation: &Operation<'_>, job: &Job) {
     let Operation {
-        function,
-        flags,
-        rank,
-        ..
+        function, flags, ..
     } = *operation;
+    let JobRank(rank) = operation.to();
     let wrong = |why: &str| fatal(function, &format!("flags are {flags:#x}: {why}"));
     let (known, what) = match operation.direction {
         Direction::Put => (ALL | COPY, "put"),
@@ -112,7 +111,7 @@ pub(super) fn overlap_of_own(operation: &Operation<'_>, job: &Job, far: FarPlace
 /// Where this process has what an operation reaches.
 fn mapped<C: Conduit>(
     engine: &Engine<C>,
-    rank: argonet::JobRank,
+    rank: JobRank,
     offset: argonet_base::SegmentOffset,
     len: usize,
 ) -> Option<usize> {

@@ -119,9 +119,14 @@ impl<'a> Operation<'a> {
         if let Some(span) = &mut span {
             let (here, there) = (self.local.addr(), self.remote.addr() as u64);
             let engine = &job.joined.engine;
-            span.tell(engine.about_bytes(JobRank(self.rank), self.bytes, here, there));
+            span.tell(engine.about_bytes(self.to(), self.bytes, here, there));
         }
         span
+    }
+
+    /// The process of the other side, whose rank is known to exist.
+    pub(super) fn to(&self) -> JobRank {
+        JobRank(self.team.job_rank(self.rank))
     }
 
     pub(super) fn outlook(&self) -> Outlook {
@@ -222,10 +227,9 @@ impl<'a> Operation<'a> {
 
     fn find(&self, job: &Job, ctx: &ThreadCtx) -> Place {
         let engine = &job.joined.engine;
-        // The world's ranks are those of the job, and so are a pair's.
-        let (rank, len) = (JobRank(self.rank), self.bytes);
+        let (rank, len) = (self.to(), self.bytes);
         let local = self.local_address();
-        let (base, segment) = match self.team.remote_endpoint() {
+        let (base, segment) = match self.team.remote_endpoint(self.rank) {
             0 => engine.published_segment(rank),
             _ => (0, 0),
         };
@@ -261,7 +265,7 @@ impl<'a> Operation<'a> {
     /// Memory that is not attached: its owner checks what it has bound there.
     #[cold]
     fn far_place(&self, job: &Job, ctx: &ThreadCtx) -> FarPlace {
-        let (rank, endpoint) = (JobRank(self.rank), self.team.remote_endpoint());
+        let (rank, endpoint) = (self.to(), self.team.remote_endpoint(self.rank));
         let mut address = self.remote.addr() as u64;
         if self.flags & PEER_OFFSET != 0 {
             let base = far_base(job, ctx, rank, endpoint, self.function);
@@ -313,12 +317,12 @@ impl<'a> Operation<'a> {
     #[cold]
     fn outside(&self, base: u64, segment: u64) -> ! {
         let Self {
-            rank,
             function,
             bytes,
             remote,
             ..
         } = *self;
+        let rank = self.to();
         let argument = match self.direction {
             Direction::Put => "dest",
             Direction::Get => "src",

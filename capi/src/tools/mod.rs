@@ -14,6 +14,7 @@ use std::borrow::Cow;
 
 use crate::Prototype;
 pub(crate) use environment::settings_of;
+pub(crate) use errors::warn;
 
 /// All functions that `gasnet_tools.h` calls.
 #[must_use]

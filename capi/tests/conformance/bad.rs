@@ -9,6 +9,7 @@ use crate::cases::{Build, Case, HEAP, MESSAGES, START, TRANSFERS};
 use crate::everything_cases::EVERYTHING;
 use crate::legacy_cases::LEGACY;
 use crate::running::Run;
+use crate::team_cases::TEAMS;
 
 /// What a case must come to.
 #[derive(Clone, Copy)]
@@ -27,10 +28,11 @@ const NEVER: [i32; 5] = [128 + 11, 128 + 7, 124, 128 + 9, 98];
 
 pub(crate) fn trials() -> Vec<Trial> {
     let mut trials = Vec::new();
-    let programs: [(&str, &[Case]); 5] = [
+    let programs: [(&str, &[Case]); 6] = [
         ("start", &START),
         ("messages", &MESSAGES),
         ("transfers", &TRANSFERS),
+        ("teams", &TEAMS),
         ("heap", &HEAP),
         ("legacy", &LEGACY),
     ];

@@ -21,6 +21,7 @@ mod launcher;
 mod legacy_cases;
 mod measuring;
 mod running;
+mod team_cases;
 mod threads;
 mod tracing;
 

@@ -9,12 +9,13 @@ use crate::chosen::Chosen;
 use crate::running::Run;
 
 /// Each program, and in which modes it is run.
-const PROGRAMS: [(&str, [Way; 2]); 6] = [
+const PROGRAMS: [(&str, [Way; 2]); 7] = [
     ("threads_am", PAR),
     ("threads_rma", PAR),
     ("threads_hsl", PAR),
     ("threads_wait", PAR),
     ("threads_churn", PAR),
+    ("threads_teams", PAR),
     ("threads_serial", [Way::SERIAL_DEBUG, Way::SERIAL]),
 ];
 const PAR: [Way; 2] = [Way::CPP20, Way::C23_DEBUG];

@@ -1,7 +1,15 @@
 //! Teams: ordered sets of endpoints, in which collective operations take place.
 
+mod entry;
+mod error;
+mod form;
+mod make;
 mod members;
 
+pub use entry::{Choice, MOST_ENDPOINTS, Terms};
+pub use error::TeamError;
+pub(super) use make::Making;
+pub use make::OwnedTeam;
 pub use members::Members;
 
 use argonet_base::JobRank;

@@ -1,0 +1,308 @@
+//! Teams: the world, those that a client makes, and pairs of a local and a remote endpoint.
+
+mod make;
+mod queries;
+mod scratch;
+
+use core::mem::offset_of;
+use core::sync::atomic::{AtomicBool, Ordering};
+use std::sync::Arc;
+
+use argonet::JobRank;
+use argonet::engine::{self, NEAR_MAGIC, NEAR_NONE, NEAR_TABLE, NEAR_VERSION, NearPrefix};
+
+use crate::job::endpoint::Location;
+use crate::job::{CData, Endpoint, Job, fatal, given};
+
+use crate::Prototype;
+
+/// All functions whose first argument is a team, or that give one.
+pub(super) fn prototypes() -> Vec<Prototype> {
+    [queries::PROTOTYPES, make::PROTOTYPES].concat()
+}
+
+/// What a `gex_TM_t` leads to. One that has a table is [`Placed`](crate::job::Placed).
+#[repr(C)]
+pub(crate) struct Team {
+    /// What headers use without a call.
+    prefix: NearPrefix,
+    kind: Kind,
+    endpoint: &'static Endpoint,
+    cdata: CData,
+    /// Whether a debug build keeps it although `gex_TM_Destroy` was called.
+    destroyed: AtomicBool,
+}
+
+/// Which ranks a team has.
+enum Kind {
+    /// All ranks, by their primordial endpoints.
+    World,
+    /// All ranks, by their endpoints of this index; no team, but passed as one.
+    Pair(u32),
+    /// Those that a client has chosen.
+    Made(Box<Made>),
+}
+
+/// A team that a client has made.
+pub(crate) struct Made {
+    pub(crate) team: Arc<engine::Team>,
+    /// What the client passed.
+    pub(crate) flags: u32,
+    /// Memory that the client gave for the team's lifetime: address and bytes.
+    pub(crate) scratch: Option<(usize, usize)>,
+}
+
+impl Team {
+    pub(crate) fn world(endpoint: &'static Endpoint, rank: u32, size: u32) -> Self {
+        // All ranks of a job are neighbours as long as smp is the only conduit.
+        let prefix = NearPrefix::new(rank, size, size);
+        Self::new(Kind::World, endpoint, prefix)
+    }
+
+    pub(crate) fn pair(endpoint: &'static Endpoint, remote: u32, rank: u32, size: u32) -> Self {
+        let prefix = NearPrefix::new(rank, size, 0);
+        Self::new(Kind::Pair(remote), endpoint, prefix)
+    }
+
+    /// A team in which `endpoint` is a member. `near` tells whether memory of a process is reached by loads and stores.
+    pub(crate) fn made(
+        endpoint: &'static Endpoint,
+        made: Made,
+        near: impl Fn(JobRank) -> bool,
+    ) -> Self {
+        let members = &made.team.members;
+        let is_near = |&rank: &u32| members.endpoint(rank) == 0 && near(members.job_rank(rank));
+        let last = (0..members.size()).rev().find(is_near);
+        let prefix = NearPrefix::new(
+            made.team.rank,
+            members.size(),
+            last.map_or(0, |rank| rank + 1),
+        );
+        Self::new(Kind::Made(Box::new(made)), endpoint, prefix)
+    }
+
+    fn new(kind: Kind, endpoint: &'static Endpoint, prefix: NearPrefix) -> Self {
+        Self {
+            prefix,
+            kind,
+            endpoint,
+            cdata: CData::default(),
+            destroyed: AtomicBool::new(false),
+        }
+    }
+
+    pub(crate) fn endpoint(&self) -> &'static Endpoint {
+        self.endpoint
+    }
+
+    pub(crate) fn size(&self) -> u32 {
+        self.prefix.size
+    }
+
+    /// Ranks that its table has, from 0 on.
+    pub(crate) fn near_len(&self) -> u32 {
+        self.prefix.near_len
+    }
+
+    /// What a client has made, if it has.
+    pub(crate) fn as_made(&self) -> Option<&Made> {
+        match &self.kind {
+            Kind::Made(made) => Some(made),
+            Kind::World | Kind::Pair(_) => None,
+        }
+    }
+
+    /// The team as the engine has it; not of a pair.
+    pub(crate) fn of_engine<'a>(&'a self, job: &'a Job) -> &'a Arc<engine::Team> {
+        match &self.kind {
+            Kind::Made(made) => &made.team,
+            Kind::World | Kind::Pair(_) => job.joined.engine.world_team(),
+        }
+    }
+
+    /// Whether it has all ranks of a job of `size`, each by its primordial endpoint.
+    pub(crate) fn is_all_of(&self, size: u32) -> bool {
+        let whole = |made: &Made| {
+            let members = &made.team.members;
+            members.size() == size && members.all_primordial()
+        };
+        self.as_made().is_none_or(whole)
+    }
+
+    /// The process of a rank that exists.
+    #[inline]
+    pub(crate) fn job_rank(&self, rank: u32) -> u32 {
+        match &self.kind {
+            Kind::World | Kind::Pair(_) => rank,
+            Kind::Made(made) => made.team.job_rank(rank).0,
+        }
+    }
+
+    /// Index of the endpoint of a rank that exists.
+    #[inline]
+    pub(crate) fn remote_endpoint(&self, rank: u32) -> u32 {
+        match &self.kind {
+            Kind::World => 0,
+            Kind::Pair(remote) => *remote,
+            Kind::Made(made) => made.team.members.endpoint(rank),
+        }
+    }
+
+    /// The process that a message to a rank goes to. As it is the engine that checks ranks of the job, those of the world may not
+    /// exist. Ends the job where one of the two endpoints cannot have messages.
+    #[inline(always)]
+    pub(crate) fn receiver(&self, rank: u32, function: &str) -> JobRank {
+        match &self.kind {
+            Kind::World => JobRank(rank),
+            Kind::Pair(0) if self.endpoint.index() == 0 => JobRank(rank),
+            _ => self.chosen_receiver(rank, function),
+        }
+    }
+
+    #[inline(never)]
+    fn chosen_receiver(&self, rank: u32, function: &str) -> JobRank {
+        self.exists(function);
+        let to = known(self, rank, function);
+        let (here, there) = (self.endpoint.index(), self.remote_endpoint(rank));
+        if (here, there) != (0, 0) {
+            let what = match self.kind {
+                Kind::Pair(_) => "is a pair of",
+                _ => "and rank stand for",
+            };
+            fatal(
+                function,
+                &format!(
+                    "tm {what} endpoint {here} here and {there} there; only endpoints of index 0 have GEX_EP_CAPABILITY_AM"
+                ),
+            )
+        }
+        JobRank(to)
+    }
+
+    /// What has to be added to addresses of its ranks' processes, of those in its table, from what has to be added to those of the
+    /// job's ranks.
+    pub(crate) fn deltas(&self, of_job: &[Option<isize>]) -> Box<[Option<isize>]> {
+        let delta = |rank| match self.remote_endpoint(rank) {
+            0 => of_job.get(self.job_rank(rank) as usize).copied().flatten(),
+            // What further endpoints have bound is reached by its owner's help.
+            _ => None,
+        };
+        (0..self.near_len()).map(delta).collect()
+    }
+
+    /// Ends the job if this is a pair, which `function` does not take.
+    pub(crate) fn no_pair(&self, function: &str) -> &Self {
+        if matches!(self.kind, Kind::Pair(_)) {
+            fatal(
+                function,
+                "tm is a pair of endpoints; this call needs a team",
+            );
+        }
+        self
+    }
+
+    /// Whoever uses it from now on is told.
+    pub(crate) fn set_destroyed(&self) {
+        self.destroyed.store(true, Ordering::Relaxed);
+    }
+
+    /// Ends the job if it was destroyed, as far as that is known: in a debug build, which keeps such teams a while.
+    #[inline]
+    fn exists(&self, function: &str) {
+        if self.destroyed.load(Ordering::Relaxed) {
+            used_after(function);
+        }
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn used_after(function: &str) -> ! {
+    fatal(
+        function,
+        "tm was destroyed by gex_TM_Destroy and cannot be used any more",
+    )
+}
+
+/// The team of a handle.
+///
+/// # Safety
+/// As [`given`].
+pub(crate) unsafe fn team<'a>(handle: *const Team, function: &str) -> &'a Team {
+    // SAFETY: this function's contract.
+    let team: &Team = unsafe { given(handle, function, "tm") };
+    team.exists(function);
+    team
+}
+
+/// The rank in the job of a rank of a team that exists, or the end of the job.
+#[inline]
+pub(crate) fn known(team: &Team, rank: u32, function: &str) -> u32 {
+    known_as(team, rank, function, "rank")
+}
+
+/// The same for an argument of another name.
+#[inline]
+pub(crate) fn known_as(team: &Team, rank: u32, function: &str, argument: &str) -> u32 {
+    team.job_rank(member(team, rank, function, argument))
+}
+
+/// A rank of a team that exists, or the end of the job.
+#[inline]
+pub(crate) fn member(team: &Team, rank: u32, function: &str, argument: &str) -> u32 {
+    if rank >= team.size() {
+        out_of_range(team, rank, function, argument)
+    }
+    rank
+}
+
+#[cold]
+#[inline(never)]
+fn out_of_range(team: &Team, rank: u32, function: &str, argument: &str) -> ! {
+    let size = team.size();
+    fatal(
+        function,
+        &format!("{argument} is {rank}; the team has {size} ranks, from 0"),
+    )
+}
+
+pub(crate) const LAYOUT: &[(&str, usize)] = &[
+    ("sizeof(struct argonet_near_team)", NEAR_TABLE),
+    ("sizeof(ptrdiff_t)", size_of::<isize>()),
+    (
+        "offsetof(struct argonet_near_team, magic)",
+        offset_of!(NearPrefix, magic),
+    ),
+    (
+        "offsetof(struct argonet_near_team, version)",
+        offset_of!(NearPrefix, version),
+    ),
+    (
+        "offsetof(struct argonet_near_team, near_len)",
+        offset_of!(NearPrefix, near_len),
+    ),
+    (
+        "offsetof(struct argonet_near_team, rank)",
+        offset_of!(NearPrefix, rank),
+    ),
+    (
+        "offsetof(struct argonet_near_team, size)",
+        offset_of!(NearPrefix, size),
+    ),
+    (
+        "offsetof(struct argonet_near_team, reserved)",
+        offset_of!(NearPrefix, reserved),
+    ),
+    (
+        "offsetof(struct argonet_near_team, library)",
+        size_of::<NearPrefix>(),
+    ),
+    ("ARGONET_NEAR_MAGIC", NEAR_MAGIC as usize),
+    ("ARGONET_NEAR_VERSION", NEAR_VERSION as usize),
+    ("(size_t)ARGONET_NEAR_NONE", NEAR_NONE as usize),
+    ("sizeof(gex_EP_Location_t)", size_of::<Location>()),
+    (
+        "offsetof(gex_EP_Location_t, gex_ep_index)",
+        offset_of!(Location, endpoint),
+    ),
+];

@@ -1,0 +1,103 @@
+//! What a client asks of a team: its facts, and which ranks are which.
+
+use core::ffi::c_void;
+
+use argonet::JobRank;
+
+use crate::context::communicating;
+use crate::export::export;
+use crate::job::endpoint::{Location, MAX_ENDPOINTS};
+use crate::job::team::{Team, known, team};
+use crate::job::{Client, Endpoint, fatal, given, job};
+
+/// In debug builds, ends the job where translations are not allowed, as they are free to communicate: ours do not, so that
+/// other builds need not ask.
+fn may_translate(function: &str) {
+    if job(function).debug {
+        communicating(function, |_, _| ());
+    }
+}
+
+export! {
+    /// What `gex_TM_QueryRank` calls in debug builds.
+    fn argonet_tm_rank(tm: *const Team) -> u32 {
+        const FUNCTION: &str = "gex_TM_QueryRank";
+        // SAFETY: a team of ours, or null.
+        unsafe { team(tm, FUNCTION) }.no_pair(FUNCTION).prefix.rank
+    }
+
+    /// What `gex_TM_QuerySize` calls in debug builds.
+    fn argonet_tm_size(tm: *const Team) -> u32 {
+        const FUNCTION: &str = "gex_TM_QuerySize";
+        // SAFETY: a team of ours, or null.
+        unsafe { team(tm, FUNCTION) }.no_pair(FUNCTION).size()
+    }
+
+    fn gex_TM_Pair(ep: *const Endpoint, remote: u32) -> *const Team {
+        const FUNCTION: &str = "gex_TM_Pair";
+        // SAFETY: an endpoint of ours, or null.
+        let endpoint = unsafe { given(ep, FUNCTION, "ep") };
+        match endpoint.pair(remote, job(FUNCTION)) {
+            Some(pair) => pair,
+            None => fatal(FUNCTION, &format!("the remote index is {remote}; a process has at most {MAX_ENDPOINTS} endpoints")),
+        }
+    }
+
+    fn gex_TM_QueryClient(tm: *const Team) -> *const Client {
+        // SAFETY: a team of ours, or null.
+        unsafe { team(tm, "gex_TM_QueryClient") }.no_pair("gex_TM_QueryClient");
+        &raw const job("gex_TM_QueryClient").client
+    }
+
+    fn gex_TM_QueryEP(tm: *const Team) -> *const Endpoint {
+        // SAFETY: a team of ours, or null.
+        unsafe { team(tm, "gex_TM_QueryEP") }.no_pair("gex_TM_QueryEP").endpoint
+    }
+
+    fn gex_TM_QueryFlags(tm: *const Team) -> u32 {
+        // SAFETY: a team of ours, or null.
+        let team = unsafe { team(tm, "gex_TM_QueryFlags") }.no_pair("gex_TM_QueryFlags");
+        // The primordial team is made without flags.
+        team.as_made().map_or(0, |made| made.flags)
+    }
+
+    fn gex_TM_SetCData(tm: *const Team, value: *const c_void) {
+        // SAFETY: a team of ours, or null.
+        unsafe { team(tm, "gex_TM_SetCData") }.no_pair("gex_TM_SetCData").cdata.set(value);
+    }
+
+    fn gex_TM_QueryCData(tm: *const Team) -> *mut c_void {
+        // SAFETY: a team of ours, or null.
+        unsafe { team(tm, "gex_TM_QueryCData") }.no_pair("gex_TM_QueryCData").cdata.get()
+    }
+
+    fn gex_TM_TranslateRankToJobrank(tm: *const Team, rank: u32) -> u32 {
+        const FUNCTION: &str = "gex_TM_TranslateRankToJobrank";
+        may_translate(FUNCTION);
+        // SAFETY: a team of ours, or null.
+        known(unsafe { team(tm, FUNCTION) }.no_pair(FUNCTION), rank, FUNCTION)
+    }
+
+    fn gex_TM_TranslateJobrankToRank(tm: *const Team, jobrank: u32) -> u32 {
+        const FUNCTION: &str = "gex_TM_TranslateJobrankToRank";
+        may_translate(FUNCTION);
+        // SAFETY: a team of ours, or null.
+        let team = unsafe { team(tm, FUNCTION) }.no_pair(FUNCTION);
+        match team.as_made() {
+            Some(made) => made.team.members.rank_of(JobRank(jobrank)).unwrap_or(u32::MAX),
+            None if jobrank < team.size() => jobrank,
+            None => u32::MAX,
+        }
+    }
+
+    fn gex_TM_TranslateRankToEP(tm: *const Team, rank: u32, flags: u32) -> Location {
+        const FUNCTION: &str = "gex_TM_TranslateRankToEP";
+        may_translate(FUNCTION);
+        if flags != 0 {
+            fatal(FUNCTION, &format!("flags are {flags:#x}; they must be 0"));
+        }
+        // SAFETY: a team of ours, or null.
+        let team = unsafe { team(tm, FUNCTION) }.no_pair(FUNCTION);
+        Location { rank: known(team, rank, FUNCTION), endpoint: team.remote_endpoint(rank) }
+    }
+}

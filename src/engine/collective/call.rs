@@ -1,0 +1,176 @@
+//! What a member calls, and what of that all members must call alike.
+#![allow(unsafe_code)]
+
+use core::fmt;
+
+/// Kinds of collective operations. A block is `unit * count` bytes.
+#[derive(
+    Clone, Copy, PartialEq, Eq, Debug, num_enum::TryFromPrimitive, num_enum::IntoPrimitive,
+)]
+#[repr(u8)]
+pub enum Kind {
+    /// Complete when all have called.
+    Barrier = 1,
+    /// The root's source, a block, to all targets.
+    Broadcast,
+    /// All sources, a block each, combined, to the root's target.
+    Reduce,
+    /// The same to all targets.
+    ReduceAll,
+    /// All sources, a block each, to the root's target in the order of ranks.
+    Gather,
+    /// The same to all targets.
+    GatherAll,
+    /// The root's source, a block for each rank, in pieces to the targets.
+    Scatter,
+    /// The source has a block for each rank, the target gets one from each.
+    Exchange,
+    /// The sources have a block for each rank, which gets its own combined.
+    ReduceScatter,
+    /// All sources up to this member's own, combined.
+    Scan,
+    /// All sources before this member's own, combined; the target of rank 0 is left as it is.
+    ExclusiveScan,
+    /// A barrier of the library's own, which keeps members from running ahead too far.
+    Window,
+}
+
+impl Kind {
+    /// Whether it has a root.
+    #[must_use]
+    pub fn is_rooted(self) -> bool {
+        matches!(
+            self,
+            Self::Broadcast | Self::Reduce | Self::Gather | Self::Scatter
+        )
+    }
+
+    /// Whether it combines values.
+    #[must_use]
+    pub fn folds(self) -> bool {
+        matches!(
+            self,
+            Self::Reduce | Self::ReduceAll | Self::ReduceScatter | Self::Scan | Self::ExclusiveScan
+        )
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Barrier => "barrier",
+            Self::Broadcast => "broadcast",
+            Self::Reduce => "reduce-to-one",
+            Self::ReduceAll => "reduce-to-all",
+            Self::Gather => "gather",
+            Self::GatherAll => "gather-all",
+            Self::Scatter => "scatter",
+            Self::Exchange => "exchange",
+            Self::ReduceScatter => "reduce-scatter",
+            Self::Scan => "scan",
+            Self::ExclusiveScan => "exclusive scan",
+            Self::Window => "barrier of the library's own",
+        }
+    }
+}
+
+/// Combines elements: each of the `count` at `right` becomes `left op right`. The two do not overlap. It is called with no
+/// lock of the engine's held that another call could wait for, by any thread that polls.
+pub type FoldFn = unsafe fn(context: [*const (); 2], left: *const u8, right: *mut u8, count: usize);
+
+/// How values are combined.
+#[derive(Clone, Copy)]
+pub struct Folding {
+    /// The function.
+    pub function: FoldFn,
+    /// What it is given besides.
+    pub context: [*const (); 2],
+    /// Whether the operands must stay in the order of ranks, because the operation does not commute.
+    pub ordered: bool,
+    /// Something that differs for operations that differ: members that do not agree about it are told.
+    pub digest: u16,
+}
+
+/// A call of one member.
+#[derive(Clone, Copy)]
+pub struct Call {
+    /// What.
+    pub kind: Kind,
+    /// Rank of the root; 0 where there is none.
+    pub root: u32,
+    /// Bytes of an element, which is never split.
+    pub unit: usize,
+    /// Elements of a block.
+    pub count: usize,
+    /// What the member gives, if it gives anything.
+    pub src: *const u8,
+    /// Where its result goes, if it gets one.
+    pub dst: *mut u8,
+    /// How values are combined; for the kinds that do.
+    pub folding: Option<Folding>,
+}
+
+// SAFETY: the memory and the folding's context are the call's until its event is complete, whichever thread goes on with it
+// (`collective_start` demands that), and only the thread that holds the flight's lock touches them.
+unsafe impl Send for Call {}
+
+impl Call {
+    /// A barrier.
+    #[must_use]
+    pub const fn barrier(kind: Kind) -> Self {
+        Self {
+            kind,
+            root: 0,
+            unit: 1,
+            count: 0,
+            src: core::ptr::null(),
+            dst: core::ptr::null_mut(),
+            folding: None,
+        }
+    }
+
+    /// Bytes of a block.
+    #[must_use]
+    pub fn block(&self) -> usize {
+        self.unit * self.count
+    }
+
+    /// What all members call alike.
+    pub(super) fn label(&self) -> Label {
+        Label {
+            kind: self.kind,
+            root: self.root,
+            len: self.block() as u64,
+            digest: self.folding.map_or(0, |folding| folding.digest),
+        }
+    }
+}
+
+/// What all members must call alike; every message has it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Label {
+    pub(super) kind: Kind,
+    pub(super) root: u32,
+    /// Bytes of a block.
+    pub(super) len: u64,
+    pub(super) digest: u16,
+}
+
+impl fmt::Display for Label {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            kind,
+            root,
+            len,
+            digest,
+        } = *self;
+        f.write_str(kind.name())?;
+        if kind.is_rooted() {
+            write!(f, " with root {root} and {len} bytes")?;
+        } else if !matches!(kind, Kind::Barrier | Kind::Window) {
+            write!(f, " of {len} bytes")?;
+        }
+        if kind.folds() {
+            write!(f, " by operation {digest:#06x}")?;
+        }
+        Ok(())
+    }
+}

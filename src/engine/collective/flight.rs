@@ -1,0 +1,406 @@
+//! A call that is under way: executes its schedule as far as it goes without waiting.
+#![allow(unsafe_code)]
+
+use super::call::{Call, Label};
+use super::mailbox::{Coming, Place, Slot};
+use super::schedule::{Area, Range, Schedule, Step};
+use super::teams::Member;
+use super::wire::{Form, Header};
+use crate::engine::background::Steps;
+use crate::engine::core::Engine;
+use argonet_am::{Message, Payload};
+use argonet_base::JobRank;
+use argonet_conduit::Conduit;
+use argonet_event::Event;
+use argonet_segment::SharedBytes;
+use core::ptr::NonNull;
+use core::time::Duration;
+use parking_lot::Mutex;
+use std::sync::Arc;
+
+/// How long a member waits in a round to which nothing comes before it asks those that it waits for whether they call the
+/// same. A call that goes well costs no message for it unless somebody is as late as this.
+const PATIENCE: Duration = Duration::from_millis(200);
+
+/// What a member to which nothing comes thinks of it.
+#[derive(Clone, Copy)]
+enum Doubt {
+    /// It has not looked twice.
+    None,
+    /// It asks at this time.
+    Asks(Duration),
+    Asked,
+}
+
+/// What has become of a message of the current round.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// A send of which nothing has left, a receive that is not posted.
+    Begins,
+    /// A send that has been offered, a receive for which something must come.
+    Waits,
+    /// A send whose receiver waits for its pieces, from this offset on.
+    Flows(usize),
+    /// A receive that has been offered, to be answered.
+    Answers { address: u64 },
+    /// A receive whose bytes have been read where they lay, to be said.
+    Pulled,
+    /// Complete.
+    Over,
+}
+
+/// The memory of a call's scratch, aligned for every predefined type.
+#[derive(Clone, Copy)]
+#[repr(C, align(64))]
+struct Line([u8; 64]);
+
+/// What the thread that goes on with a call needs.
+pub(super) struct Work {
+    call: Call,
+    schedule: Schedule,
+    scratch: Vec<Line>,
+    round: usize,
+    /// Of the messages of the round; empty before it begins.
+    states: Vec<State>,
+    /// Those that are not over.
+    open: usize,
+    doubt: Doubt,
+    event: Option<Event>,
+    over: bool,
+}
+
+/// A call that is not complete.
+pub(super) struct Flight {
+    pub(super) member: Arc<Member>,
+    pub(super) number: u32,
+    label: Label,
+    /// Held by the thread that goes on with it. Nobody waits for it, since that thread may be in a function of the client's.
+    pub(super) work: Mutex<Work>,
+}
+
+// SAFETY: scratch and call are touched by the thread alone that holds the lock of `work`, and by handlers under the mailbox's
+// lock where a receive has been posted, which nobody else reads before it is complete.
+unsafe impl Send for Flight {}
+// SAFETY: as above.
+unsafe impl Sync for Flight {}
+
+impl Flight {
+    /// A call that has its number, and its schedule.
+    pub(super) fn new(
+        member: Arc<Member>,
+        number: u32,
+        call: Call,
+        schedule: Schedule,
+        event: Option<Event>,
+    ) -> Self {
+        let lines = schedule.scratch_bytes().div_ceil(size_of::<Line>());
+        let work = Work {
+            call,
+            schedule,
+            scratch: vec![Line([0; 64]); lines],
+            round: 0,
+            states: Vec::new(),
+            open: 0,
+            doubt: Doubt::None,
+            event,
+            over: false,
+        };
+        Self {
+            member,
+            number,
+            label: call.label(),
+            work: Mutex::new(work),
+        }
+    }
+
+    fn header(&self, to: u32, tag: u32, form: Form) -> Header {
+        let team = &self.member.team;
+        Header {
+            key: team.key,
+            number: self.number,
+            from: team.rank,
+            to,
+            tag,
+            form,
+            label: self.label,
+            at: 0,
+            len: 0,
+        }
+    }
+
+    fn slot(&self, from: u32, tag: u32, answer: bool) -> Slot {
+        Slot {
+            number: self.number,
+            from,
+            tag,
+            answer,
+        }
+    }
+}
+
+impl Work {
+    pub(super) fn is_over(&self) -> bool {
+        self.over
+    }
+
+    /// Where a range lies.
+    fn place(&mut self, range: Range) -> *mut u8 {
+        let base = match range.area {
+            Area::Source => self.call.src.cast_mut(),
+            Area::Target => self.call.dst,
+            Area::Scratch => self.scratch.as_mut_ptr().cast(),
+        };
+        base.wrapping_add(range.at)
+    }
+
+    /// The bytes of a range that is sent.
+    ///
+    /// # Safety
+    /// The call's memory is as `collective_start` demands.
+    unsafe fn bytes(&mut self, range: Range) -> SharedBytes<'static> {
+        let start = NonNull::new(self.place(range)).unwrap_or(NonNull::dangling());
+        // SAFETY: the schedule's ranges lie in the areas, which are the call's until it is complete; the view is gone
+        // before that.
+        unsafe { SharedBytes::from_raw(start, range.len) }
+    }
+
+    /// Copies and folds.
+    fn local(&mut self) {
+        for at in 0..self.schedule.local(self.round).len() {
+            match self.schedule.local(self.round)[at] {
+                Step::Copy { from, into } => {
+                    let (from, to, len) = (self.place(from), self.place(into), into.len);
+                    if from != to {
+                        // SAFETY: both lie in areas of the call, the second writable; source and target of the client may
+                        // be the same memory.
+                        unsafe { core::ptr::copy(from, to, len) };
+                    }
+                }
+                Step::Fold { left, right } => {
+                    let Some(folding) = self.call.folding else {
+                        continue;
+                    };
+                    let count = right.len / self.call.unit.max(1);
+                    let (left, right) = (self.place(left), self.place(right));
+                    // SAFETY: as many whole elements lie at both, which do not overlap; the function and its context are
+                    // usable until the call is complete.
+                    unsafe { (folding.function)(folding.context, left, right, count) };
+                }
+                Step::Send { .. } | Step::Receive { .. } => {}
+            }
+        }
+    }
+}
+
+impl<C: Conduit> Engine<C> {
+    /// Goes on with a call as far as it goes.
+    pub(super) fn advance_flight(&self, flight: &Flight, work: &mut Work, steps: &mut Steps) {
+        if work.over || !flight.member.mailbox.lock().may_begin(flight.number) {
+            return;
+        }
+        while work.round < work.schedule.rounds() {
+            if work.states.is_empty() {
+                work.open = work.schedule.messages(work.round).len();
+                work.states.resize(work.open, State::Begins);
+                work.doubt = Doubt::None;
+            }
+            for at in 0..work.states.len() {
+                if work.states[at] != State::Over {
+                    self.go_on(flight, work, at, steps);
+                    work.open -= usize::from(work.states[at] == State::Over);
+                }
+            }
+            if work.open > 0 {
+                self.ask_in_doubt(flight, work, steps);
+                return;
+            }
+            work.local();
+            work.round += 1;
+            work.states.clear();
+        }
+        work.over = true;
+        flight.member.mailbox.lock().end(flight.number);
+        steps.taken += 1;
+        if let Some(event) = work.event.take() {
+            self.finish(event, steps);
+        }
+    }
+
+    /// Goes on with a message of the round.
+    fn go_on(&self, flight: &Flight, work: &mut Work, at: usize, steps: &mut Steps) {
+        let before = work.states[at];
+        let after = match work.schedule.messages(work.round)[at] {
+            Step::Send { to, from, tag } => {
+                self.go_on_sending(flight, work, (to, from, tag), before, steps)
+            }
+            Step::Receive { from, into, tag } => {
+                self.go_on_receiving(flight, work, (from, into, tag), before, steps)
+            }
+            Step::Copy { .. } | Step::Fold { .. } => State::Over,
+        };
+        if after != before {
+            work.states[at] = after;
+            work.doubt = Doubt::None;
+        }
+    }
+
+    /// Whether there was room for a message.
+    fn tell(
+        &self,
+        flight: &Flight,
+        header: &Header,
+        payload: Payload<'_>,
+        steps: &mut Steps,
+    ) -> bool {
+        let args = header.args();
+        let message = Message {
+            handler: crate::engine::internal::COLLECTIVE,
+            args: args.as_slice(),
+            payload,
+        };
+        self.send_now(flight.member.team.job_rank(header.to), &message, steps)
+    }
+
+    fn go_on_sending(
+        &self,
+        flight: &Flight,
+        work: &mut Work,
+        (to, from, tag): (u32, Range, u32),
+        mut state: State,
+        steps: &mut Steps,
+    ) -> State {
+        let medium = self.conduit.limits().medium_request;
+        if state == State::Begins {
+            let eager = flight.member.eager_bytes(medium);
+            let mut header = flight.header(to, tag, Form::Whole);
+            // SAFETY: a range of the schedule.
+            let mut payload = unsafe { work.bytes(from) };
+            if from.len > eager {
+                header.form = Form::Offer;
+                header.at = payload.as_ptr().addr() as u64;
+                header.len = from.len as u64;
+                payload = SharedBytes::from_slice(&[]);
+            }
+            let payload = match payload.is_empty() {
+                true => Payload::None,
+                false => Payload::Medium(payload),
+            };
+            if !self.tell(flight, &header, payload, steps) {
+                return state;
+            }
+            if header.form == Form::Whole {
+                return State::Over;
+            }
+            state = State::Waits;
+        }
+        if state == State::Waits {
+            match flight
+                .member
+                .mailbox
+                .lock()
+                .answer(flight.slot(to, tag, true))
+            {
+                Some(Form::Done) => return State::Over,
+                Some(_) => state = State::Flows(0),
+                None => {}
+            }
+        }
+        while let State::Flows(offset) = state {
+            let len = medium.max(1).min(from.len - offset);
+            let mut header = flight.header(to, tag, Form::Piece);
+            header.at = offset as u64;
+            // SAFETY: a range of the schedule.
+            let payload = unsafe { work.bytes(from.part(offset, len)) };
+            if !self.tell(flight, &header, Payload::Medium(payload), steps) {
+                return state;
+            }
+            state = match offset + len {
+                end if end == from.len => State::Over,
+                end => State::Flows(end),
+            };
+        }
+        state
+    }
+
+    fn go_on_receiving(
+        &self,
+        flight: &Flight,
+        work: &mut Work,
+        (from, into, tag): (u32, Range, u32),
+        mut state: State,
+        steps: &mut Steps,
+    ) -> State {
+        let slot = flight.slot(from, tag, false);
+        let place = work.place(into);
+        let coming =
+            match state {
+                State::Begins => Some(flight.member.mailbox.lock().post(
+                    slot,
+                    Place(place),
+                    into.len,
+                )),
+                State::Waits => Some(flight.member.mailbox.lock().look(slot)),
+                _ => None,
+            };
+        match coming {
+            Some(Err(message)) => self.fatal(&message),
+            Some(Ok(Coming::Waits)) => return State::Waits,
+            Some(Ok(Coming::Complete)) => return State::Over,
+            Some(Ok(Coming::Offer { address, .. })) => state = State::Answers { address },
+            None => {}
+        }
+        if let State::Answers { address } = state {
+            let source = flight.member.team.job_rank(from);
+            // SAFETY: the range is writable, and the sender has offered its bytes.
+            if unsafe { self.pull(source, address, place, into.len) } {
+                flight.member.mailbox.lock().pulled(slot);
+                state = State::Pulled;
+            } else {
+                let header = flight.header(from, tag, Form::Ready);
+                let ready = self.tell(flight, &header, Payload::None, steps);
+                return if ready { State::Waits } else { state };
+            }
+        }
+        if state == State::Pulled {
+            let header = flight.header(from, tag, Form::Done);
+            if self.tell(flight, &header, Payload::None, steps) {
+                return State::Over;
+            }
+        }
+        state
+    }
+
+    /// Reads bytes of a peer where they lie; whether that is possible.
+    ///
+    /// # Safety
+    /// `into` is writable for `len` bytes, and the peer does not change what lies at `address` meanwhile.
+    unsafe fn pull(&self, _source: JobRank, _address: u64, _into: *mut u8, _len: usize) -> bool {
+        false
+    }
+
+    /// Asks those that this member waits for whether they call the same, if nothing comes for long.
+    fn ask_in_doubt(&self, flight: &Flight, work: &mut Work, steps: &mut Steps) {
+        match work.doubt {
+            Doubt::None => work.doubt = Doubt::Asks((self.clock)() + PATIENCE),
+            Doubt::Asks(at) if (self.clock)() >= at => {
+                let messages = work.schedule.messages(work.round).iter();
+                for (step, state) in messages.zip(&work.states) {
+                    let (Step::Send { to: other, tag, .. }
+                    | Step::Receive {
+                        from: other, tag, ..
+                    }) = *step
+                    else {
+                        continue;
+                    };
+                    if *state == State::Waits {
+                        let header = flight.header(other, tag, Form::Question);
+                        // Whom there is no room for is not asked.
+                        self.tell(flight, &header, Payload::None, steps);
+                    }
+                }
+                work.doubt = Doubt::Asked;
+            }
+            Doubt::Asks(_) | Doubt::Asked => {}
+        }
+    }
+}

@@ -1,0 +1,32 @@
+//! Barriers: neighbours tell their leader, leaders tell each other by dissemination, and tell their neighbours.
+
+use super::hoods::Group;
+use super::tree::{Tree, signal_down, signal_up};
+use super::{Range, Schedule, Shape};
+
+/// In round r each member tells the one 2^r further on that it and the 2^r - 1 before it have come.
+fn disseminate(group: Group<'_>, rank: u32, out: &mut Schedule) {
+    let (count, at) = (u64::from(group.len()), u64::from(group.position(rank)));
+    let member = |at: u64| group.rank((at % count) as u32);
+    let mut distance = 1;
+    while distance < count {
+        out.round();
+        out.send(member(at + distance), Range::NONE);
+        out.receive(member(at + count - distance), Range::NONE);
+        distance *= 2;
+    }
+}
+
+pub(super) fn plan(shape: &Shape<'_>, out: &mut Schedule) {
+    let Shape { rank, hoods, .. } = *shape;
+    if hoods.count() == 1 {
+        return disseminate(hoods.everybody(), rank, out);
+    }
+    let hood = hoods.of(rank);
+    let tree = Tree::within(hoods.group(hood), 0, rank, shape.tuning.radix);
+    signal_up(&tree, out);
+    if rank == hoods.leader(hood) {
+        disseminate(hoods.leaders(), rank, out);
+    }
+    signal_down(&tree, out);
+}

@@ -1,0 +1,118 @@
+//! Gather-all: everybody's block to everybody.
+
+use super::hoods::Group;
+use super::parts::pieces;
+use super::tree::{Tree, down};
+use super::{Area, Range, Schedule, Shape, Task, direct, ring};
+
+/// Dissemination (Bruck): each member of a group has a block, of `bytes(position)` bytes; in round r it gives those that it has,
+/// at most 2^r, to the one 2^r before it. Leaves them in scratch, from this member's own on, where `own` has been put first; where each position's lies.
+fn disseminate(
+    group: Group<'_>,
+    rank: u32,
+    bytes: impl Fn(u32) -> usize,
+    own: impl FnOnce(Range, &mut Schedule),
+    out: &mut Schedule,
+) -> Vec<Range> {
+    let (count, at) = (group.len(), group.position(rank));
+    let position = |distance: u64| ((u64::from(at) + distance) % u64::from(count)) as u32;
+    let mut ends = vec![0];
+    for distance in 0..count {
+        ends.push(ends[distance as usize] + bytes(position(distance.into())));
+    }
+    let all = out.scratch(ends[count as usize]);
+    let run = |from: u32, to: u32| {
+        let (begin, end) = (ends[from as usize], ends[to as usize]);
+        all.part(begin, end - begin)
+    };
+    own(run(0, 1), out);
+    let mut have = 1;
+    while have < count {
+        let more = have.min(count - have);
+        out.round();
+        let before = position(u64::from(count - have));
+        out.send(group.rank(before), run(0, more));
+        out.receive(group.rank(position(have.into())), run(have, have + more));
+        have += more;
+    }
+    out.round();
+    let mut places = vec![Range::NONE; count as usize];
+    for distance in 0..count {
+        places[position(distance.into()) as usize] = run(distance, distance + 1);
+    }
+    places
+}
+
+/// Short blocks. Neighbours give theirs to their leader; leaders give each other those of their neighbourhoods by dissemination,
+/// and the whole to their neighbours.
+fn short(shape: &Shape<'_>, task: &Task, out: &mut Schedule) {
+    let Shape { rank, hoods, .. } = *shape;
+    let own = task.of(Area::Source);
+    if hoods.count() == 1 || hoods.count() == hoods.size() {
+        let group = hoods.everybody();
+        let put = |place, out: &mut Schedule| out.copy(own, place);
+        let places = disseminate(group, rank, |_| own.len, put, out);
+        for (from, place) in (0..).zip(places) {
+            out.copy(place, task.block_of(Area::Target, from));
+        }
+        return;
+    }
+    let hood = hoods.of(rank);
+    let (group, leader) = (hoods.group(hood), hoods.leader(hood));
+    // All blocks, in the order of neighbourhoods.
+    let all = task.block() * hoods.size() as usize;
+    let tree = Tree::within(group, 0, rank, shape.tuning.radix);
+    let most = shape.tuning.segment_bytes;
+    let whole = if rank == leader {
+        let gather = |place: Range, out: &mut Schedule| {
+            for at in 1..group.len() {
+                out.receive(group.rank(at), place.part(at as usize * own.len, own.len));
+            }
+            out.copy(own, place.part(0, own.len));
+        };
+        let bytes = |hood| hoods.group(hood).len() as usize * own.len;
+        let places = disseminate(hoods.leaders(), rank, bytes, gather, out);
+        let whole = out.scratch(all);
+        let mut at = 0;
+        for place in places {
+            out.copy(place, whole.part(at, place.len));
+            at += place.len;
+        }
+        whole
+    } else {
+        out.send(leader, own);
+        out.scratch(all)
+    };
+    let parts = pieces(whole, 1, most);
+    down(&tree, &parts, &parts, out);
+    let mut at = 0;
+    for hood in 0..hoods.count() {
+        let group = hoods.group(hood);
+        for position in 0..group.len() {
+            let place = task.block_of(Area::Target, group.rank(position));
+            out.copy(whole.part(at, own.len), place);
+            at += own.len;
+        }
+    }
+}
+
+pub(super) fn plan(shape: &Shape<'_>, task: &Task, out: &mut Schedule) {
+    let Shape {
+        rank,
+        hoods,
+        tuning,
+    } = *shape;
+    if task.block() <= tuning.gather_all_dissemination_bytes {
+        return short(shape, task, out);
+    }
+    let block = |rank| task.block_of(Area::Target, rank);
+    out.copy(task.of(Area::Source), block(rank));
+    if hoods.count() == 1 {
+        let blocks: Vec<Range> = (0..shape.size()).map(block).collect();
+        return direct::gather_all(hoods.everybody(), rank, &blocks, out);
+    }
+    // Round a ring in which neighbours follow each other, so that each neighbourhood hears from one other alone.
+    let order: Vec<u32> = hoods.in_order().collect();
+    let blocks: Vec<Range> = order.iter().map(|rank| block(*rank)).collect();
+    ring::gather_all(Group::Order(&order), rank, &blocks, out);
+}

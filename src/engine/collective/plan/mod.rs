@@ -1,0 +1,128 @@
+//! Which steps a member takes in a collective operation: pure functions of kind, lengths, place in the team and
+//! neighbourhoods.
+//!
+//! Members of one neighbourhood reach each other's memory; between neighbourhoods is a network. So most operations have two
+//! levels: inside the neighbourhoods, and between one member of each, its *leader*.
+
+mod barrier;
+mod direct;
+mod exchange;
+mod gather_all;
+mod halving;
+mod hoods;
+mod parts;
+mod reduce;
+mod ring;
+mod rooted;
+mod scan;
+mod tree;
+
+pub use hoods::Hoods;
+
+use super::call::Kind;
+use super::schedule::{Area, Range, Schedule};
+
+/// Lengths at which another algorithm is taken.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Tuning {
+    /// Bytes that are sent without asking whether the receiver has come to them.
+    pub eager_bytes: usize,
+    /// Children of a node of a tree, beyond one for each level: the radix of k-nomial trees, at least 2.
+    pub radix: u32,
+    /// Bytes of a piece of what goes down or up a tree in pieces.
+    pub segment_bytes: usize,
+    /// Scratch of a call, where its algorithm can do with less.
+    pub scratch_bytes: usize,
+    /// Bytes of a block up to which gather and scatter go by a tree.
+    pub tree_block_bytes: usize,
+    /// Bytes of a block up to which gather-all goes by dissemination.
+    pub gather_all_dissemination_bytes: usize,
+    /// Bytes of a block up to which exchange goes by dissemination.
+    pub exchange_dissemination_bytes: usize,
+}
+
+impl Tuning {
+    /// What is taken where nothing is set.
+    pub const DEFAULT: Self = Self {
+        eager_bytes: 8 << 10,
+        radix: 2,
+        segment_bytes: 64 << 10,
+        scratch_bytes: 2 << 20,
+        tree_block_bytes: 1024,
+        gather_all_dissemination_bytes: 1024,
+        exchange_dissemination_bytes: 1024,
+    };
+}
+
+/// A member's place.
+#[derive(Clone, Copy)]
+pub struct Shape<'a> {
+    /// Its rank.
+    pub rank: u32,
+    /// Who is near whom.
+    pub hoods: &'a Hoods,
+    /// Limits.
+    pub tuning: &'a Tuning,
+}
+
+impl Shape<'_> {
+    /// Members.
+    #[must_use]
+    pub fn size(&self) -> u32 {
+        self.hoods.size()
+    }
+}
+
+/// What is called.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Task {
+    /// What.
+    pub kind: Kind,
+    /// The root; 0 where there is none.
+    pub root: u32,
+    /// Bytes of an element.
+    pub unit: usize,
+    /// Elements of a block.
+    pub count: usize,
+    /// Whether operands stay in the order of ranks.
+    pub ordered: bool,
+}
+
+impl Task {
+    /// Bytes of a block.
+    #[must_use]
+    pub fn block(&self) -> usize {
+        self.unit * self.count
+    }
+
+    /// A whole block of an area.
+    fn of(&self, area: Area) -> Range {
+        Range::new(area, 0, self.block())
+    }
+
+    /// The block of a rank in an area that has one for each.
+    fn block_of(&self, area: Area, rank: u32) -> Range {
+        Range::new(area, rank as usize * self.block(), self.block())
+    }
+}
+
+/// Makes the steps of a member.
+pub fn plan(shape: &Shape<'_>, task: &Task, out: &mut Schedule) {
+    out.clear();
+    match task.kind {
+        Kind::Barrier | Kind::Window => barrier::plan(shape, out),
+        Kind::Broadcast => tree::broadcast(shape, task, out),
+        Kind::Reduce => reduce::to_one(shape, task, out),
+        Kind::ReduceAll => reduce::to_all(shape, task, out),
+        Kind::Gather => rooted::gather(shape, task, out),
+        Kind::GatherAll => gather_all::plan(shape, task, out),
+        Kind::Scatter => rooted::scatter(shape, task, out),
+        Kind::Exchange => exchange::plan(shape, task, out),
+        Kind::ReduceScatter => reduce::scatter(shape, task, out),
+        Kind::Scan | Kind::ExclusiveScan => scan::plan(shape, task, out),
+    }
+    out.round();
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,430 @@
+//! Schedules executed against each other in memory, and compared with a sequential model.
+
+use super::*;
+use crate::engine::collective::schedule::Step;
+use proptest::prelude::*;
+use std::collections::{HashMap, VecDeque};
+
+/// One member.
+struct Machine {
+    schedule: Schedule,
+    areas: [Vec<u8>; 3],
+    round: usize,
+    /// Messages of the round that are not complete.
+    open: Vec<usize>,
+    /// Messages between neighbourhoods on the longest way to here.
+    depth: u32,
+    /// Those that it has sent.
+    sent: u32,
+}
+
+impl Machine {
+    fn bytes(&mut self, range: Range) -> &mut [u8] {
+        let area = &mut self.areas[range.area as usize];
+        &mut area[range.at..range.at + range.len]
+    }
+
+    fn is_over(&self) -> bool {
+        self.round == self.schedule.rounds()
+    }
+
+    fn begin(&mut self) {
+        if !self.is_over() {
+            let messages = self.schedule.messages(self.round);
+            self.open = (0..messages.len()).collect();
+            check_overlaps(messages);
+        }
+    }
+
+    /// Ends the round, and those that have no messages.
+    fn local(&mut self, fold: &dyn Fn(&[u8], &mut [u8])) {
+        for step in self.schedule.local(self.round).to_vec() {
+            match step {
+                Step::Copy { from, into } => {
+                    let bytes = self.bytes(from).to_vec();
+                    self.bytes(into).copy_from_slice(&bytes);
+                }
+                Step::Fold { left, right } => {
+                    let left = self.bytes(left).to_vec();
+                    fold(&left, self.bytes(right));
+                }
+                _ => panic!("no local step"),
+            }
+        }
+        self.round += 1;
+        self.begin();
+    }
+}
+
+/// What a round receives into is its own.
+fn check_overlaps(messages: &[Step]) {
+    let range = |step: &Step| match *step {
+        Step::Send { from, .. } => (from, false),
+        Step::Receive { into, .. } => (into, true),
+        _ => panic!("no message"),
+    };
+    if messages.len() > 64 {
+        return;
+    }
+    for (at, one) in messages.iter().enumerate() {
+        for other in &messages[at + 1..] {
+            let ((a, receives), (b, also)) = (range(one), range(other));
+            let apart = a.area != b.area || a.at + a.len <= b.at || b.at + b.len <= a.at;
+            assert!(
+                apart || !(receives || also) || a.len == 0 || b.len == 0,
+                "{one:?} and {other:?}"
+            );
+        }
+    }
+}
+
+/// Sends are complete at once, or when the receiver has come to them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Sends {
+    Eager,
+    Met,
+}
+
+/// What executing has come to: the targets, the depth in messages between neighbourhoods, and the most of them that a member
+/// has sent.
+pub(super) struct Outcome {
+    pub(super) targets: Vec<Vec<u8>>,
+    pub(super) depth: u32,
+    pub(super) most_sent: u32,
+}
+
+/// Executes the schedules of all members.
+pub(super) fn execute(
+    hoods: &Hoods,
+    tuning: &Tuning,
+    task: &Task,
+    sources: Vec<Vec<u8>>,
+    targets: Vec<Vec<u8>>,
+    sends: Sends,
+    fold: &dyn Fn(&[u8], &mut [u8]),
+) -> Outcome {
+    let mut machines: Vec<Machine> = (0..)
+        .zip(sources.into_iter().zip(targets))
+        .map(|(rank, (source, target))| {
+            let mut schedule = Schedule::default();
+            plan(
+                &Shape {
+                    rank,
+                    hoods,
+                    tuning,
+                },
+                task,
+                &mut schedule,
+            );
+            let scratch = vec![0xaa; schedule.scratch_bytes()];
+            let mut machine = Machine {
+                schedule,
+                areas: [source, target, scratch],
+                round: 0,
+                open: Vec::new(),
+                depth: 0,
+                sent: 0,
+            };
+            machine.begin();
+            machine
+        })
+        .collect();
+    // What has left and not arrived: the bytes and the depth.
+    let mut under_way: HashMap<(u32, u32, u32), (Vec<u8>, u32)> = HashMap::new();
+    let mut work: VecDeque<u32> = (0..machines.len() as u32).collect();
+    let mut idle = 0;
+    while let Some(rank) = work.pop_front() {
+        if machines[rank as usize].is_over() {
+            continue;
+        }
+        assert!(
+            idle <= 4 * machines.len(),
+            "{task:?} of {} members never ends",
+            machines.len()
+        );
+        let mut moved = false;
+        // Sends first, so that their bytes are those of the round's beginning.
+        for sending in [true, false] {
+            let mut open = std::mem::take(&mut machines[rank as usize].open);
+            open.retain(|at| {
+                let me = &mut machines[rank as usize];
+                match me.schedule.messages(me.round)[*at] {
+                    Step::Send { to, from, tag } if sending => {
+                        let far = hoods.of(to) != hoods.of(rank);
+                        let depth = me.depth + u32::from(far);
+                        let bytes = me.bytes(from).to_vec();
+                        if sends == Sends::Met && !awaits(&machines[to as usize], rank, tag) {
+                            return true;
+                        }
+                        machines[rank as usize].sent += u32::from(far);
+                        under_way.insert((rank, to, tag), (bytes, depth));
+                    }
+                    Step::Receive { from, into, tag } if !sending => {
+                        let Some((bytes, depth)) = under_way.remove(&(from, rank, tag)) else {
+                            return true;
+                        };
+                        me.depth = me.depth.max(depth);
+                        me.bytes(into).copy_from_slice(&bytes);
+                    }
+                    _ => return true,
+                }
+                moved = true;
+                false
+            });
+            machines[rank as usize].open = open;
+        }
+        while !machines[rank as usize].is_over() && machines[rank as usize].open.is_empty() {
+            machines[rank as usize].local(fold);
+            moved = true;
+        }
+        idle = if moved { 0 } else { idle + 1 };
+        work.push_back(rank);
+    }
+    assert!(
+        under_way.is_empty(),
+        "{task:?}: somebody sent what nobody waits for"
+    );
+    Outcome {
+        depth: machines
+            .iter()
+            .map(|machine| machine.depth)
+            .max()
+            .unwrap_or(0),
+        most_sent: machines
+            .iter()
+            .map(|machine| machine.sent)
+            .max()
+            .unwrap_or(0),
+        targets: machines
+            .into_iter()
+            .map(|machine| machine.areas[1].clone())
+            .collect(),
+    }
+}
+
+/// Whether a member has come to a receive.
+fn awaits(machine: &Machine, sender: u32, number: u32) -> bool {
+    machine.open.iter().any(|at| {
+        let step = machine.schedule.messages(machine.round)[*at];
+        matches!(step, Step::Receive { from, tag, .. } if from == sender && tag == number)
+    })
+}
+
+/// An element: which runs of ranks have been combined, and whether always neighbouring ones in order.
+const UNIT: usize = 4;
+
+/// First rank, last rank, whether the order was kept, a sum.
+fn element(rank: u32, block: u32, at: usize) -> [u8; UNIT] {
+    [
+        rank as u8,
+        rank as u8,
+        0,
+        (rank * 7 + block * 13 + at as u32 * 31) as u8,
+    ]
+}
+
+fn combine(left: &[u8], right: &mut [u8]) {
+    for (a, b) in left.chunks(UNIT).zip(right.chunks_mut(UNIT)) {
+        let broken = a[2] | b[2] | u8::from(a[1].wrapping_add(1) != b[0]);
+        b.copy_from_slice(&[a[0], b[1], broken, a[3].wrapping_add(b[3])]);
+    }
+}
+
+/// As above, where the order does not matter: what has been combined stands as a sum and a number.
+fn combine_any(left: &[u8], right: &mut [u8]) {
+    for (a, b) in left.chunks(UNIT).zip(right.chunks_mut(UNIT)) {
+        b.copy_from_slice(&[0, 0, b[2].wrapping_add(a[2]), a[3].wrapping_add(b[3])]);
+    }
+}
+
+/// What a rank gives, and what it gets in the end.
+fn model(task: &Task, size: u32, ordered: bool) -> (Vec<Vec<u8>>, Vec<Vec<u8>>) {
+    let value = |rank: u32, block: u32| -> Vec<u8> {
+        let one = |at| {
+            let mut element = element(rank, block, at);
+            if !ordered && task.kind.folds() {
+                element[..3].copy_from_slice(&[0, 0, 1]);
+            }
+            element
+        };
+        (0..task.count).flat_map(one).collect()
+    };
+    let blocks =
+        |rank: u32| -> Vec<u8> { (0..size).flat_map(|block| value(rank, block)).collect() };
+    let combined = |block: u32, ranks: core::ops::Range<u32>| -> Vec<u8> {
+        let fold: fn(&[u8], &mut [u8]) = if ordered { combine } else { combine_any };
+        let mut values = ranks.rev().map(|rank| value(rank, block));
+        let mut result = values.next().unwrap_or_else(|| vec![0xee; task.block()]);
+        values.for_each(|left| fold(&left, &mut result));
+        result
+    };
+    let untouched = || vec![0xee; task.block()];
+    let (mut sources, mut targets) = (Vec::new(), Vec::new());
+    for rank in 0..size {
+        let is_root = rank == task.root;
+        let (source, target) = match task.kind {
+            Kind::Barrier | Kind::Window => (Vec::new(), Vec::new()),
+            Kind::Broadcast => (
+                if is_root { value(rank, 0) } else { Vec::new() },
+                value(task.root, 0),
+            ),
+            Kind::Reduce => (
+                value(rank, 0),
+                if is_root {
+                    combined(0, 0..size)
+                } else {
+                    Vec::new()
+                },
+            ),
+            Kind::ReduceAll => (value(rank, 0), combined(0, 0..size)),
+            Kind::Gather => (
+                value(rank, 0),
+                if is_root {
+                    (0..size).flat_map(|from| value(from, 0)).collect()
+                } else {
+                    Vec::new()
+                },
+            ),
+            Kind::GatherAll => (
+                value(rank, 0),
+                (0..size).flat_map(|from| value(from, 0)).collect(),
+            ),
+            Kind::Scatter => (
+                if is_root { blocks(rank) } else { Vec::new() },
+                value(task.root, rank),
+            ),
+            Kind::Exchange => (
+                blocks(rank),
+                (0..size).flat_map(|from| value(from, rank)).collect(),
+            ),
+            Kind::ReduceScatter => (blocks(rank), combined(rank, 0..size)),
+            Kind::Scan => (value(rank, 0), combined(0, 0..rank + 1)),
+            Kind::ExclusiveScan => (
+                value(rank, 0),
+                if rank == 0 {
+                    untouched()
+                } else {
+                    combined(0, 0..rank)
+                },
+            ),
+        };
+        sources.push(source);
+        targets.push(target);
+    }
+    (sources, targets)
+}
+
+const KINDS: &[Kind] = &[
+    Kind::Barrier,
+    Kind::Broadcast,
+    Kind::Reduce,
+    Kind::ReduceAll,
+    Kind::Gather,
+    Kind::GatherAll,
+    Kind::Scatter,
+    Kind::Exchange,
+    Kind::ReduceScatter,
+    Kind::Scan,
+    Kind::ExclusiveScan,
+];
+
+fn check(hoods: &Hoods, tuning: &Tuning, task: &Task, sends: Sends) {
+    let size = hoods.size();
+    let ordered = task.ordered;
+    let (sources, expected) = model(task, size, ordered);
+    let targets = expected
+        .iter()
+        .map(|target| vec![0xee; target.len()])
+        .collect();
+    let fold: &dyn Fn(&[u8], &mut [u8]) = if ordered { &combine } else { &combine_any };
+    let flat = Hoods::one(size);
+    let hoods = if ordered && !hoods.are_contiguous() {
+        &flat
+    } else {
+        hoods
+    };
+    let outcome = execute(hoods, tuning, task, sources, targets, sends, fold);
+    for (rank, (target, expected)) in outcome.targets.iter().zip(&expected).enumerate() {
+        assert!(
+            target == expected,
+            "{task:?} of {size}, {sends:?}, {tuning:?}, {hoods:?}: at {rank} {target:?} instead of {expected:?}"
+        );
+    }
+}
+
+fn task(kind: Kind, root: u32, count: usize, ordered: bool) -> Task {
+    Task {
+        kind,
+        root: if kind.is_rooted() { root } else { 0 },
+        unit: UNIT,
+        count,
+        ordered: ordered && kind.folds(),
+    }
+}
+
+#[test]
+fn every_kind_size_root_and_length() {
+    for size in 1..=33 {
+        let places: [fn(u32) -> u32; 4] = [|_| 0, |rank| rank, |rank| rank / 4, |rank| rank % 3];
+        for place in places {
+            let hoods = Hoods::new(size, place);
+            for &kind in KINDS {
+                for root in [0, size / 2, size - 1] {
+                    if root > 0 && !kind.is_rooted() {
+                        continue;
+                    }
+                    for count in [0, 1, 5, 300] {
+                        for (ordered, sends) in [(false, Sends::Met), (true, Sends::Eager)] {
+                            check(&hoods, &small(), &task(kind, root, count, ordered), sends);
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Limits that short data reaches.
+fn small() -> Tuning {
+    Tuning {
+        eager_bytes: 64,
+        radix: 3,
+        segment_bytes: 128,
+        scratch_bytes: 512,
+        tree_block_bytes: 40,
+        gather_all_dissemination_bytes: 40,
+        exchange_dissemination_bytes: 40,
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+    #[test]
+    fn whatever_the_neighbourhoods(
+        size in 1u32..=33,
+        places in prop::collection::vec(0u32..5, 33),
+        kind in prop::sample::select(KINDS),
+        root in any::<prop::sample::Index>(),
+        count in prop::sample::select(vec![0usize, 1, 2, 7, 33, 100, 1000]),
+        radix in 2u32..6,
+        segment_bytes in prop::sample::select(vec![1usize, 64, 100, 1 << 20]),
+        scratch_bytes in prop::sample::select(vec![1usize, 256, 2048, 1 << 20]),
+        dissemination in prop::sample::select(vec![0usize, 16, 1 << 20]),
+        ordered in any::<bool>(),
+        met in any::<bool>(),
+    ) {
+        let hoods = Hoods::new(size, |rank| places[rank as usize]);
+        let tuning = Tuning {
+            radix,
+            segment_bytes,
+            scratch_bytes,
+            tree_block_bytes: dissemination,
+            gather_all_dissemination_bytes: dissemination,
+            exchange_dissemination_bytes: dissemination,
+            ..Tuning::DEFAULT
+        };
+        let root = root.index(size as usize) as u32;
+        let sends = if met { Sends::Met } else { Sends::Eager };
+        check(&hoods, &tuning, &task(kind, root, count, ordered), sends);
+    }
+}

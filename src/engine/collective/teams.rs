@@ -1,0 +1,244 @@
+//! The teams that are open, and what has come for those that are not yet.
+
+use super::flight::Flight;
+use super::mailbox::Mailbox;
+use super::plan::{Hoods, Tuning};
+use super::wire::Header;
+use crate::engine::background::Background;
+use crate::engine::core::Engine;
+use crate::engine::limits::internal;
+use crate::engine::{Members, Team, TeamKey};
+use argonet_am::{AmError, Delivery, HandlerTable};
+use argonet_base::JobRank;
+use argonet_conduit::Conduit;
+use core::sync::atomic::{AtomicBool, Ordering};
+use parking_lot::Mutex;
+use std::collections::HashMap;
+use std::sync::{Arc, OnceLock};
+
+/// Teams that messages may name and that nobody has opened, at most.
+const MOST_UNOPENED: usize = 1024;
+
+/// A team's member, and what belongs to its calls.
+pub(super) struct Member {
+    pub(super) team: Arc<Team>,
+    pub(super) hoods: Hoods,
+    pub(super) tuning: Tuning,
+    /// Taken for moments.
+    pub(super) mailbox: Arc<Mutex<Mailbox>>,
+    /// Set once, by whoever closes the team; Relaxed, as locks follow.
+    closed: AtomicBool,
+}
+
+impl Member {
+    /// Bytes that are sent without asking, where a medium has at most `medium`.
+    pub(super) fn eager_bytes(&self, medium: usize) -> usize {
+        self.tuning.eager_bytes.min(medium)
+    }
+}
+
+/// Where the collective operations of teams find their state.
+#[derive(Default)]
+struct Registry {
+    /// By key, and rank of the member: a process may be member several times.
+    mailboxes: HashMap<(TeamKey, u32), Arc<Mutex<Mailbox>>>,
+    members: HashMap<(TeamKey, u32), Arc<Member>>,
+    unopened: usize,
+}
+
+/// Tells the neighbourhood of a rank.
+pub type HoodOf = Box<dyn Fn(JobRank) -> u32 + Send + Sync>;
+
+/// State of the collective operations.
+#[derive(Default)]
+pub(in crate::engine) struct Collectives {
+    registry: Mutex<Registry>,
+    world: OnceLock<(Arc<Team>, Arc<Member>)>,
+    hood_of: OnceLock<HoodOf>,
+    tuning: OnceLock<Tuning>,
+    /// Calls under way, in their order. Taken for moments.
+    pub(super) flights: Mutex<Vec<Arc<Flight>>>,
+    pub(in crate::engine) stuck: AtomicBool,
+}
+
+pub(in crate::engine) fn register(
+    background: &Arc<Background>,
+    handlers: &mut HandlerTable,
+) -> Result<(), AmError> {
+    let this = Arc::clone(background);
+    let run = move |delivery: &mut Delivery<'_>| {
+        if let Err(message) = this.collectives.arrive(delivery) {
+            this.complain(message);
+        }
+    };
+    handlers.register_internal(internal::COLLECTIVE, "argonet::collective", Box::new(run))
+}
+
+impl Collectives {
+    /// A message comes.
+    fn arrive(&self, delivery: &Delivery<'_>) -> Result<(), String> {
+        let source = delivery.source();
+        let Some(header) = Header::read(delivery) else {
+            return Err(format!(
+                "rank {source} sent a message of a collective operation that is none"
+            ));
+        };
+        let mailbox = self.mailbox(&header, source)?;
+        let mut mailbox = mailbox.lock();
+        mailbox.arrive(source, &header, delivery.payload())
+    }
+
+    /// Where what comes for a member is kept.
+    fn mailbox(&self, header: &Header, source: JobRank) -> Result<Arc<Mutex<Mailbox>>, String> {
+        if header.key == TeamKey::WORLD
+            && let Some((team, member)) = self.world.get()
+            && team.rank == header.to
+        {
+            return Ok(Arc::clone(&member.mailbox));
+        }
+        let mut registry = self.registry.lock();
+        if let Some(mailbox) = registry.mailboxes.get(&(header.key, header.to)) {
+            return Ok(Arc::clone(mailbox));
+        }
+        if registry.unopened >= MOST_UNOPENED {
+            return Err(format!(
+                "rank {source} sent a message of team {:#x}, the {MOST_UNOPENED}th that this rank has not opened",
+                header.key.0
+            ));
+        }
+        registry.unopened += 1;
+        let mailbox = Arc::<Mutex<Mailbox>>::default();
+        let key = (header.key, header.to);
+        registry.mailboxes.insert(key, Arc::clone(&mailbox));
+        Ok(mailbox)
+    }
+
+    /// The state of a team that is open.
+    pub(super) fn member(&self, team: &Team) -> Option<Arc<Member>> {
+        if team.key == TeamKey::WORLD
+            && let Some((_, member)) = self.world.get()
+        {
+            return Some(Arc::clone(member));
+        }
+        let registry = self.registry.lock();
+        registry.members.get(&(team.key, team.rank)).map(Arc::clone)
+    }
+
+    fn open(&self, team: &Arc<Team>, hoods: Hoods) -> Arc<Member> {
+        let key = (team.key, team.rank);
+        let mut registry = self.registry.lock();
+        let known = registry.mailboxes.remove(&key);
+        registry.unopened -= usize::from(known.is_some());
+        let mailbox = known.unwrap_or_default();
+        mailbox.lock().open(team);
+        let member = Arc::new(Member {
+            team: Arc::clone(team),
+            hoods,
+            tuning: *self.tuning.get_or_init(|| Tuning::DEFAULT),
+            mailbox: Arc::clone(&mailbox),
+            closed: AtomicBool::new(false),
+        });
+        registry.mailboxes.insert(key, mailbox);
+        registry.members.insert(key, Arc::clone(&member));
+        member
+    }
+
+    /// Forgets a team that has been closed, if nothing of it is under way any more.
+    pub(super) fn forget(&self, member: &Member) {
+        if !member.closed.load(Ordering::Relaxed) || !member.mailbox.lock().is_idle() {
+            return;
+        }
+        let mut registry = self.registry.lock();
+        registry
+            .mailboxes
+            .remove(&(member.team.key, member.team.rank));
+    }
+
+    /// Whether nothing is kept of any team but the world.
+    #[cfg(test)]
+    pub(in crate::engine) fn is_empty(&self) -> bool {
+        let registry = self.registry.lock();
+        let others = registry.mailboxes.keys();
+        others.filter(|(key, _)| *key != TeamKey::WORLD).count() == 0
+    }
+
+    /// Messages that are kept for the world.
+    #[cfg(test)]
+    pub(in crate::engine) fn kept(&self) -> usize {
+        self.world
+            .get()
+            .map_or(0, |(_, member)| member.mailbox.lock().kept())
+    }
+
+    /// How this rank chooses algorithms, if no team is open yet.
+    pub(super) fn tune(&self, tuning: Tuning) -> bool {
+        self.tuning.set(tuning).is_ok()
+    }
+}
+
+impl<C: Conduit> Engine<C> {
+    /// Tells which ranks are neighbours, before the first collective operation: ranks of which `hood_of` says the same. All
+    /// ranks say the same. Without it all are neighbours if the engine's directory has the segments of all, else none.
+    pub fn set_neighbourhoods(&self, hood_of: HoodOf) -> bool {
+        self.background.collectives.hood_of.set(hood_of).is_ok()
+    }
+
+    /// Chooses how collective operations go, before the first of them; the same at all ranks. Says whether it was early
+    /// enough.
+    pub fn tune_collectives(&self, tuning: Tuning) -> bool {
+        self.background.collectives.tune(tuning)
+    }
+
+    /// The neighbourhood of a rank: ranks of which this is the same are neighbours.
+    pub fn neighbourhood_of(&self, rank: JobRank) -> u32 {
+        match self.background.collectives.hood_of.get() {
+            Some(hood_of) => hood_of(rank),
+            None if self.directory().file().ranks() >= self.size => 0,
+            None => rank.0,
+        }
+    }
+
+    /// The neighbourhoods of some members.
+    fn hoods_of(&self, members: &Members) -> Hoods {
+        let size = members.size();
+        match self.background.collectives.hood_of.get() {
+            Some(hood_of) => Hoods::new(size, |rank| hood_of(members.job_rank(rank))),
+            None if self.directory().file().ranks() >= self.size => Hoods::one(size),
+            None => Hoods::new(size, |rank| members.job_rank(rank).0),
+        }
+    }
+
+    /// The team of all ranks.
+    pub fn world_team(&self) -> &Arc<Team> {
+        let collectives = &self.background.collectives;
+        let (team, _) = collectives.world.get_or_init(|| {
+            let team = Arc::new(Team::world(self.rank, self.size));
+            let member = collectives.open(&team, self.hoods_of(&team.members));
+            (team, member)
+        });
+        team
+    }
+
+    /// Opens a team: from now on this member may call collective operations of it. Others may have sent messages already. No
+    /// other team of the same key is open anywhere.
+    pub fn open_team(&self, key: TeamKey, members: Arc<Members>, rank: u32) -> Arc<Team> {
+        let hoods = self.hoods_of(&members);
+        let team = Arc::new(Team { key, members, rank });
+        self.background.collectives.open(&team, hoods);
+        team
+    }
+
+    /// Closes a team: this member calls nothing of it any more, and the events of all its calls are complete. What others still
+    /// wait for goes on.
+    pub fn close_team(&self, team: &Arc<Team>) {
+        let collectives = &self.background.collectives;
+        let member = {
+            let mut registry = collectives.registry.lock();
+            registry.members.remove(&(team.key, team.rank))
+        };
+        if let Some(member) = member {
+            member.closed.store(true, Ordering::Relaxed);
+            collectives.forget(&member);
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! What can be wrong with making teams.
+
+use super::super::OpError;
+use super::entry::MOST_ENDPOINTS;
+use argonet_am::AmError;
+use argonet_base::JobRank;
+
+/// Why no team was made. Ranks are those of the parent team where nothing else is said.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum TeamError {
+    /// Talking to the other members.
+    #[error(transparent)]
+    Op(#[from] OpError),
+    /// Not all members called the same.
+    #[error(
+        "rank {one} of the parent team splits it while rank {other} creates teams from lists; all its ranks must call the same, in the same order"
+    )]
+    DifferentCalls {
+        /// Who splits.
+        one: u32,
+        /// Who creates.
+        other: u32,
+    },
+    /// What must be the same on all members is not.
+    #[error(
+        "{what} is {ones:#x} on rank {one} of the parent team and {others:#x} on rank {other}; it must be the same on all ranks that make one team"
+    )]
+    DifferentTerms {
+        /// What.
+        what: &'static str,
+        /// A rank.
+        one: u32,
+        /// What it says.
+        ones: u64,
+        /// Another.
+        other: u32,
+        /// What that one says.
+        others: u64,
+    },
+    /// A member of the list, whose process makes another team with it.
+    #[error(
+        "the list names endpoint {endpoint} of rank {process} of the job, which rank {other} of the parent team names in another list; lists must be the same or have no endpoint in common"
+    )]
+    Overlap {
+        /// Whose.
+        process: JobRank,
+        /// Which.
+        endpoint: u32,
+        /// Who has another list.
+        other: u32,
+    },
+    /// A member of the list, whose process does not make the team.
+    #[error(
+        "the list names endpoint {endpoint} of rank {process} of the job, where nobody gives the same list; all processes that a list names must give it"
+    )]
+    Absent {
+        /// Whose.
+        process: JobRank,
+        /// Which.
+        endpoint: u32,
+    },
+    /// Another rank has found something wrong with its own arguments.
+    #[error("rank {other} of the parent team was refused its list, and has the reason")]
+    WrongElsewhere {
+        /// Which.
+        other: u32,
+    },
+    /// The list names an endpoint twice.
+    #[error("the list names endpoint {endpoint} of rank {process} of the job twice")]
+    Twice {
+        /// Whose.
+        process: JobRank,
+        /// Which.
+        endpoint: u32,
+    },
+    /// The list names a process that does not exist.
+    #[error("the list names rank {process}, and there are {size} ranks, from 0")]
+    NoSuchProcess {
+        /// Which.
+        process: JobRank,
+        /// How many there are.
+        size: u32,
+    },
+    /// The list names an endpoint that cannot exist.
+    #[error(
+        "the list names endpoint {endpoint} of rank {process}; a process has at most {MOST_ENDPOINTS} endpoints"
+    )]
+    NoSuchEndpoint {
+        /// Whose.
+        process: JobRank,
+        /// Which.
+        endpoint: u32,
+    },
+    /// What a member sent is not what this version sends.
+    #[error("what rank {other} of the parent team says cannot be read; its version differs")]
+    Unreadable {
+        /// Which.
+        other: u32,
+    },
+}
+
+impl From<AmError> for TeamError {
+    fn from(error: AmError) -> Self {
+        Self::Op(error.into())
+    }
+}
