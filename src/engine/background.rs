@@ -5,7 +5,7 @@
 //! far as there is room, and completes what is over. It never waits here.
 
 use super::broadcast::Broadcasts;
-use super::collective::Collectives;
+use super::collective::{Collectives, NearCalls};
 use super::core::Engine;
 use super::far::Owed;
 use super::named::Named;
@@ -37,6 +37,8 @@ pub(super) mod kind {
     pub(in super::super) const REPLIES: u32 = 16;
     /// Collective operations of teams.
     pub(in super::super) const COLLECTIVES: u32 = 32;
+    /// Those of them that go by lines.
+    pub(in super::super) const LINES: u32 = 256;
 }
 
 /// State of all operations that go on in the background.
@@ -52,6 +54,7 @@ pub(super) struct Background {
     pub(super) named: Named,
     pub(super) broadcasts: Broadcasts,
     pub(super) collectives: Collectives,
+    pub(super) near: NearCalls,
     pub(super) owed: Owed,
 }
 
@@ -109,6 +112,7 @@ impl Background {
             &self.named.stuck,
             &self.broadcasts.stuck,
             &self.collectives.stuck,
+            &self.near.stuck,
             &self.owed.stuck,
         ];
         self.pending() != 0 && flags.iter().any(|stuck| stuck.load(Ordering::Relaxed))
@@ -164,6 +168,9 @@ impl<C: Conduit> Engine<C> {
         }
         if pending & kind::COLLECTIVES != 0 {
             taken += self.advance_collectives();
+        }
+        if pending & kind::LINES != 0 {
+            taken += self.advance_near();
         }
         if pending & kind::REPLIES != 0 {
             taken += self.advance_replies();

@@ -1,7 +1,7 @@
 //! One wait of one thread: polls, patience, and telling others what it waits for when it lasts.
 
 use super::WaitMode;
-use super::background::STUCK_SLEEP;
+use super::background::{STUCK_SLEEP, kind};
 use super::core::Engine;
 use super::thread::ThreadCtx;
 use super::wait::{Patience, Step, WaitPolicy};
@@ -51,6 +51,12 @@ impl Waits {
 
     fn mode(&self) -> WaitMode {
         MODES[usize::from(self.mode.load(Ordering::Relaxed)) % MODES.len()]
+    }
+
+    /// Whether ranks that wait keep others from running.
+    #[inline]
+    pub(super) fn are_crowded(&self) -> bool {
+        self.policy().room == 0
     }
 
     #[inline]
@@ -176,7 +182,8 @@ impl<'e, C: Conduit> Wait<'e, C> {
                 };
                 let time = time.min(left).min(most);
                 let seen = self.patience.seen();
-                self.engine.conduit.sleep_unless(Some(time), seen, come);
+                let come = || come() || self.engine.lines_have_come();
+                self.engine.conduit.sleep_unless(Some(time), seen, &come);
             }
         }
     }
@@ -244,7 +251,10 @@ impl<C: Conduit> Engine<C> {
     /// A wait for something that a message or another thread brings.
     #[inline]
     pub fn waiting(&self, what: Waiting) -> Wait<'_, C> {
-        Wait::new(self, what, Patience::for_message)
+        match self.background.pending() & kind::LINES {
+            0 => Wait::new(self, what, Patience::for_message),
+            _ => self.waiting_for_line(what),
+        }
     }
 
     /// A wait for the line of another rank, which wakes this one if it sleeps.

@@ -31,6 +31,14 @@ pub(in crate::engine) struct Entered<'e, C: Conduit> {
     _turn: Option<MutexGuard<'e, ()>>,
 }
 
+/// Where a line is.
+#[derive(Clone, Copy)]
+pub(in crate::engine) struct Place {
+    pub(in crate::engine) slot: u32,
+    pub(in crate::engine) rank: JobRank,
+    pub(in crate::engine) call: u64,
+}
+
 /// The line of one member in a call.
 pub(in crate::engine) struct Line<'e> {
     lines: Lines<'e>,
@@ -81,6 +89,56 @@ impl<C: Conduit> Engine<C> {
         }
     }
 
+    /// What a rank says of a call, once it has entered it. `doubt` is called from time to time when that lasts.
+    pub(in crate::engine) fn wait_for_line(
+        &self,
+        ctx: &ThreadCtx,
+        lines: Lines<'_>,
+        place: Place,
+        waiting: Waiting,
+        doubt: impl Fn(),
+    ) -> Entry {
+        let Place { slot, rank, call } = place;
+        let look = || lines.look(slot, rank, call);
+        let mut wait = self.waiting_for_line(waiting);
+        let (yields, looks) = match wait.gives_way() {
+            false => (0, LOOKS),
+            true => (YIELDS, LOOKS_BETWEEN_YIELDS),
+        };
+        for turn in 0..=yields {
+            if turn > 0 {
+                self.conduit.yield_now();
+            }
+            for _ in 0..looks {
+                if let Some(entry) = look() {
+                    return entry;
+                }
+            }
+        }
+        loop {
+            if wait.lasts() {
+                self.check_line(lines, place);
+                doubt();
+            }
+            wait.pause_unless(ctx, &|| look().is_some());
+            if let Some(entry) = look() {
+                return entry;
+            }
+        }
+    }
+
+    /// Ends the job if a line can never come.
+    #[cold]
+    fn check_line(&self, lines: Lines<'_>, Place { slot, rank, call }: Place) {
+        if lines.is_past(slot, rank, call) {
+            self.fatal(&format!(
+                "rank {}: rank {rank} has gone on to a later call in slot {slot} of the neighbourhood's lines than call \
+                 {call}, which this rank waits for: the shared memory is damaged",
+                self.rank
+            ));
+        }
+    }
+
     #[cold]
     #[inline(never)]
     fn wait_for_room(&self, ctx: &ThreadCtx, lines: Lines<'_>, circle: &Circle, call: u64) {
@@ -120,35 +178,14 @@ impl<'e, C: Conduit> Entered<'e, C> {
 
     #[inline(never)]
     fn wait_for_line(&self, ctx: &ThreadCtx, rank: JobRank, why: WaitFor) -> Entry {
-        let look = || self.lines.look(self.circle.slot, rank, self.call);
-        let mut wait = self.engine.waiting_for_line(Waiting::on(why, rank));
-        let (yields, looks) = match wait.gives_way() {
-            false => (0, LOOKS),
-            true => (YIELDS, LOOKS_BETWEEN_YIELDS),
+        let place = Place {
+            slot: self.circle.slot,
+            rank,
+            call: self.call,
         };
-        for turn in 0..=yields {
-            if turn > 0 {
-                self.engine.conduit.yield_now();
-            }
-            for _ in 0..looks {
-                if let Some(entry) = look() {
-                    return entry;
-                }
-            }
-        }
-        loop {
-            if wait.lasts() && self.lines.is_past(self.circle.slot, rank, self.call) {
-                self.engine.fatal(&format!(
-                    "rank {}: rank {rank} has gone on to a later call in slot {} of the neighbourhood's lines than call {}, \
-                     which this rank waits for: the shared memory is damaged",
-                    self.engine.rank, self.circle.slot, self.call
-                ));
-            }
-            wait.pause_unless(ctx, &|| look().is_some());
-            if let Some(entry) = look() {
-                return entry;
-            }
-        }
+        let waiting = Waiting::on(why, rank);
+        self.engine
+            .wait_for_line(ctx, self.lines, place, waiting, || {})
     }
 
     /// Waits for all members, calls `visit` with their lines in the order of ranks, with this rank's too, and finishes the call.

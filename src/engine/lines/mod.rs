@@ -15,5 +15,6 @@ mod meet;
 mod named;
 mod world;
 
-pub(super) use circle::{Circle, Circles};
+pub(super) use circle::{Circle, Circles, KEPT_SLOTS, MOST_MEMBERS, WORLD_SLOT};
+pub(super) use meet::Place;
 pub(super) use named::Seat;
