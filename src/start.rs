@@ -16,8 +16,9 @@ use argonet_base::{JobRank, Rank};
 use argonet_boot::{AttachOptions, Bootstrap, Key, LocalJob, attach};
 use argonet_conduit::smp::{Barrier, SegmentLen, Smp, SmpConfig, ThreadMode};
 use argonet_event::HandleTable;
+use argonet_segment::cross_memory::allow_descendants_of;
 use argonet_segment::{Directory, HostMemory, OwnSegment, PageKind, SegmentFile, admit};
-use argonet_settings::{Letter, STALL_TIMEOUT, SegmentLimit, Settings, WAIT};
+use argonet_settings::{CROSS_MEMORY, Letter, STALL_TIMEOUT, SegmentLimit, Settings, WAIT};
 use core::sync::atomic::Ordering;
 use rustix::fd::AsFd;
 use std::sync::Arc;
@@ -135,6 +136,15 @@ pub fn join(
         operations: HandleTable::MAX_OPERATIONS,
         clock: Box::new(move || start.elapsed()),
     });
+    if settings.get(&CROSS_MEMORY) {
+        // The ranks of a host descend from the launcher, or from the rank that forked the others.
+        allow_descendants_of(boot.job_page().launcher_pid());
+        let pages = Arc::clone(&boot);
+        engine.copy_across(Box::new(move |rank| {
+            let process = pages.rank_page(rank).pid();
+            (process != 0).then_some(process)
+        }));
+    }
     Ok(Joined {
         engine,
         boot,

@@ -12,6 +12,7 @@
 
 mod am;
 mod barrier;
+mod coll;
 mod context;
 mod events;
 mod exit;
@@ -34,6 +35,7 @@ pub fn prototypes() -> Vec<Prototype> {
     [
         am::prototypes().as_slice(),
         barrier::PROTOTYPES,
+        &coll::prototypes(),
         &events::prototypes(),
         exit::PROTOTYPES,
         heap::PROTOTYPES,

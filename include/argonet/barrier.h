@@ -3,6 +3,7 @@
 #define ARGONET_BARRIER_H
 
 #include "barrier_calls.h"
+#include "coll_calls.h"
 #include "events.h"
 
 /* Of gasnet_barrier_*: the id counts for nothing; the barrier is a mismatch; nobody gives an id. */

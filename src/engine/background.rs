@@ -10,6 +10,7 @@ use super::core::Engine;
 use super::far::Owed;
 use super::named::Named;
 use super::split::Split;
+use super::thread::ThreadCtx;
 use argonet_am::{AmError, HandlerTable, Message};
 use argonet_base::JobRank;
 use argonet_conduit::{Conduit, SendError};
@@ -149,7 +150,7 @@ impl<C: Conduit> Engine<C> {
     /// Goes on with what is pending, without waiting; how much could be done.
     #[cold]
     #[inline(never)]
-    pub(super) fn advance(&self) -> usize {
+    pub(super) fn advance(&self, ctx: &ThreadCtx) -> usize {
         let pending = self.background.pending();
         if pending & kind::COMPLAINT != 0
             && let Some(message) = &*self.background.complaint.lock()
@@ -167,7 +168,7 @@ impl<C: Conduit> Engine<C> {
             taken += self.advance_broadcasts();
         }
         if pending & kind::COLLECTIVES != 0 {
-            taken += self.advance_collectives();
+            taken += self.advance_collectives(ctx);
         }
         if pending & kind::LINES != 0 {
             taken += self.advance_near();

@@ -554,7 +554,7 @@ impl<C: Conduit> Engine<C> {
     pub(super) fn progress(&self, ctx: &ThreadCtx) -> usize {
         let taken = self.run_handlers(ctx, |runner| self.conduit.poll_with(runner));
         if self.background.pending() != 0 {
-            return taken + self.advance();
+            return taken + self.advance(ctx);
         }
         taken
     }

@@ -30,8 +30,8 @@ mod watch;
 pub use self::core::{Engine, EngineConfig, Internals, Outlook, SegmentBase};
 pub use argonet_settings::WaitMode;
 pub use collective::{
-    Area, Call, FoldFn, Folding, HoodOf, Hoods, Kind, Range, Schedule, Shape, Step, Task, Tuning,
-    plan,
+    Area, Call, FoldFn, Folding, HoodOf, Hoods, Kind, Meets, Range, Schedule, Shape, Step, Task,
+    Tuning, plan,
 };
 pub use datatype::{DataType, Operation, fold, fold_before};
 pub use events::{OpError, Transfer};

@@ -39,6 +39,7 @@ static FACES: [Face; 2] = [
         headers: &[
             "argonet/am_calls.h",
             "argonet/barrier_calls.h",
+            "argonet/coll_calls.h",
             "argonet/events_calls.h",
             "argonet/heap_calls.h",
             "argonet/hsl_calls.h",

@@ -17,7 +17,7 @@ settings! {
     HUGE_PAGES: Option<HugePages> = "ARGONET_HUGEPAGES", Kind::Choice(HugePages::WORDS), Preset::Unset, Scope::Job,
         "Puts the segments on huge pages of this size.";
     CROSS_MEMORY: bool = "ARGONET_CROSS_MEMORY", Kind::Boolean, Preset::Is("1"), Scope::Job,
-        "Whether memory outside of segments (GASNET_SEGMENT_EVERYTHING) is copied between the processes of a host by the kernel, where that permits it; else messages carry it.";
+        "Whether memory outside of segments (all of it with GASNET_SEGMENT_EVERYTHING, and long buffers of collective operations) is copied between the processes of a host by the kernel, where that permits it; else messages carry it.";
     MAX_THREADS: u64 = "GASNET_MAX_THREADS", count("threads"), Preset::Is("256"), Scope::Rank,
         "The most live threads of a C client that may call, in each rank: what gex_System_QueryMaxThreads tells. One more ends the job.";
 }

@@ -1,6 +1,7 @@
 //! What a member calls, and what of that all members must call alike.
 #![allow(unsafe_code)]
 
+use crate::engine::datatype::{DataType, Operation, fold_before};
 use core::fmt;
 
 /// Kinds of collective operations. A block is `unit * count` bytes.
@@ -85,8 +86,58 @@ pub struct Folding {
     pub context: [*const (); 2],
     /// Whether the operands must stay in the order of ranks, because the operation does not commute.
     pub ordered: bool,
-    /// Something that differs for operations that differ: members that do not agree about it are told.
+    /// Something below 2^14 that differs for operations that differ: members that do not agree about it are told.
     pub digest: u16,
+}
+
+impl Folding {
+    /// An operation that is built in, on a type that has it ([`Operation::reduces`]).
+    #[must_use]
+    pub fn built_in(op: Operation, dt: DataType) -> Self {
+        let word = |word: u32| core::ptr::without_provenance(word as usize);
+        Self {
+            function: built_in,
+            context: [word(op.into()), word(dt.into())],
+            ordered: false,
+            digest: Self::digest_of(op, dt),
+        }
+    }
+
+    /// What members that name operation and type alike agree about.
+    #[must_use]
+    pub fn digest_of(op: Operation, dt: DataType) -> u16 {
+        let (op, dt) = (op.bit().trailing_zeros(), u32::from(dt).trailing_zeros());
+        1 << 8 | (dt << 5 | op) as u16
+    }
+}
+
+/// [`FoldFn`] of what is built in.
+///
+/// # Safety
+/// As many elements of the type lie at both places, the second of which may be written.
+unsafe fn built_in(context: [*const (); 2], left: *const u8, right: *mut u8, count: usize) {
+    let [op, dt] = context.map(|word| word.addr() as u32);
+    let (Ok(op), Ok(dt)) = (Operation::try_from(op), DataType::try_from(dt)) else {
+        return;
+    };
+    let bytes = dt.bytes().unwrap_or(0) * count;
+    // SAFETY: this function's contract; the two do not overlap.
+    let (left, right) = unsafe {
+        (
+            core::slice::from_raw_parts(left, bytes),
+            core::slice::from_raw_parts_mut(right, bytes),
+        )
+    };
+    fold_before(op, dt, right, left);
+}
+
+/// Whether all members meet in a call, beyond what its data makes them do.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Meets {
+    /// No data moves before all have called.
+    pub before: bool,
+    /// It is complete nowhere before it is everywhere.
+    pub after: bool,
 }
 
 /// A call of one member.
@@ -106,6 +157,8 @@ pub struct Call {
     pub dst: *mut u8,
     /// How values are combined; for the kinds that do.
     pub folding: Option<Folding>,
+    /// Whether all members meet.
+    pub meets: Meets,
 }
 
 // SAFETY: the memory and the folding's context are the call's until its event is complete, whichever thread goes on with it
@@ -113,9 +166,9 @@ pub struct Call {
 unsafe impl Send for Call {}
 
 impl Call {
-    /// A barrier.
+    /// A call of no bytes, to be completed: all that a barrier needs.
     #[must_use]
-    pub const fn barrier(kind: Kind) -> Self {
+    pub const fn of(kind: Kind) -> Self {
         Self {
             kind,
             root: 0,
@@ -124,6 +177,10 @@ impl Call {
             src: core::ptr::null(),
             dst: core::ptr::null_mut(),
             folding: None,
+            meets: Meets {
+                before: false,
+                after: false,
+            },
         }
     }
 
@@ -139,7 +196,9 @@ impl Call {
             kind: self.kind,
             root: self.root,
             len: self.block() as u64,
-            digest: self.folding.map_or(0, |folding| folding.digest),
+            digest: self.folding.map_or(0, |folding| folding.digest)
+                | u16::from(self.meets.before) << 15
+                | u16::from(self.meets.after) << 14,
         }
     }
 }

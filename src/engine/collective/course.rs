@@ -1,7 +1,7 @@
 //! What a call by lines does: what a member writes, whose lines it reads, and what it makes of them.
 #![allow(unsafe_code)]
 
-use super::call::{Call, Kind, Label};
+use super::call::{Call, Kind, Label, Meets};
 use argonet_conduit::smp::Lines;
 use core::ops::Range;
 
@@ -26,9 +26,12 @@ impl Call {
         }
     }
 
-    /// Whether the call can go by lines; the same at all members that call the same.
+    /// Whether the call can go by lines; the same at all members that call the same. Where members meet besides, messages do
+    /// that.
     pub(super) fn fits_lines(&self, size: u32) -> bool {
-        self.kind != Kind::Window && self.given(size) <= Lines::MAX_BYTES
+        self.kind != Kind::Window
+            && self.meets == Meets::default()
+            && self.given(size) <= Lines::MAX_BYTES
     }
 }
 

@@ -3,19 +3,21 @@
 
 use super::call::{Call, Label};
 use super::mailbox::{Coming, Place, Slot};
+use super::pull::Lies;
 use super::schedule::{Area, Range, Schedule, Step};
 use super::teams::Member;
 use super::wire::{Form, Header};
 use crate::engine::background::Steps;
 use crate::engine::core::Engine;
+use crate::engine::thread::{Context, ThreadCtx};
 use argonet_am::{Message, Payload};
-use argonet_base::JobRank;
 use argonet_conduit::Conduit;
 use argonet_event::Event;
 use argonet_segment::SharedBytes;
 use core::ptr::NonNull;
 use core::time::Duration;
 use parking_lot::Mutex;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 /// How long a member waits in a round to which nothing comes before it asks those that it waits for whether they call the
@@ -42,7 +44,7 @@ enum State {
     /// A send whose receiver waits for its pieces, from this offset on.
     Flows(usize),
     /// A receive that has been offered, to be answered.
-    Answers { address: u64 },
+    Answers(Lies),
     /// A receive whose bytes have been read where they lay, to be said.
     Pulled,
     /// Complete.
@@ -164,8 +166,17 @@ impl Work {
         unsafe { SharedBytes::from_raw(start, range.len) }
     }
 
-    /// Copies and folds.
-    fn local(&mut self) {
+    /// Copies and folds. A client's function may not communicate.
+    fn local(&mut self, ctx: &ThreadCtx) {
+        if self.schedule.local(self.round).is_empty() {
+            return;
+        }
+        let before = ctx.enter(Context::Handler);
+        self.do_local();
+        ctx.enter(before);
+    }
+
+    fn do_local(&mut self) {
         for at in 0..self.schedule.local(self.round).len() {
             match self.schedule.local(self.round)[at] {
                 Step::Copy { from, into } => {
@@ -194,7 +205,13 @@ impl Work {
 
 impl<C: Conduit> Engine<C> {
     /// Goes on with a call as far as it goes.
-    pub(super) fn advance_flight(&self, flight: &Flight, work: &mut Work, steps: &mut Steps) {
+    pub(super) fn advance_flight(
+        &self,
+        ctx: &ThreadCtx,
+        flight: &Flight,
+        work: &mut Work,
+        steps: &mut Steps,
+    ) {
         if work.over || !flight.member.mailbox.lock().may_begin(flight.number) {
             return;
         }
@@ -214,7 +231,11 @@ impl<C: Conduit> Engine<C> {
                 self.ask_in_doubt(flight, work, steps);
                 return;
             }
-            work.local();
+            let run = || work.local(ctx);
+            if catch_unwind(AssertUnwindSafe(run)).is_err() {
+                // The panic hook has printed where; the other ranks must not wait for this one.
+                self.fatal("the operation of a reduction panicked");
+            }
             work.round += 1;
             work.states.clear();
         }
@@ -276,8 +297,7 @@ impl<C: Conduit> Engine<C> {
             // SAFETY: a range of the schedule.
             let mut payload = unsafe { work.bytes(from) };
             if from.len > eager {
-                header.form = Form::Offer;
-                header.at = payload.as_ptr().addr() as u64;
+                (header.form, header.at) = self.lies(payload.as_ptr(), from.len).told();
                 header.len = from.len as u64;
                 payload = SharedBytes::from_slice(&[]);
             }
@@ -346,13 +366,13 @@ impl<C: Conduit> Engine<C> {
             Some(Err(message)) => self.fatal(&message),
             Some(Ok(Coming::Waits)) => return State::Waits,
             Some(Ok(Coming::Complete)) => return State::Over,
-            Some(Ok(Coming::Offer { address, .. })) => state = State::Answers { address },
+            Some(Ok(Coming::Offer(lies))) => state = State::Answers(lies),
             None => {}
         }
-        if let State::Answers { address } = state {
+        if let State::Answers(lies) = state {
             let source = flight.member.team.job_rank(from);
             // SAFETY: the range is writable, and the sender has offered its bytes.
-            if unsafe { self.pull(source, address, place, into.len) } {
+            if unsafe { self.pull(source, lies, place, into.len) } {
                 flight.member.mailbox.lock().pulled(slot);
                 state = State::Pulled;
             } else {
@@ -368,14 +388,6 @@ impl<C: Conduit> Engine<C> {
             }
         }
         state
-    }
-
-    /// Reads bytes of a peer where they lie; whether that is possible.
-    ///
-    /// # Safety
-    /// `into` is writable for `len` bytes, and the peer does not change what lies at `address` meanwhile.
-    unsafe fn pull(&self, _source: JobRank, _address: u64, _into: *mut u8, _len: usize) -> bool {
-        false
     }
 
     /// Asks those that this member waits for whether they call the same, if nothing comes for long.

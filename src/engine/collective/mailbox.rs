@@ -7,6 +7,7 @@
 #![allow(unsafe_code)]
 
 use super::call::Label;
+use super::pull::Lies;
 use super::wire::{Form, Header};
 use crate::engine::Team;
 use argonet_base::JobRank;
@@ -41,7 +42,7 @@ pub(super) struct Slot {
 /// A message that waits for this member to come to it.
 enum Item {
     Bytes(Vec<u8>),
-    Offer { address: u64, len: u64 },
+    Offer { lies: Lies, len: u64 },
     Answer(Form),
 }
 
@@ -68,8 +69,8 @@ struct Posted {
 pub(super) enum Coming {
     /// Nothing has come, or not all.
     Waits,
-    /// The sender offers so many bytes at that address of its process.
-    Offer { address: u64, len: u64 },
+    /// The sender offers the bytes, which lie there.
+    Offer(Lies),
     /// All is there.
     Complete,
 }
@@ -276,11 +277,13 @@ impl Mailbox {
                 debug_assert!(copied.is_ok());
                 Item::Bytes(bytes)
             }
-            (Form::Offer, _) => Item::Offer {
-                address: header.at,
-                len: header.len,
+            (form, _) => match Lies::read(form, header.at) {
+                Some(lies) => Item::Offer {
+                    lies,
+                    len: header.len,
+                },
+                None => Item::Answer(form),
             },
-            (form, _) => Item::Answer(form),
         };
         if self.arrived.len() >= self.most || self.arrived.insert(slot, item).is_some() {
             return Err(unexpected(header, source));
@@ -309,19 +312,13 @@ impl Mailbox {
                     None => Err(wrong_length(slot, come as u64, len)),
                 }
             }
-            Some(Item::Offer {
-                address,
-                len: offered,
-            }) => {
+            Some(Item::Offer { lies, len: offered }) => {
                 if offered != len as u64 {
                     return Err(wrong_length(slot, offered, len));
                 }
                 posted.offered = true;
                 self.posted.insert(slot, posted);
-                Ok(Coming::Offer {
-                    address,
-                    len: offered,
-                })
+                Ok(Coming::Offer(lies))
             }
             Some(Item::Answer(_)) | None => {
                 self.posted.insert(slot, posted);
@@ -339,14 +336,14 @@ impl Mailbox {
             self.posted.remove(&slot);
             return Ok(Coming::Complete);
         }
-        if let Some(Item::Offer { address, len }) = self.arrived.get(&slot) {
-            let (address, len) = (*address, *len);
+        if let Some(Item::Offer { lies, len }) = self.arrived.get(&slot) {
+            let (lies, len) = (*lies, *len);
             if len != posted.len as u64 {
                 return Err(wrong_length(slot, len, posted.len));
             }
             posted.offered = true;
             self.arrived.remove(&slot);
-            return Ok(Coming::Offer { address, len });
+            return Ok(Coming::Offer(lies));
         }
         Ok(Coming::Waits)
     }

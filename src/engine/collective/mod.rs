@@ -19,12 +19,13 @@ mod flight;
 mod mailbox;
 mod near;
 mod plan;
+mod pull;
 mod schedule;
 mod start;
 mod teams;
 mod wire;
 
-pub use call::{Call, FoldFn, Folding, Kind};
+pub use call::{Call, FoldFn, Folding, Kind, Meets};
 pub(super) use near::{Near, NearCalls};
 pub use plan::{Hoods, Shape, Task, Tuning, plan};
 pub use schedule::{Area, Range, Schedule, Step};

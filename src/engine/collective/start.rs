@@ -28,6 +28,7 @@ impl Member {
             unit: call.unit,
             count: call.count,
             ordered: call.folding.is_some_and(|folding| folding.ordered),
+            meets: call.meets,
         };
         let mut schedule = Schedule::default();
         let shape = |hoods| Shape {
@@ -93,7 +94,7 @@ impl<C: Conduit> Engine<C> {
         let schedule = member.schedule(&call);
         let event = self.handle(ctx, Parts::REMOTE, Outlook::Wait)?;
         let flight = self.take_off(&member, call, schedule, Some(event));
-        self.advance_one(&flight);
+        self.advance_one(ctx, &flight);
         Ok(event)
     }
 
@@ -142,7 +143,7 @@ impl<C: Conduit> Engine<C> {
             outcome.unwrap_or_else(|message| self.fatal(&message))
         };
         if mailbox.is_window_due() {
-            let window = Call::barrier(Kind::Window);
+            let window = Call::of(Kind::Window);
             let number = numbered(&window, &mut mailbox);
             let steps = member.schedule(&window);
             let flight = Flight::new(Arc::clone(member), number, window, steps, None);
@@ -157,12 +158,12 @@ impl<C: Conduit> Engine<C> {
     }
 
     /// Goes on with one call, unless another thread does; how much could be done, and whether it is complete.
-    fn advance_one(&self, flight: &Arc<Flight>) -> (usize, bool) {
+    fn advance_one(&self, ctx: &ThreadCtx, flight: &Arc<Flight>) -> (usize, bool) {
         let collectives = &self.background.collectives;
         let mut steps = Steps::default();
         let over = match flight.work.try_lock() {
             Some(mut work) => {
-                self.advance_flight(flight, &mut work, &mut steps);
+                self.advance_flight(ctx, flight, &mut work, &mut steps);
                 work.is_over()
             }
             None => {
@@ -187,7 +188,7 @@ impl<C: Conduit> Engine<C> {
     }
 
     /// Goes on with all calls.
-    pub(in crate::engine) fn advance_collectives(&self) -> usize {
+    pub(in crate::engine) fn advance_collectives(&self, ctx: &ThreadCtx) -> usize {
         let flights = &self.background.collectives.flights;
         let mut taken = 0;
         let mut at = 0;
@@ -195,7 +196,7 @@ impl<C: Conduit> Engine<C> {
             let Some(flight) = flights.lock().get(at).map(Arc::clone) else {
                 return taken;
             };
-            let (more, over) = self.advance_one(&flight);
+            let (more, over) = self.advance_one(ctx, &flight);
             taken += more;
             at += usize::from(!over);
         }
@@ -207,7 +208,7 @@ impl<C: Conduit> Engine<C> {
     /// [`AmError::Restricted`] inside a handler.
     pub fn team_barrier(&self, ctx: &ThreadCtx, team: &Arc<Team>) -> Result<(), OpError> {
         // SAFETY: a barrier touches no memory.
-        unsafe { self.collective_wait(ctx, team, Call::barrier(Kind::Barrier)) }
+        unsafe { self.collective_wait(ctx, team, Call::of(Kind::Barrier)) }
     }
 
     /// Gives all members of a team the `src` of all, one behind the other in the order of ranks. Collective over the team, all
@@ -231,13 +232,10 @@ impl<C: Conduit> Engine<C> {
             "gather_all gets a block of each member"
         );
         let call = Call {
-            kind: Kind::GatherAll,
-            root: 0,
-            unit: 1,
             count: src.len(),
             src: src.as_ptr(),
             dst: dst.as_mut_ptr(),
-            folding: None,
+            ..Call::of(Kind::GatherAll)
         };
         // SAFETY: both slices are borrowed until the call returns.
         unsafe { self.collective_wait(ctx, team, call) }
@@ -257,13 +255,11 @@ impl<C: Conduit> Engine<C> {
     ) -> Result<(), OpError> {
         let dst = bytes.as_mut_ptr();
         let call = Call {
-            kind: Kind::Broadcast,
             root,
-            unit: 1,
             count: bytes.len(),
             src: dst,
             dst,
-            folding: None,
+            ..Call::of(Kind::Broadcast)
         };
         // SAFETY: as above; source and target are the same.
         unsafe { self.collective_wait(ctx, team, call) }

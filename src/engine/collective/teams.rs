@@ -3,6 +3,7 @@
 use super::flight::Flight;
 use super::mailbox::Mailbox;
 use super::plan::{Hoods, Tuning};
+use super::pull::Near;
 use super::wire::Header;
 use crate::engine::background::Background;
 use crate::engine::core::Engine;
@@ -56,6 +57,7 @@ pub(in crate::engine) struct Collectives {
     world: OnceLock<(Arc<Team>, Arc<Member>)>,
     hood_of: OnceLock<HoodOf>,
     tuning: OnceLock<Tuning>,
+    pub(super) near: Near,
     /// Calls under way, in their order. Taken for moments.
     pub(super) flights: Mutex<Vec<Arc<Flight>>>,
     pub(in crate::engine) stuck: AtomicBool,

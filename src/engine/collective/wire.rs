@@ -3,7 +3,7 @@
 //! ```text
 //! 0, 1  team key           2  number of the call        3  rank of the sender     4  rank of the receiver
 //! 5     tag                6  kind | form << 8 | digest << 16                     7  root
-//! 8, 9  bytes of a block   10, 11  offset of a piece, or address of an offer      12, 13  bytes of an offer
+//! 8, 9  bytes of a block   10, 11  offset of a piece; place of an offer          12, 13  bytes of an offer
 //! ```
 //! A message has as many as its form needs.
 
@@ -23,8 +23,10 @@ const MOST: usize = 14;
 pub(super) enum Form {
     /// All bytes of a send.
     Whole = 1,
-    /// A send that is too long for that is ready.
+    /// A send that is too long for that is ready: at an address of its process.
     Offer,
+    /// The same, at an offset of its segment.
+    OfferSegment,
     /// The receiver of an offer waits for its pieces.
     Ready,
     /// Some of its bytes.
@@ -45,7 +47,7 @@ pub(super) struct Header {
     pub(super) tag: u32,
     pub(super) form: Form,
     pub(super) label: Label,
-    /// Offset of a piece, or address of an offer.
+    /// Offset of a piece, or address or offset of an offer.
     pub(super) at: u64,
     /// Bytes of an offer.
     pub(super) len: u64,
@@ -71,7 +73,7 @@ fn nargs(form: Form) -> usize {
     match form {
         Form::Whole | Form::Ready | Form::Done | Form::Question => COMMON,
         Form::Piece => COMMON + 2,
-        Form::Offer => MOST,
+        Form::Offer | Form::OfferSegment => MOST,
     }
 }
 

@@ -156,7 +156,7 @@ impl<C: Conduit> Engine<C> {
     fn start_leaving(&self, ctx: &ThreadCtx, team: &Arc<Team>) -> Result<(), OpError> {
         // What others still send for the team comes before this barrier is complete: nothing follows it.
         // SAFETY: a barrier touches no memory.
-        let event = unsafe { self.collective_start(ctx, team, Call::barrier(Kind::Barrier)) }?;
+        let event = unsafe { self.collective_start(ctx, team, Call::of(Kind::Barrier)) }?;
         self.making.left.lock().push((Arc::clone(team), event));
         Ok(())
     }

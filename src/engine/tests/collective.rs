@@ -20,7 +20,7 @@ fn call(kind: Kind, root: u32, src: *const u8, dst: *mut u8, count: usize) -> Ca
         count,
         src,
         dst,
-        ..Call::barrier(kind)
+        ..Call::of(kind)
     }
 }
 

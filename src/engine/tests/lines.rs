@@ -7,6 +7,8 @@ use argonet_conduit::smp::{Barrier, Smp, SmpConfig};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{MemfdFlags, memfd_create};
 
+mod teams;
+
 const SEGMENT: u64 = 4096;
 
 /// What goes by lines.

@@ -95,6 +95,11 @@ impl Team {
         self.endpoint
     }
 
+    /// This process's rank.
+    pub(crate) fn rank(&self) -> u32 {
+        self.prefix.rank
+    }
+
     pub(crate) fn size(&self) -> u32 {
         self.prefix.size
     }

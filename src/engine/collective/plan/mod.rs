@@ -19,7 +19,7 @@ mod tree;
 
 pub use hoods::Hoods;
 
-use super::call::Kind;
+use super::call::{Kind, Meets};
 use super::schedule::{Area, Range, Schedule};
 
 /// Lengths at which another algorithm is taken.
@@ -86,6 +86,8 @@ pub struct Task {
     pub count: usize,
     /// Whether operands stay in the order of ranks.
     pub ordered: bool,
+    /// Whether all meet, beyond what data makes them do.
+    pub meets: Meets,
 }
 
 impl Task {
@@ -109,6 +111,10 @@ impl Task {
 /// Makes the steps of a member.
 pub fn plan(shape: &Shape<'_>, task: &Task, out: &mut Schedule) {
     out.clear();
+    if task.meets.before {
+        barrier::plan(shape, out);
+        out.round();
+    }
     match task.kind {
         Kind::Barrier | Kind::Window => barrier::plan(shape, out),
         Kind::Broadcast => tree::broadcast(shape, task, out),
@@ -122,6 +128,10 @@ pub fn plan(shape: &Shape<'_>, task: &Task, out: &mut Schedule) {
         Kind::Scan | Kind::ExclusiveScan => scan::plan(shape, task, out),
     }
     out.round();
+    if task.meets.after {
+        barrier::plan(shape, out);
+        out.round();
+    }
 }
 
 #[cfg(test)]

@@ -359,6 +359,10 @@ fn task(kind: Kind, root: u32, count: usize, ordered: bool) -> Task {
         unit: UNIT,
         count,
         ordered: ordered && kind.folds(),
+        meets: Meets {
+            before: count % 2 == 1,
+            after: count % 3 == 1,
+        },
     }
 }
 

@@ -1,0 +1,269 @@
+//! `gasnet_coll_*`: prototypes that neither specification has, and that clients call.
+
+use core::ffi::{c_int, c_void};
+
+use argonet::engine::{Call, Engine, Kind, Meets};
+use argonet_event::Event;
+
+use super::{Asked, bytes};
+use crate::barrier;
+use crate::context::{communicating, done};
+use crate::events::{code, several};
+use crate::export::export;
+use crate::job::{Team, fatal, job};
+
+/// `GASNET_COLL_*`. Of the first three of each group a call gives one.
+const IN: [c_int; 3] = [1, 2, 4];
+const OUT: [c_int; 3] = [8, 16, 32];
+const LOCAL: c_int = 64;
+/// What is known besides, and changes nothing: where memory lies is found out, there are no images but ranks, and nothing
+/// searches while a program runs.
+const HINTS: c_int = 128 | 256 | 512 | 1024;
+
+/// Where all meet.
+fn meets(function: &str, flags: c_int) -> Meets {
+    let one_of = |group: [c_int; 3], name: &str| {
+        let given = flags & (group[0] | group[1] | group[2]);
+        if !group.contains(&given) {
+            fatal(
+                function,
+                &format!(
+                    "flags are {flags:#x}; give one of GASNET_COLL_{name}_NOSYNC, _MYSYNC and _ALLSYNC"
+                ),
+            );
+        }
+        given == group[2]
+    };
+    let meets = Meets {
+        before: one_of(IN, "IN"),
+        after: one_of(OUT, "OUT"),
+    };
+    if flags & LOCAL == 0 {
+        fatal(
+            function,
+            &format!(
+                "flags are {flags:#x}; they need GASNET_COLL_LOCAL, as addresses are those of the calling rank"
+            ),
+        );
+    }
+    let unknown = flags & !(IN[0] | IN[1] | IN[2] | OUT[0] | OUT[1] | OUT[2] | LOCAL | HINTS);
+    if unknown != 0 {
+        fatal(
+            function,
+            &format!("flags are {flags:#x}, of which {unknown:#x} is not known"),
+        );
+    }
+    meets
+}
+
+/// What is copied, between which memory, and with which flags.
+#[derive(Clone, Copy)]
+struct Data {
+    dst: *mut c_void,
+    src: *const c_void,
+    bytes: usize,
+    flags: c_int,
+}
+
+/// Starts an operation; `root` is the argument's name and value.
+///
+/// # Safety
+/// A team of ours, or null; memory as the header asks.
+unsafe fn start(
+    function: &str,
+    kind: Kind,
+    tm: *const Team,
+    root: Option<(&str, u32)>,
+    data: Data,
+) -> Event {
+    // SAFETY: this function's contract.
+    let mut asked = unsafe { Asked::new(function, tm) };
+    if let Some((argument, root)) = root {
+        asked = asked.rooted(argument, root);
+    }
+    let (size, is_root) = (asked.size(), asked.is_root());
+    let at_root = |blocks| if is_root { blocks } else { 0 };
+    let (given, taken) = match kind {
+        Kind::Broadcast => (at_root(1), 1),
+        Kind::Scatter => (at_root(size), 1),
+        Kind::Gather => (1, at_root(size)),
+        Kind::GatherAll => (1, size),
+        _ => (size, size),
+    };
+    let call = Call {
+        meets: meets(function, data.flags),
+        ..bytes(kind, data.dst, data.src, data.bytes)
+    };
+    // SAFETY: this function's contract.
+    unsafe { asked.blocks(given, taken).start(call) }
+}
+
+fn wait(function: &str, event: Event) {
+    communicating(function, |job, ctx| {
+        done(function, job.joined.engine.wait(ctx, event))
+    });
+}
+
+/// The barrier with names is one of all ranks.
+///
+/// # Safety
+/// A team of ours, or null.
+unsafe fn of_all(function: &str, tm: *const Team) {
+    // SAFETY: this function's contract.
+    let asked = unsafe { Asked::new(function, tm) };
+    if !core::ptr::eq(tm, job(function).world.handle()) {
+        let size = asked.size();
+        fatal(
+            function,
+            &format!("team is one of {size} ranks; barriers with ids are of GASNET_TEAM_ALL"),
+        );
+    }
+}
+
+export! {
+    /// What `GASNET_TEAM_ALL` stands for.
+    fn argonet_coll_team_all() -> *const Team {
+        job("GASNET_TEAM_ALL").world.handle()
+    }
+
+    fn gasnet_coll_broadcast_nb(team: *const Team, dst: *mut c_void, srcimage: u32, src: *const c_void, nbytes: usize, flags: c_int) -> Event {
+        let data = Data { dst, src, bytes: nbytes, flags };
+        // SAFETY: as the header asks.
+        unsafe { start("gasnet_coll_broadcast_nb", Kind::Broadcast, team, Some(("srcimage", srcimage)), data) }
+    }
+
+    fn gasnet_coll_broadcast(team: *const Team, dst: *mut c_void, srcimage: u32, src: *const c_void, nbytes: usize, flags: c_int) {
+        const FUNCTION: &str = "gasnet_coll_broadcast";
+        let data = Data { dst, src, bytes: nbytes, flags };
+        // SAFETY: as the header asks.
+        wait(FUNCTION, unsafe { start(FUNCTION, Kind::Broadcast, team, Some(("srcimage", srcimage)), data) });
+    }
+
+    fn gasnet_coll_scatter_nb(team: *const Team, dst: *mut c_void, srcimage: u32, src: *const c_void, nbytes: usize, flags: c_int) -> Event {
+        let data = Data { dst, src, bytes: nbytes, flags };
+        // SAFETY: as the header asks.
+        unsafe { start("gasnet_coll_scatter_nb", Kind::Scatter, team, Some(("srcimage", srcimage)), data) }
+    }
+
+    fn gasnet_coll_scatter(team: *const Team, dst: *mut c_void, srcimage: u32, src: *const c_void, nbytes: usize, flags: c_int) {
+        const FUNCTION: &str = "gasnet_coll_scatter";
+        let data = Data { dst, src, bytes: nbytes, flags };
+        // SAFETY: as the header asks.
+        wait(FUNCTION, unsafe { start(FUNCTION, Kind::Scatter, team, Some(("srcimage", srcimage)), data) });
+    }
+
+    fn gasnet_coll_gather_nb(team: *const Team, dstimage: u32, dst: *mut c_void, src: *const c_void, nbytes: usize, flags: c_int) -> Event {
+        let data = Data { dst, src, bytes: nbytes, flags };
+        // SAFETY: as the header asks.
+        unsafe { start("gasnet_coll_gather_nb", Kind::Gather, team, Some(("dstimage", dstimage)), data) }
+    }
+
+    fn gasnet_coll_gather(team: *const Team, dstimage: u32, dst: *mut c_void, src: *const c_void, nbytes: usize, flags: c_int) {
+        const FUNCTION: &str = "gasnet_coll_gather";
+        let data = Data { dst, src, bytes: nbytes, flags };
+        // SAFETY: as the header asks.
+        wait(FUNCTION, unsafe { start(FUNCTION, Kind::Gather, team, Some(("dstimage", dstimage)), data) });
+    }
+
+    fn gasnet_coll_gather_all_nb(team: *const Team, dst: *mut c_void, src: *const c_void, nbytes: usize, flags: c_int) -> Event {
+        let data = Data { dst, src, bytes: nbytes, flags };
+        // SAFETY: as the header asks.
+        unsafe { start("gasnet_coll_gather_all_nb", Kind::GatherAll, team, None, data) }
+    }
+
+    fn gasnet_coll_gather_all(team: *const Team, dst: *mut c_void, src: *const c_void, nbytes: usize, flags: c_int) {
+        const FUNCTION: &str = "gasnet_coll_gather_all";
+        let data = Data { dst, src, bytes: nbytes, flags };
+        // SAFETY: as the header asks.
+        wait(FUNCTION, unsafe { start(FUNCTION, Kind::GatherAll, team, None, data) });
+    }
+
+    fn gasnet_coll_exchange_nb(team: *const Team, dst: *mut c_void, src: *const c_void, nbytes: usize, flags: c_int) -> Event {
+        let data = Data { dst, src, bytes: nbytes, flags };
+        // SAFETY: as the header asks.
+        unsafe { start("gasnet_coll_exchange_nb", Kind::Exchange, team, None, data) }
+    }
+
+    fn gasnet_coll_exchange(team: *const Team, dst: *mut c_void, src: *const c_void, nbytes: usize, flags: c_int) {
+        const FUNCTION: &str = "gasnet_coll_exchange";
+        let data = Data { dst, src, bytes: nbytes, flags };
+        // SAFETY: as the header asks.
+        wait(FUNCTION, unsafe { start(FUNCTION, Kind::Exchange, team, None, data) });
+    }
+
+    fn gasnet_coll_try_sync(handle: Event) -> c_int {
+        const FUNCTION: &str = "gasnet_coll_try_sync";
+        communicating(FUNCTION, |job, ctx| code(done(FUNCTION, job.joined.engine.test(ctx, handle))))
+    }
+
+    fn gasnet_coll_try_sync_some(handles: *mut Event, count: usize) -> c_int {
+        const FUNCTION: &str = "gasnet_coll_try_sync_some";
+        poll(FUNCTION);
+        // SAFETY: as the header asks.
+        code(unsafe { several(FUNCTION, handles, count, 0, Engine::peek_some) })
+    }
+
+    fn gasnet_coll_try_sync_all(handles: *mut Event, count: usize) -> c_int {
+        const FUNCTION: &str = "gasnet_coll_try_sync_all";
+        poll(FUNCTION);
+        // SAFETY: as the header asks.
+        code(unsafe { several(FUNCTION, handles, count, 0, Engine::peek_all) })
+    }
+
+    fn gasnet_coll_wait_sync(handle: Event) {
+        wait("gasnet_coll_wait_sync", handle);
+    }
+
+    fn gasnet_coll_wait_sync_some(handles: *mut Event, count: usize) {
+        // SAFETY: as the header asks.
+        unsafe { several("gasnet_coll_wait_sync_some", handles, count, 0, Engine::wait_some) };
+    }
+
+    fn gasnet_coll_wait_sync_all(handles: *mut Event, count: usize) {
+        // SAFETY: as the header asks.
+        unsafe { several("gasnet_coll_wait_sync_all", handles, count, 0, Engine::wait_all) };
+    }
+
+    fn gasnet_coll_barrier_notify(team: *const Team, id: c_int, flags: c_int) {
+        const FUNCTION: &str = "gasnet_coll_barrier_notify";
+        // SAFETY: as the header asks.
+        unsafe { of_all(FUNCTION, team) };
+        barrier::notify(FUNCTION, id, flags);
+    }
+
+    fn gasnet_coll_barrier_wait(team: *const Team, id: c_int, flags: c_int) -> c_int {
+        const FUNCTION: &str = "gasnet_coll_barrier_wait";
+        // SAFETY: as the header asks.
+        unsafe { of_all(FUNCTION, team) };
+        barrier::wait(FUNCTION, id, flags)
+    }
+
+    fn gasnet_coll_barrier_try(team: *const Team, id: c_int, flags: c_int) -> c_int {
+        const FUNCTION: &str = "gasnet_coll_barrier_try";
+        // SAFETY: as the header asks.
+        unsafe { of_all(FUNCTION, team) };
+        barrier::try_once(FUNCTION, id, flags)
+    }
+
+    fn gasnet_coll_barrier(team: *const Team, id: c_int, flags: c_int) -> c_int {
+        const FUNCTION: &str = "gasnet_coll_barrier";
+        // SAFETY: as the header asks.
+        unsafe { of_all(FUNCTION, team) };
+        barrier::notify(FUNCTION, id, flags);
+        barrier::wait(FUNCTION, id, flags)
+    }
+
+    fn gasnet_coll_barrier_result(team: *const Team, id: *mut c_int) -> c_int {
+        const FUNCTION: &str = "gasnet_coll_barrier_result";
+        // SAFETY: as the header asks.
+        unsafe { of_all(FUNCTION, team) };
+        // SAFETY: as above.
+        unsafe { barrier::result(FUNCTION, id) }
+    }
+}
+
+fn poll(function: &str) {
+    communicating(function, |job, ctx| {
+        done(function, job.joined.engine.poll(ctx).map_err(Into::into))
+    });
+}
