@@ -6,6 +6,7 @@
 
 use super::call::{Call, Kind, Label};
 use super::course::Course;
+use super::seats::{Offer, Offered, Seats, can_sit};
 use crate::engine::Team;
 use crate::engine::background::{Steps, kind};
 use crate::engine::core::{Engine, Outlook};
@@ -53,21 +54,37 @@ pub(in crate::engine) struct NearCalls {
     /// Teams whose queue is not empty.
     busy: Mutex<Vec<Arc<Near>>>,
     pub(in crate::engine) stuck: AtomicBool,
+    pub(in crate::engine) seats: Seats,
 }
 
 impl Near {
     pub(in crate::engine) fn new(circle: Circle) -> Self {
         Self {
             next: AtomicU64::new(circle.next()),
+            calls: AtomicU64::new(circle.next()),
             circle,
             queue: Mutex::default(),
             pending: AtomicU32::new(0),
-            calls: AtomicU64::new(0),
         }
     }
 
     fn size(&self) -> u32 {
         self.circle.members.len() as u32
+    }
+
+    /// Whether all members have finished all calls that this one knows of, and so read nobody's lines any more.
+    pub(super) fn is_left_by_all(&self, lines: Lines<'_>) -> bool {
+        let next = self.next.load(Ordering::Relaxed);
+        let slot = self.circle.slot;
+        let mut members = self.circle.members.iter();
+        members.all(|&rank| lines.done(slot, rank) >= next)
+    }
+
+    /// More than any number in this member's lines.
+    pub(super) fn end(&self) -> u64 {
+        let (next, calls) = (&self.next, &self.calls);
+        next.load(Ordering::Relaxed)
+            .max(calls.load(Ordering::Relaxed))
     }
 
     fn is_idle(&self) -> bool {
@@ -129,6 +146,33 @@ impl<C: Conduit> Engine<C> {
             let set = team.near.set(Arc::new(near));
             debug_assert!(set.is_ok(), "a new team");
         }
+    }
+
+    /// What this rank can give the next team.
+    pub(in crate::engine) fn offer_slots(&self) -> Offered<'_> {
+        self.background.near.seats.offer(self.conduit.lines())
+    }
+
+    /// Gives a team that has just been opened the slot that its members agree about, if there is one: from what all members of its
+    /// parent have offered, by process.
+    pub(in crate::engine) fn seat_team(
+        &self,
+        team: &Team,
+        offered: &Offered<'_>,
+        offers: impl Iterator<Item = (JobRank, Offer)>,
+    ) {
+        if !can_sit(&team.members) {
+            return;
+        }
+        let members = offers.filter(|(process, _)| team.members.rank_of(*process).is_some());
+        let agreed = Offer::agree(members.map(|(_, offer)| offer));
+        let Some(slot) = offered.take(agreed) else {
+            return;
+        };
+        let members = (0..team.size()).map(|rank| team.job_rank(rank)).collect();
+        let near = Near::new(Circle::new(slot, team.rank, members, agreed.first));
+        let set = team.near.set(Arc::new(near));
+        debug_assert!(set.is_ok(), "a new team");
     }
 
     /// The lines of a team, if it has some.

@@ -239,6 +239,9 @@ impl<C: Conduit> Engine<C> {
             let mut registry = collectives.registry.lock();
             registry.members.remove(&(team.key, team.rank))
         };
+        if let Some(near) = team.near.get().filter(|_| member.is_some()) {
+            self.background.near.seats.leave(Arc::clone(near));
+        }
         if let Some(member) = member {
             member.closed.store(true, Ordering::Relaxed);
             collectives.forget(&member);
