@@ -97,7 +97,6 @@ static void destroy(gex_TM_t tm, const char *scratch, gex_Flags_t flags) {
   gex_Memvec_t back;
   back.gex_addr = &back;
   back.gex_len = 12345;
-  if (flags & GEX_FLAG_GLOBALLY_QUIESCED) gex_Event_Wait(gex_Coll_BarrierNB(tm, 0));
   CHECK_EQ(gex_TM_Destroy(tm, &back, flags) != 0, has);
   if (has) {
     uintptr_t base = flags & GEX_FLAG_SCRATCH_SEG_OFFSET ? (uintptr_t)gex_Segment_QueryAddr(segment) : 0;
@@ -127,10 +126,13 @@ int main(int argc, char **argv) {
       for (rank = 0; rank < count; ++rank) of[rank] = gex_TM_TranslateRankToJobrank(first, rank);
       second = split(first, of, count, (uint64_t)round + 1000u * of[0], 1, scratch + SCRATCH / 2);
       /* The parent may go first. */
-      destroy(first, scratch, round % 2 ? GEX_FLAG_GLOBALLY_QUIESCED : 0);
+      if (round % 2) destroy(first, scratch, 0);
       gex_Event_Wait(gex_Coll_BarrierNB(second, 0));
       destroy(second, scratch + SCRATCH / 2, round % 3 ? 0 : GEX_FLAG_SCRATCH_SEG_OFFSET);
     }
+    /* Behind a barrier of all, nothing of any team is under way. */
+    check_barrier();
+    if (first != GEX_TM_INVALID && round % 2 == 0) destroy(first, scratch, GEX_FLAG_GLOBALLY_QUIESCED);
   }
   /* A size that may be asked for, with a warning. */
   {

@@ -70,6 +70,10 @@ static void transfers(gex_TM_t tm, gex_Rank_t rank, uint32_t key) {
   check_bound(team, to, &world_owner, &world_local, &world_size);
   CHECK_SAME(owner, world_owner);
   CHECK_SAME(local, world_local);
+#ifdef ARGONET_NEAR_VERSION
+  /* What is inlined for one is for the other. */
+  CHECK_EQ(argonet_near_entry(tm, rank), argonet_near_entry(team, to));
+#endif
   CHECK_EQ(size, world_size);
   CHECK_EQ(gex_Segment_QueryBound(tm, rank, (void **)&owner, NULL, &size), 0);
   CHECK_SAME(owner, world_owner);

@@ -20,6 +20,7 @@ mod refused;
 mod rpc;
 mod settings;
 mod support;
+mod teams;
 mod threads;
 mod tracing;
 mod waiting;
@@ -41,6 +42,7 @@ fn main() {
             raw_handlers::PROGRAMS,
             rpc::PROGRAMS,
             settings::PROGRAMS,
+            teams::PROGRAMS,
             threads::PROGRAMS,
             tracing::PROGRAMS,
             waiting::PROGRAMS,
@@ -66,6 +68,7 @@ fn main() {
         raw_handlers::TESTS,
         rpc::TESTS,
         settings::TESTS,
+        teams::TESTS,
         threads::TESTS,
         tracing::TESTS,
         waiting::TESTS,

@@ -13,8 +13,8 @@ pub(super) struct Formed {
     pub(super) rank: u32,
 }
 
-/// Checks that all members called the same.
-fn same_call(entries: &[Entry]) -> Result<(), TeamError> {
+/// Checks that all members called the same, which the functions below take for granted.
+pub(super) fn same_call(entries: &[Entry]) -> Result<(), TeamError> {
     let place = |call| entries.iter().position(|entry| entry.call == call);
     match (place(Call::Split), place(Call::Create)) {
         (Some(one), Some(other)) => Err(TeamError::DifferentCalls {
@@ -57,7 +57,6 @@ pub(super) fn split(
     entries: &[Entry],
     me: u32,
 ) -> Result<Option<Formed>, TeamError> {
-    same_call(entries)?;
     let own = entries[me as usize];
     let Part::Join(choice) = own.part else {
         return Ok(None);
@@ -104,7 +103,6 @@ pub(super) fn create(
     me: u32,
     list: &[(JobRank, u32)],
 ) -> Result<Listed, TeamError> {
-    same_call(entries)?;
     let own = entries[me as usize];
     let process = parent.job_rank(me);
     let mine = Digest::of(list, process);

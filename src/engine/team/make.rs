@@ -200,6 +200,7 @@ impl<C: Conduit> Engine<C> {
         part: Part,
         terms: Terms,
     ) -> Result<Vec<Entry>, TeamError> {
+        ctx.permit("making a team", self.rank())?;
         self.forget_left(ctx)?;
         let own = Entry {
             // From 1 on: 0 is the world's.
@@ -216,6 +217,8 @@ impl<C: Conduit> Engine<C> {
         self.gather_all(ctx, parent, &own.to_bytes(), &mut all)?;
         let (entries, _) = all.as_chunks::<ENTRY_BYTES>();
         let read = |(other, bytes)| Entry::read(bytes).ok_or(TeamError::Unreadable { other });
-        (0..).zip(entries).map(read).collect()
+        let entries: Vec<_> = (0..).zip(entries).map(read).collect::<Result<_, _>>()?;
+        form::same_call(&entries)?;
+        Ok(entries)
     }
 }

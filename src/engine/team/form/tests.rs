@@ -235,10 +235,10 @@ fn terms_and_calls_that_differ_are_told() {
         split(&world, &entries, 2),
         Err(TeamError::DifferentTerms { .. })
     ));
+    assert_eq!(same_call(&entries), Ok(()));
     entries[1] = entry(1, Call::Create, Part::Nothing);
     let calls = TeamError::DifferentCalls { one: 0, other: 1 };
-    assert_eq!(split(&world, &entries, 0), Err(calls.clone()));
-    assert_eq!(create(&world, &entries, 1, &ranks(&[1])), Err(calls));
+    assert_eq!(same_call(&entries), Err(calls));
     let list = ranks(&[0, 1]);
     let part = |rank| Part::List(Digest::of(&list, JobRank(rank)));
     let mut entries = [

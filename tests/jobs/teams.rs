@@ -1,0 +1,282 @@
+//! Teams against what every rank can work out for itself.
+
+use argonet::engine::TeamError;
+use argonet::{Error, JobRank, Par, Rank, SharedVec, Team, Threading, World};
+
+use crate::support::{Done, Job, Program, Random, Test, each};
+
+const SIZES: [u32; 5] = [1, 2, 3, 5, 8];
+
+pub(crate) const TESTS: &[Test] = &[
+    ("teams_split_by_random_colours_and_keys", || {
+        each(&SIZES, "teams-split");
+        let job = Job::launched(32, "teams-split").env("ARGONET_SEGMENT", "65536");
+        job.run().well();
+    }),
+    ("teams_created_from_lists", || each(&SIZES, "teams-create")),
+    ("teams_refused_and_the_job_goes_on", || {
+        each(&[2, 3, 5], "teams-refused");
+    }),
+    ("teams_dropped_anywhere", || each(&SIZES, "teams-dropped")),
+    ("teams_of_many_threads", || {
+        each(&[1, 2, 4], "teams-threads")
+    }),
+    ("teams_where_ranks_are", || each(&SIZES, "teams-places")),
+];
+
+pub(crate) const PROGRAMS: &[Program] = &[
+    ("teams-split", split),
+    ("teams-create", create),
+    ("teams-refused", refused),
+    ("teams-dropped", dropped),
+    ("teams-threads", threads),
+    ("teams-places", places),
+];
+
+/// A team is of these ranks of the world, and they reach each other through it.
+fn is_team<M: Threading>(
+    world: &World<M>,
+    team: &Team,
+    members: &[Rank],
+    slots: &SharedVec<u32>,
+) -> Done {
+    assert_eq!(team.size() as usize, members.len());
+    assert!(
+        team.ranks()
+            .map(|rank| team.world_rank(rank))
+            .eq(members.iter().copied())
+    );
+    assert_eq!(team.world_rank(team.rank()), world.rank());
+    for rank in world.ranks() {
+        let place = members.iter().position(|member| *member == rank);
+        assert_eq!(team.rank_of(rank), place.map(|place| Rank(place as u32)));
+    }
+    assert_eq!(team.rank_of(Rank(world.size())), None);
+    // Around the team: what the one before has put is there behind the barrier.
+    let next = team.world_rank(team.neighbour(1));
+    world.put_value(slots.gptr(next, 0), team.rank().0 + 7)?;
+    team.barrier(world)?;
+    assert_eq!(slots.read(world, 0), team.neighbour(-1).0 + 7);
+    team.barrier(world)?;
+    Ok(())
+}
+
+/// What each of some ranks chooses, the same at all of them.
+fn choices(random: &mut Random, count: usize) -> Vec<(Option<u32>, i32)> {
+    let key = |random: &mut Random| match random.below(5) {
+        0 => i32::MIN,
+        1 => i32::MAX,
+        small => small as i32 - 3,
+    };
+    (0..count)
+        .map(|_| {
+            let colour = [None, Some(0), Some(1), Some(u32::MAX)][random.below(4)];
+            (colour, key(random))
+        })
+        .collect()
+}
+
+/// The members of a team, by its rank of them, in the order of their keys.
+fn of(parent: &[Rank], choices: &[(Option<u32>, i32)], colour: u32) -> Vec<Rank> {
+    let mut those: Vec<_> = (0..parent.len())
+        .filter(|&rank| choices[rank].0 == Some(colour))
+        .collect();
+    those.sort_by_key(|&rank| choices[rank].1);
+    those.into_iter().map(|rank| parent[rank]).collect()
+}
+
+fn split() -> Done {
+    let world = World::init()?;
+    let slots = SharedVec::<u32>::alloc(&world, 1)?;
+    let all: Vec<_> = world.ranks().collect();
+    let rounds = if world.size() > 8 { 3 } else { 20 };
+    for seed in 0..rounds {
+        let mut random = Random::new(seed);
+        let chosen = choices(&mut random, all.len());
+        let (colour, key) = chosen[world.rank().0 as usize];
+        let Some(team) = world.team().split(&world, colour, key)? else {
+            assert_eq!(colour, None);
+            continue;
+        };
+        let members = of(&all, &chosen, colour.ok_or("joined nothing")?);
+        is_team(&world, &team, &members, &slots)?;
+        // The team's own teams, which outlive it.
+        let mut random = Random::new(1000 + u64::from(members[0].0));
+        let chosen = choices(&mut random, members.len());
+        let (colour, key) = chosen[team.rank().0 as usize];
+        let second = team.split(&world, colour, key)?;
+        drop(team);
+        if let Some(second) = second {
+            let of_second = of(&members, &chosen, colour.ok_or("joined nothing")?);
+            is_team(&world, &second, &of_second, &slots)?;
+        }
+    }
+    Ok(world.finalise()?)
+}
+
+fn create() -> Done {
+    let world = World::init()?;
+    let slots = SharedVec::<u32>::alloc(&world, 1)?;
+    for seed in 0..20 {
+        // Ranks in a random order, cut into teams and one part that makes none.
+        let mut random = Random::new(seed);
+        let mut order: Vec<_> = world.ranks().collect();
+        for at in (1..order.len()).rev() {
+            order.swap(at, random.below(at + 1));
+        }
+        let parent = world
+            .team()
+            .create(&world, &order)?
+            .ok_or("all are in it")?;
+        is_team(&world, &parent, &order, &slots)?;
+        let parts: Vec<_> = order.iter().map(|_| random.below(3)).collect();
+        let own = parts[parent.rank().0 as usize];
+        // Names are ranks of the parent.
+        let list: Vec<_> = parent
+            .ranks()
+            .filter(|rank| own > 0 && parts[rank.0 as usize] == own)
+            .collect();
+        let team = parent.create(&world, &list)?;
+        assert_eq!(team.is_some(), own > 0);
+        if let Some(team) = team {
+            let members: Vec<_> = list.iter().map(|&rank| parent.world_rank(rank)).collect();
+            is_team(&world, &team, &members, &slots)?;
+        }
+    }
+    Ok(world.finalise()?)
+}
+
+fn cause(outcome: argonet::Result<Option<Team>>) -> Option<TeamError> {
+    match outcome {
+        Err(Error::Team { cause, .. }) => Some(cause),
+        Err(other) => panic!("{other}"),
+        Ok(_) => None,
+    }
+}
+
+fn refused() -> Done {
+    let world = World::init()?;
+    let (team, me) = (world.team(), world.rank());
+    let (one, two) = (Rank(0), Rank(1));
+    // A list that cannot be; who names its rank is told, and nobody else.
+    let list = match me.0 {
+        0 => vec![one, two],
+        1 => vec![one, two, Rank(world.size())],
+        _ => vec![],
+    };
+    let outcome = cause(team.create(&world, &list));
+    match me.0 {
+        0 => assert_eq!(outcome, Some(TeamError::WrongElsewhere { other: 1 })),
+        1 => {
+            let (process, size) = (JobRank(world.size()), world.size());
+            assert_eq!(outcome, Some(TeamError::NoSuchProcess { process, size }));
+        }
+        _ => assert_eq!(outcome, None),
+    }
+    // Two lists with a rank in common.
+    let list = match me.0 {
+        0 => vec![one, two],
+        1 => vec![two, one],
+        _ => vec![],
+    };
+    let outcome = cause(team.create(&world, &list));
+    assert_eq!(me.0 < 2, matches!(outcome, Some(TeamError::Overlap { .. })));
+    // A rank that gives no list.
+    let list = if me == one { vec![one, two] } else { vec![] };
+    let outcome = cause(team.create(&world, &list));
+    let absent = TeamError::Absent {
+        process: JobRank(1),
+        endpoint: 0,
+    };
+    assert_eq!(outcome, (me == one).then_some(absent));
+    // Others split meanwhile.
+    let outcome = match me.0 {
+        0 => cause(team.split(&world, Some(0), 0)),
+        _ => cause(team.create(&world, &[])),
+    };
+    assert_eq!(
+        outcome,
+        Some(TeamError::DifferentCalls { one: 0, other: 1 })
+    );
+    // And the job goes on.
+    let all = team.split(&world, Some(0), 0)?.ok_or("a colour is given")?;
+    all.barrier(&world)?;
+    Ok(world.finalise()?)
+}
+
+argonet::am! {
+    fn drop_here(_ctx, round: u32) {
+        // A handler may not send, and need not.
+        let team = HELD.with(|held| held.borrow_mut().take());
+        assert!(team.is_some_and(|team| team.size() > 0 && round < 200));
+    }
+}
+
+thread_local! {
+    static HELD: core::cell::RefCell<Option<Team>> = const { core::cell::RefCell::new(None) };
+}
+
+fn dropped() -> Done {
+    let world = World::init()?;
+    for round in 0..200u32 {
+        let colour = (world.rank().0 + round) % 2;
+        let team = world
+            .team()
+            .split(&world, Some(colour), 0)?
+            .ok_or("a colour is given")?;
+        if round % 3 == 0 {
+            team.barrier(&world)?;
+        }
+        match round % 2 {
+            0 => drop(team),
+            _ => {
+                HELD.with(|held| *held.borrow_mut() = Some(team));
+                world.send(world.rank(), &drop_here, round)?;
+                world.wait_until(|| HELD.with(|held| held.borrow().is_none()))?;
+            }
+        }
+    }
+    let last = world.team().split(&world, Some(0), 0)?;
+    // One that outlives the world.
+    world.finalise()?;
+    drop(last);
+    Ok(())
+}
+
+fn threads() -> Done {
+    let world: World<Par> = World::builder().build_par()?;
+    let parents: Vec<_> = (0..4)
+        .map(|_| world.team().split(&world, Some(3), 0))
+        .collect::<Result<_, _>>()?;
+    std::thread::scope(|scope| {
+        for (at, parent) in (0u32..).zip(&parents) {
+            let (world, parent) = (&world, parent.as_ref().expect("a colour was given"));
+            scope.spawn(move || {
+                for round in 0..50 {
+                    let colour = (world.rank().0 + round + at) % 2;
+                    let team = parent
+                        .split(world, Some(colour), -(round as i32))
+                        .expect("split");
+                    let team = team.expect("a colour was given");
+                    let members = world
+                        .ranks()
+                        .filter(|rank| (rank.0 + round + at) % 2 == colour);
+                    assert!(team.ranks().map(|rank| team.world_rank(rank)).eq(members));
+                    team.barrier(world).expect("barrier");
+                }
+            });
+        }
+    });
+    Ok(world.finalise()?)
+}
+
+fn places() -> Done {
+    let world = World::init()?;
+    let slots = SharedVec::<u32>::alloc(&world, 1)?;
+    let all: Vec<_> = world.ranks().collect();
+    is_team(&world, &world.team(), &all, &slots)?;
+    // All share memory, on one host.
+    is_team(&world, &world.neighbourhood_team()?, &all, &slots)?;
+    is_team(&world, &world.host_team()?, &all, &slots)?;
+    Ok(world.finalise()?)
+}
