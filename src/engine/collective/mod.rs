@@ -30,6 +30,6 @@ pub use call::{Call, FoldFn, Folding, Kind, Meets};
 pub(super) use near::{Near, NearCalls};
 pub use plan::{Hoods, Shape, Task, Tuning, plan};
 pub use schedule::{Area, Range, Schedule, Step};
-pub use teams::HoodOf;
 pub(super) use seats::{Offer, Offered};
+pub use teams::HoodOf;
 pub(super) use teams::{Collectives, register};

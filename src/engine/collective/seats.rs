@@ -130,7 +130,10 @@ mod tests {
         let offer = |slots, first| Offer { slots, first };
         let agreed = Offer::agree([offer(0b1100, 7), offer(0b0110, 3)].into_iter());
         assert_eq!(agreed, offer(0b0100, 7));
-        assert_eq!(Offer::agree([offer(4, 1), Offer::default()].into_iter()).slots, 0);
+        assert_eq!(
+            Offer::agree([offer(4, 1), Offer::default()].into_iter()).slots,
+            0
+        );
     }
 
     #[test]
@@ -145,9 +148,27 @@ mod tests {
                 first: 0,
             },
         };
-        assert_eq!(offered.take(Offer { slots: 0b111, first: 0 }), None);
-        assert_eq!(offered.take(Offer { slots: !0, first: 0 }), Some(KEPT_SLOTS));
-        assert_eq!(offered.take(Offer { slots: 1 << 63, first: 0 }), Some(63));
+        assert_eq!(
+            offered.take(Offer {
+                slots: 0b111,
+                first: 0
+            }),
+            None
+        );
+        assert_eq!(
+            offered.take(Offer {
+                slots: !0,
+                first: 0
+            }),
+            Some(KEPT_SLOTS)
+        );
+        assert_eq!(
+            offered.take(Offer {
+                slots: 1 << 63,
+                first: 0
+            }),
+            Some(63)
+        );
         drop(offered);
         let free = seats.0.lock().free;
         assert_eq!(free, !0 << (KEPT_SLOTS + 1) & !(1 << 63));

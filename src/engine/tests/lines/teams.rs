@@ -176,7 +176,7 @@ proptest! {
             let choice = Choice { colour: 0, key: -(engine.rank().0 as i32) };
             let backwards = engine.team_split(ctx, &world, Some(choice), Terms::default());
             let backwards = backwards.unwrap().unwrap();
-            assert!(world.near.get().is_some());
+            assert!(world.near.get().is_some() && backwards.near.get().is_some());
             let mut open: Vec<(Arc<Team>, Under)> = Vec::new();
             for &(call, how) in &calls {
                 let team = if how & 1 == 0 { &world } else { &backwards };
@@ -194,5 +194,107 @@ proptest! {
             engine.team_barrier(ctx, &world).unwrap();
             assert_eq!(engine.background.pending(), 0);
         });
+    }
+}
+
+/// More teams than there are slots, one after another, two at a time with common ranks; each has lines, and none reads what
+/// was written in those of another.
+#[test]
+fn slots_are_given_again_when_all_have_left() {
+    job(4, ThreadMode::Seq, |engine, ctx| {
+        let world = Arc::clone(engine.world_team());
+        let me = engine.rank().0;
+        for round in 0..150u32 {
+            let split = |colour, key| {
+                let choice = Some(Choice { colour, key });
+                let team = engine.team_split(ctx, &world, choice, Terms::default());
+                team.unwrap().unwrap()
+            };
+            let all = split(0, (me ^ round & 3) as i32);
+            let half = split((me + round) & 1, 0);
+            assert!(
+                all.near.get().is_some() && half.near.get().is_some(),
+                "{round}"
+            );
+            for call in 0..20 {
+                for team in [&all, &half] {
+                    let root = call % team.size();
+                    let mut bytes = [0; 8];
+                    if team.rank == root {
+                        bytes = (u64::from(round) << 32 | u64::from(call)).to_ne_bytes();
+                    }
+                    engine.team_broadcast(ctx, team, root, &mut bytes).unwrap();
+                    let expected = u64::from(round) << 32 | u64::from(call);
+                    assert_eq!(u64::from_ne_bytes(bytes), expected, "{call}");
+                }
+            }
+            engine.team_leave(ctx, &all, false).unwrap();
+            engine.team_leave(ctx, &half, false).unwrap();
+        }
+        engine.team_barrier(ctx, &world).unwrap();
+    });
+}
+
+/// What a rank is ended with that is told of different calls; the other ranks wait for it, if they are not told too.
+fn told(calls: impl Fn(&Engine<Smp>, &ThreadCtx, &Arc<Team>) + Sync) -> Vec<String> {
+    let memory = Memory::new(2);
+    let (said, told) = std::sync::mpsc::channel();
+    for rank in [JobRank(0), JobRank(1)] {
+        let said = said.clone();
+        let engine = memory.engine(rank, ThreadMode::Seq);
+        let run = || {
+            let ctx = ThreadCtx::uncounted();
+            let world = Arc::clone(engine.world_team());
+            calls(&engine, &ctx, &world);
+        };
+        // The first calls, and does not wait; the second finds it.
+        let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(run));
+        if let Err(panic) = outcome {
+            said.send(*panic.downcast::<String>().unwrap()).unwrap();
+        }
+    }
+    drop(said);
+    told.iter().collect()
+}
+
+#[test]
+fn ranks_that_differ_are_told_what_each_calls() {
+    let kinds = [
+        (Kind::Broadcast, 1, "a broadcast with root 1 and 3 bytes"),
+        (Kind::Broadcast, 5, "a broadcast with root 1 and 15 bytes"),
+        (Kind::GatherAll, 1, "a gather-all of 3 bytes"),
+        // By messages.
+        (Kind::Broadcast, 200, "longer"),
+        (Kind::Scan, 1, "by operation"),
+    ];
+    for (kind, count, text) in kinds {
+        let messages = told(|engine, ctx, team| {
+            let root = u32::from(kind.is_rooted());
+            let call = match team.rank {
+                0 => Team3 { kind, root, count },
+                _ => Team3 {
+                    kind: Kind::Barrier,
+                    root: 0,
+                    count: 0,
+                },
+            };
+            // Rank 0's memory outlives its engine.
+            let under = begin(engine, ctx, team, call, false);
+            if team.rank == 0 {
+                std::mem::forget(under);
+                return;
+            }
+            for _ in 0..3 {
+                engine.poll(ctx).unwrap();
+            }
+        });
+        assert_eq!(messages.len(), 1, "{messages:?}");
+        for part in ["rank 1", "rank 0", "barrier", text] {
+            assert!(
+                messages[0].contains(part),
+                "{part} is missing in {}",
+                messages[0]
+            );
+        }
     }
 }
