@@ -1,6 +1,7 @@
 //! The trait that every conduit implements, and what passes through it.
 
 use crate::ledger::PeerLedger;
+use crate::smp::Lines;
 use argonet_am::record::Short;
 use argonet_am::{AmError, Category, Delivery, Lane, Message, Payload};
 use argonet_base::{HandlerIndex, JobRank, SegmentOffset};
@@ -378,6 +379,21 @@ pub trait Conduit: Send + Sync {
     /// something is there or the [`epoch`](Self::epoch) is not `seen` any more. Spurious returns
     /// are allowed.
     fn sleep(&self, timeout: Option<Duration>, seen: u32);
+
+    /// As [`sleep`](Self::sleep), also returns at once if `come` says that what this thread waits for outside of
+    /// messages is there: it is asked once more when those who bring it know that this rank sleeps. A conduit
+    /// with [`lines`](Self::lines) implements it.
+    fn sleep_unless(&self, timeout: Option<Duration>, seen: u32, come: &dyn Fn() -> bool) {
+        if !come() {
+            self.sleep(timeout, seen);
+        }
+    }
+
+    /// Lines in memory that all ranks share, for small collective operations; `None` where there is no such memory.
+    #[inline(always)]
+    fn lines(&self) -> Option<Lines<'_>> {
+        None
+    }
 
     /// What has passed between this rank and `peer`; `None` if nothing has, or the conduit does not
     /// know. For reports; may be called at any time by any thread.

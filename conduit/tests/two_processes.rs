@@ -1,11 +1,11 @@
-//! The sleeper's barrier between two real processes. A wake-up that is lost shows as a sleep that
-//! only its time-out ends.
+//! The sleeper's barrier between two real processes, for messages and for lines. A wake-up that is lost shows as a sleep
+//! that only its time-out ends.
 //!
 //! loom models the form in which the sender executes the fence; this covers the other one.
 
 use argonet_am::{Delivery, HandlerTable, Message, Payload};
 use argonet_base::{HandlerIndex, JobRank};
-use argonet_conduit::smp::{Smp, SmpConfig, ThreadMode};
+use argonet_conduit::smp::{Entry, Smp, SmpConfig, ThreadMode};
 use argonet_conduit::{Conduit, OpToken, Part, Sink};
 use argonet_segment::{Directory, PageKind, SegmentFile};
 use rustix::fd::AsFd;
@@ -74,6 +74,61 @@ fn play(smp: &Smp, me: u32) -> Duration {
     longest
 }
 
+/// The same with lines: both enter a call after the other, and rank 0 sleeps for the answer. The data of each call says its
+/// number, in a length that changes.
+fn exchange(smp: &Smp, me: u32) -> Duration {
+    const SLOT: u32 = 5;
+    let lines = smp.lines().expect("ranks share memory");
+    let peer = JobRank(1 - me);
+    let mut longest = Duration::ZERO;
+    let enter = |call: u64| {
+        let len = (call % 23) as usize * 8;
+        let what = call.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let data = [call.to_ne_bytes(); 22];
+        let entry = Entry {
+            unfinished: 0,
+            what,
+        };
+        lines.enter(SLOT, call, entry, &data.as_flattened()[..len]);
+        lines.ring([peer].into_iter());
+    };
+    let take = |call: u64, entry: Entry| {
+        let mut data = [[0; 8]; 22];
+        let len = (call % 23) as usize * 8;
+        assert_eq!(entry.what, call.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        lines.read(SLOT, peer, call, &mut data.as_flattened_mut()[..len]);
+        assert!(
+            data[..len / 8]
+                .iter()
+                .all(|word| *word == call.to_ne_bytes())
+        );
+    };
+    for call in 0..u64::from(ROUNDS) {
+        let look = || lines.look(SLOT, peer, call);
+        if me == 0 {
+            enter(call);
+            let looks = (call as u32).wrapping_mul(2_654_435_761) >> 24;
+            (0..looks).find(|_| look().is_some());
+        }
+        let entry = loop {
+            match look() {
+                Some(entry) => break entry,
+                None if me == 0 => {
+                    let start = Instant::now();
+                    smp.sleep_unless(Some(2 * TOO_LONG), smp.epoch(), &|| look().is_some());
+                    longest = longest.max(start.elapsed());
+                }
+                None => core::hint::spin_loop(),
+            }
+        };
+        take(call, entry);
+        if me == 1 {
+            enter(call);
+        }
+    }
+    longest
+}
+
 fn main() -> ExitCode {
     let rings = memfd_create("rings", MemfdFlags::CLOEXEC).expect("memfd");
     let segments = SegmentFile::create(2, 4096, PageKind::Normal).expect("segments");
@@ -104,26 +159,32 @@ fn main() -> ExitCode {
         segment_len: std::sync::Arc::new(|_| 0),
     };
     let smp = Smp::new(rings.as_fd(), config).expect("rings");
-    let longest = play(&smp, me);
+    let longest = [play(&smp, me), exchange(&smp, me)];
     if me == 1 {
-        // Its own sleeps are judged here, its end by the parent.
-        std::process::exit(i32::from(longest >= TOO_LONG));
+        // It never sleeps; its end is judged by the parent.
+        return ExitCode::SUCCESS;
     }
     let mut status = 0;
     // SAFETY: waits for the child made above and writes its status into the integer.
     let waited = unsafe { libc::waitpid(child, &raw mut status, 0) };
     let child_ok = waited == child && libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == 0;
-    let ok = child_ok && longest < TOO_LONG;
-    let (name, word) = (
+    let names = [
         "no_wake_up_is_lost_between_processes",
-        if ok { "ok" } else { "FAILED" },
-    );
-    println!("\nrunning 1 test\ntest {name} ... {word} ({barrier:?}, longest sleep {longest:?})");
-    let (passed, failed) = if ok { (1, 0) } else { (0, 1) };
+        "no_wake_up_by_a_line_is_lost_between_processes",
+    ];
+    println!("\nrunning 2 tests");
+    let mut passed = 0;
+    for (name, longest) in names.into_iter().zip(longest) {
+        let ok = child_ok && longest < TOO_LONG;
+        passed += usize::from(ok);
+        let word = if ok { "ok" } else { "FAILED" };
+        println!("test {name} ... {word} ({barrier:?}, longest sleep {longest:?})");
+    }
+    let (failed, word) = (2 - passed, if passed == 2 { "ok" } else { "FAILED" });
     println!(
         "\ntest result: {word}. {passed} passed; {failed} failed; 0 ignored; 0 measured; 0 filtered out\n"
     );
-    if ok {
+    if failed == 0 {
         ExitCode::SUCCESS
     } else {
         ExitCode::FAILURE

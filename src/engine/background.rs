@@ -5,7 +5,7 @@
 //! far as there is room, and completes what is over. It never waits here.
 
 use super::broadcast::Broadcasts;
-use super::collective::Collectives;
+use super::collective::{Collectives, NearCalls};
 use super::core::Engine;
 use super::far::Owed;
 use super::named::Named;
@@ -41,6 +41,8 @@ pub(super) mod kind {
     pub(in super::super) const COLLECTIVES: u32 = 32;
     /// Peers that are to be told of non-contiguous puts.
     pub(in super::super) const VIS: u32 = 128;
+    /// Those of them that go by lines.
+    pub(in super::super) const LINES: u32 = 256;
 }
 
 /// State of all operations that go on in the background.
@@ -56,6 +58,7 @@ pub(super) struct Background {
     pub(super) named: Named,
     pub(super) broadcasts: Broadcasts,
     pub(super) collectives: Collectives,
+    pub(super) near: NearCalls,
     pub(super) owed: Owed,
     pub(super) notices: Notices,
 }
@@ -114,6 +117,7 @@ impl Background {
             &self.named.stuck,
             &self.broadcasts.stuck,
             &self.collectives.stuck,
+            &self.near.stuck,
             &self.owed.stuck,
             &self.notices.stuck,
         ];
@@ -170,6 +174,9 @@ impl<C: Conduit> Engine<C> {
         }
         if pending & kind::COLLECTIVES != 0 {
             taken += self.advance_collectives(ctx);
+        }
+        if pending & kind::LINES != 0 {
+            taken += self.advance_near();
         }
         if pending & kind::REPLIES != 0 {
             taken += self.advance_replies();

@@ -3,6 +3,7 @@
 use super::WaitMode;
 use super::background::Background;
 use super::far::Far;
+use super::lines::Circles;
 use super::team::Making;
 use super::thread::{Context, ThreadCtx};
 use super::tree::{Barrier, Tree};
@@ -108,6 +109,8 @@ pub struct Engine<C> {
     pub(super) registered: Registered,
     max_medium: usize,
     pub(super) far: Far,
+    /// Small collective operations of all ranks without messages, where they share memory.
+    pub(super) circles: Option<Circles>,
     pub(super) making: Arc<Making>,
     pub(super) vis: Vis,
 }
@@ -161,9 +164,11 @@ impl<C: Conduit> Engine<C> {
             clock,
         } = config;
         let max_medium = conduit.limits().medium_request;
+        let (rank, size) = (boot.rank(), boot.size());
+        let circles = conduit.lines().and_then(|_| Circles::new(rank, size));
         Self {
-            rank: boot.rank(),
-            size: boot.size(),
+            rank,
+            size,
             boot,
             conduit,
             directory: Resolver::new(directory),
@@ -180,6 +185,7 @@ impl<C: Conduit> Engine<C> {
             handlers,
             max_medium,
             far: Far::default(),
+            circles,
             making: Arc::default(),
             vis: Vis::default(),
         }

@@ -14,6 +14,7 @@ mod events;
 mod far;
 mod heap;
 mod limits;
+mod lines;
 mod named;
 mod near;
 mod ratomic;

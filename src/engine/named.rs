@@ -3,11 +3,13 @@
 //! Dissemination, as the other barriers, whose messages carry what the names of those who have
 //! entered come to. Coming to it is idempotent, so it does no harm that a rank is heard of twice
 //! where the number of ranks is no power of two. A rank is at most one barrier ahead of another:
-//! two sets of slots, used in turn, are enough.
+//! two sets of slots, used in turn, are enough. Where ranks share memory they read each other's lines
+//! instead, and nothing goes on in the background.
 
 use super::background::{Background, Steps, kind};
 use super::core::Engine;
 use super::limits::internal;
+use super::lines::{Circle, Seat};
 use super::thread::ThreadCtx;
 use super::tree::ROUNDS;
 use super::watch::{Between, span};
@@ -15,6 +17,7 @@ use argonet_am::{AmError, Delivery, HandlerTable, Message, Payload};
 use argonet_base::JobRank;
 use argonet_boot::{WaitFor, Waiting};
 use argonet_conduit::Conduit;
+use argonet_conduit::smp::Lines;
 use argonet_trace::{Kind, What};
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use parking_lot::Mutex;
@@ -67,7 +70,7 @@ pub enum NamedError {
 
 /// What the names of some ranks come to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Agreed {
+pub(super) enum Agreed {
     Nothing,
     Id(i32),
     Mismatch,
@@ -84,7 +87,7 @@ impl From<Name> for Agreed {
 }
 
 impl Agreed {
-    fn with(self, other: Self) -> Self {
+    pub(super) fn with(self, other: Self) -> Self {
         match (self, other) {
             (Self::Nothing, agreed) | (agreed, Self::Nothing) => agreed,
             (Self::Id(a), Self::Id(b)) if a == b => self,
@@ -93,7 +96,7 @@ impl Agreed {
     }
 
     /// As two arguments of a message, of which the first is never 0.
-    fn to_args(self) -> [u32; 2] {
+    pub(super) fn to_args(self) -> [u32; 2] {
         match self {
             Self::Nothing => [1, 0],
             Self::Id(id) => [2, id.cast_unsigned()],
@@ -101,7 +104,7 @@ impl Agreed {
         }
     }
 
-    fn from_args([tag, id]: [u32; 2]) -> Self {
+    pub(super) fn from_args([tag, id]: [u32; 2]) -> Self {
         match tag {
             1 => Self::Nothing,
             2 => Self::Id(id.cast_signed()),
@@ -160,6 +163,8 @@ enum Stage {
         /// Whether the message of that round has been sent.
         sent: bool,
     },
+    /// The same by lines.
+    Seated(Seat),
     Complete(Agreed),
 }
 
@@ -190,6 +195,11 @@ impl<C: Conduit> Engine<C> {
             let Stage::Outside = turn.stage else {
                 return Err(NamedError::AlreadyNotified { rank: self.rank });
             };
+            if let Some((lines, circle)) = self.named_circle() {
+                turn.stage = Stage::Seated(Seat::take(lines, circle, name.into()));
+                self.background.named.notified.note();
+                return Ok(());
+            }
             turn.stage = Stage::Entered {
                 agreed: name.into(),
                 round: 0,
@@ -211,6 +221,7 @@ impl<C: Conduit> Engine<C> {
         self.entered()?;
         let mut span = span(ctx, Kind::BarrierTry);
         self.progress(ctx);
+        self.look_at_seats();
         let complete = self.background.named.complete.load(Ordering::Acquire);
         if let Some(span) = &mut span {
             span.tell(What::Value(complete.into()));
@@ -231,10 +242,47 @@ impl<C: Conduit> Engine<C> {
         self.background.named.notified.tell(ctx);
         let _span = span(ctx, Kind::BarrierWait);
         let complete = &self.background.named.complete;
-        self.wait_until(ctx, Waiting::new(WaitFor::Barrier), || {
+        let complete = || {
+            self.look_at_seats();
             complete.load(Ordering::Acquire)
-        })?;
+        };
+        if !complete() {
+            let mut wait = self.waiting_for_line(Waiting::new(WaitFor::Barrier));
+            while !complete() {
+                wait.pause_unless(ctx, &|| self.seat_has_come());
+            }
+        }
         self.leave(name)
+    }
+
+    fn named_circle(&self) -> Option<(Lines<'_>, &Circle)> {
+        Some((self.conduit.lines()?, &self.circles.as_ref()?.named))
+    }
+
+    /// Reads the lines that have come of a barrier by lines, and notices that all ranks have entered.
+    fn look_at_seats(&self) {
+        let Some((lines, circle)) = self.named_circle() else {
+            return;
+        };
+        let mut turn = self.background.named.turn.lock();
+        if let Stage::Seated(seat) = &mut turn.stage
+            && let Some(agreed) = seat.look(lines, circle)
+        {
+            turn.stage = Stage::Complete(agreed);
+            let complete = &self.background.named.complete;
+            complete.store(true, Ordering::Release);
+        }
+    }
+
+    /// Whether another look at the seats is worth it.
+    fn seat_has_come(&self) -> bool {
+        let Some((lines, circle)) = self.named_circle() else {
+            return false;
+        };
+        match &self.background.named.turn.lock().stage {
+            Stage::Seated(seat) => seat.has_come(lines, circle),
+            _ => true,
+        }
     }
 
     /// The name that ranks gave the barrier that this one has left last; `None` if nobody gave one,
@@ -246,7 +294,7 @@ impl<C: Conduit> Engine<C> {
     fn entered(&self) -> Result<(), NamedError> {
         match self.background.named.turn.lock().stage {
             Stage::Outside => Err(NamedError::NotNotified { rank: self.rank }),
-            Stage::Entered { .. } | Stage::Complete(_) => Ok(()),
+            Stage::Entered { .. } | Stage::Seated(_) | Stage::Complete(_) => Ok(()),
         }
     }
 

@@ -20,6 +20,7 @@ use std::sync::Arc;
 mod background;
 mod broadcast;
 mod collective;
+mod lines;
 mod named;
 mod post;
 mod split;

@@ -195,6 +195,16 @@ impl<C: Conduit> Engine<C> {
         if let Some(span) = span.as_mut().filter(|_| meeting != Meeting::Barrier) {
             span.forget();
         }
+        if meeting == Meeting::Barrier
+            && let Some(circles) = &self.circles
+            && let Some(lines) = self.conduit.lines()
+        {
+            return self.barrier_by_lines(ctx, lines, &circles.barrier);
+        }
+        self.barrier_by_messages(ctx, meeting)
+    }
+
+    fn barrier_by_messages(&self, ctx: &ThreadCtx, meeting: Meeting) -> Result<(), AmError> {
         let rounds = &self.barrier.0[meeting as usize];
         let mut turn = rounds.turn.lock();
         let parity = *turn & 1;
@@ -337,6 +347,12 @@ impl<C: Conduit> Engine<C> {
                 size: self.size,
                 from: self.rank,
             });
+        }
+        if let Some(circles) = &self.circles
+            && let Some(lines) = self.conduit.lines()
+            && self.pass_by_lines(ctx, (lines, &circles.tree), pass, bytes)?
+        {
+            return Ok(());
         }
         let total = bytes.len();
         if total == 0 {

@@ -98,6 +98,8 @@ pub(super) struct Patience {
     shortest_sleep: Duration,
     /// The conduit's epoch before the waiting thread looked last.
     seen: u32,
+    /// Whether it begins with yields instead of spinning.
+    gives_way: bool,
 }
 
 /// Polls before the first look around: some microseconds.
@@ -111,6 +113,15 @@ impl Patience {
     pub(super) fn for_message(policy: WaitPolicy) -> Self {
         let long = Duration::from_millis(500);
         Self::new(policy, long, long)
+    }
+
+    /// Waiting for a line of another rank, as for a message. Where ranks are more than processors, the one that
+    /// is waited for probably waits for this processor, so the wait begins with yields, before it tells anybody.
+    #[must_use]
+    pub(super) fn for_line(policy: WaitPolicy) -> Self {
+        let mut patience = Self::for_message(policy);
+        patience.gives_way = policy.room == 0;
+        patience
     }
 
     /// Waiting for room at a peer: nobody rings when it frees some, so the waiting thread looks
@@ -129,7 +140,14 @@ impl Patience {
             shortest_sleep,
             longest_sleep,
             seen: 0,
+            gives_way: false,
         }
+    }
+
+    /// Whether it begins with yields instead of spinning.
+    #[inline]
+    pub(super) fn gives_way(&self) -> bool {
+        self.gives_way
     }
 
     /// The conduit's epoch is `epoch`, and the waiting thread looks next.
@@ -163,7 +181,9 @@ impl Patience {
     pub(super) fn next(&mut self) -> Step {
         if self.left > 0 {
             self.left -= 1;
-            return if self.stage == Stage::Yielding {
+            return if self.stage == Stage::Yielding
+                || (self.gives_way && self.stage == Stage::Begun)
+            {
                 Step::Yield
             } else {
                 Step::Spin

@@ -1,7 +1,7 @@
 //! One wait of one thread: polls, patience, and telling others what it waits for when it lasts.
 
 use super::WaitMode;
-use super::background::STUCK_SLEEP;
+use super::background::{STUCK_SLEEP, kind};
 use super::core::Engine;
 use super::thread::ThreadCtx;
 use super::wait::{Patience, Step, WaitPolicy};
@@ -51,6 +51,12 @@ impl Waits {
 
     fn mode(&self) -> WaitMode {
         MODES[usize::from(self.mode.load(Ordering::Relaxed)) % MODES.len()]
+    }
+
+    /// Whether ranks that wait keep others from running.
+    #[inline]
+    pub(super) fn are_crowded(&self) -> bool {
+        self.policy().room == 0
     }
 
     #[inline]
@@ -111,13 +117,30 @@ impl<'e, C: Conduit> Wait<'e, C> {
     /// clock.
     #[inline]
     pub(super) fn pause_at_most(&mut self, ctx: &ThreadCtx, deadline: Option<Duration>) -> usize {
+        self.pause_with(ctx, deadline, &|| false)
+    }
+
+    /// [`pause`](Self::pause) of a wait for something outside of messages, which `come` looks for: a sleep does not begin
+    /// when it is there, and who brings it wakes this rank.
+    #[inline]
+    pub(super) fn pause_unless(&mut self, ctx: &ThreadCtx, come: &dyn Fn() -> bool) -> usize {
+        self.pause_with(ctx, None, come)
+    }
+
+    #[inline]
+    fn pause_with(
+        &mut self,
+        ctx: &ThreadCtx,
+        deadline: Option<Duration>,
+        come: &dyn Fn() -> bool,
+    ) -> usize {
         let taken = self.engine.progress(ctx);
         if taken > 0 {
             self.patience.reset();
         } else {
             match self.patience.next() {
                 Step::Spin => argonet_base::cpu::relax(),
-                step => self.rest(ctx, step, deadline),
+                step => self.rest(ctx, step, deadline, come),
             }
         }
         // The caller looks for what it waits for after this.
@@ -128,7 +151,13 @@ impl<'e, C: Conduit> Wait<'e, C> {
 
     #[cold]
     #[inline(never)]
-    fn rest(&mut self, ctx: &ThreadCtx, step: Step, deadline: Option<Duration>) {
+    fn rest(
+        &mut self,
+        ctx: &ThreadCtx,
+        step: Step,
+        deadline: Option<Duration>,
+        come: &dyn Fn() -> bool,
+    ) {
         // Another thread may have been refused a handle that this one keeps.
         ctx.relieve();
         let ending = self.engine.boot.attend();
@@ -151,11 +180,23 @@ impl<'e, C: Conduit> Wait<'e, C> {
                 } else {
                     time
                 };
-                self.engine
-                    .conduit
-                    .sleep(Some(time.min(left).min(most)), self.patience.seen());
+                let time = time.min(left).min(most);
+                let seen = self.patience.seen();
+                let come = || come() || self.engine.lines_have_come();
+                self.engine.conduit.sleep_unless(Some(time), seen, &come);
             }
         }
+    }
+
+    /// Whether it begins with yields.
+    #[inline]
+    pub(super) fn gives_way(&self) -> bool {
+        self.patience.gives_way()
+    }
+
+    /// Whether it did not end within microseconds.
+    pub(super) fn lasts(&self) -> bool {
+        self.lasting.is_some()
     }
 
     /// Tells others what this thread waits for, and looks whether they want to know more.
@@ -210,7 +251,16 @@ impl<C: Conduit> Engine<C> {
     /// A wait for something that a message or another thread brings.
     #[inline]
     pub fn waiting(&self, what: Waiting) -> Wait<'_, C> {
-        Wait::new(self, what, Patience::for_message)
+        match self.background.pending() & kind::LINES {
+            0 => Wait::new(self, what, Patience::for_message),
+            _ => self.waiting_for_line(what),
+        }
+    }
+
+    /// A wait for the line of another rank, which wakes this one if it sleeps.
+    #[inline]
+    pub(super) fn waiting_for_line(&self, what: Waiting) -> Wait<'_, C> {
+        Wait::new(self, what, Patience::for_line)
     }
 
     /// A wait for something that nobody announces, such as room at a peer, or a word of memory that a

@@ -10,7 +10,7 @@ use crate::compiler::{Compiler, Dialect, Workplace};
 use crate::files::header;
 
 /// Headers that a unit includes, one after another.
-const UNITS: [&[&str]; 10] = [
+const UNITS: &[&[&str]] = &[
     &["gasnetex.h"],
     &[
         "gasnetex.h",
@@ -310,7 +310,7 @@ const BEGINNINGS: [&str; 8] = [
     "ARGONET",
     "PLATFORM_",
 ];
-const OTHERS: [&str; 17] = [
+const OTHERS: &[&str] = &[
     "HAVE_MMAP",
     "HAVE_PTHREAD_H",
     "PRIuSZ",

@@ -110,9 +110,8 @@ fn few_instructions(compiler: Compiler, file: &str, function: &str) -> Result<()
     }
     // The address in the neighbour's memory is the sum of the given one and the delta.
     let kinds = ["mov", "lock", "xchg"];
-    let access = |code: &&str| {
-        kinds.iter().any(|kind| code.starts_with(kind)) && code.contains(",1)")
-    };
+    let access =
+        |code: &&str| kinds.iter().any(|kind| code.starts_with(kind)) && code.contains(",1)");
     let found = near.iter().position(access);
     match found {
         Some(at) if at < most_instructions(file) => Ok(()),

@@ -1,5 +1,6 @@
 //! The smp conduit: its parts, and the trait over them.
 
+use super::lines::Lines;
 use super::lock::ThreadMode;
 use super::peer::Peer;
 use super::region::Region;
@@ -307,11 +308,20 @@ impl Conduit for Smp {
     }
 
     fn sleep(&self, timeout: Option<Duration>, seen: u32) {
+        self.sleep_unless(timeout, seen, &|| false);
+    }
+
+    fn sleep_unless(&self, timeout: Option<Duration>, seen: u32, come: &dyn Fn() -> bool) {
         let word = self.region.sleep_word(self.rank);
         // A poll counts before it rings, as a sender publishes before it rings.
         wake::sleep(word, self.barrier, &Linux, timeout, || {
-            self.has_work() || self.epoch() != seen
+            self.has_work() || self.epoch() != seen || come()
         });
+    }
+
+    #[inline(always)]
+    fn lines(&self) -> Option<Lines<'_>> {
+        Some(Lines::new(&self.region, self.rank, self.barrier))
     }
 
     fn ledger(&self, peer: JobRank) -> Option<PeerLedger> {

@@ -4,10 +4,12 @@
 //! 0            sleep words, one line a rank
 //! positions    read position of ring (reader, writer, lane), one line each
 //! rings        ring (reader, writer, lane), RING_BYTES each
+//! lines        block (slot, rank), BLOCK_BYTES each
 //! ```
 //!
 //! Only what is touched costs memory: the region is sparse.
 
+use super::lines::BLOCK_WORDS;
 use super::ring::ROOM_FOR_ANY;
 use argonet_am::Lane;
 use argonet_am::record::UNIT;
@@ -34,6 +36,13 @@ pub(crate) const LARGE_UNITS: u32 = 512;
 /// Bytes of one ring.
 pub const RING_BYTES: usize = RING_UNITS as usize * UNIT;
 
+/// Slots for teams: those of one rank's teams of which each has a slot of its own are at most so many.
+pub(crate) const SLOTS: u32 = 64;
+
+/// Bytes of the lines of one rank in one slot.
+pub(crate) const BLOCK_BYTES: usize = BLOCK_WORDS * 8;
+
+const_assert!(BLOCK_BYTES % LINE == 0);
 const_assert!(RING_UNITS.is_power_of_two());
 const_assert!(RING_UNITS - LAP_UNITS + LARGE_UNITS <= u16::MAX as u32);
 // Any record fits while the reader has a quarter of a lap unpublished; and one that is not large at the end of a lap goes back.
@@ -45,6 +54,7 @@ const_assert!(2 * LARGE_UNITS < LAP_UNITS - LAP_UNITS / 4);
 pub struct Layout {
     ranks: usize,
     rings: usize,
+    lines: usize,
 }
 
 impl Layout {
@@ -53,13 +63,32 @@ impl Layout {
     pub const fn new(ranks: u32) -> Self {
         let ranks = ranks as usize;
         let rings = (ranks * LINE + ranks * ranks * 2 * LINE).next_multiple_of(64 * 1024);
-        Self { ranks, rings }
+        let lines = rings + ranks * ranks * 2 * RING_BYTES;
+        Self {
+            ranks,
+            rings,
+            lines,
+        }
     }
 
     /// Bytes of the region.
     #[must_use]
     pub const fn bytes(&self) -> usize {
-        self.rings + self.ranks * self.ranks * 2 * RING_BYTES
+        self.lines + SLOTS as usize * self.ranks * BLOCK_BYTES
+    }
+
+    /// Offset of a rank's lines in a slot.
+    ///
+    /// # Panics
+    /// If there is no such slot or rank.
+    #[inline(always)]
+    #[must_use]
+    pub fn block(&self, slot: u32, rank: JobRank) -> usize {
+        assert!(
+            slot < SLOTS && rank.index() < self.ranks,
+            "lines of a slot and a rank that exist"
+        );
+        self.lines + (slot as usize * self.ranks + rank.index()) * BLOCK_BYTES
     }
 
     #[inline(always)]
@@ -96,6 +125,9 @@ mod tests {
             let mut spans = Vec::new();
             for reader in (0..ranks).map(JobRank) {
                 spans.push((layout.sleep_word(reader), LINE));
+                for slot in 0..SLOTS {
+                    spans.push((layout.block(slot, reader), BLOCK_BYTES));
+                }
                 for writer in (0..ranks).map(JobRank) {
                     for lane in [Lane::Request, Lane::Reply] {
                         let (position, ring) = layout.ring(reader, writer, lane);

@@ -17,7 +17,7 @@ const UNITS: u32 = 8;
 /// Records of more units go beyond a lap that is shorter than the ring.
 const LARGE: u32 = 2;
 
-fn model(f: impl Fn() + Sync + Send + 'static) {
+pub(super) fn model(f: impl Fn() + Sync + Send + 'static) {
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = Some(3);
     builder.check(f);
@@ -158,7 +158,7 @@ fn a_large_record_leaves_the_lap() {
 
 /// A futex made of a mutex and a condition variable.
 #[derive(Default)]
-struct ModelKernel {
+pub(super) struct ModelKernel {
     lock: Mutex<()>,
     queue: Condvar,
 }

@@ -1,6 +1,7 @@
 //! The shared region of a neighbourhood, mapped.
 
 use super::layout::{LAP_UNITS, LARGE_UNITS, LINE, Layout, RING_UNITS};
+use super::lines::{BLOCK_WORDS, Block};
 use super::ring::Ring;
 use super::words::Words;
 use argonet_am::Lane;
@@ -13,7 +14,7 @@ use rustix::fd::BorrowedFd;
 /// The mapping with its layout.
 ///
 /// Invariant: the map holds [`Layout::bytes`] bytes and lives as long as this value; sleep words
-/// and read positions are only accessed as `AtomicU32`, rings through [`Ring`].
+/// and read positions are only accessed as `AtomicU32`, rings through [`Ring`], lines through [`Block`].
 pub(crate) struct Region {
     map: MmapRaw,
     layout: Layout,
@@ -45,6 +46,18 @@ impl Region {
     #[inline(always)]
     pub(crate) fn sleep_word(&self, rank: JobRank) -> &AtomicU32 {
         self.atomic(self.layout.sleep_word(rank))
+    }
+
+    /// The lines of a rank in a slot.
+    ///
+    /// # Panics
+    /// If there is no such slot or rank.
+    #[inline(always)]
+    pub(crate) fn block(&self, slot: u32, rank: JobRank) -> Block {
+        let offset = self.layout.block(slot, rank);
+        // SAFETY: the layout has checked slot and rank, and keeps the block inside the map and aligned; the map
+        // outlives the use of the words, as `Lines` borrows the region.
+        Block(unsafe { Words::new(self.map.as_ptr().add(offset), BLOCK_WORDS) })
     }
 
     /// First word of the record at `position` of the ring in which `writer` writes to `reader`, 0 for

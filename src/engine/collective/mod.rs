@@ -9,20 +9,27 @@
 //! rank that differs from another ends the job with a message that names both; where nothing comes for long, a rank asks
 //! those that it waits for.
 //!
+//! Short calls of a team that has a slot of lines go without messages (`near`, `course`; [`lines`](super::lines)).
+//!
 //! Short sends go at once. Longer ones are offered, and go when the receiver has come to them.
 
 mod call;
+mod course;
 mod flight;
 mod mailbox;
+mod near;
 mod plan;
 mod pull;
 mod schedule;
+mod seats;
 mod start;
 mod teams;
 mod wire;
 
 pub use call::{Call, FoldFn, Folding, Kind, Meets};
+pub(super) use near::{Near, NearCalls};
 pub use plan::{Hoods, Shape, Task, Tuning, plan};
 pub use schedule::{Area, Range, Schedule, Step};
+pub(super) use seats::{Offer, Offered};
 pub use teams::HoodOf;
 pub(super) use teams::{Collectives, register};

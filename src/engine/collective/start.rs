@@ -78,6 +78,13 @@ impl<C: Conduit> Engine<C> {
             }
             .into());
         }
+        if let Some((lines, near)) = self.near(team) {
+            if call.fits_lines(team.size()) {
+                // SAFETY: the caller's promise.
+                return unsafe { self.start_near(ctx, (lines, near), call) };
+            }
+            self.tell_near(lines, near);
+        }
         let Some(member) = self.background.collectives.member(team) else {
             self.fatal(&format!(
                 "rank {}: a collective operation of a team that has been closed",
@@ -89,6 +96,33 @@ impl<C: Conduit> Engine<C> {
         let flight = self.take_off(&member, call, schedule, Some(event));
         self.advance_one(ctx, &flight);
         Ok(event)
+    }
+
+    /// A collective operation of a team that is complete on return; polls.
+    ///
+    /// # Safety
+    /// As [`collective_start`](Self::collective_start), until this returns.
+    ///
+    /// # Errors
+    /// As [`collective_start`](Self::collective_start).
+    pub unsafe fn collective_wait(
+        &self,
+        ctx: &ThreadCtx,
+        team: &Arc<Team>,
+        call: Call,
+    ) -> Result<(), OpError> {
+        if let Some((lines, near)) = self.near(team)
+            && ctx.is_free()
+            && call.root < team.size()
+            && call.fits_lines(team.size())
+        {
+            // SAFETY: the caller's promise.
+            unsafe { self.wait_near(ctx, (lines, near), call) };
+            return Ok(());
+        }
+        // SAFETY: the caller's promise; the wait ends without the operation's end with the job alone.
+        let event = unsafe { self.collective_start(ctx, team, call) }?;
+        self.wait(ctx, event)
     }
 
     /// Gives a call its number, after one of the library's own where that is due.
@@ -174,8 +208,7 @@ impl<C: Conduit> Engine<C> {
     /// [`AmError::Restricted`] inside a handler.
     pub fn team_barrier(&self, ctx: &ThreadCtx, team: &Arc<Team>) -> Result<(), OpError> {
         // SAFETY: a barrier touches no memory.
-        let event = unsafe { self.collective_start(ctx, team, Call::of(Kind::Barrier)) }?;
-        self.wait(ctx, event)
+        unsafe { self.collective_wait(ctx, team, Call::of(Kind::Barrier)) }
     }
 
     /// Gives all members of a team the `src` of all, one behind the other in the order of ranks. Collective over the team, all
@@ -204,9 +237,8 @@ impl<C: Conduit> Engine<C> {
             dst: dst.as_mut_ptr(),
             ..Call::of(Kind::GatherAll)
         };
-        // SAFETY: both slices are borrowed until the event is complete, as a wait ends without that with the job alone.
-        let event = unsafe { self.collective_start(ctx, team, call) }?;
-        self.wait(ctx, event)
+        // SAFETY: both slices are borrowed until the call returns.
+        unsafe { self.collective_wait(ctx, team, call) }
     }
 
     /// Gives all members of a team the root's `bytes`. Collective over the team, all members with slices of the same length;
@@ -230,7 +262,6 @@ impl<C: Conduit> Engine<C> {
             ..Call::of(Kind::Broadcast)
         };
         // SAFETY: as above; source and target are the same.
-        let event = unsafe { self.collective_start(ctx, team, call) }?;
-        self.wait(ctx, event)
+        unsafe { self.collective_wait(ctx, team, call) }
     }
 }

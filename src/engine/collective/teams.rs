@@ -215,6 +215,7 @@ impl<C: Conduit> Engine<C> {
         let collectives = &self.background.collectives;
         let (team, _) = collectives.world.get_or_init(|| {
             let team = Arc::new(Team::world(self.rank, self.size));
+            self.seat_world(&team);
             let member = collectives.open(&team, self.hoods_of(&team.members));
             (team, member)
         });
@@ -225,7 +226,7 @@ impl<C: Conduit> Engine<C> {
     /// other team of the same key is open anywhere.
     pub fn open_team(&self, key: TeamKey, members: Arc<Members>, rank: u32) -> Arc<Team> {
         let hoods = self.hoods_of(&members);
-        let team = Arc::new(Team { key, members, rank });
+        let team = Arc::new(Team::new(key, members, rank));
         self.background.collectives.open(&team, hoods);
         team
     }
@@ -238,6 +239,9 @@ impl<C: Conduit> Engine<C> {
             let mut registry = collectives.registry.lock();
             registry.members.remove(&(team.key, team.rank))
         };
+        if let Some(near) = team.near.get().filter(|_| member.is_some()) {
+            self.background.near.seats.leave(Arc::clone(near));
+        }
         if let Some(member) = member {
             member.closed.store(true, Ordering::Relaxed);
             collectives.forget(&member);

@@ -1,6 +1,7 @@
 //! What each member of a team says when teams are made of it. The members exchange it, one entry each.
 
 use super::error::TeamError;
+use crate::engine::collective::Offer;
 use argonet_base::JobRank;
 
 /// Endpoints of one process that a list can name: those with a lower index.
@@ -98,6 +99,8 @@ pub(super) fn check_list(list: &[(JobRank, u32)], size: u32) -> Result<(), TeamE
 /// ```text
 /// 0        4          6          8              12          16     24        32          36    40
 /// | number | call u16 | part u16 | colour / own | key/count | hash | scratch | flags u32 | 0   |
+/// 40      48      56
+/// | slots | first |
 /// ```
 ///
 /// Little-endian. Fields that a part does not have are 0.
@@ -108,10 +111,12 @@ pub(super) struct Entry {
     pub(super) call: Call,
     pub(super) part: Part,
     pub(super) terms: Terms,
+    /// Lines that it can give.
+    pub(super) offer: Offer,
 }
 
 /// Bytes of an entry.
-pub(super) const ENTRY_BYTES: usize = 40;
+pub(super) const ENTRY_BYTES: usize = 56;
 
 impl Entry {
     pub(super) fn to_bytes(self) -> [u8; ENTRY_BYTES] {
@@ -134,6 +139,8 @@ impl Entry {
         bytes[16..24].copy_from_slice(&hash.to_le_bytes());
         bytes[24..32].copy_from_slice(&self.terms.scratch.to_le_bytes());
         bytes[32..36].copy_from_slice(&self.terms.flags.to_le_bytes());
+        bytes[40..48].copy_from_slice(&self.offer.slots.to_le_bytes());
+        bytes[48..56].copy_from_slice(&self.offer.first.to_le_bytes());
         bytes
     }
 
@@ -164,6 +171,10 @@ impl Entry {
                 scratch: long(24),
                 flags: word(32),
             },
+            offer: Offer {
+                slots: long(40),
+                first: long(48),
+            },
         })
     }
 }
@@ -190,9 +201,12 @@ mod tests {
             part in part(),
             split in any::<bool>(),
             (number, scratch, flags) in any::<(u32, u64, u32)>(),
+            (slots, first) in any::<(u64, u64)>(),
         ) {
+            let offer = Offer { slots, first };
             let call = if split { Call::Split } else { Call::Create };
-            let entry = Entry { number, call, part, terms: Terms { scratch, flags } };
+            let terms = Terms { scratch, flags };
+            let entry = Entry { number, call, part, terms, offer };
             prop_assert_eq!(Entry::read(&entry.to_bytes()), Some(entry));
         }
 

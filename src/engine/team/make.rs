@@ -1,6 +1,7 @@
 //! Making and ending teams.
 #![allow(unsafe_code)]
 
+use super::super::collective::{Offer, Offered};
 use super::super::core::Engine;
 use super::super::thread::ThreadCtx;
 use super::super::{Call, Kind, OpError};
@@ -69,9 +70,13 @@ impl<C: Conduit> Engine<C> {
         terms: Terms,
     ) -> Result<Option<Arc<Team>>, TeamError> {
         let part = choice.map_or(Part::Nothing, Part::Join);
-        let entries = self.exchange(ctx, parent, entry::Call::Split, part, terms)?;
+        let (entries, offered) = self.exchange(ctx, parent, entry::Call::Split, part, terms)?;
         let formed = form::split(&parent.members, &entries, parent.rank)?;
-        Ok(formed.map(|formed| self.open_team(formed.key, Arc::new(formed.members), formed.rank)))
+        Ok(formed.map(|formed| {
+            let team = self.open_team(formed.key, Arc::new(formed.members), formed.rank);
+            self.seat_team(&team, &offered, offers(parent, &entries));
+            team
+        }))
     }
 
     /// Creates teams from lists of endpoints, each list in the order of ranks. Collective over `parent`, which has a member of
@@ -100,7 +105,7 @@ impl<C: Conduit> Engine<C> {
             (Ok(()), []) => Part::Nothing,
             (Ok(()), list) => Part::List(Digest::of(list, self.rank())),
         };
-        let entries = self.exchange(ctx, parent, entry::Call::Create, part, terms)?;
+        let (entries, offered) = self.exchange(ctx, parent, entry::Call::Create, part, terms)?;
         checked?;
         // A list that is not empty and names nothing twice has members.
         let Some(members) = Members::new(list) else {
@@ -116,7 +121,11 @@ impl<C: Conduit> Engine<C> {
                 .collect::<Vec<_>>()
         };
         if listed.callers == 1 {
-            return Ok(open());
+            let teams = open();
+            for team in &teams {
+                self.seat_team(team, &offered, offers(parent, &entries));
+            }
+            return Ok(teams);
         }
         let mut shared = self.making.shared.lock();
         let (teams, left) = shared
@@ -199,9 +208,10 @@ impl<C: Conduit> Engine<C> {
         call: entry::Call,
         part: Part,
         terms: Terms,
-    ) -> Result<Vec<Entry>, TeamError> {
+    ) -> Result<(Vec<Entry>, Offered<'_>), TeamError> {
         ctx.permit("making a team", self.rank())?;
         self.forget_left(ctx)?;
+        let offered = self.offer_slots();
         let own = Entry {
             // From 1 on: 0 is the world's.
             number: self
@@ -212,6 +222,7 @@ impl<C: Conduit> Engine<C> {
             call,
             part,
             terms,
+            offer: offered.offer,
         };
         let mut all = vec![0; ENTRY_BYTES * parent.size() as usize];
         self.gather_all(ctx, parent, &own.to_bytes(), &mut all)?;
@@ -219,6 +230,12 @@ impl<C: Conduit> Engine<C> {
         let read = |(other, bytes)| Entry::read(bytes).ok_or(TeamError::Unreadable { other });
         let entries: Vec<_> = (0..).zip(entries).map(read).collect::<Result<_, _>>()?;
         form::same_call(&entries)?;
-        Ok(entries)
+        Ok((entries, offered))
     }
+}
+
+/// What the members of a parent offer, by process.
+fn offers(parent: &Team, entries: &[Entry]) -> impl Iterator<Item = (JobRank, Offer)> {
+    let offer = |(rank, entry): (u32, &Entry)| (parent.job_rank(rank), entry.offer);
+    (0..).zip(entries).map(offer)
 }

@@ -12,8 +12,9 @@ pub(super) use make::Making;
 pub use make::OwnedTeam;
 pub use members::Members;
 
+use super::collective::Near;
 use argonet_base::JobRank;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// What all members call a team by in messages. No two teams that exist at the same time have the same.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
@@ -39,17 +40,26 @@ pub struct Team {
     pub members: Arc<Members>,
     /// This member's rank in it.
     pub rank: u32,
+    /// Its slot of lines, if it has one: set before its first call.
+    pub(super) near: OnceLock<Arc<Near>>,
 }
 
 impl Team {
+    /// The team of a key and its members, of whom this one has `rank`.
+    #[must_use]
+    pub fn new(key: TeamKey, members: Arc<Members>, rank: u32) -> Self {
+        Self {
+            key,
+            members,
+            rank,
+            near: OnceLock::new(),
+        }
+    }
+
     /// All ranks of a job.
     #[must_use]
     pub fn world(rank: JobRank, size: u32) -> Self {
-        Self {
-            key: TeamKey::WORLD,
-            members: Arc::new(Members::world(size)),
-            rank: rank.0,
-        }
+        Self::new(TeamKey::WORLD, Arc::new(Members::world(size)), rank.0)
     }
 
     /// How many members it has.

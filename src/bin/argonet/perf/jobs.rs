@@ -79,8 +79,8 @@ const KINDS: [Kind; 11] = [
     Kind { name: "idle", what: "a rank that waits, share of a core", unit: "%", goal: Some(1.0), source: Source::Idle },
     Kind { name: "barrier-4", what: "barrier, 4 ranks", unit: "us", goal: Some(2.0), source: Source::Crowd(4, "barrier") },
     Kind { name: "barrier-8", what: "barrier, 8 ranks", unit: "us", goal: Some(4.5), source: Source::Crowd(8, "barrier") },
-    Kind { name: "reduce-all-4", what: "reduce-to-all 8 B, 4 ranks", unit: "us", goal: None, source: Source::Crowd(4, "reduce-all-8") },
-    Kind { name: "reduce-all-8-ranks", what: "reduce-to-all 8 B, 8 ranks", unit: "us", goal: None, source: Source::Crowd(8, "reduce-all-8") },
+    Kind { name: "reduce-all-4", what: "reduce-to-all 8 B, 4 ranks", unit: "us", goal: Some(2.8), source: Source::Crowd(4, "reduce-all-8") },
+    Kind { name: "reduce-all-8-ranks", what: "reduce-to-all 8 B, 8 ranks", unit: "us", goal: Some(8.0), source: Source::Crowd(8, "reduce-all-8") },
 ];
 
 /// All of them.

@@ -70,12 +70,12 @@ pub(crate) fn metrics() -> Vec<Metric> { vec![
         .limit(COPY, limits::copy_here).equal(),
     Metric::new("fetch-add", "fetch-and-add u64", Unit::Nanoseconds, 0, 7, memory::fetch_add)
         .limit("the processor's", limits::fetch_add).goal(6.6, 6.0),
-    Metric::new("barrier", "barrier", Unit::Microseconds, 0, 400, collectives::barrier)
+    Metric::new("barrier", "barrier", Unit::Microseconds, 0, 200, collectives::barrier)
         .limit("a line each way at once", limits::exchange).goal(0.20, 0.12),
-    Metric::new("broadcast-8", "broadcast 8 B", Unit::Microseconds, 0, 800, collectives::broadcast)
-        .limit("a line each way at once", limits::exchange),
-    Metric::new("reduce-all-8", "reduce-to-all 8 B", Unit::Microseconds, 0, 800, collectives::reduce_all)
-        .limit(LINES, limits::ping_pong),
+    Metric::new("broadcast-8", "broadcast 8 B", Unit::Microseconds, 0, 250, collectives::broadcast)
+        .limit("a line each way at once", limits::exchange).goal(0.25, 0.12),
+    Metric::new("reduce-all-8", "reduce-to-all 8 B", Unit::Microseconds, 0, 350, collectives::reduce_all)
+        .limit(LINES, limits::ping_pong).goal(0.35, 0.24),
     Metric::new("par-am-short-rt", "AM short round trip, PAR", Unit::Microseconds, 0, 400, modes::par_round_trip)
         .limit(SEQ, modes::seq_round_trip).goal(1.10, 1.0),
     Metric::new("par-put-8", "put 8 B blocking, PAR", Unit::Nanoseconds, 8, 2, modes::par_put)

@@ -2,6 +2,7 @@
 
 use super::super::entry::{Choice, check_list};
 use super::*;
+use crate::engine::collective::Offer;
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,6 +21,7 @@ fn entry(number: u32, call: Call, part: Part) -> Entry {
         call,
         part,
         terms,
+        offer: Offer::default(),
     }
 }
 

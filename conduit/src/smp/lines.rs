@@ -1,0 +1,345 @@
+//! Lines: what ranks of a neighbourhood tell each other in small collective operations, without messages.
+//!
+//! For each *slot*, which a team has to itself, a rank has a block that it alone writes and all others may read:
+//!
+//! ```text
+//! bytes      0      8      16            192           384      3072        4032         4096
+//!            +------+------+-------------+-------------+-- ... --+- ... ------+------------+
+//!            | call | what | data        | cell        | cells   | -          | done, by   |
+//!            +------+------+-------------+-------------+-- ... --+- ... ------+------------+
+//!            cell of calls 0, 16, 32 ...   1, 17, 33 ...
+//!
+//! call       number of the call + 1 in the upper 56 bits; in the lower 8 the calls before it that this rank has
+//!            not finished
+//! what       which operation it is, for others to compare
+//! done       calls that this rank has finished: it reads nothing of them any more
+//! by         operations of the team that this rank has begun by messages
+//! ```
+//!
+//! A rank *enters* a call by writing into the call's cell, the word `call` last; up to 48 bytes of data travel in the cache
+//! line of that word. Whoever needs them looks at that word until it has the number of the call.
+//!
+//! Invariants
+//! 1. Members of a team number their calls alike, from 0 on, and each enters them in order.
+//! 2. A rank enters call n only when all members have finished call n - [`DEPTH`], whose cell it uses anew.
+//!
+//! Orderings: `call` is stored with Release and loaded with Acquire, so whoever sees the number sees the data. `done` is stored with
+//! Release after the last read of a call and loaded with Acquire by who wants to write the cell anew; the same order follows from
+//! `call` where a rank says there that it has finished the calls before.
+
+use super::words::Words;
+use argonet_base::sync::atomic::Ordering;
+use static_assertions::const_assert;
+
+/// Calls that a rank can have entered while another has not yet finished the first of them. The model checker has
+/// smaller blocks.
+pub(crate) const DEPTH: u64 = if cfg!(loom) { 2 } else { 16 };
+
+/// Words of one cell: three cache lines.
+const CELL_WORDS: usize = if cfg!(loom) { 3 } else { 24 };
+
+/// Words of a cell before its data.
+const HEADER_WORDS: usize = 2;
+
+/// Bytes that a call can carry.
+pub(crate) const MAX_BYTES: usize = (CELL_WORDS - HEADER_WORDS) * 8;
+
+/// Words of one block.
+pub(crate) const BLOCK_WORDS: usize = if cfg!(loom) { 16 } else { 512 };
+
+/// Where `done` is: not in the pair of lines of a cell, which processors fetch together.
+const DONE_WORD: usize = BLOCK_WORDS - 8;
+
+/// Where `by` is.
+const BY_WORD: usize = DONE_WORD + 1;
+
+const_assert!(DEPTH as usize * CELL_WORDS + if cfg!(loom) { 0 } else { 8 } <= DONE_WORD);
+const_assert!(DEPTH <= 1 << UNFINISHED_BITS);
+
+/// Bits of the number of unfinished calls.
+const UNFINISHED_BITS: u32 = 8;
+
+/// What a rank says of a call that it has entered, beside the data.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Entry {
+    /// Calls before this one that the rank had not finished yet.
+    pub unfinished: u64,
+    /// Which operation it is.
+    pub what: u64,
+}
+
+/// The block of one rank in one slot.
+pub(crate) struct Block(pub(crate) Words);
+
+impl Block {
+    #[inline(always)]
+    fn cell(call: u64) -> usize {
+        (call % DEPTH) as usize * CELL_WORDS
+    }
+
+    /// Enters a call. Only the block's owner calls it, by invariant 2.
+    #[inline(always)]
+    pub(crate) fn enter(&self, call: u64, entry: Entry, data: &[u8]) {
+        assert!(data.len() <= MAX_BYTES, "a cell holds the data");
+        let Self(words) = self;
+        let at = Self::cell(call);
+        let chunks = data.chunks_exact(8);
+        let rest = chunks.remainder();
+        let mut i = at + HEADER_WORDS;
+        for chunk in chunks {
+            let mut word = [0; 8];
+            word.copy_from_slice(chunk);
+            words.store(i, u64::from_ne_bytes(word), Ordering::Relaxed);
+            i += 1;
+        }
+        if !rest.is_empty() {
+            let mut word = [0; 8];
+            word[..rest.len()].copy_from_slice(rest);
+            words.store(i, u64::from_ne_bytes(word), Ordering::Relaxed);
+        }
+        words.store(at + 1, entry.what, Ordering::Relaxed);
+        let head = (call + 1) << UNFINISHED_BITS | entry.unfinished;
+        words.store(at, head, Ordering::Release);
+    }
+
+    /// What the owner says of a call; `None` as long as it has not entered it.
+    #[inline(always)]
+    pub(crate) fn look(&self, call: u64) -> Option<Entry> {
+        let Self(words) = self;
+        let at = Self::cell(call);
+        let head = words.load(at, Ordering::Acquire);
+        (head >> UNFINISHED_BITS == call + 1).then(|| Entry {
+            unfinished: head & ((1 << UNFINISHED_BITS) - 1),
+            what: words.load(at + 1, Ordering::Relaxed),
+        })
+    }
+
+    /// Copies the data of a call that has been seen by [`look`](Self::look) and that the caller has not finished.
+    #[inline(always)]
+    pub(crate) fn read(&self, call: u64, data: &mut [u8]) {
+        assert!(data.len() <= MAX_BYTES, "a cell holds the data");
+        let Self(words) = self;
+        let mut i = Self::cell(call) + HEADER_WORDS;
+        let mut chunks = data.chunks_exact_mut(8);
+        for chunk in &mut chunks {
+            chunk.copy_from_slice(&words.load(i, Ordering::Relaxed).to_ne_bytes());
+            i += 1;
+        }
+        let rest = chunks.into_remainder();
+        if !rest.is_empty() {
+            let word = words.load(i, Ordering::Relaxed).to_ne_bytes();
+            rest.copy_from_slice(&word[..rest.len()]);
+        }
+    }
+
+    /// Whether the cell of a call holds a later one, which invariant 2 excludes.
+    pub(crate) fn is_past(&self, call: u64) -> bool {
+        let head = self.0.load(Self::cell(call), Ordering::Relaxed);
+        head >> UNFINISHED_BITS > call + 1
+    }
+
+    /// Calls that the owner has finished.
+    #[inline(always)]
+    pub(crate) fn done(&self) -> u64 {
+        self.0.load(DONE_WORD, Ordering::Acquire)
+    }
+
+    /// The owner has finished so many calls.
+    #[inline(always)]
+    pub(crate) fn finish(&self, calls: u64) {
+        self.0.store(DONE_WORD, calls, Ordering::Release);
+    }
+
+    /// Operations that the owner has begun by messages.
+    pub(crate) fn by_messages(&self) -> u64 {
+        self.0.load(BY_WORD, Ordering::Acquire)
+    }
+
+    /// The owner has begun so many by messages.
+    #[inline(always)]
+    pub(crate) fn tell_messages(&self, count: u64) {
+        self.0.store(BY_WORD, count, Ordering::Release);
+    }
+}
+
+#[cfg(not(loom))]
+pub use shared::Lines;
+
+#[cfg(not(loom))]
+mod shared {
+    use super::super::region::Region;
+    use super::super::wake::{self, Barrier, Linux};
+    use super::{Block, Entry};
+    use argonet_base::JobRank;
+
+    /// The lines of a neighbourhood, as one of its ranks uses them. Numbers of calls are the caller's; see the module for what it
+    /// keeps to.
+    #[derive(Clone, Copy)]
+    pub struct Lines<'c> {
+        region: &'c Region,
+        rank: JobRank,
+        barrier: Barrier,
+    }
+
+    impl<'c> Lines<'c> {
+        /// Slots of every rank.
+        pub const SLOTS: u32 = super::super::layout::SLOTS;
+        /// See [`DEPTH`](super::DEPTH).
+        pub const DEPTH: u64 = super::DEPTH;
+        /// Bytes that a call can carry.
+        pub const MAX_BYTES: usize = super::MAX_BYTES;
+
+        #[inline(always)]
+        pub(crate) fn new(region: &'c Region, rank: JobRank, barrier: Barrier) -> Self {
+            Self {
+                region,
+                rank,
+                barrier,
+            }
+        }
+
+        #[inline(always)]
+        fn own(&self, slot: u32) -> Block {
+            self.region.block(slot, self.rank)
+        }
+
+        /// This rank enters a call of the slot. All members have finished the call that is [`DEPTH`](Self::DEPTH) before it.
+        /// Whoever may wait for it is told by [`ring`](Self::ring).
+        ///
+        /// # Panics
+        /// If there is no such slot, or `data` is longer than [`MAX_BYTES`](Self::MAX_BYTES).
+        #[inline(always)]
+        pub fn enter(&self, slot: u32, call: u64, entry: Entry, data: &[u8]) {
+            self.own(slot).enter(call, entry, data);
+        }
+
+        /// Wakes those of the ranks that sleep, after something that they may wait for.
+        #[inline(always)]
+        pub fn ring(&self, ranks: impl Iterator<Item = JobRank>) {
+            let words = ranks.map(|rank| self.region.sleep_word(rank));
+            wake::ring_all(words, self.barrier, &Linux);
+        }
+
+        /// What `rank` says of a call of the slot; `None` as long as it has not entered it.
+        ///
+        /// # Panics
+        /// If there is no such slot or rank.
+        #[inline(always)]
+        #[must_use]
+        pub fn look(&self, slot: u32, rank: JobRank, call: u64) -> Option<Entry> {
+            self.region.block(slot, rank).look(call)
+        }
+
+        /// Copies what `rank` gave for a call that has been [seen](Self::look) and is not finished here.
+        ///
+        /// # Panics
+        /// If there is no such slot or rank, or `data` is longer than [`MAX_BYTES`](Self::MAX_BYTES).
+        #[inline(always)]
+        pub fn read(&self, slot: u32, rank: JobRank, call: u64, data: &mut [u8]) {
+            self.region.block(slot, rank).read(call, data);
+        }
+
+        /// Whether `rank` has gone on without this one, so that a call will never be seen.
+        ///
+        /// # Panics
+        /// If there is no such slot or rank.
+        #[must_use]
+        pub fn is_past(&self, slot: u32, rank: JobRank, call: u64) -> bool {
+            self.region.block(slot, rank).is_past(call)
+        }
+
+        /// Calls of the slot that `rank` has finished.
+        ///
+        /// # Panics
+        /// If there is no such slot or rank.
+        #[inline(always)]
+        #[must_use]
+        pub fn done(&self, slot: u32, rank: JobRank) -> u64 {
+            self.region.block(slot, rank).done()
+        }
+
+        /// This rank has finished so many calls of the slot.
+        ///
+        /// # Panics
+        /// If there is no such slot.
+        #[inline(always)]
+        pub fn finish(&self, slot: u32, calls: u64) {
+            self.own(slot).finish(calls);
+        }
+
+        /// Operations that `rank` has begun by messages where others of the team go by the lines of the slot.
+        ///
+        /// # Panics
+        /// If there is no such slot or rank.
+        #[must_use]
+        pub fn by_messages(&self, slot: u32, rank: JobRank) -> u64 {
+            self.region.block(slot, rank).by_messages()
+        }
+
+        /// This rank has begun so many operations by messages.
+        ///
+        /// # Panics
+        /// If there is no such slot.
+        #[inline(always)]
+        pub fn tell_messages(&self, slot: u32, count: u64) {
+            self.own(slot).tell_messages(count);
+        }
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// Memory of one block; 16-byte aligned, as `Words` wants it.
+    #[repr(align(64))]
+    struct Memory([u64; BLOCK_WORDS]);
+
+    fn block(memory: &mut Memory) -> Block {
+        // SAFETY: the memory is BLOCK_WORDS words, aligned, and its owner outlives the block in each test.
+        Block(unsafe { Words::new(memory.0.as_mut_ptr().cast(), BLOCK_WORDS) })
+    }
+
+    #[test]
+    fn a_call_is_seen_when_it_is_entered_and_not_before() {
+        let mut memory = Box::new(Memory([0; BLOCK_WORDS]));
+        let block = block(&mut memory);
+        for call in 0..3 * DEPTH {
+            assert_eq!(block.look(call), None);
+            let entry = Entry {
+                unfinished: call % DEPTH,
+                what: call * 17,
+            };
+            block.enter(call, entry, &[]);
+            assert_eq!(block.look(call), Some(entry));
+            assert_eq!(block.look(call + 1), None);
+            assert!(!block.is_past(call) && (call < DEPTH || block.is_past(call - DEPTH)));
+        }
+        assert_eq!((block.done(), block.by_messages()), (0, 0));
+    }
+
+    proptest! {
+        #[test]
+        fn data_of_the_last_calls_is_kept(
+            calls in proptest::collection::vec(
+                proptest::collection::vec(any::<u8>(), 0..=MAX_BYTES), 1..40),
+        ) {
+            let mut memory = Box::new(Memory([0; BLOCK_WORDS]));
+            let block = block(&mut memory);
+            for (call, data) in (0..).zip(&calls) {
+                block.enter(call, Entry::default(), data);
+                block.finish(call);
+                let first = (call + 1).saturating_sub(DEPTH);
+                for kept in first..=call {
+                    let expected = &calls[kept as usize];
+                    let mut got = vec![0xa5; expected.len()];
+                    prop_assert!(block.look(kept).is_some());
+                    block.read(kept, &mut got);
+                    prop_assert_eq!(&got, expected);
+                }
+                prop_assert_eq!(block.done(), call);
+            }
+        }
+    }
+}

@@ -1,0 +1,192 @@
+//! What a call by lines does: what a member writes, whose lines it reads, and what it makes of them.
+#![allow(unsafe_code)]
+
+use super::call::{Call, Kind, Label, Meets};
+use argonet_conduit::smp::Lines;
+use core::ops::Range;
+
+/// The data of one line, aligned for every predefined type.
+#[repr(C, align(64))]
+struct Data([u8; Lines::MAX_BYTES]);
+
+impl Kind {
+    /// Whether a member's source is a block for each rank.
+    fn gives_blocks(self) -> bool {
+        matches!(self, Self::Scatter | Self::Exchange | Self::ReduceScatter)
+    }
+}
+
+impl Call {
+    /// Bytes that a member contributes, if it contributes.
+    fn given(&self, size: u32) -> usize {
+        match self.kind {
+            Kind::Barrier | Kind::Window => 0,
+            kind if kind.gives_blocks() => self.block().saturating_mul(size as usize),
+            _ => self.block(),
+        }
+    }
+
+    /// Whether the call can go by lines; the same at all members that call the same. Where members meet besides, messages do
+    /// that.
+    pub(super) fn fits_lines(&self, size: u32) -> bool {
+        self.kind != Kind::Window
+            && self.meets == Meets::default()
+            && self.given(size) <= Lines::MAX_BYTES
+    }
+}
+
+impl Label {
+    /// As a word of a line, for calls that fit lines.
+    pub(super) fn to_word(self) -> u64 {
+        let kind: u8 = self.kind.into();
+        u64::from(kind) << 56
+            | u64::from(self.root & 0xff) << 48
+            | u64::from(self.digest) << 32
+            | u64::from(self.len as u32)
+    }
+
+    /// `None` for a word that nobody writes.
+    pub(super) fn from_word(word: u64) -> Option<Self> {
+        Some(Self {
+            kind: Kind::try_from((word >> 56) as u8).ok()?,
+            root: (word >> 48) as u32 & 0xff,
+            digest: (word >> 32) as u16,
+            len: u64::from(word as u32),
+        })
+    }
+}
+
+/// A call by lines, as one member goes through it.
+pub(super) struct Course {
+    pub(super) call: Call,
+    /// Its number among those by lines.
+    pub(super) number: u64,
+    /// How many calls of the team precede it, by lines or not.
+    pub(super) before: u64,
+    /// What others compare.
+    pub(super) what: u64,
+    pub(super) entered: bool,
+    /// Most calls that a member whose line was read had not finished before this one.
+    pub(super) unfinished: u64,
+    /// The members whose lines are still to be read.
+    pub(super) left: Range<u32>,
+    rank: u32,
+    size: u32,
+}
+
+impl Course {
+    pub(super) fn new(call: Call, (number, before): (u64, u64), rank: u32, size: u32) -> Self {
+        let is_root = rank == call.root;
+        let left = match call.kind {
+            Kind::Barrier
+            | Kind::Window
+            | Kind::ReduceAll
+            | Kind::GatherAll
+            | Kind::Exchange
+            | Kind::ReduceScatter => 0..size,
+            Kind::Broadcast | Kind::Scatter if is_root => 0..0,
+            Kind::Broadcast | Kind::Scatter => call.root..call.root + 1,
+            Kind::Reduce | Kind::Gather if is_root => 0..size,
+            Kind::Reduce | Kind::Gather => 0..0,
+            Kind::Scan => 0..rank + 1,
+            Kind::ExclusiveScan => 0..rank,
+        };
+        Self {
+            call,
+            number,
+            before,
+            what: call.label().to_word(),
+            entered: false,
+            unfinished: 0,
+            left,
+            rank,
+            size,
+        }
+    }
+
+    /// Whether all members' lines are read, which says that all have finished the calls before.
+    pub(super) fn reads_all(&self) -> bool {
+        matches!(
+            self.call.kind,
+            Kind::Barrier
+                | Kind::ReduceAll
+                | Kind::GatherAll
+                | Kind::Exchange
+                | Kind::ReduceScatter
+        )
+    }
+
+    /// Calls `enter` with what this member writes, and keeps what it gives to itself.
+    ///
+    /// # Safety
+    /// The call's memory is as `collective_start` demands.
+    #[inline(always)]
+    pub(super) unsafe fn give(&self, enter: impl FnOnce(&[u8])) {
+        let Call { kind, src, dst, .. } = self.call;
+        let (given, block) = (self.call.given(self.size), self.call.block());
+        let from_root = matches!(kind, Kind::Broadcast | Kind::Scatter);
+        if given == 0 || (from_root && self.rank != self.call.root) {
+            enter(&[]);
+            return;
+        }
+        // SAFETY: the source is readable for as many bytes until the call is complete, and nobody writes there before
+        // this call does below.
+        enter(unsafe { core::slice::from_raw_parts(src, given) });
+        if from_root {
+            let own = match kind {
+                Kind::Scatter => src.wrapping_add(self.rank as usize * block),
+                _ => src,
+            };
+            if own != dst {
+                // SAFETY: both are a block; they may be parts of the same memory.
+                unsafe { core::ptr::copy(own, dst, block) };
+            }
+        }
+    }
+
+    /// Takes what the next member gave, which `read` copies.
+    ///
+    /// # Safety
+    /// The call's memory is as `collective_start` demands, and `give` has been called.
+    #[inline(always)]
+    pub(super) unsafe fn take(&mut self, read: impl FnOnce(&mut [u8])) {
+        let Call { kind, dst, .. } = self.call;
+        let (given, block) = (self.call.given(self.size), self.call.block());
+        let member = self.left.start;
+        self.left.start += 1;
+        if block == 0 || kind == Kind::Barrier {
+            return;
+        }
+        let first = member == 0;
+        let (from, into) = match kind {
+            Kind::Scatter => (self.rank as usize * block, 0),
+            Kind::Exchange => (self.rank as usize * block, member as usize * block),
+            Kind::ReduceScatter => (self.rank as usize * block, 0),
+            Kind::Gather | Kind::GatherAll => (0, member as usize * block),
+            _ => (0, 0),
+        };
+        let folding = self.call.folding.filter(|_| kind.folds() && !first);
+        // SAFETY: the target has room for as many bytes, by the promise of `collective_start`.
+        let into = unsafe { dst.add(into) };
+        if given == 8 && folding.is_none() && block == 8 {
+            let mut word = [0; 8];
+            read(&mut word);
+            // SAFETY: the target is writable for a block of 8 bytes; no slice of it exists.
+            unsafe { core::ptr::copy_nonoverlapping(word.as_ptr(), into, 8) };
+            return;
+        }
+        let mut data = Data([0; Lines::MAX_BYTES]);
+        let theirs = &mut data.0[..given];
+        read(theirs);
+        let piece = &mut theirs[from..from + block];
+        if let Some(folding) = folding {
+            // SAFETY: the target has what the members before gave, as many elements as the piece, which lies elsewhere; the
+            // function and its context are usable until the call is complete.
+            unsafe {
+                (folding.function)(folding.context, into, piece.as_mut_ptr(), self.call.count);
+            }
+        }
+        // SAFETY: the target is writable for a block; no slice of it exists.
+        unsafe { core::ptr::copy_nonoverlapping(piece.as_ptr(), into, block) };
+    }
+}

@@ -1,0 +1,20 @@
+//! Small collective operations of ranks that share memory: each writes a line, and reads those of others.
+//!
+//! A [`Circle`] is a team that has a slot of lines to itself (`argonet_conduit::smp::Lines`). Its calls are numbered. A member
+//! *enters* a call by writing into its own line which operation it is, and what it contributes; it has *finished* the call when it
+//! has read all that it wants of others' lines. Nothing else is written, so a call costs one transfer of a line between each
+//! writer and each reader, and all of them go on at once. Results of reductions are folded by each reader in the order of
+//! ranks, so they are the same everywhere to the last bit.
+//!
+//! * [`meet`] — calls that wait
+//! * [`named`] — the barrier with names
+//! * [`world`] — calls of all ranks, as the Rust API has them
+
+mod circle;
+mod meet;
+mod named;
+mod world;
+
+pub(super) use circle::{Circle, Circles, KEPT_SLOTS, MOST_MEMBERS, WORLD_SLOT};
+pub(super) use meet::Place;
+pub(super) use named::Seat;

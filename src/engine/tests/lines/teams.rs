@@ -1,0 +1,300 @@
+//! Collective operations of teams by lines, beside those by messages.
+
+use super::*;
+
+/// Concatenates and counts: neither commutative nor the same in another order. Elements are (first, last, wrong) triples of bytes.
+///
+/// # Safety
+/// As [`FoldFn`].
+unsafe fn join(_: [*const (); 2], left: *const u8, right: *mut u8, count: usize) {
+    for at in 0..count {
+        // SAFETY: `count` elements of three bytes lie at both places.
+        unsafe {
+            let left = left.add(3 * at).cast::<[u8; 3]>().read();
+            let right = right.add(3 * at).cast::<[u8; 3]>();
+            let [first, last, wrong] = right.read();
+            let gap = u8::from(left[1].wrapping_add(1) != first);
+            right.write([left[0], last, left[2] | wrong | gap]);
+        }
+    }
+}
+
+const KINDS: [Kind; 11] = [
+    Kind::Barrier,
+    Kind::Broadcast,
+    Kind::Reduce,
+    Kind::ReduceAll,
+    Kind::Gather,
+    Kind::GatherAll,
+    Kind::Scatter,
+    Kind::Exchange,
+    Kind::ReduceScatter,
+    Kind::Scan,
+    Kind::ExclusiveScan,
+];
+
+/// A call of a team, in elements of three bytes.
+#[derive(Clone, Copy, Debug)]
+struct Team3 {
+    kind: Kind,
+    root: u32,
+    count: usize,
+}
+
+impl Team3 {
+    fn gives_blocks(self) -> bool {
+        use Kind::{Exchange, ReduceScatter, Scatter};
+        matches!(self.kind, Scatter | Exchange | ReduceScatter)
+    }
+
+    fn takes_blocks(self) -> bool {
+        use Kind::{Exchange, Gather, GatherAll};
+        matches!(self.kind, Exchange | Gather | GatherAll)
+    }
+
+    /// What a member gives: runs that begin and end with it, whose numbers say where they are.
+    fn source(self, rank: u32, size: u32) -> Vec<u8> {
+        let blocks = if self.gives_blocks() { size } else { 1 };
+        let elements = blocks as usize * self.count;
+        let element = |at: usize| match self.kind.folds() {
+            true => [rank as u8, rank as u8, 0],
+            false => [rank as u8, at as u8, (at >> 8) as u8 ^ 0x5a],
+        };
+        (0..elements).flat_map(element).collect()
+    }
+
+    /// What it gets; bytes that stay as they were are `None`.
+    fn target(self, rank: u32, size: u32) -> Option<Vec<u8>> {
+        let block = 3 * self.count;
+        let sources: Vec<_> = (0..size).map(|from| self.source(from, size)).collect();
+        let own = |from: u32| &sources[from as usize][rank as usize * block..][..block];
+        let run = |last: u32| [0, last as u8, 0].repeat(self.count);
+        match self.kind {
+            Kind::Broadcast => Some(sources[self.root as usize].clone()),
+            Kind::Reduce if rank == self.root => Some(run(size - 1)),
+            Kind::ReduceAll | Kind::ReduceScatter => Some(run(size - 1)),
+            Kind::Gather if rank == self.root => Some(sources.concat()),
+            Kind::GatherAll => Some(sources.concat()),
+            Kind::Scatter => Some(own(self.root).to_vec()),
+            Kind::Exchange => Some((0..size).map(own).collect::<Vec<_>>().concat()),
+            Kind::Scan => Some(run(rank)),
+            Kind::ExclusiveScan if rank > 0 => Some(run(rank - 1)),
+            _ => None,
+        }
+    }
+}
+
+/// A call under way, with its memory.
+struct Under {
+    event: Event,
+    call: Team3,
+    _source: Vec<u8>,
+    target: Vec<u8>,
+}
+
+fn begin(
+    engine: &Engine<Smp>,
+    ctx: &ThreadCtx,
+    team: &Arc<Team>,
+    call: Team3,
+    waits: bool,
+) -> Under {
+    let size = team.size();
+    let source = call.source(team.rank, size);
+    let blocks = if call.takes_blocks() { size } else { 1 };
+    let mut target = vec![0xee; blocks as usize * 3 * call.count];
+    let folding = call.kind.folds().then_some(Folding {
+        function: join,
+        context: [::core::ptr::null(); 2],
+        ordered: true,
+        digest: 77,
+    });
+    let raw = crate::engine::Call {
+        root: call.root,
+        unit: 3,
+        count: call.count,
+        src: source.as_ptr(),
+        dst: target.as_mut_ptr(),
+        folding,
+        ..crate::engine::Call::of(call.kind)
+    };
+    // SAFETY: the memory is kept until the event is complete.
+    let event = unsafe {
+        if waits {
+            engine.collective_wait(ctx, team, raw).unwrap();
+            Event::DONE
+        } else {
+            engine.collective_start(ctx, team, raw).unwrap()
+        }
+    };
+    Under {
+        event,
+        call,
+        _source: source,
+        target,
+    }
+}
+
+fn end(engine: &Engine<Smp>, ctx: &ThreadCtx, team: &Arc<Team>, under: &Under) {
+    engine.wait(ctx, under.event).unwrap();
+    let (rank, size) = (team.rank, team.size());
+    let untouched = || vec![0xee; under.target.len()];
+    let expected = under.call.target(rank, size).unwrap_or_else(untouched);
+    assert!(
+        under.target == expected,
+        "{:?} at rank {rank} of {size}: {:?} instead of {expected:?}",
+        under.call,
+        under.target
+    );
+}
+
+fn team_call(size: u32) -> impl Strategy<Value = (Team3, u8)> {
+    // On both sides of what goes by lines, as a block and as one for each rank.
+    let count = proptest::sample::select(&[0usize, 1, 2, 5, 12, 16, 19, 29, 58, 59, 200][..]);
+    let kind = proptest::sample::select(&KINDS[..]);
+    (kind, 0..size, count, any::<u8>()).prop_map(|(kind, root, count, how)| {
+        let root = if kind.is_rooted() { root } else { 0 };
+        (Team3 { kind, root, count }, how)
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    /// Calls of all kinds, started and waited for, several under way, of the world and of a team of some of its ranks in
+    /// another order, with threads that retire them in any order.
+    #[test]
+    fn calls_of_teams_give_what_the_model_says(
+        (size, calls) in (2u32..6).prop_flat_map(|size| {
+            (Just(size), proptest::collection::vec(team_call(size), 1..80))
+        }),
+        par in any::<bool>(),
+    ) {
+        let mode = if par { ThreadMode::Par } else { ThreadMode::Seq };
+        job(size, mode, |engine, ctx| {
+            let world = Arc::clone(engine.world_team());
+            let choice = Choice { colour: 0, key: -(engine.rank().0 as i32) };
+            let backwards = engine.team_split(ctx, &world, Some(choice), Terms::default());
+            let backwards = backwards.unwrap().unwrap();
+            assert!(world.near.get().is_some() && backwards.near.get().is_some());
+            let mut open: Vec<(Arc<Team>, Under)> = Vec::new();
+            for &(call, how) in &calls {
+                let team = if how & 1 == 0 { &world } else { &backwards };
+                let waits = how & 6 == 0;
+                open.push((Arc::clone(team), begin(engine, ctx, team, call, waits)));
+                // Ranks look at different times, the newest first.
+                while open.len() > 1 + (how as usize * 7 + engine.rank().0 as usize * 3) % 40 {
+                    let (team, under) = open.pop().unwrap();
+                    end(engine, ctx, &team, &under);
+                }
+            }
+            for (team, under) in open {
+                end(engine, ctx, &team, &under);
+            }
+            engine.team_barrier(ctx, &world).unwrap();
+            assert_eq!(engine.background.pending(), 0);
+        });
+    }
+}
+
+/// More teams than there are slots, one after another, two at a time with common ranks; each has lines, and none reads what
+/// was written in those of another.
+#[test]
+fn slots_are_given_again_when_all_have_left() {
+    job(4, ThreadMode::Seq, |engine, ctx| {
+        let world = Arc::clone(engine.world_team());
+        let me = engine.rank().0;
+        for round in 0..150u32 {
+            let split = |colour, key| {
+                let choice = Some(Choice { colour, key });
+                let team = engine.team_split(ctx, &world, choice, Terms::default());
+                team.unwrap().unwrap()
+            };
+            let all = split(0, (me ^ round & 3) as i32);
+            let half = split((me + round) & 1, 0);
+            assert!(
+                all.near.get().is_some() && half.near.get().is_some(),
+                "{round}"
+            );
+            for call in 0..20 {
+                for team in [&all, &half] {
+                    let root = call % team.size();
+                    let mut bytes = [0; 8];
+                    if team.rank == root {
+                        bytes = (u64::from(round) << 32 | u64::from(call)).to_ne_bytes();
+                    }
+                    engine.team_broadcast(ctx, team, root, &mut bytes).unwrap();
+                    let expected = u64::from(round) << 32 | u64::from(call);
+                    assert_eq!(u64::from_ne_bytes(bytes), expected, "{call}");
+                }
+            }
+            engine.team_leave(ctx, &all, false).unwrap();
+            engine.team_leave(ctx, &half, false).unwrap();
+        }
+        engine.team_barrier(ctx, &world).unwrap();
+    });
+}
+
+/// What a rank is ended with that is told of different calls; the other ranks wait for it, if they are not told too.
+fn told(calls: impl Fn(&Engine<Smp>, &ThreadCtx, &Arc<Team>) + Sync) -> Vec<String> {
+    let memory = Memory::new(2);
+    let (said, told) = std::sync::mpsc::channel();
+    for rank in [JobRank(0), JobRank(1)] {
+        let said = said.clone();
+        let engine = memory.engine(rank, ThreadMode::Seq);
+        let run = || {
+            let ctx = ThreadCtx::uncounted();
+            let world = Arc::clone(engine.world_team());
+            calls(&engine, &ctx, &world);
+        };
+        // The first calls, and does not wait; the second finds it.
+        let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(run));
+        if let Err(panic) = outcome {
+            said.send(*panic.downcast::<String>().unwrap()).unwrap();
+        }
+    }
+    drop(said);
+    told.iter().collect()
+}
+
+#[test]
+fn ranks_that_differ_are_told_what_each_calls() {
+    let kinds = [
+        (Kind::Broadcast, 1, "a broadcast with root 1 and 3 bytes"),
+        (Kind::Broadcast, 5, "a broadcast with root 1 and 15 bytes"),
+        (Kind::GatherAll, 1, "a gather-all of 3 bytes"),
+        // By messages.
+        (Kind::Broadcast, 200, "longer"),
+        (Kind::Scan, 1, "by operation"),
+    ];
+    for (kind, count, text) in kinds {
+        let messages = told(|engine, ctx, team| {
+            let root = u32::from(kind.is_rooted());
+            let call = match team.rank {
+                0 => Team3 { kind, root, count },
+                _ => Team3 {
+                    kind: Kind::Barrier,
+                    root: 0,
+                    count: 0,
+                },
+            };
+            // Rank 0's memory outlives its engine.
+            let under = begin(engine, ctx, team, call, false);
+            if team.rank == 0 {
+                std::mem::forget(under);
+                return;
+            }
+            for _ in 0..3 {
+                engine.poll(ctx).unwrap();
+            }
+        });
+        assert_eq!(messages.len(), 1, "{messages:?}");
+        for part in ["rank 1", "rank 0", "barrier", text] {
+            assert!(
+                messages[0].contains(part),
+                "{part} is missing in {}",
+                messages[0]
+            );
+        }
+    }
+}
