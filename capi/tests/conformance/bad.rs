@@ -30,7 +30,7 @@ const NEVER: [i32; 5] = [128 + 11, 128 + 7, 124, 128 + 9, 98];
 
 pub(crate) fn trials(chosen: Chosen) -> Vec<Trial> {
     let mut trials = Vec::new();
-    let programs: [(&str, &[Case]); 6] = [
+    let programs: &[(&str, &[Case])] = &[
         ("start", &START),
         ("messages", &MESSAGES),
         ("transfers", &TRANSFERS),
@@ -39,14 +39,14 @@ pub(crate) fn trials(chosen: Chosen) -> Vec<Trial> {
         ("legacy", &LEGACY),
         ("ratomic", &RATOMIC),
     ];
-    let everything: [(&str, &[Case]); 1] = [("everything", &EVERYTHING)];
+    let everything: &[(&str, &[Case])] = &[("everything", &EVERYTHING)];
     // How many ways a case is tried in, and which of them this is; debug builds try all cases.
     for (way, programs, (at, of)) in [
-        (Way::RELEASE, programs.as_slice(), (0, 2)),
-        (Way::LAUNCHED, &programs, (1, 2)),
-        (Way::DEBUG, &programs, (0, 1)),
-        (Way::EVERYTHING, &everything, (0, 1)),
-        (Way::EVERYTHING_DEBUG, &everything, (0, 1)),
+        (Way::RELEASE, programs, (0, 2)),
+        (Way::LAUNCHED, programs, (1, 2)),
+        (Way::DEBUG, programs, (0, 1)),
+        (Way::EVERYTHING, everything, (0, 1)),
+        (Way::EVERYTHING_DEBUG, everything, (0, 1)),
     ] {
         for &(name, cases) in programs {
             let program = Arc::new(Program::new(way, &format!("bad/{name}")));

@@ -9,7 +9,7 @@ use crate::chosen::Chosen;
 use crate::running::Run;
 
 /// Each program, and in which modes it is run.
-const PROGRAMS: [(&str, [Way; 2]); 7] = [
+const PROGRAMS: &[(&str, [Way; 2])] = &[
     ("threads_am", PAR),
     ("threads_rma", PAR),
     ("threads_ratomic", PAR),
@@ -66,7 +66,7 @@ const FEW: (&str, &str) = ("GASNET_MAX_THREADS", "9");
 
 pub(crate) fn trials(chosen: Chosen) -> Vec<Trial> {
     let mut trials = Vec::new();
-    for (at, (name, ways)) in PROGRAMS.into_iter().enumerate() {
+    for (at, &(name, ways)) in PROGRAMS.iter().enumerate() {
         for (way_at, way) in ways.into_iter().enumerate() {
             let program = Arc::new(Program::new(way, name));
             for (ranks_at, ranks) in RANKS.into_iter().enumerate() {
