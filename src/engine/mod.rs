@@ -6,7 +6,6 @@
 //! thread's [`ThreadCtx`].
 
 mod background;
-mod broadcast;
 mod collective;
 mod core;
 mod datatype;
@@ -20,7 +19,6 @@ mod near;
 mod ratomic;
 mod regions;
 mod rma;
-mod split;
 mod team;
 mod thread;
 mod tree;
@@ -32,8 +30,8 @@ mod watch;
 pub use self::core::{Engine, EngineConfig, Internals, Outlook, SegmentBase};
 pub use argonet_settings::WaitMode;
 pub use collective::{
-    Area, Call, FoldFn, Folding, HoodOf, Hoods, Kind, Meets, Range, Schedule, Shape as TeamShape,
-    Step, Task, Tuning, plan,
+    Area, Call, Count, FoldFn, Folding, HoodOf, Hoods, Kind, Meets, Range, Schedule,
+    Shape as TeamShape, Step, Task, Tuning, plan, radix_of,
 };
 pub use datatype::{DataType, Operation, fold, fold_before};
 pub use events::{OpError, Transfer};

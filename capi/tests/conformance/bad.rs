@@ -7,6 +7,7 @@ use libtest_mimic::{Failed, Trial};
 use crate::building::{Program, Way};
 use crate::cases::{Build, Case, HEAP, MESSAGES, START, TRANSFERS};
 use crate::chosen::Chosen;
+use crate::coll_cases::COLL;
 use crate::everything_cases::EVERYTHING;
 use crate::legacy_cases::LEGACY;
 use crate::ratomic_cases::RATOMIC;
@@ -34,6 +35,7 @@ pub(crate) fn trials(chosen: Chosen) -> Vec<Trial> {
         ("start", &START),
         ("messages", &MESSAGES),
         ("transfers", &TRANSFERS),
+        ("coll", &COLL),
         ("teams", &TEAMS),
         ("heap", &HEAP),
         ("legacy", &LEGACY),

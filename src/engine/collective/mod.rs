@@ -27,8 +27,9 @@ mod teams;
 mod wire;
 
 pub use call::{Call, FoldFn, Folding, Kind, Meets};
+pub use mailbox::Count;
 pub(super) use near::{Near, NearCalls};
-pub use plan::{Hoods, Shape, Task, Tuning, plan};
+pub use plan::{Hoods, Shape, Task, Tuning, plan, radix_of};
 pub use schedule::{Area, Range, Schedule, Step};
 pub(super) use seats::{Offer, Offered};
 pub use teams::HoodOf;
