@@ -2,7 +2,7 @@
 #![allow(unsafe_code)]
 
 use crate::engine::{
-    Direction, OpError, Outlook, PeerMemory, Piece, Pieces, Shape, Strided, VisTransfer,
+    Direction, Few, OpError, Outlook, PeerMemory, Piece, Pieces, Shape, Strided, VisTransfer,
 };
 use crate::error::Result;
 use crate::global::Global;
@@ -26,9 +26,9 @@ struct Checked {
 enum What {
     Strided {
         element: usize,
-        counts: Vec<usize>,
-        to: (usize, Vec<isize>),
-        from: (usize, Vec<isize>),
+        counts: Few<usize>,
+        to: (usize, Few<isize>),
+        from: (usize, Few<isize>),
     },
     Vector {
         to: Vec<Piece>,

@@ -38,6 +38,7 @@ pub use rma::AtomicWord;
 pub use team::{Members, Team, TeamKey};
 pub use thread::{Context, Crowded, ThreadCtx};
 pub use tree::{Fold, Meeting, Pass};
+pub(crate) use vis::Few;
 pub use vis::{
     Direction, Notice, PeerMemory, Piece, Pieces, Shape, ShapePart, Strided, VisError, VisTransfer,
 };

@@ -22,6 +22,7 @@ mod settings;
 mod support;
 mod threads;
 mod tracing;
+mod vis;
 mod waiting;
 
 use libtest_mimic::{Arguments, Trial};
@@ -43,6 +44,7 @@ fn main() {
             settings::PROGRAMS,
             threads::PROGRAMS,
             tracing::PROGRAMS,
+            vis::PROGRAMS,
             waiting::PROGRAMS,
             lifecycle::PROGRAMS,
             exit::PROGRAMS,
@@ -68,6 +70,7 @@ fn main() {
         settings::TESTS,
         threads::TESTS,
         tracing::TESTS,
+        vis::TESTS,
         waiting::TESTS,
         lifecycle::TESTS,
         exit::TESTS,

@@ -12,6 +12,7 @@ pub(crate) mod ofi;
 pub(crate) mod ssh;
 pub(crate) mod start;
 pub(crate) mod trace;
+pub(crate) mod vis;
 pub(crate) mod waiting;
 
 use std::collections::HashMap;
@@ -54,11 +55,8 @@ const TABLE: &[Section] = &[
     section("Segments, memory, threads", memory::USED, memory::IDLE),
     section("Waiting", waiting::USED, &[]),
     section("Buffers of active messages", &[], messages::IDLE),
-    section(
-        "Collectives, barriers, non-contiguous transfers",
-        &[],
-        collectives::IDLE,
-    ),
+    section("Collectives and barriers", &[], collectives::IDLE),
+    section("Non-contiguous transfers", vis::USED, vis::IDLE),
     section("Tracing and statistics", trace::USED, &[]),
     section("InfiniBand (ibv)", &[], ibv::IDLE),
     section("libfabric (ofi) and UCX", &[], ofi::IDLE),

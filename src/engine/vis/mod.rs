@@ -20,6 +20,7 @@ mod walk;
 mod wire;
 
 pub use call::{Direction, PeerMemory, VisTransfer};
+pub(crate) use few::Few;
 pub(super) use landing::Scatter;
 pub use notice::Notice;
 pub(super) use notice::{Kept as KeptNotice, Notices};
