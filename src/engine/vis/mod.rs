@@ -13,9 +13,11 @@ mod grid;
 mod landing;
 mod lattice;
 mod notice;
+mod plan;
 mod serve;
 mod shape;
 mod space;
+mod token;
 mod walk;
 mod wire;
 
