@@ -336,8 +336,8 @@ mod tests {
     fn what_is_wrong_is_named() {
         for (error, words) in [
             (
-                Section::of_array(&[4, 6], &[0..4]).unwrap_err(),
-                ["1 ranges", "2 dimensions"],
+                Section::of_array(&[4, 6], &[]).unwrap_err(),
+                ["0 ranges", "2 dimensions"],
             ),
             (
                 Section::of_array(&[4, 6], &[0..4, 3..7]).unwrap_err(),

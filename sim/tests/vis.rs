@@ -40,8 +40,10 @@ fn bytes(seed: u32, len: usize) -> Vec<u8> {
         .collect()
 }
 
+type Strides = [isize; 3];
+
 /// Strided shapes: counts, strides there and here, bytes of an element.
-const SHAPES: [([usize; 3], [isize; 3], [isize; 3], usize); 4] = [
+const SHAPES: [([usize; 3], Strides, Strides, usize); 4] = [
     // Single bytes, mirrored and transposed.
     ([4, 5, 3], [60, 3, 400], [-1, 4, 20], 1),
     // A plane of many elements.

@@ -21,6 +21,10 @@ pub(super) struct Checked {
     what: What,
 }
 
+#[allow(
+    clippy::large_enum_variant,
+    reason = "it lives on the stack for a call, and a box would cost more than the call"
+)]
 enum What {
     Strided {
         element: usize,

@@ -236,9 +236,9 @@ fn halo() -> Done {
                     true => index[dim] == to,
                     false => inner.contains(&index[dim]),
                 });
-                let source = at - to * step + from * step;
+                let source = || at + from * step - to * step;
                 let right = if is_border {
-                    value(before, source)
+                    value(before, source())
                 } else {
                     -1.0
                 };
