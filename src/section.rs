@@ -1,5 +1,6 @@
 //! Which elements of an array a strided operation moves.
 
+use crate::engine::Few;
 use core::ops::Range;
 
 /// What is wrong with a section, or with two of them together.
@@ -283,13 +284,13 @@ impl Section {
         Ok(())
     }
 
-    pub(crate) fn counts(&self) -> Vec<usize> {
+    pub(crate) fn counts(&self) -> Few<usize> {
         self.dims.iter().map(|(count, _)| *count).collect()
     }
 
     /// Where the first element begins, and the strides, in bytes. All of it lies in an array of `len` elements of so many bytes; if
     /// memory can have no such array, a first byte that is in no segment.
-    pub(crate) fn in_bytes(&self, size: usize) -> (usize, Vec<isize>) {
+    pub(crate) fn in_bytes(&self, size: usize) -> (usize, Few<isize>) {
         let strides = self.dims.iter().map(|&(count, stride)| match count {
             0 | 1 => 0,
             _ => stride.saturating_mul(size as isize),
@@ -335,8 +336,8 @@ mod tests {
     fn what_is_wrong_is_named() {
         for (error, words) in [
             (
-                Section::of_array(&[4, 6], &[0..4]).unwrap_err(),
-                ["1 ranges", "2 dimensions"],
+                Section::of_array(&[4, 6], &[]).unwrap_err(),
+                ["0 ranges", "2 dimensions"],
             ),
             (
                 Section::of_array(&[4, 6], &[0..4, 3..7]).unwrap_err(),

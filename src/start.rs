@@ -3,7 +3,7 @@
 
 use crate::collective::fold_with;
 use crate::engine::{
-    Engine, EngineConfig, Internals, Meeting, Pass, SegmentBase, ThreadCtx, WaitPolicy,
+    Direction, Engine, EngineConfig, Internals, Meeting, Pass, SegmentBase, ThreadCtx, WaitPolicy,
     watch_handlers,
 };
 use crate::error::{Error, Result};
@@ -19,6 +19,7 @@ use argonet_conduit::smp::{Barrier, SegmentLen, Smp, SmpConfig, ThreadMode};
 use argonet_event::HandleTable;
 use argonet_segment::cross_memory::allow_descendants_of;
 use argonet_segment::{Directory, HostMemory, OwnSegment, PageKind, SegmentFile, admit};
+use argonet_settings::{Bytes, VIS_GET_MAX_CHUNK, VIS_MAX_CHUNK, VIS_PUT_MAX_CHUNK};
 use argonet_settings::{CROSS_MEMORY, Letter, STALL_TIMEOUT, SegmentLimit, Settings, WAIT};
 use core::sync::atomic::Ordering;
 use rustix::fd::AsFd;
@@ -147,6 +148,7 @@ pub fn join(
             (process != 0).then_some(process)
         }));
     }
+    limit_vis_chunks(&engine, &settings);
     Ok(Joined {
         engine,
         boot,
@@ -154,6 +156,19 @@ pub fn join(
         limit,
         available,
     })
+}
+
+/// What one message of a non-contiguous transfer moves at most.
+fn limit_vis_chunks(engine: &Engine<Smp>, settings: &Settings) {
+    let all = settings.get(&VIS_MAX_CHUNK);
+    for (direction, own) in [
+        (Direction::Put, settings.get(&VIS_PUT_MAX_CHUNK)),
+        (Direction::Get, settings.get(&VIS_GET_MAX_CHUNK)),
+    ] {
+        if let Some(Bytes(bytes)) = own.or(all) {
+            engine.limit_vis_chunk(direction, usize::try_from(bytes).unwrap_or(usize::MAX));
+        }
+    }
 }
 
 impl Joined {

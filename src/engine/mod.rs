@@ -45,6 +45,7 @@ pub use regions::{RegionError, Regions};
 pub use team::{Choice, MOST_ENDPOINTS, Members, OwnedTeam, Team, TeamError, TeamKey, Terms};
 pub use thread::{Context, Crowded, ThreadCtx};
 pub use tree::{Fold, Meeting, Pass};
+pub(crate) use vis::Few;
 pub use vis::{
     Direction, Notice, PeerMemory, Piece, Pieces, Shape, ShapePart, Strided, VisError, VisTransfer,
 };

@@ -24,6 +24,7 @@ mod support;
 mod teams;
 mod threads;
 mod tracing;
+mod vis;
 mod waiting;
 
 use libtest_mimic::{Arguments, Trial};
@@ -47,6 +48,7 @@ fn main() {
             teams::PROGRAMS,
             threads::PROGRAMS,
             tracing::PROGRAMS,
+            vis::PROGRAMS,
             waiting::PROGRAMS,
             lifecycle::PROGRAMS,
             exit::PROGRAMS,
@@ -74,6 +76,7 @@ fn main() {
         teams::TESTS,
         threads::TESTS,
         tracing::TESTS,
+        vis::TESTS,
         waiting::TESTS,
         lifecycle::TESTS,
         exit::TESTS,

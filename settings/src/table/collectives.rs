@@ -1,4 +1,4 @@
-//! Collectives, barriers, non-contiguous transfers.
+//! Collectives and barriers.
 
 use super::NO_TUNER;
 use crate::kind::{Kind, SIZE, count};
@@ -28,7 +28,6 @@ settings! {
 
 const NO_SCRATCH: &str = "collectives need no scratch memory in this version";
 const ONE_BARRIER: &str = "there is one barrier algorithm in this version";
-const NO_VIS: &str = "there are no non-contiguous transfers in this version";
 
 const fn tree(name: &'static str, about: &'static str) -> Row {
     Row::idle(
@@ -47,10 +46,6 @@ const fn tune(name: &'static str, kind: Kind, preset: &'static str, about: &'sta
 
 const fn barrier(name: &'static str, kind: Kind, preset: &'static str, about: &'static str) -> Row {
     Row::idle(name, kind, preset, Scope::Job, about, ONE_BARRIER)
-}
-
-const fn vis(name: &'static str, kind: Kind, preset: &'static str, about: &'static str) -> Row {
-    Row::idle(name, kind, preset, Scope::Job, about, NO_VIS)
 }
 
 pub(crate) const IDLE: &[Row] = &[
@@ -169,35 +164,5 @@ pub(crate) const IDLE: &[Row] = &[
         Kind::Number,
         "0",
         "The tree of ranks of a host: 0 flat, above 0 its radix, below 0 groups.",
-    ),
-    vis(
-        "GASNET_VIS_AMPIPE",
-        Kind::Boolean,
-        "conduit",
-        "Sends pieces as messages that are packed.",
-    ),
-    vis(
-        "GASNET_VIS_REMOTECONTIG",
-        Kind::Boolean,
-        "conduit",
-        "Unpacks pieces by the reader.",
-    ),
-    vis(
-        "GASNET_VIS_MAXCHUNK",
-        SIZE,
-        "the longest medium - 16",
-        "What is packed into a message at most.",
-    ),
-    vis(
-        "GASNET_VIS_PUT_MAXCHUNK",
-        SIZE,
-        "GASNET_VIS_MAXCHUNK",
-        "The same for puts.",
-    ),
-    vis(
-        "GASNET_VIS_GET_MAXCHUNK",
-        SIZE,
-        "GASNET_VIS_MAXCHUNK",
-        "The same for gets.",
     ),
 ];

@@ -12,6 +12,7 @@ pub(crate) mod ofi;
 pub(crate) mod ssh;
 pub(crate) mod start;
 pub(crate) mod trace;
+pub(crate) mod vis;
 pub(crate) mod waiting;
 
 use std::collections::HashMap;
@@ -55,10 +56,11 @@ const TABLE: &[Section] = &[
     section("Waiting", waiting::USED, &[]),
     section("Buffers of active messages", &[], messages::IDLE),
     section(
-        "Collectives, barriers, non-contiguous transfers",
+        "Collectives and barriers",
         collectives::USED,
         collectives::IDLE,
     ),
+    section("Non-contiguous transfers", vis::USED, vis::IDLE),
     section("Tracing and statistics", trace::USED, &[]),
     section("InfiniBand (ibv)", &[], ibv::IDLE),
     section("libfabric (ofi) and UCX", &[], ofi::IDLE),

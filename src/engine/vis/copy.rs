@@ -2,7 +2,7 @@
 //! each, in loops of their own; longer ones by the bulk routine.
 
 use super::grid::{Dimension, Grid};
-use super::shape::Pieces;
+use super::shape::{Piece, Pieces};
 use super::walk::{Runs, Walk, together};
 use argonet_segment::bulk;
 use core::convert::Infallible;
@@ -141,6 +141,20 @@ pub(super) unsafe fn pieces(to: Pieces<'_>, from: Pieces<'_>, ways: Ways) {
             };
             by_size!(len, gather(addresses, line, len, ways));
         },
+        (Pieces::Vector(to), Pieces::Vector(from)) => {
+            // As long as both are cut alike there is nothing to keep count of.
+            let alike = |(to, from): (&Piece, &Piece)| to.len == from.len;
+            let equal = to.iter().zip(from).take_while(|pair| alike(*pair)).count();
+            for (to, from) in to[..equal].iter().zip(from) {
+                let to_at = to.address.wrapping_add_signed(ways.to);
+                let from_at = from.address.wrapping_add_signed(ways.from);
+                // SAFETY: as above; a piece of either side.
+                unsafe { one::<ANY>(to_at, from_at, to.len) };
+            }
+            let (to, from) = (Runs::Vector(&to[equal..]), Runs::Vector(&from[equal..]));
+            // SAFETY: as above; the rest, which has as many bytes.
+            unsafe { walks(&mut to.all(), &mut from.all(), usize::MAX, ways) };
+        }
         _ => {
             let (to, from) = (Runs::from(to), Runs::from(from));
             // SAFETY: as above.

@@ -6,7 +6,7 @@ const INLINE: usize = 6;
 
 /// A list whose first elements need no allocation.
 #[derive(Clone, Debug)]
-pub(super) struct Few<T> {
+pub(crate) struct Few<T> {
     inline: [T; INLINE],
     len: usize,
     /// All elements, once there are more.
@@ -14,7 +14,7 @@ pub(super) struct Few<T> {
 }
 
 impl<T: Copy + Default> Few<T> {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self {
             inline: [T::default(); INLINE],
             len: 0,
@@ -23,7 +23,7 @@ impl<T: Copy + Default> Few<T> {
     }
 
     #[inline]
-    pub(super) fn push(&mut self, value: T) {
+    pub(crate) fn push(&mut self, value: T) {
         if self.rest.is_empty() && self.len < INLINE {
             self.inline[self.len] = value;
             self.len += 1;
@@ -35,7 +35,7 @@ impl<T: Copy + Default> Few<T> {
         self.rest.push(value);
     }
 
-    pub(super) fn remove(&mut self, at: usize) {
+    pub(crate) fn remove(&mut self, at: usize) {
         if !self.rest.is_empty() {
             self.rest.remove(at);
             if self.rest.is_empty() {

@@ -196,8 +196,8 @@ impl Grid {
 
     /// Bytes of all elements; `None` if they are more than a process can have.
     pub(super) fn bytes(&self) -> Option<usize> {
-        let counts = { self.dims.iter() }.map(|dim| dim.count);
-        counts.fold(Some(self.element), |bytes, count| bytes?.checked_mul(count))
+        let mut counts = { self.dims.iter() }.map(|dim| dim.count);
+        counts.try_fold(self.element, usize::checked_mul)
     }
 
     /// One side of it, merged as far as that side allows.

@@ -83,8 +83,8 @@ impl Scatter {
     /// Calls `f` with the destination from a place on.
     pub(super) fn with_walk<R>(&self, place: Place, f: impl FnOnce(Walk<'_>) -> R) -> R {
         let runs = match &self.kept {
-            // SAFETY: the constructor's contract.
             Kept::Vector(list, count) => {
+                // SAFETY: the constructor's contract.
                 Runs::Vector(unsafe { core::slice::from_raw_parts(*list, *count) })
             }
             Kept::Indexed(list, count, len) => Runs::Indexed {

@@ -13,13 +13,16 @@ mod grid;
 mod landing;
 mod lattice;
 mod notice;
+mod plan;
 mod serve;
 mod shape;
 mod space;
+mod token;
 mod walk;
 mod wire;
 
 pub use call::{Direction, PeerMemory, VisTransfer};
+pub(crate) use few::Few;
 pub(super) use landing::Scatter;
 pub use notice::Notice;
 pub(super) use notice::{Kept as KeptNotice, Notices};

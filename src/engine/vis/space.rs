@@ -25,6 +25,17 @@ impl Space {
     }
 }
 
+impl Space {
+    /// A range as messages name it.
+    pub(super) fn range(self, hull: Hull) -> Range {
+        Range {
+            endpoint: self.0,
+            address: hull.first as u64,
+            len: hull.len() as u64,
+        }
+    }
+}
+
 impl<C: Conduit> Engine<C> {
     /// Checks that all runs lie in memory of this process that may be used so. Where that cannot be said of all addresses between
     /// them, `most` bytes from a place on are looked at one by one. Else says which does not.

@@ -20,6 +20,7 @@ mod command;
 mod document;
 mod engines;
 mod error;
+mod halo;
 mod jobs;
 mod limits;
 mod machine;

@@ -78,6 +78,11 @@ impl<'w> Pair<'w> {
         self.memory.gptr(Rank(1), Shared::WORD / 8)
     }
 
+    /// The bulk data of rank 1 for the raw side, which has at least so many bytes.
+    pub(crate) fn raw_bulk(&self, bytes: usize) -> *mut u8 {
+        self.raw[1].bytes(Shared::FRONT, bytes).cast()
+    }
+
     /// The memory of rank 0 or 1 for the raw side.
     pub(crate) fn raw(&self, rank: usize) -> Shared {
         self.raw[rank]

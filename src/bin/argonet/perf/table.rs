@@ -1,7 +1,7 @@
 //! All metrics of one job of ranks, each with its raw limit and its goal.
 
 use super::metric::{Metric, Unit};
-use super::{collectives, limits, memory, messages, mock_ring, modes};
+use super::{collectives, halo, limits, memory, messages, mock_ring, modes};
 
 const KIB: usize = 1 << 10;
 const MIB: usize = 1 << 20;
@@ -14,6 +14,7 @@ pub(super) const RING_ECHO: &str = "mock ring each way, copied in and across";
 pub(super) const COPY: &str = "memcpy";
 
 const SEQ: &str = "the same, SEQ";
+const LOOPS: &str = "loops written by hand";
 
 /// The table.
 #[rustfmt::skip]
@@ -68,6 +69,12 @@ pub(crate) fn metrics() -> Vec<Metric> { vec![
         .limit(COPY, limits::copy_here).equal(),
     Metric::new("get-4m", "get 4 MiB flood", Unit::Gigabytes, 4 * MIB, 300_000, memory::get_flood)
         .limit(COPY, limits::copy_here).equal(),
+    Metric::new("halo-planes", "put of a face of 64^3 doubles, a plane", Unit::Microseconds, halo::FACE, 2_000, halo::put_first)
+        .limit(LOOPS, halo::loops_first).goal(1.3, 1.0),
+    Metric::new("halo-rows", "put of a face of 64^3 doubles, rows", Unit::Microseconds, halo::FACE, 2_000, halo::put_middle)
+        .limit(LOOPS, halo::loops_middle).goal(1.3, 1.0),
+    Metric::new("halo-elements", "put of a face of 64^3 doubles, elements", Unit::Microseconds, halo::FACE, 8_000, halo::put_last)
+        .limit(LOOPS, halo::loops_last).goal(1.3, 1.0),
     Metric::new("fetch-add", "fetch-and-add u64", Unit::Nanoseconds, 0, 7, memory::fetch_add)
         .limit("the processor's", limits::fetch_add).goal(6.6, 6.0),
     Metric::new("barrier", "barrier", Unit::Microseconds, 0, 200, collectives::barrier)

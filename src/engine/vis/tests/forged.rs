@@ -94,11 +94,14 @@ fn arguments_and_lanes() {
     }
 }
 
+/// Makes a name from the address of the target's memory.
+type Name = fn(u64) -> Vec<u8>;
+
 #[test]
 fn names_that_contradict_themselves() {
     let endpoint = u64::from(ENDPOINT);
     let lattice = endpoint | 1 << 32;
-    let names: [(&str, u64, fn(u64) -> Vec<u8>); 17] = [
+    let names: [(&str, u64, Name); 17] = [
         ("nothing for a byte", endpoint, |_| Vec::new()),
         ("a cut header", endpoint, |base| {
             group(1, &[base])[..7].to_vec()

@@ -112,7 +112,7 @@ fn a_dimension_that_leaves_the_segment_is_named() {
 #[test]
 fn an_entry_that_leaves_the_segment_is_named() {
     let rig = Rig::pair(LEN);
-    let buffer = vec![0u8; 64];
+    let buffer = [0u8; 64];
     let here = [buffer.as_ptr().expose_provenance()];
     for (entries, wrong) in [
         ([0, 100, SEGMENT - 15], 2),

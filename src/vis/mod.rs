@@ -1,104 +1,17 @@
 //! Non-contiguous puts and gets of the safe API.
 #![allow(unsafe_code)]
 
-use crate::engine::{
-    Direction, OpError, Outlook, PeerMemory, Piece, Pieces, Shape, Strided, VisTransfer,
-};
+mod checked;
+
+use crate::engine::Direction;
 use crate::error::Result;
 use crate::global::Global;
 use crate::global_slice::GlobalSlice;
 use crate::op::Op;
-use crate::process;
 use crate::scope::Scope;
-use crate::section::{Section, SectionError};
+use crate::section::Section;
 use crate::world::{Threading, World};
-use argonet_am::AmError;
-use argonet_base::Rank;
-use argonet_event::Event;
-
-/// A transfer whose shape was checked. Addresses are those of buffers that its maker keeps.
-struct Checked {
-    direction: Direction,
-    rank: Rank,
-    what: What,
-}
-
-enum What {
-    Strided {
-        element: usize,
-        counts: Vec<usize>,
-        to: (usize, Vec<isize>),
-        from: (usize, Vec<isize>),
-    },
-    Vector {
-        to: Vec<Piece>,
-        from: Vec<Piece>,
-    },
-}
-
-impl Checked {
-    fn with<R>(&self, f: impl FnOnce(&VisTransfer<'_>) -> R) -> R {
-        let shape = match &self.what {
-            What::Strided {
-                element,
-                counts,
-                to,
-                from,
-            } => Shape::Strided(Strided {
-                to: to.0,
-                to_strides: &to.1,
-                from: from.0,
-                from_strides: &from.1,
-                element: *element,
-                counts,
-            }),
-            What::Vector { to, from } => Shape::Pieces {
-                to: Pieces::Vector(to),
-                from: Pieces::Vector(from),
-            },
-        };
-        f(&VisTransfer {
-            direction: self.direction,
-            rank: argonet_base::JobRank(self.rank.0),
-            memory: PeerMemory::Segment,
-            shape,
-            notice: None,
-        })
-    }
-}
-
-/// An operation under way, with what it reads and writes.
-struct Started<'w, M: Threading, B> {
-    world: &'w World<M>,
-    event: Event,
-    buffers: Option<B>,
-    /// The lists of pieces, which the engine reads until the end.
-    _lists: Checked,
-}
-
-impl<M: Threading, B> Started<'_, M, B> {
-    fn look(&mut self) -> Option<Result<B>> {
-        let engine = self.world.engine();
-        match process::with(|ctx| engine.peek(ctx, self.event)) {
-            Ok(true) => {
-                self.event = Event::DONE;
-                self.buffers.take().map(Ok)
-            }
-            Ok(false) => None,
-            Err(error) => Some(Err(error.into())),
-        }
-    }
-}
-
-impl<M: Threading, B> Drop for Started<'_, M, B> {
-    fn drop(&mut self) {
-        let engine = self.world.engine();
-        if !self.event.is_done() && process::with(|ctx| engine.wait(ctx, self.event)).is_err() {
-            // Nobody knows when the last byte comes: it needs somewhere to go.
-            core::mem::forget(self.buffers.take());
-        }
-    }
-}
+use checked::{listed, listed_mut};
 
 impl<M: Threading> World<M> {
     /// Writes a section of a slice into a section of global memory, blocking until it is visible there.
@@ -295,138 +208,6 @@ impl<M: Threading> World<M> {
         let checked = self.vector(Direction::Get, from, local)?;
         // SAFETY: the operation keeps the slices, any bytes are values of a `Global` type.
         unsafe { self.start_checked(checked, values) }
-    }
-
-    /// Checks sections against each other and against what they are of.
-    fn strided<T: Global>(
-        &self,
-        direction: Direction,
-        (there, at): (GlobalSlice<T>, &Section),
-        (here, len, of): (*const T, usize, &Section),
-    ) -> Result<Checked> {
-        match direction {
-            Direction::Put => at.matches(of),
-            Direction::Get => of.matches(at),
-        }?;
-        at.check(there.len())?;
-        of.check(len)?;
-        let size = size_of::<T>();
-        let place = |base: usize, section: &Section| {
-            let (first, strides) = section.in_bytes(size);
-            (base.wrapping_add(first), strides)
-        };
-        let remote = place(self.address(there)?, at);
-        let local = place(here.expose_provenance(), of);
-        let (to, from) = match direction {
-            Direction::Put => (remote, local),
-            Direction::Get => (local, remote),
-        };
-        Ok(Checked {
-            direction,
-            rank: there.rank(),
-            what: What::Strided {
-                element: size,
-                counts: at.counts(),
-                to,
-                from,
-            },
-        })
-    }
-
-    /// Checks that all pieces are of one rank.
-    fn vector<T: Global>(
-        &self,
-        direction: Direction,
-        there: &[GlobalSlice<T>],
-        here: impl Iterator<Item = Piece>,
-    ) -> Result<Checked> {
-        let rank = there.first().map_or(self.rank(), |piece| piece.rank());
-        let mut remote = Vec::with_capacity(there.len());
-        for (number, piece) in there.iter().enumerate() {
-            if piece.rank() != rank {
-                return Err(SectionError::SeveralRanks {
-                    piece: number,
-                    first: rank.0,
-                    other: piece.rank().0,
-                }
-                .into());
-            }
-            remote.push(Piece {
-                address: self.address(*piece)?,
-                len: piece.len().saturating_mul(size_of::<T>()),
-            });
-        }
-        let local = here.collect();
-        let (to, from) = match direction {
-            Direction::Put => (remote, local),
-            Direction::Get => (local, remote),
-        };
-        Ok(Checked {
-            direction,
-            rank,
-            what: What::Vector { to, from },
-        })
-    }
-
-    /// Where a slice begins in its rank's process. Whether it lies in that rank's segment is found out later.
-    fn address<T: Global>(&self, slice: GlobalSlice<T>) -> Result<usize> {
-        let (engine, to) = (self.engine(), Self::job_rank(slice.rank()));
-        if to.0 >= engine.size() {
-            let (size, from) = (engine.size(), engine.rank());
-            return Err(OpError::Am(AmError::NoSuchRank { to, size, from }).into());
-        }
-        let base = 0u64.wrapping_sub(engine.offset_of(to, 0).0);
-        Ok(base.wrapping_add(slice.first().offset().0) as usize)
-    }
-
-    /// # Safety
-    /// The addresses of this side are those of memory that is readable or writable.
-    unsafe fn run(&self, checked: &Checked) -> Result<()> {
-        let engine = self.engine();
-        checked.with(|transfer| {
-            // SAFETY: the caller's promise; the lists are there until this returns.
-            process::with(|ctx| unsafe { engine.vis(ctx, transfer, Outlook::Wait) })
-        })?;
-        Ok(())
-    }
-
-    /// # Safety
-    /// The addresses of this side are those of memory that `buffers` own, wherever they are moved to, and nobody else
-    /// uses.
-    unsafe fn start_checked<'w, B: 'w>(
-        &'w self,
-        checked: Checked,
-        buffers: B,
-    ) -> Result<Op<'w, B>> {
-        let engine = self.engine();
-        let event = checked.with(|transfer| {
-            // SAFETY: the caller's promise; buffers and lists are kept until the event is complete.
-            process::with(|ctx| unsafe { engine.vis_start(ctx, transfer, Outlook::Wait) })
-        })?;
-        if event.is_done() {
-            return Ok(Op::done(self, buffers));
-        }
-        let mut started = Started {
-            world: self,
-            event,
-            buffers: Some(buffers),
-            _lists: checked,
-        };
-        Ok(Op::waiting(self, move || started.look()))
-    }
-}
-
-fn listed<T: Global>(slice: &[T]) -> Piece {
-    Piece {
-        address: slice.as_ptr().expose_provenance(),
-        len: size_of_val(slice),
-    }
-}
-
-fn listed_mut<T: Global>(slice: &mut [T]) -> Piece {
-    Piece {
-        address: slice.as_mut_ptr().expose_provenance(),
-        len: size_of_val(slice),
     }
 }
 

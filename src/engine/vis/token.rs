@@ -1,0 +1,71 @@
+//! What a transfer that is not complete at once is known by.
+
+use super::super::core::{Engine, Outlook};
+use super::super::events::OpError;
+use super::super::thread::ThreadCtx;
+use argonet_conduit::{Conduit, OpToken};
+use argonet_event::{Category, Event, NbiToken, Parts};
+
+/// How an operation is waited for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Counts {
+    Explicitly,
+    Implicitly,
+}
+
+impl<C: Conduit> Engine<C> {
+    /// A token for an operation of so many parts, and its event if it has one of its own.
+    pub(super) fn vis_token(
+        &self,
+        ctx: &ThreadCtx,
+        counts: Counts,
+        category: Category,
+        (local, remote): (u32, u32),
+        outlook: Outlook,
+    ) -> Result<(OpToken, Event), OpError> {
+        if counts == Counts::Explicitly {
+            let event = self.handle(ctx, Parts::new(local, remote)?, outlook)?;
+            let token = OpToken {
+                handle: event.raw(),
+                implicit: false,
+            };
+            return Ok((token, event));
+        }
+        let token = self.implicit(ctx, |scope| {
+            let token = scope.initiate(category, remote)?;
+            if local > 0
+                && let Err(error) = scope.initiate(Category::Lc, local)
+            {
+                self.events.complete_nbi(token, remote)?;
+                return Err(error);
+            }
+            Ok(token)
+        })?;
+        let op = OpToken {
+            handle: token.raw(),
+            implicit: true,
+        };
+        Ok((op, Event::DONE))
+    }
+
+    /// Takes a token back of which nothing has been sent.
+    pub(super) fn vis_untoken(
+        &self,
+        ctx: &ThreadCtx,
+        token: OpToken,
+        (local, remote): (u32, u32),
+    ) -> Result<(), OpError> {
+        if !token.implicit {
+            let event = Event::from_raw(token.handle);
+            ctx.with_cache(&self.events, |cache| self.events.cancel(cache, event))?;
+            return Ok(());
+        }
+        let token = NbiToken::from_raw(token.handle);
+        self.events.complete_nbi(token, remote)?;
+        if local > 0 {
+            let token = token.with_category(Category::Lc);
+            self.events.complete_nbi(token, local)?;
+        }
+        Ok(())
+    }
+}
