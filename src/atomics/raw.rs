@@ -82,10 +82,7 @@ impl<M: Threading> Raw<'_, M> {
 }
 
 /// The operation, fetching if its result is wanted.
-fn asked<T: Atomic>(
-    op: AtomicOp<T>,
-    result: Option<*mut T>,
-) -> (crate::engine::Atomic<T>, *mut T) {
+fn asked<T: Atomic>(op: AtomicOp<T>, result: Option<*mut T>) -> (crate::engine::Atomic<T>, *mut T) {
     match result {
         Some(place) => (op.fetching(), place),
         None => (op.plain(), core::ptr::null_mut()),

@@ -52,7 +52,11 @@ impl LocalOption {
 }
 
 /// `None` for an operation that was not started, which only [`Outlook::Immediate`] allows.
-pub(crate) fn started<T>(function: &str, outlook: Outlook, outcome: Result<T, OpError>) -> Option<T> {
+pub(crate) fn started<T>(
+    function: &str,
+    outlook: Outlook,
+    outcome: Result<T, OpError>,
+) -> Option<T> {
     match outcome {
         Ok(value) => Some(value),
         Err(OpError::Am(AmError::Full { .. }) | OpError::NoHandle { .. })

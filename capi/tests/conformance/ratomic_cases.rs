@@ -33,7 +33,11 @@ pub(crate) const RATOMIC: [Case; 40] = [
         Ends(&[CREATE, "GEX_FLAG_AD_FAVOR"]),
     ),
     ("create-type-differs", Debug, Ends(&[CREATE, "on rank"])),
-    ("create-operations-differ", Debug, Ends(&[CREATE, "on rank"])),
+    (
+        "create-operations-differ",
+        Debug,
+        Ends(&[CREATE, "on rank"]),
+    ),
     ("create-flags-differ", Debug, Ends(&[CREATE, "on rank"])),
     ("destroy-invalid", Any, Ends(&["gex_AD_Destroy", "ad"])),
     ("query-invalid", Any, Ends(&["gex_AD_QueryOps", "ad"])),
@@ -101,12 +105,18 @@ pub(crate) const RATOMIC: [Case; 40] = [
     (
         "far-outside",
         Any,
-        Ends(&["a remote atomic operation of 8 bytes", "has bound 4096 bytes"]),
+        Ends(&[
+            "a remote atomic operation of 8 bytes",
+            "has bound 4096 bytes",
+        ]),
     ),
     ("far-unaligned", Any, Ends(&[NB, "multiple of 8"])),
     (
         "far-own-outside",
         Any,
-        Ends(&["a remote atomic operation of 8 bytes", "has bound 4096 bytes"]),
+        Ends(&[
+            "a remote atomic operation of 8 bytes",
+            "has bound 4096 bytes",
+        ]),
     ),
 ];

@@ -365,7 +365,12 @@ pub(in crate::engine) fn bytes(seed: usize, len: usize) -> Vec<u8> {
     (0..len).map(|i| (seed * 37 + i + i / 251) as u8).collect()
 }
 
-pub(in crate::engine) fn put(engine: &Engine<Smp>, ctx: &ThreadCtx, place: FarPlace, source: &[u8]) -> Event {
+pub(in crate::engine) fn put(
+    engine: &Engine<Smp>,
+    ctx: &ThreadCtx,
+    place: FarPlace,
+    source: &[u8],
+) -> Event {
     // SAFETY: the slice is readable.
     let event = unsafe { engine.far_put(ctx, place, source.as_ptr(), source.len(), Outlook::Wait) };
     event.unwrap()
