@@ -95,7 +95,7 @@ static void handed_over(char *const *bases) {
   gex_AD_Create(&ad, team, GEX_DT_U32, GEX_OP_SET | GEX_OP_GET, 0);
   gex_Event_Wait(gex_AD_OpNB_U32(ad, NULL, me, bases[me], GEX_OP_SET, 0, 0, 0));
   check_barrier();
-  for (turn = 1; turn < 300; ++turn) {
+  for (turn = 1; turn < 100; ++turn) {
     uint32_t seen = 0;
     CHECK_EQ(gex_RMA_PutBlockingVal(team, to, bases[to] + 8, turn * 7, 8, 0), 0);
     gex_Event_Wait(gex_AD_OpNB_U32(ad, NULL, to, bases[to], GEX_OP_SET, turn, 0, GEX_FLAG_AD_REL));
@@ -130,7 +130,8 @@ int main(int argc, char **argv) {
   check_barrier();
   memset(bases[me], 0, 64);
   check_barrier();
-  hammer(team, bases, 400 / ranks);
+  hammer(team, bases, 20000 / ranks);
+  parts(bases);
   handed_over(bases);
   return check_finish();
 }

@@ -305,7 +305,7 @@ const BEGINNINGS: [&str; 8] = [
     "ARGONET",
     "PLATFORM_",
 ];
-const OTHERS: [&str; 17] = [
+const OTHERS: [&str; 18] = [
     "HAVE_MMAP",
     "HAVE_PTHREAD_H",
     "PRIuSZ",
