@@ -241,4 +241,20 @@ static inline void hammer(gex_TM_t tm, char *const *bases, uint64_t count) {
   gex_AD_Destroy(floats);
 }
 
+/* Teams of the ranks that are odd or even, the last one first: by ranks of the team and of the job. */
+static inline void parts(char *const *bases) {
+  gex_TM_t half = GEX_TM_INVALID;
+  gex_Rank_t size, rank;
+  gex_TM_Split(&half, team, (gex_Rank_t)(me % 2), (gex_Rank_t)(ranks - me), NULL, 0, GEX_FLAG_TM_NO_SCRATCH);
+  CHECK(half != GEX_TM_INVALID);
+  size = gex_TM_QuerySize(half);
+  for (rank = 0; rank < size; ++rank) {
+    gex_Rank_t jobrank = gex_TM_TranslateRankToJobrank(half, rank);
+    CHECK_EQ(jobrank % 2, me % 2);
+    model(half, rank, jobrank, bases[jobrank] + 64 * (1 + me), 20);
+  }
+  check_barrier();
+  gex_TM_Destroy(half, NULL, 0);
+}
+
 #endif

@@ -2,6 +2,7 @@
  * nothing is traced, and no argument of a message is evaluated; with the argument "traced" the environment says where the
  * trace goes. */
 #include "check.h"
+#include <gasnet_ratomic.h>
 
 #include <gasnet_tools.h>
 
@@ -68,6 +69,7 @@ int main(int argc, char **argv) {
   uint64_t word = 7, back = 0;
   uint32_t block[5] = {1, 2, 3, 4, 5};
   gex_AM_SrcDesc_t room;
+  gex_AD_t ad = GEX_AD_INVALID;
   char *theirs;
   int on;
   check_start(&argc, &argv, "traced");
@@ -95,6 +97,12 @@ int main(int argc, char **argv) {
   CHECK_EQ(gex_RMA_GetNBI(team, block, check_next(), theirs + 40, 16, 0), 0);
   gex_NBI_Wait(GEX_EC_GET, 0);
   CHECK_EQ(block[3], 4);
+  gex_AD_Create(&ad, team, GEX_DT_U64, GEX_OP_FADD | GEX_OP_XOR, 0);
+  gex_Event_Wait(gex_AD_OpNB_U64(ad, &back, check_next(), theirs + 64, GEX_OP_FADD, 5, 0, 0));
+  CHECK_EQ(gex_AD_OpNBI_U64(ad, NULL, check_next(), theirs + 72, GEX_OP_XOR, 5, 0, 0), 0);
+  gex_NBI_Wait(GEX_EC_RMW, 0);
+  check_barrier();
+  gex_AD_Destroy(ad);
   CHECK_EQ(gex_AM_RequestMedium1(team, check_next(), PING, "hello world", 12, GEX_EVENT_NOW, 0, 42), 0);
   room = gex_AM_PrepareRequestMedium(team, check_next(), NULL, 12, 12, NULL, 0, 1);
   memcpy(gex_AM_SrcDescAddr(room), "hello again", 12);

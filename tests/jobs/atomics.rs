@@ -118,9 +118,7 @@ fn operations() -> Done {
         one(&world, a, b, a + 1.0, |w, p| w.fetch(p, AtomicOp::inc()))?;
         one(&world, a, b, b, |w, p| w.swap(p, b))?;
         one(&world, a, b, b, |w, p| w.compare_exchange(p, a, b))?;
-        one(&world, a, b, a, |w, p| {
-            w.compare_exchange(p, a + 7.0, b).map(|_| a)
-        })?;
+        one(&world, a, b, a, |w, p| w.compare_exchange(p, -a - 0.5, b))?;
         let (a, b) = (a as f32, b as f32);
         one(&world, a, b, a - b, |w, p| w.fetch_sub(p, b))?;
         one(&world, a, b, a.max(b), |w, p| w.fetch_max(p, b))?;

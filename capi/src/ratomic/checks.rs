@@ -103,8 +103,19 @@ pub(super) fn creation(
         fatal(
             function,
             &format!(
-                "dt, ops and flags are {arguments:#x?} here and {theirs:#x?} on rank {there} of the job; pass the same on all ranks of the team"
+                "{} here and {} on rank {there} of the job; pass the same on all ranks of the team",
+                told(&arguments),
+                told(&theirs)
             ),
         );
     }
+}
+
+/// The three arguments, in one line.
+fn told(arguments: &[u32]) -> String {
+    let names = ["dt", "ops", "flags"].into_iter().zip(arguments);
+    let told: Vec<_> = names
+        .map(|(name, value)| format!("{name} {value:#x}"))
+        .collect();
+    told.join(", ")
 }

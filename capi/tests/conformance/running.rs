@@ -90,7 +90,7 @@ const WAYS: [Way; 8] = [
 ];
 
 /// Programs that are about segment configurations, or mean the same in them, with their arguments.
-const EVERYTHING: [(&str, &[&str]); 8] = [
+const EVERYTHING: [(&str, &[&str]); 9] = [
     ("segment_everything", &[]),
     ("segment_everything", &["messages"]),
     ("segment_bind", &[]),
@@ -99,6 +99,7 @@ const EVERYTHING: [(&str, &[&str]); 8] = [
     ("handlers", &[]),
     ("am_short", &[]),
     ("hsl", &[]),
+    ("ratomic_far", &[]),
 ];
 const LARGE: [(&str, &[&str]); 4] = [
     ("segment_large", &[]),

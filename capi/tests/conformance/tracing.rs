@@ -8,7 +8,7 @@ use crate::building::{Program, Way};
 use crate::running::Run;
 
 /// What each rank of `traced.c` leaves in a trace, beside details.
-const EACH_ONCE: [(&str, usize); 16] = [
+const EACH_ONCE: [(&str, usize); 18] = [
     // One word, one value.
     ("(P) PUT", 2),
     ("(P) PUT_NB", 1),
@@ -16,6 +16,8 @@ const EACH_ONCE: [(&str, usize); 16] = [
     ("(G) GET", 2),
     ("(G) GET_NB", 1),
     ("(G) GET_NBI", 1),
+    ("(R) ATOMIC_NB", 1),
+    ("(R) ATOMIC_NBI", 1),
     ("(A) AMREQUEST_MEDIUM", 2),
     ("(A) AMREQUEST_MEDIUM_HANDLER", 2),
     ("(A) AMREPLY_SHORT", 2),
