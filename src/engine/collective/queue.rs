@@ -107,8 +107,7 @@ impl<C: Conduit> Engine<C> {
             let entered = self.enter_course(lines, circle, &mut course, 0);
             debug_assert!(entered, "nobody else uses the room");
         }
-        // One poll a call, while lines are on their way: ranks that do nothing but meet take their messages.
-        self.progress(ctx);
+        self.poll_between(ctx, course.number);
         while let Some(place) = near.awaited(&course) {
             let entry = match lines.look(place.slot, place.rank, place.call) {
                 Some(entry) => entry,
