@@ -30,6 +30,28 @@ pub(crate) const TESTS: &[Test] = &[
         || each(&[2, 3, 5, 8], "different"),
     ),
     ("collectives_one_after_another", || each(&SIZES, "mixed")),
+    ("collectives_in_every_wait_mode", || {
+        for (mode, sizes) in [
+            ("spin", &[2][..]),
+            ("yield", &[2, 5, 8]),
+            ("sleep", &[2, 5, 8]),
+        ] {
+            for &ranks in sizes {
+                let job = Job::launched(ranks, "mixed").env("ARGONET_WAIT", mode);
+                job.run().well();
+            }
+        }
+    }),
+    ("collectives_end_with_a_rank_that_is_killed", || {
+        for ranks in [2, 5] {
+            for mode in ["auto", "sleep"] {
+                let job = Job::launched(ranks, "killed").env("ARGONET_WAIT", mode);
+                let outcome = job.run();
+                assert_eq!(outcome.code(), Some(137), "{outcome:#?}");
+                outcome.says(&[&format!("rank {} (pid ", ranks - 1), "SIGKILL"]);
+            }
+        }
+    }),
 ];
 
 pub(crate) const PROGRAMS: &[Program] = &[
@@ -40,6 +62,7 @@ pub(crate) const PROGRAMS: &[Program] = &[
     ("order", order),
     ("different", different),
     ("mixed", mixed),
+    ("killed", killed),
 ];
 
 fn barrier() -> Done {
@@ -271,4 +294,22 @@ fn different() -> Done {
         assert_eq!(sum[0], world.size());
     }
     Ok(world.finalise()?)
+}
+
+/// The last rank dies while the others wait for it, all in one kind of operation or another.
+fn killed() -> Done {
+    let world = World::init()?;
+    let is_last = world.rank().0 + 1 == world.size();
+    for round in 0u32.. {
+        if is_last && round == 300 {
+            let own = rustix::process::getpid();
+            rustix::process::kill_process(own, rustix::process::Signal::KILL)?;
+        }
+        if round % 2 == 0 {
+            world.barrier()?;
+        } else {
+            world.reduce_all(Reduction::Sum, &mut [round])?;
+        }
+    }
+    Ok(())
 }

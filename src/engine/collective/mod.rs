@@ -20,6 +20,7 @@ mod mailbox;
 mod near;
 mod plan;
 mod pull;
+mod queue;
 mod schedule;
 mod seats;
 mod start;

@@ -20,6 +20,9 @@ const LOOKS: u32 = 64;
 const LOOKS_BETWEEN_YIELDS: u32 = 16;
 const YIELDS: u32 = 4;
 
+/// Calls of which one polls in any case. The others poll when they have to wait.
+const POLL_EVERY: u64 = 8;
+
 /// A call that this rank has entered and not finished.
 #[must_use]
 pub(in crate::engine) struct Entered<'e, C: Conduit> {
@@ -100,6 +103,8 @@ impl<C: Conduit> Engine<C> {
     ) -> Entry {
         let Place { slot, rank, call } = place;
         let look = || lines.look(slot, rank, call);
+        // While the line is on its way here.
+        self.progress(ctx);
         let mut wait = self.waiting_for_line(waiting);
         let (yields, looks) = match wait.gives_way() {
             false => (0, LOOKS),
@@ -124,6 +129,14 @@ impl<C: Conduit> Engine<C> {
             if let Some(entry) = look() {
                 return entry;
             }
+        }
+    }
+
+    /// Polls in some calls: a rank that does nothing but meet takes its messages, even if others always come first.
+    #[inline(always)]
+    pub(in crate::engine) fn poll_between(&self, ctx: &ThreadCtx, call: u64) {
+        if call.is_multiple_of(POLL_EVERY) {
+            self.progress(ctx);
         }
     }
 
@@ -199,8 +212,7 @@ impl<'e, C: Conduit> Entered<'e, C> {
         why: WaitFor,
         mut visit: impl FnMut(&Line<'e>),
     ) -> Result<(), AmError> {
-        // One poll a call, while lines are on their way: ranks that do nothing but meet take their messages.
-        self.engine.progress(ctx);
+        self.engine.poll_between(ctx, self.call);
         let mut same = true;
         let mut unfinished = 0;
         for member in 0..self.circle.members.len() as u32 {
