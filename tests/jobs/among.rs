@@ -23,6 +23,10 @@ pub(crate) const TESTS: &[Test] = &[
     ("among_operations_that_are_dropped_go_on", || {
         each(&[1, 2, 4], "among-dropped")
     }),
+    (
+        "among_short_ones_that_wait_for_room_before_a_long_one",
+        || each(&[2, 3, 8], "among-queued"),
+    ),
     ("among_wrong_settings", || {
         for (name, value, part) in [
             (
@@ -47,6 +51,7 @@ pub(crate) const PROGRAMS: &[Program] = &[
     ("among-teams", teams),
     ("among-threads", threads),
     ("among-dropped", dropped),
+    ("among-queued", queued),
 ];
 
 /// Nothing is read where it lies, and everything is offered or goes in pieces.
@@ -219,5 +224,33 @@ fn dropped() -> Done {
         }
     }
     world.barrier()?;
+    Ok(world.finalise()?)
+}
+
+/// More short calls than there is room for, with long ones between: a rank that waits for room differs from nobody.
+fn queued() -> Done {
+    let world: World<Seq> = World::init()?;
+    let (me, size) = (world.rank().0, world.size());
+    for round in 0..100u32 {
+        let mut short = Vec::new();
+        let mut long = Vec::new();
+        for call in 0..40u32 {
+            let value = vec![round + call + me].into();
+            let number = size * (round + call) + size * (size - 1) / 2;
+            let started = world.among().start_reduce_all(Reduction::Sum, value)?;
+            short.push((started, number));
+            if call % 16 == 7 {
+                let bytes = vec![if me == 0 { call as u8 } else { 0 }; 10_000];
+                let started = world.among().start_broadcast(Rank(0), bytes.into())?;
+                long.push((started, call as u8));
+            }
+        }
+        for (started, byte) in long {
+            assert!(started.wait()?.iter().all(|&b| b == byte));
+        }
+        for (started, number) in short {
+            assert_eq!(*started.wait()?, [number]);
+        }
+    }
     Ok(world.finalise()?)
 }

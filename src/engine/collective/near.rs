@@ -37,6 +37,9 @@ pub(in crate::engine) struct Near {
     next: AtomicU64,
     /// Calls of the team, by lines or not.
     calls: AtomicU64,
+    /// Calls up to the last one by messages of which the others are to be told when those by lines before it have been entered; or
+    /// 0. Changed under the queue's lock.
+    untold: AtomicU64,
 }
 
 /// State of calls by lines that are not complete.
@@ -56,6 +59,7 @@ impl Near {
             circle,
             queue: Mutex::default(),
             pending: AtomicU32::new(0),
+            untold: AtomicU64::new(0),
         }
     }
 
@@ -94,6 +98,17 @@ impl Near {
         let number = self.next.load(Ordering::Relaxed);
         self.next.store(number + 1, Ordering::Relaxed);
         Course::new(call, (number, self.count()), self.circle.rank, self.size())
+    }
+
+    /// Tells the others of the last call by messages, unless a call by lines before it waits for room: they would take this member
+    /// for one that has left that out. The caller has the turn.
+    pub(super) fn tell_untold(&self, lines: Lines<'_>, queue: &VecDeque<Pending>) {
+        let calls = self.untold.load(Ordering::Relaxed);
+        let waits = |pending: &Pending| !pending.course.entered && pending.course.before < calls;
+        if calls != 0 && !queue.iter().any(waits) {
+            self.untold.store(0, Ordering::Relaxed);
+            lines.tell_messages(self.circle.slot, calls);
+        }
     }
 
     /// Whether the oldest call can go on. Nobody need have the turn.
@@ -246,7 +261,9 @@ impl<C: Conduit> Engine<C> {
     pub(super) fn tell_near(&self, lines: Lines<'_>, near: &Near) {
         let _turn = self.turn(near);
         let before = near.count();
-        lines.tell_messages(near.circle.slot, before + 1);
+        let queue = near.queue.lock();
+        near.untold.store(before + 1, Ordering::Relaxed);
+        near.tell_untold(lines, &queue);
     }
 
     /// Ends the job if the rank whose line does not come has called something that goes by messages.

@@ -175,6 +175,7 @@ impl<C: Conduit> Engine<C> {
             }
             steps.taken += 1;
         }
+        near.tell_untold(lines, &queue);
         queue.is_empty()
     }
 
