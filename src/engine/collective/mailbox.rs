@@ -6,7 +6,7 @@
 //! of that size.
 #![allow(unsafe_code)]
 
-use super::call::Label;
+use super::call::{Kind, Label};
 use super::pull::Lies;
 use super::wire::{Form, Header};
 use crate::engine::Team;
@@ -83,6 +83,15 @@ struct Heard {
     label: Label,
 }
 
+/// What a member has called of a kind.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Count {
+    /// How often.
+    pub calls: u64,
+    /// Bytes of the blocks.
+    pub bytes: u64,
+}
+
 /// See the [module](self).
 pub(super) struct Mailbox {
     /// `None` until the team is opened.
@@ -101,6 +110,8 @@ pub(super) struct Mailbox {
     most: usize,
     /// Questions about calls to come.
     questions: usize,
+    /// What has been called, by kind.
+    counts: [Count; 16],
 }
 
 fn unexpected(header: &Header, source: JobRank) -> String {
@@ -131,6 +142,7 @@ impl Default for Mailbox {
             pool: Vec::new(),
             most: LEAST,
             questions: 0,
+            counts: [Count::default(); 16],
         }
     }
 }
@@ -169,6 +181,9 @@ impl Mailbox {
         let number = self.next;
         self.next = self.next.wrapping_add(1);
         self.live.push(number);
+        let count = &mut self.counts[usize::from(u8::from(label.kind)) % 16];
+        count.calls += 1;
+        count.bytes += label.len;
         if is_window {
             self.windows.push(number);
         }
@@ -176,6 +191,13 @@ impl Mailbox {
         self.questions = 0;
         self.compare(number, me, label)?;
         Ok(number)
+    }
+
+    /// What has been called.
+    pub(super) fn counts(&self) -> Vec<(Kind, Count)> {
+        let kinds = (0..).map(Kind::try_from).zip(self.counts);
+        let called = kinds.filter_map(|(kind, count)| Some((kind.ok()?, count)));
+        called.filter(|(_, count)| count.calls > 0).collect()
     }
 
     /// Whether the next call is one of the library's own.

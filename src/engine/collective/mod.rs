@@ -22,7 +22,8 @@ mod teams;
 mod wire;
 
 pub use call::{Call, FoldFn, Folding, Kind, Meets};
-pub use plan::{Hoods, Shape, Task, Tuning, plan};
+pub use mailbox::Count;
+pub use plan::{Hoods, Shape, Task, Tuning, plan, radix_of};
 pub use schedule::{Area, Range, Schedule, Step};
 pub use teams::HoodOf;
 pub(super) use teams::{Collectives, register};
