@@ -52,7 +52,7 @@ static void *run(void *argument) {
 /* A parent with two members in each process, for each of which a thread calls. */
 enum { TWICE = 20 };
 static gex_EP_t eps[2];
-static gex_TM_t both[2], got[2][2];
+static gex_TM_t both[2], handles[2][2];
 
 static void *member(void *argument) {
   int index = ((struct check_thread *)argument)->index;
@@ -68,8 +68,8 @@ static void *member(void *argument) {
   CHECK_EQ(gex_TM_Destroy(half, NULL, 0), 0);
   /* The same list by both: the same handles. */
   for (rank = 0; rank < size; ++rank) list[rank] = gex_TM_TranslateRankToEP(parent, size - 1 - rank, 0);
-  gex_TM_Create(got[index], 2, parent, list, size, NULL, 0, GEX_FLAG_TM_NO_SCRATCH | GEX_FLAG_RANK_IS_JOBRANK);
-  gex_Event_Wait(gex_Coll_BarrierNB(got[index][index], 0));
+  gex_TM_Create(handles[index], 2, parent, list, size, NULL, 0, GEX_FLAG_TM_NO_SCRATCH | GEX_FLAG_RANK_IS_JOBRANK);
+  gex_Event_Wait(gex_Coll_BarrierNB(handles[index][index], 0));
   return NULL;
 }
 
@@ -88,11 +88,11 @@ static void members(void) {
     for (i = 0; i < 2; ++i) check_begin(i, member);
     for (i = 0; i < 2; ++i) CHECK_EQ(pthread_join(check_each[i].handle, NULL), 0);
     for (i = 0; i < 2; ++i) {
-      CHECK_SAME(got[0][i], got[1][i]);
-      CHECK(got[0][i] != both[i] && got[0][i] != got[0][1 - i]);
+      CHECK_SAME(handles[0][i], handles[1][i]);
+      CHECK(handles[0][i] != both[i] && handles[0][i] != handles[0][1 - i]);
       /* From behind, further endpoints come first. */
-      CHECK_SAME(gex_TM_QueryEP(got[0][i]), eps[1 - i]);
-      CHECK_EQ(gex_TM_Destroy(got[0][i], NULL, 0), 0);
+      CHECK_SAME(gex_TM_QueryEP(handles[0][i]), eps[1 - i]);
+      CHECK_EQ(gex_TM_Destroy(handles[0][i], NULL, 0), 0);
     }
   }
   for (i = 0; i < 2; ++i) CHECK_EQ(gex_TM_Destroy(both[i], NULL, 0), 0);
