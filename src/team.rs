@@ -155,7 +155,8 @@ impl Team {
     /// ```
     /// # use argonet::{Rank, World};
     /// # let world = World::init().unwrap();
-    /// let all: Vec<Rank> = world.ranks().rev().collect();
+    /// let mut all: Vec<Rank> = world.ranks().collect();
+    /// all.reverse();
     /// let team = world.team().create(&world, &all).unwrap().unwrap();
     /// assert_eq!(team.rank().0, world.size() - 1 - world.rank().0);
     /// assert!(world.team().create(&world, &[]).unwrap().is_none());

@@ -50,7 +50,7 @@ int main(int argc, char **argv) {
   }
   check_barrier();
   after = resident();
-  /* A team that is left has some hundred bytes: without those that come back it would be megabytes. */
+  /* A team has some thousand bytes: without those that come back it would be megabytes. */
   CHECK(before > 0 && after - before < MOST);
   return check_finish();
 }

@@ -48,6 +48,57 @@ static void *run(void *argument) {
   return NULL;
 }
 
+#if GASNET_MAXEPS > 1
+/* A parent with two members in each process, for each of which a thread calls. */
+enum { TWICE = 20 };
+static gex_EP_t eps[2];
+static gex_TM_t both[2], handles[2][2];
+
+static void *member(void *argument) {
+  int index = ((struct check_thread *)argument)->index;
+  gex_TM_t half, parent = both[index];
+  gex_EP_Location_t list[128];
+  gex_Rank_t rank, size = gex_TM_QuerySize(parent);
+  gex_TM_Split(&half, parent, index, -(int)me, NULL, 0, GEX_FLAG_TM_NO_SCRATCH);
+  CHECK_EQ(gex_TM_QuerySize(half), ranks);
+  CHECK_EQ(gex_TM_QueryRank(half), ranks - 1 - me);
+  CHECK_SAME(gex_TM_QueryEP(half), eps[index]);
+  CHECK_EQ(gex_TM_TranslateRankToEP(half, 0, 0).gex_ep_index, gex_EP_QueryIndex(eps[index]));
+  gex_Event_Wait(gex_Coll_BarrierNB(half, 0));
+  CHECK_EQ(gex_TM_Destroy(half, NULL, 0), 0);
+  /* The same list by both: the same handles. */
+  for (rank = 0; rank < size; ++rank) list[rank] = gex_TM_TranslateRankToEP(parent, size - 1 - rank, 0);
+  gex_TM_Create(handles[index], 2, parent, list, size, NULL, 0, GEX_FLAG_TM_NO_SCRATCH | GEX_FLAG_RANK_IS_JOBRANK);
+  gex_Event_Wait(gex_Coll_BarrierNB(handles[index][index], 0));
+  return NULL;
+}
+
+static void members(void) {
+  gex_EP_Location_t list[128];
+  gex_Rank_t rank;
+  int i, round;
+  eps[0] = ep;
+  CHECK_OK(gex_EP_Create(&eps[1], client, GEX_EP_CAPABILITY_RMA, 0));
+  for (rank = 0; rank < 2 * ranks; ++rank) {
+    list[rank].gex_rank = rank % ranks;
+    list[rank].gex_ep_index = rank < ranks ? 0 : gex_EP_QueryIndex(eps[1]);
+  }
+  gex_TM_Create(both, 2, team, list, 2 * ranks, NULL, 0, GEX_FLAG_TM_NO_SCRATCH);
+  for (round = 0; round < TWICE; ++round) {
+    for (i = 0; i < 2; ++i) check_begin(i, member);
+    for (i = 0; i < 2; ++i) CHECK_EQ(pthread_join(check_each[i].handle, NULL), 0);
+    for (i = 0; i < 2; ++i) {
+      CHECK_SAME(handles[0][i], handles[1][i]);
+      CHECK(handles[0][i] != both[i] && handles[0][i] != handles[0][1 - i]);
+      /* From behind, further endpoints come first. */
+      CHECK_SAME(gex_TM_QueryEP(handles[0][i]), eps[1 - i]);
+      CHECK_EQ(gex_TM_Destroy(handles[0][i], NULL, 0), 0);
+    }
+  }
+  for (i = 0; i < 2; ++i) CHECK_EQ(gex_TM_Destroy(both[i], NULL, 0), 0);
+}
+#endif
+
 int main(int argc, char **argv) {
   gex_AM_Entry_t table[] = {{HANDLER, (gex_AM_Fn_t)handler, GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST, 2, NULL, "handler"}};
   int i;
@@ -61,6 +112,9 @@ int main(int argc, char **argv) {
   check_barrier();
   check_run(run);
   check_barrier();
+#if GASNET_MAXEPS > 1
+  members();
+#endif
   for (i = 0; i < threads; ++i) {
     CHECK_EQ(check_count(&got[i]), ROUNDS);
     CHECK_EQ(gex_TM_Destroy(parents[i], NULL, 0), 0);

@@ -254,7 +254,7 @@ fn dropped() -> Done {
         }
     }
     let last = world.team().split(&world, Some(0), 0)?;
-    // What a team keeps is some hundred bytes at least.
+    // A team has some thousand bytes.
     let grown = own_memory_kib() - before;
     assert!(
         before > 0 && grown < 256,

@@ -4,7 +4,7 @@ use crate::bad::Expected::{Ends, Returns};
 use crate::cases::Build::{Any, Debug};
 use crate::cases::Case;
 
-pub(crate) const TEAMS: [Case; 44] = [
+pub(crate) const TEAMS: [Case; 45] = [
     (
         "split-no-parent",
         Any,
@@ -217,6 +217,11 @@ pub(crate) const TEAMS: [Case; 44] = [
         "send-after-destroy",
         Debug,
         Ends(&["gex_AM_RequestShort", "was destroyed"]),
+    ),
+    (
+        "size-after-destroy",
+        Debug,
+        Ends(&["gex_TM_QuerySize", "was destroyed"]),
     ),
     ("attach-part", Any, Returns("GASNET_ERR_BAD_ARG")),
 ];

@@ -21,13 +21,19 @@ use std::sync::atomic::{AtomicU32, Ordering};
 pub(in crate::engine) struct Making {
     /// The last number that this process has given, for the key of a team that it may lead.
     number: AtomicU32,
-    /// Teams that several members of the parent in this process make together: those that the first has opened, and how many callers
-    /// are still to come for them.
-    shared: Mutex<HashMap<TeamKey, (Vec<Arc<Team>>, u32)>>,
+    /// Teams that several members of the parent in this process make together, until all have come for them.
+    shared: Mutex<HashMap<TeamKey, Shared>>,
     /// Teams of [`OwnedTeam`]s that were dropped.
     dropped: Mutex<Vec<Arc<Team>>>,
     /// Teams that this process has left, and the barrier after which no message for them comes any more.
     left: Mutex<Vec<(Arc<Team>, Event)>>,
+}
+
+/// Teams that the first of several callers has opened.
+struct Shared {
+    teams: Vec<Arc<Team>>,
+    /// Callers that are still to come for them.
+    callers: u32,
 }
 
 /// A team that this process leaves when the value is dropped; see [`Engine::team_owned`]. Nobody leaves the world.
@@ -128,12 +134,13 @@ impl<C: Conduit> Engine<C> {
             return Ok(teams);
         }
         let mut shared = self.making.shared.lock();
-        let (teams, left) = shared
-            .entry(listed.key)
-            .or_insert_with(|| (open(), listed.callers));
-        let teams = teams.clone();
-        *left -= 1;
-        if *left == 0 {
+        let entry = shared.entry(listed.key).or_insert_with(|| Shared {
+            teams: open(),
+            callers: listed.callers,
+        });
+        let teams = entry.teams.clone();
+        entry.callers -= 1;
+        if entry.callers == 0 {
             shared.remove(&listed.key);
         }
         Ok(teams)
