@@ -331,6 +331,7 @@ fn macros() -> Result<(), Failed> {
     let system = [
         "errno.h",
         "inttypes.h",
+        "limits.h",
         "pthread.h",
         "stdarg.h",
         "stddef.h",
