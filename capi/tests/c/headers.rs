@@ -336,6 +336,7 @@ fn macros() -> Result<(), Failed> {
     let system = [
         "errno.h",
         "inttypes.h",
+        "limits.h",
         "pthread.h",
         "stdarg.h",
         "stddef.h",
