@@ -310,7 +310,7 @@ fn ranks_that_differ_are_told_what_each_calls() {
 fn a_call_entered_early_does_not_say_that_those_before_are_finished() {
     let memory = Memory::new(2);
     let engines = [0, 1].map(|rank| memory.engine(JobRank(rank), ThreadMode::Seq));
-    let ctx = ThreadCtx::uncounted();
+    let ctx = [ThreadCtx::uncounted(), ThreadCtx::uncounted()];
     let start = |at: usize, kind, number: u64, under: &mut Vec<(Event, Box<[u64; 2]>)>| {
         let team = Arc::clone(engines[at].world_team());
         let mut words = Box::new([number, 0]);
@@ -323,7 +323,7 @@ fn a_call_entered_early_does_not_say_that_those_before_are_finished() {
             ..crate::engine::Call::of(kind)
         };
         // SAFETY: the words are kept until the events are complete.
-        let event = unsafe { engines[at].collective_start(&ctx, &team, call) }.unwrap();
+        let event = unsafe { engines[at].collective_start(&ctx[at], &team, call) }.unwrap();
         under.push((event, words));
     };
     let kind = |number| match number {
@@ -336,12 +336,12 @@ fn a_call_entered_early_does_not_say_that_those_before_are_finished() {
     (0..40).for_each(|number| start(0, kind(number), 100 + number, &mut root));
     (16..40).for_each(|number| start(1, kind(number), 0, &mut reader));
     for _ in 0..100 {
-        engines.iter().for_each(|engine| {
-            engine.poll(&ctx).unwrap();
-        });
+        for (engine, ctx) in engines.iter().zip(&ctx) {
+            engine.poll(ctx).unwrap();
+        }
     }
     for (number, (event, words)) in (0..).zip(&reader) {
-        engines[1].wait(&ctx, *event).unwrap();
+        engines[1].wait(&ctx[1], *event).unwrap();
         let expected = if number == 15 { 0 } else { 100 + number };
         assert_eq!(words[0], expected, "call {number}");
     }
