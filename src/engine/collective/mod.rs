@@ -12,9 +12,11 @@
 //! Short sends go at once. Longer ones are offered, and go when the receiver has come to them.
 
 mod call;
+mod doubt;
 mod flight;
 mod mailbox;
 mod plan;
+mod posted;
 mod pull;
 mod schedule;
 mod start;
