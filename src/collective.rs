@@ -145,6 +145,31 @@ pub(crate) fn vote<M: Threading>(
     Ok(())
 }
 
+/// Whether all ranks call what is too long for one pass, before any data moves.
+fn agree<M: Threading>(
+    world: &World<M>,
+    what: &'static str,
+    pass: &Pass<'_>,
+    total: usize,
+) -> Result<()> {
+    let done = process::with(|ctx| world.engine().agree(ctx, pass, total));
+    told(world, what, done)
+}
+
+fn told<M: Threading>(
+    world: &World<M>,
+    what: &'static str,
+    done: core::result::Result<(), AmError>,
+) -> Result<()> {
+    done.map_err(|error| match error {
+        AmError::DifferentCalls { .. } => Error::Mismatch {
+            rank: world.rank(),
+            what,
+        },
+        error => error.into(),
+    })
+}
+
 fn run<M: Threading>(
     world: &World<M>,
     what: &'static str,
@@ -153,13 +178,7 @@ fn run<M: Threading>(
     unit: usize,
 ) -> Result<()> {
     let done = process::with(|ctx| world.engine().collective(ctx, pass, bytes, unit));
-    done.map_err(|error| match error {
-        AmError::DifferentCalls { .. } => Error::Mismatch {
-            rank: world.rank(),
-            what,
-        },
-        error => error.into(),
-    })
+    told(world, what, done)
 }
 
 impl<M: Threading> World<M> {
@@ -184,6 +203,10 @@ impl<M: Threading> World<M> {
             fold: None,
             down: true,
         };
+        if size_of_val(values) > self.engine().longest_pass() {
+            agree(self, "a broadcast", &pass, size_of_val(values))?;
+            return self.among().broadcast(root, values);
+        }
         run(self, "a broadcast", &pass, values.as_mut_bytes(), 1)
     }
 
@@ -240,6 +263,16 @@ impl<M: Threading> World<M> {
     /// # Errors
     /// As [`broadcast`](Self::broadcast).
     pub fn reduce_all<T: Reducible>(&self, reduction: Reduction, values: &mut [T]) -> Result<()> {
+        if size_of_val(values) > self.engine().longest_pass() {
+            let fold = |_: &mut [u8], _: &[u8]| ();
+            let pass = Pass {
+                root: Self::job_rank(Rank(0)),
+                fold: Some(&fold),
+                down: true,
+            };
+            agree(self, "a reduction", &pass, size_of_val(values))?;
+            return self.among().reduce_all(reduction, values);
+        }
         self.reduce_all_with(values, |a, b| T::combine(reduction, a, b))
     }
 

@@ -56,6 +56,18 @@ pub enum Error {
         /// Which operation.
         what: &'static str,
     },
+    /// A file or a setting of collective operations cannot be used.
+    #[error("rank {rank}: {setting} is \"{value}\": {cause}")]
+    Tuning {
+        /// Where.
+        rank: Rank,
+        /// Which setting.
+        setting: &'static str,
+        /// What it is.
+        value: String,
+        /// Why not.
+        cause: String,
+    },
     /// A team could not be made.
     #[error("rank {rank}: {cause}")]
     Team {

@@ -50,6 +50,7 @@
 #![deny(unsafe_code)]
 
 mod am;
+mod among;
 mod atomics;
 mod builder;
 mod collective;
@@ -73,9 +74,11 @@ pub mod start;
 mod team;
 mod token;
 mod tracing;
+mod tuning;
 mod world;
 
 pub use am::{Am, AmContext};
+pub use among::Among;
 pub use argonet_am::{AmError, CLIENT_BASE, MAX_ARGS, MAX_MEDIUM};
 pub use argonet_base::{HandlerIndex, JobRank, Rank, SegmentOffset};
 pub use argonet_boot::{BootError, print_backtrace};

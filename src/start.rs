@@ -11,6 +11,7 @@ use crate::plan::{own_processors, processors, segment_limit};
 use crate::process;
 use crate::settings;
 use crate::tracing;
+use crate::tuning::tuning;
 use argonet_am::HandlerTable;
 use argonet_base::{JobRank, Rank};
 use argonet_boot::{AttachOptions, Bootstrap, Key, LocalJob, attach};
@@ -136,6 +137,7 @@ pub fn join(
         operations: HandleTable::MAX_OPERATIONS,
         clock: Box::new(move || start.elapsed()),
     });
+    engine.tune_collectives(tuning(&settings, Rank(boot.rank().0))?);
     if settings.get(&CROSS_MEMORY) {
         // The ranks of a host descend from the launcher, or from the rank that forked the others.
         allow_descendants_of(boot.job_page().launcher_pid());

@@ -46,6 +46,10 @@ fn made<T>(rank: Rank, outcome: Result<T, TeamError>) -> Result<T> {
 }
 
 impl Team {
+    pub(crate) fn of_engine(&self) -> &std::sync::Arc<crate::engine::Team> {
+        &self.team
+    }
+
     /// This rank's number in the team.
     ///
     /// See the example of [`Team`].

@@ -5,6 +5,10 @@
  * bytes, or dt_cnt elements; Gather gives the root's dst a block of each rank, GatherAll everybody's; Scatter has a block for each
  * rank at the root's src; Exchange has one for each at every src and gets one from each; ReduceScatter has a block for each, and gets
  * its own combined; Scan combines those of ranks up to this one, ExclusiveScan those before it and leaves rank 0's dst as it is.
+ *
+ * gasnet_coll_dumpTuningState writes the limits by which algorithms are chosen, gasnet_coll_loadTuningState reads such a file for
+ * the team (collective, a barrier), gasnet_coll_dumpProfile writes what the calling rank has called; rank 0 of the team writes, to
+ * standard output if filename is null.
  */
 #ifndef ARGONET_COLL_CALLS_H
 #define ARGONET_COLL_CALLS_H
@@ -41,6 +45,9 @@ extern int gasnet_coll_try_sync_all(gasnet_coll_handle_t *handles, size_t count)
 extern void gasnet_coll_wait_sync(gasnet_coll_handle_t handle);
 extern void gasnet_coll_wait_sync_some(gasnet_coll_handle_t *handles, size_t count);
 extern void gasnet_coll_wait_sync_all(gasnet_coll_handle_t *handles, size_t count);
+extern void gasnet_coll_dumpTuningState(const char *filename, gasnet_team_handle_t team);
+extern void gasnet_coll_loadTuningState(const char *filename, gasnet_team_handle_t team);
+extern void gasnet_coll_dumpProfile(const char *filename, gasnet_team_handle_t team);
 extern void gasnet_coll_barrier_notify(gasnet_team_handle_t team, int id, int flags);
 extern int gasnet_coll_barrier_wait(gasnet_team_handle_t team, int id, int flags);
 extern int gasnet_coll_barrier_try(gasnet_team_handle_t team, int id, int flags);

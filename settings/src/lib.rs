@@ -52,6 +52,6 @@ pub use setting::{Setting, TypedConstant};
 pub use settings::Settings;
 pub use signal::{SignalNumber, Signals};
 pub use table::{Index, Section, table, typed_constants};
-pub use table::{debug::*, exit::*, memory::*, start::*, trace::*, waiting::*};
+pub use table::{collectives::*, debug::*, exit::*, memory::*, start::*, trace::*, waiting::*};
 pub use value::{Bytes, Plain, Typed, Value};
 pub use warning::Warning;

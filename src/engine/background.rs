@@ -4,12 +4,10 @@
 //! whether an operation is pending; if so, the polling thread sends what has become possible, as
 //! far as there is room, and completes what is over. It never waits here.
 
-use super::broadcast::Broadcasts;
 use super::collective::{Collectives, NearCalls};
 use super::core::Engine;
 use super::far::Owed;
 use super::named::Named;
-use super::split::Split;
 use super::thread::ThreadCtx;
 use argonet_am::{AmError, HandlerTable, Message};
 use argonet_base::JobRank;
@@ -26,12 +24,8 @@ pub(super) const STUCK_SLEEP: Duration = Duration::from_millis(1);
 
 /// Kinds of operations, as bits.
 pub(super) mod kind {
-    /// Split barriers.
-    pub(in super::super) const SPLIT: u32 = 1;
     /// The barrier with names.
     pub(in super::super) const NAMED: u32 = 2;
-    /// Broadcasts.
-    pub(in super::super) const BROADCAST: u32 = 4;
     /// A handler has been told something that ends the job.
     pub(in super::super) const COMPLAINT: u32 = 8;
     /// Replies that handlers have given and that are not all sent.
@@ -51,9 +45,7 @@ pub(super) struct Background {
     /// Another number after each step, for threads about to sleep.
     epoch: AtomicU32,
     complaint: Mutex<Option<String>>,
-    pub(super) split: Split,
     pub(super) named: Named,
-    pub(super) broadcasts: Broadcasts,
     pub(super) collectives: Collectives,
     pub(super) near: NearCalls,
     pub(super) owed: Owed,
@@ -61,9 +53,7 @@ pub(super) struct Background {
 
 impl Background {
     pub(super) fn register(self: &Arc<Self>, handlers: &mut HandlerTable) -> Result<(), AmError> {
-        super::split::register(self, handlers)?;
         super::named::register(self, handlers)?;
-        super::broadcast::register(self, handlers)?;
         super::collective::register(self, handlers)
     }
 
@@ -109,9 +99,7 @@ impl Background {
     /// Whether something waits for room at a peer.
     pub(super) fn is_stuck(&self) -> bool {
         let flags = [
-            &self.split.stuck,
             &self.named.stuck,
-            &self.broadcasts.stuck,
             &self.collectives.stuck,
             &self.near.stuck,
             &self.owed.stuck,
@@ -158,14 +146,8 @@ impl<C: Conduit> Engine<C> {
             self.fatal(message);
         }
         let mut taken = 0;
-        if pending & kind::SPLIT != 0 {
-            taken += self.advance_split();
-        }
         if pending & kind::NAMED != 0 {
             taken += self.advance_named();
-        }
-        if pending & kind::BROADCAST != 0 {
-            taken += self.advance_broadcasts();
         }
         if pending & kind::COLLECTIVES != 0 {
             taken += self.advance_collectives(ctx);

@@ -14,12 +14,8 @@ pub mod internal {
     pub const RPC_CALL: HandlerIndex = HandlerIndex(4);
     /// The result of a remote procedure call.
     pub const RPC_RESULT: HandlerIndex = HandlerIndex(5);
-    /// One round of a split barrier.
-    pub const SPLIT: HandlerIndex = HandlerIndex(6);
     /// One round of the barrier with names.
     pub const NAMED: HandlerIndex = HandlerIndex(7);
-    /// A piece of a broadcast going down its tree.
-    pub const BROADCAST: HandlerIndex = HandlerIndex(8);
     /// A message of a collective operation of a team.
     pub const COLLECTIVE: HandlerIndex = HandlerIndex(9);
     /// Bytes for memory that a client has bound.

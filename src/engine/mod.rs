@@ -6,7 +6,6 @@
 //! thread's [`ThreadCtx`].
 
 mod background;
-mod broadcast;
 mod collective;
 mod core;
 mod datatype;
@@ -19,7 +18,6 @@ mod named;
 mod near;
 mod regions;
 mod rma;
-mod split;
 mod team;
 mod thread;
 mod tree;
@@ -30,8 +28,8 @@ mod watch;
 pub use self::core::{Engine, EngineConfig, Internals, Outlook, SegmentBase};
 pub use argonet_settings::WaitMode;
 pub use collective::{
-    Area, Call, FoldFn, Folding, HoodOf, Hoods, Kind, Meets, Range, Schedule, Shape, Step, Task,
-    Tuning, plan,
+    Area, Call, Count, FoldFn, Folding, HoodOf, Hoods, Kind, Meets, Range, Schedule, Shape, Step,
+    Task, Tuning, plan, radix_of,
 };
 pub use datatype::{DataType, Operation, fold, fold_before};
 pub use events::{OpError, Transfer};

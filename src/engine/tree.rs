@@ -365,6 +365,27 @@ impl<C: Conduit> Engine<C> {
             .try_for_each(|part| self.pass(ctx, pass, part, total))
     }
 
+    /// Whether all ranks call the same operation of `total` bytes: a pass without them. Collective; polls.
+    ///
+    /// # Errors
+    /// As [`collective`](Self::collective).
+    pub fn agree(&self, ctx: &ThreadCtx, pass: &Pass<'_>, total: usize) -> Result<(), AmError> {
+        ctx.permit("a collective operation", self.rank)?;
+        if pass.root.0 >= self.size {
+            return Err(AmError::NoSuchRank {
+                to: pass.root,
+                size: self.size,
+                from: self.rank,
+            });
+        }
+        self.pass(ctx, pass, &mut [], total)
+    }
+
+    /// Bytes of the longest pass.
+    pub fn longest_pass(&self) -> usize {
+        CHUNK.min(self.conduit.limits().medium_request)
+    }
+
     pub(super) fn wrap(&self, place: u64) -> u32 {
         (place % u64::from(self.size)) as u32
     }

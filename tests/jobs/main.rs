@@ -5,6 +5,7 @@
 //! when none of them is left.
 #![deny(unsafe_code)]
 
+mod among;
 mod atomics;
 mod collectives;
 mod exit;
@@ -37,6 +38,7 @@ fn main() {
             put_get::PROGRAMS,
             atomics::PROGRAMS,
             heap::PROGRAMS,
+            among::PROGRAMS,
             collectives::PROGRAMS,
             quiet::PROGRAMS,
             raw_handlers::PROGRAMS,
@@ -63,6 +65,7 @@ fn main() {
         put_get::TESTS,
         atomics::TESTS,
         heap::TESTS,
+        among::TESTS,
         collectives::TESTS,
         quiet::TESTS,
         raw_handlers::TESTS,

@@ -1,8 +1,12 @@
 //! `gasnet_coll_*`: prototypes that neither specification has, and that clients call.
 
-use core::ffi::{c_int, c_void};
+use core::ffi::{CStr, c_char, c_int, c_void};
+use std::ffi::OsStr;
+use std::io::Write;
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
 
-use argonet::engine::{Call, Engine, Kind, Meets};
+use argonet::engine::{Call, Count, Engine, Kind, Meets};
 use argonet_event::Event;
 
 use super::{Asked, bytes};
@@ -224,6 +228,50 @@ export! {
         unsafe { several("gasnet_coll_wait_sync_all", handles, count, 0, Engine::wait_all) };
     }
 
+    fn gasnet_coll_dumpTuningState(filename: *const c_char, team: *const Team) {
+        const FUNCTION: &str = "gasnet_coll_dumpTuningState";
+        // SAFETY: as the header asks.
+        let (asked, path) = unsafe { (Asked::new(FUNCTION, team), path(filename)) };
+        communicating(FUNCTION, |job, _| {
+            let tuning = job.joined.engine.tuning_of(asked.team.of_engine(job));
+            write(FUNCTION, &asked, path, &tuning.to_string());
+        });
+    }
+
+    fn gasnet_coll_loadTuningState(filename: *const c_char, team: *const Team) {
+        const FUNCTION: &str = "gasnet_coll_loadTuningState";
+        // SAFETY: as the header asks.
+        let (asked, path) = unsafe { (Asked::new(FUNCTION, team), path(filename)) };
+        let Some(path) = path else {
+            fatal(FUNCTION, "filename is null");
+        };
+        communicating(FUNCTION, |job, ctx| {
+            let engine = &job.joined.engine;
+            let team = asked.team.of_engine(job);
+            let mut tuning = engine.tuning_of(team);
+            let read = std::fs::read_to_string(&path).map_err(|error| error.to_string());
+            if let Err(error) = read.and_then(|text| tuning.read(&text)) {
+                fatal(FUNCTION, &format!("filename is {}: {error}", path.display()));
+            }
+            done(FUNCTION, engine.team_barrier(ctx, team));
+            engine.retune(team, tuning);
+        });
+    }
+
+    fn gasnet_coll_dumpProfile(filename: *const c_char, team: *const Team) {
+        const FUNCTION: &str = "gasnet_coll_dumpProfile";
+        // SAFETY: as the header asks.
+        let (asked, path) = unsafe { (Asked::new(FUNCTION, team), path(filename)) };
+        communicating(FUNCTION, |job, _| {
+            let counts = job.joined.engine.collective_counts(asked.team.of_engine(job));
+            let line = |(kind, count): &(Kind, Count)| {
+                format!("{}: {} calls, {} bytes\n", kind.name(), count.calls, count.bytes)
+            };
+            let text: String = counts.iter().map(line).collect();
+            write(FUNCTION, &asked, path, &text);
+        });
+    }
+
     fn gasnet_coll_barrier_notify(team: *const Team, id: c_int, flags: c_int) {
         const FUNCTION: &str = "gasnet_coll_barrier_notify";
         // SAFETY: as the header asks.
@@ -259,6 +307,37 @@ export! {
         unsafe { of_all(FUNCTION, team) };
         // SAFETY: as above.
         unsafe { barrier::result(FUNCTION, id) }
+    }
+}
+
+/// The path that C gives, or `None` for null.
+///
+/// # Safety
+/// Null, or a string.
+unsafe fn path(name: *const c_char) -> Option<PathBuf> {
+    if name.is_null() {
+        return None;
+    }
+    // SAFETY: this function's contract.
+    let name = unsafe { CStr::from_ptr(name) };
+    Some(PathBuf::from(OsStr::from_bytes(name.to_bytes())))
+}
+
+/// Rank 0 of the team writes a text to a file, or to the standard output.
+fn write(function: &str, asked: &Asked<'_>, to: Option<PathBuf>, text: &str) {
+    if asked.rank() != 0 {
+        return;
+    }
+    let written = match &to {
+        Some(path) => std::fs::write(path, text),
+        None => std::io::stdout().write_all(text.as_bytes()),
+    };
+    if let Err(error) = written {
+        let path = to.unwrap_or_default();
+        fatal(
+            function,
+            &format!("filename is {}: {error}", path.display()),
+        );
     }
 }
 

@@ -6,6 +6,7 @@ use libtest_mimic::{Failed, Trial};
 
 use crate::building::{Program, Way};
 use crate::cases::{Build, Case, HEAP, MESSAGES, START, TRANSFERS};
+use crate::coll_cases::COLL;
 use crate::everything_cases::EVERYTHING;
 use crate::legacy_cases::LEGACY;
 use crate::running::Run;
@@ -28,10 +29,11 @@ const NEVER: [i32; 5] = [128 + 11, 128 + 7, 124, 128 + 9, 98];
 
 pub(crate) fn trials() -> Vec<Trial> {
     let mut trials = Vec::new();
-    let programs: [(&str, &[Case]); 6] = [
+    let programs: [(&str, &[Case]); 7] = [
         ("start", &START),
         ("messages", &MESSAGES),
         ("transfers", &TRANSFERS),
+        ("coll", &COLL),
         ("teams", &TEAMS),
         ("heap", &HEAP),
         ("legacy", &LEGACY),

@@ -5,6 +5,7 @@ mod bad;
 mod building;
 mod cases;
 mod chosen;
+mod coll_cases;
 #[path = "../c/compiler.rs"]
 #[allow(dead_code, reason = "shared with a test that compiles in more ways")]
 mod compiler;

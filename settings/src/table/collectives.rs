@@ -2,7 +2,29 @@
 
 use super::NO_TUNER;
 use crate::kind::{Kind, SIZE, count};
-use crate::row::{Row, Scope};
+use crate::row::{Preset, Row, Scope};
+use crate::setting::settings;
+use crate::value::Bytes;
+use std::path::PathBuf;
+
+settings! {
+    COLL_ROOTED_GEOM: String = "GASNET_COLL_ROOTED_GEOM", Kind::Text, Preset::Is("KNOMIAL_TREE,2"), Scope::Job,
+        "The tree of collective operations, in each neighbourhood and over them: KNOMIAL_TREE and its radix, or FLAT_TREE.";
+    COLL_SCRATCH_SIZE: Bytes = "GASNET_COLL_SCRATCH_SIZE", SIZE, Preset::Is("2 MB"), Scope::Job,
+        "Scratch memory of a reduction, which is done in pieces where it would need more.";
+    COLL_PIPE_SEG_SIZE: Bytes = "GASNET_COLL_PIPE_SEG_SIZE", SIZE, Preset::Is("64 KB"), Scope::Job,
+        "The pieces in which long data goes down and up trees and along chains.";
+    COLL_GATHER_ALL_LIMIT: Bytes = "GASNET_COLL_GATHER_ALL_DISSEM_LIMIT_PER_THREAD", SIZE, Preset::Is("1024"), Scope::Job,
+        "Up to which block gather-all goes by dissemination; longer ones go straight, or around a ring.";
+    COLL_EXCHANGE_LIMIT: Bytes = "GASNET_COLL_EXCHANGE_DISSEM_LIMIT_PER_THREAD", SIZE, Preset::Is("1024"), Scope::Job,
+        "Up to which block exchanges between neighbourhoods go by dissemination; longer ones go straight.";
+    COLL_TREE_LIMIT: Bytes = "ARGONET_COLL_TREE_LIMIT", SIZE, Preset::Is("1024"), Scope::Job,
+        "Up to which block gathers and scatters go by a tree; longer ones go straight.";
+    COLL_EAGER_SIZE: Bytes = "ARGONET_COLL_EAGER_SIZE", SIZE, Preset::Is("8 KB"), Scope::Job,
+        "What collective operations send before the receiver has come to it; longer data is offered, and read where it lies if the receiver can.";
+    COLL_TUNING_FILE: Option<PathBuf> = "GASNET_COLL_TUNING_FILE", Kind::Path, Preset::Unset, Scope::Job,
+        "A file of lines NAME=VALUE, as gasnet_coll_dumpTuningState writes it, with values for these settings, which it overrides.";
+}
 
 const NO_SCRATCH: &str = "collectives need no scratch memory in this version";
 const ONE_BARRIER: &str = "there is one barrier algorithm in this version";
@@ -33,14 +55,6 @@ const fn vis(name: &'static str, kind: Kind, preset: &'static str, about: &'stat
 
 pub(crate) const IDLE: &[Row] = &[
     Row::idle(
-        "GASNET_COLL_SCRATCH_SIZE",
-        SIZE,
-        "2 MB",
-        Scope::Job,
-        "Scratch memory of each rank.",
-        NO_SCRATCH,
-    ),
-    Row::idle(
         "GASNET_NO_SCRATCH_WARN_THRESHOLD",
         count("ranks"),
         "8",
@@ -54,16 +68,6 @@ pub(crate) const IDLE: &[Row] = &[
         "0",
         "Searches for the best algorithms.",
     ),
-    tune(
-        "GASNET_COLL_TUNING_FILE",
-        Kind::Path,
-        "",
-        "Where the best algorithms are kept.",
-    ),
-    tree(
-        "GASNET_COLL_ROOTED_GEOM",
-        "The tree of collectives with a root.",
-    ),
     tree("GASNET_COLL_BROADCAST_GEOM", "The tree of broadcasts."),
     tree("GASNET_COLL_SCATTER_GEOM", "The tree of scatters."),
     tree("GASNET_COLL_GATHER_GEOM", "The tree of gathers."),
@@ -75,34 +79,16 @@ pub(crate) const IDLE: &[Row] = &[
         "Up to which size gather-all disseminates.",
     ),
     tune(
-        "GASNET_COLL_GATHER_ALL_DISSEM_LIMIT_PER_THREAD",
-        SIZE,
-        "1024",
-        "The same for each thread.",
-    ),
-    tune(
         "GASNET_COLL_EXCHANGE_DISSEM_LIMIT",
         SIZE,
         "",
         "Up to which size exchanges disseminate.",
     ),
     tune(
-        "GASNET_COLL_EXCHANGE_DISSEM_LIMIT_PER_THREAD",
-        SIZE,
-        "1024",
-        "The same for each thread.",
-    ),
-    tune(
         "GASNET_COLL_EXCHANGE_DISSEM_RADIX",
         count("ranks"),
         "2",
         "The radix of that.",
-    ),
-    tune(
-        "GASNET_COLL_PIPE_SEG_SIZE",
-        SIZE,
-        "",
-        "The pieces that long collectives are cut into.",
     ),
     tune(
         "GASNET_COLL_P2P_EAGER_MIN",

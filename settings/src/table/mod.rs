@@ -56,7 +56,7 @@ const TABLE: &[Section] = &[
     section("Buffers of active messages", &[], messages::IDLE),
     section(
         "Collectives, barriers, non-contiguous transfers",
-        &[],
+        collectives::USED,
         collectives::IDLE,
     ),
     section("Tracing and statistics", trace::USED, &[]),
@@ -123,5 +123,5 @@ const NO_PORTALS: &str = "there is no portals conduit in this version";
 const NO_SSH: &str = "ranks are not started by ssh in this version; see `argonet run`";
 const NO_SPAWNER: &str =
     "ranks are started by `argonet run` or by GASNET_PSHM_NODES only in this version";
-const NO_TUNER: &str = "collectives have one algorithm each in this version";
+const NO_TUNER: &str = "algorithms of collectives are chosen by lengths, GASNET_COLL_ROOTED_GEOM and the settings *_PER_THREAD alone in this version";
 const OF_OTHERS: &str = "a setting of another system, which argonet does not read";

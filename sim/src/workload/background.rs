@@ -1,5 +1,5 @@
-//! Collective operations that go on while a rank does other things: split barriers, broadcasts, and
-//! the barrier with names. All ranks draw the same, and begin each and look for its end when they
+//! Collective operations that go on while a rank does other things: split barriers, broadcasts,
+//! exchanges, reductions, and the barrier with names. All ranks draw the same, and begin each and look for its end when they
 //! like.
 #![allow(unsafe_code)]
 
@@ -7,7 +7,7 @@ use super::memory;
 use super::observed::Observed;
 use crate::job::Rank;
 use crate::random::Random;
-use argonet::engine::{Name, Verdict};
+use argonet::engine::{Call, DataType, Folding, Kind, Name, Operation, Verdict, fold};
 use argonet_base::JobRank;
 use argonet_conduit::Conduit;
 use argonet_event::Event;
@@ -19,13 +19,24 @@ use std::sync::Arc;
 /// Operations of a rank that are under way at once, at most: it has handles for other things, too.
 const AT_ONCE: usize = 8;
 
-/// Numbers of broadcasts, so that their bytes are nobody else's.
-const OF_BROADCASTS: u32 = 1 << 30;
+/// Numbers of these operations, so that their bytes are nobody else's.
+const OF_COLLECTIVES: u32 = 1 << 30;
 
 #[derive(Clone, Copy)]
 enum Planned {
     Barrier,
-    Broadcast { root: u32, len: usize },
+    Broadcast {
+        root: u32,
+        len: usize,
+    },
+    /// A block for each rank from each.
+    Exchange {
+        len: usize,
+    },
+    /// Sums of numbers.
+    ReduceAll {
+        count: usize,
+    },
 }
 
 /// What all ranks begin in a phase.
@@ -46,7 +57,13 @@ impl Plan {
             let root = random.index(ranks as usize) as u32;
             let most = random.pick(&[0, 100, 5000, 100_000]);
             let len = random.range(0, most) as usize;
-            Planned::Broadcast { root, len }
+            match random.range(0, 2) {
+                0 => Planned::Exchange {
+                    len: len / ranks as usize,
+                },
+                1 => Planned::ReduceAll { count: len / 8 },
+                _ => Planned::Broadcast { root, len },
+            }
         });
         let operations = operations.collect();
         let strange = random.pick(&[0, 0, 200_000]);
@@ -68,9 +85,9 @@ struct Flight {
     /// Which of all, counted from the first phase.
     number: u32,
     planned: Planned,
-    /// What the broadcast brings.
+    /// What it brings.
     bytes: Box<[u8]>,
-    /// What the root gives, elsewhere than where it gets it.
+    /// What this rank gives, elsewhere than where it gets it.
     _source: Option<Box<[u8]>>,
 }
 
@@ -153,7 +170,7 @@ impl Background {
                 let dst = bytes.as_mut_ptr();
                 let mut src = dst.cast_const();
                 if engine.rank().0 == root {
-                    let content = memory::bytes(root, root, OF_BROADCASTS | number, len);
+                    let content = numbered(root, root, number, len);
                     if self.random.chance(500_000) {
                         bytes.copy_from_slice(&content);
                     } else {
@@ -162,6 +179,26 @@ impl Background {
                 }
                 // SAFETY: both buffers are kept until the event is complete; boxes can be moved.
                 unsafe { engine.broadcast_start(ctx, JobRank(root), dst, src, len) }
+            }
+            Planned::Exchange { len } => {
+                let me = engine.rank().0;
+                let blocks = (0..engine.size()).flat_map(|to| numbered(me, to, number, len));
+                let src = source.insert(blocks.collect::<Box<[u8]>>()).as_ptr();
+                bytes = vec![0xee; len * engine.size() as usize].into_boxed_slice();
+                let call = call(Kind::Exchange, len, src, bytes.as_mut_ptr());
+                // SAFETY: as above.
+                unsafe { engine.collective_start(ctx, engine.world_team(), call) }
+            }
+            Planned::ReduceAll { count } => {
+                bytes = numbered(engine.rank().0, 0, number, count * 8).into_boxed_slice();
+                let dst = bytes.as_mut_ptr();
+                let call = Call {
+                    unit: 8,
+                    folding: Some(Folding::built_in(Operation::Add, DataType::U64)),
+                    ..call(Kind::ReduceAll, count, dst, dst)
+                };
+                // SAFETY: as above; source and target are the same.
+                unsafe { engine.collective_start(ctx, engine.world_team(), call) }
             }
         };
         self.flights.push(Flight {
@@ -189,6 +226,12 @@ impl Background {
         }
         let flight = self.flights.swap_remove(at);
         let number = flight.number;
+        let (me, ranks) = (rank.engine.rank().0, rank.engine.size());
+        let brings = |content: Vec<u8>, what: &str| {
+            (*flight.bytes == *content)
+                .then_some(())
+                .ok_or_else(|| format!("{what} {number} brings something else"))
+        };
         match flight.planned {
             Planned::Barrier => {
                 let entered = self.observed.lock().entered_in_background(number);
@@ -197,10 +240,19 @@ impl Background {
                     .ok_or_else(|| format!("barrier {number} ends when {entered} have entered"))
             }
             Planned::Broadcast { root, len } => {
-                let content = memory::bytes(root, root, OF_BROADCASTS | number, len);
-                (*flight.bytes == *content)
-                    .then_some(())
-                    .ok_or_else(|| format!("broadcast {number} brings something else"))
+                brings(numbered(root, root, number, len), "broadcast")
+            }
+            Planned::Exchange { len } => {
+                let blocks = (0..ranks).flat_map(|from| numbered(from, me, number, len));
+                brings(blocks.collect(), "exchange")
+            }
+            Planned::ReduceAll { count } => {
+                let mut sum = numbered(0, 0, number, count * 8);
+                for from in 1..ranks {
+                    let other = numbered(from, 0, number, count * 8);
+                    fold(Operation::Add, DataType::U64, &mut sum, &other);
+                }
+                brings(sum, "reduce-to-all")
             }
         }
     }
@@ -234,6 +286,20 @@ impl Background {
         self.plan.names = None;
         self.notified = false;
         Ok(())
+    }
+}
+
+/// What a rank gives to another in an operation of its own number.
+fn numbered(from: u32, to: u32, number: u32, len: usize) -> Vec<u8> {
+    memory::bytes(from, to, OF_COLLECTIVES | number, len)
+}
+
+fn call(kind: Kind, count: usize, src: *const u8, dst: *mut u8) -> Call {
+    Call {
+        count,
+        src,
+        dst,
+        ..Call::of(kind)
     }
 }
 

@@ -55,7 +55,9 @@ impl Kind {
         )
     }
 
-    fn name(self) -> &'static str {
+    /// Its name.
+    #[must_use]
+    pub fn name(self) -> &'static str {
         match self {
             Self::Barrier => "barrier",
             Self::Broadcast => "broadcast",

@@ -15,10 +15,12 @@
 
 mod call;
 mod course;
+mod doubt;
 mod flight;
 mod mailbox;
 mod near;
 mod plan;
+mod posted;
 mod pull;
 mod queue;
 mod schedule;
@@ -28,8 +30,9 @@ mod teams;
 mod wire;
 
 pub use call::{Call, FoldFn, Folding, Kind, Meets};
+pub use mailbox::Count;
 pub(super) use near::{Near, NearCalls};
-pub use plan::{Hoods, Shape, Task, Tuning, plan};
+pub use plan::{Hoods, Shape, Task, Tuning, plan, radix_of};
 pub use schedule::{Area, Range, Schedule, Step};
 pub(super) use seats::{Offer, Offered};
 pub use teams::HoodOf;

@@ -17,7 +17,17 @@ use argonet_base::JobRank;
 use argonet_conduit::Conduit;
 use argonet_event::{Event, Parts};
 use argonet_trace::What;
+use core::sync::atomic::Ordering;
 use std::sync::Arc;
+
+/// What a trace calls a call.
+fn trace_kind(kind: Kind) -> argonet_trace::Kind {
+    match kind {
+        Kind::Barrier | Kind::Window => argonet_trace::Kind::BarrierStart,
+        Kind::Broadcast => argonet_trace::Kind::Broadcast,
+        _ => argonet_trace::Kind::Collective,
+    }
+}
 
 impl Member {
     /// The steps of a call.
@@ -31,10 +41,11 @@ impl Member {
             meets: call.meets,
         };
         let mut schedule = Schedule::default();
+        let tuning = self.tuning();
         let shape = |hoods| Shape {
             rank: self.team.rank,
             hoods,
-            tuning: &self.tuning,
+            tuning: &tuning,
         };
         if task.ordered && !self.hoods.are_contiguous() {
             // Neighbours' values alone cannot be combined first.
@@ -66,7 +77,7 @@ impl<C: Conduit> Engine<C> {
         call: Call,
     ) -> Result<Event, OpError> {
         ctx.permit("a collective operation", self.rank)?;
-        let mut span = span(ctx, argonet_trace::Kind::Collective);
+        let mut span = span(ctx, trace_kind(call.kind));
         if let Some(span) = &mut span {
             span.tell(What::Bytes(call.block() as u64));
         }
@@ -92,9 +103,19 @@ impl<C: Conduit> Engine<C> {
             ));
         };
         let schedule = member.schedule(&call);
+        if team.size() == 1 && call.kind == Kind::Barrier {
+            return Ok(Event::DONE);
+        }
         let event = self.handle(ctx, Parts::REMOTE, Outlook::Wait)?;
         let flight = self.take_off(&member, call, schedule, Some(event));
-        self.advance_one(ctx, &flight);
+        let mut steps = Steps::default();
+        self.advance_one(ctx, &flight, &mut steps);
+        if steps.stuck {
+            self.background
+                .collectives
+                .stuck
+                .store(true, Ordering::Relaxed);
+        }
         Ok(event)
     }
 
@@ -157,8 +178,8 @@ impl<C: Conduit> Engine<C> {
         flight
     }
 
-    /// Goes on with one call, unless another thread does; how much could be done, and whether it is complete.
-    fn advance_one(&self, ctx: &ThreadCtx, flight: &Arc<Flight>) -> (usize, bool) {
+    /// Goes on with one call, unless another thread does; whether it is complete.
+    fn advance_one(&self, ctx: &ThreadCtx, flight: &Arc<Flight>, all: &mut Steps) -> bool {
         let collectives = &self.background.collectives;
         let mut steps = Steps::default();
         let over = match flight.work.try_lock() {
@@ -172,34 +193,75 @@ impl<C: Conduit> Engine<C> {
                 false
             }
         };
-        let mut flights = collectives.flights.lock();
-        if over {
-            flights.retain(|other| !Arc::ptr_eq(other, flight));
+        if steps.taken > 0 {
+            let mut flights = collectives.flights.lock();
+            if over {
+                flights.retain(|other| !Arc::ptr_eq(other, flight));
+            }
+            self.background.stepped();
+            if flights.is_empty() {
+                self.background.end(kind::COLLECTIVES);
+            }
         }
-        let taken = steps.publish(&self.background, &collectives.stuck);
-        if flights.is_empty() {
-            self.background.end(kind::COLLECTIVES);
-        }
-        drop(flights);
         if over {
             collectives.forget(&flight.member);
         }
-        (taken, over)
+        all.taken += steps.taken;
+        all.stuck |= steps.stuck;
+        over
     }
 
     /// Goes on with all calls.
     pub(in crate::engine) fn advance_collectives(&self, ctx: &ThreadCtx) -> usize {
-        let flights = &self.background.collectives.flights;
-        let mut taken = 0;
+        let collectives = &self.background.collectives;
+        let mut steps = Steps::default();
         let mut at = 0;
         loop {
-            let Some(flight) = flights.lock().get(at).map(Arc::clone) else {
-                return taken;
+            let Some(flight) = collectives.flights.lock().get(at).map(Arc::clone) else {
+                break;
             };
-            let (more, over) = self.advance_one(ctx, &flight);
-            taken += more;
-            at += usize::from(!over);
+            at += usize::from(!self.advance_one(ctx, &flight, &mut steps));
         }
+        // What another thread finds at the same time is as good: the next look says it again.
+        collectives.stuck.store(steps.stuck, Ordering::Relaxed);
+        steps.taken
+    }
+
+    /// Enters a barrier of all ranks and returns the event that completes when all have entered as many. Collective; does not
+    /// wait, but for a free handle. Events may be waited for in any order.
+    ///
+    /// # Errors
+    /// [`AmError::Restricted`] inside a handler.
+    pub fn barrier_start(&self, ctx: &ThreadCtx) -> Result<Event, OpError> {
+        // SAFETY: a barrier touches no memory.
+        unsafe { self.collective_start(ctx, self.world_team(), Call::of(Kind::Barrier)) }
+    }
+
+    /// Starts a broadcast of the root's `len` bytes at `src` to all ranks' `dst` and returns the event of its completion here,
+    /// as [`collective_start`](Self::collective_start) does.
+    ///
+    /// # Safety
+    /// As there; `src` is not looked at elsewhere than at the root.
+    ///
+    /// # Errors
+    /// As there.
+    pub unsafe fn broadcast_start(
+        &self,
+        ctx: &ThreadCtx,
+        root: JobRank,
+        dst: *mut u8,
+        src: *const u8,
+        len: usize,
+    ) -> Result<Event, OpError> {
+        let call = Call {
+            root: root.0,
+            count: len,
+            src,
+            dst,
+            ..Call::of(Kind::Broadcast)
+        };
+        // SAFETY: this function's contract.
+        unsafe { self.collective_start(ctx, self.world_team(), call) }
     }
 
     /// Waits until all members of a team have called. Collective over the team; polls.

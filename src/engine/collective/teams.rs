@@ -1,7 +1,8 @@
 //! The teams that are open, and what has come for those that are not yet.
 
+use super::call::Kind;
 use super::flight::Flight;
-use super::mailbox::Mailbox;
+use super::mailbox::{Count, Mailbox};
 use super::plan::{Hoods, Tuning};
 use super::pull::Near;
 use super::wire::Header;
@@ -24,7 +25,7 @@ const MOST_UNOPENED: usize = 1024;
 pub(super) struct Member {
     pub(super) team: Arc<Team>,
     pub(super) hoods: Hoods,
-    pub(super) tuning: Tuning,
+    tuning: Mutex<Tuning>,
     /// Taken for moments.
     pub(super) mailbox: Arc<Mutex<Mailbox>>,
     /// Set once, by whoever closes the team; Relaxed, as locks follow.
@@ -32,9 +33,13 @@ pub(super) struct Member {
 }
 
 impl Member {
+    pub(super) fn tuning(&self) -> Tuning {
+        *self.tuning.lock()
+    }
+
     /// Bytes that are sent without asking, where a medium has at most `medium`.
     pub(super) fn eager_bytes(&self, medium: usize) -> usize {
-        self.tuning.eager_bytes.min(medium)
+        self.tuning().eager_bytes.min(medium)
     }
 }
 
@@ -136,7 +141,7 @@ impl Collectives {
         let member = Arc::new(Member {
             team: Arc::clone(team),
             hoods,
-            tuning: *self.tuning.get_or_init(|| Tuning::DEFAULT),
+            tuning: Mutex::new(*self.tuning.get_or_init(|| Tuning::DEFAULT)),
             mailbox: Arc::clone(&mailbox),
             closed: AtomicBool::new(false),
         });
@@ -170,6 +175,17 @@ impl Collectives {
         self.world
             .get()
             .map_or(0, |(_, member)| member.mailbox.lock().kept())
+    }
+
+    /// Questions about calls to come.
+    #[cfg(test)]
+    pub(in crate::engine) fn questions(&self) -> usize {
+        self.registry
+            .lock()
+            .mailboxes
+            .values()
+            .map(|mailbox| mailbox.lock().questions())
+            .sum()
     }
 
     /// How this rank chooses algorithms, if no team is open yet.
@@ -229,6 +245,25 @@ impl<C: Conduit> Engine<C> {
         let team = Arc::new(Team::new(key, members, rank));
         self.background.collectives.open(&team, hoods);
         team
+    }
+
+    /// How operations of a team go.
+    pub fn tuning_of(&self, team: &Team) -> Tuning {
+        let member = self.background.collectives.member(team);
+        member.map_or(Tuning::DEFAULT, |member| member.tuning())
+    }
+
+    /// Chooses how operations of a team go from now on; all members choose the same, between the same calls.
+    pub fn retune(&self, team: &Team, tuning: Tuning) {
+        if let Some(member) = self.background.collectives.member(team) {
+            *member.tuning.lock() = tuning;
+        }
+    }
+
+    /// What this member has called of a team: calls and bytes of their blocks, by kind.
+    pub fn collective_counts(&self, team: &Team) -> Vec<(Kind, Count)> {
+        let member = self.background.collectives.member(team);
+        member.map_or_else(Vec::new, |member| member.mailbox.lock().counts())
     }
 
     /// Closes a team: this member calls nothing of it any more, and the events of all its calls are complete. What others still

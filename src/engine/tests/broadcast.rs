@@ -176,7 +176,7 @@ fn a_late_root_is_asked_and_all_goes_well() {
     for number in 0..100 {
         let early = [1, 2].map(|at: usize| (at, call(&ranks[at], 0, number, 10)));
         quiet(&ranks);
-        let questions = || ranks[0].engine.background.broadcasts.questions();
+        let questions = || ranks[0].engine.background.collectives.questions();
         assert_eq!(questions(), 2, "before call {number}");
         let root = call(&ranks[0], 0, number, 10);
         assert_eq!(questions(), 0, "after call {number}");

@@ -16,43 +16,13 @@ mod ring;
 mod rooted;
 mod scan;
 mod tree;
+mod tuning;
 
 pub use hoods::Hoods;
+pub use tuning::{Tuning, radix_of};
 
 use super::call::{Kind, Meets};
 use super::schedule::{Area, Range, Schedule};
-
-/// Lengths at which another algorithm is taken.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Tuning {
-    /// Bytes that are sent without asking whether the receiver has come to them.
-    pub eager_bytes: usize,
-    /// Children of a node of a tree, beyond one for each level: the radix of k-nomial trees, at least 2.
-    pub radix: u32,
-    /// Bytes of a piece of what goes down or up a tree in pieces.
-    pub segment_bytes: usize,
-    /// Scratch of a call, where its algorithm can do with less.
-    pub scratch_bytes: usize,
-    /// Bytes of a block up to which gather and scatter go by a tree.
-    pub tree_block_bytes: usize,
-    /// Bytes of a block up to which gather-all goes by dissemination.
-    pub gather_all_dissemination_bytes: usize,
-    /// Bytes of a block up to which exchange goes by dissemination.
-    pub exchange_dissemination_bytes: usize,
-}
-
-impl Tuning {
-    /// What is taken where nothing is set.
-    pub const DEFAULT: Self = Self {
-        eager_bytes: 8 << 10,
-        radix: 2,
-        segment_bytes: 64 << 10,
-        scratch_bytes: 2 << 20,
-        tree_block_bytes: 1024,
-        gather_all_dissemination_bytes: 1024,
-        exchange_dissemination_bytes: 1024,
-    };
-}
 
 /// A member's place.
 #[derive(Clone, Copy)]
@@ -134,5 +104,7 @@ pub fn plan(shape: &Shape<'_>, task: &Task, out: &mut Schedule) {
     }
 }
 
+#[cfg(test)]
+mod execute;
 #[cfg(test)]
 mod tests;

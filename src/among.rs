@@ -1,0 +1,255 @@
+//! Collective operations among the ranks of a team.
+#![allow(unsafe_code)]
+
+mod blocking;
+mod started;
+
+use crate::collective::{Reducible, Reduction};
+use crate::engine::{Call, Folding, Kind, Team as EngineTeam};
+use crate::error::Result;
+use crate::op::Op;
+use crate::process;
+use crate::team::Team;
+use crate::world::{Threading, World};
+use argonet_event::Event;
+use core::mem::ManuallyDrop;
+use std::sync::Arc;
+
+/// The collective operations among the ranks of a [`Team`], or of the whole [`World`]: what [`Team::among`] and [`World::among`]
+/// give.
+///
+/// All ranks of the team call the same operations in the same order, with the same root, length and operation; ranks that
+/// differ end the job with a message that names two of them. Ranks here are ranks in the team. Any number of started
+/// operations may be under way, of one team and of several, and be waited for in any order; polls go on with them. No
+/// operation is a barrier but [`start_barrier`](Self::start_barrier): a rank is done when its own part is.
+///
+/// Values are combined in an order that depends on the number of ranks, where they are, and lengths alone, so the same input gives
+/// the same bits. Where the combination of one's own is asked for, operands stay in the order of ranks.
+///
+/// ```
+/// # use argonet::{Rank, Reduction, World};
+/// # let world = World::init().unwrap();
+/// let (me, size) = (world.rank().0, world.size());
+/// let all = world.among();
+/// assert!(all.gather_all(&[me]).unwrap().into_iter().eq(0..size));
+/// // Two at once.
+/// let sum = all.start_reduce_all(Reduction::Sum, vec![1u32; 3].into()).unwrap();
+/// let largest = all.start_reduce_all(Reduction::Max, vec![me].into()).unwrap();
+/// assert_eq!(*largest.wait().unwrap(), [size - 1]);
+/// assert_eq!(*sum.wait().unwrap(), [size; 3]);
+/// // Of one's own row.
+/// let team = world.team().split(&world, Some(me / 4), 0).unwrap().unwrap();
+/// let first = team.among(&world).gather(Rank(0), &[me]).unwrap();
+/// assert_eq!(first.is_some(), me % 4 == 0);
+/// ```
+///
+/// Source: GASNet-EX, `gasnet_coll.h`, and beyond it.
+#[derive(Clone)]
+pub struct Among<'w, M: Threading> {
+    world: &'w World<M>,
+    team: Arc<EngineTeam>,
+}
+
+impl<M: Threading> World<M> {
+    /// The collective operations among all ranks.
+    ///
+    /// See the example of [`Among`].
+    #[must_use]
+    pub fn among(&self) -> Among<'_, M> {
+        Among {
+            world: self,
+            team: Arc::clone(self.engine().world_team()),
+        }
+    }
+}
+
+impl Team {
+    /// The collective operations among the ranks of the team.
+    ///
+    /// See the example of [`Among`].
+    #[must_use]
+    pub fn among<'w, M: Threading>(&'w self, world: &'w World<M>) -> Among<'w, M> {
+        Among {
+            world,
+            team: Arc::clone(self.of_engine()),
+        }
+    }
+}
+
+/// Combines values of a type by a [`Reduction`].
+///
+/// # Safety
+/// As many aligned values lie at both places, the second of which may be written.
+unsafe fn combine<T: Reducible>(
+    context: [*const (); 2],
+    left: *const u8,
+    right: *mut u8,
+    count: usize,
+) {
+    // One loop each, so that the compiler makes vectors of it.
+    macro_rules! each {
+        ($($code:literal $reduction:ident)*) => {
+            match context[0].addr() {
+                $($code => {
+                    // SAFETY: this function's contract.
+                    unsafe { zip(left, right, count, |a, b| T::combine(Reduction::$reduction, a, b)) }
+                })*
+                _ => {}
+            }
+        };
+    }
+    each!(0 Sum 1 Product 2 Min 3 Max);
+}
+
+fn code(reduction: Reduction) -> usize {
+    match reduction {
+        Reduction::Sum => 0,
+        Reduction::Product => 1,
+        Reduction::Min => 2,
+        Reduction::Max => 3,
+    }
+}
+
+/// # Safety
+/// `count` values lie at both places, the second of which may be written; any alignment.
+#[inline(always)]
+unsafe fn zip<T: Copy>(left: *const u8, right: *mut u8, count: usize, combine: impl Fn(T, T) -> T) {
+    let (left, right) = (left.cast::<T>(), right.cast::<T>());
+    for at in 0..count {
+        // SAFETY: this function's contract.
+        unsafe {
+            let value = combine(
+                left.add(at).read_unaligned(),
+                right.add(at).read_unaligned(),
+            );
+            right.add(at).write_unaligned(value);
+        }
+    }
+}
+
+/// Combines values by a closure to which the context leads.
+///
+/// # Safety
+/// The first word is a reference to an `F`; as many values lie at both places.
+unsafe fn combine_with<T: Copy, F: Fn(T, T) -> T>(
+    context: [*const (); 2],
+    left: *const u8,
+    right: *mut u8,
+    count: usize,
+) {
+    // SAFETY: this function's contract.
+    unsafe {
+        let combine = &*context[0].cast::<F>();
+        zip(left, right, count, combine);
+    }
+}
+
+/// How a [`Reduction`] of a type is done.
+pub(crate) fn folding<T: Reducible>(reduction: Reduction) -> Folding {
+    let code = code(reduction);
+    Folding {
+        function: combine::<T>,
+        context: [core::ptr::without_provenance(code), core::ptr::null()],
+        ordered: false,
+        digest: (1 << 9 | code << 6 | (size_of::<T>() % 64)) as u16,
+    }
+}
+
+/// Memory of an operation under way, which is leaked rather than given back before the operation is complete.
+struct Lent<B> {
+    event: Event,
+    buffers: ManuallyDrop<B>,
+    returned: bool,
+}
+
+impl<B> Lent<B> {
+    fn new(event: Event, buffers: B) -> Self {
+        Self {
+            event,
+            buffers: ManuallyDrop::new(buffers),
+            returned: false,
+        }
+    }
+
+    /// The buffers, when the operation is complete; once.
+    fn take<M: Threading>(&mut self, world: &World<M>) -> Option<Result<B>> {
+        let complete = process::with(|ctx| world.engine().peek(ctx, self.event));
+        match complete {
+            Ok(false) => None,
+            Ok(true) => {
+                assert!(!self.returned, "an operation's buffers are taken once");
+                self.returned = true;
+                // SAFETY: not taken before, as just asserted, and never looked at again.
+                Some(Ok(unsafe { ManuallyDrop::take(&mut self.buffers) }))
+            }
+            Err(error) => Some(Err(error.into())),
+        }
+    }
+}
+
+impl<'w, M: Threading> Among<'w, M> {
+    fn size(&self) -> usize {
+        self.team.size() as usize
+    }
+
+    /// Whether this rank is the root.
+    fn is(&self, root: argonet_base::Rank) -> bool {
+        root.0 == self.team.rank
+    }
+
+    /// # Safety
+    /// As `Engine::collective_start`.
+    unsafe fn call(&self, call: Call) -> Result<Event> {
+        let engine = self.world.engine();
+        // SAFETY: this function's contract.
+        Ok(process::with(|ctx| unsafe {
+            engine.collective_start(ctx, &self.team, call)
+        })?)
+    }
+
+    fn wait(&self, event: Event) -> Result<()> {
+        Ok(process::with(|ctx| self.world.engine().wait(ctx, event))?)
+    }
+
+    /// Starts a call on buffers that are kept for it; `result` makes the operation's result of them.
+    ///
+    /// # Safety
+    /// The call's memory is that of `buffers`, which are not moved with their owner.
+    unsafe fn start<B: 'w, R: 'w>(
+        &self,
+        call: Call,
+        buffers: B,
+        result: impl Fn(B) -> R + 'w,
+    ) -> Result<Op<'w, R>> {
+        // SAFETY: this function's contract; `Lent` keeps the buffers until the event is complete.
+        let event = unsafe { self.call(call) }?;
+        let world = self.world;
+        let mut lent = Lent::new(event, buffers);
+        Ok(Op::waiting(world, move || {
+            lent.take(world).map(|taken| taken.map(&result))
+        }))
+    }
+}
+
+/// A call between two slices of blocks of `count` elements.
+fn between<T, U>(kind: Kind, count: usize, src: &[T], dst: &mut [U]) -> Call {
+    Call {
+        unit: size_of::<T>(),
+        count,
+        src: src.as_ptr().cast(),
+        dst: dst.as_mut_ptr().cast(),
+        ..Call::of(kind)
+    }
+}
+
+/// A call in one slice.
+fn within<T>(kind: Kind, values: &mut [T]) -> Call {
+    let dst = values.as_mut_ptr().cast::<u8>();
+    Call {
+        unit: size_of::<T>(),
+        count: values.len(),
+        src: dst,
+        dst,
+        ..Call::of(kind)
+    }
+}

@@ -1,0 +1,302 @@
+//! Those that wait.
+
+use super::{Among, between, combine_with, folding, within};
+use crate::collective::{Reducible, Reduction};
+use crate::engine::{Call, Folding, Kind};
+use crate::error::Result;
+use crate::global::Global;
+use crate::world::Threading;
+use argonet_base::Rank;
+
+fn zeroed<T: Global>(count: usize) -> Vec<T> {
+    vec![T::new_zeroed(); count]
+}
+
+impl<M: Threading> Among<'_, M> {
+    /// # Safety
+    /// The call's memory is that of slices that the caller has borrowed until this returns.
+    unsafe fn run(&self, call: Call) -> Result<()> {
+        // SAFETY: this function's contract; a wait for an event of one's own ends before it is complete with the job alone.
+        let event = unsafe { self.call(call) }?;
+        self.wait(event)
+    }
+
+    /// Gives all ranks the values that `root` has; all slices have the same length.
+    ///
+    /// ```
+    /// # use argonet::{Rank, World};
+    /// # let world = World::init().unwrap();
+    /// let mut seeds = if world.rank() == Rank(0) { [11u64, 12] } else { [0; 2] };
+    /// world.among().broadcast(Rank(0), &mut seeds).unwrap();
+    /// assert_eq!(seeds, [11, 12]);
+    /// ```
+    ///
+    /// # Errors
+    /// A root that does not exist; [`AmError::Restricted`](crate::AmError::Restricted) inside a handler.
+    pub fn broadcast<T: Global>(&self, root: Rank, values: &mut [T]) -> Result<()> {
+        let call = Call {
+            root: root.0,
+            ..within(Kind::Broadcast, values)
+        };
+        // SAFETY: the slice is borrowed.
+        unsafe { self.run(call) }
+    }
+
+    /// Combines the ranks' values element by element, for `root`; the others get nothing.
+    ///
+    /// ```
+    /// # use argonet::{Rank, Reduction, World};
+    /// # let world = World::init().unwrap();
+    /// let sum = world.among().reduce(Rank(0), Reduction::Sum, &[1u32, 2]).unwrap();
+    /// assert_eq!(sum, (world.rank() == Rank(0)).then(|| vec![world.size(), 2 * world.size()]));
+    /// ```
+    ///
+    /// # Errors
+    /// As [`broadcast`](Self::broadcast).
+    pub fn reduce<T: Reducible>(
+        &self,
+        root: Rank,
+        reduction: Reduction,
+        values: &[T],
+    ) -> Result<Option<Vec<T>>> {
+        let mut result = zeroed(if self.is(root) { values.len() } else { 0 });
+        let call = Call {
+            root: root.0,
+            folding: Some(folding::<T>(reduction)),
+            ..between(Kind::Reduce, values.len(), values, &mut result)
+        };
+        // SAFETY: both slices are borrowed; the target counts at the root alone.
+        unsafe { self.run(call) }?;
+        Ok(self.is(root).then_some(result))
+    }
+
+    /// Combines the ranks' values element by element, for all.
+    ///
+    /// ```
+    /// # use argonet::{Reduction, World};
+    /// # let world = World::init().unwrap();
+    /// let mut count = [1.0f64];
+    /// world.among().reduce_all(Reduction::Sum, &mut count).unwrap();
+    /// assert_eq!(count, [f64::from(world.size())]);
+    /// ```
+    ///
+    /// # Errors
+    /// As [`broadcast`](Self::broadcast).
+    pub fn reduce_all<T: Reducible>(&self, reduction: Reduction, values: &mut [T]) -> Result<()> {
+        let call = Call {
+            folding: Some(folding::<T>(reduction)),
+            ..within(Kind::ReduceAll, values)
+        };
+        // SAFETY: the slice is borrowed.
+        unsafe { self.run(call) }
+    }
+
+    /// As [`reduce_all`](Self::reduce_all) with a combination of one's own, which must be associative and the same on all
+    /// ranks. Left operands come from lower ranks. Any thread that polls may be the one that combines.
+    ///
+    /// ```
+    /// # let world = argonet::World::init().unwrap();
+    /// // The longest run of ranks: first and last.
+    /// let mut run = [[world.rank().0; 2]];
+    /// world.among().reduce_all_with(&mut run, |a, b| [a[0], b[1]]).unwrap();
+    /// assert_eq!(run, [[0, world.size() - 1]]);
+    /// ```
+    ///
+    /// # Errors
+    /// As [`broadcast`](Self::broadcast).
+    pub fn reduce_all_with<T: Global, F: Fn(T, T) -> T + Sync>(
+        &self,
+        values: &mut [T],
+        combine: F,
+    ) -> Result<()> {
+        let folding = Folding {
+            function: combine_with::<T, F>,
+            context: [(&raw const combine).cast(), core::ptr::null()],
+            ordered: true,
+            digest: (1 << 10 | (size_of::<T>() % 64)) as u16,
+        };
+        let call = Call {
+            folding: Some(folding),
+            ..within(Kind::ReduceAll, values)
+        };
+        // SAFETY: the slice and the closure are borrowed.
+        unsafe { self.run(call) }
+    }
+
+    /// Gives `root` the values of all ranks, one rank's behind the other's; all slices have the same length.
+    ///
+    /// See the example of [`Among`].
+    ///
+    /// # Errors
+    /// As [`broadcast`](Self::broadcast).
+    pub fn gather<T: Global>(&self, root: Rank, values: &[T]) -> Result<Option<Vec<T>>> {
+        let blocks = if self.is(root) { self.size() } else { 0 };
+        let mut result = zeroed(blocks * values.len());
+        let call = Call {
+            root: root.0,
+            ..between(Kind::Gather, values.len(), values, &mut result)
+        };
+        // SAFETY: both slices are borrowed, the target with a block for each rank where it counts.
+        unsafe { self.run(call) }?;
+        Ok(self.is(root).then_some(result))
+    }
+
+    /// Gives all ranks the values of all, one rank's behind the other's; all slices have the same length.
+    ///
+    /// See the example of [`Among`].
+    ///
+    /// # Errors
+    /// [`AmError::Restricted`](crate::AmError::Restricted) inside a handler.
+    pub fn gather_all<T: Global>(&self, values: &[T]) -> Result<Vec<T>> {
+        let mut result = zeroed(self.size() * values.len());
+        let call = between(Kind::GatherAll, values.len(), values, &mut result);
+        // SAFETY: both slices are borrowed, the target with a block for each rank.
+        unsafe { self.run(call) }?;
+        Ok(result)
+    }
+
+    /// Gives each rank its block of the root's `blocks`: as many values as its slice has. Other ranks' `blocks` are not looked at.
+    ///
+    /// ```
+    /// # use argonet::{Rank, World};
+    /// # let world = World::init().unwrap();
+    /// let blocks: Vec<u32> = (0..2 * world.size()).collect();
+    /// let mut own = [0; 2];
+    /// world.among().scatter(Rank(0), &blocks, &mut own).unwrap();
+    /// assert_eq!(own, [2 * world.rank().0, 2 * world.rank().0 + 1]);
+    /// ```
+    ///
+    /// # Errors
+    /// As [`broadcast`](Self::broadcast).
+    ///
+    /// # Panics
+    /// If `blocks` of the root is not as long as all ranks' slices together.
+    pub fn scatter<T: Global>(&self, root: Rank, blocks: &[T], values: &mut [T]) -> Result<()> {
+        if self.is(root) {
+            assert_eq!(
+                blocks.len(),
+                self.size() * values.len(),
+                "a scatter gives each rank of the team a block"
+            );
+        }
+        let call = Call {
+            root: root.0,
+            ..between(Kind::Scatter, values.len(), blocks, values)
+        };
+        // SAFETY: both slices are borrowed, the source with a block for each rank where it counts.
+        unsafe { self.run(call) }
+    }
+
+    /// Gives each rank the block that each has for it: `blocks` has one for each rank, the result one from each.
+    ///
+    /// ```
+    /// # let world = argonet::World::init().unwrap();
+    /// let me = world.rank().0;
+    /// let blocks: Vec<[u32; 2]> = (0..world.size()).map(|to| [me, to]).collect();
+    /// let got = world.among().exchange(&blocks).unwrap();
+    /// assert!(got.into_iter().eq((0..world.size()).map(|from| [from, me])));
+    /// ```
+    ///
+    /// # Errors
+    /// As [`gather_all`](Self::gather_all).
+    ///
+    /// # Panics
+    /// If `blocks` is not a whole number of values for each rank.
+    pub fn exchange<T: Global>(&self, blocks: &[T]) -> Result<Vec<T>> {
+        let count = self.each(blocks);
+        let mut result = zeroed(blocks.len());
+        let call = between(Kind::Exchange, count, blocks, &mut result);
+        // SAFETY: both slices are borrowed, with a block for each rank.
+        unsafe { self.run(call) }?;
+        Ok(result)
+    }
+
+    /// Values of a block, if there is one for each rank.
+    pub(super) fn each<T>(&self, blocks: &[T]) -> usize {
+        assert!(
+            blocks.len().is_multiple_of(self.size()),
+            "{} values are no whole number for each of {} ranks",
+            blocks.len(),
+            self.size()
+        );
+        blocks.len() / self.size()
+    }
+
+    /// Combines the blocks that all have for this rank: `blocks` has one for each.
+    ///
+    /// ```
+    /// # use argonet::{Reduction, World};
+    /// # let world = World::init().unwrap();
+    /// let blocks: Vec<u32> = (0..world.size()).collect();
+    /// let sum = world.among().reduce_scatter(Reduction::Sum, &blocks).unwrap();
+    /// assert_eq!(sum, [world.rank().0 * world.size()]);
+    /// ```
+    ///
+    /// # Errors
+    /// As [`gather_all`](Self::gather_all).
+    ///
+    /// # Panics
+    /// As [`exchange`](Self::exchange).
+    pub fn reduce_scatter<T: Reducible>(
+        &self,
+        reduction: Reduction,
+        blocks: &[T],
+    ) -> Result<Vec<T>> {
+        let count = self.each(blocks);
+        let mut result = zeroed(count);
+        let call = Call {
+            folding: Some(folding::<T>(reduction)),
+            ..between(Kind::ReduceScatter, count, blocks, &mut result)
+        };
+        // SAFETY: both slices are borrowed, the source with a block for each rank.
+        unsafe { self.run(call) }?;
+        Ok(result)
+    }
+
+    /// Combines the values of all ranks up to this one, its own included.
+    ///
+    /// ```
+    /// # use argonet::{Reduction, World};
+    /// # let world = World::init().unwrap();
+    /// let mut place = [1u32];
+    /// world.among().scan(Reduction::Sum, &mut place).unwrap();
+    /// assert_eq!(place, [world.rank().0 + 1]);
+    /// ```
+    ///
+    /// # Errors
+    /// As [`gather_all`](Self::gather_all).
+    pub fn scan<T: Reducible>(&self, reduction: Reduction, values: &mut [T]) -> Result<()> {
+        let call = Call {
+            folding: Some(folding::<T>(reduction)),
+            ..within(Kind::Scan, values)
+        };
+        // SAFETY: the slice is borrowed.
+        unsafe { self.run(call) }
+    }
+
+    /// Combines the values of all ranks before this one; rank 0 has none before it.
+    ///
+    /// ```
+    /// # use argonet::{Reduction, World};
+    /// # let world = World::init().unwrap();
+    /// let before = world.among().exclusive_scan(Reduction::Sum, &[5u32]).unwrap();
+    /// assert_eq!(before.unwrap_or(vec![0]), [5 * world.rank().0]);
+    /// ```
+    ///
+    /// # Errors
+    /// As [`gather_all`](Self::gather_all).
+    pub fn exclusive_scan<T: Reducible>(
+        &self,
+        reduction: Reduction,
+        values: &[T],
+    ) -> Result<Option<Vec<T>>> {
+        let mut result = zeroed(values.len());
+        let call = Call {
+            folding: Some(folding::<T>(reduction)),
+            ..between(Kind::ExclusiveScan, values.len(), values, &mut result)
+        };
+        // SAFETY: both slices are borrowed.
+        unsafe { self.run(call) }?;
+        Ok((self.team.rank > 0).then_some(result))
+    }
+}

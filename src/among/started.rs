@@ -1,0 +1,265 @@
+//! Those that go on while the rank does something else. They own their buffers until they are complete; what is dropped before is
+//! never given back, and goes on.
+
+use super::{Among, between, folding, within};
+use crate::collective::{Reducible, Reduction};
+use crate::engine::{Call, Kind};
+use crate::error::Result;
+use crate::global::Global;
+use crate::op::Op;
+use crate::world::Threading;
+use argonet_base::Rank;
+
+fn zeroed<T: Global>(count: usize) -> Box<[T]> {
+    vec![T::new_zeroed(); count].into()
+}
+
+impl<'w, M: Threading> Among<'w, M> {
+    /// Enters a barrier; it is complete when all ranks of the team have.
+    ///
+    /// ```
+    /// # let world = argonet::World::init().unwrap();
+    /// let entered = world.among().start_barrier().unwrap();
+    /// // Something else, and then:
+    /// entered.wait().unwrap();
+    /// ```
+    ///
+    /// # Errors
+    /// [`AmError::Restricted`](crate::AmError::Restricted) inside a handler.
+    pub fn start_barrier(&self) -> Result<Op<'w, ()>> {
+        // SAFETY: a barrier has no memory.
+        unsafe { self.start(Call::of(Kind::Barrier), (), |()| ()) }
+    }
+
+    /// Starts what [`broadcast`](Self::broadcast) does.
+    ///
+    /// ```
+    /// # use argonet::{Rank, World};
+    /// # let world = World::init().unwrap();
+    /// let word = world.among().start_broadcast(Rank(0), vec![world.rank().0].into()).unwrap();
+    /// assert_eq!(*word.wait().unwrap(), [0]);
+    /// ```
+    ///
+    /// # Errors
+    /// As [`broadcast`](Self::broadcast).
+    pub fn start_broadcast<T: Global>(
+        &self,
+        root: Rank,
+        mut values: Box<[T]>,
+    ) -> Result<Op<'w, Box<[T]>>> {
+        let call = Call {
+            root: root.0,
+            ..within(Kind::Broadcast, &mut values)
+        };
+        // SAFETY: a box's memory stays where it is.
+        unsafe { self.start(call, values, |values| values) }
+    }
+
+    /// Starts what [`reduce`](Self::reduce) does.
+    ///
+    /// ```
+    /// # use argonet::{Rank, Reduction, World};
+    /// # let world = World::init().unwrap();
+    /// let sum = world.among().start_reduce(Rank(0), Reduction::Sum, vec![1u32].into()).unwrap();
+    /// let sum = sum.wait().unwrap();
+    /// assert!(sum.is_none_or(|sum| *sum == [world.size()]));
+    /// ```
+    ///
+    /// # Errors
+    /// As [`reduce`](Self::reduce).
+    pub fn start_reduce<T: Reducible>(
+        &self,
+        root: Rank,
+        reduction: Reduction,
+        values: Box<[T]>,
+    ) -> Result<Op<'w, Option<Box<[T]>>>> {
+        let is_root = self.is(root);
+        let mut result = zeroed(if is_root { values.len() } else { 0 });
+        let call = Call {
+            root: root.0,
+            folding: Some(folding::<T>(reduction)),
+            ..between(Kind::Reduce, values.len(), &values, &mut result)
+        };
+        let finish = move |(_, result)| is_root.then_some(result);
+        // SAFETY: as above; the target counts at the root alone.
+        unsafe { self.start(call, (values, result), finish) }
+    }
+
+    /// Starts what [`reduce_all`](Self::reduce_all) does.
+    ///
+    /// See the example of [`Among`].
+    ///
+    /// # Errors
+    /// As [`reduce_all`](Self::reduce_all).
+    pub fn start_reduce_all<T: Reducible>(
+        &self,
+        reduction: Reduction,
+        mut values: Box<[T]>,
+    ) -> Result<Op<'w, Box<[T]>>> {
+        let call = Call {
+            folding: Some(folding::<T>(reduction)),
+            ..within(Kind::ReduceAll, &mut values)
+        };
+        // SAFETY: as above.
+        unsafe { self.start(call, values, |values| values) }
+    }
+
+    /// Starts what [`gather`](Self::gather) does.
+    ///
+    /// ```
+    /// # use argonet::{Rank, World};
+    /// # let world = World::init().unwrap();
+    /// let all = world.among().start_gather(Rank(0), vec![world.rank().0].into()).unwrap();
+    /// let all = all.wait().unwrap();
+    /// assert!(all.is_none_or(|all| all.iter().copied().eq(0..world.size())));
+    /// ```
+    ///
+    /// # Errors
+    /// As [`gather`](Self::gather).
+    pub fn start_gather<T: Global>(
+        &self,
+        root: Rank,
+        values: Box<[T]>,
+    ) -> Result<Op<'w, Option<Box<[T]>>>> {
+        let is_root = self.is(root);
+        let mut result = zeroed(if is_root {
+            self.size() * values.len()
+        } else {
+            0
+        });
+        let call = Call {
+            root: root.0,
+            ..between(Kind::Gather, values.len(), &values, &mut result)
+        };
+        let finish = move |(_, result)| is_root.then_some(result);
+        // SAFETY: as above; the target has a block for each rank where it counts.
+        unsafe { self.start(call, (values, result), finish) }
+    }
+
+    /// Starts what [`gather_all`](Self::gather_all) does.
+    ///
+    /// ```
+    /// # let world = argonet::World::init().unwrap();
+    /// let all = world.among().start_gather_all(vec![world.rank().0].into()).unwrap();
+    /// assert!(all.wait().unwrap().iter().copied().eq(0..world.size()));
+    /// ```
+    ///
+    /// # Errors
+    /// As [`gather_all`](Self::gather_all).
+    pub fn start_gather_all<T: Global>(&self, values: Box<[T]>) -> Result<Op<'w, Box<[T]>>> {
+        let mut result = zeroed(self.size() * values.len());
+        let call = between(Kind::GatherAll, values.len(), &values, &mut result);
+        // SAFETY: as above.
+        unsafe { self.start(call, (values, result), |(_, result)| result) }
+    }
+
+    /// Starts what [`scatter`](Self::scatter) does: `blocks` counts at the root, and each rank gets `count` values.
+    ///
+    /// ```
+    /// # use argonet::{Rank, World};
+    /// # let world = World::init().unwrap();
+    /// let blocks: Box<[u32]> = (0..world.size()).collect();
+    /// let own = world.among().start_scatter(Rank(0), blocks, 1).unwrap();
+    /// assert_eq!(*own.wait().unwrap(), [world.rank().0]);
+    /// ```
+    ///
+    /// # Errors
+    /// As [`scatter`](Self::scatter).
+    ///
+    /// # Panics
+    /// If `blocks` of the root has not `count` values for each rank.
+    pub fn start_scatter<T: Global>(
+        &self,
+        root: Rank,
+        blocks: Box<[T]>,
+        count: usize,
+    ) -> Result<Op<'w, Box<[T]>>> {
+        assert!(
+            !self.is(root) || blocks.len() == self.size() * count,
+            "a scatter gives each rank of the team a block"
+        );
+        let mut result = zeroed(count);
+        let call = Call {
+            root: root.0,
+            ..between(Kind::Scatter, count, &blocks, &mut result)
+        };
+        // SAFETY: as above; the source has a block for each rank where it counts.
+        unsafe { self.start(call, (blocks, result), |(_, result)| result) }
+    }
+
+    /// Starts what [`exchange`](Self::exchange) does.
+    ///
+    /// ```
+    /// # let world = argonet::World::init().unwrap();
+    /// let me = world.rank().0;
+    /// let got = world.among().start_exchange(vec![me; world.size() as usize].into()).unwrap();
+    /// assert!(got.wait().unwrap().iter().copied().eq(0..world.size()));
+    /// ```
+    ///
+    /// # Errors
+    /// As [`exchange`](Self::exchange).
+    ///
+    /// # Panics
+    /// As [`exchange`](Self::exchange).
+    pub fn start_exchange<T: Global>(&self, blocks: Box<[T]>) -> Result<Op<'w, Box<[T]>>> {
+        let count = self.each(&blocks);
+        let mut result = zeroed(blocks.len());
+        let call = between(Kind::Exchange, count, &blocks, &mut result);
+        // SAFETY: as above, with a block for each rank.
+        unsafe { self.start(call, (blocks, result), |(_, result)| result) }
+    }
+
+    /// Starts what [`reduce_scatter`](Self::reduce_scatter) does.
+    ///
+    /// ```
+    /// # use argonet::{Reduction, World};
+    /// # let world = World::init().unwrap();
+    /// let blocks: Box<[u32]> = (0..world.size()).collect();
+    /// let sum = world.among().start_reduce_scatter(Reduction::Sum, blocks).unwrap();
+    /// assert_eq!(*sum.wait().unwrap(), [world.rank().0 * world.size()]);
+    /// ```
+    ///
+    /// # Errors
+    /// As [`reduce_scatter`](Self::reduce_scatter).
+    ///
+    /// # Panics
+    /// As [`exchange`](Self::exchange).
+    pub fn start_reduce_scatter<T: Reducible>(
+        &self,
+        reduction: Reduction,
+        blocks: Box<[T]>,
+    ) -> Result<Op<'w, Box<[T]>>> {
+        let count = self.each(&blocks);
+        let mut result = zeroed(count);
+        let call = Call {
+            folding: Some(folding::<T>(reduction)),
+            ..between(Kind::ReduceScatter, count, &blocks, &mut result)
+        };
+        // SAFETY: as above, with a block for each rank.
+        unsafe { self.start(call, (blocks, result), |(_, result)| result) }
+    }
+
+    /// Starts what [`scan`](Self::scan) does.
+    ///
+    /// ```
+    /// # use argonet::{Reduction, World};
+    /// # let world = World::init().unwrap();
+    /// let place = world.among().start_scan(Reduction::Sum, vec![1u32].into()).unwrap();
+    /// assert_eq!(*place.wait().unwrap(), [world.rank().0 + 1]);
+    /// ```
+    ///
+    /// # Errors
+    /// As [`scan`](Self::scan).
+    pub fn start_scan<T: Reducible>(
+        &self,
+        reduction: Reduction,
+        mut values: Box<[T]>,
+    ) -> Result<Op<'w, Box<[T]>>> {
+        let call = Call {
+            folding: Some(folding::<T>(reduction)),
+            ..within(Kind::Scan, &mut values)
+        };
+        // SAFETY: as above.
+        unsafe { self.start(call, values, |values| values) }
+    }
+}

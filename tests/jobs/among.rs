@@ -1,0 +1,223 @@
+//! Collective operations among the ranks of teams against sequential results.
+
+use argonet::{Among, Par, Rank, Reduction, Seq, Threading, World};
+
+use crate::support::{Done, Job, Pattern, Program, Test, each};
+
+const SIZES: [u32; 6] = [1, 2, 3, 4, 5, 8];
+
+pub(crate) const TESTS: &[Test] = &[
+    ("among_all_ranks_everything", || each(&SIZES, "among-world")),
+    ("among_rows_and_columns_at_once", || {
+        each(&SIZES, "among-teams")
+    }),
+    ("among_by_messages_in_small_pieces", || {
+        for ranks in [2, 3, 5] {
+            small(Job::launched(ranks, "among-world")).run().well();
+            small(Job::launched(ranks, "among-teams")).run().well();
+        }
+    }),
+    ("among_threads_of_different_teams", || {
+        each(&[2, 4], "among-threads")
+    }),
+    ("among_operations_that_are_dropped_go_on", || {
+        each(&[1, 2, 4], "among-dropped")
+    }),
+    ("among_wrong_settings", || {
+        for (name, value, part) in [
+            (
+                "GASNET_COLL_ROOTED_GEOM",
+                "KNOMIAL_TREE,1",
+                "a radix of 2 or more",
+            ),
+            ("GASNET_COLL_TUNING_FILE", "/nowhere/at/all", "No such file"),
+        ] {
+            let outcome = Job::launched(2, "among-world").env(name, value).run();
+            outcome.failed(&[name, value, part]);
+        }
+    }),
+];
+
+pub(crate) const PROGRAMS: &[Program] = &[
+    ("among-world", || {
+        let world = World::init()?;
+        everything(&world.among(), world.rank(), world.size())?;
+        Ok(world.finalise()?)
+    }),
+    ("among-teams", teams),
+    ("among-threads", threads),
+    ("among-dropped", dropped),
+];
+
+/// Nothing is read where it lies, and everything is offered or goes in pieces.
+fn small(job: Job) -> Job {
+    job.env("ARGONET_CROSS_MEMORY", "0")
+        .env("ARGONET_COLL_EAGER_SIZE", "64")
+        .env("GASNET_COLL_PIPE_SEG_SIZE", "1000")
+        .env("GASNET_COLL_SCRATCH_SIZE", "2000")
+        .env("GASNET_COLL_ROOTED_GEOM", "KNOMIAL_TREE,3")
+}
+
+/// What rank `from` has for rank `to`.
+fn values(from: u32, to: u32, len: usize) -> Vec<u64> {
+    let value = |at| u64::from(from) * 1_000_003 + u64::from(to) * 10_007 + at as u64;
+    (0..len).map(value).collect()
+}
+
+fn sum(ranks: core::ops::Range<u32>, to: u32, len: usize) -> Vec<u64> {
+    let mut sum = vec![0; len];
+    for rank in ranks {
+        sum.iter_mut()
+            .zip(values(rank, to, len))
+            .for_each(|(a, b)| *a += b);
+    }
+    sum
+}
+
+fn everything<M: Threading>(all: &Among<'_, M>, me: Rank, size: u32) -> argonet::Result<()> {
+    for len in [0, 1, 7, 100, 1500, 20_000] {
+        let mine = values(me.0, 0, len);
+        let flat =
+            |from: &dyn Fn(u32) -> Vec<u64>| -> Vec<u64> { (0..size).flat_map(from).collect() };
+        let blocks = flat(&|to| values(me.0, to, len));
+        for root in (0..size).map(Rank) {
+            let mut word = if me == root {
+                mine.clone()
+            } else {
+                vec![0; len]
+            };
+            all.broadcast(root, &mut word)?;
+            assert_eq!(word, values(root.0, 0, len));
+            let reduced = all.reduce(root, Reduction::Sum, &mine)?;
+            assert_eq!(reduced, (me == root).then(|| sum(0..size, 0, len)));
+            let gathered = all.gather(root, &mine)?;
+            assert_eq!(
+                gathered,
+                (me == root).then(|| flat(&|from| values(from, 0, len)))
+            );
+            let mut own = vec![0; len];
+            let given = if me == root { &blocks[..] } else { &[] };
+            all.scatter(root, given, &mut own)?;
+            assert_eq!(own, values(root.0, me.0, len));
+        }
+        let mut word = mine.clone();
+        all.reduce_all(Reduction::Sum, &mut word)?;
+        assert_eq!(word, sum(0..size, 0, len));
+        let mut word = mine.clone();
+        all.scan(Reduction::Sum, &mut word)?;
+        assert_eq!(word, sum(0..me.0 + 1, 0, len));
+        let before = all.exclusive_scan(Reduction::Sum, &mine)?;
+        assert_eq!(before, (me.0 > 0).then(|| sum(0..me.0, 0, len)));
+        assert_eq!(all.gather_all(&mine)?, flat(&|from| values(from, 0, len)));
+        assert_eq!(
+            all.exchange(&blocks)?,
+            flat(&|from| values(from, me.0, len))
+        );
+        assert_eq!(
+            all.reduce_scatter(Reduction::Sum, &blocks)?,
+            sum(0..size, me.0, len)
+        );
+        let mut run = vec![[me.0, me.0, 0]; len];
+        all.reduce_all_with(&mut run, |a, b| {
+            [a[0], b[1], a[2] | b[2] | u32::from(a[1] + 1 != b[0])]
+        })?;
+        assert!(run.iter().all(|run| *run == [0, size - 1, 0]));
+        // The same bits at all ranks.
+        let mut third = vec![1.0 / f64::from(3 + me.0); len];
+        all.reduce_all(Reduction::Sum, &mut third)?;
+        let bits: Vec<u64> = third.iter().map(|x| x.to_bits()).collect();
+        let mut same = bits.clone();
+        all.broadcast(Rank(0), &mut same)?;
+        assert_eq!(same, bits);
+    }
+    Ok(())
+}
+
+/// Several under way of the world, of rows and of columns, waited for in any order.
+fn teams() -> Done {
+    let world = World::init()?;
+    let (me, size) = (world.rank().0, world.size());
+    let all = world.team();
+    let row = all
+        .split(&world, Some(me / 2), -i64::from(me) as i32)?
+        .expect("a row");
+    let column = all.split(&world, Some(me % 2), 0)?.expect("a column");
+    for team in [&row, &column] {
+        everything(&team.among(&world), team.rank(), team.size())?;
+    }
+    let (world_of, row_of, column_of) = (world.among(), row.among(&world), column.among(&world));
+    for round in 0..40u32 {
+        let len = [1, 50, 3000, 30_000][round as usize % 4];
+        let mut sums = Vec::new();
+        for (team, count) in [
+            (&world_of, size),
+            (&row_of, row.size()),
+            (&column_of, column.size()),
+        ] {
+            sums.push((
+                team.start_reduce_all(Reduction::Sum, vec![round; len].into())?,
+                count,
+            ));
+        }
+        let barrier = row_of.start_barrier()?;
+        let all = column_of.start_gather_all(vec![me].into())?;
+        assert!(
+            all.wait()?
+                .iter()
+                .copied()
+                .eq(column.ranks().map(|rank| column.world_rank(rank).0))
+        );
+        for (sum, count) in sums.into_iter().rev() {
+            assert!(sum.wait()?.iter().all(|sum| *sum == round * count));
+        }
+        barrier.wait()?;
+    }
+    drop((world_of, row_of, column_of));
+    Ok(world.finalise()?)
+}
+
+/// Each thread has a team of its own, of all ranks.
+fn threads() -> Done {
+    let world: World<Par> = World::builder().build_par()?;
+    let me = world.rank();
+    let teams: Vec<_> = (0..3)
+        .map(|key| world.team().split(&world, Some(0), key * me.0 as i32))
+        .collect::<argonet::Result<_>>()?;
+    std::thread::scope(|scope| {
+        for team in teams.iter().flatten() {
+            let world = &world;
+            scope.spawn(move || {
+                for _ in 0..3 {
+                    everything(&team.among(world), team.rank(), team.size())
+                        .expect("all goes well");
+                }
+            });
+        }
+    });
+    drop(teams);
+    Ok(world.finalise()?)
+}
+
+/// What is dropped is complete at the others all the same.
+fn dropped() -> Done {
+    let world: World<Seq> = World::init()?;
+    let me = world.rank().0;
+    let pattern = Pattern::new();
+    for round in 0..50u64 {
+        let root = Rank((round % u64::from(world.size())) as u32);
+        let content = pattern.piece(round, 20_000);
+        let bytes = if me == root.0 {
+            content.to_vec()
+        } else {
+            vec![0; 20_000]
+        };
+        let sent = world.among().start_broadcast(root, bytes.into())?;
+        if me == root.0 {
+            drop(sent);
+        } else {
+            assert!(*sent.wait()? == *content);
+        }
+    }
+    world.barrier()?;
+    Ok(world.finalise()?)
+}
