@@ -151,7 +151,7 @@ pub(crate) fn folding<T: Reducible>(reduction: Reduction) -> Folding {
         function: combine::<T>,
         context: [core::ptr::without_provenance(code), core::ptr::null()],
         ordered: false,
-        digest: (1 << 9 | code << 6 | size_of::<T>() % 64) as u16,
+        digest: (1 << 9 | code << 6 | (size_of::<T>() % 64)) as u16,
     }
 }
 

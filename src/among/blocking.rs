@@ -113,7 +113,7 @@ impl<M: Threading> Among<'_, M> {
             function: combine_with::<T, F>,
             context: [(&raw const combine).cast(), core::ptr::null()],
             ordered: true,
-            digest: (1 << 10 | size_of::<T>() % 64) as u16,
+            digest: (1 << 10 | (size_of::<T>() % 64)) as u16,
         };
         let call = Call {
             folding: Some(folding),

@@ -115,15 +115,6 @@ impl Patience {
         Self::new(policy, long, long)
     }
 
-    /// Waiting for a line of another rank, as for a message. Where ranks are more than processors, the one that
-    /// is waited for probably waits for this processor, so the wait begins with yields, before it tells anybody.
-    #[must_use]
-    pub(super) fn for_line(policy: WaitPolicy) -> Self {
-        let mut patience = Self::for_message(policy);
-        patience.gives_way = policy.room == 0;
-        patience
-    }
-
     /// Waiting for room at a peer: nobody rings when it frees some, so the waiting thread looks
     /// itself, less and less often.
     #[must_use]
@@ -142,6 +133,12 @@ impl Patience {
             seen: 0,
             gives_way: false,
         }
+    }
+
+    /// Makes it begin with yields, before it tells anybody: the rank that is waited for probably waits for this processor.
+    #[inline]
+    pub(super) fn give_way(&mut self) {
+        self.gives_way = true;
     }
 
     /// Whether it begins with yields instead of spinning.

@@ -53,10 +53,10 @@ impl Waits {
         MODES[usize::from(self.mode.load(Ordering::Relaxed)) % MODES.len()]
     }
 
-    /// Whether ranks that wait keep others from running.
+    /// Whether ranks that wait keep others from running, unless they are told to spin.
     #[inline]
     pub(super) fn are_crowded(&self) -> bool {
-        self.policy().room == 0
+        self.automatic.room == 0 && self.mode() != WaitMode::Spin
     }
 
     #[inline]
@@ -260,7 +260,11 @@ impl<C: Conduit> Engine<C> {
     /// A wait for the line of another rank, which wakes this one if it sleeps.
     #[inline]
     pub(super) fn waiting_for_line(&self, what: Waiting) -> Wait<'_, C> {
-        Wait::new(self, what, Patience::for_line)
+        let mut wait = Wait::new(self, what, Patience::for_message);
+        if self.waits.are_crowded() {
+            wait.patience.give_way();
+        }
+        wait
     }
 
     /// A wait for something that nobody announces, such as room at a peer, or a word of memory that a

@@ -223,7 +223,11 @@ fn deadlines() -> Done {
 
 /// Rank 0 is outside the library until its standard input ends.
 fn stuck() -> Done {
-    let world = World::init()?;
+    let mut builder = World::builder();
+    let hello = builder.am("hello", |_, _: u32| {});
+    let world = builder.build()?;
+    // Something that ranks can tell of each other.
+    world.send(world.neighbour(1), &hello, 0)?;
     world.barrier()?;
     if world.rank().0 == 0 {
         eprintln!("ready");

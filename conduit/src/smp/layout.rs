@@ -42,7 +42,7 @@ pub(crate) const SLOTS: u32 = 64;
 /// Bytes of the lines of one rank in one slot.
 pub(crate) const BLOCK_BYTES: usize = BLOCK_WORDS * 8;
 
-const_assert!(BLOCK_BYTES % LINE == 0);
+const_assert!(BLOCK_BYTES.is_multiple_of(LINE));
 const_assert!(RING_UNITS.is_power_of_two());
 const_assert!(RING_UNITS - LAP_UNITS + LARGE_UNITS <= u16::MAX as u32);
 // Any record fits while the reader has a quarter of a lap unpublished; and one that is not large at the end of a lap goes back.

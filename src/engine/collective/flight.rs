@@ -1,8 +1,10 @@
 //! A call that is under way: executes its schedule as far as it goes without waiting.
 #![allow(unsafe_code)]
 
-use super::call::{Call, Kind, Label};
-use super::mailbox::{Coming, Place, Slot};
+use super::call::{Call, Label};
+use super::doubt::Doubt;
+use super::mailbox::{Coming, Slot};
+use super::posted::Place;
 use super::pull::Lies;
 use super::schedule::{Area, Range, Schedule, Step};
 use super::teams::Member;
@@ -15,28 +17,13 @@ use argonet_conduit::Conduit;
 use argonet_event::Event;
 use argonet_segment::SharedBytes;
 use core::ptr::NonNull;
-use core::time::Duration;
 use parking_lot::Mutex;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-/// How long a member waits in a round to which nothing comes before it asks those that it waits for whether they call the
-/// same. A call that goes well costs no message for it unless somebody is as late as this.
-const PATIENCE: Duration = Duration::from_millis(200);
-
-/// What a member to which nothing comes thinks of it.
-#[derive(Clone, Copy)]
-enum Doubt {
-    /// It has not looked twice.
-    None,
-    /// It asks at this time.
-    Asks(Duration),
-    Asked,
-}
-
 /// What has become of a message of the current round.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum State {
+pub(super) enum State {
     /// A send of which nothing has left, a receive that is not posted.
     Begins,
     /// A send that has been offered, a receive for which something must come.
@@ -58,15 +45,15 @@ struct Line([u8; 64]);
 
 /// What the thread that goes on with a call needs.
 pub(super) struct Work {
-    call: Call,
-    schedule: Schedule,
+    pub(super) call: Call,
+    pub(super) schedule: Schedule,
     scratch: Vec<Line>,
-    round: usize,
+    pub(super) round: usize,
     /// Of the messages of the round; empty before it begins.
-    states: Vec<State>,
+    pub(super) states: Vec<State>,
     /// Those that are not over.
     open: usize,
-    doubt: Doubt,
+    pub(super) doubt: Doubt,
     event: Option<Event>,
     over: bool,
 }
@@ -115,7 +102,7 @@ impl Flight {
         }
     }
 
-    fn header(&self, to: u32, tag: u32, form: Form) -> Header {
+    pub(super) fn header(&self, to: u32, tag: u32, form: Form) -> Header {
         let team = &self.member.team;
         Header {
             key: team.key,
@@ -266,7 +253,7 @@ impl<C: Conduit> Engine<C> {
     }
 
     /// Whether there was room for a message.
-    fn tell(
+    pub(super) fn tell(
         &self,
         flight: &Flight,
         header: &Header,
@@ -388,35 +375,5 @@ impl<C: Conduit> Engine<C> {
             }
         }
         state
-    }
-
-    /// Asks those that this member waits for whether they call the same, if nothing comes for long.
-    fn ask_in_doubt(&self, flight: &Flight, work: &mut Work, steps: &mut Steps) {
-        // Whoever is late in one of the library's own is late in another, too.
-        if work.call.kind == Kind::Window {
-            return;
-        }
-        match work.doubt {
-            Doubt::None => work.doubt = Doubt::Asks((self.clock)() + PATIENCE),
-            Doubt::Asks(at) if (self.clock)() >= at => {
-                let messages = work.schedule.messages(work.round).iter();
-                for (step, state) in messages.zip(&work.states) {
-                    let (Step::Send { to: other, tag, .. }
-                    | Step::Receive {
-                        from: other, tag, ..
-                    }) = *step
-                    else {
-                        continue;
-                    };
-                    if *state == State::Waits {
-                        let header = flight.header(other, tag, Form::Question);
-                        // Whom there is no room for is not asked.
-                        self.tell(flight, &header, Payload::None, steps);
-                    }
-                }
-                work.doubt = Doubt::Asked;
-            }
-            Doubt::Asks(_) | Doubt::Asked => {}
-        }
     }
 }

@@ -4,9 +4,9 @@
 //! send of more than [`EAGER`](super::plan::Tuning::eager_bytes) bytes is only offered until its receiver has come to it, a
 //! member runs at most two [`WINDOW`]s of calls ahead of another, and in a call each pair of members exchanges few messages
 //! of that size.
-#![allow(unsafe_code)]
 
 use super::call::{Kind, Label};
+use super::posted::{Place, Posted};
 use super::pull::Lies;
 use super::wire::{Form, Header};
 use crate::engine::Team;
@@ -44,24 +44,6 @@ enum Item {
     Bytes(Vec<u8>),
     Offer { lies: Lies, len: u64 },
     Answer(Form),
-}
-
-/// Memory of a call.
-#[derive(Clone, Copy)]
-pub(super) struct Place(pub(super) *mut u8);
-
-// SAFETY: the memory is the call's until it is complete, whichever thread goes on with it; what comes is put there under the
-// mailbox's lock, and the call looks at it only when the mailbox says that all is there.
-unsafe impl Send for Place {}
-
-/// A receive of which something is missing, or that the call has not looked at since.
-struct Posted {
-    place: Place,
-    len: usize,
-    missing: usize,
-    /// Whether pieces may come.
-    offered: bool,
-    complete: bool,
 }
 
 /// What has become of a receive.
@@ -315,13 +297,7 @@ impl Mailbox {
 
     /// The call has come to a receive of `len` bytes. Until it is complete `place` is writable.
     pub(super) fn post(&mut self, slot: Slot, place: Place, len: usize) -> Result<Coming, String> {
-        let mut posted = Posted {
-            place,
-            len,
-            missing: len,
-            offered: false,
-            complete: false,
-        };
+        let mut posted = Posted::new(place, len);
         match self.arrived.remove(&slot) {
             Some(Item::Bytes(bytes)) => {
                 let placed = posted.place(0, SharedBytes::from_slice(&bytes), false);
@@ -390,25 +366,4 @@ fn wrong_length(slot: Slot, come: u64, expected: usize) -> String {
         "member {} of a team sent {come} bytes as message {} of collective call {}, where {expected} are expected: do all ranks have the same settings GASNET_COLL_*?",
         slot.from, slot.tag, slot.number
     )
-}
-
-impl Posted {
-    /// Puts bytes where they belong; `None` if they do not.
-    fn place(&mut self, offset: usize, payload: SharedBytes<'_>, piece: bool) -> Option<()> {
-        let len = payload.len();
-        let fits = offset <= self.len && len <= self.len - offset && len <= self.missing;
-        if self.complete || piece != self.offered || !fits || (!piece && len != self.len) {
-            return None;
-        }
-        if len > 0 {
-            // SAFETY: the bytes lie inside the `self.len` bytes at the place, which are the call's and writable until the
-            // receive is complete; it is not while bytes are missing.
-            unsafe {
-                core::ptr::copy_nonoverlapping(payload.as_ptr(), self.place.0.add(offset), len);
-            }
-        }
-        self.missing -= len;
-        self.complete = self.missing == 0;
-        Some(())
-    }
 }

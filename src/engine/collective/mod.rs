@@ -15,10 +15,12 @@
 
 mod call;
 mod course;
+mod doubt;
 mod flight;
 mod mailbox;
 mod near;
 mod plan;
+mod posted;
 mod pull;
 mod queue;
 mod schedule;

@@ -105,4 +105,6 @@ pub fn plan(shape: &Shape<'_>, task: &Task, out: &mut Schedule) {
 }
 
 #[cfg(test)]
+mod execute;
+#[cfg(test)]
 mod tests;

@@ -2,7 +2,8 @@
 
 use super::*;
 
-/// Concatenates and counts: neither commutative nor the same in another order. Elements are (first, last, wrong) triples of bytes.
+/// Concatenates and counts: neither commutative nor the same in another order. Elements are triples of bytes: first, last, and
+/// twice the number of the block plus whether something was wrong.
 ///
 /// # Safety
 /// As [`FoldFn`].
@@ -13,7 +14,7 @@ unsafe fn join(_: [*const (); 2], left: *const u8, right: *mut u8, count: usize)
             let left = left.add(3 * at).cast::<[u8; 3]>().read();
             let right = right.add(3 * at).cast::<[u8; 3]>();
             let [first, last, wrong] = right.read();
-            let gap = u8::from(left[1].wrapping_add(1) != first);
+            let gap = u8::from(left[1].wrapping_add(1) != first || left[2] & !1 != wrong & !1);
             right.write([left[0], last, left[2] | wrong | gap]);
         }
     }
@@ -57,7 +58,7 @@ impl Team3 {
         let blocks = if self.gives_blocks() { size } else { 1 };
         let elements = blocks as usize * self.count;
         let element = |at: usize| match self.kind.folds() {
-            true => [rank as u8, rank as u8, 0],
+            true => [rank as u8, rank as u8, (at / self.count) as u8 * 2],
             false => [rank as u8, at as u8, (at >> 8) as u8 ^ 0x5a],
         };
         (0..elements).flat_map(element).collect()
@@ -68,7 +69,12 @@ impl Team3 {
         let block = 3 * self.count;
         let sources: Vec<_> = (0..size).map(|from| self.source(from, size)).collect();
         let own = |from: u32| &sources[from as usize][rank as usize * block..][..block];
-        let run = |last: u32| [0, last as u8, 0].repeat(self.count);
+        let block_of = if self.gives_blocks() {
+            rank as u8 * 2
+        } else {
+            0
+        };
+        let run = |last: u32| [0, last as u8, block_of].repeat(self.count);
         match self.kind {
             Kind::Broadcast => Some(sources[self.root as usize].clone()),
             Kind::Reduce if rank == self.root => Some(run(size - 1)),
@@ -297,4 +303,73 @@ fn ranks_that_differ_are_told_what_each_calls() {
             );
         }
     }
+}
+
+/// A rank that has entered calls and not finished those before keeps others from writing over what it has not read.
+#[test]
+fn a_call_entered_early_does_not_say_that_those_before_are_finished() {
+    let memory = Memory::new(2);
+    let engines = [0, 1].map(|rank| memory.engine(JobRank(rank), ThreadMode::Seq));
+    let ctx = [ThreadCtx::uncounted(), ThreadCtx::uncounted()];
+    let start = |at: usize, kind, number: u64, under: &mut Vec<(Event, Box<[u64; 2]>)>| {
+        let team = Arc::clone(engines[at].world_team());
+        let mut words = Box::new([number, 0]);
+        let src = words.as_ptr().cast();
+        let call = crate::engine::Call {
+            unit: 8,
+            count: usize::from(kind != Kind::Barrier),
+            src,
+            dst: words.as_mut_ptr().cast(),
+            ..crate::engine::Call::of(kind)
+        };
+        // SAFETY: the words are kept until the events are complete.
+        let event = unsafe { engines[at].collective_start(&ctx[at], &team, call) }.unwrap();
+        under.push((event, words));
+    };
+    let kind = |number| match number {
+        15 => Kind::Barrier,
+        _ => Kind::Broadcast,
+    };
+    let (mut root, mut reader) = (Vec::new(), Vec::new());
+    // The reader enters fifteen broadcasts and a barrier before the root comes; then the root goes on alone.
+    (0..16).for_each(|number| start(1, kind(number), 0, &mut reader));
+    (0..40).for_each(|number| start(0, kind(number), 100 + number, &mut root));
+    (16..40).for_each(|number| start(1, kind(number), 0, &mut reader));
+    for _ in 0..100 {
+        for (engine, ctx) in engines.iter().zip(&ctx) {
+            engine.poll(ctx).unwrap();
+        }
+    }
+    for (number, (event, words)) in (0..).zip(&reader) {
+        engines[1].wait(&ctx[1], *event).unwrap();
+        let expected = if number == 15 { 0 } else { 100 + number };
+        assert_eq!(words[0], expected, "call {number}");
+    }
+}
+
+/// A slot that this rank has left is not offered before the others have finished their calls there.
+#[test]
+fn a_slot_is_kept_until_all_have_finished() {
+    let memory = Memory::new(2);
+    let engines = [0, 1].map(|rank| memory.engine(JobRank(rank), ThreadMode::Seq));
+    let ctx = ThreadCtx::uncounted();
+    let world = Arc::clone(engines[0].world_team());
+    let bytes = [1u8; 3];
+    let call = crate::engine::Call {
+        count: 3,
+        src: bytes.as_ptr(),
+        dst: bytes.as_ptr().cast_mut(),
+        ..crate::engine::Call::of(Kind::Broadcast)
+    };
+    // SAFETY: the root only reads, and is complete at once.
+    let event = unsafe { engines[0].collective_start(&ctx, &world, call) }.unwrap();
+    assert_eq!(event, Event::DONE);
+    // As if the world were a team that can be left.
+    let near = Arc::clone(world.near.get().unwrap());
+    let slot = near.circle.slot;
+    engines[0].background.near.seats.leave(near);
+    let offers = || engines[0].offer_slots().offer.slots & 1 << slot != 0;
+    assert!(!offers());
+    engines[1].conduit.lines().unwrap().finish(slot, 1);
+    assert!(offers());
 }
