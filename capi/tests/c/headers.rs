@@ -306,7 +306,7 @@ const BEGINNINGS: [&str; 8] = [
     "ARGONET",
     "PLATFORM_",
 ];
-const OTHERS: [&str; 17] = [
+const OTHERS: [&str; 18] = [
     "HAVE_MMAP",
     "HAVE_PTHREAD_H",
     "PRIuSZ",
@@ -318,6 +318,7 @@ const OTHERS: [&str; 17] = [
     "_GASNETEX_H",
     "_GASNET_COLL_H",
     "_GASNET_MK_H",
+    "_GASNET_VIS_H",
     "_INCLUDED_GASNET_H",
     "_INCLUDED_GASNET_TOOLS_H",
     "_STRINGIFY",
