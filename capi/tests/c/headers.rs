@@ -323,6 +323,7 @@ const OTHERS: &[&str] = &[
     "_GASNET_COLL_H",
     "_GASNET_MK_H",
     "_GASNET_RATOMIC_H",
+    "_GASNET_VIS_H",
     "_INCLUDED_GASNET_H",
     "_INCLUDED_GASNET_TOOLS_H",
     "_STRINGIFY",

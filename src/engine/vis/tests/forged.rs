@@ -28,7 +28,7 @@ fn reply(engine: &Engine<Smp>, handler: HandlerIndex, args: &[u32], payload: &[u
     send(engine, FORGE, &args, payload);
 }
 
-fn is_broken(rig: &Rig, at: u32, case: &str) {
+fn is_broken(rig: &Rig, at: u32, case: &str) -> String {
     let message = rig.settle().unwrap_or_else(|| panic!("{case} is accepted"));
     let said = format!("rank {at} got a broken message from rank {}", 1 - at);
     assert!(message.contains(&said), "{case}: {message}");
@@ -36,6 +36,7 @@ fn is_broken(rig: &Rig, at: u32, case: &str) {
         (0..2).all(|rank| rig.memory[rank].read(0, LEN) == [0xee; LEN]),
         "{case}"
     );
+    message
 }
 
 fn words(numbers: &[u64]) -> Vec<u8> {
@@ -249,7 +250,8 @@ fn data_that_was_not_asked_for() {
         );
     }
     get(&rig, &mut target);
-    is_broken(&rig, 0, "the same piece twice");
+    let message = is_broken(&rig, 0, "the same piece twice");
+    assert!(message.contains("its lengths contradict"), "{message}");
 }
 
 fn get(rig: &Rig, target: &mut [u8]) {

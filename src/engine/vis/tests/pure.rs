@@ -116,6 +116,11 @@ proptest! {
                 let element = simple.element as isize;
                 let apart = simple.dims.iter().any(|dim| dim.to == element && dim.from == element);
                 prop_assert!(!apart);
+                let in_order = simple.dims.is_sorted_by_key(|dim| match by {
+                    Side::To => dim.to,
+                    Side::From => dim.from,
+                });
+                prop_assert!(in_order, "{simple:?}");
                 let hull = Runs::Lattice(simple.side(Side::To)).hull().unwrap().unwrap();
                 let places = before.iter().map(|(to, _)| *to);
                 prop_assert_eq!(Some(hull.first), places.clone().min());
