@@ -120,7 +120,7 @@ impl<C: Conduit> Engine<C> {
     /// there as long as the event is not complete; strides and counts are not needed after the call.
     ///
     /// # Errors
-    /// [`VisError`], [`AmError::NoSuchRank`], a call from inside a handler; with [`Outlook::Immediate`] also that there
+    /// [`VisError`](super::VisError), [`NoSuchRank`](argonet_am::AmError::NoSuchRank), a call from inside a handler; with [`Outlook::Immediate`] also that there
     /// is no room or no handle, and nothing has been sent then.
     pub unsafe fn vis_start(
         &self,
