@@ -246,7 +246,10 @@ impl<C: Conduit> Engine<C> {
     pub(super) fn tell_near(&self, lines: Lines<'_>, near: &Near) {
         let _turn = self.turn(near);
         let before = near.count();
-        lines.tell_messages(near.circle.slot, before + 1);
+        // A call that waits for room has no line yet, and is not to be taken for one by messages.
+        if near.circle.next() == near.next.load(Ordering::Relaxed) {
+            lines.tell_messages(near.circle.slot, before + 1);
+        }
     }
 
     /// Ends the job if the rank whose line does not come has called something that goes by messages.
