@@ -184,7 +184,7 @@ mod shared {
     impl<'c> Lines<'c> {
         /// Slots of every rank.
         pub const SLOTS: u32 = super::super::layout::SLOTS;
-        /// See [`DEPTH`](super::DEPTH).
+        /// How many calls a line of each slot can hold at once.
         pub const DEPTH: u64 = super::DEPTH;
         /// Bytes that a call can carry.
         pub const MAX_BYTES: usize = super::MAX_BYTES;
