@@ -9,6 +9,8 @@ use argonet_boot::{Bootstrap, Key, MAX_VALUE_BYTES, control_bytes};
 use argonet_conduit::smp::Layout;
 use argonet_segment::{HostMemory, PageKind, SegmentError, admit};
 use argonet_settings::{Bytes, HUGE_PAGES, MAX_SEGSIZE, SEGMENT, SegmentLimit, Settings, WAIT};
+use rustix::thread::CpuSet;
+use static_assertions::const_assert;
 
 /// What a segment has at the start, where neither user nor program say otherwise.
 const SEGMENT_BYTES: u64 = 16 << 20;
@@ -84,9 +86,13 @@ impl Plan {
     }
 }
 
-/// Processors that this process may run on, one bit each, as far as a published value holds.
-pub(crate) fn own_processors() -> [u8; MAX_VALUE_BYTES] {
-    let mut mask = [0; MAX_VALUE_BYTES];
+/// Bytes of a mask of processors: a bit for each that the system's calls know.
+const MASK_BYTES: usize = CpuSet::MAX_CPU / 8;
+const_assert!(MASK_BYTES <= MAX_VALUE_BYTES);
+
+/// Processors that this process may run on, one bit each.
+pub(crate) fn own_processors() -> [u8; MASK_BYTES] {
+    let mut mask = [0; MASK_BYTES];
     if let Ok(set) = rustix::thread::sched_getaffinity(None) {
         for cpu in (0..mask.len() * 8).filter(|&cpu| set.is_set(cpu)) {
             mask[cpu / 8] |= 1 << (cpu % 8);
@@ -119,7 +125,7 @@ fn together(masks: &[Vec<u8>], own: &[u8], allowed: u32) -> u32 {
     if allowed < count(own) || count(own) == 0 {
         return allowed;
     }
-    let mut all = [0; MAX_VALUE_BYTES];
+    let mut all = [0; MASK_BYTES];
     all[..own.len()].copy_from_slice(own);
     for mask in masks {
         for (all, byte) in all.iter_mut().zip(mask) {

@@ -378,7 +378,12 @@ impl<C: Conduit> Engine<C> {
                 from: self.rank,
             });
         }
-        self.pass(ctx, pass, &mut [], total)
+        match (&self.circles, self.conduit.lines()) {
+            (Some(circles), Some(lines)) => {
+                self.agree_by_lines(ctx, (lines, &circles.tree), pass, total)
+            }
+            _ => self.pass(ctx, pass, &mut [], total),
+        }
     }
 
     /// Bytes of the longest pass.

@@ -26,7 +26,7 @@ static void before_attach(void) {
   CHECK_EQ(gasneti_nodes, ranks);
   CHECK(local >= gasnet_getMaxGlobalSegmentSize() && gasnet_getMaxGlobalSegmentSize() > 0);
   CHECK_EQ(local % page, 0);
-  CHECK(gasnet_getenv("GASNET_PSHM_NODES") != NULL);
+  CHECK(gasnet_getenv("PATH") != NULL);
   CHECK(gasnet_getenv("NOBODY_SETS_THIS") == NULL);
   CHECK(nodes != NULL);
   CHECK_OK(gasnet_getNodeInfo(nodes, (int)ranks));

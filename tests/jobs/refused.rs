@@ -312,6 +312,11 @@ fn bad_addresses() -> Done {
             says(world.get(p, 1).map(drop), why);
             says(world.scope(|s| s.put(p, &[1])), why);
             says(world.send_long(p, &nothing, 1, &[1]), why);
+            // No word at all is what is said first of it.
+            let why = match offset % 8 {
+                0 => why,
+                _ => &["is not aligned"],
+            };
             says(world.fetch_add(p, 1), why);
             says(world.compare_exchange(p, 0, 1), why);
         }
@@ -326,12 +331,14 @@ fn bad_addresses() -> Done {
         // No whole word.
         for shift in 1..8 {
             let odd = GlobalPtr::<u64>::new(to, SegmentOffset(v.gptr(to, 1).offset().0 + shift));
-            says(
-                world.atomic_load(odd),
-                &[&format!("offset {}", odd.offset())],
+            let place = format!(
+                "8 bytes at {:#x} of rank {to} is not aligned",
+                odd.offset().0
             );
+            says(world.atomic_load(odd), &[&place]);
             if !shift.is_multiple_of(4) {
-                says(world.fetch_add(odd.cast::<u32>(), 1), &["offset"]);
+                let odd = odd.cast::<u32>();
+                says(world.fetch_add(odd, 1), &["is not aligned", "of 4"]);
             }
             world.get_value(odd)?;
         }

@@ -302,8 +302,11 @@ fn stalled() {
 fn fatal_while_others_wait() -> Done {
     let mut builder = World::builder();
     let fail = builder.am("fail", |_, _: u32| panic!("on purpose"));
+    let hello = builder.am("hello", |_, _: u32| {});
     let world = builder.build()?;
     if world.rank().0 == 0 {
+        // Something that it can tell of rank 1.
+        world.send(Rank(1), &hello, 0)?;
         // Meanwhile rank 1 begins to wait.
         let end = Instant::now() + Duration::from_millis(300);
         while Instant::now() < end {

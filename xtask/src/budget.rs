@@ -29,11 +29,11 @@ pub(crate) const BUILD: Budget = minutes("build", 8, 0);
 pub(crate) const UNIT: Budget = minutes("unit", 6, 0);
 /// The conduit conformance suite over every conduit.
 pub(crate) const CONFORMANCE: Budget = minutes("conformance", 6, 0);
-/// Jobs of real processes.
-pub(crate) const JOBS: Budget = minutes("jobs", 8, 0);
+/// Jobs of real processes, and installations, with what they make of examples. One test of the latter needs the right to mount.
+pub(crate) const JOBS: Budget = minutes("jobs", 8, 1);
 /// What C sees: layout of shared structs, headers. Two tests need a C compiler or objdump. And
-/// instructions of fast paths, which need valgrind. One test of the installation needs the right to mount.
-pub(crate) const C: Budget = minutes("c", 6, 1);
+/// instructions of fast paths, which need valgrind.
+pub(crate) const C: Budget = minutes("c", 6, 0);
 /// Seeds of the simulator.
 pub(crate) const SEEDS: Budget = minutes("seeds", 4, 0);
 /// Unit tests and smp through the conformance suite under AddressSanitizer.

@@ -8,23 +8,20 @@ use std::time::Instant;
 
 /// Test programs that start whole jobs: package and name. They run in their own stage, all other
 /// test programs in the stage `unit`.
-const JOB_TESTS: [(&str, &str); 5] = [
+const JOB_TESTS: [(&str, &str); 6] = [
     ("argonet-boot", "jobs"),
     ("argonet", "jobs"),
     ("argonet", "kmers"),
     ("argonet", "heat"),
     ("argonet", "perf"),
+    ("xtask", "install"),
 ];
 
 /// The test program of the stage `seeds`.
 const SEED_TESTS: [(&str, &str); 1] = [("argonet-sim", "seeds")];
 
 /// Test programs of the stage `c`.
-const C_TESTS: [(&str, &str); 3] = [
-    ("argonet-capi", "c"),
-    ("argonet-capi", "conformance"),
-    ("xtask", "install"),
-];
+const C_TESTS: [(&str, &str); 2] = [("argonet-capi", "c"), ("argonet-capi", "conformance")];
 
 /// The conduit conformance suite: each of its test programs is one conduit. It has its own stage.
 pub(crate) const CONFORMANCE: &str = "argonet-conformance";

@@ -9,12 +9,14 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Programs, and the thread modes as `GASNET_*` names them. Not those that end the job in the middle of what its threads do.
-const PROGRAMS: [(&str, &str); 6] = [
+const PROGRAMS: &[(&str, &str)] = &[
     ("threads_am", "PAR"),
     ("threads_rma", "PAR"),
     ("threads_hsl", "PAR"),
     ("threads_wait", "PAR"),
     ("threads_churn", "PAR"),
+    ("threads_ratomic", "PAR"),
+    ("threads_teams", "PAR"),
     ("threads_serial", "PARSYNC"),
 ];
 
@@ -51,7 +53,7 @@ pub(crate) fn programs(run: &mut Run) {
         return;
     };
     kit.planted(run);
-    for (program, mode) in PROGRAMS {
+    for &(program, mode) in PROGRAMS {
         let source = root().join(format!("tests/c/{program}.c"));
         for (kind, flags) in KINDS {
             let built = kit.build(run, &source, mode, flags);

@@ -7,6 +7,7 @@ use super::mailbox::{Coming, Slot};
 use super::posted::Place;
 use super::pull::Lies;
 use super::schedule::{Area, Range, Schedule, Step};
+use super::scratch::Scratch;
 use super::teams::Member;
 use super::wire::{Form, Header};
 use crate::engine::background::Steps;
@@ -38,16 +39,11 @@ pub(super) enum State {
     Over,
 }
 
-/// The memory of a call's scratch, aligned for every predefined type.
-#[derive(Clone, Copy)]
-#[repr(C, align(64))]
-struct Line([u8; 64]);
-
 /// What the thread that goes on with a call needs.
 pub(super) struct Work {
     pub(super) call: Call,
     pub(super) schedule: Schedule,
-    scratch: Vec<Line>,
+    scratch: Scratch,
     pub(super) round: usize,
     /// Of the messages of the round; empty before it begins.
     pub(super) states: Vec<State>,
@@ -82,11 +78,11 @@ impl Flight {
         schedule: Schedule,
         event: Option<Event>,
     ) -> Self {
-        let lines = schedule.scratch_bytes().div_ceil(size_of::<Line>());
+        let scratch = member.spare.take(schedule.scratch_bytes());
         let work = Work {
             call,
             schedule,
-            scratch: vec![Line([0; 64]); lines],
+            scratch,
             round: 0,
             states: Vec::new(),
             open: 0,
@@ -127,6 +123,13 @@ impl Flight {
     }
 }
 
+impl Drop for Flight {
+    fn drop(&mut self) {
+        let scratch = core::mem::take(&mut self.work.get_mut().scratch);
+        self.member.spare.give(scratch);
+    }
+}
+
 impl Work {
     pub(super) fn is_over(&self) -> bool {
         self.over
@@ -137,7 +140,7 @@ impl Work {
         let base = match range.area {
             Area::Source => self.call.src.cast_mut(),
             Area::Target => self.call.dst,
-            Area::Scratch => self.scratch.as_mut_ptr().cast(),
+            Area::Scratch => self.scratch.as_mut_ptr(),
         };
         base.wrapping_add(range.at)
     }

@@ -24,6 +24,7 @@ mod posted;
 mod pull;
 mod queue;
 mod schedule;
+mod scratch;
 mod seats;
 mod start;
 mod teams;

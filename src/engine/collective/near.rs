@@ -273,10 +273,10 @@ impl<C: Conduit> Engine<C> {
         // The second look: it may have entered this call, and then another by messages.
         if lines.by_messages(slot, rank) > course.before && lines.look(slot, rank, call).is_none() {
             self.fatal(&format!(
-                "rank {}: members of a team call different operations: this rank a {}, and rank {rank} one that is longer \
-                 or goes by messages for another reason; all must call the same with the same root and length",
-                self.rank,
-                course.call.label()
+                "rank {own}: members of a team call different operations: a {} at rank {own}, and at rank {rank} one that \
+                 is longer or goes by messages for another reason; all must call the same with the same root and length",
+                course.call.label(),
+                own = self.rank,
             ));
         }
     }
@@ -289,11 +289,11 @@ impl<C: Conduit> Engine<C> {
             None => format!("something unknown ({:#x})", entry.what),
         };
         self.fatal(&format!(
-            "rank {}: members of a team call different operations: this rank a {}, and rank {} a {theirs}; all must call the \
-             same with the same root and length",
-            self.rank,
+            "rank {own}: members of a team call different operations: a {} at rank {own}, and a {theirs} at rank {}; all must \
+             call the same with the same root and length",
             course.call.label(),
-            place.rank
+            place.rank,
+            own = self.rank,
         ));
     }
 }

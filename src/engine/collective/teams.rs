@@ -5,6 +5,7 @@ use super::flight::Flight;
 use super::mailbox::{Count, Mailbox};
 use super::plan::{Hoods, Tuning};
 use super::pull::Near;
+use super::scratch::Spare;
 use super::wire::Header;
 use crate::engine::background::Background;
 use crate::engine::core::Engine;
@@ -26,6 +27,7 @@ pub(super) struct Member {
     pub(super) team: Arc<Team>,
     pub(super) hoods: Hoods,
     tuning: Mutex<Tuning>,
+    pub(super) spare: Spare,
     /// Taken for moments.
     pub(super) mailbox: Arc<Mutex<Mailbox>>,
     /// Set once, by whoever closes the team; Relaxed, as locks follow.
@@ -142,6 +144,7 @@ impl Collectives {
             team: Arc::clone(team),
             hoods,
             tuning: Mutex::new(*self.tuning.get_or_init(|| Tuning::DEFAULT)),
+            spare: Spare::default(),
             mailbox: Arc::clone(&mailbox),
             closed: AtomicBool::new(false),
         });

@@ -68,6 +68,23 @@ impl<C: Conduit> Engine<C> {
     }
 }
 
+impl<C: Conduit> Engine<C> {
+    /// Whether all ranks mean the same pass of `total` bytes, which is too long for lines.
+    ///
+    /// # Errors
+    /// [`AmError::DifferentCalls`], on all ranks.
+    pub(in crate::engine) fn agree_by_lines(
+        &self,
+        ctx: &ThreadCtx,
+        (lines, circle): (Lines<'_>, &Circle),
+        pass: &Pass<'_>,
+        total: usize,
+    ) -> Result<(), AmError> {
+        let entered = self.enter(ctx, (lines, circle), what(pass, total), &[]);
+        entered.all(ctx, WaitFor::Collective, |_| {})
+    }
+}
+
 impl<C: Conduit> super::meet::Entered<'_, C> {
     /// Folds what all members contribute, in the order of ranks, into `bytes`, which takes at most `WORDS` words.
     #[inline(always)]

@@ -150,7 +150,7 @@ fn ways_and_threads_are_atomic_for_each_other() {
     let words = [1, 2, 3].map(|word| far(&rig, 1, word));
     // Rank 0 comes by messages, rank 1 at its own memory.
     let sums: u64 = std::thread::scope(|scope| {
-        scope.spawn(|| {
+        let poller = scope.spawn(|| {
             let ctx = context();
             while !done.load(Ordering::Relaxed) {
                 if rig.ranks[1].engine.poll(&ctx).unwrap() == 0 {
@@ -185,6 +185,7 @@ fn ways_and_threads_are_atomic_for_each_other() {
             .collect();
         let sums: Vec<_> = threads.into_iter().map(|thread| thread.join()).collect();
         done.store(true, Ordering::Relaxed);
+        poller.join().unwrap();
         sums.into_iter().map(Result::unwrap).sum()
     });
     let (ctx, all) = (context(), EACH * 2 * THREADS);
