@@ -217,10 +217,11 @@ fn threads_of_different_teams_at_once() {
     let ranks = job(4, 4, ThreadMode::Par);
     let halves = [[0, 1], [2, 3], [0, 2], [1, 3]];
     std::thread::scope(|scope| {
+        let mut threads = Vec::new();
         for (index, half) in halves.into_iter().enumerate() {
             for (rank, at) in (0..).zip(half) {
                 let engine = &ranks[at as usize].engine;
-                scope.spawn(move || {
+                let thread = scope.spawn(move || {
                     let ctx = ThreadCtx::uncounted();
                     let members = half.map(|rank| (JobRank(rank), 0));
                     let members = Arc::new(Members::new(&members).unwrap());
@@ -241,7 +242,11 @@ fn threads_of_different_teams_at_once() {
                     }
                     engine.close_team(&team);
                 });
+                threads.push(thread);
             }
         }
+        threads
+            .into_iter()
+            .for_each(|thread| thread.join().unwrap());
     });
 }

@@ -76,13 +76,17 @@ impl Memory {
 fn job(size: u32, mode: ThreadMode, f: impl Fn(&Engine<Smp>, &ThreadCtx) + Sync) {
     let memory = Memory::new(size);
     std::thread::scope(|scope| {
-        for rank in (0..size).map(JobRank) {
+        let run = |rank| {
             let (memory, f) = (&memory, &f);
             scope.spawn(move || {
                 let engine = memory.engine(rank, mode);
                 f(&engine, &ThreadCtx::uncounted());
-            });
-        }
+            })
+        };
+        let threads: Vec<_> = (0..size).map(JobRank).map(run).collect();
+        threads
+            .into_iter()
+            .for_each(|thread| thread.join().unwrap());
     });
 }
 
