@@ -390,9 +390,13 @@ mod tests {
             job.publish(Key::Tool, b"2"),
             Err(BootError::PublishedTwice { .. })
         ));
+        const TOO_MANY: usize = MAX_VALUE_BYTES + 1;
         assert!(matches!(
-            job.publish(Key::Host, &[0; 129]),
-            Err(BootError::ValueTooLong { bytes: 129, .. })
+            job.publish(Key::Host, &[0; TOO_MANY]),
+            Err(BootError::ValueTooLong {
+                bytes: TOO_MANY,
+                ..
+            })
         ));
         assert!(matches!(
             job.lookup(JobRank(0), Key::Host),
