@@ -37,8 +37,11 @@ static void *work(void *argument) {
       CHECK_EQ(gex_AD_OpNBI_DBL(floats[far], NULL, 0, first + 3, GEX_OP_ADD, 0.25, 0, flags), 0);
       /* A lock of one word: what it guards is changed in two steps. */
       if (i % 16 == 0) {
-        do gex_Event_Wait(gex_AD_OpNB_U64(ints[far], &before, 0, first + 4, GEX_OP_FCAS, 0, 1, GEX_FLAG_AD_ACQ));
-        while (before);
+        do {
+          /* What frees it may have to be handled here. */
+          gasnet_AMPoll();
+          gex_Event_Wait(gex_AD_OpNB_U64(ints[far], &before, 0, first + 4, GEX_OP_FCAS, 0, 1, GEX_FLAG_AD_ACQ));
+        } while (before);
         gex_Event_Wait(gex_AD_OpNB_U64(ints[far], &before, 0, first + 5, GEX_OP_GET, 0, 0, 0));
         gex_Event_Wait(gex_AD_OpNB_U64(ints[far], NULL, 0, first + 5, GEX_OP_SET, before + 1, 0, 0));
         gex_Event_Wait(gex_AD_OpNB_U64(ints[far], NULL, 0, first + 4, GEX_OP_SET, 0, 0, GEX_FLAG_AD_REL));

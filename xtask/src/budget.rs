@@ -25,14 +25,13 @@ const fn minutes(stage: &'static str, minutes: u64, skips: usize) -> Budget {
 /// Everything is built for testing, for use and with AddressSanitizer; clippy and rustfmt have nothing to say. From an
 /// empty target directory on two processors.
 pub(crate) const BUILD: Budget = minutes("build", 8, 0);
-/// Unit tests, property tests, documentation examples, the tidy test, loom models.
+/// Unit tests, property tests, documentation examples, the tidy test, loom models; instructions of fast paths, which need valgrind.
 pub(crate) const UNIT: Budget = minutes("unit", 6, 0);
 /// The conduit conformance suite over every conduit.
 pub(crate) const CONFORMANCE: Budget = minutes("conformance", 6, 0);
-/// Jobs of real processes, and installations, with what they make of examples. One test of the latter needs the right to mount.
+/// Jobs of real processes, what C sees of headers, and installations, with what they make of examples. One test of the latter needs the right to mount.
 pub(crate) const JOBS: Budget = minutes("jobs", 8, 1);
-/// What C sees: layout of shared structs, headers. Two tests need a C compiler or objdump. And
-/// instructions of fast paths, which need valgrind.
+/// Programs in C for what GASNet's texts promise.
 pub(crate) const C: Budget = minutes("c", 6, 0);
 /// Seeds of the simulator.
 pub(crate) const SEEDS: Budget = minutes("seeds", 4, 0);
