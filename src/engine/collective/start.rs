@@ -94,6 +94,11 @@ impl<C: Conduit> Engine<C> {
                 // SAFETY: the caller's promise.
                 return unsafe { self.start_near(ctx, (lines, near), call) };
             }
+            if call.fits_pool() {
+                let scratch = self.tuning_of(team).scratch_bytes;
+                // SAFETY: the caller's promise.
+                return unsafe { self.start_pooled(ctx, (lines, near), call, scratch) };
+            }
             self.tell_near(lines, near);
         }
         let Some(member) = self.background.collectives.member(team) else {
@@ -135,11 +140,18 @@ impl<C: Conduit> Engine<C> {
         if let Some((lines, near)) = self.near(team)
             && ctx.is_free()
             && call.root < team.size()
-            && call.fits_lines(team.size())
         {
-            // SAFETY: the caller's promise.
-            unsafe { self.wait_near(ctx, (lines, near), call) };
-            return Ok(());
+            if call.fits_lines(team.size()) {
+                // SAFETY: the caller's promise.
+                unsafe { self.wait_near(ctx, (lines, near), call) };
+                return Ok(());
+            }
+            if call.fits_pool() {
+                let scratch = self.tuning_of(team).scratch_bytes;
+                // SAFETY: the caller's promise.
+                unsafe { self.wait_pooled(ctx, (lines, near), call, scratch) };
+                return Ok(());
+            }
         }
         // SAFETY: the caller's promise; the wait ends without the operation's end with the job alone.
         let event = unsafe { self.collective_start(ctx, team, call) }?;

@@ -19,10 +19,12 @@ mod tree;
 mod tuning;
 
 pub use hoods::Hoods;
+pub(super) use parts::{parts, pieces};
 pub use tuning::{Tuning, radix_of};
 
 use super::call::{Kind, Meets};
-use super::schedule::{Area, Range, Schedule};
+use super::schedule::Schedule;
+pub(super) use super::schedule::{Area, Range};
 
 /// A member's place.
 #[derive(Clone, Copy)]
