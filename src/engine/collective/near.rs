@@ -42,10 +42,8 @@ pub(in crate::engine) struct Near {
     /// Calls up to the last one by messages of which the others are to be told when those by lines before it have been entered; or
     /// 0. Changed under the queue's lock.
     untold: AtomicU64,
-    /// Pieces that have gone through the pools, and calls that all must have finished before each half is written anew. Changed
-    /// by who has the turn.
+    /// Pieces that have gone through the pools. Changed by who has the turn.
     pub(in crate::engine) pieces: AtomicU64,
-    pub(super) free_after: [AtomicU64; 2],
     pub(super) spare: Spare,
 }
 
@@ -68,7 +66,6 @@ impl Near {
             pending: AtomicU32::new(0),
             untold: AtomicU64::new(0),
             pieces: AtomicU64::new(0),
-            free_after: Default::default(),
             spare: Spare::default(),
         }
     }
@@ -101,11 +98,6 @@ impl Near {
         let before = self.calls.load(Ordering::Relaxed);
         self.calls.store(before + 1, Ordering::Relaxed);
         before
-    }
-
-    /// Number of the next call by lines. The caller has the turn.
-    pub(super) fn next_number(&self) -> u64 {
-        self.next.load(Ordering::Relaxed)
     }
 
     /// The next call by lines. The caller has the turn.
@@ -142,12 +134,10 @@ impl Near {
     }
 
     /// Whether there is room for a call.
+    #[inline(always)]
     pub(super) fn may_enter(&self, lines: Lines<'_>, course: &Course) -> bool {
-        let circle = &self.circle;
-        (circle.has_room(course.number) || circle.look_for_room(lines, course.number))
-            && course
-                .stage
-                .is_none_or(|stage| stage.may_enter(lines, self))
+        let (circle, number) = (&self.circle, course.number);
+        circle.has_room(number) || circle.look_for_room(lines, number)
     }
 
     /// The line that is read next.

@@ -10,8 +10,9 @@
 //! So every byte is read by one other member on its way there and by each on its way back: the least that there can be. Short
 //! pieces take one stage, *give all*: everybody combines everything, which is more traffic and one meeting less.
 //!
-//! A pool has two halves, which pieces use in turn. A half is written anew when all members have finished the last stage of the
-//! piece that it held.
+//! A pool has two halves, which pieces use in turn, and nobody needs to ask whether a half may be written anew: a member enters no
+//! stage before it has finished all calls before it. So whoever has seen the last stage of piece k + 1 entered by all, as it has
+//! before it goes on to piece k + 2, knows that all have finished piece k.
 #![allow(unsafe_code)]
 
 use super::call::{Call, Kind, Meets};
@@ -47,8 +48,6 @@ pub(super) struct Stage {
     half: usize,
     /// The piece of the vectors.
     piece: Range,
-    /// Calls that all members must have finished before it.
-    after: u64,
 }
 
 impl Call {
@@ -66,29 +65,20 @@ impl Call {
     }
 }
 
-/// The stages of a call of `size` members that begins with call `first` of its slot, with scratch of `scratch` bytes.
-pub(super) fn stages(near: &Near, call: &Call, first: u64, scratch: usize) -> Vec<Stage> {
+/// The stages of the next call, with scratch of `scratch` bytes. The caller has the turn.
+pub(super) fn stages(near: &Near, call: &Call, scratch: usize) -> Vec<Stage> {
     let size = near.size();
     let whole = Range::new(Area::Source, 0, call.block());
     let most = HALF_BYTES.min(scratch / 2).max(BLOCK_BYTES);
     let mut stages = Vec::new();
     for piece in pieces(whole, call.unit, most) {
-        let half = near.half(|after, half| {
-            let stage = |step, after| Stage {
-                step,
-                half,
-                piece,
-                after,
-            };
-            if piece.len * size as usize <= ALL_BYTES {
-                stages.push(stage(Step::GiveAll, after));
-            } else {
-                stages.push(stage(Step::Give, after));
-                stages.push(stage(Step::Fold, 0));
-            }
-            first + stages.len() as u64
-        });
-        debug_assert!(half < 2);
+        let half = near.next_half();
+        let stage = |step| Stage { step, half, piece };
+        if piece.len * size as usize <= ALL_BYTES {
+            stages.push(stage(Step::GiveAll));
+        } else {
+            stages.extend([Step::Give, Step::Fold].map(stage));
+        }
     }
     stages
 }
@@ -98,13 +88,6 @@ pub(super) struct Pools<'s> {
     pub(super) lines: Lines<'s>,
     pub(super) near: &'s Near,
     pub(super) call: &'s Call,
-}
-
-impl Stage {
-    /// Whether it may be entered.
-    pub(super) fn may_enter(&self, lines: Lines<'_>, near: &Near) -> bool {
-        near.circle.have_finished(lines, self.after)
-    }
 }
 
 impl Pools<'_> {
@@ -237,14 +220,10 @@ impl Pools<'_> {
 }
 
 impl Near {
-    /// The half of the pools that the next piece uses, of which `take` is told, and after which call it is free; `take` says
-    /// after which call it will be free again. The caller has the turn.
-    fn half(&self, take: impl FnOnce(u64, usize) -> u64) -> usize {
+    /// The half of the pools that the next piece uses. The caller has the turn.
+    fn next_half(&self) -> usize {
         let piece = self.pieces.load(Ordering::Relaxed);
         self.pieces.store(piece + 1, Ordering::Relaxed);
-        let half = (piece % 2) as usize;
-        let free = take(self.free_after[half].load(Ordering::Relaxed), half);
-        self.free_after[half].store(free, Ordering::Relaxed);
-        half
+        (piece % 2) as usize
     }
 }

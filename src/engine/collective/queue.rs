@@ -58,7 +58,7 @@ impl<C: Conduit> Engine<C> {
         scratch: usize,
     ) -> Result<Event, OpError> {
         let turn = self.turn(near);
-        let stages = stages(near, &call, near.next_number(), scratch).into_iter();
+        let stages = stages(near, &call, scratch).into_iter();
         let mut courses: Vec<_> = stages.map(|stage| near.course(call, Some(stage))).collect();
         if near.is_idle() {
             self.enter_course(lines, near, &mut courses[0], 0);
@@ -134,7 +134,7 @@ impl<C: Conduit> Engine<C> {
     ) {
         let what = WaitFor::Collective;
         let _turn = self.turn_when_idle(ctx, near, what);
-        for stage in stages(near, &call, near.next_number(), scratch) {
+        for stage in stages(near, &call, scratch) {
             self.go_through(ctx, lines, near, near.course(call, Some(stage)), what);
         }
     }

@@ -99,23 +99,9 @@ impl Circle {
     /// Looks what members have finished, and then whether the call's cell may be written.
     #[cold]
     pub(in crate::engine) fn look_for_room(&self, lines: Lines<'_>, call: u64) -> bool {
-        self.look(lines);
-        self.has_room(call)
-    }
-
-    /// Looks what members have finished.
-    fn look(&self, lines: Lines<'_>) {
         let done = self.members.iter().map(|&rank| lines.done(self.slot, rank));
         self.knows(done.min().unwrap_or(0));
-    }
-
-    /// Whether all members have finished so many calls.
-    pub(in crate::engine) fn have_finished(&self, lines: Lines<'_>, calls: u64) -> bool {
-        let known = || self.known.load(Ordering::Relaxed) >= calls;
-        known() || {
-            self.look(lines);
-            known()
-        }
+        self.has_room(call)
     }
 
     /// The processes of the other members.
