@@ -1,0 +1,146 @@
+//! What bytes are written to and read from: a socket, or memory for what a rank sends to itself.
+
+use super::lane::{Piece, Pieces};
+use parking_lot::Mutex;
+use rustix::fd::{AsRawFd, BorrowedFd, OwnedFd};
+use std::collections::VecDeque;
+use std::io;
+
+/// Bytes that a rank has sent to itself and not read, at most.
+const OWN_BYTES: usize = 64 << 10;
+
+/// One connection. Both directions may be used at once, each by one thread at a time.
+#[derive(Debug)]
+pub(super) enum Wire {
+    /// To another rank; does not block.
+    Socket(OwnedFd),
+    /// To this rank.
+    Own(Mutex<VecDeque<u8>>),
+}
+
+// The kernel's vector is the same.
+static_assertions::const_assert_eq!(size_of::<Piece>(), size_of::<libc::iovec>());
+
+fn vector(pieces: &Pieces) -> Vector {
+    let mut vector = [libc::iovec {
+        iov_base: core::ptr::null_mut(),
+        iov_len: 0,
+    }; super::lane::MAX_PIECES];
+    let pieces = pieces.as_slice();
+    for (to, from) in vector.iter_mut().zip(pieces) {
+        to.iov_base = from.at.cast();
+        to.iov_len = from.len;
+    }
+    Vector(vector, pieces.len())
+}
+
+struct Vector([libc::iovec; super::lane::MAX_PIECES], usize);
+
+fn result(returned: isize) -> io::Result<usize> {
+    usize::try_from(returned).map_err(|_| io::Error::last_os_error())
+}
+
+impl Wire {
+    pub(super) fn own() -> Self {
+        Wire::Own(Mutex::default())
+    }
+
+    /// The socket, if it is one.
+    pub(super) fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        match self {
+            Wire::Socket(socket) => Some(rustix::fd::AsFd::as_fd(socket)),
+            Wire::Own(_) => None,
+        }
+    }
+
+    /// Whether it is memory that holds something.
+    pub(super) fn holds_own(&self) -> bool {
+        match self {
+            Wire::Socket(_) => false,
+            Wire::Own(bytes) => !bytes.lock().is_empty(),
+        }
+    }
+
+    /// Writes what it takes at once; how much.
+    ///
+    /// # Safety
+    /// All pieces can be read.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::WouldBlock`], or what has become of the connection.
+    pub(super) unsafe fn write(&self, pieces: &Pieces) -> io::Result<usize> {
+        match self {
+            Wire::Socket(socket) => {
+                let socket = socket.as_raw_fd();
+                if let [one] = pieces.as_slice() {
+                    // SAFETY: the caller promises the piece; no signal is raised.
+                    return result(unsafe {
+                        libc::send(socket, one.at.cast(), one.len, libc::MSG_NOSIGNAL)
+                    });
+                }
+                let mut vector = vector(pieces);
+                // SAFETY: a header of zeros is a valid one: no address, no control data.
+                let mut message: libc::msghdr = unsafe { core::mem::zeroed() };
+                message.msg_iov = vector.0.as_mut_ptr();
+                message.msg_iovlen = vector.1;
+                // SAFETY: as above, for each piece.
+                result(unsafe { libc::sendmsg(socket, &raw const message, libc::MSG_NOSIGNAL) })
+            }
+            Wire::Own(bytes) => {
+                let mut bytes = bytes.lock();
+                let mut room = OWN_BYTES - bytes.len();
+                if room == 0 {
+                    return Err(io::ErrorKind::WouldBlock.into());
+                }
+                let mut written = 0;
+                for piece in pieces.as_slice() {
+                    let len = piece.len.min(room);
+                    let mut copy = vec![0; len];
+                    // SAFETY: the caller promises the piece.
+                    unsafe { argonet_segment::bulk::copy(copy.as_mut_ptr(), piece.at, len) };
+                    bytes.extend(copy);
+                    written += len;
+                    room -= len;
+                }
+                Ok(written)
+            }
+        }
+    }
+
+    /// Reads what is there; how much. 0 is the end of the connection.
+    ///
+    /// # Safety
+    /// All pieces can be written.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::WouldBlock`], or what has become of the connection.
+    pub(super) unsafe fn read(&self, pieces: &Pieces) -> io::Result<usize> {
+        match self {
+            Wire::Socket(socket) => {
+                let socket = socket.as_raw_fd();
+                if let [one] = pieces.as_slice() {
+                    // SAFETY: the caller promises the piece.
+                    return result(unsafe { libc::recv(socket, one.at.cast(), one.len, 0) });
+                }
+                let vector = vector(pieces);
+                // SAFETY: as above, for each piece.
+                result(unsafe { libc::readv(socket, vector.0.as_ptr(), vector.1 as libc::c_int) })
+            }
+            Wire::Own(bytes) => {
+                let mut bytes = bytes.lock();
+                if bytes.is_empty() {
+                    return Err(io::ErrorKind::WouldBlock.into());
+                }
+                let mut read = 0;
+                for piece in pieces.as_slice() {
+                    let len = piece.len.min(bytes.len());
+                    let copy: Vec<u8> = bytes.drain(..len).collect();
+                    // SAFETY: the caller promises the piece.
+                    unsafe { argonet_segment::bulk::copy(piece.at, copy.as_ptr(), len) };
+                    read += len;
+                }
+                Ok(read)
+            }
+        }
+    }
+}
