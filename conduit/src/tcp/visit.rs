@@ -222,6 +222,7 @@ impl<S: Sink + ?Sized> Visit<'_, S> {
                 return self.outbound().control(&frame.fields, &self.core.sizes);
             }
             Kind::Refused => {
+                self.moved = true;
                 let mut outbound = self.outbound();
                 outbound.operations.refused(&frame.fields)?;
                 outbound.reports.push_back(Report::Broken(AmError::OutsideSegment {
@@ -297,6 +298,7 @@ impl<S: Sink + ?Sized> Visit<'_, S> {
     #[cold]
     fn nowhere(&mut self, inbound: &mut Inbound, frame: &Frame) -> Result<(), RecordError> {
         let segment = self.core.own_bytes();
+        self.moved = true;
         match frame.kind {
             Kind::Got => {
                 self.outbound().operations.answered(frame.fields.op, frame.length);
