@@ -1,6 +1,7 @@
 //! What bytes are written to and read from: a socket, or memory for what a rank sends to itself.
 
-use super::lane::{Piece, Pieces};
+use super::lane::Pieces;
+use core::mem::MaybeUninit;
 use parking_lot::Mutex;
 use rustix::fd::{AsRawFd, BorrowedFd, OwnedFd};
 use std::collections::VecDeque;
@@ -8,6 +9,9 @@ use std::io;
 
 /// Bytes that a rank has sent to itself and not read, at most.
 const OWN_BYTES: usize = 64 << 10;
+
+/// Up to so many bytes are copied into one place: the system takes that sooner than several places.
+const FEW_BYTES: usize = 512;
 
 /// One connection. Both directions may be used at once, each by one thread at a time.
 #[derive(Debug)]
@@ -17,24 +21,6 @@ pub(super) enum Wire {
     /// To this rank.
     Own(Mutex<VecDeque<u8>>),
 }
-
-// The kernel's vector is the same.
-static_assertions::const_assert_eq!(size_of::<Piece>(), size_of::<libc::iovec>());
-
-fn vector(pieces: &Pieces) -> Vector {
-    let mut vector = [libc::iovec {
-        iov_base: core::ptr::null_mut(),
-        iov_len: 0,
-    }; super::lane::MAX_PIECES];
-    let pieces = pieces.as_slice();
-    for (to, from) in vector.iter_mut().zip(pieces) {
-        to.iov_base = from.at.cast();
-        to.iov_len = from.len;
-    }
-    Vector(vector, pieces.len())
-}
-
-struct Vector([libc::iovec; super::lane::MAX_PIECES], usize);
 
 fn result(returned: isize) -> io::Result<usize> {
     usize::try_from(returned).map_err(|_| io::Error::last_os_error())
@@ -71,19 +57,26 @@ impl Wire {
     pub(super) unsafe fn write(&self, pieces: &Pieces) -> io::Result<usize> {
         match self {
             Wire::Socket(socket) => {
-                let socket = socket.as_raw_fd();
-                if let [one] = pieces.as_slice() {
+                let (socket, pieces_in) = (socket.as_raw_fd(), pieces.as_slice());
+                if let [one] = pieces_in {
                     // SAFETY: the caller promises the piece; no signal is raised.
                     return result(unsafe {
                         libc::send(socket, one.at.cast(), one.len, libc::MSG_NOSIGNAL)
                     });
                 }
-                let mut vector = vector(pieces);
+                let mut few = [const { MaybeUninit::uninit() }; FEW_BYTES];
+                // SAFETY: the caller promises all pieces.
+                if let Some(len) = unsafe { pieces.gather(&mut few) } {
+                    // SAFETY: so many bytes were copied there.
+                    return result(unsafe {
+                        libc::send(socket, few.as_ptr().cast(), len, libc::MSG_NOSIGNAL)
+                    });
+                }
                 // SAFETY: a header of zeros is a valid one: no address, no control data.
                 let mut message: libc::msghdr = unsafe { core::mem::zeroed() };
-                message.msg_iov = vector.0.as_mut_ptr();
-                message.msg_iovlen = vector.1;
-                // SAFETY: as above, for each piece.
+                message.msg_iov = pieces_in.as_ptr().cast_mut().cast();
+                message.msg_iovlen = pieces_in.len();
+                // SAFETY: the caller promises all pieces, which are laid out as the system wants them.
                 result(unsafe { libc::sendmsg(socket, &raw const message, libc::MSG_NOSIGNAL) })
             }
             Wire::Own(bytes) => {
@@ -122,9 +115,9 @@ impl Wire {
                     // SAFETY: the caller promises the piece.
                     return result(unsafe { libc::recv(socket, one.at.cast(), one.len, 0) });
                 }
-                let vector = vector(pieces);
-                // SAFETY: as above, for each piece.
-                result(unsafe { libc::readv(socket, vector.0.as_ptr(), vector.1 as libc::c_int) })
+                let (first, count) = (pieces.as_slice().as_ptr(), pieces.as_slice().len());
+                // SAFETY: the caller promises all pieces, which are laid out as the system wants them.
+                result(unsafe { libc::readv(socket, first.cast(), count as libc::c_int) })
             }
             Wire::Own(bytes) => {
                 let mut bytes = bytes.lock();

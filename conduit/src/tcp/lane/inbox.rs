@@ -10,6 +10,9 @@ use core::ptr::NonNull;
 /// Bytes that are read at once and not yet looked at: twice the longest frame that is kept here.
 const STAGING_BYTES: usize = 2 * (MAX_MEDIUM + 2 * LONGEST_HEAD);
 
+/// A payload from which on another read costs less than another copy.
+const LONG_PAYLOAD: usize = 16 << 10;
+
 /// How much is read behind a payload that goes to its place, and after one: a head, and little of the next
 /// payload, which then goes to its place too.
 const READ_BEHIND: usize = 256;
@@ -206,6 +209,7 @@ impl Inbox {
         debug_assert!(self.start <= self.end);
         if frame.kind != Kind::Control {
             self.taken += frame.len() as u64;
+            self.expects_placed = frame.length >= LONG_PAYLOAD && frame.kind.is_placed();
         }
     }
 

@@ -21,4 +21,4 @@ mod tests;
 pub(crate) use grant::{Grant, Parked};
 pub(crate) use inbox::{Inbox, Next};
 pub(crate) use outbox::{Body, Extent, Outbox};
-pub(crate) use pieces::{MAX_PIECES, Piece, Pieces};
+pub(crate) use pieces::Pieces;
