@@ -29,6 +29,9 @@ const BURST_TICKS: u64 = 15 * SHORT_PAUSE_TICKS;
 /// Polls that find nothing before a peer is told by itself what was taken.
 const PATIENCE: u32 = 32;
 
+/// Visits of a peer with something after which its socket is not watched any more.
+const HITS: u32 = 64;
+
 /// Marks events of the two descriptors that belong to no peer.
 pub(super) const WAKE: u64 = u64::MAX;
 pub(super) const CONNECTOR: u64 = u64::MAX - 1;
@@ -54,6 +57,10 @@ pub(super) struct Core {
     pub(super) owing: Bits,
     /// The peer from which something came last. A hint.
     pub(super) hot: AtomicU32,
+    /// Visits of the hot peer that found something, since it is hot. A hint.
+    pub(super) hits: AtomicU32,
+    /// The hot peer, while its socket is not watched: each packet costs less then.
+    unwatched: Mutex<u32>,
     /// Counts polls.
     pub(super) turn: AtomicU32,
     /// Sockets that are connected.
@@ -91,6 +98,8 @@ impl Core {
             dirty: Bits::new(config.ranks),
             owing: Bits::new(config.ranks),
             hot: AtomicU32::new(NOBODY),
+            hits: AtomicU32::new(0),
+            unwatched: Mutex::new(NOBODY),
             turn: AtomicU32::new(0),
             connected: AtomicU32::new(0),
             epoll,
@@ -111,11 +120,7 @@ impl Core {
 
     #[cold]
     fn first_use(&self, rank: JobRank) -> &Peer {
-        let mut is_new = false;
-        let peer = self.peers[rank.index()].get_or_init(|| {
-            is_new = true;
-            Box::new(Peer::new(rank, &self.sizes))
-        });
+        let (peer, is_new) = self.meet(rank);
         if is_new && rank == self.rank {
             let wire = Arc::new(Wire::own());
             peer.inbound.lock().wire = Some(Arc::clone(&wire));
@@ -124,6 +129,16 @@ impl Core {
             self.connector.want(rank);
         }
         peer
+    }
+
+    /// What is kept about a peer, and whether that was not so before.
+    fn meet(&self, rank: JobRank) -> (&Peer, bool) {
+        let mut is_new = false;
+        let peer = self.peers[rank.index()].get_or_init(|| {
+            is_new = true;
+            Box::new(Peer::new(rank, &self.sizes))
+        });
+        (peer, is_new)
     }
 
     /// What is kept about a peer that was used.
@@ -159,7 +174,7 @@ impl Core {
             match made {
                 Made::Connected(connection) => reports.extend(self.adopt(connection)),
                 Made::Unreachable(peer, error) => {
-                    let peer = self.peer(peer);
+                    let (peer, _) = self.meet(peer);
                     let mut inbound = peer.inbound.lock();
                     self.fail(peer, &mut inbound, error.clone());
                     reports.push(Report::Broken(error));
@@ -171,7 +186,7 @@ impl Core {
 
     /// Uses a connection, the first or another. Nothing more is read from the one before it.
     pub(super) fn adopt(&self, connection: Connection) -> Option<Report> {
-        let peer = self.peer(connection.peer);
+        let (peer, _) = self.meet(connection.peer);
         let mut inbound = peer.inbound.lock();
         let mut outbound = peer.outbound.lock();
         if outbound.failed.is_some() || connection.incarnation <= outbound.incarnation {
@@ -190,7 +205,7 @@ impl Core {
         outbound.incarnation = connection.incarnation;
         if let Err(error) = self.wire_up(&connection, peer.rank.0) {
             // As if it had been lost at once.
-            drop(error);
+            drop((error, outbound, inbound));
             self.connector.want(peer.rank);
             return None;
         }
@@ -224,6 +239,11 @@ impl Core {
             self.hot.store(NOBODY, Ordering::Relaxed);
         }
         outbound.watched = false;
+        let mut unwatched = self.unwatched.lock();
+        if *unwatched == peer.rank.0 {
+            *unwatched = NOBODY;
+        }
+        drop(unwatched);
         let wires = [inbound.wire.take(), outbound.wire.take()];
         if let Some(socket) = wires.iter().flatten().find_map(|wire| wire.descriptor()) {
             // Others may hold the same socket open, which then would go on to be watched.
@@ -233,15 +253,12 @@ impl Core {
         }
     }
 
-    /// The connection has ended; another is asked for.
+    /// The connection has ended. Whoever holds `inbound` asks for another when it does not hold it any more.
     #[cold]
     pub(super) fn lost(&self, peer: &Peer, inbound: &mut Inbound) {
         let mut outbound = peer.outbound.lock();
         self.unwire(peer, inbound, &mut outbound);
-        if outbound.failed.is_none() {
-            drop(outbound);
-            self.connector.want(peer.rank);
-        }
+        inbound.lost = outbound.failed.is_none();
     }
 
     /// Nothing passes between this rank and the peer any more.
@@ -365,6 +382,51 @@ impl Core {
                 self.watch(peer, outbound, true);
             }
         });
+    }
+
+    /// The hot peer has had something once more: after some time its socket is not watched, as it is read in every
+    /// poll.
+    #[inline]
+    pub(super) fn hit(&self, peer: &Peer, inbound: &Inbound) {
+        let hits = self.hits.load(Ordering::Relaxed);
+        if hits <= HITS {
+            self.hits.store(hits + 1, Ordering::Relaxed);
+            if hits == HITS {
+                self.unwatch(peer, inbound);
+            }
+        }
+    }
+
+    #[cold]
+    fn unwatch(&self, peer: &Peer, inbound: &Inbound) {
+        let mut unwatched = self.unwatched.lock();
+        if *unwatched == NOBODY
+            && !self.sleepers.any()
+            && let Some(socket) = inbound.wire.as_ref().and_then(|wire| wire.descriptor())
+            && epoll::delete(&self.epoll, socket).is_ok()
+        {
+            *unwatched = peer.rank.0;
+        }
+    }
+
+    /// Watches all sockets again.
+    pub(super) fn watch_all(&self) {
+        let mut unwatched = self.unwatched.lock();
+        if *unwatched == NOBODY {
+            return;
+        }
+        let rank = core::mem::replace(&mut *unwatched, NOBODY);
+        self.hits.store(0, Ordering::Relaxed);
+        drop(unwatched);
+        let Some(peer) = self.used(rank) else { return };
+        let outbound = peer.outbound.lock();
+        if let Some(socket) = outbound.wire.as_ref().and_then(|wire| wire.descriptor()) {
+            let mut events = epoll::EventFlags::IN;
+            events.set(epoll::EventFlags::OUT, outbound.watched);
+            let data = epoll::EventData::new_u64(rank.into());
+            // It can fail only where another thread has done it.
+            let _ = epoll::add(&self.epoll, socket, data, events);
+        }
     }
 
     /// Lets sleeps end, or not, when the connection takes more.

@@ -29,6 +29,8 @@ pub(super) struct Inbound {
     pub(super) wire: Option<Arc<Wire>>,
     /// The peer waits to be told what was taken.
     pub(super) tell: bool,
+    /// The connection has ended, and another must be asked for.
+    pub(super) lost: bool,
 }
 
 /// What is to be told to the sink.
@@ -77,6 +79,7 @@ impl Peer {
                 parked: Parked::new(sizes.window_bytes),
                 wire: None,
                 tell: false,
+                lost: false,
             }),
             outbound: Mutex::new(Outbound {
                 outbox: Outbox::new(sizes.window_bytes as u64),

@@ -57,6 +57,10 @@ impl Core {
             if rank != hot
                 && let Some(peer) = self.used(rank)
             {
+                if hot != NOBODY {
+                    self.watch_all();
+                }
+                self.hits.store(0, Ordering::Relaxed);
                 self.hot.store(rank, Ordering::Relaxed);
                 taken += self.visit(peer, sink);
             }
@@ -83,6 +87,7 @@ impl Core {
 
     /// Whether a poll would find something.
     pub(super) fn has_work(&self) -> bool {
+        self.watch_all();
         let mut ranks = [None; EVENTS];
         self.work.any() || self.ready(&mut ranks).next().is_some()
     }
@@ -91,6 +96,7 @@ impl Core {
     pub(super) fn sleep(&self, timeout: Option<Duration>, seen: u32) {
         self.flush_all();
         let _sleeper = self.sleepers.enter();
+        self.watch_all();
         if self.work.any() || self.sleepers.epoch() != seen {
             return;
         }

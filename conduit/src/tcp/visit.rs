@@ -11,6 +11,7 @@ use argonet_am::{AmError, Category, Delivery, Lane, MAX_ARGS};
 use argonet_base::{HandlerIndex, SegmentOffset};
 use argonet_segment::{SharedBytes, SharedBytesMut, bulk};
 use core::ptr::NonNull;
+use core::sync::atomic::Ordering;
 use std::io;
 
 /// Messages and parts of puts and gets that one poll takes from a peer, and as many completions.
@@ -52,10 +53,10 @@ struct Visit<'a, S: ?Sized> {
 impl Core {
     /// Looks at a peer. Says how many messages and completions were taken.
     pub(super) fn visit<S: Sink + ?Sized>(&self, peer: &Peer, sink: &mut S) -> usize {
-        let Some(mut inbound) = peer.inbound.try_lock() else {
+        let Some(mut guard) = peer.inbound.try_lock() else {
             return 0;
         };
-        let inbound = &mut *inbound;
+        let inbound = &mut *guard;
         let mut visit = Visit {
             core: self,
             peer,
@@ -68,6 +69,11 @@ impl Core {
         };
         visit.run(inbound);
         let (taken, moved) = (visit.taken, visit.moved);
+        let lost = core::mem::take(&mut inbound.lost);
+        drop(guard);
+        if lost {
+            self.connector.want(peer.rank);
+        }
         if taken > 0 || moved {
             self.sleepers.moved();
             self.wake();
@@ -115,6 +121,9 @@ impl<S: Sink + ?Sized> Visit<'_, S> {
             }
             Ok(bytes) => {
                 inbound.inbox.filled(bytes);
+                if self.core.hot.load(Ordering::Relaxed) == self.peer.rank.0 {
+                    self.core.hit(self.peer, inbound);
+                }
                 true
             }
             Err(error) => {

@@ -52,6 +52,11 @@ impl Sleepers {
         }
     }
 
+    /// Whether any thread sleeps or is about to.
+    pub(super) fn any(&self) -> bool {
+        self.count.load(Ordering::SeqCst) > 0
+    }
+
     #[cold]
     fn signal(&self) {
         // Full means that it is signalled.

@@ -10,8 +10,8 @@ use core::ptr::NonNull;
 /// Bytes that are read at once and not yet looked at: twice the longest frame that is kept here.
 const STAGING_BYTES: usize = 2 * (MAX_MEDIUM + 2 * LONGEST_HEAD);
 
-/// A payload from which on another read costs less than another copy.
-const LONG_PAYLOAD: usize = 16 << 10;
+/// Payloads from this length on go straight to their places: another read costs less than another copy.
+pub(super) const LONG_PAYLOAD: usize = if cfg!(test) { 16 } else { 16 << 10 };
 
 /// How much is read behind a payload that goes to its place, and after one: a head, and little of the next
 /// payload, which then goes to its place too.
@@ -36,7 +36,7 @@ pub(crate) enum Next {
     More,
     /// A frame with all its bytes, at the beginning of [`Inbox::bytes`]. [`Inbox::pass`] comes next.
     Whole(Frame),
-    /// The head of a frame of which not all bytes are here; the payload goes to a place.
+    /// The head of a frame of which not all bytes are here; the payload is long and goes to a place.
     /// [`Inbox::place`] or [`Inbox::skip`] come next.
     Begun(Frame),
     /// The payload of that frame is at its place; [`Inbox::placed_head`] has its head. [`Inbox::pass_behind`] comes
@@ -177,7 +177,7 @@ impl Inbox {
             }
             return Ok(if is_whole {
                 Next::Whole(frame)
-            } else if frame.kind.is_placed() {
+            } else if frame.kind.is_placed() && frame.length >= LONG_PAYLOAD {
                 Next::Begun(frame)
             } else {
                 Next::More
