@@ -2,12 +2,14 @@
 //!
 //! A conduit moves active messages in two lanes and, where it can, puts and gets. It owns its
 //! peers' state and nothing else: no handler table, no events, no settings. [`smp`] is the one for
-//! ranks that share memory.
+//! ranks that share memory; [`tcp`] is for ranks on different hosts.
 
 #[cfg(not(loom))]
 mod conduit;
 mod ledger;
 pub mod smp;
+#[cfg(not(loom))]
+pub mod tcp;
 
 #[cfg(not(loom))]
 pub use conduit::{

@@ -1,0 +1,29 @@
+//! How two ranks get a connection that both can trust.
+//!
+//! A rank listens on the interfaces that the job uses ([`interfaces`]), and connects to a peer when somebody wants to
+//! ([`dial`]). Whoever connects proves first that it holds the job's key, and so does who accepts ([`handshake`]); until then it
+//! is a stranger, of whom there are few at a time and none for long ([`gate`]). None of these four owns a socket or a clock.
+//! [`Joiner`] drives them over sockets that do not block, and hands out those that are ready for frames.
+//!
+//! What this protects and what not: docs/security.md.
+
+mod connector;
+pub mod dial;
+mod exchange;
+pub mod gate;
+pub mod handshake;
+pub mod interfaces;
+mod joiner;
+mod key;
+mod listen;
+mod ports;
+#[cfg(test)]
+mod tests;
+mod wait;
+
+pub use handshake::{Handshake, Hello, Progress, Refused, Verdict};
+pub use joiner::{JoinConfig, JoinError, JoinUser, Joined, Joiner, Whereabouts};
+pub use key::{JobKey, KEY_BYTES, KeyError};
+pub use listen::ListenError;
+pub use ports::{PortsError, parse_ports};
+pub use wait::Place;
