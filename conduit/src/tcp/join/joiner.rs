@@ -1,102 +1,24 @@
 //! The driver: listens, connects, and hands authenticated sockets to its user.
 
 use super::connector::{Connector, Outcome};
-use super::dial::{
-    Action, Attempt, Decision, DialConfig, MAX_CONNECTIONS, Pair, Peer, Unreachable,
-};
-use super::gate::{GateCounts, GateLimits};
+use super::dial::{Action, Attempt, Decision, MAX_CONNECTIONS, Pair, Peer, Unreachable};
+use super::gate::GateCounts;
 use super::handshake::Hello;
 use super::interfaces::{Interface, in_order_of_reach};
 use super::key::JobKey;
-use super::listen::{ListenError, Listener};
+use super::listen::Listener;
+use super::user::{JoinConfig, JoinError, JoinUser, Joined, Whereabouts};
 use super::wait::{Place, Source, Waiting};
 use argonet_base::JobRank;
 use core::net::{IpAddr, SocketAddr};
-use core::ops::RangeInclusive;
-use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::fd::{AsFd, BorrowedFd};
 use std::collections::{BTreeSet, HashMap};
 
-/// What a [`Joiner`] is told once.
-#[derive(Clone, PartialEq, Debug)]
-pub struct JoinConfig {
-    /// For strangers.
-    pub gate: GateLimits,
-    /// For the connections to peers.
-    pub dial: DialConfig,
-    /// The ports to listen at; 0 to 0 is any.
-    pub ports: RangeInclusive<u16>,
-    /// Attempts to connect at a time; further peers wait.
-    pub attempts: usize,
-}
-
-impl Default for JoinConfig {
-    fn default() -> Self {
-        Self {
-            gate: GateLimits::default(),
-            dial: DialConfig::default(),
-            ports: 0..=0,
-            attempts: 256,
-        }
-    }
-}
-
-/// Why a rank cannot take part.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum JoinError {
-    /// It cannot listen.
-    #[error(transparent)]
-    Listen(#[from] ListenError),
-    /// The system refuses something else.
-    #[error("rank {rank} cannot wait for connections: {cause}")]
-    System {
-        /// The rank.
-        rank: JobRank,
-        /// What the system said.
-        cause: rustix::io::Errno,
-    },
-}
-
-/// Where a peer is.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Whereabouts {
-    /// The name of its host, for errors.
-    pub host: String,
-    /// Where it listens, in any order.
-    pub addresses: Vec<SocketAddr>,
-}
-
-/// A connection that is ready for frames: both ends have proved who they are.
-#[derive(Debug)]
-pub struct Joined {
-    /// The peer.
-    pub peer: JobRank,
-    /// Which of the connections to it.
-    pub connection: u16,
-    /// The same number at both ends, higher than that of all connections of this number before.
-    pub incarnation: u64,
-    /// The last sequence number that the peer has taken from this rank.
-    pub received: u64,
-    /// The socket, not blocking, nothing of the handshake left in it.
-    pub socket: OwnedFd,
-}
-
-/// What a [`Joiner`] needs from its user. It is called from within the joiner's calls, by the same thread.
-pub trait JoinUser {
-    /// Where `peer` is. Asked once for each peer, when it is first connected to.
-    fn whereabouts(&mut self, peer: JobRank) -> Whereabouts;
-
-    /// Ends the connection of this number with `peer` if there is one: nothing that is unread in it may be taken any more.
-    /// Yields the last sequence number taken from the peer, which must not change until the next connection is there.
-    /// Connections of other numbers go on.
-    fn fence(&mut self, peer: JobRank, connection: u16) -> u64;
-
-    /// A connection is ready.
-    fn joined(&mut self, joined: Joined);
-
-    /// A peer cannot be reached. Nothing more happens on this connection unless the peer connects itself.
-    fn unreachable(&mut self, error: Unreachable);
-}
+/// Polls that are so far apart are seldom, ns.
+const SELDOM_NS: u64 = 250_000_000;
+/// How long such a poll waits for an answer, ns, and how often at most.
+const PATIENCE_NS: u32 = 2_000_000;
+const PATIENT_STEPS: usize = 8;
 
 // seed T2: sockets that do not block, and one place that hears of all.
 /// Makes and takes the connections of one rank. Owns no clock: times are ns of any clock that does not go back.
@@ -121,6 +43,8 @@ pub struct Joiner {
     busy: BTreeSet<u32>,
     /// When the next of them has.
     next_ns: Option<u64>,
+    /// When somebody polled last.
+    polled_ns: u64,
 }
 
 impl Joiner {
@@ -160,6 +84,7 @@ impl Joiner {
             places: HashMap::new(),
             busy: BTreeSet::new(),
             next_ns: None,
+            polled_ns: 0,
         };
         this.listener.tend(&this.waiting, 0).map_err(system)?;
         Ok(this)
@@ -227,13 +152,33 @@ impl Joiner {
         [self.next_ns, listener].into_iter().flatten().min()
     }
 
-    /// Does what there is to do, without waiting.
+    /// Does what there is to do. Does not wait, with one exception: a rank that polls seldom, a quarter of a second apart or
+    /// more, gives the answers to attempts that are under way 2 ms at a time to arrive, 16 ms at most. Else it would
+    /// answer a challenge only when the peer has stopped waiting for it.
     ///
     /// # Errors
     /// The system refuses to say what is ready, or to listen again.
     pub fn poll(&mut self, now_ns: u64, user: &mut impl JoinUser) -> rustix::io::Result<()> {
+        let seldom = now_ns.saturating_sub(self.polled_ns) >= SELDOM_NS;
+        self.polled_ns = now_ns;
+        self.step(now_ns, 0, user)?;
+        for _ in 0..PATIENT_STEPS {
+            if !seldom || self.connector.count() == 0 {
+                break;
+            }
+            self.step(now_ns, PATIENCE_NS, user)?;
+        }
+        Ok(())
+    }
+
+    fn step(
+        &mut self,
+        now_ns: u64,
+        wait_ns: u32,
+        user: &mut impl JoinUser,
+    ) -> rustix::io::Result<()> {
         let mut any = false;
-        for source in self.waiting.ready()? {
+        for source in self.waiting.ready(wait_ns)? {
             any = true;
             match source {
                 Source::Door(door) => {

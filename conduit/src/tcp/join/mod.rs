@@ -19,11 +19,13 @@ mod listen;
 mod ports;
 #[cfg(test)]
 mod tests;
+mod user;
 mod wait;
 
 pub use handshake::{Handshake, Hello, Progress, Refused, Verdict};
-pub use joiner::{JoinConfig, JoinError, JoinUser, Joined, Joiner, Whereabouts};
+pub use joiner::Joiner;
 pub use key::{JobKey, KEY_BYTES, KeyError};
 pub use listen::ListenError;
 pub use ports::{PortsError, parse_ports};
+pub use user::{JoinConfig, JoinError, JoinUser, Joined, Whereabouts};
 pub use wait::Place;

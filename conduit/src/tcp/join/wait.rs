@@ -51,16 +51,16 @@ impl Waiting {
         epoll::delete(&self.0, socket)
     }
 
-    /// What is ready now.
-    pub(super) fn ready(&self) -> Result<impl Iterator<Item = Source> + use<>> {
+    /// What is ready, now or within `wait_ns`, which is less than a second.
+    pub(super) fn ready(&self, wait_ns: u32) -> Result<impl Iterator<Item = Source> + use<>> {
         let mut events = Vec::new();
         // Nothing ready is by far the usual case, and takes no memory.
         let mut buffer = [const { core::mem::MaybeUninit::uninit() }; BATCH];
-        let at_once = Timespec {
+        let wait = Timespec {
             tv_sec: 0,
-            tv_nsec: 0,
+            tv_nsec: wait_ns.into(),
         };
-        match epoll::wait(&self.0, &mut buffer, Some(&at_once)) {
+        match epoll::wait(&self.0, &mut buffer, Some(&wait)) {
             Ok((ready, _)) => events.extend(ready.iter().map(|event| event.data.u64())),
             Err(rustix::io::Errno::INTR) => {}
             Err(error) => return Err(error),

@@ -5,6 +5,9 @@ use super::error::Failure;
 use super::peer::{Action, Attempt, Decision, Pair};
 use super::{DialConfig, Peer};
 
+/// Who looks so much later than there is something to do was away, ns.
+const ABSENT_NS: u64 = 250_000_000;
+
 /// What became of one address, by its index.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Tries {
@@ -56,8 +59,10 @@ pub(super) struct Connection {
     rounds: u32,
     /// The peer takes no connection of this number.
     declined: bool,
-    /// Since when it has failed.
+    /// Since when it has failed, not counting the time for which nobody looked.
     failing_ns: Option<u64>,
+    /// When somebody looked last.
+    looked_ns: u64,
     /// Where the chance comes from.
     random: u64,
 }
@@ -79,6 +84,7 @@ impl Connection {
             rounds: 0,
             declined: false,
             failing_ns: None,
+            looked_ns: 0,
             random: pair.seed ^ u64::from(number) << 48,
         }
     }
@@ -115,7 +121,25 @@ impl Connection {
         }
     }
 
+    /// Somebody looks. Time for which nobody did, although there was something to do, is no time in which the peer was out of
+    /// reach: a program that computes for a minute finds what happened in the first seconds of it.
+    fn look(&mut self, now_ns: u64) {
+        let due_ns = match self.state {
+            State::Due { at_ns } => at_ns,
+            State::Connecting { deadline_ns } | State::Proving { deadline_ns, .. } => deadline_ns,
+            State::Closed | State::Up | State::Failed => return,
+        };
+        if let Some(since_ns) = &mut self.failing_ns {
+            let absent_ns = now_ns.saturating_sub(due_ns.max(self.looked_ns));
+            if absent_ns >= ABSENT_NS {
+                *since_ns = (*since_ns + absent_ns).min(now_ns);
+            }
+        }
+        self.looked_ns = now_ns;
+    }
+
     pub(super) fn poll_action(&mut self, config: &DialConfig, now_ns: u64) -> Option<Action> {
+        self.look(now_ns);
         if let Some(number) = self.abandoned.take() {
             return Some(Action::Abandon(self.name(number)));
         }
@@ -167,6 +191,7 @@ impl Connection {
     /// The peer's kernel has taken the attempt.
     pub(super) fn reached(&mut self, config: &DialConfig, now_ns: u64, attempt: u32) {
         if self.attempt == attempt && matches!(self.state, State::Connecting { .. }) {
+            self.look(now_ns);
             self.state = State::Proving {
                 since_ns: now_ns,
                 deadline_ns: now_ns + config.answer_ns,
@@ -196,6 +221,7 @@ impl Connection {
     pub(super) fn failed(&mut self, config: &DialConfig, now_ns: u64, attempt: u32, why: Failure) {
         let under_way = matches!(self.state, State::Proving { .. } | State::Connecting { .. });
         if self.attempt == attempt && under_way {
+            self.look(now_ns);
             self.note(config, now_ns, why);
         }
     }

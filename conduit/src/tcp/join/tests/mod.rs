@@ -7,9 +7,11 @@ use super::dial::MAX_CONNECTIONS;
 use super::interfaces::{InterfaceKind, list};
 use super::*;
 use argonet_base::JobRank;
+use core::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use rig::{Cluster, MS, S, loopback, pass, same_bytes};
+use std::time::Instant;
 
-/// seed T1, T2: connections on demand, over sockets that do not block.
+/// seed T2: connections over sockets that do not block.
 #[test]
 fn two_ranks_meet() {
     let mut cluster = Cluster::new(2, JoinConfig::default());
@@ -251,4 +253,61 @@ fn an_idle_joiner_has_nothing_to_wait_for() {
             .all(|n| n.joiner.poll_timeout().is_none())
     );
     pass(&cluster);
+}
+
+/// A rank that computes for three seconds after each look, towards one that drops strangers much sooner.
+#[test]
+fn a_rank_that_polls_seldom_gets_through() {
+    let config = JoinConfig {
+        gate: gate::GateLimits {
+            deadline_ns: 30 * MS,
+            ..gate::GateLimits::default()
+        },
+        ..JoinConfig::default()
+    };
+    let mut cluster = Cluster::new(2, config);
+    let mut other = cluster.nodes.pop().unwrap();
+    let (dropped, done) = (AtomicU64::new(0), AtomicBool::new(false));
+    std::thread::scope(|scope| {
+        let stop = Stop(&done);
+        let quick = scope.spawn(|| {
+            let begun = Instant::now();
+            while !done.load(SeqCst) {
+                let now_ns = begun.elapsed().as_nanos() as u64;
+                other.joiner.poll(now_ns, &mut other.user).unwrap();
+                dropped.store(other.joiner.counts().dropped(), SeqCst);
+                std::thread::yield_now();
+            }
+        });
+        cluster.ask(0, 1, 0);
+        let mut looks = 0;
+        while cluster.nodes[0].user.joined.is_empty() {
+            // The next look comes when the peer has lost its patience with this one.
+            let before = dropped.load(SeqCst);
+            cluster.now_ns += 3 * S;
+            cluster.poll();
+            looks += 1;
+            let begun = Instant::now();
+            while cluster.nodes[0].user.joined.is_empty() && dropped.load(SeqCst) == before {
+                assert!(
+                    begun.elapsed().as_secs() < 20,
+                    "the peer neither takes nor drops it"
+                );
+                std::thread::yield_now();
+            }
+            assert!(looks < 200, "it never gets through");
+            assert!(cluster.nodes[0].user.unreachable.is_empty());
+        }
+        drop(stop);
+        quick.join().unwrap();
+    });
+}
+
+/// Ends the other thread, also when this one fails.
+struct Stop<'a>(&'a AtomicBool);
+
+impl Drop for Stop<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, SeqCst);
+    }
 }
