@@ -96,6 +96,12 @@ impl Joiner {
         self.listener.addresses()
     }
 
+    /// The incarnation of a connection that is there.
+    #[must_use]
+    pub fn incarnation(&self, peer: JobRank, connection: u16) -> Option<u64> {
+        self.peers.get(peer.index())?.incarnation(connection)
+    }
+
     /// What has come to its doors.
     #[must_use]
     pub fn counts(&self) -> GateCounts {

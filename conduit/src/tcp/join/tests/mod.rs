@@ -1,6 +1,7 @@
 //! The driver over real sockets on loopback. Time is what the tests say it is.
 
 mod rig;
+mod service;
 mod strangers;
 
 use super::dial::MAX_CONNECTIONS;
