@@ -1,7 +1,7 @@
 //! How ranks reach each other: the [`Conduit`] trait and the conduits behind it.
 //!
 //! A conduit moves active messages in two lanes and, where it can, puts and gets. It owns its
-//! peers' state and nothing else: no handler table, no events, no settings. [`smp`] is the one for
+//! peers' state and nothing else: no handler table, no events, and what users set comes as values. [`smp`] is the one for
 //! ranks that share memory, [`tcp`] the one for ranks on different hosts. [`wire`] is what conduits over a wire share.
 
 #[cfg(not(loom))]

@@ -53,7 +53,7 @@ pub use settings::Settings;
 pub use signal::{SignalNumber, Signals};
 pub use table::{Index, Section, table, typed_constants};
 pub use table::{
-    collectives::*, debug::*, exit::*, memory::*, start::*, trace::*, vis::*, waiting::*,
+    collectives::*, debug::*, exit::*, memory::*, start::*, tcp::*, trace::*, vis::*, waiting::*,
 };
 pub use value::{Bytes, Plain, Typed, Value};
 pub use warning::Warning;

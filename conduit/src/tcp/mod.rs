@@ -15,6 +15,7 @@ mod connector;
 mod core;
 mod frame;
 mod helper;
+pub mod join;
 mod lane;
 mod operations;
 mod peer;

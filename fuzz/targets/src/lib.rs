@@ -4,6 +4,8 @@
 // The modules shared with an example have tests there, which want the rest of the example.
 #![cfg(not(test))]
 
+mod handshake;
+mod interfaces;
 mod job;
 mod record;
 mod ring;
@@ -33,7 +35,15 @@ pub struct Target {
 }
 
 /// All of them.
-pub const TARGETS: [Target; 7] = [
+pub const TARGETS: [Target; 9] = [
+    Target {
+        name: "handshake",
+        run: handshake::run,
+    },
+    Target {
+        name: "interfaces",
+        run: interfaces::run,
+    },
     Target {
         name: "job",
         run: job::run,

@@ -11,6 +11,7 @@ pub(crate) mod neighbours;
 pub(crate) mod ofi;
 pub(crate) mod ssh;
 pub(crate) mod start;
+pub(crate) mod tcp;
 pub(crate) mod trace;
 pub(crate) mod vis;
 pub(crate) mod waiting;
@@ -50,6 +51,7 @@ const fn section(
 const TABLE: &[Section] = &[
     section("Start of jobs", start::USED, start::IDLE),
     section("Start by ssh and by foreign launchers", &[], ssh::IDLE),
+    section("Connections over TCP", tcp::USED, &[]),
     section("Exit and time-outs", exit::USED, exit::IDLE),
     section("Backtraces and debuggers", debug::USED, debug::IDLE),
     section("Segments, memory, threads", memory::USED, memory::IDLE),

@@ -191,12 +191,6 @@ pub(crate) const IDLE: &[Row] = &[
         "Of old Windows systems (udp).",
     ),
     udp(
-        "GASNET_WORKERIP",
-        Kind::Text,
-        "the interface towards the master",
-        "The subnet of the ranks (udp).",
-    ),
-    udp(
         "GASNET_WORKER_RANK",
         Kind::Text,
         "none",
