@@ -4,6 +4,7 @@
 // The modules shared with an example have tests there, which want the rest of the example.
 #![cfg(not(test))]
 
+mod control;
 mod job;
 mod record;
 mod ring;
@@ -33,7 +34,11 @@ pub struct Target {
 }
 
 /// All of them.
-pub const TARGETS: [Target; 7] = [
+pub const TARGETS: [Target; 8] = [
+    Target {
+        name: "control",
+        run: control::run,
+    },
     Target {
         name: "job",
         run: job::run,
