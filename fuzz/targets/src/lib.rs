@@ -4,6 +4,7 @@
 // The modules shared with an example have tests there, which want the rest of the example.
 #![cfg(not(test))]
 
+mod control;
 mod handshake;
 mod interfaces;
 mod job;
@@ -35,7 +36,11 @@ pub struct Target {
 }
 
 /// All of them.
-pub const TARGETS: [Target; 9] = [
+pub const TARGETS: [Target; 10] = [
+    Target {
+        name: "control",
+        run: control::run,
+    },
     Target {
         name: "handshake",
         run: handshake::run,

@@ -385,7 +385,10 @@ impl Outbox {
             self.next_extent = self.next_extent.saturating_sub(1);
         }
         // Inside of an extent, where no frame ends, what lies before it is given up.
-        let end = self.extents.front().map_or(self.taken, |p| p.at.min(self.taken));
+        let end = self
+            .extents
+            .front()
+            .map_or(self.taken, |p| p.at.min(self.taken));
         self.ring.release(end - self.extents_released);
         self.released = self.taken;
     }
