@@ -120,6 +120,56 @@ pub struct Section {
     dims: Vec<(usize, isize)>,
     /// The lowest and the highest of its elements; `None` if it has none.
     bounds: Option<(i128, i128)>,
+    rows: Option<Rows>,
+}
+
+/// Runs of elements that lie together, at equal distances, in the order of the section's elements.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Rows {
+    /// Elements of a run.
+    pub(crate) run: usize,
+    /// Runs.
+    pub(crate) count: usize,
+    /// Elements from the beginning of a run to that of the next.
+    pub(crate) stride: isize,
+}
+
+impl Rows {
+    /// The rows that dimensions are, none of which is empty; `None` if they are something else.
+    fn of(dims: &[(usize, isize)]) -> Option<Self> {
+        let mut rows = Self {
+            run: 1,
+            count: 1,
+            stride: 0,
+        };
+        for &(count, stride) in dims.iter().rev().filter(|(count, _)| *count > 1) {
+            let (run, whole) = (
+                rows.run as isize,
+                rows.stride.checked_mul(rows.count as isize),
+            );
+            if rows.count == 1 && stride == run {
+                rows.run = rows.run.checked_mul(count)?;
+            } else if rows.count == 1 {
+                (rows.count, rows.stride) = (count, stride);
+            } else if whole == Some(stride) {
+                rows.count = rows.count.checked_mul(count)?;
+            } else {
+                return None;
+            }
+        }
+        Some(rows)
+    }
+
+    /// Cut into runs like those of the other side, if there is but one.
+    fn cut_as(self, other: Self) -> Self {
+        match self.count {
+            1 => Self {
+                stride: other.run as isize,
+                ..other
+            },
+            _ => self,
+        }
+    }
 }
 
 /// The lowest and the highest element with those to which a dimension leads.
@@ -149,6 +199,7 @@ impl Section {
         }
         Self {
             first,
+            rows: bounds.and_then(|_| Rows::of(&dims)),
             dims,
             bounds,
         }
@@ -307,6 +358,23 @@ impl Section {
         Ok(())
     }
 
+    /// This section and another that [matches](Self::matches) it as rows of the same lengths, if both are rows.
+    #[inline]
+    pub(crate) fn rows_with(&self, other: &Self) -> Option<(Rows, Rows)> {
+        let (mine, theirs) = (self.rows?, other.rows?);
+        let (mine, theirs) = (mine.cut_as(theirs), theirs.cut_as(mine));
+        ((mine.run, mine.count) == (theirs.run, theirs.count)).then_some((mine, theirs))
+    }
+
+    /// The first element, the lowest, and how many there are from that to the highest; of a section that was
+    /// [checked](Self::check), `None` if it is empty.
+    #[inline]
+    pub(crate) fn span(&self) -> Option<(usize, usize, usize)> {
+        let (lowest, highest) = self.bounds?;
+        let (lowest, highest) = (lowest as usize, highest as usize);
+        Some((self.first, lowest, highest - lowest + 1))
+    }
+
     pub(crate) fn counts(&self) -> Few<usize> {
         self.dims.iter().map(|(count, _)| *count).collect()
     }
@@ -335,16 +403,76 @@ mod tests {
             len in 0usize..60,
         ) {
             let section = Section::new(first, &dims);
-            let mut elements = vec![first as isize];
-            for (count, stride) in &dims {
-                let steps = 0..*count as isize;
-                let next = elements.iter().flat_map(|at| steps.clone().map(move |i| at + i * stride));
-                elements = next.collect();
-            }
+            let elements = elements(first, &dims);
             prop_assert_eq!(section.len(), elements.len());
             let inside = elements.iter().all(|at| (0..len as isize).contains(at));
             prop_assert_eq!(section.check(len).is_ok(), inside);
         }
+    }
+
+    /// The elements of a section, in their order.
+    fn elements(first: usize, dims: &[(usize, isize)]) -> Vec<isize> {
+        let mut elements = vec![first as isize];
+        for (count, stride) in dims {
+            let steps = 0..*count as isize;
+            let next = elements
+                .iter()
+                .flat_map(|at| steps.clone().map(move |i| at + i * stride));
+            elements = next.collect();
+        }
+        elements
+    }
+
+    fn of_rows(first: usize, rows: Rows) -> Vec<isize> {
+        let begins = (0..rows.count as isize).map(|row| first as isize + row * rows.stride);
+        begins
+            .flat_map(|begin| begin..begin + rows.run as isize)
+            .collect()
+    }
+
+    /// Strides with which dimensions often go on from each other.
+    fn dims() -> impl Strategy<Value = Vec<(usize, isize, isize)>> {
+        let stride = || prop::sample::select(&[1isize, 1, 2, 3, 4, 6, 8, 12, -1, -4, 0][..]);
+        prop::collection::vec((1usize..4, stride(), stride()), 0..4)
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(2000))]
+
+        #[test]
+        fn rows_are_the_elements_in_their_order(first in 0usize..30, dims in dims()) {
+            let side = |right: bool| -> Vec<_> {
+                dims.iter().map(|&(count, a, b)| (count, if right { a } else { b })).collect()
+            };
+            let (left, right) = (Section::new(first, &side(false)), Section::new(7, &side(true)));
+            let (all, others) = (elements(first, &side(false)), elements(7, &side(true)));
+            if let Some(rows) = left.rows {
+                prop_assert_eq!(of_rows(first, rows), all.clone());
+            }
+            if let Some((mine, theirs)) = left.rows_with(&right) {
+                prop_assert_eq!((mine.run, mine.count), (theirs.run, theirs.count));
+                prop_assert_eq!(of_rows(first, mine), all.clone());
+                prop_assert_eq!(of_rows(7, theirs), others);
+            }
+            if left.check(1000).is_ok() {
+                let (lowest, highest) = (*all.iter().min().unwrap(), *all.iter().max().unwrap());
+                let span = (highest - lowest + 1) as usize;
+                prop_assert_eq!(left.span(), Some((first, lowest as usize, span)));
+            }
+        }
+    }
+
+    #[test]
+    fn faces_of_a_cube_are_rows_but_for_that_of_single_elements() {
+        let face = |fixed: usize| {
+            let range = |dim| if dim == fixed { 3..4 } else { 0..8 };
+            Section::of_array(&[8; 3], &[range(0), range(1), range(2)])
+                .unwrap()
+                .rows
+        };
+        let rows = |run, count, stride| Some(Rows { run, count, stride });
+        assert_eq!((face(0), face(1)), (rows(64, 1, 0), rows(8, 8, 64)));
+        assert_eq!(face(2), rows(1, 64, 8));
     }
 
     #[test]

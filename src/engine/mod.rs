@@ -47,7 +47,8 @@ pub use thread::{Context, Crowded, ThreadCtx};
 pub use tree::{Fold, Meeting, Pass};
 pub(crate) use vis::Few;
 pub use vis::{
-    Direction, Notice, PeerMemory, Piece, Pieces, Shape, ShapePart, Strided, VisError, VisTransfer,
+    Direction, Notice, PeerMemory, Piece, Pieces, RowsAt, Shape, ShapePart, Strided, VisError,
+    VisTransfer,
 };
 pub use wait::WaitPolicy;
 pub use waiting::Wait;

@@ -1,7 +1,8 @@
 //! Transfers whose shapes were checked, and operations that own what they move.
 
 use crate::engine::{
-    Direction, Few, OpError, Outlook, PeerMemory, Piece, Pieces, Shape, Strided, VisTransfer,
+    Direction, Few, OpError, Outlook, PeerMemory, Piece, Pieces, RowsAt, Shape, Strided,
+    VisTransfer,
 };
 use crate::error::Result;
 use crate::global::Global;
@@ -11,7 +12,7 @@ use crate::process;
 use crate::section::{Section, SectionError};
 use crate::world::{Threading, World};
 use argonet_am::AmError;
-use argonet_base::Rank;
+use argonet_base::{Rank, SegmentOffset};
 use argonet_event::Event;
 
 /// A transfer whose shape was checked. Addresses are those of buffers that its maker keeps.
@@ -104,18 +105,91 @@ impl<M: Threading, B> Drop for Started<'_, M, B> {
 
 impl<M: Threading> World<M> {
     /// Checks sections against each other and against what they are of.
-    pub(super) fn strided<T: Global>(
-        &self,
+    fn check_sections<T: Global>(
         direction: Direction,
         (there, at): (GlobalSlice<T>, &Section),
-        (here, len, of): (*const T, usize, &Section),
-    ) -> Result<Checked> {
+        (len, of): (usize, &Section),
+    ) -> Result<()> {
         match direction {
             Direction::Put => at.matches(of),
             Direction::Get => of.matches(at),
         }?;
         at.check(there.len())?;
         of.check(len)?;
+        Ok(())
+    }
+
+    /// A put or get of sections that is complete on return.
+    ///
+    /// # Safety
+    /// `len` values lie at `here`, which may be written for a get.
+    #[inline]
+    pub(super) unsafe fn run_strided<T: Global>(
+        &self,
+        direction: Direction,
+        (there, at): (GlobalSlice<T>, &Section),
+        (here, len, of): (*mut T, usize, &Section),
+    ) -> Result<()> {
+        Self::check_sections(direction, (there, at), (len, of))?;
+        // SAFETY: this function's contract; the sections were checked.
+        if unsafe { self.move_rows(direction, (there, at), (here, of)) } {
+            return Ok(());
+        }
+        let local = (here.cast_const(), len, of);
+        let checked = self.strided(direction, (there, at), local)?;
+        // SAFETY: this function's contract; the call is complete on return.
+        unsafe { self.run(&checked) }
+    }
+
+    /// Moves sections that are rows on both sides, if the other's memory is mapped here; whether it has.
+    ///
+    /// # Safety
+    /// The sections were checked, and the values of the one here may be read, or written for a get.
+    #[inline]
+    unsafe fn move_rows<T: Global>(
+        &self,
+        direction: Direction,
+        (there, at): (GlobalSlice<T>, &Section),
+        (here, of): (*mut T, &Section),
+    ) -> bool {
+        let (Some((theirs, ours)), Some((first, lowest, span)), Some((here_first, ..))) =
+            (at.rows_with(of), at.span(), of.span())
+        else {
+            return false;
+        };
+        let size = size_of::<T>();
+        let bytes = |stride: isize| stride.wrapping_mul(size as isize);
+        let rank = Self::job_rank(there.rank());
+        // The other side's slice may come from a message that says anything.
+        let (Some(before), Some(span)) = (lowest.checked_mul(size), span.checked_mul(size)) else {
+            return false;
+        };
+        let Some(begins) = there.first().offset().0.checked_add(before as u64) else {
+            return false;
+        };
+        let there = RowsAt {
+            first: first.wrapping_sub(lowest).wrapping_mul(size),
+            stride: bytes(theirs.stride),
+        };
+        let here = RowsAt {
+            first: here.wrapping_add(here_first).cast(),
+            stride: bytes(ours.stride),
+        };
+        let what = (theirs.count, theirs.run * size);
+        let engine = self.engine();
+        let span = (rank, SegmentOffset(begins), span);
+        // SAFETY: this function's contract.
+        process::with(|ctx| unsafe { engine.vis_rows(ctx, direction, span, there, here, what) })
+    }
+
+    /// A put or get of sections.
+    pub(super) fn strided<T: Global>(
+        &self,
+        direction: Direction,
+        (there, at): (GlobalSlice<T>, &Section),
+        (here, len, of): (*const T, usize, &Section),
+    ) -> Result<Checked> {
+        Self::check_sections(direction, (there, at), (len, of))?;
         let size = size_of::<T>();
         let place = |base: usize, section: &Section| {
             let (first, strides) = section.in_bytes(size);

@@ -44,13 +44,9 @@ impl<M: Threading> World<M> {
         values: &[T],
         of: &Section,
     ) -> Result<()> {
-        let checked = self.strided(
-            Direction::Put,
-            (to, at),
-            (values.as_ptr(), values.len(), of),
-        )?;
-        // SAFETY: the slice is readable, and the call is complete on return.
-        unsafe { self.run(&checked) }
+        let local = (values.as_ptr().cast_mut(), values.len(), of);
+        // SAFETY: the slice is readable, and nothing is written there by a put.
+        unsafe { self.run_strided(Direction::Put, (to, at), local) }
     }
 
     /// Reads a section of global memory into a section of a slice, blocking until it has arrived.
@@ -66,11 +62,10 @@ impl<M: Threading> World<M> {
         from: GlobalSlice<T>,
         at: &Section,
     ) -> Result<()> {
-        let local = (values.as_mut_ptr().cast_const(), values.len(), of);
+        let local = (values.as_mut_ptr(), values.len(), of);
         values.as_mut_ptr().expose_provenance();
-        let checked = self.strided(Direction::Get, (from, at), local)?;
-        // SAFETY: the slice is writable, any bytes are values of a `Global` type, and the call is complete on return.
-        unsafe { self.run(&checked) }
+        // SAFETY: the slice is writable, and any bytes are values of a `Global` type.
+        unsafe { self.run_strided(Direction::Get, (from, at), local) }
     }
 
     /// Starts what [`put_strided`](Self::put_strided) does; the operation owns the values and gives them back.

@@ -14,6 +14,7 @@ mod landing;
 mod lattice;
 mod notice;
 mod plan;
+mod rows;
 mod serve;
 mod shape;
 mod space;
@@ -26,6 +27,7 @@ pub(crate) use few::Few;
 pub(super) use landing::Scatter;
 pub use notice::Notice;
 pub(super) use notice::{Kept as KeptNotice, Notices};
+pub use rows::RowsAt;
 pub use shape::{Part as ShapePart, Piece, Pieces, Shape, Strided, VisError};
 
 use core::sync::atomic::{AtomicUsize, Ordering};
