@@ -14,9 +14,9 @@ use rustix::fd::BorrowedFd;
 use std::hint::black_box;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::sync::Arc;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::Arc;
 use std::time::Instant;
 
 const CHUNKS: usize = 21;
@@ -176,7 +176,13 @@ fn raw_round(socket: &mut TcpStream) {
 }
 
 /// Sends so many bytes in writes of `size` and waits until all are read.
-fn raw_stream(socket: &mut TcpStream, bytes: &[u8], size: usize, total: u64, swallowed: &AtomicU64) {
+fn raw_stream(
+    socket: &mut TcpStream,
+    bytes: &[u8],
+    size: usize,
+    total: u64,
+    swallowed: &AtomicU64,
+) {
     let until = swallowed.load(Ordering::Acquire) + total;
     let mut left = total as usize;
     while left > 0 {
@@ -218,13 +224,17 @@ impl Ours<'_> {
     fn put(&mut self, bytes: &[u8]) {
         let (start, len) = (bytes.as_ptr(), bytes.len());
         // SAFETY: the callers wait for all puts before the bytes end.
-        self.admitted(|tcp| unsafe { tcp.put(JobRank(1), SegmentOffset(0), start, len, OpToken::NONE) });
+        self.admitted(|tcp| unsafe {
+            tcp.put(JobRank(1), SegmentOffset(0), start, len, OpToken::NONE)
+        });
     }
 
     fn get(&mut self, bytes: &mut [u8]) {
         let (start, len) = (bytes.as_mut_ptr(), bytes.len());
         // SAFETY: the callers wait for all gets before the bytes end.
-        self.admitted(|tcp| unsafe { tcp.get(JobRank(1), SegmentOffset(0), start, len, OpToken::NONE) });
+        self.admitted(|tcp| unsafe {
+            tcp.get(JobRank(1), SegmentOffset(0), start, len, OpToken::NONE)
+        });
     }
 
     fn until(&mut self, done: impl Fn(&Count) -> bool) {
@@ -239,7 +249,10 @@ impl Ours<'_> {
 }
 
 fn main() {
-    let filter: Vec<String> = std::env::args().skip(1).filter(|arg| !arg.starts_with('-')).collect();
+    let filter: Vec<String> = std::env::args()
+        .skip(1)
+        .filter(|arg| !arg.starts_with('-'))
+        .collect();
     let ([a, b], _segments) = ranks();
     let [[mut ping, pong], [mut stream, sink]] = [pair(), pair()];
     let (stop, swallowed, turn) = (AtomicBool::new(false), AtomicU64::new(0), AtomicU64::new(0));
@@ -255,7 +268,8 @@ fn main() {
             let mut count = Count::default();
             while !stop.load(Ordering::Relaxed) {
                 let now = turn.load(Ordering::Acquire);
-                let goes_on = || turn.load(Ordering::Acquire) == now && !stop.load(Ordering::Relaxed);
+                let goes_on =
+                    || turn.load(Ordering::Acquire) == now && !stop.load(Ordering::Relaxed);
                 match now % 3 {
                     0 => {
                         while goes_on() {
@@ -274,7 +288,10 @@ fn main() {
             sink: Count::default(),
         });
         let ours = &ours;
-        let (ping, stream) = (std::cell::RefCell::new(&mut ping), std::cell::RefCell::new(&mut stream));
+        let (ping, stream) = (
+            std::cell::RefCell::new(&mut ping),
+            std::cell::RefCell::new(&mut stream),
+        );
         let (ping, stream) = (&ping, &stream);
         let data = vec![7u8; 4 << 20];
         let data = &data;
@@ -286,14 +303,18 @@ fn main() {
         let rounds = move || -> Box<dyn FnMut() -> f64> {
             Box::new(move || {
                 to(1);
-                timed(2000, || (0..2000).for_each(|_| raw_round(&mut ping.borrow_mut())))
+                timed(2000, || {
+                    (0..2000).for_each(|_| raw_round(&mut ping.borrow_mut()))
+                })
             })
         };
         let flow = move |size: usize, total: u64| -> Box<dyn FnMut() -> f64> {
             Box::new(move || {
                 to(2);
                 let count = total / size as u64;
-                timed(count, || raw_stream(&mut stream.borrow_mut(), data, size, total, swallowed))
+                timed(count, || {
+                    raw_stream(&mut stream.borrow_mut(), data, size, total, swallowed)
+                })
             })
         };
         let mut cases = vec![
@@ -393,8 +414,13 @@ fn main() {
                 raw: flow(size, total),
             });
         }
-        cases.retain(|case| filter.is_empty() || filter.iter().any(|f| case.name.contains(f.as_str())));
-        println!("{:<20} {:>11} {:>11} {:>7}  quartiles", "", "ours ns", "raw ns", "ratio");
+        cases.retain(|case| {
+            filter.is_empty() || filter.iter().any(|f| case.name.contains(f.as_str()))
+        });
+        println!(
+            "{:<20} {:>11} {:>11} {:>7}  quartiles",
+            "", "ours ns", "raw ns", "ratio"
+        );
         for case in &mut cases {
             let (mut ours, mut raw, mut ratios) = (Vec::new(), Vec::new(), Vec::new());
             for _ in 0..CHUNKS {

@@ -82,7 +82,13 @@ impl Core {
 
     /// Whether a message keeps to the limits.
     #[inline]
-    fn check(&self, to: JobRank, category: Category, nargs: usize, len: usize) -> Result<(), AmError> {
+    fn check(
+        &self,
+        to: JobRank,
+        category: Category,
+        nargs: usize,
+        len: usize,
+    ) -> Result<(), AmError> {
         let from = self.rank;
         if to.0 >= self.ranks {
             let size = self.ranks;
@@ -104,7 +110,11 @@ impl Core {
         self.check(to, category, nargs, len)?;
         let kind = Kind::of(Lane::Request, category);
         let copied = if stays.is_some() { 0 } else { len };
-        let (in_ring, owned) = if copied <= MAX_MEDIUM { (copied, 0) } else { (0, copied) };
+        let (in_ring, owned) = if copied <= MAX_MEDIUM {
+            (copied, 0)
+        } else {
+            (0, copied)
+        };
         let need = Reserved {
             ring: LONGEST_HEAD + in_ring,
             charge: charge(kind, nargs, len),
@@ -114,7 +124,12 @@ impl Core {
         let mut outbound = peer.outbound.lock();
         self.admit(peer, &mut outbound, need)?;
         let unsent = outbound.outbox.unsent();
-        let begin = self.add(&mut outbound, Lane::Request, message, stays.map(|(_, bytes)| bytes));
+        let begin = self.add(
+            &mut outbound,
+            Lane::Request,
+            message,
+            stays.map(|(_, bytes)| bytes),
+        );
         outbound.grant.use_up(need.charge);
         if let Some((op, _)) = stays {
             let end = outbound.outbox.head();
@@ -160,9 +175,10 @@ impl Core {
             (_, Some(bytes)) => Body::Stay(Extent::User(bytes)),
             (Some(bytes), _) if bytes.is_empty() => Body::Empty,
             (Some(bytes), _) if bytes.len() <= MAX_MEDIUM => Body::Copy(bytes),
-            (Some(bytes), _) => {
-                Body::Stay(Extent::Owned(bytes.to_vec().into_boxed_slice(), bytes.len()))
-            }
+            (Some(bytes), _) => Body::Stay(Extent::Owned(
+                bytes.to_vec().into_boxed_slice(),
+                bytes.len(),
+            )),
         };
         let is_short = lane == Lane::Request && outbound.grant.is_short();
         outbound.outbox.push(head, body, is_short)
@@ -206,8 +222,16 @@ impl Core {
             // It has the room of the largest reply.
             return Reserved::default();
         }
-        let kind = if is_long { Kind::LongRequest } else { Kind::MediumRequest };
-        let (ring, owned) = if capacity <= MAX_MEDIUM { (capacity, 0) } else { (0, capacity) };
+        let kind = if is_long {
+            Kind::LongRequest
+        } else {
+            Kind::MediumRequest
+        };
+        let (ring, owned) = if capacity <= MAX_MEDIUM {
+            (capacity, 0)
+        } else {
+            (0, capacity)
+        };
         Reserved {
             ring: LONGEST_HEAD + ring,
             charge: charge(kind, nargs, capacity),
@@ -225,7 +249,10 @@ impl Core {
         outbound.reserved.owned -= kept.owned;
         let (position, _) = prepared.place();
         let buffer = self.prepared.lock().remove(&position);
-        assert!(buffer.is_some(), "a payload that this conduit did not prepare");
+        assert!(
+            buffer.is_some(),
+            "a payload that this conduit did not prepare"
+        );
         buffer.unwrap_or_default()
     }
 
@@ -246,6 +273,7 @@ impl ReplyPort for Core {
         // The request was taken only because there is room. It leaves at the end of the visit.
         let mut outbound = self.peer(to).outbound.lock();
         self.add(&mut outbound, Lane::Reply, message, None);
+        debug_assert!(outbound.outbox.used() + outbound.reserved.ring <= self.sizes.replay_bytes);
         Ok(())
     }
 
@@ -310,7 +338,11 @@ impl Conduit for Tcp {
     fn prepare(&self, want: &PrepareRequest) -> Result<Prepared, SendError> {
         let core = &*self.core;
         let is_long = want.offset.is_some();
-        let category = if is_long { Category::Long } else { Category::Medium };
+        let category = if is_long {
+            Category::Long
+        } else {
+            Category::Medium
+        };
         // A long is prepared for all of `most`, a medium for what there is room for.
         let capacities = if is_long {
             [want.most, want.most]
@@ -416,7 +448,9 @@ impl Conduit for Tcp {
             let begin = outbound.outbox.push(head, Body::Copy(bytes), true);
             let end = outbound.outbox.head();
             outbound.operations.note(begin, end, op, false, true);
-            outbound.reports.push_back(Report::Completed(op, Part::Local));
+            outbound
+                .reports
+                .push_back(Report::Completed(op, Part::Local));
             core.work.set(to.0);
         } else {
             // SAFETY: the caller keeps the source readable until local completion.

@@ -148,7 +148,10 @@ impl Core {
 
     /// All peers that were used.
     pub(super) fn all_used(&self) -> impl Iterator<Item = &Peer> {
-        self.peers.iter().filter_map(|peer| peer.get()).map(|peer| &**peer)
+        self.peers
+            .iter()
+            .filter_map(|peer| peer.get())
+            .map(|peer| &**peer)
     }
 
     /// Where bytes of this rank's own segment lie.
@@ -296,7 +299,7 @@ impl Core {
     pub(super) fn flush(&self, peer: &Peer, outbound: &mut Outbound) {
         while let Some(wire) = &outbound.wire {
             let mut pieces = Pieces::new();
-            outbound.outbox.to_write(&mut pieces);
+            outbound.outbox.next_burst(&mut pieces);
             if pieces.bytes() == 0 {
                 break;
             }
@@ -342,7 +345,9 @@ impl Core {
             self.each_of(&self.dirty, |peer, outbound| self.flush(peer, outbound));
         }
         if self.owing.any() {
-            self.each_of(&self.owing, |peer, outbound| self.owe(peer, outbound, PATIENCE));
+            self.each_of(&self.owing, |peer, outbound| {
+                self.owe(peer, outbound, PATIENCE)
+            });
         }
     }
 

@@ -132,7 +132,11 @@ impl Kind {
 
 /// What a request takes of the grant: what its receiver must keep when it cannot handle it at once.
 pub(crate) const fn charge(kind: Kind, nargs: usize, len: usize) -> usize {
-    let kept = if matches!(kind, Kind::MediumRequest) { len } else { 0 };
+    let kept = if matches!(kind, Kind::MediumRequest) {
+        len
+    } else {
+        0
+    };
     HEADER_BYTES + kind.fields() + 4 * nargs + kept
 }
 
@@ -180,7 +184,13 @@ pub(crate) struct HeadBytes {
 impl HeadBytes {
     /// Writes them; the position is 0 until [`set_position`](Self::set_position).
     #[inline]
-    pub(crate) fn new(kind: Kind, handler: u8, args: &[u32], length: usize, fields: &Fields) -> Self {
+    pub(crate) fn new(
+        kind: Kind,
+        handler: u8,
+        args: &[u32],
+        length: usize,
+        fields: &Fields,
+    ) -> Self {
         let wire = Wire {
             kind: kind.into(),
             handler,
@@ -356,8 +366,16 @@ impl Frame {
 
 /// The fields of a kind that has some; `None` if they are not all there, or a reserved one is not zero.
 fn read_fields(kind: Kind, bytes: &[u8]) -> Option<Fields> {
-    let u64_at = |at: usize| U64::ref_from_prefix(bytes.get(at..)?).ok().map(|(v, _)| v.get());
-    let u32_at = |at: usize| U32::ref_from_prefix(bytes.get(at..)?).ok().map(|(v, _)| v.get());
+    let u64_at = |at: usize| {
+        U64::ref_from_prefix(bytes.get(at..)?)
+            .ok()
+            .map(|(v, _)| v.get())
+    };
+    let u32_at = |at: usize| {
+        U32::ref_from_prefix(bytes.get(at..)?)
+            .ok()
+            .map(|(v, _)| v.get())
+    };
     let mut fields = Fields {
         offset: u64_at(0)?,
         ..Fields::default()
@@ -422,7 +440,11 @@ mod tests {
     #[test]
     fn a_head_is_read_as_it_was_written_once_it_is_all_there() {
         for kind in KINDS {
-            let args: &[u32] = if kind.message().is_some() { &[1, u32::MAX] } else { &[] };
+            let args: &[u32] = if kind.message().is_some() {
+                &[1, u32::MAX]
+            } else {
+                &[]
+            };
             let length = if kind.most(9) > 0 { 5 } else { 0 };
             let handler = if args.is_empty() { 0 } else { 200 };
             let fields = fields_of(kind);
@@ -431,12 +453,22 @@ mod tests {
             head.ask_to_tell();
             let bytes = head.as_bytes();
             for short in 0..bytes.len() {
-                assert_eq!(Frame::read(&bytes[..short], 9), Ok(None), "{kind:?} {short}");
+                assert_eq!(
+                    Frame::read(&bytes[..short], 9),
+                    Ok(None),
+                    "{kind:?} {short}"
+                );
             }
             let read = Frame::read(bytes, 9).unwrap().unwrap();
-            assert_eq!((read.kind, read.handler, read.length), (kind, handler, length));
+            assert_eq!(
+                (read.kind, read.handler, read.length),
+                (kind, handler, length)
+            );
             assert_eq!((read.position, read.tell, read.fields), (3, true, fields));
-            assert_eq!((read.head_len(), read.len()), (bytes.len(), bytes.len() + length));
+            assert_eq!(
+                (read.head_len(), read.len()),
+                (bytes.len(), bytes.len() + length)
+            );
             assert_eq!(read.args(bytes, &mut [0; MAX_ARGS]), args);
         }
     }
@@ -456,7 +488,11 @@ mod tests {
         assert_eq!(refused(3, 2, Kind::ShortRequest), RecordError::Kind(2));
         assert_eq!(refused(24, 1, Kind::Got), RecordError::Kind(10));
         assert_eq!(refused(48, 1, Kind::Refused), RecordError::Kind(11));
-        for (kind, max) in [(Kind::ShortReply, 0), (Kind::LongRequest, 9), (Kind::Get, 0)] {
+        for (kind, max) in [
+            (Kind::ShortReply, 0),
+            (Kind::LongRequest, 9),
+            (Kind::Get, 0),
+        ] {
             let len = 10;
             assert_eq!(refused(4, 10, kind), RecordError::Payload { len, max });
         }

@@ -105,7 +105,9 @@ impl Core {
                 return;
             }
             some = true;
-            if ticks().wrapping_sub(outbound.gathered_at) > argonet_base::cpu::SHORT_PAUSE_TICKS * 100 {
+            if ticks().wrapping_sub(outbound.gathered_at)
+                > argonet_base::cpu::SHORT_PAUSE_TICKS * 100
+            {
                 self.flush(peer, &mut outbound);
             }
         });

@@ -19,6 +19,8 @@ mod lane;
 mod operations;
 mod peer;
 mod poll;
+#[cfg(test)]
+mod tests;
 mod visit;
 mod wait;
 mod wire;

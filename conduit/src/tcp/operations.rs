@@ -227,7 +227,10 @@ impl Operations {
         let get = find(&mut self.gets, frame.fields.op).ok_or(unasked)?;
         // Parts are answered in the order in which they were asked for.
         let (at, len) = (get.answered, frame.length);
-        if frame.fields.offset != get.offset.saturating_add(at as u64) || len == 0 || len > get.asked - at {
+        if frame.fields.offset != get.offset.saturating_add(at as u64)
+            || len == 0
+            || len > get.asked - at
+        {
             return Err(unasked);
         }
         Ok(if get.refused {
@@ -271,7 +274,9 @@ impl Operations {
             self.answered(fields.op, fields.rest as usize);
             return Ok(());
         }
-        let at = self.sent.partition_point(|sent| sent.end <= fields.position);
+        let at = self
+            .sent
+            .partition_point(|sent| sent.end <= fields.position);
         if let Some(sent) = self.sent.get_mut(at)
             && sent.begin <= fields.position
         {

@@ -35,7 +35,11 @@ impl Core {
         let turn = self.turn.load(Ordering::Relaxed).wrapping_add(1);
         self.turn.store(turn, Ordering::Relaxed);
         let alone = hot != NOBODY && self.connected.load(Ordering::Relaxed) <= 1;
-        let every = if alone { CONNECTIONS_EVERY } else { OTHERS_EVERY };
+        let every = if alone {
+            CONNECTIONS_EVERY
+        } else {
+            OTHERS_EVERY
+        };
         if turn.is_multiple_of(every) {
             taken += self.poll_others(hot, sink);
         }

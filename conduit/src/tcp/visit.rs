@@ -234,13 +234,15 @@ impl<S: Sink + ?Sized> Visit<'_, S> {
                 self.moved = true;
                 let mut outbound = self.outbound();
                 outbound.operations.refused(&frame.fields)?;
-                outbound.reports.push_back(Report::Broken(AmError::OutsideSegment {
-                    offset: frame.fields.offset,
-                    len: frame.fields.rest as usize,
-                    segment: frame.fields.segment,
-                    from: self.core.rank,
-                    to: self.peer.rank,
-                }));
+                outbound
+                    .reports
+                    .push_back(Report::Broken(AmError::OutsideSegment {
+                        offset: frame.fields.offset,
+                        len: frame.fields.rest as usize,
+                        segment: frame.fields.segment,
+                        from: self.core.rank,
+                        to: self.peer.rank,
+                    }));
                 return Ok(());
             }
             kind if kind.is_placed() => {
@@ -310,7 +312,9 @@ impl<S: Sink + ?Sized> Visit<'_, S> {
         self.moved = true;
         match frame.kind {
             Kind::Got => {
-                self.outbound().operations.answered(frame.fields.op, frame.length);
+                self.outbound()
+                    .operations
+                    .answered(frame.fields.op, frame.length);
                 return Ok(());
             }
             // Whoever asked for the reply said where it should go.
@@ -334,7 +338,11 @@ impl<S: Sink + ?Sized> Visit<'_, S> {
             rest: len as u64,
             segment: self.core.own_bytes(),
             position,
-            op: if frame.kind == Kind::Get { frame.fields.op } else { 0 },
+            op: if frame.kind == Kind::Get {
+                frame.fields.op
+            } else {
+                0
+            },
             wanted: 0,
         };
         self.accepts = None;
@@ -394,7 +402,10 @@ impl<S: Sink + ?Sized> Visit<'_, S> {
 
     /// Data of a get is at its place.
     fn got(&mut self, frame: &Frame) {
-        let complete = self.outbound().operations.answered(frame.fields.op, frame.length);
+        let complete = self
+            .outbound()
+            .operations
+            .answered(frame.fields.op, frame.length);
         if let Some(op) = complete {
             self.sink.completed(op, Part::Remote);
             self.taken += 1;
@@ -403,7 +414,13 @@ impl<S: Sink + ?Sized> Visit<'_, S> {
 
     /// Answers a part of a get.
     fn serve_get(&mut self, frame: &Frame) -> Result<(), RecordError> {
-        let Fields { offset, rest, op, wanted, .. } = frame.fields;
+        let Fields {
+            offset,
+            rest,
+            op,
+            wanted,
+            ..
+        } = frame.fields;
         let len = wanted as usize;
         let too_long = len > Kind::Got.most(0) || u64::from(wanted) > rest;
         if len == 0 || op == 0 || too_long {

@@ -25,7 +25,10 @@ impl UserBytes {
 
     /// How many bytes.
     #[must_use]
-    #[expect(clippy::len_without_is_empty, reason = "operations of nothing are complete at once")]
+    #[expect(
+        clippy::len_without_is_empty,
+        reason = "operations of nothing are complete at once"
+    )]
     pub fn len(&self) -> usize {
         self.len
     }
@@ -36,7 +39,10 @@ impl UserBytes {
     /// If there are not that many.
     #[must_use]
     pub fn part(self, at: usize, len: usize) -> Self {
-        assert!(at <= self.len && len <= self.len - at, "a part of an operation lies in it");
+        assert!(
+            at <= self.len && len <= self.len - at,
+            "a part of an operation lies in it"
+        );
         Self {
             start: self.start.wrapping_add(at),
             len,
@@ -91,7 +97,10 @@ impl UserPlace {
 
     /// How many bytes.
     #[must_use]
-    #[expect(clippy::len_without_is_empty, reason = "operations of nothing are complete at once")]
+    #[expect(
+        clippy::len_without_is_empty,
+        reason = "operations of nothing are complete at once"
+    )]
     pub fn len(&self) -> usize {
         self.len
     }
@@ -102,7 +111,10 @@ impl UserPlace {
     /// If there are not that many.
     #[must_use]
     pub fn part(self, at: usize, len: usize) -> Self {
-        assert!(at <= self.len && len <= self.len - at, "a part of an operation lies in it");
+        assert!(
+            at <= self.len && len <= self.len - at,
+            "a part of an operation lies in it"
+        );
         Self {
             start: self.start.wrapping_add(at),
             len,

@@ -218,7 +218,11 @@ impl Rig for TcpRig {
             sleeps: self.breaks.is_none(),
             outlives_sender: false,
             // It needs a connection that stays.
-            garbage: if self.breaks.is_none() { GARBAGE.len() } else { 0 },
+            garbage: if self.breaks.is_none() {
+                GARBAGE.len()
+            } else {
+                0
+            },
             most_ranks: if self.breaks.is_none() { 64 } else { 16 },
             // Messages, parts of operations, completions.
             poll_per_peer: 4 * 512,
@@ -270,7 +274,8 @@ impl Rig for TcpRig {
                     rank,
                 }),
             };
-            job.endpoints.push(Some(Tcp::new(config).expect("endpoint")));
+            job.endpoints
+                .push(Some(Tcp::new(config).expect("endpoint")));
         }
         job
     }
@@ -325,7 +330,9 @@ impl Job for TcpJob {
         let mut state = self.hub.state();
         state.ended.push(rank.0);
         state.made[rank.index()].clear();
-        state.dials.retain(|dial| dial.sides.iter().all(|side| side.0 != rank.0));
+        state
+            .dials
+            .retain(|dial| dial.sides.iter().all(|side| side.0 != rank.0));
         // Its sockets close with the last descriptor.
         state.sockets.retain(|(from, _), _| *from != rank.0);
     }

@@ -23,11 +23,11 @@ use crate::clock::Place;
 use crate::config::Sizes;
 use argonet_am::{AmError, Category, Lane, MAX_ARGS, Message, Payload, Registered, ReplyPort};
 use argonet_base::{HandlerIndex, JobRank, SegmentOffset};
+use argonet_conduit::wire::{UserBytes, UserPlace};
 use argonet_conduit::{
     Capabilities, Conduit, Injected, Limits, OpToken, PeerLedger, PrepareRequest, Prepared,
     SendError, Sink,
 };
-use argonet_conduit::wire::{UserBytes, UserPlace};
 use argonet_segment::{Directory, SharedBytes};
 use book::Book;
 use buffers::{Buffer, Source};

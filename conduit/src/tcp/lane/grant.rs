@@ -15,7 +15,10 @@ pub(crate) struct Grant {
 impl Grant {
     /// With the same window as the peer's [`Parked`].
     pub(crate) fn new(window: usize) -> Self {
-        assert!(window >= LARGEST_CHARGE, "a window has room for any request");
+        assert!(
+            window >= LARGEST_CHARGE,
+            "a window has room for any request"
+        );
         Self {
             used: 0,
             granted: window as u64,

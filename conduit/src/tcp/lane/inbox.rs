@@ -2,9 +2,9 @@
 
 use super::pieces::Pieces;
 use crate::tcp::frame::{Frame, Kind, LONGEST_HEAD};
+use argonet_am::MAX_MEDIUM;
 use argonet_am::record::RecordError;
 use argonet_segment::bulk;
-use argonet_am::MAX_MEDIUM;
 use core::ptr::NonNull;
 
 /// Bytes that are read at once and not yet looked at: twice the longest frame that is kept here.
@@ -238,7 +238,9 @@ impl Inbox {
 
     /// The head of the frame whose payload is at its place.
     pub(crate) fn placed_head(&self) -> &[u8] {
-        self.direct.as_ref().map_or(&[], |direct| &direct.head[..direct.frame.head_len()])
+        self.direct
+            .as_ref()
+            .map_or(&[], |direct| &direct.head[..direct.frame.head_len()])
     }
 
     /// A frame was used whose payload is at its place, or was thrown away.

@@ -264,7 +264,7 @@ impl Outbox {
     }
 
     /// The bytes to write now, in order. They stay where they are until [`wrote`](Self::wrote).
-    pub(crate) fn to_write(&mut self, out: &mut Pieces) {
+    pub(crate) fn next_burst(&mut self, out: &mut Pieces) {
         if self.sent == self.boundary {
             if self.control_at == CONTROL_BYTES && self.untold() > 0 {
                 self.write_control();
@@ -385,7 +385,10 @@ impl Outbox {
             self.next_extent = self.next_extent.saturating_sub(1);
         }
         // Inside of an extent, where no frame ends, what lies before it is given up.
-        let end = self.extents.front().map_or(self.taken, |p| p.at.min(self.taken));
+        let end = self
+            .extents
+            .front()
+            .map_or(self.taken, |p| p.at.min(self.taken));
         self.ring.release(end - self.extents_released);
         self.released = self.taken;
     }

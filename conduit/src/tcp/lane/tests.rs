@@ -76,7 +76,11 @@ impl End {
             rest: len as u64,
             ..Fields::default()
         };
-        let fields = if kind == Kind::Put { fields } else { Fields::default() };
+        let fields = if kind == Kind::Put {
+            fields
+        } else {
+            Fields::default()
+        };
         let head = HeadBytes::new(kind, 0, &args, len, &fields);
         let bytes = pattern(n, len);
         let body = match what {
@@ -96,7 +100,7 @@ impl End {
     /// Writes at most so many bytes into a pipe; how many.
     fn write(&mut self, most: usize, pipe: &mut VecDeque<u8>) -> usize {
         let mut pieces = Pieces::new();
-        self.outbox.to_write(&mut pieces);
+        self.outbox.next_burst(&mut pieces);
         let mut left = most;
         for piece in pieces.as_slice() {
             let len = piece.len.min(left);
@@ -200,7 +204,10 @@ impl End {
 
     fn arrived(&mut self, frame: &Frame) {
         let n = frame.fields.offset as u32;
-        assert!(self.places[n as usize] == pattern(n, frame.length), "put {n}");
+        assert!(
+            self.places[n as usize] == pattern(n, frame.length),
+            "put {n}"
+        );
         self.taken.push((n, What::Copied(frame.length)));
     }
 
@@ -239,7 +246,9 @@ impl Pair {
         self.pipes = Default::default();
         for (end, received) in self.ends.iter_mut().zip(received) {
             end.inbox.reset();
-            end.outbox.resume(received).expect("no more than was written");
+            end.outbox
+                .resume(received)
+                .expect("no more than was written");
         }
     }
 
@@ -371,7 +380,10 @@ fn what_no_peer_can_say_is_refused() {
         pair.ends[1].inbox.reset();
         let mut bytes = head.as_bytes().iter().copied().collect();
         let read = pair.ends[1].read(usize::MAX, &mut bytes);
-        assert!(matches!(read, Err(RecordError::Position { .. })), "{from}: {read:?}");
+        assert!(
+            matches!(read, Err(RecordError::Position { .. })),
+            "{from}: {read:?}"
+        );
     }
 }
 
