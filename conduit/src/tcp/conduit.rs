@@ -24,7 +24,7 @@ use std::sync::Arc;
 
 /// The conduit over TCP connections.
 pub struct Tcp {
-    core: Arc<Core>,
+    pub(super) core: Arc<Core>,
 }
 
 impl Tcp {

@@ -5,9 +5,9 @@ use super::{Connection, Connector, Made, Tcp, TcpConfig, TcpSizes};
 use crate::conduit::{Conduit, Injected, OpToken, Part, SendError, Sink};
 use crate::smp::ThreadMode;
 use argonet_am::record::{RecordError, Short};
-use argonet_am::{AmError, Delivery, HandlerTable};
+use argonet_am::{AmError, Delivery, HandlerTable, Lane, MAX_MEDIUM, Message, Payload};
 use argonet_base::{HandlerIndex, JobRank, SegmentOffset};
-use argonet_segment::{Directory, OwnSegment, PageKind, SegmentFile};
+use argonet_segment::{Directory, OwnSegment, PageKind, SegmentFile, SharedBytes};
 use core::time::Duration;
 use parking_lot::Mutex;
 use rustix::fd::BorrowedFd;
@@ -50,13 +50,24 @@ struct Rank {
 #[derive(Default)]
 struct Seen {
     messages: usize,
+    /// Bytes of the reply that requests get.
+    answer: usize,
     completed: Vec<(u64, Part)>,
     broken: Vec<AmError>,
 }
 
 impl Sink for Seen {
-    fn deliver(&mut self, _delivery: &mut Delivery<'_>) {
+    fn deliver(&mut self, delivery: &mut Delivery<'_>) {
         self.messages += 1;
+        if delivery.lane() == Lane::Request && self.answer > 0 {
+            let bytes = vec![1; self.answer];
+            let reply = Message {
+                handler: NOTE,
+                args: &[],
+                payload: Payload::Medium(SharedBytes::from_slice(&bytes)),
+            };
+            delivery.reply(&reply).unwrap();
+        }
     }
 
     fn completed(&mut self, op: OpToken, part: Part) {
@@ -226,6 +237,36 @@ fn a_refused_put_is_not_complete() {
         view.copy_to(0, &mut there).unwrap();
         assert_eq!(there, bytes);
     }
+}
+
+/// Short requests with the longest replies, which their sender does not take: what is kept stays within its limit, and
+/// all of them are answered.
+#[test]
+fn replies_wait_in_bounded_room() {
+    const COUNT: usize = 300;
+    let sizes = TcpSizes::smallest();
+    let [mut a, mut b] = two(sizes);
+    b.seen.answer = MAX_MEDIUM;
+    let mut sent = 0;
+    while sent < COUNT && a.note(sent as u32) {
+        sent += 1;
+    }
+    a.tcp.flush();
+    for _ in 0..1000 {
+        b.poll();
+        let peer = b.tcp.core.used(0).unwrap();
+        assert!(peer.outbound.lock().outbox.used() <= sizes.replay_bytes);
+    }
+    assert!(
+        (1..sent).contains(&b.seen.messages),
+        "{} of {sent}",
+        b.seen.messages
+    );
+    for _ in 0..IDLE {
+        a.poll();
+        b.poll();
+    }
+    assert_eq!((b.seen.messages, a.seen.messages), (sent, sent));
 }
 
 /// Frames that have a right form and say what cannot be.
