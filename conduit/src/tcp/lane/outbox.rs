@@ -86,7 +86,7 @@ pub(crate) struct Outbox {
     extents_total: u64,
     /// Bytes of copies among the extents.
     owned_bytes: usize,
-    /// Everything before was given up.
+    /// Everything before was given up: it is not read any more.
     released: u64,
     /// The peer has taken everything before.
     taken: u64,
@@ -160,15 +160,16 @@ impl Outbox {
         self.head
     }
 
-    /// Up to where the peer has taken the stream.
+    /// Up to where the peer has taken the stream and nothing is read any more. In the middle of a burst
+    /// that repeats what was taken before, that is less than what was taken.
     #[inline]
-    pub(crate) fn taken(&self) -> u64 {
-        self.taken
+    pub(crate) fn released(&self) -> u64 {
+        self.released
     }
 
     /// Whether the peer has taken everything.
     pub(crate) fn is_settled(&self) -> bool {
-        self.taken == self.head
+        self.released == self.head
     }
 
     /// Bytes that are not written.
