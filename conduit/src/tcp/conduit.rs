@@ -1,10 +1,10 @@
 //! The tcp conduit: the trait over its parts.
 
-use super::config::{REPLY_ROOM, TcpConfig};
+use super::config::TcpConfig;
 use super::core::Core;
-use super::frame::{Fields, HeadBytes, Kind, LONGEST_HEAD, charge};
-use super::lane::{Body, Extent};
-use super::peer::{Outbound, Peer, Report, Reserved};
+use super::frame::{Fields, HeadBytes, Kind, charge};
+use super::lane::Body;
+use super::peer::Report;
 use crate::conduit::{
     Capabilities, Conduit, Injected, Limits, OpToken, Part, PrepareRequest, Prepared, SendError,
     Sink,
@@ -12,9 +12,7 @@ use crate::conduit::{
 use crate::ledger::{LaneLedger, PeerLedger};
 use crate::wire::{UserBytes, UserPlace};
 use argonet_am::record::Short;
-use argonet_am::{
-    AmError, Category, Lane, MAX_ARGS, MAX_MEDIUM, Message, Payload, Registered, ReplyPort,
-};
+use argonet_am::{Category, Lane, MAX_MEDIUM, Message, Payload};
 use argonet_base::{HandlerIndex, JobRank, SegmentOffset};
 use argonet_segment::{SharedBytes, bulk};
 use core::ptr::NonNull;
@@ -24,7 +22,7 @@ use std::sync::Arc;
 
 /// The conduit over TCP connections.
 pub struct Tcp {
-    core: Arc<Core>,
+    pub(super) core: Arc<Core>,
 }
 
 impl Tcp {
@@ -67,221 +65,6 @@ impl Drop for Tcp {
     fn drop(&mut self) {
         self.core.helper.end();
         self.core.flush_all();
-    }
-}
-
-impl Core {
-    pub(super) fn limits(&self) -> Limits {
-        Limits {
-            args: MAX_ARGS,
-            medium_request: MAX_MEDIUM,
-            medium_reply: MAX_MEDIUM,
-            long: self.sizes.long_bytes,
-        }
-    }
-
-    /// Whether a message keeps to the limits.
-    #[inline]
-    fn check(
-        &self,
-        to: JobRank,
-        category: Category,
-        nargs: usize,
-        len: usize,
-    ) -> Result<(), AmError> {
-        let from = self.rank;
-        if to.0 >= self.ranks {
-            let size = self.ranks;
-            return Err(AmError::NoSuchRank { to, size, from });
-        }
-        self.limits().check(from, to, category, nargs, len)
-    }
-
-    /// Adds a request for which there may be room. `stays`: whom to tell when the payload is not read any more.
-    #[inline]
-    fn request(
-        &self,
-        to: JobRank,
-        message: &Message<'_>,
-        stays: Option<(OpToken, UserBytes)>,
-    ) -> Result<(), SendError> {
-        let (category, len) = (message.payload.category(), message.payload.len());
-        let nargs = message.args.len();
-        self.check(to, category, nargs, len)?;
-        let kind = Kind::of(Lane::Request, category);
-        let copied = if stays.is_some() { 0 } else { len };
-        let (in_ring, owned) = if copied <= MAX_MEDIUM {
-            (copied, 0)
-        } else {
-            (0, copied)
-        };
-        let need = Reserved {
-            ring: LONGEST_HEAD + in_ring,
-            charge: charge(kind, nargs, len),
-            owned,
-        };
-        let peer = self.peer(to);
-        let mut outbound = peer.outbound.lock();
-        self.admit(peer, &mut outbound, need)?;
-        let unsent = outbound.outbox.unsent();
-        let begin = self.add(
-            &mut outbound,
-            Lane::Request,
-            message,
-            stays.map(|(_, bytes)| bytes),
-        );
-        outbound.grant.use_up(need.charge);
-        if let Some((op, _)) = stays {
-            let end = outbound.outbox.head();
-            outbound.operations.note(begin, end, op, true, false);
-        }
-        self.depart(peer, &mut outbound, unsent);
-        Ok(())
-    }
-
-    /// Whether something can be sent. If not, what was gathered leaves, so that room comes.
-    #[inline]
-    fn admit(&self, peer: &Peer, outbound: &mut Outbound, need: Reserved) -> Result<(), SendError> {
-        let admitted = outbound.admit(need, &self.sizes);
-        if admitted.is_err() && outbound.outbox.wants_to_write() {
-            self.flush(peer, outbound);
-        }
-        admitted
-    }
-
-    /// Adds a message for which there is room; where it begins.
-    #[inline]
-    fn add(
-        &self,
-        outbound: &mut Outbound,
-        lane: Lane,
-        message: &Message<'_>,
-        stays: Option<UserBytes>,
-    ) -> u64 {
-        let (payload, offset) = match message.payload {
-            Payload::None => (None, 0),
-            Payload::Medium(bytes) => (Some(bytes), 0),
-            Payload::Long(bytes, offset) => (Some(bytes), offset.0),
-        };
-        let kind = Kind::of(lane, message.payload.category());
-        let fields = Fields {
-            offset,
-            ..Fields::default()
-        };
-        let len = message.payload.len();
-        let head = HeadBytes::new(kind, message.handler.0, message.args, len, &fields);
-        let body = match (payload, stays) {
-            (None, _) => Body::Empty,
-            (_, Some(bytes)) => Body::Stay(Extent::User(bytes)),
-            (Some(bytes), _) if bytes.is_empty() => Body::Empty,
-            (Some(bytes), _) if bytes.len() <= MAX_MEDIUM => Body::Copy(bytes),
-            (Some(bytes), _) => Body::Stay(Extent::Owned(
-                bytes.to_vec().into_boxed_slice(),
-                bytes.len(),
-            )),
-        };
-        let is_short = lane == Lane::Request && outbound.grant.is_short();
-        outbound.outbox.push(head, body, is_short)
-    }
-
-    /// Room for a put or get, of which `copied` bytes are copied.
-    fn admit_operation(
-        &self,
-        peer: &Peer,
-        outbound: &mut Outbound,
-        copied: usize,
-    ) -> Result<(), SendError> {
-        let need = Reserved {
-            ring: LONGEST_HEAD + copied,
-            ..Reserved::default()
-        };
-        self.admit(peer, outbound, need)?;
-        if outbound.operations.has_room() {
-            Ok(())
-        } else {
-            Err(SendError::Full)
-        }
-    }
-
-    /// A place in this rank's own segment.
-    fn own_place(&self, offset: SegmentOffset, len: usize) -> Result<NonNull<u8>, SendError> {
-        self.own(offset.0, len as u64).ok_or_else(|| {
-            SendError::Message(AmError::OutsideSegment {
-                offset: offset.0,
-                len,
-                segment: self.own_bytes(),
-                from: self.rank,
-                to: self.rank,
-            })
-        })
-    }
-
-    /// What a prepared payload takes.
-    fn reserved(lane: Lane, nargs: usize, is_long: bool, capacity: usize) -> Reserved {
-        if lane == Lane::Reply {
-            // It has the room of the largest reply.
-            return Reserved::default();
-        }
-        let kind = if is_long {
-            Kind::LongRequest
-        } else {
-            Kind::MediumRequest
-        };
-        let (ring, owned) = if capacity <= MAX_MEDIUM {
-            (capacity, 0)
-        } else {
-            (0, capacity)
-        };
-        Reserved {
-            ring: LONGEST_HEAD + ring,
-            charge: charge(kind, nargs, capacity),
-            owned,
-        }
-    }
-
-    /// Takes the buffer of a prepared payload, and gives its room back.
-    fn unreserve(&self, prepared: &Prepared, outbound: &mut Outbound) -> Box<[u8]> {
-        let (lane, nargs) = (prepared.lane(), prepared.nargs());
-        let is_long = prepared.offset().is_some();
-        let kept = Self::reserved(lane, nargs, is_long, prepared.capacity());
-        outbound.reserved.ring -= kept.ring;
-        outbound.reserved.charge -= kept.charge;
-        outbound.reserved.owned -= kept.owned;
-        let (position, _) = prepared.place();
-        let buffer = self.prepared.lock().remove(&position);
-        assert!(
-            buffer.is_some(),
-            "a payload that this conduit did not prepare"
-        );
-        buffer.unwrap_or_default()
-    }
-
-    /// Whether nothing is half way with any peer.
-    fn is_settled(&self) -> bool {
-        self.all_used().all(|peer| {
-            let inbound = peer.inbound.try_lock();
-            let nothing_here = inbound.is_some_and(|i| i.inbox.is_empty() && i.parked.is_empty());
-            nothing_here && peer.outbound.lock().is_settled()
-        })
-    }
-}
-
-impl ReplyPort for Core {
-    fn reply(&self, to: JobRank, message: &Message<'_>) -> Result<(), AmError> {
-        let (category, len) = (message.payload.category(), message.payload.len());
-        self.check(to, category, message.args.len(), len)?;
-        // The request was taken only because there is room. It leaves at the end of the visit.
-        let mut outbound = self.peer(to).outbound.lock();
-        self.add(&mut outbound, Lane::Reply, message, None);
-        Ok(())
-    }
-
-    fn rank(&self) -> JobRank {
-        self.rank
-    }
-
-    fn registered(&self) -> &Registered {
-        &self.registered
     }
 }
 
@@ -542,13 +325,10 @@ impl Conduit for Tcp {
             },
             replies: LaneLedger {
                 sent: outbound.outbox.head(),
-                taken: outbound.outbox.taken(),
+                taken: outbound.outbox.released(),
                 handled: taken,
                 waiting: false,
             },
         })
     }
 }
-
-// The room that is kept for replies is for any of them.
-static_assertions::const_assert!(REPLY_ROOM >= LONGEST_HEAD + MAX_MEDIUM);

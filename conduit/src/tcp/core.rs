@@ -4,14 +4,12 @@ use super::bits::Bits;
 use super::config::TcpSizes;
 use super::connector::{Connection, Connector, Made};
 use super::helper::Helper;
-use super::lane::Pieces;
 use super::peer::{Inbound, Outbound, Peer, Report};
 use super::wait::Sleepers;
 use super::wire::Wire;
 use crate::threads::ThreadMode;
 use argonet_am::record::RecordError;
 use argonet_am::{AmError, Registered};
-use argonet_base::cpu::{SHORT_PAUSE_TICKS, ticks};
 use argonet_base::{JobRank, SegmentOffset};
 use argonet_segment::Directory;
 use core::ptr::NonNull;
@@ -22,15 +20,6 @@ use rustix::fd::{AsFd, OwnedFd};
 use std::collections::BTreeMap;
 use std::io;
 use std::sync::{Arc, OnceLock};
-
-/// A message that leaves less than 2 us or so after the one before it joins a burst.
-const BURST_TICKS: u64 = 15 * SHORT_PAUSE_TICKS;
-
-/// Polls that find nothing before a peer is told by itself what was taken.
-const PATIENCE: u32 = 32;
-
-/// Visits of a peer with something after which its socket is not watched any more.
-const HITS: u32 = 64;
 
 /// Marks events of the two descriptors that belong to no peer.
 pub(super) const WAKE: u64 = u64::MAX;
@@ -60,7 +49,7 @@ pub(super) struct Core {
     /// Visits of the hot peer that found something, since it is hot. A hint.
     pub(super) hits: AtomicU32,
     /// The hot peer, while its socket is not watched: each packet costs less then.
-    unwatched: Mutex<u32>,
+    pub(super) unwatched: Mutex<u32>,
     /// Counts polls.
     pub(super) turn: AtomicU32,
     /// Sockets that are connected.
@@ -276,177 +265,6 @@ impl Core {
     pub(super) fn broken(&self, from: JobRank, cause: RecordError) -> AmError {
         let at = self.rank;
         AmError::Broken { at, from, cause }
-    }
-
-    /// Something was added for a peer: it leaves now, or is gathered with what follows at once.
-    #[inline]
-    pub(super) fn depart(&self, peer: &Peer, outbound: &mut Outbound, unsent_before: u64) {
-        let now = ticks();
-        let unsent = outbound.outbox.unsent();
-        let at_once = self.sizes.gather_time.is_zero()
-            || unsent >= self.sizes.gather_bytes as u64
-            || (unsent_before == 0 && now.wrapping_sub(outbound.left_at) > BURST_TICKS);
-        if at_once {
-            self.flush(peer, outbound);
-        } else if unsent_before == 0 && outbound.wire.is_some() {
-            outbound.gathered_at = now;
-            self.dirty.set(peer.rank.0);
-            self.helper.gather();
-        }
-    }
-
-    /// Writes what the connection takes.
-    pub(super) fn flush(&self, peer: &Peer, outbound: &mut Outbound) {
-        while let Some(wire) = &outbound.wire {
-            let mut pieces = Pieces::new();
-            outbound.outbox.to_write(&mut pieces);
-            if pieces.bytes() == 0 {
-                break;
-            }
-            // SAFETY: the outbox keeps all pieces where they are until `wrote`, and users keep theirs
-            // until they are told of local completion.
-            match unsafe { wire.write(&pieces) } {
-                Ok(bytes) => {
-                    outbound.outbox.wrote(bytes);
-                    if wire.holds_own() {
-                        self.work.set(peer.rank.0);
-                        self.wake();
-                    }
-                    if bytes < pieces.bytes() {
-                        break;
-                    }
-                }
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
-                Err(_) => {
-                    // Whoever reads finds the end of the connection, and asks for another.
-                    if let Some(socket) = wire.descriptor() {
-                        let _ = rustix::net::shutdown(socket, rustix::net::Shutdown::Both);
-                    }
-                    break;
-                }
-            }
-        }
-        outbound.left_at = ticks();
-        if outbound.outbox.unsent() > 0 {
-            if outbound.wire.is_some() {
-                self.dirty.set(peer.rank.0);
-                self.helper.gather();
-            }
-        } else if outbound.watched {
-            self.watch(peer, outbound, false);
-        }
-    }
-
-    /// Sends what was gathered for any peer, and tells peers what they are owed to be told for long.
-    #[inline]
-    pub(super) fn flush_gathered(&self) {
-        if self.dirty.any() {
-            self.each_of(&self.dirty, |peer, outbound| self.flush(peer, outbound));
-        }
-        if self.owing.any() {
-            self.each_of(&self.owing, |peer, outbound| {
-                self.owe(peer, outbound, PATIENCE)
-            });
-        }
-    }
-
-    /// Takes the peers out of a set, and does something for each.
-    fn each_of(&self, bits: &Bits, mut f: impl FnMut(&Peer, &mut Outbound)) {
-        bits.each(|rank| {
-            bits.take(rank);
-            if let Some(peer) = self.used(rank) {
-                f(peer, &mut peer.outbound.lock());
-            }
-        });
-    }
-
-    /// Tells a peer what was taken after so many looks.
-    fn owe(&self, peer: &Peer, outbound: &mut Outbound, patience: u32) {
-        if outbound.outbox.untold() == 0 || outbound.wire.is_none() {
-            return;
-        }
-        if outbound.patience < patience {
-            outbound.patience += 1;
-        } else {
-            outbound.patience = 0;
-            outbound.outbox.tell_now();
-            self.flush(peer, outbound);
-        }
-        if outbound.outbox.untold() > 0 {
-            self.owing.set(peer.rank.0);
-        }
-    }
-
-    /// Before a sleep everything leaves and is told. What has no room is watched.
-    pub(super) fn flush_all(&self) {
-        self.each_of(&self.owing, |peer, outbound| self.owe(peer, outbound, 0));
-        self.each_of(&self.dirty, |peer, outbound| {
-            self.flush(peer, outbound);
-            if outbound.outbox.unsent() > 0 {
-                self.watch(peer, outbound, true);
-            }
-        });
-    }
-
-    /// The hot peer has had something once more: after some time its socket is not watched, as it is read in every
-    /// poll.
-    #[inline]
-    pub(super) fn hit(&self, peer: &Peer, inbound: &Inbound) {
-        let hits = self.hits.load(Ordering::Relaxed);
-        if hits <= HITS {
-            self.hits.store(hits + 1, Ordering::Relaxed);
-            if hits == HITS {
-                self.unwatch(peer, inbound);
-            }
-        }
-    }
-
-    #[cold]
-    fn unwatch(&self, peer: &Peer, inbound: &Inbound) {
-        let mut unwatched = self.unwatched.lock();
-        if *unwatched == NOBODY
-            && !self.sleepers.any()
-            && let Some(socket) = inbound.wire.as_ref().and_then(|wire| wire.descriptor())
-            && epoll::delete(&self.epoll, socket).is_ok()
-        {
-            *unwatched = peer.rank.0;
-        }
-    }
-
-    /// Watches all sockets again.
-    pub(super) fn watch_all(&self) {
-        let mut unwatched = self.unwatched.lock();
-        if *unwatched == NOBODY {
-            return;
-        }
-        let rank = core::mem::replace(&mut *unwatched, NOBODY);
-        self.hits.store(0, Ordering::Relaxed);
-        drop(unwatched);
-        let Some(peer) = self.used(rank) else { return };
-        let outbound = peer.outbound.lock();
-        if let Some(socket) = outbound.wire.as_ref().and_then(|wire| wire.descriptor()) {
-            let mut events = epoll::EventFlags::IN;
-            events.set(epoll::EventFlags::OUT, outbound.watched);
-            let data = epoll::EventData::new_u64(rank.into());
-            // It can fail only where another thread has done it.
-            let _ = epoll::add(&self.epoll, socket, data, events);
-        }
-    }
-
-    /// Lets sleeps end, or not, when the connection takes more.
-    #[cold]
-    fn watch(&self, peer: &Peer, outbound: &mut Outbound, output: bool) {
-        if let Some(socket) = outbound.wire.as_ref().and_then(|wire| wire.descriptor())
-            && outbound.watched != output
-        {
-            let mut events = epoll::EventFlags::IN;
-            events.set(epoll::EventFlags::OUT, output);
-            let data = epoll::EventData::new_u64(peer.rank.0.into());
-            // The end of a connection, the only reason to fail, is found by whoever reads.
-            let _ = epoll::modify(&self.epoll, socket, data, events);
-            outbound.watched = output;
-        }
     }
 
     /// What other threads sleep for may have come.

@@ -13,6 +13,7 @@ mod conduit;
 mod config;
 mod connector;
 mod core;
+mod flush;
 mod frame;
 mod helper;
 pub mod join;
@@ -20,6 +21,10 @@ mod lane;
 mod operations;
 mod peer;
 mod poll;
+mod send;
+mod serve;
+#[cfg(test)]
+mod tests;
 mod visit;
 mod wait;
 mod wire;
@@ -27,3 +32,32 @@ mod wire;
 pub use conduit::Tcp;
 pub use config::{TcpConfig, TcpSizeError, TcpSizes};
 pub use connector::{Connection, Connector, Made};
+
+/// How many frames the bytes of a stream hold, from its beginning on, if payloads go nowhere. For tools and tests:
+/// everything that a peer sends goes through the same code first.
+///
+/// # Errors
+/// What cannot be used.
+pub fn frames_in(bytes: &[u8]) -> Result<usize, argonet_am::record::RecordError> {
+    use lane::{Inbox, Next};
+    let mut inbox = Inbox::new(TcpSizes::default().long_bytes);
+    let (mut rest, mut count) = (bytes, 0);
+    while !rest.is_empty() {
+        rest = &rest[inbox.feed(rest)..];
+        loop {
+            match inbox.next()? {
+                Next::More => break,
+                Next::Whole(frame) => {
+                    count += 1;
+                    inbox.pass(&frame);
+                }
+                Next::Begun(frame) => inbox.skip(frame),
+                Next::Placed(_) | Next::Skipped(_) => {
+                    count += 1;
+                    inbox.pass_behind();
+                }
+            }
+        }
+    }
+    Ok(count)
+}

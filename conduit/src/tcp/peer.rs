@@ -144,13 +144,14 @@ impl Outbound {
         Ok(())
     }
 
-    /// Reports what is complete by what the peer has taken.
-    pub(super) fn taken(&mut self) {
+    /// Reports what is complete by what the peer has taken. Whether there is anything to report.
+    pub(super) fn taken(&mut self) -> bool {
         let reports = &mut self.reports;
-        let taken = self.outbox.taken();
-        self.operations.taken(taken, |op, part| {
+        let released = self.outbox.released();
+        self.operations.taken(released, |op, part| {
             reports.push_back(Report::Completed(op, part));
         });
+        !reports.is_empty()
     }
 
     /// Sends more of an operation that has begun.

@@ -7,6 +7,7 @@ use argonet_conformance::{Buffers, Job, Promises, Rig, Setup};
 use argonet_segment::{Directory, OwnSegment, PageKind, SegmentFile};
 use argonet_sim::Random;
 use rustix::fd::{BorrowedFd, OwnedFd};
+use rustix::net::sockopt::{set_socket_linger, set_socket_send_buffer_size};
 use std::collections::{BTreeMap, VecDeque};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -26,6 +27,9 @@ pub(crate) struct TcpJob {
 
 /// Of so many looks for connections, one breaks some connection.
 const LOOKS_A_BREAK: u64 = 24;
+
+/// Bytes that a socket takes at once, about, where connections break.
+const LITTLE: usize = 4096;
 
 /// Connects ranks of one process with each other when one of them wants that.
 struct Hub {
@@ -92,6 +96,12 @@ impl Hub {
         let address = self.listener.local_addr().expect("an address");
         let here = TcpStream::connect(address).expect("loopback");
         let (there, _) = self.listener.accept().expect("loopback");
+        if state.chance.is_some() {
+            // Frames are written in parts, between which connections break.
+            for socket in [&here, &there] {
+                set_socket_send_buffer_size(socket, LITTLE).expect("a socket");
+            }
+        }
         // Over the first nothing was received before.
         let received = (last == 0).then_some(0);
         state.dials.push(Dial {
@@ -155,7 +165,7 @@ impl State {
         let which = chance.index(self.sockets.len());
         if let Some(socket) = self.sockets.values().nth(which) {
             // One end finds the end of the stream, the other perhaps a reset.
-            let linger = rustix::net::sockopt::set_socket_linger(socket, Some(Duration::ZERO));
+            let linger = set_socket_linger(socket, Some(Duration::ZERO));
             linger.expect("a socket");
             let _ = rustix::net::shutdown(socket, rustix::net::Shutdown::Both);
         }

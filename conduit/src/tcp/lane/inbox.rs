@@ -259,6 +259,17 @@ impl Inbox {
         self.skipping = Some(frame);
     }
 
+    /// Takes bytes that did not come by a connection, as far as there is room: how many.
+    pub(crate) fn feed(&mut self, bytes: &[u8]) -> usize {
+        let mut pieces = Pieces::new();
+        self.room(&mut pieces);
+        let room = self.staging.len() - self.end;
+        let len = bytes.len().min(room).min(pieces.bytes());
+        self.staging[self.end..self.end + len].copy_from_slice(&bytes[..len]);
+        self.filled(len);
+        len
+    }
+
     /// Another connection was made: what was not taken comes again.
     pub(crate) fn reset(&mut self) {
         self.start = 0;

@@ -86,7 +86,7 @@ pub(crate) struct Outbox {
     extents_total: u64,
     /// Bytes of copies among the extents.
     owned_bytes: usize,
-    /// Everything before was given up.
+    /// Everything before was given up: it is not read any more.
     released: u64,
     /// The peer has taken everything before.
     taken: u64,
@@ -160,15 +160,16 @@ impl Outbox {
         self.head
     }
 
-    /// Up to where the peer has taken the stream.
+    /// Up to where the peer has taken the stream and nothing is read any more. In the middle of a burst
+    /// that repeats what was taken before, that is less than what was taken.
     #[inline]
-    pub(crate) fn taken(&self) -> u64 {
-        self.taken
+    pub(crate) fn released(&self) -> u64 {
+        self.released
     }
 
     /// Whether the peer has taken everything.
     pub(crate) fn is_settled(&self) -> bool {
-        self.taken == self.head
+        self.released == self.head
     }
 
     /// Bytes that are not written.
@@ -264,7 +265,7 @@ impl Outbox {
     }
 
     /// The bytes to write now, in order. They stay where they are until [`wrote`](Self::wrote).
-    pub(crate) fn to_write(&mut self, out: &mut Pieces) {
+    pub(crate) fn next_burst(&mut self, out: &mut Pieces) {
         if self.sent == self.boundary {
             if self.control_at == CONTROL_BYTES && self.untold() > 0 {
                 self.write_control();

@@ -1,0 +1,108 @@
+//! Heads as they are written and read, and what is refused.
+
+use super::*;
+use proptest::prelude::*;
+
+const KINDS: [Kind; 11] = [
+    Kind::Control,
+    Kind::ShortRequest,
+    Kind::MediumRequest,
+    Kind::LongRequest,
+    Kind::ShortReply,
+    Kind::MediumReply,
+    Kind::LongReply,
+    Kind::Put,
+    Kind::Get,
+    Kind::Got,
+    Kind::Refused,
+];
+
+/// All fields that a kind has, with values of their own.
+fn fields_of(kind: Kind) -> Fields {
+    let has = |kinds: &[Kind]| u64::from(kinds.contains(&kind));
+    use Kind::{Control, Get, Got, LongReply, LongRequest, Put, Refused};
+    Fields {
+        offset: 0x1122_3344_5566_7788
+            * has(&[Control, LongRequest, LongReply, Put, Get, Got, Refused]),
+        rest: 77 * has(&[Control, Put, Get, Refused]),
+        segment: 78 * has(&[Refused]),
+        position: 79 * has(&[Refused]),
+        op: 80 * has(&[Get, Got, Refused]) as u32,
+        wanted: 81 * has(&[Get]) as u32,
+    }
+}
+
+#[test]
+fn a_head_is_read_as_it_was_written_once_it_is_all_there() {
+    for kind in KINDS {
+        let args: &[u32] = if kind.message().is_some() {
+            &[1, u32::MAX]
+        } else {
+            &[]
+        };
+        let length = if kind.most(9) > 0 { 5 } else { 0 };
+        let handler = if args.is_empty() { 0 } else { 200 };
+        let fields = fields_of(kind);
+        let mut head = HeadBytes::new(kind, handler, args, length, &fields);
+        head.set_position(0xff_0000_0003);
+        head.ask_to_tell();
+        let bytes = head.as_bytes();
+        for short in 0..bytes.len() {
+            assert_eq!(
+                Frame::read(&bytes[..short], 9),
+                Ok(None),
+                "{kind:?} {short}"
+            );
+        }
+        let read = Frame::read(bytes, 9).unwrap().unwrap();
+        assert_eq!(
+            (read.kind, read.handler, read.length),
+            (kind, handler, length)
+        );
+        assert_eq!((read.position, read.tell, read.fields), (3, true, fields));
+        assert_eq!(
+            (read.head_len(), read.len()),
+            (bytes.len(), bytes.len() + length)
+        );
+        assert_eq!(read.args(bytes, &mut [0; MAX_ARGS]), args);
+    }
+}
+
+#[test]
+fn what_cannot_be_is_refused() {
+    let refused = |at: usize, byte: u8, kind: Kind| {
+        let mut bytes = HeadBytes::new(kind, 0, &[], 0, &Fields::default()).bytes;
+        bytes[at] = byte;
+        Frame::read(&bytes, 9).unwrap_err()
+    };
+    assert_eq!(refused(0, 0, Kind::Put), RecordError::Kind(0));
+    assert_eq!(refused(0, 12, Kind::Put), RecordError::Kind(12));
+    assert_eq!(refused(2, 17, Kind::ShortRequest), RecordError::Args(17));
+    assert_eq!(refused(2, 1, Kind::Put), RecordError::Kind(8));
+    assert_eq!(refused(1, 1, Kind::Get), RecordError::Kind(9));
+    assert_eq!(refused(3, 2, Kind::ShortRequest), RecordError::Kind(2));
+    assert_eq!(refused(24, 1, Kind::Got), RecordError::Kind(10));
+    assert_eq!(refused(48, 1, Kind::Refused), RecordError::Kind(11));
+    for (kind, max) in [
+        (Kind::ShortReply, 0),
+        (Kind::LongRequest, 9),
+        (Kind::Get, 0),
+    ] {
+        let len = 10;
+        assert_eq!(refused(4, 10, kind), RecordError::Payload { len, max });
+    }
+}
+
+proptest! {
+    #[test]
+    fn bytes_from_anywhere_do_no_harm(bytes in proptest::collection::vec(any::<u8>(), 0..120), kind in 0u8..13) {
+        let mut bytes = bytes;
+        if let Some(first) = bytes.first_mut() {
+            *first = kind;
+        }
+        if let Ok(Some(frame)) = Frame::read(&bytes, 4096) {
+            prop_assert!(frame.head_len() <= bytes.len());
+            prop_assert!(frame.length <= MAX_CHUNK);
+        }
+    }
+}
