@@ -136,14 +136,18 @@ fn further_connections_are_made_when_asked_for() {
 #[test]
 fn attempts_wait_for_room() {
     let config = JoinConfig {
-        attempts: 1,
+        attempts: 2,
         ..JoinConfig::default()
     };
     let mut cluster = Cluster::new(6, config);
     for peer in 1..6 {
         cluster.ask(0, peer, 0);
     }
-    cluster.until("all are there", |nodes| nodes[0].user.joined.len() == 5);
+    assert_eq!(cluster.nodes[0].joiner.attempts(), 2);
+    cluster.until("all are there", |nodes| {
+        assert!(nodes[0].joiner.attempts() <= 2);
+        nodes[0].user.joined.len() == 5
+    });
 }
 
 #[test]
