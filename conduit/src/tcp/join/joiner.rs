@@ -96,6 +96,12 @@ impl Joiner {
         self.listener.addresses()
     }
 
+    /// Attempts to connect that are under way.
+    #[must_use]
+    pub const fn attempts(&self) -> usize {
+        self.connector.count()
+    }
+
     /// The incarnation of a connection that is there.
     #[must_use]
     pub fn incarnation(&self, peer: JobRank, connection: u16) -> Option<u64> {

@@ -4,6 +4,7 @@ use core::fmt;
 use rustix::fd::AsFd;
 use rustix::fs::{FileType, Mode, OFlags};
 use std::path::Path;
+use std::sync::Arc;
 use zeroize::{Zeroize, Zeroizing};
 
 /// Bytes of a job's key.
@@ -14,17 +15,11 @@ pub(super) const IDENTITY_BYTES: usize = 16;
 
 /// The secret that the ranks of a job share, 256 bits, made by its launcher. Whoever has it is of the job.
 ///
-/// It is never printed, and overwritten when it is dropped. It is no argument of a program and in no
-/// environment: it comes through a pipe ([`read`](Self::read)), else from a file that only its owner
-/// may read ([`from_file`](Self::from_file)).
+/// It is never printed, and overwritten when its last copy is dropped; copies share one place, so that moving one leaves
+/// nothing behind. It is no argument of a program and in no environment: it comes through a pipe
+/// ([`read`](Self::read)), else from a file that only its owner may read ([`from_file`](Self::from_file)).
 #[derive(Clone)]
-pub struct JobKey([u8; KEY_BYTES]);
-
-impl Drop for JobKey {
-    fn drop(&mut self) {
-        self.0.zeroize();
-    }
-}
+pub struct JobKey(Arc<Zeroizing<[u8; KEY_BYTES]>>);
 
 impl fmt::Debug for JobKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -71,8 +66,19 @@ pub enum KeyError {
 impl JobKey {
     /// The key that these bytes are. The caller overwrites its own copy.
     #[must_use]
-    pub const fn from_bytes(bytes: [u8; KEY_BYTES]) -> Self {
-        Self(bytes)
+    pub fn from_bytes(mut bytes: [u8; KEY_BYTES]) -> Self {
+        let key = Self::filled(|place| place.copy_from_slice(&bytes));
+        bytes.zeroize();
+        key
+    }
+
+    /// A key that is written where it stays.
+    fn filled(fill: impl FnOnce(&mut [u8; KEY_BYTES])) -> Self {
+        let mut place = Arc::new(Zeroizing::new([0; KEY_BYTES]));
+        if let Some(place) = Arc::get_mut(&mut place) {
+            fill(place);
+        }
+        Self(place)
     }
 
     /// A new key, from the system's random numbers; for the launcher.
@@ -80,9 +86,9 @@ impl JobKey {
     /// # Errors
     /// [`KeyError::Random`].
     pub fn random() -> Result<Self, KeyError> {
-        let mut key = Self([0; KEY_BYTES]);
-        getrandom::fill(&mut key.0).map_err(KeyError::Random)?;
-        Ok(key)
+        let mut filled = Ok(());
+        let key = Self::filled(|place| filled = getrandom::fill(place));
+        filled.map(|()| key).map_err(KeyError::Random)
     }
 
     /// Reads a key from a pipe, up to its end; blocks until the writer has closed it. `from` names the pipe in errors.
@@ -105,15 +111,15 @@ impl JobKey {
                 }
             }
         }
-        let mut key = Self([0; KEY_BYTES]);
         if found != KEY_BYTES {
             return Err(KeyError::Length {
                 from: from.into(),
                 found,
             });
         }
-        key.0.copy_from_slice(&bytes[..KEY_BYTES]);
-        Ok(key)
+        Ok(Self::filled(|place| {
+            place.copy_from_slice(&bytes[..KEY_BYTES])
+        }))
     }
 
     /// Reads a key from a file, which must be a regular one (no link), this user's, and closed to all others.
@@ -151,14 +157,14 @@ impl JobKey {
 
     /// The bytes, for whoever hands the key over.
     #[must_use]
-    pub const fn expose(&self) -> &[u8; KEY_BYTES] {
+    pub fn expose(&self) -> &[u8; KEY_BYTES] {
         &self.0
     }
 
     /// The key for one purpose. Keys of different purposes tell nothing about each other.
     pub(super) fn derive(&self, purpose: &str) -> PurposeKey {
         let mut hasher = blake3::Hasher::new_derive_key(purpose);
-        hasher.update(&self.0);
+        hasher.update(&self.0[..]);
         let mut hash = hasher.finalize();
         hasher.zeroize();
         let key = PurposeKey(Zeroizing::new(*hash.as_bytes()));

@@ -177,7 +177,7 @@ impl Connection {
         self.tries[next].count += 1;
         self.attempt = self.attempt.wrapping_add(1);
         // Every attempt has its own: one whose fate is unknown here may be up at the peer.
-        self.highest += 1;
+        self.highest = self.highest.saturating_add(1);
         self.state = State::Connecting {
             deadline_ns: (now_ns + config.connect_ns).min(since_ns + config.unreachable_ns),
         };

@@ -136,14 +136,18 @@ fn further_connections_are_made_when_asked_for() {
 #[test]
 fn attempts_wait_for_room() {
     let config = JoinConfig {
-        attempts: 1,
+        attempts: 2,
         ..JoinConfig::default()
     };
     let mut cluster = Cluster::new(6, config);
     for peer in 1..6 {
         cluster.ask(0, peer, 0);
     }
-    cluster.until("all are there", |nodes| nodes[0].user.joined.len() == 5);
+    assert_eq!(cluster.nodes[0].joiner.attempts(), 2);
+    cluster.until("all are there", |nodes| {
+        assert!(nodes[0].joiner.attempts() <= 2);
+        nodes[0].user.joined.len() == 5
+    });
 }
 
 #[test]
@@ -209,12 +213,38 @@ fn ports_are_those_of_the_range_and_a_full_range_is_told() {
     assert!(wide.addresses()[0].port() > port);
     // An address that is not this host's.
     let mut elsewhere = loopback();
-    elsewhere.address = "192.0.2.1".parse().unwrap();
+    elsewhere.address = "198.51.100.77".parse().unwrap();
     let text = join(0..=0, vec![elsewhere]).unwrap_err().to_string();
     assert!(
-        text.contains("cannot listen on 192.0.2.1 of lo: "),
+        text.contains("cannot listen on 198.51.100.77 of lo: "),
         "{text}"
     );
+}
+
+/// Each address of this host that other hosts can use, of IPv4 and IPv6, leads from rank to rank; and all together do.
+#[test]
+fn ranks_meet_over_every_interface() {
+    let mut all = list("here").unwrap();
+    all.retain(|interface| interface.up);
+    assert!(!all.is_empty());
+    let alone = all.iter().map(core::slice::from_ref);
+    for interfaces in alone.chain([all.as_slice()]) {
+        let mut cluster = Cluster::on(interfaces, 2, JoinConfig::default());
+        let addresses = cluster.nodes[1].joiner.addresses();
+        assert_eq!(addresses.len(), interfaces.len());
+        for connection in 0..interfaces.len().min(4) as u16 {
+            cluster.ask(0, 1, connection);
+            cluster.until("it is there", |nodes| {
+                let has = |n: usize, peer| nodes[n].user.current(peer, connection).is_some();
+                has(0, 1) && has(1, 0)
+            });
+            // Further connections lead over further addresses.
+            let joined = cluster.nodes[0].user.current(1, connection).unwrap();
+            let peer = rustix::net::getpeername(&joined.socket).unwrap().unwrap();
+            let peer = core::net::SocketAddr::try_from(peer).unwrap();
+            assert_eq!(peer.ip(), interfaces[usize::from(connection)].address);
+        }
+    }
 }
 
 /// It listens on what was chosen and nowhere else.

@@ -92,9 +92,15 @@ pub(super) struct Cluster {
 
 impl Cluster {
     pub(super) fn new(ranks: usize, config: JoinConfig) -> Self {
+        Self::on(&[loopback()], ranks, config)
+    }
+
+    /// Ranks that listen on these interfaces.
+    pub(super) fn on(interfaces: &[Interface], ranks: usize, config: JoinConfig) -> Self {
         let joiner = |rank: usize| {
             let me = JobRank(rank as u32);
-            Joiner::new(config.clone(), key(), me, ranks as u32, vec![loopback()]).unwrap()
+            let interfaces = interfaces.to_vec();
+            Joiner::new(config.clone(), key(), me, ranks as u32, interfaces).unwrap()
         };
         let joiners: Vec<_> = (0..ranks).map(joiner).collect();
         let places: Vec<_> = joiners

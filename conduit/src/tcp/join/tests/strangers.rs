@@ -132,6 +132,47 @@ fn a_replayed_handshake_changes_nothing() {
     same_bytes(&a.user.joined[0].socket, &b.user.joined[0].socket);
 }
 
+/// A genuine connector that goes away after each byte of what it has to say.
+#[test]
+fn half_a_handshake_of_every_length_changes_nothing() {
+    const OPEN: usize = 116;
+    const PROOF: usize = 32;
+    let mut cluster = Cluster::new(2, JoinConfig::default());
+    they_meet(&mut cluster);
+    let fences = cluster.nodes[1].user.fences.len();
+    for length in 0..OPEN + PROOF {
+        let mut stream = TcpStream::connect(address(&cluster, 1)).unwrap();
+        let mut handshake = open(&key(), 0, 1);
+        let first = handshake.to_send()[..length.min(OPEN)].to_vec();
+        stream.write_all(&first).unwrap();
+        if length >= OPEN {
+            handshake.sent(OPEN);
+            stream.set_nonblocking(true).unwrap();
+            cluster.until("the challenge is there", |_| {
+                let mut byte = [0];
+                while let Ok(1) = stream.read(&mut byte) {
+                    handshake.take(&byte).unwrap();
+                }
+                !handshake.to_send().is_empty()
+            });
+            let part = &handshake.to_send()[..length - OPEN];
+            stream.write_all(part).unwrap();
+        }
+        drop(stream);
+    }
+    let all = (OPEN + PROOF) as u64;
+    cluster.until("all have gone", |nodes| {
+        nodes[1].joiner.counts().closed == all
+    });
+    assert_eq!(
+        cluster.nodes[1].user.fences.len(),
+        fences,
+        "nothing was ended for them"
+    );
+    let [a, b] = &cluster.nodes[..] else { panic!() };
+    same_bytes(&a.user.joined[0].socket, &b.user.joined[0].socket);
+}
+
 /// Silent, half-open and slow connections from elsewhere: the gate is full of them, and ranks come first.
 #[test]
 fn silent_connections_from_elsewhere_do_not_keep_ranks_out() {
@@ -263,8 +304,11 @@ fn what_comes_after_a_valid_handshake_is_left_for_the_frames() {
             handshake.sent(count);
         }
         let mut byte = [0];
-        if let Ok(1) = stream.read(&mut byte) {
+        while let Ok(1) = stream.read(&mut byte) {
             done = matches!(handshake.take(&byte), Ok((1, Progress::Done(_))));
+            if done {
+                break;
+            }
         }
         done
     });
