@@ -11,9 +11,7 @@
 //! so that a program built from another version is refused instead of misread.
 #![allow(unsafe_code)]
 
-use core::fmt;
 use core::mem::{offset_of, size_of};
-use core::ops::Range;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::os::fd::AsFd;
 use std::time::Duration;
@@ -27,6 +25,9 @@ use static_assertions::const_assert_eq;
 use crate::board::Notice;
 use crate::bootstrap::{KEYS, MAX_VALUE_BYTES};
 use crate::error::BootError;
+pub(crate) use crate::exit_word::ExitStage;
+pub use crate::exit_word::{ExitKind, ExitWord};
+pub(crate) use crate::part::HostPart;
 
 /// The most ranks that one host runs for one job.
 pub const MAX_LOCAL_RANKS: u32 = argonet_settings::MAX_LOCAL_RANKS;
@@ -300,49 +301,6 @@ pub(crate) struct JobIdentity {
     pub(crate) part: HostPart,
 }
 
-/// Which ranks of a job are on a host, and how many of them share memory.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct HostPart {
-    pub(crate) first: u32,
-    pub(crate) ranks: u32,
-    /// The most ranks of a neighbourhood; at least 1.
-    pub(crate) neighbourhood: u32,
-}
-
-impl HostPart {
-    /// All ranks are on this host and share memory.
-    pub(crate) const fn whole(size: u32) -> Self {
-        Self {
-            first: 0,
-            ranks: size,
-            neighbourhood: size,
-        }
-    }
-
-    /// The ranks of the host.
-    pub(crate) const fn all(self) -> Range<u32> {
-        self.first..self.first + self.ranks
-    }
-
-    /// The ranks that share memory with `rank`, itself among them; neighbours have consecutive numbers.
-    pub(crate) const fn around(self, rank: JobRank) -> Range<u32> {
-        let begin = rank.0 - (rank.0 - self.first) % self.neighbourhood;
-        let left = self.all().end - begin;
-        let len = if left < self.neighbourhood {
-            left
-        } else {
-            self.neighbourhood
-        };
-        begin..begin + len
-    }
-
-    fn check(self, size: u32) -> Option<Self> {
-        let end = self.first.checked_add(self.ranks)?;
-        let valid = self.ranks > 0 && self.neighbourhood > 0 && end <= size;
-        valid.then_some(self)
-    }
-}
-
 /// The mapped control file.
 #[derive(Debug)]
 pub(crate) struct Control {
@@ -603,108 +561,6 @@ impl JobPage {
     }
 }
 
-/// How far the guardian has come with ending a job whose ranks may take the exit time-out.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, IntoPrimitive, TryFromPrimitive)]
-#[repr(u32)]
-pub(crate) enum ExitStage {
-    /// Nothing, or ranks may still come to their end by themselves.
-    Open = 0,
-    /// The ranks that have not are told.
-    Notice = 1,
-    /// They are killed, rank 0 of a job that started itself is asked first.
-    Kill = 2,
-}
-
-/// Why a job ends other than by all ranks having finalised.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, IntoPrimitive, TryFromPrimitive)]
-#[repr(u8)]
-#[non_exhaustive]
-pub enum ExitKind {
-    /// A rank gave up ([`Bootstrap::abort`](crate::Bootstrap::abort)).
-    Abort = 1,
-    /// A rank ended before it finalised; the code is not known to whoever stored this.
-    Died = 2,
-    /// A rank ended with a code other than 0.
-    Failed = 3,
-    /// The launcher ended the job: time-out or a repeated signal. No rank is to blame.
-    Cancelled = 4,
-    /// A rank called [`exit`](crate::exit).
-    Exit = 5,
-    /// A rank called the C library's exit or returned from main, and had not finalised.
-    Left = 6,
-    /// A rank got a signal that asks it to end; the code is the signal's number.
-    Signal = 7,
-    /// The guardian of a job that started itself was killed. No rank is to blame.
-    Unguarded = 8,
-    /// A rank crashes; the code is the signal's number.
-    Crashed = 9,
-    /// The host of the rank was lost: its agent ended or does not answer. No rank is to blame.
-    Lost = 10,
-}
-
-impl ExitKind {
-    /// Whether the other ranks have the exit time-out to come to their end by themselves.
-    pub(crate) const fn leaves_time(self) -> bool {
-        matches!(self, Self::Exit | Self::Left | Self::Signal)
-    }
-}
-
-/// Who ended a job and why, in one word.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ExitWord {
-    /// What happened.
-    pub kind: ExitKind,
-    /// To whom; the first rank of the host for [`ExitKind::Lost`], meaningless for [`ExitKind::Cancelled`] and
-    /// [`ExitKind::Unguarded`].
-    pub rank: JobRank,
-    /// The exit code of the job, as far as it was known when this was stored; the number of a signal for
-    /// [`ExitKind::Signal`] and [`ExitKind::Crashed`].
-    pub code: u8,
-}
-
-impl ExitWord {
-    /// The code with which a rank ends that ends because of this.
-    pub(crate) const fn process_code(self) -> u8 {
-        match self.kind {
-            ExitKind::Exit | ExitKind::Left => self.code,
-            ExitKind::Signal | ExitKind::Crashed => 128 + (self.code & 0x7f),
-            _ if self.code == 0 => 1,
-            _ => self.code,
-        }
-    }
-
-    pub(crate) const fn pack(self) -> u64 {
-        (self.kind as u64) << 56 | (self.code as u64) << 32 | self.rank.0 as u64
-    }
-
-    pub(crate) fn unpack(word: u64) -> Option<Self> {
-        let kind = ExitKind::try_from((word >> 56) as u8).ok()?;
-        Some(Self {
-            kind,
-            rank: JobRank(word as u32),
-            code: (word >> 32) as u8,
-        })
-    }
-}
-
-impl fmt::Display for ExitWord {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { kind, rank, code } = *self;
-        match kind {
-            ExitKind::Abort => write!(f, "rank {rank} aborted it with code {code}"),
-            ExitKind::Died => write!(f, "rank {rank} ended before it finalised"),
-            ExitKind::Failed => write!(f, "rank {rank} ended with code {code}"),
-            ExitKind::Cancelled => f.write_str("its launcher ended it"),
-            ExitKind::Exit => write!(f, "rank {rank} called exit({code})"),
-            ExitKind::Left => write!(f, "rank {rank} exited with code {code} without finalising"),
-            ExitKind::Signal => write!(f, "rank {rank} got signal {code}"),
-            ExitKind::Crashed => write!(f, "rank {rank} crashed by signal {code}"),
-            ExitKind::Unguarded => f.write_str("its guardian process was killed"),
-            ExitKind::Lost => write!(f, "the host of rank {rank} was lost"),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -721,26 +577,6 @@ mod tests {
         };
         let control = Control::create(&files.control, identity).unwrap();
         (files, control)
-    }
-
-    #[test]
-    fn exit_words_survive_packing_and_the_first_one_stays() {
-        let first = ExitWord {
-            kind: ExitKind::Failed,
-            rank: JobRank(1023),
-            code: 255,
-        };
-        assert_eq!(ExitWord::unpack(first.pack()), Some(first));
-        assert_eq!(ExitWord::unpack(0), None);
-        assert_eq!(ExitWord::unpack(u64::MAX), None);
-        let (_files, control) = control(1);
-        assert_eq!(control.job().set_exit_word(first), first);
-        let second = ExitWord {
-            kind: ExitKind::Died,
-            rank: JobRank(0),
-            code: 1,
-        };
-        assert_eq!(control.job().set_exit_word(second), first);
     }
 
     #[test]
@@ -788,26 +624,6 @@ mod tests {
                 .unwrap_err()
                 .contains("magic")
         );
-    }
-
-    #[test]
-    fn neighbours_are_consecutive_ranks_of_one_host() {
-        let part = |first, ranks, neighbourhood| HostPart {
-            first,
-            ranks,
-            neighbourhood,
-        };
-        let around = |part: HostPart, rank| part.around(JobRank(rank));
-        assert_eq!(around(HostPart::whole(4), 3), 0..4);
-        let five = part(10, 5, 2);
-        for (rank, neighbours) in [(10, 10..12), (11, 10..12), (13, 12..14), (14, 14..15)] {
-            assert_eq!(around(five, rank), neighbours);
-        }
-        assert_eq!(around(part(3, 2, 1), 4), 4..5);
-        assert_eq!(around(part(3, 2, u32::MAX), 4), 3..5);
-        assert!(five.check(15).is_some() && five.check(14).is_none());
-        assert!(part(u32::MAX, 2, 1).check(u32::MAX).is_none());
-        assert!(part(0, 0, 1).check(4).is_none() && part(0, 1, 0).check(4).is_none());
     }
 
     #[test]

@@ -78,7 +78,7 @@ pub(crate) fn spawn(size: u32, settings: &Settings) -> Result<(LocalJob, OwnedFd
     check_file_limit(size)?;
     let key = Secret::new()?;
     let part = HostPart {
-        neighbourhood: neighbourhood_limit(settings.get(&CONDUIT), settings),
+        neighbourhood: neighbourhood_limit(settings.peek(&CONDUIT), settings),
         ..HostPart::whole(size)
     };
     let (files, control) = make_part(new_job_id()?, size, part, settings)?;

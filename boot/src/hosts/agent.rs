@@ -56,7 +56,7 @@ pub fn agent() -> Result<u8, BootError> {
     unblock(stdin)
         .and_then(|()| unblock(stdout))
         .map_err(|e| BootError::system("preparing the connection to the launcher", e))?;
-    let mut edge = Edge::new(Instant::now(), GREETING);
+    let mut edge = Edge::agent(Instant::now(), GREETING);
     edge.send(Instant::now(), &Message::Hello(Hello::own()));
     let Some(job) = expect(&mut edge)? else {
         return Err(no_launcher("nobody told it what to do"));
@@ -90,7 +90,9 @@ fn expect(edge: &mut Edge) -> Result<Option<Message>, BootError> {
         let events = vec![false, true];
         for is_output in fired(&mut fds, events, edge.deadline()) {
             if is_output {
-                transmit(edge, stdout);
+                if !transmit(edge, stdout) {
+                    return Ok(None);
+                }
             } else if !receive(edge, stdin, Instant::now()) {
                 return Ok(None);
             }

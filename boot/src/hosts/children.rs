@@ -1,88 +1,35 @@
 //! The agents that this process has started, and its connections to them.
 
 use std::ops::Range;
-use std::os::fd::{AsFd, OwnedFd};
-use std::process::{Child as Process, ExitStatus};
+use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags};
-use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
 use argonet_base::JobRank;
 
 use crate::error::BootError;
-use crate::exit::{ProcessEnd, signal_name};
-use crate::hosts::description::{Description, Way};
+use crate::exit::ProcessEnd;
+use crate::hosts::child::{Child, FAREWELL, Stage, end_in_words};
+use crate::hosts::description::Description;
 use crate::hosts::edge::Edge;
 use crate::hosts::list::Host;
 use crate::hosts::message::{Message, Trouble};
-use crate::hosts::pipe::{receive, transmit, unblock};
+use crate::hosts::pipe::{receive, unblock, writable};
 use crate::hosts::start::{Started, start};
 use crate::hosts::tree;
 use crate::output::Streams;
 use crate::secret::Secret;
 use crate::sys::SignalSet;
 
-/// How long the process of an agent may take to end once its connection has.
-const FAREWELL: Duration = Duration::from_secs(2);
-
-/// How far an agent has come.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Stage {
-    /// It has not greeted.
-    Starting,
-    Working,
-    /// All of its subtree has ended.
-    Over,
-    /// It ended, or was given up, before that.
-    Lost,
-}
-
-struct Child {
-    /// Its host, and those below.
-    hosts: Vec<Host>,
-    process: Process,
-    pidfd: OwnedFd,
-    ended: Option<ExitStatus>,
-    /// `None` once closed.
-    input: Option<OwnedFd>,
-    output: Option<OwnedFd>,
-    edge: Edge,
-    stage: Stage,
-    /// When the process is killed that has closed its connection.
-    kill_at: Option<Instant>,
-}
-
-impl Child {
-    fn host(&self) -> &Host {
-        &self.hosts[0]
-    }
-
-    fn ranks(&self) -> Range<u32> {
-        let end = self.hosts.last().map_or(0, |host| host.first + host.ranks);
-        self.host().first..end
-    }
-
-    fn is_finished(&self) -> bool {
-        matches!(self.stage, Stage::Over | Stage::Lost)
-    }
-
-    /// Kills the process, and what it started on this host.
-    fn kill(&mut self) {
-        if self.ended.is_none()
-            && let Some(pid) = Pid::from_raw(self.process.id() as i32)
-        {
-            // Not reaped yet, so the id is still the child's.
-            let _ = kill_process_group(pid, Signal::KILL);
-        }
-    }
-}
-
 /// What has happened at one of the children.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum ChildEvent {
     Readable(usize),
     Writable(usize),
+    /// It is writable, and was not asked for: nobody reads any more.
+    Broken(usize),
     Ended(usize),
 }
 
@@ -161,7 +108,8 @@ impl<'a> Children<'a> {
             ended: None,
             input: Some(input),
             output: Some(output),
-            edge: Edge::new(Instant::now(), self.silence()),
+            born: Instant::now(),
+            edge: Edge::above(Instant::now(), self.silence()),
             stage: Stage::Starting,
             kill_at: None,
         });
@@ -220,11 +168,12 @@ impl<'a> Children<'a> {
                 fds.push(PollFd::new(output, PollFlags::IN));
                 events.push(ChildEvent::Readable(i));
             }
-            if let Some(input) = &child.input
-                && !child.edge.to_send().is_empty()
-            {
-                fds.push(PollFd::new(input, PollFlags::OUT));
-                events.push(ChildEvent::Writable(i));
+            if let Some(input) = &child.input {
+                fds.push(PollFd::new(input, writable(&child.edge)));
+                events.push(match child.edge.to_send().is_empty() {
+                    true => ChildEvent::Broken(i),
+                    false => ChildEvent::Writable(i),
+                });
             }
             if child.ended.is_none() {
                 fds.push(PollFd::new(&child.pidfd, PollFlags::IN));
@@ -237,7 +186,7 @@ impl<'a> Children<'a> {
     pub(crate) fn deadline(&self) -> Option<Instant> {
         let of = |child: &Child| match child.is_finished() {
             true => child.kill_at.filter(|_| child.ended.is_none()),
-            false => child.kill_at.or_else(|| child.edge.deadline()),
+            false => child.kill_at.or_else(|| child.deadline(self.silence())),
         };
         self.list.iter().filter_map(of).min()
     }
@@ -247,11 +196,11 @@ impl<'a> Children<'a> {
         match event {
             ChildEvent::Readable(i) => self.read(i, heard),
             ChildEvent::Writable(i) => {
-                let child = &mut self.list[i];
-                if let Some(input) = &child.input {
-                    transmit(&mut child.edge, input.as_fd());
+                if !self.list[i].transmit() {
+                    self.list[i].broken();
                 }
             }
+            ChildEvent::Broken(i) => self.list[i].broken(),
             ChildEvent::Ended(i) => {
                 let child = &mut self.list[i];
                 child.ended = child.process.try_wait().ok().flatten();
@@ -344,44 +293,13 @@ impl<'a> Children<'a> {
         let end =
             ProcessEnd::from_raw_status(std::os::unix::process::ExitStatusExt::into_raw(status));
         let (code, why) = match child.stage {
-            Stage::Starting => self.why_not_started(i, end),
+            Stage::Starting => child.why_not_started(self.job, end),
             _ => (
                 1,
                 format!("its agent {} while the job needed it", end_in_words(end)),
             ),
         };
         self.lose(i, code, &why, heard);
-    }
-
-    fn why_not_started(&self, i: usize, end: ProcessEnd) -> (u8, String) {
-        let child = &self.list[i];
-        let (name, agent) = (&child.host().name, self.job.agent[0].to_string_lossy());
-        let noise = String::from_utf8_lossy(child.edge.noise());
-        let noise = noise.lines().rfind(|line| !line.trim().is_empty());
-        let noise = noise.map_or(String::new(), |line| format!(" (it wrote \"{line}\")"));
-        match (end, &self.job.way) {
-            (ProcessEnd::Code(code @ (126 | 127)), _) => (
-                code,
-                format!(
-                    "\"{agent}\" could not be run there (exit code {code}){noise}; install argonet at that path, or name \
-                     another with ARGONET_AGENT"
-                ),
-            ),
-            (ProcessEnd::Code(255), Way::Shell { command, .. }) => (
-                1,
-                format!(
-                    "\"{command}\" could not get there (exit code 255; what it said is above){noise}; is the name right, and \
-                     does `{command} {name} true` work without a question?"
-                ),
-            ),
-            (end, _) => (
-                1,
-                format!(
-                    "the way to its agent {} before the agent answered{noise}",
-                    end_in_words(end)
-                ),
-            ),
-        }
     }
 
     fn lose(&mut self, i: usize, code: u8, why: &str, heard: &mut Vec<Heard>) {
@@ -409,7 +327,9 @@ impl<'a> Children<'a> {
             if child.is_finished() || child.output.is_none() {
                 continue;
             }
-            if child.edge.is_silent(now) {
+            // Noise is no sign of an agent.
+            let greets = child.stage != Stage::Starting || now < child.born + silence;
+            if child.edge.is_silent(now) || !greets {
                 let seconds = silence.as_secs_f64();
                 let why = format!(
                     "its agent gave no sign of life for {seconds} s (ARGONET_AGENT_TIMEOUT); is the host, or the network, down?"
@@ -422,9 +342,8 @@ impl<'a> Children<'a> {
     /// Writes as much as can be written at once.
     pub(crate) fn push(&mut self) {
         for child in &mut self.list {
-            if let Some(input) = &child.input {
-                transmit(&mut child.edge, input.as_fd());
-            }
+            // A connection that is broken fires.
+            let _ = child.transmit();
         }
     }
 
@@ -450,18 +369,5 @@ impl Drop for Children<'_> {
             child.kill();
             let _ = child.process.wait();
         }
-    }
-}
-
-fn end_in_words(end: ProcessEnd) -> String {
-    match end {
-        ProcessEnd::Code(code) => format!("exited with code {code}"),
-        ProcessEnd::Signal(signal) => {
-            format!(
-                "was killed by signal {signal} ({})",
-                signal_name(i32::from(signal))
-            )
-        }
-        ProcessEnd::Unknown => "ended".into(),
     }
 }

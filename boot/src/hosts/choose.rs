@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use argonet_settings::{
     AGENT, CSPAWN_CMD, CSPAWN_SERVERS, NODE_FILE, SPAWN_FUNCTION, SSH_CMD, SSH_NODE_FILE,
-    SSH_OPTIONS, SSH_SERVERS, Setting, Settings, spans_hosts,
+    SSH_OPTIONS, SSH_SERVERS, Settings, spans_hosts,
 };
 
 use crate::error::BootError;
@@ -118,14 +118,13 @@ fn list(
     {
         return in_line(&servers, CSPAWN_SERVERS.name());
     }
-    let file = |setting: &Setting<Option<PathBuf>>| settings.get(setting);
-    if let Some(path) = file(&SSH_NODE_FILE) {
+    if let Some(path) = settings.get(&SSH_NODE_FILE) {
         return read(&path, SSH_NODE_FILE.name()).map(Some);
     }
     if let Some(servers) = settings.get(&SSH_SERVERS) {
         return in_line(&servers, SSH_SERVERS.name());
     }
-    match file(&NODE_FILE) {
+    match settings.get(&NODE_FILE) {
         Some(path) => read(&path, NODE_FILE.name()).map(Some),
         None => Ok(None),
     }

@@ -6,7 +6,7 @@
 
 use std::time::{Duration, Instant};
 
-use crate::hosts::frame::{Garbled, Inbox, MAGIC, append};
+use crate::hosts::frame::{ABOVE, AGENT, Garbled, Inbox, append};
 use crate::hosts::message::{BULK_BYTES, Message};
 use crate::secret::wipe;
 
@@ -36,11 +36,20 @@ pub(crate) struct Edge {
 }
 
 impl Edge {
-    /// An end that gives the other up after `silence`.
-    pub(crate) fn new(now: Instant, silence: Duration) -> Self {
+    /// The upper end, which gives the agent up after `silence`.
+    pub(crate) fn above(now: Instant, silence: Duration) -> Self {
+        Self::new(now, silence, Inbox::new(AGENT), ABOVE.to_vec())
+    }
+
+    /// The agent's end, which gives whoever is above up after `silence`.
+    pub(crate) fn agent(now: Instant, silence: Duration) -> Self {
+        Self::new(now, silence, Inbox::new(ABOVE), AGENT.to_vec())
+    }
+
+    const fn new(now: Instant, silence: Duration, inbox: Inbox, outbox: Vec<u8>) -> Self {
         Self {
-            inbox: Inbox::default(),
-            outbox: MAGIC.to_vec(),
+            inbox,
+            outbox,
             sent: 0,
             silence,
             heard: now,
@@ -186,7 +195,7 @@ mod tests {
     const SILENCE: Duration = Duration::from_secs(8);
 
     fn pair(now: Instant) -> (Edge, Edge) {
-        (Edge::new(now, SILENCE), Edge::new(now, SILENCE))
+        (Edge::above(now, SILENCE), Edge::agent(now, SILENCE))
     }
 
     /// Carries up to `most` bytes; how many.
@@ -242,7 +251,7 @@ mod tests {
     fn an_end_that_reads_nothing_gets_one_beat_at_a_time() {
         let begin = Instant::now();
         let (mut a, _) = pair(begin);
-        a.sent(MAGIC.len());
+        a.sent(ABOVE.len());
         for second in 0..1000 {
             let _ = a.is_silent(begin + Duration::from_secs(second));
         }

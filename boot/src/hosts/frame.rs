@@ -1,7 +1,8 @@
 //! Frames of a control connection.
 //!
 //! ```text
-//! once, at the beginning   "\nargonet-agent\0\1"       what comes before it is noise of the way: shells greet
+//! once, at the beginning   "\nargonet-agent\0\1"       (upwards) what comes before it is noise of the way: shells greet
+//!                          "\nargonet-above\0\1"       (downwards) another one, so that an echo is no agent
 //! then, any number of
 //!   0   4   body bytes, little-endian, at most MAX_BODY_BYTES
 //!   4   1   kind
@@ -18,8 +19,13 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 use crate::hosts::message::{Message, decode};
 use crate::secret::wipe;
 
-/// The begin of a connection, in both directions.
-pub(crate) const MAGIC: [u8; 16] = *b"\nargonet-agent\0\x01";
+type Magic = [u8; 16];
+
+/// The begin of what an agent sends upwards.
+pub(crate) const AGENT: Magic = *b"\nargonet-agent\0\x01";
+
+/// The begin of what is sent to an agent.
+pub(crate) const ABOVE: Magic = *b"\nargonet-above\0\x01";
 
 /// The longest body: environment and arguments of a program fit, since the system takes no more than 2 MiB by default.
 pub(crate) const MAX_BODY_BYTES: usize = 8 << 20;
@@ -57,8 +63,9 @@ pub(crate) fn append(message: &Message, to: &mut Vec<u8>) {
 }
 
 /// Takes bytes as they come and gives messages.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Inbox {
+    magic: Magic,
     bytes: Vec<u8>,
     /// How many of `bytes` have been used.
     used: usize,
@@ -67,6 +74,16 @@ pub(crate) struct Inbox {
 }
 
 impl Inbox {
+    /// For what begins with `magic`.
+    pub(crate) const fn new(magic: Magic) -> Self {
+        Self {
+            magic,
+            bytes: Vec::new(),
+            used: 0,
+            begun: false,
+        }
+    }
+
     /// Takes bytes. No more than a frame and what was given last is kept, if [`next`](Self::next) is called until it has none.
     pub(crate) fn take(&mut self, bytes: &[u8]) {
         if self.used > 0 {
@@ -117,11 +134,11 @@ impl Inbox {
     fn find_magic(&mut self) -> Result<bool, Garbled> {
         let found = self
             .bytes
-            .windows(MAGIC.len())
-            .position(|part| part == MAGIC);
-        match found {
+            .windows(self.magic.len())
+            .position(|part| part == self.magic);
+        match found.filter(|at| *at <= MAX_NOISE_BYTES) {
             Some(at) => {
-                self.used = at + MAGIC.len();
+                self.used = at + self.magic.len();
                 self.begun = true;
                 Ok(true)
             }
@@ -138,7 +155,7 @@ impl Inbox {
 /// For tests with hostile bytes.
 #[doc(hidden)]
 pub fn check_control_bytes(bytes: &[u8], piece: usize) -> Result<usize, String> {
-    let mut inbox = Inbox::default();
+    let mut inbox = Inbox::new(AGENT);
     let mut count = 0;
     for piece in bytes.chunks(piece.max(1)) {
         inbox.take(piece);
@@ -160,7 +177,7 @@ mod tests {
 
     /// Everything that comes out when `bytes` come in pieces of these lengths, over and over.
     fn received(bytes: &[u8], pieces: &[usize]) -> Result<Vec<Message>, Garbled> {
-        let (mut inbox, mut all, mut rest) = (Inbox::default(), Vec::new(), bytes);
+        let (mut inbox, mut all, mut rest) = (Inbox::new(AGENT), Vec::new(), bytes);
         for len in pieces.iter().cycle() {
             let (now, later) = rest.split_at((*len).min(rest.len()));
             inbox.take(now);
@@ -177,7 +194,7 @@ mod tests {
 
     fn wire(messages: &[Message]) -> Vec<u8> {
         let mut bytes = b"Welcome to this host!\n".to_vec();
-        bytes.extend_from_slice(&MAGIC);
+        bytes.extend_from_slice(&AGENT);
         messages.iter().for_each(|m| append(m, &mut bytes));
         bytes
     }
@@ -214,7 +231,7 @@ mod tests {
             let at = at.index(bytes.len());
             bytes[at] = to;
             let before = received(&clean[..at], &[clean.len()]).unwrap();
-            let mut inbox = Inbox::default();
+            let mut inbox = Inbox::new(AGENT);
             inbox.take(&bytes);
             for message in before {
                 prop_assert_eq!(inbox.next().unwrap(), Some(message));
@@ -224,7 +241,7 @@ mod tests {
 
         #[test]
         fn random_bytes_are_refused_or_wait_for_more(bytes in vec(any::<u8>(), 0..4096)) {
-            let mut begun = MAGIC.to_vec();
+            let mut begun = AGENT.to_vec();
             begun.extend_from_slice(&bytes);
             let _ = received(&begun, &[begun.len()]);
         }
@@ -232,19 +249,22 @@ mod tests {
 
     #[test]
     fn what_is_used_is_overwritten_and_noise_has_a_limit() {
-        let mut inbox = Inbox::default();
+        let mut inbox = Inbox::new(AGENT);
         let key = crate::secret::Secret::from_bytes([0xa5; 32]);
         inbox.take(&wire(&[Message::Key(key)]));
         assert!(matches!(inbox.next(), Ok(Some(Message::Key(_)))));
         assert!(!inbox.bytes.contains(&0xa5));
 
-        let mut inbox = Inbox::default();
+        let mut inbox = Inbox::new(AGENT);
         inbox.take(b"no such command\n");
         assert_eq!(
             (inbox.next(), inbox.noise()),
             (Ok(None), &b"no such command\n"[..])
         );
-        inbox.take(&vec![b'x'; MAX_NOISE_BYTES]);
+        let echo = [&ABOVE[..], &[0; 8]].concat();
+        inbox.take(&echo);
+        assert_eq!(inbox.next(), Ok(None));
+        inbox.take(&[&vec![b'x'; MAX_NOISE_BYTES], &AGENT[..]].concat());
         assert!(
             inbox
                 .next()
@@ -263,7 +283,7 @@ mod tests {
             [0, 0, 0, 0, 200, 0, 0, 0],
             [0, 0, 0, 0, 1, 0, 0, 1],
         ] {
-            let bytes = [&MAGIC[..], &header].concat();
+            let bytes = [&AGENT[..], &header].concat();
             assert!(received(&bytes, &[1]).is_err(), "{header:?}");
         }
     }

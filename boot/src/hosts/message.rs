@@ -287,7 +287,7 @@ pub(crate) mod tests {
         let kind = ExitKind::Lost;
         vec![
             Message::Hello(Hello::own()),
-            Message::Job(Box::new(Description::default())),
+            Message::Job(Box::default()),
             Message::Key(Secret::from_bytes([7; SECRET_BYTES])),
             Message::Beat,
             Message::Pause,

@@ -23,8 +23,10 @@
 //! leaves that to its guardian; a launcher or agent that loses a lower connection ends the job.
 
 mod agent;
+mod child;
 mod children;
 mod choose;
+mod describe;
 mod description;
 mod edge;
 mod exchange;

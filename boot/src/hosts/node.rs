@@ -1,5 +1,8 @@
 //! An agent at work: between the ranks of its host, the agents below and whoever is above.
 
+mod flow;
+mod messages;
+
 use std::time::Instant;
 
 use argonet_base::JobRank;
@@ -8,16 +11,13 @@ use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::Signal;
 
 use crate::board::Board;
-use crate::exit::LostGuardian;
 use crate::hosts::children::{ChildEvent, Children, Heard};
 use crate::hosts::description::Description;
 use crate::hosts::edge::Edge;
-use crate::hosts::exchange::{Action, Exchange};
-use crate::hosts::frame::Garbled;
+use crate::hosts::exchange::Exchange;
 use crate::hosts::here::{Here, Input};
-use crate::hosts::message::{BULK_BYTES, Message, Trouble};
-use crate::hosts::pipe::{pour, receive, transmit, unblock};
-use crate::hosts::values::pieces;
+use crate::hosts::message::{Message, Trouble};
+use crate::hosts::pipe::{receive, transmit, unblock, writable};
 use crate::launch::fired;
 use crate::output::{Lines, Streams, To};
 use crate::page::{ExitKind, ExitWord};
@@ -30,6 +30,8 @@ enum Event {
     Signal,
     FromAbove,
     ToAbove,
+    /// Nobody reads above.
+    Broken,
     Rank(RankEvent),
     Child(ChildEvent),
     Stream(usize),
@@ -221,7 +223,12 @@ impl<'a> Node<'a> {
                     }
                 }
                 Event::FromAbove => self.listen(),
-                Event::ToAbove => transmit(&mut self.up, rustix::stdio::stdout()),
+                Event::ToAbove => {
+                    if !transmit(&mut self.up, rustix::stdio::stdout()) {
+                        self.desert();
+                    }
+                }
+                Event::Broken => self.desert(),
                 Event::Rank(event) => self.look_at_rank(event),
                 Event::Child(event) => self.children.serve(event, &mut heard),
                 Event::Stream(i) => {
@@ -254,8 +261,8 @@ impl<'a> Node<'a> {
         }
         self.send_lines();
         self.children.push();
-        if !self.deserted {
-            transmit(&mut self.up, rustix::stdio::stdout());
+        if !self.deserted && !transmit(&mut self.up, rustix::stdio::stdout()) {
+            self.desert();
         }
     }
 
@@ -268,13 +275,12 @@ impl<'a> Node<'a> {
                 PollFlags::IN,
             ));
             events.push(Event::FromAbove);
-            if !self.up.to_send().is_empty() {
-                fds.push(PollFd::from_borrowed_fd(
-                    rustix::stdio::stdout(),
-                    PollFlags::OUT,
-                ));
-                events.push(Event::ToAbove);
-            }
+            let stdout = rustix::stdio::stdout();
+            fds.push(PollFd::from_borrowed_fd(stdout, writable(&self.up)));
+            events.push(match self.up.to_send().is_empty() {
+                true => Event::Broken,
+                false => Event::ToAbove,
+            });
         }
         if let Some(here) = &self.here {
             let mut about_ranks = Vec::new();
@@ -301,7 +307,9 @@ impl<'a> Node<'a> {
 
     /// Nobody is above any more: the ranks here end, and so do those below, whose connections are closed.
     fn desert(&mut self) {
-        self.deserted = true;
+        if std::mem::replace(&mut self.deserted, true) {
+            return;
+        }
         self.children.hang_up();
         if let Some(here) = &mut self.here {
             here.ranks.cancel(ExitWord {
@@ -325,151 +333,9 @@ impl<'a> Node<'a> {
             };
             if let Err(garbled) = taken {
                 self.trouble(1, &garbled.to_string());
-                transmit(&mut self.up, rustix::stdio::stdout());
+                let _ = transmit(&mut self.up, rustix::stdio::stdout());
                 self.desert();
                 return;
-            }
-        }
-    }
-
-    fn take_from_above(&mut self, message: Message) -> Result<(), Garbled> {
-        match message {
-            Message::Values(values) => return self.exchange.above(&values),
-            Message::Done(fence) => {
-                let actions = self.exchange.done(fence)?;
-                return self.act(actions);
-            }
-            Message::Input(bytes) => self.input.waiting.extend_from_slice(&bytes),
-            Message::InputEnd => self.input.ended = true,
-            Message::Exit(word) => {
-                if let Some(here) = &mut self.here {
-                    here.end(word);
-                }
-                self.children.send_all(&message);
-            }
-            Message::Gone(gone) => {
-                if let Some(here) = &self.here {
-                    here.note_gone(gone);
-                }
-                self.children.send_all(&message);
-            }
-            Message::Signal(number) => {
-                if let (Some(here), Some(signal)) =
-                    (&self.here, Signal::from_named_raw(number.into()))
-                {
-                    here.ranks.signal(signal);
-                }
-                self.children.send_all(&message);
-            }
-            Message::Report => {
-                self.report();
-                self.children.send_all(&message);
-            }
-            Message::Deaf(to) => {
-                self.deaf.push(to);
-                self.streams.close_all(to);
-                self.children.send_all(&message);
-            }
-            other => return Err(Garbled(format!("a {:?} from above", other.kind()))),
-        }
-        self.pour_input();
-        Ok(())
-    }
-
-    fn take_from_below(&mut self, child: usize, message: Message) -> Result<(), Garbled> {
-        match message {
-            Message::Values(values) => self.exchange.values(child, &values)?,
-            Message::Waits(fence) => {
-                let actions = self.exchange.waits(fence)?;
-                self.act(actions)?;
-            }
-            Message::Arrived(fence) => {
-                let actions = self.exchange.arrived(child, fence)?;
-                self.act(actions)?;
-            }
-            Message::Output(to, lines) => self.lines.to(to).extend_from_slice(&lines),
-            Message::Gone(_) | Message::Exit(_) | Message::Ended(..) | Message::Trouble(_) => {
-                self.tell(&message);
-            }
-            other => return Err(Garbled(format!("a {:?} from below", other.kind()))),
-        }
-        Ok(())
-    }
-
-    fn act(&mut self, actions: Vec<Action>) -> Result<(), Garbled> {
-        for action in actions {
-            match action {
-                Action::Waits(fence) => self.tell(&Message::Waits(fence)),
-                Action::Up { values, fence } => {
-                    for piece in pieces(&values) {
-                        self.tell(&Message::Values(piece.to_vec()));
-                    }
-                    self.tell(&Message::Arrived(fence));
-                }
-                Action::Down {
-                    source,
-                    values,
-                    fence,
-                } if source < self.children.len() => {
-                    for piece in pieces(&values) {
-                        self.children.send(source, &Message::Values(piece.to_vec()));
-                    }
-                    self.children.send(source, &Message::Done(fence));
-                }
-                Action::Down { values, fence, .. } => {
-                    if let Some(here) = &self.here {
-                        here.pass_fence(&values, fence)?;
-                    }
-                }
-            }
-        }
-        Ok(())
-    }
-
-    fn look_at_rank(&mut self, event: RankEvent) {
-        let Some(here) = &mut self.here else { return };
-        match event {
-            RankEvent::Guardian => {
-                let (pid, end) = here.ranks.guardian_ended();
-                let warning = LostGuardian(pid, end).warning();
-                self.note(&warning);
-            }
-            RankEvent::Rung(i) => {
-                here.ranks.answer(i);
-                self.look_around(i);
-            }
-            RankEvent::Ended(i) => {
-                let rank = here.ranks.rank(i);
-                let fate = here.ranks.rank_ended(i);
-                if rank == JobRank(0) {
-                    // Nobody reads it any more.
-                    self.input.pipe = None;
-                    self.pour_input();
-                }
-                self.look_around(i);
-                self.tell(&Message::Ended(rank, fate, fate.is_late_failure()));
-            }
-        }
-    }
-
-    /// Tells the other hosts what they do not know of the ranks here; rank `i` has rung, or ended.
-    fn look_around(&mut self, i: usize) {
-        let Some(here) = &mut self.here else { return };
-        let word = here.exit_to_tell().map(Message::Exit);
-        let gone = here.gone_to_tell(i);
-        let fence = here.fence_to_tell();
-        word.iter()
-            .chain(&gone)
-            .for_each(|message| self.tell(message));
-        if let Some((published, number)) = fence {
-            let source = self.children.len();
-            let told = self.exchange.values(source, &published);
-            let actions = told.and_then(|()| self.exchange.arrived(source, number));
-            if let Err(garbled) = actions.and_then(|actions| self.act(actions)) {
-                self.trouble(
-                    1,
-                    &format!("ranks have written where they must not ({garbled})"),
-                );
             }
         }
     }
@@ -489,74 +355,5 @@ impl<'a> Node<'a> {
         let text = format!("all ranks here:\n{}", board.to_string().trim_end());
         board.ask_for_reports(board.reports_asked());
         self.note(&text);
-    }
-
-    /// Sends as many whole lines as the window has room for, and lets those below send more where there is room.
-    fn send_lines(&mut self) {
-        for to in [To::Out, To::Err] {
-            if self.deaf.contains(&to) {
-                self.lines.to(to).clear();
-            }
-            loop {
-                let queue = self.lines.to(to);
-                let n = whole_lines(queue, self.up.room());
-                if n == 0 {
-                    break;
-                }
-                let piece = queue.drain(..n).collect();
-                self.tell(&Message::Output(to, piece));
-            }
-        }
-        if !self.lines.is_full(To::Out) && !self.lines.is_full(To::Err) {
-            self.children.passed_on();
-        }
-    }
-
-    /// Gives rank 0 what has come for it.
-    fn pour_input(&mut self) {
-        let input = &mut self.input;
-        let poured = match &input.pipe {
-            Some(_) if input.waiting.is_empty() => Some(0),
-            Some(pipe) => pour(&mut input.waiting, pipe),
-            None => None,
-        };
-        if let Some(poured) = poured {
-            self.up.passed_on_part(Instant::now(), poured);
-        } else {
-            // The rank does not read; what comes is passed on to nobody.
-            self.up.passed_on(Instant::now());
-            (input.pipe, input.waiting) = (None, Vec::new());
-        }
-        if input.ended && input.waiting.is_empty() {
-            input.pipe = None;
-        }
-    }
-}
-
-/// How many bytes of `queue` go in one message of at most `room` bytes: whole lines, or as much as a message holds of one that
-/// is longer.
-fn whole_lines(queue: &[u8], room: usize) -> usize {
-    let most = &queue[..queue.len().min(room)];
-    match most.iter().rposition(|&b| b == b'\n') {
-        Some(end) => end + 1,
-        None if most.len() == BULK_BYTES => BULK_BYTES,
-        None => 0,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn lines_stay_whole_unless_they_fit_no_message() {
-        assert_eq!(whole_lines(b"one\ntwo\nth", 100), 8);
-        assert_eq!(whole_lines(b"one\ntwo\n", 7), 4);
-        assert_eq!(whole_lines(b"one\n", 3), 0);
-        assert_eq!(whole_lines(b"", 100), 0);
-        assert_eq!(
-            whole_lines(&vec![b'x'; 3 * BULK_BYTES], BULK_BYTES),
-            BULK_BYTES
-        );
     }
 }

@@ -3,6 +3,7 @@
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::Instant;
 
+use rustix::event::PollFlags;
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use rustix::io::Errno;
 
@@ -30,13 +31,25 @@ pub(crate) fn receive(edge: &mut Edge, from: impl AsFd, now: Instant) -> bool {
     }
 }
 
-/// Writes once. A connection that is broken shows that when it is read.
-pub(crate) fn transmit(edge: &mut Edge, to: impl AsFd) {
+/// Writes once; false if nobody reads any more.
+pub(crate) fn transmit(edge: &mut Edge, to: impl AsFd) -> bool {
     if edge.to_send().is_empty() {
-        return;
+        return true;
     }
-    if let Ok(n) = rustix::io::write(to, edge.to_send()) {
-        edge.sent(n);
+    match rustix::io::write(to, edge.to_send()) {
+        Ok(n) => {
+            edge.sent(n);
+            true
+        }
+        Err(error) => matches!(error, Errno::AGAIN | Errno::INTR),
+    }
+}
+
+/// What to wait for at the descriptor that `edge` writes to. If it fires where there was nothing to send, nobody reads any more.
+pub(crate) fn writable(edge: &Edge) -> PollFlags {
+    match edge.to_send().is_empty() {
+        true => PollFlags::empty(),
+        false => PollFlags::OUT,
     }
 }
 

@@ -1,36 +1,29 @@
 //! What `argonet run` does for a job over several hosts: it is the top of the tree.
 
-use std::ffi::{OsStr, OsString};
-use std::os::unix::ffi::OsStrExt;
 use std::time::{Duration, Instant};
 
 use argonet_base::JobRank;
-use argonet_settings::{
-    AGENT_TIMEOUT, CONDUITS, SPAWN_VERBOSE, SSH_OUT_DEGREE, SSH_REMOTE_PATH, Settings, environment,
-    spans_hosts,
-};
+use argonet_settings::{SPAWN_VERBOSE, Settings};
 use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
 use rustix::process::Signal;
 
-use crate::attach::new_job_id;
 use crate::error::{BootError, Missing};
 use crate::guardian::{SPARE_FILES, raise_file_limit};
 use crate::hosts::children::{ChildEvent, Children, Heard};
 use crate::hosts::choose::Hosts;
-use crate::hosts::description::{Description, Variable, Way};
+use crate::hosts::describe::describe;
 use crate::hosts::exchange::{Action, Exchange};
-use crate::hosts::frame::{Garbled, MAX_BODY_BYTES};
-use crate::hosts::list::{Host, place};
+use crate::hosts::frame::Garbled;
+use crate::hosts::list::Host;
 use crate::hosts::message::{Gone, Message, Trouble};
-use crate::hosts::start::check_template;
 use crate::hosts::values::pieces;
 use crate::launch::{
     LaunchOptions, TIMEOUT_CODE, cancelled, fired, say, second_signal, stop_this_process,
 };
 use crate::outcome::{Fate, in_words, settle};
 use crate::output::{Source, TaggedOutput, To};
-use crate::page::{ExitKind, ExitWord, MAX_JOB_RANKS};
+use crate::page::{ExitKind, ExitWord};
 use crate::secret::Secret;
 use crate::signals::{LauncherSignals, REPORT, asks_to_end};
 use crate::sys::SignalSet;
@@ -96,109 +89,6 @@ pub(crate) fn launch(
         say(&reason);
     }
     Ok(code)
-}
-
-fn describe(
-    options: &LaunchOptions,
-    conduit: &str,
-    hosts: Hosts,
-    settings: &Settings,
-) -> Result<Description, BootError> {
-    let size = u32::try_from(options.ranks).ok();
-    let size = size.filter(|n| (1..=MAX_JOB_RANKS).contains(n));
-    let size = size.ok_or(BootError::TooManyRanks {
-        given: options.ranks,
-    })?;
-    let placed = place(&hosts.entries, size).map_err(|error| BootError::BadHostList {
-        list: hosts.source,
-        error,
-    })?;
-    if placed.len() > 1 && !spans_hosts(conduit) {
-        let spanning: Vec<&str> = CONDUITS
-            .iter()
-            .copied()
-            .filter(|c| spans_hosts(c))
-            .collect();
-        return Err(BootError::OneHostConduit {
-            conduit: conduit.into(),
-            hosts: placed.len(),
-            spanning: match spanning.is_empty() {
-                true => "this version has none".into(),
-                false => spanning.join(", "),
-            },
-        });
-    }
-    if let Way::Template(template) = &hosts.way {
-        check_template(template, placed.len())?;
-    }
-    let directory = match settings.get(&SSH_REMOTE_PATH) {
-        Some(path) => path,
-        None => std::env::current_dir()
-            .map_err(|e| BootError::system("finding the working directory", e))?,
-    };
-    let silence = settings.get(&AGENT_TIMEOUT);
-    let job = Description {
-        job_id: new_job_id()?,
-        size,
-        hosts: placed,
-        way: hosts.way,
-        agent: hosts.agent,
-        program: options.program.clone(),
-        args: options.args.clone(),
-        directory: directory.into(),
-        environment: variables(&options.hosts.propagate),
-        conduit: conduit.into(),
-        tag_output: options.tag_output,
-        bind: options.bind,
-        degree: settings.get(&SSH_OUT_DEGREE) as u32,
-        silence_ms: u32::try_from(silence.as_millis()).unwrap_or(u32::MAX),
-    };
-    let mut body = Vec::new();
-    job.encode(&mut body);
-    match body.len() <= MAX_BODY_BYTES {
-        true => Ok(job),
-        false => Err(BootError::TooMuchToTell {
-            bytes: body.len(),
-            most: MAX_BODY_BYTES,
-        }),
-    }
-}
-
-/// What of the launcher's environment agents get. A setting of the library holds for the job, and so does what the user
-/// names; of anything else a host's own value is better.
-fn variables(propagate: &[String]) -> Vec<Variable> {
-    let begins = |name: &OsStr, prefix: &str| name.as_bytes().starts_with(prefix.as_bytes());
-    let own_affair = |name: &OsStr| {
-        [
-            "ARGONET_BOOT",
-            "PWD",
-            "OLDPWD",
-            "SHLVL",
-            "_",
-            "HOSTNAME",
-            "DISPLAY",
-        ]
-        .iter()
-        .any(|own| name == OsStr::new(own))
-            || begins(name, "SSH_")
-    };
-    let wins = |name: &OsStr| {
-        ["GASNET_", "ARGONET_", "AMUDP_"]
-            .iter()
-            .any(|prefix| begins(name, prefix))
-            || propagate.iter().any(|named| name == OsStr::new(named))
-    };
-    let variable = |(name, value): (OsString, OsString)| Variable {
-        wins: wins(&name),
-        name,
-        value,
-    };
-    let named = |name: &OsStr| propagate.iter().any(|named| name == OsStr::new(named));
-    environment::variables()
-        .into_iter()
-        .filter(|(name, _)| named(name) || !own_affair(name))
-        .map(variable)
-        .collect()
 }
 
 /// The launcher's standard input, which rank 0 gets.

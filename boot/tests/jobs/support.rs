@@ -361,6 +361,11 @@ impl Running {
 }
 
 impl Process {
+    /// Whether it runs the program of this name.
+    pub(crate) fn is_called(&self, name: &str) -> bool {
+        self.name.trim_end() == name
+    }
+
     /// Whether its state is one of these letters.
     pub(crate) fn is_in_state(&self, letters: &str) -> bool {
         letters.contains(&self.state)

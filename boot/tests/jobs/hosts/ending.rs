@@ -1,0 +1,196 @@
+//! How jobs over several hosts end, and that nothing is left of them.
+
+use super::rig::{TEMPLATE, agent_of, spread, spread_with, waiting, waiting_for};
+use crate::support::{Test, pid, until};
+use rustix::process::Signal;
+
+pub(super) const TESTS: &[Test] = &[
+    (
+        "hosts_exit_codes_and_reasons_are_those_of_one_host",
+        exit_codes,
+    ),
+    ("hosts_exit_of_all_is_no_news", exit_of_all),
+    ("hosts_killed_rank_ends_all_hosts", killed_rank),
+    ("hosts_time_limit", timeout),
+    ("hosts_signals_reach_all_ranks", signals),
+    ("hosts_second_interrupt_kills", second_interrupt),
+    ("hosts_launcher_killed", launcher_killed),
+    (
+        "hosts_launcher_killed_while_agents_start",
+        launcher_killed_early,
+    ),
+    ("hosts_agent_killed", agent_killed),
+    (
+        "hosts_agent_in_the_middle_of_the_tree_killed",
+        inner_agent_killed,
+    ),
+    (
+        "hosts_agent_and_its_guardian_killed",
+        agent_and_guardian_killed,
+    ),
+    ("hosts_agent_that_hangs_is_given_up", agent_hangs),
+    ("hosts_launcher_that_hangs_is_given_up", launcher_hangs),
+    ("hosts_connection_cut", connection_cut),
+];
+
+fn exit_codes() {
+    for rank in ["0", "3"] {
+        let says = format!("argonet run: rank {rank} (pid ");
+        let why = "exited with code 7 without finalising; the other ranks were ended";
+        spread(4, "a:2,b:2", &["exit", rank, "7"])
+            .run()
+            .code(7)
+            .says(&[&says, why]);
+    }
+    spread(4, "a:2,b:2", &["exit-at-fence", "3", "9"])
+        .run()
+        .code(9);
+    spread(4, "a:2,b:2", &["exit", "2", "0"])
+        .run()
+        .code(1)
+        .says(&["rank 2 (pid "]);
+    let outcome = spread(4, "a:2,b:2", &["finalise-then-exit", "3", "5"])
+        .run()
+        .code(5);
+    outcome.says(&["rank 3 (pid ", "exited with code 5\n"]);
+    let outcome = spread(4, "a:2,b:2", &["abort", "2", "77"]).run().code(77);
+    outcome.says(&[
+        "the answer is wrong",
+        "aborted the job with code 77; the other ranks",
+    ]);
+}
+
+fn exit_of_all() {
+    spread(4, "a:2,b:2", &["exit-of-all", "5"])
+        .run()
+        .code(5)
+        .silent();
+}
+
+fn killed_rank() {
+    let job = waiting(&["a", "b", "c"], "32", |job| job);
+    let rank = job.rank_pid(3);
+    job.kill(rank, Signal::KILL);
+    let why =
+        format!("rank 3 (pid {rank}) was killed by signal 9 (SIGKILL); the other ranks were ended");
+    job.outcome().code(137).says(&[&why]);
+}
+
+fn timeout() {
+    let job = spread_with(4, "a:2,b:2", &["timeout=0.5"], &["wait"]);
+    job.run()
+        .code(124)
+        .says(&["ranks 0, 1, 2, 3 still ran and were ended"]);
+}
+
+fn signals() {
+    let job = waiting(&["a", "b"], "1", |job| job);
+    job.kill(job.pid(), Signal::TERM);
+    job.outcome()
+        .code(143)
+        .says(&["was killed by signal 15 (SIGTERM)"]);
+}
+
+fn second_interrupt() {
+    let job = spread(4, "a:2,b:2", &["ignore"]).env("GASNET_SPAWN_VERBOSE", "1");
+    let mut job = job.start();
+    job.read_until("ready");
+    job.kill(job.pid(), Signal::INT);
+    job.read_until("not yet");
+    job.kill(job.pid(), Signal::INT);
+    let outcome = job.outcome().code(130);
+    outcome.says(&["signal 2 (SIGINT) came a second time; the ranks were killed"]);
+}
+
+fn launcher_killed() {
+    for degree in ["1", "32"] {
+        let job = waiting(&["a", "b", "c"], degree, |job| job);
+        job.kill(job.pid(), Signal::KILL);
+        job.outcome().code(137);
+    }
+}
+
+fn launcher_killed_early() {
+    for hosts in ["a:2,b:2", "a:9,b:9,c:9"] {
+        let ranks = if hosts.len() == 7 { 4 } else { 27 };
+        let job = spread(ranks, hosts, &["wait", "children"])
+            .env("GASNET_SSH_OUT_DEGREE", "1")
+            .start();
+        until(|| job.processes().len() > 3);
+        job.kill(job.pid(), Signal::KILL);
+        job.outcome().code(137);
+    }
+}
+
+fn agent_killed() {
+    let job = waiting(&["a", "b", "c"], "32", |job| job);
+    job.kill(agent_of(&job, "b")[0], Signal::KILL);
+    job.outcome().code(1).says(&[
+        "argonet run: host b (ranks 2-3): its agent was killed by signal 9 (SIGKILL) while the job needed it",
+    ]);
+}
+
+fn inner_agent_killed() {
+    let job = waiting(&["a", "b", "c", "d"], "1", |job| job);
+    job.kill(agent_of(&job, "b")[0], Signal::KILL);
+    job.outcome()
+        .code(1)
+        .says(&["host b (ranks 2-3): its agent was killed by signal 9"]);
+}
+
+fn agent_and_guardian_killed() {
+    let job = waiting(&["a", "b"], "32", |job| job);
+    let [agent, guardian] = agent_of(&job, "b");
+    job.kill(guardian, Signal::KILL);
+    job.kill(agent, Signal::KILL);
+    // Children of ranks outlive them where nobody is left who knows of them, as in a job on one host.
+    until(|| job.processes().len() <= 2);
+    job.end_what_is_left();
+    job.outcome().code(1);
+}
+
+fn agent_hangs() {
+    let job = waiting(&["a", "b"], "32", |job| {
+        job.env("ARGONET_AGENT_TIMEOUT", "1")
+    });
+    job.kill(agent_of(&job, "b")[0], Signal::STOP);
+    job.outcome().code(1).says(&[
+        "host b (ranks 2-3): its agent gave no sign of life for 1 s (ARGONET_AGENT_TIMEOUT)",
+    ]);
+}
+
+fn launcher_hangs() {
+    let job = waiting(&["a", "b", "c"], "1", |job| {
+        job.env("ARGONET_AGENT_TIMEOUT", "1")
+    });
+    job.kill(job.pid(), Signal::STOP);
+    // All but the launcher end.
+    until(|| job.processes().len() == 1);
+    job.kill(job.pid(), Signal::CONT);
+    job.outcome().code(1);
+}
+
+fn connection_cut() {
+    // What carries the connection is killed, as a remote shell may be: towards the agent, or from it.
+    for (which, launcher_sees) in [(0, "its agent exited with code "), (1, "its agent ")] {
+        let relay = "export HOST_OF_TEST=%M; cat | %C | cat";
+        let job = waiting_for(&["a", "b"], 3, |job| job.env(TEMPLATE.0, relay));
+        let mark = "HOST_OF_TEST=b";
+        let mut relays: Vec<u32> = job
+            .processes()
+            .into_iter()
+            .filter(|process| process.is_called("cat"))
+            .map(|process| process.pid)
+            .filter(|process| {
+                let environment = std::fs::read(format!("/proc/{process}/environ"));
+                environment.is_ok_and(|e| e.split(|&b| b == 0).any(|e| e == mark.as_bytes()))
+            })
+            .collect();
+        relays.sort_unstable();
+        assert_eq!(relays.len(), 2);
+        job.kill(pid(relays[which]), Signal::KILL);
+        job.outcome()
+            .code(1)
+            .says(&["host b (ranks 2-3): ", launcher_sees]);
+    }
+}
