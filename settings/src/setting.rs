@@ -45,7 +45,11 @@ pub struct TypedConstant {
 
 /// Rows with an effect: for each a public constant, and the list of all.
 macro_rules! settings {
-    ($($constant:ident: $type:ty = $name:literal, $kind:expr, $preset:expr, $scope:expr, $about:literal;)*) => {
+    // Those that are not read yet.
+    (no effect $reason:literal; $($rows:tt)*) => {
+        crate::setting::settings! { @ crate::row::Effect::NoEffect($reason); $($rows)* }
+    };
+    (@ $effect:expr; $($constant:ident: $type:ty = $name:literal, $kind:expr, $preset:expr, $scope:expr, $about:literal;)*) => {
         $(
             #[doc = concat!("`", $name, "`: ", $about)]
             pub const $constant: crate::setting::Setting<$type> =
@@ -55,7 +59,7 @@ macro_rules! settings {
                     preset: $preset,
                     scope: $scope,
                     about: $about,
-                    effect: crate::row::Effect::Used,
+                    effect: $effect,
                 });
         )*
         pub(crate) const USED: &[crate::setting::TypedConstant] = &[$(
@@ -67,6 +71,9 @@ macro_rules! settings {
                 },
             },
         )*];
+    };
+    ($($rows:tt)*) => {
+        crate::setting::settings! { @ crate::row::Effect::Used; $($rows)* }
     };
 }
 pub(crate) use settings;
