@@ -3,7 +3,8 @@
 
 use super::call::{Call, Kind};
 use super::flight::Flight;
-use super::plan::{Hoods, Shape, Task, plan};
+use super::near::Standing;
+use super::plan::{Hoods, Situation, Task, plan};
 use super::schedule::Schedule;
 use super::teams::Member;
 use crate::engine::Team;
@@ -42,16 +43,20 @@ impl Member {
         };
         let mut schedule = Schedule::default();
         let tuning = self.tuning();
-        let shape = |hoods| Shape {
+        let situation = |hoods| Situation {
             rank: self.team.rank,
             hoods,
             tuning: &tuning,
         };
         if task.ordered && !self.hoods.are_contiguous() {
             // Neighbours' values alone cannot be combined first.
-            plan(&shape(&Hoods::one(self.team.size())), &task, &mut schedule);
+            plan(
+                &situation(&Hoods::one(self.team.size())),
+                &task,
+                &mut schedule,
+            );
         } else {
-            plan(&shape(&self.hoods), &task, &mut schedule);
+            plan(&situation(&self.hoods), &task, &mut schedule);
         }
         schedule
     }
@@ -89,12 +94,13 @@ impl<C: Conduit> Engine<C> {
             }
             .into());
         }
+        let mut standing = None;
         if let Some((lines, near)) = self.near(team) {
             if call.fits_lines(team.size()) {
                 // SAFETY: the caller's promise.
                 return unsafe { self.start_near(ctx, (lines, near), call) };
             }
-            self.tell_near(lines, near);
+            standing = Some(self.tell_near(lines, near));
         }
         let Some(member) = self.background.collectives.member(team) else {
             self.fatal(&format!(
@@ -107,7 +113,7 @@ impl<C: Conduit> Engine<C> {
             return Ok(Event::DONE);
         }
         let event = self.handle(ctx, Parts::REMOTE, Outlook::Wait)?;
-        let flight = self.take_off(&member, call, schedule, Some(event));
+        let flight = self.take_off(&member, call, schedule, (Some(event), standing));
         let mut steps = Steps::default();
         self.advance_one(ctx, &flight, &mut steps);
         if steps.stuck {
@@ -152,7 +158,7 @@ impl<C: Conduit> Engine<C> {
         member: &Arc<Member>,
         call: Call,
         schedule: Schedule,
-        event: Option<Event>,
+        told: (Option<Event>, Option<Standing>),
     ) -> Arc<Flight> {
         let collectives = &self.background.collectives;
         // Numbers and flights are in the same order.
@@ -167,11 +173,11 @@ impl<C: Conduit> Engine<C> {
             let window = Call::of(Kind::Window);
             let number = numbered(&window, &mut mailbox);
             let steps = member.schedule(&window);
-            let flight = Flight::new(Arc::clone(member), number, window, steps, None);
+            let flight = Flight::new(Arc::clone(member), number, window, steps, (None, None));
             flights.push(Arc::new(flight));
         }
         let number = numbered(&call, &mut mailbox);
-        let flight = Flight::new(Arc::clone(member), number, call, schedule, event);
+        let flight = Flight::new(Arc::clone(member), number, call, schedule, told);
         let flight = Arc::new(flight);
         flights.push(Arc::clone(&flight));
         self.background.begin(kind::COLLECTIVES);
