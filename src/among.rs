@@ -207,10 +207,6 @@ impl<'w, M: Threading> Among<'w, M> {
         })?)
     }
 
-    fn wait(&self, event: Event) -> Result<()> {
-        Ok(process::with(|ctx| self.world.engine().wait(ctx, event))?)
-    }
-
     /// Starts a call on buffers that are kept for it; `result` makes the operation's result of them.
     ///
     /// # Safety

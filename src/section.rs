@@ -118,6 +118,18 @@ pub enum SectionError {
 pub struct Section {
     first: usize,
     dims: Vec<(usize, isize)>,
+    /// The lowest and the highest of its elements; `None` if it has none.
+    bounds: Option<(i128, i128)>,
+}
+
+/// The lowest and the highest element with those to which a dimension leads.
+fn stretched((lowest, highest): (i128, i128), (count, stride): (usize, isize)) -> (i128, i128) {
+    // Below 2^127, as both are below 2^64; beyond all numbers it is beyond all arrays.
+    let way = (count as i128 - 1) * stride as i128;
+    (
+        lowest.saturating_add(way.min(0)),
+        highest.saturating_add(way.max(0)),
+    )
 }
 
 impl Section {
@@ -126,9 +138,19 @@ impl Section {
     /// See the example of [`Section`].
     #[must_use]
     pub fn new(first: usize, dims: &[(usize, isize)]) -> Self {
+        Self::with(first, dims.to_vec())
+    }
+
+    fn with(first: usize, dims: Vec<(usize, isize)>) -> Self {
+        let mut bounds = None;
+        if dims.iter().all(|(count, _)| *count > 0) {
+            let ends = (first as i128, first as i128);
+            bounds = Some(dims.iter().fold(ends, |ends, dim| stretched(ends, *dim)));
+        }
         Self {
             first,
-            dims: dims.to_vec(),
+            dims,
+            bounds,
         }
     }
 
@@ -163,7 +185,7 @@ impl Section {
             stride = stride.saturating_mul(extent);
         }
         dims.reverse();
-        Ok(Self { first, dims })
+        Ok(Self::with(first, dims))
     }
 
     /// With a dimension that runs the other way. One that does not exist changes nothing.
@@ -177,7 +199,7 @@ impl Section {
             self.first = self.first.saturating_add_signed(way);
             *stride = stride.saturating_neg();
         }
-        self
+        Self::with(self.first, self.dims)
     }
 
     /// With its dimensions in another order: the first is that of number `order[0]`.
@@ -195,10 +217,8 @@ impl Section {
             "{order:?} is no order of {} dimensions",
             self.dims.len()
         );
-        Self {
-            first: self.first,
-            dims: order.iter().map(|dim| self.dims[*dim]).collect(),
-        }
+        let dims = order.iter().map(|dim| self.dims[*dim]);
+        Self::with(self.first, dims.collect())
     }
 
     /// How many dimensions it has.
@@ -238,20 +258,23 @@ impl Section {
     /// # Errors
     /// [`SectionError::FirstOutside`], [`SectionError::Outside`].
     pub fn check(&self, len: usize) -> Result<(), SectionError> {
-        if self.is_empty() {
-            return Ok(());
+        match self.bounds {
+            Some((lowest, highest)) if lowest < 0 || highest >= len as i128 => self.leaves(len),
+            _ => Ok(()),
         }
+    }
+
+    /// What of it leaves an array of `len` elements, as something does.
+    #[cold]
+    fn leaves(&self, len: usize) -> Result<(), SectionError> {
         let first = self.first;
         if first >= len {
             return Err(SectionError::FirstOutside { first, len });
         }
-        let (mut lowest, mut highest) = (first as i128, first as i128);
+        let mut ends = (first as i128, first as i128);
         for (dimension, &(count, stride)) in self.dims.iter().enumerate() {
-            // Below 2^127, as both are below 2^64.
-            let way = (count as i128 - 1) * stride as i128;
-            let end = if way < 0 { &mut lowest } else { &mut highest };
-            *end += way;
-            let element = *end;
+            ends = stretched(ends, (count, stride));
+            let element = if stride < 0 { ends.0 } else { ends.1 };
             if element < 0 || element >= len as i128 {
                 return Err(SectionError::Outside {
                     dimension,

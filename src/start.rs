@@ -87,6 +87,7 @@ pub fn join(
     let boot = Arc::new(attach(options, &settings)?);
     let rank = Rank(boot.rank().0);
     chance.used(rank);
+    boot.all_share_memory(Smp::NAME)?;
     settings::report(&settings, rank);
     let trace = tracing::prepare(&*boot, &settings)?;
     let mut handlers = HandlerTable::default();

@@ -88,6 +88,24 @@ pub enum RecordError {
         /// Limit.
         max: u64,
     },
+    /// A frame that does not follow the one before it in its stream.
+    #[error("a frame at position {got} of its stream where {expected} is expected")]
+    Position {
+        /// Low bits of where it says it is.
+        got: u32,
+        /// Low bits of where the stream stands.
+        expected: u32,
+    },
+    /// It says that more was taken, granted or answered than can have been.
+    #[error("{what} up to {got}, where at most {most} is possible")]
+    Account {
+        /// Which account.
+        what: &'static str,
+        /// What it says.
+        got: u64,
+        /// What is possible.
+        most: u64,
+    },
 }
 
 /// What the first word says.

@@ -6,7 +6,9 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use argonet_base::JobRank;
-use argonet_settings::{HUGE_PAGES, HugePages, PSHM_NODES, START_TIMEOUT, Settings};
+use argonet_settings::{
+    HUGE_PAGES, HugePages, PSHM_NODES, START_TIMEOUT, SUPERNODE_MAXSIZE, Settings, spans_hosts,
+};
 use rustix::fs::fcntl_get_seals;
 use rustix::net::sockopt;
 use rustix::process::{Signal, getpgrp, getpid, getppid, set_parent_process_death_signal};
@@ -14,12 +16,15 @@ use rustix::process::{Signal, getpgrp, getpid, getppid, set_parent_process_death
 use crate::error::BootError;
 use crate::exit_options::ExitOptions;
 use crate::files::SharedFiles;
+use crate::line::Line;
 use crate::local::LocalJob;
-use crate::page::{Control, JobIdentity, MAX_LOCAL_RANKS};
-use crate::{guardian, process, selfspawn, sys};
+use crate::page::{Control, HostPart, JobIdentity, MAX_JOB_RANKS, MAX_LOCAL_RANKS};
+use crate::process::Ways;
+use crate::secret::Secret;
+use crate::{guardian, line, process, selfspawn, sys};
 
-/// The variable in which a launcher describes the job to a rank: `1:rank:size:control:rings:segments:guardian:job`, the
-/// four in the middle being descriptors and the last the job's identity in hexadecimal.
+/// The variable in which a launcher describes the job to a rank: `1:rank:size:control:rings:segments:guardian:line:job`, the
+/// five in the middle being descriptors and the last the job's identity in hexadecimal.
 pub(crate) const BOOT_VARIABLE: &str = "ARGONET_BOOT";
 const BOOT_FORMAT: &str = "1";
 
@@ -68,7 +73,10 @@ impl AttachOptions {
 /// processes, and what the system refuses: see [`BootError`].
 pub fn attach(options: AttachOptions, settings: &Settings) -> Result<LocalJob, BootError> {
     let (job, link) = find_job(options, settings)?;
-    process::install(&job.control, job.rank, link, ExitOptions::new(settings))?;
+    let line = (job.line.try_clone())
+        .map_err(|e| BootError::system("keeping the line to the host's agent", e))?;
+    let ways = Ways { link, line };
+    process::install(&job.control, job.rank, ways, ExitOptions::new(settings))?;
     selfspawn::watch_guardian();
     Ok(job)
 }
@@ -127,17 +135,38 @@ pub(crate) fn new_job_id() -> Result<u64, BootError> {
     })
 }
 
-/// Makes the shared files of a job whose launcher is this process.
+/// How many ranks share memory at most: all of a host, unless the conduit can do without and the user limits them.
+pub(crate) fn neighbourhood_limit(conduit: &str, settings: &Settings) -> u32 {
+    let limit = settings.get(&SUPERNODE_MAXSIZE);
+    match u32::try_from(limit) {
+        Ok(limit) if limit > 0 && spans_hosts(conduit) => limit,
+        _ => u32::MAX,
+    }
+}
+
+/// Makes the shared files of a job that is on this host, whose launcher is this process and whose ranks share memory.
+#[cfg(test)]
 pub(crate) fn make_job(
     size: u32,
     settings: &Settings,
 ) -> Result<(SharedFiles, Control), BootError> {
+    make_part(new_job_id()?, size, HostPart::whole(size), settings)
+}
+
+/// Makes the shared files of this host's part of a job of `size` ranks; the agent or launcher is this process.
+pub(crate) fn make_part(
+    job_id: u64,
+    size: u32,
+    part: HostPart,
+    settings: &Settings,
+) -> Result<(SharedFiles, Control), BootError> {
     let files = SharedFiles::create(size, settings.get(&HUGE_PAGES))?;
     let identity = JobIdentity {
-        job_id: new_job_id()?,
+        job_id,
         size,
         huge_pages: files.huge_pages.map_or(0, u32::from),
         launcher_pid: std::process::id(),
+        part,
     };
     let control = Control::create(&files.control, identity)?;
     let timeout = ExitOptions::new(settings).timeout_for(size);
@@ -146,7 +175,7 @@ pub(crate) fn make_job(
 }
 
 fn alone(settings: &Settings) -> Result<LocalJob, BootError> {
-    let (files, control) = make_job(1, settings)?;
+    let (files, control) = make_part(new_job_id()?, 1, HostPart::whole(1), settings)?;
     let rank = JobRank(0);
     control.rank_page(rank).join(std::process::id());
     Ok(LocalJob {
@@ -155,23 +184,23 @@ fn alone(settings: &Settings) -> Result<LocalJob, BootError> {
         rank,
         start_timeout: settings.get(&START_TIMEOUT),
         launched: false,
+        line: Line::default(),
+        key: Secret::new()?,
         turn: Mutex::default(),
     })
 }
 
 /// The value that describes the job to `rank`.
-pub(crate) fn boot_value(control: &Control, rank: JobRank, fds: [RawFd; 4]) -> String {
+pub(crate) fn boot_value(control: &Control, rank: JobRank, fds: [RawFd; 5]) -> String {
     let (size, id) = (control.size(), control.job().job_id());
-    format!(
-        "{BOOT_FORMAT}:{rank}:{size}:{}:{}:{}:{}:{id:016x}",
-        fds[0], fds[1], fds[2], fds[3]
-    )
+    let [control, rings, segments, guardian, line] = fds;
+    format!("{BOOT_FORMAT}:{rank}:{size}:{control}:{rings}:{segments}:{guardian}:{line}:{id:016x}")
 }
 
 struct BootValue {
     rank: JobRank,
     size: u32,
-    fds: [RawFd; 4],
+    fds: [RawFd; 5],
     job_id: u64,
 }
 
@@ -185,10 +214,11 @@ fn parse_boot_value(value: &str) -> Result<BootValue, String> {
         rings,
         segments,
         guardian,
+        line,
         job_id,
     ] = fields.as_slice()
     else {
-        return Err(format!("it has {} fields instead of 8", fields.len()));
+        return Err(format!("it has {} fields instead of 9", fields.len()));
     };
     if format != BOOT_FORMAT {
         return Err(format!(
@@ -203,9 +233,9 @@ fn parse_boot_value(value: &str) -> Result<BootValue, String> {
             .ok_or_else(|| format!("its {what} \"{text}\" is not a number in range"))
     };
     let (rank, size) = (number(rank, "rank")?, number(size, "number of ranks")?);
-    if !(1..=MAX_LOCAL_RANKS).contains(&size) {
+    if !(1..=MAX_JOB_RANKS).contains(&size) {
         return Err(format!(
-            "its number of ranks is {size}, and a host has 1 to {MAX_LOCAL_RANKS}"
+            "its number of ranks is {size}, and a job has 1 to {MAX_JOB_RANKS}"
         ));
     }
     if rank >= size {
@@ -225,8 +255,9 @@ fn parse_boot_value(value: &str) -> Result<BootValue, String> {
         fd(rings, "rings file")?,
         fd(segments, "segments file")?,
         fd(guardian, "guardian")?,
+        fd(line, "line to the agent")?,
     ];
-    if (1..4).any(|i| fds[..i].contains(&fds[i])) {
+    if (1..5).any(|i| fds[..i].contains(&fds[i])) {
         return Err("it names one descriptor twice".into());
     }
     let job_id = u64::from_str_radix(job_id, 16)
@@ -246,11 +277,11 @@ pub fn check_job_description(value: &str) -> Result<(), String> {
     parse_boot_value(value).map(drop)
 }
 
-/// The shared files and the way to the guardian behind the descriptors named, once they have been found to be open
-/// memory files and a socket.
-fn examine(fds: [RawFd; 4]) -> Result<[BorrowedFd<'static>; 4], String> {
-    let names = ["control", "rings", "segments", "guardian"];
-    let mut files = Vec::with_capacity(4);
+/// The shared files and the ways to guardian and agent behind the descriptors named, once they have been found to be open
+/// memory files and sockets.
+fn examine(fds: [RawFd; 5]) -> Result<[BorrowedFd<'static>; 5], String> {
+    let names = ["control", "rings", "segments", "guardian", "line"];
+    let mut files = Vec::with_capacity(5);
     for (raw, name) in fds.into_iter().zip(names) {
         let fd = sys::examine_fd(raw).ok_or_else(|| {
             format!(
@@ -259,7 +290,7 @@ fn examine(fds: [RawFd; 4]) -> Result<[BorrowedFd<'static>; 4], String> {
             )
         })?;
         match name {
-            "guardian" => sockopt::socket_type(fd)
+            "guardian" | "line" => sockopt::socket_type(fd)
                 .map(|_| ())
                 .map_err(|_| format!("descriptor {raw} ({name}) is not a socket"))?,
             _ => fcntl_get_seals(fd)
@@ -268,7 +299,7 @@ fn examine(fds: [RawFd; 4]) -> Result<[BorrowedFd<'static>; 4], String> {
         }
         files.push(fd);
     }
-    <[BorrowedFd<'static>; 4]>::try_from(files).map_err(|_| "it names too few descriptors".into())
+    <[BorrowedFd<'static>; 5]>::try_from(files).map_err(|_| "it names too few descriptors".into())
 }
 
 fn attach_launched(value: &str, start_timeout: Duration) -> Result<(LocalJob, OwnedFd), BootError> {
@@ -282,8 +313,11 @@ fn attach_launched(value: &str, start_timeout: Duration) -> Result<(LocalJob, Ow
         fds,
         job_id,
     } = parse_boot_value(value).map_err(bad)?;
-    let [control_fd, rings, segments, guardian_fd] = examine(fds).map_err(bad)?;
+    let [control_fd, rings, segments, guardian_fd, line_fd] = examine(fds).map_err(bad)?;
     let control = Control::open(control_fd, size, job_id).map_err(bad)?;
+    if !control.part().all().contains(&rank.0) {
+        return Err(bad(format!("its rank {rank} is not one of this host")));
+    }
     let huge_pages = match control.job().huge_pages() {
         0 => None,
         code => Some(
@@ -320,6 +354,10 @@ fn attach_launched(value: &str, start_timeout: Duration) -> Result<(LocalJob, Ow
         huge_pages,
     };
     let link = adopt(guardian_fd)?;
+    let line_socket = adopt(line_fd)?;
+    let key = line::take_key(line_socket.as_fd())
+        .ok_or_else(|| bad("the job's key is not on the line of this rank (any more)".into()))?;
+    let line = Line::new(line_socket, !control.is_whole_job());
     if getpgrp() != getpid() {
         guardian::announce_attached(link.as_fd(), rank);
     }
@@ -329,6 +367,8 @@ fn attach_launched(value: &str, start_timeout: Duration) -> Result<(LocalJob, Ow
         rank,
         start_timeout,
         launched: true,
+        line,
+        key,
         turn: Mutex::default(),
     };
     Ok((job, link))
@@ -341,7 +381,7 @@ mod tests {
     #[test]
     fn a_job_description_is_read_back() {
         let (_files, control) = make_job(9, &Settings::default()).unwrap();
-        let value = boot_value(&control, JobRank(8), [100, 101, 102, 103]);
+        let value = boot_value(&control, JobRank(8), [100, 101, 102, 103, 104]);
         let BootValue {
             rank,
             size,
@@ -350,7 +390,12 @@ mod tests {
         } = parse_boot_value(&value).unwrap();
         assert_eq!(
             (rank, size, fds, job_id),
-            (JobRank(8), 9, [100, 101, 102, 103], control.job().job_id())
+            (
+                JobRank(8),
+                9,
+                [100, 101, 102, 103, 104],
+                control.job().job_id()
+            )
         );
     }
 
@@ -358,18 +403,20 @@ mod tests {
     fn forged_job_descriptions_are_refused_with_the_reason() {
         for (value, reason) in [
             ("", "1 fields"),
-            ("2:0:1:5:6:7:8:0", "format"),
-            ("1:x:1:5:6:7:8:0", "rank \"x\""),
-            ("1:+1:4:5:6:7:8:0", "rank \"+1\""),
-            ("1:4:4:5:6:7:8:0", "not below"),
-            ("1:0:0:5:6:7:8:0", "number of ranks is 0"),
-            ("1:0:99999:5:6:7:8:0", "99999"),
-            ("1:0:1:2:6:7:8:0", "control file is 2"),
-            ("1:0:1:5:4294967295:7:8:0", "rings file is 4294967295"),
-            ("1:0:1:99999999999999:6:7:8:0", "not a number in range"),
-            ("1:0:1:5:5:7:8:0", "twice"),
-            ("1:0:1:5:6:7:6:0", "twice"),
-            ("1:0:1:5:6:7:8:zz", "job identity"),
+            ("2:0:1:5:6:7:8:9:0", "format"),
+            ("1:0:1:5:6:7:8:0", "8 fields"),
+            ("1:x:1:5:6:7:8:9:0", "rank \"x\""),
+            ("1:+1:4:5:6:7:8:9:0", "rank \"+1\""),
+            ("1:4:4:5:6:7:8:9:0", "not below"),
+            ("1:0:0:5:6:7:8:9:0", "number of ranks is 0"),
+            ("1:0:99999:5:6:7:8:9:0", "99999"),
+            ("1:0:1:2:6:7:8:9:0", "control file is 2"),
+            ("1:0:1:5:4294967295:7:8:9:0", "rings file is 4294967295"),
+            ("1:0:1:99999999999999:6:7:8:9:0", "not a number in range"),
+            ("1:0:1:5:5:7:8:9:0", "twice"),
+            ("1:0:1:5:6:7:6:9:0", "twice"),
+            ("1:0:1:5:6:7:8:8:0", "twice"),
+            ("1:0:1:5:6:7:8:9:zz", "job identity"),
         ] {
             let error = parse_boot_value(value).err().expect(value);
             assert!(error.contains(reason), "{value}: {error}");

@@ -200,15 +200,15 @@ impl fmt::Display for Board<'_> {
 impl Board<'_> {
     /// The lines, with what `examine` says about the process of a number.
     fn write(&self, f: &mut impl Write, examine: fn(u32) -> Option<Process>) -> fmt::Result {
-        let size = self.control.size();
+        let ranks = self.control.part().all();
         let now = now_ns();
         let line_of = |rank| Line::of(self.control, JobRank(rank), now, examine);
-        let mut rank = 0;
-        while rank < size {
+        let mut rank = ranks.start;
+        while rank < ranks.end {
             let mut line = line_of(rank);
             let first = rank;
             rank += 1;
-            while rank < size {
+            while rank < ranks.end {
                 let next = line_of(rank);
                 if !next.says_the_same(&line) {
                     break;

@@ -7,7 +7,8 @@ use std::time::Duration;
 use argonet_base::JobRank;
 
 use crate::bootstrap::{Key, MAX_VALUE_BYTES};
-use crate::page::{ExitWord, MAX_LOCAL_RANKS};
+use crate::hosts::HostListError;
+use crate::page::{ExitWord, MAX_JOB_RANKS, MAX_LOCAL_RANKS};
 
 /// An error of the bootstrap. Each message names the rank or setting, the cause and what to do about it.
 #[derive(Debug, thiserror::Error)]
@@ -136,6 +137,110 @@ pub enum BootError {
         /// The names that there are.
         known: String,
     },
+    /// The ranks of the job do not share memory, and the conduit needs that.
+    #[error(
+        "rank {rank}: the conduit {conduit} joins ranks that share memory only, and of the {size} ranks of this job {near} do \
+         so with this one; start it on one host, or with a conduit that spans hosts"
+    )]
+    NotTogether {
+        /// The rank.
+        rank: JobRank,
+        /// The conduit.
+        conduit: &'static str,
+        /// How many ranks share memory with this one, itself counted.
+        near: usize,
+        /// How many ranks there are.
+        size: u32,
+    },
+    /// The number of ranks asked for is more than a job over several hosts can have.
+    #[error(
+        "{given} ranks were asked for; a job over several hosts has 1 to {MAX_JOB_RANKS} ranks"
+    )]
+    TooManyRanks {
+        /// The number asked for.
+        given: u64,
+    },
+    /// A list of hosts cannot be used.
+    #[error("the list of hosts ({list}) cannot be used: {error}")]
+    BadHostList {
+        /// Where the list is from.
+        list: String,
+        /// What is wrong.
+        error: HostListError,
+    },
+    /// A job is to be spread, and it is not known over which hosts.
+    #[error(
+        "GASNET_SPAWNFN is {letter}, and no hosts are named: use -H or --hostfile, or set GASNET_SSH_NODEFILE, \
+         GASNET_SSH_SERVERS, GASNET_NODEFILE or, for C, GASNET_CSPAWN_SERVERS"
+    )]
+    NoHosts {
+        /// How the hosts would be reached.
+        letter: &'static str,
+    },
+    /// The command that starts agents is missing.
+    #[error(
+        "GASNET_SPAWNFN is C, and GASNET_CSPAWN_CMD is not set: set it to the command that starts %C on host %M, such as \
+         `srun -n %N -w %M %C`"
+    )]
+    NoTemplate,
+    /// The command that starts agents cannot be used.
+    #[error("the command in GASNET_CSPAWN_CMD (\"{template}\") cannot be used: {reason}")]
+    BadTemplate {
+        /// The command.
+        template: String,
+        /// What is wrong.
+        reason: String,
+    },
+    /// The options of the remote shell cannot be cut into words.
+    #[error("GASNET_SSH_OPTIONS (\"{text}\") cannot be used: a quote is not closed")]
+    OpenQuote {
+        /// The options.
+        text: String,
+    },
+    /// The process that is the way to another host cannot be started.
+    #[error("cannot run \"{command}\" to reach host {host}: {source}; {remedy}")]
+    NoWay {
+        /// The host.
+        host: String,
+        /// What was to be run.
+        command: String,
+        /// The system's reason.
+        source: io::Error,
+        /// What to do about it.
+        remedy: &'static str,
+    },
+    /// The conduit does not reach beyond a host.
+    #[error(
+        "the conduit {conduit} joins ranks of one host, and this job would be on {hosts} hosts: run it on one, or choose a \
+         conduit that spans hosts with --conduit or ARGONET_CONDUIT ({spanning})"
+    )]
+    OneHostConduit {
+        /// The conduit.
+        conduit: String,
+        /// How many hosts there are.
+        hosts: usize,
+        /// The conduits that would do.
+        spanning: String,
+    },
+    /// The job's description does not fit a message.
+    #[error(
+        "arguments and environment take {bytes} bytes, and agents are told at most {most}; remove large variables from the \
+         environment"
+    )]
+    TooMuchToTell {
+        /// How many.
+        bytes: usize,
+        /// The limit.
+        most: usize,
+    },
+    /// This process was not started as an agent.
+    #[error(
+        "this command is started by `argonet run` on each host of a job, not by hand: {reason}"
+    )]
+    NoLauncher {
+        /// How that shows.
+        reason: String,
+    },
     /// A fence did not complete in the time allowed for starting up.
     #[error(
         "rank {rank} waited {} s in start-up for {missing}; if they are only slow, raise ARGONET_START_TIMEOUT (seconds)",
@@ -209,7 +314,8 @@ pub enum BootError {
     },
 }
 
-/// The ranks that a fence waits for; its `Display` names at most [`Missing::NAMED`] of them.
+/// The ranks that a fence waits for; its `Display` names at most [`Missing::NAMED`] of them. None are ranks of other
+/// hosts, of which it is not known which.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Missing(pub Vec<JobRank>);
 
@@ -228,6 +334,9 @@ impl Missing {
 
 impl fmt::Display for Missing {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0.is_empty() {
+            return f.write_str("ranks of other hosts");
+        }
         f.write_str(if self.0.len() == 1 { "rank " } else { "ranks " })?;
         for (i, rank) in self.0.iter().take(Self::NAMED).enumerate() {
             write!(f, "{}{rank}", if i == 0 { "" } else { ", " })?;
@@ -247,7 +356,17 @@ impl BootError {
         match self {
             Self::NoSuchProgram { .. } => 127,
             Self::NotExecutable { .. } => 126,
-            Self::BadRankCount { .. } | Self::UnknownConduit { .. } => 2,
+            Self::BadRankCount { .. }
+            | Self::TooManyRanks { .. }
+            | Self::UnknownConduit { .. }
+            | Self::BadHostList { .. }
+            | Self::NoHosts { .. }
+            | Self::NoTemplate
+            | Self::BadTemplate { .. }
+            | Self::OpenQuote { .. }
+            | Self::OneHostConduit { .. }
+            | Self::NoLauncher { .. } => 2,
+            Self::NoWay { source, .. } if source.kind() == io::ErrorKind::NotFound => 127,
             _ => 1,
         }
     }

@@ -115,7 +115,7 @@ impl Verdict {
             ExitKind::Left => self.word_code,
             ExitKind::Signal | ExitKind::Crashed => 128 + (self.word_code & 0x7f),
             ExitKind::Unguarded => 128 + libc::SIGKILL as u8,
-            ExitKind::Abort | ExitKind::Cancelled => self.word_code.max(1),
+            ExitKind::Abort | ExitKind::Cancelled | ExitKind::Lost => self.word_code.max(1),
             ExitKind::Died | ExitKind::Failed => match self.end {
                 ProcessEnd::Unknown => self.word_code.max(1),
                 end => end.shell_code().max(1),
@@ -135,6 +135,15 @@ impl Verdict {
 
 /// A guardian, by its process id, that has ended while its job needed it.
 pub(crate) struct LostGuardian(pub(crate) u32, pub(crate) ProcessEnd);
+
+impl LostGuardian {
+    /// What whoever watches the ranks beside it says.
+    pub(crate) fn warning(&self) -> String {
+        format!(
+            "warning: {self}; if this launcher is killed too, processes that ranks started may be left behind"
+        )
+    }
+}
 
 impl fmt::Display for LostGuardian {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

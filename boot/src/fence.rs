@@ -1,5 +1,6 @@
 //! The fence: all ranks of a host wait for each other on two words of shared memory (seed P14: also before the first
-//! operation).
+//! operation). In a job over several hosts the last rank of a host tells the host's agent, and the agents let the ranks go
+//! when all hosts are there ([`crate::hosts`]).
 //!
 //! A rank adds itself to `arrived`. The last one resets `arrived`, advances `generation` and wakes the others, who wait
 //! for the generation to move: first spinning, then yielding, then asleep on a futex. They sleep in short stretches and look
@@ -28,11 +29,13 @@ pub(crate) fn wake_all(fence: &FenceWords) {
     let _ = futex::wake(&fence.generation, futex::Flags::empty(), i32::MAX as u32);
 }
 
-/// Waits as `rank` until all ranks have entered; `limit` bounds the wait.
+/// Waits as `rank` until all ranks have entered; `limit` bounds the wait. `all_here` is called if this rank is the last of
+/// its host in a job over several hosts.
 pub(crate) fn wait(
     control: &Control,
     rank: JobRank,
     limit: Option<Duration>,
+    all_here: impl FnOnce(),
 ) -> Result<(), BootError> {
     let fence = &control.job().fence;
     if let Some(cause) = ending(control) {
@@ -47,13 +50,15 @@ pub(crate) fn wait(
         .rank_page(rank)
         .fences_entered
         .fetch_add(1, Ordering::Relaxed);
-    if fence.arrived.fetch_add(1, Ordering::AcqRel) + 1 == control.size() {
+    if fence.arrived.fetch_add(1, Ordering::AcqRel) + 1 == control.part().ranks {
         fence.arrived.store(0, Ordering::Relaxed);
-        fence
-            .generation
-            .store(generation.wrapping_add(1), Ordering::Release);
-        wake_all(fence);
-        return Ok(());
+        let number = generation.wrapping_add(1);
+        if control.is_whole_job() {
+            complete(fence, number);
+            return Ok(());
+        }
+        fence.host_arrived.store(number, Ordering::Release);
+        all_here();
     }
     let passed = || fence.generation.load(Ordering::Acquire) != generation;
     for _ in 0..SPINS {
@@ -89,6 +94,12 @@ pub(crate) fn wait(
     Ok(())
 }
 
+/// Lets the ranks of this host go on from fence `number`, counted from 1.
+pub(crate) fn complete(fence: &FenceWords, number: u32) {
+    fence.generation.store(number, Ordering::Release);
+    wake_all(fence);
+}
+
 /// Why the job is ending, unless ranks have time to come to their end: then this process goes on waiting, until it is made
 /// to end.
 fn ending(control: &Control) -> Option<ExitWord> {
@@ -109,7 +120,8 @@ fn look_around(
         .load(Ordering::Relaxed);
     let absent =
         |r: &JobRank| control.rank_page(*r).fences_entered.load(Ordering::Relaxed) < entered;
-    let missing = || Missing((0..control.size()).map(JobRank).filter(absent).collect());
+    // Of other hosts it is not known here who is on the way.
+    let missing = || Missing(control.host_ranks().filter(absent).collect());
     if let Some(cause) = ending(control) {
         return Err(BootError::JobEnding {
             rank,
@@ -149,11 +161,15 @@ fn look_around(
 mod tests {
     use super::*;
     use crate::files::SharedFiles;
-    use crate::page::{ExitKind, JobIdentity};
+    use crate::page::{ExitKind, HostPart, JobIdentity};
     use std::sync::atomic::AtomicU32;
     use std::thread;
 
     fn control(size: u32) -> Control {
+        part_of(size, HostPart::whole(size))
+    }
+
+    fn part_of(size: u32, part: HostPart) -> Control {
         let files = SharedFiles::create(size, None).unwrap();
         Control::create(
             &files.control,
@@ -162,6 +178,7 @@ mod tests {
                 size,
                 huge_pages: 0,
                 launcher_pid: 1,
+                part,
             },
         )
         .unwrap()
@@ -179,7 +196,7 @@ mod tests {
                 scope.spawn(move || {
                     for round in 1..=ROUNDS {
                         entered.fetch_add(1, Ordering::Relaxed);
-                        wait(control, rank, None).unwrap();
+                        wait(control, rank, None, || ()).unwrap();
                         assert!(entered.load(Ordering::Relaxed) >= round * RANKS);
                     }
                 });
@@ -191,8 +208,8 @@ mod tests {
     fn a_fence_names_who_is_missing_when_its_time_is_up() {
         let control = control(3);
         thread::scope(|scope| {
-            let other = scope.spawn(|| wait(&control, JobRank(0), Some(Duration::ZERO)));
-            let error = wait(&control, JobRank(2), Some(Duration::ZERO))
+            let other = scope.spawn(|| wait(&control, JobRank(0), Some(Duration::ZERO), || ()));
+            let error = wait(&control, JobRank(2), Some(Duration::ZERO), || ())
                 .unwrap_err()
                 .to_string();
             assert!(
@@ -217,14 +234,55 @@ mod tests {
     fn a_fence_ends_when_a_missing_rank_cannot_come_or_the_job_ends() {
         let control = control(2);
         control.rank_page(JobRank(1)).advance(RankState::Finalised);
-        let error = wait(&control, JobRank(0), None).unwrap_err().to_string();
+        let error = wait(&control, JobRank(0), None, || ())
+            .unwrap_err()
+            .to_string();
         assert!(error.contains("rank 1 ended or finalised"), "{error}");
         control.job().set_exit_word(ExitWord {
             kind: ExitKind::Failed,
             rank: JobRank(1),
             code: 9,
         });
-        let error = wait(&control, JobRank(0), None).unwrap_err().to_string();
+        let error = wait(&control, JobRank(0), None, || ())
+            .unwrap_err()
+            .to_string();
         assert!(error.contains("rank 1 ended with code 9"), "{error}");
+    }
+
+    #[test]
+    fn the_last_rank_of_a_host_tells_its_agent_and_waits_for_the_other_hosts() {
+        let part = HostPart {
+            first: 2,
+            ranks: 2,
+            neighbourhood: 2,
+        };
+        let control = part_of(6, part);
+        let told = AtomicU32::new(0);
+        thread::scope(|scope| {
+            for rank in part.all().map(JobRank) {
+                let (control, told) = (&control, &told);
+                scope.spawn(move || {
+                    wait(control, rank, None, || {
+                        assert_eq!(told.fetch_add(1, Ordering::Relaxed), 0);
+                    })
+                });
+            }
+            let fence = &control.job().fence;
+            while fence.host_arrived.load(Ordering::Acquire) != 1 {
+                spin_hint();
+            }
+            assert_eq!(fence.generation.load(Ordering::Relaxed), 0);
+            complete(fence, 1);
+        });
+        assert_eq!(told.load(Ordering::Relaxed), 1);
+        // A rank of another host that will not come is told of by the agents.
+        control.rank_page(JobRank(5)).advance(RankState::Finalised);
+        let error = wait(&control, JobRank(2), None, || ()).unwrap_err();
+        assert!(
+            error.to_string().contains("rank 5 ended or finalised"),
+            "{error}"
+        );
+        let late = wait(&part_of(6, part), JobRank(2), Some(Duration::ZERO), || ()).unwrap_err();
+        assert!(late.to_string().contains("for rank 3;"), "{late}");
     }
 }

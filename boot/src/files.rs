@@ -9,6 +9,8 @@ use rustix::io::fcntl_dupfd_cloexec;
 use crate::error::BootError;
 use crate::page::Layout;
 
+const SEALABLE: MemfdFlags = MemfdFlags::CLOEXEC.union(MemfdFlags::ALLOW_SEALING);
+
 /// Descriptors of shared files are moved to this number or above where the limit allows it, because shell scripts
 /// between the launcher and the rank use the low ones.
 const LOW_FD_LIMIT: i32 = 100;
@@ -30,19 +32,29 @@ pub struct SharedFiles {
 impl SharedFiles {
     /// Makes the files for a job of `size` ranks; the control file is all zero.
     pub(crate) fn create(size: u32, huge_pages: Option<HugePages>) -> Result<Self, BootError> {
-        let sealable = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
-        let control = memfd("argonet-control", sealable)?;
+        let control = memfd("argonet-control", SEALABLE)?;
         ftruncate(&control, Layout::new(size).total_bytes() as u64).map_err(|e| {
             BootError::system(format!("sizing the control memory of {size} ranks"), e)
         })?;
         fcntl_add_seals(&control, SealFlags::SHRINK | SealFlags::GROW)
             .map_err(|e| BootError::system("sealing the control memory", e))?;
-        let rings = memfd("argonet-rings", sealable)?;
+        Self::with_control(control, huge_pages)
+    }
+
+    /// Files of ranks of the same host that share no more than the control memory with those that have these.
+    pub(crate) fn of_other_neighbourhood(&self) -> Result<Self, BootError> {
+        let control = fcntl_dupfd_cloexec(&self.control, LOW_FD_LIMIT)
+            .map_err(|e| BootError::system("sharing the control memory", e))?;
+        Self::with_control(control, self.huge_pages)
+    }
+
+    fn with_control(control: OwnedFd, huge_pages: Option<HugePages>) -> Result<Self, BootError> {
+        let rings = memfd("argonet-rings", SEALABLE)?;
         fcntl_add_seals(&rings, SealFlags::SHRINK)
             .map_err(|e| BootError::system("sealing the memory of the rings", e))?;
         let segments = memfd(
             "argonet-segments",
-            sealable
+            SEALABLE
                 | match huge_pages {
                     None => MemfdFlags::empty(),
                     Some(HugePages::Size2MB) => MemfdFlags::HUGETLB | MemfdFlags::HUGE_2MB,

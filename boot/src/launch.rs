@@ -1,37 +1,38 @@
 //! What `argonet run` does: start the ranks, watch them, pass on signals, and settle the exit code.
 //!
 //! One thread waits in one `poll` for signals, ranks' pidfds, output and the time limit. Only a terminal as standard input
-//! takes a second thread. Ranks that have ended are not reaped before the job has: until then their process ids, which are their
-//! process groups' ids, cannot be given to others.
+//! takes a second thread. A job over several hosts is the part of [`crate::hosts`].
 
 use std::ffi::OsString;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
 use argonet_base::JobRank;
 use argonet_settings::{CONDUIT, CONDUITS, SPAWN_VERBOSE, Settings};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::{
-    Pid, PidfdFlags, Resource, Rlimit, Signal, WaitId, getrlimit, pidfd_open, setrlimit,
-};
+use rustix::process::{Resource, Rlimit, Signal, getrlimit, setrlimit};
 
-use crate::attach::{check_count, make_job};
+use crate::attach::{check_count, make_part, neighbourhood_limit, new_job_id};
 use crate::binding::allowed_cores;
 use crate::board::Board;
 use crate::error::{BootError, Missing};
-use crate::exit::{LostGuardian, ProcessEnd, Verdict, signal_name, was_ended};
-use crate::guardian::{self, Link, SPARE_FILES, raise_file_limit};
+use crate::exit::{LostGuardian, signal_name};
+use crate::guardian::{self, SPARE_FILES, raise_file_limit};
+use crate::hosts::{self, HostOptions};
+use crate::outcome::{in_words, settle};
 use crate::output::{Source, TaggedOutput};
-use crate::page::{Control, ExitKind, ExitWord, RankState};
+use crate::page::{Control, ExitKind, ExitWord, HostPart};
+use crate::ranks::{HostRanks, RankEvent};
+use crate::secret::Secret;
 use crate::signals::{LauncherSignals, REPORT, asks_to_end};
-use crate::spawn::Spawner;
+use crate::spawn::{Environment, Spawner};
 use crate::sys;
 
 /// The exit code of a job that was ended by its time limit, as timeout(1) has it.
 pub const TIMEOUT_CODE: u8 = 124;
 
-/// How much later than a guardian that is on time the launcher kills ranks, beside another time-out.
-const SLACK: Duration = Duration::from_millis(500);
+/// In [`LaunchOptions::conduit`]: the ranks communicate by the bootstrap alone, or are no programs of argonet at all.
+pub const NO_CONDUIT: &str = "none";
 
 /// What to launch and how.
 #[derive(Debug, Clone)]
@@ -42,7 +43,7 @@ pub struct LaunchOptions {
     pub program: OsString,
     /// Its arguments.
     pub args: Vec<OsString>,
-    /// One of [`CONDUITS`]; `None` leaves the choice to `ARGONET_CONDUIT`, else the default.
+    /// One of [`CONDUITS`], or [`NO_CONDUIT`]; `None` leaves the choice to `ARGONET_CONDUIT`, else the default.
     pub conduit: Option<String>,
     /// Pin rank r to the (r modulo n)-th of the n cores that the launcher may use.
     pub bind: bool,
@@ -50,54 +51,70 @@ pub struct LaunchOptions {
     pub tag_output: bool,
     /// End the job after this time.
     pub timeout: Option<Duration>,
+    /// The hosts to run on, and how to get there; this host alone unless some are named here or in the settings.
+    pub hosts: HostOptions,
 }
 
 /// Runs a job to its end and returns its exit code: 0, or that of the first failure (128 + signal number for a rank that was
 /// killed), or [`TIMEOUT_CODE`]. A failure's reason is printed on standard error as one line beginning `argonet run: `.
 ///
-/// The calling process must have one thread. When this returns, all ranks and their process groups have ended.
+/// The calling process must have one thread. When this returns, all ranks and their process groups have ended; on other hosts
+/// they have been told to, and the agents there see to it, if their connections were lost.
 ///
 /// # Errors
 /// When the job could not be started; nothing is left of it then. [`BootError::exit_code`] is the code to exit with.
 pub fn launch(options: &LaunchOptions, settings: &Settings) -> Result<u8, BootError> {
-    let size = check_count(options.ranks)?;
     let conduit = choose_conduit(options.conduit.clone(), settings)?;
+    match hosts::choose(&options.hosts, &conduit, settings)? {
+        Some(hosts) => hosts::launch(options, &conduit, hosts, settings),
+        None => launch_here(options, &conduit, settings),
+    }
+}
+
+fn launch_here(
+    options: &LaunchOptions,
+    conduit: &str,
+    settings: &Settings,
+) -> Result<u8, BootError> {
+    let size = check_count(options.ranks)?;
     let cores = if options.bind {
         Some(allowed_cores()?)
     } else {
         None
     };
+    let part = HostPart {
+        neighbourhood: neighbourhood_limit(conduit, settings),
+        ..HostPart::whole(size)
+    };
     let file_limit = prepare_file_limit(size, options.tag_output)?;
     let verbose = settings.get(&SPAWN_VERBOSE);
-    let (files, control) = make_job(size, settings)?;
+    let key = Secret::new()?;
+    let (files, control) = make_part(new_job_id()?, size, part, settings)?;
     let signals = LauncherSignals::collect()
         .map_err(|e| BootError::system("preparing to pass on signals", e))?;
     let link = &guardian::start(&control, None)?;
-    let spawner = Spawner {
+    let mut spawner = Spawner {
         program: &options.program,
         args: &options.args,
-        conduit: &conduit,
+        environment: Environment::Own { conduit },
         cores,
         control: &control,
-        files: &files,
+        files,
         link: link.as_fd(),
+        key: &key,
+        input: None,
         mask: signals.mask_before(),
         file_limit,
     };
     let mut job = Launched {
         control: &control,
         signals: &signals,
-        link,
-        guardian_gone: false,
-        ranks: Vec::with_capacity(size as usize),
+        ranks: HostRanks::new(&control, link),
         output: options.tag_output.then(TaggedOutput::new),
         deadline: options.timeout.and_then(|t| Instant::now().checked_add(t)),
         asked_to_end: false,
         verbose,
-        end_by: None,
-        ending: false,
         cancelled: None,
-        late_failure: None,
     };
     if verbose {
         let guardian = control.job().guardian_pid().unwrap_or(0);
@@ -106,17 +123,18 @@ pub fn launch(options: &LaunchOptions, settings: &Settings) -> Result<u8, BootEr
         ));
     }
     for rank in (0..size).map(JobRank) {
-        if let Err(error) = job.start(&spawner, rank) {
-            job.kill_all();
-            job.reap();
+        if let Err(error) = job.start(&mut spawner, rank) {
+            job.ranks.kill_all();
+            job.ranks.reap();
             link.farewell();
             return Err(error);
         }
     }
-    while job.ranks.iter().any(|r| r.end.is_none()) {
+    drop(spawner);
+    while !job.ranks.all_ended() {
         job.step(options.timeout);
     }
-    let (code, reason) = job.finish();
+    let (code, reason) = job.finish(link);
     if verbose {
         say(&format!("the job has ended with code {code}"));
     }
@@ -128,13 +146,13 @@ pub fn launch(options: &LaunchOptions, settings: &Settings) -> Result<u8, BootEr
     Ok(code)
 }
 
-fn say(what: &str) {
+pub(crate) fn say(what: &str) {
     sys::say(&format!("argonet run: {what}"));
 }
 
 fn choose_conduit(given: Option<String>, settings: &Settings) -> Result<String, BootError> {
     let given = given.unwrap_or_else(|| settings.get(&CONDUIT).into());
-    match CONDUITS.contains(&given.as_str()) {
+    match given == NO_CONDUIT || CONDUITS.contains(&given.as_str()) {
         true => Ok(given),
         false => Err(BootError::UnknownConduit {
             given,
@@ -144,8 +162,8 @@ fn choose_conduit(given: Option<String>, settings: &Settings) -> Result<String, 
 }
 
 /// Makes room for the launcher's files; the limit as it was, for the ranks.
-fn prepare_file_limit(size: u32, tag_output: bool) -> Result<Rlimit, BootError> {
-    let need = u64::from(size) * if tag_output { 3 } else { 1 } + SPARE_FILES;
+pub(crate) fn prepare_file_limit(size: u32, output: bool) -> Result<Rlimit, BootError> {
+    let need = u64::from(size) * if output { 3 } else { 1 } + SPARE_FILES;
     match getrlimit(Resource::Nofile).maximum {
         Some(limit) if limit < need => Err(BootError::NoFiles {
             size,
@@ -157,44 +175,28 @@ fn prepare_file_limit(size: u32, tag_output: bool) -> Result<Rlimit, BootError> 
     }
 }
 
-struct RankProcess {
-    pid: Pid,
-    pidfd: OwnedFd,
-    end: Option<ProcessEnd>,
-}
-
 struct Launched<'a> {
     control: &'a Control,
     signals: &'a LauncherSignals,
-    link: &'a Link,
-    guardian_gone: bool,
-    ranks: Vec<RankProcess>,
+    ranks: HostRanks<'a>,
     output: Option<TaggedOutput>,
     deadline: Option<Instant>,
     /// Whether an interrupt or termination signal has been passed on.
     asked_to_end: bool,
     /// Whether to tell of processes that start and end.
     verbose: bool,
-    /// When ranks are killed that have not ended after one has asked for the end of the job: later than the guardian does
-    /// it, if there is one.
-    end_by: Option<Instant>,
-    /// Whether the ranks have been killed.
-    ending: bool,
     /// The code and reason of a job that this launcher decided to end.
     cancelled: Option<(u8, String)>,
-    /// The first rank that ended badly after it had finalised: the job's code, but no reason to end the others.
-    late_failure: Option<JobRank>,
 }
 
 enum Event {
     Signal,
-    Guardian,
-    Rank(usize),
+    Rank(RankEvent),
     Output(Source),
 }
 
 impl Launched<'_> {
-    fn start(&mut self, spawner: &Spawner<'_>, rank: JobRank) -> Result<(), BootError> {
+    fn start(&mut self, spawner: &mut Spawner<'_>, rank: JobRank) -> Result<(), BootError> {
         let output = match &mut self.output {
             Some(output) => Some(
                 output
@@ -203,20 +205,10 @@ impl Launched<'_> {
             ),
             None => None,
         };
-        let pid = spawner.start(rank, output)?;
-        let pidfd = pidfd_open(pid, PidfdFlags::empty()).map_err(|e| {
-            // Not reaped yet, so the id is still the child's.
-            let _ = rustix::process::kill_process_group(pid, Signal::KILL);
-            BootError::system(format!("watching rank {rank}"), e)
-        })?;
+        let pid = self.ranks.start(spawner, output)?;
         if self.verbose {
             say(&format!("rank {rank} is process {pid}"));
         }
-        self.ranks.push(RankProcess {
-            pid,
-            pidfd,
-            end: None,
-        });
         Ok(())
     }
 
@@ -233,15 +225,17 @@ impl Launched<'_> {
                         }
                     }
                 }
-                Event::Guardian => {
-                    self.guardian_gone = true;
-                    let (pid, end) = self.link.guardian_end();
-                    say(&format!(
-                        "warning: {}; if this launcher is killed too, processes that ranks started may be left behind",
-                        LostGuardian(pid, end)
-                    ));
+                Event::Rank(RankEvent::Guardian) => {
+                    let (pid, end) = self.ranks.guardian_ended();
+                    say(&LostGuardian(pid, end).warning());
                 }
-                Event::Rank(i) => self.rank_ended(i),
+                Event::Rank(RankEvent::Rung(i)) => self.ranks.answer(i),
+                Event::Rank(RankEvent::Ended(i)) => {
+                    let fate = self.ranks.rank_ended(i);
+                    if self.verbose {
+                        say(&in_words(self.ranks.rank(i), &fate));
+                    }
+                }
                 Event::Output(source) => {
                     if let Some(output) = &mut self.output {
                         output.serve(source);
@@ -249,82 +243,31 @@ impl Launched<'_> {
                 }
             }
         }
-        self.look_at_exit_word();
-        if !self.ending && self.deadline.is_some_and(|d| Instant::now() >= d) {
+        self.ranks.look_at_exit_word(Instant::now());
+        if !self.ranks.are_killed() && self.deadline.is_some_and(|d| Instant::now() >= d) {
             let limit = timeout.unwrap_or_default().as_secs_f64();
-            let left = (0_u32..)
-                .map(JobRank)
-                .zip(&self.ranks)
-                .filter(|(_, r)| r.end.is_none())
-                .map(|(r, _)| r)
-                .collect();
+            let left = Missing(self.ranks.left());
             let reason = format!(
-                "the job did not end within {limit} s (--timeout); {} still ran and were ended",
-                Missing(left)
+                "the job did not end within {limit} s (--timeout); {left} still ran and were ended"
             );
             self.cancel(TIMEOUT_CODE, reason);
         }
     }
 
-    /// Ends what the guardian does not, or what has to end at once.
-    fn look_at_exit_word(&mut self) {
-        let Some(word) = self.control.job().exit_word() else {
-            return;
-        };
-        if self.ending || self.ranks.iter().all(|r| r.end.is_none()) {
-            return;
-        }
-        let now = Instant::now();
-        if word.kind.leaves_time() {
-            let timeout = self.control.job().exit_timeout();
-            let limit = match self.guardian_gone {
-                true => timeout,
-                // It gives the ranks most of the time-out from the moment that it has told them, which may be late.
-                false => 2 * timeout + SLACK,
-            };
-            if now < *self.end_by.get_or_insert(now + limit) {
-                return;
-            }
-        }
-        self.kill_all();
-    }
-
     fn wait(&self) -> Vec<Event> {
         let mut events = vec![Event::Signal];
         let mut fds = vec![PollFd::new(self.signals, PollFlags::IN)];
-        if !self.guardian_gone {
-            fds.push(PollFd::new(self.link, PollFlags::IN));
-            events.push(Event::Guardian);
-        }
-        for (i, rank) in self
-            .ranks
-            .iter()
-            .enumerate()
-            .filter(|(_, r)| r.end.is_none())
-        {
-            fds.push(PollFd::new(&rank.pidfd, PollFlags::IN));
-            events.push(Event::Rank(i));
-        }
+        let mut about_ranks = Vec::new();
+        self.ranks.poll_fds(&mut fds, &mut about_ranks);
+        events.extend(about_ranks.into_iter().map(Event::Rank));
         if let Some(output) = &self.output {
             let mut sources = Vec::new();
             output.poll_fds(&mut fds, &mut sources);
             events.extend(sources.into_iter().map(Event::Output));
         }
-        let next = self.deadline.into_iter().chain(self.end_by).min();
-        let left = next
-            .filter(|_| !self.ending)
-            .map(|d| d.saturating_duration_since(Instant::now()));
-        // A time that the system's type cannot hold never comes.
-        let limit = left.and_then(|d| Timespec::try_from(d).ok());
-        match poll(&mut fds, limit.as_ref()) {
-            Ok(_) => events
-                .into_iter()
-                .zip(&fds)
-                .filter(|(_, fd)| !fd.revents().is_empty())
-                .map(|(e, _)| e)
-                .collect(),
-            Err(_) => Vec::new(),
-        }
+        let next = self.deadline.into_iter().chain(self.ranks.deadline()).min();
+        let next = next.filter(|_| !self.ranks.are_killed());
+        fired(&mut fds, events, next)
     }
 
     /// Says what all ranks wait for, and asks them for more.
@@ -336,89 +279,34 @@ impl Launched<'_> {
 
     fn pass_on(&mut self, signal: Signal) {
         if asks_to_end(signal) && std::mem::replace(&mut self.asked_to_end, true) {
-            let number = signal.as_raw();
-            let reason = format!(
-                "signal {number} ({}) came a second time; the ranks were killed",
-                signal_name(number)
-            );
-            self.cancel(128 + number as u8, reason);
+            let (code, reason) = second_signal(signal);
+            self.cancel(code, reason);
             return;
         }
-        if !self.ending {
-            self.ranks
-                .iter()
-                .for_each(|r| sys::signal_group(r.pidfd.as_fd(), r.pid, signal));
-        }
+        self.ranks.signal(signal);
         if signal == Signal::TSTP {
-            // The ranks stop, and so does the launcher, until it is continued.
-            let _ = rustix::process::kill_process(rustix::process::getpid(), Signal::STOP);
+            stop_this_process();
         }
     }
 
     fn cancel(&mut self, code: u8, reason: String) {
         self.cancelled.get_or_insert((code, reason));
-        self.control.job().set_exit_word(ExitWord {
-            kind: ExitKind::Cancelled,
-            rank: JobRank(0),
-            code,
-        });
-        self.kill_all();
-    }
-
-    fn kill_all(&mut self) {
-        self.ending = true;
-        self.ranks
-            .iter()
-            .for_each(|r| sys::signal_group(r.pidfd.as_fd(), r.pid, Signal::KILL));
-    }
-
-    fn rank_ended(&mut self, i: usize) {
-        let end = ProcessEnd::wait(WaitId::PidFd(self.ranks[i].pidfd.as_fd()), false);
-        self.ranks[i].end = Some(end);
-        let rank = JobRank(i as u32);
-        let page = self.control.rank_page(rank);
-        page.end_unattached();
-        let state = page.state();
-        if self.verbose {
-            let how = match end {
-                ProcessEnd::Code(code) => format!("exited with code {code}"),
-                ProcessEnd::Signal(signal) => format!("was ended by signal {signal}"),
-                ProcessEnd::Unknown => "has ended".into(),
-            };
-            say(&format!("rank {rank} {how}, {}", state.words()));
-        }
-        if !end.is_failure(state) {
-            return;
-        }
-        if matches!(state, RankState::Finalised | RankState::Exiting) {
-            self.late_failure.get_or_insert(rank);
-        } else {
-            let kind = if state.is_member() {
-                ExitKind::Died
-            } else {
-                ExitKind::Failed
-            };
-            self.control.job().set_exit_word(ExitWord {
-                kind,
-                rank,
-                code: end.shell_code(),
-            });
-        }
-    }
-
-    /// Waits for the end of all ranks and lets their process ids go.
-    fn reap(&self) {
-        for rank in &self.ranks {
-            ProcessEnd::wait(WaitId::PidFd(rank.pidfd.as_fd()), true);
-        }
+        self.ranks.cancel(cancelled(code));
     }
 
     /// All ranks have ended: ends what they left behind, and settles the code and its reason.
-    fn finish(mut self) -> (u8, Option<String>) {
-        self.kill_all();
-        let (code, reason) = self.outcome();
-        self.reap();
-        self.link.farewell();
+    fn finish(mut self, link: &guardian::Link) -> (u8, Option<String>) {
+        self.ranks.kill_all();
+        let (code, reason) = match self.cancelled.take() {
+            Some((code, reason)) => (code, Some(reason)),
+            None => settle(
+                self.control.job().exit_word(),
+                self.ranks.late_failure(),
+                &self.ranks.fates(),
+            ),
+        };
+        self.ranks.reap();
+        link.farewell();
         if let Some(output) = self.output.take() {
             // An interrupt must end a launcher whose output is not taken.
             self.signals.mask_before().restore();
@@ -426,56 +314,44 @@ impl Launched<'_> {
         }
         (code, reason)
     }
+}
 
-    fn outcome(&self) -> (u8, Option<String>) {
-        if let Some((code, reason)) = &self.cancelled {
-            return (*code, Some(reason.clone()));
-        }
-        let word = match (self.control.job().exit_word(), self.late_failure) {
-            (Some(word), Some(rank)) if self.went_well(word) => failed(rank),
-            (Some(word), _) => word,
-            (None, Some(rank)) => failed(rank),
-            (None, None) => return (0, None),
-        };
-        let others_ended = match word.kind {
-            ExitKind::Failed if self.late_failure == Some(word.rank) => false,
-            kind if kind.leaves_time() => self.others_ended(word.rank),
-            _ => self.ranks.len() > 1,
-        };
-        let Some(process) = self.ranks.get(word.rank.index()) else {
-            return (word.code.max(1), Some(word.to_string()));
-        };
-        let state = self.control.rank_page(word.rank).state();
-        let pid = process.pid.as_raw_nonzero().get() as u32;
-        let verdict = Verdict::new(
-            word,
-            pid,
-            process.end.unwrap_or(ProcessEnd::Unknown),
-            state,
-            others_ended,
-        );
-        let line = verdict.is_news().then(|| verdict.to_string());
-        (verdict.code(), line)
-    }
-
-    /// Whether ranks beside `rank` were made to end.
-    fn others_ended(&self, rank: JobRank) -> bool {
-        (0..).map(JobRank).zip(&self.ranks).any(|(r, process)| {
-            let state = self.control.rank_page(r).state();
-            r != rank && was_ended(state, process.end.unwrap_or(ProcessEnd::Unknown))
-        })
-    }
-
-    /// Whether all ranks asked for the end that `word` stands for, with code 0.
-    fn went_well(&self, word: ExitWord) -> bool {
-        word.kind.leaves_time() && word.process_code() == 0 && !self.others_ended(word.rank)
+/// Waits until a descriptor is ready or `next` comes; what the ready ones stand for.
+pub(crate) fn fired<E>(fds: &mut [PollFd<'_>], events: Vec<E>, next: Option<Instant>) -> Vec<E> {
+    let left = next.map(|d| d.saturating_duration_since(Instant::now()));
+    // A time that the system's type cannot hold never comes.
+    let limit = left.and_then(|d| Timespec::try_from(d).ok());
+    match poll(fds, limit.as_ref()) {
+        Ok(_) => events
+            .into_iter()
+            .zip(fds.iter())
+            .filter(|(_, fd)| !fd.revents().is_empty())
+            .map(|(e, _)| e)
+            .collect(),
+        Err(_) => Vec::new(),
     }
 }
 
-fn failed(rank: JobRank) -> ExitWord {
+/// The code and reason of a job whose user has lost patience.
+pub(crate) fn second_signal(signal: Signal) -> (u8, String) {
+    let number = signal.as_raw();
+    let reason = format!(
+        "signal {number} ({}) came a second time; the ranks were killed",
+        signal_name(number)
+    );
+    (128 + number as u8, reason)
+}
+
+/// The word of a job that its launcher ends.
+pub(crate) const fn cancelled(code: u8) -> ExitWord {
     ExitWord {
-        kind: ExitKind::Failed,
-        rank,
-        code: 1,
+        kind: ExitKind::Cancelled,
+        rank: JobRank(0),
+        code,
     }
+}
+
+/// The ranks stop, and so does the launcher, until it is continued.
+pub(crate) fn stop_this_process() {
+    let _ = rustix::process::kill_process(rustix::process::getpid(), Signal::STOP);
 }

@@ -50,14 +50,20 @@ mod exit_options;
 mod fence;
 mod files;
 pub mod guardian;
+pub mod hosts;
 mod launch;
+mod line;
 mod local;
+mod outcome;
 mod output;
 pub mod page;
 mod process;
+mod ranks;
+mod secret;
 mod selfspawn;
 mod sigact;
 mod signals;
+mod sink;
 mod spawn;
 mod sys;
 
@@ -71,7 +77,11 @@ pub use bootstrap::{Bootstrap, Key, MAX_VALUE_BYTES};
 pub use crash::{abort_told, freeze_while, shows_backtraces};
 pub use error::{BootError, Missing};
 pub use files::SharedFiles;
-pub use launch::{LaunchOptions, TIMEOUT_CODE, launch};
+pub use hosts::{HostOptions, agent};
+pub use launch::{LaunchOptions, NO_CONDUIT, TIMEOUT_CODE, launch};
 pub use local::LocalJob;
-pub use page::{ExitKind, ExitWord, JobPage, MAX_LOCAL_RANKS, RankPage, RankState, control_bytes};
+pub use page::{
+    ExitKind, ExitWord, JobPage, MAX_JOB_RANKS, MAX_LOCAL_RANKS, RankPage, RankState, control_bytes,
+};
 pub use process::{before_the_end, exit, exit_without_handlers, tell_as_gasnet};
+pub use secret::{SECRET_BYTES, Secret};

@@ -1,6 +1,6 @@
-//! A rank's view of a job whose ranks all run on this host.
+//! A rank's view of its job, through what the ranks of its host share.
 
-use core::sync::atomic::Ordering;
+use core::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -12,7 +12,9 @@ use crate::bootstrap::{Bootstrap, Key, MAX_VALUE_BYTES};
 use crate::error::BootError;
 use crate::fence;
 use crate::files::SharedFiles;
+use crate::line::Line;
 use crate::page::{Control, ExitKind, ExitWord, JobPage, RankPage, RankState};
+use crate::secret::Secret;
 use crate::{crash, process, sys};
 
 /// The job as one of its ranks sees it. Made by [`attach()`](crate::attach()).
@@ -27,6 +29,9 @@ pub struct LocalJob {
     pub(crate) start_timeout: Duration,
     /// Whether `argonet run` started this rank, in a process group of its own.
     pub(crate) launched: bool,
+    /// The way to the host's agent, in a job over several hosts.
+    pub(crate) line: Line,
+    pub(crate) key: Secret,
     /// Held during a fence or a publication: two threads of a rank in one fence would be counted as two ranks.
     pub(crate) turn: Mutex<()>,
 }
@@ -38,7 +43,43 @@ impl LocalJob {
         &self.files
     }
 
-    /// What the job shares as a whole.
+    /// The ranks on this host, which are consecutive.
+    #[must_use]
+    pub fn host_ranks(&self) -> Range<u32> {
+        self.control.part().all()
+    }
+
+    /// The ranks that share [`files`](Self::files) with this one, itself among them: ranks of one host with consecutive
+    /// numbers, at most `GASNET_SUPERNODE_MAXSIZE` of them.
+    #[must_use]
+    pub fn neighbourhood(&self) -> Range<u32> {
+        self.control.part().around(self.rank)
+    }
+
+    /// The key that the ranks of this job share with nobody else, for proving to each other that they belong to it.
+    #[must_use]
+    pub fn job_key(&self) -> &Secret {
+        &self.key
+    }
+
+    /// Refuses a job whose ranks do not all share memory, on behalf of a conduit that needs that.
+    ///
+    /// # Errors
+    /// [`BootError::NotTogether`].
+    pub fn all_share_memory(&self, conduit: &'static str) -> Result<(), BootError> {
+        let (near, size) = (self.neighbourhood().len(), self.size());
+        match near == size as usize {
+            true => Ok(()),
+            false => Err(BootError::NotTogether {
+                rank: self.rank,
+                conduit,
+                near,
+                size,
+            }),
+        }
+    }
+
+    /// What the ranks of this host share as a whole, and this host's part of the rest.
     #[must_use]
     pub fn job_page(&self) -> &JobPage {
         self.control.job()
@@ -78,16 +119,10 @@ impl Bootstrap for LocalJob {
         }
         let _one_at_a_time = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
         let slot = self.control.key_slot(rank, usize::from(u8::from(key)));
-        if slot.filled.load(Ordering::Relaxed) != 0 {
-            return Err(BootError::PublishedTwice { rank, key });
+        match slot.fill(value) {
+            true => Ok(()),
+            false => Err(BootError::PublishedTwice { rank, key }),
         }
-        for (word, bytes) in slot.value.iter().zip(value.chunks(8)) {
-            let mut padded = [0; 8];
-            padded[..bytes.len()].copy_from_slice(bytes);
-            word.store(u64::from_le_bytes(padded), Ordering::Relaxed);
-        }
-        slot.filled.store(value.len() as u64 + 1, Ordering::Release);
-        Ok(())
     }
 
     fn fence(&self) -> Result<(), BootError> {
@@ -97,6 +132,7 @@ impl Bootstrap for LocalJob {
             &self.control,
             self.rank,
             starting.then_some(self.start_timeout),
+            || self.line.ring(),
         )
     }
 
@@ -108,17 +144,7 @@ impl Bootstrap for LocalJob {
             });
         }
         let slot = self.control.key_slot(rank, usize::from(u8::from(key)));
-        let Some(bytes) = slot.filled.load(Ordering::Acquire).checked_sub(1) else {
-            return Err(BootError::NotPublished { rank, key });
-        };
-        let mut value: Vec<u8> = slot
-            .value
-            .iter()
-            .flat_map(|w| w.load(Ordering::Relaxed).to_le_bytes())
-            .collect();
-        // A length beyond the slot can only come from a peer that writes where it must not; the value is cut then.
-        value.truncate(usize::try_from(bytes).unwrap_or(MAX_VALUE_BYTES));
-        Ok(value)
+        slot.read().ok_or(BootError::NotPublished { rank, key })
     }
 
     fn started(&self) {
@@ -131,6 +157,8 @@ impl Bootstrap for LocalJob {
         self.control
             .rank_page(self.rank)
             .advance(RankState::Finalised);
+        // Ranks of other hosts may wait for this one, in vain from now on.
+        self.line.ring();
     }
 
     fn leaves_by_exit(&self) {

@@ -1,29 +1,33 @@
-//! Output of the ranks with each line tagged by its rank.
+//! Output of the ranks, line by line, with each line tagged by its rank if the user wants that.
 //!
-//! Every rank writes to pipes of its own; the launcher takes what comes, cuts it into lines and writes each line whole, with
-//! its tag, to its own standard output or standard error. What a rank leaves without a newline at its end is
+//! Every rank writes to pipes of its own; the launcher, or its host's agent, takes what comes ([`Streams`]) and cuts it into
+//! lines. The launcher writes each line whole, with its tag, to its own standard output or standard error. What a rank leaves without a newline at its end is
 //! written as a line. A line longer than [`MAX_LINE_BYTES`] is written in pieces of that size, all but the first tagged `[3]+`,
 //! so that a rank that never ends a line takes no more memory than that. When the launcher's own output is not taken, ranks are
-//! no longer read, and wait: nothing piles up beyond [`QUEUE_BYTES`].
+//! no longer read, and wait: nothing piles up beyond `QUEUE_BYTES`.
 
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
 
 use argonet_base::JobRank;
+use num_enum::{IntoPrimitive, TryFromPrimitive};
 use rustix::event::{PollFd, PollFlags};
-use rustix::fs::{FileType, OFlags, fcntl_getfl, fcntl_setfl, fstat};
+use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use rustix::io::Errno;
-use rustix::pipe::{PIPE_BUF, PipeFlags, pipe_with};
+use rustix::pipe::{PipeFlags, pipe_with};
+
+use crate::sink::{QUEUE_BYTES, Sink};
 
 /// The longest line that is written in one piece.
 pub(crate) const MAX_LINE_BYTES: usize = 64 << 10;
-/// How much may wait to be written before ranks are no longer read.
-const QUEUE_BYTES: usize = 256 << 10;
 const READ_BYTES: usize = 64 << 10;
 
-/// Cuts one rank's output into tagged lines.
+/// Cuts one stream into tagged lines.
 #[derive(Debug)]
 struct Tagger {
-    rank: JobRank,
+    tag: String,
+    /// The tag of the second and further pieces of a line.
+    continuation: String,
     /// The line so far, without its tag.
     line: Vec<u8>,
     /// Whether pieces of this line have been written.
@@ -31,12 +35,17 @@ struct Tagger {
 }
 
 impl Tagger {
-    fn new(rank: JobRank) -> Self {
+    fn new(tag: String, continuation: String) -> Self {
         Self {
-            rank,
+            tag,
+            continuation,
             line: Vec::new(),
             continued: false,
         }
+    }
+
+    fn of_rank(rank: JobRank) -> Self {
+        Self::new(format!("[{rank}] "), format!("[{rank}]+ "))
     }
 
     fn take(&mut self, mut bytes: &[u8], out: &mut Vec<u8>) {
@@ -55,6 +64,9 @@ impl Tagger {
             let (now, later) = bytes.split_at(MAX_LINE_BYTES - self.line.len());
             self.line.extend_from_slice(now);
             self.write_line(out);
+            if self.tag.is_empty() {
+                out.pop(); // No piece can be told from a line then.
+            }
             self.continued = true;
             bytes = later;
         }
@@ -62,7 +74,10 @@ impl Tagger {
     }
 
     fn write_line(&mut self, out: &mut Vec<u8>) {
-        let tag = format!("[{}]{} ", self.rank, if self.continued { "+" } else { "" });
+        let tag = match self.continued {
+            true => &self.continuation,
+            false => &self.tag,
+        };
         out.extend_from_slice(tag.as_bytes());
         out.append(&mut self.line);
         out.push(b'\n');
@@ -76,127 +91,217 @@ impl Tagger {
     }
 }
 
-/// Where tagged lines go: the launcher's standard output or standard error.
-struct Sink {
-    to: BorrowedFd<'static>,
-    queue: Vec<u8>,
-    /// How much of `queue` has been written.
-    written: usize,
-    /// How much may be written at once without blocking when `to` is writable.
-    chunk: usize,
-    /// Nobody takes the output any more.
-    closed: bool,
-}
-
-impl Sink {
-    fn new(to: BorrowedFd<'static>) -> Self {
-        let regular =
-            fstat(to).is_ok_and(|s| FileType::from_raw_mode(s.st_mode) == FileType::RegularFile);
-        let chunk = if regular { QUEUE_BYTES } else { PIPE_BUF };
-        Self {
-            to,
-            queue: Vec::new(),
-            written: 0,
-            chunk,
-            closed: false,
-        }
-    }
-
-    fn waiting(&self) -> &[u8] {
-        &self.queue[self.written..]
-    }
-
-    fn write_some(&mut self) {
-        let waiting = self.waiting();
-        match rustix::io::write(self.to, &waiting[..waiting.len().min(self.chunk)]) {
-            Ok(n) => self.written += n,
-            Err(Errno::INTR | Errno::AGAIN) => {}
-            Err(_) => self.closed = true,
-        }
-        if self.closed || self.waiting().is_empty() {
-            self.queue.clear();
-            self.written = 0;
-        } else if self.written > QUEUE_BYTES {
-            self.queue.drain(..self.written);
-            self.written = 0;
-        }
-    }
-}
-
+#[derive(Debug)]
 struct Stream {
     pipe: OwnedFd,
-    sink: usize,
+    to: To,
     tagger: Tagger,
 }
 
-/// What a descriptor of [`TaggedOutput::poll_fds`] stands for.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum Source {
-    Stream(usize),
-    Sink(usize),
+/// Where a line goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, IntoPrimitive, TryFromPrimitive)]
+#[repr(u8)]
+pub(crate) enum To {
+    Out = 1,
+    Err = 2,
 }
 
-/// The tagged output of all ranks.
-pub(crate) struct TaggedOutput {
-    sinks: [Sink; 2],
+/// Lines that wait to be written, for standard output and standard error.
+#[derive(Debug, Default)]
+pub(crate) struct Lines {
+    pub(crate) out: Vec<u8>,
+    pub(crate) err: Vec<u8>,
+}
+
+impl Lines {
+    pub(crate) fn to(&mut self, to: To) -> &mut Vec<u8> {
+        match to {
+            To::Out => &mut self.out,
+            To::Err => &mut self.err,
+        }
+    }
+
+    /// Whether so much waits for `to` that no more should be read.
+    pub(crate) fn is_full(&self, to: To) -> bool {
+        let waiting = match to {
+            To::Out => &self.out,
+            To::Err => &self.err,
+        };
+        waiting.len() >= QUEUE_BYTES
+    }
+}
+
+/// The pipes that ranks, and what else was started, write to.
+#[derive(Debug)]
+pub(crate) struct Streams {
     streams: Vec<Option<Stream>>,
     scratch: Vec<u8>,
 }
 
-impl TaggedOutput {
+impl Streams {
     pub(crate) fn new() -> Self {
-        let sinks = [
-            Sink::new(rustix::stdio::stdout()),
-            Sink::new(rustix::stdio::stderr()),
-        ];
         Self {
-            sinks,
             streams: Vec::new(),
             scratch: vec![0; READ_BYTES],
         }
     }
 
     /// Makes the standard output and standard error of `rank`, in this order.
-    pub(crate) fn add_rank(&mut self, rank: JobRank) -> std::io::Result<[OwnedFd; 2]> {
-        let mut make = |sink| -> std::io::Result<OwnedFd> {
+    pub(crate) fn add_rank(&mut self, rank: JobRank, tagged: bool) -> io::Result<[OwnedFd; 2]> {
+        let mut make = |to| -> io::Result<OwnedFd> {
             let (ours, theirs) = pipe_with(PipeFlags::CLOEXEC)?;
-            fcntl_setfl(&ours, fcntl_getfl(&ours)? | OFlags::NONBLOCK)?;
-            self.streams.push(Some(Stream {
-                pipe: ours,
-                sink,
-                tagger: Tagger::new(rank),
-            }));
+            let tagger = match tagged {
+                true => Tagger::of_rank(rank),
+                false => Tagger::new(String::new(), String::new()),
+            };
+            self.add(ours, to, tagger)?;
             Ok(theirs)
         };
-        Ok([make(0)?, make(1)?])
+        Ok([make(To::Out)?, make(To::Err)?])
+    }
+
+    /// Takes lines for standard error from another process's pipe, and begins each with `tag`.
+    pub(crate) fn add_notes(&mut self, pipe: OwnedFd, tag: &str) -> io::Result<()> {
+        self.add(pipe, To::Err, Tagger::new(tag.into(), tag.into()))
+    }
+
+    fn add(&mut self, pipe: OwnedFd, to: To, tagger: Tagger) -> io::Result<()> {
+        fcntl_setfl(&pipe, fcntl_getfl(&pipe)? | OFlags::NONBLOCK)?;
+        self.streams.push(Some(Stream { pipe, to, tagger }));
+        Ok(())
+    }
+
+    /// Adds the pipes that may be read now, and calls `stands_for` with the number of each.
+    pub(crate) fn poll_fds<'a>(
+        &'a self,
+        fds: &mut Vec<PollFd<'a>>,
+        is_full: impl Fn(To) -> bool,
+        mut stands_for: impl FnMut(usize),
+    ) {
+        for (i, stream) in self.streams.iter().enumerate() {
+            if let Some(stream) = stream.as_ref().filter(|s| !is_full(s.to)) {
+                fds.push(PollFd::from_borrowed_fd(stream.pipe.as_fd(), PollFlags::IN));
+                stands_for(i);
+            }
+        }
+    }
+
+    /// Reads once from a pipe and appends whole lines to what `queue_of` gives; whether there may be more now.
+    pub(crate) fn read<'q>(
+        &mut self,
+        i: usize,
+        queue_of: impl FnOnce(To) -> &'q mut Vec<u8>,
+    ) -> bool {
+        let Some(stream) = self.streams[i].as_mut() else {
+            return false;
+        };
+        match rustix::io::read(&stream.pipe, &mut self.scratch[..]) {
+            Err(Errno::INTR) => true,
+            Err(Errno::AGAIN) => false,
+            Ok(0) | Err(_) => {
+                stream.tagger.finish(queue_of(stream.to));
+                self.streams[i] = None;
+                false
+            }
+            Ok(n) => {
+                stream.tagger.take(&self.scratch[..n], queue_of(stream.to));
+                true
+            }
+        }
+    }
+
+    /// How many pipes there were.
+    pub(crate) fn len(&self) -> usize {
+        self.streams.len()
+    }
+
+    /// Where pipe `i` goes, if it is open.
+    pub(crate) fn to(&self, i: usize) -> Option<To> {
+        self.streams[i].as_ref().map(|s| s.to)
+    }
+
+    /// Does not read pipe `i` any more: the next write of the process at its other end fails or raises SIGPIPE.
+    pub(crate) fn close(&mut self, i: usize) {
+        self.streams[i] = None;
+    }
+
+    /// Does not read any more what goes to `to`.
+    pub(crate) fn close_all(&mut self, to: To) {
+        for stream in &mut self.streams {
+            if stream.as_ref().is_some_and(|s| s.to == to) {
+                *stream = None;
+            }
+        }
+    }
+
+    /// Takes what is left in pipe `i`, whose rank has ended. If it is still open, a process that left the rank's group has it,
+    /// which is not waited for.
+    pub(crate) fn end<'q>(&mut self, i: usize, queue_of: impl FnOnce(To) -> &'q mut Vec<u8>) {
+        if let Some(mut stream) = self.streams[i].take() {
+            stream.tagger.finish(queue_of(stream.to));
+        }
+    }
+}
+
+/// What a descriptor of [`TaggedOutput::poll_fds`] stands for.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Source {
+    Stream(usize),
+    Sink(To),
+}
+
+/// The launcher's output: that of all ranks of its host, tagged, or what agents send.
+pub(crate) struct TaggedOutput {
+    out: Sink,
+    err: Sink,
+    pub(crate) streams: Streams,
+}
+
+impl TaggedOutput {
+    pub(crate) fn new() -> Self {
+        Self {
+            out: Sink::new(rustix::stdio::stdout()),
+            err: Sink::new(rustix::stdio::stderr()),
+            streams: Streams::new(),
+        }
+    }
+
+    pub(crate) fn sink(&mut self, to: To) -> &mut Sink {
+        match to {
+            To::Out => &mut self.out,
+            To::Err => &mut self.err,
+        }
+    }
+
+    fn sinks(&self) -> [(To, &Sink); 2] {
+        [(To::Out, &self.out), (To::Err, &self.err)]
+    }
+
+    /// Makes the standard output and standard error of `rank`, in this order.
+    pub(crate) fn add_rank(&mut self, rank: JobRank) -> io::Result<[OwnedFd; 2]> {
+        self.streams.add_rank(rank, true)
     }
 
     /// Adds what this waits for to `fds` and what it stands for to `sources`.
     pub(crate) fn poll_fds<'a>(&'a self, fds: &mut Vec<PollFd<'a>>, sources: &mut Vec<Source>) {
-        for (i, sink) in self
-            .sinks
-            .iter()
-            .enumerate()
-            .filter(|(_, s)| !s.waiting().is_empty())
-        {
-            fds.push(PollFd::from_borrowed_fd(sink.to, PollFlags::OUT));
-            sources.push(Source::Sink(i));
-        }
-        for (i, stream) in self.streams.iter().enumerate() {
-            if let Some(stream) = stream
-                .as_ref()
-                .filter(|s| self.sinks[s.sink].waiting().len() < QUEUE_BYTES)
-            {
-                fds.push(PollFd::from_borrowed_fd(stream.pipe.as_fd(), PollFlags::IN));
-                sources.push(Source::Stream(i));
+        for (to, sink) in self.sinks() {
+            if !sink.waiting().is_empty() {
+                fds.push(PollFd::from_borrowed_fd(sink.descriptor(), PollFlags::OUT));
+                sources.push(Source::Sink(to));
             }
         }
+        let is_full = |to| match to {
+            To::Out => self.out.is_full(),
+            To::Err => self.err.is_full(),
+        };
+        self.streams
+            .poll_fds(fds, is_full, |i| sources.push(Source::Stream(i)));
     }
 
     /// Does what can be done for a source that is ready.
     pub(crate) fn serve(&mut self, source: Source) {
         match source {
-            Source::Sink(i) => self.sinks[i].write_some(),
+            Source::Sink(to) => self.sink(to).write_some(),
             Source::Stream(i) => {
                 self.read(i);
             }
@@ -205,28 +310,19 @@ impl TaggedOutput {
 
     /// Reads once from a stream; whether there may be more now.
     fn read(&mut self, i: usize) -> bool {
-        let Some(stream) = self.streams[i].as_mut() else {
+        let Some(to) = self.streams.to(i) else {
             return false;
         };
-        let sink = &mut self.sinks[stream.sink];
-        if sink.closed {
+        if self.sink(to).is_closed() {
             // As if the rank wrote there itself: its next write fails or raises SIGPIPE.
-            self.streams[i] = None;
+            self.streams.close(i);
             return false;
         }
-        match rustix::io::read(&stream.pipe, &mut self.scratch[..]) {
-            Err(Errno::INTR) => true,
-            Err(Errno::AGAIN) => false,
-            Ok(0) | Err(_) => {
-                stream.tagger.finish(&mut sink.queue);
-                self.streams[i] = None;
-                false
-            }
-            Ok(n) => {
-                stream.tagger.take(&self.scratch[..n], &mut sink.queue);
-                true
-            }
-        }
+        let (out, err) = (&mut self.out, &mut self.err);
+        self.streams.read(i, |to| match to {
+            To::Out => out.queue(),
+            To::Err => err.queue(),
+        })
     }
 
     /// Writes everything that has been written by the ranks so far; the ranks have ended. Blocks while the launcher's
@@ -236,22 +332,18 @@ impl TaggedOutput {
             while self.read(i) {
                 self.flush();
             }
-            // Still open: a process that left the rank's group has it. It is not waited for.
-            if let Some(mut stream) = self.streams[i].take() {
-                stream.tagger.finish(&mut self.sinks[stream.sink].queue);
-            }
+            let (out, err) = (&mut self.out, &mut self.err);
+            self.streams.end(i, |to| match to {
+                To::Out => out.queue(),
+                To::Err => err.queue(),
+            });
         }
         self.flush();
     }
 
     fn flush(&mut self) {
-        for sink in &mut self.sinks {
-            while !sink.waiting().is_empty() {
-                let mut writable = [PollFd::from_borrowed_fd(sink.to, PollFlags::OUT)];
-                let _ = rustix::event::poll(&mut writable, None);
-                sink.write_some();
-            }
-        }
+        self.out.flush();
+        self.err.flush();
     }
 }
 
@@ -260,7 +352,7 @@ mod tests {
     use super::*;
 
     fn tagged(pieces: &[&[u8]]) -> Vec<u8> {
-        let (mut tagger, mut out) = (Tagger::new(JobRank(7)), Vec::new());
+        let (mut tagger, mut out) = (Tagger::of_rank(JobRank(7)), Vec::new());
         for piece in pieces {
             tagger.take(piece, &mut out);
         }
@@ -288,7 +380,7 @@ mod tests {
         assert!(lines[0].starts_with(b"[7] x") && lines[1].starts_with(b"[7]+ x"));
         assert_eq!(lines[2], b"[7]+ xxxxxxxxxxy");
         assert_eq!(lines[3], b"[7] z");
-        let mut tagger = Tagger::new(JobRank(0));
+        let mut tagger = Tagger::of_rank(JobRank(0));
         for _ in 0..100 {
             tagger.take(&[b'x'; 10_000], &mut Vec::new());
             assert!(tagger.line.len() <= MAX_LINE_BYTES);

@@ -13,6 +13,7 @@
 
 use core::fmt;
 use core::mem::{offset_of, size_of};
+use core::ops::Range;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::os::fd::AsFd;
 use std::time::Duration;
@@ -29,6 +30,9 @@ use crate::error::BootError;
 
 /// The most ranks that one host runs for one job.
 pub const MAX_LOCAL_RANKS: u32 = argonet_settings::MAX_LOCAL_RANKS;
+
+/// The most ranks of a job over several hosts.
+pub const MAX_JOB_RANKS: u32 = 1 << 16;
 
 const MAGIC: u64 = u64::from_le_bytes(*b"argonet\0");
 const VERSION: u32 = 1;
@@ -66,7 +70,14 @@ pub struct JobPage {
     exit_word: AtomicU64,
     /// The fence, on its own line: every rank writes it.
     pub(crate) fence: FenceWords,
-    _tail: [AtomicU64; 16],
+    /// The first rank on this host. As `magic`.
+    host_first: AtomicU32,
+    /// How many ranks this host has. As `magic`.
+    host_ranks: AtomicU32,
+    /// How many ranks of this host share memory at most. As `magic`.
+    neighbourhood: AtomicU32,
+    _pad: AtomicU32,
+    _tail: [AtomicU64; 14],
 }
 const_assert_eq!(size_of::<JobPage>(), 256);
 
@@ -80,7 +91,10 @@ pub(crate) struct FenceWords {
     /// How many ranks have arrived at the current fence. Every rank adds with AcqRel; the last one resets it before it
     /// advances the generation.
     pub(crate) arrived: AtomicU32,
-    _pad: [AtomicU32; 14],
+    /// The number of the last fence that all ranks of this host have entered, in a job over several hosts. Written with
+    /// Release by the last of them, read with Acquire by the host's agent.
+    pub(crate) host_arrived: AtomicU32,
+    _pad: [AtomicU32; 13],
 }
 const_assert_eq!(size_of::<FenceWords>(), 64);
 
@@ -256,6 +270,9 @@ const LAYOUT_HASH: u64 = {
         offset_of!(JobPage, reports),
         offset_of!(JobPage, exit_word),
         offset_of!(JobPage, fence),
+        offset_of!(JobPage, host_first),
+        offset_of!(JobPage, neighbourhood),
+        offset_of!(FenceWords, host_arrived),
         offset_of!(RankPage, segment_len),
         offset_of!(RankPage, segment_base),
         offset_of!(RankPage, fences_entered),
@@ -280,6 +297,50 @@ pub(crate) struct JobIdentity {
     pub(crate) size: u32,
     pub(crate) huge_pages: u32,
     pub(crate) launcher_pid: u32,
+    pub(crate) part: HostPart,
+}
+
+/// Which ranks of a job are on a host, and how many of them share memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct HostPart {
+    pub(crate) first: u32,
+    pub(crate) ranks: u32,
+    /// The most ranks of a neighbourhood; at least 1.
+    pub(crate) neighbourhood: u32,
+}
+
+impl HostPart {
+    /// All ranks are on this host and share memory.
+    pub(crate) const fn whole(size: u32) -> Self {
+        Self {
+            first: 0,
+            ranks: size,
+            neighbourhood: size,
+        }
+    }
+
+    /// The ranks of the host.
+    pub(crate) const fn all(self) -> Range<u32> {
+        self.first..self.first + self.ranks
+    }
+
+    /// The ranks that share memory with `rank`, itself among them; neighbours have consecutive numbers.
+    pub(crate) const fn around(self, rank: JobRank) -> Range<u32> {
+        let begin = rank.0 - (rank.0 - self.first) % self.neighbourhood;
+        let left = self.all().end - begin;
+        let len = if left < self.neighbourhood {
+            left
+        } else {
+            self.neighbourhood
+        };
+        begin..begin + len
+    }
+
+    fn check(self, size: u32) -> Option<Self> {
+        let end = self.first.checked_add(self.ranks)?;
+        let valid = self.ranks > 0 && self.neighbourhood > 0 && end <= size;
+        valid.then_some(self)
+    }
 }
 
 /// The mapped control file.
@@ -287,14 +348,23 @@ pub(crate) struct JobIdentity {
 pub(crate) struct Control {
     map: MmapRaw,
     size: u32,
+    part: HostPart,
 }
 
 impl Control {
     /// Maps a control file that was just made for `identity.size` ranks, and fills in the job page.
     pub(crate) fn create(fd: impl AsFd, identity: JobIdentity) -> Result<Self, BootError> {
-        let control = Self::map(fd, identity.size)
+        let control = Self::map(fd, identity.size, identity.part)
             .map_err(|e| BootError::system("mapping the control memory", e))?;
         let job = control.job();
+        let HostPart {
+            first,
+            ranks,
+            neighbourhood,
+        } = identity.part;
+        job.host_first.store(first, Ordering::Relaxed);
+        job.host_ranks.store(ranks, Ordering::Relaxed);
+        job.neighbourhood.store(neighbourhood, Ordering::Relaxed);
         job.layout_hash.store(LAYOUT_HASH, Ordering::Relaxed);
         job.version.store(VERSION, Ordering::Relaxed);
         job.job_id.store(identity.job_id, Ordering::Relaxed);
@@ -323,8 +393,8 @@ impl Control {
                 "the control file has {bytes} bytes, but {size} ranks of this version need {need}"
             ));
         }
-        let control =
-            Self::map(fd, size).map_err(|e| format!("the control file cannot be mapped: {e}"))?;
+        let mut control = Self::map(fd, size, HostPart::whole(size))
+            .map_err(|e| format!("the control file cannot be mapped: {e}"))?;
         let job = control.job();
         if job.magic.load(Ordering::Acquire) != MAGIC {
             return Err("the control file is not argonet's (wrong magic number)".into());
@@ -342,14 +412,22 @@ impl Control {
         if job.size() != size || job.job_id() != job_id {
             return Err("the control file belongs to another job".into());
         }
+        let part = HostPart {
+            first: job.host_first.load(Ordering::Relaxed),
+            ranks: job.host_ranks.load(Ordering::Relaxed),
+            neighbourhood: job.neighbourhood.load(Ordering::Relaxed),
+        };
+        control.part = part.check(size).ok_or_else(|| {
+            format!("the control file gives this host impossible ranks ({part:?})")
+        })?;
         Ok(control)
     }
 
-    fn map(fd: impl AsFd, size: u32) -> std::io::Result<Self> {
+    fn map(fd: impl AsFd, size: u32, part: HostPart) -> std::io::Result<Self> {
         let bytes = Layout::new(size).total_bytes();
         let fd = fd.as_fd();
         let map = MmapOptions::new().len(bytes).map_raw(&fd)?;
-        Ok(Self { map, size })
+        Ok(Self { map, size, part })
     }
 
     /// A reference to the `T` at `offset`, which comes from [`Layout`] for a rank and key in range.
@@ -370,6 +448,21 @@ impl Control {
 
     pub(crate) fn size(&self) -> u32 {
         self.size
+    }
+
+    /// Which ranks are on this host.
+    pub(crate) fn part(&self) -> HostPart {
+        self.part
+    }
+
+    /// The ranks of this host.
+    pub(crate) fn host_ranks(&self) -> impl Iterator<Item = JobRank> + use<> {
+        self.part.all().map(JobRank)
+    }
+
+    /// Whether all ranks of the job are on this host.
+    pub(crate) fn is_whole_job(&self) -> bool {
+        self.part.ranks == self.size
     }
 
     pub(crate) fn job(&self) -> &JobPage {
@@ -395,6 +488,34 @@ impl Control {
             "there is no key {key} of {rank:?}"
         );
         self.at(self.layout().key_slot(rank.index(), key))
+    }
+}
+
+impl KeySlot {
+    /// Publishes a value of at most [`MAX_VALUE_BYTES`]; false if there is one. One thread of one process at a time.
+    pub(crate) fn fill(&self, value: &[u8]) -> bool {
+        if self.filled.load(Ordering::Relaxed) != 0 {
+            return false;
+        }
+        for (word, bytes) in self.value.iter().zip(value.chunks(8)) {
+            let mut padded = [0; 8];
+            padded[..bytes.len()].copy_from_slice(bytes);
+            word.store(u64::from_le_bytes(padded), Ordering::Relaxed);
+        }
+        self.filled.store(value.len() as u64 + 1, Ordering::Release);
+        true
+    }
+
+    /// The value, if there is one.
+    pub(crate) fn read(&self) -> Option<Vec<u8>> {
+        let bytes = self.filled.load(Ordering::Acquire).checked_sub(1)?;
+        let words = self.value.iter();
+        let mut value: Vec<u8> = words
+            .flat_map(|w| w.load(Ordering::Relaxed).to_le_bytes())
+            .collect();
+        // A length beyond the slot can only come from a peer that writes where it must not; the value is cut then.
+        value.truncate(usize::try_from(bytes).unwrap_or(MAX_VALUE_BYTES));
+        Some(value)
     }
 }
 
@@ -517,6 +638,8 @@ pub enum ExitKind {
     Unguarded = 8,
     /// A rank crashes; the code is the signal's number.
     Crashed = 9,
+    /// The host of the rank was lost: its agent ended or does not answer. No rank is to blame.
+    Lost = 10,
 }
 
 impl ExitKind {
@@ -531,7 +654,8 @@ impl ExitKind {
 pub struct ExitWord {
     /// What happened.
     pub kind: ExitKind,
-    /// To whom; meaningless for [`ExitKind::Cancelled`] and [`ExitKind::Unguarded`].
+    /// To whom; the first rank of the host for [`ExitKind::Lost`], meaningless for [`ExitKind::Cancelled`] and
+    /// [`ExitKind::Unguarded`].
     pub rank: JobRank,
     /// The exit code of the job, as far as it was known when this was stored; the number of a signal for
     /// [`ExitKind::Signal`] and [`ExitKind::Crashed`].
@@ -549,11 +673,11 @@ impl ExitWord {
         }
     }
 
-    const fn pack(self) -> u64 {
+    pub(crate) const fn pack(self) -> u64 {
         (self.kind as u64) << 56 | (self.code as u64) << 32 | self.rank.0 as u64
     }
 
-    fn unpack(word: u64) -> Option<Self> {
+    pub(crate) fn unpack(word: u64) -> Option<Self> {
         let kind = ExitKind::try_from((word >> 56) as u8).ok()?;
         Some(Self {
             kind,
@@ -576,6 +700,7 @@ impl fmt::Display for ExitWord {
             ExitKind::Signal => write!(f, "rank {rank} got signal {code}"),
             ExitKind::Crashed => write!(f, "rank {rank} crashed by signal {code}"),
             ExitKind::Unguarded => f.write_str("its guardian process was killed"),
+            ExitKind::Lost => write!(f, "the host of rank {rank} was lost"),
         }
     }
 }
@@ -592,6 +717,7 @@ mod tests {
             size,
             huge_pages: 0,
             launcher_pid: 1,
+            part: HostPart::whole(size),
         };
         let control = Control::create(&files.control, identity).unwrap();
         (files, control)
@@ -662,6 +788,26 @@ mod tests {
                 .unwrap_err()
                 .contains("magic")
         );
+    }
+
+    #[test]
+    fn neighbours_are_consecutive_ranks_of_one_host() {
+        let part = |first, ranks, neighbourhood| HostPart {
+            first,
+            ranks,
+            neighbourhood,
+        };
+        let around = |part: HostPart, rank| part.around(JobRank(rank));
+        assert_eq!(around(HostPart::whole(4), 3), 0..4);
+        let five = part(10, 5, 2);
+        for (rank, neighbours) in [(10, 10..12), (11, 10..12), (13, 12..14), (14, 14..15)] {
+            assert_eq!(around(five, rank), neighbours);
+        }
+        assert_eq!(around(part(3, 2, 1), 4), 4..5);
+        assert_eq!(around(part(3, 2, u32::MAX), 4), 3..5);
+        assert!(five.check(15).is_some() && five.check(14).is_none());
+        assert!(part(u32::MAX, 2, 1).check(u32::MAX).is_none());
+        assert!(part(0, 0, 1).check(4).is_none() && part(0, 1, 0).check(4).is_none());
     }
 
     #[test]

@@ -30,6 +30,7 @@ use crate::crash;
 use crate::error::BootError;
 use crate::exit_options::ExitOptions;
 use crate::guardian::{self, WINDOW_PART};
+use crate::line::Line;
 use crate::page::{Control, ExitKind, ExitStage, ExitWord, RankPage, RankState};
 use crate::selfspawn;
 use crate::sigact::{self, Action, Arrival, Handle, Timer};
@@ -70,8 +71,7 @@ pub(crate) struct RankProcess {
     pub(crate) rank: JobRank,
     /// This process; a copy that it forks must not act.
     owner: Pid,
-    /// The way to the guardian, if there is one.
-    link: Option<OwnedFd>,
+    ways: Ways,
     pub(crate) options: ExitOptions,
     /// Ends this process when it has not come to its end in time.
     timer: Option<Timer>,
@@ -93,12 +93,21 @@ pub(crate) struct RankProcess {
     leaves: AtomicBool,
 }
 
+/// Whom this process tells of its end.
+#[derive(Debug)]
+pub(crate) struct Ways {
+    /// The way to the guardian, if there is one.
+    pub(crate) link: Option<OwnedFd>,
+    /// The way to the agent of this host, which tells the others.
+    pub(crate) line: Line,
+}
+
 /// Makes this process the rank: signal handlers, timer, exit hook. Once for each process; of a second job, which only
 /// a process can have that is alone in both, nothing is caught.
 pub(crate) fn install(
     control: &Arc<Control>,
     rank: JobRank,
-    link: Option<OwnedFd>,
+    ways: Ways,
     options: ExitOptions,
 ) -> Result<(), BootError> {
     let free = Action::of(sys::job_signal()).is_default();
@@ -113,7 +122,7 @@ pub(crate) fn install(
         control: Arc::clone(control),
         rank,
         owner: getpid(),
-        link,
+        ways,
         options,
         timer,
         ender: AtomicI32::new(0),
@@ -279,9 +288,10 @@ impl RankProcess {
             // Not if this rank has been told.
             self.page().advance(RankState::Exiting);
         }
-        if let Some(link) = &self.link {
+        if let Some(link) = &self.ways.link {
             guardian::tell_exit(link.as_fd());
         }
+        self.ways.line.ring();
         word
     }
 
@@ -422,7 +432,7 @@ impl RankProcess {
         if self.asked.fetch_add(1, Ordering::Relaxed) > 0 {
             self.signal.store(signal, Ordering::Relaxed);
             self.begin(ExitKind::Signal, signal as u8);
-            if let Some(link) = &self.link {
+            if let Some(link) = &self.ways.link {
                 guardian::tell_kill(link.as_fd());
             }
             self.flushed.store(true, Ordering::Relaxed);

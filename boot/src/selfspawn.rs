@@ -15,20 +15,22 @@ use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use argonet_base::JobRank;
-use argonet_settings::{SPAWN_VERBOSE, START_TIMEOUT, Settings};
+use argonet_settings::{CONDUIT, SPAWN_VERBOSE, START_TIMEOUT, Settings};
 use rustix::process::{
     Pid, Resource, Signal, WaitId, WaitIdOptions, getpgrp, getpid, getppid, getrlimit,
     kill_process_group, set_parent_process_death_signal, setpgid, waitid,
 };
 
-use crate::attach::make_job;
+use crate::attach::{make_part, neighbourhood_limit, new_job_id};
 use crate::board::{Board, Fixed};
 use crate::error::BootError;
 use crate::exit::{ProcessEnd, Verdict, was_ended};
 use crate::files::SharedFiles;
 use crate::guardian::{self, Link, Rank0};
+use crate::line::Line;
 use crate::local::LocalJob;
-use crate::page::{Control, ExitKind, ExitWord, RankState};
+use crate::page::{Control, ExitKind, ExitWord, HostPart, RankState};
+use crate::secret::Secret;
 use crate::sigact::{self, Action, Arrival, Handle};
 use crate::signals::REPORT;
 use crate::sys;
@@ -74,7 +76,12 @@ pub(crate) fn spawn(size: u32, settings: &Settings) -> Result<(LocalJob, OwnedFd
         });
     }
     check_file_limit(size)?;
-    let (files, control) = make_job(size, settings)?;
+    let key = Secret::new()?;
+    let part = HostPart {
+        neighbourhood: neighbourhood_limit(settings.get(&CONDUIT), settings),
+        ..HostPart::whole(size)
+    };
+    let (files, control) = make_part(new_job_id()?, size, part, settings)?;
     let control = Arc::new(control);
     // What is buffered now would be written by every rank.
     sys::flush_stdio();
@@ -84,17 +91,28 @@ pub(crate) fn spawn(size: u32, settings: &Settings) -> Result<(LocalJob, OwnedFd
         .map_err(|e| BootError::system("keeping the way to the guardian", e))?;
     let owner = getpid();
     let mut pids = Vec::with_capacity(size as usize);
+    // Those of the neighbourhood whose ranks are being forked, where it is not that of rank 0.
+    let mut others: Option<SharedFiles> = None;
     for rank in (1..size).map(JobRank) {
-        match fork_rank(rank, &control, &link, owner) {
+        let begins = control.part().around(rank).start == rank.0;
+        let prepared = begins.then(|| files.of_other_neighbourhood()).transpose();
+        let forked = prepared.and_then(|new| {
+            others = new.or_else(|| others.take());
+            fork_rank(rank, &control, &link, owner).map_err(|e| no_process(rank, size, e))
+        });
+        match forked {
             Ok(Some(pid)) => pids.push(pid),
-            Ok(None) => return Ok((local(control, files, rank, start_timeout), own_link)),
+            Ok(None) => {
+                let files = others.unwrap_or(files);
+                return Ok((local(control, files, key, rank, start_timeout), own_link));
+            }
             Err(e) => {
                 pids.iter().for_each(|&pid| kill_child_group(pid));
                 for &pid in &pids {
                     ProcessEnd::wait(WaitId::Pid(pid), true);
                 }
                 link.dismiss();
-                return Err(no_process(rank, size, e));
+                return Err(e);
             }
         }
     }
@@ -125,12 +143,14 @@ pub(crate) fn spawn(size: u32, settings: &Settings) -> Result<(LocalJob, OwnedFd
             .install(REPORT.as_raw());
         sys::SignalSet::of(&[REPORT.as_raw()]).unblock();
     }
-    Ok((local(control, files, JobRank(0), start_timeout), own_link))
+    let job = local(control, files, key, JobRank(0), start_timeout);
+    Ok((job, own_link))
 }
 
 fn local(
     control: Arc<Control>,
     files: SharedFiles,
+    key: Secret,
     rank: JobRank,
     start_timeout: Duration,
 ) -> LocalJob {
@@ -140,6 +160,8 @@ fn local(
         rank,
         start_timeout,
         launched: false,
+        line: Line::default(),
+        key,
         turn: Mutex::default(),
     }
 }

@@ -24,7 +24,10 @@ use crate::binding::mask_of;
 use crate::error::BootError;
 use crate::files::SharedFiles;
 use crate::guardian;
+use crate::launch::NO_CONDUIT;
+use crate::line;
 use crate::page::Control;
+use crate::secret::Secret;
 use crate::selfspawn::no_process;
 use crate::sys::{self, SignalSet};
 
@@ -32,50 +35,88 @@ use crate::sys::{self, SignalSet};
 pub(crate) struct Spawner<'a> {
     pub(crate) program: &'a OsString,
     pub(crate) args: &'a [OsString],
-    pub(crate) conduit: &'a str,
+    pub(crate) environment: Environment<'a>,
     /// The cores to pin ranks to; `None` leaves them alone.
     pub(crate) cores: Option<Vec<usize>>,
     pub(crate) control: &'a Control,
-    pub(crate) files: &'a SharedFiles,
+    /// Those of the neighbourhood whose ranks are being started.
+    pub(crate) files: SharedFiles,
     /// Where a rank's process announces itself to the guardian.
     pub(crate) link: BorrowedFd<'a>,
+    pub(crate) key: &'a Secret,
+    /// The standard input of rank 0, where it is not the launcher's own.
+    pub(crate) input: Option<OwnedFd>,
     /// What the launcher has changed for itself and ranks get back.
     pub(crate) mask: SignalSet,
     pub(crate) file_limit: Rlimit,
 }
 
+/// What the ranks find in their environment.
+pub(crate) enum Environment<'a> {
+    /// What the launcher has, and the conduit.
+    Own { conduit: &'a str },
+    /// Exactly this.
+    Given(&'a [(OsString, OsString)]),
+}
+
+impl Environment<'_> {
+    fn give(&self, command: &mut Command) {
+        match self {
+            Self::Own { conduit } if *conduit == NO_CONDUIT => {
+                command.env_remove(CONDUIT.name());
+            }
+            Self::Own { conduit } => {
+                command.env(CONDUIT.name(), conduit);
+            }
+            Self::Given(pairs) => {
+                let pairs = pairs.iter().map(|(name, value)| (name, value));
+                command.env_clear().envs(pairs);
+            }
+        }
+    }
+}
+
 impl Spawner<'_> {
-    /// Starts `rank`; returns once its program has been executed.
+    /// Starts `rank`, the one after that which was started last; returns once its program has been executed, with its process
+    /// id and this end of its line.
     pub(crate) fn start(
-        &self,
+        &mut self,
         rank: JobRank,
         output: Option<[OwnedFd; 2]>,
-    ) -> Result<Pid, BootError> {
+    ) -> Result<(Pid, OwnedFd), BootError> {
+        let part = self.control.part();
+        if part.around(rank).start == rank.0 && rank.0 != part.first {
+            self.files = self.files.of_other_neighbourhood()?;
+        }
         let SharedFiles {
             control,
             rings,
             segments,
             ..
-        } = self.files;
-        let fds = [control.as_fd(), rings.as_fd(), segments.as_fd(), self.link];
-        let fds = fds.map(|fd| fd.as_raw_fd());
+        } = &self.files;
+        let [our_line, line] = line::make(self.key)?;
+        let (memory, sockets) = ([control, rings, segments], [self.link, line.as_fd()]);
+        let [control, rings, segments] = memory.map(AsRawFd::as_raw_fd);
+        let [link, line_fd] = sockets.map(|fd| fd.as_raw_fd());
+        let fds = [control, rings, segments, link, line_fd];
         let mut command = Command::new(self.program);
         command.args(self.args);
-        command
-            .env(BOOT_VARIABLE, boot_value(self.control, rank, fds))
-            .env(CONDUIT.name(), self.conduit);
+        self.environment.give(&mut command);
+        command.env(BOOT_VARIABLE, boot_value(self.control, rank, fds));
         command.process_group(0);
-        command.stdin(if rank == JobRank(0) {
-            input_of_rank_0()
-        } else {
-            Stdio::null()
+        command.stdin(match (rank, self.input.take()) {
+            (JobRank(0), Some(input)) => Stdio::from(input),
+            (JobRank(0), None) => input_of_rank_0(),
+            _ => Stdio::null(),
         });
         if let Some([out, err]) = output {
             command.stdout(out).stderr(err);
         }
-        let affinity = self.cores.as_deref().map(|cores| mask_of(rank, cores));
+        let affinity = self
+            .cores
+            .as_deref()
+            .map(|cores| mask_of(JobRank(rank.0 - part.first), cores));
         let (mask, file_limit, launcher) = (self.mask, self.file_limit, getpid());
-        let link = self.link.as_raw_fd();
         sys::before_exec(&mut command, move || {
             set_parent_process_death_signal(Some(Signal::KILL))?;
             if getppid() != Some(launcher) {
@@ -92,7 +133,7 @@ impl Spawner<'_> {
         });
         let child = command.spawn().map_err(|e| self.why_not(rank, e))?;
         // A process id of a living child is a positive number.
-        Ok(Pid::from_child(&child))
+        Ok((Pid::from_child(&child), our_line))
     }
 
     fn why_not(&self, rank: JobRank, source: io::Error) -> BootError {

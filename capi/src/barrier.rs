@@ -1,11 +1,12 @@
 //! The barrier with names, of GASNet-1.
 
 use core::ffi::c_int;
+use std::sync::Arc;
 
 use argonet::engine::{Name, NamedError, Verdict};
 
 use crate::export::export;
-use crate::job::{BAD_ARG, BARRIER_MISMATCH, NOT_READY, OK, fatal, refuse, with_job};
+use crate::job::{BAD_ARG, BARRIER_MISMATCH, Job, NOT_READY, OK, Team, fatal, refuse, with_job};
 
 const ANONYMOUS: c_int = 1;
 const MISMATCH: c_int = 2;
@@ -43,27 +44,38 @@ fn done<T>(function: &str, outcome: Result<T, NamedError>) -> T {
     }
 }
 
-/// Enters the barrier with names.
-pub(crate) fn notify(function: &str, id: c_int, flags: c_int) {
+/// The team of a call: that of all ranks for the functions that name none.
+fn of<'j>(job: &'j Job, team: Option<&'j Team>) -> &'j Arc<argonet::engine::Team> {
+    match team {
+        Some(team) => team.of_engine(job),
+        None => job.joined.engine.world_team(),
+    }
+}
+
+/// Enters the barrier with names, of a team or of all ranks.
+pub(crate) fn notify(function: &str, team: Option<&Team>, id: c_int, flags: c_int) {
     let name = name(id, flags, function);
     with_job(function, |job, ctx| {
-        done(function, job.joined.engine.named_notify(ctx, name));
+        let engine = &job.joined.engine;
+        done(function, engine.team_notify(ctx, of(job, team), name));
     });
 }
 
 /// Leaves it.
-pub(crate) fn wait(function: &str, id: c_int, flags: c_int) -> c_int {
+pub(crate) fn wait(function: &str, team: Option<&Team>, id: c_int, flags: c_int) -> c_int {
     let name = name(id, flags, function);
     with_job(function, |job, ctx| {
-        code(done(function, job.joined.engine.named_wait(ctx, name)))
+        let engine = &job.joined.engine;
+        code(done(function, engine.team_wait(ctx, of(job, team), name)))
     })
 }
 
 /// Leaves it if all have come.
-pub(crate) fn try_once(function: &str, id: c_int, flags: c_int) -> c_int {
+pub(crate) fn try_once(function: &str, team: Option<&Team>, id: c_int, flags: c_int) -> c_int {
     let name = name(id, flags, function);
     with_job(function, |job, ctx| {
-        let verdict = done(function, job.joined.engine.named_try(ctx, name));
+        let engine = &job.joined.engine;
+        let verdict = done(function, engine.team_try(ctx, of(job, team), name));
         verdict.map_or(NOT_READY, code)
     })
 }
@@ -72,12 +84,12 @@ pub(crate) fn try_once(function: &str, id: c_int, flags: c_int) -> c_int {
 ///
 /// # Safety
 /// Null, or the caller's to write.
-pub(crate) unsafe fn result(function: &str, id: *mut c_int) -> c_int {
+pub(crate) unsafe fn result(function: &str, team: Option<&Team>, id: *mut c_int) -> c_int {
     if id.is_null() {
         return refuse(function, BAD_ARG, "the place for the id must not be null");
     }
     with_job(function, |job, _| {
-        match job.joined.engine.named_result() {
+        match job.joined.engine.team_result(of(job, team)) {
             Some(name) => {
                 // SAFETY: not null, and this function's contract.
                 unsafe { *id = name };
@@ -91,25 +103,25 @@ pub(crate) unsafe fn result(function: &str, id: *mut c_int) -> c_int {
 
 export! {
     fn gasnet_barrier_notify(id: c_int, flags: c_int) {
-        notify("gasnet_barrier_notify", id, flags);
+        notify("gasnet_barrier_notify", None, id, flags);
     }
 
     fn gasnet_barrier_wait(id: c_int, flags: c_int) -> c_int {
-        wait("gasnet_barrier_wait", id, flags)
+        wait("gasnet_barrier_wait", None, id, flags)
     }
 
     fn gasnet_barrier_try(id: c_int, flags: c_int) -> c_int {
-        try_once("gasnet_barrier_try", id, flags)
+        try_once("gasnet_barrier_try", None, id, flags)
     }
 
     fn gasnet_barrier(id: c_int, flags: c_int) -> c_int {
         const FUNCTION: &str = "gasnet_barrier";
-        notify(FUNCTION, id, flags);
-        wait(FUNCTION, id, flags)
+        notify(FUNCTION, None, id, flags);
+        wait(FUNCTION, None, id, flags)
     }
 
     fn gasnet_barrier_result(id: *mut c_int) -> c_int {
         // SAFETY: as the header asks.
-        unsafe { result("gasnet_barrier_result", id) }
+        unsafe { result("gasnet_barrier_result", None, id) }
     }
 }

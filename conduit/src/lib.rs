@@ -1,13 +1,19 @@
 //! How ranks reach each other: the [`Conduit`] trait and the conduits behind it.
 //!
 //! A conduit moves active messages in two lanes and, where it can, puts and gets. It owns its
-//! peers' state and nothing else: no handler table, no events, no settings. [`smp`] is the one for
-//! ranks that share memory.
+//! peers' state and nothing else: no handler table, no events, and what users set comes as values. [`smp`] is the one for
+//! ranks that share memory, [`tcp`] the one for ranks on different hosts. [`wire`] is what conduits over a wire share.
 
 #[cfg(not(loom))]
 mod conduit;
 mod ledger;
 pub mod smp;
+#[cfg(not(loom))]
+pub mod tcp;
+#[cfg(not(loom))]
+mod threads;
+#[cfg(not(loom))]
+pub mod wire;
 
 #[cfg(not(loom))]
 pub use conduit::{

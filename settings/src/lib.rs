@@ -23,7 +23,7 @@
 
 mod card;
 mod choice;
-mod environment;
+pub mod environment;
 mod error;
 mod kind;
 mod letters;
@@ -53,7 +53,8 @@ pub use settings::Settings;
 pub use signal::{SignalNumber, Signals};
 pub use table::{Index, Section, table, typed_constants};
 pub use table::{
-    collectives::*, debug::*, exit::*, memory::*, start::*, trace::*, vis::*, waiting::*,
+    collectives::*, debug::*, exit::*, memory::*, ssh::*, start::*, tcp::*, trace::*, vis::*,
+    waiting::*,
 };
 pub use value::{Bytes, Plain, Typed, Value};
 pub use warning::Warning;

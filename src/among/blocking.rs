@@ -5,6 +5,7 @@ use crate::collective::{Reducible, Reduction};
 use crate::engine::{Call, Folding, Kind};
 use crate::error::Result;
 use crate::global::Global;
+use crate::process;
 use crate::world::Threading;
 use argonet_base::Rank;
 
@@ -16,9 +17,11 @@ impl<M: Threading> Among<'_, M> {
     /// # Safety
     /// The call's memory is that of slices that the caller has borrowed until this returns.
     unsafe fn run(&self, call: Call) -> Result<()> {
-        // SAFETY: this function's contract; a wait for an event of one's own ends before it is complete with the job alone.
-        let event = unsafe { self.call(call) }?;
-        self.wait(event)
+        let engine = self.world.engine();
+        // SAFETY: this function's contract.
+        Ok(process::with(|ctx| unsafe {
+            engine.collective_wait(ctx, &self.team, call)
+        })?)
     }
 
     /// Gives all ranks the values that `root` has; all slices have the same length.

@@ -6,6 +6,10 @@
 //! two sets of slots, used in turn, are enough. Where ranks share memory they read each other's lines
 //! instead, and nothing goes on in the background.
 
+mod team;
+
+pub(super) use team::TeamBarrier;
+
 use super::background::{Background, Steps, kind};
 use super::core::Engine;
 use super::limits::internal;
@@ -92,6 +96,22 @@ impl Agreed {
             (Self::Nothing, agreed) | (agreed, Self::Nothing) => agreed,
             (Self::Id(a), Self::Id(b)) if a == b => self,
             _ => Self::Mismatch,
+        }
+    }
+
+    /// The name that ranks gave, if they agree about one.
+    fn id(self) -> Option<i32> {
+        match self {
+            Self::Id(id) => Some(id),
+            Self::Nothing | Self::Mismatch => None,
+        }
+    }
+
+    /// What a rank is told that waits with a name.
+    fn verdict(self, name: Name) -> Verdict {
+        match self.with(name.into()) {
+            Self::Mismatch => Verdict::Mismatch,
+            Self::Nothing | Self::Id(_) => Verdict::Match,
         }
     }
 
@@ -308,15 +328,9 @@ impl<C: Conduit> Engine<C> {
         };
         turn.stage = Stage::Outside;
         turn.parity ^= 1;
-        turn.last = match agreed {
-            Agreed::Id(id) => Some(id),
-            Agreed::Nothing | Agreed::Mismatch => None,
-        };
+        turn.last = agreed.id();
         named.complete.store(false, Ordering::Relaxed);
-        Ok(match agreed.with(name.into()) {
-            Agreed::Mismatch => Verdict::Mismatch,
-            Agreed::Nothing | Agreed::Id(_) => Verdict::Match,
-        })
+        Ok(agreed.verdict(name))
     }
 
     /// Sends what has become possible, and notices that all ranks have entered.

@@ -77,16 +77,45 @@ static void meets(void) {
   }
 }
 
-static void barriers(void) {
+static void barriers_of(gex_TM_t of) {
   int id = -1, i;
+  gex_Rank_t mine = gex_TM_QueryRank(of), all = gex_TM_QuerySize(of);
   for (i = 0; i < 10; ++i) {
-    gasnet_coll_barrier_notify(GASNET_TEAM_ALL, i, 0);
-    if (i % 2) CHECK_OK(gasnet_coll_barrier_wait(GASNET_TEAM_ALL, i, 0));
-    else while ((id = gasnet_coll_barrier_try(GASNET_TEAM_ALL, i, 0)) != GASNET_OK) CHECK_EQ(id, GASNET_ERR_NOT_READY);
-    CHECK_OK(gasnet_coll_barrier_result(GASNET_TEAM_ALL, &id));
+    gasnet_coll_barrier_notify(of, i, mine % 2 && all > 1 ? GASNET_BARRIERFLAG_ANONYMOUS : 0);
+    if (i % 2) CHECK_OK(gasnet_coll_barrier_wait(of, i, 0));
+    else while ((id = gasnet_coll_barrier_try(of, i, 0)) != GASNET_OK) CHECK_EQ(id, GASNET_ERR_NOT_READY);
+    CHECK_OK(gasnet_coll_barrier_result(of, &id));
     CHECK_EQ(id, i);
-    CHECK_OK(gasnet_coll_barrier(GASNET_TEAM_ALL, 0, GASNET_BARRIERFLAG_ANONYMOUS));
+    CHECK_OK(gasnet_coll_barrier(of, 0, GASNET_BARRIERFLAG_ANONYMOUS));
+    CHECK_EQ(gasnet_coll_barrier_result(of, &id), 1);
+    /* Names that differ, and a wait with another name than all have given. */
+    CHECK_EQ(gasnet_coll_barrier(of, (int)mine, 0), all > 1 ? GASNET_ERR_BARRIER_MISMATCH : GASNET_OK);
+    gasnet_coll_barrier_notify(of, 7, 0);
+    CHECK_EQ(gasnet_coll_barrier_wait(of, 8, 0), GASNET_ERR_BARRIER_MISMATCH);
+    CHECK_EQ(gasnet_coll_barrier(of, 7, mine + 1 == all ? GASNET_BARRIERFLAG_MISMATCH : 0), GASNET_ERR_BARRIER_MISMATCH);
   }
+}
+
+/* Teams that overlap, each with a barrier of its own under way. */
+static void barriers(void) {
+  gex_TM_t half = GEX_TM_INVALID, backwards = GEX_TM_INVALID;
+  int i;
+  gex_TM_Split(&half, team, (int)me % 2, (int)me, NULL, 0, GEX_FLAG_TM_NO_SCRATCH);
+  gex_TM_Split(&backwards, team, 0, (int)(ranks - me), NULL, 0, GEX_FLAG_TM_NO_SCRATCH);
+  barriers_of(GASNET_TEAM_ALL);
+  barriers_of(half);
+  barriers_of(backwards);
+  for (i = 0; i < 20; ++i) {
+    gasnet_coll_barrier_notify(half, i, 0);
+    gasnet_coll_barrier_notify(backwards, i + 1, 0);
+    gasnet_coll_barrier_notify(GASNET_TEAM_ALL, i + 2, 0);
+    CHECK_OK(gasnet_coll_barrier_wait(backwards, i + 1, 0));
+    CHECK_OK(gasnet_coll_barrier_wait(GASNET_TEAM_ALL, i + 2, 0));
+    CHECK_OK(gasnet_coll_barrier_wait(half, i, 0));
+  }
+  check_barrier();
+  CHECK_OK(gex_TM_Destroy(half, NULL, 0));
+  CHECK_OK(gex_TM_Destroy(backwards, NULL, 0));
 }
 
 static void files(void) {

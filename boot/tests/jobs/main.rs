@@ -7,6 +7,7 @@
 
 mod bad_input;
 mod endings;
+mod hosts;
 mod launched;
 mod leaving;
 mod left_behind;
@@ -20,6 +21,7 @@ fn main() {
     let mut args = std::env::args().skip(1);
     match args.next().as_deref() {
         Some("__launch") => std::process::exit(programs::launcher(args.collect())),
+        Some("__agent") => std::process::exit(programs::agent()),
         Some("__rank") => std::process::exit(programs::rank(args.collect())),
         _ => {}
     }
@@ -41,6 +43,7 @@ fn main() {
         bad_input::TESTS,
         endings::TESTS,
         leaving::TESTS,
+        hosts::TESTS,
     ];
     for &(name, test) in parts.concat().iter() {
         trials.push(Trial::test(name, move || {

@@ -5,10 +5,12 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use argonet_base::JobRank;
-use argonet_boot::{AttachOptions, Bootstrap, Key, LaunchOptions, LocalJob, attach, launch};
+use argonet_boot::{
+    AttachOptions, Bootstrap, HostOptions, Key, LaunchOptions, LocalJob, attach, launch,
+};
 use argonet_settings::Settings;
 
-/// `__launch N [bind] [tag] [timeout=S] [conduit=C] -- program args...`
+/// `__launch N [bind] [tag] [timeout=S] [conduit=C] [hosts=H] [hostfile=F] [env=NAMES] -- program args...`
 pub(crate) fn launcher(args: Vec<String>) -> i32 {
     let mut args = args.into_iter();
     let mut options = LaunchOptions {
@@ -19,6 +21,10 @@ pub(crate) fn launcher(args: Vec<String>) -> i32 {
         bind: false,
         tag_output: false,
         timeout: None,
+        hosts: HostOptions {
+            agent: vec![crate::support::this_program().into(), "__agent".into()],
+            ..HostOptions::default()
+        },
     };
     for arg in args.by_ref() {
         match arg.split_once('=').unwrap_or((&arg, "")) {
@@ -28,6 +34,9 @@ pub(crate) fn launcher(args: Vec<String>) -> i32 {
                 options.timeout = Some(Duration::from_secs_f64(s.parse().expect("seconds")))
             }
             ("conduit", c) => options.conduit = Some(c.into()),
+            ("hosts", h) => options.hosts.hosts = Some(h.into()),
+            ("hostfile", f) => options.hosts.file = Some(f.into()),
+            ("env", names) => options.hosts.propagate = names.split(',').map(Into::into).collect(),
             _ => break,
         }
     }
@@ -44,6 +53,17 @@ pub(crate) fn launcher(args: Vec<String>) -> i32 {
         Ok(code) => code.into(),
         Err(e) => {
             eprintln!("argonet run: {e}");
+            e.exit_code().into()
+        }
+    }
+}
+
+/// `__agent`: as `argonet agent`.
+pub(crate) fn agent() -> i32 {
+    match argonet_boot::agent() {
+        Ok(code) => code.into(),
+        Err(e) => {
+            eprintln!("argonet agent: {e}");
             e.exit_code().into()
         }
     }
@@ -295,6 +315,7 @@ pub(crate) fn rank(args: Vec<String>) -> i32 {
             let args: Vec<&str> = args.iter().map(String::as_str).collect();
             crate::endings::rank(&args)
                 .or_else(|| crate::leaving::rank(&args))
+                .or_else(|| crate::hosts::rank(&args))
                 .unwrap_or_else(|| panic!("no such rank program: {other}"))
         }
     }

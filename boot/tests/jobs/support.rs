@@ -6,6 +6,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
@@ -186,16 +187,24 @@ impl Job {
     pub(crate) fn start(mut self) -> Running {
         let mut child = self.command.spawn().expect("start");
         let out = BufReader::new(child.stdout.take().expect("piped"));
-        let mut stderr = child.stderr.take().expect("piped");
+        let mut stderr = BufReader::new(child.stderr.take().expect("piped"));
+        let said = Arc::new(Mutex::new(String::new()));
+        let so_far = Arc::clone(&said);
         let err = thread::spawn(move || {
-            let mut text = String::new();
-            let _ = stderr.read_to_string(&mut text);
-            text
+            let mut line = Vec::new();
+            while matches!(stderr.read_until(b'\n', &mut line), Ok(n) if n > 0) {
+                let text = String::from_utf8_lossy(&line);
+                so_far.lock().expect("text").push_str(&text);
+                line.clear();
+            }
+            let all = so_far.lock().expect("text");
+            all.clone()
         });
         Running {
             child,
             out,
             err,
+            said,
             seen: String::new(),
             mark: self.mark,
         }
@@ -219,6 +228,8 @@ pub(crate) struct Running {
     child: Child,
     out: BufReader<std::process::ChildStdout>,
     err: thread::JoinHandle<String>,
+    /// Standard error so far.
+    said: Arc<Mutex<String>>,
     seen: String,
     mark: String,
 }
@@ -239,6 +250,26 @@ impl Running {
                 return rest.trim().to_string();
             }
         }
+    }
+
+    /// Waits until standard error has this; the rest of the line.
+    pub(crate) fn wait_for_error(&self, what: &str) -> String {
+        let mut rest = None;
+        until(|| {
+            let said = self.said.lock().expect("text");
+            let after = said
+                .split_once(what)
+                .and_then(|(_, after)| after.split_once('\n'));
+            rest = after.map(|(line, _)| line.to_owned());
+            rest.is_some()
+        });
+        rest.expect("it was found")
+    }
+
+    /// Whether this process of the job is stopped.
+    pub(crate) fn is_stopped(&self, process: Pid) -> bool {
+        let mut all = self.processes().into_iter();
+        all.any(|p| pid(p.pid) == process && p.is_in_state("T"))
     }
 
     /// The process ids that ranks have said so far (`wait`).
@@ -303,6 +334,7 @@ impl Running {
             err,
             seen,
             mark,
+            ..
         } = self;
         drop(out);
         let status = child.wait().expect("wait");

@@ -108,22 +108,6 @@ fn wait(function: &str, event: Event) {
     });
 }
 
-/// The barrier with names is one of all ranks.
-///
-/// # Safety
-/// A team of ours, or null.
-unsafe fn of_all(function: &str, tm: *const Team) {
-    // SAFETY: this function's contract.
-    let asked = unsafe { Asked::new(function, tm) };
-    if !core::ptr::eq(tm, job(function).world.handle()) {
-        let size = asked.size();
-        fatal(
-            function,
-            &format!("team is one of {size} ranks; barriers with ids are of GASNET_TEAM_ALL"),
-        );
-    }
-}
-
 export! {
     /// What `GASNET_TEAM_ALL` stands for.
     fn argonet_coll_team_all() -> *const Team {
@@ -275,38 +259,38 @@ export! {
     fn gasnet_coll_barrier_notify(team: *const Team, id: c_int, flags: c_int) {
         const FUNCTION: &str = "gasnet_coll_barrier_notify";
         // SAFETY: as the header asks.
-        unsafe { of_all(FUNCTION, team) };
-        barrier::notify(FUNCTION, id, flags);
+        let asked = unsafe { Asked::new(FUNCTION, team) };
+        barrier::notify(FUNCTION, Some(asked.team), id, flags);
     }
 
     fn gasnet_coll_barrier_wait(team: *const Team, id: c_int, flags: c_int) -> c_int {
         const FUNCTION: &str = "gasnet_coll_barrier_wait";
         // SAFETY: as the header asks.
-        unsafe { of_all(FUNCTION, team) };
-        barrier::wait(FUNCTION, id, flags)
+        let asked = unsafe { Asked::new(FUNCTION, team) };
+        barrier::wait(FUNCTION, Some(asked.team), id, flags)
     }
 
     fn gasnet_coll_barrier_try(team: *const Team, id: c_int, flags: c_int) -> c_int {
         const FUNCTION: &str = "gasnet_coll_barrier_try";
         // SAFETY: as the header asks.
-        unsafe { of_all(FUNCTION, team) };
-        barrier::try_once(FUNCTION, id, flags)
+        let asked = unsafe { Asked::new(FUNCTION, team) };
+        barrier::try_once(FUNCTION, Some(asked.team), id, flags)
     }
 
     fn gasnet_coll_barrier(team: *const Team, id: c_int, flags: c_int) -> c_int {
         const FUNCTION: &str = "gasnet_coll_barrier";
         // SAFETY: as the header asks.
-        unsafe { of_all(FUNCTION, team) };
-        barrier::notify(FUNCTION, id, flags);
-        barrier::wait(FUNCTION, id, flags)
+        let asked = unsafe { Asked::new(FUNCTION, team) };
+        barrier::notify(FUNCTION, Some(asked.team), id, flags);
+        barrier::wait(FUNCTION, Some(asked.team), id, flags)
     }
 
     fn gasnet_coll_barrier_result(team: *const Team, id: *mut c_int) -> c_int {
         const FUNCTION: &str = "gasnet_coll_barrier_result";
         // SAFETY: as the header asks.
-        unsafe { of_all(FUNCTION, team) };
+        let asked = unsafe { Asked::new(FUNCTION, team) };
         // SAFETY: as above.
-        unsafe { barrier::result(FUNCTION, id) }
+        unsafe { barrier::result(FUNCTION, Some(asked.team), id) }
     }
 }
 

@@ -120,9 +120,9 @@ pub(crate) const COLL: [Case; 35] = [
         Ends(&["gasnet_coll_loadTuningState", "null"]),
     ),
     (
-        "legacy-barrier-row",
+        "legacy-barrier-twice",
         Any,
-        Ends(&["gasnet_coll_barrier", "GASNET_TEAM_ALL"]),
+        Ends(&["gasnet_coll_barrier_notify", "notify before the wait"]),
     ),
     ("gather-root", Any, Ends(&["argonet_Coll_GatherNB", "root"])),
     (

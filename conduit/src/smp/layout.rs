@@ -5,6 +5,7 @@
 //! positions    read position of ring (reader, writer, lane), one line each
 //! rings        ring (reader, writer, lane), RING_BYTES each
 //! lines        block (slot, rank), BLOCK_BYTES each
+//! pools        pool (slot, rank), POOL_BYTES each
 //! ```
 //!
 //! Only what is touched costs memory: the region is sparse.
@@ -42,6 +43,9 @@ pub(crate) const SLOTS: u32 = 64;
 /// Bytes of the lines of one rank in one slot.
 pub(crate) const BLOCK_BYTES: usize = BLOCK_WORDS * 8;
 
+/// Bytes of the pool of one rank in one slot: what passes through in collective operations that are longer than lines.
+pub(crate) const POOL_BYTES: usize = 2 << 20;
+
 const_assert!(BLOCK_BYTES.is_multiple_of(LINE));
 const_assert!(RING_UNITS.is_power_of_two());
 const_assert!(RING_UNITS - LAP_UNITS + LARGE_UNITS <= u16::MAX as u32);
@@ -55,6 +59,7 @@ pub struct Layout {
     ranks: usize,
     rings: usize,
     lines: usize,
+    pools: usize,
 }
 
 impl Layout {
@@ -64,17 +69,19 @@ impl Layout {
         let ranks = ranks as usize;
         let rings = (ranks * LINE + ranks * ranks * 2 * LINE).next_multiple_of(64 * 1024);
         let lines = rings + ranks * ranks * 2 * RING_BYTES;
+        let pools = lines + SLOTS as usize * ranks * BLOCK_BYTES;
         Self {
             ranks,
             rings,
             lines,
+            pools,
         }
     }
 
     /// Bytes of the region.
     #[must_use]
     pub const fn bytes(&self) -> usize {
-        self.lines + SLOTS as usize * self.ranks * BLOCK_BYTES
+        self.pools + SLOTS as usize * self.ranks * POOL_BYTES
     }
 
     /// Offset of a rank's lines in a slot.
@@ -84,11 +91,25 @@ impl Layout {
     #[inline(always)]
     #[must_use]
     pub fn block(&self, slot: u32, rank: JobRank) -> usize {
+        self.lines + self.of_slot(slot, rank) * BLOCK_BYTES
+    }
+
+    /// Offset of a rank's pool in a slot.
+    ///
+    /// # Panics
+    /// If there is no such slot or rank.
+    #[must_use]
+    pub fn pool(&self, slot: u32, rank: JobRank) -> usize {
+        self.pools + self.of_slot(slot, rank) * POOL_BYTES
+    }
+
+    #[inline(always)]
+    fn of_slot(&self, slot: u32, rank: JobRank) -> usize {
         assert!(
             slot < SLOTS && rank.index() < self.ranks,
-            "lines of a slot and a rank that exist"
+            "a slot and a rank that exist"
         );
-        self.lines + (slot as usize * self.ranks + rank.index()) * BLOCK_BYTES
+        slot as usize * self.ranks + rank.index()
     }
 
     #[inline(always)]
@@ -127,6 +148,7 @@ mod tests {
                 spans.push((layout.sleep_word(reader), LINE));
                 for slot in 0..SLOTS {
                     spans.push((layout.block(slot, reader), BLOCK_BYTES));
+                    spans.push((layout.pool(slot, reader), POOL_BYTES));
                 }
                 for writer in (0..ranks).map(JobRank) {
                     for lane in [Lane::Request, Lane::Reply] {

@@ -171,6 +171,7 @@ mod shared {
     use super::super::wake::{self, Barrier, Linux};
     use super::{Block, Entry};
     use argonet_base::JobRank;
+    use core::ptr::NonNull;
 
     /// The lines of a neighbourhood, as one of its ranks uses them. Numbers of calls are the caller's; see the module for what it
     /// keeps to.
@@ -188,6 +189,8 @@ mod shared {
         pub const DEPTH: u64 = super::DEPTH;
         /// Bytes that a call can carry.
         pub const MAX_BYTES: usize = super::MAX_BYTES;
+        /// Bytes of a rank's pool in each slot. What is not touched takes no memory.
+        pub const POOL_BYTES: usize = super::super::layout::POOL_BYTES;
 
         #[inline(always)]
         pub(crate) fn new(region: &'c Region, rank: JobRank, barrier: Barrier) -> Self {
@@ -211,6 +214,18 @@ mod shared {
         #[inline(always)]
         pub fn enter(&self, slot: u32, call: u64, entry: Entry, data: &[u8]) {
             self.own(slot).enter(call, entry, data);
+        }
+
+        /// Memory of `rank` in the slot, [`POOL_BYTES`](Self::POOL_BYTES) long, which all ranks map as long as the conduit is
+        /// there. It is for data that is too long for lines: `rank` alone writes it, and who reads what when is settled by calls
+        /// of the slot, whose entries order the bytes. Peers may write what they like, so that only the bulk routine
+        /// touches it.
+        ///
+        /// # Panics
+        /// If there is no such slot or rank.
+        #[must_use]
+        pub fn pool(&self, slot: u32, rank: JobRank) -> NonNull<u8> {
+            self.region.pool(slot, rank)
         }
 
         /// Wakes those of the ranks that sleep, after something that they may wait for.

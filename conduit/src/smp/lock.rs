@@ -1,18 +1,8 @@
 //! The lock of one lane: one byte, taken by threads of this process only.
 
+pub use crate::threads::ThreadMode;
 use argonet_base::sync::atomic::{AtomicU8, Ordering};
 use crossbeam_utils::Backoff;
-
-/// How many threads of the process may call the library (GASNet's SEQ, PARSYNC, PAR).
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum ThreadMode {
-    /// One thread only.
-    Seq,
-    /// Several, never at the same time.
-    Parsync,
-    /// Several at once.
-    Par,
-}
 
 /// A lock that costs one atomic exchange to take and a plain store to release. Whoever holds it
 /// owns the lane's private positions. In SEQ and PARSYNC it is not taken at all: the caller has

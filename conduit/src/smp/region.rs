@@ -7,6 +7,7 @@ use super::words::Words;
 use argonet_am::Lane;
 use argonet_am::record::UNIT;
 use argonet_base::JobRank;
+use core::ptr::NonNull;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use memmap2::{MmapOptions, MmapRaw};
 use rustix::fd::BorrowedFd;
@@ -14,7 +15,7 @@ use rustix::fd::BorrowedFd;
 /// The mapping with its layout.
 ///
 /// Invariant: the map holds [`Layout::bytes`] bytes and lives as long as this value; sleep words
-/// and read positions are only accessed as `AtomicU32`, rings through [`Ring`], lines through [`Block`].
+/// and read positions are only accessed as `AtomicU32`, rings through [`Ring`], lines through [`Block`]; pools are left to the caller of [`pool`](Self::pool).
 pub(crate) struct Region {
     map: MmapRaw,
     layout: Layout,
@@ -58,6 +59,16 @@ impl Region {
         // SAFETY: the layout has checked slot and rank, and keeps the block inside the map and aligned; the map
         // outlives the use of the words, as `Lines` borrows the region.
         Block(unsafe { Words::new(self.map.as_ptr().add(offset), BLOCK_WORDS) })
+    }
+
+    /// The pool of a rank in a slot.
+    ///
+    /// # Panics
+    /// If there is no such slot or rank.
+    pub(crate) fn pool(&self, slot: u32, rank: JobRank) -> NonNull<u8> {
+        let offset = self.layout.pool(slot, rank);
+        // SAFETY: the layout has checked slot and rank, and keeps the pool inside the map, which is not at 0.
+        unsafe { NonNull::new_unchecked(self.map.as_mut_ptr().add(offset)) }
     }
 
     /// First word of the record at `position` of the ring in which `writer` writes to `reader`, 0 for

@@ -4,6 +4,9 @@
 // The modules shared with an example have tests there, which want the rest of the example.
 #![cfg(not(test))]
 
+mod control;
+mod handshake;
+mod interfaces;
 mod job;
 mod record;
 mod ring;
@@ -33,7 +36,19 @@ pub struct Target {
 }
 
 /// All of them.
-pub const TARGETS: [Target; 7] = [
+pub const TARGETS: [Target; 10] = [
+    Target {
+        name: "control",
+        run: control::run,
+    },
+    Target {
+        name: "handshake",
+        run: handshake::run,
+    },
+    Target {
+        name: "interfaces",
+        run: interfaces::run,
+    },
     Target {
         name: "job",
         run: job::run,

@@ -9,6 +9,8 @@ use crate::setting::settings;
 use crate::value::Bytes;
 
 settings! {
+    SUPERNODE_MAXSIZE: u64 = "GASNET_SUPERNODE_MAXSIZE", count("ranks"), Preset::Is("0"), Scope::Rank,
+        "The most ranks that share memory; 1 for none, 0 for no limit. With the conduit smp all ranks do.";
     MAX_SEGSIZE: SegmentLimit = "GASNET_MAX_SEGSIZE", Kind::Limit, Preset::Is("0.85/H"), Scope::Job,
         "What a segment may grow to: a size or a fraction of the host's memory, for each process (/P) or for those of a host together (/H).";
     SEGMENT: Option<Bytes> = "ARGONET_SEGMENT", Kind::Size { min: 1, max: MAX_SIZE },
@@ -36,14 +38,6 @@ pub(crate) const IDLE: &[Row] = &[
         Scope::Rank,
         "Keeps malloc from giving memory back to the system.",
         NO_PINNING,
-    ),
-    Row::idle(
-        "GASNET_SUPERNODE_MAXSIZE",
-        count("ranks"),
-        "0",
-        Scope::Job,
-        "The most ranks that share memory; 1 for none, 0 for no limit.",
-        ONE_HOST,
     ),
     Row::idle(
         "GASNET_USE_PSHM_SINGLETON",

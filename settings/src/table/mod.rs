@@ -11,6 +11,7 @@ pub(crate) mod neighbours;
 pub(crate) mod ofi;
 pub(crate) mod ssh;
 pub(crate) mod start;
+pub(crate) mod tcp;
 pub(crate) mod trace;
 pub(crate) mod vis;
 pub(crate) mod waiting;
@@ -49,7 +50,8 @@ const fn section(
 
 const TABLE: &[Section] = &[
     section("Start of jobs", start::USED, start::IDLE),
-    section("Start by ssh and by foreign launchers", &[], ssh::IDLE),
+    section("Start on other hosts", ssh::USED, ssh::IDLE),
+    section("Connections over TCP", tcp::USED, &[]),
     section("Exit and time-outs", exit::USED, exit::IDLE),
     section("Backtraces and debuggers", debug::USED, debug::IDLE),
     section("Segments, memory, threads", memory::USED, memory::IDLE),
@@ -122,7 +124,8 @@ const NO_UCX: &str = "there is no ucx conduit in this version";
 const NO_MPI: &str = "there is no mpi conduit in this version";
 const NO_ARIES: &str = "there is no aries or gemini conduit in this version";
 const NO_PORTALS: &str = "there is no portals conduit in this version";
-const NO_SSH: &str = "ranks are not started by ssh in this version; see `argonet run`";
+const NO_SSH: &str =
+    "agents on other hosts talk through the remote shell that starts them; see `argonet run`";
 const NO_SPAWNER: &str =
     "ranks are started by `argonet run` or by GASNET_PSHM_NODES only in this version";
 const NO_TUNER: &str = "algorithms of collectives are chosen by lengths, GASNET_COLL_ROOTED_GEOM and the settings *_PER_THREAD alone in this version";

@@ -1,8 +1,11 @@
 //! Start on other hosts.
 
 use super::{NO_SSH, NO_UDP};
-use crate::kind::{Kind, count};
-use crate::row::{Row, Scope};
+use crate::kind::{DAY, Kind, TimeUnit, count};
+use crate::row::{Preset, Row, Scope};
+use crate::setting::settings;
+use std::path::PathBuf;
+use std::time::Duration;
 
 const BATCH: &str = "argonet does not start ranks on the hosts of a batch job in this version";
 
@@ -25,25 +28,35 @@ const fn udp(name: &'static str, kind: Kind, preset: &'static str, about: &'stat
     Row::idle(name, kind, preset, Scope::Job, about, NO_UDP)
 }
 
+settings! {
+    SSH_NODE_FILE: Option<PathBuf> = "GASNET_SSH_NODEFILE", Kind::Path, Preset::Unset, Scope::Rank,
+        "The file with the hosts, a host a line, where `argonet run` is not told them; before GASNET_SSH_SERVERS.";
+    SSH_SERVERS: Option<String> = "GASNET_SSH_SERVERS", Kind::Text, Preset::Unset, Scope::Rank,
+        "The hosts, as in `a b` or `a:2,b:2`; before GASNET_NODEFILE.";
+    NODE_FILE: Option<PathBuf> = "GASNET_NODEFILE", Kind::Path, Preset::Unset, Scope::Rank,
+        "The file with the hosts.";
+    SSH_CMD: String = "GASNET_SSH_CMD", Kind::Text, Preset::Is("ssh"), Scope::Rank,
+        "The remote shell: a program that takes options, a host and one command.";
+    SSH_OPTIONS: Option<String> = "GASNET_SSH_OPTIONS", Kind::Text, Preset::Unset, Scope::Rank,
+        "Options of the remote shell, quoted as for a shell. Not -f: the remote shell carries the agent's messages.";
+    SSH_OUT_DEGREE: u64 = "GASNET_SSH_OUT_DEGREE",
+        Kind::Count { min: 0, max: u32::MAX as u64, unit: "hosts" }, Preset::Is("32"), Scope::Rank,
+        "How many agents the launcher or an agent starts; 0 for all by the launcher.";
+    SSH_REMOTE_PATH: Option<PathBuf> = "GASNET_SSH_REMOTE_PATH", Kind::Path, Preset::Unset, Scope::Rank,
+        "The directory of ranks on the hosts of a job with agents; else that of the launcher.";
+    CSPAWN_CMD: Option<String> = "GASNET_CSPAWN_CMD", Kind::Text, Preset::Unset, Scope::Rank,
+        "The command that starts the agent %C on host %M, run once for each host; also %H (the host), %N (1), %D (the \
+         directory), %P (the program), %%.";
+    CSPAWN_SERVERS: Option<String> = "GASNET_CSPAWN_SERVERS", Kind::Text, Preset::Unset, Scope::Rank,
+        "The hosts for GASNET_CSPAWN_CMD; before those for ssh.";
+    AGENT: Option<PathBuf> = "ARGONET_AGENT", Kind::Path, Preset::Unset, Scope::Rank,
+        "The `argonet` command on the hosts of a job, where it is not at the launcher's own path.";
+    AGENT_TIMEOUT: Duration = "ARGONET_AGENT_TIMEOUT",
+        Kind::Duration { unit: TimeUnit::Seconds, min: Duration::from_millis(100), max: DAY }, Preset::Is("30"), Scope::Rank,
+        "After how long without a sign of life the launcher gives up a host, and the agent there ends its ranks.";
+}
+
 pub(crate) const IDLE: &[Row] = &[
-    ssh(
-        "GASNET_SSH_NODEFILE",
-        Kind::Path,
-        "",
-        "The file with the hosts; before GASNET_SSH_SERVERS.",
-    ),
-    ssh(
-        "GASNET_SSH_SERVERS",
-        Kind::Text,
-        "",
-        "The hosts; before GASNET_NODEFILE.",
-    ),
-    ssh(
-        "GASNET_NODEFILE",
-        Kind::Path,
-        "",
-        "The file with the hosts.",
-    ),
     batch("PBS_NODEFILE", Kind::Path, "The hosts of a PBS job."),
     batch("PE_HOSTFILE", Kind::Path, "The hosts of a Grid Engine job."),
     batch("SSS_HOSTLIST", Kind::Text, "The hosts of an SSS job."),
@@ -53,25 +66,6 @@ pub(crate) const IDLE: &[Row] = &[
         "SLURM_JOB_ID",
         Kind::Text,
         "The Slurm job whose hosts are asked for.",
-    ),
-    ssh("GASNET_SSH_CMD", Kind::Path, "ssh", "The remote shell."),
-    ssh(
-        "GASNET_SSH_OPTIONS",
-        Kind::Text,
-        "none",
-        "Options of the remote shell.",
-    ),
-    ssh(
-        "GASNET_SSH_OUT_DEGREE",
-        count("hosts"),
-        "32",
-        "How many hosts a host starts; 0 for all.",
-    ),
-    ssh(
-        "GASNET_SSH_REMOTE_PATH",
-        Kind::Path,
-        "the working directory",
-        "The directory on other hosts.",
     ),
     ssh(
         "GASNET_SSH_KEEPDUP",
@@ -143,18 +137,6 @@ pub(crate) const IDLE: &[Row] = &[
         "Of old Windows systems (udp).",
     ),
     udp(
-        "GASNET_CSPAWN_CMD",
-        Kind::Text,
-        "",
-        "The command that starts the ranks (udp).",
-    ),
-    udp(
-        "GASNET_CSPAWN_SERVERS",
-        Kind::Text,
-        "",
-        "The hosts for that command (udp).",
-    ),
-    udp(
         "GASNET_CSPAWN_ROUTE_OUTPUT",
         Kind::Boolean,
         "0",
@@ -189,12 +171,6 @@ pub(crate) const IDLE: &[Row] = &[
         Kind::Boolean,
         "0",
         "Of old Windows systems (udp).",
-    ),
-    udp(
-        "GASNET_WORKERIP",
-        Kind::Text,
-        "the interface towards the master",
-        "The subnet of the ranks (udp).",
     ),
     udp(
         "GASNET_WORKER_RANK",

@@ -12,6 +12,12 @@ pub const MAX_LOCAL_RANKS: u32 = 1024;
 /// The conduits that a job can be started with; the first is the default.
 pub const CONDUITS: &[&str] = &["smp"];
 
+/// Whether ranks that do not share memory can communicate through a conduit, or need none (`none`).
+#[must_use]
+pub fn spans_hosts(conduit: &str) -> bool {
+    ["tcp", "none"].contains(&conduit)
+}
+
 settings! {
     PSHM_NODES: u64 = "GASNET_PSHM_NODES",
         Kind::Count { min: 0, max: MAX_LOCAL_RANKS as u64, unit: "ranks" }, Preset::Is("0"), Scope::Job,
@@ -25,6 +31,9 @@ settings! {
         "Silences warnings at the start.";
     VERBOSE_ENV: bool = "GASNET_VERBOSEENV", Kind::Boolean, Preset::Is("0"), Scope::Rank,
         "Prints each setting that the launcher or rank 0 reads.";
+    SPAWN_FUNCTION: Option<&'static str> = "GASNET_SPAWNFN", Kind::Choice(&["L", "S", "C"]), Preset::Unset, Scope::Rank,
+        "How the agents of a job over several hosts are started: L on this host, S by ssh, C by GASNET_CSPAWN_CMD. Where it \
+         is not given, C if that is set, else S.";
     SPAWN_VERBOSE: bool = "GASNET_SPAWN_VERBOSE", Kind::Boolean, Preset::Is("0"), Scope::Rank,
         "Tells what is done to start the job and to end it.";
 }
@@ -87,7 +96,7 @@ pub(crate) const IDLE: &[Row] = &[
         "conduit",
         Scope::Job,
         "How ranks find out which of them share a host.",
-        "all ranks of a job are on one host in this version",
+        "ranks share memory with those of their host in the list of hosts",
     ),
     Row::idle(
         "GASNET_USE_GETHOSTID",
@@ -95,7 +104,7 @@ pub(crate) const IDLE: &[Row] = &[
         "0",
         Scope::Job,
         "The old form of GASNET_HOST_DETECT (udp).",
-        "all ranks of a job are on one host in this version",
+        "ranks share memory with those of their host in the list of hosts",
     ),
     Row::idle(
         "GASNET_NODEMAP_EXACT",
@@ -103,7 +112,7 @@ pub(crate) const IDLE: &[Row] = &[
         "1",
         Scope::Job,
         "Looks for ranks that share a host among all, not among neighbours.",
-        "all ranks of a job are on one host in this version",
+        "ranks share memory with those of their host in the list of hosts",
     ),
     Row::idle(
         "GASNET_SMP_SPAWNER",
@@ -135,14 +144,6 @@ pub(crate) const IDLE: &[Row] = &[
         "mpi, else ssh",
         Scope::Job,
         "Who starts the ranks (ucx).",
-        NO_SPAWNER,
-    ),
-    Row::idle(
-        "GASNET_SPAWNFN",
-        Kind::Choice(&["L", "S", "C"]),
-        "S",
-        Scope::Job,
-        "Who starts the ranks (udp): this host, ssh, or a command.",
         NO_SPAWNER,
     ),
     Row::idle(

@@ -1,39 +1,10 @@
 //! Payloads that must stay readable until the peer has acknowledged them: the replay buffer, and
 //! buffers of the user.
-#![allow(unsafe_code)]
 
 use argonet_conduit::OpToken;
-use argonet_segment::bulk;
+use argonet_conduit::wire::UserBytes;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-
-/// Memory of the user, readable until the operation is locally complete.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct UserBytes(*const u8);
-
-// SAFETY: the user has promised that the memory stays readable, from whichever thread polls.
-unsafe impl Send for UserBytes {}
-
-impl UserBytes {
-    /// # Safety
-    /// As many bytes as are ever read stay readable until local completion is reported.
-    pub(super) unsafe fn new(start: *const u8) -> Self {
-        Self(start)
-    }
-
-    /// A copy of the first `len` bytes, which the maker has promised.
-    pub(super) fn copy(self, len: usize) -> Arc<[u8]> {
-        let mut bytes = vec![0; len];
-        self.read(0, &mut bytes);
-        bytes.into()
-    }
-
-    fn read(self, at: usize, out: &mut [u8]) {
-        // SAFETY: whoever made it promised the bytes up to the payload's length, and the link asks
-        // for nothing beyond it.
-        unsafe { bulk::copy(out.as_mut_ptr(), self.0.add(at), out.len()) };
-    }
-}
 
 /// Where the bytes of a put lie.
 #[derive(Clone, Debug)]

@@ -23,17 +23,18 @@ use crate::clock::Place;
 use crate::config::Sizes;
 use argonet_am::{AmError, Category, Lane, MAX_ARGS, Message, Payload, Registered, ReplyPort};
 use argonet_base::{HandlerIndex, JobRank, SegmentOffset};
+use argonet_conduit::wire::{UserBytes, UserPlace};
 use argonet_conduit::{
     Capabilities, Conduit, Injected, Limits, OpToken, PeerLedger, PrepareRequest, Prepared,
     SendError, Sink,
 };
 use argonet_segment::{Directory, SharedBytes};
 use book::Book;
-use buffers::{Buffer, Source, UserBytes};
+use buffers::{Buffer, Source};
 use core::sync::atomic::{AtomicU32, Ordering};
 use core::time::Duration;
 use message::{Head, Kind};
-use operations::{Transfer, UserPlace};
+use operations::Transfer;
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -266,7 +267,7 @@ impl Conduit for SimConduit {
         };
         self.check(to, message.payload.category(), message.args.len(), len)?;
         // SAFETY: the caller keeps the payload readable until local completion.
-        let source = unsafe { UserBytes::new(start) };
+        let source = unsafe { UserBytes::new(start, len) };
         let tail = || Some((Buffer::InPlace { source, op }, len));
         self.send_request(to, Self::head(message), message.args, 0, tail)?;
         Ok(Injected::Pending)
@@ -366,9 +367,9 @@ impl Conduit for SimConduit {
         self.act(|book, now_ns| {
             self.admit_operation(book, to, if copies { len } else { 0 })?;
             // SAFETY: the caller keeps the source readable until local completion.
-            let user = unsafe { UserBytes::new(src) };
+            let user = unsafe { UserBytes::new(src, len) };
             let source = if copies {
-                Source::Copied(user.copy(len))
+                Source::Copied(user.to_vec().into())
             } else {
                 Source::User(user)
             };
@@ -393,7 +394,7 @@ impl Conduit for SimConduit {
         self.act(|book, now_ns| {
             self.admit_operation(book, from, 0)?;
             // SAFETY: the caller keeps the target writable until completion.
-            let place = unsafe { UserPlace::new(dst) };
+            let place = unsafe { UserPlace::new(dst, len) };
             book.begin(op, from.0, Transfer::Get(place), offset.0, len, now_ns);
             Ok(Injected::Pending)
         })

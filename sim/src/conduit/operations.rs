@@ -1,28 +1,12 @@
 //! Puts and gets under way.
-#![allow(unsafe_code)]
 
 use super::book::{Book, Report};
 use super::buffers::{Buffer, Source};
 use super::message::{Head, Kind};
 use argonet_am::Lane;
+use argonet_conduit::wire::UserPlace;
 use argonet_conduit::{OpToken, Part};
-use argonet_segment::bulk;
 use std::collections::BTreeMap;
-
-/// Memory of the user, writable until the get is complete.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct UserPlace(*mut u8);
-
-// SAFETY: the user has promised that the memory stays writable, from whichever thread polls.
-unsafe impl Send for UserPlace {}
-
-impl UserPlace {
-    /// # Safety
-    /// As many bytes as the get is long stay writable until its completion is reported.
-    pub(super) unsafe fn new(start: *mut u8) -> Self {
-        Self(start)
-    }
-}
 
 #[derive(Debug)]
 pub(super) enum Transfer {
@@ -158,9 +142,7 @@ impl Operations {
         {
             return None;
         }
-        // SAFETY: the user keeps `len` bytes writable until completion, and the chunk lies within
-        // what was asked for.
-        unsafe { bulk::copy(place.0.add(op.done), bytes.as_ptr(), bytes.len()) };
+        place.write(op.done, bytes);
         Some(self.finish(key, bytes.len()))
     }
 }

@@ -22,6 +22,9 @@ enum Command {
     Run(run::Run),
     Info(info::Info),
     Perf(perf::Perf),
+    /// The part of a job on one of its hosts; started by `argonet run`
+    #[command(hide = true)]
+    Agent,
 }
 
 fn main() -> ExitCode {
@@ -29,5 +32,16 @@ fn main() -> ExitCode {
         Command::Run(run) => run.execute(),
         Command::Info(info) => info.execute(),
         Command::Perf(perf) => perf.execute(),
+        Command::Agent => agent(),
+    }
+}
+
+fn agent() -> ExitCode {
+    match argonet_boot::agent() {
+        Ok(code) => code.into(),
+        Err(error) => {
+            eprintln!("argonet agent: {error}");
+            error.exit_code().into()
+        }
     }
 }

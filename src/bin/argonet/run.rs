@@ -3,14 +3,15 @@
 use std::ffi::OsString;
 use std::fmt::Display;
 use std::io::Write;
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use argonet_boot::{LaunchOptions, launch};
+use argonet_boot::{HostOptions, LaunchOptions, launch};
 use argonet_settings::{Settings, VERBOSE_ENV};
 use clap::Args;
 
-/// Run a program as a job of several ranks on this host
+/// Run a program as a job of several ranks, on this host or on several
 #[derive(Args)]
 pub(crate) struct Run {
     /// Number of ranks
@@ -28,6 +29,25 @@ pub(crate) struct Run {
     /// Kill the job after this many seconds and exit with code 124
     #[arg(long, value_name = "S", value_parser = seconds)]
     timeout: Option<Duration>,
+    /// Hosts with the number of ranks that each takes; ranks are spread evenly if no numbers are given
+    #[arg(
+        short = 'H',
+        long,
+        value_name = "HOST[:N],...",
+        conflicts_with = "hostfile"
+    )]
+    hosts: Option<String>,
+    /// File with a host a line
+    #[arg(long, value_name = "FILE")]
+    hostfile: Option<PathBuf>,
+    /// Variables that ranks on other hosts get as they are here, even if they are set there
+    #[arg(
+        short = 'E',
+        long = "env",
+        value_name = "NAME,...",
+        value_delimiter = ','
+    )]
+    propagate: Vec<String>,
     /// Program and its arguments
     #[arg(
         required = true,
@@ -66,6 +86,12 @@ impl Run {
             bind: self.bind,
             tag_output: self.tag_output,
             timeout: self.timeout,
+            hosts: HostOptions {
+                hosts: self.hosts,
+                file: self.hostfile,
+                propagate: self.propagate,
+                agent: Vec::new(),
+            },
         };
         let settings = match Settings::from_environment() {
             Ok(settings) => settings,

@@ -2,6 +2,7 @@
 #![allow(unsafe_code)]
 
 use super::call::{Call, Kind, Label, Meets};
+use super::pool::Stage;
 use argonet_conduit::smp::Lines;
 use core::ops::Range;
 
@@ -66,6 +67,8 @@ pub(super) struct Course {
     /// What others compare.
     pub(super) what: u64,
     pub(super) entered: bool,
+    /// Which stage of a call that goes through pools; `None` for a call that its line holds.
+    pub(super) stage: Option<Stage>,
     /// Most calls that a member whose line was read had not finished before this one.
     pub(super) unfinished: u64,
     /// The members whose lines are still to be read.
@@ -75,9 +78,16 @@ pub(super) struct Course {
 }
 
 impl Course {
-    pub(super) fn new(call: Call, (number, before): (u64, u64), rank: u32, size: u32) -> Self {
+    pub(super) fn new(
+        call: Call,
+        stage: Option<Stage>,
+        (number, before): (u64, u64),
+        rank: u32,
+        size: u32,
+    ) -> Self {
         let is_root = rank == call.root;
         let left = match call.kind {
+            _ if stage.is_some() => 0..size,
             Kind::Barrier
             | Kind::Window
             | Kind::ReduceAll
@@ -97,6 +107,7 @@ impl Course {
             before,
             what: call.label().to_word(),
             entered: false,
+            stage,
             unfinished: 0,
             left,
             rank,
@@ -106,14 +117,15 @@ impl Course {
 
     /// Whether all members' lines are read, which says that all have finished the calls before.
     pub(super) fn reads_all(&self) -> bool {
-        matches!(
-            self.call.kind,
-            Kind::Barrier
-                | Kind::ReduceAll
-                | Kind::GatherAll
-                | Kind::Exchange
-                | Kind::ReduceScatter
-        )
+        self.stage.is_some()
+            || matches!(
+                self.call.kind,
+                Kind::Barrier
+                    | Kind::ReduceAll
+                    | Kind::GatherAll
+                    | Kind::Exchange
+                    | Kind::ReduceScatter
+            )
     }
 
     /// Calls `enter` with what this member writes, and keeps what it gives to itself.
@@ -125,7 +137,7 @@ impl Course {
         let Call { kind, src, dst, .. } = self.call;
         let (given, block) = (self.call.given(self.size), self.call.block());
         let from_root = matches!(kind, Kind::Broadcast | Kind::Scatter);
-        if given == 0 || (from_root && self.rank != self.call.root) {
+        if self.stage.is_some() || given == 0 || (from_root && self.rank != self.call.root) {
             enter(&[]);
             return;
         }
@@ -154,7 +166,7 @@ impl Course {
         let (given, block) = (self.call.given(self.size), self.call.block());
         let member = self.left.start;
         self.left.start += 1;
-        if block == 0 || kind == Kind::Barrier {
+        if self.stage.is_some() || block == 0 || kind == Kind::Barrier {
             return;
         }
         let first = member == 0;

@@ -20,6 +20,7 @@ mod flight;
 mod mailbox;
 mod near;
 mod plan;
+mod pool;
 mod posted;
 mod pull;
 mod queue;

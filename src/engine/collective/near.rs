@@ -5,6 +5,8 @@
 
 use super::call::{Call, Label};
 use super::course::Course;
+use super::pool::{Pools, Stage};
+use super::scratch::Spare;
 use super::seats::{Offer, Offered, Seats, can_sit};
 use crate::engine::Team;
 use crate::engine::core::Engine;
@@ -40,6 +42,9 @@ pub(in crate::engine) struct Near {
     /// Calls up to the last one by messages of which the others are to be told when those by lines before it have been entered; or
     /// 0. Changed under the queue's lock.
     untold: AtomicU64,
+    /// Pieces that have gone through the pools. Changed by who has the turn.
+    pub(in crate::engine) pieces: AtomicU64,
+    pub(super) spare: Spare,
 }
 
 /// Where a call by messages stands among a team's calls by lines.
@@ -69,10 +74,12 @@ impl Near {
             queue: Mutex::default(),
             pending: AtomicU32::new(0),
             untold: AtomicU64::new(0),
+            pieces: AtomicU64::new(0),
+            spare: Spare::default(),
         }
     }
 
-    fn size(&self) -> u32 {
+    pub(super) fn size(&self) -> u32 {
         self.circle.members.len() as u32
     }
 
@@ -103,10 +110,11 @@ impl Near {
     }
 
     /// The next call by lines. The caller has the turn.
-    pub(super) fn course(&self, call: Call) -> Course {
+    pub(super) fn course(&self, call: Call, stage: Option<Stage>) -> Course {
         let number = self.next.load(Ordering::Relaxed);
         self.next.store(number + 1, Ordering::Relaxed);
-        Course::new(call, (number, self.count()), self.circle.rank, self.size())
+        let numbers = (number, self.count());
+        Course::new(call, stage, numbers, self.circle.rank, self.size())
     }
 
     /// Tells the others of the last call by messages, unless a call by lines before it waits for room: they would take this member
@@ -128,10 +136,17 @@ impl Near {
         };
         let oldest = queue.front().map(|pending| &pending.course);
         oldest.is_some_and(|course| match self.awaited(course) {
-            _ if !course.entered => self.circle.look_for_room(lines, course.number),
+            _ if !course.entered => self.may_enter(lines, course),
             Some(place) => lines.look(place.slot, place.rank, place.call).is_some(),
             None => true,
         })
+    }
+
+    /// Whether there is room for a call.
+    #[inline(always)]
+    pub(super) fn may_enter(&self, lines: Lines<'_>, course: &Course) -> bool {
+        let (circle, number) = (&self.circle, course.number);
+        circle.has_room(number) || circle.look_for_room(lines, number)
     }
 
     /// The line that is read next.
@@ -205,13 +220,18 @@ impl<C: Conduit> Engine<C> {
     pub(super) fn enter_course(
         &self,
         lines: Lines<'_>,
-        circle: &Circle,
+        near: &Near,
         course: &mut Course,
         unfinished: u64,
     ) -> bool {
-        let number = course.number;
-        if !circle.has_room(number) && !circle.look_for_room(lines, number) {
+        if !near.may_enter(lines, course) {
             return false;
+        }
+        let (circle, number) = (&near.circle, course.number);
+        if let Some(stage) = &course.stage {
+            let call = &course.call;
+            // SAFETY: whoever made the course has promised it; stages are entered one after the other.
+            unsafe { Pools { lines, near, call }.begin(stage) };
         }
         let what = course.what;
         // SAFETY: whoever made the course has promised it.
@@ -257,7 +277,13 @@ impl<C: Conduit> Engine<C> {
 
     /// The call has been read.
     #[inline(always)]
-    pub(super) fn finish_course(&self, lines: Lines<'_>, circle: &Circle, course: &Course) {
+    pub(super) fn finish_course(&self, lines: Lines<'_>, near: &Near, course: &Course) {
+        if let Some(stage) = &course.stage {
+            let call = &course.call;
+            // SAFETY: whoever made the course has promised it, and all lines of the call have been seen.
+            unsafe { Pools { lines, near, call }.end(stage) };
+        }
+        let circle = &near.circle;
         if course.reads_all() {
             circle.knows(course.number.saturating_sub(course.unfinished));
         }

@@ -4,6 +4,7 @@
 use super::call::{Call, Kind};
 use super::course::Course;
 use super::near::{Near, Pending};
+use super::pool::stages;
 use crate::engine::background::{Steps, kind};
 use crate::engine::core::{Engine, Outlook};
 use crate::engine::events::OpError;
@@ -13,6 +14,7 @@ use argonet_conduit::Conduit;
 use argonet_conduit::smp::{Lines, ThreadMode};
 use argonet_event::{Event, Parts};
 use core::sync::atomic::Ordering;
+use parking_lot::MutexGuard;
 use std::sync::Arc;
 
 /// Looks at the line that a started call waits for before it is left to polls: less than an event costs. None where the rank
@@ -31,24 +33,54 @@ impl<C: Conduit> Engine<C> {
         call: Call,
     ) -> Result<Event, OpError> {
         let turn = self.turn(near);
-        let mut course = near.course(call);
-        if near.is_idle() && self.enter_course(lines, &near.circle, &mut course, 0) {
+        let mut course = near.course(call, None);
+        if near.is_idle() && self.enter_course(lines, near, &mut course, 0) {
             let looks = if self.waits.are_crowded() { 0 } else { LOOKS };
             for _ in 0..=looks {
                 if self.read_lines(lines, near, &mut course) {
-                    self.finish_course(lines, &near.circle, &course);
+                    self.finish_course(lines, near, &course);
                     return Ok(Event::DONE);
                 }
             }
         }
-        let number = course.number;
+        self.start_courses(ctx, near, vec![course], turn)
+    }
+
+    /// Starts a call through pools, as [`start_near`](Self::start_near).
+    ///
+    /// # Safety
+    /// As `collective_start`.
+    pub(super) unsafe fn start_pooled(
+        &self,
+        ctx: &ThreadCtx,
+        (lines, near): (Lines<'_>, &Arc<Near>),
+        call: Call,
+        scratch: usize,
+    ) -> Result<Event, OpError> {
+        let turn = self.turn(near);
+        let stages = stages(near, &call, scratch).into_iter();
+        let mut courses: Vec<_> = stages.map(|stage| near.course(call, Some(stage))).collect();
+        if near.is_idle() {
+            self.enter_course(lines, near, &mut courses[0], 0);
+        }
+        self.start_courses(ctx, near, courses, turn)
+    }
+
+    /// Leaves the courses of a call, which follow each other, to polls.
+    fn start_courses(
+        &self,
+        ctx: &ThreadCtx,
+        near: &Arc<Near>,
+        courses: Vec<Course>,
+        turn: Option<MutexGuard<'_, ()>>,
+    ) -> Result<Event, OpError> {
+        let number = courses.last().map_or(0, |course| course.number);
         {
             let mut queue = near.queue.lock();
-            queue.push_back(Pending {
-                course,
-                event: None,
-            });
-            near.pending.fetch_add(1, Ordering::Release);
+            near.pending
+                .fetch_add(courses.len() as u32, Ordering::Release);
+            let event = None;
+            queue.extend(courses.into_iter().map(|course| Pending { course, event }));
         }
         {
             let mut busy = self.background.near.busy.lock();
@@ -85,26 +117,66 @@ impl<C: Conduit> Engine<C> {
             Kind::Barrier => WaitFor::Barrier,
             _ => WaitFor::Collective,
         };
-        let turn = loop {
+        let _turn = self.turn_when_idle(ctx, near, what);
+        self.go_through(ctx, lines, near, near.course(call, None), what);
+    }
+
+    /// A call through pools that waits for its end, as [`wait_near`](Self::wait_near).
+    ///
+    /// # Safety
+    /// As `collective_start`, until this returns.
+    pub(super) unsafe fn wait_pooled(
+        &self,
+        ctx: &ThreadCtx,
+        (lines, near): (Lines<'_>, &Near),
+        call: Call,
+        scratch: usize,
+    ) {
+        let what = WaitFor::Collective;
+        let _turn = self.turn_when_idle(ctx, near, what);
+        for stage in stages(near, &call, scratch) {
+            self.go_through(ctx, lines, near, near.course(call, Some(stage)), what);
+        }
+    }
+
+    /// The turn, when no call is under way that was started.
+    #[inline(always)]
+    fn turn_when_idle<'n>(
+        &self,
+        ctx: &ThreadCtx,
+        near: &'n Near,
+        what: WaitFor,
+    ) -> Option<MutexGuard<'n, ()>> {
+        loop {
             let turn = self.turn(near);
             if near.is_idle() {
-                break turn;
+                return turn;
             }
             drop(turn);
             let mut wait = self.waiting_for_line(Waiting::new(what));
             while !near.is_idle() {
                 wait.pause(ctx);
             }
-        };
-        let circle = &near.circle;
-        let mut course = near.course(call);
-        if !self.enter_course(lines, circle, &mut course, 0) {
+        }
+    }
+
+    /// Enters a course, and waits for its end. The caller has the turn.
+    #[inline(always)]
+    fn go_through(
+        &self,
+        ctx: &ThreadCtx,
+        lines: Lines<'_>,
+        near: &Near,
+        mut course: Course,
+        what: WaitFor,
+    ) {
+        if !self.enter_course(lines, near, &mut course, 0) {
             let mut wait = self.waiting_for_line(Waiting::new(what));
-            let has_room = || circle.look_for_room(lines, course.number);
-            while !has_room() {
-                wait.pause_unless(ctx, &has_room);
+            let may_enter = || near.may_enter(lines, &course);
+            while !may_enter() {
+                wait.pause_unless(ctx, &may_enter);
             }
-            let entered = self.enter_course(lines, circle, &mut course, 0);
+            let entered = self.enter_course(lines, near, &mut course, 0);
             debug_assert!(entered, "nobody else uses the room");
         }
         self.poll_between(ctx, course.number);
@@ -119,8 +191,7 @@ impl<C: Conduit> Engine<C> {
             };
             self.take_entry(lines, &mut course, place, entry);
         }
-        self.finish_course(lines, circle, &course);
-        drop(turn);
+        self.finish_course(lines, near, &course);
     }
 
     /// Goes on with calls by lines that are not complete; how much could be done.
@@ -160,7 +231,7 @@ impl<C: Conduit> Engine<C> {
             if !self.read_lines_of(lines, near, &mut pending.course) {
                 break;
             }
-            self.finish_course(lines, &near.circle, &pending.course);
+            self.finish_course(lines, near, &pending.course);
             if let Some(event) = pending.event {
                 self.finish(event, steps);
             } else {
@@ -176,7 +247,8 @@ impl<C: Conduit> Engine<C> {
             }
             near.tell_untold(lines, &queue);
             let course = &mut queue[at].course;
-            if !self.enter_course(lines, &near.circle, course, at as u64) {
+            // A stage begins with work on what the one before has left.
+            if course.stage.is_some() || !self.enter_course(lines, near, course, at as u64) {
                 break;
             }
             steps.taken += 1;
@@ -187,7 +259,7 @@ impl<C: Conduit> Engine<C> {
 
     /// As `read_lines`, of a call that waits: doubts it if nothing comes.
     fn read_lines_of(&self, lines: Lines<'_>, near: &Near, course: &mut Course) -> bool {
-        if !course.entered && !self.enter_course(lines, &near.circle, course, 0) {
+        if !course.entered && !self.enter_course(lines, near, course, 0) {
             return false;
         }
         let complete = self.read_lines(lines, near, course);

@@ -100,6 +100,11 @@ impl<C: Conduit> Engine<C> {
                 // SAFETY: the caller's promise.
                 return unsafe { self.start_near(ctx, (lines, near), call) };
             }
+            if call.fits_pool() {
+                let scratch = self.tuning_of(team).scratch_bytes;
+                // SAFETY: the caller's promise.
+                return unsafe { self.start_pooled(ctx, (lines, near), call, scratch) };
+            }
             standing = Some(self.tell_near(lines, near));
         }
         let Some(member) = self.background.collectives.member(team) else {
@@ -125,6 +130,11 @@ impl<C: Conduit> Engine<C> {
         Ok(event)
     }
 
+    /// Whether a call of a team goes by the messages of its schedule, and not through shared memory.
+    pub fn goes_by_messages(&self, team: &Team, call: &Call) -> bool {
+        self.near(team).is_none() || !(call.fits_lines(team.size()) || call.fits_pool())
+    }
+
     /// A collective operation of a team that is complete on return; polls.
     ///
     /// # Safety
@@ -141,11 +151,18 @@ impl<C: Conduit> Engine<C> {
         if let Some((lines, near)) = self.near(team)
             && ctx.is_free()
             && call.root < team.size()
-            && call.fits_lines(team.size())
         {
-            // SAFETY: the caller's promise.
-            unsafe { self.wait_near(ctx, (lines, near), call) };
-            return Ok(());
+            if call.fits_lines(team.size()) {
+                // SAFETY: the caller's promise.
+                unsafe { self.wait_near(ctx, (lines, near), call) };
+                return Ok(());
+            }
+            if call.fits_pool() {
+                let scratch = self.tuning_of(team).scratch_bytes;
+                // SAFETY: the caller's promise.
+                unsafe { self.wait_pooled(ctx, (lines, near), call, scratch) };
+                return Ok(());
+            }
         }
         // SAFETY: the caller's promise; the wait ends without the operation's end with the job alone.
         let event = unsafe { self.collective_start(ctx, team, call) }?;

@@ -101,6 +101,22 @@ impl<C: Conduit> Engine<C> {
         target: AtomicTarget,
         what: Atomic<T>,
     ) -> Result<T, OpError> {
+        // Apart from everything that may go otherwise, so that what usually happens is a handful of instructions.
+        if ctx.is_free()
+            && let Some(before) = self.atomic_mapped(target, what)
+        {
+            return Ok(before);
+        }
+        self.atomic_otherwise(ctx, target, what)
+    }
+
+    #[inline(never)]
+    fn atomic_otherwise<T: AtomicWord>(
+        &self,
+        ctx: &ThreadCtx,
+        target: AtomicTarget,
+        what: Atomic<T>,
+    ) -> Result<T, OpError> {
         ctx.permit(NAME, self.rank)?;
         let mut span = self.atomic_span::<T>(ctx, Kind::Atomic, target);
         let outcome = match self.atomic_here(target, what) {
@@ -134,14 +150,32 @@ impl<C: Conduit> Engine<C> {
         result: *mut T,
         outlook: Outlook,
     ) -> Result<Event, OpError> {
+        if ctx.is_free()
+            && let Some(before) = self.atomic_mapped(target, what)
+        {
+            // SAFETY: the caller's promise.
+            unsafe { what.tell(before, result) };
+            return Ok(Event::DONE);
+        }
+        // SAFETY: the caller's promise.
+        unsafe { self.atomic_start_otherwise(ctx, target, what, result, outlook) }
+    }
+
+    #[inline(never)]
+    unsafe fn atomic_start_otherwise<T: AtomicWord>(
+        &self,
+        ctx: &ThreadCtx,
+        target: AtomicTarget,
+        what: Atomic<T>,
+        result: *mut T,
+        outlook: Outlook,
+    ) -> Result<Event, OpError> {
         ctx.permit(NAME, self.rank)?;
         let mut span = self.atomic_span::<T>(ctx, Kind::AtomicNb, target);
         let outcome = match self.atomic_here(target, what) {
             Ok(Some(before)) => {
-                if what.operation.is_fetching() && !result.is_null() {
-                    // SAFETY: the caller's promise.
-                    unsafe { result.write_unaligned(before) };
-                }
+                // SAFETY: the caller's promise.
+                unsafe { what.tell(before, result) };
                 Ok(Event::DONE)
             }
             // SAFETY: the caller's promise.
@@ -174,14 +208,32 @@ impl<C: Conduit> Engine<C> {
         result: *mut T,
         outlook: Outlook,
     ) -> Result<(), OpError> {
+        if ctx.is_free()
+            && let Some(before) = self.atomic_mapped(target, what)
+        {
+            // SAFETY: the caller's promise.
+            unsafe { what.tell(before, result) };
+            return Ok(());
+        }
+        // SAFETY: the caller's promise.
+        unsafe { self.atomic_start_implicit_otherwise(ctx, target, what, result, outlook) }
+    }
+
+    #[inline(never)]
+    unsafe fn atomic_start_implicit_otherwise<T: AtomicWord>(
+        &self,
+        ctx: &ThreadCtx,
+        target: AtomicTarget,
+        what: Atomic<T>,
+        result: *mut T,
+        outlook: Outlook,
+    ) -> Result<(), OpError> {
         ctx.permit(NAME, self.rank)?;
         let mut span = self.atomic_span::<T>(ctx, Kind::AtomicNbi, target);
         let outcome = match self.atomic_here(target, what) {
             Ok(Some(before)) => {
-                if what.operation.is_fetching() && !result.is_null() {
-                    // SAFETY: the caller's promise.
-                    unsafe { result.write_unaligned(before) };
-                }
+                // SAFETY: the caller's promise.
+                unsafe { what.tell(before, result) };
                 Ok(())
             }
             // SAFETY: the caller's promise.
@@ -206,6 +258,22 @@ impl<C: Conduit> Engine<C> {
         span
     }
 
+    /// Does it now if the word is known to be mapped here.
+    #[inline(always)]
+    fn atomic_mapped<T: AtomicWord>(&self, target: AtomicTarget, what: Atomic<T>) -> Option<T> {
+        let AtomicTarget::Segment { rank, offset } = target else {
+            return None;
+        };
+        let place = self.directory.resolve(rank, offset, size_of::<T>())?;
+        // Segments begin at pages, so that offset and address are aligned alike.
+        if !place.cast::<T>().is_aligned() {
+            return None;
+        }
+        // SAFETY: the directory has checked it, it is aligned, and segments are only accessed
+        // through the bulk routine and atomics.
+        Some(unsafe { T::apply(place.as_ptr().cast(), what) })
+    }
+
     /// Does it now if the word is mapped here.
     #[inline(always)]
     fn atomic_here<T: AtomicWord>(
@@ -213,18 +281,8 @@ impl<C: Conduit> Engine<C> {
         target: AtomicTarget,
         what: Atomic<T>,
     ) -> Result<Option<T>, OpError> {
-        let bytes = size_of::<T>();
-        let place = match target {
-            AtomicTarget::Segment { rank, offset } => self.directory.resolve(rank, offset, bytes),
-            AtomicTarget::Far(_) => None,
-        };
-        // Segments begin at pages, so that offset and address are aligned alike.
-        if let Some(place) = place
-            && place.cast::<T>().is_aligned()
-        {
-            // SAFETY: the directory has checked it, it is aligned, and segments are only accessed
-            // through the bulk routine and atomics.
-            return Ok(Some(unsafe { T::apply(place.as_ptr().cast(), what) }));
+        if let Some(before) = self.atomic_mapped(target, what) {
+            return Ok(Some(before));
         }
         self.atomic_here_slow(target, what)
     }

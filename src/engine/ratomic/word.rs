@@ -44,6 +44,20 @@ pub struct Atomic<T> {
     pub operand2: T,
 }
 
+impl<T: AtomicWord> Atomic<T> {
+    /// Gives the value before to who wants it.
+    ///
+    /// # Safety
+    /// `result` is null or writable.
+    #[inline(always)]
+    pub(super) unsafe fn tell(&self, before: T, result: *mut T) {
+        if self.operation.is_fetching() && !result.is_null() {
+            // SAFETY: this function's contract; C may give any address.
+            unsafe { result.write_unaligned(before) };
+        }
+    }
+}
+
 const ORDER: Ordering = Ordering::SeqCst;
 
 #[cold]

@@ -13,6 +13,7 @@ pub use make::OwnedTeam;
 pub use members::Members;
 
 use super::collective::Near;
+use super::named::TeamBarrier;
 use argonet_base::JobRank;
 use std::sync::{Arc, OnceLock};
 
@@ -42,6 +43,8 @@ pub struct Team {
     pub rank: u32,
     /// Its slot of lines, if it has one: set before its first call.
     pub(super) near: OnceLock<Arc<Near>>,
+    /// Its barrier with names, if it is not the team of all ranks.
+    pub(super) named: TeamBarrier,
 }
 
 impl Team {
@@ -53,6 +56,7 @@ impl Team {
             members,
             rank,
             near: OnceLock::new(),
+            named: TeamBarrier::default(),
         }
     }
 

@@ -52,10 +52,11 @@ static void legacy(void) {
   CASE("legacy-gather-nowhere") gasnet_coll_gather(GASNET_TEAM_ALL, me, NULL, src, 8, GASNET_COLL_LOCAL | MINE);
   CASE("legacy-no-file") gasnet_coll_loadTuningState("/nowhere/at/all", GASNET_TEAM_ALL);
   CASE("legacy-null-file") gasnet_coll_loadTuningState(NULL, GASNET_TEAM_ALL);
-  CASE("legacy-barrier-row") {
+  CASE("legacy-barrier-twice") {
     gex_TM_t row = GEX_TM_INVALID;
     gex_TM_Split(&row, team, 0, 0, NULL, 0, GEX_FLAG_TM_NO_SCRATCH);
-    gasnet_coll_barrier(row, 0, 0);
+    gasnet_coll_barrier_notify(row, 0, 0);
+    gasnet_coll_barrier_notify(row, 0, 0);
   }
 }
 

@@ -295,12 +295,12 @@ pub(super) const ITEMS: [Item; 64] = [
     item(
         "T1",
         "Connections on demand over several interfaces; crossing ones settled by rank; bounded retries",
-        Waits("tcp"),
+        Partly("without the conduit that uses them"),
     ),
     item(
         "T2",
         "Sockets that do not block, a reactor, writes resumed where they stopped",
-        Waits("tcp"),
+        Partly("connections alone, without frames"),
     ),
     item(
         "T3",
@@ -311,7 +311,7 @@ pub(super) const ITEMS: [Item; 64] = [
     item(
         "T5",
         "Settings: interfaces, sizes of fragments and eager messages, retries",
-        Waits("tcp"),
+        Partly("interfaces, retries and ports"),
     ),
     item(
         "T6",
@@ -321,7 +321,7 @@ pub(super) const ITEMS: [Item; 64] = [
     item(
         "T7",
         "Fragments in any order are put together in place; further connections only when they pay",
-        Waits("tcp"),
+        Partly("the connections; pairing by subnet"),
     ),
     item(
         "T8",

@@ -24,8 +24,8 @@ pub(crate) struct Pair<'w> {
     /// because a processor that compares the low bits of addresses takes loads for stores
     /// otherwise, and both sides would measure that.
     private_at: usize,
-    /// The memory of rank 0 and of rank 1, as addresses of this process, for the raw side.
-    raw: [Shared; 2],
+    /// The memory of each rank, as addresses of this process, for the raw side.
+    raw: Vec<Shared>,
     /// Messages that were exchanged through the raw side's rings by now, the same on both ranks.
     pub(crate) raw_messages: [Cell<u64>; 2],
     /// Rounds of the raw side's ping-pong by now.
@@ -40,14 +40,13 @@ impl<'w> Pair<'w> {
         let memory = SharedVec::alloc(world, (Shared::FRONT + LARGEST) / 8)?;
         let len = memory.len() * 8;
         let mut raw = Vec::new();
-        for rank in [Rank(0), Rank(1)] {
+        for rank in (0..world.size()).map(Rank) {
             // Reading the last word maps the neighbour's memory as far as it is attached.
             world.get_value(memory.gptr(rank, memory.len() - 1))?;
             raw.push(Shared::at(world, memory.gptr(rank, 0).offset(), rank, len));
         }
         // Pages exist before anything is measured.
         memory.write_from(world, 0, &vec![0; memory.len()]);
-        let raw = [raw[0], raw[1]];
         let private = vec![0xa5; LARGEST + PAGE];
         let private_at = (PAGE / 2).wrapping_sub(private.as_ptr().addr()) % PAGE;
         world.barrier()?;
@@ -83,7 +82,7 @@ impl<'w> Pair<'w> {
         self.raw[1].bytes(Shared::FRONT, bytes).cast()
     }
 
-    /// The memory of rank 0 or 1 for the raw side.
+    /// The memory of a rank for the raw side.
     pub(crate) fn raw(&self, rank: usize) -> Shared {
         self.raw[rank]
     }

@@ -21,11 +21,13 @@ mod tree;
 mod tuning;
 
 pub use hoods::Hoods;
+pub(super) use parts::{parts, pieces};
 pub(crate) use tuning::TREES;
 pub use tuning::{Tuning, radix_of, tree_of};
 
 use super::call::{Kind, Meets};
-use super::schedule::{Area, Range, Schedule};
+use super::schedule::Schedule;
+pub(super) use super::schedule::{Area, Range};
 
 /// A member's place.
 #[derive(Clone, Copy)]

@@ -3,7 +3,7 @@
 use super::{Area, Range, Task};
 
 /// A range in `count` parts that are as equal as elements of `unit` bytes permit; some may be empty.
-pub(super) fn parts(range: Range, unit: usize, count: u32) -> Vec<Range> {
+pub(in super::super) fn parts(range: Range, unit: usize, count: u32) -> Vec<Range> {
     let elements = range.len / unit.max(1);
     let end =
         |index: u32| (elements as u128 * u128::from(index) / u128::from(count)) as usize * unit;
@@ -13,7 +13,7 @@ pub(super) fn parts(range: Range, unit: usize, count: u32) -> Vec<Range> {
 
 /// A range in pieces of whole elements of at most `most` bytes, or one element; at least one, so that all hear of what has
 /// no bytes.
-pub(super) fn pieces(range: Range, unit: usize, most: usize) -> Vec<Range> {
+pub(in super::super) fn pieces(range: Range, unit: usize, most: usize) -> Vec<Range> {
     let step = (most / unit.max(1)).max(1) * unit.max(1);
     let piece = |at: usize| range.part(at, step.min(range.len - at));
     (0..range.len.max(1)).step_by(step).map(piece).collect()

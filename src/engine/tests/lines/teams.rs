@@ -106,10 +106,25 @@ fn begin(
     call: Team3,
     waits: bool,
 ) -> Under {
+    begin_at(engine, ctx, team, call, waits, false)
+}
+
+/// With source and target in one place, if so said; for calls that have as much of both.
+fn begin_at(
+    engine: &Engine<Smp>,
+    ctx: &ThreadCtx,
+    team: &Arc<Team>,
+    call: Team3,
+    waits: bool,
+    in_place: bool,
+) -> Under {
     let size = team.size();
     let source = call.source(team.rank, size);
     let blocks = if call.takes_blocks() { size } else { 1 };
-    let mut target = vec![0xee; blocks as usize * 3 * call.count];
+    let mut target = match in_place {
+        true => source.clone(),
+        false => vec![0xee; blocks as usize * 3 * call.count],
+    };
     let folding = call.kind.folds().then_some(Folding {
         function: join,
         context: [::core::ptr::null(); 2],
@@ -120,7 +135,11 @@ fn begin(
         root: call.root,
         unit: 3,
         count: call.count,
-        src: source.as_ptr(),
+        src: if in_place {
+            target.as_ptr()
+        } else {
+            source.as_ptr()
+        },
         dst: target.as_mut_ptr(),
         folding,
         ..crate::engine::Call::of(call.kind)
@@ -200,6 +219,61 @@ proptest! {
             }
             engine.team_barrier(ctx, &world).unwrap();
             assert_eq!(engine.background.pending(), 0);
+        });
+    }
+}
+
+/// Counts of elements on all sides of what one line holds, what everybody combines whole, and what one half of a pool holds; and
+/// short calls between them.
+fn pooled_call(size: u32) -> impl Strategy<Value = (Team3, u8)> {
+    let long = &[
+        59usize, 700, 1800, 2730, 2731, 3500, 5461, 5462, 9000, 30_000,
+    ][..];
+    let long = proptest::sample::select(long).prop_flat_map(move |count| {
+        let kind = proptest::sample::select(&[Kind::Reduce, Kind::ReduceAll][..]);
+        (kind, Just(count), 0..size)
+    });
+    let short = (proptest::sample::select(&KINDS[..]), Just(2usize), 0..size);
+    let call = prop_oneof![2 => long, 1 => short];
+    (call, any::<u8>()).prop_map(|((kind, count, root), how)| {
+        let root = if kind.is_rooted() { root } else { 0 };
+        (Team3 { kind, root, count }, how)
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    /// Reductions through pools of 20 KiB, whose order of operands counts, in pieces, in place and not, several under way beside
+    /// short calls.
+    #[test]
+    fn reductions_through_pools_give_what_the_model_says(
+        (size, calls) in (2u32..6).prop_flat_map(|size| {
+            (Just(size), proptest::collection::vec(pooled_call(size), 1..20))
+        }),
+        par in any::<bool>(),
+    ) {
+        let mode = if par { ThreadMode::Par } else { ThreadMode::Seq };
+        job(size, mode, |engine, ctx| {
+            let scratch_bytes = 20 << 10;
+            assert!(engine.tune_collectives(Tuning { scratch_bytes, ..Tuning::DEFAULT }));
+            let world = Arc::clone(engine.world_team());
+            let mut open = Vec::new();
+            for &(call, how) in &calls {
+                let in_place = call.kind == Kind::ReduceAll && how & 1 == 0;
+                let waits = how & 6 == 0;
+                open.push(begin_at(engine, ctx, &world, call, waits, in_place));
+                while open.len() > 1 + (how as usize * 7 + engine.rank().0 as usize * 3) % 10 {
+                    end(engine, ctx, &world, &open.pop().unwrap());
+                }
+            }
+            for under in open {
+                end(engine, ctx, &world, &under);
+            }
+            let pieces = &world.near.get().unwrap().pieces;
+            let long = calls.iter().filter(|(call, _)| call.kind.folds() && call.count > 58);
+            assert!(pieces.load(::core::sync::atomic::Ordering::Relaxed) >= long.count() as u64);
+            engine.team_barrier(ctx, &world).unwrap();
         });
     }
 }

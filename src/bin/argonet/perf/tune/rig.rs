@@ -62,6 +62,10 @@ impl<'w> Rig<'w> {
     pub(super) fn ways(&self, of: &[(Load, Tuning)]) -> Result<Vec<u64>> {
         let rank = self.world.rank().0;
         let own = |(load, tuning): &(Load, Tuning)| {
+            if !self.engine.goes_by_messages(&self.team, &load.call()) {
+                // Pools are as long as scratch is.
+                return tuning.scratch_bytes as u64;
+            }
             let mut schedule = Schedule::default();
             let situation = Situation {
                 rank,
@@ -111,15 +115,9 @@ impl<'w> Rig<'w> {
                 true => (number % u64::from(self.world.size())) as u32,
                 false => 0,
             },
-            unit: UNIT,
-            count: load.block / UNIT,
             src,
             dst,
-            folding: load
-                .kind
-                .folds()
-                .then(|| Folding::built_in(Operation::Max, DataType::F64)),
-            ..Call::of(load.kind)
+            ..load.call()
         };
         self.world.barrier()?;
         let start = Instant::now();
@@ -131,6 +129,19 @@ impl<'w> Rig<'w> {
         })?;
         self.world.barrier()?;
         Ok(start.elapsed().as_secs_f64() * 1e9 / calls as f64)
+    }
+}
+
+impl Load {
+    /// Without memory and root.
+    fn call(self) -> Call {
+        let folds = self.kind.folds();
+        Call {
+            unit: UNIT,
+            count: self.block / UNIT,
+            folding: folds.then(|| Folding::built_in(Operation::Max, DataType::F64)),
+            ..Call::of(self.kind)
+        }
     }
 }
 

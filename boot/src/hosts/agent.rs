@@ -1,0 +1,206 @@
+//! The agent of a host: what `argonet agent` does.
+
+use std::ffi::OsString;
+use std::os::fd::AsFd;
+use std::time::{Duration, Instant};
+
+use argonet_settings::{CONDUIT, SPAWN_VERBOSE, Settings, environment};
+use rustix::event::{PollFd, PollFlags};
+use rustix::termios::isatty;
+
+use crate::attach::{make_part, neighbourhood_limit};
+use crate::binding::allowed_cores;
+use crate::error::BootError;
+use crate::files::SharedFiles;
+use crate::guardian::{self, Link, SPARE_FILES, raise_file_limit};
+use crate::hosts::children::Children;
+use crate::hosts::description::Description;
+use crate::hosts::edge::Edge;
+use crate::hosts::hello::Hello;
+use crate::hosts::here::Here;
+use crate::hosts::message::Message;
+use crate::hosts::node::Node;
+use crate::hosts::pipe::{receive, transmit, unblock};
+use crate::launch::{NO_CONDUIT, fired};
+use crate::output::Streams;
+use crate::page::{Control, HostPart};
+use crate::secret::Secret;
+use crate::signals::LauncherSignals;
+use crate::spawn::{Environment, Spawner};
+
+/// How long an agent waits for its first messages.
+const GREETING: Duration = Duration::from_secs(30);
+
+/// Descriptors of each rank: process, line, standard output and standard error.
+const FILES_OF_RANK: u64 = 4;
+
+/// Descriptors of each agent below: input, output, standard error and the process.
+const FILES_OF_CHILD: u64 = 4;
+
+/// Runs the agent of this host for the launcher, or the agent, at the other end of standard input and output, and returns
+/// the exit code of this process: 0 once all ranks here and below have ended and that has been told, else 1.
+///
+/// The calling process must have one thread. When this returns, the ranks of this host and their process groups have
+/// ended.
+///
+/// # Errors
+/// [`BootError::NoLauncher`] if this process was not started as an agent. Everything else is told to the launcher.
+pub fn agent() -> Result<u8, BootError> {
+    let no_launcher = |reason: &str| BootError::NoLauncher {
+        reason: reason.into(),
+    };
+    let (stdin, stdout) = (rustix::stdio::stdin(), rustix::stdio::stdout());
+    if isatty(stdin) || isatty(stdout) {
+        return Err(no_launcher("its standard input or output is a terminal"));
+    }
+    unblock(stdin)
+        .and_then(|()| unblock(stdout))
+        .map_err(|e| BootError::system("preparing the connection to the launcher", e))?;
+    let mut edge = Edge::new(Instant::now(), GREETING);
+    edge.send(Instant::now(), &Message::Hello(Hello::own()));
+    let Some(job) = expect(&mut edge)? else {
+        return Err(no_launcher("nobody told it what to do"));
+    };
+    let Message::Job(job) = job else {
+        return Err(no_launcher("its first message is not a job"));
+    };
+    let Some(Message::Key(key)) = expect(&mut edge)? else {
+        return Err(no_launcher("no key came with the job"));
+    };
+    edge.allow_silence(Duration::from_millis(job.silence_ms.into()));
+    let signals = LauncherSignals::collect()
+        .map_err(|e| BootError::system("preparing to pass on signals", e))?;
+    Ok(run(&job, &key, edge, &signals))
+}
+
+/// Waits for the next message; `None` if the connection ends or is silent.
+fn expect(edge: &mut Edge) -> Result<Option<Message>, BootError> {
+    let (stdin, stdout) = (rustix::stdio::stdin(), rustix::stdio::stdout());
+    loop {
+        let next = edge.next().map_err(|garbled| BootError::NoLauncher {
+            reason: garbled.to_string(),
+        })?;
+        if next.is_some() {
+            return Ok(next);
+        }
+        let mut fds = vec![PollFd::from_borrowed_fd(stdin, PollFlags::IN)];
+        if !edge.to_send().is_empty() {
+            fds.push(PollFd::from_borrowed_fd(stdout, PollFlags::OUT));
+        }
+        let events = vec![false, true];
+        for is_output in fired(&mut fds, events, edge.deadline()) {
+            if is_output {
+                transmit(edge, stdout);
+            } else if !receive(edge, stdin, Instant::now()) {
+                return Ok(None);
+            }
+        }
+        if edge.is_silent(Instant::now()) {
+            return Ok(None);
+        }
+    }
+}
+
+/// The variables that ranks get: this host's, with those of the launcher that it has not, or that must win.
+fn merged(job: &Description) -> Vec<(OsString, OsString)> {
+    let mut pairs = environment::variables();
+    for variable in &job.environment {
+        let known = pairs.iter_mut().find(|(name, _)| *name == variable.name);
+        match known {
+            Some((_, value)) if variable.wins => *value = variable.value.clone(),
+            Some(_) => {}
+            None => pairs.push((variable.name.clone(), variable.value.clone())),
+        }
+    }
+    pairs.retain(|(name, _)| name != CONDUIT.name());
+    if job.conduit != NO_CONDUIT {
+        pairs.push((CONDUIT.name().into(), job.conduit.clone().into()));
+    }
+    pairs
+}
+
+/// What the ranks of this host share, and its guardian.
+fn prepare(
+    job: &Description,
+    settings: &Settings,
+) -> Result<(SharedFiles, Control, Link), BootError> {
+    std::env::set_current_dir(&job.directory).map_err(|source| BootError::System {
+        what: format!("entering the directory {}", job.directory.to_string_lossy()),
+        source,
+        remedy: "; name one that is there on every host with GASNET_SSH_REMOTE_PATH",
+    })?;
+    let host = &job.hosts[0];
+    let part = HostPart {
+        first: host.first,
+        ranks: host.ranks,
+        neighbourhood: neighbourhood_limit(&job.conduit, settings),
+    };
+    let (files, control) = make_part(job.job_id, job.size, part, settings)?;
+    let link = guardian::start(&control, None)?;
+    Ok((files, control, link))
+}
+
+fn run(job: &Description, key: &Secret, up: Edge, signals: &LauncherSignals) -> u8 {
+    let host = &job.hosts[0];
+    let mut streams = Streams::new();
+    let below = &job.hosts[1..];
+    let file_limit = raise_file_limit(
+        u64::from(host.ranks) * FILES_OF_RANK + below.len() as u64 * FILES_OF_CHILD + SPARE_FILES,
+    );
+    let pairs = merged(job);
+    // Before the ranks: other hosts take longest to come.
+    let (children, failed) = Children::start(job, below, key, signals.mask_before(), &mut streams);
+    let given = Settings::from_pairs(pairs.iter().cloned());
+    let (settings, wrong) = match given {
+        Ok(settings) => (settings, None),
+        Err(error) => (Settings::default(), Some(error)),
+    };
+    settings.keep_quiet();
+    let (files, shared) = match prepare(job, &settings) {
+        Ok((files, control, link)) => (Some(files), Ok((control, link))),
+        Err(error) => (None, Err(error)),
+    };
+    let mut node = Node::new(
+        job,
+        children,
+        up,
+        signals,
+        streams,
+        settings.get(&SPAWN_VERBOSE),
+    );
+    for (trouble, _) in failed {
+        node.tell(&Message::Trouble(trouble));
+    }
+    if let Some(error) = wrong {
+        node.trouble(2, &error.to_string());
+        return node.run();
+    }
+    let cores = match job.bind.then(allowed_cores).transpose() {
+        Ok(cores) => cores,
+        Err(error) => {
+            node.trouble(error.exit_code(), &error.to_string());
+            None
+        }
+    };
+    match (&shared, files) {
+        (Ok((control, link)), Some(files)) => {
+            let spawner = Spawner {
+                program: &job.program,
+                args: &job.args,
+                environment: Environment::Given(&pairs),
+                cores,
+                control,
+                files,
+                link: link.as_fd(),
+                key,
+                input: None,
+                mask: signals.mask_before(),
+                file_limit,
+            };
+            node.start(Here::new(control, link), spawner);
+        }
+        (Err(error), _) => node.trouble(error.exit_code(), &error.to_string()),
+        (Ok(_), None) => {}
+    }
+    node.run()
+}

@@ -1,0 +1,467 @@
+//! The agents that this process has started, and its connections to them.
+
+use std::ops::Range;
+use std::os::fd::{AsFd, OwnedFd};
+use std::process::{Child as Process, ExitStatus};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags};
+use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
+
+use argonet_base::JobRank;
+
+use crate::error::BootError;
+use crate::exit::{ProcessEnd, signal_name};
+use crate::hosts::description::{Description, Way};
+use crate::hosts::edge::Edge;
+use crate::hosts::list::Host;
+use crate::hosts::message::{Message, Trouble};
+use crate::hosts::pipe::{receive, transmit, unblock};
+use crate::hosts::start::{Started, start};
+use crate::hosts::tree;
+use crate::output::Streams;
+use crate::secret::Secret;
+use crate::sys::SignalSet;
+
+/// How long the process of an agent may take to end once its connection has.
+const FAREWELL: Duration = Duration::from_secs(2);
+
+/// How far an agent has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    /// It has not greeted.
+    Starting,
+    Working,
+    /// All of its subtree has ended.
+    Over,
+    /// It ended, or was given up, before that.
+    Lost,
+}
+
+struct Child {
+    /// Its host, and those below.
+    hosts: Vec<Host>,
+    process: Process,
+    pidfd: OwnedFd,
+    ended: Option<ExitStatus>,
+    /// `None` once closed.
+    input: Option<OwnedFd>,
+    output: Option<OwnedFd>,
+    edge: Edge,
+    stage: Stage,
+    /// When the process is killed that has closed its connection.
+    kill_at: Option<Instant>,
+}
+
+impl Child {
+    fn host(&self) -> &Host {
+        &self.hosts[0]
+    }
+
+    fn ranks(&self) -> Range<u32> {
+        let end = self.hosts.last().map_or(0, |host| host.first + host.ranks);
+        self.host().first..end
+    }
+
+    fn is_finished(&self) -> bool {
+        matches!(self.stage, Stage::Over | Stage::Lost)
+    }
+
+    /// Kills the process, and what it started on this host.
+    fn kill(&mut self) {
+        if self.ended.is_none()
+            && let Some(pid) = Pid::from_raw(self.process.id() as i32)
+        {
+            // Not reaped yet, so the id is still the child's.
+            let _ = kill_process_group(pid, Signal::KILL);
+        }
+    }
+}
+
+/// What has happened at one of the children.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum ChildEvent {
+    Readable(usize),
+    Writable(usize),
+    Ended(usize),
+}
+
+/// What a child says, or what has become of it.
+#[derive(Debug)]
+pub(crate) enum Heard {
+    Message(usize, Message),
+    /// It is lost, with its subtree.
+    Lost(Trouble),
+}
+
+pub(crate) struct Children<'a> {
+    job: &'a Description,
+    key: &'a Secret,
+    list: Vec<Child>,
+}
+
+impl<'a> Children<'a> {
+    /// Starts the agents for `hosts`, each with its part of the tree. What they, or the way to them, write on standard error goes
+    /// to `streams`. With the trouble of those that could not be started.
+    pub(crate) fn start(
+        job: &'a Description,
+        hosts: &[Host],
+        key: &'a Secret,
+        mask: SignalSet,
+        streams: &mut Streams,
+    ) -> (Self, Vec<(Trouble, BootError)>) {
+        let mut children = Self {
+            job,
+            key,
+            list: Vec::new(),
+        };
+        let mut failed = Vec::new();
+        for part in tree::parts(hosts.len(), job.degree) {
+            let hosts = hosts[part].to_vec();
+            let rank = JobRank(hosts[0].first);
+            if let Err(error) = children.add(hosts, mask, streams) {
+                let trouble = Trouble {
+                    rank,
+                    code: error.exit_code(),
+                    text: error.to_string(),
+                };
+                failed.push((trouble, error));
+            }
+        }
+        (children, failed)
+    }
+
+    fn add(
+        &mut self,
+        hosts: Vec<Host>,
+        mask: SignalSet,
+        streams: &mut Streams,
+    ) -> Result<(), BootError> {
+        let failed = |what: &str, e: std::io::Error| {
+            BootError::system(format!("{what} of the agent on host {}", hosts[0].name), e)
+        };
+        let Started {
+            process,
+            input,
+            output,
+            notes,
+        } = start(self.job, &hosts[0], mask)?;
+        let pidfd = Pid::from_child(&process);
+        let pidfd = pidfd_open(pidfd, PidfdFlags::empty());
+        let pidfd = pidfd.map_err(|e| failed("watching the process", e.into()))?;
+        let prepared = unblock(&input).and_then(|()| unblock(&output));
+        prepared.map_err(|e| failed("preparing the connection", e.into()))?;
+        let tag = format!("argonet run: host {}: ", hosts[0].name);
+        let noted = streams.add_notes(notes, &tag);
+        noted.map_err(|e| failed("preparing the standard error", e))?;
+        self.list.push(Child {
+            hosts,
+            process,
+            pidfd,
+            ended: None,
+            input: Some(input),
+            output: Some(output),
+            edge: Edge::new(Instant::now(), self.silence()),
+            stage: Stage::Starting,
+            kill_at: None,
+        });
+        Ok(())
+    }
+
+    fn silence(&self) -> Duration {
+        Duration::from_millis(self.job.silence_ms.into())
+    }
+
+    /// How many there are.
+    pub(crate) fn len(&self) -> usize {
+        self.list.len()
+    }
+
+    /// The ranks below each.
+    pub(crate) fn ranks(&self) -> Vec<Range<u32>> {
+        self.list.iter().map(Child::ranks).collect()
+    }
+
+    /// Whether every subtree has ended, or is lost.
+    pub(crate) fn all_finished(&self) -> bool {
+        self.list.iter().all(Child::is_finished)
+    }
+
+    /// Sends to one of them.
+    pub(crate) fn send(&mut self, child: usize, message: &Message) {
+        if self.list[child].stage == Stage::Working {
+            self.list[child].edge.send(Instant::now(), message);
+        }
+    }
+
+    /// Sends to all of them.
+    pub(crate) fn send_all(&mut self, message: &Message) {
+        (0..self.len()).for_each(|child| self.send(child, message));
+    }
+
+    /// How much input the first one takes now.
+    pub(crate) fn input_room(&self) -> usize {
+        let first = self.list.first().filter(|c| c.stage == Stage::Working);
+        first.map_or(0, |child| child.edge.room())
+    }
+
+    /// The output that has come so far has been passed on.
+    pub(crate) fn passed_on(&mut self) {
+        let now = Instant::now();
+        for child in self.list.iter_mut().filter(|c| c.stage == Stage::Working) {
+            child.edge.passed_on(now);
+        }
+    }
+
+    /// Adds what is waited for to `fds`, and what it stands for to `events`.
+    pub(crate) fn poll_fds<'p>(&'p self, fds: &mut Vec<PollFd<'p>>, events: &mut Vec<ChildEvent>) {
+        for (i, child) in self.list.iter().enumerate() {
+            if let Some(output) = &child.output {
+                fds.push(PollFd::new(output, PollFlags::IN));
+                events.push(ChildEvent::Readable(i));
+            }
+            if let Some(input) = &child.input
+                && !child.edge.to_send().is_empty()
+            {
+                fds.push(PollFd::new(input, PollFlags::OUT));
+                events.push(ChildEvent::Writable(i));
+            }
+            if child.ended.is_none() {
+                fds.push(PollFd::new(&child.pidfd, PollFlags::IN));
+                events.push(ChildEvent::Ended(i));
+            }
+        }
+    }
+
+    /// When [`look`](Self::look) is to be called at the latest.
+    pub(crate) fn deadline(&self) -> Option<Instant> {
+        let of = |child: &Child| match child.is_finished() {
+            true => child.kill_at.filter(|_| child.ended.is_none()),
+            false => child.kill_at.or_else(|| child.edge.deadline()),
+        };
+        self.list.iter().filter_map(of).min()
+    }
+
+    /// Acts on an event; what was said.
+    pub(crate) fn serve(&mut self, event: ChildEvent, heard: &mut Vec<Heard>) {
+        match event {
+            ChildEvent::Readable(i) => self.read(i, heard),
+            ChildEvent::Writable(i) => {
+                let child = &mut self.list[i];
+                if let Some(input) = &child.input {
+                    transmit(&mut child.edge, input.as_fd());
+                }
+            }
+            ChildEvent::Ended(i) => {
+                let child = &mut self.list[i];
+                child.ended = child.process.try_wait().ok().flatten();
+                self.look_at_end(i, heard);
+            }
+        }
+    }
+
+    fn read(&mut self, i: usize, heard: &mut Vec<Heard>) {
+        let now = Instant::now();
+        let child = &mut self.list[i];
+        let Some(output) = &child.output else { return };
+        if !receive(&mut child.edge, output.as_fd(), now) {
+            child.output = None;
+            child.input = None;
+            child.kill_at = Some(now + FAREWELL);
+            self.look_at_end(i, heard);
+            return;
+        }
+        loop {
+            let child = &mut self.list[i];
+            match child.edge.next() {
+                Ok(None) => return,
+                Ok(Some(message)) => {
+                    if let Err(why) = self.take(i, message, heard) {
+                        self.lose(i, 1, &why, heard);
+                        return;
+                    }
+                }
+                Err(garbled) => {
+                    self.lose(i, 1, &garbled.to_string(), heard);
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Takes a message; or says why the agent cannot be worked with.
+    fn take(&mut self, i: usize, message: Message, heard: &mut Vec<Heard>) -> Result<(), String> {
+        let child = &mut self.list[i];
+        let now = Instant::now();
+        match (child.stage, message) {
+            (Stage::Starting, Message::Hello(hello)) => {
+                hello.check().map_err(|differ| {
+                    let agent = self.job.agent[0].to_string_lossy();
+                    format!(
+                        "{differ}; install the same version as {agent} there, or name its path with ARGONET_AGENT"
+                    )
+                })?;
+                child.stage = Stage::Working;
+                let description = Box::new(self.job.for_hosts(&child.hosts));
+                child.edge.send(now, &Message::Job(description));
+                child.edge.send(now, &Message::Key(self.key.clone()));
+            }
+            (Stage::Working, Message::Over) => {
+                child.stage = Stage::Over;
+                // The agent ends when it sees this.
+                child.input = None;
+                child.kill_at = Some(now + FAREWELL);
+            }
+            (Stage::Working, message) => {
+                let ranks = child.ranks();
+                let about = match &message {
+                    Message::Gone(gone) => Some(gone.rank),
+                    Message::Ended(rank, ..) => Some(*rank),
+                    Message::Trouble(trouble) => Some(trouble.rank),
+                    Message::Hello(_) | Message::Job(_) | Message::Key(_) => {
+                        return Err("it began anew".into());
+                    }
+                    _ => None,
+                };
+                if about.is_some_and(|rank| !ranks.contains(&rank.0)) {
+                    return Err("it told of ranks of other hosts".into());
+                }
+                heard.push(Heard::Message(i, message));
+            }
+            (Stage::Starting, _) => return Err("it did not greet".into()),
+            (Stage::Over | Stage::Lost, _) => {}
+        }
+        Ok(())
+    }
+
+    /// The process or the connection has ended.
+    fn look_at_end(&mut self, i: usize, heard: &mut Vec<Heard>) {
+        let child = &self.list[i];
+        if child.is_finished() || child.output.is_some() {
+            return; // What is left in the connection comes first.
+        }
+        let Some(status) = child.ended else { return };
+        let end =
+            ProcessEnd::from_raw_status(std::os::unix::process::ExitStatusExt::into_raw(status));
+        let (code, why) = match child.stage {
+            Stage::Starting => self.why_not_started(i, end),
+            _ => (
+                1,
+                format!("its agent {} while the job needed it", end_in_words(end)),
+            ),
+        };
+        self.lose(i, code, &why, heard);
+    }
+
+    fn why_not_started(&self, i: usize, end: ProcessEnd) -> (u8, String) {
+        let child = &self.list[i];
+        let (name, agent) = (&child.host().name, self.job.agent[0].to_string_lossy());
+        let noise = String::from_utf8_lossy(child.edge.noise());
+        let noise = noise.lines().rfind(|line| !line.trim().is_empty());
+        let noise = noise.map_or(String::new(), |line| format!(" (it wrote \"{line}\")"));
+        match (end, &self.job.way) {
+            (ProcessEnd::Code(code @ (126 | 127)), _) => (
+                code,
+                format!(
+                    "\"{agent}\" could not be run there (exit code {code}){noise}; install argonet at that path, or name \
+                     another with ARGONET_AGENT"
+                ),
+            ),
+            (ProcessEnd::Code(255), Way::Shell { command, .. }) => (
+                1,
+                format!(
+                    "\"{command}\" could not get there (exit code 255; what it said is above){noise}; is the name right, and \
+                     does `{command} {name} true` work without a question?"
+                ),
+            ),
+            (end, _) => (
+                1,
+                format!(
+                    "the way to its agent {} before the agent answered{noise}",
+                    end_in_words(end)
+                ),
+            ),
+        }
+    }
+
+    fn lose(&mut self, i: usize, code: u8, why: &str, heard: &mut Vec<Heard>) {
+        let child = &mut self.list[i];
+        child.stage = Stage::Lost;
+        (child.input, child.output) = (None, None);
+        child.kill();
+        heard.push(Heard::Lost(Trouble {
+            rank: JobRank(child.host().first),
+            code,
+            text: format!("{}: {why}", child.host().in_words()),
+        }));
+    }
+
+    /// Does what it is time for.
+    pub(crate) fn look(&mut self, heard: &mut Vec<Heard>) {
+        let now = Instant::now();
+        for i in 0..self.len() {
+            let silence = self.silence();
+            let child = &mut self.list[i];
+            if child.kill_at.is_some_and(|at| now >= at) {
+                child.kill_at = None;
+                child.kill();
+            }
+            if child.is_finished() || child.output.is_none() {
+                continue;
+            }
+            if child.edge.is_silent(now) {
+                let seconds = silence.as_secs_f64();
+                let why = format!(
+                    "its agent gave no sign of life for {seconds} s (ARGONET_AGENT_TIMEOUT); is the host, or the network, down?"
+                );
+                self.lose(i, 1, &why, heard);
+            }
+        }
+    }
+
+    /// Writes as much as can be written at once.
+    pub(crate) fn push(&mut self) {
+        for child in &mut self.list {
+            if let Some(input) = &child.input {
+                transmit(&mut child.edge, input.as_fd());
+            }
+        }
+    }
+
+    /// Closes all connections: an agent that lives ends its ranks.
+    pub(crate) fn hang_up(&mut self) {
+        for child in self.list.iter_mut().filter(|c| !c.is_finished()) {
+            (child.input, child.output) = (None, None);
+            child.stage = Stage::Lost;
+            child.kill_at = Some(Instant::now() + FAREWELL);
+        }
+    }
+
+    /// Whether all processes have ended.
+    pub(crate) fn all_ended(&self) -> bool {
+        self.list.iter().all(|child| child.ended.is_some())
+    }
+}
+
+impl Drop for Children<'_> {
+    /// Nothing is left on this host.
+    fn drop(&mut self) {
+        for child in self.list.iter_mut().filter(|c| c.ended.is_none()) {
+            child.kill();
+            let _ = child.process.wait();
+        }
+    }
+}
+
+fn end_in_words(end: ProcessEnd) -> String {
+    match end {
+        ProcessEnd::Code(code) => format!("exited with code {code}"),
+        ProcessEnd::Signal(signal) => {
+            format!(
+                "was killed by signal {signal} ({})",
+                signal_name(i32::from(signal))
+            )
+        }
+        ProcessEnd::Unknown => "ended".into(),
+    }
+}

@@ -1,0 +1,270 @@
+//! Frames of a control connection.
+//!
+//! ```text
+//! once, at the beginning   "\nargonet-agent\0\1"       what comes before it is noise of the way: shells greet
+//! then, any number of
+//!   0   4   body bytes, little-endian, at most MAX_BODY_BYTES
+//!   4   1   kind
+//!   5   3   zero
+//!   8   .   body
+//! ```
+
+use core::mem::size_of;
+
+use static_assertions::const_assert_eq;
+use zerocopy::byteorder::little_endian::U32;
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
+
+use crate::hosts::message::{Message, decode};
+use crate::secret::wipe;
+
+/// The begin of a connection, in both directions.
+pub(crate) const MAGIC: [u8; 16] = *b"\nargonet-agent\0\x01";
+
+/// The longest body: environment and arguments of a program fit, since the system takes no more than 2 MiB by default.
+pub(crate) const MAX_BODY_BYTES: usize = 8 << 20;
+
+/// How much noise may come before the magic.
+const MAX_NOISE_BYTES: usize = 64 << 10;
+
+#[derive(FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
+#[repr(C)]
+struct Header {
+    body_bytes: U32,
+    kind: u8,
+    zero: [u8; 3],
+}
+const_assert_eq!(size_of::<Header>(), 8);
+
+/// What is wrong with bytes that came.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("its control connection holds no messages of this version of argonet ({0})")]
+pub(crate) struct Garbled(pub(crate) String);
+
+/// Appends a frame.
+pub(crate) fn append(message: &Message, to: &mut Vec<u8>) {
+    let begin = to.len();
+    to.extend_from_slice(&[0; size_of::<Header>()]);
+    message.encode(to);
+    let body_bytes = to.len() - begin - size_of::<Header>();
+    debug_assert!(body_bytes <= MAX_BODY_BYTES);
+    let header = Header {
+        body_bytes: U32::new(body_bytes as u32),
+        kind: message.kind().into(),
+        zero: [0; 3],
+    };
+    to[begin..begin + size_of::<Header>()].copy_from_slice(header.as_bytes());
+}
+
+/// Takes bytes as they come and gives messages.
+#[derive(Debug, Default)]
+pub(crate) struct Inbox {
+    bytes: Vec<u8>,
+    /// How many of `bytes` have been used.
+    used: usize,
+    /// Whether the magic has come.
+    begun: bool,
+}
+
+impl Inbox {
+    /// Takes bytes. No more than a frame and what was given last is kept, if [`next`](Self::next) is called until it has none.
+    pub(crate) fn take(&mut self, bytes: &[u8]) {
+        if self.used > 0 {
+            let left = self.bytes.len() - self.used;
+            self.bytes.copy_within(self.used.., 0);
+            // Keys go through here.
+            wipe(&mut self.bytes[left..]);
+            self.bytes.truncate(left);
+            self.used = 0;
+        }
+        self.bytes.extend_from_slice(bytes);
+    }
+
+    /// The next message, if all of it has come.
+    ///
+    /// # Errors
+    /// The connection cannot be used any more.
+    pub(crate) fn next(&mut self) -> Result<Option<Message>, Garbled> {
+        if !self.begun && !self.find_magic()? {
+            return Ok(None);
+        }
+        let Ok((header, rest)) = Header::ref_from_prefix(&self.bytes[self.used..]) else {
+            return Ok(None);
+        };
+        let (body_bytes, kind) = (header.body_bytes.get() as usize, header.kind);
+        if body_bytes > MAX_BODY_BYTES || header.zero != [0; 3] {
+            let reason = format!("a frame of kind {kind} with {body_bytes} bytes");
+            return Err(Garbled(reason));
+        }
+        let Some(body) = rest.get(..body_bytes) else {
+            return Ok(None);
+        };
+        let message = decode(kind, body)?;
+        let end = self.used + size_of::<Header>() + body_bytes;
+        wipe(&mut self.bytes[self.used..end]);
+        self.used = end;
+        Ok(Some(message))
+    }
+
+    /// What has come before the magic.
+    pub(crate) fn noise(&self) -> &[u8] {
+        match self.begun {
+            true => &[],
+            false => &self.bytes[self.used..],
+        }
+    }
+
+    fn find_magic(&mut self) -> Result<bool, Garbled> {
+        let found = self
+            .bytes
+            .windows(MAGIC.len())
+            .position(|part| part == MAGIC);
+        match found {
+            Some(at) => {
+                self.used = at + MAGIC.len();
+                self.begun = true;
+                Ok(true)
+            }
+            None if self.bytes.len() > MAX_NOISE_BYTES => {
+                let reason = format!("{MAX_NOISE_BYTES} bytes came, and no agent's greeting");
+                Err(Garbled(reason))
+            }
+            None => Ok(false),
+        }
+    }
+}
+
+/// Takes bytes as a control connection does, in pieces of `piece` bytes: how many messages they hold, or why they are refused.
+/// For tests with hostile bytes.
+#[doc(hidden)]
+pub fn check_control_bytes(bytes: &[u8], piece: usize) -> Result<usize, String> {
+    let mut inbox = Inbox::default();
+    let mut count = 0;
+    for piece in bytes.chunks(piece.max(1)) {
+        inbox.take(piece);
+        while let Some(message) = inbox.next().map_err(|garbled| garbled.to_string())? {
+            let mut again = Vec::new();
+            append(&message, &mut again);
+            count += 1;
+        }
+    }
+    Ok(count)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::hosts::message::tests::{messages, samples};
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
+    /// Everything that comes out when `bytes` come in pieces of these lengths, over and over.
+    fn received(bytes: &[u8], pieces: &[usize]) -> Result<Vec<Message>, Garbled> {
+        let (mut inbox, mut all, mut rest) = (Inbox::default(), Vec::new(), bytes);
+        for len in pieces.iter().cycle() {
+            let (now, later) = rest.split_at((*len).min(rest.len()));
+            inbox.take(now);
+            while let Some(message) = inbox.next()? {
+                all.push(message);
+            }
+            rest = later;
+            if rest.is_empty() {
+                break;
+            }
+        }
+        Ok(all)
+    }
+
+    fn wire(messages: &[Message]) -> Vec<u8> {
+        let mut bytes = b"Welcome to this host!\n".to_vec();
+        bytes.extend_from_slice(&MAGIC);
+        messages.iter().for_each(|m| append(m, &mut bytes));
+        bytes
+    }
+
+    #[test]
+    fn messages_arrive_whole_however_the_bytes_are_cut() {
+        let samples = samples();
+        let bytes = wire(&samples);
+        for piece in 1..=64 {
+            assert_eq!(received(&bytes, &[piece]).unwrap(), samples, "{piece}");
+        }
+        // All but the last byte: all but the last message.
+        let short = received(&bytes[..bytes.len() - 1], &[bytes.len()]).unwrap();
+        assert_eq!(short, samples[..samples.len() - 1]);
+    }
+
+    proptest! {
+        #[test]
+        fn any_messages_arrive_in_any_pieces(
+            messages in vec(messages(), 0..20),
+            pieces in vec(1usize..200, 1..20),
+        ) {
+            prop_assert_eq!(received(&wire(&messages), &pieces).unwrap(), messages);
+        }
+
+        #[test]
+        fn one_changed_byte_never_panics_and_never_changes_what_came_before(
+            messages in vec(messages(), 1..8),
+            at in any::<prop::sample::Index>(),
+            to in any::<u8>(),
+        ) {
+            let clean = wire(&messages);
+            let mut bytes = clean.clone();
+            let at = at.index(bytes.len());
+            bytes[at] = to;
+            let before = received(&clean[..at], &[clean.len()]).unwrap();
+            let mut inbox = Inbox::default();
+            inbox.take(&bytes);
+            for message in before {
+                prop_assert_eq!(inbox.next().unwrap(), Some(message));
+            }
+            while let Ok(Some(_)) = inbox.next() {}
+        }
+
+        #[test]
+        fn random_bytes_are_refused_or_wait_for_more(bytes in vec(any::<u8>(), 0..4096)) {
+            let mut begun = MAGIC.to_vec();
+            begun.extend_from_slice(&bytes);
+            let _ = received(&begun, &[begun.len()]);
+        }
+    }
+
+    #[test]
+    fn what_is_used_is_overwritten_and_noise_has_a_limit() {
+        let mut inbox = Inbox::default();
+        let key = crate::secret::Secret::from_bytes([0xa5; 32]);
+        inbox.take(&wire(&[Message::Key(key)]));
+        assert!(matches!(inbox.next(), Ok(Some(Message::Key(_)))));
+        assert!(!inbox.bytes.contains(&0xa5));
+
+        let mut inbox = Inbox::default();
+        inbox.take(b"no such command\n");
+        assert_eq!(
+            (inbox.next(), inbox.noise()),
+            (Ok(None), &b"no such command\n"[..])
+        );
+        inbox.take(&vec![b'x'; MAX_NOISE_BYTES]);
+        assert!(
+            inbox
+                .next()
+                .unwrap_err()
+                .to_string()
+                .contains("no agent's greeting")
+        );
+    }
+
+    #[test]
+    fn lengths_and_kinds_that_cannot_be_are_refused() {
+        for header in [
+            [0xff, 0xff, 0xff, 0x7f, 1, 0, 0, 0],
+            [1, 0, 0x80, 0, 1, 0, 0, 0],
+            [0, 0, 0, 0, 0, 0, 0, 0],
+            [0, 0, 0, 0, 200, 0, 0, 0],
+            [0, 0, 0, 0, 1, 0, 0, 1],
+        ] {
+            let bytes = [&MAGIC[..], &header].concat();
+            assert!(received(&bytes, &[1]).is_err(), "{header:?}");
+        }
+    }
+}

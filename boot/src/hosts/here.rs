@@ -1,0 +1,168 @@
+//! The ranks of an agent's host, and what the agent passes on between them and the other hosts.
+
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::atomic::Ordering;
+
+use argonet_base::JobRank;
+
+use crate::bootstrap::KEYS;
+use crate::error::BootError;
+use crate::fence;
+use crate::guardian::{self, Link};
+use crate::hosts::frame::Garbled;
+use crate::hosts::message::{Gone, Message};
+use crate::hosts::values::{self, Value};
+use crate::output::Streams;
+use crate::page::{Control, ExitWord, RankState};
+use crate::ranks::HostRanks;
+use crate::spawn::Spawner;
+
+/// What of a rank has been told to the other hosts.
+#[derive(Debug, Clone, Copy, Default)]
+struct Told {
+    /// Published keys, one bit each.
+    keys: u16,
+    /// That it enters no more fences.
+    gone: bool,
+}
+
+pub(crate) struct Here<'a> {
+    pub(crate) control: &'a Control,
+    link: &'a Link,
+    pub(crate) ranks: HostRanks<'a>,
+    told: Vec<Told>,
+    /// The last fence of all ranks here that has been told.
+    arrived: u32,
+    /// Whether the other hosts know that the job ends.
+    told_exit: bool,
+}
+
+impl<'a> Here<'a> {
+    pub(crate) fn new(control: &'a Control, link: &'a Link) -> Self {
+        Self {
+            control,
+            link,
+            ranks: HostRanks::new(control, link),
+            told: vec![Told::default(); control.part().ranks as usize],
+            arrived: 0,
+            told_exit: false,
+        }
+    }
+
+    /// Starts all ranks; calls `started` with each and its process id.
+    pub(crate) fn start(
+        &mut self,
+        spawner: &mut Spawner<'_>,
+        streams: &mut Streams,
+        tagged: bool,
+        mut started: impl FnMut(JobRank, u32),
+    ) -> Result<(), BootError> {
+        for rank in self.control.host_ranks() {
+            let output = streams
+                .add_rank(rank, tagged)
+                .map_err(|e| BootError::system("making a pipe for a rank's output", e))?;
+            let pid = self.ranks.start(spawner, Some(output))?;
+            started(rank, pid.as_raw_nonzero().get() as u32);
+        }
+        Ok(())
+    }
+
+    /// Why the job ends, if the other hosts do not know it.
+    pub(crate) fn exit_to_tell(&mut self) -> Option<ExitWord> {
+        let word = self.control.job().exit_word()?;
+        (!std::mem::replace(&mut self.told_exit, true)).then_some(word)
+    }
+
+    /// The other hosts say that the job ends.
+    pub(crate) fn end(&mut self, word: ExitWord) {
+        self.told_exit = true;
+        self.control.job().set_exit_word(word);
+        // The time that the ranks have counts from now.
+        guardian::tell_exit(self.link.as_fd());
+        if !word.kind.leaves_time() {
+            self.ranks.kill_all();
+        }
+    }
+
+    /// The fence that all ranks here have entered and that has not been told, and what they have published since the one before.
+    pub(crate) fn fence_to_tell(&mut self) -> Option<(Vec<u8>, u32)> {
+        let number = self
+            .control
+            .job()
+            .fence
+            .host_arrived
+            .load(Ordering::Acquire);
+        if number == self.arrived {
+            return None;
+        }
+        self.arrived = number;
+        let mut published = Vec::new();
+        for (rank, told) in self.control.host_ranks().zip(&mut self.told) {
+            for key in 0..KEYS {
+                if told.keys & 1 << key == 0
+                    && let Some(bytes) = self.control.key_slot(rank, key).read()
+                {
+                    told.keys |= 1 << key;
+                    let bytes = &bytes;
+                    Value { rank, key, bytes }.encode(&mut published);
+                }
+            }
+        }
+        Some((published, number))
+    }
+
+    /// All hosts have entered the fence; `published` is what the ranks of the others have to say.
+    pub(crate) fn pass_fence(&self, published: &[u8], number: u32) -> Result<(), Garbled> {
+        for Value { rank, key, bytes } in values::parse(published)? {
+            self.control.key_slot(rank, key).fill(bytes);
+        }
+        fence::complete(&self.control.job().fence, number);
+        Ok(())
+    }
+
+    /// Tells that rank `i` of this host enters no more fences, once.
+    pub(crate) fn gone_to_tell(&mut self, i: usize) -> Option<Message> {
+        let rank = self.ranks.rank(i);
+        let page = self.control.rank_page(rank);
+        let state = page.state();
+        let gone = matches!(state, RankState::Finalised | RankState::Ended);
+        if !gone || std::mem::replace(&mut self.told[i].gone, true) {
+            return None;
+        }
+        let fences = page.fences_entered.load(Ordering::Relaxed);
+        Some(Message::Gone(Gone {
+            rank,
+            state,
+            fences,
+        }))
+    }
+
+    /// The job is over here: sends the guardian away.
+    pub(crate) fn farewell(&self) {
+        self.link.farewell();
+    }
+
+    /// A rank of another host enters no more fences, and somebody waits for it.
+    pub(crate) fn note_gone(&self, gone: Gone) {
+        let Gone {
+            rank,
+            state,
+            fences,
+        } = gone;
+        if self.control.part().all().contains(&rank.0) || rank.0 >= self.control.size() {
+            return; // The ranks here see it themselves.
+        }
+        let page = self.control.rank_page(rank);
+        page.fences_entered.store(fences, Ordering::Relaxed);
+        page.advance(state);
+        fence::wake_all(&self.control.job().fence);
+    }
+}
+
+/// The standard input of rank 0, as far as it has not been taken.
+#[derive(Debug, Default)]
+pub(crate) struct Input {
+    pub(crate) pipe: Option<OwnedFd>,
+    pub(crate) waiting: Vec<u8>,
+    pub(crate) ended: bool,
+}

@@ -1,0 +1,393 @@
+//! What launcher and agents tell each other.
+
+use argonet_base::JobRank;
+use num_enum::{IntoPrimitive, TryFromPrimitive};
+use static_assertions::const_assert;
+
+use crate::exit::ProcessEnd;
+use crate::hosts::description::Description;
+use crate::hosts::frame::Garbled;
+use crate::hosts::hello::Hello;
+use crate::hosts::words::{Reader, put_text};
+use crate::outcome::Fate;
+use crate::output::{MAX_LINE_BYTES, To};
+use crate::page::{ExitWord, RankState};
+use crate::secret::{SECRET_BYTES, Secret};
+
+/// The most bytes of output, input or values in a message.
+pub(crate) const BULK_BYTES: usize = 128 << 10;
+const_assert!(BULK_BYTES > MAX_LINE_BYTES + 64);
+
+/// The longest text that is told.
+const MAX_TEXT_BYTES: usize = 4 << 10;
+
+/// The kinds of frames.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, IntoPrimitive, TryFromPrimitive)]
+#[repr(u8)]
+pub(crate) enum Kind {
+    Hello = 1,
+    Job = 2,
+    Key = 3,
+    Beat = 4,
+    Pause = 5,
+    Taken = 6,
+    Values = 7,
+    Waits = 8,
+    Arrived = 9,
+    Done = 10,
+    Exit = 11,
+    Gone = 12,
+    Ended = 13,
+    Over = 14,
+    Trouble = 15,
+    Output = 16,
+    Deaf = 17,
+    Input = 18,
+    InputEnd = 19,
+    Signal = 20,
+    Report = 21,
+}
+
+/// One message.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Message {
+    /// Up, first: who this agent is.
+    Hello(Hello),
+    /// Down, first: what to do.
+    Job(Box<Description>),
+    /// Down, second: the job's key.
+    Key(Secret),
+    /// Both ways, where there is nothing else to say.
+    Beat,
+    /// Down: nothing more may come for a long time, since the launcher is being stopped; until the next message.
+    Pause,
+    /// Both ways: this many bytes of output (down) or input (up) have been passed on.
+    Taken(u32),
+    /// Both ways: published values ([`crate::hosts::values`]).
+    Values(Vec<u8>),
+    /// Up: ranks wait at this fence.
+    Waits(u32),
+    /// Up: all ranks of the subtree have entered this fence, and their values have been sent.
+    Arrived(u32),
+    /// Down: all ranks have entered this fence, and the values of the others have been sent.
+    Done(u32),
+    /// Both ways: the job ends.
+    Exit(ExitWord),
+    /// Up: this rank enters no fence after this many. Down: somebody waits for it at a later one.
+    Gone(Gone),
+    /// Up: the process of this rank has ended; whether that is a failure although the rank had finalised.
+    Ended(JobRank, Fate, bool),
+    /// Up, last: all ranks of the subtree have ended, and all of their output has been sent.
+    Over,
+    /// Up: this host cannot go on.
+    Trouble(Trouble),
+    /// Up: whole lines.
+    Output(To, Vec<u8>),
+    /// Down: nobody takes this output any more.
+    Deaf(To),
+    /// Down, towards rank 0: standard input.
+    Input(Vec<u8>),
+    /// Down, towards rank 0: the end of standard input.
+    InputEnd,
+    /// Down: a signal for all ranks.
+    Signal(u8),
+    /// Down: say what the ranks wait for.
+    Report,
+}
+
+/// A rank that enters no more fences.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Gone {
+    pub(crate) rank: JobRank,
+    pub(crate) state: RankState,
+    /// How many fences it has entered.
+    pub(crate) fences: u32,
+}
+
+/// Why a host cannot go on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Trouble {
+    /// The first rank of the host.
+    pub(crate) rank: JobRank,
+    /// The exit code for it.
+    pub(crate) code: u8,
+    /// For the user.
+    pub(crate) text: String,
+}
+
+impl Message {
+    pub(crate) fn kind(&self) -> Kind {
+        match self {
+            Self::Hello(_) => Kind::Hello,
+            Self::Job(_) => Kind::Job,
+            Self::Key(_) => Kind::Key,
+            Self::Beat => Kind::Beat,
+            Self::Pause => Kind::Pause,
+            Self::Taken(_) => Kind::Taken,
+            Self::Values(_) => Kind::Values,
+            Self::Waits(_) => Kind::Waits,
+            Self::Arrived(_) => Kind::Arrived,
+            Self::Done(_) => Kind::Done,
+            Self::Exit(_) => Kind::Exit,
+            Self::Gone(_) => Kind::Gone,
+            Self::Ended(..) => Kind::Ended,
+            Self::Over => Kind::Over,
+            Self::Trouble(_) => Kind::Trouble,
+            Self::Output(..) => Kind::Output,
+            Self::Deaf(_) => Kind::Deaf,
+            Self::Input(_) => Kind::Input,
+            Self::InputEnd => Kind::InputEnd,
+            Self::Signal(_) => Kind::Signal,
+            Self::Report => Kind::Report,
+        }
+    }
+
+    /// Appends the body.
+    pub(crate) fn encode(&self, to: &mut Vec<u8>) {
+        match self {
+            Self::Hello(hello) => hello.encode(to),
+            Self::Job(job) => job.encode(to),
+            Self::Key(key) => to.extend_from_slice(key.bytes()),
+            Self::Taken(n) | Self::Waits(n) | Self::Arrived(n) | Self::Done(n) => {
+                to.extend_from_slice(&n.to_le_bytes());
+            }
+            Self::Values(bytes) | Self::Input(bytes) => to.extend_from_slice(bytes),
+            Self::Exit(word) => to.extend_from_slice(&word.pack().to_le_bytes()),
+            Self::Gone(gone) => {
+                to.extend_from_slice(&gone.rank.0.to_le_bytes());
+                to.extend_from_slice(&u32::from(gone.state).to_le_bytes());
+                to.extend_from_slice(&gone.fences.to_le_bytes());
+            }
+            Self::Ended(rank, fate, late_failure) => {
+                to.extend_from_slice(&rank.0.to_le_bytes());
+                to.extend_from_slice(&fate.pid.to_le_bytes());
+                let (how, number) = match fate.end {
+                    ProcessEnd::Code(code) => (1, code),
+                    ProcessEnd::Signal(signal) => (2, signal),
+                    ProcessEnd::Unknown => (3, 0),
+                };
+                to.extend_from_slice(&[how, number, u8::from(*late_failure)]);
+                to.extend_from_slice(&u32::from(fate.state).to_le_bytes());
+            }
+            Self::Trouble(trouble) => {
+                to.extend_from_slice(&trouble.rank.0.to_le_bytes());
+                to.push(trouble.code);
+                put_text(to, cut(&trouble.text, MAX_TEXT_BYTES));
+            }
+            Self::Output(stream, lines) => {
+                to.push((*stream).into());
+                to.extend_from_slice(lines);
+            }
+            Self::Deaf(stream) => to.push((*stream).into()),
+            Self::Signal(number) => to.push(*number),
+            Self::Beat | Self::Pause | Self::Over | Self::InputEnd | Self::Report => {}
+        }
+    }
+
+    /// Bytes that count against the receiver's window.
+    pub(crate) fn bulk_bytes(&self) -> usize {
+        match self {
+            Self::Output(_, bytes) | Self::Input(bytes) => bytes.len(),
+            _ => 0,
+        }
+    }
+}
+
+/// Reads a body.
+pub(crate) fn decode(kind: u8, body: &[u8]) -> Result<Message, Garbled> {
+    let kind = Kind::try_from(kind).map_err(|_| Garbled(format!("kind {kind} is unknown")))?;
+    let mut reader = Reader::new(body);
+    parse(kind, &mut reader)
+        .filter(|_| reader.is_empty())
+        .ok_or_else(|| Garbled(format!("a {kind:?} of {} bytes that is none", body.len())))
+}
+
+fn parse(kind: Kind, body: &mut Reader<'_>) -> Option<Message> {
+    Some(match kind {
+        Kind::Hello => Message::Hello(Hello::decode(body)?),
+        Kind::Job => Message::Job(Box::new(Description::decode(body)?)),
+        Kind::Key => Message::Key(Secret::from_bytes(body.array::<SECRET_BYTES>()?)),
+        Kind::Beat => Message::Beat,
+        Kind::Pause => Message::Pause,
+        Kind::Taken => Message::Taken(body.u32()?),
+        Kind::Values => Message::Values(bulk(body)?),
+        Kind::Waits => Message::Waits(body.u32()?),
+        Kind::Arrived => Message::Arrived(body.u32()?),
+        Kind::Done => Message::Done(body.u32()?),
+        Kind::Exit => Message::Exit(ExitWord::unpack(body.u64()?)?),
+        Kind::Gone => Message::Gone(Gone {
+            rank: JobRank(body.u32()?),
+            state: RankState::try_from(body.u32()?).ok()?,
+            fences: body.u32()?,
+        }),
+        Kind::Ended => {
+            let (rank, pid) = (JobRank(body.u32()?), body.u32()?);
+            let [how, number, late_failure] = body.array()?;
+            let end = match how {
+                1 => ProcessEnd::Code(number),
+                2 => ProcessEnd::Signal(number),
+                3 if number == 0 => ProcessEnd::Unknown,
+                _ => return None,
+            };
+            let state = RankState::try_from(body.u32()?).ok()?;
+            Message::Ended(rank, Fate { pid, end, state }, flag(late_failure)?)
+        }
+        Kind::Over => Message::Over,
+        Kind::Trouble => Message::Trouble(Trouble {
+            rank: JobRank(body.u32()?),
+            code: body.u8()?,
+            text: body.text(MAX_TEXT_BYTES)?,
+        }),
+        Kind::Output => Message::Output(To::try_from(body.u8()?).ok()?, bulk(body)?),
+        Kind::Deaf => Message::Deaf(To::try_from(body.u8()?).ok()?),
+        Kind::Input => Message::Input(bulk(body)?),
+        Kind::InputEnd => Message::InputEnd,
+        Kind::Signal => Message::Signal(body.u8().filter(|n| (1..=64).contains(n))?),
+        Kind::Report => Message::Report,
+    })
+}
+
+fn bulk(body: &mut Reader<'_>) -> Option<Vec<u8>> {
+    Some(body.rest().to_vec()).filter(|bytes| (1..=BULK_BYTES).contains(&bytes.len()))
+}
+
+/// A byte that is 0 or 1.
+pub(crate) fn flag(byte: u8) -> Option<bool> {
+    match byte {
+        0 => Some(false),
+        1 => Some(true),
+        _ => None,
+    }
+}
+
+/// The begin of a text, of at most `most` bytes.
+fn cut(text: &str, most: usize) -> &str {
+    match text.len() <= most {
+        true => text,
+        false => &text[..text.floor_char_boundary(most)],
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use crate::hosts::description::tests::descriptions;
+    use crate::page::ExitKind;
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
+    /// One of each kind.
+    pub(crate) fn samples() -> Vec<Message> {
+        let rank = JobRank(3);
+        let fate = |end| Fate {
+            pid: 4711,
+            end,
+            state: RankState::Finalised,
+        };
+        let kind = ExitKind::Lost;
+        vec![
+            Message::Hello(Hello::own()),
+            Message::Job(Box::new(Description::default())),
+            Message::Key(Secret::from_bytes([7; SECRET_BYTES])),
+            Message::Beat,
+            Message::Pause,
+            Message::Taken(u32::MAX),
+            Message::Values(vec![1; 300]),
+            Message::Waits(1),
+            Message::Arrived(2),
+            Message::Done(3),
+            Message::Exit(ExitWord {
+                kind,
+                rank,
+                code: 1,
+            }),
+            Message::Gone(Gone {
+                rank,
+                state: RankState::Ended,
+                fences: 9,
+            }),
+            Message::Ended(rank, fate(ProcessEnd::Code(255)), true),
+            Message::Ended(rank, fate(ProcessEnd::Signal(9)), false),
+            Message::Ended(rank, fate(ProcessEnd::Unknown), false),
+            Message::Over,
+            Message::Trouble(Trouble {
+                rank,
+                code: 127,
+                text: "no such \u{1f980}".into(),
+            }),
+            Message::Output(To::Err, b"[3] line\n".to_vec()),
+            Message::Deaf(To::Out),
+            Message::Input(vec![0; BULK_BYTES]),
+            Message::InputEnd,
+            Message::Signal(15),
+            Message::Report,
+        ]
+    }
+
+    /// Any message.
+    pub(crate) fn messages() -> impl Strategy<Value = Message> {
+        let bulk = || vec(any::<u8>(), 1..500);
+        prop_oneof![
+            prop::sample::select(samples()),
+            descriptions().prop_map(|job| Message::Job(Box::new(job))),
+            bulk().prop_map(Message::Values),
+            bulk().prop_map(Message::Input),
+            (any::<bool>(), bulk()).prop_map(|(out, bytes)| {
+                Message::Output(if out { To::Out } else { To::Err }, bytes)
+            }),
+            any::<u32>().prop_map(Message::Arrived),
+            ("\\PC{0,80}", any::<u32>(), any::<u8>()).prop_map(|(text, rank, code)| {
+                let rank = JobRank(rank);
+                Message::Trouble(Trouble { rank, code, text })
+            }),
+        ]
+    }
+
+    #[test]
+    fn every_kind_has_a_sample() {
+        let kinds: Vec<u8> = samples().iter().map(|m| m.kind().into()).collect();
+        let known: Vec<u8> = (0..=255).filter(|&k| Kind::try_from(k).is_ok()).collect();
+        assert!(known.iter().all(|k| kinds.contains(k)), "{kinds:?}");
+    }
+
+    #[test]
+    fn bodies_that_are_too_short_or_too_long_are_refused() {
+        for message in samples() {
+            let mut body = Vec::new();
+            message.encode(&mut body);
+            let kind = message.kind().into();
+            assert_eq!(decode(kind, &body).unwrap(), message);
+            // A greeting may have more in another version.
+            let of_any_length = ["Values", "Input", "Output", "Hello"];
+            if of_any_length.contains(&format!("{:?}", message.kind()).as_str()) {
+                continue;
+            }
+            body.push(0);
+            assert!(decode(kind, &body).is_err(), "{message:?}");
+            body.truncate(body.len().saturating_sub(2));
+            let refused = decode(kind, &body).is_err();
+            assert!(refused || body.is_empty(), "{message:?}");
+        }
+        assert!(decode(Kind::Input.into(), &[]).is_err());
+        assert!(decode(Kind::Input.into(), &[0; BULK_BYTES + 1]).is_err());
+        assert!(decode(Kind::Signal.into(), &[0]).is_err());
+        assert!(decode(Kind::Exit.into(), &u64::MAX.to_le_bytes()).is_err());
+    }
+
+    #[test]
+    fn long_texts_are_cut_between_characters() {
+        let text = "\u{1f980}".repeat(MAX_TEXT_BYTES);
+        let rank = JobRank(0);
+        let mut body = Vec::new();
+        Message::Trouble(Trouble {
+            rank,
+            code: 1,
+            text,
+        })
+        .encode(&mut body);
+        assert!(matches!(
+            decode(Kind::Trouble.into(), &body),
+            Ok(Message::Trouble(t)) if t.text.len() == MAX_TEXT_BYTES
+        ));
+    }
+}

@@ -1,0 +1,481 @@
+//! What `argonet run` does for a job over several hosts: it is the top of the tree.
+
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
+use std::time::{Duration, Instant};
+
+use argonet_base::JobRank;
+use argonet_settings::{
+    AGENT_TIMEOUT, CONDUITS, SPAWN_VERBOSE, SSH_OUT_DEGREE, SSH_REMOTE_PATH, Settings, environment,
+    spans_hosts,
+};
+use rustix::event::{PollFd, PollFlags};
+use rustix::io::Errno;
+use rustix::process::Signal;
+
+use crate::attach::new_job_id;
+use crate::error::{BootError, Missing};
+use crate::guardian::{SPARE_FILES, raise_file_limit};
+use crate::hosts::children::{ChildEvent, Children, Heard};
+use crate::hosts::choose::Hosts;
+use crate::hosts::description::{Description, Variable, Way};
+use crate::hosts::exchange::{Action, Exchange};
+use crate::hosts::frame::{Garbled, MAX_BODY_BYTES};
+use crate::hosts::list::{Host, place};
+use crate::hosts::message::{Gone, Message, Trouble};
+use crate::hosts::start::check_template;
+use crate::hosts::values::pieces;
+use crate::launch::{
+    LaunchOptions, TIMEOUT_CODE, cancelled, fired, say, second_signal, stop_this_process,
+};
+use crate::outcome::{Fate, in_words, settle};
+use crate::output::{Source, TaggedOutput, To};
+use crate::page::{ExitKind, ExitWord, MAX_JOB_RANKS};
+use crate::secret::Secret;
+use crate::signals::{LauncherSignals, REPORT, asks_to_end};
+use crate::sys::SignalSet;
+
+/// Descriptors of each agent: input, output, standard error and the process.
+const FILES_OF_CHILD: u64 = 4;
+
+/// Runs a job over the hosts chosen, as [`launch`](crate::launch()) says.
+pub(crate) fn launch(
+    options: &LaunchOptions,
+    conduit: &str,
+    hosts: Hosts,
+    settings: &Settings,
+) -> Result<u8, BootError> {
+    let job = describe(options, conduit, hosts, settings)?;
+    let key = Secret::new()?;
+    let signals = LauncherSignals::collect()
+        .map_err(|e| BootError::system("preparing to pass on signals", e))?;
+    // In the background, reading from the terminal is an error, and does not stop this process.
+    SignalSet::of(&[libc::SIGTTIN]).block();
+    raise_file_limit(job.hosts.len() as u64 * FILES_OF_CHILD + SPARE_FILES);
+    let verbose = settings.get(&SPAWN_VERBOSE);
+    if verbose {
+        let hosts: Vec<String> = job.hosts.iter().map(Host::in_words).collect();
+        let size = job.size;
+        say(&format!(
+            "{size} ranks are started by agents on {}",
+            hosts.join(", ")
+        ));
+    }
+    let mut output = TaggedOutput::new();
+    let streams = &mut output.streams;
+    let (children, mut failed) =
+        Children::start(&job, &job.hosts, &key, signals.mask_before(), streams);
+    if !failed.is_empty() {
+        return Err(failed.swap_remove(0).1);
+    }
+    let mut root = Root {
+        exchange: Exchange::new(job.size, true, children.ranks()),
+        children,
+        signals: &signals,
+        output,
+        input: Input::Open,
+        word: None,
+        late_failure: None,
+        fates: vec![None; job.size as usize],
+        gone: Vec::new(),
+        deaf: Vec::new(),
+        deadline: options.timeout.and_then(|t| Instant::now().checked_add(t)),
+        interrupts: 0,
+        cancelled: None,
+        verbose,
+    };
+    while !root.children.all_finished() {
+        root.step(options.timeout);
+    }
+    let (code, reason) = root.finish();
+    if verbose {
+        say(&format!("the job has ended with code {code}"));
+    }
+    drop(signals);
+    if let Some(reason) = reason {
+        say(&reason);
+    }
+    Ok(code)
+}
+
+fn describe(
+    options: &LaunchOptions,
+    conduit: &str,
+    hosts: Hosts,
+    settings: &Settings,
+) -> Result<Description, BootError> {
+    let size = u32::try_from(options.ranks).ok();
+    let size = size.filter(|n| (1..=MAX_JOB_RANKS).contains(n));
+    let size = size.ok_or(BootError::TooManyRanks {
+        given: options.ranks,
+    })?;
+    let placed = place(&hosts.entries, size).map_err(|error| BootError::BadHostList {
+        list: hosts.source,
+        error,
+    })?;
+    if placed.len() > 1 && !spans_hosts(conduit) {
+        let spanning: Vec<&str> = CONDUITS
+            .iter()
+            .copied()
+            .filter(|c| spans_hosts(c))
+            .collect();
+        return Err(BootError::OneHostConduit {
+            conduit: conduit.into(),
+            hosts: placed.len(),
+            spanning: match spanning.is_empty() {
+                true => "this version has none".into(),
+                false => spanning.join(", "),
+            },
+        });
+    }
+    if let Way::Template(template) = &hosts.way {
+        check_template(template, placed.len())?;
+    }
+    let directory = match settings.get(&SSH_REMOTE_PATH) {
+        Some(path) => path,
+        None => std::env::current_dir()
+            .map_err(|e| BootError::system("finding the working directory", e))?,
+    };
+    let silence = settings.get(&AGENT_TIMEOUT);
+    let job = Description {
+        job_id: new_job_id()?,
+        size,
+        hosts: placed,
+        way: hosts.way,
+        agent: hosts.agent,
+        program: options.program.clone(),
+        args: options.args.clone(),
+        directory: directory.into(),
+        environment: variables(&options.hosts.propagate),
+        conduit: conduit.into(),
+        tag_output: options.tag_output,
+        bind: options.bind,
+        degree: settings.get(&SSH_OUT_DEGREE) as u32,
+        silence_ms: u32::try_from(silence.as_millis()).unwrap_or(u32::MAX),
+    };
+    let mut body = Vec::new();
+    job.encode(&mut body);
+    match body.len() <= MAX_BODY_BYTES {
+        true => Ok(job),
+        false => Err(BootError::TooMuchToTell {
+            bytes: body.len(),
+            most: MAX_BODY_BYTES,
+        }),
+    }
+}
+
+/// What of the launcher's environment agents get. A setting of the library holds for the job, and so does what the user
+/// names; of anything else a host's own value is better.
+fn variables(propagate: &[String]) -> Vec<Variable> {
+    let begins = |name: &OsStr, prefix: &str| name.as_bytes().starts_with(prefix.as_bytes());
+    let own_affair = |name: &OsStr| {
+        [
+            "ARGONET_BOOT",
+            "PWD",
+            "OLDPWD",
+            "SHLVL",
+            "_",
+            "HOSTNAME",
+            "DISPLAY",
+        ]
+        .iter()
+        .any(|own| name == OsStr::new(own))
+            || begins(name, "SSH_")
+    };
+    let wins = |name: &OsStr| {
+        ["GASNET_", "ARGONET_", "AMUDP_"]
+            .iter()
+            .any(|prefix| begins(name, prefix))
+            || propagate.iter().any(|named| name == OsStr::new(named))
+    };
+    let variable = |(name, value): (OsString, OsString)| Variable {
+        wins: wins(&name),
+        name,
+        value,
+    };
+    let named = |name: &OsStr| propagate.iter().any(|named| name == OsStr::new(named));
+    environment::variables()
+        .into_iter()
+        .filter(|(name, _)| named(name) || !own_affair(name))
+        .map(variable)
+        .collect()
+}
+
+/// The launcher's standard input, which rank 0 gets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Input {
+    Open,
+    /// A terminal that this process, in the background, may not read.
+    Background,
+    Ended,
+}
+
+enum Event {
+    Signal,
+    Child(ChildEvent),
+    Output(Source),
+    Input,
+}
+
+struct Root<'a> {
+    children: Children<'a>,
+    exchange: Exchange,
+    signals: &'a LauncherSignals,
+    output: TaggedOutput,
+    input: Input,
+    /// Why the job ends: the first reason that arrived counts.
+    word: Option<ExitWord>,
+    late_failure: Option<JobRank>,
+    fates: Vec<Option<Fate>>,
+    /// Ranks that enter no more fences, as long as nobody has been told.
+    gone: Vec<Gone>,
+    /// What nobody takes any more.
+    deaf: Vec<To>,
+    deadline: Option<Instant>,
+    /// How many signals have asked for the end.
+    interrupts: u32,
+    /// The code and reason of a job that was not ended by its ranks.
+    cancelled: Option<(u8, String)>,
+    verbose: bool,
+}
+
+impl Root<'_> {
+    /// Waits for events and acts on them.
+    fn step(&mut self, timeout: Option<Duration>) {
+        let mut heard = Vec::new();
+        for event in self.wait() {
+            match event {
+                Event::Signal => {
+                    while let Some(signal) = self.signals.next() {
+                        self.signal(signal);
+                    }
+                }
+                Event::Child(event) => self.children.serve(event, &mut heard),
+                Event::Output(source) => self.output.serve(source),
+                Event::Input => self.read_input(),
+            }
+        }
+        // What has come is looked at before anybody is found silent.
+        self.children.look(&mut heard);
+        for heard in heard {
+            match heard {
+                Heard::Message(child, message) => {
+                    let taken = self.take(child, message);
+                    if let Err(garbled) = taken {
+                        self.cancel(1, garbled.to_string(), ExitKind::Cancelled);
+                    }
+                }
+                Heard::Lost(trouble) => self.trouble(trouble),
+            }
+        }
+        self.care_for_output();
+        if self.cancelled.is_none() && self.deadline.is_some_and(|d| Instant::now() >= d) {
+            let limit = timeout.unwrap_or_default().as_secs_f64();
+            let left = (0..).map(JobRank).zip(&self.fates);
+            let left = left.filter(|(_, fate)| fate.is_none()).map(|(r, _)| r);
+            let left = Missing(left.collect());
+            let reason = format!(
+                "the job did not end within {limit} s (--timeout); {left} still ran and were ended"
+            );
+            self.cancel(TIMEOUT_CODE, reason, ExitKind::Cancelled);
+        }
+        self.children.push();
+    }
+
+    fn wait(&self) -> Vec<Event> {
+        let mut events = vec![Event::Signal];
+        let mut fds = vec![PollFd::new(self.signals, PollFlags::IN)];
+        let mut about_children = Vec::new();
+        self.children.poll_fds(&mut fds, &mut about_children);
+        events.extend(about_children.into_iter().map(Event::Child));
+        let mut sources = Vec::new();
+        self.output.poll_fds(&mut fds, &mut sources);
+        events.extend(sources.into_iter().map(Event::Output));
+        let stdin = rustix::stdio::stdin();
+        if self.input == Input::Open && self.children.input_room() > 0 {
+            fds.push(PollFd::from_borrowed_fd(stdin, PollFlags::IN));
+            events.push(Event::Input);
+        }
+        let deadline = self.deadline.filter(|_| self.cancelled.is_none());
+        let next = deadline.into_iter().chain(self.children.deadline()).min();
+        fired(&mut fds, events, next)
+    }
+
+    fn read_input(&mut self) {
+        let mut bytes = vec![0; self.children.input_room()];
+        match rustix::io::read(rustix::stdio::stdin(), &mut bytes[..]) {
+            Err(Errno::INTR | Errno::AGAIN) => {}
+            Err(Errno::IO) => self.input = Input::Background,
+            Ok(0) | Err(_) => {
+                self.input = Input::Ended;
+                self.children.send(0, &Message::InputEnd);
+            }
+            Ok(n) => {
+                bytes.truncate(n);
+                self.children.send(0, &Message::Input(bytes));
+            }
+        }
+    }
+
+    fn take(&mut self, child: usize, message: Message) -> Result<(), Garbled> {
+        match message {
+            Message::Values(values) => self.exchange.values(child, &values)?,
+            Message::Waits(fence) => {
+                self.exchange.waits(fence)?;
+                self.tell_of_deserters();
+            }
+            Message::Arrived(fence) => {
+                let actions = self.exchange.arrived(child, fence)?;
+                self.act(actions);
+                self.tell_of_deserters();
+            }
+            Message::Gone(gone) => {
+                self.gone.push(gone);
+                self.tell_of_deserters();
+            }
+            Message::Exit(word) => self.end(word),
+            Message::Ended(rank, fate, late_failure) => {
+                if self.verbose {
+                    self.note(&in_words(rank, &fate));
+                }
+                self.fates[rank.index()] = Some(fate);
+                if late_failure {
+                    self.late_failure.get_or_insert(rank);
+                }
+            }
+            Message::Trouble(trouble) => self.trouble(trouble),
+            Message::Output(to, lines) => {
+                let sink = self.output.sink(to);
+                if !sink.is_closed() {
+                    sink.queue().extend_from_slice(&lines);
+                }
+            }
+            other => return Err(Garbled(format!("a {:?} from below", other.kind()))),
+        }
+        Ok(())
+    }
+
+    fn act(&mut self, actions: Vec<Action>) {
+        for action in actions {
+            // At the top nothing goes up.
+            if let Action::Down {
+                source,
+                values,
+                fence,
+            } = action
+            {
+                for piece in pieces(&values) {
+                    self.children.send(source, &Message::Values(piece.to_vec()));
+                }
+                self.children.send(source, &Message::Done(fence));
+            }
+        }
+    }
+
+    /// Ranks that wait for one that will not come are told.
+    fn tell_of_deserters(&mut self) {
+        let waited = self.exchange.waited();
+        let deserters = self.gone.extract_if(.., |gone| gone.fences < waited);
+        let deserters: Vec<Gone> = deserters.collect();
+        for gone in deserters {
+            self.children.send_all(&Message::Gone(gone));
+        }
+    }
+
+    /// The job ends, unless it does so already.
+    fn end(&mut self, word: ExitWord) {
+        if self.word.is_none() {
+            self.word = Some(word);
+            self.children.send_all(&Message::Exit(word));
+        }
+    }
+
+    fn trouble(&mut self, trouble: Trouble) {
+        let Trouble { rank, code, text } = trouble;
+        if self.word.is_some_and(|word| !word.kind.leaves_time()) {
+            return; // What follows from the end is no reason for it.
+        }
+        self.cancelled.get_or_insert((code, text));
+        let kind = ExitKind::Lost;
+        let word = ExitWord { kind, rank, code };
+        self.word = None;
+        self.end(word);
+    }
+
+    fn cancel(&mut self, code: u8, reason: String, kind: ExitKind) {
+        self.cancelled.get_or_insert((code, reason));
+        self.word = None;
+        let word = cancelled(code);
+        self.end(ExitWord { kind, ..word });
+    }
+
+    fn signal(&mut self, signal: Signal) {
+        if signal == REPORT {
+            self.children.send_all(&Message::Report);
+            return;
+        }
+        if asks_to_end(signal) {
+            self.interrupts += 1;
+            if self.interrupts > 1 {
+                let (code, reason) = second_signal(signal);
+                self.cancel(code, reason, ExitKind::Cancelled);
+            }
+            if self.interrupts > 2 {
+                // Agents that do not answer are left to themselves.
+                self.children.hang_up();
+            }
+            if self.interrupts > 1 {
+                return;
+            }
+        }
+        if signal == Signal::CONT && self.input == Input::Background {
+            self.input = Input::Open;
+        }
+        self.children
+            .send_all(&Message::Signal(signal.as_raw() as u8));
+        if signal == Signal::TSTP {
+            self.children.send_all(&Message::Pause);
+            self.children.push();
+            stop_this_process();
+        }
+    }
+
+    /// Lets agents send more where there is room, and none where nobody takes it.
+    fn care_for_output(&mut self) {
+        for to in [To::Out, To::Err] {
+            if self.output.sink(to).is_closed() && !self.deaf.contains(&to) {
+                self.deaf.push(to);
+                self.children.send_all(&Message::Deaf(to));
+            }
+        }
+        if [To::Out, To::Err]
+            .iter()
+            .all(|&to| !self.output.sink(to).is_full())
+        {
+            self.children.passed_on();
+        }
+    }
+
+    fn note(&mut self, what: &str) {
+        let line = format!("argonet run: {what}\n");
+        self.output
+            .sink(To::Err)
+            .queue()
+            .extend_from_slice(line.as_bytes());
+    }
+
+    /// All ranks have ended, or their hosts are lost: settles the code and its reason.
+    fn finish(mut self) -> (u8, Option<String>) {
+        while !self.children.all_ended() {
+            self.step(None);
+        }
+        let (code, reason) = match self.cancelled.take() {
+            Some((code, reason)) => (code, Some(reason)),
+            None => settle(self.word, self.late_failure, &self.fates),
+        };
+        // An interrupt must end a launcher whose output is not taken.
+        self.signals.mask_before().restore();
+        self.output.finish();
+        (code, reason)
+    }
+}

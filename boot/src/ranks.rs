@@ -1,0 +1,259 @@
+//! The processes of the ranks of this host, as whoever started them sees them: the launcher, or the host's agent.
+//!
+//! Ranks that have ended are not reaped before the job has: until then their process ids, which are their process groups' ids,
+//! cannot be given to others.
+
+use std::os::fd::{AsFd, OwnedFd};
+use std::time::{Duration, Instant};
+
+use argonet_base::JobRank;
+use rustix::event::{PollFd, PollFlags};
+use rustix::process::{Pid, PidfdFlags, Signal, WaitId, pidfd_open};
+
+use crate::error::BootError;
+use crate::exit::ProcessEnd;
+use crate::guardian::Link;
+use crate::line;
+use crate::outcome::Fate;
+use crate::page::{Control, ExitKind, ExitWord};
+use crate::spawn::Spawner;
+use crate::sys;
+
+/// How much later than a guardian that is on time the launcher kills ranks, beside another time-out.
+const SLACK: Duration = Duration::from_millis(500);
+
+struct RankProcess {
+    pid: Pid,
+    pidfd: OwnedFd,
+    /// Readable when the rank has rung; `None` once its end has been closed, and in a job on one host.
+    line: Option<OwnedFd>,
+    end: Option<ProcessEnd>,
+}
+
+impl RankProcess {
+    fn pid(&self) -> u32 {
+        self.pid.as_raw_nonzero().get() as u32
+    }
+}
+
+/// The ranks of this host.
+pub(crate) struct HostRanks<'a> {
+    control: &'a Control,
+    link: &'a Link,
+    guardian_gone: bool,
+    ranks: Vec<RankProcess>,
+    /// When ranks are killed that have not ended after one has asked for the end of the job: later than the guardian does
+    /// it, if there is one.
+    end_by: Option<Instant>,
+    /// Whether the ranks have been killed.
+    ending: bool,
+    /// The first rank that ended badly after it had finalised: the job's code, but no reason to end the others.
+    late_failure: Option<JobRank>,
+}
+
+/// What has happened.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum RankEvent {
+    /// The guardian has gone.
+    Guardian,
+    /// A process has ended; the index of the rank on this host.
+    Ended(usize),
+    /// A rank has rung.
+    Rung(usize),
+}
+
+impl<'a> HostRanks<'a> {
+    pub(crate) fn new(control: &'a Control, link: &'a Link) -> Self {
+        Self {
+            control,
+            link,
+            guardian_gone: false,
+            ranks: Vec::with_capacity(control.part().ranks as usize),
+            end_by: None,
+            ending: false,
+            late_failure: None,
+        }
+    }
+
+    /// Starts the next rank; its process id.
+    pub(crate) fn start(
+        &mut self,
+        spawner: &mut Spawner<'_>,
+        output: Option<[OwnedFd; 2]>,
+    ) -> Result<Pid, BootError> {
+        let rank = self.rank(self.ranks.len());
+        let (pid, line) = spawner.start(rank, output)?;
+        let pidfd = pidfd_open(pid, PidfdFlags::empty()).map_err(|e| {
+            // Not reaped yet, so the id is still the child's.
+            let _ = rustix::process::kill_process_group(pid, Signal::KILL);
+            BootError::system(format!("watching rank {rank}"), e)
+        })?;
+        self.ranks.push(RankProcess {
+            pid,
+            pidfd,
+            line: (!self.control.is_whole_job()).then_some(line),
+            end: None,
+        });
+        Ok(pid)
+    }
+
+    /// The rank of index `i`.
+    pub(crate) fn rank(&self, i: usize) -> JobRank {
+        JobRank(self.control.part().first + i as u32)
+    }
+
+    /// Whether all have ended.
+    pub(crate) fn all_ended(&self) -> bool {
+        self.ranks.iter().all(|r| r.end.is_some())
+    }
+
+    /// The ranks that have not ended.
+    pub(crate) fn left(&self) -> Vec<JobRank> {
+        let running = |&i: &usize| self.ranks[i].end.is_none();
+        (0..self.ranks.len())
+            .filter(running)
+            .map(|i| self.rank(i))
+            .collect()
+    }
+
+    pub(crate) fn late_failure(&self) -> Option<JobRank> {
+        self.late_failure
+    }
+
+    /// Whether the ranks have been killed.
+    pub(crate) fn are_killed(&self) -> bool {
+        self.ending
+    }
+
+    /// Adds what is waited for to `fds`, and what it stands for to `events`.
+    pub(crate) fn poll_fds<'p>(&'p self, fds: &mut Vec<PollFd<'p>>, events: &mut Vec<RankEvent>) {
+        if !self.guardian_gone {
+            fds.push(PollFd::new(self.link, PollFlags::IN));
+            events.push(RankEvent::Guardian);
+        }
+        for (i, rank) in self.ranks.iter().enumerate() {
+            if rank.end.is_none() {
+                fds.push(PollFd::new(&rank.pidfd, PollFlags::IN));
+                events.push(RankEvent::Ended(i));
+            }
+            if let Some(line) = &rank.line {
+                fds.push(PollFd::new(line, PollFlags::IN));
+                events.push(RankEvent::Rung(i));
+            }
+        }
+    }
+
+    /// When [`look_at_exit_word`](Self::look_at_exit_word) has something to do at the latest.
+    pub(crate) fn deadline(&self) -> Option<Instant> {
+        self.end_by.filter(|_| !self.ending)
+    }
+
+    /// Notes that the guardian has gone; its process id and how it ended.
+    pub(crate) fn guardian_ended(&mut self) -> (u32, ProcessEnd) {
+        self.guardian_gone = true;
+        self.link.guardian_end()
+    }
+
+    /// Takes the rings of rank `i`.
+    pub(crate) fn answer(&mut self, i: usize) {
+        let open = self.ranks[i].line.as_ref().is_some_and(line::take_rings);
+        if !open {
+            self.ranks[i].line = None;
+        }
+    }
+
+    /// Ends what the guardian does not, or what has to end at once.
+    pub(crate) fn look_at_exit_word(&mut self, now: Instant) {
+        let Some(word) = self.control.job().exit_word() else {
+            return;
+        };
+        if self.ending || (self.is_alone() && self.ranks.iter().all(|r| r.end.is_none())) {
+            return;
+        }
+        if word.kind.leaves_time() {
+            let timeout = self.control.job().exit_timeout();
+            let limit = match self.guardian_gone {
+                true => timeout,
+                // It gives the ranks most of the time-out from the moment that it has told them, which may be late.
+                false => 2 * timeout + SLACK,
+            };
+            if now < *self.end_by.get_or_insert(now + limit) {
+                return;
+            }
+        }
+        self.kill_all();
+    }
+
+    /// Whether these are all ranks of the job.
+    fn is_alone(&self) -> bool {
+        self.control.is_whole_job()
+    }
+
+    /// Sends a signal to all ranks' process groups.
+    pub(crate) fn signal(&self, signal: Signal) {
+        if !self.ending {
+            self.ranks
+                .iter()
+                .for_each(|r| sys::signal_group(r.pidfd.as_fd(), r.pid, signal));
+        }
+    }
+
+    /// Ends the job for `word`, unless it is ending, and kills the ranks.
+    pub(crate) fn cancel(&mut self, word: ExitWord) {
+        self.control.job().set_exit_word(word);
+        self.kill_all();
+    }
+
+    pub(crate) fn kill_all(&mut self) {
+        self.ending = true;
+        self.ranks
+            .iter()
+            .for_each(|r| sys::signal_group(r.pidfd.as_fd(), r.pid, Signal::KILL));
+    }
+
+    /// Judges the end of rank `i`.
+    pub(crate) fn rank_ended(&mut self, i: usize) -> Fate {
+        let end = ProcessEnd::wait(WaitId::PidFd(self.ranks[i].pidfd.as_fd()), false);
+        self.ranks[i].end = Some(end);
+        let rank = self.rank(i);
+        let page = self.control.rank_page(rank);
+        page.end_unattached();
+        let state = page.state();
+        let pid = self.ranks[i].pid();
+        let fate = Fate { pid, end, state };
+        if fate.is_late_failure() {
+            self.late_failure.get_or_insert(rank);
+        } else if end.is_failure(state) {
+            let kind = if state.is_member() {
+                ExitKind::Died
+            } else {
+                ExitKind::Failed
+            };
+            self.control.job().set_exit_word(ExitWord {
+                kind,
+                rank,
+                code: end.shell_code(),
+            });
+        }
+        fate
+    }
+
+    /// What became of each rank, once all have ended.
+    pub(crate) fn fates(&self) -> Vec<Option<Fate>> {
+        let fate = |(i, process): (usize, &RankProcess)| {
+            Some(Fate {
+                pid: process.pid(),
+                end: process.end?,
+                state: self.control.rank_page(self.rank(i)).state(),
+            })
+        };
+        self.ranks.iter().enumerate().map(fate).collect()
+    }
+
+    /// Waits for the end of all ranks and lets their process ids go.
+    pub(crate) fn reap(&self) {
+        for rank in &self.ranks {
+            ProcessEnd::wait(WaitId::PidFd(rank.pidfd.as_fd()), true);
+        }
+    }
+}

@@ -1,0 +1,554 @@
+//! The tcp conduit: the trait over its parts.
+
+use super::config::{REPLY_ROOM, TcpConfig};
+use super::core::Core;
+use super::frame::{Fields, HeadBytes, Kind, LONGEST_HEAD, charge};
+use super::lane::{Body, Extent};
+use super::peer::{Outbound, Peer, Report, Reserved};
+use crate::conduit::{
+    Capabilities, Conduit, Injected, Limits, OpToken, Part, PrepareRequest, Prepared, SendError,
+    Sink,
+};
+use crate::ledger::{LaneLedger, PeerLedger};
+use crate::wire::{UserBytes, UserPlace};
+use argonet_am::record::Short;
+use argonet_am::{
+    AmError, Category, Lane, MAX_ARGS, MAX_MEDIUM, Message, Payload, Registered, ReplyPort,
+};
+use argonet_base::{HandlerIndex, JobRank, SegmentOffset};
+use argonet_segment::{SharedBytes, bulk};
+use core::ptr::NonNull;
+use core::time::Duration;
+use std::io;
+use std::sync::Arc;
+
+/// The conduit over TCP connections.
+pub struct Tcp {
+    core: Arc<Core>,
+}
+
+impl Tcp {
+    /// Name as in `--conduit`.
+    pub const NAME: &'static str = "tcp";
+
+    /// What it does itself: everything by the target's polls.
+    pub const CAPABILITIES: Capabilities = Capabilities {
+        put: false,
+        get: false,
+        atomics: false,
+        completes_at_injection: false,
+    };
+
+    /// A rank without connections; they come from the connector.
+    ///
+    /// # Errors
+    /// A size that cannot be, as [`io::ErrorKind::InvalidInput`]; or what the system says of the descriptors that it needs.
+    pub fn new(config: TcpConfig) -> io::Result<Self> {
+        let checked = config.sizes.check();
+        checked.map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
+        let core = Arc::new(Core::new(config)?);
+        core.helper.attach(&core);
+        // Those that are there already can be sent to without a poll.
+        for report in core.connect() {
+            if let Report::Broken(error) = report {
+                return Err(io::Error::other(error));
+            }
+        }
+        Ok(Self { core })
+    }
+
+    /// Sends what was gathered now, to all peers; what their connections do not take stays.
+    pub fn flush(&self) {
+        self.core.flush_gathered();
+    }
+}
+
+impl Drop for Tcp {
+    fn drop(&mut self) {
+        self.core.helper.end();
+        self.core.flush_all();
+    }
+}
+
+impl Core {
+    pub(super) fn limits(&self) -> Limits {
+        Limits {
+            args: MAX_ARGS,
+            medium_request: MAX_MEDIUM,
+            medium_reply: MAX_MEDIUM,
+            long: self.sizes.long_bytes,
+        }
+    }
+
+    /// Whether a message keeps to the limits.
+    #[inline]
+    fn check(
+        &self,
+        to: JobRank,
+        category: Category,
+        nargs: usize,
+        len: usize,
+    ) -> Result<(), AmError> {
+        let from = self.rank;
+        if to.0 >= self.ranks {
+            let size = self.ranks;
+            return Err(AmError::NoSuchRank { to, size, from });
+        }
+        self.limits().check(from, to, category, nargs, len)
+    }
+
+    /// Adds a request for which there may be room. `stays`: whom to tell when the payload is not read any more.
+    #[inline]
+    fn request(
+        &self,
+        to: JobRank,
+        message: &Message<'_>,
+        stays: Option<(OpToken, UserBytes)>,
+    ) -> Result<(), SendError> {
+        let (category, len) = (message.payload.category(), message.payload.len());
+        let nargs = message.args.len();
+        self.check(to, category, nargs, len)?;
+        let kind = Kind::of(Lane::Request, category);
+        let copied = if stays.is_some() { 0 } else { len };
+        let (in_ring, owned) = if copied <= MAX_MEDIUM {
+            (copied, 0)
+        } else {
+            (0, copied)
+        };
+        let need = Reserved {
+            ring: LONGEST_HEAD + in_ring,
+            charge: charge(kind, nargs, len),
+            owned,
+        };
+        let peer = self.peer(to);
+        let mut outbound = peer.outbound.lock();
+        self.admit(peer, &mut outbound, need)?;
+        let unsent = outbound.outbox.unsent();
+        let begin = self.add(
+            &mut outbound,
+            Lane::Request,
+            message,
+            stays.map(|(_, bytes)| bytes),
+        );
+        outbound.grant.use_up(need.charge);
+        if let Some((op, _)) = stays {
+            let end = outbound.outbox.head();
+            outbound.operations.note(begin, end, op, true, false);
+        }
+        self.depart(peer, &mut outbound, unsent);
+        Ok(())
+    }
+
+    /// Whether something can be sent. If not, what was gathered leaves, so that room comes.
+    #[inline]
+    fn admit(&self, peer: &Peer, outbound: &mut Outbound, need: Reserved) -> Result<(), SendError> {
+        let admitted = outbound.admit(need, &self.sizes);
+        if admitted.is_err() && outbound.outbox.wants_to_write() {
+            self.flush(peer, outbound);
+        }
+        admitted
+    }
+
+    /// Adds a message for which there is room; where it begins.
+    #[inline]
+    fn add(
+        &self,
+        outbound: &mut Outbound,
+        lane: Lane,
+        message: &Message<'_>,
+        stays: Option<UserBytes>,
+    ) -> u64 {
+        let (payload, offset) = match message.payload {
+            Payload::None => (None, 0),
+            Payload::Medium(bytes) => (Some(bytes), 0),
+            Payload::Long(bytes, offset) => (Some(bytes), offset.0),
+        };
+        let kind = Kind::of(lane, message.payload.category());
+        let fields = Fields {
+            offset,
+            ..Fields::default()
+        };
+        let len = message.payload.len();
+        let head = HeadBytes::new(kind, message.handler.0, message.args, len, &fields);
+        let body = match (payload, stays) {
+            (None, _) => Body::Empty,
+            (_, Some(bytes)) => Body::Stay(Extent::User(bytes)),
+            (Some(bytes), _) if bytes.is_empty() => Body::Empty,
+            (Some(bytes), _) if bytes.len() <= MAX_MEDIUM => Body::Copy(bytes),
+            (Some(bytes), _) => Body::Stay(Extent::Owned(
+                bytes.to_vec().into_boxed_slice(),
+                bytes.len(),
+            )),
+        };
+        let is_short = lane == Lane::Request && outbound.grant.is_short();
+        outbound.outbox.push(head, body, is_short)
+    }
+
+    /// Room for a put or get, of which `copied` bytes are copied.
+    fn admit_operation(
+        &self,
+        peer: &Peer,
+        outbound: &mut Outbound,
+        copied: usize,
+    ) -> Result<(), SendError> {
+        let need = Reserved {
+            ring: LONGEST_HEAD + copied,
+            ..Reserved::default()
+        };
+        self.admit(peer, outbound, need)?;
+        if outbound.operations.has_room() {
+            Ok(())
+        } else {
+            Err(SendError::Full)
+        }
+    }
+
+    /// A place in this rank's own segment.
+    fn own_place(&self, offset: SegmentOffset, len: usize) -> Result<NonNull<u8>, SendError> {
+        self.own(offset.0, len as u64).ok_or_else(|| {
+            SendError::Message(AmError::OutsideSegment {
+                offset: offset.0,
+                len,
+                segment: self.own_bytes(),
+                from: self.rank,
+                to: self.rank,
+            })
+        })
+    }
+
+    /// What a prepared payload takes.
+    fn reserved(lane: Lane, nargs: usize, is_long: bool, capacity: usize) -> Reserved {
+        if lane == Lane::Reply {
+            // It has the room of the largest reply.
+            return Reserved::default();
+        }
+        let kind = if is_long {
+            Kind::LongRequest
+        } else {
+            Kind::MediumRequest
+        };
+        let (ring, owned) = if capacity <= MAX_MEDIUM {
+            (capacity, 0)
+        } else {
+            (0, capacity)
+        };
+        Reserved {
+            ring: LONGEST_HEAD + ring,
+            charge: charge(kind, nargs, capacity),
+            owned,
+        }
+    }
+
+    /// Takes the buffer of a prepared payload, and gives its room back.
+    fn unreserve(&self, prepared: &Prepared, outbound: &mut Outbound) -> Box<[u8]> {
+        let (lane, nargs) = (prepared.lane(), prepared.nargs());
+        let is_long = prepared.offset().is_some();
+        let kept = Self::reserved(lane, nargs, is_long, prepared.capacity());
+        outbound.reserved.ring -= kept.ring;
+        outbound.reserved.charge -= kept.charge;
+        outbound.reserved.owned -= kept.owned;
+        let (position, _) = prepared.place();
+        let buffer = self.prepared.lock().remove(&position);
+        assert!(
+            buffer.is_some(),
+            "a payload that this conduit did not prepare"
+        );
+        buffer.unwrap_or_default()
+    }
+
+    /// Whether nothing is half way with any peer.
+    fn is_settled(&self) -> bool {
+        self.all_used().all(|peer| {
+            let inbound = peer.inbound.try_lock();
+            let nothing_here = inbound.is_some_and(|i| i.inbox.is_empty() && i.parked.is_empty());
+            nothing_here && peer.outbound.lock().is_settled()
+        })
+    }
+}
+
+impl ReplyPort for Core {
+    fn reply(&self, to: JobRank, message: &Message<'_>) -> Result<(), AmError> {
+        let (category, len) = (message.payload.category(), message.payload.len());
+        self.check(to, category, message.args.len(), len)?;
+        // The request was taken only because there is room. It leaves at the end of the visit.
+        let mut outbound = self.peer(to).outbound.lock();
+        self.add(&mut outbound, Lane::Reply, message, None);
+        Ok(())
+    }
+
+    fn rank(&self) -> JobRank {
+        self.rank
+    }
+
+    fn registered(&self) -> &Registered {
+        &self.registered
+    }
+}
+
+impl Conduit for Tcp {
+    fn name(&self) -> &'static str {
+        Self::NAME
+    }
+
+    fn limits(&self) -> Limits {
+        self.core.limits()
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Self::CAPABILITIES
+    }
+
+    #[inline]
+    fn request(&self, to: JobRank, message: &Message<'_>) -> Result<(), SendError> {
+        self.core.request(to, message, None)
+    }
+
+    #[inline]
+    fn request_short(&self, to: JobRank, short: Short) -> bool {
+        let (args, nargs) = (short.args(), short.head.nargs().min(Short::MAX_ARGS));
+        let message = Message {
+            handler: short.head.handler(),
+            args: &args[..nargs],
+            payload: Payload::None,
+        };
+        self.core.request(to, &message, None).is_ok()
+    }
+
+    unsafe fn request_in_place(
+        &self,
+        to: JobRank,
+        message: &Message<'_>,
+        op: OpToken,
+    ) -> Result<Injected, SendError> {
+        let bytes = match message.payload {
+            Payload::Medium(bytes) | Payload::Long(bytes, _)
+                if bytes.len() > self.core.sizes.copy_bytes && to != self.core.rank =>
+            {
+                bytes
+            }
+            _ => return self.request(to, message).map(|()| Injected::Complete),
+        };
+        // SAFETY: the caller keeps the payload readable until local completion.
+        let source = unsafe { UserBytes::new(bytes.as_ptr(), bytes.len()) };
+        self.core.request(to, message, Some((op, source)))?;
+        Ok(Injected::Pending)
+    }
+
+    fn prepare(&self, want: &PrepareRequest) -> Result<Prepared, SendError> {
+        let core = &*self.core;
+        let is_long = want.offset.is_some();
+        let category = if is_long {
+            Category::Long
+        } else {
+            Category::Medium
+        };
+        // A long is prepared for all of `most`, a medium for what there is room for.
+        let capacities = if is_long {
+            [want.most, want.most]
+        } else {
+            [want.most.min(MAX_MEDIUM), want.least]
+        };
+        core.check(want.to, category, want.nargs, capacities[1])?;
+        let peer = core.peer(want.to);
+        let mut outbound = peer.outbound.lock();
+        let mut capacity = capacities[0];
+        let mut kept = Core::reserved(want.lane, want.nargs, is_long, capacity);
+        if want.lane == Lane::Reply {
+            // The request was taken only because there is room.
+        } else if core.admit(peer, &mut outbound, kept).is_err() {
+            capacity = capacities[1];
+            kept = Core::reserved(want.lane, want.nargs, is_long, capacity);
+            core.admit(peer, &mut outbound, kept)?;
+        }
+        outbound.reserved.ring += kept.ring;
+        outbound.reserved.charge += kept.charge;
+        outbound.reserved.owned += kept.owned;
+        drop(outbound);
+        let mut buffer = vec![0; capacity.max(1)].into_boxed_slice();
+        let start = buffer.as_mut_ptr();
+        let position = start.addr();
+        core.prepared.lock().insert(position, buffer);
+        // SAFETY: the buffer is kept, and touched by nobody else, until commit or cancel.
+        Ok(unsafe { Prepared::new(*want, start, capacity, position, 0) })
+    }
+
+    fn commit(&self, prepared: Prepared, handler: HandlerIndex, args: &[u32], len: usize) {
+        assert_eq!(
+            args.len(),
+            prepared.nargs(),
+            "a commit gives the arguments prepared for"
+        );
+        assert!(
+            len <= prepared.capacity(),
+            "a commit sends at most what was prepared"
+        );
+        let core = &*self.core;
+        let (to, lane) = (prepared.to(), prepared.lane());
+        let peer = core.peer(to);
+        let mut outbound = peer.outbound.lock();
+        let buffer = core.unreserve(&prepared, &mut outbound);
+        let bytes = SharedBytes::from_slice(&buffer[..len]);
+        let message = Message {
+            handler,
+            args,
+            payload: match prepared.offset() {
+                Some(offset) => Payload::Long(bytes, offset),
+                None => Payload::Medium(bytes),
+            },
+        };
+        let unsent = outbound.outbox.unsent();
+        core.add(&mut outbound, lane, &message, None);
+        if lane == Lane::Request {
+            let kind = Kind::of(lane, message.payload.category());
+            outbound.grant.use_up(charge(kind, args.len(), len));
+            core.depart(peer, &mut outbound, unsent);
+        }
+    }
+
+    fn cancel(&self, prepared: Prepared) {
+        let mut outbound = self.core.peer(prepared.to()).outbound.lock();
+        self.core.unreserve(&prepared, &mut outbound);
+    }
+
+    unsafe fn put(
+        &self,
+        to: JobRank,
+        offset: SegmentOffset,
+        src: *const u8,
+        len: usize,
+        op: OpToken,
+    ) -> Result<Injected, SendError> {
+        let core = &*self.core;
+        core.check(to, Category::Short, 0, 0)?;
+        if len == 0 {
+            return Ok(Injected::Complete);
+        }
+        if to == core.rank {
+            let place = core.own_place(offset, len)?;
+            // SAFETY: the directory has checked the place, the caller promises the source.
+            unsafe { bulk::copy(place.as_ptr(), src, len) };
+            return Ok(Injected::Complete);
+        }
+        let copied = if len <= core.sizes.copy_bytes { len } else { 0 };
+        let peer = core.peer(to);
+        let mut outbound = peer.outbound.lock();
+        core.admit_operation(peer, &mut outbound, copied)?;
+        let unsent = outbound.outbox.unsent();
+        if copied > 0 {
+            let fields = Fields {
+                offset: offset.0,
+                rest: len as u64,
+                ..Fields::default()
+            };
+            let head = HeadBytes::new(Kind::Put, 0, &[], len, &fields);
+            let start = NonNull::new(src.cast_mut()).unwrap_or(NonNull::dangling());
+            // SAFETY: the caller promises the source during the call.
+            let bytes = unsafe { SharedBytes::from_raw(start, len) };
+            let begin = outbound.outbox.push(head, Body::Copy(bytes), true);
+            let end = outbound.outbox.head();
+            outbound.operations.note(begin, end, op, false, true);
+            outbound
+                .reports
+                .push_back(Report::Completed(op, Part::Local));
+            core.work.set(to.0);
+        } else {
+            // SAFETY: the caller keeps the source readable until local completion.
+            let source = unsafe { UserBytes::new(src, len) };
+            let begin = outbound.outbox.head();
+            outbound.operations.begin_put(source, offset.0, op, begin);
+            outbound.go_on(&core.sizes);
+        }
+        core.depart(peer, &mut outbound, unsent);
+        Ok(Injected::Pending)
+    }
+
+    unsafe fn get(
+        &self,
+        from: JobRank,
+        offset: SegmentOffset,
+        dst: *mut u8,
+        len: usize,
+        op: OpToken,
+    ) -> Result<Injected, SendError> {
+        let core = &*self.core;
+        core.check(from, Category::Short, 0, 0)?;
+        if len == 0 {
+            return Ok(Injected::Complete);
+        }
+        if from == core.rank {
+            let place = core.own_place(offset, len)?;
+            // SAFETY: the directory has checked the place, the caller promises the target.
+            unsafe { bulk::copy(dst, place.as_ptr(), len) };
+            return Ok(Injected::Complete);
+        }
+        let peer = core.peer(from);
+        let mut outbound = peer.outbound.lock();
+        core.admit_operation(peer, &mut outbound, 0)?;
+        if !outbound.operations.has_room_for_get(core.sizes.gets) {
+            return Err(SendError::Full);
+        }
+        let unsent = outbound.outbox.unsent();
+        // SAFETY: the caller keeps the target writable until completion.
+        let place = unsafe { UserPlace::new(dst, len) };
+        let begin = outbound.outbox.head();
+        outbound.operations.begin_get(place, offset.0, op, begin);
+        outbound.go_on(&core.sizes);
+        core.depart(peer, &mut outbound, unsent);
+        Ok(Injected::Pending)
+    }
+
+    fn poll(&self, sink: &mut dyn Sink) -> usize {
+        self.core.poll(sink)
+    }
+
+    #[inline]
+    fn poll_with<S: Sink>(&self, sink: &mut S) -> usize {
+        self.core.poll(sink)
+    }
+
+    fn has_work(&self) -> bool {
+        self.core.has_work()
+    }
+
+    fn settled(&self) -> bool {
+        !self.core.has_work() && self.core.is_settled()
+    }
+
+    fn epoch(&self) -> u32 {
+        self.core.sleepers.epoch()
+    }
+
+    fn sleep(&self, timeout: Option<Duration>, seen: u32) {
+        self.core.sleep(timeout, seen);
+    }
+
+    /// Requests are counted as what they take of the grant; replies stand for the whole stream, which carries requests, too.
+    fn ledger(&self, peer: JobRank) -> Option<PeerLedger> {
+        let peer = self.core.used(peer.0)?;
+        let (taken, handled, waiting) = {
+            let inbound = peer.inbound.try_lock()?;
+            let waiting = !inbound.inbox.is_empty() || !inbound.parked.is_empty();
+            (inbound.inbox.taken(), inbound.parked.handled(), waiting)
+        };
+        let outbound = peer.outbound.lock();
+        let (sent, handled_there) = outbound.grant.totals();
+        Some(PeerLedger {
+            unit: "bytes",
+            requests: LaneLedger {
+                sent,
+                taken: handled_there,
+                handled,
+                waiting,
+            },
+            replies: LaneLedger {
+                sent: outbound.outbox.head(),
+                taken: outbound.outbox.taken(),
+                handled: taken,
+                waiting: false,
+            },
+        })
+    }
+}
+
+// The room that is kept for replies is for any of them.
+static_assertions::const_assert!(REPLY_ROOM >= LONGEST_HEAD + MAX_MEDIUM);

@@ -1,0 +1,142 @@
+//! How a [`Tcp`](super::Tcp) is set up.
+
+use super::connector::Connector;
+use super::frame::{LARGEST_CHARGE, LONGEST_HEAD, MAX_CHUNK};
+use crate::threads::ThreadMode;
+use argonet_am::{MAX_MEDIUM, Registered};
+use argonet_base::JobRank;
+use argonet_segment::Directory;
+use core::time::Duration;
+use std::sync::Arc;
+
+/// What is always kept free in a ring for the largest reply, and for refusals.
+pub(super) const REPLY_ROOM: usize = LONGEST_HEAD + MAX_MEDIUM + 4096;
+
+/// Sizes and times, the same on all ranks of a job.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct TcpSizes {
+    /// Payloads up to this length are copied, and locally complete at once; longer ones when the peer has taken them.
+    pub copy_bytes: usize,
+    /// What is kept of frames and copied payloads for one peer until it has taken them, at most.
+    pub replay_bytes: usize,
+    /// Requests of one peer that are kept here when their replies have no room, at most.
+    pub window_bytes: usize,
+    /// The longest payload of a long.
+    pub long_bytes: usize,
+    /// Long puts and gets go in parts of this many bytes.
+    pub chunk_bytes: usize,
+    /// Gets from one peer under way, at most.
+    pub gets: u32,
+    /// So much is gathered in a burst before it is sent.
+    pub gather_bytes: usize,
+    /// What is gathered leaves after this time at the latest; 0 sends everything at once.
+    pub gather_time: Duration,
+}
+
+impl Default for TcpSizes {
+    fn default() -> Self {
+        Self {
+            // 64 KiB go without a copy as fast as the connection.
+            copy_bytes: (64 << 10) - 1,
+            replay_bytes: 1 << 20,
+            window_bytes: 256 << 10,
+            long_bytes: 1 << 20,
+            chunk_bytes: 512 << 10,
+            gets: 4096,
+            gather_bytes: 16 << 10,
+            gather_time: Duration::from_micros(50),
+        }
+    }
+}
+
+/// A size that cannot be.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("tcp: {field} is {value}, allowed is {least} to {most}")]
+pub struct TcpSizeError {
+    /// Which.
+    pub field: &'static str,
+    /// Its value.
+    pub value: usize,
+    /// The smallest that is allowed.
+    pub least: usize,
+    /// The largest.
+    pub most: usize,
+}
+
+impl TcpSizes {
+    /// Every buffer at the smallest that still works.
+    #[must_use]
+    pub fn smallest() -> Self {
+        Self {
+            copy_bytes: 64,
+            replay_bytes: 2 * REPLY_ROOM,
+            window_bytes: LARGEST_CHARGE,
+            long_bytes: 64 << 10,
+            chunk_bytes: 512,
+            gets: 1,
+            ..Self::default()
+        }
+    }
+
+    /// Checks that every size is possible.
+    ///
+    /// # Errors
+    /// The first that is not.
+    pub fn check(&self) -> Result<(), TcpSizeError> {
+        const MOST: usize = 1 << 30;
+        for (field, value, least, most) in [
+            ("copy_bytes", self.copy_bytes, 0, MAX_MEDIUM),
+            ("replay_bytes", self.replay_bytes, 2 * REPLY_ROOM, MOST),
+            ("window_bytes", self.window_bytes, LARGEST_CHARGE, MOST),
+            ("long_bytes", self.long_bytes, 512, MOST),
+            ("chunk_bytes", self.chunk_bytes, 1, MAX_CHUNK),
+            ("gets", self.gets as usize, 1, 1 << 16),
+            ("gather_bytes", self.gather_bytes, 0, MOST),
+        ] {
+            if !(least..=most).contains(&value) {
+                return Err(TcpSizeError {
+                    field,
+                    value,
+                    least,
+                    most,
+                });
+            }
+        }
+        Ok(())
+    }
+}
+
+/// How a [`Tcp`](super::Tcp) is set up.
+pub struct TcpConfig {
+    /// This rank.
+    pub rank: JobRank,
+    /// Ranks of the job.
+    pub ranks: u32,
+    /// Threads that will call.
+    pub mode: ThreadMode,
+    /// Sizes and times.
+    pub sizes: TcpSizes,
+    /// This rank's segment; the directory's own rank is this one.
+    pub directory: Arc<Directory>,
+    /// Handlers that exist, the same on all ranks.
+    pub registered: Registered,
+    /// Where connections come from.
+    pub connector: Arc<dyn Connector>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn impossible_sizes_are_named() {
+        assert_eq!(TcpSizes::default().check(), Ok(()));
+        assert_eq!(TcpSizes::smallest().check(), Ok(()));
+        let sizes = TcpSizes {
+            copy_bytes: MAX_MEDIUM + 1,
+            ..TcpSizes::default()
+        };
+        let said = sizes.check().unwrap_err().to_string();
+        assert_eq!(said, "tcp: copy_bytes is 65537, allowed is 0 to 65536");
+    }
+}

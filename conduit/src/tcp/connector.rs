@@ -1,0 +1,41 @@
+//! Where connections come from: who dials, accepts and proves ranks is behind one trait.
+
+use argonet_am::AmError;
+use argonet_base::JobRank;
+use rustix::fd::{BorrowedFd, OwnedFd};
+
+/// A connection whose peer has proved who it is, and over which no frame has passed.
+#[derive(Debug)]
+pub struct Connection {
+    /// The peer.
+    pub peer: JobRank,
+    /// The socket. It is made non-blocking.
+    pub socket: OwnedFd,
+    /// Numbers the connections of this pair of ranks from 1 on; a lower number than one that was seen is of the past.
+    pub incarnation: u64,
+    /// Up to which byte the peer says that it has taken this rank's stream, at or after the time at which the connection was
+    /// made. 0 on a first connection.
+    pub received: u64,
+}
+
+/// What has become of a wish.
+#[derive(Debug)]
+pub enum Made {
+    /// A connection, asked for or accepted.
+    Connected(Connection),
+    /// There will be none: why.
+    Unreachable(JobRank, AmError),
+}
+
+/// Makes connections. All calls return at once; any thread may call.
+pub trait Connector: Send + Sync {
+    /// Asks for a connection to a peer: the first, or another after it was lost. To ask again changes nothing.
+    fn want(&self, peer: JobRank);
+
+    /// Takes what was made since. `received` tells up to which byte this rank has taken a peer's stream; the peer is told that
+    /// in the handshake.
+    fn next(&self, received: &dyn Fn(JobRank) -> u64) -> Option<Made>;
+
+    /// A descriptor that can be read while [`next`](Self::next) has something to do; `None` where that never is.
+    fn descriptor(&self) -> Option<BorrowedFd<'_>>;
+}

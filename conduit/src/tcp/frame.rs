@@ -1,0 +1,514 @@
+//! What travels on a connection: a stream of frames.
+//!
+//! ```text
+//! byte 0     1        2      3      4         8          12
+//!      |kind | handler| nargs| flags| length  | position |
+//!      12 ... the fields of the kind, nargs arguments of 4 bytes, then `length` bytes of payload
+//!
+//! fields  control       taken (8)   granted (8)
+//!         long          offset (8)
+//!         put           offset (8)  rest (8)
+//!         get           offset (8)  rest (8)      op (4)  wanted (4)
+//!         got           at (8)      op (4)        0 (4)
+//!         refused       offset (8)  len (8)       segment (8)  position (8)  op (4)  0 (4)
+//! ```
+//!
+//! All fields are little-endian. Every frame but *control* belongs to the stream from one rank to another, which
+//! goes on over all connections between the two: its bytes are counted from 0, and `position` holds the low 32
+//! bits of the number of the frame's first byte. So what arrives a second time after a connection was made again
+//! is recognised, and what is missing too. Control frames are outside of the stream and never repeated: `taken` says up
+//! to which byte the stream of the frame's receiver has been taken, `granted` up to how many bytes of requests, as
+//! [`charge`] counts them, it may have sent since the beginning.
+
+use argonet_am::record::RecordError;
+use argonet_am::{Category, Lane, MAX_ARGS, MAX_MEDIUM};
+use num_enum::{IntoPrimitive, TryFromPrimitive};
+use static_assertions::const_assert_eq;
+use zerocopy::byteorder::little_endian::{U32, U64};
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
+
+/// Bytes of the header.
+pub(crate) const HEADER_BYTES: usize = 12;
+
+/// Bytes before the payload, at most: header, longest fields, and arguments, which do not come together.
+pub(crate) const LONGEST_HEAD: usize = HEADER_BYTES + 40 + 4 * MAX_ARGS;
+
+/// The longest payload of a put or of the data of a get.
+pub(crate) const MAX_CHUNK: usize = 1 << 20;
+
+/// The sender wants to be told soon that the frame was taken.
+const TELL: u8 = 1;
+
+/// What a frame is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, TryFromPrimitive, IntoPrimitive)]
+#[repr(u8)]
+pub(crate) enum Kind {
+    /// What was taken and may be sent.
+    Control = 1,
+    /// A short request.
+    ShortRequest = 2,
+    /// A medium request.
+    MediumRequest = 3,
+    /// A long request.
+    LongRequest = 4,
+    /// A short reply.
+    ShortReply = 5,
+    /// A medium reply.
+    MediumReply = 6,
+    /// A long reply.
+    LongReply = 7,
+    /// A part of a put; taking it completes it.
+    Put = 8,
+    /// Asks for a part of a get.
+    Get = 9,
+    /// That part.
+    Got = 10,
+    /// A request, put or get does not lie in the segment.
+    Refused = 11,
+}
+
+impl Kind {
+    pub(crate) fn of(lane: Lane, category: Category) -> Self {
+        match (lane, category) {
+            (Lane::Request, Category::Short) => Kind::ShortRequest,
+            (Lane::Request, Category::Medium) => Kind::MediumRequest,
+            (Lane::Request, Category::Long) => Kind::LongRequest,
+            (Lane::Reply, Category::Short) => Kind::ShortReply,
+            (Lane::Reply, Category::Medium) => Kind::MediumReply,
+            (Lane::Reply, Category::Long) => Kind::LongReply,
+        }
+    }
+
+    /// Lane and category of an active message.
+    pub(crate) fn message(self) -> Option<(Lane, Category)> {
+        Some(match self {
+            Kind::ShortRequest => (Lane::Request, Category::Short),
+            Kind::MediumRequest => (Lane::Request, Category::Medium),
+            Kind::LongRequest => (Lane::Request, Category::Long),
+            Kind::ShortReply => (Lane::Reply, Category::Short),
+            Kind::MediumReply => (Lane::Reply, Category::Medium),
+            Kind::LongReply => (Lane::Reply, Category::Long),
+            _ => return None,
+        })
+    }
+
+    /// Bytes of its fields.
+    pub(crate) const fn fields(self) -> usize {
+        match self {
+            Kind::Control | Kind::Put | Kind::Got => 16,
+            Kind::LongRequest | Kind::LongReply => 8,
+            Kind::Get => 24,
+            Kind::Refused => 40,
+            _ => 0,
+        }
+    }
+
+    /// Whether it asks for an answer, for which its receiver keeps room: it needs a grant.
+    pub(crate) const fn is_request(self) -> bool {
+        matches!(
+            self,
+            Kind::ShortRequest | Kind::MediumRequest | Kind::LongRequest | Kind::Get
+        )
+    }
+
+    /// Whether its payload goes to a place of its own.
+    pub(crate) const fn is_placed(self) -> bool {
+        matches!(
+            self,
+            Kind::LongRequest | Kind::LongReply | Kind::Put | Kind::Got
+        )
+    }
+
+    /// The longest payload.
+    pub(crate) const fn most(self, long_bytes: usize) -> usize {
+        match self {
+            Kind::MediumRequest | Kind::MediumReply => MAX_MEDIUM,
+            Kind::LongRequest | Kind::LongReply => long_bytes,
+            Kind::Put | Kind::Got => MAX_CHUNK,
+            _ => 0,
+        }
+    }
+}
+
+/// What a request takes of the grant: what its receiver must keep when it cannot handle it at once.
+pub(crate) const fn charge(kind: Kind, nargs: usize, len: usize) -> usize {
+    let kept = if matches!(kind, Kind::MediumRequest) {
+        len
+    } else {
+        0
+    };
+    HEADER_BYTES + kind.fields() + 4 * nargs + kept
+}
+
+/// What the largest request takes.
+pub(crate) const LARGEST_CHARGE: usize = charge(Kind::MediumRequest, MAX_ARGS, MAX_MEDIUM);
+
+#[derive(FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned, Clone, Copy)]
+#[repr(C)]
+struct Wire {
+    kind: u8,
+    handler: u8,
+    nargs: u8,
+    flags: u8,
+    length: U32,
+    position: U32,
+}
+
+const_assert_eq!(size_of::<Wire>(), HEADER_BYTES);
+const_assert_eq!(core::mem::offset_of!(Wire, length), 4);
+const_assert_eq!(core::mem::offset_of!(Wire, position), 8);
+
+/// Fields after the header, by kind; see the module's introduction. What a kind does not have is 0.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Fields {
+    /// Place in the segment, or in the operation, or what was taken.
+    pub(crate) offset: u64,
+    /// Bytes from there to the end of the operation, or what was granted.
+    pub(crate) rest: u64,
+    /// Bytes of the segment that was missed.
+    pub(crate) segment: u64,
+    /// Position of the frame that is refused.
+    pub(crate) position: u64,
+    /// The requester's name of a get; 0 is none.
+    pub(crate) op: u32,
+    /// Bytes that a get wants.
+    pub(crate) wanted: u32,
+}
+
+/// The bytes of a frame before its payload.
+pub(crate) struct HeadBytes {
+    bytes: [u8; LONGEST_HEAD],
+    len: usize,
+}
+
+impl HeadBytes {
+    /// Writes them; the position is 0 until [`set_position`](Self::set_position).
+    #[inline]
+    pub(crate) fn new(
+        kind: Kind,
+        handler: u8,
+        args: &[u32],
+        length: usize,
+        fields: &Fields,
+    ) -> Self {
+        let wire = Wire {
+            kind: kind.into(),
+            handler,
+            nargs: args.len() as u8,
+            flags: 0,
+            length: (length as u32).into(),
+            position: 0.into(),
+        };
+        let mut this = Self {
+            bytes: [0; LONGEST_HEAD],
+            len: 0,
+        };
+        this.add(wire.as_bytes());
+        match kind {
+            Kind::LongRequest | Kind::LongReply => this.add_u64(fields.offset),
+            Kind::Control | Kind::Put => {
+                this.add_u64(fields.offset);
+                this.add_u64(fields.rest);
+            }
+            Kind::Get => {
+                this.add_u64(fields.offset);
+                this.add_u64(fields.rest);
+                this.add_u32(fields.op);
+                this.add_u32(fields.wanted);
+            }
+            Kind::Got => {
+                this.add_u64(fields.offset);
+                this.add_u32(fields.op);
+                this.add_u32(0);
+            }
+            Kind::Refused => {
+                this.add_u64(fields.offset);
+                this.add_u64(fields.rest);
+                this.add_u64(fields.segment);
+                this.add_u64(fields.position);
+                this.add_u32(fields.op);
+                this.add_u32(0);
+            }
+            _ => {}
+        }
+        for arg in args {
+            this.add_u32(*arg);
+        }
+        this
+    }
+
+    #[inline]
+    fn add(&mut self, bytes: &[u8]) {
+        self.bytes[self.len..self.len + bytes.len()].copy_from_slice(bytes);
+        self.len += bytes.len();
+    }
+
+    #[inline]
+    fn add_u32(&mut self, value: u32) {
+        self.add(&value.to_le_bytes());
+    }
+
+    #[inline]
+    fn add_u64(&mut self, value: u64) {
+        self.add(&value.to_le_bytes());
+    }
+
+    /// Says where in the stream the frame begins.
+    #[inline]
+    pub(crate) fn set_position(&mut self, position: u64) {
+        self.bytes[8..12].copy_from_slice(&(position as u32).to_le_bytes());
+    }
+
+    /// Asks the receiver to tell soon that it has taken the frame.
+    #[inline]
+    pub(crate) fn ask_to_tell(&mut self) {
+        self.bytes[3] |= TELL;
+    }
+
+    #[inline]
+    pub(crate) fn as_bytes(&self) -> &[u8] {
+        &self.bytes[..self.len]
+    }
+}
+
+/// A head that was checked.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Frame {
+    pub(crate) kind: Kind,
+    pub(crate) handler: u8,
+    pub(crate) nargs: usize,
+    /// The sender waits to be told.
+    pub(crate) tell: bool,
+    /// Bytes of the payload.
+    pub(crate) length: usize,
+    /// Low bits of its place in the stream.
+    pub(crate) position: u32,
+    pub(crate) fields: Fields,
+}
+
+impl Frame {
+    /// Bytes before the arguments.
+    pub(crate) fn args_at(&self) -> usize {
+        HEADER_BYTES + self.kind.fields()
+    }
+
+    /// Bytes before the payload.
+    #[inline]
+    pub(crate) fn head_len(&self) -> usize {
+        HEADER_BYTES + self.kind.fields() + 4 * self.nargs
+    }
+
+    /// All its bytes.
+    #[inline]
+    pub(crate) fn len(&self) -> usize {
+        self.head_len() + self.length
+    }
+
+    /// What it takes of the grant.
+    #[inline]
+    pub(crate) fn charge(&self) -> usize {
+        charge(self.kind, self.nargs, self.length)
+    }
+
+    /// Checks the head of a frame; `None` while it is not all there. Longs have at most `long_bytes`.
+    ///
+    /// # Errors
+    /// What cannot be.
+    #[inline]
+    pub(crate) fn read(bytes: &[u8], long_bytes: usize) -> Result<Option<Self>, RecordError> {
+        let Ok((wire, rest)) = Wire::ref_from_prefix(bytes) else {
+            return Ok(None);
+        };
+        let unknown = RecordError::Kind(wire.kind);
+        let kind = Kind::try_from(wire.kind).map_err(|_| unknown)?;
+        let (nargs, length) = (usize::from(wire.nargs), wire.length.get() as usize);
+        if nargs > MAX_ARGS {
+            return Err(RecordError::Args(nargs));
+        }
+        let max = kind.most(long_bytes);
+        if length > max {
+            let (len, max) = (length as u64, max as u64);
+            return Err(RecordError::Payload { len, max });
+        }
+        let is_message = kind.message().is_some();
+        if wire.flags & !TELL != 0 || (!is_message && (nargs != 0 || wire.handler != 0)) {
+            return Err(unknown);
+        }
+        if rest.len() < kind.fields() + 4 * nargs {
+            return Ok(None);
+        }
+        let fields = if kind.fields() == 0 {
+            Fields::default()
+        } else {
+            read_fields(kind, rest).ok_or(unknown)?
+        };
+        Ok(Some(Self {
+            kind,
+            handler: wire.handler,
+            nargs,
+            tell: wire.flags & TELL != 0,
+            length,
+            position: wire.position.get(),
+            fields,
+        }))
+    }
+
+    /// The arguments, out of the frame's bytes.
+    #[inline]
+    pub(crate) fn args<'a>(&self, bytes: &[u8], room: &'a mut [u32; MAX_ARGS]) -> &'a [u32] {
+        let args = bytes.get(self.args_at()..self.head_len()).unwrap_or(&[]);
+        for (arg, bytes) in room.iter_mut().zip(args.chunks_exact(4)) {
+            *arg = u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
+        }
+        &room[..self.nargs]
+    }
+}
+
+/// The fields of a kind that has some; `None` if they are not all there, or a reserved one is not zero.
+fn read_fields(kind: Kind, bytes: &[u8]) -> Option<Fields> {
+    let u64_at = |at: usize| {
+        U64::ref_from_prefix(bytes.get(at..)?)
+            .ok()
+            .map(|(v, _)| v.get())
+    };
+    let u32_at = |at: usize| {
+        U32::ref_from_prefix(bytes.get(at..)?)
+            .ok()
+            .map(|(v, _)| v.get())
+    };
+    let mut fields = Fields {
+        offset: u64_at(0)?,
+        ..Fields::default()
+    };
+    match kind {
+        Kind::Control | Kind::Put => fields.rest = u64_at(8)?,
+        Kind::Get => {
+            fields.rest = u64_at(8)?;
+            fields.op = u32_at(16)?;
+            fields.wanted = u32_at(20)?;
+        }
+        Kind::Got => {
+            fields.op = u32_at(8)?;
+            (u32_at(12)? == 0).then_some(())?;
+        }
+        Kind::Refused => {
+            fields.rest = u64_at(8)?;
+            fields.segment = u64_at(16)?;
+            fields.position = u64_at(24)?;
+            fields.op = u32_at(32)?;
+            (u32_at(36)? == 0).then_some(())?;
+        }
+        _ => {}
+    }
+    Some(fields)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const KINDS: [Kind; 11] = [
+        Kind::Control,
+        Kind::ShortRequest,
+        Kind::MediumRequest,
+        Kind::LongRequest,
+        Kind::ShortReply,
+        Kind::MediumReply,
+        Kind::LongReply,
+        Kind::Put,
+        Kind::Get,
+        Kind::Got,
+        Kind::Refused,
+    ];
+
+    /// All fields that a kind has, with values of their own.
+    fn fields_of(kind: Kind) -> Fields {
+        let has = |kinds: &[Kind]| u64::from(kinds.contains(&kind));
+        use Kind::{Control, Get, Got, LongReply, LongRequest, Put, Refused};
+        Fields {
+            offset: 0x1122_3344_5566_7788
+                * has(&[Control, LongRequest, LongReply, Put, Get, Got, Refused]),
+            rest: 77 * has(&[Control, Put, Get, Refused]),
+            segment: 78 * has(&[Refused]),
+            position: 79 * has(&[Refused]),
+            op: 80 * has(&[Get, Got, Refused]) as u32,
+            wanted: 81 * has(&[Get]) as u32,
+        }
+    }
+
+    #[test]
+    fn a_head_is_read_as_it_was_written_once_it_is_all_there() {
+        for kind in KINDS {
+            let args: &[u32] = if kind.message().is_some() {
+                &[1, u32::MAX]
+            } else {
+                &[]
+            };
+            let length = if kind.most(9) > 0 { 5 } else { 0 };
+            let handler = if args.is_empty() { 0 } else { 200 };
+            let fields = fields_of(kind);
+            let mut head = HeadBytes::new(kind, handler, args, length, &fields);
+            head.set_position(0xff_0000_0003);
+            head.ask_to_tell();
+            let bytes = head.as_bytes();
+            for short in 0..bytes.len() {
+                assert_eq!(
+                    Frame::read(&bytes[..short], 9),
+                    Ok(None),
+                    "{kind:?} {short}"
+                );
+            }
+            let read = Frame::read(bytes, 9).unwrap().unwrap();
+            assert_eq!(
+                (read.kind, read.handler, read.length),
+                (kind, handler, length)
+            );
+            assert_eq!((read.position, read.tell, read.fields), (3, true, fields));
+            assert_eq!(
+                (read.head_len(), read.len()),
+                (bytes.len(), bytes.len() + length)
+            );
+            assert_eq!(read.args(bytes, &mut [0; MAX_ARGS]), args);
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_is_refused() {
+        let refused = |at: usize, byte: u8, kind: Kind| {
+            let mut bytes = HeadBytes::new(kind, 0, &[], 0, &Fields::default()).bytes;
+            bytes[at] = byte;
+            Frame::read(&bytes, 9).unwrap_err()
+        };
+        assert_eq!(refused(0, 0, Kind::Put), RecordError::Kind(0));
+        assert_eq!(refused(0, 12, Kind::Put), RecordError::Kind(12));
+        assert_eq!(refused(2, 17, Kind::ShortRequest), RecordError::Args(17));
+        assert_eq!(refused(2, 1, Kind::Put), RecordError::Kind(8));
+        assert_eq!(refused(1, 1, Kind::Get), RecordError::Kind(9));
+        assert_eq!(refused(3, 2, Kind::ShortRequest), RecordError::Kind(2));
+        assert_eq!(refused(24, 1, Kind::Got), RecordError::Kind(10));
+        assert_eq!(refused(48, 1, Kind::Refused), RecordError::Kind(11));
+        for (kind, max) in [
+            (Kind::ShortReply, 0),
+            (Kind::LongRequest, 9),
+            (Kind::Get, 0),
+        ] {
+            let len = 10;
+            assert_eq!(refused(4, 10, kind), RecordError::Payload { len, max });
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn bytes_from_anywhere_do_no_harm(bytes in proptest::collection::vec(any::<u8>(), 0..120), kind in 0u8..13) {
+            let mut bytes = bytes;
+            if let Some(first) = bytes.first_mut() {
+                *first = kind;
+            }
+            if let Ok(Some(frame)) = Frame::read(&bytes, 4096) {
+                prop_assert!(frame.head_len() <= bytes.len());
+                prop_assert!(frame.length <= MAX_CHUNK);
+            }
+        }
+    }
+}

@@ -1,0 +1,296 @@
+//! The choice among the interfaces that there are.
+
+use super::wish::{Item, Wish};
+use super::{Interface, InterfaceKind};
+use core::net::SocketAddr;
+
+/// Why there is no interface to use.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum InterfaceError {
+    /// A part of the wish is not written as one.
+    #[error("{setting}: \"{item}\": {why}")]
+    Malformed {
+        /// The variable.
+        setting: &'static str,
+        /// The part.
+        item: String,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// This host has no such interface.
+    #[error("{setting}: {host} has no interface \"{item}\"; it has {existing}")]
+    Unknown {
+        /// The variable.
+        setting: &'static str,
+        /// The host.
+        host: String,
+        /// What was wanted.
+        item: String,
+        /// What there is.
+        existing: String,
+    },
+    /// It has, but it is of no use now.
+    #[error("{setting}: \"{item}\" is down on {host}; it has {existing}")]
+    Down {
+        /// The variable.
+        setting: &'static str,
+        /// The host.
+        host: String,
+        /// What was wanted.
+        item: String,
+        /// What there is.
+        existing: String,
+    },
+    /// Nothing was wished, and nothing there is fit to lead to other hosts.
+    #[error(
+        "{host} has no interface for a job of several hosts: it has {existing}; name one of them in ARGONET_TCP_INTERFACES \
+         if it leads to the others"
+    )]
+    None {
+        /// The host.
+        host: String,
+        /// What there is.
+        existing: String,
+    },
+    /// The system does not list its interfaces.
+    #[error("{host} does not list its network interfaces: {cause}")]
+    List {
+        /// The host.
+        host: String,
+        /// What the system said.
+        cause: String,
+    },
+}
+
+/// Chooses among the interfaces of `host`, each of whose addresses is an entry of `existing`. `one_host` says that the job has no
+/// other.
+///
+/// # Errors
+/// [`InterfaceError`]; it lists what there is.
+pub fn choose(
+    existing: &[Interface],
+    wish: &Wish,
+    one_host: bool,
+    host: &str,
+) -> Result<Vec<Interface>, InterfaceError> {
+    let mut chosen = if wish.items.is_empty() {
+        unasked(existing, one_host, host)?
+    } else {
+        let mut chosen = Vec::new();
+        for item in &wish.items {
+            named(existing, wish.setting, item, host, &mut chosen)?;
+        }
+        chosen
+    };
+    if wish.most > 0 {
+        keep_first(&mut chosen, wish.most);
+    }
+    Ok(chosen)
+}
+
+fn unasked(
+    existing: &[Interface],
+    one_host: bool,
+    host: &str,
+) -> Result<Vec<Interface>, InterfaceError> {
+    let kind = if one_host {
+        InterfaceKind::Loopback
+    } else {
+        InterfaceKind::Network
+    };
+    let fit = |interface: &&Interface| interface.up && interface.kind == kind;
+    let chosen: Vec<Interface> = existing.iter().filter(fit).cloned().collect();
+    if chosen.is_empty() {
+        return Err(InterfaceError::None {
+            host: host.to_owned(),
+            existing: listed(existing),
+        });
+    }
+    Ok(chosen)
+}
+
+fn named(
+    existing: &[Interface],
+    setting: &'static str,
+    item: &Item,
+    host: &str,
+    chosen: &mut Vec<Interface>,
+) -> Result<(), InterfaceError> {
+    let meant = |interface: &&Interface| match item {
+        Item::Name(name) => interface.name == *name,
+        Item::Subnet(subnet) => subnet.contains(interface.address),
+        Item::Address(address) => interface.subnet().contains(*address),
+    };
+    let found: Vec<&Interface> = existing.iter().filter(meant).collect();
+    let host = host.to_owned();
+    if found.is_empty() {
+        return Err(InterfaceError::Unknown {
+            setting,
+            host,
+            item: item.to_string(),
+            existing: listed(existing),
+        });
+    }
+    if !found.iter().any(|interface| interface.up) {
+        return Err(InterfaceError::Down {
+            setting,
+            host,
+            item: item.to_string(),
+            existing: listed(existing),
+        });
+    }
+    for interface in found.into_iter().filter(|interface| interface.up) {
+        if !chosen.contains(interface) {
+            chosen.push(interface.clone());
+        }
+    }
+    Ok(())
+}
+
+/// The first `most` interfaces by name, with all their addresses.
+fn keep_first(chosen: &mut Vec<Interface>, most: usize) {
+    let mut names: Vec<String> = Vec::new();
+    chosen.retain(|interface| {
+        if !names.contains(&interface.name) {
+            names.push(interface.name.clone());
+        }
+        names.iter().take(most).any(|name| *name == interface.name)
+    });
+}
+
+fn listed(existing: &[Interface]) -> String {
+    if existing.is_empty() {
+        return "none with an address".into();
+    }
+    let shown: Vec<String> = existing.iter().map(ToString::to_string).collect();
+    shown.join(", ")
+}
+
+// seed T7: addresses are paired by subnet.
+/// The addresses of a peer in the order in which they are to be tried: those in a subnet of one of ours first, one for each of
+/// our interfaces in turn, so that connection 0 goes over the first, connection 1 over the second.
+#[must_use]
+pub fn in_order_of_reach(ours: &[Interface], theirs: &[SocketAddr]) -> Vec<SocketAddr> {
+    let mut left: Vec<SocketAddr> = theirs.to_vec();
+    let mut ordered = Vec::with_capacity(theirs.len());
+    loop {
+        let before = ordered.len();
+        for interface in ours {
+            let near = |address: &SocketAddr| interface.subnet().contains(address.ip());
+            if let Some(i) = left.iter().position(near) {
+                ordered.push(left.remove(i));
+            }
+        }
+        if ordered.len() == before {
+            break;
+        }
+    }
+    ordered.extend(left);
+    ordered
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::wish::SETTING;
+    use super::*;
+
+    fn interface(name: &str, address: &str, kind: InterfaceKind, up: bool) -> Interface {
+        let (address, prefix) = address.split_once('/').unwrap();
+        Interface {
+            name: name.into(),
+            address: address.parse().unwrap(),
+            prefix: prefix.parse().unwrap(),
+            up,
+            kind,
+        }
+    }
+
+    fn host() -> Vec<Interface> {
+        use InterfaceKind::{Bridge, Loopback, Network};
+        vec![
+            interface("lo", "127.0.0.1/8", Loopback, true),
+            interface("eth0", "10.1.0.7/16", Network, true),
+            interface("eth0", "fd00::7/64", Network, true),
+            interface("eth1", "10.2.0.7/16", Network, false),
+            interface("ib0", "10.3.0.7/16", Network, true),
+            interface("docker0", "172.17.0.1/16", Bridge, true),
+        ]
+    }
+
+    fn names(list: &str, most: usize, one_host: bool) -> Vec<String> {
+        let wish = Wish::parse(SETTING, list, most).unwrap();
+        let chosen = choose(&host(), &wish, one_host, "node7").unwrap();
+        chosen
+            .iter()
+            .map(|i| format!("{} {}", i.name, i.address))
+            .collect()
+    }
+
+    /// seed T5: interfaces by list, and by number without names.
+    #[test]
+    fn names_subnets_and_numbers_choose() {
+        let eth0 = ["eth0 10.1.0.7", "eth0 fd00::7"];
+        assert_eq!(names("", 0, false), [eth0[0], eth0[1], "ib0 10.3.0.7"]);
+        assert_eq!(names("", 1, false), eth0);
+        assert_eq!(names("", 9, false), names("", 0, false));
+        assert_eq!(names("", 0, true), ["lo 127.0.0.1"]);
+        assert_eq!(
+            names("ib0,eth0", 0, false),
+            ["ib0 10.3.0.7", eth0[0], eth0[1]]
+        );
+        assert_eq!(names("ib0,eth0", 1, false), ["ib0 10.3.0.7"]);
+        assert_eq!(names("10.3.0.0/16", 0, false), ["ib0 10.3.0.7"]);
+        assert_eq!(names("10.0.0.0/8", 0, false), [eth0[0], "ib0 10.3.0.7"]);
+        assert_eq!(names("10.1.0.0", 0, true), [eth0[0]]);
+        assert_eq!(names("eth0,10.1.0.7", 0, false), eth0);
+        // What is named is used, whatever it is.
+        assert_eq!(
+            names("lo,docker0", 0, false),
+            ["lo 127.0.0.1", "docker0 172.17.0.1"]
+        );
+    }
+
+    fn error(existing: &[Interface], list: &str, one_host: bool) -> String {
+        let wish = Wish::parse(SETTING, list, 0).unwrap();
+        choose(existing, &wish, one_host, "node7")
+            .unwrap_err()
+            .to_string()
+    }
+
+    #[test]
+    fn what_does_not_exist_is_told_with_what_does() {
+        let all = "it has lo (127.0.0.1/8, loopback), eth0 (10.1.0.7/16), eth0 (fd00::7/64), eth1 (10.2.0.7/16, down), ib0 \
+                   (10.3.0.7/16), docker0 (172.17.0.1/16, of containers or virtual machines)";
+        for (list, told) in [
+            ("eth0,eth7", "node7 has no interface \"eth7\""),
+            ("10.9.0.0/16", "node7 has no interface \"10.9.0.0/16\""),
+            ("10.9.0.1", "node7 has no interface \"10.9.0.1\""),
+            ("eth1", "\"eth1\" is down on node7"),
+            ("10.2.0.0/16", "\"10.2.0.0/16\" is down on node7"),
+        ] {
+            let text = error(&host(), list, false);
+            assert!(text.contains(told) && text.contains(all), "{list}: {text}");
+        }
+        let lonely = &host()[..1];
+        let text = error(lonely, "", false);
+        assert!(
+            text.contains("several hosts: it has lo (127.0.0.1/8, loopback);"),
+            "{text}"
+        );
+        assert!(error(&[], "", true).contains("none with an address"));
+    }
+
+    /// seed T7: addresses are paired by subnet.
+    #[test]
+    fn addresses_are_tried_in_the_order_of_reach() {
+        let sockets = |list: &[&str]| -> Vec<SocketAddr> {
+            list.iter().map(|text| text.parse().unwrap()).collect()
+        };
+        let theirs = sockets(&["172.17.0.1:1", "10.3.0.9:2", "10.3.0.8:3", "10.1.0.9:4"]);
+        let ours = choose(&host(), &Wish::default(), false, "node7").unwrap();
+        let expected = sockets(&["10.1.0.9:4", "10.3.0.9:2", "10.3.0.8:3", "172.17.0.1:1"]);
+        assert_eq!(in_order_of_reach(&ours, &theirs), expected);
+        assert_eq!(in_order_of_reach(&[], &theirs), theirs);
+    }
+}

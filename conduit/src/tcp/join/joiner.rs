@@ -1,0 +1,369 @@
+//! The driver: listens, connects, and hands authenticated sockets to its user.
+
+use super::connector::{Connector, Outcome};
+use super::dial::{Action, Attempt, Decision, MAX_CONNECTIONS, Pair, Peer, Unreachable};
+use super::gate::GateCounts;
+use super::handshake::Hello;
+use super::interfaces::{Interface, in_order_of_reach};
+use super::key::JobKey;
+use super::listen::Listener;
+use super::user::{JoinConfig, JoinError, JoinUser, Joined, Whereabouts};
+use super::wait::{Place, Source, Waiting};
+use argonet_base::JobRank;
+use core::net::{IpAddr, SocketAddr};
+use rustix::fd::{AsFd, BorrowedFd};
+use std::collections::{BTreeSet, HashMap};
+
+/// Polls that are so far apart are seldom, ns.
+const SELDOM_NS: u64 = 250_000_000;
+/// How long such a poll waits for an answer, ns, and how often at most.
+const PATIENCE_NS: u32 = 2_000_000;
+const PATIENT_STEPS: usize = 8;
+
+// seed T2: sockets that do not block, and one place that hears of all.
+/// Makes and takes the connections of one rank. Owns no clock: times are ns of any clock that does not go back.
+///
+/// The file descriptor ([`AsFd`]) becomes readable when [`poll`](Self::poll) has something to do, besides what
+/// [`poll_timeout`](Self::poll_timeout) says. A poll with nothing to do is one system call.
+#[derive(Debug)]
+pub struct Joiner {
+    config: JoinConfig,
+    me: JobRank,
+    key: JobKey,
+    seed: u64,
+    ours: Vec<Interface>,
+    waiting: Waiting,
+    listener: Listener,
+    connector: Connector,
+    /// By rank.
+    peers: Vec<Peer>,
+    /// Of peers that were connected to.
+    places: HashMap<u32, Whereabouts>,
+    /// Peers whose machines have something to do, now or later.
+    busy: BTreeSet<u32>,
+    /// When the next of them has.
+    next_ns: Option<u64>,
+    /// When somebody polled last.
+    polled_ns: u64,
+}
+
+impl Joiner {
+    /// Begins to listen, at `interfaces` only, as rank `me` of `ranks`.
+    ///
+    /// # Errors
+    /// [`JoinError`]; it names the address.
+    pub fn new(
+        config: JoinConfig,
+        key: JobKey,
+        me: JobRank,
+        ranks: u32,
+        interfaces: Vec<Interface>,
+    ) -> Result<Self, JoinError> {
+        let system = |cause| JoinError::System { rank: me, cause };
+        let waiting = Waiting::new().map_err(system)?;
+        let listener = Listener::bind(
+            &interfaces,
+            &config.ports,
+            config.gate,
+            key.clone(),
+            me,
+            ranks,
+        )?;
+        let mut seed = [0; 8];
+        getrandom::fill(&mut seed).map_err(|_| system(rustix::io::Errno::NOSYS))?;
+        let mut this = Self {
+            config,
+            me,
+            key,
+            seed: u64::from_le_bytes(seed),
+            ours: interfaces,
+            waiting,
+            listener,
+            connector: Connector::default(),
+            peers: (0..ranks).map(|_| Peer::default()).collect(),
+            places: HashMap::new(),
+            busy: BTreeSet::new(),
+            next_ns: None,
+            polled_ns: 0,
+        };
+        this.listener.tend(&this.waiting, 0).map_err(system)?;
+        Ok(this)
+    }
+
+    /// Where this rank listens; what it tells its peers.
+    #[must_use]
+    pub fn addresses(&self) -> &[SocketAddr] {
+        self.listener.addresses()
+    }
+
+    /// The incarnation of a connection that is there.
+    #[must_use]
+    pub fn incarnation(&self, peer: JobRank, connection: u16) -> Option<u64> {
+        self.peers.get(peer.index())?.incarnation(connection)
+    }
+
+    /// What has come to its doors.
+    #[must_use]
+    pub fn counts(&self) -> GateCounts {
+        self.listener.counts()
+    }
+
+    /// Addresses of the job's hosts, which come first when strangers fill the gate.
+    pub fn know(&mut self, hosts: impl IntoIterator<Item = IpAddr>) {
+        self.listener.know(hosts);
+    }
+
+    /// Somebody wants connection `connection` to `peer`. It comes through [`JoinUser::joined`], at once if the peer's
+    /// kernel is quick, else in a later [`poll`](Self::poll).
+    ///
+    /// # Panics
+    /// If the peer is not another rank of the job, or the number not below [`MAX_CONNECTIONS`].
+    pub fn ask(&mut self, now_ns: u64, peer: JobRank, connection: u16, user: &mut impl JoinUser) {
+        assert!(peer != self.me, "{peer} does not connect to itself");
+        assert!(connection < MAX_CONNECTIONS, "connection {connection}");
+        let pair = self.pair(peer, user);
+        self.peers[peer.index()].ask(now_ns, pair, connection);
+        self.drive(now_ns, peer.0, user);
+        self.note_next();
+    }
+
+    /// A connection has broken; it is made anew. What the user has of it is ended ([`JoinUser::fence`]) before the next is
+    /// there. Nothing happens if it was replaced already.
+    pub fn lost(
+        &mut self,
+        now_ns: u64,
+        peer: JobRank,
+        connection: u16,
+        incarnation: u64,
+        user: &mut impl JoinUser,
+    ) {
+        let machine = &mut self.peers[peer.index()];
+        if machine.lost(&self.config.dial, now_ns, connection, incarnation) {
+            self.drive(now_ns, peer.0, user);
+            self.note_next();
+        }
+    }
+
+    /// A connection is not wanted any more; the user closes its socket. The peer may make it anew.
+    pub fn close(&mut self, now_ns: u64, peer: JobRank, connection: u16, user: &mut impl JoinUser) {
+        self.peers[peer.index()].close(connection);
+        self.drive(now_ns, peer.0, user);
+        self.note_next();
+    }
+
+    /// When [`poll`](Self::poll) must be called next if the descriptor does not become readable before; ns.
+    #[must_use]
+    pub fn poll_timeout(&self) -> Option<u64> {
+        let listener = self.listener.poll_timeout();
+        [self.next_ns, listener].into_iter().flatten().min()
+    }
+
+    /// Does what there is to do. Does not wait, with one exception: a rank that polls seldom, a quarter of a second apart or
+    /// more, gives the answers to attempts that are under way 2 ms at a time to arrive, 16 ms at most. Else it would
+    /// answer a challenge only when the peer has stopped waiting for it.
+    ///
+    /// # Errors
+    /// The system refuses to say what is ready, or to listen again.
+    pub fn poll(&mut self, now_ns: u64, user: &mut impl JoinUser) -> rustix::io::Result<()> {
+        let seldom = now_ns.saturating_sub(self.polled_ns) >= SELDOM_NS;
+        self.polled_ns = now_ns;
+        self.step(now_ns, 0, user)?;
+        for _ in 0..PATIENT_STEPS {
+            if !seldom || self.connector.count() == 0 {
+                break;
+            }
+            self.step(now_ns, PATIENCE_NS, user)?;
+        }
+        Ok(())
+    }
+
+    fn step(
+        &mut self,
+        now_ns: u64,
+        wait_ns: u32,
+        user: &mut impl JoinUser,
+    ) -> rustix::io::Result<()> {
+        let mut any = false;
+        for source in self.waiting.ready(wait_ns)? {
+            any = true;
+            match source {
+                Source::Door(door) => {
+                    for who in self.listener.accept(&self.waiting, now_ns, door) {
+                        self.hear_stranger(now_ns, who, user);
+                    }
+                }
+                Source::Stranger(who) => self.hear_stranger(now_ns, who, user),
+                Source::Attempt(who) => self.hear_attempt(now_ns, who, user),
+            }
+        }
+        if any || self.poll_timeout().is_some_and(|at_ns| at_ns <= now_ns) {
+            self.listener.tend(&self.waiting, now_ns)?;
+            for peer in self.busy.clone() {
+                self.drive(now_ns, peer, user);
+            }
+            self.note_next();
+        }
+        Ok(())
+    }
+
+    fn hear_stranger(&mut self, now_ns: u64, who: Place, user: &mut impl JoinUser) {
+        let Some(proven) = self.listener.hear(&self.waiting, who) else {
+            return;
+        };
+        let hello = proven.hello;
+        let peer = hello.rank;
+        let pair = self.pair(peer, user);
+        let machine = &mut self.peers[peer.index()];
+        match machine.incoming(&self.config.dial, now_ns, pair, &hello) {
+            Decision::Refuse {
+                verdict,
+                incarnation,
+            } => proven.refuse(verdict, incarnation),
+            Decision::Accept { incarnation, .. } => {
+                let received = user.fence(peer, hello.connection);
+                match proven.answer(incarnation, received) {
+                    Some(socket) => user.joined(Joined {
+                        peer,
+                        connection: hello.connection,
+                        incarnation,
+                        received: hello.received,
+                        socket,
+                    }),
+                    None => {
+                        machine.lost(&self.config.dial, now_ns, hello.connection, incarnation);
+                    }
+                }
+            }
+        }
+        self.drive(now_ns, peer.0, user);
+    }
+
+    fn hear_attempt(&mut self, now_ns: u64, who: Place, user: &mut impl JoinUser) {
+        let Some((peer, attempt, outcome)) = self.connector.hear(&self.waiting, who) else {
+            return;
+        };
+        let machine = &mut self.peers[peer.index()];
+        match outcome {
+            Outcome::Reached => machine.reached(&self.config.dial, now_ns, attempt),
+            Outcome::Failed(why) => machine.failed(&self.config.dial, now_ns, attempt, why),
+            Outcome::Joined(socket, hello) => {
+                if machine.joined(attempt, hello.incarnation) {
+                    user.joined(Joined {
+                        peer,
+                        connection: attempt.connection,
+                        incarnation: hello.incarnation,
+                        received: hello.received,
+                        socket,
+                    });
+                }
+            }
+        }
+        self.drive(now_ns, peer.0, user);
+    }
+
+    /// Whether a peer's machine may go on. One that is under way may; only those that would begin wait for room.
+    fn may_go_on(&self, peer: u32) -> bool {
+        self.connector.count() < self.config.attempts || self.connector.is_busy_with(JobRank(peer))
+    }
+
+    /// Does what a peer's machine says.
+    fn drive(&mut self, now_ns: u64, peer: u32, user: &mut impl JoinUser) {
+        let rank = JobRank(peer);
+        if self.may_go_on(peer) {
+            loop {
+                let machine = &mut self.peers[rank.index()];
+                let Some(action) = machine.poll_action(&self.config.dial, now_ns) else {
+                    break;
+                };
+                self.act(now_ns, rank, action, user);
+            }
+        }
+        match self.peers[rank.index()].poll_timeout() {
+            Some(_) => self.busy.insert(peer),
+            None => self.busy.remove(&peer),
+        };
+    }
+
+    /// Notes when a machine has to say something again. Those that wait for room do when an attempt ends, whose socket
+    /// tells.
+    fn note_next(&mut self) {
+        let able = self.busy.iter().filter(|peer| self.may_go_on(**peer));
+        self.next_ns = able
+            .filter_map(|peer| self.peers[*peer as usize].poll_timeout())
+            .min();
+    }
+
+    fn act(&mut self, now_ns: u64, peer: JobRank, action: Action, user: &mut impl JoinUser) {
+        match action {
+            Action::Connect {
+                attempt,
+                address,
+                incarnation,
+            } => self.connect(now_ns, peer, attempt, address, incarnation, user),
+            Action::Abandon(attempt) => self.connector.abandon(peer, attempt),
+            Action::GiveUp { connection, for_ns } => {
+                let place = self.places.get(&peer.0).cloned().unwrap_or_default();
+                let tried = self.peers[peer.index()].tried(connection, &place.addresses);
+                user.unreachable(Unreachable {
+                    me: self.me,
+                    peer,
+                    host: place.host,
+                    connection,
+                    for_ns,
+                    tried,
+                });
+            }
+        }
+    }
+
+    fn connect(
+        &mut self,
+        now_ns: u64,
+        peer: JobRank,
+        attempt: Attempt,
+        address: usize,
+        incarnation: u64,
+        user: &mut impl JoinUser,
+    ) {
+        let to = self
+            .places
+            .get(&peer.0)
+            .and_then(|place| place.addresses.get(address));
+        let to = *to.expect("the machine knows how many addresses there are");
+        let me = Hello {
+            rank: self.me,
+            connection: attempt.connection,
+            incarnation,
+            received: user.fence(peer, attempt.connection),
+        };
+        let begun = self
+            .connector
+            .begin(&self.waiting, &self.key, me, peer, attempt, &to);
+        if let Err(why) = begun {
+            let machine = &mut self.peers[peer.index()];
+            machine.failed(&self.config.dial, now_ns, attempt, why);
+        }
+    }
+
+    fn pair(&mut self, peer: JobRank, user: &mut impl JoinUser) -> Pair {
+        let ours = &self.ours;
+        let place = self.places.entry(peer.0).or_insert_with(|| {
+            let mut place = user.whereabouts(peer);
+            place.addresses = in_order_of_reach(ours, &place.addresses);
+            place.addresses.truncate(usize::from(u8::MAX));
+            place
+        });
+        Pair {
+            me: self.me,
+            peer,
+            addresses: place.addresses.len() as u8,
+            seed: self.seed ^ u64::from(peer.0),
+        }
+    }
+}
+
+impl AsFd for Joiner {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.waiting.as_fd()
+    }
+}

@@ -1,0 +1,36 @@
+//! How two ranks get a connection that both can trust.
+//!
+//! A rank listens on the interfaces that the job uses ([`interfaces`]), and connects to a peer when somebody wants to
+//! ([`dial`]). Whoever connects proves first that it holds the job's key, and so does who accepts ([`handshake`]); until then it
+//! is a stranger, of whom there are few at a time and none for long ([`gate`]). None of these four owns a socket or a clock.
+//! [`Joiner`] drives them over sockets that do not block, and hands out those that are ready for frames; [`JoinService`] is a
+//! joiner for several threads, with a clock.
+//!
+//! What this protects and what not: docs/security.md.
+
+mod connector;
+pub mod dial;
+mod exchange;
+pub mod gate;
+pub mod handshake;
+pub mod interfaces;
+mod joiner;
+mod key;
+mod listen;
+mod ports;
+mod service;
+mod settings;
+#[cfg(test)]
+mod tests;
+mod user;
+mod wait;
+
+pub use handshake::{Handshake, Hello, Progress, Refused, Verdict};
+pub use joiner::Joiner;
+pub use key::{JobKey, KEY_BYTES, KeyError};
+pub use listen::ListenError;
+pub use ports::{PortsError, parse_ports};
+pub use service::{Directory, JoinService, Made};
+pub use settings::{JoinSettingsError, from_settings};
+pub use user::{JoinConfig, JoinError, JoinUser, Joined, Whereabouts};
+pub use wait::Place;

@@ -1,0 +1,250 @@
+//! A joiner that any thread may use, with the system's clock: what a conduit drives.
+
+use super::dial::Unreachable;
+use super::gate::GateCounts;
+use super::joiner::Joiner;
+use super::user::{JoinUser, Joined, Whereabouts};
+use argonet_base::JobRank;
+use core::net::{IpAddr, SocketAddr};
+use parking_lot::Mutex;
+use rustix::event::{EventfdFlags, epoll, eventfd};
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::time::{
+    Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create,
+    timerfd_settime,
+};
+use std::collections::VecDeque;
+use std::time::Instant;
+
+/// What has come of a wish, or from a peer.
+#[derive(Debug)]
+pub enum Made {
+    /// A connection.
+    Joined(Joined),
+    /// There will be none.
+    Unreachable(Unreachable),
+}
+
+/// Says where a peer is.
+pub type Directory = Box<dyn FnMut(JobRank) -> Whereabouts + Send>;
+
+/// A [`Joiner`] behind a lock, with a clock, and with a descriptor that also tells when a time has come.
+pub struct JoinService {
+    /// What was asked for and not begun. Has a lock of its own: who wishes may hold locks that a fence takes.
+    wishes: Mutex<VecDeque<Wish>>,
+    /// Counts wishes.
+    bell: OwnedFd,
+    state: Mutex<State>,
+    /// Has the joiner's descriptor, the bell and the timer.
+    waiting: OwnedFd,
+    timer: OwnedFd,
+    begun: Instant,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Wish {
+    Want(JobRank, u16),
+    Close(JobRank, u16),
+}
+
+struct State {
+    joiner: Joiner,
+    directory: Directory,
+    made: VecDeque<Made>,
+    /// When the timer fires; ns since the service began.
+    armed_ns: Option<u64>,
+}
+
+impl core::fmt::Debug for JoinService {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("JoinService").finish_non_exhaustive()
+    }
+}
+
+impl JoinService {
+    /// A service that asks `directory` where peers are.
+    ///
+    /// # Errors
+    /// The system gives no descriptors.
+    pub fn new(joiner: Joiner, directory: Directory) -> rustix::io::Result<Self> {
+        let waiting = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+        let flags = TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK;
+        let timer = timerfd_create(TimerfdClockId::Monotonic, flags)?;
+        let bell = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
+        for descriptor in [joiner.as_fd(), timer.as_fd(), bell.as_fd()] {
+            let data = epoll::EventData::new_u64(0);
+            epoll::add(&waiting, descriptor, data, epoll::EventFlags::IN)?;
+        }
+        let state = State {
+            joiner,
+            directory,
+            made: VecDeque::new(),
+            armed_ns: None,
+        };
+        Ok(Self {
+            wishes: Mutex::default(),
+            bell,
+            state: Mutex::new(state),
+            waiting,
+            timer,
+            begun: Instant::now(),
+        })
+    }
+
+    /// Asks for a connection: the first of this number, or another after it was lost. To ask again before
+    /// [`next`](Self::next) has given it changes nothing. Only notes the wish, which the next call of `next` begins, and may be
+    /// called with any lock held.
+    ///
+    /// # Panics
+    /// `next` does, if the peer is not another rank of the job or the number is too large.
+    pub fn want(&self, peer: JobRank, connection: u16) {
+        self.wish(Wish::Want(peer, connection));
+    }
+
+    /// A connection is not wanted any more, as at the end of a job; as [`want`](Self::want).
+    pub fn close(&self, peer: JobRank, connection: u16) {
+        self.wish(Wish::Close(peer, connection));
+    }
+
+    fn wish(&self, wish: Wish) {
+        let mut wishes = self.wishes.lock();
+        if !wishes.contains(&wish) {
+            wishes.push_back(wish);
+        }
+        // It fails only if it has been rung 2^64 times.
+        let _ = rustix::io::write(&self.bell, &1u64.to_ne_bytes());
+    }
+
+    /// What was wished since.
+    fn wishes(&self) -> VecDeque<Wish> {
+        if self.wishes.lock().is_empty() {
+            return VecDeque::new();
+        }
+        // Before they are taken: whoever comes later rings again.
+        let _ = rustix::io::read(&self.bell, &mut [0; 8]);
+        core::mem::take(&mut *self.wishes.lock())
+    }
+
+    /// What was made since; to be called until there is nothing, with no lock held that `fence` takes. `fence` ends what there is of the connection of this number,
+    /// as [`JoinUser::fence`] says: nothing may be taken from it afterwards, by no thread. Yields the last sequence number
+    /// that was.
+    ///
+    /// # Errors
+    /// The system refuses to say what is ready, or does not set a timer.
+    pub fn next(&self, fence: &dyn Fn(JobRank, u16) -> u64) -> rustix::io::Result<Option<Made>> {
+        if let Some(made) = self.state.lock().made.pop_front() {
+            return Ok(Some(made));
+        }
+        let wishes = self.wishes();
+        let mut guard = self.state.lock();
+        let state = &mut *guard;
+        let now_ns = self.begun.elapsed().as_nanos() as u64;
+        let mut user = Caller {
+            directory: &mut state.directory,
+            made: &mut state.made,
+            fence,
+        };
+        for wish in wishes {
+            user.grant(&mut state.joiner, now_ns, wish);
+        }
+        state.joiner.poll(now_ns, &mut user)?;
+        let next_ns = state.joiner.poll_timeout();
+        state.arm(&self.timer, now_ns, next_ns)?;
+        Ok(state.made.pop_front())
+    }
+
+    /// Readable while [`next`](Self::next) has something to do.
+    #[must_use]
+    pub fn descriptor(&self) -> BorrowedFd<'_> {
+        self.waiting.as_fd()
+    }
+
+    /// Where this rank listens.
+    #[must_use]
+    pub fn addresses(&self) -> Vec<SocketAddr> {
+        self.state.lock().joiner.addresses().to_vec()
+    }
+
+    /// What has come to its doors.
+    #[must_use]
+    pub fn counts(&self) -> GateCounts {
+        self.state.lock().joiner.counts()
+    }
+
+    /// Addresses of the job's hosts, which come first when strangers fill the gate.
+    pub fn know(&self, hosts: impl IntoIterator<Item = IpAddr>) {
+        self.state.lock().joiner.know(hosts);
+    }
+}
+
+impl State {
+    /// Sets the timer, if it is not set so. A time that has come counts as at once.
+    fn arm(&mut self, timer: &OwnedFd, now_ns: u64, at_ns: Option<u64>) -> rustix::io::Result<()> {
+        let has_fired = self.armed_ns.is_some_and(|armed_ns| armed_ns <= now_ns);
+        if at_ns == self.armed_ns && !has_fired {
+            return Ok(());
+        }
+        // Zero would be no timer at all.
+        let wait_ns = at_ns.map_or(0, |at_ns| at_ns.saturating_sub(now_ns).max(1));
+        let time = |ns: u64| Timespec {
+            tv_sec: (ns / 1_000_000_000) as i64,
+            tv_nsec: (ns % 1_000_000_000) as i64,
+        };
+        let value = Itimerspec {
+            it_interval: time(0),
+            it_value: time(wait_ns),
+        };
+        timerfd_settime(timer, TimerfdTimerFlags::empty(), &value)?;
+        self.armed_ns = at_ns;
+        Ok(())
+    }
+}
+
+/// The joiner's user for one call.
+struct Caller<'a> {
+    directory: &'a mut Directory,
+    made: &'a mut VecDeque<Made>,
+    fence: &'a dyn Fn(JobRank, u16) -> u64,
+}
+
+impl Caller<'_> {
+    fn grant(&mut self, joiner: &mut Joiner, now_ns: u64, wish: Wish) {
+        match wish {
+            Wish::Close(peer, connection) => joiner.close(now_ns, peer, connection, self),
+            // It was made before anybody knew that it was wanted.
+            Wish::Want(peer, connection) if self.has(peer, connection) => {}
+            Wish::Want(peer, connection) => match joiner.incarnation(peer, connection) {
+                Some(incarnation) => joiner.lost(now_ns, peer, connection, incarnation, self),
+                None => joiner.ask(now_ns, peer, connection, self),
+            },
+        }
+    }
+
+    fn has(&self, peer: JobRank, connection: u16) -> bool {
+        self.made.iter().any(|made| is(made, peer, connection))
+    }
+}
+
+fn is(made: &Made, peer: JobRank, connection: u16) -> bool {
+    matches!(made, Made::Joined(j) if j.peer == peer && j.connection == connection)
+}
+
+impl JoinUser for Caller<'_> {
+    fn whereabouts(&mut self, peer: JobRank) -> Whereabouts {
+        (self.directory)(peer)
+    }
+
+    fn fence(&mut self, peer: JobRank, connection: u16) -> u64 {
+        // One that nobody has seen yet is ended, too.
+        self.made.retain(|made| !is(made, peer, connection));
+        (self.fence)(peer, connection)
+    }
+
+    fn joined(&mut self, joined: Joined) {
+        self.made.push_back(Made::Joined(joined));
+    }
+
+    fn unreachable(&mut self, error: Unreachable) {
+        self.made.push_back(Made::Unreachable(error));
+    }
+}

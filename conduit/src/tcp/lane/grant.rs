@@ -1,0 +1,159 @@
+//! How many requests may be under way: what their receiver can keep.
+
+use crate::tcp::frame::LARGEST_CHARGE;
+use argonet_am::record::RecordError;
+
+/// The sender's account of requests, in bytes as [`charge`](crate::tcp::frame::charge) counts them, from the beginning.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Grant {
+    used: u64,
+    /// The peer takes requests up to here.
+    granted: u64,
+    window: u64,
+}
+
+impl Grant {
+    /// With the same window as the peer's [`Parked`].
+    pub(crate) fn new(window: usize) -> Self {
+        assert!(
+            window >= LARGEST_CHARGE,
+            "a window has room for any request"
+        );
+        Self {
+            used: 0,
+            granted: window as u64,
+            window: window as u64,
+        }
+    }
+
+    /// Whether a request of that charge may be sent, besides those for which `reserved` is kept.
+    #[inline]
+    pub(crate) fn allows(&self, charge: usize, reserved: usize) -> bool {
+        self.used + (charge + reserved) as u64 <= self.granted
+    }
+
+    #[inline]
+    pub(crate) fn use_up(&mut self, charge: usize) {
+        self.used += charge as u64;
+        debug_assert!(self.used <= self.granted);
+    }
+
+    /// Takes what the peer says. What is old is passed over.
+    ///
+    /// # Errors
+    /// It says that it has handled more than was sent.
+    #[inline]
+    pub(crate) fn grant(&mut self, granted: u64) -> Result<(), RecordError> {
+        let most = self.used + self.window;
+        if granted > most {
+            return Err(RecordError::Account {
+                what: "requests are granted",
+                got: granted,
+                most,
+            });
+        }
+        self.granted = self.granted.max(granted);
+        Ok(())
+    }
+
+    /// Requests that were sent, and that of them the peer has handled.
+    pub(crate) fn totals(&self) -> (u64, u64) {
+        (self.used, self.granted - self.window)
+    }
+
+    /// Whether less than half of the window is left.
+    #[inline]
+    pub(crate) fn is_short(&self) -> bool {
+        self.granted - self.used < self.window / 2
+    }
+}
+
+/// The receiver's account, and requests that had to be set aside, because their reply had no room: heads, and
+/// payloads of mediums, one behind the other.
+#[derive(Debug)]
+pub(crate) struct Parked {
+    window: u64,
+    arrived: u64,
+    handled: u64,
+    bytes: Vec<u8>,
+    /// Where the first begins.
+    at: usize,
+}
+
+impl Parked {
+    pub(crate) fn new(window: usize) -> Self {
+        Self {
+            window: window as u64,
+            arrived: 0,
+            handled: 0,
+            bytes: Vec::new(),
+            at: 0,
+        }
+    }
+
+    /// A request has arrived.
+    ///
+    /// # Errors
+    /// The peer has sent more than was granted.
+    #[inline]
+    pub(crate) fn arrive(&mut self, charge: usize) -> Result<(), RecordError> {
+        let (got, most) = (self.arrived + charge as u64, self.handled + self.window);
+        if got > most {
+            return Err(RecordError::Account {
+                what: "requests are sent",
+                got,
+                most,
+            });
+        }
+        self.arrived = got;
+        Ok(())
+    }
+
+    /// A request was handled.
+    #[inline]
+    pub(crate) fn handle(&mut self, charge: usize) {
+        self.handled += charge as u64;
+        debug_assert!(self.handled <= self.arrived);
+    }
+
+    /// What the peer is told.
+    #[inline]
+    pub(crate) fn granted(&self) -> u64 {
+        self.handled + self.window
+    }
+
+    /// Requests that were handled.
+    pub(crate) fn handled(&self) -> u64 {
+        self.handled
+    }
+
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.at == self.bytes.len()
+    }
+
+    /// Sets a request aside.
+    #[cold]
+    pub(crate) fn park(&mut self, request: &[u8]) {
+        if self.at as u64 > self.window {
+            self.bytes.drain(..self.at);
+            self.at = 0;
+        }
+        self.bytes.extend_from_slice(request);
+        debug_assert!((self.bytes.len() - self.at) as u64 <= self.window);
+    }
+
+    /// The bytes from the first on.
+    pub(crate) fn first(&mut self) -> &mut [u8] {
+        &mut self.bytes[self.at..]
+    }
+
+    /// The first was handled.
+    pub(crate) fn pass(&mut self, len: usize) {
+        self.at += len;
+        if self.is_empty() {
+            self.bytes.clear();
+            self.at = 0;
+        }
+    }
+}

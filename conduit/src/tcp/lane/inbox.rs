@@ -1,0 +1,271 @@
+//! The receiving half: bytes as they were read, and the frames in them.
+
+use super::pieces::Pieces;
+use crate::tcp::frame::{Frame, Kind, LONGEST_HEAD};
+use argonet_am::MAX_MEDIUM;
+use argonet_am::record::RecordError;
+use argonet_segment::bulk;
+use core::ptr::NonNull;
+
+/// Bytes that are read at once and not yet looked at: twice the longest frame that is kept here.
+const STAGING_BYTES: usize = 2 * (MAX_MEDIUM + 2 * LONGEST_HEAD);
+
+/// Payloads from this length on go straight to their places: another read costs less than another copy.
+pub(super) const LONG_PAYLOAD: usize = if cfg!(test) { 16 } else { 16 << 10 };
+
+/// How much is read behind a payload that goes to its place, and after one: a head, and little of the next
+/// payload, which then goes to its place too.
+const READ_BEHIND: usize = 256;
+
+/// The rest of a payload that goes straight to its place.
+#[derive(Debug)]
+struct Direct {
+    at: NonNull<u8>,
+    left: usize,
+    frame: Frame,
+    head: [u8; LONGEST_HEAD],
+}
+
+// SAFETY: whoever gave the place promises that it may be written until the payload is there, by any thread.
+unsafe impl Send for Direct {}
+
+/// The next thing in the stream.
+#[derive(Debug)]
+pub(crate) enum Next {
+    /// Nothing: more must be read.
+    More,
+    /// A frame with all its bytes, at the beginning of [`Inbox::bytes`]. [`Inbox::pass`] comes next.
+    Whole(Frame),
+    /// The head of a frame of which not all bytes are here; the payload is long and goes to a place.
+    /// [`Inbox::place`] or [`Inbox::skip`] come next.
+    Begun(Frame),
+    /// The payload of that frame is at its place; [`Inbox::placed_head`] has its head. [`Inbox::pass_behind`] comes
+    /// next.
+    Placed(Frame),
+    /// The payload of that frame was thrown away. [`Inbox::pass_behind`] comes next.
+    Skipped(Frame),
+}
+
+/// The stream from one peer.
+#[derive(Debug)]
+pub(crate) struct Inbox {
+    staging: Box<[u8]>,
+    start: usize,
+    end: usize,
+    /// Everything before was taken.
+    taken: u64,
+    direct: Option<Direct>,
+    /// Bytes to throw away, and of which frame, if it had not been taken before.
+    skip: usize,
+    skipping: Option<Frame>,
+    /// The last payload went to its place: the next bytes may be a long payload too.
+    expects_placed: bool,
+    long_bytes: usize,
+    /// Frames that had been taken before.
+    pub(crate) repeated: u64,
+}
+
+impl Inbox {
+    pub(crate) fn new(long_bytes: usize) -> Self {
+        Self {
+            staging: Box::default(),
+            start: 0,
+            end: 0,
+            taken: 0,
+            direct: None,
+            skip: 0,
+            skipping: None,
+            expects_placed: false,
+            long_bytes,
+            repeated: 0,
+        }
+    }
+
+    /// Up to where the stream was taken.
+    #[inline]
+    pub(crate) fn taken(&self) -> u64 {
+        self.taken
+    }
+
+    /// Whether bytes are here that are not taken.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.start == self.end
+    }
+
+    /// Where the next bytes are to be read to.
+    #[inline]
+    pub(crate) fn room(&mut self, out: &mut Pieces) {
+        if self.staging.is_empty() {
+            self.staging = vec![0; STAGING_BYTES].into_boxed_slice();
+        }
+        let mut most = STAGING_BYTES;
+        if let Some(direct) = &self.direct {
+            out.add(direct.at.as_ptr(), direct.left);
+            most = READ_BEHIND;
+        } else if self.expects_placed {
+            most = LONGEST_HEAD.max(READ_BEHIND);
+        }
+        if self.start == self.end {
+            self.start = 0;
+            self.end = 0;
+        } else if self.end + LONGEST_HEAD + MAX_MEDIUM > STAGING_BYTES {
+            self.staging.copy_within(self.start..self.end, 0);
+            self.end -= self.start;
+            self.start = 0;
+        }
+        let room = &mut self.staging[self.end..];
+        out.add(room.as_mut_ptr(), room.len().min(most));
+    }
+
+    /// So many bytes were read to there.
+    #[inline]
+    pub(crate) fn filled(&mut self, bytes: usize) {
+        let mut rest = bytes;
+        if let Some(direct) = &mut self.direct {
+            let here = rest.min(direct.left);
+            // Within the place, or at its end.
+            direct.at = direct.at.map_addr(|at| at.saturating_add(here));
+            direct.left -= here;
+            rest -= here;
+        } else {
+            // Whatever comes now is no long payload, or shows itself to be one.
+            self.expects_placed = false;
+        }
+        self.end += rest;
+        debug_assert!(self.end <= self.staging.len());
+    }
+
+    /// The bytes from the next frame on.
+    #[inline]
+    pub(crate) fn bytes(&mut self) -> &mut [u8] {
+        &mut self.staging[self.start..self.end]
+    }
+
+    /// What comes next.
+    ///
+    /// # Errors
+    /// What cannot be used. Nothing after it can be found.
+    #[inline]
+    pub(crate) fn next(&mut self) -> Result<Next, RecordError> {
+        loop {
+            if self.skip > 0 {
+                let here = self.skip.min(self.end - self.start);
+                self.start += here;
+                self.skip -= here;
+                if self.skip > 0 {
+                    return Ok(Next::More);
+                }
+            }
+            if let Some(frame) = self.skipping {
+                return Ok(Next::Skipped(frame));
+            }
+            if let Some(direct) = &self.direct {
+                return Ok(if direct.left == 0 {
+                    Next::Placed(direct.frame)
+                } else {
+                    Next::More
+                });
+            }
+            let here = &self.staging[self.start..self.end];
+            let Some(frame) = Frame::read(here, self.long_bytes)? else {
+                return Ok(Next::More);
+            };
+            let is_whole = frame.len() <= here.len();
+            if frame.kind != Kind::Control && frame.position != self.taken as u32 {
+                self.repeat(&frame)?;
+                continue;
+            }
+            return Ok(if is_whole {
+                Next::Whole(frame)
+            } else if frame.kind.is_placed() && frame.length >= LONG_PAYLOAD {
+                Next::Begun(frame)
+            } else {
+                Next::More
+            });
+        }
+    }
+
+    /// Passes over a frame that was taken before.
+    ///
+    /// # Errors
+    /// It is no such frame.
+    #[cold]
+    fn repeat(&mut self, frame: &Frame) -> Result<(), RecordError> {
+        let expected = self.taken as u32;
+        let before = expected.wrapping_sub(frame.position) as usize;
+        if before > i32::MAX as usize || before < frame.len() || before as u64 > self.taken {
+            let got = frame.position;
+            return Err(RecordError::Position { got, expected });
+        }
+        self.repeated += 1;
+        self.skip = frame.len();
+        Ok(())
+    }
+
+    /// A whole frame was used.
+    #[inline]
+    pub(crate) fn pass(&mut self, frame: &Frame) {
+        self.start += frame.len();
+        debug_assert!(self.start <= self.end);
+        if frame.kind != Kind::Control {
+            self.taken += frame.len() as u64;
+            self.expects_placed = frame.length >= LONG_PAYLOAD && frame.kind.is_placed();
+        }
+    }
+
+    /// The payload of a frame that has begun goes to `place`.
+    ///
+    /// # Safety
+    /// The payload's bytes from there on may be written until [`Next::Placed`] is passed or [`reset`](Self::reset) is
+    /// called, and are no part of this inbox.
+    pub(crate) unsafe fn place(&mut self, frame: Frame, place: NonNull<u8>) {
+        let mut head = [0; LONGEST_HEAD];
+        let head_len = frame.head_len();
+        head[..head_len].copy_from_slice(&self.staging[self.start..self.start + head_len]);
+        self.start += head_len;
+        let here = self.end - self.start;
+        debug_assert!(here < frame.length);
+        // SAFETY: fewer bytes than the payload has are here, and the caller promises its place.
+        unsafe { bulk::copy(place.as_ptr(), self.staging[self.start..].as_ptr(), here) };
+        self.start = self.end;
+        self.direct = Some(Direct {
+            at: place.map_addr(|at| at.saturating_add(here)),
+            left: frame.length - here,
+            frame,
+            head,
+        });
+    }
+
+    /// The head of the frame whose payload is at its place.
+    pub(crate) fn placed_head(&self) -> &[u8] {
+        self.direct
+            .as_ref()
+            .map_or(&[], |direct| &direct.head[..direct.frame.head_len()])
+    }
+
+    /// A frame was used whose payload is at its place, or was thrown away.
+    pub(crate) fn pass_behind(&mut self) {
+        if let Some(direct) = self.direct.take() {
+            self.taken += direct.frame.len() as u64;
+            self.expects_placed = true;
+        } else if let Some(frame) = self.skipping.take() {
+            self.taken += frame.len() as u64;
+        }
+    }
+
+    /// A frame has begun whose payload goes nowhere.
+    pub(crate) fn skip(&mut self, frame: Frame) {
+        self.skip = frame.len();
+        self.skipping = Some(frame);
+    }
+
+    /// Another connection was made: what was not taken comes again.
+    pub(crate) fn reset(&mut self) {
+        self.start = 0;
+        self.end = 0;
+        self.direct = None;
+        self.skip = 0;
+        self.skipping = None;
+        self.expects_placed = false;
+    }
+}

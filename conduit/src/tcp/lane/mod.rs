@@ -1,0 +1,24 @@
+//! What passes between a rank and one peer, without I/O and clock.
+//!
+//! An [`Outbox`] takes frames and yields the bytes to write; an [`Inbox`] takes the bytes that were read
+//! and yields frames. Both know their place in their stream, which goes on when another connection is made: what
+//! the peer has not taken is written again ([`Outbox::resume`]), what was taken before is passed over.
+//!
+//! * **Replay.** Frames, and payloads that are copied, lie in a ring until the peer has taken them; payloads that stay
+//!   where they are (an [`Extent`]) are read again from there. The ring grows as it is needed, up to its limit.
+//! * **Room.** Requests leave the room of the largest reply in the ring, and a request is taken only while that room is
+//!   there: a reply never waits. A peer sends no more requests than can be kept here ([`Grant`]), so what arrives
+//!   is always taken from the connection, and replies never wait behind requests.
+
+mod grant;
+mod inbox;
+mod outbox;
+mod pieces;
+mod ring;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use grant::{Grant, Parked};
+pub(crate) use inbox::{Inbox, Next};
+pub(crate) use outbox::{Body, Extent, Outbox};
+pub(crate) use pieces::Pieces;

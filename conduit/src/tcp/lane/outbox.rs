@@ -1,0 +1,416 @@
+//! The sending half: the stream to a peer, of which what the peer has not taken is kept.
+
+use super::pieces::Pieces;
+use super::ring::Ring;
+use crate::tcp::frame::{Fields, HEADER_BYTES, HeadBytes, Kind};
+use crate::wire::UserBytes;
+use argonet_am::record::RecordError;
+use argonet_segment::{SharedBytes, bulk};
+use core::ptr::NonNull;
+use std::collections::VecDeque;
+
+/// Extents that one burst writes, at most.
+const BURST_EXTENTS: usize = 8;
+
+/// Bytes of extents of one burst, about: what the peer waits for is not held up for longer.
+const BURST_BYTES: u64 = 1 << 20;
+
+/// Bytes of a control frame.
+const CONTROL_BYTES: usize = HEADER_BYTES + Kind::Control.fields();
+
+/// A payload that does not lie in the ring.
+#[derive(Debug)]
+pub(crate) enum Extent {
+    /// With the user, until the peer has taken it.
+    User(UserBytes),
+    /// A copy.
+    Owned(Box<[u8]>, usize),
+    /// In this rank's segment, for a get.
+    Segment(NonNull<u8>, usize),
+}
+
+// SAFETY: the segment stays mapped as long as the conduit, and is read through the kernel alone.
+unsafe impl Send for Extent {}
+
+impl Extent {
+    pub(crate) fn len(&self) -> usize {
+        match self {
+            Extent::User(bytes) => bytes.len(),
+            Extent::Owned(_, len) | Extent::Segment(_, len) => *len,
+        }
+    }
+
+    fn as_ptr(&self) -> *mut u8 {
+        match self {
+            Extent::User(bytes) => bytes.as_ptr().cast_mut(),
+            Extent::Owned(bytes, _) => bytes.as_ptr().cast_mut(),
+            Extent::Segment(start, _) => start.as_ptr(),
+        }
+    }
+}
+
+/// What follows a head.
+pub(crate) enum Body<'a> {
+    /// Nothing.
+    Empty,
+    /// Bytes that are copied.
+    Copy(SharedBytes<'a>),
+    /// Bytes that stay where they are.
+    Stay(Extent),
+}
+
+#[derive(Debug)]
+struct Placed {
+    /// Where it begins in the stream.
+    at: u64,
+    /// Bytes of extents before it, since the stream began.
+    before: u64,
+    extent: Extent,
+}
+
+impl Placed {
+    fn end(&self) -> u64 {
+        self.at + self.extent.len() as u64
+    }
+}
+
+/// The stream to one peer. Positions count its bytes from the beginning, over all connections.
+#[derive(Debug)]
+pub(crate) struct Outbox {
+    ring: Ring,
+    extents: VecDeque<Placed>,
+    /// The first extent that is not written to its end.
+    next_extent: usize,
+    /// Bytes of extents that were given up, and of all.
+    extents_released: u64,
+    extents_total: u64,
+    /// Bytes of copies among the extents.
+    owned_bytes: usize,
+    /// Everything before was given up.
+    released: u64,
+    /// The peer has taken everything before.
+    taken: u64,
+    /// Where the next byte is written from. Between `sent` and `boundary` nothing else may be
+    /// written.
+    sent: u64,
+    boundary: u64,
+    /// Where the next frame begins.
+    head: u64,
+    /// Up to where anything was ever written.
+    written: u64,
+    /// A control frame, and how much of it is written.
+    control: [u8; CONTROL_BYTES],
+    control_at: usize,
+    /// What the peer is to be told, and was told last.
+    tell: (u64, u64),
+    told: (u64, u64),
+    tell_now: bool,
+    /// The peer is not told that this position was taken before it has taken the refusal of what lies
+    /// there, which ends at the second.
+    held: Option<(u64, u64)>,
+    /// Up to where the peer was last asked to tell.
+    asked: u64,
+}
+
+impl Outbox {
+    /// `granted`: what the peer knows to be granted in the beginning.
+    pub(crate) fn new(granted: u64) -> Self {
+        Self {
+            ring: Ring::new(),
+            extents: VecDeque::new(),
+            next_extent: 0,
+            extents_released: 0,
+            extents_total: 0,
+            owned_bytes: 0,
+            released: 0,
+            taken: 0,
+            sent: 0,
+            boundary: 0,
+            head: 0,
+            written: 0,
+            control: [0; CONTROL_BYTES],
+            control_at: CONTROL_BYTES,
+            tell: (0, granted),
+            told: (0, granted),
+            tell_now: false,
+            held: None,
+            asked: 0,
+        }
+    }
+
+    /// Bytes of the ring in use.
+    #[inline]
+    pub(crate) fn used(&self) -> usize {
+        self.ring.used()
+    }
+
+    /// Copies among the extents, in bytes.
+    pub(crate) fn owned_bytes(&self) -> usize {
+        self.owned_bytes
+    }
+
+    /// Extents under way.
+    pub(crate) fn extents(&self) -> usize {
+        self.extents.len()
+    }
+
+    /// Where the next frame begins.
+    #[inline]
+    pub(crate) fn head(&self) -> u64 {
+        self.head
+    }
+
+    /// Up to where the peer has taken the stream.
+    #[inline]
+    pub(crate) fn taken(&self) -> u64 {
+        self.taken
+    }
+
+    /// Whether the peer has taken everything.
+    pub(crate) fn is_settled(&self) -> bool {
+        self.taken == self.head
+    }
+
+    /// Bytes that are not written.
+    #[inline]
+    pub(crate) fn unsent(&self) -> u64 {
+        self.head - self.sent
+    }
+
+    /// Whether there is something to write now.
+    #[inline]
+    pub(crate) fn wants_to_write(&self) -> bool {
+        self.sent != self.head || self.control_at < CONTROL_BYTES || self.tell_now
+    }
+
+    /// Adds a frame. `is_short`: the peer should tell soon that it took it, as room is short.
+    /// Returns where the frame begins; it ends at [`head`](Self::head).
+    #[inline]
+    pub(crate) fn push(&mut self, mut head: HeadBytes, body: Body<'_>, is_short: bool) -> u64 {
+        let begin = self.head;
+        head.set_position(begin);
+        // While the ring fills, once for each quarter.
+        let filled = self.head - self.asked >= (self.ring.capacity() / 4) as u64;
+        let waited_for = matches!(body, Body::Stay(Extent::User(_)));
+        if waited_for || is_short || (filled && self.ring.used() * 2 > self.ring.capacity()) {
+            head.ask_to_tell();
+            self.asked = self.head;
+        }
+        let bytes = head.as_bytes();
+        self.ring.push(bytes);
+        self.head += bytes.len() as u64;
+        match body {
+            Body::Empty => {}
+            Body::Copy(bytes) => {
+                self.ring.push_with(bytes.len(), |at, place| {
+                    // SAFETY: `push_with` asks for the parts of `bytes`, one after the other, and the
+                    // ring is nobody else's.
+                    unsafe {
+                        bulk::copy(place.as_mut_ptr(), bytes.as_ptr().add(at), place.len());
+                    }
+                });
+                self.head += bytes.len() as u64;
+            }
+            Body::Stay(extent) => self.push_extent(extent),
+        }
+        begin
+    }
+
+    fn push_extent(&mut self, extent: Extent) {
+        let len = extent.len() as u64;
+        if let Extent::Owned(_, len) = extent {
+            self.owned_bytes += len;
+        }
+        self.extents.push_back(Placed {
+            at: self.head,
+            before: self.extents_total,
+            extent,
+        });
+        self.extents_total += len;
+        self.head += len;
+    }
+
+    /// What the peer is to be told: up to where its stream was taken, and what is granted.
+    #[inline]
+    pub(crate) fn set_tell(&mut self, taken: u64, granted: u64) {
+        self.tell = (taken, granted);
+    }
+
+    /// How much of the peer's stream it has not been told of.
+    #[inline]
+    pub(crate) fn untold(&self) -> u64 {
+        (self.tell.0 - self.told.0).max(self.tell.1 - self.told.1)
+    }
+
+    /// Tells it with what is written next, or by itself.
+    #[inline]
+    pub(crate) fn tell_now(&mut self) {
+        self.tell_now = self.untold() > 0;
+    }
+
+    /// The frame just added refuses what begins at `position` of the peer's stream.
+    pub(crate) fn hold(&mut self, position: u64) {
+        let first = self.held.map_or(position, |(first, _)| first.min(position));
+        self.held = Some((first, self.head));
+    }
+
+    /// What may be told now.
+    fn telling(&mut self) -> (u64, u64) {
+        if self.held.is_some_and(|(_, until)| self.taken >= until) {
+            self.held = None;
+        }
+        let held = self.held.map_or(u64::MAX, |(position, _)| position);
+        (self.tell.0.min(held).max(self.told.0), self.tell.1)
+    }
+
+    /// The bytes to write now, in order. They stay where they are until [`wrote`](Self::wrote).
+    pub(crate) fn to_write(&mut self, out: &mut Pieces) {
+        if self.sent == self.boundary {
+            if self.control_at == CONTROL_BYTES && self.untold() > 0 {
+                self.write_control();
+            }
+            self.boundary = self.burst_end();
+        }
+        out.add(
+            self.control[self.control_at..].as_mut_ptr(),
+            CONTROL_BYTES - self.control_at,
+        );
+        let (mut position, mut next) = (self.sent, self.next_extent);
+        while position < self.boundary {
+            match self.extents.get(next) {
+                Some(placed) if placed.at <= position => {
+                    let from = (position - placed.at) as usize;
+                    let len = placed.extent.len() - from;
+                    out.add(placed.extent.as_ptr().wrapping_add(from), len);
+                    position += len as u64;
+                    next += 1;
+                }
+                placed => {
+                    let until = placed.map_or(self.boundary, |p| p.at.min(self.boundary));
+                    let before = placed.map_or(self.extents_total, |p| p.before);
+                    let len = (until - position) as usize;
+                    self.ring.pieces(position - before, len, out);
+                    position = until;
+                }
+            }
+        }
+    }
+
+    fn write_control(&mut self) {
+        let telling = self.telling();
+        self.tell_now = false;
+        if telling == self.told {
+            return;
+        }
+        let fields = Fields {
+            offset: telling.0,
+            rest: telling.1,
+            ..Fields::default()
+        };
+        let head = HeadBytes::new(Kind::Control, 0, &[], 0, &fields);
+        self.control.copy_from_slice(head.as_bytes());
+        self.control_at = 0;
+        self.told = telling;
+    }
+
+    /// A burst ends with a frame.
+    fn burst_end(&self) -> u64 {
+        let mut bytes = 0;
+        for (count, placed) in self.extents.range(self.next_extent..).enumerate() {
+            bytes += placed.extent.len() as u64;
+            if bytes >= BURST_BYTES || count + 1 == BURST_EXTENTS {
+                return placed.end();
+            }
+        }
+        self.head
+    }
+
+    /// So many of the bytes were written.
+    #[inline]
+    pub(crate) fn wrote(&mut self, bytes: usize) {
+        let of_control = bytes.min(CONTROL_BYTES - self.control_at);
+        self.control_at += of_control;
+        self.sent += (bytes - of_control) as u64;
+        debug_assert!(self.sent <= self.boundary);
+        self.written = self.written.max(self.sent);
+        while let Some(placed) = self.extents.get(self.next_extent)
+            && placed.end() <= self.sent
+        {
+            self.next_extent += 1;
+        }
+        if self.taken > self.released {
+            self.release();
+        }
+    }
+
+    /// The peer has taken everything before `taken`. What is old is passed over.
+    ///
+    /// # Errors
+    /// That was never written.
+    #[inline]
+    pub(crate) fn acknowledge(&mut self, taken: u64) -> Result<(), RecordError> {
+        if taken > self.written {
+            return Err(RecordError::Account {
+                what: "the stream is taken",
+                got: taken,
+                most: self.written,
+            });
+        }
+        if taken > self.taken {
+            self.taken = taken;
+            self.release();
+        }
+        Ok(())
+    }
+
+    /// Gives up what the peer has taken.
+    fn release(&mut self) {
+        if self.taken > self.sent {
+            // It had taken that from an earlier connection. In the middle of a burst the rest must be
+            // written all the same.
+            if self.sent != self.boundary {
+                return;
+            }
+            self.sent = self.taken;
+            self.boundary = self.taken;
+        }
+        while let Some(first) = self.extents.front()
+            && first.end() <= self.taken
+        {
+            self.extents_released = first.before + first.extent.len() as u64;
+            if let Extent::Owned(_, len) = first.extent {
+                self.owned_bytes -= len;
+            }
+            self.extents.pop_front();
+            self.next_extent = self.next_extent.saturating_sub(1);
+        }
+        // Inside of an extent, where no frame ends, what lies before it is given up.
+        let end = self
+            .extents
+            .front()
+            .map_or(self.taken, |p| p.at.min(self.taken));
+        self.ring.release(end - self.extents_released);
+        self.released = self.taken;
+    }
+
+    /// Another connection was made; the peer says that it has taken everything before `received`.
+    ///
+    /// # Errors
+    /// That was never written, or given up.
+    pub(crate) fn resume(&mut self, received: u64) -> Result<(), RecordError> {
+        if received <= self.written {
+            self.control_at = CONTROL_BYTES;
+            // It may have said more on the old connection since.
+            self.sent = received.max(self.taken);
+            self.boundary = self.sent;
+        }
+        self.acknowledge(received)?;
+        let from = self.sent;
+        self.next_extent = self.extents.iter().take_while(|p| p.end() <= from).count();
+        self.release();
+        // What was told may be lost.
+        self.told = (0, 0);
+        self.tell_now = true;
+        Ok(())
+    }
+}

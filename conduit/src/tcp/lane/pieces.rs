@@ -1,0 +1,87 @@
+//! Bytes that lie in several places, as system calls take them.
+
+use argonet_segment::bulk;
+use core::mem::MaybeUninit;
+
+/// Places of one call, at most: a control frame, and what one burst has of payloads that stay where they are, with twice two
+/// parts of the ring around each at its wrap.
+const MAX_PIECES: usize = 32;
+
+/// Bytes in one place, as system calls take them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(C)]
+pub(crate) struct Piece {
+    pub(crate) at: *mut u8,
+    pub(crate) len: usize,
+}
+
+static_assertions::const_assert_eq!(size_of::<Piece>(), size_of::<libc::iovec>());
+static_assertions::const_assert_eq!(
+    core::mem::offset_of!(Piece, len),
+    core::mem::offset_of!(libc::iovec, iov_len)
+);
+
+/// Bytes to write, or room to read into, in order.
+#[derive(Debug)]
+pub(crate) struct Pieces {
+    /// The first `count` are there.
+    all: [MaybeUninit<Piece>; MAX_PIECES],
+    count: usize,
+    bytes: usize,
+}
+
+impl Pieces {
+    #[inline]
+    pub(crate) const fn new() -> Self {
+        Self {
+            all: [const { MaybeUninit::uninit() }; MAX_PIECES],
+            count: 0,
+            bytes: 0,
+        }
+    }
+
+    /// Adds a place, if it is not empty.
+    ///
+    /// # Panics
+    /// If there are too many.
+    #[inline]
+    pub(crate) fn add(&mut self, at: *mut u8, len: usize) {
+        if len > 0 {
+            self.all[self.count].write(Piece { at, len });
+            self.count += 1;
+            self.bytes += len;
+        }
+    }
+
+    #[inline]
+    pub(crate) fn as_slice(&self) -> &[Piece] {
+        let first = self.all[..self.count].as_ptr().cast();
+        // SAFETY: `add` has written as many as `count` says.
+        unsafe { core::slice::from_raw_parts(first, self.count) }
+    }
+
+    /// Bytes of all places.
+    #[inline]
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Copies all the bytes into one place, if it has room for them; how many.
+    ///
+    /// # Safety
+    /// All places can be read.
+    #[inline]
+    pub(crate) unsafe fn gather(&self, place: &mut [MaybeUninit<u8>]) -> Option<usize> {
+        if self.bytes > place.len() {
+            return None;
+        }
+        let mut at = 0;
+        for piece in self.as_slice() {
+            let to = place[at..].as_mut_ptr().cast();
+            // SAFETY: the caller promises the bytes, and all of them together fit.
+            unsafe { bulk::copy(to, piece.at, piece.len) };
+            at += piece.len;
+        }
+        Some(at)
+    }
+}

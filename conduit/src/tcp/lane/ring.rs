@@ -1,0 +1,114 @@
+//! The bytes of frames that the peer has not taken, in a ring that grows up to a limit.
+
+use super::pieces::Pieces;
+
+/// Bytes of a ring that was used, at least.
+const LEAST: usize = 4096;
+
+/// Positions count bytes from the beginning of the stream, without what lies elsewhere.
+#[derive(Debug)]
+pub(crate) struct Ring {
+    bytes: Box<[u8]>,
+    tail: u64,
+    head: u64,
+}
+
+impl Ring {
+    pub(crate) fn new() -> Self {
+        Self {
+            bytes: Box::default(),
+            tail: 0,
+            head: 0,
+        }
+    }
+
+    #[inline]
+    pub(crate) fn used(&self) -> usize {
+        (self.head - self.tail) as usize
+    }
+
+    /// Bytes that it holds without growing.
+    #[inline]
+    pub(crate) fn capacity(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// Writes bytes at the head. Its user has a limit for [`used`](Self::used).
+    #[inline]
+    pub(crate) fn push(&mut self, bytes: &[u8]) {
+        let at = self.reserve(bytes.len());
+        if at + bytes.len() <= self.bytes.len() {
+            self.bytes[at..at + bytes.len()].copy_from_slice(bytes);
+        } else {
+            let (first, rest) = bytes.split_at(self.bytes.len() - at);
+            self.bytes[at..].copy_from_slice(first);
+            self.bytes[..rest.len()].copy_from_slice(rest);
+        }
+    }
+
+    /// Makes room for `len` bytes at the head and lets `fill(at, place)` write them, in one part or two: `at` says which
+    /// of the bytes the place begins with.
+    #[inline]
+    pub(crate) fn push_with(&mut self, len: usize, mut fill: impl FnMut(usize, &mut [u8])) {
+        if len == 0 {
+            return;
+        }
+        let at = self.reserve(len);
+        let first = len.min(self.bytes.len() - at);
+        fill(0, &mut self.bytes[at..at + first]);
+        if first < len {
+            fill(first, &mut self.bytes[..len - first]);
+        }
+    }
+
+    /// Takes `len` bytes at the head; where they begin.
+    #[inline]
+    fn reserve(&mut self, len: usize) -> usize {
+        if self.used() + len > self.bytes.len() {
+            self.grow(self.used() + len);
+        }
+        let at = self.index(self.head);
+        self.head += len as u64;
+        at
+    }
+
+    #[inline]
+    fn index(&self, position: u64) -> usize {
+        position as usize & (self.bytes.len() - 1)
+    }
+
+    #[cold]
+    fn grow(&mut self, least: usize) {
+        let mut bytes = vec![0; least.next_power_of_two().max(LEAST)].into_boxed_slice();
+        let mask = bytes.len() - 1;
+        let mut position = self.tail;
+        while position < self.head {
+            let (from, to) = (self.index(position), position as usize & mask);
+            let len = (self.head - position) as usize;
+            let len = len.min(self.bytes.len() - from).min(bytes.len() - to);
+            bytes[to..to + len].copy_from_slice(&self.bytes[from..from + len]);
+            position += len as u64;
+        }
+        self.bytes = bytes;
+    }
+
+    /// Gives up everything before a position.
+    #[inline]
+    pub(crate) fn release(&mut self, to: u64) {
+        debug_assert!((self.tail..=self.head).contains(&to));
+        self.tail = to;
+    }
+
+    /// Adds the places of `len` bytes from a position on.
+    #[inline]
+    pub(crate) fn pieces(&mut self, from: u64, len: usize, out: &mut Pieces) {
+        debug_assert!(from >= self.tail && from + len as u64 <= self.head);
+        if len == 0 {
+            return;
+        }
+        let at = self.index(from);
+        let first = len.min(self.bytes.len() - at);
+        out.add(self.bytes[at..].as_mut_ptr(), first);
+        out.add(self.bytes.as_mut_ptr(), len - first);
+    }
+}

@@ -1,0 +1,449 @@
+//! Two ends and the bytes between them, of which any number passes at a time, and which are lost when the connection
+//! is; every message must be taken once, in order, as it was sent.
+
+use super::{Body, Extent, Inbox, Next, Outbox, Pieces};
+use crate::tcp::frame::{Fields, Frame, HeadBytes, Kind};
+use crate::wire::UserBytes;
+use argonet_am::record::RecordError;
+use argonet_segment::SharedBytes;
+use core::ptr::NonNull;
+use proptest::prelude::*;
+use std::collections::VecDeque;
+
+const LONG_BYTES: usize = 1 << 20;
+
+/// What is sent.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum What {
+    /// A short with so many arguments.
+    Short(usize),
+    /// A medium.
+    Medium(usize),
+    /// A put whose bytes are copied.
+    Copied(usize),
+    /// A put whose bytes stay where they are.
+    Stays(usize),
+}
+
+/// Byte `i` of message `n`.
+fn byte(n: u32, i: usize) -> u8 {
+    (n as usize * 31 + i * 7 + (i >> 8)) as u8
+}
+
+fn pattern(n: u32, len: usize) -> Vec<u8> {
+    (0..len).map(|i| byte(n, i)).collect()
+}
+
+/// One end.
+struct End {
+    outbox: Outbox,
+    inbox: Inbox,
+    /// Sources of puts, which must stay while they are not taken.
+    sources: VecDeque<(u64, Vec<u8>)>,
+    sent: Vec<What>,
+    /// Where puts go: by number.
+    places: Vec<Vec<u8>>,
+    taken: Vec<(u32, What)>,
+}
+
+impl End {
+    fn new() -> Self {
+        Self {
+            outbox: Outbox::new(0),
+            inbox: Inbox::new(LONG_BYTES),
+            sources: VecDeque::new(),
+            sent: Vec::new(),
+            places: Vec::new(),
+            taken: Vec::new(),
+        }
+    }
+
+    fn send(&mut self, what: What) {
+        let n = self.sent.len() as u32;
+        self.sent.push(what);
+        let args: Vec<u32> = match what {
+            What::Short(count) => (0..count.max(1) as u32).map(|i| n + i).collect(),
+            What::Medium(_) => vec![n],
+            What::Copied(_) | What::Stays(_) => Vec::new(),
+        };
+        let (kind, len) = match what {
+            What::Short(_) => (Kind::ShortRequest, 0),
+            What::Medium(len) => (Kind::MediumRequest, len),
+            What::Copied(len) | What::Stays(len) => (Kind::Put, len),
+        };
+        let fields = Fields {
+            offset: n.into(),
+            rest: len as u64,
+            ..Fields::default()
+        };
+        let fields = if kind == Kind::Put {
+            fields
+        } else {
+            Fields::default()
+        };
+        let head = HeadBytes::new(kind, 0, &args, len, &fields);
+        let bytes = pattern(n, len);
+        let body = match what {
+            What::Stays(_) => {
+                // SAFETY: the bytes stay in `sources` until they are taken.
+                Body::Stay(Extent::User(unsafe { UserBytes::new(bytes.as_ptr(), len) }))
+            }
+            _ if len == 0 => Body::Empty,
+            _ => Body::Copy(SharedBytes::from_slice(&bytes)),
+        };
+        self.outbox.push(head, body, false);
+        if matches!(what, What::Stays(_)) {
+            self.sources.push_back((self.outbox.head(), bytes));
+        }
+    }
+
+    /// Writes at most so many bytes into a pipe; how many.
+    fn write(&mut self, most: usize, pipe: &mut VecDeque<u8>) -> usize {
+        let mut pieces = Pieces::new();
+        self.outbox.to_write(&mut pieces);
+        let mut left = most;
+        for piece in pieces.as_slice() {
+            let len = piece.len.min(left);
+            // SAFETY: the outbox keeps its pieces, and `sources` the users'.
+            let bytes = unsafe { core::slice::from_raw_parts(piece.at, len) };
+            pipe.extend(bytes);
+            left -= len;
+        }
+        self.outbox.wrote(most - left);
+        most - left
+    }
+
+    /// Reads at most so many bytes from a pipe, and takes what frames that makes.
+    fn read(&mut self, most: usize, pipe: &mut VecDeque<u8>) -> Result<usize, RecordError> {
+        let mut pieces = Pieces::new();
+        self.inbox.room(&mut pieces);
+        let mut read = 0;
+        for piece in pieces.as_slice() {
+            let len = piece.len.min(most - read).min(pipe.len());
+            let bytes: Vec<u8> = pipe.drain(..len).collect();
+            // SAFETY: the inbox's own memory, or that of `places`, which stay.
+            unsafe { core::ptr::copy_nonoverlapping(bytes.as_ptr(), piece.at, len) };
+            read += len;
+        }
+        self.inbox.filled(read);
+        loop {
+            match self.inbox.next()? {
+                Next::More => return Ok(read),
+                Next::Whole(frame) => {
+                    self.whole(&frame)?;
+                    self.inbox.pass(&frame);
+                }
+                Next::Begun(frame) => {
+                    // One in three goes nowhere.
+                    if frame.fields.offset % 3 == 2 {
+                        self.inbox.skip(frame);
+                        continue;
+                    }
+                    let place = self.place(&frame);
+                    // SAFETY: places are made once and stay.
+                    unsafe { self.inbox.place(frame, place) };
+                }
+                Next::Placed(frame) => {
+                    self.arrived(&frame);
+                    self.inbox.pass_behind();
+                }
+                Next::Skipped(frame) => {
+                    let n = frame.fields.offset as u32;
+                    self.taken.push((n, What::Copied(frame.length)));
+                    self.inbox.pass_behind();
+                }
+            }
+        }
+    }
+
+    fn place(&mut self, frame: &Frame) -> NonNull<u8> {
+        let n = frame.fields.offset as usize;
+        if self.places.len() <= n {
+            self.places.resize(n + 1, Vec::new());
+        }
+        if self.places[n].is_empty() {
+            self.places[n] = vec![0; frame.length];
+        }
+        NonNull::from(&mut self.places[n][0])
+    }
+
+    fn whole(&mut self, frame: &Frame) -> Result<(), RecordError> {
+        if frame.kind == Kind::Control {
+            self.outbox.acknowledge(frame.fields.offset)?;
+            let taken = self.outbox.taken();
+            while self.sources.front().is_some_and(|(end, _)| *end <= taken) {
+                // Overwritten as soon as it may be.
+                if let Some((_, mut bytes)) = self.sources.pop_front() {
+                    bytes.fill(0xee);
+                }
+            }
+            return Ok(());
+        }
+        if frame.kind == Kind::Put {
+            let place = self.place(frame);
+            let bytes = self.inbox.bytes()[frame.head_len()..frame.len()].as_ptr();
+            // SAFETY: the place has as many bytes.
+            unsafe { core::ptr::copy_nonoverlapping(bytes, place.as_ptr(), frame.length) };
+            self.arrived(frame);
+            return Ok(());
+        }
+        let bytes = &self.inbox.bytes()[..frame.len()];
+        let mut room = [0; 16];
+        let args = frame.args(bytes, &mut room);
+        let n = args[0];
+        assert!(args.iter().zip(n..).all(|(arg, due)| *arg == due));
+        let payload = &bytes[frame.head_len()..];
+        assert!(payload == pattern(n, payload.len()), "message {n}");
+        let what = match frame.kind {
+            Kind::ShortRequest => What::Short(args.len()),
+            _ => What::Medium(payload.len()),
+        };
+        self.taken.push((n, what));
+        Ok(())
+    }
+
+    fn arrived(&mut self, frame: &Frame) {
+        let n = frame.fields.offset as u32;
+        assert!(
+            self.places[n as usize] == pattern(n, frame.length),
+            "put {n}"
+        );
+        self.taken.push((n, What::Copied(frame.length)));
+    }
+
+    /// Tells the other end what was taken.
+    fn tell(&mut self) {
+        self.outbox.set_tell(self.inbox.taken(), 0);
+        self.outbox.tell_now();
+    }
+}
+
+/// Two ends, and what was written and not read.
+struct Pair {
+    ends: [End; 2],
+    pipes: [VecDeque<u8>; 2],
+}
+
+impl Pair {
+    fn new() -> Self {
+        Self {
+            ends: [End::new(), End::new()],
+            pipes: Default::default(),
+        }
+    }
+
+    fn write(&mut self, from: usize, most: usize) -> usize {
+        self.ends[from].write(most, &mut self.pipes[from])
+    }
+
+    fn read(&mut self, to: usize, most: usize) -> usize {
+        let read = self.ends[to].read(most, &mut self.pipes[1 - to]);
+        read.expect("what an end sends can be used")
+    }
+
+    /// The connection breaks, and each end says what it had taken before the last so many frames.
+    fn reset(&mut self, received: [u64; 2]) {
+        self.pipes = Default::default();
+        for (end, received) in self.ends.iter_mut().zip(received) {
+            end.inbox.reset();
+            end.outbox
+                .resume(received)
+                .expect("no more than was written");
+        }
+    }
+
+    /// What each end's peer has taken.
+    fn received(&self) -> [u64; 2] {
+        [self.ends[1].inbox.taken(), self.ends[0].inbox.taken()]
+    }
+
+    /// Until nothing is left; all of it has been taken.
+    fn settle(&mut self) {
+        for _ in 0..100_000 {
+            let mut moved = 0;
+            for end in 0..2 {
+                self.ends[end].tell();
+                moved += self.write(end, usize::MAX) + self.read(end, usize::MAX);
+            }
+            if moved == 0 {
+                break;
+            }
+        }
+        for (to, from) in [(0, 1), (1, 0)] {
+            let sent = self.ends[from].sent.iter().map(|what| match *what {
+                What::Short(count) => What::Short(count.max(1)),
+                What::Stays(len) => What::Copied(len),
+                other => other,
+            });
+            let due: Vec<(u32, What)> = (0..).zip(sent).collect();
+            assert_eq!(self.ends[to].taken, due);
+            assert!(self.ends[from].outbox.is_settled());
+            assert_eq!(self.ends[from].outbox.used(), 0);
+            assert_eq!(self.ends[from].outbox.extents(), 0);
+            assert!(self.ends[from].sources.is_empty());
+        }
+    }
+}
+
+/// Some of everything, in few bytes.
+const SOME: [What; 8] = [
+    What::Short(1),
+    What::Medium(9),
+    What::Stays(40),
+    What::Short(16),
+    What::Copied(30),
+    What::Stays(3),
+    What::Stays(17),
+    What::Short(2),
+];
+
+fn loaded() -> (Pair, usize) {
+    let mut pair = Pair::new();
+    SOME.into_iter().for_each(|what| pair.ends[0].send(what));
+    let bytes = pair.ends[0].outbox.head() as usize;
+    (pair, bytes)
+}
+
+#[test]
+fn every_size_of_writes_and_reads_will_do() {
+    for (writes, reads) in [(1, 1), (1, 7), (5, 1), (3, 1000), (1000, 2)] {
+        let (mut pair, bytes) = loaded();
+        for _ in 0..bytes {
+            pair.write(0, writes);
+            pair.read(1, reads);
+        }
+        pair.settle();
+    }
+}
+
+/// The connection breaks at each byte, after the peer has read each number of bytes before it; what the peer says it has
+/// received is as of then, or of the beginning.
+#[test]
+fn a_connection_that_breaks_anywhere_is_replayed() {
+    let (_, bytes) = loaded();
+    for written in 0..=bytes {
+        for unread in [0, 1, 13, 60] {
+            for stale in [false, true] {
+                let (mut pair, _) = loaded();
+                pair.write(0, written);
+                while pair.pipes[0].len() > unread {
+                    let more = pair.pipes[0].len() - unread;
+                    pair.read(1, more.min(11));
+                }
+                let received = if stale { [0, 0] } else { pair.received() };
+                pair.reset(received);
+                pair.settle();
+                let repeated = pair.ends[1].inbox.repeated;
+                assert!(stale || repeated == 0, "{repeated} frames came twice");
+            }
+        }
+    }
+}
+
+/// The end that sends has heard that more was taken than the peer's new handshake says, and is in the middle of a burst when
+/// it hears more.
+#[test]
+fn old_news_and_new_news_cross() {
+    let (_, bytes) = loaded();
+    for again in 0..bytes {
+        let (mut pair, _) = loaded();
+        pair.write(0, usize::MAX);
+        pair.read(1, usize::MAX);
+        pair.ends[1].tell();
+        pair.reset([0, 0]);
+        // All of it was taken; the peer says so while it is written again.
+        pair.write(0, again);
+        pair.ends[1].tell();
+        pair.write(1, usize::MAX);
+        pair.read(0, usize::MAX);
+        pair.settle();
+    }
+}
+
+#[test]
+fn what_no_peer_can_say_is_refused() {
+    let (mut pair, bytes) = loaded();
+    let wrote = pair.write(0, 20) as u64;
+    let outbox = &mut pair.ends[0].outbox;
+    assert!(matches!(
+        outbox.acknowledge(wrote + 1),
+        Err(RecordError::Account { .. })
+    ));
+    assert!(outbox.resume(bytes as u64).is_err());
+    // A gap in the stream, and one that begins inside of what was taken.
+    for from in [1, 150, 1 << 31] {
+        let (mut pair, _) = loaded();
+        pair.write(0, usize::MAX);
+        pair.read(1, if from == 150 { 190 } else { 0 });
+        let mut head = HeadBytes::new(Kind::ShortRequest, 0, &[0; 16], 0, &Fields::default());
+        head.set_position(from);
+        pair.ends[1].inbox.reset();
+        let mut bytes = head.as_bytes().iter().copied().collect();
+        let read = pair.ends[1].read(usize::MAX, &mut bytes);
+        assert!(
+            matches!(read, Err(RecordError::Position { .. })),
+            "{from}: {read:?}"
+        );
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Step {
+    Send(usize, What),
+    Write(usize, usize),
+    Read(usize, usize),
+    Tell(usize),
+    /// Whether each end says what it had taken last, or at the last break.
+    Break(bool, bool),
+}
+
+fn what() -> impl Strategy<Value = What> {
+    prop_oneof![
+        4 => (1usize..=16).prop_map(What::Short),
+        2 => (0usize..300).prop_map(What::Medium),
+        1 => (0usize..=65_536).prop_map(What::Medium),
+        2 => (1usize..200).prop_map(What::Copied),
+        1 => (1usize..60_000).prop_map(What::Copied),
+        2 => (1usize..200).prop_map(What::Stays),
+        1 => (1usize..300_000).prop_map(What::Stays),
+    ]
+}
+
+fn bytes() -> impl Strategy<Value = usize> {
+    prop_oneof![3 => 0usize..64, 2 => 0usize..5000, 1 => Just(usize::MAX)]
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        4 => (0usize..2, what()).prop_map(|(end, what)| Step::Send(end, what)),
+        5 => (0usize..2, bytes()).prop_map(|(end, n)| Step::Write(end, n)),
+        5 => (0usize..2, bytes()).prop_map(|(end, n)| Step::Read(end, n)),
+        1 => (0usize..2).prop_map(Step::Tell),
+        1 => (any::<bool>(), any::<bool>()).prop_map(|(a, b)| Step::Break(a, b)),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+
+    #[test]
+    fn everything_is_taken_once_and_in_order(steps in proptest::collection::vec(step(), 1..120)) {
+        let mut pair = Pair::new();
+        let mut before = [0, 0];
+        for step in steps {
+            match step {
+                Step::Send(end, what) => pair.ends[end].send(what),
+                Step::Write(end, most) => { pair.write(end, most); }
+                Step::Read(end, most) => { pair.read(end, most); }
+                Step::Tell(end) => pair.ends[end].tell(),
+                Step::Break(a, b) => {
+                    let now = pair.received();
+                    let said = [if a { before[0] } else { now[0] }, if b { before[1] } else { now[1] }];
+                    pair.reset(said);
+                    before = now;
+                }
+            }
+        }
+        pair.settle();
+    }
+}

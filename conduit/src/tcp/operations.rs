@@ -1,0 +1,304 @@
+//! Puts and gets under way with one peer, and requests whose payload stays with the user.
+
+use super::config::TcpSizes;
+use super::frame::{Fields, Frame, HeadBytes, Kind, LONGEST_HEAD, charge};
+use super::lane::{Body, Extent, Grant, Outbox};
+use crate::conduit::{OpToken, Part};
+use crate::wire::{UserBytes, UserPlace};
+use argonet_am::record::RecordError;
+use std::collections::VecDeque;
+
+/// Payloads that stay where they are, with one peer, at most; longer puts go on when the peer has taken some.
+pub(super) const MOST_EXTENTS: usize = 32;
+
+/// Frames whose taking by the peer is to be reported.
+#[derive(Debug)]
+struct Sent {
+    /// Positions of the stream: the first frame's beginning, the last one's end.
+    begin: u64,
+    end: u64,
+    op: OpToken,
+    local: bool,
+    remote: bool,
+}
+
+/// A get under way.
+#[derive(Debug)]
+struct Get {
+    key: u32,
+    op: OpToken,
+    place: UserPlace,
+    offset: u64,
+    /// Bytes that were asked for, and answered.
+    asked: usize,
+    answered: usize,
+    refused: bool,
+}
+
+/// A put or get of which not everything could be sent.
+#[derive(Debug)]
+struct Transfer {
+    what: What,
+    offset: u64,
+    len: usize,
+    issued: usize,
+    op: OpToken,
+    begin: u64,
+}
+
+#[derive(Debug)]
+enum What {
+    Put { source: UserBytes, refused: bool },
+    Get { key: u32 },
+}
+
+/// What is to be done with the data of a get.
+pub(super) enum Data {
+    /// It goes there.
+    Place(UserPlace),
+    /// The get was refused.
+    Drop,
+}
+
+/// The operations with one peer.
+#[derive(Debug, Default)]
+pub(super) struct Operations {
+    sent: VecDeque<Sent>,
+    gets: Vec<Option<Get>>,
+    free: Vec<u32>,
+    /// Makes keys differ.
+    turn: u32,
+    transfer: Option<Transfer>,
+}
+
+/// Bits of a key that say which get it is; the others change each time.
+const INDEX_BITS: u32 = 16;
+
+impl Operations {
+    /// Whether another may begin.
+    #[inline]
+    pub(super) fn has_room(&self) -> bool {
+        self.transfer.is_none()
+    }
+
+    /// Whether another get may begin.
+    pub(super) fn has_room_for_get(&self, limit: u32) -> bool {
+        self.has_room() && (!self.free.is_empty() || self.gets.len() < limit as usize)
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.sent.is_empty() && self.transfer.is_none() && self.free.len() == self.gets.len()
+    }
+
+    /// Frames from `begin` to `end` were added for an operation.
+    #[inline]
+    pub(super) fn note(&mut self, begin: u64, end: u64, op: OpToken, local: bool, remote: bool) {
+        self.sent.push_back(Sent {
+            begin,
+            end,
+            op,
+            local,
+            remote,
+        });
+    }
+
+    /// The peer has taken the stream so far.
+    pub(super) fn taken(&mut self, taken: u64, mut report: impl FnMut(OpToken, Part)) {
+        while let Some(first) = self.sent.front()
+            && first.end <= taken
+        {
+            if first.local {
+                report(first.op, Part::Local);
+            }
+            if first.remote {
+                report(first.op, Part::Remote);
+            }
+            self.sent.pop_front();
+        }
+    }
+
+    /// Begins a put whose source stays with the user.
+    pub(super) fn begin_put(&mut self, source: UserBytes, offset: u64, op: OpToken, begin: u64) {
+        let len = source.len();
+        let what = What::Put {
+            source,
+            refused: false,
+        };
+        self.begin(what, offset, len, op, begin);
+    }
+
+    /// Begins a get, for which there is room.
+    pub(super) fn begin_get(&mut self, place: UserPlace, offset: u64, op: OpToken, begin: u64) {
+        let index = self.free.pop().unwrap_or_else(|| {
+            self.gets.push(None);
+            self.gets.len() as u32 - 1
+        });
+        // Never 0: the indices are below the bits' limit.
+        self.turn = self.turn.wrapping_add(1) | 1;
+        let key = self.turn << INDEX_BITS | index;
+        self.gets[index as usize] = Some(Get {
+            key,
+            op,
+            place,
+            offset,
+            asked: 0,
+            answered: 0,
+            refused: false,
+        });
+        self.begin(What::Get { key }, offset, place.len(), op, begin);
+    }
+
+    fn begin(&mut self, what: What, offset: u64, len: usize, op: OpToken, begin: u64) {
+        debug_assert!(self.transfer.is_none() && len > 0);
+        self.transfer = Some(Transfer {
+            what,
+            offset,
+            len,
+            issued: 0,
+            op,
+            begin,
+        });
+    }
+
+    /// Adds frames of the operation that has begun, as far as there is room: `room` bytes of the ring.
+    pub(super) fn go_on(
+        &mut self,
+        outbox: &mut Outbox,
+        grant: &mut Grant,
+        reserved: usize,
+        mut room: usize,
+        sizes: &TcpSizes,
+    ) {
+        while let Some(transfer) = &mut self.transfer {
+            if room < LONGEST_HEAD {
+                return;
+            }
+            let left = transfer.len - transfer.issued;
+            let len = left.min(sizes.chunk_bytes);
+            let mut fields = Fields {
+                // No segment reaches that far: the target refuses it.
+                offset: transfer.offset.saturating_add(transfer.issued as u64),
+                rest: left as u64,
+                ..Fields::default()
+            };
+            let before = outbox.used();
+            match &transfer.what {
+                What::Put { source, .. } => {
+                    if outbox.extents() >= MOST_EXTENTS {
+                        return;
+                    }
+                    let head = HeadBytes::new(Kind::Put, 0, &[], len, &fields);
+                    let part = source.part(transfer.issued, len);
+                    outbox.push(head, Body::Stay(Extent::User(part)), true);
+                }
+                What::Get { key } => {
+                    let needed = charge(Kind::Get, 0, 0);
+                    if !grant.allows(needed, reserved) {
+                        return;
+                    }
+                    grant.use_up(needed);
+                    fields.op = *key;
+                    fields.wanted = len as u32;
+                    let head = HeadBytes::new(Kind::Get, 0, &[], 0, &fields);
+                    outbox.push(head, Body::Empty, grant.is_short());
+                    if let Some(get) = find(&mut self.gets, *key) {
+                        get.asked += len;
+                    }
+                }
+            }
+            room = room.saturating_sub(outbox.used() - before);
+            transfer.issued += len;
+            if transfer.issued == transfer.len {
+                if let What::Put { refused, .. } = transfer.what {
+                    let (begin, op) = (transfer.begin, transfer.op);
+                    self.note(begin, outbox.head(), op, true, !refused);
+                }
+                self.transfer = None;
+            }
+        }
+    }
+
+    /// Where data that has come for a get goes.
+    ///
+    /// # Errors
+    /// It was not asked for.
+    pub(super) fn data(&mut self, frame: &Frame) -> Result<Data, RecordError> {
+        let unasked = RecordError::Kind(Kind::Got.into());
+        let get = find(&mut self.gets, frame.fields.op).ok_or(unasked)?;
+        // Parts are answered in the order in which they were asked for.
+        let (at, len) = (get.answered, frame.length);
+        if frame.fields.offset != get.offset.saturating_add(at as u64)
+            || len == 0
+            || len > get.asked - at
+        {
+            return Err(unasked);
+        }
+        Ok(if get.refused {
+            Data::Drop
+        } else {
+            Data::Place(get.place.part(at, len))
+        })
+    }
+
+    /// A part of a get has been answered; what is complete by that.
+    pub(super) fn answered(&mut self, key: u32, len: usize) -> Option<OpToken> {
+        let get = find(&mut self.gets, key)?;
+        get.answered += len;
+        let is_issued = !self.transfer.as_ref().is_some_and(|t| t.is_get(key));
+        if get.answered < get.asked || !is_issued {
+            return None;
+        }
+        let (op, refused) = (get.op, get.refused);
+        let index = key & ((1 << INDEX_BITS) - 1);
+        self.gets[index as usize] = None;
+        self.free.push(index);
+        (!refused).then_some(op)
+    }
+
+    /// The peer refuses what began at a position of the stream.
+    ///
+    /// # Errors
+    /// There is nothing that it can refuse.
+    pub(super) fn refused(&mut self, fields: &Fields) -> Result<(), RecordError> {
+        let unasked = RecordError::Kind(Kind::Refused.into());
+        if fields.op != 0 {
+            let get = find(&mut self.gets, fields.op).ok_or(unasked)?;
+            if fields.rest == 0 || fields.rest > (get.asked - get.answered) as u64 {
+                return Err(unasked);
+            }
+            get.refused = true;
+            // No more of it is asked for.
+            if self.transfer.as_ref().is_some_and(|t| t.is_get(fields.op)) {
+                self.transfer = None;
+            }
+            self.answered(fields.op, fields.rest as usize);
+            return Ok(());
+        }
+        let at = self
+            .sent
+            .partition_point(|sent| sent.end <= fields.position);
+        if let Some(sent) = self.sent.get_mut(at)
+            && sent.begin <= fields.position
+        {
+            sent.remote = false;
+        } else if let Some(transfer) = &mut self.transfer
+            && transfer.begin <= fields.position
+            && let What::Put { refused, .. } = &mut transfer.what
+        {
+            *refused = true;
+        }
+        Ok(())
+    }
+}
+
+impl Transfer {
+    fn is_get(&self, key: u32) -> bool {
+        matches!(self.what, What::Get { key: its } if its == key)
+    }
+}
+
+fn find(gets: &mut [Option<Get>], key: u32) -> Option<&mut Get> {
+    let index = key & ((1 << INDEX_BITS) - 1);
+    let get = gets.get_mut(index as usize)?.as_mut()?;
+    (get.key == key).then_some(get)
+}

@@ -1,0 +1,191 @@
+//! What a rank keeps about a peer that it has used.
+
+use super::config::{REPLY_ROOM, TcpSizes};
+use super::frame::{Fields, HeadBytes, Kind};
+use super::lane::{Body, Grant, Inbox, Outbox, Parked};
+use super::operations::Operations;
+use super::wire::Wire;
+use crate::conduit::{OpToken, Part, SendError};
+use argonet_am::AmError;
+use argonet_am::record::RecordError;
+use argonet_base::JobRank;
+use parking_lot::Mutex;
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+/// A peer. Whoever needs both locks takes that of `inbound` first.
+pub(super) struct Peer {
+    pub(super) rank: JobRank,
+    /// Held by the thread that reads and runs handlers.
+    pub(super) inbound: Mutex<Inbound>,
+    /// Held for short, by whoever sends; never while a handler runs.
+    pub(super) outbound: Mutex<Outbound>,
+}
+
+/// What arrives.
+pub(super) struct Inbound {
+    pub(super) inbox: Inbox,
+    pub(super) parked: Parked,
+    pub(super) wire: Option<Arc<Wire>>,
+    /// The peer waits to be told what was taken.
+    pub(super) tell: bool,
+    /// The connection has ended, and another must be asked for.
+    pub(super) lost: bool,
+}
+
+/// What is to be told to the sink.
+#[derive(Debug)]
+pub(super) enum Report {
+    Completed(OpToken, Part),
+    Broken(AmError),
+}
+
+/// Room that is kept for what is being prepared.
+#[derive(Clone, Copy, Default, Debug)]
+pub(super) struct Reserved {
+    pub(super) ring: usize,
+    pub(super) charge: usize,
+    pub(super) owned: usize,
+}
+
+/// What is sent.
+pub(super) struct Outbound {
+    pub(super) outbox: Outbox,
+    pub(super) grant: Grant,
+    pub(super) reserved: Reserved,
+    pub(super) operations: Operations,
+    pub(super) reports: VecDeque<Report>,
+    pub(super) wire: Option<Arc<Wire>>,
+    /// The number of the connection; 0 before the first.
+    pub(super) incarnation: u64,
+    /// Why nothing can be sent any more.
+    pub(super) failed: Option<AmError>,
+    /// Ticks when something last left.
+    pub(super) left_at: u64,
+    /// Ticks when the first of what is gathered was added.
+    pub(super) gathered_at: u64,
+    /// Polls since the peer is owed to be told something.
+    pub(super) patience: u32,
+    /// The descriptor is watched for room to write.
+    pub(super) watched: bool,
+}
+
+impl Peer {
+    pub(super) fn new(rank: JobRank, sizes: &TcpSizes) -> Self {
+        Self {
+            rank,
+            inbound: Mutex::new(Inbound {
+                inbox: Inbox::new(sizes.long_bytes),
+                parked: Parked::new(sizes.window_bytes),
+                wire: None,
+                tell: false,
+                lost: false,
+            }),
+            outbound: Mutex::new(Outbound {
+                outbox: Outbox::new(sizes.window_bytes as u64),
+                grant: Grant::new(sizes.window_bytes),
+                reserved: Reserved::default(),
+                operations: Operations::default(),
+                reports: VecDeque::new(),
+                wire: None,
+                incarnation: 0,
+                failed: None,
+                left_at: 0,
+                gathered_at: 0,
+                patience: 0,
+                watched: false,
+            }),
+        }
+    }
+}
+
+impl Outbound {
+    /// Bytes of the ring that requests may still take.
+    #[inline]
+    pub(super) fn room(&self, sizes: &TcpSizes) -> usize {
+        let taken = self.outbox.used() + self.reserved.ring + REPLY_ROOM;
+        sizes.replay_bytes.saturating_sub(taken)
+    }
+
+    /// Whether a request can be sent now that takes so much.
+    ///
+    /// # Errors
+    /// [`SendError::Full`], or why never.
+    #[inline]
+    pub(super) fn admit(&self, need: Reserved, sizes: &TcpSizes) -> Result<(), SendError> {
+        if let Some(error) = &self.failed {
+            return Err(SendError::Message(error.clone()));
+        }
+        let owned = self.outbox.owned_bytes() + self.reserved.owned;
+        if need.ring > self.room(sizes)
+            || !self.grant.allows(need.charge, self.reserved.charge)
+            || (need.owned > 0 && owned > 0 && owned + need.owned > sizes.long_bytes)
+        {
+            return Err(SendError::Full);
+        }
+        Ok(())
+    }
+
+    /// Whether the largest reply has room.
+    pub(super) fn has_reply_room(&self, sizes: &TcpSizes) -> bool {
+        let used = self.outbox.used() + self.reserved.ring + REPLY_ROOM;
+        used <= sizes.replay_bytes && self.outbox.owned_bytes() < 2 * sizes.long_bytes
+    }
+
+    /// Takes what the peer says of this rank's stream.
+    ///
+    /// # Errors
+    /// That cannot be.
+    pub(super) fn control(&mut self, fields: &Fields, sizes: &TcpSizes) -> Result<(), RecordError> {
+        self.outbox.acknowledge(fields.offset)?;
+        self.grant.grant(fields.rest)?;
+        self.taken();
+        self.go_on(sizes);
+        Ok(())
+    }
+
+    /// Reports what is complete by what the peer has taken.
+    pub(super) fn taken(&mut self) {
+        let reports = &mut self.reports;
+        let taken = self.outbox.taken();
+        self.operations.taken(taken, |op, part| {
+            reports.push_back(Report::Completed(op, part));
+        });
+    }
+
+    /// Sends more of an operation that has begun.
+    pub(super) fn go_on(&mut self, sizes: &TcpSizes) {
+        let room = self.room(sizes);
+        let reserved = self.reserved.charge;
+        let (outbox, grant) = (&mut self.outbox, &mut self.grant);
+        self.operations.go_on(outbox, grant, reserved, room, sizes);
+    }
+
+    /// Refuses what begins at a position of the peer's stream.
+    ///
+    /// # Errors
+    /// There is no room even for that: the peer goes on although it was told.
+    pub(super) fn refuse(&mut self, fields: &Fields, sizes: &TcpSizes) -> Result<(), RecordError> {
+        let head = HeadBytes::new(Kind::Refused, 0, &[], 0, fields);
+        let used = self.outbox.used() + head.as_bytes().len();
+        if used > sizes.replay_bytes {
+            return Err(RecordError::Payload {
+                len: fields.offset.saturating_add(fields.rest),
+                max: fields.segment,
+            });
+        }
+        self.outbox.push(head, Body::Empty, false);
+        self.outbox.hold(fields.position);
+        Ok(())
+    }
+
+    /// Whether everything that was sent has been handled, and nothing is half way.
+    pub(super) fn is_settled(&self) -> bool {
+        let (used, handled) = self.grant.totals();
+        self.failed.is_some()
+            || (used == handled
+                && self.outbox.is_settled()
+                && self.operations.is_empty()
+                && self.reports.is_empty())
+    }
+}

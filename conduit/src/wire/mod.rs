@@ -1,0 +1,5 @@
+//! What conduits over a wire have in common.
+
+mod memory;
+
+pub use memory::{UserBytes, UserPlace};

@@ -1,0 +1,362 @@
+//! Ranks that are connected over the loopback interface, in one process.
+
+use argonet_base::{JobRank, SegmentOffset};
+use argonet_conduit::smp::ThreadMode;
+use argonet_conduit::tcp::{Connection, Connector, Made, Tcp, TcpConfig, TcpSizes};
+use argonet_conformance::{Buffers, Job, Promises, Rig, Setup};
+use argonet_segment::{Directory, OwnSegment, PageKind, SegmentFile};
+use argonet_sim::Random;
+use rustix::fd::{BorrowedFd, OwnedFd};
+use std::collections::{BTreeMap, VecDeque};
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
+
+/// Thread mode, and where chance comes from, by which connections break.
+pub(crate) struct TcpRig {
+    mode: ThreadMode,
+    breaks: Option<u64>,
+}
+
+pub(crate) struct TcpJob {
+    endpoints: Vec<Option<Tcp>>,
+    segments: Vec<OwnSegment>,
+    hub: Arc<Hub>,
+}
+
+/// Of so many looks for connections, one breaks some connection.
+const LOOKS_A_BREAK: u64 = 24;
+
+/// Connects ranks of one process with each other when one of them wants that.
+struct Hub {
+    listener: TcpListener,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    /// Connections that are made, once both ranks have said what they have received.
+    dials: Vec<Dial>,
+    /// Connections for each rank that it has not taken.
+    made: Vec<VecDeque<Connection>>,
+    /// The last connection of each pair, by its lower rank, and the one that a rank has of them.
+    last: BTreeMap<(u32, u32), u64>,
+    taken: BTreeMap<(u32, u32), u64>,
+    /// A second descriptor of each rank's socket to a peer.
+    sockets: BTreeMap<(u32, u32), OwnedFd>,
+    ended: Vec<u32>,
+    chance: Option<Random>,
+}
+
+/// Rank, socket, and what it has received of the other.
+type Side = (u32, TcpStream, Option<u64>);
+
+struct Dial {
+    incarnation: u64,
+    sides: [Side; 2],
+}
+
+/// A rank's side of the hub.
+struct Port {
+    hub: Arc<Hub>,
+    rank: u32,
+}
+
+impl Hub {
+    fn new(ranks: u32, breaks: Option<u64>) -> Self {
+        let state = State {
+            made: (0..ranks).map(|_| VecDeque::new()).collect(),
+            chance: breaks.map(Random::new),
+            ..State::default()
+        };
+        Self {
+            listener: TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port"),
+            state: Mutex::new(state),
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().expect("no thread of the rig has failed")
+    }
+
+    /// Dials for a rank that has no connection to a peer, unless one is on its way.
+    fn dial(&self, rank: u32, peer: u32) {
+        let mut state = self.state();
+        let pair = (rank.min(peer), rank.max(peer));
+        let last = state.last.get(&pair).copied().unwrap_or(0);
+        let taken = state.taken.get(&(rank, peer)).copied().unwrap_or(0);
+        if rank == peer || state.ended.contains(&peer) || taken != last {
+            return;
+        }
+        state.last.insert(pair, last + 1);
+        let address = self.listener.local_addr().expect("an address");
+        let here = TcpStream::connect(address).expect("loopback");
+        let (there, _) = self.listener.accept().expect("loopback");
+        // Over the first nothing was received before.
+        let received = (last == 0).then_some(0);
+        state.dials.push(Dial {
+            incarnation: last + 1,
+            sides: [(rank, here, received), (peer, there, received)],
+        });
+        state.connect();
+    }
+
+    /// The next connection of a rank.
+    fn next(&self, rank: u32, received: &dyn Fn(JobRank) -> u64) -> Option<Connection> {
+        let mut state = self.state();
+        state.break_one();
+        for dial in &mut state.dials {
+            let [a, b] = &mut dial.sides;
+            let (rank_a, rank_b) = (a.0, b.0);
+            for (mine, other) in [(a, rank_b), (b, rank_a)] {
+                if mine.0 == rank && mine.2.is_none() {
+                    mine.2 = Some(received(JobRank(other)));
+                }
+            }
+        }
+        state.connect();
+        let connection = state.made[rank as usize].pop_front()?;
+        let key = (rank, connection.peer.0);
+        state.taken.insert(key, connection.incarnation);
+        Some(connection)
+    }
+}
+
+impl State {
+    /// Hands connections out of which both ranks have said what they have received.
+    fn connect(&mut self) {
+        let complete = |dial: &mut Dial| dial.sides.iter().all(|side| side.2.is_some());
+        let complete: Vec<Dial> = self.dials.extract_if(.., complete).collect();
+        for Dial { incarnation, sides } in complete {
+            let [a, b] = sides;
+            let said = |side: &Side| (side.0, side.2.unwrap_or(0));
+            let (of_a, of_b) = (said(&a), said(&b));
+            for ((rank, socket, _), (peer, received)) in [(a, of_b), (b, of_a)] {
+                let second = socket.try_clone().expect("a descriptor");
+                self.sockets.insert((rank, peer), second.into());
+                self.made[rank as usize].push_back(Connection {
+                    peer: JobRank(peer),
+                    socket: socket.into(),
+                    incarnation,
+                    received,
+                });
+            }
+        }
+    }
+
+    /// Breaks some connection now and then. What was on its way is lost, or not, as it happens.
+    fn break_one(&mut self) {
+        let Some(chance) = &mut self.chance else {
+            return;
+        };
+        if self.sockets.is_empty() || chance.range(0, LOOKS_A_BREAK) > 0 {
+            return;
+        }
+        let which = chance.index(self.sockets.len());
+        if let Some(socket) = self.sockets.values().nth(which) {
+            // One end finds the end of the stream, the other perhaps a reset.
+            let linger = rustix::net::sockopt::set_socket_linger(socket, Some(Duration::ZERO));
+            linger.expect("a socket");
+            let _ = rustix::net::shutdown(socket, rustix::net::Shutdown::Both);
+        }
+    }
+}
+
+impl Connector for Port {
+    fn want(&self, peer: JobRank) {
+        self.hub.dial(self.rank, peer.0);
+    }
+
+    fn next(&self, received: &dyn Fn(JobRank) -> u64) -> Option<Made> {
+        self.hub.next(self.rank, received).map(Made::Connected)
+    }
+
+    fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        None
+    }
+}
+
+impl TcpRig {
+    /// Each thread mode; then connections that break, as chance has it by several seeds.
+    pub(crate) fn all(seeds: u64) -> Vec<Self> {
+        let modes = [ThreadMode::Seq, ThreadMode::Parsync, ThreadMode::Par];
+        let whole = modes.map(|mode| Self { mode, breaks: None });
+        let broken = (1..=seeds).map(|seed| Self {
+            mode: ThreadMode::Par,
+            breaks: Some(seed),
+        });
+        whole.into_iter().chain(broken).collect()
+    }
+}
+
+/// So few ranks are connected from the beginning, the others at first use.
+const CONNECTED_RANKS: u32 = 8;
+
+impl Rig for TcpRig {
+    type Job = TcpJob;
+
+    fn name(&self) -> String {
+        let mode = format!("tcp {:?}", self.mode).to_lowercase();
+        match self.breaks {
+            None => mode,
+            Some(seed) => format!("{mode} breaks {seed}"),
+        }
+    }
+
+    fn promises(&self) -> Promises {
+        let sizes = TcpSizes::default();
+        Promises {
+            capabilities: Tcp::CAPABILITIES,
+            remote: true,
+            knows_segments: false,
+            // The system takes as much from a sender that has nothing else under way.
+            alone_bytes: 64 << 10,
+            ordered: true,
+            settled_is_handled: true,
+            threads: self.mode,
+            // The hub has no descriptor that would wake a sleeper for another connection.
+            sleeps: self.breaks.is_none(),
+            outlives_sender: false,
+            // It needs a connection that stays.
+            garbage: if self.breaks.is_none() {
+                GARBAGE.len()
+            } else {
+                0
+            },
+            most_ranks: if self.breaks.is_none() { 64 } else { 16 },
+            // Messages, parts of operations, completions.
+            poll_per_peer: 4 * 512,
+            thresholds: vec![
+                64,
+                4096,
+                16 << 10,
+                sizes.copy_bytes,
+                sizes.gather_bytes,
+                128 << 10,
+            ],
+            // What is gathered leaves after 50 us at the latest, and the system may be busy.
+            idle_rounds: 5000,
+        }
+    }
+
+    fn start(&self, setup: &Setup) -> TcpJob {
+        let (ranks, bytes) = (setup.ranks, setup.segment_bytes);
+        raise_descriptors();
+        let hub = Arc::new(Hub::new(ranks, self.breaks.filter(|_| !setup.calm)));
+        if ranks <= CONNECTED_RANKS {
+            for a in 0..ranks {
+                (0..a).for_each(|b| hub.dial(a, b));
+            }
+        }
+        let mut job = TcpJob {
+            endpoints: Vec::new(),
+            segments: Vec::new(),
+            hub,
+        };
+        for rank in 0..ranks {
+            // Each has a file of its own, as on another host.
+            let file = SegmentFile::create(1, bytes, PageKind::Normal).expect("segment");
+            let directory = Directory::new(file, JobRank(0)).expect("directory");
+            job.segments
+                .push(OwnSegment::attach(&directory, bytes).expect("segment"));
+            let config = TcpConfig {
+                rank: JobRank(rank),
+                ranks,
+                mode: self.mode,
+                sizes: match setup.buffers {
+                    Buffers::Default => TcpSizes::default(),
+                    Buffers::Minimum => TcpSizes::smallest(),
+                },
+                directory,
+                registered: setup.registered,
+                connector: Arc::new(Port {
+                    hub: Arc::clone(&job.hub),
+                    rank,
+                }),
+            };
+            job.endpoints
+                .push(Some(Tcp::new(config).expect("endpoint")));
+        }
+        job
+    }
+}
+
+/// Cases run side by side, each with two descriptors for each socket.
+fn raise_descriptors() {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let limit = getrlimit(Resource::Nofile);
+    let most = Rlimit {
+        current: limit.maximum,
+        maximum: limit.maximum,
+    };
+    setrlimit(Resource::Nofile, most).expect("as many descriptors as may be");
+}
+
+/// Heads of frames that are not what they say: kind, handler, arguments, flags, length, position.
+const GARBAGE: [[u8; 12]; 8] = [
+    [0xff; 12],
+    [0; 12],
+    // 17 arguments.
+    [2, 128, 17, 0, 0, 0, 0, 0, 0, 0, 0, 0],
+    // A short with a payload.
+    [2, 128, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0],
+    // A medium that is too long.
+    [3, 128, 0, 0, 1, 0, 1, 0, 0, 0, 0, 0],
+    // A flag that does not exist.
+    [2, 128, 0, 2, 0, 0, 0, 0, 0, 0, 0, 0],
+    // Not the beginning of the stream.
+    [2, 128, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0],
+    // A put of a handler.
+    [8, 128, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0],
+];
+
+impl TcpJob {
+    fn segment(&self, rank: JobRank) -> &OwnSegment {
+        &self.segments[rank.index()]
+    }
+}
+
+impl Job for TcpJob {
+    type Conduit = Tcp;
+
+    fn endpoint(&self, rank: JobRank) -> &Tcp {
+        self.endpoints[rank.index()]
+            .as_ref()
+            .expect("the rank has not ended")
+    }
+
+    fn end(&mut self, rank: JobRank) {
+        self.endpoints[rank.index()] = None;
+        let mut state = self.hub.state();
+        state.ended.push(rank.0);
+        state.made[rank.index()].clear();
+        state
+            .dials
+            .retain(|dial| dial.sides.iter().all(|side| side.0 != rank.0));
+        // Its sockets close with the last descriptor.
+        state.sockets.retain(|(from, _), _| *from != rank.0);
+    }
+
+    fn read(&self, rank: JobRank, offset: SegmentOffset, bytes: &mut [u8]) {
+        let view = self.segment(rank).bytes(offset, bytes.len());
+        view.expect("inside").copy_to(0, bytes).expect("inside");
+    }
+
+    fn write(&self, rank: JobRank, offset: SegmentOffset, bytes: &[u8]) {
+        let view = self.segment(rank).bytes_mut(offset, bytes.len());
+        view.expect("inside").copy_from(0, bytes).expect("inside");
+    }
+
+    fn advance(&self) {
+        std::thread::yield_now();
+    }
+
+    fn corrupt(&self, reader: JobRank, writer: JobRank, kind: usize) {
+        let state = self.hub.state();
+        let socket = &state.sockets[&(writer.0, reader.0)];
+        let mut bytes = GARBAGE[kind].to_vec();
+        bytes.resize(200, 0xff);
+        let written = rustix::io::write(socket, &bytes).expect("the socket takes it");
+        assert_eq!(written, bytes.len());
+    }
+}

@@ -1,0 +1,17 @@
+//! What comes on the connection between launcher and agents.
+
+/// The begin of a connection, which chance would hardly find.
+const BEGIN: &[u8] = b"\nargonet-agent\0\x01";
+
+pub(crate) fn run(data: &[u8]) {
+    let Some((&piece, bytes)) = data.split_first() else {
+        return;
+    };
+    for begin in [BEGIN, b""] {
+        let bytes = [begin, bytes].concat();
+        // However the bytes are cut, the same comes of them; a garbled connection may be found so sooner or later.
+        let whole = argonet_boot::hosts::check_control_bytes(&bytes, bytes.len());
+        let cut = argonet_boot::hosts::check_control_bytes(&bytes, piece.into());
+        assert_eq!(whole, cut);
+    }
+}
