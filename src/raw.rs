@@ -4,7 +4,7 @@
 //! that ensures: which memory is read and written, and that a message's handler understands it.
 #![allow(unsafe_code)]
 
-use crate::engine::OpError;
+use crate::engine::{Engine, OpError};
 use crate::error::Result;
 use crate::process;
 use crate::token::payload_of;
@@ -12,6 +12,7 @@ use crate::world::{Threading, World};
 use argonet_am::{AmError, CLIENT_BASE, Message};
 use argonet_base::{HandlerIndex, Rank, SegmentOffset};
 use argonet_conduit::Prepared;
+use argonet_conduit::smp::Smp;
 use argonet_segment::SharedBytesMut;
 use core::marker::PhantomData;
 use core::ptr::NonNull;
@@ -133,6 +134,18 @@ impl Room<'_> {
 impl<'w, M: Threading> Raw<'w, M> {
     pub(crate) fn world(&self) -> &'w World<M> {
         self.0
+    }
+
+    /// The engine below the world, whose calls take the thread's context ([`with_thread`](crate::start::with_thread)).
+    ///
+    /// ```
+    /// # let world = argonet::World::init().unwrap();
+    /// let engine = world.raw().engine();
+    /// assert_eq!(engine.size(), world.size());
+    /// ```
+    #[must_use]
+    pub fn engine(&self) -> &'w Engine<Smp> {
+        self.0.engine()
     }
 
     /// Start of this rank's segment. It never moves.

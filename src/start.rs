@@ -11,7 +11,7 @@ use crate::plan::{own_processors, processors, segment_limit};
 use crate::process;
 use crate::settings;
 use crate::tracing;
-use crate::tuning::tuning;
+use crate::tuning;
 use argonet_am::HandlerTable;
 use argonet_base::{JobRank, Rank};
 use argonet_boot::{AttachOptions, Bootstrap, Key, LocalJob, attach};
@@ -95,10 +95,13 @@ pub fn join(
     register(&mut handlers)?;
     let barrier = Smp::register_barrier();
     settings::publish(&*boot, &settings)?;
+    let choices = tuning::tuning(&settings, rank)?;
+    tuning::publish(&*boot, &choices)?;
     boot.publish(Key::HandlerTable, how.digest)?;
     boot.publish(Key::Membarrier, &[u8::from(barrier == Barrier::Sleeper)])?;
     boot.publish(Key::Processors, &own_processors())?;
     let (directory, available) = spans(&boot, how.limit, &settings)?;
+    tuning::compare(&*boot, &settings, &choices)?;
     tracing::start(&*boot, trace)?;
     watch_handlers(&mut handlers);
     check_handlers(&*boot, how.digest, how.count)?;
@@ -139,7 +142,7 @@ pub fn join(
         operations: HandleTable::MAX_OPERATIONS,
         clock: Box::new(move || start.elapsed()),
     });
-    engine.tune_collectives(tuning(&settings, Rank(boot.rank().0))?);
+    engine.tune_collectives(choices);
     if settings.get(&CROSS_MEMORY) {
         // The ranks of a host descend from the launcher, or from the rank that forked the others.
         allow_descendants_of(boot.job_page().launcher_pid());

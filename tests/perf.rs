@@ -124,6 +124,67 @@ fn other_forms_of_the_report() {
     assert_eq!(document["metrics"][0]["goal"], Value::Null, "{one}");
 }
 
+/// What --tune finds is read by the jobs that it is for, as it measures itself with it.
+#[test]
+fn a_tuning_file_is_written_and_read() {
+    let scratch = Scratch::new("perf-tune");
+    let file = scratch.0.join("coll.tune");
+    let run = perf(&[
+        "--tune",
+        "--chunks",
+        "1",
+        "--ranks",
+        "3",
+        "--out",
+        utf8(&file),
+    ]);
+    assert!(run.status.success(), "{}", text(&run.stderr));
+    assert!(run.stdout.is_empty());
+    let written = fs::read_to_string(&file).unwrap();
+    for part in [
+        "3 ranks in 1 neighbourhood(s)",
+        "gather of 512 B",
+        "\nARGONET_COLL_TREE_LIMIT=",
+        // Ranks of one host exchange straight, whatever the limit.
+        "# GASNET_COLL_EXCHANGE_DISSEM_LIMIT_PER_THREAD: in this job",
+    ] {
+        assert!(written.contains(part), "{part}: {written}");
+    }
+    let value = |of: &str, name: &str| {
+        let start = format!("{name}=");
+        let mut lines = of.lines().filter_map(|line| line.strip_prefix(&start));
+        lines.next().map(str::to_owned)
+    };
+    // A job that has read a file begins with what it says, unless the environment says something else.
+    fs::write(
+        &file,
+        "ARGONET_COLL_TREE_LIMIT = 3 KB\nGASNET_COLL_SCRATCH_SIZE=7777\n",
+    )
+    .unwrap();
+    let mut again = Command::new(env!("CARGO_BIN_EXE_argonet"));
+    again
+        .args(["run", "-n", "3", env!("CARGO_BIN_EXE_argonet")])
+        .args(["perf", "--tune", "--chunks", "1"])
+        .env("GASNET_COLL_TUNING_FILE", &file)
+        .env("GASNET_COLL_SCRATCH_SIZE", "1234567");
+    let run = finish(again);
+    assert!(run.status.success(), "{}", text(&run.stderr));
+    let written = text(&run.stdout);
+    let heads: Vec<_> = written
+        .lines()
+        .filter(|line| line.starts_with("#     ") && !line.contains("against"))
+        .filter_map(|line| line.split_whitespace().nth(1))
+        .collect();
+    assert!(
+        heads.contains(&"3072") && heads.contains(&"1234567"),
+        "{heads:?}: {written}"
+    );
+    assert!(
+        value(&written, "ARGONET_COLL_TREE_LIMIT").is_some(),
+        "{written}"
+    );
+}
+
 #[test]
 fn bad_options() {
     let scratch = Scratch::new("perf-bad");
@@ -149,6 +210,12 @@ fn bad_options() {
             "a number of seconds from 0.1 to 3600 is needed",
         ),
         (&["--ranks", "1"], "1 is not in 2.."),
+        (&["--out", nowhere], "not provided:\n  --tune"),
+        (
+            &["--tune", "--only", "put-8"],
+            "'--tune' cannot be used with",
+        ),
+        (&["--tune", "--chunks", "1", "--out", nowhere], "writing "),
         (&["--threads", "0"], "0 is not in 1..=256"),
         (
             &["--only", "put-8", "--svg", nowhere],

@@ -38,10 +38,12 @@ pub enum Key {
     Request = 9,
     /// When rank 0 began to join, by the host's monotonic clock: traces count from there.
     Epoch = 10,
+    /// How the rank chooses algorithms of collective operations, which must be the same on every rank.
+    Tuning = 11,
 }
 
 /// How many keys there are.
-pub(crate) const KEYS: usize = 11;
+pub(crate) const KEYS: usize = 12;
 
 /// Identity, key store and fence of a job, and the two words that a rank owes whoever started it: [`Self::started`] and
 /// [`Self::finalised`].

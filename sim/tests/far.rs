@@ -1,13 +1,15 @@
 //! Far memory over a wire that loses, repeats, delays and damages frames.
 #![allow(unsafe_code)]
 
+mod harness;
+
 use argonet::engine::{FarBound, FarPlace, Outlook};
 use argonet_am::{Category, Delivery, HandlerTable};
 use argonet_base::{HandlerIndex, JobRank};
 use argonet_boot::{Key, WaitFor, Waiting};
 use argonet_event::{CategoryMask, Event};
 use argonet_segment::bulk;
-use argonet_sim::{FaultPlan, JobConfig, Quality, Rank, SimConfig, Sizes};
+use argonet_sim::{JobConfig, Outcome, Rank, StartError};
 use parking_lot::Mutex;
 use std::sync::Arc;
 
@@ -124,36 +126,16 @@ fn program(rank: &Rank, longs: Longs) {
     }
 }
 
-fn well(sizes: Sizes, quality: Quality) {
-    for seed in 0..4 {
-        let mut sim = SimConfig::new(3, seed);
-        sim.sizes = sizes;
-        sim.faults = FaultPlan {
-            healed: quality,
-            ..FaultPlan::none()
-        };
-        let outcome = argonet_sim::run(&JobConfig::new(sim), None, register, program).unwrap();
-        assert_eq!((&outcome.failure, &outcome.abort), (&None, &None));
-    }
+fn job(config: &JobConfig) -> Result<Outcome, StartError> {
+    argonet_sim::run(config, None, register, program)
 }
 
 #[test]
 fn nothing_goes_wrong() {
-    well(Sizes::default(), Quality::CLEAN);
-    well(Sizes::smallest(), Quality::CLEAN);
+    harness::nothing_goes_wrong(3, &job);
 }
 
 #[test]
 fn all_faults_at_once() {
-    let quality = Quality {
-        jitter_ns: 5_000,
-        loss_ppm: 100_000,
-        duplicate_ppm: 100_000,
-        hold_ppm: 200_000,
-        hold_ns: 50_000,
-        damage_ppm: 20_000,
-        ..Quality::CLEAN
-    };
-    well(Sizes::default(), quality);
-    well(Sizes::smallest(), quality);
+    harness::all_faults_at_once(3, &job);
 }

@@ -1,12 +1,14 @@
 //! Remote atomic operations over a wire that loses, repeats, delays and damages frames: each is done once, whoever asks for it.
 #![allow(unsafe_code)]
 
+mod harness;
+
 use argonet::engine::{Atomic, AtomicTarget, AtomicWord, FarPlace, Meeting, Operation, Outlook};
 use argonet_am::HandlerTable;
 use argonet_base::{JobRank, SegmentOffset};
 use argonet_boot::{Key, WaitFor, Waiting};
 use argonet_event::{CategoryMask, Event};
-use argonet_sim::{FaultPlan, JobConfig, Quality, Rank, SimConfig, Sizes};
+use argonet_sim::{JobConfig, Outcome, Rank, StartError};
 use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -140,39 +142,19 @@ fn program(rank: &Rank, befores: &Befores) {
     }
 }
 
-fn well(sizes: Sizes, quality: Quality) {
-    for seed in 0..4 {
-        let mut sim = SimConfig::new(RANKS, seed);
-        sim.sizes = sizes;
-        sim.faults = FaultPlan {
-            healed: quality,
-            ..FaultPlan::none()
-        };
-        let befores = Befores::default();
-        let register = move |_: JobRank, _: &mut HandlerTable| Ok(Arc::clone(&befores));
-        let run = |rank: &Rank, befores: Befores| program(rank, &befores);
-        let outcome = argonet_sim::run(&JobConfig::new(sim), None, register, run).unwrap();
-        assert_eq!((&outcome.failure, &outcome.abort), (&None, &None));
-    }
+fn job(config: &JobConfig) -> Result<Outcome, StartError> {
+    let befores = Befores::default();
+    let register = move |_: JobRank, _: &mut HandlerTable| Ok(Arc::clone(&befores));
+    let run = |rank: &Rank, befores: Befores| program(rank, &befores);
+    argonet_sim::run(config, None, register, run)
 }
 
 #[test]
 fn nothing_goes_wrong() {
-    well(Sizes::default(), Quality::CLEAN);
-    well(Sizes::smallest(), Quality::CLEAN);
+    harness::nothing_goes_wrong(RANKS, &job);
 }
 
 #[test]
 fn all_faults_at_once() {
-    let quality = Quality {
-        jitter_ns: 5_000,
-        loss_ppm: 100_000,
-        duplicate_ppm: 100_000,
-        hold_ppm: 200_000,
-        hold_ns: 50_000,
-        damage_ppm: 20_000,
-        ..Quality::CLEAN
-    };
-    well(Sizes::default(), quality);
-    well(Sizes::smallest(), quality);
+    harness::all_faults_at_once(RANKS, &job);
 }

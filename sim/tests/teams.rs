@@ -1,10 +1,12 @@
 //! Teams over a wire that loses, repeats, delays and damages frames: splits and lists that all ranks can foretell, teams of
 //! teams, and their ends, in which ranks are not behind each other's backs.
 
+mod harness;
+
 use argonet::engine::{Choice, Meeting, Team, TeamError, Terms};
 use argonet_am::{AmError, HandlerTable};
 use argonet_base::JobRank;
-use argonet_sim::{FaultPlan, JobConfig, Quality, Rank, SimConfig, Sizes};
+use argonet_sim::{JobConfig, Outcome, Rank, StartError};
 use std::sync::Arc;
 
 const RANKS: u32 = 5;
@@ -126,36 +128,16 @@ fn program(rank: &Rank, (): ()) {
     engine.barrier(ctx, Meeting::Barrier).unwrap();
 }
 
-fn well(sizes: Sizes, quality: Quality) {
-    for seed in 0..4 {
-        let mut sim = SimConfig::new(RANKS, seed);
-        sim.sizes = sizes;
-        sim.faults = FaultPlan {
-            healed: quality,
-            ..FaultPlan::none()
-        };
-        let outcome = argonet_sim::run(&JobConfig::new(sim), None, register, program).unwrap();
-        assert_eq!((&outcome.failure, &outcome.abort), (&None, &None));
-    }
+fn job(config: &JobConfig) -> Result<Outcome, StartError> {
+    argonet_sim::run(config, None, register, program)
 }
 
 #[test]
 fn nothing_goes_wrong() {
-    well(Sizes::default(), Quality::CLEAN);
-    well(Sizes::smallest(), Quality::CLEAN);
+    harness::nothing_goes_wrong(RANKS, &job);
 }
 
 #[test]
 fn all_faults_at_once() {
-    let quality = Quality {
-        jitter_ns: 5_000,
-        loss_ppm: 100_000,
-        duplicate_ppm: 100_000,
-        hold_ppm: 200_000,
-        hold_ns: 50_000,
-        damage_ppm: 20_000,
-        ..Quality::CLEAN
-    };
-    well(Sizes::default(), quality);
-    well(Sizes::smallest(), quality);
+    harness::all_faults_at_once(RANKS, &job);
 }

@@ -1,6 +1,8 @@
 //! Non-contiguous transfers over a wire that loses, repeats, delays and damages frames, where nobody's memory is mapped.
 #![allow(unsafe_code)]
 
+mod harness;
+
 use argonet::engine::{
     Direction, Meeting, Notice, Outlook, PeerMemory, Piece, Pieces, Shape, Strided, VisTransfer,
 };
@@ -9,7 +11,7 @@ use argonet_base::{HandlerIndex, JobRank};
 use argonet_boot::{Key, WaitFor, Waiting};
 use argonet_event::CategoryMask;
 use argonet_segment::bulk;
-use argonet_sim::{FaultPlan, JobConfig, Quality, Rank, SimConfig, Sizes};
+use argonet_sim::{JobConfig, Outcome, Rank, StartError};
 use parking_lot::Mutex;
 use std::sync::Arc;
 
@@ -205,36 +207,16 @@ fn lists(rank: &Rank, other: JobRank, memory: PeerMemory, there: usize) {
     assert!(back[..used] == source[..used]);
 }
 
-fn well(sizes: Sizes, quality: Quality) {
-    for seed in 0..4 {
-        let mut sim = SimConfig::new(3, seed);
-        sim.sizes = sizes;
-        sim.faults = FaultPlan {
-            healed: quality,
-            ..FaultPlan::none()
-        };
-        let outcome = argonet_sim::run(&JobConfig::new(sim), None, register, program).unwrap();
-        assert_eq!((&outcome.failure, &outcome.abort), (&None, &None));
-    }
+fn job(config: &JobConfig) -> Result<Outcome, StartError> {
+    argonet_sim::run(config, None, register, program)
 }
 
 #[test]
 fn nothing_goes_wrong() {
-    well(Sizes::default(), Quality::CLEAN);
-    well(Sizes::smallest(), Quality::CLEAN);
+    harness::nothing_goes_wrong(3, &job);
 }
 
 #[test]
 fn all_faults_at_once() {
-    let quality = Quality {
-        jitter_ns: 5_000,
-        loss_ppm: 100_000,
-        duplicate_ppm: 100_000,
-        hold_ppm: 200_000,
-        hold_ns: 50_000,
-        damage_ppm: 20_000,
-        ..Quality::CLEAN
-    };
-    well(Sizes::default(), quality);
-    well(Sizes::smallest(), quality);
+    harness::all_faults_at_once(3, &job);
 }

@@ -29,9 +29,10 @@ mod watch;
 
 pub use self::core::{Engine, EngineConfig, Internals, Outlook, SegmentBase};
 pub use argonet_settings::WaitMode;
+pub(crate) use collective::TREES;
 pub use collective::{
-    Area, Call, Count, FoldFn, Folding, HoodOf, Hoods, Kind, Meets, Range, Schedule,
-    Shape as TeamShape, Step, Task, Tuning, plan, radix_of,
+    Area, Call, Count, FoldFn, Folding, HoodOf, Hoods, Kind, Meets, Range, Schedule, Situation,
+    Step, Task, Tuning, plan, radix_of, tree_of,
 };
 pub use datatype::{DataType, Operation, fold, fold_before};
 pub use events::{OpError, Transfer};

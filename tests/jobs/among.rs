@@ -40,6 +40,22 @@ pub(crate) const TESTS: &[Test] = &[
             outcome.failed(&[name, value, part]);
         }
     }),
+    (
+        "among_who_calls_something_long_is_told_of_who_has_left",
+        || {
+            for job in [
+                Job::launched(3, "among-differs"),
+                Job::self_started(2, "among-differs"),
+            ] {
+                job.run().failed(&[
+                    "rank 1: members of a team call different operations",
+                    "a broadcast with root 0 and 20000 bytes at rank 1",
+                    "a broadcast with root 0 and 5 bytes at rank 0",
+                ]);
+            }
+        },
+    ),
+    ("among_tuning_files_are_read_alike_or_refused", tuning_files),
 ];
 
 pub(crate) const PROGRAMS: &[Program] = &[
@@ -52,7 +68,64 @@ pub(crate) const PROGRAMS: &[Program] = &[
     ("among-threads", threads),
     ("among-dropped", dropped),
     ("among-queued", queued),
+    ("among-differs", || {
+        let world = World::init()?;
+        let len = if world.rank() == Rank(1) { 20_000 } else { 5 };
+        world.among().broadcast(Rank(0), &mut vec![1u8; len])?;
+        Ok(world.finalise()?)
+    }),
 ];
+
+/// The name of tuning files.
+const FILE: &str = "coll.tune";
+
+/// A directory of this process's own with a tuning file, gone with the value.
+struct Tuned(std::path::PathBuf);
+
+impl Tuned {
+    fn new(name: &str, text: &str) -> Self {
+        let name = format!("argonet-tuned-{}-{name}", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        std::fs::create_dir_all(&path).unwrap();
+        std::fs::write(path.join(FILE), text).unwrap();
+        Self(path)
+    }
+
+    fn file(&self) -> String {
+        self.0.join(FILE).to_str().unwrap().into()
+    }
+}
+
+impl Drop for Tuned {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Wrong lines are told with file and line, and files that differ from rank to rank with the setting that differs.
+fn tuning_files() {
+    const NAME: &str = "GASNET_COLL_TUNING_FILE";
+    let good = Tuned::new("good", "# small\nGASNET_COLL_PIPE_SEG_SIZE=128\n");
+    let other = Tuned::new("other", "GASNET_COLL_PIPE_SEG_SIZE=256\n");
+    let wrong = Tuned::new("wrong", "# small\nGASNET_COLL_PIPE_SEG_SIZE=some\n");
+    let job = Job::launched(3, "among-world");
+    job.env(NAME, &good.file()).run().well();
+    let job = Job::launched(3, "among-world");
+    let outcome = job.env(NAME, &wrong.file()).run();
+    outcome.failed(&[NAME, &wrong.file(), "line 2", "PIPE_SEG_SIZE=some", "64 KB"]);
+    // One name, and two files, as there may be on two hosts.
+    let [here, there] = [&good, &other].map(|tuned| tuned.0.display());
+    let script =
+        format!("case $ARGONET_BOOT in 1:1:*) cd {there};; *) cd {here};; esac; exec \"$0\"");
+    let elsewhere = || Job::wrapped(3, &script, "among-world").env(NAME, FILE);
+    let outcome = elsewhere().run();
+    outcome.failed(&[
+        "rank 1: GASNET_COLL_PIPE_SEG_SIZE is 256 by the file coll.tune here and 128 on rank 0",
+    ]);
+    // What is given by itself counts more than any file.
+    let job = elsewhere().env("GASNET_COLL_PIPE_SEG_SIZE", "1000");
+    job.run().well();
+}
 
 /// Nothing is read where it lies, and everything is offered or goes in pieces.
 fn small(job: Job) -> Job {

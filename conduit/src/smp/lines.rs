@@ -132,9 +132,9 @@ impl Block {
         }
     }
 
-    /// Whether the cell of a call holds a later one, which invariant 2 excludes.
+    /// Whether the cell of a call holds a later one, which invariant 2 excludes where the call is not finished.
     pub(crate) fn is_past(&self, call: u64) -> bool {
-        let head = self.0.load(Self::cell(call), Ordering::Relaxed);
+        let head = self.0.load(Self::cell(call), Ordering::Acquire);
         head >> UNFINISHED_BITS > call + 1
     }
 

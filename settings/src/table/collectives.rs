@@ -23,7 +23,7 @@ settings! {
     COLL_EAGER_SIZE: Bytes = "ARGONET_COLL_EAGER_SIZE", SIZE, Preset::Is("8 KB"), Scope::Job,
         "What collective operations send before the receiver has come to it; longer data is offered, and read where it lies if the receiver can.";
     COLL_TUNING_FILE: Option<PathBuf> = "GASNET_COLL_TUNING_FILE", Kind::Path, Preset::Unset, Scope::Job,
-        "A file of lines NAME=VALUE, as gasnet_coll_dumpTuningState writes it, with values for these settings, which it overrides.";
+        "A file of lines NAME=VALUE, as argonet perf --tune and gasnet_coll_dumpTuningState write it, with values for these settings where they are not given by themselves.";
 }
 
 const NO_SCRATCH: &str = "collectives need no scratch memory in this version";

@@ -19,39 +19,53 @@ const PATIENCE: Duration = Duration::from_millis(200);
 pub(super) enum Doubt {
     /// It has not looked twice.
     None,
-    /// It asks at this time.
-    Asks(Duration),
-    Asked,
+    /// It looks again at this time, and asks then if it has not yet.
+    Looks { at: Duration, asked: bool },
 }
 
 impl<C: Conduit> Engine<C> {
-    /// Asks those that this member waits for whether they call the same, if nothing comes for long.
+    /// Asks those that this member waits for whether they call the same, if nothing comes for long, and looks from time to time
+    /// what members of the neighbourhood have called.
     pub(super) fn ask_in_doubt(&self, flight: &Flight, work: &mut Work, steps: &mut Steps) {
         // Whoever is late in one of the library's own is late in another, too.
         if work.call.kind == Kind::Window {
             return;
         }
-        match work.doubt {
-            Doubt::None => work.doubt = Doubt::Asks((self.clock)() + PATIENCE),
-            Doubt::Asks(at) if (self.clock)() >= at => {
-                let messages = work.schedule.messages(work.round).iter();
-                for (step, state) in messages.zip(&work.states) {
-                    let (Step::Send { to: other, tag, .. }
-                    | Step::Receive {
-                        from: other, tag, ..
-                    }) = *step
-                    else {
-                        continue;
-                    };
-                    if *state == State::Waits {
-                        let header = flight.header(other, tag, Form::Question);
-                        // Whom there is no room for is not asked.
-                        self.tell(flight, &header, Payload::None, steps);
-                    }
+        let now = (self.clock)();
+        let asked = match work.doubt {
+            Doubt::Looks { at, .. } if now < at => return,
+            Doubt::Looks { asked, .. } => {
+                if !asked {
+                    self.ask(flight, work, steps);
                 }
-                work.doubt = Doubt::Asked;
+                if let Some(standing) = &flight.standing {
+                    self.doubt_standing(work.call.label(), standing);
+                }
+                true
             }
-            Doubt::Asks(_) | Doubt::Asked => {}
+            Doubt::None => false,
+        };
+        work.doubt = Doubt::Looks {
+            at: now + PATIENCE,
+            asked,
+        };
+    }
+
+    fn ask(&self, flight: &Flight, work: &Work, steps: &mut Steps) {
+        let messages = work.schedule.messages(work.round).iter();
+        for (step, state) in messages.zip(&work.states) {
+            let (Step::Send { to: other, tag, .. }
+            | Step::Receive {
+                from: other, tag, ..
+            }) = *step
+            else {
+                continue;
+            };
+            if *state == State::Waits {
+                let header = flight.header(other, tag, Form::Question);
+                // Whom there is no room for is not asked.
+                self.tell(flight, &header, Payload::None, steps);
+            }
         }
     }
 }

@@ -4,6 +4,7 @@
 use super::call::{Call, Label};
 use super::doubt::Doubt;
 use super::mailbox::{Coming, Slot};
+use super::near::Standing;
 use super::posted::Place;
 use super::pull::Lies;
 use super::schedule::{Area, Range, Schedule, Step};
@@ -59,6 +60,8 @@ pub(super) struct Flight {
     pub(super) member: Arc<Member>,
     pub(super) number: u32,
     label: Label,
+    /// Where the team has lines.
+    pub(super) standing: Option<Standing>,
     /// Held by the thread that goes on with it. Nobody waits for it, since that thread may be in a function of the client's.
     pub(super) work: Mutex<Work>,
 }
@@ -76,7 +79,7 @@ impl Flight {
         number: u32,
         call: Call,
         schedule: Schedule,
-        event: Option<Event>,
+        (event, standing): (Option<Event>, Option<Standing>),
     ) -> Self {
         let scratch = member.spare.take(schedule.scratch_bytes());
         let work = Work {
@@ -94,6 +97,7 @@ impl Flight {
             member,
             number,
             label: call.label(),
+            standing,
             work: Mutex::new(work),
         }
     }

@@ -367,3 +367,6 @@ fn wrong_length(slot: Slot, come: u64, expected: usize) -> String {
         slot.from, slot.tag, slot.number
     )
 }
+
+#[cfg(test)]
+mod tests;

@@ -47,6 +47,15 @@ pub(in crate::engine) struct Near {
     pub(super) spare: Spare,
 }
 
+/// Where a call by messages stands among a team's calls by lines.
+pub(super) struct Standing {
+    near: Arc<Near>,
+    /// How many calls of the team precede it.
+    before: u64,
+    /// Number of the next call by lines.
+    next: u64,
+}
+
 /// State of calls by lines that are not complete.
 #[derive(Default)]
 pub(in crate::engine) struct NearCalls {
@@ -247,7 +256,7 @@ impl<C: Conduit> Engine<C> {
         entry: Entry,
     ) {
         if entry.what != course.what {
-            self.calls_differ(course, place, entry);
+            self.members_differ(course.call.label(), place.rank, Some(entry));
         }
         course.unfinished = course.unfinished.max(entry.unfinished);
         // SAFETY: whoever made the course has promised it, and it has been entered.
@@ -283,13 +292,44 @@ impl<C: Conduit> Engine<C> {
         lines.ring(circle.others());
     }
 
-    /// Tells others that this member begins a call by messages.
-    pub(super) fn tell_near(&self, lines: Lines<'_>, near: &Near) {
+    /// Tells others that this member begins a call by messages; where that stands among those by lines.
+    pub(super) fn tell_near(&self, lines: Lines<'_>, near: &Arc<Near>) -> Standing {
         let _turn = self.turn(near);
         let before = near.count();
         let queue = near.queue.lock();
         near.untold.store(before + 1, Ordering::Relaxed);
         near.tell_untold(lines, &queue);
+        Standing {
+            near: Arc::clone(near),
+            before,
+            next: near.next.load(Ordering::Relaxed),
+        }
+    }
+
+    /// Ends the job if another member has left out a call by messages and called something by lines in its place. It may have
+    /// left that already, as roots do, and so never hear of the call that others wait for it in.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn doubt_standing(&self, label: Label, standing: &Standing) {
+        let Some(lines) = self.conduit.lines() else {
+            return;
+        };
+        let &Standing {
+            ref near,
+            before,
+            next,
+        } = standing;
+        let slot = near.circle.slot;
+        for rank in near.circle.others() {
+            let entry = lines.look(slot, rank, next);
+            if entry.is_none() && !lines.is_past(slot, rank, next) {
+                continue;
+            }
+            // Looked at after that: who begins a call by messages says so before it enters those by lines that follow.
+            if lines.by_messages(slot, rank) <= before {
+                self.members_differ(label, rank, entry);
+            }
+        }
     }
 
     /// Ends the job if the rank whose line does not come has called something that goes by messages.
@@ -309,17 +349,16 @@ impl<C: Conduit> Engine<C> {
 
     #[cold]
     #[inline(never)]
-    fn calls_differ(&self, course: &Course, place: Place, entry: Entry) -> ! {
-        let theirs = match Label::from_word(entry.what) {
-            Some(label) => label.to_string(),
-            None => format!("something unknown ({:#x})", entry.what),
+    fn members_differ(&self, own: Label, rank: JobRank, entry: Option<Entry>) -> ! {
+        let theirs = match entry.map(|entry| (entry.what, Label::from_word(entry.what))) {
+            Some((_, Some(label))) => format!("a {label}"),
+            Some((what, None)) => format!("something unknown ({what:#x})"),
+            None => "something shorter".into(),
         };
         self.fatal(&format!(
-            "rank {own}: members of a team call different operations: a {} at rank {own}, and a {theirs} at rank {}; all must \
-             call the same with the same root and length",
-            course.call.label(),
-            place.rank,
-            own = self.rank,
+            "rank {me}: members of a team call different operations: a {own} at rank {me}, and {theirs} at rank {rank}; all \
+             must call the same with the same root and length",
+            me = self.rank,
         ));
     }
 }

@@ -222,7 +222,12 @@ impl<C: Conduit> Engine<C> {
             _ => None,
         };
         let mut queue = near.queue.lock();
-        while let Some(pending) = queue.front_mut() {
+        loop {
+            // Before anything that follows a call by messages is entered.
+            near.tell_untold(lines, &queue);
+            let Some(pending) = queue.front_mut() else {
+                break;
+            };
             if !self.read_lines_of(lines, near, &mut pending.course) {
                 break;
             }
@@ -236,13 +241,14 @@ impl<C: Conduit> Engine<C> {
             near.pending.fetch_sub(1, Ordering::Release);
         }
         // Others need not wait until those before are complete here.
-        for (unfinished, pending) in (0..).zip(queue.iter_mut()) {
-            let course = &mut pending.course;
-            if course.entered {
+        for at in 0..queue.len() {
+            if queue[at].course.entered {
                 continue;
             }
+            near.tell_untold(lines, &queue);
+            let course = &mut queue[at].course;
             // A stage begins with work on what the one before has left.
-            if course.stage.is_some() || !self.enter_course(lines, near, course, unfinished) {
+            if course.stage.is_some() || !self.enter_course(lines, near, course, at as u64) {
                 break;
             }
             steps.taken += 1;

@@ -9,7 +9,7 @@
 use std::collections::HashMap;
 
 /// One of the memories that a call works on.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Area {
     /// What the member gives: read alone.
     Source,
@@ -20,7 +20,7 @@ pub enum Area {
 }
 
 /// Bytes of an area.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Range {
     /// Which.
     pub area: Area,
@@ -53,7 +53,7 @@ impl Range {
 }
 
 /// One thing to do.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Step {
     /// To a member.
     Send {

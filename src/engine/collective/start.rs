@@ -3,7 +3,8 @@
 
 use super::call::{Call, Kind};
 use super::flight::Flight;
-use super::plan::{Hoods, Shape, Task, plan};
+use super::near::Standing;
+use super::plan::{Hoods, Situation, Task, plan};
 use super::schedule::Schedule;
 use super::teams::Member;
 use crate::engine::Team;
@@ -42,16 +43,20 @@ impl Member {
         };
         let mut schedule = Schedule::default();
         let tuning = self.tuning();
-        let shape = |hoods| Shape {
+        let situation = |hoods| Situation {
             rank: self.team.rank,
             hoods,
             tuning: &tuning,
         };
         if task.ordered && !self.hoods.are_contiguous() {
             // Neighbours' values alone cannot be combined first.
-            plan(&shape(&Hoods::one(self.team.size())), &task, &mut schedule);
+            plan(
+                &situation(&Hoods::one(self.team.size())),
+                &task,
+                &mut schedule,
+            );
         } else {
-            plan(&shape(&self.hoods), &task, &mut schedule);
+            plan(&situation(&self.hoods), &task, &mut schedule);
         }
         schedule
     }
@@ -89,6 +94,7 @@ impl<C: Conduit> Engine<C> {
             }
             .into());
         }
+        let mut standing = None;
         if let Some((lines, near)) = self.near(team) {
             if call.fits_lines(team.size()) {
                 // SAFETY: the caller's promise.
@@ -99,7 +105,7 @@ impl<C: Conduit> Engine<C> {
                 // SAFETY: the caller's promise.
                 return unsafe { self.start_pooled(ctx, (lines, near), call, scratch) };
             }
-            self.tell_near(lines, near);
+            standing = Some(self.tell_near(lines, near));
         }
         let Some(member) = self.background.collectives.member(team) else {
             self.fatal(&format!(
@@ -112,7 +118,7 @@ impl<C: Conduit> Engine<C> {
             return Ok(Event::DONE);
         }
         let event = self.handle(ctx, Parts::REMOTE, Outlook::Wait)?;
-        let flight = self.take_off(&member, call, schedule, Some(event));
+        let flight = self.take_off(&member, call, schedule, (Some(event), standing));
         let mut steps = Steps::default();
         self.advance_one(ctx, &flight, &mut steps);
         if steps.stuck {
@@ -122,6 +128,11 @@ impl<C: Conduit> Engine<C> {
                 .store(true, Ordering::Relaxed);
         }
         Ok(event)
+    }
+
+    /// Whether a call of a team goes by the messages of its schedule, and not through shared memory.
+    pub fn goes_by_messages(&self, team: &Team, call: &Call) -> bool {
+        self.near(team).is_none() || !(call.fits_lines(team.size()) || call.fits_pool())
     }
 
     /// A collective operation of a team that is complete on return; polls.
@@ -164,7 +175,7 @@ impl<C: Conduit> Engine<C> {
         member: &Arc<Member>,
         call: Call,
         schedule: Schedule,
-        event: Option<Event>,
+        told: (Option<Event>, Option<Standing>),
     ) -> Arc<Flight> {
         let collectives = &self.background.collectives;
         // Numbers and flights are in the same order.
@@ -179,11 +190,11 @@ impl<C: Conduit> Engine<C> {
             let window = Call::of(Kind::Window);
             let number = numbered(&window, &mut mailbox);
             let steps = member.schedule(&window);
-            let flight = Flight::new(Arc::clone(member), number, window, steps, None);
+            let flight = Flight::new(Arc::clone(member), number, window, steps, (None, None));
             flights.push(Arc::new(flight));
         }
         let number = numbered(&call, &mut mailbox);
-        let flight = Flight::new(Arc::clone(member), number, call, schedule, event);
+        let flight = Flight::new(Arc::clone(member), number, call, schedule, told);
         let flight = Arc::new(flight);
         flights.push(Arc::clone(&flight));
         self.background.begin(kind::COLLECTIVES);

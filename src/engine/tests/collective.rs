@@ -212,6 +212,34 @@ fn ranks_that_differ_are_named() {
     }
 }
 
+/// Kind, root and length are the same, and not what they are combined by.
+#[test]
+fn ranks_that_combine_otherwise_are_named() {
+    let ranks = pairs(2, 1000);
+    let message = ended(|| {
+        let mut memory = [[0u64; 8]; 2];
+        for (rank, op) in ranks.iter().zip([Operation::Add, Operation::Max]) {
+            let words = &mut memory[rank.engine.rank().0 as usize];
+            let (src, dst) = words.split_at_mut(4);
+            let (src, dst) = (src.as_ptr().cast(), dst.as_mut_ptr().cast());
+            let call = Call {
+                unit: 8,
+                folding: Some(Folding::built_in(op, DataType::U64)),
+                ..call(Kind::ReduceAll, 0, src, dst, 4)
+            };
+            start(rank, rank.engine.world_team(), call);
+        }
+        quiet(&ranks);
+    });
+    for part in [
+        "at rank 0",
+        "at rank 1",
+        "reduce-to-all of 32 bytes by operation",
+    ] {
+        assert!(message.contains(part), "{message}");
+    }
+}
+
 #[test]
 fn threads_of_different_teams_at_once() {
     let ranks = job(4, 4, ThreadMode::Par);

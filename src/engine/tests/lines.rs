@@ -17,6 +17,8 @@ const MOST: usize = argonet_conduit::smp::Lines::MAX_BYTES;
 /// Lengths on both sides of what one cache line and one cell hold.
 const LENGTHS: [usize; 12] = [0, 1, 7, 8, 47, 48, 49, 64, 175, 176, 177, 1000];
 
+type Clock = Box<dyn Fn() -> Duration + Send + Sync>;
+
 /// The memory that ranks share.
 struct Memory {
     rings: OwnedFd,
@@ -36,6 +38,12 @@ impl Memory {
     }
 
     fn engine(&self, rank: JobRank, mode: ThreadMode) -> Engine<Smp> {
+        let start = std::time::Instant::now();
+        self.engine_at(rank, mode, Box::new(move || start.elapsed()))
+    }
+
+    /// An engine whose time is what `clock` says.
+    fn engine_at(&self, rank: JobRank, mode: ThreadMode, clock: Clock) -> Engine<Smp> {
         let mut handlers = HandlerTable::default();
         let internals = Internals::register(&mut handlers).unwrap();
         let fd = self.segments.try_clone().unwrap();
@@ -50,7 +58,6 @@ impl Memory {
             registered: handlers.registered(),
             segment_len: Arc::new(|_| 0),
         };
-        let start = std::time::Instant::now();
         Engine::new(EngineConfig {
             boot: Arc::new(Member {
                 rank,
@@ -67,7 +74,7 @@ impl Memory {
             stall: None,
             mode,
             operations: 64,
-            clock: Box::new(move || start.elapsed()),
+            clock,
         })
     }
 }

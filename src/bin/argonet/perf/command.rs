@@ -8,8 +8,8 @@ use super::metric::Metric;
 use super::pair::Pair;
 use super::report::{Measured, Report};
 use super::threads::{self, pin};
-use super::{plot, sizes, table};
-use argonet::World;
+use super::{plot, sizes, table, tune};
+use argonet::{Rank, World};
 use argonet_boot::binding::allowed_cores;
 use argonet_settings::CONDUITS;
 use clap::Args;
@@ -59,6 +59,12 @@ pub(crate) struct Perf {
     /// Print the names of all metrics
     #[arg(long)]
     list: bool,
+    /// Find the settings of collective operations with which a job of so many ranks is fastest, and write them as a tuning file
+    #[arg(long, conflicts_with_all = NOT_TUNED)]
+    tune: bool,
+    /// Where --tune writes; to standard output if it is not given
+    #[arg(long, value_name = "FILE", requires = "tune")]
+    out: Option<PathBuf>,
     /// Be a job of so many ranks that says hello
     #[arg(long, value_name = "N", hide = true)]
     hello: Option<u32>,
@@ -66,6 +72,11 @@ pub(crate) struct Perf {
     #[arg(long, value_name = "SECONDS", hide = true)]
     wait_idle: Option<f64>,
 }
+
+/// What --tune does not do.
+const NOT_TUNED: [&str; 9] = [
+    "threads", "only", "sizes", "jobs", "idle", "json", "markdown", "svg", "commit",
+];
 
 fn parse_chunks(text: &str) -> Result<usize, String> {
     let positive = text.parse().ok().filter(|n| (1..=1_000_000).contains(n));
@@ -87,6 +98,7 @@ impl Perf {
                 self.list();
                 Ok(())
             }
+            (None, None) if self.tune => self.tune(),
             (None, None) => self.run(),
         };
         match result {
@@ -132,7 +144,7 @@ impl Perf {
 
     /// What is wrong with the options.
     fn check(&self) -> Result<(), PerfError> {
-        if std::env::var_os("ARGONET_BOOT").is_some() {
+        if is_launched() && !self.tune {
             return Err(PerfError::Launched);
         }
         if !CONDUITS.contains(&self.conduit.as_str()) {
@@ -146,6 +158,28 @@ impl Perf {
         match self.only.iter().find(|pattern| !exists(pattern)) {
             Some(name) => Err(PerfError::NoSuchMetric { name: name.clone() }),
             None => Ok(()),
+        }
+    }
+
+    /// Measures settings in a job of its own, or in the one that `argonet run` has started.
+    fn tune(self) -> Result<(), PerfError> {
+        self.check()?;
+        let here = (Machine::here(), load_average());
+        let world = World::builder().ranks(self.ranks).build()?;
+        let pinned = match is_launched() {
+            true => Ok(()),
+            false => pin_in_turn(world.rank()),
+        };
+        let found = pinned.and_then(|()| tune::run(&world, &self.conduit, self.chunks, here));
+        let text = found.unwrap_or_else(|error| give_up(&error));
+        world.finalise()?;
+        match (text, &self.out) {
+            (Some(text), Some(path)) => write(path, &text),
+            (Some(text), None) => {
+                print!("{text}");
+                Ok(())
+            }
+            (None, _) => Ok(()),
         }
     }
 
@@ -174,11 +208,7 @@ impl Perf {
             let world = World::builder().ranks(self.ranks).build()?;
             match measure_ranks(&world, metrics, self.chunks) {
                 Ok(of_ranks) => measured = of_ranks,
-                Err(error) => {
-                    eprintln!("argonet perf: {error}");
-                    // The others are still measuring: they are not to be waited for, but ended.
-                    std::process::exit(1);
-                }
+                Err(error) => give_up(&error),
             }
             let speaks = world.rank().0 == 0;
             world.finalise()?;
@@ -231,9 +261,7 @@ fn measure_ranks(
     metrics: Vec<Metric>,
     chunks: usize,
 ) -> Result<Vec<Measured>, PerfError> {
-    let rank = world.rank();
-    let cores = allowed_cores().map_err(argonet::Error::from)?;
-    pin(rank, cores[rank.0 as usize % cores.len()])?;
+    pin_in_turn(world.rank())?;
     let pair = Pair::new(world)?;
     metrics
         .into_iter()
@@ -242,6 +270,23 @@ fn measure_ranks(
             Ok(Measured::new(metric.subject, chunks))
         })
         .collect()
+}
+
+/// Ends a rank of a job that cannot go on. The others are still measuring: they are not to be waited for, but ended.
+fn give_up(error: &PerfError) -> ! {
+    eprintln!("argonet perf: {error}");
+    std::process::exit(1)
+}
+
+/// Pins a rank to the core whose turn it is.
+fn pin_in_turn(rank: Rank) -> Result<(), PerfError> {
+    let cores = allowed_cores().map_err(argonet::Error::from)?;
+    pin(rank, cores[rank.0 as usize % cores.len()])
+}
+
+/// Whether `argonet run` has started this process.
+fn is_launched() -> bool {
+    std::env::var_os("ARGONET_BOOT").is_some()
 }
 
 fn write(path: &Path, text: &str) -> Result<(), PerfError> {

@@ -13,6 +13,7 @@
 //! * [`engines`] — engines beside the job's own; [`modes`], [`threads`] — what is measured with them
 //! * [`jobs`] — whole jobs: start-up, resident memory, waiting, more ranks than cores
 //! * [`stats`], [`report`], [`document`], [`plot`] — from chunks to figures to tables, JSON and curves
+//! * [`tune`] — which settings of collective operations are fastest, as a file
 //! * [`machine`] — where the figures hold
 
 mod collectives;
@@ -36,5 +37,6 @@ mod sizes;
 mod stats;
 mod table;
 mod threads;
+mod tune;
 
 pub(crate) use command::Perf;

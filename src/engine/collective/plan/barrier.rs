@@ -2,7 +2,7 @@
 
 use super::hoods::Group;
 use super::tree::{Tree, signal_down, signal_up};
-use super::{Range, Schedule, Shape};
+use super::{Range, Schedule, Situation};
 
 /// In round r each member tells the one 2^r further on that it and the 2^r - 1 before it have come.
 fn disseminate(group: Group<'_>, rank: u32, out: &mut Schedule) {
@@ -17,13 +17,13 @@ fn disseminate(group: Group<'_>, rank: u32, out: &mut Schedule) {
     }
 }
 
-pub(super) fn plan(shape: &Shape<'_>, out: &mut Schedule) {
-    let Shape { rank, hoods, .. } = *shape;
+pub(super) fn plan(situation: &Situation<'_>, out: &mut Schedule) {
+    let Situation { rank, hoods, .. } = *situation;
     if hoods.count() == 1 {
         return disseminate(hoods.everybody(), rank, out);
     }
     let hood = hoods.of(rank);
-    let tree = Tree::within(hoods.group(hood), 0, rank, shape.tuning.radix);
+    let tree = Tree::within(hoods.group(hood), 0, rank, situation.tuning.radix);
     signal_up(&tree, out);
     if rank == hoods.leader(hood) {
         disseminate(hoods.leaders(), rank, out);

@@ -1,71 +1,208 @@
 //! Exchange: each member has a block for each.
+//!
+//! Between neighbourhoods short blocks travel together: all that one neighbourhood has for another by a pair of envoys
+//! ([`envoys`](super::envoys)), or, where there are many more neighbourhoods than members of one, by leaders and dissemination.
 
-use super::{Area, Range, Schedule, Shape, Task};
+use super::envoys;
+use super::hoods::Group;
+use super::{Area, Hoods, Range, Schedule, Situation, Task};
 
 /// Messages that are under way at once where blocks go straight to their members.
 const AT_ONCE: u32 = 16;
 
-pub(super) fn plan(shape: &Shape<'_>, task: &Task, out: &mut Schedule) {
-    let far = shape.hoods.count() > 1;
-    if far && task.block() <= shape.tuning.exchange_dissemination_bytes && shape.size() > 2 {
-        dissemination(shape, task, out);
-    } else {
-        pairwise(shape, task, out);
+pub(super) fn plan(situation: &Situation<'_>, task: &Task, out: &mut Schedule) {
+    let Situation {
+        rank,
+        hoods,
+        tuning,
+    } = *situation;
+    let everybody = hoods.everybody();
+    let is_short = task.block() <= tuning.exchange_dissemination_bytes;
+    let fits = |bytes: usize| bytes <= tuning.scratch_bytes;
+    if hoods.count() == 1 || hoods.size() == 2 {
+        return straight(everybody, rank, task, out);
+    }
+    if hoods.count() == hoods.size() {
+        return match is_short && fits(dissemination_scratch(hoods.size(), task.block())) {
+            true => dissemination(situation, task, out),
+            false => straight(everybody, rank, task, out),
+        };
+    }
+    // Messages that an envoy sends to other neighbourhoods, and that a leader sends.
+    let (least, _) = hoods.extent();
+    let (by_envoys, by_leaders) = (
+        hoods.count().div_ceil(least),
+        hoods.count().next_power_of_two().ilog2(),
+    );
+    if is_short && by_envoys > by_leaders && fits(leaders_scratch(hoods, task)) {
+        return leaders(situation, task, out);
+    }
+    // Each long block is a message that uses the network well, so nothing is gained by further copies.
+    let together = task.block() <= tuning.eager_bytes;
+    match envoys::Batches::new(hoods, task.block(), tuning.scratch_bytes).filter(|_| together) {
+        Some(batches) => {
+            straight(hoods.group(hoods.of(rank)), rank, task, out);
+            envoys::exchange(situation, task, batches, out);
+        }
+        None => straight(everybody, rank, task, out),
     }
 }
 
-/// To the member i further on, from the one i before, some at once.
-fn pairwise(shape: &Shape<'_>, task: &Task, out: &mut Schedule) {
-    let (rank, size) = (shape.rank, shape.size());
+/// Among the members of a group: to the one i further on, from the one i before, some at once.
+fn straight(group: Group<'_>, rank: u32, task: &Task, out: &mut Schedule) {
+    let (count, at) = (group.len(), group.position(rank));
     let own = task.block_of(Area::Source, rank);
     out.copy(own, task.block_of(Area::Target, rank));
-    for step in 1..size {
+    for step in 1..count {
         if step % AT_ONCE == 1 {
             out.round();
         }
-        let (to, from) = ((rank + step) % size, (rank + size - step) % size);
+        let to = group.rank((at + step) % count);
+        let from = group.rank((at + count - step) % count);
         out.send(to, task.block_of(Area::Source, to));
         out.receive(from, task.block_of(Area::Target, from));
     }
+    out.round();
 }
 
-/// Bruck's: a block that has d members to go travels by the bits of d, together with all others that have the same bit. In as
-/// many rounds as the number of members has bits, of half of all blocks each.
-fn dissemination(shape: &Shape<'_>, task: &Task, out: &mut Schedule) {
-    let (rank, size, len) = (shape.rank, shape.size(), task.block());
-    let member = |at: u64| (at % u64::from(size)) as u32;
-    let all = out.scratch(len * size as usize);
-    let block = |distance: u32| all.part(distance as usize * len, len);
-    for distance in 0..size {
-        let to = member(u64::from(rank) + u64::from(distance));
-        out.copy(task.block_of(Area::Source, to), block(distance));
+/// Members by whom what is `distance` members away travels in one round: that bit of the distance.
+fn moving(count: u32, bit: u32) -> impl Iterator<Item = u32> {
+    (0..count).filter(move |distance| distance & bit != 0)
+}
+
+/// Bruck's: what has d members to go travels by the bits of d, together with all else that has the same bit. In as many rounds
+/// as the number of members has bits, of half of everything each. `bytes` says how much the member at one position has for that at
+/// another, at most `most`; `put` puts what this one has for a position into place. Where what each position had for this one lies then.
+fn disseminate(
+    (group, rank): (Group<'_>, u32),
+    (bytes, most): (impl Fn(u32, u32) -> usize, usize),
+    mut put: impl FnMut(u32, Range, &mut Schedule),
+    out: &mut Schedule,
+) -> Vec<Range> {
+    let (count, at) = (group.len(), group.position(rank));
+    let position = |offset: u64| ((u64::from(at) + offset) % u64::from(count)) as u32;
+    // What has `distance` to go from where it began, at the member `back` before this one, with its lower bits travelled.
+    let len = |distance: u32, bit: u32, back: u32| {
+        let travelled = distance & (bit - 1);
+        let from = position(2 * u64::from(count) - u64::from(travelled + back));
+        let to = (u64::from(from) + u64::from(distance)) % u64::from(count);
+        bytes(from, to as u32)
+    };
+    let all = out.scratch(most * count as usize);
+    let place = |distance: u32, len: usize| all.part(distance as usize * most, len);
+    for distance in 0..count {
+        put(
+            position(distance.into()),
+            place(distance, len(distance, 1, 0)),
+            out,
+        );
     }
-    let half = size.next_power_of_two() as usize / 2;
-    let (given, taken) = (out.scratch(half * len), out.scratch(half * len));
+    let half = count.next_power_of_two() as usize / 2;
+    let (given, taken) = (out.scratch(half * most), out.scratch(half * most));
     let mut bit = 1;
-    while bit < size {
-        let moving: Vec<u32> = (0..size).filter(|distance| distance & bit != 0).collect();
-        for (at, distance) in moving.iter().enumerate() {
-            out.copy(block(*distance), given.part(at * len, len));
+    while bit < count {
+        let mut end = 0;
+        for distance in moving(count, bit) {
+            let len = len(distance, bit, 0);
+            out.copy(place(distance, len), given.part(end, len));
+            end += len;
         }
-        let bytes = moving.len() * len;
+        let comes = moving(count, bit)
+            .map(|distance| len(distance, bit, bit))
+            .sum();
         out.round();
-        out.send(
-            member(u64::from(rank) + u64::from(bit)),
-            given.part(0, bytes),
-        );
-        out.receive(
-            member(u64::from(rank) + u64::from(size - bit)),
-            taken.part(0, bytes),
-        );
-        for (at, distance) in moving.iter().enumerate() {
-            out.copy(taken.part(at * len, len), block(*distance));
+        out.send(group.rank(position(bit.into())), given.part(0, end));
+        let before = position(u64::from(count - bit));
+        out.receive(group.rank(before), taken.part(0, comes));
+        let mut end = 0;
+        for distance in moving(count, bit) {
+            let len = len(distance, bit, bit);
+            out.copy(taken.part(end, len), place(distance, len));
+            end += len;
         }
         bit *= 2;
     }
-    for distance in 0..size {
-        let from = member(u64::from(rank) + u64::from(size - distance));
-        let into: Range = task.block_of(Area::Target, from);
-        out.copy(block(distance), into);
+    let mut places = vec![Range::NONE; count as usize];
+    for distance in 0..count {
+        let from = position(u64::from(count - distance));
+        places[from as usize] = place(distance, bytes(from, at));
+    }
+    places
+}
+
+/// Scratch of [`disseminate`] of a group of so many.
+fn dissemination_scratch(count: u32, most: usize) -> usize {
+    let buffers = count as usize + count.next_power_of_two() as usize;
+    buffers.saturating_mul(most).saturating_add(3 * 64)
+}
+
+/// Everybody for itself.
+fn dissemination(situation: &Situation<'_>, task: &Task, out: &mut Schedule) {
+    let all = (situation.hoods.everybody(), situation.rank);
+    let put = |to, place, out: &mut Schedule| out.copy(task.block_of(Area::Source, to), place);
+    let places = disseminate(all, (|_, _| task.block(), task.block()), put, out);
+    for (from, place) in (0..).zip(places) {
+        out.copy(place, task.block_of(Area::Target, from));
+    }
+}
+
+fn leaders_scratch(hoods: &Hoods, task: &Task) -> usize {
+    let (_, most) = hoods.extent();
+    let most = most as usize;
+    let given = most.saturating_mul(hoods.size() as usize);
+    let given = given.saturating_mul(task.block()).saturating_add(64);
+    let blocks = most.saturating_mul(most).saturating_mul(task.block());
+    given.saturating_add(dissemination_scratch(hoods.count(), blocks))
+}
+
+/// Neighbours give all that they have to their leader; leaders exchange what their neighbourhoods have for each other by
+/// dissemination, and give their neighbours what has come.
+fn leaders(situation: &Situation<'_>, task: &Task, out: &mut Schedule) {
+    let Situation { rank, hoods, .. } = *situation;
+    let (size, len) = (hoods.size() as usize, task.block());
+    let (hood, whole) = (hoods.of(rank), size * len);
+    let (group, leader) = (hoods.group(hood), hoods.leader(hood));
+    if rank != leader {
+        out.send(leader, Range::new(Area::Source, 0, whole));
+        out.round();
+        out.receive(leader, Range::new(Area::Target, 0, whole));
+        return;
+    }
+    let members = group.len() as usize;
+    // What each member has given, and later what each gets; the leader's own lies elsewhere.
+    let kept = out.scratch((members - 1) * whole);
+    let block = |at: usize, other: u32, own: Area| match at.checked_sub(1) {
+        Some(at) => kept.part(at * whole + other as usize * len, len),
+        None => task.block_of(own, other),
+    };
+    for at in 1..members {
+        out.receive(group.rank(at as u32), kept.part((at - 1) * whole, whole));
+    }
+    let bytes = |from, to| (hoods.group(from).len() * hoods.group(to).len()) as usize * len;
+    let (_, most) = hoods.extent();
+    let put = |to, place: Range, out: &mut Schedule| {
+        let theirs = hoods.group(to);
+        let count = theirs.len() as usize;
+        for at in 0..members {
+            for other in 0..count {
+                let from = block(at, theirs.rank(other as u32), Area::Source);
+                out.copy(from, place.part((at * count + other) * len, len));
+            }
+        }
+    };
+    let most = (most * most) as usize * len;
+    let places = disseminate((hoods.leaders(), rank), (bytes, most), put, out);
+    for (from, place) in (0..).zip(places) {
+        let theirs = hoods.group(from);
+        for other in 0..theirs.len() {
+            for at in 0..members {
+                let place = place.part((other as usize * members + at) * len, len);
+                out.copy(place, block(at, theirs.rank(other), Area::Target));
+            }
+        }
+    }
+    out.round();
+    for at in 1..members {
+        out.send(group.rank(at as u32), kept.part((at - 1) * whole, whole));
     }
 }

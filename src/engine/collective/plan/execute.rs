@@ -1,6 +1,6 @@
 //! Executes the schedules of all members against each other, in memory.
 
-use super::{Hoods, Range, Schedule, Shape, Task, Tuning, plan};
+use super::{Hoods, Range, Schedule, Situation, Task, Tuning, plan};
 use crate::engine::collective::schedule::Step;
 use std::collections::{HashMap, VecDeque};
 
@@ -13,8 +13,18 @@ struct Machine {
     open: Vec<usize>,
     /// Messages between neighbourhoods on the longest way to here.
     depth: u32,
-    /// Those that it has sent.
+    /// Those that it has sent, and their bytes.
     sent: u32,
+    sent_bytes: usize,
+    /// From whom something has come here, over others or not, as bits; itself, too.
+    heard: Vec<u64>,
+}
+
+/// A message that has left and not arrived.
+struct UnderWay {
+    bytes: Vec<u8>,
+    depth: u32,
+    heard: Vec<u64>,
 }
 
 impl Machine {
@@ -84,12 +94,17 @@ pub(super) enum Sends {
     Met,
 }
 
-/// What executing has come to: the targets, the depth in messages between neighbourhoods, and the most of them that a member
-/// has sent.
+/// What executing has come to: the targets, the depth in messages between neighbourhoods, the most of them that a member
+/// has sent, and the bytes of all of them.
 pub(super) struct Outcome {
     pub(super) targets: Vec<Vec<u8>>,
     pub(super) depth: u32,
     pub(super) most_sent: u32,
+    pub(super) far_bytes: usize,
+    /// The most that a member needs.
+    pub(super) most_scratch: usize,
+    /// Whether everybody has heard of everybody.
+    pub(super) all_met: bool,
 }
 
 /// Executes the schedules of all members.
@@ -107,7 +122,7 @@ pub(super) fn execute(
         .map(|(rank, (source, target))| {
             let mut schedule = Schedule::default();
             plan(
-                &Shape {
+                &Situation {
                     rank,
                     hoods,
                     tuning,
@@ -123,13 +138,15 @@ pub(super) fn execute(
                 open: Vec::new(),
                 depth: 0,
                 sent: 0,
+                sent_bytes: 0,
+                heard: vec![0; hoods.size().div_ceil(64) as usize],
             };
+            machine.heard[rank as usize / 64] |= 1 << (rank % 64);
             machine.begin();
             machine
         })
         .collect();
-    // What has left and not arrived: the bytes and the depth.
-    let mut under_way: HashMap<(u32, u32, u32), (Vec<u8>, u32)> = HashMap::new();
+    let mut under_way: HashMap<(u32, u32, u32), UnderWay> = HashMap::new();
     let mut work: VecDeque<u32> = (0..machines.len() as u32).collect();
     let mut idle = 0;
     while let Some(rank) = work.pop_front() {
@@ -155,15 +172,26 @@ pub(super) fn execute(
                         if sends == Sends::Met && !awaits(&machines[to as usize], rank, tag) {
                             return true;
                         }
-                        machines[rank as usize].sent += u32::from(far);
-                        under_way.insert((rank, to, tag), (bytes, depth));
+                        let me = &mut machines[rank as usize];
+                        me.sent += u32::from(far);
+                        me.sent_bytes += if far { bytes.len() } else { 0 };
+                        let heard = me.heard.clone();
+                        let sent = UnderWay {
+                            bytes,
+                            depth,
+                            heard,
+                        };
+                        under_way.insert((rank, to, tag), sent);
                     }
                     Step::Receive { from, into, tag } if !sending => {
-                        let Some((bytes, depth)) = under_way.remove(&(from, rank, tag)) else {
+                        let Some(come) = under_way.remove(&(from, rank, tag)) else {
                             return true;
                         };
-                        me.depth = me.depth.max(depth);
-                        me.bytes(into).copy_from_slice(&bytes);
+                        me.depth = me.depth.max(come.depth);
+                        me.bytes(into).copy_from_slice(&come.bytes);
+                        for (mine, theirs) in me.heard.iter_mut().zip(come.heard) {
+                            *mine |= theirs;
+                        }
                     }
                     _ => return true,
                 }
@@ -192,6 +220,16 @@ pub(super) fn execute(
         most_sent: machines
             .iter()
             .map(|machine| machine.sent)
+            .max()
+            .unwrap_or(0),
+        all_met: machines.iter().all(|machine| {
+            let heard: u32 = machine.heard.iter().map(|bits| bits.count_ones()).sum();
+            heard == hoods.size()
+        }),
+        far_bytes: machines.iter().map(|machine| machine.sent_bytes).sum(),
+        most_scratch: machines
+            .iter()
+            .map(|machine| machine.schedule.scratch_bytes())
             .max()
             .unwrap_or(0),
         targets: machines

@@ -1,9 +1,9 @@
 //! Gather-all: everybody's block to everybody.
 
 use super::hoods::Group;
-use super::parts::pieces;
+use super::parts::{bounded, pieces};
 use super::tree::{Tree, down};
-use super::{Area, Range, Schedule, Shape, Task, direct, ring};
+use super::{Area, Range, Schedule, Situation, Task, direct, ring};
 
 /// Dissemination (Bruck): each member of a group has a block, of `bytes(position)` bytes; in round r it gives those that it has,
 /// at most 2^r, to the one 2^r before it. Leaves them in scratch, from this member's own on, where `own` has been put first; where each position's lies.
@@ -43,26 +43,26 @@ fn disseminate(
     places
 }
 
-/// Short blocks. Neighbours give theirs to their leader; leaders give each other those of their neighbourhoods by dissemination,
-/// and the whole to their neighbours.
-fn short(shape: &Shape<'_>, task: &Task, out: &mut Schedule) {
-    let Shape { rank, hoods, .. } = *shape;
-    let own = task.of(Area::Source);
+/// Short blocks, or a piece of each. Neighbours give theirs to their leader; leaders give each other those of their
+/// neighbourhoods by dissemination, and the whole to their neighbours.
+fn short(situation: &Situation<'_>, task: &Task, own: Range, out: &mut Schedule) {
+    let Situation { rank, hoods, .. } = *situation;
+    let target = |from| task.block_of(Area::Target, from).part(own.at, own.len);
     if hoods.count() == 1 || hoods.count() == hoods.size() {
         let group = hoods.everybody();
         let put = |place, out: &mut Schedule| out.copy(own, place);
         let places = disseminate(group, rank, |_| own.len, put, out);
         for (from, place) in (0..).zip(places) {
-            out.copy(place, task.block_of(Area::Target, from));
+            out.copy(place, target(from));
         }
         return;
     }
     let hood = hoods.of(rank);
     let (group, leader) = (hoods.group(hood), hoods.leader(hood));
     // All blocks, in the order of neighbourhoods.
-    let all = task.block() * hoods.size() as usize;
-    let tree = Tree::within(group, 0, rank, shape.tuning.radix);
-    let most = shape.tuning.segment_bytes;
+    let all = own.len * hoods.size() as usize;
+    let tree = Tree::within(group, 0, rank, situation.tuning.radix);
+    let most = situation.tuning.segment_bytes;
     let whole = if rank == leader {
         let gather = |place: Range, out: &mut Schedule| {
             for at in 1..group.len() {
@@ -89,26 +89,35 @@ fn short(shape: &Shape<'_>, task: &Task, out: &mut Schedule) {
     for hood in 0..hoods.count() {
         let group = hoods.group(hood);
         for position in 0..group.len() {
-            let place = task.block_of(Area::Target, group.rank(position));
+            let place = target(group.rank(position));
             out.copy(whole.part(at, own.len), place);
             at += own.len;
         }
     }
 }
 
-pub(super) fn plan(shape: &Shape<'_>, task: &Task, out: &mut Schedule) {
-    let Shape {
+pub(super) fn plan(situation: &Situation<'_>, task: &Task, out: &mut Schedule) {
+    let Situation {
         rank,
         hoods,
         tuning,
-    } = *shape;
-    if task.block() <= tuning.gather_all_dissemination_bytes {
-        return short(shape, task, out);
+    } = *situation;
+    // A leader has all blocks twice.
+    let pieces = bounded(task, 2 * situation.size() as usize, tuning.scratch_bytes);
+    if let Some(pieces) = pieces
+        && task.block() <= tuning.gather_all_dissemination_bytes
+    {
+        let base = out.scratch_mark();
+        for piece in pieces {
+            out.scratch_back(base);
+            short(situation, task, piece, out);
+        }
+        return;
     }
     let block = |rank| task.block_of(Area::Target, rank);
     out.copy(task.of(Area::Source), block(rank));
     if hoods.count() == 1 {
-        let blocks: Vec<Range> = (0..shape.size()).map(block).collect();
+        let blocks: Vec<Range> = (0..situation.size()).map(block).collect();
         return direct::gather_all(hoods.everybody(), rank, &blocks, out);
     }
     // Round a ring in which neighbours follow each other, so that each neighbourhood hears from one other alone.

@@ -112,6 +112,14 @@ impl Hoods {
         (self.members.len() as u32).max(1)
     }
 
+    /// Members of the smallest and of the largest neighbourhood.
+    #[must_use]
+    pub fn extent(&self) -> (u32, u32) {
+        let sizes = || self.members.iter().map(|ranks| ranks.len() as u32);
+        let all = |extreme: Option<u32>| extreme.unwrap_or(self.size);
+        (all(sizes().min()), all(sizes().max()))
+    }
+
     /// Whether neighbours have ranks that follow each other.
     #[must_use]
     pub fn are_contiguous(&self) -> bool {

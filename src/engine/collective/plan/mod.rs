@@ -5,7 +5,9 @@
 //! levels: inside the neighbourhoods, and between one member of each, its *leader*.
 
 mod barrier;
+mod columns;
 mod direct;
+mod envoys;
 mod exchange;
 mod gather_all;
 mod halving;
@@ -20,7 +22,8 @@ mod tuning;
 
 pub use hoods::Hoods;
 pub(super) use parts::{parts, pieces};
-pub use tuning::{Tuning, radix_of};
+pub(crate) use tuning::TREES;
+pub use tuning::{Tuning, radix_of, tree_of};
 
 use super::call::{Kind, Meets};
 use super::schedule::Schedule;
@@ -28,7 +31,7 @@ pub(super) use super::schedule::{Area, Range};
 
 /// A member's place.
 #[derive(Clone, Copy)]
-pub struct Shape<'a> {
+pub struct Situation<'a> {
     /// Its rank.
     pub rank: u32,
     /// Who is near whom.
@@ -37,7 +40,7 @@ pub struct Shape<'a> {
     pub tuning: &'a Tuning,
 }
 
-impl Shape<'_> {
+impl Situation<'_> {
     /// Members.
     #[must_use]
     pub fn size(&self) -> u32 {
@@ -81,27 +84,27 @@ impl Task {
 }
 
 /// Makes the steps of a member.
-pub fn plan(shape: &Shape<'_>, task: &Task, out: &mut Schedule) {
+pub fn plan(situation: &Situation<'_>, task: &Task, out: &mut Schedule) {
     out.clear();
     if task.meets.before {
-        barrier::plan(shape, out);
+        barrier::plan(situation, out);
         out.round();
     }
     match task.kind {
-        Kind::Barrier | Kind::Window => barrier::plan(shape, out),
-        Kind::Broadcast => tree::broadcast(shape, task, out),
-        Kind::Reduce => reduce::to_one(shape, task, out),
-        Kind::ReduceAll => reduce::to_all(shape, task, out),
-        Kind::Gather => rooted::gather(shape, task, out),
-        Kind::GatherAll => gather_all::plan(shape, task, out),
-        Kind::Scatter => rooted::scatter(shape, task, out),
-        Kind::Exchange => exchange::plan(shape, task, out),
-        Kind::ReduceScatter => reduce::scatter(shape, task, out),
-        Kind::Scan | Kind::ExclusiveScan => scan::plan(shape, task, out),
+        Kind::Barrier | Kind::Window => barrier::plan(situation, out),
+        Kind::Broadcast => tree::broadcast(situation, task, out),
+        Kind::Reduce => reduce::to_one(situation, task, out),
+        Kind::ReduceAll => reduce::to_all(situation, task, out),
+        Kind::Gather => rooted::gather(situation, task, out),
+        Kind::GatherAll => gather_all::plan(situation, task, out),
+        Kind::Scatter => rooted::scatter(situation, task, out),
+        Kind::Exchange => exchange::plan(situation, task, out),
+        Kind::ReduceScatter => reduce::scatter(situation, task, out),
+        Kind::Scan | Kind::ExclusiveScan => scan::plan(situation, task, out),
     }
     out.round();
     if task.meets.after {
-        barrier::plan(shape, out);
+        barrier::plan(situation, out);
         out.round();
     }
 }

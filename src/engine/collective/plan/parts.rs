@@ -1,6 +1,6 @@
 //! Cuts vectors into parts of whole elements.
 
-use super::Range;
+use super::{Area, Range, Task};
 
 /// A range in `count` parts that are as equal as elements of `unit` bytes permit; some may be empty.
 pub(in super::super) fn parts(range: Range, unit: usize, count: u32) -> Vec<Range> {
@@ -17,4 +17,15 @@ pub(in super::super) fn pieces(range: Range, unit: usize, most: usize) -> Vec<Ra
     let step = (most / unit.max(1)).max(1) * unit.max(1);
     let piece = |at: usize| range.part(at, step.min(range.len - at));
     (0..range.len.max(1)).step_by(step).map(piece).collect()
+}
+
+/// Pieces of a block at most where all blocks pass through members' scratch: in more, another way is as good.
+pub(super) const MOST_PIECES: usize = 16;
+
+/// A block, as a range of the source, in pieces such that `blocks` of each fit scratch; `None` if that would take too many.
+pub(super) fn bounded(task: &Task, blocks: usize, scratch: usize) -> Option<Vec<Range>> {
+    // Ranges of scratch begin at lines.
+    let most = scratch.saturating_sub(4 * 64) / blocks;
+    let fits = task.block() <= most.saturating_mul(MOST_PIECES);
+    fits.then(|| pieces(task.of(Area::Source), 1, most.max(1)))
 }

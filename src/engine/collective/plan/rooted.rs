@@ -1,56 +1,68 @@
 //! Gather and scatter: short blocks by a tree, in which each member has the blocks of all below it; long ones straight.
 
+use super::parts::bounded;
 use super::tree::Tree;
-use super::{Area, Range, Schedule, Shape, Task};
+use super::{Area, Range, Schedule, Situation, Task};
 
 /// Who is below a member in a tree, itself first, in the order in which their blocks lie.
-fn below(shape: &Shape<'_>, root: u32, rank: u32, found: &mut Vec<u32>) {
+fn below(situation: &Situation<'_>, root: u32, rank: u32, found: &mut Vec<u32>) {
     found.push(rank);
-    for child in Tree::new(&Shape { rank, ..*shape }, root, shape.tuning.radix).children {
-        below(shape, root, child, found);
+    for child in Tree::new(
+        &Situation { rank, ..*situation },
+        root,
+        situation.tuning.radix,
+    )
+    .children
+    {
+        below(situation, root, child, found);
     }
 }
 
-/// A member's part: its tree, all below it, and the range of the blocks of each child's subtree.
+/// A member's part: its tree, all below it, and which of those are in the subtree of each child, as runs of their places.
 struct Part {
     tree: Tree,
     members: Vec<u32>,
-    subtrees: Vec<(u32, Range)>,
-    all: Range,
+    subtrees: Vec<(u32, core::ops::Range<usize>)>,
 }
 
-fn part(shape: &Shape<'_>, task: &Task, out: &mut Schedule) -> Part {
-    let tree = Tree::new(shape, task.root, shape.tuning.radix);
-    let mut members = vec![shape.rank];
-    let mut counts = Vec::new();
-    for child in &tree.children {
-        let begin = members.len();
-        below(shape, task.root, *child, &mut members);
-        counts.push((*child, begin, members.len() - begin));
+impl Part {
+    fn new(situation: &Situation<'_>, task: &Task) -> Self {
+        let tree = Tree::new(situation, task.root, situation.tuning.radix);
+        let mut members = vec![situation.rank];
+        let mut subtrees = Vec::new();
+        for child in &tree.children {
+            let begin = members.len();
+            below(situation, task.root, *child, &mut members);
+            subtrees.push((*child, begin..members.len()));
+        }
+        Self {
+            tree,
+            members,
+            subtrees,
+        }
     }
-    let len = task.block();
-    let all = out.scratch(members.len() * len);
-    let subtree =
-        |(child, begin, count): (u32, usize, usize)| (child, all.part(begin * len, count * len));
-    Part {
-        tree,
-        subtrees: counts.into_iter().map(subtree).collect(),
-        members,
-        all,
+
+    /// Those of a child in `all`, which has `len` bytes for each.
+    fn subtree(places: &core::ops::Range<usize>, all: Range, len: usize) -> Range {
+        all.part(places.start * len, places.len() * len)
     }
 }
 
-/// Whether blocks are so long that passing them on costs more than messages.
-fn is_straight(shape: &Shape<'_>, task: &Task) -> bool {
-    shape.size() <= 2 || task.block() > shape.tuning.tree_block_bytes
+/// In which pieces blocks go by a tree; `None` where they are so long that passing them on costs more than messages, or scratch is
+/// too small.
+fn by_tree(situation: &Situation<'_>, task: &Task) -> Option<Vec<Range>> {
+    let (size, tuning) = (situation.size(), situation.tuning);
+    // The root has all blocks.
+    let pieces = bounded(task, size as usize, tuning.scratch_bytes);
+    pieces.filter(|_| size > 2 && task.block() <= tuning.tree_block_bytes)
 }
 
-pub(super) fn gather(shape: &Shape<'_>, task: &Task, out: &mut Schedule) {
-    let (rank, len) = (shape.rank, task.block());
-    let own = task.of(Area::Source);
-    if is_straight(shape, task) {
+pub(super) fn gather(situation: &Situation<'_>, task: &Task, out: &mut Schedule) {
+    let rank = situation.rank;
+    let Some(pieces) = by_tree(situation, task) else {
+        let own = task.of(Area::Source);
         if rank == task.root {
-            for from in (0..shape.size()).filter(|from| *from != rank) {
+            for from in (0..situation.size()).filter(|from| *from != rank) {
                 out.receive(from, task.block_of(Area::Target, from));
             }
             out.copy(own, task.block_of(Area::Target, rank));
@@ -58,33 +70,35 @@ pub(super) fn gather(shape: &Shape<'_>, task: &Task, out: &mut Schedule) {
             out.send(task.root, own);
         }
         return;
-    }
-    let Part {
-        tree,
-        members,
-        subtrees,
-        all,
-    } = part(shape, task, out);
-    for (child, range) in subtrees {
-        out.receive(child, range);
-    }
-    out.copy(own, all.part(0, len));
-    match tree.parent {
-        Some(parent) => out.send(parent, all),
-        None => {
-            for (at, from) in members.into_iter().enumerate() {
-                out.copy(all.part(at * len, len), task.block_of(Area::Target, from));
+    };
+    let part = Part::new(situation, task);
+    let base = out.scratch_mark();
+    for piece in pieces {
+        out.scratch_back(base);
+        let len = piece.len;
+        let all = out.scratch(part.members.len() * len);
+        for (child, places) in &part.subtrees {
+            out.receive(*child, Part::subtree(places, all, len));
+        }
+        out.copy(piece, all.part(0, len));
+        match part.tree.parent {
+            Some(parent) => out.send(parent, all),
+            None => {
+                for (at, from) in part.members.iter().enumerate() {
+                    let block = task.block_of(Area::Target, *from);
+                    out.copy(all.part(at * len, len), block.part(piece.at, len));
+                }
             }
         }
     }
 }
 
-pub(super) fn scatter(shape: &Shape<'_>, task: &Task, out: &mut Schedule) {
-    let (rank, len) = (shape.rank, task.block());
+pub(super) fn scatter(situation: &Situation<'_>, task: &Task, out: &mut Schedule) {
+    let rank = situation.rank;
     let own = task.of(Area::Target);
-    if is_straight(shape, task) {
+    let Some(pieces) = by_tree(situation, task) else {
         if rank == task.root {
-            for to in (0..shape.size()).filter(|to| *to != rank) {
+            for to in (0..situation.size()).filter(|to| *to != rank) {
                 out.send(to, task.block_of(Area::Source, to));
             }
             out.copy(task.block_of(Area::Source, rank), own);
@@ -92,24 +106,26 @@ pub(super) fn scatter(shape: &Shape<'_>, task: &Task, out: &mut Schedule) {
             out.receive(task.root, own);
         }
         return;
-    }
-    let Part {
-        tree,
-        members,
-        subtrees,
-        all,
-    } = part(shape, task, out);
-    match tree.parent {
-        Some(parent) => out.receive(parent, all),
-        None => {
-            for (at, to) in members.into_iter().enumerate() {
-                out.copy(task.block_of(Area::Source, to), all.part(at * len, len));
+    };
+    let part = Part::new(situation, task);
+    let base = out.scratch_mark();
+    for piece in pieces {
+        out.scratch_back(base);
+        let len = piece.len;
+        let all = out.scratch(part.members.len() * len);
+        match part.tree.parent {
+            Some(parent) => out.receive(parent, all),
+            None => {
+                for (at, to) in part.members.iter().enumerate() {
+                    let block = task.block_of(Area::Source, *to);
+                    out.copy(block.part(piece.at, len), all.part(at * len, len));
+                }
             }
         }
+        out.round();
+        for (child, places) in part.subtrees.iter().rev() {
+            out.send(*child, Part::subtree(places, all, len));
+        }
+        out.copy(all.part(0, len), own.part(piece.at, len));
     }
-    out.round();
-    for (child, range) in subtrees.into_iter().rev() {
-        out.send(child, range);
-    }
-    out.copy(all.part(0, len), own);
 }

@@ -3,7 +3,7 @@
 use super::hoods::Group;
 use super::parts::pieces;
 use super::tree::{Tree, down};
-use super::{Area, Kind, Range, Schedule, Shape, Task};
+use super::{Area, Kind, Range, Schedule, Situation, Task};
 
 /// What a scan has come to at a member.
 struct Scanned {
@@ -45,9 +45,9 @@ fn doubling(group: Group<'_>, rank: u32, own: Range, out: &mut Schedule) -> Scan
 }
 
 /// One after another, for long vectors: while a piece comes from the rank before, the one before it goes to the next.
-fn chain(shape: &Shape<'_>, task: &Task, out: &mut Schedule) {
-    let (rank, size) = (shape.rank, shape.size());
-    let most = shape.tuning.segment_bytes;
+fn chain(situation: &Situation<'_>, task: &Task, out: &mut Schedule) {
+    let (rank, size) = (situation.rank, situation.size());
+    let most = situation.tuning.segment_bytes;
     let own = pieces(task.of(Area::Source), task.unit, most);
     let result = pieces(task.of(Area::Target), task.unit, most);
     let longest = own.iter().map(|piece| piece.len).max().unwrap_or(0);
@@ -84,12 +84,12 @@ fn chain(shape: &Shape<'_>, task: &Task, out: &mut Schedule) {
 
 /// Neighbours scan; the last of each neighbourhood scan what these have come to; and everybody puts what comes from the
 /// neighbourhoods before on the left.
-fn two_levels(shape: &Shape<'_>, task: &Task, out: &mut Schedule) -> Scanned {
-    let Shape {
+fn two_levels(situation: &Situation<'_>, task: &Task, out: &mut Schedule) -> Scanned {
+    let Situation {
         rank,
         hoods,
         tuning,
-    } = *shape;
+    } = *situation;
     let hood = hoods.of(rank);
     let group = hoods.group(hood);
     let last = group.len() - 1;
@@ -119,16 +119,21 @@ fn two_levels(shape: &Shape<'_>, task: &Task, out: &mut Schedule) -> Scanned {
     }
 }
 
-pub(super) fn plan(shape: &Shape<'_>, task: &Task, out: &mut Schedule) {
-    let hoods = shape.hoods;
-    if task.block() > shape.tuning.segment_bytes {
-        return chain(shape, task, out);
+pub(super) fn plan(situation: &Situation<'_>, task: &Task, out: &mut Schedule) {
+    let hoods = situation.hoods;
+    if task.block() > situation.tuning.segment_bytes {
+        return chain(situation, task, out);
     }
     let flat = hoods.count() == 1 || hoods.count() == hoods.size() || !hoods.are_contiguous();
     let scanned = if flat {
-        doubling(hoods.everybody(), shape.rank, task.of(Area::Source), out)
+        doubling(
+            hoods.everybody(),
+            situation.rank,
+            task.of(Area::Source),
+            out,
+        )
     } else {
-        two_levels(shape, task, out)
+        two_levels(situation, task, out)
     };
     let target = task.of(Area::Target);
     match (task.kind, scanned.exclusive) {

@@ -2,7 +2,7 @@
 
 use super::hoods::Group;
 use super::parts::pieces;
-use super::{Area, Range, Schedule, Shape, Task};
+use super::{Area, Range, Schedule, Situation, Task};
 
 /// A member's place in a tree.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -41,12 +41,12 @@ impl Tree {
 
     /// The tree of a team with its root at `root`: in each neighbourhood its leader, or the root, has the others below it, in a
     /// tree of the radix `near_radix`.
-    pub(super) fn new(shape: &Shape<'_>, root: u32, near_radix: u32) -> Self {
-        let Shape {
+    pub(super) fn new(situation: &Situation<'_>, root: u32, near_radix: u32) -> Self {
+        let Situation {
             rank,
             hoods,
             tuning,
-        } = *shape;
+        } = *situation;
         if hoods.count() == 1 {
             return Self::within(hoods.everybody(), root, rank, near_radix);
         }
@@ -124,12 +124,12 @@ fn send_on(tree: &Tree, piece: Option<Range>, out: &mut Schedule) {
 
 /// The root's bytes to all. Neighbours read long ones from where they lie at their head, all at once and not in pieces unless these
 /// have come in pieces.
-pub(super) fn broadcast(shape: &Shape<'_>, task: &Task, out: &mut Schedule) {
-    let tuning = shape.tuning;
+pub(super) fn broadcast(situation: &Situation<'_>, task: &Task, out: &mut Schedule) {
+    let tuning = situation.tuning;
     let is_long = task.block() > tuning.eager_bytes;
     let near_radix = if is_long { u32::MAX } else { tuning.radix };
-    let tree = Tree::new(shape, task.root, near_radix);
-    let most = if shape.hoods.count() == 1 {
+    let tree = Tree::new(situation, task.root, near_radix);
+    let most = if situation.hoods.count() == 1 {
         usize::MAX
     } else {
         tuning.segment_bytes
@@ -137,7 +137,7 @@ pub(super) fn broadcast(shape: &Shape<'_>, task: &Task, out: &mut Schedule) {
     let given = pieces(task.of(Area::Source), 1, most);
     let taken = pieces(task.of(Area::Target), 1, most);
     down(&tree, &given, &taken, out);
-    if shape.rank == task.root {
+    if situation.rank == task.root {
         out.copy(task.of(Area::Source), task.of(Area::Target));
     }
 }

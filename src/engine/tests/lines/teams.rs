@@ -1,6 +1,7 @@
 //! Collective operations of teams by lines, beside those by messages.
 
 use super::*;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Concatenates and counts: neither commutative nor the same in another order. Elements are triples of bytes: first, last, and
 /// twice the number of the block plus whether something was wrong.
@@ -379,6 +380,69 @@ fn ranks_that_differ_are_told_what_each_calls() {
     }
 }
 
+/// A root gives its line and leaves. Who calls something else by messages in that place waits for it in vain, and finds that
+/// out whether the root calls anything again or not.
+#[test]
+fn who_calls_something_long_is_told_of_a_root_that_has_left() {
+    let short = |kind, root| Team3 {
+        kind,
+        root,
+        count: 5,
+    };
+    let long = |kind| Team3 {
+        kind,
+        root: 0,
+        count: 200,
+    };
+    for (first, second, later) in [
+        (short(Kind::Broadcast, 0), long(Kind::Broadcast), 0),
+        (short(Kind::Broadcast, 0), long(Kind::ReduceAll), 3),
+        // More than lines can hold.
+        (short(Kind::Broadcast, 0), long(Kind::GatherAll), 20),
+        (short(Kind::Reduce, 1), long(Kind::Exchange), 1),
+    ] {
+        let memory = Memory::new(2);
+        let time = Arc::new(AtomicU64::new(0));
+        let engines = [0, 1].map(|rank| {
+            let time = Arc::clone(&time);
+            let clock = move || Duration::from_millis(time.load(Ordering::Relaxed));
+            memory.engine_at(JobRank(rank), ThreadMode::Seq, Box::new(clock))
+        });
+        let ctx = [ThreadCtx::uncounted(), ThreadCtx::uncounted()];
+        let call = |at: usize, call| {
+            let team = Arc::clone(engines[at].world_team());
+            // The memory outlives the engines.
+            std::mem::forget(begin(&engines[at], &ctx[at], &team, call, false));
+        };
+        // What both call alike, by lines and by messages.
+        for both in [short(Kind::Broadcast, 0), long(Kind::Broadcast)] {
+            call(0, both);
+            call(1, both);
+        }
+        let polls = || {
+            for _ in 0..10 {
+                time.fetch_add(100, Ordering::Relaxed);
+                for (engine, ctx) in engines.iter().zip(&ctx) {
+                    engine.poll(ctx).unwrap();
+                }
+            }
+        };
+        polls();
+        call(1, second);
+        polls();
+        // Only now, when it has been asked already.
+        call(0, first);
+        (0..later).for_each(|_| call(0, short(Kind::Broadcast, 0)));
+        let run = std::panic::AssertUnwindSafe(polls);
+        let told = std::panic::catch_unwind(run).expect_err("somebody must be told");
+        let message = told.downcast::<String>().unwrap();
+        let [first, second] = [first, second].map(|call| call.kind.name());
+        for part in ["rank 1: ", "at rank 0", first, second] {
+            assert!(message.contains(part), "{part} is missing in {message}");
+        }
+    }
+}
+
 /// A rank that has entered calls and not finished those before keeps others from writing over what it has not read.
 #[test]
 fn a_call_entered_early_does_not_say_that_those_before_are_finished() {
@@ -407,6 +471,8 @@ fn a_call_entered_early_does_not_say_that_those_before_are_finished() {
     let (mut root, mut reader) = (Vec::new(), Vec::new());
     // The reader enters fifteen broadcasts and a barrier before the root comes; then the root goes on alone.
     (0..16).for_each(|number| start(1, kind(number), 0, &mut reader));
+    // Now it has entered all of them.
+    engines[1].poll(&ctx[1]).unwrap();
     (0..40).for_each(|number| start(0, kind(number), 100 + number, &mut root));
     (16..40).for_each(|number| start(1, kind(number), 0, &mut reader));
     for _ in 0..100 {
@@ -415,7 +481,7 @@ fn a_call_entered_early_does_not_say_that_those_before_are_finished() {
         }
     }
     for (number, (event, words)) in (0..).zip(&reader) {
-        engines[1].wait(&ctx[1], *event).unwrap();
+        assert!(engines[1].test(&ctx[1], *event).unwrap(), "call {number}");
         let expected = if number == 15 { 0 } else { 100 + number };
         assert_eq!(words[0], expected, "call {number}");
     }

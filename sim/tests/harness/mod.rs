@@ -1,0 +1,40 @@
+//! Jobs over a wire that is clean, and over one with all faults at once, with buffers of the usual sizes and of the smallest.
+
+use argonet_sim::{FaultPlan, JobConfig, Outcome, Quality, SimConfig, Sizes, StartError};
+
+/// A program that every rank runs under a configuration.
+type Job<'j> = &'j dyn Fn(&JobConfig) -> Result<Outcome, StartError>;
+
+/// Each frame comes once, in order and whole.
+pub(crate) fn nothing_goes_wrong(ranks: u32, job: Job<'_>) {
+    well(ranks, Quality::CLEAN, job);
+}
+
+/// Frames are lost, repeated, delayed, overtaken and damaged.
+pub(crate) fn all_faults_at_once(ranks: u32, job: Job<'_>) {
+    let quality = Quality {
+        jitter_ns: 5_000,
+        loss_ppm: 100_000,
+        duplicate_ppm: 100_000,
+        hold_ppm: 200_000,
+        hold_ns: 50_000,
+        damage_ppm: 20_000,
+        ..Quality::CLEAN
+    };
+    well(ranks, quality, job);
+}
+
+fn well(ranks: u32, quality: Quality, job: Job<'_>) {
+    for sizes in [Sizes::default(), Sizes::smallest()] {
+        for seed in 0..4 {
+            let mut sim = SimConfig::new(ranks, seed);
+            sim.sizes = sizes;
+            sim.faults = FaultPlan {
+                healed: quality,
+                ..FaultPlan::none()
+            };
+            let outcome = job(&JobConfig::new(sim)).unwrap();
+            assert_eq!((&outcome.failure, &outcome.abort), (&None, &None));
+        }
+    }
+}
