@@ -39,6 +39,8 @@ pub struct Plan {
     /// Bytes of the rings between all ranks, if every pair fills its rings. Only what is touched
     /// takes memory, and it is not part of what is compared with the host's.
     pub rings_most_bytes: u64,
+    /// What reductions of ranks that share memory take at most, if teams fill all slots.
+    pub pools_most_bytes: u64,
     /// Bytes of the job's control memory.
     pub control_bytes: u64,
     /// Processors that the ranks may run on, as this process sees them.
@@ -67,6 +69,7 @@ impl Plan {
         let segment_bytes = segment_request(segment_limit_bytes, None, settings)?;
         let processors = count(&own_processors());
         let allowed = allowed();
+        let layout = Layout::new(ranks);
         let wait = settings.get(&WAIT);
         let automatic = WaitPolicy::for_host(ranks, together(&[], &own_processors(), allowed));
         Ok(Self {
@@ -76,7 +79,8 @@ impl Plan {
             huge_page_bytes: settings.get(&HUGE_PAGES).map(|size| size.bytes()),
             admitted: admit(&vec![segment_bytes; ranks as usize], &host),
             host,
-            rings_most_bytes: Layout::new(ranks).bytes() as u64,
+            rings_most_bytes: (layout.bytes() - layout.pools_bytes()) as u64,
+            pools_most_bytes: layout.pools_bytes() as u64,
             control_bytes: control_bytes(ranks) as u64,
             processors: processors.max(allowed),
             quota: (allowed < processors).then_some(allowed),

@@ -263,7 +263,7 @@ fn main() {
     std::thread::scope(|scope| {
         let (stop, swallowed, turn, handled) = (&stop, &swallowed, &turn, &handled);
         // One thread plays all the other sides in turn, so that two cores are enough.
-        scope.spawn(move || {
+        let others = scope.spawn(move || {
             pin(1);
             let mut count = Count::default();
             while !stop.load(Ordering::Relaxed) {
@@ -436,5 +436,6 @@ fn main() {
             );
         }
         stop.store(true, Ordering::Relaxed);
+        others.join().expect("the other sides");
     });
 }

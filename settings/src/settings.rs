@@ -84,7 +84,8 @@ impl Settings {
             Effect::Internal => return Ok(()),
             Effect::NoEffect(reason) => {
                 self.warnings.extend(warning::no_effect(name, reason));
-                None
+                // What cannot be is no error where nothing comes of it.
+                row.kind.parse(text).ok().filter(|_| is_utf8)
             }
             Effect::Used => {
                 let parsed = if is_utf8 {

@@ -78,6 +78,12 @@ impl Layout {
         }
     }
 
+    /// Those of its bytes that pools take, if all are used in full.
+    #[must_use]
+    pub const fn pools_bytes(&self) -> usize {
+        self.bytes() - self.pools
+    }
+
     /// Bytes of the region.
     #[must_use]
     pub const fn bytes(&self) -> usize {

@@ -82,6 +82,13 @@ fn memory(plan: &Plan) -> Facts {
                 HumanSize(plan.rings_most_bytes)
             ),
         ),
+        (
+            "memory that reductions pass through",
+            format!(
+                "at most {} in all, if there are teams for all slots",
+                HumanSize(plan.pools_most_bytes)
+            ),
+        ),
         ("control memory", HumanSize(plan.control_bytes).to_string()),
         ("starts", admitted),
     ]
