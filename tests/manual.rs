@@ -105,7 +105,7 @@ fn facts_follow_ranks_and_settings() {
         "  ranks: 64",
         "  segment of a rank at start: 4 KiB (ARGONET_SEGMENT), 256 KiB in all;",
         "  message rings: at most 8.01 GiB in all",
-        "  memory that reductions pass through: at most 8 GiB in all",
+        "  memory that reductions pass through: at most 1 GiB in all",
         "  starts: yes",
     ] {
         assert!(small.contains(line), "no \"{line}\" in {small}");

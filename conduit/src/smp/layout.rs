@@ -43,6 +43,11 @@ pub(crate) const SLOTS: u32 = 64;
 /// Bytes of the lines of one rank in one slot.
 pub(crate) const BLOCK_BYTES: usize = BLOCK_WORDS * 8;
 
+/// Slots with pools, the first ones: pools take addresses, of which a process may have few.
+pub(crate) const POOLS: u32 = 8;
+
+const_assert!(POOLS <= SLOTS);
+
 /// Bytes of the pool of one rank in one slot: what passes through in collective operations that are longer than lines.
 pub(crate) const POOL_BYTES: usize = 2 << 20;
 
@@ -87,7 +92,7 @@ impl Layout {
     /// Bytes of the region.
     #[must_use]
     pub const fn bytes(&self) -> usize {
-        self.pools + SLOTS as usize * self.ranks * POOL_BYTES
+        self.pools + POOLS as usize * self.ranks * POOL_BYTES
     }
 
     /// Offset of a rank's lines in a slot.
@@ -103,9 +108,10 @@ impl Layout {
     /// Offset of a rank's pool in a slot.
     ///
     /// # Panics
-    /// If there is no such slot or rank.
+    /// If there is no such rank, or the slot has no pools.
     #[must_use]
     pub fn pool(&self, slot: u32, rank: JobRank) -> usize {
+        assert!(slot < POOLS, "a slot with pools");
         self.pools + self.of_slot(slot, rank) * POOL_BYTES
     }
 
@@ -154,7 +160,9 @@ mod tests {
                 spans.push((layout.sleep_word(reader), LINE));
                 for slot in 0..SLOTS {
                     spans.push((layout.block(slot, reader), BLOCK_BYTES));
-                    spans.push((layout.pool(slot, reader), POOL_BYTES));
+                    if slot < POOLS {
+                        spans.push((layout.pool(slot, reader), POOL_BYTES));
+                    }
                 }
                 for writer in (0..ranks).map(JobRank) {
                     for lane in [Lane::Request, Lane::Reply] {

@@ -189,7 +189,9 @@ mod shared {
         pub const DEPTH: u64 = super::DEPTH;
         /// Bytes that a call can carry.
         pub const MAX_BYTES: usize = super::MAX_BYTES;
-        /// Bytes of a rank's pool in each slot. What is not touched takes no memory.
+        /// Slots that have pools, the first ones.
+        pub const POOLS: u32 = super::super::layout::POOLS;
+        /// Bytes of a rank's pool in such a slot. What is not touched takes no memory.
         pub const POOL_BYTES: usize = super::super::layout::POOL_BYTES;
 
         #[inline(always)]
@@ -222,7 +224,7 @@ mod shared {
         /// touches it.
         ///
         /// # Panics
-        /// If there is no such slot or rank.
+        /// If there is no such rank, or the slot is not one of the first [`POOLS`](Self::POOLS).
         #[must_use]
         pub fn pool(&self, slot: u32, rank: JobRank) -> NonNull<u8> {
             self.region.pool(slot, rank)

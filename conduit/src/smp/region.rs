@@ -64,7 +64,7 @@ impl Region {
     /// The pool of a rank in a slot.
     ///
     /// # Panics
-    /// If there is no such slot or rank.
+    /// If there is no such rank, or the slot has no pools.
     pub(crate) fn pool(&self, slot: u32, rank: JobRank) -> NonNull<u8> {
         let offset = self.layout.pool(slot, rank);
         // SAFETY: the layout has checked slot and rank, and keeps the pool inside the map, which is not at 0.

@@ -1,6 +1,6 @@
 //! Reductions among neighbours that do not fit lines: through memory that all of them map.
 //!
-//! In each slot a member has a *pool* that it alone writes and all may read ([`Lines::pool`]). A vector goes through the pools in
+//! In each of the first slots a member has a *pool* that it alone writes and all may read ([`Lines::pool`]). A vector goes through the pools in
 //! pieces. Each piece takes two calls by lines, its *stages*:
 //!
 //! 1. *Give*. Each member copies the parts of the piece that others combine into its pool, and enters the call.
@@ -220,6 +220,11 @@ impl Pools<'_> {
 }
 
 impl Near {
+    /// Whether its slot has pools; the same at all members.
+    pub(super) fn has_pool(&self) -> bool {
+        self.circle.slot < Lines::POOLS
+    }
+
     /// The half of the pools that the next piece uses. The caller has the turn.
     fn next_half(&self) -> usize {
         let piece = self.pieces.load(Ordering::Relaxed);

@@ -100,7 +100,7 @@ impl<C: Conduit> Engine<C> {
                 // SAFETY: the caller's promise.
                 return unsafe { self.start_near(ctx, (lines, near), call) };
             }
-            if call.fits_pool() {
+            if near.has_pool() && call.fits_pool() {
                 let scratch = self.tuning_of(team).scratch_bytes;
                 // SAFETY: the caller's promise.
                 return unsafe { self.start_pooled(ctx, (lines, near), call, scratch) };
@@ -132,7 +132,10 @@ impl<C: Conduit> Engine<C> {
 
     /// Whether a call of a team goes by the messages of its schedule, and not through shared memory.
     pub fn goes_by_messages(&self, team: &Team, call: &Call) -> bool {
-        self.near(team).is_none() || !(call.fits_lines(team.size()) || call.fits_pool())
+        let near = self.near(team);
+        near.is_none_or(|(_, near)| {
+            !call.fits_lines(team.size()) && !(near.has_pool() && call.fits_pool())
+        })
     }
 
     /// A collective operation of a team that is complete on return; polls.
@@ -157,7 +160,7 @@ impl<C: Conduit> Engine<C> {
                 unsafe { self.wait_near(ctx, (lines, near), call) };
                 return Ok(());
             }
-            if call.fits_pool() {
+            if near.has_pool() && call.fits_pool() {
                 let scratch = self.tuning_of(team).scratch_bytes;
                 // SAFETY: the caller's promise.
                 unsafe { self.wait_pooled(ctx, (lines, near), call, scratch) };
