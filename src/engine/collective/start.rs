@@ -132,10 +132,11 @@ impl<C: Conduit> Engine<C> {
 
     /// Whether a call of a team goes by the messages of its schedule, and not through shared memory.
     pub fn goes_by_messages(&self, team: &Team, call: &Call) -> bool {
-        let near = self.near(team);
-        near.is_none_or(|(_, near)| {
-            !call.fits_lines(team.size()) && !(near.has_pool() && call.fits_pool())
-        })
+        match self.near(team) {
+            Some(_) if call.fits_lines(team.size()) => false,
+            Some((_, near)) => !(near.has_pool() && call.fits_pool()),
+            None => true,
+        }
     }
 
     /// A collective operation of a team that is complete on return; polls.
