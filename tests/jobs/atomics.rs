@@ -3,12 +3,13 @@
 use argonet::raw::{Category, Outlook};
 use argonet::{Atomic, AtomicOp, GlobalPtr, Rank, SharedVec, World};
 
-use crate::support::{Done, Job, Program, Random, SIZES, Test, each};
+use crate::support::{Done, Job, Path, Program, Random, SIZES, Test, each};
 
 pub(crate) const TESTS: &[Test] = &[
     ("atomics_fetch_add_by_all_ranks", || {
         each(&SIZES, "hammer");
-        let job = Job::launched(64, "hammer").env("ARGONET_SEGMENT", "4096");
+        let many = Path::of_this_run().many(6400).clamp(8, 64) as u32;
+        let job = Job::launched(many, "hammer").env("ARGONET_SEGMENT", "4096");
         job.run().well();
     }),
     ("atomics_lock_by_compare_exchange", || each(&SIZES, "lock")),
@@ -34,7 +35,7 @@ pub(crate) const PROGRAMS: &[Program] = &[
 fn hammer() -> Done {
     let world = World::init()?;
     let v = SharedVec::<u64>::alloc(&world, 1)?;
-    let count = 64_000 / u64::from(world.size());
+    let count = Path::of_this_run().many(64_000) / u64::from(world.size());
     let mut tickets = Vec::new();
     for i in 0..count {
         for to in world.ranks() {
@@ -62,10 +63,10 @@ fn lock() -> Done {
     let sum = SharedVec::<[u64; 3]>::alloc(&world, 1)?;
     let (lock, cell) = (v.gptr(Rank(0), 0), sum.gptr(Rank(0), 0));
     let me = world.rank().0 + 1;
-    let count = 4000 / u64::from(world.size());
+    let count = Path::of_this_run().many(4000) / u64::from(world.size());
     for i in 0..count {
         while world.compare_exchange(lock, 0, me)? != 0 {
-            std::thread::yield_now();
+            Path::of_this_run().look_again(&world);
         }
         let [a, b, c] = world.get_value(cell)?;
         assert!(a == b && b == c);
@@ -84,7 +85,7 @@ fn operations() -> Done {
         ($($int:ident)*) => {$({
             let mut random = Random::new(5);
             let mut next = || random.next() as $int;
-            for _ in 0..100 {
+            for _ in 0..Path::of_this_run().many(100) {
                 let (a, b) = (next(), next());
                 one(&world, a, b, a.wrapping_add(b), |w, p| w.fetch_add(p, b))?;
                 one(&world, a, b, a.wrapping_sub(b), |w, p| w.fetch_sub(p, b))?;
@@ -210,7 +211,7 @@ fn implicitly(world: &World, at: GlobalPtr<f64>) -> argonet::Result<f64> {
 /// All threads of all ranks on words of rank 0.
 fn threads() -> Done {
     const THREADS: u64 = 4;
-    const EACH: u64 = 5000;
+    let each = Path::of_this_run().many(5000);
     let world = World::builder().build_par()?;
     let v = SharedVec::<u64>::alloc(&world, 3)?;
     let [count, bits, product] = [0, 1, 2].map(|i| v.gptr(Rank(0), i));
@@ -221,7 +222,7 @@ fn threads() -> Done {
     let sum: u64 = std::thread::scope(|scope| {
         let work = || -> argonet::Result<u64> {
             let mut sum = 0;
-            for i in 0..EACH {
+            for i in 0..each {
                 sum += world.fetch(count, AtomicOp::inc())?;
                 world.atomic(bits, AtomicOp::xor(1 << (i % 64)))?;
                 // Odd, so that nothing is lost of a product in 64 bits.
@@ -240,7 +241,7 @@ fn threads() -> Done {
     let sums = SharedVec::<u64>::alloc(&world, 1)?;
     world.fetch_add(sums.gptr(Rank(0), 0), sum)?;
     world.barrier()?;
-    let all = THREADS * EACH * u64::from(world.size());
+    let all = THREADS * each * u64::from(world.size());
     assert_eq!(world.atomic_load(count)?, all);
     // 5000 is 8 more than a multiple of 64: the first 8 bits once more, by an even number of threads.
     assert_eq!(world.atomic_load(bits)?, 0);

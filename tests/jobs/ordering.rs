@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 use argonet::engine::Outlook;
 use argonet::{Am, AmError, Builder, Error, MAX_MEDIUM, SharedVec, World};
 
-use crate::support::{Done, Job, Pattern, Program, Random, SIZES, Test, each};
+use crate::support::{Done, Job, Path, Pattern, Program, Random, SIZES, Test, each};
 
 pub(crate) const TESTS: &[Test] = &[
     ("ordering_every_message_once_in_order", || {
@@ -278,7 +278,7 @@ fn sleepers() -> Done {
     world.barrier()?;
     let next = world.neighbour(1);
     let stat = format!("/proc/{}/stat", world.get_value(pids.gptr(next, 0))?);
-    for round in 1..=400 {
+    for round in 1..=Path::of_this_run().many(4000).min(400) {
         if world.rank().0 == 0 {
             while !std::fs::read_to_string(&stat)?.contains(") S ") {
                 std::thread::yield_now();

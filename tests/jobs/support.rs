@@ -26,6 +26,86 @@ pub(crate) const PROGRAM: &str = "ARGONET_TEST_PROGRAM";
 /// The numbers of ranks that most tests run with.
 pub(crate) const SIZES: [u32; 4] = [1, 2, 3, 8];
 
+/// What holds in shared memory alone: that a rank which computes is written to, how full rings become, who finds a mistake first, where
+/// ranks are, and the settings of such a job.
+const OF_MEMORY: [&str; 5] = [
+    "ordering_flood_into_a_rank_that_computes",
+    "negotiated_cancels_until_the_ring_is_full",
+    "among_who_calls_something_long_is_told_of_who_has_left",
+    "raw_handlers_refuse_what_a_reply_may_not_be",
+    "settings_are_printed_once",
+];
+
+/// How the ranks of all jobs reach each other, which changes little that a test sees.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Path {
+    /// All share memory.
+    Memory,
+    /// Over loopback connections, but for neighbourhoods of so many ranks.
+    Tcp(u32),
+}
+
+impl Path {
+    /// Names the path: "tcp 2" for instance.
+    const VARIABLE: &str = "ARGONET_TEST_PATH";
+
+    /// As whoever started the tests says.
+    pub(crate) fn of_this_run() -> Self {
+        let Ok(text) = std::env::var(Self::VARIABLE) else {
+            return Self::Memory;
+        };
+        let neighbours = text.strip_prefix("tcp ").and_then(|n| n.parse().ok());
+        let neighbours = neighbours.unwrap_or_else(|| panic!("{} is {text:?}", Self::VARIABLE));
+        Self::Tcp(neighbours)
+    }
+
+    /// Whether a test says something of jobs whose ranks reach each other so.
+    pub(crate) fn has(self, test: &str) -> bool {
+        self == Self::Memory || !OF_MEMORY.contains(&test)
+    }
+
+    /// The ranks of so many that share memory with one.
+    pub(crate) fn neighbours(self, rank: usize, ranks: usize) -> core::ops::Range<usize> {
+        match self {
+            Self::Memory => 0..ranks,
+            Self::Tcp(most) => {
+                let most = most as usize;
+                let first = rank / most * most;
+                first..(first + most).min(ranks)
+            }
+        }
+    }
+
+    /// How many operations a program waits for, one by one, where it would be `count` in memory: over a connection each takes
+    /// both ranks' turns.
+    pub(crate) fn many(self, count: u64) -> u64 {
+        match self {
+            Self::Memory => count,
+            Self::Tcp(_) => count / 100,
+        }
+    }
+
+    /// Whether a case is one of those of which there are a hundredth over a connection.
+    pub(crate) fn has_turn(self, case: usize) -> bool {
+        self == Self::Memory || case.is_multiple_of(19)
+    }
+
+    /// Between two looks at what other ranks write. In memory they need nothing of this rank for that.
+    pub(crate) fn look_again<M: argonet::Threading>(self, world: &argonet::World<M>) {
+        match self {
+            Self::Memory => thread::yield_now(),
+            Self::Tcp(_) => _ = world.poll().expect("polls"),
+        }
+    }
+
+    fn give(self, command: &mut Command) {
+        if let Self::Tcp(neighbours) = self {
+            command.env("ARGONET_CONDUIT", "tcp");
+            command.env("GASNET_SUPERNODE_MAXSIZE", neighbours.to_string());
+        }
+    }
+}
+
 /// How long a test may take. A second is normal; this is for the slowest, busiest machine.
 const TEST_LIMIT: Duration = Duration::from_secs(120);
 
@@ -174,6 +254,7 @@ impl Job {
         ] {
             command.env_remove(name);
         }
+        Path::of_this_run().give(&mut command);
         Self {
             ranks,
             command,

@@ -3,7 +3,7 @@
 use argonet::engine::TeamError;
 use argonet::{Error, JobRank, Par, Rank, SharedVec, Team, Threading, World};
 
-use crate::support::{Done, Job, Program, Random, Test, each};
+use crate::support::{Done, Job, Path, Program, Random, Test, each};
 
 const SIZES: [u32; 5] = [1, 2, 3, 5, 8];
 
@@ -298,8 +298,10 @@ fn places() -> Done {
     let slots = SharedVec::<u32>::alloc(&world, 1)?;
     let all: Vec<_> = world.ranks().collect();
     is_team(&world, &world.team(), &all, &slots)?;
-    // All share memory, on one host.
-    is_team(&world, &world.neighbourhood_team()?, &all, &slots)?;
+    let own = world.rank().index();
+    let near = Path::of_this_run().neighbours(own, all.len());
+    is_team(&world, &world.neighbourhood_team()?, &all[near], &slots)?;
+    // All are on one host.
     is_team(&world, &world.host_team()?, &all, &slots)?;
     Ok(world.finalise()?)
 }

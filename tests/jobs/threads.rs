@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use argonet::{Par, Rank, SharedVec, World};
 
 use crate::ordering::Logs;
-use crate::support::{Done, Program, Test, each};
+use crate::support::{Done, Path, Program, Test, each};
 
 pub(crate) const TESTS: &[Test] = &[
     ("threads_send_call_put_and_allocate", || {
@@ -70,7 +70,8 @@ fn everything(threads: usize) -> Done {
     let world = builder.build_par()?;
     let counter = SharedVec::<u64>::alloc(&world, 1)?;
     let slots = SharedVec::<u64>::alloc(&world, threads * world.size() as usize)?;
-    let count = 8_000 / (threads as u64 * u64::from(world.size()));
+    let most = Path::of_this_run().many(8_000);
+    let count = (most / (threads as u64 * u64::from(world.size()))).max(2);
     in_threads(threads, |thread| {
         let work = || -> argonet::Result<()> {
             for n in 0..count {
