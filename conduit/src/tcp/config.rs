@@ -31,6 +31,9 @@ pub struct TcpSizes {
     pub gather_bytes: usize,
     /// What is gathered leaves after this time at the latest; 0 sends everything at once.
     pub gather_time: Duration,
+    /// For how long a peer's host may acknowledge nothing before the connection is given up and another is asked for; 0 is
+    /// for ever, or as long as the system waits. A peer that makes no call has a host that acknowledges.
+    pub silent_time: Duration,
 }
 
 impl Default for TcpSizes {
@@ -45,6 +48,8 @@ impl Default for TcpSizes {
             gets: 4096,
             gather_bytes: 16 << 10,
             gather_time: Duration::from_micros(50),
+            // Four times the system sends again what was lost until then.
+            silent_time: Duration::from_secs(5),
         }
     }
 }

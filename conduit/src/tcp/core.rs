@@ -5,6 +5,8 @@ use super::config::TcpSizes;
 use super::connector::{Connection, Connector, Made};
 use super::helper::Helper;
 use super::peer::{Inbound, Outbound, Peer, Report};
+use super::silence::Silence;
+use super::vitals::Vitals;
 use super::wait::Sleepers;
 use super::wire::Wire;
 use crate::threads::ThreadMode;
@@ -59,6 +61,7 @@ pub(super) struct Core {
     /// Buffers of payloads that are being prepared, by their address.
     pub(super) prepared: Mutex<BTreeMap<usize, Box<[u8]>>>,
     pub(super) helper: Helper,
+    pub(super) vitals: Vitals,
 }
 
 // What a rank keeps of a peer that it does not use.
@@ -95,6 +98,7 @@ impl Core {
             sleepers,
             prepared: Mutex::default(),
             helper: Helper::default(),
+            vitals: Vitals::new(config.sizes.silent_time),
         })
     }
 
@@ -202,6 +206,7 @@ impl Core {
             return None;
         }
         let wire = Arc::new(Wire::Socket(connection.socket));
+        inbound.silence = Silence::default();
         inbound.wire = Some(Arc::clone(&wire));
         outbound.wire = Some(wire);
         self.connected.fetch_add(1, Ordering::Relaxed);

@@ -23,9 +23,11 @@ mod peer;
 mod poll;
 mod send;
 mod serve;
+mod silence;
 #[cfg(test)]
 mod tests;
 mod visit;
+mod vitals;
 mod wait;
 mod wire;
 

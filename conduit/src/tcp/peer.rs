@@ -4,6 +4,7 @@ use super::config::{REPLY_ROOM, TcpSizes};
 use super::frame::{Fields, HeadBytes, Kind};
 use super::lane::{Body, Grant, Inbox, Outbox, Parked};
 use super::operations::Operations;
+use super::silence::Silence;
 use super::wire::Wire;
 use crate::conduit::{OpToken, Part, SendError};
 use argonet_am::AmError;
@@ -31,6 +32,7 @@ pub(super) struct Inbound {
     pub(super) tell: bool,
     /// The connection has ended, and another must be asked for.
     pub(super) lost: bool,
+    pub(super) silence: Silence,
 }
 
 /// What is to be told to the sink.
@@ -80,6 +82,7 @@ impl Peer {
                 wire: None,
                 tell: false,
                 lost: false,
+                silence: Silence::default(),
             }),
             outbound: Mutex::new(Outbound {
                 outbox: Outbox::new(sizes.window_bytes as u64),

@@ -56,6 +56,7 @@ impl Core {
             }
             taken += 1;
         }
+        self.look_for_silent();
         let mut events = [const { None }; EVENTS];
         for rank in self.ready(&mut events) {
             if rank != hot
@@ -98,12 +99,18 @@ impl Core {
 
     /// Sleeps until a socket has something, a thread wakes this one, or the time is over.
     pub(super) fn sleep(&self, timeout: Option<Duration>, seen: u32) {
+        self.look_for_silent();
         self.flush_all();
         let _sleeper = self.sleepers.enter();
         self.watch_all();
         if self.work.any() || self.sleepers.epoch() != seen {
             return;
         }
+        // Somebody must look now and then whether connections still stand.
+        let timeout = [timeout, self.vitals.interval()]
+            .into_iter()
+            .flatten()
+            .min();
         let timeout = timeout.map(|time| Timespec {
             tv_sec: i64::try_from(time.as_secs()).unwrap_or(i64::MAX),
             tv_nsec: time.subsec_nanos().into(),

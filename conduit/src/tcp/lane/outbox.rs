@@ -105,6 +105,8 @@ pub(crate) struct Outbox {
     tell: (u64, u64),
     told: (u64, u64),
     tell_now: bool,
+    /// Tells also what the peer knows.
+    probe: bool,
     /// The peer is not told that this position was taken before it has taken the refusal of what lies
     /// there, which ends at the second.
     held: Option<(u64, u64)>,
@@ -133,6 +135,7 @@ impl Outbox {
             tell: (0, granted),
             told: (0, granted),
             tell_now: false,
+            probe: false,
             held: None,
             asked: 0,
         }
@@ -249,6 +252,13 @@ impl Outbox {
         self.tell_now = self.untold() > 0;
     }
 
+    /// Has something written that the peer's host must acknowledge, if only what the peer knows.
+    #[cold]
+    pub(crate) fn probe(&mut self) {
+        self.probe = true;
+        self.tell_now = true;
+    }
+
     /// The frame just added refuses what begins at `position` of the peer's stream.
     pub(crate) fn hold(&mut self, position: u64) {
         let first = self.held.map_or(position, |(first, _)| first.min(position));
@@ -267,7 +277,7 @@ impl Outbox {
     /// The bytes to write now, in order. They stay where they are until [`wrote`](Self::wrote).
     pub(crate) fn next_burst(&mut self, out: &mut Pieces) {
         if self.sent == self.boundary {
-            if self.control_at == CONTROL_BYTES && self.untold() > 0 {
+            if self.control_at == CONTROL_BYTES && (self.tell_now || self.untold() > 0) {
                 self.write_control();
             }
             self.boundary = self.burst_end();
@@ -300,9 +310,10 @@ impl Outbox {
     fn write_control(&mut self) {
         let telling = self.telling();
         self.tell_now = false;
-        if telling == self.told {
+        if telling == self.told && !core::mem::take(&mut self.probe) {
             return;
         }
+        self.probe = false;
         let fields = Fields {
             offset: telling.0,
             rest: telling.1,

@@ -16,6 +16,8 @@ use std::io::Write;
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::sync::Arc;
 
+mod silent;
+
 const NOTE: HandlerIndex = HandlerIndex(128);
 const SEGMENT: u64 = 1 << 16;
 
