@@ -79,6 +79,7 @@ fn ranks() -> ([Tcp; 2], [OwnSegment; 2]) {
             sizes: TcpSizes::default(),
             directory,
             registered: registered(),
+            progress: false,
             connector: Arc::new(Ready(Mutex::new(Some(connection)))),
         };
         rank += 1;

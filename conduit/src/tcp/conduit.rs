@@ -47,11 +47,8 @@ impl Tcp {
         let core = Arc::new(Core::new(config)?);
         core.helper.attach(&core);
         // Those that are there already can be sent to without a poll.
-        for report in core.connect() {
-            if let Report::Broken(error) = report {
-                return Err(io::Error::other(error));
-            }
-        }
+        core.connect();
+        core.progress.begin(&core)?;
         Ok(Self { core })
     }
 
@@ -63,6 +60,7 @@ impl Tcp {
 
 impl Drop for Tcp {
     fn drop(&mut self) {
+        self.core.progress.end();
         self.core.helper.end();
         self.core.flush_all();
     }
@@ -310,7 +308,7 @@ impl Conduit for Tcp {
         let peer = self.core.used(peer.0)?;
         let (taken, handled, waiting) = {
             let inbound = peer.inbound.try_lock()?;
-            let waiting = !inbound.inbox.is_empty() || !inbound.parked.is_empty();
+            let waiting = inbound.waits();
             (inbound.inbox.taken(), inbound.parked.handled(), waiting)
         };
         let outbound = peer.outbound.lock();

@@ -127,6 +127,9 @@ pub struct TcpConfig {
     pub registered: Registered,
     /// Where connections come from.
     pub connector: Arc<dyn Connector>,
+    /// Whether a thread serves puts, gets and connections while this rank makes no call. It runs no handlers. It wants a
+    /// core that no rank uses: see [`progress_by_default`](super::progress_by_default).
+    pub progress: bool,
 }
 
 #[cfg(test)]

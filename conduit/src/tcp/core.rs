@@ -5,6 +5,7 @@ use super::config::TcpSizes;
 use super::connector::{Connection, Connector, Made};
 use super::helper::Helper;
 use super::peer::{Inbound, Outbound, Peer, Report};
+use super::progress::Progress;
 use super::silence::Silence;
 use super::vitals::Vitals;
 use super::wait::Sleepers;
@@ -61,6 +62,7 @@ pub(super) struct Core {
     /// Buffers of payloads that are being prepared, by their address.
     pub(super) prepared: Mutex<BTreeMap<usize, Box<[u8]>>>,
     pub(super) helper: Helper,
+    pub(super) progress: Progress,
     pub(super) vitals: Vitals,
 }
 
@@ -77,6 +79,11 @@ impl Core {
         if let Some(descriptor) = config.connector.descriptor() {
             epoll::add(&epoll, descriptor, own(CONNECTOR), input)?;
         }
+        let progress = if config.progress {
+            Progress::new(config.connector.descriptor())?
+        } else {
+            Progress::none()
+        };
         Ok(Self {
             rank: config.rank,
             ranks: config.ranks,
@@ -98,6 +105,7 @@ impl Core {
             sleepers,
             prepared: Mutex::default(),
             helper: Helper::default(),
+            progress,
             vitals: Vitals::new(config.sizes.silent_time),
         })
     }
@@ -160,33 +168,30 @@ impl Core {
     }
 
     /// Takes connections that were made.
-    pub(super) fn connect(&self) -> Vec<Report> {
+    pub(super) fn connect(&self) {
         let received = |peer: JobRank| {
             let peer = self.used(peer.0);
             peer.map_or(0, |peer| peer.inbound.lock().inbox.taken())
         };
-        let mut reports = Vec::new();
         while let Some(made) = self.connector.next(&received) {
             match made {
-                Made::Connected(connection) => reports.extend(self.adopt(connection)),
+                Made::Connected(connection) => self.adopt(connection),
                 Made::Unreachable(peer, error) => {
                     let (peer, _) = self.meet(peer);
                     let mut inbound = peer.inbound.lock();
-                    self.fail(peer, &mut inbound, error.clone());
-                    reports.push(Report::Broken(error));
+                    self.fail_later(peer, &mut inbound, error);
                 }
             }
         }
-        reports
     }
 
     /// Uses a connection, the first or another. Nothing more is read from the one before it.
-    pub(super) fn adopt(&self, connection: Connection) -> Option<Report> {
+    pub(super) fn adopt(&self, connection: Connection) {
         let (peer, _) = self.meet(connection.peer);
         let mut inbound = peer.inbound.lock();
         let mut outbound = peer.outbound.lock();
         if outbound.failed.is_some() || connection.incarnation <= outbound.incarnation {
-            return None;
+            return;
         }
         self.unwire(peer, &mut inbound, &mut outbound);
         inbound.inbox.reset();
@@ -194,8 +199,8 @@ impl Core {
         if let Err(cause) = resumed {
             drop(outbound);
             let error = self.broken(peer.rank, cause);
-            self.fail(peer, &mut inbound, error.clone());
-            return Some(Report::Broken(error));
+            self.fail_later(peer, &mut inbound, error);
+            return;
         }
         outbound.taken();
         outbound.incarnation = connection.incarnation;
@@ -203,7 +208,7 @@ impl Core {
             // As if it had been lost at once.
             drop((error, outbound, inbound));
             self.connector.want(peer.rank);
-            return None;
+            return;
         }
         let wire = Arc::new(Wire::Socket(connection.socket));
         inbound.silence = Silence::default();
@@ -217,7 +222,6 @@ impl Core {
             self.work.set(peer.rank.0);
         }
         self.flush(peer, &mut outbound);
-        None
     }
 
     fn wire_up(&self, connection: &Connection, rank: u32) -> io::Result<()> {
@@ -227,7 +231,7 @@ impl Core {
         let _ = rustix::net::sockopt::set_tcp_nodelay(socket, true);
         let data = epoll::EventData::new_u64(rank.into());
         epoll::add(&self.epoll, socket, data, epoll::EventFlags::IN)?;
-        Ok(())
+        self.progress.watch(socket, rank.into())
     }
 
     /// Gives up the connection.
@@ -245,6 +249,7 @@ impl Core {
         if let Some(socket) = wires.iter().flatten().find_map(|wire| wire.descriptor()) {
             // Others may hold the same socket open, which then would go on to be watched.
             let _ = epoll::delete(&self.epoll, socket);
+            self.progress.forget(socket);
             let _ = rustix::net::shutdown(socket, rustix::net::Shutdown::Both);
             self.connected.fetch_sub(1, Ordering::Relaxed);
         }
@@ -266,6 +271,15 @@ impl Core {
         outbound.failed = Some(error);
     }
 
+    /// The same; the next poll tells.
+    #[cold]
+    pub(super) fn fail_later(&self, peer: &Peer, inbound: &mut Inbound, error: AmError) {
+        self.fail(peer, inbound, error.clone());
+        let report = Report::Broken(error);
+        peer.outbound.lock().reports.push_back(report);
+        self.work.set(peer.rank.0);
+    }
+
     /// The error of a peer that sends what cannot be used.
     pub(super) fn broken(&self, from: JobRank, cause: RecordError) -> AmError {
         let at = self.rank;
@@ -275,7 +289,7 @@ impl Core {
     /// What other threads sleep for may have come.
     #[inline]
     pub(super) fn wake(&self) {
-        if self.mode == ThreadMode::Par {
+        if self.mode == ThreadMode::Par || self.progress.is_there() {
             self.sleepers.wake();
         }
     }

@@ -2,7 +2,7 @@
 
 use super::config::{REPLY_ROOM, TcpSizes};
 use super::frame::{Fields, HeadBytes, Kind};
-use super::lane::{Body, Grant, Inbox, Outbox, Parked};
+use super::lane::{Aside, Body, Grant, Inbox, Outbox, Parked};
 use super::operations::Operations;
 use super::silence::Silence;
 use super::wire::Wire;
@@ -27,6 +27,8 @@ pub(super) struct Peer {
 pub(super) struct Inbound {
     pub(super) inbox: Inbox,
     pub(super) parked: Parked,
+    /// Replies that came while nobody was there to handle them.
+    pub(super) replies: Aside,
     pub(super) wire: Option<Arc<Wire>>,
     /// The peer waits to be told what was taken.
     pub(super) tell: bool,
@@ -79,6 +81,7 @@ impl Peer {
             inbound: Mutex::new(Inbound {
                 inbox: Inbox::new(sizes.long_bytes),
                 parked: Parked::new(sizes.window_bytes),
+                replies: Aside::default(),
                 wire: None,
                 tell: false,
                 lost: false,
@@ -99,6 +102,18 @@ impl Peer {
                 watched: false,
             }),
         }
+    }
+}
+
+impl Inbound {
+    /// Whether something is here that was not taken, or not handled.
+    pub(super) fn waits(&self) -> bool {
+        !self.inbox.is_empty() || self.has_aside()
+    }
+
+    /// Whether messages were set aside.
+    pub(super) fn has_aside(&self) -> bool {
+        !self.parked.is_empty() || !self.replies.is_empty()
     }
 }
 

@@ -1,7 +1,6 @@
 //! Polls and sleeps: which peers are looked at, and when.
 
 use super::core::{CONNECTOR, Core, NOBODY, WAKE};
-use super::peer::Report;
 use crate::conduit::Sink;
 use core::sync::atomic::Ordering;
 use core::time::Duration;
@@ -49,13 +48,7 @@ impl Core {
     /// Looks at all descriptors.
     fn poll_others<S: Sink + ?Sized>(&self, hot: u32, sink: &mut S) -> usize {
         let mut taken = 0;
-        for report in self.connect() {
-            match report {
-                Report::Completed(op, part) => sink.completed(op, part),
-                Report::Broken(error) => sink.broken(error),
-            }
-            taken += 1;
-        }
+        self.connect();
         self.look_for_silent();
         let mut events = [const { None }; EVENTS];
         for rank in self.ready(&mut events) {
@@ -101,9 +94,11 @@ impl Core {
     pub(super) fn sleep(&self, timeout: Option<Duration>, seen: u32) {
         self.look_for_silent();
         self.flush_all();
-        let _sleeper = self.sleepers.enter();
+        let sleeper = self.sleepers.enter();
         self.watch_all();
         if self.work.any() || self.sleepers.epoch() != seen {
+            drop(sleeper);
+            self.progress.awake();
             return;
         }
         // Somebody must look now and then whether connections still stand.
@@ -118,5 +113,7 @@ impl Core {
         let mut events = [const { core::mem::MaybeUninit::uninit() }; EVENTS];
         // Whatever it was, the caller looks again.
         let _ = epoll::wait(&self.epoll, &mut events, timeout.as_ref());
+        drop(sleeper);
+        self.progress.awake();
     }
 }

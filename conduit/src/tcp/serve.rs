@@ -1,7 +1,7 @@
 //! What is done with a frame that has come.
 
 use super::frame::{Fields, Frame, HeadBytes, Kind, LONGEST_HEAD};
-use super::lane::{Body, Extent};
+use super::lane::{Body, Extent, Parked};
 use super::operations::Data;
 use super::peer::{Inbound, Report};
 use super::visit::Visit;
@@ -91,7 +91,7 @@ impl<S: Sink + ?Sized> Visit<'_, S> {
             let charge = frame.charge();
             inbound.parked.arrive(charge)?;
             let bytes = inbound.inbox.bytes();
-            if !inbound.parked.is_empty() || !self.accepts() {
+            if self.must_wait(&inbound.parked, frame) {
                 inbound.parked.park(&bytes[..charge]);
                 return Ok(());
             }
@@ -104,10 +104,20 @@ impl<S: Sink + ?Sized> Visit<'_, S> {
             Kind::Got => self.got(frame),
             _ => {
                 let bytes = inbound.inbox.bytes();
-                self.deliver(frame, &mut bytes[..frame.len()])?;
+                if self.serves_only {
+                    inbound.replies.push(&bytes[..frame.kept()]);
+                } else {
+                    self.deliver(frame, &mut bytes[..frame.len()])?;
+                }
             }
         }
         Ok(())
+    }
+
+    /// Whether a request must be set aside. Nothing is promised between gets and messages.
+    fn must_wait(&mut self, parked: &Parked, frame: &Frame) -> bool {
+        let is_message = frame.kind != Kind::Get;
+        (is_message && (self.serves_only || !parked.is_empty())) || !self.accepts()
     }
 
     /// A frame whose payload is at its place.
@@ -125,11 +135,15 @@ impl<S: Sink + ?Sized> Visit<'_, S> {
                 let head = &mut head[..frame.head_len()];
                 head.copy_from_slice(inbound.inbox.placed_head());
                 if !frame.kind.is_request() {
+                    if self.serves_only {
+                        inbound.replies.push(head);
+                        return Ok(());
+                    }
                     return self.deliver(frame, head);
                 }
                 let charge = frame.charge();
                 inbound.parked.arrive(charge)?;
-                if !inbound.parked.is_empty() || !self.accepts() {
+                if self.must_wait(&inbound.parked, frame) {
                     inbound.parked.park(head);
                 } else {
                     self.request(frame, head)?;
@@ -199,7 +213,7 @@ impl<S: Sink + ?Sized> Visit<'_, S> {
 
     /// Runs a handler. `bytes` are those of the frame, without the payload of a long.
     #[inline]
-    fn deliver(&mut self, frame: &Frame, bytes: &mut [u8]) -> Result<(), RecordError> {
+    pub(super) fn deliver(&mut self, frame: &Frame, bytes: &mut [u8]) -> Result<(), RecordError> {
         let Some((lane, category)) = frame.kind.message() else {
             return Err(RecordError::Kind(frame.kind.into()));
         };

@@ -1,12 +1,14 @@
 //! A look at one peer: what has come from it is taken, served and reported.
 
 use super::core::Core;
-use super::frame::Frame;
+use super::frame::{Frame, Kind};
 use super::lane::{Next, Pieces};
 use super::peer::{Inbound, Outbound, Peer, Report};
-use crate::conduit::Sink;
+use crate::conduit::{OpToken, Part, Sink};
 use argonet_am::record::RecordError;
+use argonet_am::{AmError, Lane};
 use core::sync::atomic::Ordering;
+use parking_lot::MutexGuard;
 use std::io;
 
 /// Messages and parts of puts and gets that one poll takes from a peer, and as many completions.
@@ -19,12 +21,14 @@ const SOME_REPORTS: usize = 32;
 const TELL_BYTES: u64 = 64 << 10;
 
 /// How far the frames went.
-#[derive(PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 enum Went {
     /// To the end of what was read.
     Dry,
     /// To the bound of a poll.
     Bound,
+    /// To a reply for which there is no room while nobody handles any.
+    Held,
 }
 
 pub(super) struct Visit<'a, S: ?Sized> {
@@ -40,14 +44,82 @@ pub(super) struct Visit<'a, S: ?Sized> {
     reports: bool,
     /// Whether the largest reply has room; `None` when that must be looked at.
     pub(super) accepts: Option<bool>,
+    /// No handler may run here: messages are set aside for the rank's own poll.
+    pub(super) serves_only: bool,
+    /// How far it went.
+    went: Went,
+}
+
+/// What became of a look at a peer while its rank makes no call.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Served {
+    /// What there was.
+    All,
+    /// As much as a poll takes; there is more.
+    Some,
+    /// There is no more room for messages that the rank must handle.
+    Held,
+    /// The rank looks itself.
+    Busy,
+}
+
+/// Where what is complete goes while the rank makes no call: its next poll tells.
+struct Later<'a>(&'a Peer);
+
+impl Sink for Later<'_> {
+    fn deliver(&mut self, _delivery: &mut argonet_am::Delivery<'_>) {
+        unreachable!("a visit that only serves sets messages aside");
+    }
+
+    fn completed(&mut self, op: OpToken, part: Part) {
+        let mut outbound = self.0.outbound.lock();
+        outbound.reports.push_back(Report::Completed(op, part));
+    }
+
+    fn broken(&mut self, error: AmError) {
+        let mut outbound = self.0.outbound.lock();
+        outbound.reports.push_back(Report::Broken(error));
+    }
 }
 
 impl Core {
     /// Looks at a peer. Says how many messages and completions were taken.
+    #[inline]
     pub(super) fn visit<S: Sink + ?Sized>(&self, peer: &Peer, sink: &mut S) -> usize {
-        let Some(mut guard) = peer.inbound.try_lock() else {
-            return 0;
-        };
+        match peer.inbound.try_lock() {
+            Some(inbound) => {
+                let reports = self.work.take(peer.rank.0);
+                self.visit_locked(peer, inbound, sink, reports, false).0
+            }
+            None => 0,
+        }
+    }
+
+    /// Looks at a peer for a rank that makes no call.
+    #[cold]
+    pub(super) fn serve(&self, peer: &Peer) -> Served {
+        match peer.inbound.try_lock() {
+            Some(inbound) => {
+                let (_, went) = self.visit_locked(peer, inbound, &mut Later(peer), false, true);
+                match went {
+                    Went::Dry => Served::All,
+                    Went::Bound => Served::Some,
+                    Went::Held => Served::Held,
+                }
+            }
+            None => Served::Busy,
+        }
+    }
+
+    #[inline]
+    fn visit_locked<S: Sink + ?Sized>(
+        &self,
+        peer: &Peer,
+        mut guard: MutexGuard<'_, Inbound>,
+        sink: &mut S,
+        reports: bool,
+        serves_only: bool,
+    ) -> (usize, Went) {
         let inbound = &mut *guard;
         let mut visit = Visit {
             core: self,
@@ -56,11 +128,13 @@ impl Core {
             budget: BATCH,
             taken: 0,
             moved: false,
-            reports: self.work.take(peer.rank.0),
+            reports,
             accepts: None,
+            serves_only,
+            went: Went::Dry,
         };
         visit.run(inbound);
-        let (taken, moved) = (visit.taken, visit.moved);
+        let (taken, moved, went) = (visit.taken, visit.moved, visit.went);
         let lost = core::mem::take(&mut inbound.lost);
         drop(guard);
         if lost {
@@ -70,7 +144,7 @@ impl Core {
             self.sleepers.moved();
             self.wake();
         }
-        taken
+        (taken, went)
     }
 }
 
@@ -81,19 +155,25 @@ impl<S: Sink + ?Sized> Visit<'_, S> {
             went = self.frames(inbound);
         }
         match went {
-            Ok(went) => self.finish(inbound, went),
+            Ok(went) => {
+                self.went = went;
+                self.finish(inbound);
+            }
             Err(cause) => {
                 let error = self.core.broken(self.peer.rank, cause);
                 self.core.fail(self.peer, inbound, error.clone());
                 self.moved = true;
                 self.sink.broken(error);
+                self.core.work.set(self.peer.rank.0);
             }
         }
     }
 
     /// What was there before.
     fn look(&mut self, inbound: &mut Inbound) -> Result<Went, RecordError> {
-        self.parked(inbound)?;
+        if inbound.has_aside() {
+            self.aside(inbound)?;
+        }
         self.frames(inbound)
     }
 
@@ -113,7 +193,8 @@ impl<S: Sink + ?Sized> Visit<'_, S> {
             }
             Ok(bytes) => {
                 inbound.inbox.filled(bytes);
-                if self.core.hot.load(Ordering::Relaxed) == self.peer.rank.0 {
+                self.moved |= self.serves_only;
+                if !self.serves_only && self.core.hot.load(Ordering::Relaxed) == self.peer.rank.0 {
                     self.core.hit(self.peer, inbound);
                 }
                 true
@@ -129,15 +210,26 @@ impl<S: Sink + ?Sized> Visit<'_, S> {
         }
     }
 
-    /// Requests that were set aside and whose reply has room now.
-    fn parked(&mut self, inbound: &mut Inbound) -> Result<(), RecordError> {
+    /// Messages that were set aside: replies, and requests whose reply has room now.
+    #[cold]
+    fn aside(&mut self, inbound: &mut Inbound) -> Result<(), RecordError> {
+        let long_bytes = self.core.sizes.long_bytes;
+        // They were read before.
+        let read = |bytes: &[u8]| Frame::read(bytes, long_bytes)?.ok_or(RecordError::Kind(0));
+        while self.budget > 0 && !self.serves_only && !inbound.replies.is_empty() {
+            let bytes = inbound.replies.first();
+            let frame = read(bytes)?;
+            self.budget -= 1;
+            self.deliver(&frame, &mut bytes[..frame.kept()])?;
+            inbound.replies.pass(frame.kept());
+        }
         while self.budget > 0 && !inbound.parked.is_empty() && self.accepts() {
-            let long_bytes = self.core.sizes.long_bytes;
             let bytes = inbound.parked.first();
-            // It was read before.
-            let Some(frame) = Frame::read(bytes, long_bytes)? else {
-                return Err(RecordError::Kind(0));
-            };
+            let frame = read(bytes)?;
+            if self.serves_only && frame.kind != Kind::Get {
+                break;
+            }
+            self.budget -= 1;
             let charge = frame.charge();
             self.request(&frame, &mut bytes[..charge])?;
             inbound.parked.pass(charge);
@@ -149,7 +241,11 @@ impl<S: Sink + ?Sized> Visit<'_, S> {
     /// Frames that are here.
     fn frames(&mut self, inbound: &mut Inbound) -> Result<Went, RecordError> {
         while self.budget > 0 {
-            match inbound.inbox.next()? {
+            let next = inbound.inbox.next()?;
+            if self.serves_only && self.has_no_room_for(inbound, &next) {
+                return Ok(Went::Held);
+            }
+            match next {
                 Next::More => return Ok(Went::Dry),
                 Next::Whole(frame) => {
                     inbound.tell |= frame.tell;
@@ -177,21 +273,36 @@ impl<S: Sink + ?Sized> Visit<'_, S> {
         Ok(Went::Bound)
     }
 
+    /// Whether a reply must stay where it is until somebody handles those before it.
+    #[cold]
+    fn has_no_room_for(&self, inbound: &Inbound, next: &Next) -> bool {
+        match next {
+            Next::Whole(frame) | Next::Placed(frame) => {
+                let is_reply = matches!(frame.kind.message(), Some((Lane::Reply, _)));
+                is_reply && inbound.replies.len() + frame.kept() > self.core.sizes.window_bytes
+            }
+            _ => false,
+        }
+    }
+
     pub(super) fn outbound(&self) -> parking_lot::MutexGuard<'_, Outbound> {
         self.peer.outbound.lock()
     }
 
     /// What the peer is told, and what is left for the next poll.
-    fn finish(&mut self, inbound: &mut Inbound, went: Went) {
+    fn finish(&mut self, inbound: &mut Inbound) {
         let rank = self.peer.rank.0;
-        let mut more = went == Went::Bound;
+        let mut more = self.went == Went::Bound;
         if self.taken > 0 || self.moved || self.reports || inbound.tell {
-            self.report();
+            if !self.serves_only {
+                self.report();
+            }
             let (taken, granted) = (inbound.inbox.taken(), inbound.parked.granted());
             let mut outbound = self.peer.outbound.lock();
             outbound.outbox.set_tell(taken, granted);
             let untold = outbound.outbox.untold();
-            if (inbound.tell && !more) || untold > TELL_BYTES {
+            // Nobody will be patient for a rank that makes no call.
+            if ((inbound.tell || self.serves_only) && !more) || untold > TELL_BYTES {
                 outbound.outbox.tell_now();
                 inbound.tell = false;
             }
@@ -204,7 +315,8 @@ impl<S: Sink + ?Sized> Visit<'_, S> {
             }
             more |= !outbound.reports.is_empty();
         }
-        more |= !inbound.parked.is_empty() && self.accepts();
+        more |= self.serves_only && inbound.has_aside();
+        more |= !inbound.replies.is_empty() || (!inbound.parked.is_empty() && self.accepts());
         more |= inbound.wire.as_ref().is_some_and(|wire| wire.holds_own());
         if more {
             self.core.work.set(rank);

@@ -13,9 +13,10 @@ use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
-/// Thread mode, and where chance comes from, by which connections break.
+/// Thread mode, whether a thread serves beside the ranks' own, and where chance comes from, by which connections break.
 pub(crate) struct TcpRig {
     mode: ThreadMode,
+    progress: bool,
     breaks: Option<u64>,
 }
 
@@ -190,12 +191,20 @@ impl TcpRig {
     /// Each thread mode; then connections that break, as chance has it by several seeds.
     pub(crate) fn all(seeds: u64) -> Vec<Self> {
         let modes = [ThreadMode::Seq, ThreadMode::Parsync, ThreadMode::Par];
-        let whole = modes.map(|mode| Self { mode, breaks: None });
+        let whole = |mode, progress| Self {
+            mode,
+            progress,
+            breaks: None,
+        };
+        let plain = modes.map(|mode| whole(mode, false));
+        let served = [ThreadMode::Seq, ThreadMode::Par].map(|mode| whole(mode, true));
+        // With every other seed there is the thread, too.
         let broken = (1..=seeds).map(|seed| Self {
             mode: ThreadMode::Par,
+            progress: seed.is_multiple_of(2),
             breaks: Some(seed),
         });
-        whole.into_iter().chain(broken).collect()
+        plain.into_iter().chain(served).chain(broken).collect()
     }
 }
 
@@ -206,7 +215,10 @@ impl Rig for TcpRig {
     type Job = TcpJob;
 
     fn name(&self) -> String {
-        let mode = format!("tcp {:?}", self.mode).to_lowercase();
+        let mut mode = format!("tcp {:?}", self.mode).to_lowercase();
+        if self.progress {
+            mode.push_str(" served");
+        }
         match self.breaks {
             None => mode,
             Some(seed) => format!("{mode} breaks {seed}"),
@@ -279,6 +291,7 @@ impl Rig for TcpRig {
                 },
                 directory,
                 registered: setup.registered,
+                progress: self.progress,
                 connector: Arc::new(Port {
                     hub: Arc::clone(&job.hub),
                     rank,

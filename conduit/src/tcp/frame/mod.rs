@@ -304,6 +304,16 @@ impl Frame {
         self.head_len() + self.length
     }
 
+    /// Bytes that are kept when it is set aside: the payload of a long is in its place.
+    #[inline]
+    pub(crate) fn kept(&self) -> usize {
+        if self.kind.is_placed() {
+            self.head_len()
+        } else {
+            self.len()
+        }
+    }
+
     /// What it takes of the grant.
     #[inline]
     pub(crate) fn charge(&self) -> usize {

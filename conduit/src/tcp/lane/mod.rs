@@ -18,7 +18,7 @@ mod ring;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use grant::{Grant, Parked};
+pub(crate) use grant::{Aside, Grant, Parked};
 pub(crate) use inbox::{Inbox, Next};
 pub(crate) use outbox::{Body, Extent, Outbox};
 pub(crate) use pieces::Pieces;

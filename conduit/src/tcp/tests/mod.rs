@@ -10,22 +10,40 @@ use argonet_base::{HandlerIndex, JobRank, SegmentOffset};
 use argonet_segment::{Directory, OwnSegment, PageKind, SegmentFile, SharedBytes};
 use core::time::Duration;
 use parking_lot::Mutex;
-use rustix::fd::BorrowedFd;
+use rustix::event::{EventfdFlags, eventfd};
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::collections::VecDeque;
 use std::io::Write;
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::sync::Arc;
 
+mod progress;
 mod silent;
 
 const NOTE: HandlerIndex = HandlerIndex(128);
 const SEGMENT: u64 = 1 << 16;
 
 /// Gives out what it was given.
-#[derive(Default)]
 struct Queue {
     made: Mutex<VecDeque<Made>>,
     wanted: Mutex<Vec<JobRank>>,
+    /// Can be read when something was made, after the beginning.
+    bell: OwnedFd,
+}
+
+impl Queue {
+    fn new() -> Self {
+        Self {
+            made: Mutex::default(),
+            wanted: Mutex::default(),
+            bell: eventfd(0, EventfdFlags::NONBLOCK).unwrap(),
+        }
+    }
+
+    fn push(&self, made: Made) {
+        self.made.lock().push_back(made);
+        rustix::io::write(&self.bell, &1u64.to_ne_bytes()).unwrap();
+    }
 }
 
 impl Connector for Queue {
@@ -34,11 +52,15 @@ impl Connector for Queue {
     }
 
     fn next(&self, _received: &dyn Fn(JobRank) -> u64) -> Option<Made> {
-        self.made.lock().pop_front()
+        let made = self.made.lock().pop_front();
+        if made.is_none() {
+            let _ = rustix::io::read(&self.bell, &mut [0; 8]);
+        }
+        made
     }
 
     fn descriptor(&self) -> Option<BorrowedFd<'_>> {
-        None
+        Some(self.bell.as_fd())
     }
 }
 
@@ -52,6 +74,8 @@ struct Rank {
 #[derive(Default)]
 struct Seen {
     messages: usize,
+    /// First arguments.
+    firsts: Vec<u32>,
     /// Bytes of the reply that requests get.
     answer: usize,
     completed: Vec<(u64, Part)>,
@@ -61,6 +85,7 @@ struct Seen {
 impl Sink for Seen {
     fn deliver(&mut self, delivery: &mut Delivery<'_>) {
         self.messages += 1;
+        self.firsts.extend(delivery.args().first());
         if delivery.lane() == Lane::Request && self.answer > 0 {
             let bytes = vec![1; self.answer];
             let reply = Message {
@@ -98,10 +123,18 @@ fn connection(peer: u32, socket: TcpStream, incarnation: u64) -> Made {
 
 impl Rank {
     fn new(rank: u32, sizes: TcpSizes, made: Option<Made>) -> Self {
+        Self::begin(rank, sizes, made, false)
+    }
+
+    fn with_progress(rank: u32, sizes: TcpSizes, made: Option<Made>) -> Self {
+        Self::begin(rank, sizes, made, true)
+    }
+
+    fn begin(rank: u32, sizes: TcpSizes, made: Option<Made>, progress: bool) -> Self {
         let file = SegmentFile::create(1, SEGMENT, PageKind::Normal).unwrap();
         let directory = Directory::new(file, JobRank(0)).unwrap();
         let segment = OwnSegment::attach(&directory, SEGMENT).unwrap();
-        let queue = Arc::new(Queue::default());
+        let queue = Arc::new(Queue::new());
         queue.made.lock().extend(made);
         let mut table = HandlerTable::default();
         table.register_at(NOTE, "note", Box::new(|_| {})).unwrap();
@@ -113,6 +146,7 @@ impl Rank {
             directory,
             registered: table.registered(),
             connector: Arc::clone(&queue) as Arc<dyn Connector>,
+            progress,
         };
         Self {
             tcp: Tcp::new(config).unwrap(),

@@ -1,8 +1,8 @@
 //! Peers whose hosts say nothing any more, and peers that make no call.
 
 use super::*;
-use rustix::fd::{AsFd, AsRawFd, OwnedFd};
-use std::time::{Duration, Instant};
+use rustix::fd::AsRawFd;
+use std::time::Instant;
 
 /// From now on the system throws away whatever arrives for this socket, before it is acknowledged.
 pub(super) fn deafen(socket: &OwnedFd) {
