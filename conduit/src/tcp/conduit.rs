@@ -240,6 +240,7 @@ impl Conduit for Tcp {
             outbound.go_on(&core.sizes);
         }
         core.depart(peer, &mut outbound, unsent);
+        core.ask_for_sides(peer, outbound, len);
         Ok(Injected::Pending)
     }
 
@@ -275,6 +276,7 @@ impl Conduit for Tcp {
         outbound.operations.begin_get(place, offset.0, op, begin);
         outbound.go_on(&core.sizes);
         core.depart(peer, &mut outbound, unsent);
+        core.ask_for_sides(peer, outbound, len);
         Ok(Injected::Pending)
     }
 
@@ -309,7 +311,7 @@ impl Conduit for Tcp {
         let (taken, handled, waiting) = {
             let inbound = peer.inbound.try_lock()?;
             let waiting = inbound.waits();
-            (inbound.inbox.taken(), inbound.parked.handled(), waiting)
+            (inbound.complete(), inbound.parked.handled(), waiting)
         };
         let outbound = peer.outbound.lock();
         let (sent, handled_there) = outbound.grant.totals();

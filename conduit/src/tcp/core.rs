@@ -4,6 +4,7 @@ use super::bits::Bits;
 use super::config::TcpSizes;
 use super::connector::{Connection, Connector, Made};
 use super::helper::Helper;
+use super::lane::Speed;
 use super::peer::{Inbound, Outbound, Peer, Report};
 use super::progress::Progress;
 use super::silence::Silence;
@@ -27,6 +28,11 @@ use std::sync::{Arc, OnceLock};
 /// Marks events of the two descriptors that belong to no peer.
 pub(super) const WAKE: u64 = u64::MAX;
 pub(super) const CONNECTOR: u64 = u64::MAX - 1;
+
+/// What marks events of a connection.
+pub(super) fn mark(rank: u32, connection: u16) -> u64 {
+    u64::from(connection) << 32 | u64::from(rank)
+}
 
 /// No rank.
 pub(super) const NOBODY: u32 = u32::MAX;
@@ -127,13 +133,13 @@ impl Core {
             peer.inbound.lock().wire = Some(Arc::clone(&wire));
             peer.outbound.lock().wire = Some(wire);
         } else if is_new {
-            self.connector.want(rank);
+            self.connector.want(rank, 0);
         }
         peer
     }
 
     /// What is kept about a peer, and whether that was not so before.
-    fn meet(&self, rank: JobRank) -> (&Peer, bool) {
+    pub(super) fn meet(&self, rank: JobRank) -> (&Peer, bool) {
         let mut is_new = false;
         let peer = self.peers[rank.index()].get_or_init(|| {
             is_new = true;
@@ -169,14 +175,19 @@ impl Core {
 
     /// Takes connections that were made.
     pub(super) fn connect(&self) {
-        let received = |peer: JobRank| {
-            let peer = self.used(peer.0);
-            peer.map_or(0, |peer| peer.inbound.lock().inbox.taken())
+        let received = |peer: JobRank, connection: u16| {
+            let peer = self.used(peer.0).filter(|_| connection == 0);
+            peer.map_or(0, |peer| peer.inbound.lock().complete())
         };
         while let Some(made) = self.connector.next(&received) {
             match made {
+                Made::Connected(connection) if connection.connection > 0 => {
+                    self.adopt_side(connection);
+                }
                 Made::Connected(connection) => self.adopt(connection),
-                Made::Unreachable(peer, error) => {
+                // One can do without those.
+                Made::Unreachable(_, 1.., _) => {}
+                Made::Unreachable(peer, 0, error) => {
                     let (peer, _) = self.meet(peer);
                     let mut inbound = peer.inbound.lock();
                     self.fail_later(peer, &mut inbound, error);
@@ -207,15 +218,16 @@ impl Core {
         if let Err(error) = self.wire_up(&connection, peer.rank.0) {
             // As if it had been lost at once.
             drop((error, outbound, inbound));
-            self.connector.want(peer.rank);
+            self.connector.want(peer.rank, 0);
             return;
         }
         let wire = Arc::new(Wire::Socket(connection.socket));
         inbound.silence = Silence::default();
+        outbound.stripes.main = Speed::default();
         inbound.wire = Some(Arc::clone(&wire));
         outbound.wire = Some(wire);
         self.connected.fetch_add(1, Ordering::Relaxed);
-        let (taken, granted) = (inbound.inbox.taken(), inbound.parked.granted());
+        let (taken, granted) = (inbound.complete(), inbound.parked.granted());
         outbound.outbox.set_tell(taken, granted);
         outbound.go_on(&self.sizes);
         if !outbound.reports.is_empty() {
@@ -224,14 +236,15 @@ impl Core {
         self.flush(peer, &mut outbound);
     }
 
-    fn wire_up(&self, connection: &Connection, rank: u32) -> io::Result<()> {
+    pub(super) fn wire_up(&self, connection: &Connection, rank: u32) -> io::Result<()> {
         let socket = connection.socket.as_fd();
         rustix::io::ioctl_fionbio(socket, true)?;
         // Other kinds of sockets have no delay to turn off.
         let _ = rustix::net::sockopt::set_tcp_nodelay(socket, true);
-        let data = epoll::EventData::new_u64(rank.into());
+        let mark = mark(rank, connection.connection);
+        let data = epoll::EventData::new_u64(mark);
         epoll::add(&self.epoll, socket, data, epoll::EventFlags::IN)?;
-        self.progress.watch(socket, rank.into())
+        self.progress.watch(socket, mark)
     }
 
     /// Gives up the connection.
@@ -268,6 +281,7 @@ impl Core {
     pub(super) fn fail(&self, peer: &Peer, inbound: &mut Inbound, error: AmError) {
         let mut outbound = peer.outbound.lock();
         self.unwire(peer, inbound, &mut outbound);
+        self.unwire_sides(inbound, &mut outbound);
         outbound.failed = Some(error);
     }
 

@@ -24,7 +24,9 @@ mod poll;
 mod progress;
 mod send;
 mod serve;
+mod sides;
 mod silence;
+mod spread;
 #[cfg(test)]
 mod tests;
 mod visit;

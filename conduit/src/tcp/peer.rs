@@ -2,14 +2,16 @@
 
 use super::config::{REPLY_ROOM, TcpSizes};
 use super::frame::{Fields, HeadBytes, Kind};
-use super::lane::{Aside, Body, Grant, Inbox, Outbox, Parked};
+use super::lane::{Apart, Aside, Body, Grant, Inbox, Outbox, Parked};
 use super::operations::Operations;
+use super::sides::{InboundSide, Stripes};
 use super::silence::Silence;
 use super::wire::Wire;
 use crate::conduit::{OpToken, Part, SendError};
 use argonet_am::AmError;
 use argonet_am::record::RecordError;
 use argonet_base::JobRank;
+use core::sync::atomic::AtomicU32;
 use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -21,6 +23,8 @@ pub(super) struct Peer {
     pub(super) inbound: Mutex<Inbound>,
     /// Held for short, by whoever sends; never while a handler runs.
     pub(super) outbound: Mutex<Outbound>,
+    /// Further connections that have something to read, a bit each.
+    pub(super) ready_sides: AtomicU32,
 }
 
 /// What arrives.
@@ -35,6 +39,11 @@ pub(super) struct Inbound {
     /// The connection has ended, and another must be asked for.
     pub(super) lost: bool,
     pub(super) silence: Silence,
+    /// Payloads that come beside the stream.
+    pub(super) apart: Apart,
+    pub(super) sides: Vec<InboundSide>,
+    /// Numbers of further connections that have ended and must be asked for again, a bit each.
+    pub(super) lost_sides: u32,
 }
 
 /// What is to be told to the sink.
@@ -72,6 +81,7 @@ pub(super) struct Outbound {
     pub(super) patience: u32,
     /// The descriptor is watched for room to write.
     pub(super) watched: bool,
+    pub(super) stripes: Stripes,
 }
 
 impl Peer {
@@ -86,6 +96,9 @@ impl Peer {
                 tell: false,
                 lost: false,
                 silence: Silence::default(),
+                apart: Apart::default(),
+                sides: Vec::new(),
+                lost_sides: 0,
             }),
             outbound: Mutex::new(Outbound {
                 outbox: Outbox::new(sizes.window_bytes as u64),
@@ -100,7 +113,9 @@ impl Peer {
                 gathered_at: 0,
                 patience: 0,
                 watched: false,
+                stripes: Stripes::default(),
             }),
+            ready_sides: AtomicU32::new(0),
         }
     }
 }
@@ -108,7 +123,17 @@ impl Peer {
 impl Inbound {
     /// Whether something is here that was not taken, or not handled.
     pub(super) fn waits(&self) -> bool {
-        !self.inbox.is_empty() || self.has_aside()
+        let half_way = |side: &InboundSide| !side.inbox.is_empty();
+        !self.inbox.is_empty()
+            || self.has_aside()
+            || !self.apart.is_empty()
+            || self.sides.iter().any(half_way)
+    }
+
+    /// Up to where all of the peer's stream has come, with what travels beside it.
+    #[inline]
+    pub(super) fn complete(&self) -> u64 {
+        self.apart.complete(self.inbox.taken())
     }
 
     /// Whether messages were set aside.
@@ -172,12 +197,20 @@ impl Outbound {
         !reports.is_empty()
     }
 
+    /// Whether something is to be written.
+    #[inline]
+    pub(super) fn is_unsent(&self) -> bool {
+        self.outbox.unsent() > 0 || self.stripes.is_writing() || self.outbox.waits_for_carrier()
+    }
+
     /// Sends more of an operation that has begun.
     pub(super) fn go_on(&mut self, sizes: &TcpSizes) {
         let room = self.room(sizes);
         let reserved = self.reserved.charge;
         let (outbox, grant) = (&mut self.outbox, &mut self.grant);
-        self.operations.go_on(outbox, grant, reserved, room, sizes);
+        let chunk_bytes = self.stripes.chunk_bytes(sizes);
+        self.operations
+            .go_on(outbox, grant, reserved, room, chunk_bytes);
     }
 
     /// Refuses what begins at a position of the peer's stream.

@@ -51,10 +51,16 @@ impl Core {
         self.connect();
         self.look_for_silent();
         let mut events = [const { None }; EVENTS];
-        for rank in self.ready(&mut events) {
-            if rank != hot
-                && let Some(peer) = self.used(rank)
-            {
+        for (rank, connection) in self.ready(&mut events) {
+            let Some(peer) = self.used(rank) else {
+                continue;
+            };
+            if connection > 0 {
+                peer.ready_sides
+                    .fetch_or(1 << connection, Ordering::Relaxed);
+                self.work.set(rank);
+            }
+            if rank != hot {
                 if hot != NOBODY {
                     self.watch_all();
                 }
@@ -67,7 +73,10 @@ impl Core {
     }
 
     /// The peers whose sockets have something, without waiting.
-    fn ready<'a>(&self, ranks: &'a mut [Option<u32>; EVENTS]) -> impl Iterator<Item = u32> + 'a {
+    fn ready<'a>(
+        &self,
+        ranks: &'a mut [Option<(u32, u16)>; EVENTS],
+    ) -> impl Iterator<Item = (u32, u16)> + 'a {
         let mut events = [const { core::mem::MaybeUninit::uninit() }; EVENTS];
         let now = Timespec {
             tv_sec: 0,
@@ -78,7 +87,7 @@ impl Core {
         let peers = found.iter().map(|event| event.data.u64());
         let peers = peers.filter(|mark| ![WAKE, CONNECTOR].contains(mark));
         for (rank, mark) in ranks.iter_mut().zip(peers) {
-            *rank = Some(mark as u32);
+            *rank = Some((mark as u32, (mark >> 32) as u16));
         }
         ranks.iter().flatten().copied()
     }

@@ -279,6 +279,11 @@ impl Server<'_> {
         let Some(peer) = self.core.used(mark as u32) else {
             return true;
         };
+        let connection = mark >> 32;
+        if connection > 0 {
+            peer.ready_sides
+                .fetch_or(1 << connection, Ordering::Relaxed);
+        }
         loop {
             match self.core.serve(peer) {
                 Served::Some if self.turn() == self.turn => {}
@@ -301,7 +306,7 @@ impl Server<'_> {
                     self.core.progress.again(connector, mark);
                 }
             } else if let Some(peer) = self.core.used(mark as u32)
-                && let Some(wire) = &peer.outbound.lock().wire
+                && let Some(wire) = peer.outbound.lock().wire_of((mark >> 32) as u16)
                 && let Some(socket) = wire.descriptor()
             {
                 self.core.progress.again(socket, mark);

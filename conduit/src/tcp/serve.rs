@@ -63,6 +63,7 @@ impl<S: Sink + ?Sized> Visit<'_, S> {
             }
             Kind::Refused => {
                 self.moved = true;
+                self.cut_op(inbound, frame.fields.op);
                 let mut outbound = self.outbound();
                 outbound.operations.refused(&frame.fields)?;
                 outbound
@@ -76,6 +77,8 @@ impl<S: Sink + ?Sized> Visit<'_, S> {
                     }));
                 return Ok(());
             }
+            _ if frame.away => return self.away(inbound, frame),
+            Kind::Body => return self.whole_body(inbound, frame),
             kind if kind.is_placed() => {
                 let Some(place) = self.place_of(frame)? else {
                     return self.nowhere(inbound, frame);
@@ -101,7 +104,7 @@ impl<S: Sink + ?Sized> Visit<'_, S> {
         }
         match frame.kind {
             Kind::Put => self.taken += 1,
-            Kind::Got => self.got(frame),
+            Kind::Got => self.got(inbound, frame),
             _ => {
                 let bytes = inbound.inbox.bytes();
                 if self.serves_only {
@@ -129,7 +132,7 @@ impl<S: Sink + ?Sized> Visit<'_, S> {
         self.budget -= 1;
         match frame.kind {
             Kind::Put => self.taken += 1,
-            Kind::Got => self.got(frame),
+            Kind::Got => self.got(inbound, frame),
             _ => {
                 let mut head = [0; LONGEST_HEAD];
                 let head = &mut head[..frame.head_len()];
@@ -161,6 +164,17 @@ impl<S: Sink + ?Sized> Visit<'_, S> {
         inbound: &mut Inbound,
         frame: &Frame,
     ) -> Result<(), RecordError> {
+        self.nowhere_at(inbound, frame, inbound.inbox.taken())
+    }
+
+    /// The same for one that began at a position of the peer's stream.
+    #[cold]
+    pub(super) fn nowhere_at(
+        &mut self,
+        inbound: &mut Inbound,
+        frame: &Frame,
+        position: u64,
+    ) -> Result<(), RecordError> {
         let segment = self.core.own_bytes();
         self.moved = true;
         match frame.kind {
@@ -181,7 +195,7 @@ impl<S: Sink + ?Sized> Visit<'_, S> {
             }
             _ => {}
         }
-        self.refuse(frame, inbound.inbox.taken(), frame.length)
+        self.refuse(frame, position, frame.length)
     }
 
     /// Tells the peer that a frame, which began at a position of its stream, is not for this rank's segment.
@@ -254,12 +268,13 @@ impl<S: Sink + ?Sized> Visit<'_, S> {
     }
 
     /// Data of a get is at its place.
-    fn got(&mut self, frame: &Frame) {
+    pub(super) fn got(&mut self, inbound: &mut Inbound, frame: &Frame) {
         let complete = self
             .outbound()
             .operations
             .answered(frame.fields.op, frame.length);
         if let Some(op) = complete {
+            self.cut_op(inbound, frame.fields.op);
             self.sink.completed(op, Part::Remote);
             self.taken += 1;
         }
@@ -285,19 +300,19 @@ impl<S: Sink + ?Sized> Visit<'_, S> {
             // No put is taken for it.
             return self.refuse(frame, u64::MAX, len);
         };
-        let body = if len <= COPIED_DATA {
-            // SAFETY: the directory has checked the place.
-            Body::Copy(unsafe { SharedBytes::from_raw(place, len) })
-        } else {
-            Body::Stay(Extent::Segment(place, len))
-        };
-        let mut outbound = self.outbound();
         let fields = Fields {
             offset,
             op,
             ..Fields::default()
         };
+        let body = if len <= COPIED_DATA.min(self.core.sizes.copy_bytes) {
+            // SAFETY: the directory has checked the place.
+            Body::Copy(unsafe { SharedBytes::from_raw(place, len) })
+        } else {
+            Body::Move(Extent::Segment(place, len), Kind::Got, fields)
+        };
         let head = HeadBytes::new(Kind::Got, 0, &[], len, &fields);
+        let mut outbound = self.outbound();
         outbound.outbox.push(head, body, false);
         Ok(())
     }

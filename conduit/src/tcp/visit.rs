@@ -22,7 +22,7 @@ const TELL_BYTES: u64 = 64 << 10;
 
 /// How far the frames went.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Went {
+pub(super) enum Went {
     /// To the end of what was read.
     Dry,
     /// To the bound of a poll.
@@ -136,9 +136,13 @@ impl Core {
         visit.run(inbound);
         let (taken, moved, went) = (visit.taken, visit.moved, visit.went);
         let lost = core::mem::take(&mut inbound.lost);
+        let lost_sides = core::mem::take(&mut inbound.lost_sides);
         drop(guard);
         if lost {
-            self.connector.want(peer.rank);
+            self.connector.want(peer.rank, 0);
+        }
+        if lost_sides > 0 {
+            self.want_sides(peer, lost_sides);
         }
         if taken > 0 || moved {
             self.sleepers.moved();
@@ -153,6 +157,9 @@ impl<S: Sink + ?Sized> Visit<'_, S> {
         let mut went = self.look(inbound);
         if matches!(went, Ok(Went::Dry)) && self.read(inbound) {
             went = self.frames(inbound);
+        }
+        if matches!(went, Ok(Went::Dry)) && self.peer.ready_sides.load(Ordering::Relaxed) != 0 {
+            went = self.sides(inbound);
         }
         match went {
             Ok(went) => {
@@ -252,6 +259,21 @@ impl<S: Sink + ?Sized> Visit<'_, S> {
                     self.whole(inbound, &frame)?;
                     inbound.inbox.pass(&frame);
                 }
+                Next::Begun(body) if body.kind == Kind::Body => {
+                    match self.body_begins(inbound, 0, &body)? {
+                        // SAFETY: as below.
+                        Some(place) => unsafe { inbound.inbox.place(body, place) },
+                        None => inbound.inbox.skip(body),
+                    }
+                }
+                Next::Placed(body) if body.kind == Kind::Body => {
+                    inbound.inbox.pass_behind();
+                    self.body_here(inbound, &body, true)?;
+                }
+                Next::Skipped(body) if body.kind == Kind::Body => {
+                    inbound.inbox.pass_behind();
+                    self.body_here(inbound, &body, false)?;
+                }
                 Next::Begun(frame) => match self.place_of(&frame)? {
                     // SAFETY: a place in this rank's segment, which stays mapped as long as the conduit, or
                     // of a get, which is writable until its completion is reported.
@@ -297,7 +319,7 @@ impl<S: Sink + ?Sized> Visit<'_, S> {
             if !self.serves_only {
                 self.report();
             }
-            let (taken, granted) = (inbound.inbox.taken(), inbound.parked.granted());
+            let (taken, granted) = (inbound.complete(), inbound.parked.granted());
             let mut outbound = self.peer.outbound.lock();
             outbound.outbox.set_tell(taken, granted);
             let untold = outbound.outbox.untold();
@@ -305,6 +327,9 @@ impl<S: Sink + ?Sized> Visit<'_, S> {
             if ((inbound.tell || self.serves_only) && !more) || untold > TELL_BYTES {
                 outbound.outbox.tell_now();
                 inbound.tell = false;
+            }
+            if outbound.stripes.has_sides() {
+                self.core.look_at_choice(&mut outbound);
             }
             if outbound.outbox.wants_to_write() {
                 self.core.flush(self.peer, &mut outbound);

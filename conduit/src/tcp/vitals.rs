@@ -15,7 +15,7 @@ const LONGEST: Duration = Duration::from_millis(250);
 pub(super) struct Vitals {
     begun: Instant,
     /// 0 where nobody is given up.
-    limit_ns: u64,
+    pub(super) limit_ns: u64,
     interval_ns: u64,
     /// ns since the beginning. Whoever sets it on looks.
     next_ns: AtomicU64,
@@ -31,6 +31,11 @@ impl Vitals {
         }
     }
 
+    /// ns since the conduit began.
+    pub(super) fn now_ns(&self) -> u64 {
+        self.begun.elapsed().as_nanos() as u64
+    }
+
     /// How long nobody may look.
     pub(super) fn interval(&self) -> Option<Duration> {
         (self.limit_ns > 0).then(|| Duration::from_nanos(self.interval_ns))
@@ -41,7 +46,7 @@ impl Vitals {
         if self.limit_ns == 0 {
             return None;
         }
-        let now_ns = self.begun.elapsed().as_nanos() as u64;
+        let now_ns = self.now_ns();
         let next_ns = self.next_ns.load(Ordering::Relaxed);
         let order = Ordering::Relaxed;
         (now_ns >= next_ns
@@ -67,6 +72,7 @@ impl Core {
         let Some(mut inbound) = peer.inbound.try_lock() else {
             return;
         };
+        self.look_after_sides(peer, &mut inbound, now_ns);
         let Some(vital) = inbound.wire.as_ref().and_then(|wire| wire.vital()) else {
             return;
         };
@@ -86,7 +92,7 @@ impl Core {
                 let lost = core::mem::take(&mut inbound.lost);
                 drop(inbound);
                 if lost {
-                    self.connector.want(peer.rank);
+                    self.connector.want(peer.rank, 0);
                 }
             }
         }

@@ -40,6 +40,16 @@ impl Wire {
         }
     }
 
+    /// Bytes that were written and that the peer's host has not acknowledged.
+    pub(super) fn queued(&self) -> u64 {
+        let mut bytes: libc::c_int = 0;
+        if let Some(socket) = self.descriptor() {
+            // SAFETY: the call writes one number there.
+            unsafe { libc::ioctl(socket.as_raw_fd(), libc::TIOCOUTQ, &raw mut bytes) };
+        }
+        u64::try_from(bytes).unwrap_or(0)
+    }
+
     /// What the system knows of the peer's host; `None` where that is no matter of hosts.
     pub(super) fn vital(&self) -> Option<Vital> {
         let socket = self.descriptor()?;

@@ -18,6 +18,7 @@ use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::sync::Arc;
 
 mod progress;
+mod sides;
 mod silent;
 
 const NOTE: HandlerIndex = HandlerIndex(128);
@@ -27,6 +28,8 @@ const SEGMENT: u64 = 1 << 16;
 struct Queue {
     made: Mutex<VecDeque<Made>>,
     wanted: Mutex<Vec<JobRank>>,
+    /// Further connections.
+    wanted_sides: Mutex<Vec<u16>>,
     /// Can be read when something was made, after the beginning.
     bell: OwnedFd,
 }
@@ -36,6 +39,7 @@ impl Queue {
         Self {
             made: Mutex::default(),
             wanted: Mutex::default(),
+            wanted_sides: Mutex::default(),
             bell: eventfd(0, EventfdFlags::NONBLOCK).unwrap(),
         }
     }
@@ -47,11 +51,14 @@ impl Queue {
 }
 
 impl Connector for Queue {
-    fn want(&self, peer: JobRank) {
-        self.wanted.lock().push(peer);
+    fn want(&self, peer: JobRank, connection: u16) {
+        match connection {
+            0 => self.wanted.lock().push(peer),
+            number => self.wanted_sides.lock().push(number),
+        }
     }
 
-    fn next(&self, _received: &dyn Fn(JobRank) -> u64) -> Option<Made> {
+    fn next(&self, _received: &dyn Fn(JobRank, u16) -> u64) -> Option<Made> {
         let made = self.made.lock().pop_front();
         if made.is_none() {
             let _ = rustix::io::read(&self.bell, &mut [0; 8]);
@@ -115,6 +122,7 @@ fn pair() -> [TcpStream; 2] {
 fn connection(peer: u32, socket: TcpStream, incarnation: u64) -> Made {
     Made::Connected(Connection {
         peer: JobRank(peer),
+        connection: 0,
         socket: socket.into(),
         incarnation,
         received: 0,
@@ -444,7 +452,7 @@ fn a_peer_that_cannot_be_reached_is_told_of() {
         peer: JobRank(1),
         silent_ms: 30_000,
     };
-    let gone = Made::Unreachable(JobRank(1), error.clone());
+    let gone = Made::Unreachable(JobRank(1), 0, error.clone());
     a.queue.made.lock().push_back(gone);
     until(&mut a, "the peer is dead", |seen| {
         seen.broken == [error.clone()]

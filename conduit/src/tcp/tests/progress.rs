@@ -26,7 +26,7 @@ fn poll_until(rank: &mut Rank, what: &str, done: impl Fn(&Seen) -> bool) {
 }
 
 impl Rank {
-    fn get(&self, offset: u64, place: &mut [u8], handle: u64) {
+    pub(super) fn get(&self, offset: u64, place: &mut [u8], handle: u64) {
         let op = OpToken {
             handle,
             implicit: false,
