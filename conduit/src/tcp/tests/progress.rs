@@ -122,9 +122,8 @@ fn replies_that_nobody_handles_are_bounded() {
     }
     b.tcp.flush();
     let kept = |b: &Rank| {
-        let peer = b.tcp.core.used(0).unwrap();
-        let kept = peer.inbound.lock().replies.len();
-        kept
+        let inbound = b.tcp.core.used(0).unwrap().inbound.lock();
+        inbound.replies.len()
     };
     let begun = Instant::now();
     while kept(&b) == 0 {

@@ -235,3 +235,80 @@ fn without_further_connections_all_goes_over_the_first() {
     transfers(&mut ranks, 3);
     assert!(ranks[0].seen.broken.is_empty());
 }
+
+/// A connection has a body in the middle that comes whole over another one: what is left of it comes late, when the put is
+/// complete and its place has been used again.
+#[test]
+fn nothing_old_is_written_after_the_put_is_complete() {
+    const LEN: usize = 400;
+    let fields = Fields {
+        offset: 64,
+        rest: LEN as u64,
+        ..Fields::default()
+    };
+    let mut head = HeadBytes::new(Kind::Put, 0, &[], LEN, &fields)
+        .as_bytes()
+        .to_vec();
+    head[3] = 2;
+    let body = Fields {
+        wanted: u8::from(Kind::Put).into(),
+        ..fields
+    };
+    let body = HeadBytes::new(Kind::Body, 0, &[], LEN, &body);
+    let whole = [body.as_bytes(), &[7; LEN]].concat();
+    // The one in the middle is a further connection, or the first.
+    for stale in [1, 0] {
+        let [here, main] = pair();
+        let mut a = Rank::new(0, sizes(), Some(connection(1, here, 1)));
+        let mut sockets = vec![main];
+        for number in 1..=2 {
+            let [here, there] = pair();
+            a.queue.push(side(1, number, here, 1));
+            sockets.push(there);
+        }
+        let half = whole.len() / 2;
+        let placing = |a: &Rank| {
+            let inbound = a.tcp.core.used(1).unwrap().inbound.lock();
+            let mut sides = inbound.sides.iter();
+            inbound.inbox.placing().is_some() || sides.any(|s| s.inbox.placing().is_some())
+        };
+        if stale == 0 {
+            sockets[0].write_all(&head).unwrap();
+        }
+        sockets[stale].write_all(&whole[..half]).unwrap();
+        let begun = Instant::now();
+        while a.tcp.core.used(1).is_none() || !placing(&a) {
+            a.poll();
+            assert!(begun.elapsed() < LIMIT);
+        }
+        sockets[2].write_all(&whole).unwrap();
+        if stale == 1 {
+            sockets[0].write_all(&head).unwrap();
+        }
+        let there = |a: &Rank| {
+            let mut there = vec![0; LEN];
+            let view = a.segment.bytes(SegmentOffset(64), LEN).unwrap();
+            view.copy_to(0, &mut there).unwrap();
+            there
+        };
+        let complete = |a: &Rank| {
+            let inbound = a.tcp.core.used(1).unwrap().inbound.lock();
+            inbound.complete() == (head.len() + LEN) as u64
+        };
+        while !complete(&a) {
+            a.poll();
+            assert!(begun.elapsed() < LIMIT);
+        }
+        assert!(there(&a) == [7; LEN]);
+        let used = vec![9; LEN];
+        let mut view = a.segment.bytes_mut(SegmentOffset(64), LEN).unwrap();
+        view.copy_from(0, &used).unwrap();
+        // It may be closed already.
+        let _ = sockets[stale].write_all(&whole[half..]);
+        for _ in 0..2000 {
+            a.poll();
+        }
+        assert!(there(&a) == used, "written by connection {stale}");
+        assert!(a.seen.broken.is_empty(), "{:?}", a.seen.broken);
+    }
+}

@@ -258,9 +258,8 @@ impl World {
                     match frame.kind {
                         Kind::Body => self.here(&frame),
                         Kind::Put if frame.away => {
-                            if self.apart.head(position, &frame).unwrap().is_some() {
-                                self.done(&frame);
-                            }
+                            let early = self.apart.head(position, &frame).unwrap();
+                            early.into_iter().for_each(|_| self.done(&frame));
                         }
                         Kind::Put => self.done(&frame),
                         Kind::ShortRequest => self.shorts.extend(args),
