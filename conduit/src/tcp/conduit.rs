@@ -4,7 +4,6 @@ use super::config::TcpConfig;
 use super::core::Core;
 use super::frame::{Fields, HeadBytes, Kind, charge};
 use super::lane::Body;
-use super::peer::Report;
 use crate::conduit::{
     Capabilities, Conduit, Injected, Limits, OpToken, Part, PrepareRequest, Prepared, SendError,
     Sink,
@@ -228,9 +227,7 @@ impl Conduit for Tcp {
             let begin = outbound.outbox.push(head, Body::Copy(bytes), true);
             let end = outbound.outbox.head();
             outbound.operations.note(begin, end, op, false, true);
-            outbound
-                .reports
-                .push_back(Report::Completed(op, Part::Local));
+            outbound.reports.push_back((op, Part::Local));
             core.work.set(to.0);
         } else {
             // SAFETY: the caller keeps the source readable until local completion.

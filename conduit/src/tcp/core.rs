@@ -5,7 +5,7 @@ use super::config::TcpSizes;
 use super::connector::{Connection, Connector, Made};
 use super::helper::Helper;
 use super::lane::Speed;
-use super::peer::{Inbound, Outbound, Peer, Report};
+use super::peer::{Inbound, Outbound, Peer};
 use super::progress::Progress;
 use super::silence::Silence;
 use super::vitals::Vitals;
@@ -230,7 +230,7 @@ impl Core {
         let (taken, granted) = (inbound.complete(), inbound.parked.granted());
         outbound.outbox.set_tell(taken, granted);
         outbound.go_on(&self.sizes);
-        if !outbound.reports.is_empty() {
+        if outbound.has_reports() {
             self.work.set(peer.rank.0);
         }
         self.flush(peer, &mut outbound);
@@ -289,8 +289,7 @@ impl Core {
     #[cold]
     pub(super) fn fail_later(&self, peer: &Peer, inbound: &mut Inbound, error: AmError) {
         self.fail(peer, inbound, error.clone());
-        let report = Report::Broken(error);
-        peer.outbound.lock().reports.push_back(report);
+        peer.outbound.lock().errors.push(error);
         self.work.set(peer.rank.0);
     }
 

@@ -39,18 +39,13 @@ pub(super) struct Inbound {
     /// The connection has ended, and another must be asked for.
     pub(super) lost: bool,
     pub(super) silence: Silence,
+    /// What is complete, as it is told to the sink.
+    pub(super) told: VecDeque<(OpToken, Part)>,
     /// Payloads that come beside the stream.
     pub(super) apart: Apart,
     pub(super) sides: Vec<InboundSide>,
     /// Numbers of further connections that have ended and must be asked for again, a bit each.
     pub(super) lost_sides: u32,
-}
-
-/// What is to be told to the sink.
-#[derive(Debug)]
-pub(super) enum Report {
-    Completed(OpToken, Part),
-    Broken(AmError),
 }
 
 /// Room that is kept for what is being prepared.
@@ -67,7 +62,9 @@ pub(super) struct Outbound {
     pub(super) grant: Grant,
     pub(super) reserved: Reserved,
     pub(super) operations: Operations,
-    pub(super) reports: VecDeque<Report>,
+    /// What is complete and was not told to the sink, and what is wrong.
+    pub(super) reports: VecDeque<(OpToken, Part)>,
+    pub(super) errors: Vec<AmError>,
     pub(super) wire: Option<Arc<Wire>>,
     /// The number of the connection; 0 before the first.
     pub(super) incarnation: u64,
@@ -96,6 +93,7 @@ impl Peer {
                 tell: false,
                 lost: false,
                 silence: Silence::default(),
+                told: VecDeque::new(),
                 apart: Apart::default(),
                 sides: Vec::new(),
                 lost_sides: 0,
@@ -106,6 +104,7 @@ impl Peer {
                 reserved: Reserved::default(),
                 operations: Operations::default(),
                 reports: VecDeque::new(),
+                errors: Vec::new(),
                 wire: None,
                 incarnation: 0,
                 failed: None,
@@ -126,6 +125,7 @@ impl Inbound {
         let half_way = |side: &InboundSide| !side.inbox.is_empty();
         !self.inbox.is_empty()
             || self.has_aside()
+            || !self.told.is_empty()
             || !self.apart.is_empty()
             || self.sides.iter().any(half_way)
     }
@@ -192,9 +192,15 @@ impl Outbound {
         let reports = &mut self.reports;
         let released = self.outbox.released();
         self.operations.taken(released, |op, part| {
-            reports.push_back(Report::Completed(op, part));
+            reports.push_back((op, part));
         });
-        !reports.is_empty()
+        self.has_reports()
+    }
+
+    /// Whether there is something to tell to the sink.
+    #[inline]
+    pub(super) fn has_reports(&self) -> bool {
+        !self.reports.is_empty() || !self.errors.is_empty()
     }
 
     /// Whether something is to be written.
@@ -238,6 +244,6 @@ impl Outbound {
             || (used == handled
                 && self.outbox.is_settled()
                 && self.operations.is_empty()
-                && self.reports.is_empty())
+                && !self.has_reports())
     }
 }

@@ -3,7 +3,7 @@
 use super::frame::{Fields, Frame, HeadBytes, Kind, LONGEST_HEAD};
 use super::lane::{Body, Extent, Parked};
 use super::operations::Data;
-use super::peer::{Inbound, Report};
+use super::peer::Inbound;
 use super::visit::Visit;
 use crate::conduit::{Part, Sink};
 use argonet_am::record::RecordError;
@@ -66,15 +66,13 @@ impl<S: Sink + ?Sized> Visit<'_, S> {
                 self.cut_op(inbound, frame.fields.op);
                 let mut outbound = self.outbound();
                 outbound.operations.refused(&frame.fields)?;
-                outbound
-                    .reports
-                    .push_back(Report::Broken(AmError::OutsideSegment {
-                        offset: frame.fields.offset,
-                        len: frame.fields.rest as usize,
-                        segment: frame.fields.segment,
-                        from: self.core.rank,
-                        to: self.peer.rank,
-                    }));
+                outbound.errors.push(AmError::OutsideSegment {
+                    offset: frame.fields.offset,
+                    len: frame.fields.rest as usize,
+                    segment: frame.fields.segment,
+                    from: self.core.rank,
+                    to: self.peer.rank,
+                });
                 return Ok(());
             }
             _ if frame.away => return self.away(inbound, frame),

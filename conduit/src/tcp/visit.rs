@@ -3,7 +3,7 @@
 use super::core::Core;
 use super::frame::{Frame, Kind};
 use super::lane::{Next, Pieces};
-use super::peer::{Inbound, Outbound, Peer, Report};
+use super::peer::{Inbound, Outbound, Peer};
 use crate::conduit::{OpToken, Part, Sink};
 use argonet_am::record::RecordError;
 use argonet_am::{AmError, Lane};
@@ -13,9 +13,6 @@ use std::io;
 
 /// Messages and parts of puts and gets that one poll takes from a peer, and as many completions.
 pub(super) const BATCH: usize = 512;
-
-/// Reports that are taken at once from behind the lock.
-const SOME_REPORTS: usize = 32;
 
 /// What a peer has not been told of goes to it by itself when it is more than this.
 const TELL_BYTES: u64 = 64 << 10;
@@ -73,12 +70,12 @@ impl Sink for Later<'_> {
 
     fn completed(&mut self, op: OpToken, part: Part) {
         let mut outbound = self.0.outbound.lock();
-        outbound.reports.push_back(Report::Completed(op, part));
+        outbound.reports.push_back((op, part));
     }
 
     fn broken(&mut self, error: AmError) {
         let mut outbound = self.0.outbound.lock();
-        outbound.reports.push_back(Report::Broken(error));
+        outbound.errors.push(error);
     }
 }
 
@@ -317,7 +314,7 @@ impl<S: Sink + ?Sized> Visit<'_, S> {
         let mut more = self.went == Went::Bound;
         if self.taken > 0 || self.moved || self.reports || inbound.tell {
             if !self.serves_only {
-                self.report();
+                self.report(inbound);
             }
             let (taken, granted) = (inbound.complete(), inbound.parked.granted());
             let mut outbound = self.peer.outbound.lock();
@@ -338,7 +335,7 @@ impl<S: Sink + ?Sized> Visit<'_, S> {
                 outbound.patience = 0;
                 self.core.owing.set(rank);
             }
-            more |= !outbound.reports.is_empty();
+            more |= outbound.has_reports() || !inbound.told.is_empty();
         }
         more |= self.serves_only && inbound.has_aside();
         more |= !inbound.replies.is_empty() || (!inbound.parked.is_empty() && self.accepts());
@@ -348,32 +345,24 @@ impl<S: Sink + ?Sized> Visit<'_, S> {
         }
     }
 
-    /// Tells the sink what is complete or refused, a bounded number.
-    fn report(&mut self) {
-        let mut left = BATCH;
-        while left > 0 {
-            let mut some = [const { None }; SOME_REPORTS];
-            let mut count = 0;
-            {
-                let mut outbound = self.outbound();
-                while count < SOME_REPORTS.min(left)
-                    && let Some(report) = outbound.reports.pop_front()
-                {
-                    some[count] = Some(report);
-                    count += 1;
-                }
+    /// Tells the sink what is complete or refused, a bounded number of completions.
+    fn report(&mut self, inbound: &mut Inbound) {
+        let errors = {
+            let mut outbound = self.outbound();
+            if inbound.told.is_empty() {
+                // All at once: nothing is copied, and the sink runs without the lock.
+                core::mem::swap(&mut inbound.told, &mut outbound.reports);
             }
-            for report in some.into_iter().flatten() {
-                match report {
-                    Report::Completed(op, part) => self.sink.completed(op, part),
-                    Report::Broken(error) => self.sink.broken(error),
-                }
-            }
-            self.taken += count;
-            left -= count;
-            if count < SOME_REPORTS {
-                return;
-            }
+            core::mem::take(&mut outbound.errors)
+        };
+        for error in errors {
+            self.sink.broken(error);
+            self.taken += 1;
         }
+        let count = inbound.told.len().min(BATCH);
+        for (op, part) in inbound.told.drain(..count) {
+            self.sink.completed(op, part);
+        }
+        self.taken += count;
     }
 }
