@@ -12,19 +12,24 @@ use argonet_conduit::tcp::join::{
 };
 use argonet_conduit::tcp::{Tcp, TcpConfig, TcpSizes};
 use argonet_segment::Directory;
-use argonet_settings::{CONDUIT, Settings};
+use argonet_settings::{CONDUIT, Settings, TCP_CONNECTIONS, TCP_PROGRESS, TCP_SILENCE_TIMEOUT};
 use std::sync::Arc;
 
 /// A network that this rank has joined, and whose ends the others know after the next fence; `None` where all ranks share memory.
-pub(crate) struct Network {
-    joiner: Option<Joiner>,
+pub(crate) struct Network(Option<Open>);
+
+struct Open {
+    joiner: Joiner,
+    sizes: TcpSizes,
+    /// Whether a thread serves others; where nobody says, if there is a processor to spare.
+    progress: Option<bool>,
 }
 
 impl Network {
     /// Opens the network that the settings name, where one is needed, and publishes where this rank can be reached.
     pub(crate) fn open(boot: &LocalJob, settings: &Settings) -> Result<Self> {
         if boot.neighbourhood().len() == boot.size() as usize {
-            return Ok(Self { joiner: None });
+            return Ok(Self(None));
         }
         let rank = boot.rank();
         let failed = |cause: Box<dyn std::error::Error + Send + Sync>| Error::Network {
@@ -49,9 +54,11 @@ impl Network {
         boot.publish(Key::Address, &addresses)?;
         let name = host.as_bytes();
         boot.publish(Key::Host, &name[..name.len().min(MAX_VALUE_BYTES)])?;
-        Ok(Self {
-            joiner: Some(joiner),
-        })
+        Ok(Self(Some(Open {
+            joiner,
+            sizes: sizes(settings),
+            progress: settings.get(&TCP_PROGRESS),
+        })))
     }
 
     /// The conduit over it, after a fence.
@@ -61,8 +68,9 @@ impl Network {
         mode: ThreadMode,
         directory: &Arc<Directory>,
         registered: Registered,
+        processor_to_spare: bool,
     ) -> Result<Option<paths::Network>> {
-        let Some(joiner) = self.joiner else {
+        let Some(open) = self.0 else {
             return Ok(None);
         };
         let (rank, ranks) = (boot.rank(), boot.size());
@@ -73,21 +81,30 @@ impl Network {
         };
         let job = Arc::clone(boot);
         let directory_of_ranks = Box::new(move |peer| whereabouts(&job, peer));
-        let service =
-            JoinService::new(joiner, directory_of_ranks).map_err(|error| failed(error.into()))?;
+        let service = JoinService::new(open.joiner, directory_of_ranks)
+            .map_err(|error| failed(error.into()))?;
         let known = (0..ranks).map(|peer| whereabouts(boot, JobRank(peer)));
         service.know(known.flat_map(|place| place.addresses).map(|at| at.ip()));
         let config = TcpConfig {
             rank,
             ranks,
             mode,
-            sizes: TcpSizes::default(),
+            sizes: open.sizes,
+            progress: open.progress.unwrap_or(processor_to_spare),
             directory: Arc::clone(directory),
             registered,
             connector: Arc::new(Joining::new(service, rank)),
         };
         let tcp = Tcp::new(config).map_err(|error| failed(error.into()))?;
         Ok(Some(Arc::new(tcp)))
+    }
+}
+
+fn sizes(settings: &Settings) -> TcpSizes {
+    TcpSizes {
+        connections: settings.get(&TCP_CONNECTIONS) as u16,
+        silent_time: settings.get(&TCP_SILENCE_TIMEOUT),
+        ..TcpSizes::default()
     }
 }
 

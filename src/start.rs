@@ -132,11 +132,14 @@ pub fn join(
         ranks: near.len() as u32,
         cause,
     })?;
-    let conduit = match network.conduit(&boot, how.mode, &directory, handlers.registered())? {
+    let on_host = boot.host_ranks();
+    let (busy, processors) = (on_host.len() as u32, processors(&*boot, on_host)?);
+    let registered = handlers.registered();
+    let spare = processors > busy;
+    let conduit = match network.conduit(&boot, how.mode, &directory, registered, spare)? {
         None => Paths::near(smp),
         Some(network) => Paths::over(network, Some(smp)),
     };
-    let on_host = boot.host_ranks();
     let start = Instant::now();
     let engine = Engine::new(EngineConfig {
         boot: Arc::clone(&boot) as Arc<dyn Bootstrap>,
@@ -146,7 +149,7 @@ pub fn join(
         directory,
         segment_len,
         segment_base,
-        policy: WaitPolicy::for_host(on_host.len() as u32, processors(&*boot, on_host)?),
+        policy: WaitPolicy::for_host(busy, processors),
         wait: settings.get(&WAIT),
         stall: Some(settings.get(&STALL_TIMEOUT)).filter(|time| !time.is_zero()),
         mode: how.mode,

@@ -28,9 +28,9 @@ const SEGMENT_BYTES: u64 = 8 << 20;
 struct Ready(Mutex<Option<Connection>>);
 
 impl Connector for Ready {
-    fn want(&self, _peer: JobRank) {}
+    fn want(&self, _peer: JobRank, _connection: u16) {}
 
-    fn next(&self, _received: &dyn Fn(JobRank) -> u64) -> Option<Made> {
+    fn next(&self, _received: &dyn Fn(JobRank, u16) -> u64) -> Option<Made> {
         let connection = self.0.lock().expect("no thread has failed").take();
         connection.map(Made::Connected)
     }
@@ -68,6 +68,7 @@ fn ranks() -> ([Tcp; 2], [OwnSegment; 2]) {
         let segment = OwnSegment::attach(&directory, SEGMENT_BYTES).expect("segment");
         let connection = Connection {
             peer: JobRank(1 - rank),
+            connection: 0,
             socket: socket.into(),
             incarnation: 1,
             received: 0,
@@ -79,6 +80,7 @@ fn ranks() -> ([Tcp; 2], [OwnSegment; 2]) {
             sizes: TcpSizes::default(),
             directory,
             registered: registered(),
+            progress: false,
             connector: Arc::new(Ready(Mutex::new(Some(connection)))),
         };
         rank += 1;

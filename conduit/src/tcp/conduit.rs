@@ -4,7 +4,6 @@ use super::config::TcpConfig;
 use super::core::Core;
 use super::frame::{Fields, HeadBytes, Kind, charge};
 use super::lane::Body;
-use super::peer::Report;
 use crate::conduit::{
     Capabilities, Conduit, Injected, Limits, OpToken, Part, PrepareRequest, Prepared, SendError,
     Sink,
@@ -47,11 +46,8 @@ impl Tcp {
         let core = Arc::new(Core::new(config)?);
         core.helper.attach(&core);
         // Those that are there already can be sent to without a poll.
-        for report in core.connect() {
-            if let Report::Broken(error) = report {
-                return Err(io::Error::other(error));
-            }
-        }
+        core.connect();
+        core.progress.begin(&core)?;
         Ok(Self { core })
     }
 
@@ -63,6 +59,7 @@ impl Tcp {
 
 impl Drop for Tcp {
     fn drop(&mut self) {
+        self.core.progress.end();
         self.core.helper.end();
         self.core.flush_all();
     }
@@ -230,9 +227,7 @@ impl Conduit for Tcp {
             let begin = outbound.outbox.push(head, Body::Copy(bytes), true);
             let end = outbound.outbox.head();
             outbound.operations.note(begin, end, op, false, true);
-            outbound
-                .reports
-                .push_back(Report::Completed(op, Part::Local));
+            outbound.reports.push_back((op, Part::Local));
             core.work.set(to.0);
         } else {
             // SAFETY: the caller keeps the source readable until local completion.
@@ -242,6 +237,7 @@ impl Conduit for Tcp {
             outbound.go_on(&core.sizes);
         }
         core.depart(peer, &mut outbound, unsent);
+        core.ask_for_sides(peer, outbound, len);
         Ok(Injected::Pending)
     }
 
@@ -277,6 +273,7 @@ impl Conduit for Tcp {
         outbound.operations.begin_get(place, offset.0, op, begin);
         outbound.go_on(&core.sizes);
         core.depart(peer, &mut outbound, unsent);
+        core.ask_for_sides(peer, outbound, len);
         Ok(Injected::Pending)
     }
 
@@ -315,8 +312,8 @@ impl Conduit for Tcp {
         let peer = self.core.used(peer.0)?;
         let (taken, handled, waiting) = {
             let inbound = peer.inbound.try_lock()?;
-            let waiting = !inbound.inbox.is_empty() || !inbound.parked.is_empty();
-            (inbound.inbox.taken(), inbound.parked.handled(), waiting)
+            let waiting = inbound.waits();
+            (inbound.complete(), inbound.parked.handled(), waiting)
         };
         let outbound = peer.outbound.lock();
         let (sent, handled_there) = outbound.grant.totals();

@@ -12,6 +12,9 @@ use std::sync::Arc;
 /// What is always kept free in a ring for the largest reply, and for refusals.
 pub(super) const REPLY_ROOM: usize = LONGEST_HEAD + MAX_MEDIUM + 4096;
 
+/// As many connections between two ranks there may be.
+const MOST_CONNECTIONS: usize = super::join::dial::MAX_CONNECTIONS as usize;
+
 /// Sizes and times, the same on all ranks of a job.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TcpSizes {
@@ -31,6 +34,11 @@ pub struct TcpSizes {
     pub gather_bytes: usize,
     /// What is gathered leaves after this time at the latest; 0 sends everything at once.
     pub gather_time: Duration,
+    /// Connections between two ranks, at most. Large transfers ask for those after the first.
+    pub connections: u16,
+    /// For how long a peer's host may acknowledge nothing before the connection is given up and another is asked for; 0 is
+    /// for ever, or as long as the system waits. A peer that makes no call has a host that acknowledges.
+    pub silent_time: Duration,
 }
 
 impl Default for TcpSizes {
@@ -45,6 +53,9 @@ impl Default for TcpSizes {
             gets: 4096,
             gather_bytes: 16 << 10,
             gather_time: Duration::from_micros(50),
+            connections: 2,
+            // Four times the system sends again what was lost until then.
+            silent_time: Duration::from_secs(5),
         }
     }
 }
@@ -92,6 +103,7 @@ impl TcpSizes {
             ("chunk_bytes", self.chunk_bytes, 1, MAX_CHUNK),
             ("gets", self.gets as usize, 1, 1 << 16),
             ("gather_bytes", self.gather_bytes, 0, MOST),
+            ("connections", self.connections.into(), 1, MOST_CONNECTIONS),
         ] {
             if !(least..=most).contains(&value) {
                 return Err(TcpSizeError {
@@ -122,6 +134,9 @@ pub struct TcpConfig {
     pub registered: Registered,
     /// Where connections come from.
     pub connector: Arc<dyn Connector>,
+    /// Whether a thread serves puts, gets and connections while this rank makes no call. It runs no handlers. It wants a
+    /// core that no rank uses: see [`progress_by_default`](super::progress_by_default).
+    pub progress: bool,
 }
 
 #[cfg(test)]

@@ -4,7 +4,11 @@ use super::bits::Bits;
 use super::config::TcpSizes;
 use super::connector::{Connection, Connector, Made};
 use super::helper::Helper;
-use super::peer::{Inbound, Outbound, Peer, Report};
+use super::lane::Speed;
+use super::peer::{Inbound, Outbound, Peer};
+use super::progress::Progress;
+use super::silence::Silence;
+use super::vitals::Vitals;
 use super::wait::Sleepers;
 use super::wire::Wire;
 use crate::threads::ThreadMode;
@@ -24,6 +28,11 @@ use std::sync::{Arc, OnceLock};
 /// Marks events of the two descriptors that belong to no peer.
 pub(super) const WAKE: u64 = u64::MAX;
 pub(super) const CONNECTOR: u64 = u64::MAX - 1;
+
+/// What marks events of a connection.
+pub(super) fn mark(rank: u32, connection: u16) -> u64 {
+    u64::from(connection) << 32 | u64::from(rank)
+}
 
 /// No rank.
 pub(super) const NOBODY: u32 = u32::MAX;
@@ -59,6 +68,8 @@ pub(super) struct Core {
     /// Buffers of payloads that are being prepared, by their address.
     pub(super) prepared: Mutex<BTreeMap<usize, Box<[u8]>>>,
     pub(super) helper: Helper,
+    pub(super) progress: Progress,
+    pub(super) vitals: Vitals,
 }
 
 // What a rank keeps of a peer that it does not use.
@@ -74,6 +85,11 @@ impl Core {
         if let Some(descriptor) = config.connector.descriptor() {
             epoll::add(&epoll, descriptor, own(CONNECTOR), input)?;
         }
+        let progress = if config.progress {
+            Progress::new(config.connector.descriptor())?
+        } else {
+            Progress::none()
+        };
         Ok(Self {
             rank: config.rank,
             ranks: config.ranks,
@@ -95,6 +111,8 @@ impl Core {
             sleepers,
             prepared: Mutex::default(),
             helper: Helper::default(),
+            progress,
+            vitals: Vitals::new(config.sizes.silent_time),
         })
     }
 
@@ -115,13 +133,13 @@ impl Core {
             peer.inbound.lock().wire = Some(Arc::clone(&wire));
             peer.outbound.lock().wire = Some(wire);
         } else if is_new {
-            self.connector.want(rank);
+            self.connector.want(rank, 0);
         }
         peer
     }
 
     /// What is kept about a peer, and whether that was not so before.
-    fn meet(&self, rank: JobRank) -> (&Peer, bool) {
+    pub(super) fn meet(&self, rank: JobRank) -> (&Peer, bool) {
         let mut is_new = false;
         let peer = self.peers[rank.index()].get_or_init(|| {
             is_new = true;
@@ -156,39 +174,35 @@ impl Core {
     }
 
     /// Takes connections that were made.
-    pub(super) fn connect(&self) -> Vec<Report> {
-        // Nothing more is taken from the connection before, so that the number stays right until the next one is there.
-        let received = |peer: JobRank| {
-            let Some(peer) = self.used(peer.0) else {
-                return 0;
-            };
-            let mut inbound = peer.inbound.lock();
-            let mut outbound = peer.outbound.lock();
-            self.unwire(peer, &mut inbound, &mut outbound);
-            inbound.inbox.taken()
+    pub(super) fn connect(&self) {
+        let received = |peer: JobRank, connection: u16| {
+            let peer = self.used(peer.0).filter(|_| connection == 0);
+            peer.map_or(0, |peer| peer.inbound.lock().complete())
         };
-        let mut reports = Vec::new();
         while let Some(made) = self.connector.next(&received) {
             match made {
-                Made::Connected(connection) => reports.extend(self.adopt(connection)),
-                Made::Unreachable(peer, error) => {
+                Made::Connected(connection) if connection.connection > 0 => {
+                    self.adopt_side(connection);
+                }
+                Made::Connected(connection) => self.adopt(connection),
+                // One can do without those.
+                Made::Unreachable(_, 1.., _) => {}
+                Made::Unreachable(peer, 0, error) => {
                     let (peer, _) = self.meet(peer);
                     let mut inbound = peer.inbound.lock();
-                    self.fail(peer, &mut inbound, error.clone());
-                    reports.push(Report::Broken(error));
+                    self.fail_later(peer, &mut inbound, error);
                 }
             }
         }
-        reports
     }
 
     /// Uses a connection, the first or another. Nothing more is read from the one before it.
-    pub(super) fn adopt(&self, connection: Connection) -> Option<Report> {
+    pub(super) fn adopt(&self, connection: Connection) {
         let (peer, _) = self.meet(connection.peer);
         let mut inbound = peer.inbound.lock();
         let mut outbound = peer.outbound.lock();
         if outbound.failed.is_some() || connection.incarnation <= outbound.incarnation {
-            return None;
+            return;
         }
         self.unwire(peer, &mut inbound, &mut outbound);
         inbound.inbox.reset();
@@ -196,39 +210,41 @@ impl Core {
         if let Err(cause) = resumed {
             drop(outbound);
             let error = self.broken(peer.rank, cause);
-            self.fail(peer, &mut inbound, error.clone());
-            return Some(Report::Broken(error));
+            self.fail_later(peer, &mut inbound, error);
+            return;
         }
         outbound.taken();
         outbound.incarnation = connection.incarnation;
         if let Err(error) = self.wire_up(&connection, peer.rank.0) {
             // As if it had been lost at once.
             drop((error, outbound, inbound));
-            self.connector.want(peer.rank);
-            return None;
+            self.connector.want(peer.rank, 0);
+            return;
         }
         let wire = Arc::new(Wire::Socket(connection.socket));
+        inbound.silence = Silence::default();
+        outbound.stripes.main = Speed::default();
         inbound.wire = Some(Arc::clone(&wire));
         outbound.wire = Some(wire);
         self.connected.fetch_add(1, Ordering::Relaxed);
-        let (taken, granted) = (inbound.inbox.taken(), inbound.parked.granted());
+        let (taken, granted) = (inbound.complete(), inbound.parked.granted());
         outbound.outbox.set_tell(taken, granted);
         outbound.go_on(&self.sizes);
-        if !outbound.reports.is_empty() {
+        if outbound.has_reports() {
             self.work.set(peer.rank.0);
         }
         self.flush(peer, &mut outbound);
-        None
     }
 
-    fn wire_up(&self, connection: &Connection, rank: u32) -> io::Result<()> {
+    pub(super) fn wire_up(&self, connection: &Connection, rank: u32) -> io::Result<()> {
         let socket = connection.socket.as_fd();
         rustix::io::ioctl_fionbio(socket, true)?;
         // Other kinds of sockets have no delay to turn off.
         let _ = rustix::net::sockopt::set_tcp_nodelay(socket, true);
-        let data = epoll::EventData::new_u64(rank.into());
+        let mark = mark(rank, connection.connection);
+        let data = epoll::EventData::new_u64(mark);
         epoll::add(&self.epoll, socket, data, epoll::EventFlags::IN)?;
-        Ok(())
+        self.progress.watch(socket, mark)
     }
 
     /// Gives up the connection.
@@ -246,6 +262,7 @@ impl Core {
         if let Some(socket) = wires.iter().flatten().find_map(|wire| wire.descriptor()) {
             // Others may hold the same socket open, which then would go on to be watched.
             let _ = epoll::delete(&self.epoll, socket);
+            self.progress.forget(socket);
             let _ = rustix::net::shutdown(socket, rustix::net::Shutdown::Both);
             self.connected.fetch_sub(1, Ordering::Relaxed);
         }
@@ -264,7 +281,16 @@ impl Core {
     pub(super) fn fail(&self, peer: &Peer, inbound: &mut Inbound, error: AmError) {
         let mut outbound = peer.outbound.lock();
         self.unwire(peer, inbound, &mut outbound);
+        self.unwire_sides(inbound, &mut outbound);
         outbound.failed = Some(error);
+    }
+
+    /// The same; the next poll tells.
+    #[cold]
+    pub(super) fn fail_later(&self, peer: &Peer, inbound: &mut Inbound, error: AmError) {
+        self.fail(peer, inbound, error.clone());
+        peer.outbound.lock().errors.push(error);
+        self.work.set(peer.rank.0);
     }
 
     /// The error of a peer that sends what cannot be used.
@@ -276,7 +302,7 @@ impl Core {
     /// What other threads sleep for may have come.
     #[inline]
     pub(super) fn wake(&self) {
-        if self.mode == ThreadMode::Par {
+        if self.mode == ThreadMode::Par || self.progress.is_there() {
             self.sleepers.wake();
         }
     }

@@ -37,7 +37,16 @@ impl Core {
     }
 
     /// Writes what the connection takes.
+    #[inline]
     pub(super) fn flush(&self, peer: &Peer, outbound: &mut Outbound) {
+        if outbound.stripes.has_sides() {
+            self.spread(peer, outbound);
+        }
+        self.flush_stream(peer, outbound);
+    }
+
+    /// The same for what goes over the first connection.
+    pub(super) fn flush_stream(&self, peer: &Peer, outbound: &mut Outbound) {
         while let Some(wire) = &outbound.wire {
             let mut pieces = Pieces::new();
             outbound.outbox.next_burst(&mut pieces);
@@ -49,6 +58,7 @@ impl Core {
             match unsafe { wire.write(&pieces) } {
                 Ok(bytes) => {
                     outbound.outbox.wrote(bytes);
+                    outbound.stripes.main.wrote(bytes);
                     if wire.holds_own() {
                         self.work.set(peer.rank.0);
                         self.wake();
@@ -73,8 +83,8 @@ impl Core {
         if outbound.taken() {
             self.work.set(peer.rank.0);
         }
-        if outbound.outbox.unsent() > 0 {
-            if outbound.wire.is_some() {
+        if outbound.is_unsent() {
+            if outbound.wire.is_some() || outbound.stripes.has_sides() {
                 self.dirty.set(peer.rank.0);
                 self.helper.gather();
             }
@@ -128,7 +138,7 @@ impl Core {
         self.each_of(&self.owing, |peer, outbound| self.owe(peer, outbound, 0));
         self.each_of(&self.dirty, |peer, outbound| {
             self.flush(peer, outbound);
-            if outbound.outbox.unsent() > 0 {
+            if outbound.is_unsent() {
                 self.watch(peer, outbound, true);
             }
         });

@@ -101,7 +101,7 @@ impl Core {
                 some = true;
                 return;
             };
-            if outbound.outbox.unsent() == 0 || outbound.wire.is_none() {
+            if !outbound.is_unsent() || outbound.wire.is_none() {
                 return;
             }
             some = true;

@@ -4,7 +4,7 @@
 //! taken is kept and written again when another connection had to be made (`lane`), so that every message is handled
 //! once. Taking a put completes it; a get is a request that the target's poll answers. Nothing is read
 //! or written outside of calls of the rank itself, but for what was gathered in a burst, which a thread sends when no call
-//! comes (`helper`).
+//! comes (`helper`), and what another thread serves, where there is one, while the rank computes (`progress`).
 //!
 //! Who makes connections and proves ranks is behind [`Connector`].
 
@@ -21,17 +21,23 @@ mod lane;
 mod operations;
 mod peer;
 mod poll;
+mod progress;
 mod send;
 mod serve;
+mod sides;
+mod silence;
+mod spread;
 #[cfg(test)]
 mod tests;
 mod visit;
+mod vitals;
 mod wait;
 mod wire;
 
 pub use conduit::Tcp;
 pub use config::{TcpConfig, TcpSizeError, TcpSizes};
 pub use connector::{Connection, Connector, Made};
+pub use progress::progress_by_default;
 
 /// How many frames the bytes of a stream hold, from its beginning on, if payloads go nowhere. For tools and tests:
 /// everything that a peer sends goes through the same code first.

@@ -1,6 +1,5 @@
 //! Puts and gets under way with one peer, and requests whose payload stays with the user.
 
-use super::config::TcpSizes;
 use super::frame::{Fields, Frame, HeadBytes, Kind, LONGEST_HEAD, charge};
 use super::lane::{Body, Extent, Grant, Outbox};
 use crate::conduit::{OpToken, Part};
@@ -167,14 +166,14 @@ impl Operations {
         grant: &mut Grant,
         reserved: usize,
         mut room: usize,
-        sizes: &TcpSizes,
+        chunk_bytes: usize,
     ) {
         while let Some(transfer) = &mut self.transfer {
             if room < LONGEST_HEAD {
                 return;
             }
             let left = transfer.len - transfer.issued;
-            let len = left.min(sizes.chunk_bytes);
+            let len = left.min(chunk_bytes);
             let mut fields = Fields {
                 // No segment reaches that far: the target refuses it.
                 offset: transfer.offset.saturating_add(transfer.issued as u64),
@@ -189,7 +188,8 @@ impl Operations {
                     }
                     let head = HeadBytes::new(Kind::Put, 0, &[], len, &fields);
                     let part = source.part(transfer.issued, len);
-                    outbox.push(head, Body::Stay(Extent::User(part)), true);
+                    let body = Body::Move(Extent::User(part), Kind::Put, fields);
+                    outbox.push(head, body, true);
                 }
                 What::Get { key } => {
                     let needed = charge(Kind::Get, 0, 0);
@@ -225,11 +225,12 @@ impl Operations {
     pub(super) fn data(&mut self, frame: &Frame) -> Result<Data, RecordError> {
         let unasked = RecordError::Kind(Kind::Got.into());
         let get = find(&mut self.gets, frame.fields.op).ok_or(unasked)?;
-        // Parts are answered in the order in which they were asked for.
-        let (at, len) = (get.answered, frame.length);
-        if frame.fields.offset != get.offset.saturating_add(at as u64)
-            || len == 0
-            || len > get.asked - at
+        // Parts come in any order where there are several connections; none comes twice.
+        let (at, len) = (frame.fields.offset.checked_sub(get.offset), frame.length);
+        let at = at.map_or(usize::MAX, |at| usize::try_from(at).unwrap_or(usize::MAX));
+        if len == 0
+            || at.checked_add(len).is_none_or(|end| end > get.asked)
+            || len > get.asked - get.answered
         {
             return Err(unasked);
         }

@@ -2,13 +2,16 @@
 
 use super::config::{REPLY_ROOM, TcpSizes};
 use super::frame::{Fields, HeadBytes, Kind};
-use super::lane::{Body, Grant, Inbox, Outbox, Parked};
+use super::lane::{Apart, Aside, Body, Grant, Inbox, Outbox, Parked};
 use super::operations::Operations;
+use super::sides::{InboundSide, Stripes};
+use super::silence::Silence;
 use super::wire::Wire;
 use crate::conduit::{OpToken, Part, SendError};
 use argonet_am::AmError;
 use argonet_am::record::RecordError;
 use argonet_base::JobRank;
+use core::sync::atomic::AtomicU32;
 use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -20,24 +23,29 @@ pub(super) struct Peer {
     pub(super) inbound: Mutex<Inbound>,
     /// Held for short, by whoever sends; never while a handler runs.
     pub(super) outbound: Mutex<Outbound>,
+    /// Further connections that have something to read, a bit each.
+    pub(super) ready_sides: AtomicU32,
 }
 
 /// What arrives.
 pub(super) struct Inbound {
     pub(super) inbox: Inbox,
     pub(super) parked: Parked,
+    /// Replies that came while nobody was there to handle them.
+    pub(super) replies: Aside,
     pub(super) wire: Option<Arc<Wire>>,
     /// The peer waits to be told what was taken.
     pub(super) tell: bool,
     /// The connection has ended, and another must be asked for.
     pub(super) lost: bool,
-}
-
-/// What is to be told to the sink.
-#[derive(Debug)]
-pub(super) enum Report {
-    Completed(OpToken, Part),
-    Broken(AmError),
+    pub(super) silence: Silence,
+    /// What is complete, as it is told to the sink.
+    pub(super) told: VecDeque<(OpToken, Part)>,
+    /// Payloads that come beside the stream.
+    pub(super) apart: Apart,
+    pub(super) sides: Vec<InboundSide>,
+    /// Numbers of further connections that have ended and must be asked for again, a bit each.
+    pub(super) lost_sides: u32,
 }
 
 /// Room that is kept for what is being prepared.
@@ -54,7 +62,9 @@ pub(super) struct Outbound {
     pub(super) grant: Grant,
     pub(super) reserved: Reserved,
     pub(super) operations: Operations,
-    pub(super) reports: VecDeque<Report>,
+    /// What is complete and was not told to the sink, and what is wrong.
+    pub(super) reports: VecDeque<(OpToken, Part)>,
+    pub(super) errors: Vec<AmError>,
     pub(super) wire: Option<Arc<Wire>>,
     /// The number of the connection; 0 before the first.
     pub(super) incarnation: u64,
@@ -68,6 +78,7 @@ pub(super) struct Outbound {
     pub(super) patience: u32,
     /// The descriptor is watched for room to write.
     pub(super) watched: bool,
+    pub(super) stripes: Stripes,
 }
 
 impl Peer {
@@ -77,9 +88,15 @@ impl Peer {
             inbound: Mutex::new(Inbound {
                 inbox: Inbox::new(sizes.long_bytes),
                 parked: Parked::new(sizes.window_bytes),
+                replies: Aside::default(),
                 wire: None,
                 tell: false,
                 lost: false,
+                silence: Silence::default(),
+                told: VecDeque::new(),
+                apart: Apart::default(),
+                sides: Vec::new(),
+                lost_sides: 0,
             }),
             outbound: Mutex::new(Outbound {
                 outbox: Outbox::new(sizes.window_bytes as u64),
@@ -87,6 +104,7 @@ impl Peer {
                 reserved: Reserved::default(),
                 operations: Operations::default(),
                 reports: VecDeque::new(),
+                errors: Vec::new(),
                 wire: None,
                 incarnation: 0,
                 failed: None,
@@ -94,8 +112,33 @@ impl Peer {
                 gathered_at: 0,
                 patience: 0,
                 watched: false,
+                stripes: Stripes::default(),
             }),
+            ready_sides: AtomicU32::new(0),
         }
+    }
+}
+
+impl Inbound {
+    /// Whether something is here that was not taken, or not handled.
+    pub(super) fn waits(&self) -> bool {
+        let half_way = |side: &InboundSide| !side.inbox.is_empty();
+        !self.inbox.is_empty()
+            || self.has_aside()
+            || !self.told.is_empty()
+            || !self.apart.is_empty()
+            || self.sides.iter().any(half_way)
+    }
+
+    /// Up to where all of the peer's stream has come, with what travels beside it.
+    #[inline]
+    pub(super) fn complete(&self) -> u64 {
+        self.apart.complete(self.inbox.taken())
+    }
+
+    /// Whether messages were set aside.
+    pub(super) fn has_aside(&self) -> bool {
+        !self.parked.is_empty() || !self.replies.is_empty()
     }
 }
 
@@ -149,9 +192,21 @@ impl Outbound {
         let reports = &mut self.reports;
         let released = self.outbox.released();
         self.operations.taken(released, |op, part| {
-            reports.push_back(Report::Completed(op, part));
+            reports.push_back((op, part));
         });
-        !reports.is_empty()
+        self.has_reports()
+    }
+
+    /// Whether there is something to tell to the sink.
+    #[inline]
+    pub(super) fn has_reports(&self) -> bool {
+        !self.reports.is_empty() || !self.errors.is_empty()
+    }
+
+    /// Whether something is to be written.
+    #[inline]
+    pub(super) fn is_unsent(&self) -> bool {
+        self.outbox.unsent() > 0 || self.stripes.is_writing() || self.outbox.waits_for_carrier()
     }
 
     /// Sends more of an operation that has begun.
@@ -159,7 +214,9 @@ impl Outbound {
         let room = self.room(sizes);
         let reserved = self.reserved.charge;
         let (outbox, grant) = (&mut self.outbox, &mut self.grant);
-        self.operations.go_on(outbox, grant, reserved, room, sizes);
+        let chunk_bytes = self.stripes.chunk_bytes(sizes);
+        self.operations
+            .go_on(outbox, grant, reserved, room, chunk_bytes);
     }
 
     /// Refuses what begins at a position of the peer's stream.
@@ -187,6 +244,6 @@ impl Outbound {
             || (used == handled
                 && self.outbox.is_settled()
                 && self.operations.is_empty()
-                && self.reports.is_empty())
+                && !self.has_reports())
     }
 }

@@ -1,7 +1,6 @@
 //! Polls and sleeps: which peers are looked at, and when.
 
 use super::core::{CONNECTOR, Core, NOBODY, WAKE};
-use super::peer::Report;
 use crate::conduit::Sink;
 use core::sync::atomic::Ordering;
 use core::time::Duration;
@@ -49,18 +48,19 @@ impl Core {
     /// Looks at all descriptors.
     fn poll_others<S: Sink + ?Sized>(&self, hot: u32, sink: &mut S) -> usize {
         let mut taken = 0;
-        for report in self.connect() {
-            match report {
-                Report::Completed(op, part) => sink.completed(op, part),
-                Report::Broken(error) => sink.broken(error),
-            }
-            taken += 1;
-        }
+        self.connect();
+        self.look_for_silent();
         let mut events = [const { None }; EVENTS];
-        for rank in self.ready(&mut events) {
-            if rank != hot
-                && let Some(peer) = self.used(rank)
-            {
+        for (rank, connection) in self.ready(&mut events) {
+            let Some(peer) = self.used(rank) else {
+                continue;
+            };
+            if connection > 0 {
+                peer.ready_sides
+                    .fetch_or(1 << connection, Ordering::Relaxed);
+                self.work.set(rank);
+            }
+            if rank != hot {
                 if hot != NOBODY {
                     self.watch_all();
                 }
@@ -73,7 +73,10 @@ impl Core {
     }
 
     /// The peers whose sockets have something, without waiting.
-    fn ready<'a>(&self, ranks: &'a mut [Option<u32>; EVENTS]) -> impl Iterator<Item = u32> + 'a {
+    fn ready<'a>(
+        &self,
+        ranks: &'a mut [Option<(u32, u16)>; EVENTS],
+    ) -> impl Iterator<Item = (u32, u16)> + 'a {
         let mut events = [const { core::mem::MaybeUninit::uninit() }; EVENTS];
         let now = Timespec {
             tv_sec: 0,
@@ -84,7 +87,7 @@ impl Core {
         let peers = found.iter().map(|event| event.data.u64());
         let peers = peers.filter(|mark| ![WAKE, CONNECTOR].contains(mark));
         for (rank, mark) in ranks.iter_mut().zip(peers) {
-            *rank = Some(mark as u32);
+            *rank = Some((mark as u32, (mark >> 32) as u16));
         }
         ranks.iter().flatten().copied()
     }
@@ -110,12 +113,20 @@ impl Core {
 
     /// Sleeps until a socket has something, a thread wakes this one, or the time is over.
     pub(super) fn sleep(&self, timeout: Option<Duration>, seen: u32) {
+        self.look_for_silent();
         self.flush_all();
-        let _sleeper = self.sleepers.enter();
+        let sleeper = self.sleepers.enter();
         self.watch_all();
         if self.work.any() || self.sleepers.epoch() != seen {
+            drop(sleeper);
+            self.progress.awake();
             return;
         }
+        // Somebody must look now and then whether connections still stand.
+        let timeout = [timeout, self.vitals.interval()]
+            .into_iter()
+            .flatten()
+            .min();
         let timeout = timeout.map(|time| Timespec {
             tv_sec: i64::try_from(time.as_secs()).unwrap_or(i64::MAX),
             tv_nsec: time.subsec_nanos().into(),
@@ -123,6 +134,8 @@ impl Core {
         let mut events = [const { core::mem::MaybeUninit::uninit() }; EVENTS];
         // Whatever it was, the caller looks again.
         let _ = epoll::wait(&self.epoll, &mut events, timeout.as_ref());
+        drop(sleeper);
+        self.progress.awake();
         self.look_around();
     }
 }

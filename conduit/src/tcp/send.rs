@@ -215,7 +215,7 @@ impl Core {
     pub(super) fn is_settled(&self) -> bool {
         self.all_used().all(|peer| {
             let inbound = peer.inbound.try_lock();
-            let nothing_here = inbound.is_some_and(|i| i.inbox.is_empty() && i.parked.is_empty());
+            let nothing_here = inbound.is_some_and(|inbound| !inbound.waits());
             nothing_here && peer.outbound.lock().is_settled()
         })
     }

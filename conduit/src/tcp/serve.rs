@@ -1,9 +1,9 @@
 //! What is done with a frame that has come.
 
 use super::frame::{Fields, Frame, HeadBytes, Kind, LONGEST_HEAD};
-use super::lane::{Body, Extent};
+use super::lane::{Body, Extent, Parked};
 use super::operations::Data;
-use super::peer::{Inbound, Report};
+use super::peer::Inbound;
 use super::visit::Visit;
 use crate::conduit::{Part, Sink};
 use argonet_am::record::RecordError;
@@ -63,19 +63,20 @@ impl<S: Sink + ?Sized> Visit<'_, S> {
             }
             Kind::Refused => {
                 self.moved = true;
+                self.cut_op(inbound, frame.fields.op);
                 let mut outbound = self.outbound();
                 outbound.operations.refused(&frame.fields)?;
-                outbound
-                    .reports
-                    .push_back(Report::Broken(AmError::OutsideSegment {
-                        offset: frame.fields.offset,
-                        len: frame.fields.rest as usize,
-                        segment: frame.fields.segment,
-                        from: self.core.rank,
-                        to: self.peer.rank,
-                    }));
+                outbound.errors.push(AmError::OutsideSegment {
+                    offset: frame.fields.offset,
+                    len: frame.fields.rest as usize,
+                    segment: frame.fields.segment,
+                    from: self.core.rank,
+                    to: self.peer.rank,
+                });
                 return Ok(());
             }
+            _ if frame.away => return self.away(inbound, frame),
+            Kind::Body => return self.whole_body(inbound, frame),
             kind if kind.is_placed() => {
                 let Some(place) = self.place_of(frame)? else {
                     return self.nowhere(inbound, frame);
@@ -91,7 +92,7 @@ impl<S: Sink + ?Sized> Visit<'_, S> {
             let charge = frame.charge();
             inbound.parked.arrive(charge)?;
             let bytes = inbound.inbox.bytes();
-            if !inbound.parked.is_empty() || !self.accepts() {
+            if self.must_wait(&inbound.parked, frame) {
                 inbound.parked.park(&bytes[..charge]);
                 return Ok(());
             }
@@ -101,13 +102,23 @@ impl<S: Sink + ?Sized> Visit<'_, S> {
         }
         match frame.kind {
             Kind::Put => self.taken += 1,
-            Kind::Got => self.got(frame),
+            Kind::Got => self.got(inbound, frame),
             _ => {
                 let bytes = inbound.inbox.bytes();
-                self.deliver(frame, &mut bytes[..frame.len()])?;
+                if self.serves_only {
+                    inbound.replies.push(&bytes[..frame.kept()]);
+                } else {
+                    self.deliver(frame, &mut bytes[..frame.len()])?;
+                }
             }
         }
         Ok(())
+    }
+
+    /// Whether a request must be set aside. Nothing is promised between gets and messages.
+    fn must_wait(&mut self, parked: &Parked, frame: &Frame) -> bool {
+        let is_message = frame.kind != Kind::Get;
+        (is_message && (self.serves_only || !parked.is_empty())) || !self.accepts()
     }
 
     /// A frame whose payload is at its place.
@@ -119,17 +130,21 @@ impl<S: Sink + ?Sized> Visit<'_, S> {
         self.budget -= 1;
         match frame.kind {
             Kind::Put => self.taken += 1,
-            Kind::Got => self.got(frame),
+            Kind::Got => self.got(inbound, frame),
             _ => {
                 let mut head = [0; LONGEST_HEAD];
                 let head = &mut head[..frame.head_len()];
                 head.copy_from_slice(inbound.inbox.placed_head());
                 if !frame.kind.is_request() {
+                    if self.serves_only {
+                        inbound.replies.push(head);
+                        return Ok(());
+                    }
                     return self.deliver(frame, head);
                 }
                 let charge = frame.charge();
                 inbound.parked.arrive(charge)?;
-                if !inbound.parked.is_empty() || !self.accepts() {
+                if self.must_wait(&inbound.parked, frame) {
                     inbound.parked.park(head);
                 } else {
                     self.request(frame, head)?;
@@ -146,6 +161,17 @@ impl<S: Sink + ?Sized> Visit<'_, S> {
         &mut self,
         inbound: &mut Inbound,
         frame: &Frame,
+    ) -> Result<(), RecordError> {
+        self.nowhere_at(inbound, frame, inbound.inbox.taken())
+    }
+
+    /// The same for one that began at a position of the peer's stream.
+    #[cold]
+    pub(super) fn nowhere_at(
+        &mut self,
+        inbound: &mut Inbound,
+        frame: &Frame,
+        position: u64,
     ) -> Result<(), RecordError> {
         let segment = self.core.own_bytes();
         self.moved = true;
@@ -167,7 +193,7 @@ impl<S: Sink + ?Sized> Visit<'_, S> {
             }
             _ => {}
         }
-        self.refuse(frame, inbound.inbox.taken(), frame.length)
+        self.refuse(frame, position, frame.length)
     }
 
     /// Tells the peer that a frame, which began at a position of its stream, is not for this rank's segment.
@@ -199,7 +225,7 @@ impl<S: Sink + ?Sized> Visit<'_, S> {
 
     /// Runs a handler. `bytes` are those of the frame, without the payload of a long.
     #[inline]
-    fn deliver(&mut self, frame: &Frame, bytes: &mut [u8]) -> Result<(), RecordError> {
+    pub(super) fn deliver(&mut self, frame: &Frame, bytes: &mut [u8]) -> Result<(), RecordError> {
         let Some((lane, category)) = frame.kind.message() else {
             return Err(RecordError::Kind(frame.kind.into()));
         };
@@ -240,12 +266,13 @@ impl<S: Sink + ?Sized> Visit<'_, S> {
     }
 
     /// Data of a get is at its place.
-    fn got(&mut self, frame: &Frame) {
+    pub(super) fn got(&mut self, inbound: &mut Inbound, frame: &Frame) {
         let complete = self
             .outbound()
             .operations
             .answered(frame.fields.op, frame.length);
         if let Some(op) = complete {
+            self.cut_op(inbound, frame.fields.op);
             self.sink.completed(op, Part::Remote);
             self.taken += 1;
         }
@@ -271,19 +298,19 @@ impl<S: Sink + ?Sized> Visit<'_, S> {
             // No put is taken for it.
             return self.refuse(frame, u64::MAX, len);
         };
-        let body = if len <= COPIED_DATA {
-            // SAFETY: the directory has checked the place.
-            Body::Copy(unsafe { SharedBytes::from_raw(place, len) })
-        } else {
-            Body::Stay(Extent::Segment(place, len))
-        };
-        let mut outbound = self.outbound();
         let fields = Fields {
             offset,
             op,
             ..Fields::default()
         };
+        let body = if len <= COPIED_DATA.min(self.core.sizes.copy_bytes) {
+            // SAFETY: the directory has checked the place.
+            Body::Copy(unsafe { SharedBytes::from_raw(place, len) })
+        } else {
+            Body::Move(Extent::Segment(place, len), Kind::Got, fields)
+        };
         let head = HeadBytes::new(Kind::Got, 0, &[], len, &fields);
+        let mut outbound = self.outbound();
         outbound.outbox.push(head, body, false);
         Ok(())
     }

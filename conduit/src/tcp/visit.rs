@@ -1,30 +1,31 @@
 //! A look at one peer: what has come from it is taken, served and reported.
 
 use super::core::Core;
-use super::frame::Frame;
+use super::frame::{Frame, Kind};
 use super::lane::{Next, Pieces};
-use super::peer::{Inbound, Outbound, Peer, Report};
-use crate::conduit::Sink;
+use super::peer::{Inbound, Outbound, Peer};
+use crate::conduit::{OpToken, Part, Sink};
 use argonet_am::record::RecordError;
+use argonet_am::{AmError, Lane};
 use core::sync::atomic::Ordering;
+use parking_lot::MutexGuard;
 use std::io;
 
 /// Messages and parts of puts and gets that one poll takes from a peer, and as many completions.
 pub(super) const BATCH: usize = 512;
 
-/// Reports that are taken at once from behind the lock.
-const SOME_REPORTS: usize = 32;
-
 /// What a peer has not been told of goes to it by itself when it is more than this.
 const TELL_BYTES: u64 = 64 << 10;
 
 /// How far the frames went.
-#[derive(PartialEq, Eq)]
-enum Went {
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Went {
     /// To the end of what was read.
     Dry,
     /// To the bound of a poll.
     Bound,
+    /// To a reply for which there is no room while nobody handles any.
+    Held,
 }
 
 pub(super) struct Visit<'a, S: ?Sized> {
@@ -40,14 +41,82 @@ pub(super) struct Visit<'a, S: ?Sized> {
     reports: bool,
     /// Whether the largest reply has room; `None` when that must be looked at.
     pub(super) accepts: Option<bool>,
+    /// No handler may run here: messages are set aside for the rank's own poll.
+    pub(super) serves_only: bool,
+    /// How far it went.
+    went: Went,
+}
+
+/// What became of a look at a peer while its rank makes no call.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Served {
+    /// What there was.
+    All,
+    /// As much as a poll takes; there is more.
+    Some,
+    /// There is no more room for messages that the rank must handle.
+    Held,
+    /// The rank looks itself.
+    Busy,
+}
+
+/// Where what is complete goes while the rank makes no call: its next poll tells.
+struct Later<'a>(&'a Peer);
+
+impl Sink for Later<'_> {
+    fn deliver(&mut self, _delivery: &mut argonet_am::Delivery<'_>) {
+        unreachable!("a visit that only serves sets messages aside");
+    }
+
+    fn completed(&mut self, op: OpToken, part: Part) {
+        let mut outbound = self.0.outbound.lock();
+        outbound.reports.push_back((op, part));
+    }
+
+    fn broken(&mut self, error: AmError) {
+        let mut outbound = self.0.outbound.lock();
+        outbound.errors.push(error);
+    }
 }
 
 impl Core {
     /// Looks at a peer. Says how many messages and completions were taken.
+    #[inline]
     pub(super) fn visit<S: Sink + ?Sized>(&self, peer: &Peer, sink: &mut S) -> usize {
-        let Some(mut guard) = peer.inbound.try_lock() else {
-            return 0;
-        };
+        match peer.inbound.try_lock() {
+            Some(inbound) => {
+                let reports = self.work.take(peer.rank.0);
+                self.visit_locked(peer, inbound, sink, reports, false).0
+            }
+            None => 0,
+        }
+    }
+
+    /// Looks at a peer for a rank that makes no call.
+    #[cold]
+    pub(super) fn serve(&self, peer: &Peer) -> Served {
+        match peer.inbound.try_lock() {
+            Some(inbound) => {
+                let (_, went) = self.visit_locked(peer, inbound, &mut Later(peer), false, true);
+                match went {
+                    Went::Dry => Served::All,
+                    Went::Bound => Served::Some,
+                    Went::Held => Served::Held,
+                }
+            }
+            None => Served::Busy,
+        }
+    }
+
+    #[inline]
+    fn visit_locked<S: Sink + ?Sized>(
+        &self,
+        peer: &Peer,
+        mut guard: MutexGuard<'_, Inbound>,
+        sink: &mut S,
+        reports: bool,
+        serves_only: bool,
+    ) -> (usize, Went) {
         let inbound = &mut *guard;
         let mut visit = Visit {
             core: self,
@@ -56,21 +125,27 @@ impl Core {
             budget: BATCH,
             taken: 0,
             moved: false,
-            reports: self.work.take(peer.rank.0),
+            reports,
             accepts: None,
+            serves_only,
+            went: Went::Dry,
         };
         visit.run(inbound);
-        let (taken, moved) = (visit.taken, visit.moved);
+        let (taken, moved, went) = (visit.taken, visit.moved, visit.went);
         let lost = core::mem::take(&mut inbound.lost);
+        let lost_sides = core::mem::take(&mut inbound.lost_sides);
         drop(guard);
         if lost {
-            self.connector.want(peer.rank);
+            self.connector.want(peer.rank, 0);
+        }
+        if lost_sides > 0 {
+            self.want_sides(peer, lost_sides);
         }
         if taken > 0 || moved {
             self.sleepers.moved();
             self.wake();
         }
-        taken
+        (taken, went)
     }
 }
 
@@ -80,20 +155,29 @@ impl<S: Sink + ?Sized> Visit<'_, S> {
         if matches!(went, Ok(Went::Dry)) && self.read(inbound) {
             went = self.frames(inbound);
         }
+        if matches!(went, Ok(Went::Dry)) && self.peer.ready_sides.load(Ordering::Relaxed) != 0 {
+            went = self.sides(inbound);
+        }
         match went {
-            Ok(went) => self.finish(inbound, went),
+            Ok(went) => {
+                self.went = went;
+                self.finish(inbound);
+            }
             Err(cause) => {
                 let error = self.core.broken(self.peer.rank, cause);
                 self.core.fail(self.peer, inbound, error.clone());
                 self.moved = true;
                 self.sink.broken(error);
+                self.core.work.set(self.peer.rank.0);
             }
         }
     }
 
     /// What was there before.
     fn look(&mut self, inbound: &mut Inbound) -> Result<Went, RecordError> {
-        self.parked(inbound)?;
+        if inbound.has_aside() {
+            self.aside(inbound)?;
+        }
         self.frames(inbound)
     }
 
@@ -113,7 +197,8 @@ impl<S: Sink + ?Sized> Visit<'_, S> {
             }
             Ok(bytes) => {
                 inbound.inbox.filled(bytes);
-                if self.core.hot.load(Ordering::Relaxed) == self.peer.rank.0 {
+                self.moved |= self.serves_only;
+                if !self.serves_only && self.core.hot.load(Ordering::Relaxed) == self.peer.rank.0 {
                     self.core.hit(self.peer, inbound);
                 }
                 true
@@ -129,15 +214,26 @@ impl<S: Sink + ?Sized> Visit<'_, S> {
         }
     }
 
-    /// Requests that were set aside and whose reply has room now.
-    fn parked(&mut self, inbound: &mut Inbound) -> Result<(), RecordError> {
+    /// Messages that were set aside: replies, and requests whose reply has room now.
+    #[cold]
+    fn aside(&mut self, inbound: &mut Inbound) -> Result<(), RecordError> {
+        let long_bytes = self.core.sizes.long_bytes;
+        // They were read before.
+        let read = |bytes: &[u8]| Frame::read(bytes, long_bytes)?.ok_or(RecordError::Kind(0));
+        while self.budget > 0 && !self.serves_only && !inbound.replies.is_empty() {
+            let bytes = inbound.replies.first();
+            let frame = read(bytes)?;
+            self.budget -= 1;
+            self.deliver(&frame, &mut bytes[..frame.kept()])?;
+            inbound.replies.pass(frame.kept());
+        }
         while self.budget > 0 && !inbound.parked.is_empty() && self.accepts() {
-            let long_bytes = self.core.sizes.long_bytes;
             let bytes = inbound.parked.first();
-            // It was read before.
-            let Some(frame) = Frame::read(bytes, long_bytes)? else {
-                return Err(RecordError::Kind(0));
-            };
+            let frame = read(bytes)?;
+            if self.serves_only && frame.kind != Kind::Get {
+                break;
+            }
+            self.budget -= 1;
             let charge = frame.charge();
             self.request(&frame, &mut bytes[..charge])?;
             inbound.parked.pass(charge);
@@ -149,12 +245,31 @@ impl<S: Sink + ?Sized> Visit<'_, S> {
     /// Frames that are here.
     fn frames(&mut self, inbound: &mut Inbound) -> Result<Went, RecordError> {
         while self.budget > 0 {
-            match inbound.inbox.next()? {
+            let next = inbound.inbox.next()?;
+            if self.serves_only && self.has_no_room_for(inbound, &next) {
+                return Ok(Went::Held);
+            }
+            match next {
                 Next::More => return Ok(Went::Dry),
                 Next::Whole(frame) => {
                     inbound.tell |= frame.tell;
                     self.whole(inbound, &frame)?;
                     inbound.inbox.pass(&frame);
+                }
+                Next::Begun(body) if body.kind == Kind::Body => {
+                    match self.body_begins(inbound, 0, &body)? {
+                        // SAFETY: as below.
+                        Some(place) => unsafe { inbound.inbox.place(body, place) },
+                        None => inbound.inbox.skip(body),
+                    }
+                }
+                Next::Placed(body) if body.kind == Kind::Body => {
+                    inbound.inbox.pass_behind();
+                    self.body_here(inbound, &body, true)?;
+                }
+                Next::Skipped(body) if body.kind == Kind::Body => {
+                    inbound.inbox.pass_behind();
+                    self.body_here(inbound, &body, false)?;
                 }
                 Next::Begun(frame) => match self.place_of(&frame)? {
                     // SAFETY: a place in this rank's segment, which stays mapped as long as the conduit, or
@@ -177,23 +292,41 @@ impl<S: Sink + ?Sized> Visit<'_, S> {
         Ok(Went::Bound)
     }
 
+    /// Whether a reply must stay where it is until somebody handles those before it.
+    #[cold]
+    fn has_no_room_for(&self, inbound: &Inbound, next: &Next) -> bool {
+        match next {
+            Next::Whole(frame) | Next::Placed(frame) => {
+                let is_reply = matches!(frame.kind.message(), Some((Lane::Reply, _)));
+                is_reply && inbound.replies.len() + frame.kept() > self.core.sizes.window_bytes
+            }
+            _ => false,
+        }
+    }
+
     pub(super) fn outbound(&self) -> parking_lot::MutexGuard<'_, Outbound> {
         self.peer.outbound.lock()
     }
 
     /// What the peer is told, and what is left for the next poll.
-    fn finish(&mut self, inbound: &mut Inbound, went: Went) {
+    fn finish(&mut self, inbound: &mut Inbound) {
         let rank = self.peer.rank.0;
-        let mut more = went == Went::Bound;
+        let mut more = self.went == Went::Bound;
         if self.taken > 0 || self.moved || self.reports || inbound.tell {
-            self.report();
-            let (taken, granted) = (inbound.inbox.taken(), inbound.parked.granted());
+            if !self.serves_only {
+                self.report(inbound);
+            }
+            let (taken, granted) = (inbound.complete(), inbound.parked.granted());
             let mut outbound = self.peer.outbound.lock();
             outbound.outbox.set_tell(taken, granted);
             let untold = outbound.outbox.untold();
-            if (inbound.tell && !more) || untold > TELL_BYTES {
+            // Nobody will be patient for a rank that makes no call.
+            if ((inbound.tell || self.serves_only) && !more) || untold > TELL_BYTES {
                 outbound.outbox.tell_now();
                 inbound.tell = false;
+            }
+            if outbound.stripes.has_sides() {
+                self.core.look_at_choice(&mut outbound);
             }
             if outbound.outbox.wants_to_write() {
                 self.core.flush(self.peer, &mut outbound);
@@ -202,41 +335,34 @@ impl<S: Sink + ?Sized> Visit<'_, S> {
                 outbound.patience = 0;
                 self.core.owing.set(rank);
             }
-            more |= !outbound.reports.is_empty();
+            more |= outbound.has_reports() || !inbound.told.is_empty();
         }
-        more |= !inbound.parked.is_empty() && self.accepts();
+        more |= self.serves_only && inbound.has_aside();
+        more |= !inbound.replies.is_empty() || (!inbound.parked.is_empty() && self.accepts());
         more |= inbound.wire.as_ref().is_some_and(|wire| wire.holds_own());
         if more {
             self.core.work.set(rank);
         }
     }
 
-    /// Tells the sink what is complete or refused, a bounded number.
-    fn report(&mut self) {
-        let mut left = BATCH;
-        while left > 0 {
-            let mut some = [const { None }; SOME_REPORTS];
-            let mut count = 0;
-            {
-                let mut outbound = self.outbound();
-                while count < SOME_REPORTS.min(left)
-                    && let Some(report) = outbound.reports.pop_front()
-                {
-                    some[count] = Some(report);
-                    count += 1;
-                }
+    /// Tells the sink what is complete or refused, a bounded number of completions.
+    fn report(&mut self, inbound: &mut Inbound) {
+        let errors = {
+            let mut outbound = self.outbound();
+            if inbound.told.is_empty() {
+                // All at once: nothing is copied, and the sink runs without the lock.
+                core::mem::swap(&mut inbound.told, &mut outbound.reports);
             }
-            for report in some.into_iter().flatten() {
-                match report {
-                    Report::Completed(op, part) => self.sink.completed(op, part),
-                    Report::Broken(error) => self.sink.broken(error),
-                }
-            }
-            self.taken += count;
-            left -= count;
-            if count < SOME_REPORTS {
-                return;
-            }
+            core::mem::take(&mut outbound.errors)
+        };
+        for error in errors {
+            self.sink.broken(error);
+            self.taken += 1;
         }
+        let count = inbound.told.len().min(BATCH);
+        for (op, part) in inbound.told.drain(..count) {
+            self.sink.completed(op, part);
+        }
+        self.taken += count;
     }
 }

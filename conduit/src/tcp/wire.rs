@@ -1,6 +1,7 @@
 //! What bytes are written to and read from: a socket, or memory for what a rank sends to itself.
 
 use super::lane::Pieces;
+use super::silence::Vital;
 use core::mem::MaybeUninit;
 use parking_lot::Mutex;
 use rustix::fd::{AsRawFd, BorrowedFd, OwnedFd};
@@ -37,6 +38,44 @@ impl Wire {
             Wire::Socket(socket) => Some(rustix::fd::AsFd::as_fd(socket)),
             Wire::Own(_) => None,
         }
+    }
+
+    /// Bytes that were written and that the peer's host has not acknowledged.
+    pub(super) fn queued(&self) -> u64 {
+        let mut bytes: libc::c_int = 0;
+        if let Some(socket) = self.descriptor() {
+            // SAFETY: the call writes one number there.
+            unsafe { libc::ioctl(socket.as_raw_fd(), libc::TIOCOUTQ, &raw mut bytes) };
+        }
+        u64::try_from(bytes).unwrap_or(0)
+    }
+
+    /// What the system knows of the peer's host; `None` where that is no matter of hosts.
+    pub(super) fn vital(&self) -> Option<Vital> {
+        let socket = self.descriptor()?;
+        let mut info = MaybeUninit::<libc::tcp_info>::zeroed();
+        let mut len = size_of::<libc::tcp_info>() as libc::socklen_t;
+        // SAFETY: the system writes at most `len` bytes there.
+        let result = unsafe {
+            libc::getsockopt(
+                socket.as_raw_fd(),
+                libc::IPPROTO_TCP,
+                libc::TCP_INFO,
+                info.as_mut_ptr().cast(),
+                &raw mut len,
+            )
+        };
+        if result != 0 {
+            return None;
+        }
+        // SAFETY: all of it was zeros, of which the system has overwritten some; all bits are valid numbers.
+        let info = unsafe { info.assume_init() };
+        let silent_ms = info.tcpi_last_ack_recv.min(info.tcpi_last_data_recv);
+        Some(Vital {
+            // Probes are sent where the peer has no room for more.
+            owed: info.tcpi_unacked > 0 || info.tcpi_probes > 0,
+            silent_ns: u64::from(silent_ms) * 1_000_000,
+        })
     }
 
     /// Whether it is memory that holds something.

@@ -13,9 +13,10 @@ use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
-/// Thread mode, and where chance comes from, by which connections break.
+/// Thread mode, whether a thread serves beside the ranks' own, and where chance comes from, by which connections break.
 pub(crate) struct TcpRig {
     mode: ThreadMode,
+    progress: bool,
     breaks: Option<u64>,
 }
 
@@ -43,11 +44,11 @@ struct State {
     dials: Vec<Dial>,
     /// Connections for each rank that it has not taken.
     made: Vec<VecDeque<Connection>>,
-    /// The last connection of each pair, by its lower rank, and the one that a rank has of them.
-    last: BTreeMap<(u32, u32), u64>,
-    taken: BTreeMap<(u32, u32), u64>,
-    /// A second descriptor of each rank's socket to a peer.
-    sockets: BTreeMap<(u32, u32), OwnedFd>,
+    /// The last connection of each pair, by its lower rank and its number, and the one that a rank has of them.
+    last: BTreeMap<(u32, u32, u16), u64>,
+    taken: BTreeMap<(u32, u32, u16), u64>,
+    /// A second descriptor of each rank's socket to a peer, by its number.
+    sockets: BTreeMap<(u32, u32, u16), OwnedFd>,
     ended: Vec<u32>,
     chance: Option<Random>,
 }
@@ -56,6 +57,7 @@ struct State {
 type Side = (u32, TcpStream, Option<u64>);
 
 struct Dial {
+    number: u16,
     incarnation: u64,
     sides: [Side; 2],
 }
@@ -84,11 +86,11 @@ impl Hub {
     }
 
     /// Dials for a rank that has no connection to a peer, unless one is on its way.
-    fn dial(&self, rank: u32, peer: u32) {
+    fn dial(&self, rank: u32, peer: u32, number: u16) {
         let mut state = self.state();
-        let pair = (rank.min(peer), rank.max(peer));
+        let pair = (rank.min(peer), rank.max(peer), number);
         let last = state.last.get(&pair).copied().unwrap_or(0);
-        let taken = state.taken.get(&(rank, peer)).copied().unwrap_or(0);
+        let taken = state.taken.get(&(rank, peer, number)).copied().unwrap_or(0);
         if rank == peer || state.ended.contains(&peer) || taken != last {
             return;
         }
@@ -105,6 +107,7 @@ impl Hub {
         // Over the first nothing was received before.
         let received = (last == 0).then_some(0);
         state.dials.push(Dial {
+            number,
             incarnation: last + 1,
             sides: [(rank, here, received), (peer, there, received)],
         });
@@ -112,21 +115,22 @@ impl Hub {
     }
 
     /// The next connection of a rank.
-    fn next(&self, rank: u32, received: &dyn Fn(JobRank) -> u64) -> Option<Connection> {
+    fn next(&self, rank: u32, received: &dyn Fn(JobRank, u16) -> u64) -> Option<Connection> {
         let mut state = self.state();
         state.break_one();
         for dial in &mut state.dials {
+            let number = dial.number;
             let [a, b] = &mut dial.sides;
             let (rank_a, rank_b) = (a.0, b.0);
             for (mine, other) in [(a, rank_b), (b, rank_a)] {
                 if mine.0 == rank && mine.2.is_none() {
-                    mine.2 = Some(received(JobRank(other)));
+                    mine.2 = Some(received(JobRank(other), number));
                 }
             }
         }
         state.connect();
         let connection = state.made[rank as usize].pop_front()?;
-        let key = (rank, connection.peer.0);
+        let key = (rank, connection.peer.0, connection.connection);
         state.taken.insert(key, connection.incarnation);
         Some(connection)
     }
@@ -137,15 +141,21 @@ impl State {
     fn connect(&mut self) {
         let complete = |dial: &mut Dial| dial.sides.iter().all(|side| side.2.is_some());
         let complete: Vec<Dial> = self.dials.extract_if(.., complete).collect();
-        for Dial { incarnation, sides } in complete {
+        for Dial {
+            number,
+            incarnation,
+            sides,
+        } in complete
+        {
             let [a, b] = sides;
             let said = |side: &Side| (side.0, side.2.unwrap_or(0));
             let (of_a, of_b) = (said(&a), said(&b));
             for ((rank, socket, _), (peer, received)) in [(a, of_b), (b, of_a)] {
                 let second = socket.try_clone().expect("a descriptor");
-                self.sockets.insert((rank, peer), second.into());
+                self.sockets.insert((rank, peer, number), second.into());
                 self.made[rank as usize].push_back(Connection {
                     peer: JobRank(peer),
+                    connection: number,
                     socket: socket.into(),
                     incarnation,
                     received,
@@ -173,11 +183,11 @@ impl State {
 }
 
 impl Connector for Port {
-    fn want(&self, peer: JobRank) {
-        self.hub.dial(self.rank, peer.0);
+    fn want(&self, peer: JobRank, connection: u16) {
+        self.hub.dial(self.rank, peer.0, connection);
     }
 
-    fn next(&self, received: &dyn Fn(JobRank) -> u64) -> Option<Made> {
+    fn next(&self, received: &dyn Fn(JobRank, u16) -> u64) -> Option<Made> {
         self.hub.next(self.rank, received).map(Made::Connected)
     }
 
@@ -190,12 +200,20 @@ impl TcpRig {
     /// Each thread mode; then connections that break, as chance has it by several seeds.
     pub(crate) fn all(seeds: u64) -> Vec<Self> {
         let modes = [ThreadMode::Seq, ThreadMode::Parsync, ThreadMode::Par];
-        let whole = modes.map(|mode| Self { mode, breaks: None });
+        let whole = |mode, progress| Self {
+            mode,
+            progress,
+            breaks: None,
+        };
+        let plain = modes.map(|mode| whole(mode, false));
+        let served = [ThreadMode::Seq, ThreadMode::Par].map(|mode| whole(mode, true));
+        // With every other seed there is the thread, too.
         let broken = (1..=seeds).map(|seed| Self {
             mode: ThreadMode::Par,
+            progress: seed.is_multiple_of(2),
             breaks: Some(seed),
         });
-        whole.into_iter().chain(broken).collect()
+        plain.into_iter().chain(served).chain(broken).collect()
     }
 }
 
@@ -206,7 +224,10 @@ impl Rig for TcpRig {
     type Job = TcpJob;
 
     fn name(&self) -> String {
-        let mode = format!("tcp {:?}", self.mode).to_lowercase();
+        let mut mode = format!("tcp {:?}", self.mode).to_lowercase();
+        if self.progress {
+            mode.push_str(" served");
+        }
         match self.breaks {
             None => mode,
             Some(seed) => format!("{mode} breaks {seed}"),
@@ -255,7 +276,7 @@ impl Rig for TcpRig {
         let hub = Arc::new(Hub::new(ranks, self.breaks.filter(|_| !setup.calm)));
         if ranks <= CONNECTED_RANKS {
             for a in 0..ranks {
-                (0..a).for_each(|b| hub.dial(a, b));
+                (0..a).for_each(|b| hub.dial(a, b, 0));
             }
         }
         let mut job = TcpJob {
@@ -279,6 +300,7 @@ impl Rig for TcpRig {
                 },
                 directory,
                 registered: setup.registered,
+                progress: self.progress,
                 connector: Arc::new(Port {
                     hub: Arc::clone(&job.hub),
                     rank,
@@ -344,7 +366,7 @@ impl Job for TcpJob {
             .dials
             .retain(|dial| dial.sides.iter().all(|side| side.0 != rank.0));
         // Its sockets close with the last descriptor.
-        state.sockets.retain(|(from, _), _| *from != rank.0);
+        state.sockets.retain(|(from, ..), _| *from != rank.0);
     }
 
     fn read(&self, rank: JobRank, offset: SegmentOffset, bytes: &mut [u8]) {
@@ -363,7 +385,7 @@ impl Job for TcpJob {
 
     fn corrupt(&self, reader: JobRank, writer: JobRank, kind: usize) {
         let state = self.hub.state();
-        let socket = &state.sockets[&(writer.0, reader.0)];
+        let socket = &state.sockets[&(writer.0, reader.0, 0)];
         let mut bytes = GARBAGE[kind].to_vec();
         bytes.resize(200, 0xff);
         let written = rustix::io::write(socket, &bytes).expect("the socket takes it");

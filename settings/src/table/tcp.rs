@@ -5,6 +5,9 @@ use crate::row::{Preset, Scope};
 use crate::setting::settings;
 use std::time::Duration;
 
+/// The most connections that two ranks can have.
+pub const MAX_TCP_CONNECTIONS: u64 = 16;
+
 settings! {
     TCP_INTERFACES: Option<String> = "ARGONET_TCP_INTERFACES", Kind::Text, Preset::Words("all that lead to other hosts"), Scope::Rank,
         "The network interfaces to use: names, subnets and addresses such as eth0,10.1.0.0/16, separated by commas.";
@@ -21,4 +24,12 @@ settings! {
     TCP_UNREACHABLE_TIMEOUT: Duration = "ARGONET_TCP_UNREACHABLE_TIMEOUT",
         Kind::Duration { unit: TimeUnit::Seconds, min: Duration::from_millis(100), max: DAY }, Preset::Is("30"), Scope::Rank,
         "How long a rank may be unreachable before the job ends.";
+    TCP_CONNECTIONS: u64 = "ARGONET_TCP_CONNECTIONS",
+        Kind::Count { min: 1, max: MAX_TCP_CONNECTIONS, unit: "connections" }, Preset::Is("2"), Scope::Job,
+        "How many connections two ranks have with each other at most. Those after the first are made when large transfers want them.";
+    TCP_SILENCE_TIMEOUT: Duration = "ARGONET_TCP_SILENCE_TIMEOUT",
+        Kind::Duration { unit: TimeUnit::Seconds, min: Duration::ZERO, max: DAY }, Preset::Is("5"), Scope::Job,
+        "How long the host of a rank may acknowledge nothing before another connection is made; 0 for as long as the system waits.";
+    TCP_PROGRESS: Option<bool> = "ARGONET_TCP_PROGRESS", Kind::Boolean, Preset::Words("yes where the host has a processor to spare"), Scope::Rank,
+        "Whether a thread serves puts and gets of other hosts while the rank computes. It runs no handlers.";
 }

@@ -11,6 +11,7 @@
 //!         get           offset (8)  rest (8)      op (4)  wanted (4)
 //!         got           at (8)      op (4)        0 (4)
 //!         refused       offset (8)  len (8)       segment (8)  position (8)  op (4)  0 (4)
+//!         body          offset (8)  rest (8)      position (8)  op (4)  kind (4)
 //! ```
 //!
 //! All fields are little-endian. Every frame but *control* belongs to the stream from one rank to another, which
@@ -19,6 +20,10 @@
 //! is recognised, and what is missing too. Control frames are outside of the stream and never repeated: `taken` says up
 //! to which byte the stream of the frame's receiver has been taken, `granted` up to how many bytes of requests, as
 //! [`charge`] counts them, it may have sent since the beginning.
+//!
+//! The head of a put or of data may say that its payload is *away*: it does not follow the head, although positions go on as if
+//! it did, but comes as a *body* on any connection between the two, before the head or after it. A body is outside of the
+//! stream, and says itself what its head says: the position, the fields, and the kind.
 
 use argonet_am::record::RecordError;
 use argonet_am::{Category, Lane, MAX_ARGS, MAX_MEDIUM};
@@ -38,6 +43,13 @@ pub(crate) const MAX_CHUNK: usize = 1 << 20;
 
 /// The sender wants to be told soon that the frame was taken.
 const TELL: u8 = 1;
+
+/// The payload comes as a body.
+const AWAY: u8 = 2;
+
+/// Where in a head that is.
+pub(crate) const FLAGS_AT: u64 = 3;
+pub(crate) const AWAY_FLAG: u8 = AWAY;
 
 /// What a frame is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, TryFromPrimitive, IntoPrimitive)]
@@ -65,6 +77,8 @@ pub(crate) enum Kind {
     Got = 10,
     /// A request, put or get does not lie in the segment.
     Refused = 11,
+    /// The payload of a put or of data whose head says that it is away.
+    Body = 12,
 }
 
 impl Kind {
@@ -99,8 +113,20 @@ impl Kind {
             Kind::LongRequest | Kind::LongReply => 8,
             Kind::Get => 24,
             Kind::Refused => 40,
+            Kind::Body => 32,
             _ => 0,
         }
+    }
+
+    /// Whether it belongs to no stream.
+    #[inline]
+    pub(crate) const fn is_outside(self) -> bool {
+        matches!(self, Kind::Control | Kind::Body)
+    }
+
+    /// Whether its payload may be away.
+    pub(crate) const fn may_be_away(self) -> bool {
+        matches!(self, Kind::Put | Kind::Got)
     }
 
     /// Whether it asks for an answer, for which its receiver keeps room: it needs a grant.
@@ -115,7 +141,7 @@ impl Kind {
     pub(crate) const fn is_placed(self) -> bool {
         matches!(
             self,
-            Kind::LongRequest | Kind::LongReply | Kind::Put | Kind::Got
+            Kind::LongRequest | Kind::LongReply | Kind::Put | Kind::Got | Kind::Body
         )
     }
 
@@ -124,7 +150,7 @@ impl Kind {
         match self {
             Kind::MediumRequest | Kind::MediumReply => MAX_MEDIUM,
             Kind::LongRequest | Kind::LongReply => long_bytes,
-            Kind::Put | Kind::Got => MAX_CHUNK,
+            Kind::Put | Kind::Got | Kind::Body => MAX_CHUNK,
             _ => 0,
         }
     }
@@ -167,15 +193,16 @@ pub(crate) struct Fields {
     pub(crate) rest: u64,
     /// Bytes of the segment that was missed.
     pub(crate) segment: u64,
-    /// Position of the frame that is refused.
+    /// Position of the frame that is refused, or whose payload it is.
     pub(crate) position: u64,
     /// The requester's name of a get; 0 is none.
     pub(crate) op: u32,
-    /// Bytes that a get wants.
+    /// Bytes that a get wants, or the kind of the head that a body belongs to.
     pub(crate) wanted: u32,
 }
 
 /// The bytes of a frame before its payload.
+#[derive(Debug)]
 pub(crate) struct HeadBytes {
     bytes: [u8; LONGEST_HEAD],
     len: usize,
@@ -229,6 +256,13 @@ impl HeadBytes {
                 this.add_u32(fields.op);
                 this.add_u32(0);
             }
+            Kind::Body => {
+                this.add_u64(fields.offset);
+                this.add_u64(fields.rest);
+                this.add_u64(fields.position);
+                this.add_u32(fields.op);
+                this.add_u32(fields.wanted);
+            }
             _ => {}
         }
         for arg in args {
@@ -279,6 +313,8 @@ pub(crate) struct Frame {
     pub(crate) nargs: usize,
     /// The sender waits to be told.
     pub(crate) tell: bool,
+    /// The payload comes as a body.
+    pub(crate) away: bool,
     /// Bytes of the payload.
     pub(crate) length: usize,
     /// Low bits of its place in the stream.
@@ -298,10 +334,53 @@ impl Frame {
         HEADER_BYTES + self.kind.fields() + 4 * self.nargs
     }
 
-    /// All its bytes.
+    /// All its bytes, as the stream counts them.
     #[inline]
     pub(crate) fn len(&self) -> usize {
         self.head_len() + self.length
+    }
+
+    /// Its bytes on the connection.
+    #[inline]
+    pub(crate) fn here(&self) -> usize {
+        if self.away {
+            self.head_len()
+        } else {
+            self.len()
+        }
+    }
+
+    /// The head that a body belongs to.
+    ///
+    /// # Errors
+    /// There is none that it could be.
+    pub(crate) fn of_body(&self) -> Result<Self, RecordError> {
+        let of = u8::try_from(self.fields.wanted).ok();
+        let kind = of.and_then(|kind| Kind::try_from(kind).ok());
+        let kind = kind.filter(|kind| kind.may_be_away() && self.length > 0);
+        let kind = kind.ok_or(RecordError::Kind(Kind::Body.into()))?;
+        let fields = Fields {
+            position: 0,
+            wanted: 0,
+            ..self.fields
+        };
+        Ok(Self {
+            kind,
+            fields,
+            away: true,
+            position: self.fields.position as u32,
+            ..*self
+        })
+    }
+
+    /// Bytes that are kept when it is set aside: the payload of a long is in its place.
+    #[inline]
+    pub(crate) fn kept(&self) -> usize {
+        if self.kind.is_placed() {
+            self.head_len()
+        } else {
+            self.len()
+        }
     }
 
     /// What it takes of the grant.
@@ -331,7 +410,12 @@ impl Frame {
             return Err(RecordError::Payload { len, max });
         }
         let is_message = kind.message().is_some();
-        if wire.flags & !TELL != 0 || (!is_message && (nargs != 0 || wire.handler != 0)) {
+        let away = wire.flags & AWAY != 0;
+        if wire.flags & !(TELL | AWAY) != 0
+            || (away && (!kind.may_be_away() || length == 0))
+            || (kind == Kind::Body && length == 0)
+            || (!is_message && (nargs != 0 || wire.handler != 0))
+        {
             return Err(unknown);
         }
         if rest.len() < kind.fields() + 4 * nargs {
@@ -347,6 +431,7 @@ impl Frame {
             handler: wire.handler,
             nargs,
             tell: wire.flags & TELL != 0,
+            away,
             length,
             position: wire.position.get(),
             fields,
@@ -397,6 +482,12 @@ fn read_fields(kind: Kind, bytes: &[u8]) -> Option<Fields> {
             fields.position = u64_at(24)?;
             fields.op = u32_at(32)?;
             (u32_at(36)? == 0).then_some(())?;
+        }
+        Kind::Body => {
+            fields.rest = u64_at(8)?;
+            fields.position = u64_at(16)?;
+            fields.op = u32_at(24)?;
+            fields.wanted = u32_at(28)?;
         }
         _ => {}
     }

@@ -3,7 +3,7 @@
 use super::*;
 use proptest::prelude::*;
 
-const KINDS: [Kind; 11] = [
+const KINDS: [Kind; 12] = [
     Kind::Control,
     Kind::ShortRequest,
     Kind::MediumRequest,
@@ -15,20 +15,30 @@ const KINDS: [Kind; 11] = [
     Kind::Get,
     Kind::Got,
     Kind::Refused,
+    Kind::Body,
 ];
 
 /// All fields that a kind has, with values of their own.
 fn fields_of(kind: Kind) -> Fields {
     let has = |kinds: &[Kind]| u64::from(kinds.contains(&kind));
-    use Kind::{Control, Get, Got, LongReply, LongRequest, Put, Refused};
+    use Kind::{Body, Control, Get, Got, LongReply, LongRequest, Put, Refused};
     Fields {
         offset: 0x1122_3344_5566_7788
-            * has(&[Control, LongRequest, LongReply, Put, Get, Got, Refused]),
-        rest: 77 * has(&[Control, Put, Get, Refused]),
+            * has(&[
+                Control,
+                LongRequest,
+                LongReply,
+                Put,
+                Get,
+                Got,
+                Refused,
+                Body,
+            ]),
+        rest: 77 * has(&[Control, Put, Get, Refused, Body]),
         segment: 78 * has(&[Refused]),
-        position: 79 * has(&[Refused]),
-        op: 80 * has(&[Get, Got, Refused]) as u32,
-        wanted: 81 * has(&[Get]) as u32,
+        position: 79 * has(&[Refused, Body]),
+        op: 80 * has(&[Get, Got, Refused, Body]) as u32,
+        wanted: 81 * has(&[Get, Body]) as u32,
     }
 }
 
@@ -76,7 +86,12 @@ fn what_cannot_be_is_refused() {
         Frame::read(&bytes, 9).unwrap_err()
     };
     assert_eq!(refused(0, 0, Kind::Put), RecordError::Kind(0));
+    assert_eq!(refused(0, 13, Kind::Put), RecordError::Kind(13));
+    // A body of nothing, and a payload that is away where there is none, or none that may be.
     assert_eq!(refused(0, 12, Kind::Put), RecordError::Kind(12));
+    assert_eq!(refused(3, 2, Kind::Put), RecordError::Kind(8));
+    assert_eq!(refused(3, 2, Kind::LongRequest), RecordError::Kind(4));
+    assert_eq!(refused(3, 4, Kind::Put), RecordError::Kind(8));
     assert_eq!(refused(2, 17, Kind::ShortRequest), RecordError::Args(17));
     assert_eq!(refused(2, 1, Kind::Put), RecordError::Kind(8));
     assert_eq!(refused(1, 1, Kind::Get), RecordError::Kind(9));

@@ -7,9 +7,6 @@ use argonet_base::JobRank;
 use core::sync::atomic::{AtomicBool, Ordering};
 use rustix::fd::BorrowedFd;
 
-/// The connections that the conduit has with a peer: the first alone.
-const CONNECTION: u16 = 0;
-
 /// Connections that a [`JoinService`] makes, for a [`Tcp`](crate::tcp::Tcp).
 #[derive(Debug)]
 pub struct Joining {
@@ -38,36 +35,38 @@ impl Joining {
 }
 
 impl Connector for Joining {
-    fn want(&self, peer: JobRank) {
-        self.service.want(peer, CONNECTION);
+    fn want(&self, peer: JobRank, connection: u16) {
+        self.service.want(peer, connection);
     }
 
-    fn next(&self, received: &dyn Fn(JobRank) -> u64) -> Option<Made> {
+    fn next(&self, received: &dyn Fn(JobRank, u16) -> u64) -> Option<Made> {
         if self.failed.load(Ordering::Relaxed) {
             return None;
         }
-        let made = self.service.next(&|peer, _| received(peer));
-        let (peer, why) = match made {
+        let made = self.service.next(received);
+        let (peer, connection, why) = match made {
             Ok(None) => return None,
             Ok(Some(Met::Joined(joined))) => {
                 return Some(Made::Connected(Connection {
                     peer: joined.peer,
+                    connection: joined.connection,
                     socket: joined.socket,
                     incarnation: joined.incarnation,
                     received: joined.received,
                 }));
             }
-            Ok(Some(Met::Unreachable(error))) => (error.peer, error.to_string()),
+            Ok(Some(Met::Unreachable(error))) => (error.peer, error.connection, error.to_string()),
             Err(cause) => {
                 self.failed.store(true, Ordering::Relaxed);
                 let rank = self.rank;
                 let why = format!("rank {rank} cannot make connections any more: {cause}");
-                (rank, why)
+                (rank, 0, why)
             }
         };
         let at = self.rank;
         Some(Made::Unreachable(
             peer,
+            connection,
             AmError::Unreachable { at, peer, why },
         ))
     }

@@ -68,16 +68,57 @@ impl Grant {
     }
 }
 
-/// The receiver's account, and requests that had to be set aside, because their reply had no room: heads, and
-/// payloads of mediums, one behind the other.
+/// Messages that were set aside: heads, and payloads of mediums, one behind the other.
+#[derive(Debug, Default)]
+pub(crate) struct Aside {
+    bytes: Vec<u8>,
+    /// Where the first begins.
+    at: usize,
+}
+
+impl Aside {
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.at == self.bytes.len()
+    }
+
+    /// Bytes that wait.
+    pub(crate) fn len(&self) -> usize {
+        self.bytes.len() - self.at
+    }
+
+    #[cold]
+    pub(crate) fn push(&mut self, message: &[u8]) {
+        if self.at > self.len() {
+            self.bytes.drain(..self.at);
+            self.at = 0;
+        }
+        self.bytes.extend_from_slice(message);
+    }
+
+    /// The bytes from the first on.
+    pub(crate) fn first(&mut self) -> &mut [u8] {
+        &mut self.bytes[self.at..]
+    }
+
+    /// The first was handled.
+    pub(crate) fn pass(&mut self, len: usize) {
+        self.at += len;
+        if self.is_empty() {
+            self.bytes.clear();
+            self.at = 0;
+        }
+    }
+}
+
+/// The receiver's account, and requests that had to be set aside, because their reply had no room or nobody was there to
+/// handle them.
 #[derive(Debug)]
 pub(crate) struct Parked {
     window: u64,
     arrived: u64,
     handled: u64,
-    bytes: Vec<u8>,
-    /// Where the first begins.
-    at: usize,
+    requests: Aside,
 }
 
 impl Parked {
@@ -86,8 +127,7 @@ impl Parked {
             window: window as u64,
             arrived: 0,
             handled: 0,
-            bytes: Vec::new(),
-            at: 0,
+            requests: Aside::default(),
         }
     }
 
@@ -129,31 +169,23 @@ impl Parked {
 
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
-        self.at == self.bytes.len()
+        self.requests.is_empty()
     }
 
     /// Sets a request aside.
     #[cold]
     pub(crate) fn park(&mut self, request: &[u8]) {
-        if self.at as u64 > self.window {
-            self.bytes.drain(..self.at);
-            self.at = 0;
-        }
-        self.bytes.extend_from_slice(request);
-        debug_assert!((self.bytes.len() - self.at) as u64 <= self.window);
+        self.requests.push(request);
+        debug_assert!(self.requests.len() as u64 <= self.window);
     }
 
     /// The bytes from the first on.
     pub(crate) fn first(&mut self) -> &mut [u8] {
-        &mut self.bytes[self.at..]
+        self.requests.first()
     }
 
     /// The first was handled.
     pub(crate) fn pass(&mut self, len: usize) {
-        self.at += len;
-        if self.is_empty() {
-            self.bytes.clear();
-            self.at = 0;
-        }
+        self.requests.pass(len);
     }
 }

@@ -170,8 +170,8 @@ impl Inbox {
             let Some(frame) = Frame::read(here, self.long_bytes)? else {
                 return Ok(Next::More);
             };
-            let is_whole = frame.len() <= here.len();
-            if frame.kind != Kind::Control && frame.position != self.taken as u32 {
+            let is_whole = frame.here() <= here.len();
+            if !frame.kind.is_outside() && frame.position != self.taken as u32 {
                 self.repeat(&frame)?;
                 continue;
             }
@@ -198,16 +198,16 @@ impl Inbox {
             return Err(RecordError::Position { got, expected });
         }
         self.repeated += 1;
-        self.skip = frame.len();
+        self.skip = frame.here();
         Ok(())
     }
 
     /// A whole frame was used.
     #[inline]
     pub(crate) fn pass(&mut self, frame: &Frame) {
-        self.start += frame.len();
+        self.start += frame.here();
         debug_assert!(self.start <= self.end);
-        if frame.kind != Kind::Control {
+        if !frame.kind.is_outside() {
             self.taken += frame.len() as u64;
             self.expects_placed = frame.length >= LONG_PAYLOAD && frame.kind.is_placed();
         }
@@ -245,12 +245,20 @@ impl Inbox {
 
     /// A frame was used whose payload is at its place, or was thrown away.
     pub(crate) fn pass_behind(&mut self) {
-        if let Some(direct) = self.direct.take() {
-            self.taken += direct.frame.len() as u64;
-            self.expects_placed = true;
-        } else if let Some(frame) = self.skipping.take() {
+        let direct = self.direct.take();
+        self.expects_placed |= direct.is_some();
+        let frame = direct.map(|direct| direct.frame).or(self.skipping.take());
+        if let Some(frame) = frame
+            && !frame.kind.is_outside()
+        {
             self.taken += frame.len() as u64;
         }
+    }
+
+    /// The body that is on its way to its place.
+    pub(crate) fn placing(&self) -> Option<&Frame> {
+        let direct = self.direct.as_ref()?;
+        (direct.frame.kind == Kind::Body).then_some(&direct.frame)
     }
 
     /// A frame has begun whose payload goes nowhere.

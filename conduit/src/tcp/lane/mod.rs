@@ -10,15 +10,19 @@
 //!   there: a reply never waits. A peer sends no more requests than can be kept here ([`Grant`]), so what arrives
 //!   is always taken from the connection, and replies never wait behind requests.
 
+mod apart;
 mod grant;
 mod inbox;
 mod outbox;
 mod pieces;
 mod ring;
+mod stripes;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use grant::{Grant, Parked};
+pub(crate) use apart::{Apart, Wanted};
+pub(crate) use grant::{Aside, Grant, Parked};
 pub(crate) use inbox::{Inbox, Next};
-pub(crate) use outbox::{Body, Extent, Outbox};
+pub(crate) use outbox::{Body, Claim, Extent, Outbox};
 pub(crate) use pieces::Pieces;
+pub(crate) use stripes::{Choice, Link, Speed, best};

@@ -2,7 +2,7 @@
 
 use super::pieces::Pieces;
 use super::ring::Ring;
-use crate::tcp::frame::{Fields, HEADER_BYTES, HeadBytes, Kind};
+use crate::tcp::frame::{AWAY_FLAG, FLAGS_AT, Fields, HEADER_BYTES, HeadBytes, Kind};
 use crate::wire::UserBytes;
 use argonet_am::record::RecordError;
 use argonet_segment::{SharedBytes, bulk};
@@ -57,20 +57,82 @@ pub(crate) enum Body<'a> {
     Copy(SharedBytes<'a>),
     /// Bytes that stay where they are.
     Stay(Extent),
+    /// The same, and they may leave the stream: the kind and the fields of the head.
+    Move(Extent, Kind, Fields),
+}
+
+/// Where a payload travels.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Way {
+    /// In the stream.
+    Stream,
+    /// Beside it, over no connection yet.
+    Waits,
+    /// Over this connection; and whether it is in the middle of being written.
+    With(u16, bool),
+}
+
+/// A payload that travels beside the stream, over some connection.
+#[derive(Debug)]
+pub(crate) struct Claim {
+    /// Where its frame begins in the stream.
+    pub(crate) position: u64,
+    head: HeadBytes,
+    payload: *mut u8,
+    len: usize,
+    /// Bytes that are written.
+    at: usize,
+}
+
+// SAFETY: the payload is read through the kernel alone, and kept as long as the claim is under way.
+unsafe impl Send for Claim {}
+
+impl Claim {
+    /// What is not written.
+    pub(crate) fn left(&self) -> usize {
+        self.head.as_bytes().len() + self.len - self.at
+    }
+
+    pub(crate) fn pieces(&self, out: &mut Pieces) {
+        let head = self.head.as_bytes();
+        let of_head = self.at.min(head.len());
+        out.add(head[of_head..].as_ptr().cast_mut(), head.len() - of_head);
+        let of_payload = self.at - of_head;
+        let payload = self.payload.wrapping_add(of_payload);
+        out.add(payload, self.len - of_payload);
+    }
+
+    /// So many bytes were written. Whether that is all.
+    pub(crate) fn wrote(&mut self, bytes: usize) -> bool {
+        self.at += bytes;
+        self.left() == 0
+    }
 }
 
 #[derive(Debug)]
 struct Placed {
-    /// Where it begins in the stream.
+    /// Where its frame begins in the stream, and where it does.
+    begin: u64,
     at: u64,
     /// Bytes of extents before it, since the stream began.
     before: u64,
     extent: Extent,
+    way: Way,
+    /// The kind and the fields of its head, if it may leave the stream.
+    movable: Option<(Kind, Fields)>,
 }
 
 impl Placed {
     fn end(&self) -> u64 {
         self.at + self.extent.len() as u64
+    }
+
+    /// Whether it may leave the stream, as its head is not among what must be written next.
+    fn may_leave(&self, boundary: u64, stays_until: u64) -> bool {
+        self.way == Way::Stream
+            && self.movable.is_some()
+            && self.begin >= boundary
+            && self.end() > stays_until
     }
 }
 
@@ -105,11 +167,22 @@ pub(crate) struct Outbox {
     tell: (u64, u64),
     told: (u64, u64),
     tell_now: bool,
+    /// Tells also what the peer knows.
+    probe: bool,
     /// The peer is not told that this position was taken before it has taken the refusal of what lies
     /// there, which ends at the second.
     held: Option<(u64, u64)>,
     /// Up to where the peer was last asked to tell.
     asked: u64,
+    /// Payloads that could leave the stream stay out of it, but for those before the position.
+    spreads: bool,
+    stays_until: u64,
+    /// Payloads beside the stream that wait for a connection, and that are being written.
+    waiting: usize,
+    writing: usize,
+    /// Other connections that could take them; where there is none, this one does.
+    carriers: usize,
+    own: Option<Claim>,
 }
 
 impl Outbox {
@@ -133,8 +206,15 @@ impl Outbox {
             tell: (0, granted),
             told: (0, granted),
             tell_now: false,
+            probe: false,
             held: None,
             asked: 0,
+            spreads: false,
+            stays_until: 0,
+            waiting: 0,
+            writing: 0,
+            carriers: 0,
+            own: None,
         }
     }
 
@@ -181,7 +261,11 @@ impl Outbox {
     /// Whether there is something to write now.
     #[inline]
     pub(crate) fn wants_to_write(&self) -> bool {
-        self.sent != self.head || self.control_at < CONTROL_BYTES || self.tell_now
+        self.sent != self.head
+            || self.control_at < CONTROL_BYTES
+            || self.tell_now
+            || self.own.is_some()
+            || self.waiting > 0
     }
 
     /// Adds a frame. `is_short`: the peer should tell soon that it took it, as room is short.
@@ -192,7 +276,10 @@ impl Outbox {
         head.set_position(begin);
         // While the ring fills, once for each quarter.
         let filled = self.head - self.asked >= (self.ring.capacity() / 4) as u64;
-        let waited_for = matches!(body, Body::Stay(Extent::User(_)));
+        let waited_for = matches!(
+            body,
+            Body::Stay(Extent::User(_)) | Body::Move(Extent::User(_), ..)
+        );
         if waited_for || is_short || (filled && self.ring.used() * 2 > self.ring.capacity()) {
             head.ask_to_tell();
             self.asked = self.head;
@@ -212,20 +299,26 @@ impl Outbox {
                 });
                 self.head += bytes.len() as u64;
             }
-            Body::Stay(extent) => self.push_extent(extent),
+            Body::Stay(extent) => self.push_extent(begin, extent, None),
+            Body::Move(extent, kind, fields) => {
+                self.push_extent(begin, extent, Some((kind, fields)));
+            }
         }
         begin
     }
 
-    fn push_extent(&mut self, extent: Extent) {
+    fn push_extent(&mut self, begin: u64, extent: Extent, movable: Option<(Kind, Fields)>) {
         let len = extent.len() as u64;
         if let Extent::Owned(_, len) = extent {
             self.owned_bytes += len;
         }
         self.extents.push_back(Placed {
+            begin,
             at: self.head,
             before: self.extents_total,
             extent,
+            way: Way::Stream,
+            movable,
         });
         self.extents_total += len;
         self.head += len;
@@ -249,6 +342,13 @@ impl Outbox {
         self.tell_now = self.untold() > 0;
     }
 
+    /// Has something written that the peer's host must acknowledge, if only what the peer knows.
+    #[cold]
+    pub(crate) fn probe(&mut self) {
+        self.probe = true;
+        self.tell_now = true;
+    }
+
     /// The frame just added refuses what begins at `position` of the peer's stream.
     pub(crate) fn hold(&mut self, position: u64) {
         let first = self.held.map_or(position, |(first, _)| first.min(position));
@@ -267,8 +367,11 @@ impl Outbox {
     /// The bytes to write now, in order. They stay where they are until [`wrote`](Self::wrote).
     pub(crate) fn next_burst(&mut self, out: &mut Pieces) {
         if self.sent == self.boundary {
-            if self.control_at == CONTROL_BYTES && self.untold() > 0 {
+            if self.control_at == CONTROL_BYTES && (self.tell_now || self.untold() > 0) {
                 self.write_control();
+            }
+            if self.waiting > 0 && self.carriers == 0 && self.own.is_none() {
+                self.own = self.claim(0);
             }
             self.boundary = self.burst_end();
         }
@@ -276,9 +379,16 @@ impl Outbox {
             self.control[self.control_at..].as_mut_ptr(),
             CONTROL_BYTES - self.control_at,
         );
+        if let Some(own) = &self.own {
+            own.pieces(out);
+        }
         let (mut position, mut next) = (self.sent, self.next_extent);
         while position < self.boundary {
             match self.extents.get(next) {
+                Some(placed) if placed.at <= position && placed.way != Way::Stream => {
+                    position = placed.end();
+                    next += 1;
+                }
                 Some(placed) if placed.at <= position => {
                     let from = (position - placed.at) as usize;
                     let len = placed.extent.len() - from;
@@ -300,9 +410,10 @@ impl Outbox {
     fn write_control(&mut self) {
         let telling = self.telling();
         self.tell_now = false;
-        if telling == self.told {
+        if telling == self.told && !core::mem::take(&mut self.probe) {
             return;
         }
+        self.probe = false;
         let fields = Fields {
             offset: telling.0,
             rest: telling.1,
@@ -318,7 +429,12 @@ impl Outbox {
     fn burst_end(&self) -> u64 {
         let mut bytes = 0;
         for (count, placed) in self.extents.range(self.next_extent..).enumerate() {
-            bytes += placed.extent.len() as u64;
+            if self.spreads && placed.may_leave(self.sent, self.stays_until) {
+                return placed.begin;
+            }
+            if placed.way == Way::Stream {
+                bytes += placed.extent.len() as u64;
+            }
             if bytes >= BURST_BYTES || count + 1 == BURST_EXTENTS {
                 return placed.end();
             }
@@ -331,17 +447,44 @@ impl Outbox {
     pub(crate) fn wrote(&mut self, bytes: usize) {
         let of_control = bytes.min(CONTROL_BYTES - self.control_at);
         self.control_at += of_control;
-        self.sent += (bytes - of_control) as u64;
+        let mut bytes = bytes - of_control;
+        if let Some(own) = &mut self.own {
+            let of_own = bytes.min(own.left());
+            bytes -= of_own;
+            if own.wrote(of_own) {
+                let position = own.position;
+                self.own = None;
+                self.wrote_body(position);
+            }
+        }
+        self.advance(bytes as u64);
         debug_assert!(self.sent <= self.boundary);
         self.written = self.written.max(self.sent);
-        while let Some(placed) = self.extents.get(self.next_extent)
-            && placed.end() <= self.sent
-        {
-            self.next_extent += 1;
-        }
         if self.taken > self.released {
             self.release();
         }
+    }
+
+    /// So many bytes of the stream were written, which passes over what is beside it.
+    #[inline]
+    fn advance(&mut self, mut bytes: u64) {
+        while let Some(placed) = self.extents.get(self.next_extent) {
+            let stop = if placed.way == Way::Stream {
+                placed.end()
+            } else {
+                placed.at
+            };
+            let step = bytes.min(stop.saturating_sub(self.sent));
+            self.sent += step;
+            bytes -= step;
+            // The first byte behind its head says that there is no payload; a head that is not written ends before it.
+            if self.sent < stop || self.sent >= self.boundary && self.sent < placed.end() {
+                return;
+            }
+            self.sent = self.sent.max(placed.end());
+            self.next_extent += 1;
+        }
+        self.sent += bytes;
     }
 
     /// The peer has taken everything before `taken`. What is old is passed over.
@@ -374,10 +517,20 @@ impl Outbox {
             }
             self.sent = self.taken;
             self.boundary = self.taken;
+            let sent = self.sent;
+            self.next_extent = self
+                .extents
+                .iter()
+                .take_while(|placed| placed.end() <= sent)
+                .count();
         }
+        let taken = self.taken.min(self.being_written());
         while let Some(first) = self.extents.front()
-            && first.end() <= self.taken
+            && first.end() <= taken
         {
+            if first.way == Way::Waits {
+                self.waiting -= 1;
+            }
             self.extents_released = first.before + first.extent.len() as u64;
             if let Extent::Owned(_, len) = first.extent {
                 self.owned_bytes -= len;
@@ -386,12 +539,19 @@ impl Outbox {
             self.next_extent = self.next_extent.saturating_sub(1);
         }
         // Inside of an extent, where no frame ends, what lies before it is given up.
-        let end = self
-            .extents
-            .front()
-            .map_or(self.taken, |p| p.at.min(self.taken));
+        let end = self.extents.front().map_or(taken, |p| p.at.min(taken));
         self.ring.release(end - self.extents_released);
-        self.released = self.taken;
+        self.released = taken;
+    }
+
+    /// Where the first payload lies that another connection is in the middle of writing.
+    fn being_written(&self) -> u64 {
+        if self.writing == 0 {
+            return u64::MAX;
+        }
+        let writes = |placed: &&Placed| matches!(placed.way, Way::With(_, true));
+        let first = self.extents.iter().find(writes);
+        first.map_or(u64::MAX, |placed| placed.begin)
     }
 
     /// Another connection was made; the peer says that it has taken everything before `received`.
@@ -400,6 +560,8 @@ impl Outbox {
     /// That was never written, or given up.
     pub(crate) fn resume(&mut self, received: u64) -> Result<(), RecordError> {
         if received <= self.written {
+            self.own = None;
+            self.lose_carrier(0);
             self.control_at = CONTROL_BYTES;
             // It may have said more on the old connection since.
             self.sent = received.max(self.taken);
@@ -413,5 +575,119 @@ impl Outbox {
         self.told = (0, 0);
         self.tell_now = true;
         Ok(())
+    }
+
+    /// How many connections there are besides the stream's, and whether payloads leave the stream for them.
+    pub(crate) fn set_carriers(&mut self, carriers: usize, spreads: bool) {
+        self.carriers = carriers;
+        self.spreads = spreads && carriers > 0;
+    }
+
+    /// Whether a payload that has left the stream waits for a connection.
+    #[inline]
+    pub(crate) fn waits_for_carrier(&self) -> bool {
+        self.waiting > 0 || self.own.is_some()
+    }
+
+    /// The next payload that some connection must carry: its length, and that of all from there on.
+    pub(crate) fn next_to_carry(&self) -> Option<(usize, u64)> {
+        let index = self.carried_next()?;
+        let (first, last) = (&self.extents[index], self.extents.back()?);
+        let behind_last = last.before + last.extent.len() as u64;
+        Some((first.extent.len(), behind_last - first.before))
+    }
+
+    fn carried_next(&self) -> Option<usize> {
+        let waits = |placed: &Placed| placed.way == Way::Waits;
+        if self.waiting > 0 {
+            return self.extents.iter().position(waits);
+        }
+        if !self.spreads {
+            return None;
+        }
+        let rest = self.extents.range(self.next_extent..);
+        let mut free = rest.enumerate();
+        let found = free.find(|(_, placed)| placed.may_leave(self.boundary, self.stays_until));
+        found.map(|(index, _)| self.next_extent + index)
+    }
+
+    /// The next payload stays in the stream. False if it has left it already.
+    pub(crate) fn keep_next(&mut self) -> bool {
+        match self.carried_next() {
+            Some(index) if self.waiting == 0 => {
+                self.stays_until = self.extents[index].end();
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// Gives the next payload to a connection. Until it is written ([`wrote_body`](Self::wrote_body)) or the connection is
+    /// lost ([`lose_carrier`](Self::lose_carrier)), it stays where it is.
+    pub(crate) fn claim(&mut self, carrier: u16) -> Option<Claim> {
+        let index = self.carried_next()?;
+        let placed = &mut self.extents[index];
+        let (kind, fields) = placed.movable?;
+        if placed.way == Way::Waits {
+            self.waiting -= 1;
+        } else {
+            let head = placed.begin - placed.before;
+            *self.ring.byte_mut(head + FLAGS_AT) |= AWAY_FLAG;
+        }
+        placed.way = Way::With(carrier, true);
+        self.writing += 1;
+        let len = placed.extent.len();
+        let fields = Fields {
+            position: placed.begin,
+            wanted: u8::from(kind).into(),
+            ..fields
+        };
+        Some(Claim {
+            position: placed.begin,
+            head: HeadBytes::new(Kind::Body, 0, &[], len, &fields),
+            payload: placed.extent.as_ptr(),
+            len,
+            at: 0,
+        })
+    }
+
+    /// The payload of the frame at `position` was written to its end.
+    pub(crate) fn wrote_body(&mut self, position: u64) {
+        let at = self.extents.partition_point(|p| p.begin < position);
+        if let Some(placed) = self.extents.get_mut(at)
+            && let Way::With(carrier, true) = placed.way
+        {
+            placed.way = Way::With(carrier, false);
+            self.writing -= 1;
+        }
+        if self.taken > self.released {
+            self.release();
+        }
+    }
+
+    /// A connection is lost: what it carried and the peer has not taken waits for another one.
+    pub(crate) fn lose_carrier(&mut self, lost: u16) {
+        for placed in &mut self.extents {
+            if let Way::With(carrier, writes) = placed.way
+                && carrier == lost
+            {
+                placed.way = Way::Waits;
+                self.waiting += 1;
+                self.writing -= usize::from(writes);
+            }
+        }
+        if self.taken > self.released {
+            self.release();
+        }
+    }
+
+    /// Bytes of extents that were given up since the beginning: what large transfers have moved.
+    pub(crate) fn moved(&self) -> u64 {
+        self.extents_released
+    }
+
+    /// Bytes of the stream that must be written next.
+    pub(crate) fn committed(&self) -> u64 {
+        self.boundary - self.sent
     }
 }

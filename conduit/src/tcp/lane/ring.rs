@@ -92,6 +92,13 @@ impl Ring {
         self.bytes = bytes;
     }
 
+    /// A byte that is in use.
+    pub(crate) fn byte_mut(&mut self, position: u64) -> &mut u8 {
+        debug_assert!((self.tail..self.head).contains(&position));
+        let at = self.index(position);
+        &mut self.bytes[at]
+    }
+
     /// Gives up everything before a position.
     #[inline]
     pub(crate) fn release(&mut self, to: u64) {

@@ -10,33 +10,64 @@ use argonet_base::{HandlerIndex, JobRank, SegmentOffset};
 use argonet_segment::{Directory, OwnSegment, PageKind, SegmentFile, SharedBytes};
 use core::time::Duration;
 use parking_lot::Mutex;
-use rustix::fd::BorrowedFd;
+use rustix::event::{EventfdFlags, eventfd};
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::collections::VecDeque;
 use std::io::Write;
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::sync::Arc;
 
+mod progress;
+mod sides;
+mod silent;
+
 const NOTE: HandlerIndex = HandlerIndex(128);
 const SEGMENT: u64 = 1 << 16;
 
 /// Gives out what it was given.
-#[derive(Default)]
 struct Queue {
     made: Mutex<VecDeque<Made>>,
     wanted: Mutex<Vec<JobRank>>,
+    /// Further connections.
+    wanted_sides: Mutex<Vec<u16>>,
+    /// Can be read when something was made, after the beginning.
+    bell: OwnedFd,
+}
+
+impl Queue {
+    fn new() -> Self {
+        Self {
+            made: Mutex::default(),
+            wanted: Mutex::default(),
+            wanted_sides: Mutex::default(),
+            bell: eventfd(0, EventfdFlags::NONBLOCK).unwrap(),
+        }
+    }
+
+    fn push(&self, made: Made) {
+        self.made.lock().push_back(made);
+        rustix::io::write(&self.bell, &1u64.to_ne_bytes()).unwrap();
+    }
 }
 
 impl Connector for Queue {
-    fn want(&self, peer: JobRank) {
-        self.wanted.lock().push(peer);
+    fn want(&self, peer: JobRank, connection: u16) {
+        match connection {
+            0 => self.wanted.lock().push(peer),
+            number => self.wanted_sides.lock().push(number),
+        }
     }
 
-    fn next(&self, _received: &dyn Fn(JobRank) -> u64) -> Option<Made> {
-        self.made.lock().pop_front()
+    fn next(&self, _received: &dyn Fn(JobRank, u16) -> u64) -> Option<Made> {
+        let made = self.made.lock().pop_front();
+        if made.is_none() {
+            let _ = rustix::io::read(&self.bell, &mut [0; 8]);
+        }
+        made
     }
 
     fn descriptor(&self) -> Option<BorrowedFd<'_>> {
-        None
+        Some(self.bell.as_fd())
     }
 }
 
@@ -50,6 +81,8 @@ struct Rank {
 #[derive(Default)]
 struct Seen {
     messages: usize,
+    /// First arguments.
+    firsts: Vec<u32>,
     /// Bytes of the reply that requests get.
     answer: usize,
     completed: Vec<(u64, Part)>,
@@ -59,6 +92,7 @@ struct Seen {
 impl Sink for Seen {
     fn deliver(&mut self, delivery: &mut Delivery<'_>) {
         self.messages += 1;
+        self.firsts.extend(delivery.args().first());
         if delivery.lane() == Lane::Request && self.answer > 0 {
             let bytes = vec![1; self.answer];
             let reply = Message {
@@ -88,6 +122,7 @@ fn pair() -> [TcpStream; 2] {
 fn connection(peer: u32, socket: TcpStream, incarnation: u64) -> Made {
     Made::Connected(Connection {
         peer: JobRank(peer),
+        connection: 0,
         socket: socket.into(),
         incarnation,
         received: 0,
@@ -96,10 +131,18 @@ fn connection(peer: u32, socket: TcpStream, incarnation: u64) -> Made {
 
 impl Rank {
     fn new(rank: u32, sizes: TcpSizes, made: Option<Made>) -> Self {
+        Self::begin(rank, sizes, made, false)
+    }
+
+    fn with_progress(rank: u32, sizes: TcpSizes, made: Option<Made>) -> Self {
+        Self::begin(rank, sizes, made, true)
+    }
+
+    fn begin(rank: u32, sizes: TcpSizes, made: Option<Made>, progress: bool) -> Self {
         let file = SegmentFile::create(1, SEGMENT, PageKind::Normal).unwrap();
         let directory = Directory::new(file, JobRank(0)).unwrap();
         let segment = OwnSegment::attach(&directory, SEGMENT).unwrap();
-        let queue = Arc::new(Queue::default());
+        let queue = Arc::new(Queue::new());
         queue.made.lock().extend(made);
         let mut table = HandlerTable::default();
         table.register_at(NOTE, "note", Box::new(|_| {})).unwrap();
@@ -111,6 +154,7 @@ impl Rank {
             directory,
             registered: table.registered(),
             connector: Arc::clone(&queue) as Arc<dyn Connector>,
+            progress,
         };
         Self {
             tcp: Tcp::new(config).unwrap(),
@@ -408,7 +452,7 @@ fn a_peer_that_cannot_be_reached_is_told_of() {
         peer: JobRank(1),
         silent_ms: 30_000,
     };
-    let gone = Made::Unreachable(JobRank(1), error.clone());
+    let gone = Made::Unreachable(JobRank(1), 0, error.clone());
     a.queue.made.lock().push_back(gone);
     until(&mut a, "the peer is dead", |seen| {
         seen.broken == [error.clone()]

@@ -10,6 +10,8 @@ use core::ptr::NonNull;
 use proptest::prelude::*;
 use std::collections::VecDeque;
 
+mod beside;
+
 const LONG_BYTES: usize = 1 << 20;
 
 /// What is sent.

@@ -1,0 +1,113 @@
+//! Payloads that come beside the stream: which are missing, and which came before their heads.
+
+use crate::tcp::frame::Frame;
+use argonet_am::record::RecordError;
+use std::collections::BTreeMap;
+
+/// Bodies that are waited for, and heads, at most: more than a sender has under way.
+const MOST: usize = 8192;
+
+/// What becomes of a body that begins.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Wanted {
+    /// It is.
+    Yes,
+    /// It has come before.
+    No,
+}
+
+/// By the positions of the heads.
+#[derive(Debug, Default)]
+pub(crate) struct Apart {
+    /// Heads that were taken and whose bodies have not come.
+    missing: BTreeMap<u64, Frame>,
+    /// Bodies that have come, and whether they were placed.
+    early: BTreeMap<u64, (Frame, bool)>,
+}
+
+impl Apart {
+    /// Up to where everything has come, if heads have up to `taken`.
+    #[inline]
+    pub(crate) fn complete(&self, taken: u64) -> u64 {
+        let first = self.missing.first_key_value();
+        first.map_or(taken, |(position, _)| taken.min(*position))
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.missing.is_empty() && self.early.is_empty()
+    }
+
+    /// A head was taken whose payload is away. Whether its body has come, and was placed.
+    ///
+    /// # Errors
+    /// The body was of another one, or there are too many.
+    pub(crate) fn head(
+        &mut self,
+        position: u64,
+        frame: &Frame,
+    ) -> Result<Option<bool>, RecordError> {
+        if let Some((body, placed)) = self.early.remove(&position) {
+            check(frame, &body)?;
+            return Ok(Some(placed));
+        }
+        self.missing.insert(position, *frame);
+        self.bound()?;
+        Ok(None)
+    }
+
+    /// A body begins for the head at `position`; heads have been taken up to `taken`.
+    ///
+    /// # Errors
+    /// It belongs to another head.
+    pub(crate) fn wants(
+        &self,
+        position: u64,
+        taken: u64,
+        body: &Frame,
+    ) -> Result<Wanted, RecordError> {
+        let is_wanted = match self.missing.get(&position) {
+            Some(head) => check(head, body).map(|()| true)?,
+            None => position >= taken && !self.early.contains_key(&position),
+        };
+        Ok(if is_wanted { Wanted::Yes } else { Wanted::No })
+    }
+
+    /// A body that was wanted when it began is here, in its place or nowhere. Its head, if that was there before; then both are.
+    ///
+    /// # Errors
+    /// There are too many.
+    pub(crate) fn body(
+        &mut self,
+        position: u64,
+        body: &Frame,
+        placed: bool,
+    ) -> Result<Option<Frame>, RecordError> {
+        if let Some(head) = self.missing.remove(&position) {
+            return Ok(Some(head));
+        }
+        self.early.insert(position, (*body, placed));
+        self.bound()?;
+        Ok(None)
+    }
+
+    fn bound(&self) -> Result<(), RecordError> {
+        let got = self.missing.len() + self.early.len();
+        if got <= MOST {
+            return Ok(());
+        }
+        Err(RecordError::Account {
+            what: "payloads come apart",
+            got: got as u64,
+            most: MOST as u64,
+        })
+    }
+}
+
+/// Whether a head and a body belong together.
+fn check(head: &Frame, body: &Frame) -> Result<(), RecordError> {
+    let same = head.kind == body.kind && head.length == body.length && head.fields == body.fields;
+    same.then_some(()).ok_or(RecordError::Position {
+        got: body.position,
+        expected: head.position,
+    })
+}

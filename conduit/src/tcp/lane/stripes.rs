@@ -1,0 +1,268 @@
+//! Which connection takes the next part of a large transfer, and whether several are better than one.
+
+/// Parts of large transfers after which one connection or several have shown what they do.
+const WINDOW_PARTS: u64 = 16;
+
+/// After so many windows the one that is not used is tried again.
+const WINDOWS_A_TRIAL: u32 = 16;
+
+/// Several connections must be so much better than one.
+const BETTER: f64 = 1.05;
+
+/// What a connection moves in so long lies with the system before no further part is given to it: a rank that does not get
+/// its core for a moment must not leave the network without work. At least and at most so many bytes.
+const AHEAD_NS: f64 = 8e6;
+const AHEAD_BYTES: core::ops::RangeInclusive<u64> = 256 << 10..=4 << 20;
+
+/// Bytes a ns of a connection of which nothing is known, while nothing is known of any.
+const SOME_SPEED: f64 = 1.0;
+
+/// What the speed of the last time counts beside that of the times before.
+const FRESH: f64 = 0.3;
+
+/// Over less time, or fewer bytes, nothing is measured.
+const LEAST_NS: u64 = 200_000;
+const LEAST_BYTES: u64 = 64 << 10;
+
+/// How fast a connection is: bytes that the peer's host has acknowledged, over the time in which there were some to send.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Speed {
+    written: u64,
+    queued: u64,
+    /// Acknowledged, at the beginning of what is measured, and when that was.
+    from: Option<(u64, u64)>,
+    /// Bytes a ns; 0 while it is not known.
+    speed: f64,
+}
+
+impl Speed {
+    pub(crate) fn wrote(&mut self, bytes: usize) {
+        self.written += bytes as u64;
+    }
+
+    /// Of what was written, so much is not acknowledged.
+    pub(crate) fn look(&mut self, now_ns: u64, queued: u64) {
+        // What was written before anybody counted.
+        self.written = self.written.max(queued);
+        self.queued = queued;
+        let acknowledged = self.written - queued;
+        if queued == 0 {
+            // It may have been idle since it became empty: that says how fast it is at least.
+            self.measure(now_ns, acknowledged, true);
+            self.from = None;
+            return;
+        }
+        match self.from {
+            None => self.from = Some((acknowledged, now_ns)),
+            Some(_) => self.measure(now_ns, acknowledged, false),
+        }
+    }
+
+    fn measure(&mut self, now_ns: u64, acknowledged: u64, at_least: bool) {
+        let Some((from, since_ns)) = self.from else {
+            return;
+        };
+        let (bytes, ns) = (acknowledged - from, now_ns - since_ns);
+        // A connection on which nothing moves is slow, too.
+        if ns == 0 || (ns < LEAST_NS && !at_least) || (bytes < LEAST_BYTES && ns < 100 * LEAST_NS) {
+            return;
+        }
+        self.from = Some((acknowledged, now_ns));
+        let speed = bytes as f64 / ns as f64;
+        if self.speed == 0.0 {
+            self.speed = speed;
+        } else if !at_least || speed > self.speed {
+            self.speed += FRESH * (speed - self.speed);
+        }
+    }
+
+    /// When so much more would be there, ns from now; with the speed of others while its own is not known.
+    fn there_ns(&self, more: u64, others: f64) -> f64 {
+        let speed = if self.speed > 0.0 { self.speed } else { others };
+        (self.queued + more) as f64 / speed
+    }
+}
+
+/// A connection that could take the next part.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Link {
+    pub(crate) speed: Speed,
+    /// Bytes that it has and that the system has not taken.
+    pub(crate) before: u64,
+}
+
+impl Link {
+    fn takes_more(&self) -> bool {
+        // One part shows how fast it is.
+        let ahead = if self.speed.speed > 0.0 {
+            let bytes = (self.speed.speed * AHEAD_NS) as u64;
+            bytes.clamp(*AHEAD_BYTES.start(), *AHEAD_BYTES.end())
+        } else {
+            1
+        };
+        self.before == 0 && self.speed.queued < ahead
+    }
+}
+
+/// Which link takes the next part, of `len` bytes, where `all` bytes wait: the one that has it there first. If that takes no more now, the
+/// best of the others, unless the first would have all of it there before that. `None`: wait.
+pub(crate) fn best(links: &[Link], len: u64, all: u64) -> Option<usize> {
+    let speeds = links.iter().map(|link| link.speed.speed);
+    let fastest = speeds.fold(0.0, f64::max);
+    let others = if fastest > 0.0 { fastest } else { SOME_SPEED };
+    let there = |at: &usize, more: u64| {
+        let link = &links[*at];
+        link.speed.there_ns(link.before + more, others)
+    };
+    let first = |among: &dyn Fn(&Link) -> bool| {
+        let among = (0..links.len()).filter(|at| among(&links[*at]));
+        among.min_by(|a, b| there(a, len).total_cmp(&there(b, len)))
+    };
+    let (best, able) = (first(&|_| true)?, first(&Link::takes_more)?);
+    (there(&able, len) <= there(&best, all)).then_some(able)
+}
+
+/// Whether large transfers use one connection or all.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Choice {
+    /// Bytes a ns, with one and with all; 0 while it is not known.
+    speeds: [f64; 2],
+    all: bool,
+    bytes: u64,
+    ns: u64,
+    windows: u32,
+    /// When the transfer under way began, or was looked at last, and what had been moved by then.
+    since: Option<(u64, u64)>,
+}
+
+impl Choice {
+    /// Whether all are used.
+    pub(crate) fn all(&self) -> bool {
+        self.all
+    }
+
+    /// One look: what large transfers have moved since the beginning, in parts of at most so many bytes, and whether one is
+    /// under way.
+    pub(crate) fn look(&mut self, now_ns: u64, moved: u64, part_bytes: usize, under_way: bool) {
+        if let Some((since_ns, from)) = self.since
+            && moved > from
+        {
+            self.bytes += moved - from;
+            self.ns += now_ns - since_ns;
+            self.since = Some((now_ns, moved));
+            if self.bytes >= WINDOW_PARTS * part_bytes as u64 {
+                self.decide();
+            }
+        }
+        match (under_way, self.since) {
+            (true, None) => self.since = Some((now_ns, moved)),
+            (false, _) => self.since = None,
+            _ => {}
+        }
+    }
+
+    fn decide(&mut self) {
+        let speed = self.bytes as f64 / self.ns.max(1) as f64;
+        (self.bytes, self.ns) = (0, 0);
+        let mine = &mut self.speeds[usize::from(self.all)];
+        *mine += (speed - *mine) * if *mine == 0.0 { 1.0 } else { FRESH };
+        self.windows += 1;
+        let [one, all] = self.speeds;
+        let other = self.speeds[usize::from(!self.all)];
+        self.all = if other == 0.0 || self.windows.is_multiple_of(WINDOWS_A_TRIAL) {
+            !self.all
+        } else {
+            all > one * BETTER
+        };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PART: u64 = 128 << 10;
+
+    /// Links of given speeds, bytes a us, over which so many parts go, of which 32 are known at a time.
+    fn share(speeds: &[u64], parts: u64) -> (Vec<u32>, u64) {
+        let idle = Link {
+            speed: Speed::default(),
+            before: 0,
+        };
+        let mut links = vec![idle; speeds.len()];
+        let mut counts = vec![0; speeds.len()];
+        let (mut now, mut left) = (1u64, parts);
+        while left > 0 || links.iter().any(|link| link.speed.queued > 0) {
+            for (link, per_us) in links.iter_mut().zip(speeds) {
+                let queued = link.speed.queued.saturating_sub(per_us * 50);
+                link.speed.look(now, queued);
+            }
+            while left > 0
+                && let Some(at) = best(&links, PART, PART * left.min(32))
+            {
+                let queued = links[at].speed.queued + PART;
+                links[at].speed.wrote(PART as usize);
+                links[at].speed.look(now, queued);
+                counts[at] += 1;
+                left -= 1;
+            }
+            now += 50_000;
+        }
+        (counts, now)
+    }
+
+    #[test]
+    fn equal_links_get_the_same_and_a_slow_one_less() {
+        let (counts, both) = share(&[125, 125], 512);
+        assert!(
+            counts.iter().all(|count| (236..=276).contains(count)),
+            "{counts:?}"
+        );
+        let (_, alone) = share(&[125], 512);
+        assert!(alone as f64 / both as f64 > 1.9, "{alone} {both}");
+        let (counts, both) = share(&[1000, 100], 1100);
+        assert!((60..=140).contains(&counts[1]), "{counts:?}");
+        let (_, alone) = share(&[1000], 1100);
+        assert!(alone as f64 / both as f64 > 1.05, "{alone} {both}");
+        // The last part does not go where it would be waited for.
+        let (counts, _) = share(&[1000, 10], 64);
+        assert!(counts[1] <= 2, "{counts:?}");
+    }
+
+    /// What has nothing to send is not slow.
+    #[test]
+    fn idle_time_does_not_count() {
+        let mut speed = Speed::default();
+        let mut now = 0;
+        for _ in 0..50 {
+            speed.wrote(1 << 20);
+            speed.look(now, 1 << 20);
+            speed.look(now + 1_000_000, 0);
+            now += 1_000_000_000;
+        }
+        let measured = speed.speed;
+        assert!((900.0..1100.0).contains(&(measured * 1000.0)), "{measured}");
+    }
+
+    /// Bytes a ns with one and with all; which is used in how many of so many windows.
+    fn windows_with_all(one: u64, all: u64) -> u32 {
+        let (mut choice, mut now, mut moved, mut count) = (Choice::default(), 0, 0, 0);
+        for _ in 0..320 {
+            count += u32::from(choice.all());
+            choice.look(now, moved, PART as usize, true);
+            moved += WINDOW_PARTS * PART;
+            now += WINDOW_PARTS * PART / if choice.all() { all } else { one };
+            choice.look(now, moved, PART as usize, false);
+            // Nothing is under way for a while.
+            now += 1 << 40;
+        }
+        count
+    }
+
+    #[test]
+    fn the_better_is_used_and_the_other_tried_now_and_then() {
+        assert!((290..=305).contains(&windows_with_all(1, 2)));
+        assert!((15..30).contains(&windows_with_all(4, 4)));
+        assert!((15..30).contains(&windows_with_all(4, 3)));
+    }
+}

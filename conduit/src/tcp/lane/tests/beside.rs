@@ -1,0 +1,423 @@
+//! Payloads that travel beside the stream, over two further connections, each of which any number of bytes passes at a time and
+//! which are lost at any byte, at one end sooner than at the other. Every put must be there once, whole, and
+//! nothing may be written to its place afterwards.
+
+use super::super::{Apart, Claim, Wanted};
+use super::*;
+
+/// A byte of a place whose put is complete, and which its owner has used for something else.
+const USED: u8 = 0xee;
+
+#[derive(Clone, Copy, Debug)]
+enum Step {
+    Put(usize),
+    Short,
+    Spread(bool),
+    Claim(usize),
+    Keep,
+    WriteMain(usize),
+    WriteSide(usize, usize),
+    ReadMain(usize),
+    ReadSide(usize, usize),
+    Tell,
+    BreakMain,
+    /// The sender gives a further connection up.
+    GiveUp(usize),
+    /// The receiver gets the one after it.
+    Adopt(usize),
+}
+
+struct World {
+    outbox: Outbox,
+    sources: VecDeque<(u64, Vec<u8>)>,
+    gone: Vec<Vec<u8>>,
+    claims: [Option<Claim>; 2],
+    /// Given up by the sender, not yet by the receiver.
+    stale: [bool; 2],
+    main: VecDeque<u8>,
+    sides: [VecDeque<u8>; 2],
+    inbox: Inbox,
+    side_inboxes: [Inbox; 2],
+    apart: Apart,
+    places: Vec<Vec<u8>>,
+    complete: Vec<bool>,
+    /// Shorts, in order, by number.
+    shorts: Vec<u32>,
+    sent_shorts: u32,
+}
+
+/// Copies what was written into a pipe; how much.
+fn transmit(pieces: &Pieces, most: usize, gone: &[Vec<u8>], pipe: &mut VecDeque<u8>) -> usize {
+    let mut left = most;
+    for piece in pieces.as_slice() {
+        let len = piece.len.min(left);
+        let is_gone = |bytes: &Vec<u8>| bytes.as_ptr_range().contains(&piece.at.cast_const());
+        assert!(
+            !gone.iter().any(is_gone),
+            "a source is read that was given back"
+        );
+        // SAFETY: the outbox keeps its pieces, and `sources` the users'.
+        pipe.extend(unsafe { core::slice::from_raw_parts(piece.at, len) });
+        left -= len;
+    }
+    most.min(pieces.bytes())
+}
+
+fn receive(inbox: &mut Inbox, most: usize, pipe: &mut VecDeque<u8>) -> usize {
+    let mut pieces = Pieces::new();
+    inbox.room(&mut pieces);
+    let mut read = 0;
+    for piece in pieces.as_slice() {
+        let len = piece.len.min(most - read).min(pipe.len());
+        let bytes: Vec<u8> = pipe.drain(..len).collect();
+        // SAFETY: the inbox's own memory, or that of `places`, which stay.
+        unsafe { core::ptr::copy_nonoverlapping(bytes.as_ptr(), piece.at, len) };
+        read += len;
+    }
+    inbox.filled(read);
+    read
+}
+
+impl World {
+    fn new() -> Self {
+        Self {
+            outbox: Outbox::new(0),
+            sources: VecDeque::new(),
+            gone: Vec::new(),
+            claims: [None, None],
+            stale: [false; 2],
+            main: VecDeque::new(),
+            sides: Default::default(),
+            inbox: Inbox::new(LONG_BYTES),
+            side_inboxes: [Inbox::new(LONG_BYTES), Inbox::new(LONG_BYTES)],
+            apart: Apart::default(),
+            places: Vec::new(),
+            complete: Vec::new(),
+            shorts: Vec::new(),
+            sent_shorts: 0,
+        }
+    }
+
+    fn put(&mut self, len: usize) {
+        let n = self.places.len() as u32;
+        let bytes = pattern(n, len);
+        let fields = Fields {
+            offset: n.into(),
+            rest: len as u64,
+            ..Fields::default()
+        };
+        let head = HeadBytes::new(Kind::Put, 0, &[], len, &fields);
+        // SAFETY: the bytes stay in `sources` until they are released.
+        let extent = Extent::User(unsafe { UserBytes::new(bytes.as_ptr(), len) });
+        let body = Body::Move(extent, Kind::Put, fields);
+        self.outbox.push(head, body, true);
+        self.sources.push_back((self.outbox.head(), bytes));
+        self.places.push(vec![0; len]);
+        self.complete.push(false);
+    }
+
+    fn short(&mut self) {
+        let head = HeadBytes::new(
+            Kind::ShortRequest,
+            0,
+            &[self.sent_shorts],
+            0,
+            &Fields::default(),
+        );
+        self.outbox.push(head, Body::Empty, false);
+        self.sent_shorts += 1;
+    }
+
+    fn reap(&mut self) {
+        let released = self.outbox.released();
+        while self
+            .sources
+            .front()
+            .is_some_and(|(end, _)| *end <= released)
+        {
+            self.gone
+                .extend(self.sources.pop_front().map(|(_, bytes)| bytes));
+        }
+    }
+
+    fn write_main(&mut self, most: usize) {
+        let mut pieces = Pieces::new();
+        self.outbox.next_burst(&mut pieces);
+        let wrote = transmit(&pieces, most, &self.gone, &mut self.main);
+        self.outbox.wrote(wrote);
+        self.reap();
+    }
+
+    fn write_side(&mut self, at: usize, most: usize) {
+        let Some(claim) = &mut self.claims[at] else {
+            return;
+        };
+        let mut pieces = Pieces::new();
+        claim.pieces(&mut pieces);
+        let wrote = transmit(&pieces, most, &self.gone, &mut self.sides[at]);
+        if claim.wrote(wrote) {
+            let position = claim.position;
+            self.claims[at] = None;
+            self.outbox.wrote_body(position);
+        }
+        self.reap();
+    }
+
+    fn place(&mut self, frame: &Frame) -> NonNull<u8> {
+        NonNull::from(&mut self.places[frame.fields.offset as usize][0])
+    }
+
+    fn done(&mut self, frame: &Frame) {
+        let n = frame.fields.offset as usize;
+        assert!(!self.complete[n], "put {n} comes twice");
+        assert!(self.places[n] == pattern(n as u32, frame.length), "put {n}");
+        self.complete[n] = true;
+        self.places[n].fill(USED);
+    }
+
+    fn begins(&mut self, at: Option<usize>, body: &Frame) -> Option<NonNull<u8>> {
+        let (head, position) = (body.of_body().unwrap(), body.fields.position);
+        let taken = self.inbox.taken();
+        if self.apart.wants(position, taken, &head).unwrap() == Wanted::No {
+            return None;
+        }
+        for other in 0..2 {
+            let placing = self.side_inboxes[other].placing();
+            if at != Some(other) && placing.is_some_and(|p| p.fields.position == position) {
+                self.adopt(other);
+            }
+        }
+        if at.is_some()
+            && self
+                .inbox
+                .placing()
+                .is_some_and(|p| p.fields.position == position)
+        {
+            self.break_main();
+        }
+        Some(self.place(&head))
+    }
+
+    fn here(&mut self, body: &Frame) {
+        let (head, position) = (body.of_body().unwrap(), body.fields.position);
+        if self
+            .apart
+            .wants(position, self.inbox.taken(), &head)
+            .unwrap()
+            == Wanted::Yes
+            && let Some(head) = self.apart.body(position, &head, true).unwrap()
+        {
+            self.done(&head);
+        }
+    }
+
+    fn read(&mut self, at: Option<usize>, most: usize) {
+        let of = |this: &mut Self| -> *mut Inbox {
+            match at {
+                None => &raw mut this.inbox,
+                Some(at) => &raw mut this.side_inboxes[at],
+            }
+        };
+        match at {
+            None => receive(&mut self.inbox, most, &mut self.main),
+            Some(at) => receive(&mut self.side_inboxes[at], most, &mut self.sides[at]),
+        };
+        loop {
+            // SAFETY: no other reference to the inbox is alive here or where it is used below.
+            let inbox = unsafe { &mut *of(self) };
+            match inbox.next().expect("what is sent can be used") {
+                Next::More => return,
+                Next::Whole(frame) => {
+                    let payload: Vec<u8> = if frame.away {
+                        Vec::new()
+                    } else {
+                        inbox.bytes()[frame.head_len()..frame.len()].to_vec()
+                    };
+                    let mut room = [0; 16];
+                    let args = frame
+                        .args(&inbox.bytes()[..frame.here()], &mut room)
+                        .to_vec();
+                    let place = match frame.kind {
+                        Kind::Body => self.begins(at, &frame),
+                        Kind::Put if !frame.away => Some(self.place(&frame)),
+                        _ => None,
+                    };
+                    if let Some(place) = place {
+                        // SAFETY: the place has as many bytes.
+                        unsafe {
+                            core::ptr::copy_nonoverlapping(
+                                payload.as_ptr(),
+                                place.as_ptr(),
+                                payload.len(),
+                            );
+                        }
+                    }
+                    let position = self.inbox.taken();
+                    // SAFETY: as above.
+                    unsafe { &mut *of(self) }.pass(&frame);
+                    match frame.kind {
+                        Kind::Body => self.here(&frame),
+                        Kind::Put if frame.away => {
+                            let early = self.apart.head(position, &frame).unwrap();
+                            early.into_iter().for_each(|_| self.done(&frame));
+                        }
+                        Kind::Put => self.done(&frame),
+                        Kind::ShortRequest => self.shorts.extend(args),
+                        _ => {}
+                    }
+                }
+                Next::Begun(frame) => {
+                    let place = if frame.kind == Kind::Body {
+                        self.begins(at, &frame)
+                    } else {
+                        Some(self.place(&frame))
+                    };
+                    // SAFETY: as above.
+                    let inbox = unsafe { &mut *of(self) };
+                    match place {
+                        // SAFETY: places are made once and stay.
+                        Some(place) => unsafe { inbox.place(frame, place) },
+                        None => inbox.skip(frame),
+                    }
+                }
+                Next::Placed(frame) | Next::Skipped(frame) => {
+                    inbox.pass_behind();
+                    if frame.kind == Kind::Body {
+                        self.here(&frame);
+                    } else {
+                        self.done(&frame);
+                    }
+                }
+            }
+        }
+    }
+
+    fn tell(&mut self) {
+        let complete = self.apart.complete(self.inbox.taken());
+        self.outbox.acknowledge(complete).expect("it was written");
+        self.reap();
+    }
+
+    fn break_main(&mut self) {
+        self.main.clear();
+        self.inbox.reset();
+        let complete = self.apart.complete(self.inbox.taken());
+        self.outbox.resume(complete).expect("it was written");
+        self.reap();
+    }
+
+    fn give_up(&mut self, at: usize) {
+        self.claims[at] = None;
+        self.stale[at] = true;
+        self.outbox.lose_carrier(at as u16 + 1);
+        self.outbox.set_carriers(self.carriers(), true);
+        self.reap();
+    }
+
+    fn adopt(&mut self, at: usize) {
+        self.give_up(at);
+        self.sides[at].clear();
+        self.side_inboxes[at].reset();
+        self.stale[at] = false;
+        self.outbox.set_carriers(self.carriers(), true);
+    }
+
+    fn carriers(&self) -> usize {
+        self.stale.iter().filter(|stale| !**stale).count()
+    }
+
+    fn claim(&mut self, at: usize) {
+        if !self.stale[at] && self.claims[at].is_none() {
+            self.claims[at] = self.outbox.claim(at as u16 + 1);
+        }
+    }
+
+    fn step(&mut self, step: Step) {
+        match step {
+            Step::Put(len) => self.put(len),
+            Step::Short => self.short(),
+            Step::Spread(spreads) => self.outbox.set_carriers(self.carriers(), spreads),
+            Step::Claim(at) => self.claim(at),
+            Step::Keep => {
+                self.outbox.keep_next();
+            }
+            Step::WriteMain(most) => self.write_main(most),
+            Step::WriteSide(at, most) => self.write_side(at, most),
+            Step::ReadMain(most) => self.read(None, most),
+            Step::ReadSide(at, most) => self.read(Some(at), most),
+            Step::Tell => self.tell(),
+            Step::BreakMain => self.break_main(),
+            Step::GiveUp(at) => self.give_up(at),
+            Step::Adopt(at) => self.adopt(at),
+        }
+    }
+
+    /// Until nothing is left.
+    fn settle(&mut self) {
+        for round in 0..100_000 {
+            for at in 0..2 {
+                // Of those that are stale one comes back, the other does not.
+                if self.stale[at] && at == 0 && round == 3 {
+                    self.adopt(at);
+                }
+                self.claim(at);
+                self.write_side(at, usize::MAX);
+                self.read(Some(at), usize::MAX);
+            }
+            self.outbox.keep_next();
+            self.write_main(usize::MAX);
+            self.read(None, usize::MAX);
+            self.tell();
+            if self.outbox.is_settled() {
+                break;
+            }
+        }
+        assert!(self.outbox.is_settled(), "{:?}", self.outbox);
+        assert!(self.complete.iter().all(|complete| *complete));
+        assert!(self.apart.is_empty(), "{:?}", self.apart);
+        assert_eq!(self.shorts, (0..self.sent_shorts).collect::<Vec<_>>());
+        assert!(self.sources.is_empty());
+        assert_eq!((self.outbox.used(), self.outbox.extents()), (0, 0));
+        // What is stale may still be read.
+        (0..2).for_each(|at| self.read(Some(at), usize::MAX));
+        let is_used = |place: &Vec<u8>| place.iter().all(|byte| *byte == USED);
+        assert!(
+            self.places.iter().all(is_used),
+            "something old was written after the put"
+        );
+    }
+}
+
+fn some() -> impl Strategy<Value = usize> {
+    prop_oneof![2 => 1usize..40, 2 => 40usize..400, 1 => Just(usize::MAX)]
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        6 => prop_oneof![1usize..30, 1usize..300, 1usize..5000].prop_map(Step::Put),
+        3 => Just(Step::Short),
+        2 => (0u8..4).prop_map(|n| Step::Spread(n > 0)),
+        6 => (0usize..2).prop_map(Step::Claim),
+        3 => Just(Step::Keep),
+        5 => some().prop_map(Step::WriteMain),
+        8 => (0usize..2, some()).prop_map(|(at, n)| Step::WriteSide(at, n)),
+        5 => some().prop_map(Step::ReadMain),
+        8 => (0usize..2, some()).prop_map(|(at, n)| Step::ReadSide(at, n)),
+        3 => Just(Step::Tell),
+        1 => Just(Step::BreakMain),
+        2 => (0usize..2).prop_map(Step::GiveUp),
+        2 => (0usize..2).prop_map(Step::Adopt),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2000))]
+
+    #[test]
+    fn puts_are_there_once_whatever_breaks(steps in proptest::collection::vec(step(), 1..150)) {
+        let mut world = World::new();
+        world.outbox.set_carriers(2, true);
+        steps.into_iter().for_each(|step| world.step(step));
+        world.settle();
+    }
+}

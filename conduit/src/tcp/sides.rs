@@ -1,0 +1,216 @@
+//! Further connections to a peer, which carry parts of large transfers.
+
+use super::config::TcpSizes;
+use super::connector::Connection;
+use super::core::Core;
+use super::lane::{Choice, Claim, Inbox, Speed};
+use super::peer::{Inbound, Outbound, Peer};
+use super::silence::{Silence, Verdict};
+use super::wire::Wire;
+use core::sync::atomic::Ordering;
+use parking_lot::MutexGuard;
+use rustix::event::epoll;
+use std::sync::Arc;
+
+/// The parts of large transfers while several connections are used: short, so that they end together.
+const PART_BYTES: usize = 128 << 10;
+
+/// What comes over one.
+pub(super) struct InboundSide {
+    pub(super) number: u16,
+    pub(super) wire: Arc<Wire>,
+    pub(super) inbox: Inbox,
+    silence: Silence,
+}
+
+/// What goes over one.
+pub(super) struct OutboundSide {
+    pub(super) number: u16,
+    pub(super) wire: Arc<Wire>,
+    /// The payload that is being written.
+    pub(super) claim: Option<Claim>,
+    pub(super) speed: Speed,
+}
+
+/// The connections over which large transfers go.
+#[derive(Default)]
+pub(super) struct Stripes {
+    pub(super) sides: Vec<OutboundSide>,
+    /// Of the first connection.
+    pub(super) main: Speed,
+    pub(super) choice: Choice,
+    /// They were asked for.
+    asked: bool,
+    /// The last incarnation of each number; what is not above it is of the past.
+    seen: Vec<(u16, u64)>,
+}
+
+impl Stripes {
+    #[inline]
+    pub(super) fn has_sides(&self) -> bool {
+        !self.sides.is_empty()
+    }
+
+    /// Whether a payload is half written.
+    #[inline]
+    pub(super) fn is_writing(&self) -> bool {
+        self.has_sides() && self.sides.iter().any(|side| side.claim.is_some())
+    }
+
+    /// In what parts large transfers go.
+    #[inline]
+    pub(super) fn chunk_bytes(&self, sizes: &TcpSizes) -> usize {
+        if self.has_sides() && self.choice.all() {
+            sizes.chunk_bytes.min(PART_BYTES)
+        } else {
+            sizes.chunk_bytes
+        }
+    }
+
+    /// Whether a connection is later than all of its number, which it is then the last of.
+    fn is_next(&mut self, number: u16, incarnation: u64) -> bool {
+        match self.seen.iter_mut().find(|(its, _)| *its == number) {
+            Some((_, last)) if incarnation <= *last => return false,
+            Some((_, last)) => *last = incarnation,
+            None => self.seen.push((number, incarnation)),
+        }
+        true
+    }
+}
+
+impl Outbound {
+    /// The connection of a number.
+    pub(super) fn wire_of(&self, number: u16) -> Option<Arc<Wire>> {
+        if number == 0 {
+            return self.wire.clone();
+        }
+        let mut sides = self.stripes.sides.iter();
+        let side = sides.find(|side| side.number == number)?;
+        Some(Arc::clone(&side.wire))
+    }
+}
+
+impl Core {
+    /// Asks for further connections, for a transfer of `len` bytes, if that has not been done.
+    pub(super) fn ask_for_sides(
+        &self,
+        peer: &Peer,
+        mut outbound: MutexGuard<'_, Outbound>,
+        len: usize,
+    ) {
+        let most = self.sizes.connections;
+        if len < self.sizes.chunk_bytes / 2
+            || most < 2
+            || outbound.stripes.asked
+            || peer.rank == self.rank
+        {
+            return;
+        }
+        outbound.stripes.asked = true;
+        drop(outbound);
+        (1..most).for_each(|number| self.connector.want(peer.rank, number));
+    }
+
+    /// Asks again for those that were lost.
+    #[cold]
+    pub(super) fn want_sides(&self, peer: &Peer, lost: u32) {
+        let most = self.sizes.connections;
+        let lost = (1..most).filter(|number| lost & 1 << number != 0);
+        lost.for_each(|number| self.connector.want(peer.rank, number));
+    }
+
+    /// Uses a further connection, the first of its number or another.
+    pub(super) fn adopt_side(&self, connection: Connection) {
+        let (peer, _) = self.meet(connection.peer);
+        let mut inbound = peer.inbound.lock();
+        let mut outbound = peer.outbound.lock();
+        let number = connection.connection;
+        if number >= super::join::dial::MAX_CONNECTIONS
+            || outbound.failed.is_some()
+            || !outbound.stripes.is_next(number, connection.incarnation)
+        {
+            return;
+        }
+        self.unwire_side(&mut inbound, &mut outbound, number);
+        if self.wire_up(&connection, peer.rank.0).is_err() {
+            return;
+        }
+        let wire = Arc::new(Wire::Socket(connection.socket));
+        inbound.sides.push(InboundSide {
+            number,
+            wire: Arc::clone(&wire),
+            inbox: Inbox::new(self.sizes.long_bytes),
+            silence: Silence::default(),
+        });
+        outbound.stripes.sides.push(OutboundSide {
+            number,
+            wire,
+            claim: None,
+            speed: Speed::default(),
+        });
+        self.connected.fetch_add(1, Ordering::Relaxed);
+        outbound.stripes.asked = true;
+        self.flush(peer, &mut outbound);
+    }
+
+    /// Gives up a further connection. What it carried waits for another.
+    fn unwire_side(&self, inbound: &mut Inbound, outbound: &mut Outbound, number: u16) -> bool {
+        inbound.sides.retain(|side| side.number != number);
+        let sides = &mut outbound.stripes.sides;
+        let Some(at) = sides.iter().position(|side| side.number == number) else {
+            return false;
+        };
+        let side = sides.swap_remove(at);
+        if let Some(socket) = side.wire.descriptor() {
+            let _ = epoll::delete(&self.epoll, socket);
+            self.progress.forget(socket);
+            let _ = rustix::net::shutdown(socket, rustix::net::Shutdown::Both);
+        }
+        self.connected.fetch_sub(1, Ordering::Relaxed);
+        let (carriers, all) = (sides.len(), outbound.stripes.choice.all());
+        outbound.outbox.set_carriers(carriers, all);
+        outbound.outbox.lose_carrier(number);
+        true
+    }
+
+    /// The same for all.
+    pub(super) fn unwire_sides(&self, inbound: &mut Inbound, outbound: &mut Outbound) {
+        while let Some(side) = outbound.stripes.sides.first() {
+            let number = side.number;
+            self.unwire_side(inbound, outbound, number);
+        }
+        inbound.sides.clear();
+    }
+
+    /// A further connection has ended. Whoever holds `inbound` asks for another when it does not hold it any more.
+    #[cold]
+    pub(super) fn lost_side(&self, peer: &Peer, inbound: &mut Inbound, number: u16) {
+        let mut outbound = peer.outbound.lock();
+        if self.unwire_side(inbound, &mut outbound, number) && outbound.failed.is_none() {
+            inbound.lost_sides |= 1 << number;
+        }
+        // What waits now leaves with the next poll.
+        if outbound.is_unsent() {
+            self.dirty.set(peer.rank.0);
+            self.helper.gather();
+        }
+    }
+
+    /// Gives up further connections whose host does not answer.
+    pub(super) fn look_after_sides(&self, peer: &Peer, inbound: &mut Inbound, now_ns: u64) {
+        let limit_ns = self.vitals.limit_ns;
+        let silent = |side: &mut InboundSide| {
+            let vital = side.wire.vital()?;
+            let verdict = side.silence.look(now_ns, limit_ns, false, vital);
+            (verdict == Verdict::GiveUp).then_some(side.number)
+        };
+        let silent: Vec<u16> = inbound.sides.iter_mut().filter_map(silent).collect();
+        for number in silent {
+            self.lost_side(peer, inbound, number);
+        }
+        let lost = core::mem::take(&mut inbound.lost_sides);
+        if lost > 0 {
+            self.want_sides(peer, lost);
+        }
+    }
+}

@@ -1,0 +1,333 @@
+//! Payloads beside the stream: which connection writes them, and where they go when they have come.
+
+use super::core::Core;
+use super::frame::{Frame, Kind};
+use super::lane::{Claim, Inbox, Link, Next, Pieces, Wanted, best};
+use super::peer::{Inbound, Outbound, Peer};
+use super::sides::InboundSide;
+use super::visit::{Visit, Went};
+use crate::conduit::Sink;
+use argonet_am::record::RecordError;
+use argonet_segment::bulk;
+use core::ptr::NonNull;
+use core::sync::atomic::Ordering;
+use std::io;
+
+/// Reads of a further connection in one visit.
+const READS: usize = 4;
+
+impl Core {
+    /// One or all: what large transfers have moved shows which is better.
+    pub(super) fn look_at_choice(&self, outbound: &mut Outbound) {
+        let now_ns = self.vitals.now_ns();
+        let (moved, under_way) = (outbound.outbox.moved(), outbound.outbox.extents() > 0);
+        let part_bytes = self.sizes.chunk_bytes;
+        let choice = &mut outbound.stripes.choice;
+        choice.look(now_ns, moved, part_bytes, under_way);
+    }
+
+    /// Hands payloads out to the connections that have them there first, as far as these take them.
+    #[cold]
+    pub(super) fn spread(&self, peer: &Peer, outbound: &mut Outbound) {
+        self.look_at_choice(outbound);
+        let (carriers, all) = (
+            outbound.stripes.sides.len(),
+            outbound.stripes.choice.all() && outbound.wire.is_some(),
+        );
+        outbound.outbox.set_carriers(carriers, all);
+        for at in 0..carriers {
+            self.write_claim(outbound, at);
+        }
+        while let Some((len, all)) = outbound.outbox.next_to_carry() {
+            let Some(best) = self.best(outbound, len, all) else {
+                return;
+            };
+            match best {
+                // It is written behind what is before it.
+                None if outbound.outbox.keep_next() => {
+                    self.flush_stream(peer, outbound);
+                    if outbound.outbox.committed() > 0 || outbound.wire.is_none() {
+                        return;
+                    }
+                }
+                None => return,
+                Some(at) => {
+                    let side = &mut outbound.stripes.sides[at];
+                    side.claim = outbound.outbox.claim(side.number);
+                    self.write_claim(outbound, at);
+                }
+            }
+        }
+    }
+
+    /// The connection that takes the next payload: the stream's, or one of the others; `None` if none takes it now.
+    fn best(&self, outbound: &mut Outbound, len: usize, all: u64) -> Option<Option<usize>> {
+        let now_ns = self.vitals.now_ns();
+        // What has left the stream cannot go back to it.
+        let with_main = !outbound.outbox.waits_for_carrier();
+        let main_queued = outbound.wire.as_ref().map_or(0, |wire| wire.queued());
+        let before = outbound.outbox.committed();
+        let stripes = &mut outbound.stripes;
+        stripes.main.look(now_ns, main_queued);
+        let mut links = Vec::with_capacity(stripes.sides.len() + 1);
+        for side in &mut stripes.sides {
+            side.speed.look(now_ns, side.wire.queued());
+            let left = side.claim.as_ref().map_or(0, Claim::left);
+            links.push(Link {
+                speed: side.speed,
+                before: left as u64,
+            });
+        }
+        let sides = links.len();
+        if with_main {
+            let speed = stripes.main;
+            links.push(Link { speed, before });
+        }
+        let best = best(&links, len as u64, all)?;
+        Some((best < sides).then_some(best))
+    }
+
+    /// Writes what a further connection takes of its payload.
+    fn write_claim(&self, outbound: &mut Outbound, at: usize) {
+        let side = &mut outbound.stripes.sides[at];
+        while let Some(claim) = &mut side.claim {
+            let mut pieces = Pieces::new();
+            claim.pieces(&mut pieces);
+            // SAFETY: the outbox keeps the payload until it is written or the connection is given up.
+            match unsafe { side.wire.write(&pieces) } {
+                Ok(bytes) => {
+                    side.speed.wrote(bytes);
+                    if claim.wrote(bytes) {
+                        let position = claim.position;
+                        side.claim = None;
+                        outbound.outbox.wrote_body(position);
+                    }
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
+                Err(_) => {
+                    // Whoever reads finds the end of it.
+                    if let Some(socket) = side.wire.descriptor() {
+                        let _ = rustix::net::shutdown(socket, rustix::net::Shutdown::Both);
+                    }
+                    return;
+                }
+            }
+        }
+    }
+}
+
+impl<S: Sink + ?Sized> Visit<'_, S> {
+    /// Reads further connections that have something.
+    #[cold]
+    pub(super) fn sides(&mut self, inbound: &mut Inbound) -> Result<Went, RecordError> {
+        let ready = self.peer.ready_sides.swap(0, Ordering::Relaxed);
+        for number in (1..32).filter(|number| ready & 1 << number != 0) {
+            let found = |side: &InboundSide| u32::from(side.number) == number;
+            let Some(at) = inbound.sides.iter().position(found) else {
+                continue;
+            };
+            // Out of the way while others are looked at.
+            let mut side = inbound.sides.swap_remove(at);
+            let went = self.side(inbound, &mut side);
+            let number = side.number;
+            inbound.sides.push(side);
+            match went? {
+                // Perhaps there is more.
+                Took::All => self.again(number),
+                Took::Nothing => {}
+                Took::End => {
+                    self.moved = true;
+                    self.core.lost_side(self.peer, inbound, number);
+                }
+            }
+        }
+        Ok(Went::Dry)
+    }
+
+    fn again(&self, number: u16) {
+        let ready = &self.peer.ready_sides;
+        ready.fetch_or(1 << number, Ordering::Relaxed);
+        self.core.work.set(self.peer.rank.0);
+    }
+
+    fn side(&mut self, inbound: &mut Inbound, side: &mut InboundSide) -> Result<Took, RecordError> {
+        for _ in 0..READS {
+            let mut pieces = Pieces::new();
+            side.inbox.room(&mut pieces);
+            // SAFETY: the inbox's own memory, and the place of a payload, which whoever gave it keeps writable.
+            match unsafe { side.wire.read(&pieces) } {
+                Ok(0) => return Ok(Took::End),
+                Ok(bytes) => {
+                    self.moved |= self.serves_only;
+                    side.inbox.filled(bytes);
+                    self.bodies(inbound, side)?;
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    return Ok(Took::Nothing);
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(_) => return Ok(Took::End),
+            }
+        }
+        Ok(Took::All)
+    }
+
+    /// Takes the bodies that have come over a further connection, which carries nothing else.
+    fn bodies(&mut self, inbound: &mut Inbound, side: &mut InboundSide) -> Result<(), RecordError> {
+        loop {
+            match side.inbox.next()? {
+                Next::More => return Ok(()),
+                Next::Whole(body) => {
+                    self.only_bodies(&body)?;
+                    let place = self.body_begins(inbound, side.number, &body)?;
+                    copy(&mut side.inbox, &body, place);
+                    side.inbox.pass(&body);
+                    self.body_here(inbound, &body, place.is_some())?;
+                }
+                Next::Begun(body) => {
+                    self.only_bodies(&body)?;
+                    match self.body_begins(inbound, side.number, &body)? {
+                        // SAFETY: a place in this rank's segment, which stays mapped as long as the conduit, or
+                        // of a get, which is writable until its completion is reported: before that, or
+                        // before another connection brings the same, this one is cut.
+                        Some(place) => unsafe { side.inbox.place(body, place) },
+                        None => side.inbox.skip(body),
+                    }
+                }
+                Next::Placed(body) => {
+                    side.inbox.pass_behind();
+                    self.body_here(inbound, &body, true)?;
+                }
+                Next::Skipped(body) => {
+                    side.inbox.pass_behind();
+                    self.body_here(inbound, &body, false)?;
+                }
+            }
+        }
+    }
+
+    fn only_bodies(&self, frame: &Frame) -> Result<(), RecordError> {
+        let is_body = frame.kind == Kind::Body;
+        is_body
+            .then_some(())
+            .ok_or(RecordError::Kind(frame.kind.into()))
+    }
+
+    /// A body begins on some connection: where it goes; `None` if it is thrown away.
+    pub(super) fn body_begins(
+        &mut self,
+        inbound: &mut Inbound,
+        number: u16,
+        body: &Frame,
+    ) -> Result<Option<NonNull<u8>>, RecordError> {
+        let (head, position) = (body.of_body()?, body.fields.position);
+        let taken = inbound.inbox.taken();
+        if inbound.apart.wants(position, taken, &head)? == Wanted::No {
+            return Ok(None);
+        }
+        // Its sender has given up the connection over which it was on its way.
+        self.cut(inbound, number, |other| other.fields.position == position);
+        self.place_of(&head)
+    }
+
+    /// A body is here: in its place, or it was thrown away.
+    pub(super) fn body_here(
+        &mut self,
+        inbound: &mut Inbound,
+        body: &Frame,
+        placed: bool,
+    ) -> Result<(), RecordError> {
+        let (head, position) = (body.of_body()?, body.fields.position);
+        let taken = inbound.inbox.taken();
+        self.moved = true;
+        if inbound.apart.wants(position, taken, &head)? == Wanted::No {
+            return Ok(());
+        }
+        match inbound.apart.body(position, &head, placed)? {
+            Some(head) => self.apart(inbound, &head, position, placed),
+            None => Ok(()),
+        }
+    }
+
+    /// A body that is here with all its bytes, on the first connection.
+    pub(super) fn whole_body(
+        &mut self,
+        inbound: &mut Inbound,
+        body: &Frame,
+    ) -> Result<(), RecordError> {
+        let place = self.body_begins(inbound, 0, body)?;
+        copy(&mut inbound.inbox, body, place);
+        self.body_here(inbound, body, place.is_some())
+    }
+
+    /// A head whose payload comes as a body.
+    pub(super) fn away(&mut self, inbound: &mut Inbound, frame: &Frame) -> Result<(), RecordError> {
+        let position = inbound.inbox.taken();
+        self.moved = true;
+        match inbound.apart.head(position, frame)? {
+            Some(placed) => self.apart(inbound, frame, position, placed),
+            None => Ok(()),
+        }
+    }
+
+    /// A head and its body are both here.
+    fn apart(
+        &mut self,
+        inbound: &mut Inbound,
+        frame: &Frame,
+        position: u64,
+        placed: bool,
+    ) -> Result<(), RecordError> {
+        self.budget = self.budget.saturating_sub(1);
+        // What is complete now is more than this.
+        inbound.tell |= frame.tell;
+        if !placed {
+            return self.nowhere_at(inbound, frame, position);
+        }
+        match frame.kind {
+            Kind::Got => self.got(inbound, frame),
+            _ => self.taken += 1,
+        }
+        Ok(())
+    }
+
+    /// Nothing more is written to where an operation's data goes: it is complete, or refused.
+    pub(super) fn cut_op(&mut self, inbound: &mut Inbound, op: u32) {
+        if op != 0 {
+            self.cut(inbound, u16::MAX, |body| body.fields.op == op);
+        }
+    }
+
+    /// Ends all connections but one that are about to place such a body.
+    fn cut(&mut self, inbound: &mut Inbound, but: u16, such: impl Fn(&Frame) -> bool) {
+        let such = |inbox: &Inbox| inbox.placing().is_some_and(&such);
+        if but != 0 && such(&inbound.inbox) {
+            self.core.lost(self.peer, inbound);
+            inbound.inbox.reset();
+        }
+        let sides = inbound.sides.iter();
+        let cut = sides.filter(|side| side.number != but && such(&side.inbox));
+        let cut: Vec<u16> = cut.map(|side| side.number).collect();
+        for number in cut {
+            self.core.lost_side(self.peer, inbound, number);
+        }
+    }
+}
+
+/// How far a connection was read.
+enum Took {
+    /// There may be more.
+    All,
+    Nothing,
+    End,
+}
+
+/// Copies the payload of a body that is here with all its bytes.
+fn copy(inbox: &mut Inbox, body: &Frame, place: Option<NonNull<u8>>) {
+    if let Some(place) = place {
+        let payload = inbox.bytes()[body.head_len()..].as_ptr();
+        // SAFETY: the body is here with its payload, and its place was checked.
+        unsafe { bulk::copy(place.as_ptr(), payload, body.length) };
+    }
+}

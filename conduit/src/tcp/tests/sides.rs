@@ -1,0 +1,314 @@
+//! Large transfers over several connections.
+
+use super::*;
+use std::time::Instant;
+
+const LIMIT: Duration = Duration::from_secs(20);
+
+fn side(peer: u32, number: u16, socket: TcpStream, incarnation: u64) -> Made {
+    let Made::Connected(connection) = connection(peer, socket, incarnation) else {
+        unreachable!()
+    };
+    Made::Connected(Connection {
+        connection: number,
+        ..connection
+    })
+}
+
+/// Parts are short, so that a transfer has many and windows are soon over.
+fn sizes() -> TcpSizes {
+    TcpSizes {
+        copy_bytes: 64,
+        chunk_bytes: 700,
+        connections: 3,
+        ..TcpSizes::default()
+    }
+}
+
+/// Gives both ranks another connection of a number; second descriptors of its sockets.
+fn connect(ranks: &[Rank; 2], number: u16, incarnation: u64) -> [OwnedFd; 2] {
+    let [here, there] = pair();
+    let held = [&here, &there].map(|socket| socket.as_fd().try_clone_to_owned().unwrap());
+    ranks[0].queue.push(side(1, number, here, incarnation));
+    ranks[1].queue.push(side(0, number, there, incarnation));
+    held
+}
+
+fn settle(ranks: &mut [Rank; 2], what: &str, done: impl Fn(&[Rank; 2]) -> bool) {
+    let begun = Instant::now();
+    while !done(ranks) {
+        ranks.iter_mut().for_each(|rank| {
+            rank.poll();
+        });
+        assert!(begun.elapsed() < LIMIT, "it never came to this: {what}");
+    }
+}
+
+fn bytes(seed: u64) -> Vec<u8> {
+    (0..40_000u64)
+        .map(|i| (i * (seed + 3) + (i >> 8)) as u8)
+        .collect()
+}
+
+/// Puts and gets of 40,000 bytes each, one after the other, checked.
+fn transfers(ranks: &mut [Rank; 2], count: u64) {
+    for n in 0..count {
+        let source = bytes(n);
+        ranks[0].put(64, &source, 2 * n).unwrap();
+        let done = |handle| {
+            move |ranks: &[Rank; 2]| ranks[0].seen.completed.contains(&(handle, Part::Remote))
+        };
+        settle(ranks, "a put", done(2 * n));
+        let mut there = vec![0; source.len()];
+        let view = ranks[1].segment.bytes(SegmentOffset(64), there.len());
+        view.unwrap().copy_to(0, &mut there).unwrap();
+        assert!(there == source, "put {n}");
+        let mut back = vec![0; source.len()];
+        ranks[0].get(64, &mut back, 2 * n + 1);
+        settle(ranks, "a get", done(2 * n + 1));
+        assert!(back == source, "get {n}");
+        ranks[0].seen.completed.clear();
+    }
+}
+
+/// Bytes that a rank has read from a further connection, as the system counts them.
+fn received(socket: &OwnedFd) -> u64 {
+    use rustix::fd::AsRawFd;
+    let mut info = core::mem::MaybeUninit::<libc::tcp_info>::zeroed();
+    let mut len = size_of::<libc::tcp_info>() as libc::socklen_t;
+    // SAFETY: the system writes at most `len` bytes there.
+    let result = unsafe {
+        libc::getsockopt(
+            socket.as_raw_fd(),
+            libc::IPPROTO_TCP,
+            libc::TCP_INFO,
+            info.as_mut_ptr().cast(),
+            &raw mut len,
+        )
+    };
+    assert_eq!(result, 0);
+    // SAFETY: zeros, of which the system has overwritten some.
+    unsafe { info.assume_init() }.tcpi_bytes_received
+}
+
+#[test]
+fn a_large_transfer_asks_for_further_connections_and_uses_them() {
+    let mut ranks = two(sizes());
+    ranks[0].put(0, &[1; 300], 1000).unwrap();
+    assert_eq!(*ranks[0].queue.wanted_sides.lock(), []);
+    settle(&mut ranks, "a short put", |ranks| ranks[0].tcp.settled());
+    transfers(&mut ranks, 2);
+    assert_eq!(*ranks[0].queue.wanted_sides.lock(), [1, 2]);
+    let held = [connect(&ranks, 1, 1), connect(&ranks, 2, 1)];
+    transfers(&mut ranks, 40);
+    for [here, there] in &held {
+        // Puts went one way, the data of gets the other.
+        assert!(received(there) > 5_000, "{}", received(there));
+        assert!(received(here) > 5_000, "{}", received(here));
+    }
+    assert_eq!(ranks[0].queue.wanted_sides.lock().len(), 2);
+}
+
+/// Each connection ends now and then, in the middle of transfers, and is made again later or not at all.
+#[test]
+fn connections_that_break_lose_nothing() {
+    let mut ranks = two(sizes());
+    let mut held = [connect(&ranks, 1, 1), connect(&ranks, 2, 1)];
+    let mut chance = 1u64;
+    let mut incarnations = [1, 1];
+    for round in 0..60 {
+        chance = chance
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
+        let (which, polls) = ((chance >> 60 & 1) as usize, chance >> 33 & 31);
+        let source = bytes(round);
+        ranks[0].put(64, &source, round).unwrap();
+        for _ in 0..polls {
+            ranks[0].poll();
+            ranks[1].poll();
+        }
+        let socket = &held[which][(chance >> 61 & 1) as usize];
+        let _ = rustix::net::shutdown(socket, rustix::net::Shutdown::Both);
+        if !round.is_multiple_of(3) {
+            incarnations[which] += 1;
+            held[which] = connect(&ranks, which as u16 + 1, incarnations[which]);
+        }
+        settle(&mut ranks, "a put", |ranks| {
+            ranks[0].seen.completed.contains(&(round, Part::Remote))
+        });
+        let mut there = vec![0; source.len()];
+        let view = ranks[1].segment.bytes(SegmentOffset(64), there.len());
+        view.unwrap().copy_to(0, &mut there).unwrap();
+        assert!(there == source, "put {round}");
+    }
+    assert!(ranks.iter().all(|rank| rank.seen.broken.is_empty()));
+    ranks[0].seen.completed.clear();
+    transfers(&mut ranks, 3);
+}
+
+/// Messages do not wait for payloads that are under way elsewhere, and what is told is what is whole.
+#[test]
+fn a_put_is_complete_when_all_of_it_is_there() {
+    let mut ranks = two(sizes());
+    let held = [connect(&ranks, 1, 1)];
+    transfers(&mut ranks, 12);
+    // Nothing comes over the further connection any more.
+    silent::deafen(&held[0][1]);
+    let mut deaf = 0;
+    let sources: Vec<Vec<u8>> = (0..40).map(bytes).collect();
+    for (n, source) in sources.iter().enumerate() {
+        let handle = 5000 + n as u64;
+        while ranks[0].put(64, source, handle) == Err(SendError::Full) {
+            ranks.iter_mut().for_each(|rank| {
+                rank.poll();
+            });
+            deaf += 1;
+            if deaf > 20_000 {
+                break;
+            }
+        }
+    }
+    let before = ranks[1].seen.messages;
+    assert!(ranks[0].note(7), "no room for a message");
+    settle(&mut ranks, "a message", |ranks| {
+        ranks[1].seen.messages > before
+    });
+    let complete = ranks[0].seen.completed.iter();
+    let complete = complete
+        .filter(|(op, part)| *op >= 5000 && *part == Part::Remote)
+        .count();
+    assert!(complete < 40, "a put is complete that is not there");
+    // It ends, and what it carried comes another way.
+    let _ = rustix::net::shutdown(&held[0][0], rustix::net::Shutdown::Both);
+    settle(&mut ranks, "all", |ranks| ranks[0].tcp.settled());
+}
+
+/// Bodies that no peer sends.
+#[test]
+fn what_a_further_connection_cannot_carry_ends_all() {
+    let head = |kind, length, fields: Fields| HeadBytes::new(kind, 0, &[], length, &fields);
+    let of = |kind: Kind, position| Fields {
+        position,
+        wanted: u8::from(kind).into(),
+        rest: 8,
+        ..Fields::default()
+    };
+    for (what, head) in [
+        (
+            "a message",
+            HeadBytes::new(Kind::ShortRequest, 128, &[], 0, &Fields::default()),
+        ),
+        (
+            "a body of a message",
+            head(Kind::Body, 8, of(Kind::ShortRequest, 0)),
+        ),
+        (
+            "data that was not asked for",
+            head(Kind::Body, 8, of(Kind::Got, 0)),
+        ),
+        (
+            "more than the put has",
+            head(Kind::Body, 9, of(Kind::Put, 0)),
+        ),
+    ] {
+        let [here, _there] = pair();
+        let mut a = Rank::new(0, sizes(), Some(connection(1, here, 1)));
+        let [here, mut there] = pair();
+        a.queue.push(side(1, 1, here, 1));
+        let mut bytes = head.as_bytes().to_vec();
+        bytes.extend_from_slice(&[0; 9]);
+        there.write_all(&bytes).unwrap();
+        until(&mut a, what, |seen| !seen.broken.is_empty());
+    }
+}
+
+#[test]
+fn without_further_connections_all_goes_over_the_first() {
+    let mut ranks = two(sizes());
+    let error = AmError::PeerDead {
+        at: JobRank(0),
+        peer: JobRank(1),
+        silent_ms: 1,
+    };
+    transfers(&mut ranks, 1);
+    ranks[0].queue.push(Made::Unreachable(JobRank(1), 1, error));
+    transfers(&mut ranks, 3);
+    assert!(ranks[0].seen.broken.is_empty());
+}
+
+/// A connection has a body in the middle that comes whole over another one: what is left of it comes late, when the put is
+/// complete and its place has been used again.
+#[test]
+fn nothing_old_is_written_after_the_put_is_complete() {
+    const LEN: usize = 400;
+    let fields = Fields {
+        offset: 64,
+        rest: LEN as u64,
+        ..Fields::default()
+    };
+    let mut head = HeadBytes::new(Kind::Put, 0, &[], LEN, &fields)
+        .as_bytes()
+        .to_vec();
+    head[3] = 2;
+    let body = Fields {
+        wanted: u8::from(Kind::Put).into(),
+        ..fields
+    };
+    let body = HeadBytes::new(Kind::Body, 0, &[], LEN, &body);
+    let whole = [body.as_bytes(), &[7; LEN]].concat();
+    // The one in the middle is a further connection, or the first.
+    for stale in [1, 0] {
+        let [here, main] = pair();
+        let mut a = Rank::new(0, sizes(), Some(connection(1, here, 1)));
+        let mut sockets = vec![main];
+        for number in 1..=2 {
+            let [here, there] = pair();
+            a.queue.push(side(1, number, here, 1));
+            sockets.push(there);
+        }
+        let half = whole.len() / 2;
+        let placing = |a: &Rank| {
+            let inbound = a.tcp.core.used(1).unwrap().inbound.lock();
+            let mut sides = inbound.sides.iter();
+            inbound.inbox.placing().is_some() || sides.any(|s| s.inbox.placing().is_some())
+        };
+        if stale == 0 {
+            sockets[0].write_all(&head).unwrap();
+        }
+        sockets[stale].write_all(&whole[..half]).unwrap();
+        let begun = Instant::now();
+        while a.tcp.core.used(1).is_none() || !placing(&a) {
+            a.poll();
+            assert!(begun.elapsed() < LIMIT);
+        }
+        sockets[2].write_all(&whole).unwrap();
+        if stale == 1 {
+            sockets[0].write_all(&head).unwrap();
+        }
+        let there = |a: &Rank| {
+            let mut there = vec![0; LEN];
+            let view = a.segment.bytes(SegmentOffset(64), LEN).unwrap();
+            view.copy_to(0, &mut there).unwrap();
+            there
+        };
+        let complete = |a: &Rank| {
+            let inbound = a.tcp.core.used(1).unwrap().inbound.lock();
+            inbound.complete() == (head.len() + LEN) as u64
+        };
+        while !complete(&a) {
+            a.poll();
+            assert!(begun.elapsed() < LIMIT);
+        }
+        assert!(there(&a) == [7; LEN]);
+        let used = vec![9; LEN];
+        let mut view = a.segment.bytes_mut(SegmentOffset(64), LEN).unwrap();
+        view.copy_from(0, &used).unwrap();
+        // It may be closed already.
+        let _ = sockets[stale].write_all(&whole[half..]);
+        for _ in 0..2000 {
+            a.poll();
+        }
+        assert!(there(&a) == used, "written by connection {stale}");
+        assert!(a.seen.broken.is_empty(), "{:?}", a.seen.broken);
+    }
+}
