@@ -5,7 +5,7 @@ use argonet_am::Registered;
 use argonet_base::{JobRank, Rank};
 use argonet_boot::{Bootstrap, Key, LocalJob, MAX_VALUE_BYTES};
 use argonet_conduit::paths;
-use argonet_conduit::smp::{Smp, ThreadMode};
+use argonet_conduit::smp::{SegmentLen, Smp, ThreadMode};
 use argonet_conduit::tcp::join::{
     JobKey, JoinService, Joiner, Joining, Whereabouts, from_settings, interfaces, read_addresses,
     write_addresses,
@@ -68,6 +68,7 @@ impl Network {
         mode: ThreadMode,
         directory: &Arc<Directory>,
         registered: Registered,
+        segment_len: &SegmentLen,
         processor_to_spare: bool,
     ) -> Result<Option<paths::Network>> {
         let Some(open) = self.0 else {
@@ -93,6 +94,7 @@ impl Network {
             progress: open.progress.unwrap_or(processor_to_spare),
             directory: Arc::clone(directory),
             registered,
+            segment_len: Arc::clone(segment_len),
             connector: Arc::new(Joining::new(service, rank)),
         };
         let tcp = Tcp::new(config).map_err(|error| failed(error.into()))?;

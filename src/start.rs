@@ -136,7 +136,8 @@ pub fn join(
     let (busy, processors) = (on_host.len() as u32, processors(&*boot, on_host)?);
     let registered = handlers.registered();
     let spare = processors > busy;
-    let conduit = match network.conduit(&boot, how.mode, &directory, registered, spare)? {
+    let network = network.conduit(&boot, how.mode, &directory, registered, &segment_len, spare)?;
+    let conduit = match network {
         None => Paths::near(smp),
         Some(network) => Paths::over(network, Some(smp)),
     };

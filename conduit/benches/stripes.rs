@@ -145,6 +145,7 @@ fn rank(rank: u32, sockets: Vec<TcpStream>) -> (Tcp, OwnSegment) {
         sizes: TcpSizes::default(),
         directory,
         registered: HandlerTable::default().registered(),
+        segment_len: Arc::new(|_| 0),
         connector: Arc::new(Ready(Mutex::new(made.collect()))),
         progress: false,
     };

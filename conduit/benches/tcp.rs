@@ -81,6 +81,7 @@ fn ranks() -> ([Tcp; 2], [OwnSegment; 2]) {
             directory,
             registered: registered(),
             progress: false,
+            segment_len: Arc::new(|_| 0),
             connector: Arc::new(Ready(Mutex::new(Some(connection)))),
         };
         rank += 1;

@@ -28,11 +28,10 @@ pub(crate) const SIZES: [u32; 4] = [1, 2, 3, 8];
 
 /// What holds in shared memory alone: that a rank which computes is written to, how full rings become, who finds a mistake first, where
 /// ranks are, and the settings of such a job.
-const OF_MEMORY: [&str; 5] = [
+const OF_MEMORY: [&str; 4] = [
     "ordering_flood_into_a_rank_that_computes",
     "negotiated_cancels_until_the_ring_is_full",
     "among_who_calls_something_long_is_told_of_who_has_left",
-    "raw_handlers_refuse_what_a_reply_may_not_be",
     "settings_are_printed_once",
 ];
 

@@ -129,6 +129,9 @@ impl Conduit for Tcp {
             [want.most.min(MAX_MEDIUM), want.least]
         };
         core.check(want.to, category, want.nargs, capacities[1])?;
+        if let Some(offset) = want.offset {
+            core.check_place(want.to, offset, want.most)?;
+        }
         let peer = core.peer(want.to);
         let mut outbound = peer.outbound.lock();
         let mut capacity = capacities[0];

@@ -2,8 +2,10 @@
 
 use super::connector::Connector;
 use super::frame::{LARGEST_CHARGE, LONGEST_HEAD, MAX_CHUNK};
+use crate::conduit::Limits;
+use crate::smp::SegmentLen;
 use crate::threads::ThreadMode;
-use argonet_am::{MAX_MEDIUM, Registered};
+use argonet_am::{MAX_ARGS, MAX_MEDIUM, Registered};
 use argonet_base::JobRank;
 use argonet_segment::Directory;
 use core::time::Duration;
@@ -75,6 +77,17 @@ pub struct TcpSizeError {
 }
 
 impl TcpSizes {
+    /// What messages may be with these sizes.
+    #[must_use]
+    pub const fn limits(&self) -> Limits {
+        Limits {
+            args: MAX_ARGS,
+            medium_request: MAX_MEDIUM,
+            medium_reply: MAX_MEDIUM,
+            long: self.long_bytes,
+        }
+    }
+
     /// Every buffer at the smallest that still works.
     #[must_use]
     pub fn smallest() -> Self {
@@ -132,6 +145,8 @@ pub struct TcpConfig {
     pub directory: Arc<Directory>,
     /// Handlers that exist, the same on all ranks.
     pub registered: Registered,
+    /// Attached bytes of a rank's segment, 0 where they are not known: then the rank itself tells that a place is outside.
+    pub segment_len: SegmentLen,
     /// Where connections come from.
     pub connector: Arc<dyn Connector>,
     /// Whether a thread serves puts, gets and connections while this rank makes no call. It runs no handlers. It wants a

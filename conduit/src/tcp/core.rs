@@ -11,6 +11,7 @@ use super::silence::Silence;
 use super::vitals::Vitals;
 use super::wait::Sleepers;
 use super::wire::Wire;
+use crate::smp::SegmentLen;
 use crate::threads::ThreadMode;
 use argonet_am::record::RecordError;
 use argonet_am::{AmError, Registered};
@@ -44,6 +45,7 @@ pub(super) struct Core {
     pub(super) sizes: TcpSizes,
     pub(super) directory: Arc<Directory>,
     pub(super) registered: Registered,
+    pub(super) segment_len: SegmentLen,
     pub(super) connector: Arc<dyn Connector>,
     /// By rank; made at first use.
     peers: Box<[OnceLock<Box<Peer>>]>,
@@ -97,6 +99,7 @@ impl Core {
             sizes: config.sizes,
             directory: config.directory,
             registered: config.registered,
+            segment_len: config.segment_len,
             connector: config.connector,
             peers: (0..config.ranks).map(|_| OnceLock::new()).collect(),
             work: Bits::new(config.ranks),

@@ -7,9 +7,7 @@ use super::lane::{Body, Extent};
 use super::peer::{Outbound, Peer, Reserved};
 use crate::conduit::{Limits, OpToken, Prepared, SendError};
 use crate::wire::UserBytes;
-use argonet_am::{
-    AmError, Category, Lane, MAX_ARGS, MAX_MEDIUM, Message, Payload, Registered, ReplyPort,
-};
+use argonet_am::{AmError, Category, Lane, MAX_MEDIUM, Message, Payload, Registered, ReplyPort};
 use argonet_base::{JobRank, SegmentOffset};
 use core::ptr::NonNull;
 
@@ -18,12 +16,7 @@ static_assertions::const_assert!(REPLY_ROOM >= LONGEST_HEAD + MAX_MEDIUM);
 
 impl Core {
     pub(super) fn limits(&self) -> Limits {
-        Limits {
-            args: MAX_ARGS,
-            medium_request: MAX_MEDIUM,
-            medium_reply: MAX_MEDIUM,
-            long: self.sizes.long_bytes,
-        }
+        self.sizes.limits()
     }
 
     /// Whether a message keeps to the limits.
@@ -43,6 +36,28 @@ impl Core {
         self.limits().check(from, to, category, nargs, len)
     }
 
+    /// Whether the destination of a long lies in the target's segment, where its length is known here; else the target tells.
+    #[inline]
+    pub(super) fn check_place(
+        &self,
+        to: JobRank,
+        offset: SegmentOffset,
+        len: usize,
+    ) -> Result<(), AmError> {
+        let segment = (self.segment_len)(to);
+        let end = offset.0.checked_add(len as u64);
+        if len == 0 || segment == 0 || end.is_some_and(|end| end <= segment) {
+            return Ok(());
+        }
+        Err(AmError::OutsideSegment {
+            offset: offset.0,
+            len,
+            segment,
+            from: self.rank,
+            to,
+        })
+    }
+
     /// Adds a request for which there may be room. `stays`: whom to tell when the payload is not read any more.
     #[inline]
     pub(super) fn request(
@@ -54,6 +69,9 @@ impl Core {
         let (category, len) = (message.payload.category(), message.payload.len());
         let nargs = message.args.len();
         self.check(to, category, nargs, len)?;
+        if let Payload::Long(_, offset) = message.payload {
+            self.check_place(to, offset, len)?;
+        }
         let kind = Kind::of(Lane::Request, category);
         let copied = if stays.is_some() { 0 } else { len };
         let (in_ring, owned) = if copied <= MAX_MEDIUM {
@@ -225,6 +243,9 @@ impl ReplyPort for Core {
     fn reply(&self, to: JobRank, message: &Message<'_>) -> Result<(), AmError> {
         let (category, len) = (message.payload.category(), message.payload.len());
         self.check(to, category, message.args.len(), len)?;
+        if let Payload::Long(_, offset) = message.payload {
+            self.check_place(to, offset, len)?;
+        }
         // The request was taken only because there is room. It leaves at the end of the visit.
         let mut outbound = self.peer(to).outbound.lock();
         self.add(&mut outbound, Lane::Reply, message, None);

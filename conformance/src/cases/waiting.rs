@@ -270,8 +270,11 @@ fn what_another_thread_took_ends_a_sleep<R: Rig>(rig: &R) {
                 }
             });
         });
+        // Something that is no message may follow.
+        while bench.at(0).has_work() {
+            bench.at(0).poll(&mut log);
+        }
         bench.merge(0, log);
-        assert!(!bench.at(0).has_work());
         bench.at(0).sleep(None, seen);
         assert_ne!(bench.at(0).epoch(), seen);
     }

@@ -1,12 +1,14 @@
-//! Ranks that are connected over the loopback interface, in one process.
+//! Ranks that are connected over the loopback interface, in one process; some share memory besides with ranks next to them.
 
 use argonet_base::{JobRank, SegmentOffset};
-use argonet_conduit::smp::ThreadMode;
+use argonet_conduit::paths::Paths;
+use argonet_conduit::smp::{Barrier, Smp, SmpConfig, ThreadMode};
 use argonet_conduit::tcp::{Connection, Connector, Made, Tcp, TcpConfig, TcpSizes};
 use argonet_conformance::{Buffers, Job, Promises, Rig, Setup};
 use argonet_segment::{Directory, OwnSegment, PageKind, SegmentFile};
 use argonet_sim::Random;
-use rustix::fd::{BorrowedFd, OwnedFd};
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::net::sockopt::{set_socket_linger, set_socket_send_buffer_size};
 use std::collections::{BTreeMap, VecDeque};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
@@ -18,10 +20,12 @@ pub(crate) struct TcpRig {
     mode: ThreadMode,
     progress: bool,
     breaks: Option<u64>,
+    /// So many ranks share memory.
+    neighbours: u32,
 }
 
 pub(crate) struct TcpJob {
-    endpoints: Vec<Option<Tcp>>,
+    endpoints: Vec<Option<Paths>>,
     segments: Vec<OwnSegment>,
     hub: Arc<Hub>,
 }
@@ -204,6 +208,7 @@ impl TcpRig {
             mode,
             progress,
             breaks: None,
+            neighbours: 1,
         };
         let plain = modes.map(|mode| whole(mode, false));
         let served = [ThreadMode::Seq, ThreadMode::Par].map(|mode| whole(mode, true));
@@ -212,8 +217,15 @@ impl TcpRig {
             mode: ThreadMode::Par,
             progress: seed.is_multiple_of(2),
             breaks: Some(seed),
+            neighbours: 1,
         });
-        plain.into_iter().chain(served).chain(broken).collect()
+        let together =
+            [(ThreadMode::Seq, 2), (ThreadMode::Par, 3)].map(|(mode, neighbours)| Self {
+                neighbours,
+                ..whole(mode, false)
+            });
+        let plain = plain.into_iter().chain(served);
+        plain.chain(broken).chain(together).collect()
     }
 }
 
@@ -228,6 +240,9 @@ impl Rig for TcpRig {
         if self.progress {
             mode.push_str(" served");
         }
+        if self.neighbours > 1 {
+            mode.push_str(&format!(" neighbours {}", self.neighbours));
+        }
         match self.breaks {
             None => mode,
             Some(seed) => format!("{mode} breaks {seed}"),
@@ -239,17 +254,17 @@ impl Rig for TcpRig {
         Promises {
             capabilities: Tcp::CAPABILITIES,
             remote: true,
-            knows_segments: false,
+            knows_segments: true,
             // The system takes as much from a sender that has nothing else under way.
             alone_bytes: 64 << 10,
             ordered: true,
-            settled_is_handled: true,
+            settled_is_handled: self.neighbours == 1,
             threads: self.mode,
             // The hub has no descriptor that would wake a sleeper for another connection.
             sleeps: self.breaks.is_none(),
             outlives_sender: false,
             // It needs a connection that stays.
-            garbage: if self.breaks.is_none() {
+            garbage: if self.breaks.is_none() && self.neighbours == 1 {
                 GARBAGE.len()
             } else {
                 0
@@ -284,12 +299,16 @@ impl Rig for TcpRig {
             segments: Vec::new(),
             hub,
         };
+        let mut hood = Hood::new(0, self.neighbours.min(ranks), bytes);
         for rank in 0..ranks {
-            // Each has a file of its own, as on another host.
-            let file = SegmentFile::create(1, bytes, PageKind::Normal).expect("segment");
-            let directory = Directory::new(file, JobRank(0)).expect("directory");
+            if rank == hood.end() {
+                // A file of its own, as on another host.
+                hood = Hood::new(rank, self.neighbours.min(ranks - rank), bytes);
+            }
+            let directory = hood.directory(rank, ranks);
             job.segments
                 .push(OwnSegment::attach(&directory, bytes).expect("segment"));
+            let smp = hood.smp(rank, self.mode, &directory, setup);
             let config = TcpConfig {
                 rank: JobRank(rank),
                 ranks,
@@ -301,15 +320,71 @@ impl Rig for TcpRig {
                 directory,
                 registered: setup.registered,
                 progress: self.progress,
+                segment_len: Arc::new(move |_| bytes),
                 connector: Arc::new(Port {
                     hub: Arc::clone(&job.hub),
                     rank,
                 }),
             };
-            job.endpoints
-                .push(Some(Tcp::new(config).expect("endpoint")));
+            let tcp = Arc::new(Tcp::new(config).expect("endpoint"));
+            job.endpoints.push(Some(Paths::over(tcp, smp)));
         }
         job
+    }
+}
+
+/// Ranks that share memory.
+struct Hood {
+    first: u32,
+    ranks: u32,
+    bytes: u64,
+    segments: OwnedFd,
+    rings: OwnedFd,
+}
+
+impl Hood {
+    fn new(first: u32, ranks: u32, bytes: u64) -> Self {
+        let segments = SegmentFile::create(ranks, bytes, PageKind::Normal).expect("segments");
+        Self {
+            first,
+            ranks,
+            bytes,
+            segments: segments.into_fd(),
+            rings: memfd_create("rings", MemfdFlags::CLOEXEC).expect("rings"),
+        }
+    }
+
+    fn end(&self) -> u32 {
+        self.first + self.ranks
+    }
+
+    fn directory(&self, rank: u32, ranks: u32) -> Arc<Directory> {
+        let fd = self.segments.try_clone().expect("descriptor");
+        let file = SegmentFile::from_fd(fd, self.ranks, self.bytes, PageKind::Normal);
+        let file = file.expect("segments").starting_at(JobRank(self.first));
+        Directory::of_job(file, JobRank(rank), ranks).expect("directory")
+    }
+
+    /// The way to the neighbours, where there are any.
+    fn smp(
+        &self,
+        rank: u32,
+        mode: ThreadMode,
+        directory: &Arc<Directory>,
+        setup: &Setup,
+    ) -> Option<Smp> {
+        let bytes = self.bytes;
+        let config = SmpConfig {
+            rank: JobRank(rank),
+            first: JobRank(self.first),
+            ranks: self.ranks,
+            mode,
+            barrier: Barrier::Sender,
+            directory: Arc::clone(directory),
+            registered: setup.registered,
+            segment_len: Arc::new(move |_| bytes),
+        };
+        (self.ranks > 1).then(|| Smp::new(self.rings.as_fd(), config).expect("endpoint"))
     }
 }
 
@@ -349,9 +424,9 @@ impl TcpJob {
 }
 
 impl Job for TcpJob {
-    type Conduit = Tcp;
+    type Conduit = Paths;
 
-    fn endpoint(&self, rank: JobRank) -> &Tcp {
+    fn endpoint(&self, rank: JobRank) -> &Paths {
         self.endpoints[rank.index()]
             .as_ref()
             .expect("the rank has not ended")

@@ -153,6 +153,7 @@ impl Rank {
             sizes,
             directory,
             registered: table.registered(),
+            segment_len: Arc::new(|_| 0),
             connector: Arc::clone(&queue) as Arc<dyn Connector>,
             progress,
         };

@@ -1,14 +1,72 @@
 //! The conduits of this program, and what each can do here.
 
 use argonet_base::size::HumanSize;
+use argonet_conduit::Limits;
 use argonet_conduit::smp::{Barrier, Smp};
-use argonet_settings::{CONDUITS, Settings};
+use argonet_conduit::tcp::join::{from_settings, interfaces};
+use argonet_conduit::tcp::{Tcp, TcpSizes};
+use argonet_settings::{CONDUIT, CONDUITS, Settings, TCP_CONNECTIONS};
 
 use super::Facts;
 
 /// Each conduit by name.
 pub(super) fn facts(settings: &Settings) -> Vec<(&'static str, Facts)> {
-    vec![(Smp::NAME, smp(settings))]
+    vec![(Smp::NAME, smp(settings)), (Tcp::NAME, tcp(settings))]
+}
+
+/// Whether a job is started with it.
+fn chosen(name: &str, settings: &Settings) -> &'static str {
+    match settings.given(&CONDUIT) {
+        Some(given) if given == name => "yes: ARGONET_CONDUIT says so",
+        None if CONDUITS[0] == name => "yes: the default",
+        _ => "by --conduit or ARGONET_CONDUIT",
+    }
+}
+
+fn medium(limits: Limits) -> String {
+    format!(
+        "at most {} (request), {} (reply)",
+        HumanSize(limits.medium_request as u64),
+        HumanSize(limits.medium_reply as u64)
+    )
+}
+
+fn tcp(settings: &Settings) -> Facts {
+    let limits = TcpSizes::default().limits();
+    vec![
+        ("reaches", "ranks of other hosts, and of other neighbourhoods of a host, over connections; neighbours through smp".into()),
+        ("chosen", chosen(Tcp::NAME, settings).into()),
+        ("listens on", listens(settings)),
+        ("arguments of a message", format!("at most {}", limits.args)),
+        ("payload of a medium", medium(limits)),
+        ("payload of a long", format!("at most {}", HumanSize(limits.long as u64))),
+        (
+            "connections of two ranks",
+            format!("made on demand, at most {}", settings.get(&TCP_CONNECTIONS)),
+        ),
+        (
+            "without the target's help",
+            "nothing, but a thread of the target's may serve puts and gets (ARGONET_TCP_PROGRESS)".into(),
+        ),
+    ]
+}
+
+/// The interfaces of a job over several hosts.
+fn listens(settings: &Settings) -> String {
+    let host = "this host";
+    let chosen = from_settings(settings)
+        .map_err(|error| error.to_string())
+        .and_then(|(_, wish)| {
+            let all = interfaces::list(host).map_err(|error| error.to_string())?;
+            interfaces::choose(&all, &wish, false, host).map_err(|error| error.to_string())
+        });
+    match chosen {
+        Ok(chosen) => {
+            let names = chosen.iter().map(|i| format!("{} ({})", i.address, i.name));
+            names.collect::<Vec<_>>().join(", ")
+        }
+        Err(why) => format!("nothing: {why}"),
+    }
 }
 
 fn smp(settings: &Settings) -> Facts {
@@ -26,27 +84,11 @@ fn smp(settings: &Settings) -> Facts {
         (can.atomics, "atomic operations"),
     ];
     let does: Vec<_> = does.iter().filter(|d| d.0).map(|d| d.1).collect();
-    let chosen = if CONDUITS[0] == Smp::NAME {
-        "yes: the default"
-    } else {
-        "by --conduit or ARGONET_CONDUIT"
-    };
-    let chosen = match settings.given(&argonet_settings::CONDUIT) {
-        Some(name) if name == Smp::NAME => "yes: ARGONET_CONDUIT says so",
-        _ => chosen,
-    };
     vec![
         ("reaches", "the ranks of one host, by shared memory".into()),
-        ("chosen", chosen.into()),
+        ("chosen", chosen(Smp::NAME, settings).into()),
         ("arguments of a message", format!("at most {}", limits.args)),
-        (
-            "payload of a medium",
-            format!(
-                "at most {} (request), {} (reply)",
-                HumanSize(limits.medium_request as u64),
-                HumanSize(limits.medium_reply as u64)
-            ),
-        ),
+        ("payload of a medium", medium(limits)),
         ("payload of a long", "up to the whole segment".into()),
         (
             "without the target's help",
