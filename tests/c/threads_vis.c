@@ -171,7 +171,7 @@ int main(int argc, char **argv) {
 #else
   check_attach(bytes);
   mine = check_base(me);
-  CHECK_OK(gex_EP_Create(&other, client, GEX_EP_CAPABILITY_RMA, 0));
+  CHECK_OK(gex_EP_Create(&other, client, GEX_EP_CAPABILITY_RMA | GEX_EP_CAPABILITY_VIS, 0));
   CHECK_OK(gex_EP_BindSegment(other, segment, 0));
   CHECK_OK(gex_EP_PublishBoundSegment(team, &other, 1, 0));
   pair = gex_TM_Pair(ep, gex_EP_QueryIndex(other));

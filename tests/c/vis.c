@@ -110,7 +110,7 @@ int main(int argc, char **argv) {
   check_start(&argc, &argv, "vis");
   check_register(table, CHECK_COUNT(table));
   check_attach((uintptr_t)ranks * VIS_ROOM);
-  CHECK_OK(gex_EP_Create(&other, client, GEX_EP_CAPABILITY_RMA, 0));
+  CHECK_OK(gex_EP_Create(&other, client, GEX_EP_CAPABILITY_RMA | GEX_EP_CAPABILITY_VIS, 0));
   CHECK_OK(gex_EP_BindSegment(other, segment, 0));
   CHECK_OK(gex_EP_PublishBoundSegment(team, &other, 1, 0));
   pair = gex_TM_Pair(ep, gex_EP_QueryIndex(other));
