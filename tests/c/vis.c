@@ -1,7 +1,6 @@
 /* Non-contiguous puts and gets of random shapes, in all forms, by the team and by a pair whose memory is not attached,
  * compared byte by byte with a model; what their peers are told. */
 #include "vis.h"
-#include <gasnet_vis.h>
 
 enum { TURNS = 300, TOLD = 201, COUNT = 202 };
 static volatile int told, announced;
@@ -27,33 +26,6 @@ static void count(gex_Token_t token, gex_AM_Arg_t number) {
 
 static vis_lists to_lists, from_lists;
 static vis_shape shape;
-
-/* Puts and gets of the three kinds, which differ in the order of arguments alone. */
-#define LISTS(FORM, by, rank, flags, dst, src)                                                                       \
-  (shape.kind == VIS_VECTOR ? gex_VIS_Vector##FORM(by, LISTED(FORM, rank, V), flags)                                  \
-   : shape.kind == VIS_INDEXED ? gex_VIS_Indexed##FORM(by, LISTED(FORM, rank, I), flags)                              \
-   : gex_VIS_Strided##FORM(by, SIDES(FORM, rank, dst, src), shape.elemsz, shape.counts, shape.levels, flags))
-#define V(side, lists) shape.side.count, lists.vector
-#define I(side, lists) shape.side.count, lists.places, shape.side.len[VIS_PIECES - 1]
-#define S(side, base) base + shape.side.first, shape.side.strides
-#define PUTS(rank, X) rank, X(dst, to_lists), X(src, from_lists)
-#define GETS(rank, X) X(dst, to_lists), rank, X(src, from_lists)
-#define LISTED(FORM, rank, X) LISTED_##FORM(rank, X)
-#define LISTED_PutNB PUTS
-#define LISTED_PutNBI PUTS
-#define LISTED_PutBlocking PUTS
-#define LISTED_GetNB GETS
-#define LISTED_GetNBI GETS
-#define LISTED_GetBlocking GETS
-#define SIDES(FORM, rank, dst, src) SIDES_##FORM(rank, dst, src)
-#define SIDES_PUT(rank, to, from) rank, S(dst, to), S(src, from)
-#define SIDES_GET(rank, to, from) S(dst, to), rank, S(src, from)
-#define SIDES_PutNB SIDES_PUT
-#define SIDES_PutNBI SIDES_PUT
-#define SIDES_PutBlocking SIDES_PUT
-#define SIDES_GetNB SIDES_GET
-#define SIDES_GetNBI SIDES_GET
-#define SIDES_GetBlocking SIDES_GET
 
 /* A put from `src`, which is overwritten as soon as it may be. */
 static void put(gex_TM_t by, gex_Rank_t rank, char *dst, char *src) {
@@ -138,7 +110,7 @@ int main(int argc, char **argv) {
   check_start(&argc, &argv, "vis");
   check_register(table, CHECK_COUNT(table));
   check_attach((uintptr_t)ranks * VIS_ROOM);
-  CHECK_OK(gex_EP_Create(&other, client, GEX_EP_CAPABILITY_RMA, 0));
+  CHECK_OK(gex_EP_Create(&other, client, GEX_EP_CAPABILITY_RMA | GEX_EP_CAPABILITY_VIS, 0));
   CHECK_OK(gex_EP_BindSegment(other, segment, 0));
   CHECK_OK(gex_EP_PublishBoundSegment(team, &other, 1, 0));
   pair = gex_TM_Pair(ep, gex_EP_QueryIndex(other));

@@ -4,6 +4,8 @@
 
 #include "check.h"
 
+#include <gasnet_vis.h>
+
 enum { VIS_ROOM = 16384, VIS_PIECES = 40, VIS_LEVELS = 5 };
 
 /* One side: offsets in its VIS_ROOM bytes. */
@@ -148,5 +150,33 @@ static inline void vis_list(vis_lists *lists, const vis_side *side, char *base) 
     lists->places[i] = at;
   }
 }
+
+/* Puts and gets of the three kinds, which differ in the order of arguments alone, of what the variables shape, to_lists and
+ * from_lists hold. */
+#define LISTS(FORM, by, rank, flags, dst, src)                                                                       \
+  (shape.kind == VIS_VECTOR ? gex_VIS_Vector##FORM(by, LISTED(FORM, rank, V), flags)                                  \
+   : shape.kind == VIS_INDEXED ? gex_VIS_Indexed##FORM(by, LISTED(FORM, rank, I), flags)                              \
+   : gex_VIS_Strided##FORM(by, SIDES(FORM, rank, dst, src), shape.elemsz, shape.counts, shape.levels, flags))
+#define V(side, lists) shape.side.count, lists.vector
+#define I(side, lists) shape.side.count, lists.places, shape.side.len[VIS_PIECES - 1]
+#define S(side, base) base + shape.side.first, shape.side.strides
+#define PUTS(rank, X) rank, X(dst, to_lists), X(src, from_lists)
+#define GETS(rank, X) X(dst, to_lists), rank, X(src, from_lists)
+#define LISTED(FORM, rank, X) LISTED_##FORM(rank, X)
+#define LISTED_PutNB PUTS
+#define LISTED_PutNBI PUTS
+#define LISTED_PutBlocking PUTS
+#define LISTED_GetNB GETS
+#define LISTED_GetNBI GETS
+#define LISTED_GetBlocking GETS
+#define SIDES(FORM, rank, dst, src) SIDES_##FORM(rank, dst, src)
+#define SIDES_PUT(rank, to, from) rank, S(dst, to), S(src, from)
+#define SIDES_GET(rank, to, from) S(dst, to), rank, S(src, from)
+#define SIDES_PutNB SIDES_PUT
+#define SIDES_PutNBI SIDES_PUT
+#define SIDES_PutBlocking SIDES_PUT
+#define SIDES_GetNB SIDES_GET
+#define SIDES_GetNBI SIDES_GET
+#define SIDES_GetBlocking SIDES_GET
 
 #endif

@@ -12,8 +12,8 @@ use crate::job::{BAD_ARG, CData, Client, OK, RESOURCE, Segment, Team, given, job
 /// `GASNET_MAXEPS`.
 pub(crate) const MAX_ENDPOINTS: u32 = 32;
 
-/// `GEX_EP_CAPABILITY_RMA`, which is what endpoints besides the primordial one can have, and all of them.
-const RMA: u32 = 1;
+/// `GEX_EP_CAPABILITY_AM`, which endpoints beside the primordial one cannot have, and all capabilities.
+const AM: u32 = 2;
 const ALL: u32 = 31;
 
 /// `GEX_FLAG_HINT_ACCEL_ALL`.
@@ -96,8 +96,8 @@ export! {
         if capabilities == 0 || capabilities & !ALL != 0 {
             return refuse(FUNCTION, BAD_ARG, &format!("capabilities are {capabilities:#x}; give at least one of GEX_EP_CAPABILITY_*"));
         }
-        if capabilities & !RMA != 0 {
-            return refuse(FUNCTION, BAD_ARG, &format!("capabilities are {capabilities:#x}; endpoints beside the primordial one have GEX_EP_CAPABILITY_RMA only"));
+        if capabilities & AM != 0 {
+            return refuse(FUNCTION, BAD_ARG, &format!("capabilities are {capabilities:#x}; endpoints beside the primordial one cannot have GEX_EP_CAPABILITY_AM; leave it out"));
         }
         if flags & !HINTS != 0 {
             return refuse(FUNCTION, BAD_ARG, &format!("flags are {flags:#x}; only GEX_FLAG_HINT_ACCEL_* are known"));

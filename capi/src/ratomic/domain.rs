@@ -27,7 +27,7 @@ pub(crate) struct Domain {
 
 impl Domain {
     pub(super) fn team(&self) -> &Team {
-        // SAFETY: checked when the domain was made, and the client keeps a team as long as its domains.
+        // SAFETY: checked when the domain was made; `gex_TM_Destroy` refuses a team that has domains.
         unsafe { &*self.team }
     }
 }
@@ -94,6 +94,7 @@ export! {
                 checks::creation(job, ctx, of, [dt.into(), ops, flags], FUNCTION);
             }
         });
+        of.add_domain();
         let made = Box::new(Domain {
             team: tm,
             is_world: of.as_made().is_none().into(),
@@ -109,8 +110,9 @@ export! {
     fn gex_AD_Destroy(ad: *const Domain) {
         const FUNCTION: &str = "gex_AD_Destroy";
         // SAFETY: as the header asks.
-        unsafe { domain(ad, FUNCTION) };
+        let given = unsafe { domain(ad, FUNCTION) };
         communicating(FUNCTION, |_, _| ());
+        given.team().remove_domain();
         // SAFETY: leaked by `gex_AD_Create`, and the client says that nobody uses it any more. Operations that are under
         // way do not refer to it.
         drop(unsafe { Box::from_raw(ad.cast_mut()) });

@@ -4,7 +4,7 @@ use crate::bad::Expected::{Ends, Returns};
 use crate::cases::Build::{Any, Debug};
 use crate::cases::Case;
 
-pub(crate) const TEAMS: [Case; 45] = [
+pub(crate) const TEAMS: [Case; 48] = [
     (
         "split-no-parent",
         Any,
@@ -222,6 +222,21 @@ pub(crate) const TEAMS: [Case; 45] = [
         "size-after-destroy",
         Debug,
         Ends(&["gex_TM_QuerySize", "was destroyed"]),
+    ),
+    (
+        "destroy-in-barrier",
+        Debug,
+        Ends(&["gex_TM_Destroy", "1 collective operation(s) under way"]),
+    ),
+    (
+        "destroy-in-broadcast",
+        Debug,
+        Ends(&["gex_TM_Destroy", "2 collective operation(s) under way"]),
+    ),
+    (
+        "destroy-with-domains",
+        Any,
+        Ends(&["gex_TM_Destroy", "2 domain(s)", "gex_AD_Destroy"]),
     ),
     ("attach-part", Any, Returns("GASNET_ERR_BAD_ARG")),
 ];

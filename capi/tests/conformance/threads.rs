@@ -13,6 +13,7 @@ const PROGRAMS: &[(&str, [Way; 2])] = &[
     ("threads_am", PAR),
     ("threads_rma", PAR),
     ("threads_ratomic", PAR),
+    ("threads_vis", PAR),
     ("threads_hsl", PAR),
     ("threads_wait", PAR),
     ("threads_churn", PAR),
@@ -78,12 +79,25 @@ pub(crate) fn trials(chosen: Chosen) -> Vec<Trial> {
                     }
                     let program = Arc::clone(&program);
                     let title = format!("{name}, {ranks} ranks, {count} threads ({})", way.name);
-                    let test = move || passes(&program, name, ranks, count);
+                    let test = move || passes(&program, name, ranks, &[count]);
                     let missing = !way.compiler.exists();
                     trials.push(Trial::test(title, test).with_ignored_flag(missing));
                 }
             }
         }
+    }
+    for (way, further) in [
+        (Way::EVERYTHING.threaded(), &[][..]),
+        (Way::EVERYTHING.threaded(), &["messages"]),
+        (Way::EVERYTHING_DEBUG.threaded(), &[]),
+    ] {
+        let program = Program::new(way, "threads_vis");
+        let title = format!(
+            "threads_vis {further:?}, 2 ranks, 3 threads ({}, PAR)",
+            way.name
+        );
+        let test = move || passes(&program, "threads_vis", 2, &[&["3"], further].concat());
+        trials.push(Trial::test(title, test));
     }
     let exits = Arc::new(Program::new(Way::CPP20, "threads_exit"));
     for (at, case) in EXITS.into_iter().enumerate() {
@@ -104,8 +118,8 @@ pub(crate) fn trials(chosen: Chosen) -> Vec<Trial> {
     trials
 }
 
-fn passes(program: &Program, name: &str, ranks: u32, threads: &str) -> Result<(), Failed> {
-    let run = Run::with(program, ranks, &[threads], 120, &[FEW])?;
+fn passes(program: &Program, name: &str, ranks: u32, arguments: &[&str]) -> Result<(), Failed> {
+    let run = Run::with(program, ranks, arguments, 120, &[FEW])?;
     let last = format!("PASS {name}");
     if run.code() == 0 && run.out().lines().last() == Some(&last) {
         return Ok(());

@@ -11,6 +11,7 @@ use super::schedule::{Area, Range, Schedule, Step};
 use super::scratch::Scratch;
 use super::teams::Member;
 use super::wire::{Form, Header};
+use crate::engine::Team;
 use crate::engine::background::Steps;
 use crate::engine::core::Engine;
 use crate::engine::thread::{Context, ThreadCtx};
@@ -100,6 +101,16 @@ impl Flight {
             standing,
             work: Mutex::new(work),
         }
+    }
+
+    /// Whether it is a client's call of a team that is not complete, as far as nobody goes on with it at this moment.
+    pub(super) fn is_of(&self, team: &Team) -> bool {
+        let own = &self.member.team;
+        (own.key, own.rank) == (team.key, team.rank)
+            && self
+                .work
+                .try_lock()
+                .is_some_and(|work| !work.over && work.event.is_some())
     }
 
     pub(super) fn header(&self, to: u32, tag: u32, form: Form) -> Header {

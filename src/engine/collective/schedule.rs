@@ -99,7 +99,7 @@ struct Round {
 }
 
 /// Where pieces of scratch begin: at the alignment of every predefined type, and of cache lines.
-const ALIGN: usize = 64;
+pub(super) const ALIGN: usize = 64;
 
 /// The steps of one member. Its memory is used again for the next call.
 #[derive(Default)]

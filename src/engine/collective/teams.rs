@@ -269,6 +269,24 @@ impl<C: Conduit> Engine<C> {
         member.map_or_else(Vec::new, |member| member.mailbox.lock().counts())
     }
 
+    /// Collective operations that this member has started on a team and that are not complete. Those that another thread goes on with at
+    /// this moment may be left out.
+    pub fn collectives_under_way(&self, team: &Team) -> usize {
+        let flights: Vec<_> = self.background.collectives.flights.lock().clone();
+        let of_team = |flight: &&Arc<Flight>| flight.is_of(team);
+        let by_messages = flights.iter().filter(of_team).count();
+        let Some(near) = team.near.get() else {
+            return by_messages;
+        };
+        // One of the courses of a call has its event.
+        let queue = near.queue.lock();
+        by_messages
+            + queue
+                .iter()
+                .filter(|pending| pending.event.is_some())
+                .count()
+    }
+
     /// Closes a team: this member calls nothing of it any more, and the events of all its calls are complete. What others still
     /// wait for goes on.
     pub fn close_team(&self, team: &Arc<Team>) {

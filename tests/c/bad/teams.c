@@ -1,6 +1,9 @@
 /* Wrong splits, lists, scratch memory and ends of teams; wrong ranks of teams. */
 #include "bad.h"
 
+#include <gasnet_coll.h>
+#include <gasnet_ratomic.h>
+
 static volatile int never;
 static char *base;
 static gex_Rank_t sub_rank;
@@ -113,6 +116,31 @@ static void ends(void) {
   CASE("size-after-destroy") {
     gex_TM_Destroy(tm, NULL, 0);
     if (gex_TM_QuerySize(tm) == 77) bad_returned(0);
+  }
+  CASE("destroy-in-barrier") {
+    /* Rank 1 comes to it no more. */
+    if (me == 0) {
+      gex_Coll_BarrierNB(tm, 0);
+      gex_TM_Destroy(tm, NULL, 0);
+    }
+    GASNET_BLOCKUNTIL(never);
+  }
+  CASE("destroy-in-broadcast") {
+    static char to[100000], from[100000];
+    if (me == 0) {
+      gex_Coll_BroadcastNB(tm, 0, to, from, sizeof to, 0);
+      gex_Coll_BroadcastNB(tm, 1, to, from, sizeof to, 0);
+      gex_TM_Destroy(tm, NULL, GEX_FLAG_GLOBALLY_QUIESCED);
+    }
+    GASNET_BLOCKUNTIL(never);
+  }
+  CASE("destroy-with-domains") {
+    gex_AD_t ads[3];
+    gex_AD_Create(&ads[0], tm, GEX_DT_I32, GEX_OP_ADD, 0);
+    gex_AD_Create(&ads[1], tm, GEX_DT_U64, GEX_OP_ADD, 0);
+    gex_AD_Create(&ads[2], tm, GEX_DT_DBL, GEX_OP_ADD, 0);
+    gex_AD_Destroy(ads[1]);
+    gex_TM_Destroy(tm, NULL, 0);
   }
   CASE("attach-part") {
     gex_TM_t alone;

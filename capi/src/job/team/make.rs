@@ -2,6 +2,7 @@
 
 use core::ffi::{c_int, c_void};
 use core::slice;
+use core::sync::atomic::Ordering;
 use std::sync::Arc;
 
 use argonet::JobRank;
@@ -167,6 +168,34 @@ impl List<'_> {
     }
 }
 
+/// Ends the job if something of the client's still uses a team that it destroys: a domain, which would lead to memory that is given
+/// back, or, in debug builds, a collective operation, which would go on all the same.
+fn unused(job: &Job, team: &Team, made: &Made, function: &str) {
+    let domains = team.domains.load(Ordering::Relaxed);
+    if domains > 0 {
+        fatal(
+            function,
+            &format!(
+                "tm still has {domains} domain(s) of remote atomic operations; call gex_AD_Destroy for each before"
+            ),
+        );
+    }
+    if !job.debug {
+        return;
+    }
+    let calls = job.joined.engine.collectives_under_way(&made.team);
+    if calls > 0 {
+        fatal(
+            function,
+            &format!(
+                "tm still has {calls} collective operation(s) under way at rank {} of {}; wait for their events before",
+                team.rank(),
+                team.size()
+            ),
+        );
+    }
+}
+
 export! {
     fn gex_TM_Split(new: *mut *const Team, parent: *const Team, color: c_int, key: c_int, scratch_addr: *mut c_void, scratch_size: usize, flags: u32) -> usize {
         const FUNCTION: &str = "gex_TM_Split";
@@ -255,6 +284,7 @@ export! {
             let Some(made) = team.as_made() else {
                 fatal(FUNCTION, "tm is the primordial team, which cannot be destroyed");
             };
+            unused(job, team, made, FUNCTION);
             let quiesced = flags & GLOBALLY_QUIESCED != 0;
             done(FUNCTION, job.joined.engine.team_leave(ctx, &made.team, quiesced));
             let given = made.scratch.filter(|_| !scratch.is_null());

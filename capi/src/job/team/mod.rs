@@ -5,7 +5,7 @@ mod queries;
 mod scratch;
 
 use core::mem::offset_of;
-use core::sync::atomic::{AtomicBool, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::Arc;
 
 use argonet::JobRank;
@@ -29,6 +29,8 @@ pub(crate) struct Team {
     kind: Kind,
     endpoint: &'static Endpoint,
     cdata: CData,
+    /// Domains of remote atomic operations that name it.
+    domains: AtomicU32,
     /// Whether a debug build keeps it although `gex_TM_Destroy` was called.
     destroyed: AtomicBool,
 }
@@ -87,6 +89,7 @@ impl Team {
             kind,
             endpoint,
             cdata: CData::default(),
+            domains: AtomicU32::new(0),
             destroyed: AtomicBool::new(false),
         }
     }
@@ -212,6 +215,16 @@ impl Team {
             );
         }
         self
+    }
+
+    /// A domain of remote atomic operations names it from now on.
+    pub(crate) fn add_domain(&self) {
+        self.domains.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// One does no more.
+    pub(crate) fn remove_domain(&self) {
+        self.domains.fetch_sub(1, Ordering::Relaxed);
     }
 
     /// Whoever uses it from now on is told.

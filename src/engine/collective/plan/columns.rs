@@ -3,14 +3,15 @@
 //!
 //! What is for the member at a position is combined by the neighbour at the same position, around its own neighbourhood.
 
-use super::parts::pieces;
+use super::super::schedule::ALIGN;
+use super::parts::{pieces, share};
 use super::{Area, Range, Schedule, Situation, Task, direct};
 
 /// Neighbourhoods that partial results go to at once, if there are so many.
 const AT_ONCE: u32 = 8;
 
 /// How much goes at once, so that scratch is bounded.
-struct Batches {
+pub(super) struct Batches {
     /// Neighbourhoods that partial results go to at once.
     width: u32,
     /// Bytes of a piece of a block, at least an element.
@@ -20,23 +21,25 @@ struct Batches {
 }
 
 impl Batches {
-    fn new(situation: &Situation<'_>, task: &Task) -> Self {
+    /// `None` if scratch is too short.
+    pub(super) fn new(situation: &Situation<'_>, task: &Task) -> Option<Self> {
         let (least, most) = situation.hoods.extent();
         let turns = most.div_ceil(least);
         let scratch = situation.tuning.scratch_bytes;
         // Those of neighbours; of each neighbourhood at once those for its members, and the one from there; two results.
         let fixed = most as usize + 2;
         let each = turns as usize + 1;
-        let width = (scratch / (task.block() + 64)).saturating_sub(fixed) / each;
+        let width = (scratch / (task.block() + ALIGN)).saturating_sub(fixed) / each;
         let width = u32::try_from(width).unwrap_or(u32::MAX);
         let width = width.max(AT_ONCE).min(situation.hoods.count());
-        let buffers = fixed + width as usize * each;
-        let piece = (scratch / buffers).saturating_sub(64);
-        Self {
+        let piece = |width: u32| share(scratch, fixed + width as usize * each);
+        let width = if piece(width) < task.unit { 1 } else { width };
+        let piece = piece(width);
+        (piece >= task.unit).then_some(Self {
             width,
             piece,
             turns,
-        }
+        })
     }
 }
 
@@ -71,12 +74,16 @@ impl Results {
     }
 }
 
-pub(super) fn reduce_scatter(situation: &Situation<'_>, task: &Task, out: &mut Schedule) {
+pub(super) fn reduce_scatter(
+    situation: &Situation<'_>,
+    task: &Task,
+    batches: Batches,
+    out: &mut Schedule,
+) {
     let Situation { rank, hoods, .. } = *situation;
     let (hood, count) = (hoods.of(rank), hoods.count());
     let group = hoods.group(hood);
     let (members, at) = (group.len(), group.position(rank));
-    let batches = Batches::new(situation, task);
     let base = out.scratch_mark();
     for piece in pieces(task.of(Area::Target), task.unit, batches.piece) {
         out.scratch_back(base);

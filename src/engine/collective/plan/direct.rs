@@ -2,7 +2,7 @@
 //! can be, and the order of operands is kept.
 
 use super::hoods::Group;
-use super::parts::{parts, pieces};
+use super::parts::{parts, pieces, share};
 use super::{Range, Schedule};
 
 /// Each member gets the part of its position of all members' vectors combined. All have their own vector at `own`, in the
@@ -67,7 +67,8 @@ pub(super) fn reduce_all(
 ) {
     let count = group.len();
     // Each member has a buffer of its part's length for each other.
-    let most = scratch.max(unit * count as usize);
+    let part = share(scratch, count as usize) / unit.max(1) * unit;
+    let most = part.max(unit) * count as usize;
     let base = out.scratch_mark();
     for piece in pieces(own, unit, most) {
         // Rounds follow each other, so that all pieces can have the same scratch.

@@ -1,5 +1,6 @@
 //! Cuts vectors into parts of whole elements.
 
+use super::super::schedule::ALIGN;
 use super::{Area, Range, Task};
 
 /// A range in `count` parts that are as equal as elements of `unit` bytes permit; some may be empty.
@@ -19,13 +20,18 @@ pub(in super::super) fn pieces(range: Range, unit: usize, most: usize) -> Vec<Ra
     (0..range.len.max(1)).step_by(step).map(piece).collect()
 }
 
+/// Bytes of each of `count` ranges that fit scratch, which begin at lines there.
+pub(super) fn share(scratch: usize, count: usize) -> usize {
+    scratch / count.max(1) / ALIGN * ALIGN
+}
+
 /// Pieces of a block at most where all blocks pass through members' scratch: in more, another way is as good.
 pub(super) const MOST_PIECES: usize = 16;
 
 /// A block, as a range of the source, in pieces such that `blocks` of each fit scratch; `None` if that would take too many.
 pub(super) fn bounded(task: &Task, blocks: usize, scratch: usize) -> Option<Vec<Range>> {
     // Ranges of scratch begin at lines.
-    let most = scratch.saturating_sub(4 * 64) / blocks;
+    let most = scratch.saturating_sub(4 * ALIGN) / blocks;
     let fits = task.block() <= most.saturating_mul(MOST_PIECES);
     fits.then(|| pieces(task.of(Area::Source), 1, most.max(1)))
 }

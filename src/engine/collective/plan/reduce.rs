@@ -1,54 +1,69 @@
 //! Reductions.
 
 use super::hoods::Group;
-use super::parts::pieces;
-use super::tree::{Tree, down, up};
+use super::parts::{pieces, share};
+use super::tree::{Limits, Tree, down, up};
 use super::{Area, Range, Schedule, Situation, Task, columns, direct, halving, ring};
 
-/// Whether a vector is long enough for parts of it to be combined by different members.
+/// Whether a vector is long enough for parts of it to be combined by different members, each with a buffer for every other.
 fn is_long(situation: &Situation<'_>, task: &Task) -> bool {
-    task.block() > situation.tuning.eager_bytes
-        && task.count >= situation.size() as usize
-        && situation.size() > 1
+    let tuning = situation.tuning;
+    let size = situation.size() as usize;
+    task.block() > tuning.eager_bytes
+        && task.count >= size
+        && size > 1
+        && share(tuning.scratch_bytes, size) >= task.unit
 }
 
 /// One result for the root.
 pub(super) fn to_one(situation: &Situation<'_>, task: &Task, out: &mut Schedule) {
-    let Situation {
-        rank,
-        hoods,
-        tuning,
-    } = *situation;
+    let (own, result) = (task.of(Area::Source), task.of(Area::Target));
+    let hoods = situation.hoods;
     if hoods.count() == 1 && is_long(situation, task) {
-        let group = (hoods.everybody(), rank);
-        let vectors = (task.of(Area::Source), task.of(Area::Target));
-        let limits = (task.unit, tuning.scratch_bytes);
-        return direct::reduce_all(group, vectors, Some(task.root), limits, out);
+        let group = (hoods.everybody(), situation.rank);
+        let limits = (task.unit, situation.tuning.scratch_bytes);
+        return direct::reduce_all(group, (own, result), Some(task.root), limits, out);
     }
-    let most = tuning.segment_bytes;
-    let own = pieces(task.of(Area::Source), task.unit, most);
-    let result = pieces(task.of(Area::Target), task.unit, most);
-    if !task.ordered || task.root == 0 {
-        let tree = Tree::new(situation, task.root, tuning.radix);
-        let at_root = (rank == task.root).then_some(&result[..]);
-        return up(&tree, &own, at_root, out);
+    by_tree(situation, task, task.root, (own, result), out);
+}
+
+/// A vector of each, at `own`, combined at a member's `result`.
+fn by_tree(
+    situation: &Situation<'_>,
+    task: &Task,
+    root: u32,
+    (own, result): (Range, Range),
+    out: &mut Schedule,
+) {
+    let Situation { rank, tuning, .. } = *situation;
+    let scratch = tuning.scratch_bytes;
+    let limits = |scratch| Limits {
+        unit: task.unit,
+        segment: tuning.segment_bytes,
+        scratch,
+    };
+    if !task.ordered || root == 0 {
+        let tree = Tree::new(situation, root, tuning.radix);
+        let at_root = (rank == root).then_some(result);
+        return up(&tree, own, at_root, limits(scratch), out);
     }
-    // In order only rank 0 can have everybody below it; it passes the result on, piece by piece.
+    // In order only rank 0 can have everybody below it; it passes the result on, as much at once as scratch holds beside
+    // what the tree takes.
     let tree = Tree::new(situation, 0, tuning.radix);
-    if rank == 0 {
-        let passed = pieces(out.scratch(task.block()), task.unit, most);
-        up(&tree, &own, Some(&passed), out);
-        for part in passed {
-            out.send(task.root, part);
+    let kept = share(scratch, 4);
+    let base = out.scratch_mark();
+    for piece in pieces(own, task.unit, kept) {
+        out.scratch_back(base);
+        let passed = (rank == 0).then(|| out.scratch(piece.len));
+        up(&tree, piece, passed, limits(3 * kept), out);
+        if let Some(passed) = passed {
+            out.send(root, passed);
         }
-    } else {
-        up(&tree, &own, None, out);
-        if rank == task.root {
-            for piece in result {
-                out.receive(0, piece);
-            }
+        if rank == root {
+            out.receive(0, result.part(piece.at - own.at, piece.len));
         }
     }
+    out.scratch_back(base);
 }
 
 /// The result of a group, at all its members, where this returns; by the length's algorithm.
@@ -85,7 +100,7 @@ pub(super) fn to_all(situation: &Situation<'_>, task: &Task, out: &mut Schedule)
     }
     // In pieces, so that scratch is bounded.
     let base = out.scratch_mark();
-    for piece in pieces(own, task.unit, tuning.scratch_bytes / 4) {
+    for piece in pieces(own, task.unit, share(tuning.scratch_bytes, 4)) {
         out.scratch_back(base);
         let into = result.part(piece.at, piece.len);
         let acc = if hoods.count() == 1 || hoods.count() == hoods.size() {
@@ -98,7 +113,8 @@ pub(super) fn to_all(situation: &Situation<'_>, task: &Task, out: &mut Schedule)
     }
 }
 
-/// Neighbours' vectors go to their leader, leaders combine theirs, and the result goes to their neighbours.
+/// Neighbours' vectors go to their leader, leaders combine theirs, and the result goes to their neighbours. Scratch is for four such
+/// vectors.
 fn two_levels(situation: &Situation<'_>, task: &Task, own: Range, out: &mut Schedule) -> Range {
     let Situation {
         rank,
@@ -107,18 +123,17 @@ fn two_levels(situation: &Situation<'_>, task: &Task, own: Range, out: &mut Sche
     } = *situation;
     let hood = hoods.of(rank);
     let tree = Tree::within(hoods.group(hood), 0, rank, tuning.radix);
-    let given = pieces(own, task.unit, tuning.segment_bytes);
+    let limits = Limits {
+        unit: task.unit,
+        segment: tuning.segment_bytes,
+        scratch: 3 * share(tuning.scratch_bytes, 4),
+    };
     let acc = if rank == hoods.leader(hood) {
         let folded = out.scratch(own.len);
-        up(
-            &tree,
-            &given,
-            Some(&pieces(folded, task.unit, tuning.segment_bytes)),
-            out,
-        );
+        up(&tree, own, Some(folded), limits, out);
         among(hoods.leaders(), rank, folded, (situation, task), out)
     } else {
-        up(&tree, &given, None, out);
+        up(&tree, own, None, limits, out);
         out.scratch(own.len)
     };
     let parts = pieces(acc, 1, tuning.segment_bytes);
@@ -136,7 +151,8 @@ pub(super) fn scatter(situation: &Situation<'_>, task: &Task, out: &mut Schedule
     let size = situation.size();
     let total = task.block() * size as usize;
     let mine = task.block_of(Area::Source, rank);
-    if hoods.count() > 1 && total <= tuning.eager_bytes {
+    let scratch = tuning.scratch_bytes;
+    if hoods.count() > 1 && total <= tuning.eager_bytes.min(share(scratch, 4)) {
         let whole = Range::new(Area::Source, 0, total);
         let acc = if hoods.count() == size {
             among(hoods.everybody(), rank, whole, (situation, task), out)
@@ -147,11 +163,21 @@ pub(super) fn scatter(situation: &Situation<'_>, task: &Task, out: &mut Schedule
         out.copy(result, task.of(Area::Target));
         return;
     }
-    if hoods.count() > 1 && hoods.count() < size {
-        return columns::reduce_scatter(situation, task, out);
+    if hoods.count() > 1
+        && hoods.count() < size
+        && let Some(batches) = columns::Batches::new(situation, task)
+    {
+        return columns::reduce_scatter(situation, task, batches, out);
     }
     // Everybody combines its own block, in pieces, so that scratch is bounded.
-    let most = tuning.scratch_bytes / size as usize;
+    let most = share(scratch, size as usize);
+    if most < task.unit {
+        for to in 0..size {
+            let vectors = (task.block_of(Area::Source, to), task.of(Area::Target));
+            by_tree(situation, task, to, vectors, out);
+        }
+        return;
+    }
     let base = out.scratch_mark();
     for piece in pieces(task.of(Area::Target), task.unit, most) {
         out.scratch_back(base);

@@ -1,7 +1,7 @@
 //! Scans: what all ranks up to each have given.
 
 use super::hoods::Group;
-use super::parts::pieces;
+use super::parts::{pieces, share};
 use super::tree::{Tree, down};
 use super::{Area, Kind, Range, Schedule, Situation, Task};
 
@@ -47,7 +47,8 @@ fn doubling(group: Group<'_>, rank: u32, own: Range, out: &mut Schedule) -> Scan
 /// One after another, for long vectors: while a piece comes from the rank before, the one before it goes to the next.
 fn chain(situation: &Situation<'_>, task: &Task, out: &mut Schedule) {
     let (rank, size) = (situation.rank, situation.size());
-    let most = situation.tuning.segment_bytes;
+    let tuning = situation.tuning;
+    let most = tuning.segment_bytes.min(share(tuning.scratch_bytes, 3));
     let own = pieces(task.of(Area::Source), task.unit, most);
     let result = pieces(task.of(Area::Target), task.unit, most);
     let longest = own.iter().map(|piece| piece.len).max().unwrap_or(0);
@@ -120,8 +121,10 @@ fn two_levels(situation: &Situation<'_>, task: &Task, out: &mut Schedule) -> Sca
 }
 
 pub(super) fn plan(situation: &Situation<'_>, task: &Task, out: &mut Schedule) {
-    let hoods = situation.hoods;
-    if task.block() > situation.tuning.segment_bytes {
+    let Situation { hoods, tuning, .. } = *situation;
+    // At two levels a member has three vectors in each.
+    let most = tuning.segment_bytes.min(share(tuning.scratch_bytes, 6));
+    if task.block() > most {
         return chain(situation, task, out);
     }
     let flat = hoods.count() == 1 || hoods.count() == hoods.size() || !hoods.are_contiguous();

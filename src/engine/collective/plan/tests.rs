@@ -141,6 +141,7 @@ fn check(hoods: &Hoods, tuning: &Tuning, task: &Task, sends: Sends) {
         hoods
     };
     let outcome = execute(hoods, tuning, task, sources, targets, sends, fold);
+    scratch::check_bound(outcome.most_scratch, tuning, task, hoods);
     let meets = task.kind == Kind::Barrier || task.meets != Meets::default();
     assert!(
         outcome.all_met || !meets,
@@ -212,7 +213,7 @@ proptest! {
         kind in prop::sample::select(KINDS),
         root in any::<prop::sample::Index>(),
         count in prop::sample::select(vec![0usize, 1, 2, 7, 33, 100, 1000]),
-        radix in 2u32..6,
+        radix in prop::sample::select(vec![2u32, 3, 4, 5, u32::MAX]),
         segment_bytes in prop::sample::select(vec![1usize, 64, 100, 1 << 20]),
         scratch_bytes in prop::sample::select(vec![1usize, 256, 2048, 1 << 20]),
         dissemination in prop::sample::select(vec![0usize, 16, 1 << 20]),

@@ -1,7 +1,8 @@
 //! K-nomial trees, one over neighbourhoods and one in each, and what goes up and down them in pieces.
 
+use super::super::schedule::ALIGN;
 use super::hoods::Group;
-use super::parts::pieces;
+use super::parts::{pieces, share};
 use super::{Area, Range, Schedule, Situation, Task};
 
 /// A member's place in a tree.
@@ -142,14 +143,33 @@ pub(super) fn broadcast(situation: &Situation<'_>, task: &Task, out: &mut Schedu
     }
 }
 
+/// How much goes up a tree at once: the same at all its members.
+#[derive(Clone, Copy)]
+pub(super) struct Limits {
+    /// Bytes of an element.
+    pub(super) unit: usize,
+    /// Bytes of a piece.
+    pub(super) segment: usize,
+    /// Bytes of a member's scratch; three elements are taken in any case.
+    pub(super) scratch: usize,
+}
+
 /// Combines what comes up a tree, piece by piece: `own` of this member and of all below it. While one piece comes, the one
 /// before it goes up. At the root the result is left at `result`.
-pub(super) fn up(tree: &Tree, own: &[Range], result: Option<&[Range]>, out: &mut Schedule) {
+pub(super) fn up(
+    tree: &Tree,
+    own: Range,
+    result: Option<Range>,
+    limits: Limits,
+    out: &mut Schedule,
+) {
     out.round();
-    let most = own.iter().map(|piece| piece.len).max().unwrap_or(0);
+    let most = limits.segment.min(share(limits.scratch, 3));
+    let own = pieces(own, limits.unit, most);
+    let result = result.map(|result| pieces(result, limits.unit, most));
     let Some((last, others)) = tree.children.split_last() else {
         for (at, piece) in own.iter().enumerate() {
-            match (tree.parent, result) {
+            match (tree.parent, &result) {
                 (Some(parent), _) => out.send(parent, *piece),
                 (None, Some(result)) => out.copy(*piece, result[at]),
                 (None, None) => {}
@@ -158,25 +178,37 @@ pub(super) fn up(tree: &Tree, own: &[Range], result: Option<&[Range]>, out: &mut
         }
         return;
     };
-    let buffers: Vec<Range> = others.iter().map(|_| out.scratch(most)).collect();
+    let base = out.scratch_mark();
+    let longest = own.iter().map(|piece| piece.len).max().unwrap_or(0);
     // What is complete goes up from one of these while the next comes into the other.
-    let folded = [out.scratch(most), out.scratch(most)];
+    let folded = [out.scratch(longest), out.scratch(longest)];
+    // A flat tree has more children than there is scratch for; then some come after others.
+    let room = limits.scratch / longest.next_multiple_of(ALIGN).max(1);
+    let room = room.saturating_sub(folded.len()).max(1);
+    let buffers: Vec<Range> = others
+        .iter()
+        .take(room)
+        .map(|_| out.scratch(longest))
+        .collect();
     let mut before = None;
     for (at, piece) in own.iter().enumerate() {
         let len = piece.len;
         let acc = folded[at % 2].part(0, len);
-        for (child, buffer) in others.iter().zip(&buffers) {
-            out.receive(*child, buffer.part(0, len));
-        }
         out.receive(*last, acc);
         if let (Some(parent), Some(before)) = (tree.parent, before) {
             out.send(parent, before);
         }
-        for buffer in buffers.iter().rev() {
-            out.fold(buffer.part(0, len), acc);
+        for some in others.rchunks(room) {
+            let come = || buffers.iter().map(|buffer| buffer.part(0, len));
+            for (child, buffer) in some.iter().zip(come()) {
+                out.receive(*child, buffer);
+            }
+            for buffer in come().take(some.len()).rev() {
+                out.fold(buffer, acc);
+            }
         }
         out.fold(*piece, acc);
-        if let (None, Some(result)) = (tree.parent, result) {
+        if let (None, Some(result)) = (tree.parent, &result) {
             out.copy(acc, result[at]);
         }
         before = Some(acc);
@@ -185,5 +217,5 @@ pub(super) fn up(tree: &Tree, own: &[Range], result: Option<&[Range]>, out: &mut
     if let (Some(parent), Some(before)) = (tree.parent, before) {
         out.send(parent, before);
     }
-    out.round();
+    out.scratch_back(base);
 }

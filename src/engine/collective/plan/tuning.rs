@@ -12,7 +12,7 @@ pub struct Tuning {
     pub radix: u32,
     /// Bytes of a piece of what goes down or up a tree in pieces.
     pub segment_bytes: usize,
-    /// Scratch of a reduction, where it can be done in pieces.
+    /// Scratch of an operation at a member; a reduction takes four elements in any case.
     pub scratch_bytes: usize,
     /// Bytes of a block up to which gather and scatter go by a tree.
     pub tree_block_bytes: usize,
@@ -31,9 +31,9 @@ const TREE: &str = "GASNET_COLL_ROOTED_GEOM";
 impl Tuning {
     /// What is taken where nothing is set.
     pub const DEFAULT: Self = Self {
-        eager_bytes: 8 << 10,
+        eager_bytes: 32 << 10,
         radix: 2,
-        segment_bytes: 64 << 10,
+        segment_bytes: 32 << 10,
         scratch_bytes: 2 << 20,
         tree_block_bytes: 1024,
         gather_all_dissemination_bytes: 1024,

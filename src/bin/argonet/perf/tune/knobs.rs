@@ -56,7 +56,7 @@ const AROUND_LIMITS: &[usize] = &[256, 512, 1024, 2048, 4096, 8192, 16384];
 pub(super) const KNOBS: [Knob; 7] = [
     Knob {
         name: "ARGONET_COLL_EAGER_SIZE",
-        values: &["1024", "2048", "4096", "8192", "16384", "32768"],
+        values: &["2048", "4096", "8192", "16384", "32768", "65536"],
         kinds: &[
             Kind::Broadcast,
             Kind::ReduceAll,

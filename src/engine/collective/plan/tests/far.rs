@@ -91,9 +91,9 @@ fn neighbours_combine_before_they_scatter() {
     let places: [fn(u32) -> u32; 2] = [|rank| rank / 16, |rank| rank % 64];
     for place in places {
         let hoods = Hoods::new(1024, place);
-        let outcome = run(&hoods, Kind::ReduceScatter, 3);
+        let outcome = run(&hoods, Kind::ReduceScatter, 9);
         at_most(Kind::ReduceScatter, &outcome, (63, 63));
-        assert_eq!(outcome.far_bytes, 64 * (1024 - 16) * 3 * UNIT);
+        assert_eq!(outcome.far_bytes, 64 * (1024 - 16) * 9 * UNIT);
         assert!(outcome.most_scratch <= Tuning::DEFAULT.scratch_bytes);
     }
 }
