@@ -41,8 +41,8 @@ impl Peer {
         }
         self.in_use += cost;
         self.peak = self.peak.max(self.in_use);
-        let extra = if attempt.stalled {
-            self.ask(attempt.lacked, bank)
+        let extra = if attempt.stalled || self.wanting > 0 {
+            self.ask(attempt, bank)
         } else {
             0
         };
@@ -64,20 +64,26 @@ impl Peer {
         }
     }
 
-    /// What a request that has stalled asks for.
-    fn ask(&self, lacked: u16, bank: &Bank) -> u16 {
+    /// What a request asks for that has stalled, or goes after one that has.
+    #[cold]
+    fn ask(&mut self, attempt: &Attempt, bank: &Bank) -> u16 {
         let rules = bank.rules();
         if !rules.dynamic {
             return 0;
         }
-        let ahead = if rules.mends.ask_ahead {
-            self.held / 2
-        } else {
-            0
-        };
         // No more than it could be lent.
         let room = rules.most.saturating_sub(self.held);
-        lacked.max(ahead).min(room).min(rules.form.most_extra())
+        let mut wanted = if attempt.stalled { attempt.lacked } else { 0 };
+        if rules.mends.ask_ahead {
+            if attempt.stalled {
+                let ahead = self.held.saturating_mul(rules.ask_times);
+                self.wanting = self.wanting.max(ahead);
+            }
+            wanted = wanted.max(self.wanting);
+        }
+        let extra = wanted.min(room).min(rules.form.most_extra());
+        self.wanting = self.wanting.min(room).saturating_sub(extra);
+        extra
     }
 
     /// A reply has come: its credits can be used again, and some in addition.

@@ -10,7 +10,7 @@ pub(super) const GAVE_NOTHING: u8 = 2;
 /// It is on the scavenge list.
 pub(super) const LISTED: u8 = 4;
 
-/// Credits between this rank and another, both ways. 24 bytes; needed from the first use on.
+/// Credits between this rank and another, both ways. 26 bytes; needed from the first use on.
 ///
 /// It belongs to the lane of the peer: whoever has `&mut Peer` holds the lane's lock or owns the lane.
 // seed P16: together with the slot of the system queue below 40 bytes a peer.
@@ -22,6 +22,8 @@ pub struct Peer {
     pub(super) peak: u16,
     pub(super) stalls: u16,
     pub(super) gave_back: u16,
+    /// Credits that are still to be asked for, with the requests that come.
+    pub(super) wanting: u16,
     // As lender, of credits of this rank. The text's LoanCredits; what requests that were not yet answered have used of it;
     // LoanRequested, LoanGiven.
     pub(super) loan: Credits,
@@ -35,7 +37,7 @@ pub struct Peer {
     pub(super) marks: u8,
 }
 
-static_assertions::const_assert!(size_of::<Peer>() <= 24);
+static_assertions::const_assert!(size_of::<Peer>() <= 26);
 
 /// The state of a peer, for reports.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -67,6 +69,7 @@ impl Peer {
             peak: 0,
             stalls: 0,
             gave_back: 0,
+            wanting: 0,
             loan,
             owed: 0,
             asked_for: 0,
@@ -107,6 +110,7 @@ impl Peer {
         self.peak >>= shift;
         self.stalls >>= shift;
         self.gave_back >>= shift;
+        self.wanting >>= shift;
     }
 
     /// Decays the lender's numbers by all epochs that have ended since they were last looked at, so that the end of an epoch

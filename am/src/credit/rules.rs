@@ -14,7 +14,8 @@ pub struct Mends {
     pub what_is_missing: bool,
     /// A request for credits is granted in part where the bank or a limit has less. The text grants all or nothing.
     pub in_part: bool,
-    /// A borrower that has stalled asks for half as much again as it holds, as far as the field reaches. The text asks for what the one message lacked.
+    /// A borrower that has stalled asks for [`Rules::ask_times`] what it holds, with as many requests as the field needs. The text asks for
+    /// what the one message lacked.
     pub ask_ahead: bool,
 }
 
@@ -58,6 +59,8 @@ pub struct Rules {
     pub revoke_limit: u16,
     /// With fewer credits than this in the bank, it is low. Only for the rule of the text.
     pub low: u32,
+    /// How many times what it holds a borrower asks for after a stall, with [`Mends::ask_ahead`].
+    pub ask_times: u16,
     /// Peers asked to give back in one walk at most.
     pub walk_targets: u32,
     /// Peers looked at in one walk at most; the text walks until the list is around.
@@ -76,9 +79,10 @@ impl Default for Rules {
             most: 400,
             epoch_requests: 1024,
             decay_shift: 2,
-            lend_limit: 256,
+            lend_limit: 640,
             revoke_limit: 256,
             low: 400,
+            ask_times: 3,
             walk_targets: 8,
             walk_looks: 256,
             mends: Mends::ALL,

@@ -35,7 +35,7 @@ fn a_stall_is_answered_with_a_loan() {
     assert_eq!(pair.peers[1].figures().loan, 11);
     assert_eq!(pair.banks[1].moved().lent, 3);
     let mut ahead = Pair::new(8, 100, rules());
-    assert_eq!(ahead.stalled_round(6, 5).extra, 4, "half as much again");
+    assert_eq!(ahead.stalled_round(6, 5).extra, 24, "three times as much");
 }
 
 #[test]
