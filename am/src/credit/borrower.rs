@@ -41,6 +41,7 @@ impl Peer {
         }
         self.in_use += cost;
         self.peak = self.peak.max(self.in_use);
+        self.quiet = 0;
         let extra = if attempt.stalled || self.wanting > 0 {
             self.ask(attempt, bank)
         } else {
@@ -142,7 +143,7 @@ impl Peer {
         }
         let rules = bank.rules();
         // The text leaves out what is in use, which a decayed peak may be below.
-        let keep = rules.least.max(self.peak).max(self.in_use);
+        let keep = rules.least.max(self.peak).max(self.past).max(self.in_use);
         let spare = self.held.saturating_sub(keep);
         let allowance = rules.revoke_limit.saturating_sub(self.gave_back);
         let count = if self.stalls > 0 {

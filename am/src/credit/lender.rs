@@ -97,7 +97,14 @@ impl Peer {
         let room = rules.most.saturating_sub(self.loan.count());
         let allowed = if rules.mends.in_part {
             let allowance = rules.lend_limit.saturating_sub(self.given);
-            wanted.min(room).min(allowance)
+            // Who asks first does not get all.
+            let quarter = u16::try_from(bank.banked() / 4).unwrap_or(u16::MAX);
+            let possible = wanted.min(room).min(allowance);
+            let part = possible.min(quarter.max(rules.least));
+            if part > u16::try_from(bank.banked()).unwrap_or(u16::MAX) {
+                bank.miss(possible);
+            }
+            part
         } else if wanted <= room && self.given <= rules.lend_limit {
             wanted
         } else {
@@ -105,7 +112,9 @@ impl Peer {
         };
         let credits = bank.lend(allowed);
         let got = credits.count();
-        bank.miss(allowed - got);
+        if !rules.mends.in_part {
+            bank.miss(allowed - got);
+        }
         self.given = self.given.saturating_add(got);
         // `allowed` leaves room below `most`, which fits.
         let joined: Result<(), Credits> = self.loan.join(credits);

@@ -10,7 +10,7 @@ pub(super) const GAVE_NOTHING: u8 = 2;
 /// It is on the scavenge list.
 pub(super) const LISTED: u8 = 4;
 
-/// Credits between this rank and another, both ways. 26 bytes; needed from the first use on.
+/// Credits between this rank and another, both ways. 28 bytes; needed from the first use on.
 ///
 /// It belongs to the lane of the peer: whoever has `&mut Peer` holds the lane's lock or owns the lane.
 // seed P16: together with the slot of the system queue below 40 bytes a peer.
@@ -20,6 +20,8 @@ pub struct Peer {
     pub(super) held: u16,
     pub(super) in_use: u16,
     pub(super) peak: u16,
+    /// Most in use in the epochs before, of those in which requests were sent; only with [`Mends::patience`](super::Mends::patience).
+    pub(super) past: u16,
     pub(super) stalls: u16,
     pub(super) gave_back: u16,
     /// Credits that are still to be asked for, with the requests that come.
@@ -35,9 +37,11 @@ pub struct Peer {
     /// Low bits of the last epoch whose end the peer was told of.
     pub(super) told: u16,
     pub(super) marks: u8,
+    /// Epochs of the lender without a request to it.
+    pub(super) quiet: u8,
 }
 
-static_assertions::const_assert!(size_of::<Peer>() <= 26);
+static_assertions::const_assert!(size_of::<Peer>() <= 28);
 
 /// The state of a peer, for reports.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -67,6 +71,8 @@ impl Peer {
             held: bank.plan().share(),
             in_use: 0,
             peak: 0,
+            past: 0,
+            quiet: 0,
             stalls: 0,
             gave_back: 0,
             wanting: 0,
@@ -86,7 +92,7 @@ impl Peer {
         Figures {
             held: self.held,
             in_use: self.in_use,
-            peak: self.peak,
+            peak: self.peak.max(self.past),
             stalls: self.stalls,
             loan: self.loan.count(),
             owed: self.owed,
@@ -107,10 +113,28 @@ impl Peer {
     /// The peer has ended an epoch: what is kept about sending to it decays.
     pub(super) fn decay_sending(&mut self, bank: &Bank) {
         let shift = bank.rules().decay_shift;
-        self.peak >>= shift;
+        self.decay_peak(bank);
         self.stalls >>= shift;
         self.gave_back >>= shift;
         self.wanting >>= shift;
+    }
+
+    /// A partner that seldom sends, beside busy ones that end epochs quickly, would lose all that it needs between two bursts. So an
+    /// epoch without a request says nothing about what is needed, until there were many.
+    fn decay_peak(&mut self, bank: &Bank) {
+        let rules = bank.rules();
+        if !rules.mends.patience {
+            self.peak >>= rules.decay_shift;
+        } else if self.quiet == 0 {
+            self.past = self.peak.max(self.past >> rules.decay_shift);
+            self.peak = self.in_use;
+            self.quiet = 1;
+        } else if self.quiet < rules.patience {
+            self.quiet += 1;
+        } else {
+            self.past >>= rules.decay_shift;
+            self.peak = self.in_use;
+        }
     }
 
     /// Decays the lender's numbers by all epochs that have ended since they were last looked at, so that the end of an epoch

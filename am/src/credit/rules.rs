@@ -12,11 +12,14 @@ pub struct Mends {
     pub on_demand: bool,
     /// Peers are asked for what is missing. The text takes all that they can spare.
     pub what_is_missing: bool,
-    /// A request for credits is granted in part where the bank or a limit has less. The text grants all or nothing.
+    /// A request for credits is granted in part where a limit has less, and takes no more than a quarter of the bank. The text grants all or nothing.
     pub in_part: bool,
     /// A borrower that has stalled asks for [`Rules::ask_times`] what it holds, with as many requests as the field needs. The text asks for
     /// what the one message lacked.
     pub ask_ahead: bool,
+    /// What a borrower used in the last epochs in which it sent anything is kept for [`Rules::patience`] epochs of silence. By the text it decays with every epoch, and
+    /// epochs are short where somebody else is busy.
+    pub patience: bool,
 }
 
 impl Mends {
@@ -26,6 +29,7 @@ impl Mends {
         what_is_missing: false,
         in_part: false,
         ask_ahead: false,
+        patience: false,
     };
     /// All of them.
     pub const ALL: Mends = Mends {
@@ -33,6 +37,7 @@ impl Mends {
         what_is_missing: true,
         in_part: true,
         ask_ahead: true,
+        patience: true,
     };
 }
 
@@ -61,6 +66,8 @@ pub struct Rules {
     pub low: u32,
     /// How many times what it holds a borrower asks for after a stall, with [`Mends::ask_ahead`].
     pub ask_times: u16,
+    /// Epochs of the lender without a request after which what was used before begins to decay, with [`Mends::patience`].
+    pub patience: u8,
     /// Peers asked to give back in one walk at most.
     pub walk_targets: u32,
     /// Peers looked at in one walk at most; the text walks until the list is around.
@@ -82,7 +89,8 @@ impl Default for Rules {
             lend_limit: 640,
             revoke_limit: 256,
             low: 400,
-            ask_times: 3,
+            ask_times: 7,
+            patience: 8,
             walk_targets: 8,
             walk_looks: 256,
             mends: Mends::ALL,

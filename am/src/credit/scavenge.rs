@@ -3,6 +3,7 @@
 use super::bank::Bank;
 use super::error::CreditError;
 use super::peer::{ASKED, GAVE_NOTHING, LISTED, Peer};
+use super::purse::Credits;
 use core::ops::Range;
 use std::collections::VecDeque;
 
@@ -149,20 +150,23 @@ impl Bank {
 impl Peer {
     /// The answer to a [`Revoke`] has come; its credits are banked.
     ///
+    /// A borrower that believes to hold more than it was lent may give back more than there is. The least, and what requests here have used,
+    /// stay lent then, so that it can always go on.
+    ///
     /// # Errors
-    /// An answer without a question, or of more than was lent and is not in use.
+    /// An answer without a question.
     pub fn returned(&mut self, answer: Return, bank: &Bank) -> Result<(), CreditError> {
-        let free = self.loan.count().saturating_sub(self.owed);
-        let most = if self.marks & ASKED == 0 { 0 } else { free };
-        let wrong = CreditError::Account {
-            what: "are given back",
-            got: answer.count.into(),
-            most: most.into(),
-        };
-        if self.marks & ASKED == 0 || answer.count > most {
-            return Err(wrong);
+        if self.marks & ASKED == 0 {
+            return Err(CreditError::Account {
+                what: "are given back without a question",
+                got: answer.count.into(),
+                most: 0,
+            });
         }
-        let credits = self.loan.split(answer.count).ok_or(wrong)?;
+        let stays = bank.rules().least.max(self.owed);
+        let free = self.loan.count().saturating_sub(stays);
+        let credits = self.loan.split(answer.count.min(free));
+        let credits = credits.unwrap_or(Credits::NONE);
         self.marks &= !ASKED;
         if answer.epoch {
             self.decay_sending(bank);

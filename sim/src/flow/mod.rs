@@ -3,11 +3,13 @@
 //!
 //! [`run`] plays a [`Pattern`] of communication among the ranks of a [`Setup`] and tells what it cost ([`Figures`]). A rank has one
 //! thread: it computes and polls nothing meanwhile, or sends, waits and polls. Messages take the same time between all ranks and arrive in order.
+//! [`small`] has small jobs over a network with faults, one a seed.
 
 mod figures;
 mod node;
 mod pattern;
 mod peers;
+pub mod small;
 mod wheel;
 mod world;
 

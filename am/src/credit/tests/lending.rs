@@ -35,7 +35,11 @@ fn a_stall_is_answered_with_a_loan() {
     assert_eq!(pair.peers[1].figures().loan, 11);
     assert_eq!(pair.banks[1].moved().lent, 3);
     let mut ahead = Pair::new(8, 100, rules());
-    assert_eq!(ahead.stalled_round(6, 5).extra, 24, "three times as much");
+    assert_eq!(
+        ahead.stalled_round(6, 5).extra,
+        30,
+        "seven times as much, but no more than a quarter of the bank"
+    );
 }
 
 #[test]
@@ -69,11 +73,18 @@ fn the_field_the_most_and_the_epoch_limit_a_loan() {
 }
 
 #[test]
-fn the_bank_gives_what_it_has_or_by_the_text_nothing() {
+fn nobody_gets_more_than_a_quarter_or_by_the_text_all_or_nothing() {
     let mut pair = Pair::new(100, 0, rules());
     let there = pair.banks[1].banked();
     let reply = pair.stalled_round(100, 100);
-    assert_eq!(u32::from(reply.extra), there.min(100));
+    assert_eq!(u32::from(reply.extra), there / 4);
+    // The least is given as long as it is there.
+    let mut last = 0;
+    while pair.banks[1].banked() > 0 {
+        let held = pair.peers[0].figures().held;
+        last = pair.stalled_round(held, 100).extra;
+    }
+    assert!((1..=4).contains(&last), "{last}");
     let text = Rules {
         mends: Mends::NONE,
         form: Form::WIDE,
@@ -110,7 +121,14 @@ fn without_dynamic_credits_nothing_moves() {
 
 #[test]
 fn an_epoch_is_told_once_and_decays_what_is_kept() {
-    let mut pair = Pair::new(64, 100, rules());
+    let mut pair = Pair::new(
+        64,
+        100,
+        Rules {
+            mends: Mends::NONE,
+            ..rules()
+        },
+    );
     pair.round(64, &mut Attempt::default()).unwrap();
     assert_eq!(pair.peers[0].figures().peak, 64);
     let told: Vec<bool> = (0..24)
@@ -118,6 +136,41 @@ fn an_epoch_is_told_once_and_decays_what_is_kept() {
         .collect();
     assert_eq!(told.iter().filter(|told| **told).count(), 3, "{told:?}");
     assert_eq!(pair.peers[0].figures().peak, 1);
+}
+
+// seed P10: a slow partner beside a busy one keeps what it needs.
+#[test]
+fn what_a_quiet_partner_used_decays_after_many_epochs_only() {
+    let patient = Rules {
+        patience: 3,
+        ..rules()
+    };
+    let mut pair = Pair::new(64, 100, patient);
+    pair.round(64, &mut Attempt::default()).unwrap();
+    let revoke = Revoke {
+        epoch: true,
+        wanted: u16::MAX,
+    };
+    let mut left = Vec::new();
+    for _ in 0..6 {
+        pair.peers[0].revoke(revoke, &pair.banks[0]);
+        left.push(pair.peers[0].figures().held);
+    }
+    assert_eq!(left, [64, 64, 64, 16, 4, 4]);
+    // Epochs with little use count at once: the last one, and a part of those before.
+    let mut pair = Pair::new(64, 100, patient);
+    pair.round(64, &mut Attempt::default()).unwrap();
+    for _ in 0..2 {
+        pair.peers[0].revoke(
+            Revoke {
+                wanted: 0,
+                ..revoke
+            },
+            &pair.banks[0],
+        );
+        pair.round(2, &mut Attempt::default()).unwrap();
+    }
+    assert_eq!(pair.peers[0].figures().peak, 16);
 }
 
 // seed P10: overflow is pushed back, never fatal.

@@ -136,6 +136,7 @@ fn a_borrower_keeps_what_it_used_and_gives_little_at_a_time() {
         0,
         Rules {
             revoke_limit: 30,
+            mends: Mends::NONE,
             ..rules()
         },
     );
@@ -177,7 +178,7 @@ fn a_borrower_keeps_what_it_used_and_gives_little_at_a_time() {
 
 #[test]
 fn more_than_is_free_cannot_be_given_back() {
-    let mut walk = Walk::new(2, 14, rules());
+    let mut walk = Walk::new(3, 14, rules());
     let used = Tag {
         epoch: false,
         extra: 0,
@@ -185,16 +186,23 @@ fn more_than_is_free_cannot_be_given_back() {
     };
     let Walk { bank, peers, .. } = &mut walk;
     let debt = peers[1].as_mut().unwrap().arrived(used, bank).unwrap();
-    assert_eq!(walk.walk(10), [(1, 10)]);
-    let refused = walk.peers[1].as_mut().unwrap().returned(
-        Return {
-            epoch: false,
-            count: 5,
-        },
-        &walk.bank,
-    );
-    assert!(refused.unwrap_err().to_string().contains("5, at most 4"));
-    walk.answer(1, 4);
+    assert_eq!(walk.walk(20), [(1, 10), (2, 10)]);
+    walk.answer(1, 5);
+    assert_eq!(walk.of(1).figures().loan, 10, "10 are in use");
+    walk.answer(2, 14);
+    assert_eq!(walk.of(2).figures().loan, 4, "the least stays");
     let peer = walk.peers[1].as_mut().unwrap();
     assert_eq!(peer.reply(debt, 1, &walk.bank).count, 10);
+    let answer = Return {
+        epoch: false,
+        count: 0,
+    };
+    assert!(walk.of(1).marks & ASKED == 0);
+    let refused = walk.peers[1].as_mut().unwrap().returned(answer, &walk.bank);
+    assert!(
+        refused
+            .unwrap_err()
+            .to_string()
+            .contains("without a question")
+    );
 }
