@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   Portals:  bit 7   6..4   3..0         wide:  bit 32   31..16   15..0
-//!               E     XXX    NNNN                  E       need    count
+//!               E     xxx    nnnn                  E       need    count
 //! ```
 
 use super::error::CreditError;
