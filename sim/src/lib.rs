@@ -14,6 +14,7 @@
 //! | [`Cluster`] | conduits without engines, which a test drives itself |
 //! | [`run`] | a job: whole engines, each rank a coroutine |
 //! | [`workload`] | what a seed makes them do, and what is checked |
+//! | [`flow`] | flow control alone, among thousands of ranks |
 //!
 //! Whoever wants conduits alone makes a [`Cluster`], takes its [`nodes`](Cluster::nodes), and calls their
 //! conduits in turn; [`Cluster::step`] lets time pass. See the example there.
@@ -25,6 +26,7 @@ mod cluster;
 mod conduit;
 mod config;
 mod fiber;
+pub mod flow;
 mod job;
 pub mod link;
 mod random;

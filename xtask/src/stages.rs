@@ -133,9 +133,12 @@ pub(crate) fn build(run: &mut Run) {
 /// Unit tests, property tests, documentation examples and other small test programs; loom.
 pub(crate) fn unit(run: &mut Run) {
     let cases = budget::PROPTEST_CASES_FULL.to_string();
+    let flow = budget::FLOW_SEEDS_FULL.to_string();
     let set = |run: &Run, command: &mut Command| {
         if run.full() {
-            command.env("PROPTEST_CASES", &cases);
+            command
+                .env("PROPTEST_CASES", &cases)
+                .env("ARGONET_FLOW_SEEDS", &flow);
         }
     };
     let kinds = [

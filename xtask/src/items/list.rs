@@ -45,32 +45,32 @@ pub(super) const ITEMS: [Item; 64] = [
     item(
         "P7",
         "A cache that matches header and data of a long in two messages, in either order",
-        Waits("portals"),
+        Partly("the machine runs in the simulator; its conduits come"),
     ),
     item(
         "P8",
         "Receive buffers are chained, unlinked when nearly full, linked again when all handlers have run",
-        Waits("portals"),
+        Partly("the machine runs in the simulator; its conduits come"),
     ),
     item(
         "P9",
         "Credits of 256 bytes a peer, from the receive space, by a table of job sizes",
-        Waits("portals"),
+        Partly("the machine runs in the simulator; its conduits come"),
     ),
     item(
         "P10",
         "Credits move to where they are needed: loans asked for and given in one byte, decayed by epochs",
-        Waits("portals"),
+        Partly("the machine runs in the simulator; its conduits come"),
     ),
     item(
         "P11",
         "When the bank runs low, idle credits are called back, fairly and without repeating it",
-        Waits("portals"),
+        Partly("the machine runs in the simulator; its conduits come"),
     ),
     item(
         "P12",
         "A system queue of short messages, one outstanding a peer, each answered",
-        Waits("portals"),
+        Partly("the machine runs in the simulator; its conduits come"),
     ),
     item(
         "P13",
@@ -90,7 +90,7 @@ pub(super) const ITEMS: [Item; 64] = [
     item(
         "P16",
         "Memory goals: at most 40 bytes a peer, 15 MiB for 4 credits a peer at 10,000 ranks",
-        Waits("portals"),
+        Partly("credits and system queue keep to it; the rest of the state is that of the conduit"),
     ),
     item(
         "U1",

@@ -1,0 +1,173 @@
+//! Limits of the machine, and which rules of the text are mended.
+
+use super::cost::Costs;
+use super::error::PlanError;
+use super::form::Form;
+
+/// Where we leave the Portals text, one by one; docs/flow-control.md has curves with and without.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Mends {
+    /// Credits are called back when somebody has asked for some that the bank did not have. The text calls them back with
+    /// every reply while the bank is low, whether anybody wants them or not.
+    pub on_demand: bool,
+    /// Peers are asked for what is missing. The text takes all that they can spare.
+    pub what_is_missing: bool,
+    /// A request for credits is granted in part where a limit has less, and takes no more than a quarter of the bank. The text grants all or nothing.
+    pub in_part: bool,
+    /// A borrower that has stalled asks for [`Rules::ask_times`] what it holds, with as many requests as the field needs. The text asks for
+    /// what the one message lacked.
+    pub ask_ahead: bool,
+    /// What a borrower used in the last epochs in which it sent anything is kept for [`Rules::patience`] epochs of silence. By the text it decays with every epoch, and
+    /// epochs are short where somebody else is busy.
+    pub patience: bool,
+}
+
+impl Mends {
+    /// The text as it stands.
+    pub const NONE: Mends = Mends {
+        on_demand: false,
+        what_is_missing: false,
+        in_part: false,
+        ask_ahead: false,
+        patience: false,
+    };
+    /// All of them.
+    pub const ALL: Mends = Mends {
+        on_demand: true,
+        what_is_missing: true,
+        in_part: true,
+        ask_ahead: true,
+        patience: true,
+    };
+}
+
+/// Everything that the machine can be told. The same on all ranks, as each works out alone what the others hold at the start.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Rules {
+    /// What requests cost.
+    pub costs: Costs,
+    /// Fields of requests and replies.
+    pub form: Form,
+    /// Whether credits move. If not, each peer keeps its share and the bank is idle.
+    pub dynamic: bool,
+    /// What a peer always keeps. At least the largest request.
+    pub least: u16,
+    /// Most that is lent to one peer (`GASNET_PORTAL_MAX_CRED_PER_NODE`).
+    pub most: u16,
+    /// Requests received that end an epoch (`GASNET_PORTAL_EPOCH_DURATION`).
+    pub epoch_requests: u32,
+    /// What decays is shifted right by this at the end of an epoch.
+    pub decay_shift: u32,
+    /// Credits that one peer may be lent in addition in an epoch, as they decay.
+    pub lend_limit: u16,
+    /// Credits that a peer gives back to one lender in an epoch, as they decay.
+    pub revoke_limit: u16,
+    /// With fewer credits than this in the bank, it is low. Only for the rule of the text.
+    pub low: u32,
+    /// How many times what it holds a borrower asks for after a stall, with [`Mends::ask_ahead`].
+    pub ask_times: u16,
+    /// Epochs of the lender without a request after which what was used before begins to decay, with [`Mends::patience`].
+    pub patience: u8,
+    /// Peers asked to give back in one walk at most.
+    pub walk_targets: u32,
+    /// Peers looked at in one walk at most; the text walks until the list is around.
+    pub walk_looks: u32,
+    /// What is mended.
+    pub mends: Mends,
+}
+
+impl Default for Rules {
+    fn default() -> Self {
+        Self {
+            costs: Costs::PORTALS,
+            form: Form::BYTE,
+            dynamic: true,
+            least: 4,
+            most: 400,
+            epoch_requests: 1024,
+            decay_shift: 2,
+            lend_limit: 640,
+            revoke_limit: 256,
+            low: 400,
+            ask_times: 7,
+            patience: 8,
+            walk_targets: 8,
+            walk_looks: 256,
+            mends: Mends::ALL,
+        }
+    }
+}
+
+impl Rules {
+    /// The text as it stands, with the same limits.
+    #[must_use]
+    pub fn of_the_text() -> Self {
+        Self {
+            mends: Mends::NONE,
+            ..Self::default()
+        }
+    }
+
+    /// Whether they can be kept.
+    ///
+    /// # Errors
+    /// The first that cannot, with what is allowed.
+    pub fn check(&self) -> Result<(), PlanError> {
+        let within = |what, got: u32, from: u32, to: u32| {
+            let (got, from, to) = (u64::from(got), u64::from(from), u64::from(to));
+            if (from..=to).contains(&got) {
+                Ok(())
+            } else {
+                Err(PlanError::Range {
+                    what,
+                    got,
+                    from,
+                    to,
+                })
+            }
+        };
+        let wide = u32::from(u16::MAX);
+        within("bytes of a credit", self.costs.granularity, 16, 1 << 20)?;
+        within(
+            "bytes of a chunk",
+            self.costs.chunk_bytes,
+            self.costs.granularity,
+            1 << 26,
+        )?;
+        let largest = self.costs.largest();
+        within(
+            "credits of the largest request",
+            largest,
+            1,
+            u32::from(self.form.most_count()),
+        )?;
+        within("least credits a peer", self.least.into(), largest, wide)?;
+        within(
+            "most credits a peer",
+            self.most.into(),
+            self.least.into(),
+            wide,
+        )?;
+        within("requests of an epoch", self.epoch_requests, 1, u32::MAX)?;
+        within("shift of the decay", self.decay_shift, 1, 15)?;
+        within(
+            "credits lent to a peer in an epoch",
+            self.lend_limit.into(),
+            1,
+            wide,
+        )?;
+        within(
+            "credits given back in an epoch",
+            self.revoke_limit.into(),
+            1,
+            wide,
+        )?;
+        within("peers asked in a walk", self.walk_targets, 1, u32::MAX)?;
+        within(
+            "peers looked at in a walk",
+            self.walk_looks,
+            self.walk_targets,
+            u32::MAX,
+        )
+    }
+}

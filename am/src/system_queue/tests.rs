@@ -1,0 +1,282 @@
+//! Questions, answers and the end of a job, over a network that loses, repeats and delays.
+
+use super::*;
+use crate::credit::{Return, Revoke};
+use core::time::Duration;
+use proptest::prelude::*;
+
+const RESEND: Duration = Duration::from_millis(1);
+const NOW: Duration = Duration::ZERO;
+
+fn revoke(wanted: u16) -> Question {
+    Question::Revoke(Revoke {
+        epoch: false,
+        wanted,
+    })
+}
+
+fn give(count: u16) -> Answer {
+    Answer::Return(Return { epoch: true, count })
+}
+
+// seed P12: one question a peer at a time, each answered.
+#[test]
+fn a_second_question_waits_for_the_first_answer() {
+    let (mut asker, mut other) = (SystemQueue::new(RESEND), SystemQueue::new(RESEND));
+    let (mut slot, mut there) = (Slot::default(), Slot::default());
+    let asked = asker.ask(NOW, 1, &mut slot, revoke(7)).unwrap();
+    assert!(slot.is_busy());
+    assert_eq!(asker.ask(NOW, 1, &mut slot, revoke(9)), None);
+    assert_eq!(asker.ask(NOW, 1, &mut slot, Question::Exit(3)), None);
+    let heard = other.handle_recv(NOW, 0, &mut there, asked).unwrap();
+    assert_eq!(heard, Heard::Question(revoke(7)));
+    let answer = SystemQueue::answer(&mut there, give(5));
+    // The exit that had waited follows; the second revoke does not.
+    let next = asker.handle_recv(NOW, 1, &mut slot, answer).unwrap();
+    let Heard::AnsweredAndNext(got, exit) = next else {
+        panic!("{next:?}")
+    };
+    assert_eq!(got, give(5));
+    assert_eq!(
+        other.handle_recv(NOW, 0, &mut there, exit),
+        Ok(Heard::Question(Question::Exit(3)))
+    );
+    assert!(there.knows_of_exit() && !slot.knows_of_exit());
+    let answer = SystemQueue::answer(&mut there, Answer::Exiting);
+    assert_eq!(
+        asker.handle_recv(NOW, 1, &mut slot, answer),
+        Ok(Heard::Answered(Answer::Exiting))
+    );
+    assert!(slot.knows_of_exit() && !slot.is_busy());
+    assert_eq!((asker.open(), other.open()), (0, 0));
+}
+
+#[test]
+fn what_is_repeated_is_carried_out_once_and_answered_again() {
+    let (mut asker, mut other) = (SystemQueue::new(RESEND), SystemQueue::new(RESEND));
+    let (mut slot, mut there) = (Slot::default(), Slot::default());
+    let asked = asker.ask(NOW, 1, &mut slot, revoke(7)).unwrap();
+    assert_eq!(asker.poll_timeout(), Some(RESEND));
+    let mut sent = Vec::new();
+    asker.handle_timeout(RESEND / 2, |_, frame| sent.push(frame));
+    assert_eq!(sent, []);
+    asker.handle_timeout(RESEND, |peer, frame| {
+        sent.push(Frame(frame.0 + u64::from(peer) - 1))
+    });
+    assert_eq!((sent, asker.resent()), (vec![asked], 1));
+    other.handle_recv(NOW, 0, &mut there, asked).unwrap();
+    let stale = other.handle_recv(NOW, 0, &mut there, asked).unwrap();
+    assert_eq!(stale, Heard::Stale, "it is being carried out");
+    let answer = SystemQueue::answer(&mut there, give(5));
+    assert_eq!(
+        other.handle_recv(NOW, 0, &mut there, asked),
+        Ok(Heard::Repeated(answer))
+    );
+    asker.handle_recv(NOW, 1, &mut slot, answer).unwrap();
+    assert_eq!(
+        asker.handle_recv(NOW, 1, &mut slot, answer),
+        Ok(Heard::Stale)
+    );
+    assert_eq!(asker.poll_timeout(), None);
+    asker.ask(NOW, 1, &mut slot, revoke(1)).unwrap();
+    asker.forget(1, &mut slot);
+    assert!(asker.poll_timeout().is_none() && !slot.is_busy());
+}
+
+#[test]
+fn what_is_no_message_is_refused() {
+    let (mut queue, mut slot) = (SystemQueue::new(NOW), Slot::default());
+    for word in [
+        0,
+        3 << 56,
+        1 << 56 | 2 << 40,
+        1 << 56 | 1 << 32,
+        1 << 56 | 0x1_0000,
+        2 << 56 | 256,
+        2 << 56 | 1 << 40,
+        0x82 << 56 | 1,
+    ] {
+        let refused = queue.handle_recv(NOW, 1, &mut slot, Frame(word));
+        assert!(refused.is_err(), "{word:#x}");
+    }
+    let asked = queue.ask(NOW, 1, &mut slot, revoke(7)).unwrap();
+    let wrong = Frame(asked.0 & (0xff << 48) | 0x82 << 56);
+    let refused = queue.handle_recv(NOW, 1, &mut slot, wrong).unwrap_err();
+    assert!(refused.to_string().contains("another kind"), "{refused}");
+    assert!(slot.is_busy());
+}
+
+#[test]
+fn sequences_begin_again_after_255() {
+    let (mut asker, mut other) = (SystemQueue::new(NOW), SystemQueue::new(NOW));
+    let (mut slot, mut there) = (Slot::default(), Slot::default());
+    for n in 0..1000 {
+        let asked = asker.ask(NOW, 1, &mut slot, revoke(n)).unwrap();
+        let heard = other.handle_recv(NOW, 0, &mut there, asked);
+        assert_eq!(heard, Ok(Heard::Question(revoke(n))));
+        let answer = SystemQueue::answer(&mut there, give(n));
+        let heard = asker.handle_recv(NOW, 1, &mut slot, answer);
+        assert_eq!(heard, Ok(Heard::Answered(give(n))));
+    }
+}
+
+/// Ranks that end, over a network that the test plays.
+struct Job {
+    queues: Vec<SystemQueue>,
+    slots: Vec<Vec<Slot>>,
+    ends: Vec<Shutdown>,
+    /// From, to, frame.
+    wire: Vec<(usize, usize, Frame)>,
+    carried_out: Vec<Vec<u16>>,
+    most_open: usize,
+}
+
+impl Job {
+    fn new(ranks: usize, window: u32) -> Self {
+        Self {
+            queues: (0..ranks).map(|_| SystemQueue::new(RESEND)).collect(),
+            slots: vec![vec![Slot::default(); ranks]; ranks],
+            ends: (0..ranks as u32)
+                .map(|me| Shutdown::new(me, ranks as u32, window))
+                .collect(),
+            wire: Vec::new(),
+            carried_out: vec![Vec::new(); ranks],
+            most_open: 0,
+        }
+    }
+
+    fn tell(&mut self, me: usize, now: Duration) {
+        let (slots, wire) = (&mut self.slots[me], &mut self.wire);
+        self.ends[me].poll_transmit(now, &mut self.queues[me], |rank, ask| {
+            if let Some(frame) = ask(&mut slots[rank as usize]) {
+                wire.push((me, rank as usize, frame));
+            }
+        });
+        self.most_open = self.most_open.max(self.queues[me].open());
+    }
+
+    fn deliver(&mut self, now: Duration, (from, to, frame): (usize, usize, Frame)) {
+        let slot = &mut self.slots[to][from];
+        let heard = self.queues[to]
+            .handle_recv(now, from as u32, slot, frame)
+            .unwrap();
+        match heard {
+            Heard::Question(Question::Revoke(Revoke { wanted, .. })) => {
+                self.carried_out[to].push(wanted);
+                let answer = SystemQueue::answer(slot, give(wanted));
+                self.wire.push((to, from, answer));
+            }
+            Heard::Repeated(answer) => self.wire.push((to, from, answer)),
+            Heard::AnsweredAndNext(_, next) => self.wire.push((to, from, next)),
+            _ => {}
+        }
+        if let Some(answer) = self.ends[to].heard(from as u32, heard) {
+            let answer = SystemQueue::answer(&mut self.slots[to][from], answer);
+            self.wire.push((to, from, answer));
+        }
+        self.tell(to, now);
+    }
+}
+
+// seed P13: one rank ends, all are told, within a window.
+#[test]
+fn all_are_told_and_confirm() {
+    let mut job = Job::new(40, 8);
+    job.ends[3].begin(NOW, 17, RESEND * 100);
+    job.tell(3, NOW);
+    while let Some(frame) = job.wire.pop() {
+        job.deliver(NOW, frame);
+    }
+    for (rank, end) in job.ends.iter().enumerate() {
+        assert_eq!(end.state(), ShutdownState::Clean(17), "rank {rank}");
+    }
+    assert!((2..=8).contains(&job.most_open), "{}", job.most_open);
+    let mut alone = Shutdown::new(0, 1, 1);
+    alone.begin(NOW, 4, RESEND);
+    assert_eq!(alone.state(), ShutdownState::Clean(4));
+}
+
+// seed P13: the wait is bounded.
+#[test]
+fn who_does_not_confirm_is_counted_when_time_is_over() {
+    let mut job = Job::new(5, 2);
+    job.ends[0].begin(NOW, 1, RESEND * 3);
+    job.tell(0, NOW);
+    // Ranks 2 and 4 are deaf.
+    while let Some(frame) = job.wire.pop() {
+        if frame.1.is_multiple_of(2) && frame.1 != 0 {
+            continue;
+        }
+        job.deliver(NOW, frame);
+    }
+    assert_eq!(job.ends[0].poll_timeout(), Some(RESEND * 3));
+    job.ends[0].handle_timeout(RESEND * 2);
+    assert_eq!(job.ends[0].state(), ShutdownState::Telling);
+    job.ends[0].handle_timeout(RESEND * 3);
+    let ShutdownState::Forced { code: 1, silent } = job.ends[0].state() else {
+        panic!()
+    };
+    assert!(silent >= 2, "{silent}");
+    assert_eq!(job.ends[0].poll_timeout(), None);
+}
+
+proptest! {
+    // seed P12: exactly once, whatever the network does.
+    #[test]
+    fn questions_are_carried_out_once_and_the_job_ends(
+        draws in prop::collection::vec(any::<u32>(), 50..400),
+        ranks in 2usize..5,
+        enders in 1usize..3,
+    ) {
+        let mut job = Job::new(ranks, 3);
+        let mut now = NOW;
+        let mut asked = vec![Vec::new(); ranks];
+        for (n, draw) in draws.iter().enumerate() {
+            let draw = *draw as usize;
+            let (me, to) = (draw % ranks, (draw % ranks + 1 + draw / 7 % (ranks - 1)) % ranks);
+            match draw / 64 % 8 {
+                0 | 1 => {
+                    let question = revoke(n as u16);
+                    if let Some(frame) = job.queues[me].ask(now, to as u32, &mut job.slots[me][to], question) {
+                        asked[to].push(n as u16);
+                        job.wire.push((me, to, frame));
+                    }
+                }
+                2 if !job.wire.is_empty() => { job.wire.swap_remove(draw % job.wire.len()); }
+                3 if !job.wire.is_empty() && job.wire.len() < 50 => job.wire.push(job.wire[draw % job.wire.len()]),
+                4 => {
+                    now += RESEND / 2;
+                    let wire = &mut job.wire;
+                    job.queues[me].handle_timeout(now, |to, frame| wire.push((me, to as usize, frame)));
+                }
+                _ if !job.wire.is_empty() => {
+                    let frame = job.wire.swap_remove(draw % job.wire.len());
+                    job.deliver(now, frame);
+                }
+                _ => {}
+            }
+        }
+        // Faults stop; some ranks end.
+        for me in 0..enders.min(ranks) {
+            job.ends[me].begin(now, me as u8, RESEND * 1000);
+            job.tell(me, now);
+        }
+        for _ in 0..200 {
+            while let Some(frame) = job.wire.pop() {
+                job.deliver(now, frame);
+            }
+            now += RESEND;
+            for me in 0..ranks {
+                let wire = &mut job.wire;
+                job.queues[me].handle_timeout(now, |to, frame| wire.push((me, to as usize, frame)));
+            }
+        }
+        for (me, asked) in asked.iter_mut().enumerate() {
+            prop_assert!(matches!(job.ends[me].state(), ShutdownState::Clean(_)), "{:?}", job.ends[me]);
+            prop_assert_eq!(job.queues[me].open(), 0);
+            asked.sort_unstable();
+            job.carried_out[me].sort_unstable();
+            prop_assert_eq!(&*asked, &job.carried_out[me]);
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! Flow control at scale: runs the cases of docs/flow-control.md, prints its table and draws its plots.
+//!
+//! `cargo run --release -p argonet-sim --bin flow -- --out docs/flow-control.svg`
+#![forbid(unsafe_code)]
+
+mod cases;
+mod plot;
+
+use argonet_am::credit::{Plan, Rules};
+use cases::{Case, HEADING};
+use clap::Parser;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::Instant;
+
+/// Runs credit flow control among thousands of simulated ranks
+#[derive(Parser)]
+struct Arguments {
+    /// Where the plots go (SVG)
+    #[arg(long)]
+    out: Option<PathBuf>,
+    /// Only cases whose name has this in it
+    #[arg(long, default_value = "")]
+    only: String,
+    /// Ranks of the cases with epochs of 64 requests
+    #[arg(long, default_value_t = 10_000)]
+    ranks: u32,
+    /// Ranks of the cases with epochs of 1,024 requests
+    #[arg(long, default_value_t = 1_000)]
+    long_ranks: u32,
+    /// Threads that run cases
+    #[arg(long, default_value_t = 1)]
+    threads: usize,
+    /// Print the table of shares and banks and end
+    #[arg(long)]
+    table: bool,
+}
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    if arguments.table {
+        print!("{}", Plan::table(&Rules::default()));
+        return ExitCode::SUCCESS;
+    }
+    let cases: Vec<Case> = cases::all(arguments.ranks, arguments.long_ranks)
+        .into_iter()
+        .filter(|case| case.name.contains(&arguments.only))
+        .collect();
+    println!("{HEADING}");
+    let (next, done) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
+    let work = || {
+        while let Some(case) = cases.get(next.fetch_add(1, Ordering::Relaxed)) {
+            let begun = Instant::now();
+            let figures = case.run();
+            let took = begun.elapsed().as_secs_f64();
+            println!("{}", case.row(&figures, took));
+            let mut done = done.lock().unwrap_or_else(PoisonError::into_inner);
+            done.push((case.clone(), figures));
+            if let Some(out) = &arguments.out
+                && let Err(error) = plot::write(out, &done)
+            {
+                eprintln!("{}: {error}", out.display());
+            }
+        }
+    };
+    std::thread::scope(|scope| {
+        let handles: Vec<_> = (0..arguments.threads).map(|_| scope.spawn(work)).collect();
+        handles.into_iter().for_each(|handle| {
+            if handle.join().is_err() {
+                eprintln!("a thread that ran cases has ended early");
+            }
+        });
+    });
+    let done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let bad = done
+        .iter()
+        .any(|(_, figures)| !figures.violations.is_empty());
+    if bad || done.len() < cases.len() {
+        return ExitCode::FAILURE;
+    }
+    ExitCode::SUCCESS
+}
