@@ -13,8 +13,10 @@ use rustix::fs::fcntl_get_seals;
 use rustix::net::sockopt;
 use rustix::process::{Signal, getpgrp, getpid, getppid, set_parent_process_death_signal};
 
+use crate::bootstrap::Bootstrap;
 use crate::error::BootError;
 use crate::exit_options::ExitOptions;
+use crate::file_limit::make_room_for_connections;
 use crate::files::SharedFiles;
 use crate::line::Line;
 use crate::local::LocalJob;
@@ -73,6 +75,10 @@ impl AttachOptions {
 /// processes, and what the system refuses: see [`BootError`].
 pub fn attach(options: AttachOptions, settings: &Settings) -> Result<LocalJob, BootError> {
     let (job, link) = find_job(options, settings)?;
+    let others = job.size() - job.host_ranks().len() as u32;
+    if others > 0 {
+        make_room_for_connections(others);
+    }
     let line = (job.line.try_clone())
         .map_err(|e| BootError::system("keeping the line to the host's agent", e))?;
     let ways = Ways { link, line };

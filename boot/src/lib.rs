@@ -49,6 +49,7 @@ mod exit;
 mod exit_options;
 mod exit_word;
 mod fence;
+mod file_limit;
 mod files;
 pub mod guardian;
 pub mod hosts;
@@ -78,8 +79,9 @@ pub use board::{Board, WaitFor, Waiting};
 pub use bootstrap::{Bootstrap, Key, MAX_VALUE_BYTES};
 pub use crash::{abort_told, freeze_while, shows_backtraces};
 pub use error::{BootError, Missing};
+pub use file_limit::files_of_rank;
 pub use files::SharedFiles;
-pub use hosts::{HostOptions, agent};
+pub use hosts::{HostOptions, Look, Post, VisitOptions, Visited, Visits, agent, visit};
 pub use launch::{LaunchOptions, NO_CONDUIT, TIMEOUT_CODE, launch};
 pub use local::LocalJob;
 pub use page::{

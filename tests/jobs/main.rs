@@ -8,11 +8,14 @@
 mod among;
 mod atomics;
 mod collectives;
+mod doctor;
 mod exit;
 mod heap;
 mod lifecycle;
 mod messages;
 mod negotiated;
+#[path = "../network/mod.rs"]
+mod network;
 mod ordering;
 mod put_get;
 mod quiet;
@@ -89,5 +92,17 @@ fn main() {
             Ok(())
         })
     };
-    libtest_mimic::run(&Arguments::from_args(), tests.iter().map(trial).collect()).exit();
+    // They need hosts, which are network namespaces.
+    let over_hosts = [doctor::TESTS].concat();
+    let missing = network::missing();
+    let trial_over_hosts = |test: &support::Test| match missing {
+        None => trial(test),
+        Some(what) => {
+            eprintln!("{} is left out: {what}", test.0);
+            trial(test).with_ignored_flag(true)
+        }
+    };
+    let mut trials: Vec<Trial> = tests.iter().map(trial).collect();
+    trials.extend(over_hosts.iter().map(trial_over_hosts));
+    libtest_mimic::run(&Arguments::from_args(), trials).exit();
 }

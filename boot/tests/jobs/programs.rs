@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use argonet_base::JobRank;
 use argonet_boot::{
-    AttachOptions, Bootstrap, HostOptions, Key, LaunchOptions, LocalJob, attach, launch,
+    AttachOptions, Bootstrap, HostOptions, Key, LaunchOptions, LocalJob, Post, attach, launch,
 };
 use argonet_settings::Settings;
 
@@ -60,13 +60,25 @@ pub(crate) fn launcher(args: Vec<String>) -> i32 {
 
 /// `__agent`: as `argonet agent`.
 pub(crate) fn agent() -> i32 {
-    match argonet_boot::agent() {
+    match argonet_boot::agent(echo) {
         Ok(code) => code.into(),
         Err(e) => {
             eprintln!("argonet agent: {e}");
             e.exit_code().into()
         }
     }
+}
+
+/// Answers a question with itself and where it was asked.
+fn echo(post: Post) -> Box<dyn FnMut(&[u8]) -> Vec<u8> + Send> {
+    Box::new(move |question| {
+        let question = String::from_utf8_lossy(question);
+        assert_ne!(question, "panic");
+        let Post {
+            host, ranks, size, ..
+        } = &post;
+        format!("{host} {ranks:?} of {size}: {question}").into_bytes()
+    })
 }
 
 pub(crate) fn join() -> LocalJob {
