@@ -191,10 +191,7 @@ fn firewall() {
         ],
     );
     network.heal("b");
-    network.filter(
-        "b",
-        "tcp flags syn tcp dport 1024-65535 reject with tcp reset",
-    );
+    network.filter("b", "tcp flags & (syn | ack) == syn reject with tcp reset");
     let examined = examine(&network.template(), &["-H", "a,b", "--wait", "0.4"], &[]);
     let found = examined.only("network");
     assert_eq!(found.len(), 1, "{}", examined.text);

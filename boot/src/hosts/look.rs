@@ -95,6 +95,10 @@ impl Desk<'_> {
     fn serve(&mut self, ask: &Sender<Vec<u8>>, given: &Receiver<Vec<u8>>, bell: impl AsFd) -> u8 {
         let (stdin, stdout) = (rustix::stdio::stdin(), rustix::stdio::stdout());
         loop {
+            // What was read with the description comes first.
+            if let Err(why) = self.listen(ask) {
+                return self.give_up(1, &why);
+            }
             let mut fds = vec![
                 PollFd::from_borrowed_fd(stdin, PollFlags::IN),
                 PollFd::new(&bell, PollFlags::IN),
@@ -118,9 +122,6 @@ impl Desk<'_> {
                         // The end of the input is the end of the questions.
                         if !receive(&mut self.up, stdin, Instant::now()) {
                             return 0;
-                        }
-                        if let Err(why) = self.listen(ask) {
-                            return self.give_up(1, &why);
                         }
                     }
                 }
