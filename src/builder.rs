@@ -190,9 +190,10 @@ impl Builder {
         let request = segment_request(joined.limit, self.segment, &joined.settings)?;
         let own = joined.attach_at_start(request)?;
         joined.start()?;
+        let on_host = joined.boot.host_ranks().len();
         Ok(World::new(Inner {
             engine: joined.engine,
-            memory: Memory::new(own, joined.limit, joined.boot),
+            memory: Memory::new(own, joined.limit, joined.published, on_host),
             calls,
         }))
     }

@@ -122,6 +122,16 @@ pub enum Error {
         /// What the system says.
         cause: std::io::Error,
     },
+    /// The network between hosts, or between neighbourhoods, cannot be used.
+    #[error("rank {rank}: the conduit {conduit} cannot be set up: {cause}")]
+    Network {
+        /// Where.
+        rank: Rank,
+        /// Which conduit.
+        conduit: &'static str,
+        /// Why not, and what to change.
+        cause: Box<dyn std::error::Error + Send + Sync>,
+    },
     /// A file for traces or statistics cannot be used.
     #[error(transparent)]
     Trace(#[from] argonet_trace::TraceError),

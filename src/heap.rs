@@ -3,26 +3,33 @@
 use crate::collective::{Reduction, vote};
 use crate::engine::Heap;
 use crate::error::{Error, Result};
+use crate::published::Published;
 use crate::world::{Threading, World};
 use argonet_base::{Rank, SegmentOffset};
-use argonet_boot::LocalJob;
 use argonet_segment::{HostMemory, OwnSegment, admit};
-use core::sync::atomic::Ordering;
 use parking_lot::Mutex;
 use std::sync::Arc;
 
 pub(crate) struct Memory {
     pub(crate) own: OwnSegment,
     heap: Mutex<Heap>,
-    boot: Arc<LocalJob>,
+    published: Arc<Published>,
+    /// Ranks on this host.
+    on_host: usize,
 }
 
 impl Memory {
-    pub(crate) fn new(own: OwnSegment, limit: u64, boot: Arc<LocalJob>) -> Self {
+    pub(crate) fn new(
+        own: OwnSegment,
+        limit: u64,
+        published: Arc<Published>,
+        on_host: usize,
+    ) -> Self {
         Self {
             own,
             heap: Mutex::new(Heap::new(limit)),
-            boot,
+            published,
+            on_host,
         }
     }
 }
@@ -98,7 +105,7 @@ impl<M: Threading> World<M> {
         // What all grow to, 0 for not at all; and the memory that rank 0 saw, so that all ranks say
         // the same. Grow by what is needed if doubling does not fit.
         let mut verdict = [0u64; 2];
-        let request = |len: u64| vec![len - attached; self.size() as usize];
+        let request = |len: u64| vec![len - attached; memory.on_host];
         let mut probed = Ok(());
         if self.rank().0 == 0 {
             match HostMemory::probe() {
@@ -122,8 +129,7 @@ impl<M: Threading> World<M> {
             });
         }
         let len = memory.own.grow(verdict[0])?;
-        let page = memory.boot.rank_page(self.engine().rank());
-        page.segment_len.store(len, Ordering::Release);
+        memory.published.all_have(len);
         Ok(())
     }
 }

@@ -9,6 +9,7 @@ use argonet_boot::{Bootstrap, Key, MAX_VALUE_BYTES, control_bytes};
 use argonet_conduit::smp::Layout;
 use argonet_segment::{HostMemory, PageKind, SegmentError, admit};
 use argonet_settings::{Bytes, HUGE_PAGES, MAX_SEGSIZE, SEGMENT, SegmentLimit, Settings, WAIT};
+use core::ops::Range;
 use rustix::thread::CpuSet;
 use static_assertions::const_assert;
 
@@ -69,7 +70,7 @@ impl Plan {
         let segment_bytes = segment_request(segment_limit_bytes, None, settings)?;
         let processors = count(&own_processors());
         let allowed = allowed();
-        let layout = Layout::new(ranks);
+        let layout = Layout::new(JobRank(0), ranks);
         let wait = settings.get(&WAIT);
         let automatic = WaitPolicy::for_host(ranks, together(&[], &own_processors(), allowed));
         Ok(Self {
@@ -105,10 +106,10 @@ pub(crate) fn own_processors() -> [u8; MASK_BYTES] {
     mask
 }
 
-/// Processors that the ranks of this host have together: ranks that are bound, one to each
+/// Processors that the ranks of this host, these, have together: ranks that are bound, one to each
 /// processor, are not crowded although each sees only one.
-pub(crate) fn processors(boot: &dyn Bootstrap) -> Result<u32> {
-    let masks: Result<Vec<Vec<u8>>> = (0..boot.size())
+pub(crate) fn processors(boot: &dyn Bootstrap, on_host: Range<u32>) -> Result<u32> {
+    let masks: Result<Vec<Vec<u8>>> = on_host
         .map(|rank| Ok(boot.lookup(JobRank(rank), Key::Processors)?))
         .collect();
     Ok(together(&masks?, &own_processors(), allowed()))

@@ -12,7 +12,7 @@ use crate::world::{Threading, World};
 use argonet_am::{AmError, CLIENT_BASE, Message};
 use argonet_base::{HandlerIndex, Rank, SegmentOffset};
 use argonet_conduit::Prepared;
-use argonet_conduit::smp::Smp;
+use argonet_conduit::paths::Paths;
 use argonet_segment::SharedBytesMut;
 use core::marker::PhantomData;
 use core::ptr::NonNull;
@@ -144,7 +144,7 @@ impl<'w, M: Threading> Raw<'w, M> {
     /// assert_eq!(engine.size(), world.size());
     /// ```
     #[must_use]
-    pub fn engine(&self) -> &'w Engine<Smp> {
+    pub fn engine(&self) -> &'w Engine<Paths> {
         self.0.engine()
     }
 

@@ -7,21 +7,25 @@ use crate::engine::{
     watch_handlers,
 };
 use crate::error::{Error, Result};
-use crate::plan::{own_processors, processors, segment_limit};
+use crate::network::Network;
+use crate::places::{Card, Places};
+use crate::plan::{own_processors, processors};
 use crate::process;
+use crate::published::Published;
 use crate::settings;
 use crate::tracing;
 use crate::tuning;
 use argonet_am::HandlerTable;
 use argonet_base::{JobRank, Rank};
 use argonet_boot::{AttachOptions, Bootstrap, Key, LocalJob, attach};
+use argonet_conduit::paths::Paths;
 use argonet_conduit::smp::{Barrier, SegmentLen, Smp, SmpConfig, ThreadMode};
 use argonet_event::HandleTable;
 use argonet_segment::cross_memory::allow_descendants_of;
 use argonet_segment::{Directory, HostMemory, OwnSegment, PageKind, SegmentFile, admit};
 use argonet_settings::{Bytes, VIS_GET_MAX_CHUNK, VIS_MAX_CHUNK, VIS_PUT_MAX_CHUNK};
 use argonet_settings::{CROSS_MEMORY, Letter, STALL_TIMEOUT, SegmentLimit, Settings, WAIT};
-use core::sync::atomic::Ordering;
+use core::ops::Range;
 use rustix::fd::AsFd;
 use std::sync::Arc;
 use std::time::Instant;
@@ -57,15 +61,17 @@ pub fn expect_threads(most: u64, at_end: fn(&ThreadCtx)) {
 /// A rank that has joined its job.
 pub struct Joined {
     /// The engine.
-    pub engine: Engine<Smp>,
+    pub engine: Engine<Paths>,
     /// Who started the job.
     pub boot: Arc<LocalJob>,
     /// The settings of the job.
     pub settings: Settings,
     /// Bytes that a segment may grow to.
     pub limit: u64,
-    /// Memory that rank 0 found available on the host, in bytes.
-    available: u64,
+    /// Where the ranks are.
+    pub places: Arc<Places>,
+    /// What ranks tell of their segments.
+    pub(crate) published: Arc<Published>,
 }
 
 /// Joins the job; `register` puts the client's handlers into the table. A process joins once. Ranks may
@@ -87,8 +93,8 @@ pub fn join(
     let boot = Arc::new(attach(options, &settings)?);
     let rank = Rank(boot.rank().0);
     chance.used(rank);
-    boot.all_share_memory(Smp::NAME)?;
     settings::report(&settings, rank);
+    let network = Network::open(&boot, &settings)?;
     let trace = tracing::prepare(&*boot, &settings)?;
     let mut handlers = HandlerTable::default();
     let internals = Internals::register(&mut handlers)?;
@@ -100,32 +106,37 @@ pub fn join(
     boot.publish(Key::HandlerTable, how.digest)?;
     boot.publish(Key::Membarrier, &[u8::from(barrier == Barrier::Sleeper)])?;
     boot.publish(Key::Processors, &own_processors())?;
-    let (directory, available) = spans(&boot, how.limit, &settings)?;
+    let published = Arc::new(Published::new(Arc::clone(&boot)));
+    let (directory, places) = spans(&boot, how.limit, &settings, &published)?;
     tuning::compare(&*boot, &settings, &choices)?;
     tracing::start(&*boot, trace)?;
     watch_handlers(&mut handlers);
     check_handlers(&*boot, how.digest, how.count)?;
-    let barrier = agree_on_barrier(&*boot)?;
-    let limit = directory.file().stride_bytes();
-    let (lengths, bases) = (Arc::clone(&boot), Arc::clone(&boot));
-    let segment_len: SegmentLen =
-        Arc::new(move |rank| lengths.rank_page(rank).segment_len.load(Ordering::Acquire));
-    let segment_base: SegmentBase =
-        Arc::new(move |rank| bases.rank_page(rank).segment_base.load(Ordering::Relaxed));
+    let near = boot.neighbourhood();
+    let barrier = agree_on_barrier(&*boot, near.clone())?;
+    let (lengths, bases) = (Arc::clone(&published), Arc::clone(&published));
+    let segment_len: SegmentLen = Arc::new(move |rank| lengths.len(rank));
+    let segment_base: SegmentBase = Arc::new(move |rank| bases.base(rank));
     let config = SmpConfig {
         rank: boot.rank(),
-        ranks: boot.size(),
+        first: JobRank(near.start),
+        ranks: near.len() as u32,
         mode: how.mode,
         barrier,
         directory: Arc::clone(&directory),
         registered: handlers.registered(),
         segment_len: Arc::clone(&segment_len),
     };
-    let conduit = Smp::new(boot.files().rings.as_fd(), config).map_err(|cause| Error::Rings {
+    let smp = Smp::new(boot.files().rings.as_fd(), config).map_err(|cause| Error::Rings {
         rank,
-        ranks: boot.size(),
+        ranks: near.len() as u32,
         cause,
     })?;
+    let conduit = match network.conduit(&boot, how.mode, &directory, handlers.registered())? {
+        None => Paths::near(smp),
+        Some(network) => Paths::over(network, Some(smp)),
+    };
+    let on_host = boot.host_ranks();
     let start = Instant::now();
     let engine = Engine::new(EngineConfig {
         boot: Arc::clone(&boot) as Arc<dyn Bootstrap>,
@@ -135,7 +146,7 @@ pub fn join(
         directory,
         segment_len,
         segment_base,
-        policy: WaitPolicy::for_host(boot.size(), processors(&*boot)?),
+        policy: WaitPolicy::for_host(on_host.len() as u32, processors(&*boot, on_host)?),
         wait: settings.get(&WAIT),
         stall: Some(settings.get(&STALL_TIMEOUT)).filter(|time| !time.is_zero()),
         mode: how.mode,
@@ -143,12 +154,18 @@ pub fn join(
         clock: Box::new(move || start.elapsed()),
     });
     engine.tune_collectives(choices);
+    let places = Arc::new(places);
+    let hoods = Arc::clone(&places);
+    engine.set_neighbourhoods(Box::new(move |rank| hoods.neighbourhood(rank)));
     if settings.get(&CROSS_MEMORY) {
         // The ranks of a host descend from the launcher, or from the rank that forked the others.
         allow_descendants_of(boot.job_page().launcher_pid());
         let pages = Arc::clone(&boot);
         engine.copy_across(Box::new(move |rank| {
-            let process = pages.rank_page(rank).pid();
+            let process = match near.contains(&rank.0) {
+                true => pages.rank_page(rank).pid(),
+                false => 0,
+            };
             (process != 0).then_some(process)
         }));
     }
@@ -157,13 +174,14 @@ pub fn join(
         engine,
         boot,
         settings,
-        limit,
-        available,
+        limit: places.limit(),
+        places,
+        published,
     })
 }
 
 /// What one message of a non-contiguous transfer moves at most.
-fn limit_vis_chunks(engine: &Engine<Smp>, settings: &Settings) {
+fn limit_vis_chunks(engine: &Engine<Paths>, settings: &Settings) {
     let all = settings.get(&VIS_MAX_CHUNK);
     for (direction, own) in [
         (Direction::Put, settings.get(&VIS_PUT_MAX_CHUNK)),
@@ -176,13 +194,10 @@ fn limit_vis_chunks(engine: &Engine<Smp>, settings: &Settings) {
 }
 
 impl Joined {
-    /// The most that this rank's segment can be, if all ranks of the host ask for as much: a whole
-    /// number of pages.
+    /// The most that each rank's segment can be, if all ranks ask for as much: a whole number of pages.
     #[must_use]
     pub fn largest_segment(&self) -> u64 {
-        let share = self.available / u64::from(self.engine.size());
-        let page = PageKind::Normal.page_bytes();
-        self.limit.min(share / page * page)
+        self.places.share()
     }
 
     /// Attaches this rank's segment before the start; `bytes` is the same on all ranks. They can reach
@@ -205,7 +220,9 @@ impl Joined {
                 what: "the size of the segment at start",
             });
         }
-        self.attach_one_of(&requests)
+        let own = self.attach_one_of(&requests)?;
+        self.published.all_have(own.len());
+        Ok(own)
     }
 
     /// Ranks may communicate from now on. Collective; does not poll.
@@ -236,32 +253,46 @@ impl Joined {
         let words = requests.as_mut_bytes();
         engine.collective(ctx, &pass, words, size_of::<u64>())?;
         let own = self.attach_one_of(&requests)?;
-        engine.barrier(ctx, Meeting::Segments)?;
+        self.published.tell_len(own.len());
+        if !self.published.has_others() {
+            engine.barrier(ctx, Meeting::Segments)?;
+            return Ok(own);
+        }
+        // Elsewhere pages may have another size.
+        requests.fill(0);
+        requests[engine.rank().index()] = own.len();
+        engine.collective(ctx, &pass, requests.as_mut_bytes(), size_of::<u64>())?;
+        self.published.remember(&requests);
         Ok(own)
     }
 
-    /// Attaches what this rank asks for, if the host has memory for what all ask for, and publishes it.
+    /// Attaches what this rank asks for, if its host has memory for what all its ranks ask for.
     fn attach_one_of(&self, requests: &[u64]) -> Result<OwnSegment> {
         let rank = self.boot.rank();
-        let host = HostMemory::probe()?.with_available(self.available);
-        admit(requests, &host)?;
+        let available = self.places.card(rank).available;
+        let host = HostMemory::probe()?.with_available(available);
+        let on_host = self.places.on_host(rank);
+        admit(
+            &requests[on_host.start as usize..on_host.end as usize],
+            &host,
+        )?;
         let own = OwnSegment::attach(self.engine.directory(), requests[rank.index()])?;
         argonet_trace::note_with(Letter::Object, || {
             format!("segment: {} bytes at {:p}", own.len(), own.base())
         });
-        let page = self.boot.rank_page(rank);
-        page.segment_len.store(own.len(), Ordering::Release);
         Ok(own)
     }
 }
 
-/// Reserves addresses for all segments of the host; and how much memory rank 0 found there. Fences.
+/// Reserves addresses for the segments of all neighbours; and where all ranks are. Fences.
 fn spans(
     boot: &LocalJob,
     preset: Option<SegmentLimit>,
     settings: &Settings,
-) -> Result<(Arc<Directory>, u64)> {
-    let (rank, ranks) = (boot.rank(), boot.size());
+    published: &Published,
+) -> Result<(Arc<Directory>, Places)> {
+    let (rank, near) = (boot.rank(), boot.neighbourhood());
+    let (first, ranks) = (JobRank(near.start), near.len() as u32);
     let pages = match boot.files().huge_pages {
         Some(huge) => PageKind::Huge {
             size_bytes: huge.bytes(),
@@ -277,30 +308,29 @@ fn spans(
             ranks,
             cause,
         })?;
-    // Rank 0 decides for all: ranks that look at the host a moment later see another number.
-    let (file, available) = if rank.0 == 0 {
-        let host = HostMemory::probe()?;
-        let limit = segment_limit(&host, ranks, preset, settings);
-        let card = [limit, host.available_bytes()];
-        boot.publish(Key::Segment, card.as_bytes())?;
-        let file = SegmentFile::establish(fd, ranks, limit, pages)?;
+    // One rank decides for its neighbours: ranks that look at the host a moment later see another number.
+    let file = if rank == first {
+        let card = Card::make(boot, preset, settings)?;
+        card.publish(boot)?;
+        let file = SegmentFile::establish(fd, ranks, card.limit, pages)?;
         boot.fence()?;
-        (file, card[1])
+        Ok(file)
     } else {
         boot.fence()?;
-        // The first place where it can be done: other differences may follow from this one.
-        settings::compare(boot, settings)?;
-        let card = boot.lookup(JobRank(0), Key::Segment)?;
-        let file = SegmentFile::from_fd(fd, ranks, word(&card, 0), pages)?;
-        (file, word(&card, 1))
+        Err(fd)
     };
-    let directory = Directory::new(file, rank)?;
+    // The first place where it can be done: other differences may follow from this one.
+    settings::compare(boot, settings)?;
+    let places = Places::read(boot)?;
+    let file = match file {
+        Ok(file) => file,
+        Err(fd) => SegmentFile::from_fd(fd, ranks, places.card(rank).limit, pages)?,
+    };
+    let directory = Directory::of_job(file.starting_at(first), rank, boot.size())?;
     if let Some(base) = directory.span_base(rank) {
-        let page = boot.rank_page(rank);
-        page.segment_base
-            .store(base.addr().get() as u64, Ordering::Relaxed);
+        published.tell_base(base.addr().get() as u64)?;
     }
-    Ok((directory, available))
+    Ok((directory, places))
 }
 
 /// Word `i` of a published card; 0 where it is too short.
@@ -321,9 +351,9 @@ fn check_handlers(boot: &dyn Bootstrap, digest: &[u8], count: usize) -> Result<(
     })
 }
 
-/// All registered, or all use the sender's fence.
-fn agree_on_barrier(boot: &dyn Bootstrap) -> Result<Barrier> {
-    for rank in (0..boot.size()).map(JobRank) {
+/// All neighbours have registered, or all use the sender's fence.
+fn agree_on_barrier(boot: &dyn Bootstrap, near: Range<u32>) -> Result<Barrier> {
+    for rank in near.map(JobRank) {
         if boot.lookup(rank, Key::Membarrier)? != [1] {
             return Ok(Barrier::Sender);
         }

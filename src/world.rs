@@ -8,7 +8,8 @@ use crate::process;
 use crate::rpc::Calls;
 use argonet_base::{JobRank, Rank};
 use argonet_boot::{WaitFor, Waiting};
-use argonet_conduit::smp::{Smp, ThreadMode};
+use argonet_conduit::paths::Paths;
+use argonet_conduit::smp::ThreadMode;
 use core::future::Future;
 use core::marker::PhantomData;
 use core::pin::pin;
@@ -69,7 +70,7 @@ impl Threading for Par {
 const PANIC_CODE: u8 = 101;
 
 pub(crate) struct Inner {
-    pub(crate) engine: Engine<Smp>,
+    pub(crate) engine: Engine<Paths>,
     pub(crate) memory: Memory,
     pub(crate) calls: Arc<Calls>,
 }
@@ -131,7 +132,7 @@ impl<M: Threading> World<M> {
     }
 
     #[inline(always)]
-    pub(crate) fn engine(&self) -> &Engine<Smp> {
+    pub(crate) fn engine(&self) -> &Engine<Paths> {
         &self.inner.engine
     }
 

@@ -200,6 +200,16 @@ pub enum AmError {
         /// For how long.
         silent_ms: u64,
     },
+    /// There is no connection with a peer, and none could be made.
+    #[error("{why}")]
+    Unreachable {
+        /// Who wants one.
+        at: JobRank,
+        /// The peer.
+        peer: JobRank,
+        /// What was tried, with names and addresses, and what can be done.
+        why: String,
+    },
     /// A record that a peer wrote does not parse.
     #[error(
         "rank {at} got a broken record from rank {from}: {cause}; memory of that rank is damaged or its version differs"

@@ -20,13 +20,13 @@ pub enum Key {
     HandlerTable = 0,
     /// The settings that must be the same on every rank, as the user gave them: argonet_settings has the format.
     Settings = 1,
-    /// Where segments lie in their file, as rank 0 has decided.
+    /// Which ranks are neighbours and what their segments may become, as the first of them says.
     Segment = 2,
     /// Whether the rank could register for expedited membarriers.
     Membarrier = 3,
     /// Where the rank's conduit can be reached.
     Address = 4,
-    /// The identity of the rank's host, by which neighbourhoods are found.
+    /// The name of the rank's host, for messages.
     Host = 5,
     /// Free for the client.
     User = 6,
@@ -40,10 +40,12 @@ pub enum Key {
     Epoch = 10,
     /// How the rank chooses algorithms of collective operations, which must be the same on every rank.
     Tuning = 11,
+    /// Where the rank's segment begins, or will begin, in its process.
+    Span = 12,
 }
 
 /// How many keys there are.
-pub(crate) const KEYS: usize = 12;
+pub(crate) const KEYS: usize = 13;
 
 /// Identity, key store and fence of a job, and the two words that a rank owes whoever started it: [`Self::started`] and
 /// [`Self::finalised`].

@@ -3,7 +3,7 @@
 use core::ffi::c_int;
 
 use argonet::engine::{Engine, OpError, ThreadCtx};
-use argonet_conduit::smp::Smp;
+use argonet_conduit::paths::Paths;
 use argonet_event::{Category, CategoryMask, Event};
 
 use crate::Prototype;
@@ -22,7 +22,7 @@ pub(crate) fn prototypes() -> Vec<Prototype> {
 }
 
 /// What a call on several events does.
-type Several<R> = fn(&Engine<Smp>, &ThreadCtx, &mut [Event]) -> Result<R, OpError>;
+type Several<R> = fn(&Engine<Paths>, &ThreadCtx, &mut [Event]) -> Result<R, OpError>;
 
 /// Does `call` with the array of events that C gave.
 ///

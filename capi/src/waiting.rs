@@ -5,7 +5,7 @@ use core::mem::{MaybeUninit, align_of};
 
 use argonet::engine::{Wait, WaitMode};
 use argonet_boot::{WaitFor, Waiting};
-use argonet_conduit::smp::Smp;
+use argonet_conduit::paths::Paths;
 
 use crate::Prototype;
 use crate::context::{communicating, done};
@@ -16,7 +16,7 @@ use crate::job::{BAD_ARG, OK, job, refuse};
 #[repr(C)]
 struct Room([u64; 24]);
 
-type Step = Wait<'static, Smp>;
+type Step = Wait<'static, Paths>;
 
 const _: () = assert!(size_of::<Step>() <= size_of::<Room>());
 const _: () = assert!(align_of::<Step>() <= align_of::<Room>());

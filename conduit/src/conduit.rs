@@ -389,6 +389,10 @@ pub trait Conduit: Send + Sync {
         }
     }
 
+    /// Has calls of [`sleep`](Self::sleep) return that other threads are in, or will begin with an epoch from before. Every conduit does that
+    /// which [`paths`](crate::paths) can have a thread sleep on; for others there is nothing to do.
+    fn rouse(&self) {}
+
     /// Lines in memory that all ranks share, for small collective operations; `None` where there is no such memory.
     #[inline(always)]
     fn lines(&self) -> Option<Lines<'_>> {

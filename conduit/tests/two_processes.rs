@@ -151,6 +151,7 @@ fn main() -> ExitCode {
         .expect("register");
     let config = SmpConfig {
         rank: JobRank(me),
+        first: JobRank(0),
         ranks: 2,
         mode: ThreadMode::Seq,
         barrier,

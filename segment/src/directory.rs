@@ -15,7 +15,7 @@ use crate::file::SegmentFile;
 use crate::pages::PageKind;
 use crate::reservation::Reservation;
 
-/// What the directory knows of one rank of this host.
+/// What the directory knows of one rank of the job.
 ///
 /// ```text
 ///  0               8               16
@@ -60,7 +60,7 @@ struct Slow {
     own_mapped_bytes: u64,
 }
 
-/// The segments of all ranks of a host, as this process sees them.
+/// The segments of the ranks that share memory with this process, as it sees them.
 ///
 /// Addresses for all spans are reserved at once, in the order of ranks: the address of an offset
 /// never changes as long as the directory lives, whether the segment is mapped yet or not, and
@@ -68,8 +68,8 @@ struct Slow {
 /// used ([`ensure`](Self::ensure), [`refresh`](Self::refresh)) or all at once
 /// ([`map_all`](Self::map_all)), and only as far as its owner has attached it.
 ///
-/// Here a [`JobRank`] is a position among the ranks of this host (the team of the neighbourhood), not in
-/// the world.
+/// Ranks of the job whose segments are not in the file have an entry that nothing is ever mapped for, so that the fast path does
+/// not ask who is a neighbour.
 ///
 /// All methods may be called by any thread at any time. [`resolve`](Self::resolve) and
 /// [`translate`](Self::translate) take no lock and never block; the others may take the directory's
@@ -151,15 +151,25 @@ impl core::ops::Deref for Resolver {
 }
 
 impl Directory {
-    /// Reserves addresses for the segments of all ranks of `file`; maps nothing yet. `own` is
+    /// Reserves addresses for the segments of all ranks of `file`, which are all that there are; maps nothing yet. `own` is
     /// the rank of this process.
     ///
     /// # Errors
     ///
     /// When `own` is not a rank of the file, and when the addresses cannot be had.
     pub fn new(file: SegmentFile, own: JobRank) -> Result<Arc<Self>, SegmentError> {
+        Self::of_job(file, own, 0)
+    }
+
+    /// [`new`](Self::new) in a job of so many `ranks`, of whom others may have no span in `file`.
+    ///
+    /// # Errors
+    ///
+    /// As `new`.
+    pub fn of_job(file: SegmentFile, own: JobRank, ranks: u32) -> Result<Arc<Self>, SegmentError> {
         file.span_offset(own)?;
-        let entries = (0..file.ranks()).map(|_| Entry::empty()).collect();
+        let ranks = ranks.max(file.owners().end);
+        let entries = (0..ranks).map(|_| Entry::empty()).collect();
         let stride_bytes = file.stride_bytes();
         Ok(Arc::new(Self {
             entries,
@@ -211,6 +221,7 @@ impl Directory {
             .checked_sub(self.reservation.base().addr().get())? as u64;
         let rank = distance / self.stride_bytes;
         let offset = distance % self.stride_bytes;
+        let rank = rank.checked_add(self.file().owners().start.into())?;
         let entry = self.entries.get(usize::try_from(rank).ok()?)?;
         let end = offset.checked_add(len as u64)?;
         // Acquire as in `resolve`: the caller may access the memory.
@@ -233,7 +244,14 @@ impl Directory {
         Some(unsafe { self.reservation.base().add(distance as usize) })
     }
 
-    /// How much of the segment of `rank` is mapped here; 0 for ranks that this host does not have.
+    /// Whether the segment of `rank` can be mapped here, attached or not.
+    #[inline]
+    #[must_use]
+    pub fn is_near(&self, rank: JobRank) -> bool {
+        self.file().owners().contains(&rank.0)
+    }
+
+    /// How much of the segment of `rank` is mapped here; 0 for ranks that do not share memory with this one.
     #[inline]
     #[must_use]
     pub fn attached_bytes(&self, rank: JobRank) -> u64 {
@@ -276,7 +294,7 @@ impl Directory {
     }
 
     /// Makes `published_len` bytes of the segment of `rank` reachable, mapping what is missing.
-    /// Does nothing when that much is mapped already.
+    /// Does nothing when that much is mapped already, or that rank does not share memory with this one.
     ///
     /// The length is the one that the segment's owner published; it is checked against the
     /// span, because a peer wrote it. For this process's own rank there is nothing to do:
@@ -284,24 +302,24 @@ impl Directory {
     ///
     /// # Errors
     ///
-    /// When this host has no such rank, when the length exceeds the span, and when the kernel
+    /// When there is no such rank, when the length exceeds the span, and when the kernel
     /// refuses the mapping. The segment stays reachable as far as it was.
     #[cold]
     pub fn refresh(&self, rank: JobRank, published_len: u64) -> Result<(), SegmentError> {
-        if rank == self.own {
+        if rank == self.own || (rank.index() < self.entries.len() && !self.is_near(rank)) {
             return Ok(());
         }
         let mut slow = self.slow.lock();
         self.extend(&mut slow, rank, published_len)
     }
 
-    /// [`refresh`](Self::refresh) for every rank, in ascending order.
+    /// [`refresh`](Self::refresh) for every rank that shares memory with this one, in ascending order.
     ///
     /// # Errors
     ///
     /// The first that occurs; ranks before it are mapped.
     pub fn map_all(&self, published: impl Fn(JobRank) -> u64) -> Result<(), SegmentError> {
-        (0..self.file().ranks())
+        (self.file().owners())
             .map(JobRank)
             .try_for_each(|rank| self.refresh(rank, published(rank)))
     }

@@ -1,5 +1,6 @@
 //! The segment file: one sparse, nameless file that holds the segments of all ranks of a host.
 
+use std::ops::Range;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 
 use argonet_base::JobRank;
@@ -32,6 +33,8 @@ const MAX_TOTAL_BYTES: u64 = 1 << 62;
 #[derive(Debug)]
 pub struct SegmentFile {
     fd: OwnedFd,
+    /// Whose the first span is.
+    first: JobRank,
     ranks: u32,
     stride_bytes: u64,
     pages: PageKind,
@@ -89,6 +92,7 @@ impl SegmentFile {
         fcntl_add_seals(&fd, SEALS).map_err(SegmentError::os("seal the segment file"))?;
         let file = Self {
             fd,
+            first: JobRank(0),
             ranks,
             stride_bytes,
             pages,
@@ -136,6 +140,7 @@ impl SegmentFile {
         }
         let file = Self {
             fd,
+            first: JobRank(0),
             ranks,
             stride_bytes,
             pages,
@@ -144,10 +149,23 @@ impl SegmentFile {
         Ok(file)
     }
 
-    /// Number of ranks of this host.
+    /// The file whose spans belong to `first` and the ranks that follow it. Without this they belong to rank 0 and those that
+    /// follow.
+    #[must_use]
+    pub fn starting_at(self, first: JobRank) -> Self {
+        Self { first, ..self }
+    }
+
+    /// Number of ranks that have a span.
     #[must_use]
     pub fn ranks(&self) -> u32 {
         self.ranks
+    }
+
+    /// The ranks that have a span.
+    #[must_use]
+    pub fn owners(&self) -> Range<u32> {
+        self.first.0..self.first.0.saturating_add(self.ranks)
     }
 
     /// Length of one rank's span in bytes, rounded up from what was asked for: the most
@@ -204,16 +222,16 @@ impl SegmentFile {
     ///
     /// # Errors
     ///
-    /// When this host has no such rank.
+    /// When that rank has none.
     pub(crate) fn span_offset(&self, rank: JobRank) -> Result<u64, SegmentError> {
-        if rank.0 < self.ranks {
-            Ok(u64::from(rank.0) * self.stride_bytes)
-        } else {
-            Err(SegmentError::NoSuchRank {
+        let place = rank.0.checked_sub(self.first.0);
+        place
+            .filter(|place| *place < self.ranks)
+            .map(|place| u64::from(place) * self.stride_bytes)
+            .ok_or(SegmentError::NoSuchRank {
                 rank,
                 ranks: self.ranks,
             })
-        }
     }
 
     /// Gives all memory of a rank's span back to the system. Mappings stay valid and read as zero.

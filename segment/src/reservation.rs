@@ -155,13 +155,13 @@ impl Reservation {
             self.reserve_again(at, len);
             return Err(failed(errno.into()));
         }
-        self.advise(rank, span_offset, start, end, own);
+        self.advise(span_offset, start, end, own);
         Ok(())
     }
 
     /// Advice that makes a mapping better and whose refusal harms nothing.
-    fn advise(&self, rank: JobRank, span_offset: u64, start: u64, end: u64, own: bool) {
-        debug_assert!(u64::from(rank.0) * self.file.stride_bytes() == span_offset);
+    fn advise(&self, span_offset: u64, start: u64, end: u64, own: bool) {
+        debug_assert!(span_offset.is_multiple_of(self.file.stride_bytes()));
         // SAFETY: span_offset < total_bytes, the length of the reserved range from `base`.
         let span = unsafe { self.base.add(span_offset as usize) };
         if self.file.pages() == PageKind::TransparentHuge && end >= TRANSPARENT_BYTES {

@@ -165,7 +165,9 @@ impl<C: Conduit> Engine<C> {
         } = config;
         let max_medium = conduit.limits().medium_request;
         let (rank, size) = (boot.rank(), boot.size());
-        let circles = conduit.lines().and_then(|_| Circles::new(rank, size));
+        let all_near = directory.file().ranks() >= size;
+        let lines = conduit.lines().filter(|_| all_near);
+        let circles = lines.and_then(|_| Circles::new(rank, size));
         Self {
             rank,
             size,
@@ -608,22 +610,8 @@ impl<C: Conduit> Engine<C> {
     }
 
     /// Makes sure that `len` bytes at `offset` of `to` can be reached, extending the mapping of a
-    /// segment that has grown.
-    #[inline(always)]
-    pub(super) fn reach(
-        &self,
-        to: JobRank,
-        offset: SegmentOffset,
-        len: usize,
-    ) -> Result<(), AmError> {
-        if to.0 < self.size && (len == 0 || self.directory.resolve(to, offset, len).is_some()) {
-            return Ok(());
-        }
-        self.reach_slow(to, offset, len)
-    }
-
-    /// [`reach`](Self::reach), where the segment is mapped here at all; says whether it is. If it
-    /// is not, the conduit carries the bytes and the target checks where they go.
+    /// segment that has grown; says whether the segment is mapped here at all. If it is not, the conduit carries the bytes and the
+    /// target checks where they go.
     #[inline(always)]
     pub(super) fn reach_or_far(
         &self,
@@ -631,13 +619,50 @@ impl<C: Conduit> Engine<C> {
         offset: SegmentOffset,
         len: usize,
     ) -> Result<bool, AmError> {
-        match self.reach(to, offset, len) {
+        if to.0 < self.size && (len == 0 || self.directory.resolve(to, offset, len).is_some()) {
+            return Ok(true);
+        }
+        self.reach_or_far_slow(to, offset, len)
+    }
+
+    #[inline(never)]
+    fn reach_or_far_slow(
+        &self,
+        to: JobRank,
+        offset: SegmentOffset,
+        len: usize,
+    ) -> Result<bool, AmError> {
+        if to.0 < self.size && !self.directory.is_near(to) {
+            return self.is_in_far_segment(to, offset, len).map(|()| false);
+        }
+        match self.reach_slow(to, offset, len) {
             Ok(()) => Ok(true),
             Err(AmError::OutsideSegment { .. }) if self.directory.attached_bytes(to) == 0 => {
                 Ok(false)
             }
             Err(error) => Err(error),
         }
+    }
+
+    /// Whether a place can be in a segment that is not mapped here: where its length is not known its owner checks.
+    fn is_in_far_segment(
+        &self,
+        to: JobRank,
+        offset: SegmentOffset,
+        len: usize,
+    ) -> Result<(), AmError> {
+        let segment = (self.segment_len)(to);
+        let end = offset.0.checked_add(len as u64);
+        if segment == 0 || end.is_some_and(|end| end <= segment) {
+            return Ok(());
+        }
+        Err(AmError::OutsideSegment {
+            offset: offset.0,
+            len,
+            segment,
+            from: self.rank,
+            to,
+        })
     }
 
     #[cold]

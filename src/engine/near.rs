@@ -76,7 +76,7 @@ pub const fn near_entry(delta: Option<isize>) -> isize {
 }
 
 impl<C: Conduit> Engine<C> {
-    /// Maps what neighbours have attached of their segments. Gives the way there for each rank from rank 0 on: what has
+    /// Maps what neighbours have attached of their segments. Gives the way there for each rank from rank 0 to the last neighbour: what has
     /// to be added to an address of that rank's process, or nothing if there is no way. It is right as long as
     /// the engine's directory lives.
     ///
@@ -89,8 +89,7 @@ impl<C: Conduit> Engine<C> {
             0 => None,
             _ => Some(self.segment_delta(rank)),
         };
-        // All ranks of a job are neighbours as long as smp is the only conduit.
-        let ranks = directory.file().ranks().min(self.size);
+        let ranks = directory.file().owners().end.min(self.size);
         Ok((0..ranks).map(|rank| delta(JobRank(rank))).collect())
     }
 

@@ -127,7 +127,9 @@ fn init(
     let endpoint: &'static Endpoint = Box::leak(Box::new(Endpoint::primordial()));
     let size = joined.engine.size();
     let rank = joined.engine.rank().0;
-    let world = Placed::new(Team::world(endpoint, rank, size));
+    let own = joined.engine.rank();
+    let near = joined.places.neighbours(own);
+    let world = Placed::new(Team::world(endpoint, rank, size, near.end));
     let teams = Teams::default();
     let neighbours = match segments {
         SegmentMode::Everything => {
@@ -136,8 +138,9 @@ fn init(
             teams.set_deltas(deltas);
             [rank].into()
         }
-        SegmentMode::Fast | SegmentMode::Large => (0..size).collect(),
+        SegmentMode::Fast | SegmentMode::Large => near.collect(),
     };
+    let ranks = joined.places.on_host(own).collect();
     let threads = Threads::new(mode, joined.settings.get(&MAX_THREADS), debug);
     threads.expect(debug);
     Ok(set(Job {
@@ -157,7 +160,7 @@ fn init(
         endpoints: Mutex::new(vec![endpoint]),
         attached: OnceLock::new(),
         neighbours,
-        ranks: (0..size).collect(),
+        ranks,
         threads,
         gasnet1,
         value_gets: ValueGets::default(),

@@ -5,7 +5,7 @@ use core::ptr::null_mut;
 
 use argonet::JobRank;
 use argonet::engine::{Engine, FarBound, Meeting, OpError, Outlook, ThreadCtx};
-use argonet_conduit::smp::Smp;
+use argonet_conduit::paths::Paths;
 use argonet_event::Event;
 
 use crate::context::{communicating, done};
@@ -36,12 +36,16 @@ impl Found {
         }
     }
 
-    fn attached(engine: &Engine<Smp>, rank: JobRank) -> Option<Self> {
+    fn attached(engine: &Engine<Paths>, rank: JobRank) -> Option<Self> {
         let (base, len) = engine.published_segment(rank);
         let base = base as usize;
+        let is_near = engine.directory().is_near(rank);
         (len > 0).then(|| Self {
             owner: base,
-            local: base.wrapping_add_signed(engine.segment_delta(rank)),
+            local: match is_near {
+                true => base.wrapping_add_signed(engine.segment_delta(rank)),
+                false => 0,
+            },
             bytes: len as usize,
         })
     }

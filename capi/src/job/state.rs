@@ -34,9 +34,9 @@ pub(crate) struct Job {
     pub(crate) segments: SegmentMode,
     /// Whether `gex_Segment_Attach` has been called, where that attaches nothing.
     pub(crate) was_attached: AtomicBool,
-    /// Jobranks of the neighbourhood: those whose segments are mapped here, which are all of the host, or this one alone.
+    /// Jobranks of the neighbourhood: those whose segments are mapped here, or this one alone.
     pub(crate) neighbours: Box<[u32]>,
-    /// Jobranks of the host, which is the job.
+    /// Jobranks of the host.
     pub(crate) ranks: Box<[u32]>,
     pub(crate) threads: Threads,
     /// Whether the calls of GASNet-1 are allowed.

@@ -3,6 +3,8 @@
 use core::ffi::{c_char, c_int, c_uint, c_void};
 use core::mem::offset_of;
 
+use argonet::JobRank;
+
 use crate::export::export;
 use crate::job::{BAD_ARG, Client, Job, OK, RESOURCE, given, job, refuse};
 
@@ -59,7 +61,10 @@ unsafe fn tell_ranks(
 fn neighbourhood(job: &Job, rank: u32) -> (u32, u32) {
     match job.is_everything() {
         true => (job.joined.engine.size(), rank),
-        false => (1, 0),
+        false => {
+            let places = &job.joined.places;
+            (places.neighbourhoods(), places.neighbourhood(JobRank(rank)))
+        }
     }
 }
 
@@ -89,15 +94,15 @@ export! {
     }
 
     fn gex_System_QueryMyPosition(nbrhd_size: *mut u32, nbrhd_rank: *mut u32, host_size: *mut u32, host_rank: *mut u32) {
-        // There is one host as long as smp is the only conduit.
         let job = job("gex_System_QueryMyPosition");
-        let (neighbourhoods, own) = neighbourhood(job, job.joined.engine.rank().0);
+        let rank = job.joined.engine.rank();
+        let (neighbourhoods, own) = neighbourhood(job, rank.0);
         // SAFETY: null or the caller's, as the header asks.
         unsafe {
             tell(nbrhd_size, neighbourhoods);
             tell(nbrhd_rank, own);
-            tell(host_size, 1);
-            tell(host_rank, 0);
+            tell(host_size, job.joined.places.hosts());
+            tell(host_rank, job.joined.places.host(rank));
         }
     }
 
@@ -142,14 +147,17 @@ export! {
         if table.is_null() && count > 0 {
             return refuse(FUNCTION, BAD_ARG, "the table must not be null");
         }
-        let engine = &job(FUNCTION).joined.engine;
+        let job = job(FUNCTION);
+        let engine = &job.joined.engine;
         for rank in 0..engine.size().min(count) {
-            let (_, neighbourhood) = neighbourhood(job(FUNCTION), rank);
-            let offset = match job(FUNCTION).is_everything() {
-                true => 0,
-                false => engine.segment_delta(argonet::JobRank(rank)) as usize,
+            let (_, neighbourhood) = neighbourhood(job, rank);
+            let host = job.joined.places.host(JobRank(rank));
+            // Where there is no way to the memory, no distance either.
+            let offset = match job.neighbours.binary_search(&rank).is_ok() && !job.is_everything() {
+                true => engine.segment_delta(JobRank(rank)) as usize,
+                false => 0,
             };
-            let node = Node { host: 0, neighbourhood, offset };
+            let node = Node { host, neighbourhood, offset };
             // SAFETY: the caller says that the table has `count` entries.
             unsafe { *table.add(rank as usize) = node };
         }

@@ -23,6 +23,8 @@ use std::sync::Arc;
 pub struct SmpConfig {
     /// This rank.
     pub rank: JobRank,
+    /// The lowest rank of the neighbourhood, whose ranks are consecutive.
+    pub first: JobRank,
     /// Ranks of the neighbourhood.
     pub ranks: u32,
     /// Threads that will call.
@@ -43,6 +45,7 @@ pub type SegmentLen = Arc<dyn Fn(JobRank) -> u64 + Send + Sync>;
 /// The conduit of ranks that share memory.
 pub struct Smp {
     pub(super) rank: JobRank,
+    pub(super) first: JobRank,
     pub(super) ranks: u32,
     pub(super) mode: ThreadMode,
     pub(super) barrier: Barrier,
@@ -93,9 +96,10 @@ impl Smp {
     /// # Errors
     /// What the system says of the mapping.
     pub fn new(file: BorrowedFd<'_>, config: SmpConfig) -> std::io::Result<Self> {
-        let region = Region::map(file, config.ranks)?;
+        let region = Region::map(file, config.first, config.ranks)?;
         Ok(Self {
             rank: config.rank,
+            first: config.first,
             ranks: config.ranks,
             mode: config.mode,
             barrier: config.barrier,
@@ -115,9 +119,27 @@ impl Smp {
         self.ranks
     }
 
+    /// Whether a rank is one of the neighbourhood.
+    #[inline(always)]
+    #[must_use]
+    pub fn has(&self, rank: JobRank) -> bool {
+        self.region.place(rank) < self.peers.len()
+    }
+
+    /// Wakes threads of this rank that sleep, as whoever sends to it does; outlives the conduit.
+    pub(crate) fn waker(&self) -> Box<dyn Fn() + Send + Sync> {
+        let (region, rank, barrier) = (self.region.clone(), self.rank, self.barrier);
+        Box::new(move || wake::ring(region.sleep_word(rank), barrier, &Linux))
+    }
+
+    fn members(&self) -> impl Iterator<Item = JobRank> {
+        let first = self.first.0;
+        (first..first + self.ranks).map(JobRank)
+    }
+
     #[inline(always)]
     pub(super) fn peer(&self, rank: JobRank) -> &Peer {
-        &self.peers[rank.index()]
+        &self.peers[self.region.place(rank)]
     }
 
     #[inline(always)]
@@ -293,7 +315,7 @@ impl Conduit for Smp {
     }
 
     fn has_work(&self) -> bool {
-        (0..self.ranks).map(JobRank).any(|from| {
+        self.members().any(|from| {
             let peer = self.peer(from);
             [Lane::Reply, Lane::Request].into_iter().any(|lane| {
                 let position = peer.reader(lane).position();
@@ -337,7 +359,7 @@ impl Conduit for Smp {
                 waiting: reader.peek(&inward).is_some(),
             }
         };
-        let known = self.peers.get(peer.index())?;
+        let known = self.peers.get(self.region.place(peer))?;
         let requests = lane(Lane::Request, &known.out_request, &known.in_request);
         let replies = lane(Lane::Reply, &known.out_reply, &known.in_reply);
         let used = [requests, replies] != [LaneLedger::default(); 2];

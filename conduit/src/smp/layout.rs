@@ -61,6 +61,8 @@ const_assert!(2 * LARGE_UNITS < LAP_UNITS - LAP_UNITS / 4);
 /// Offsets within the region for a number of ranks. The sums are made once, as every message asks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layout {
+    /// The lowest of the ranks.
+    first: usize,
     ranks: usize,
     rings: usize,
     lines: usize,
@@ -68,14 +70,15 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// The layout for `ranks` ranks.
+    /// The layout for `ranks` ranks, from `first` on.
     #[must_use]
-    pub const fn new(ranks: u32) -> Self {
+    pub const fn new(first: JobRank, ranks: u32) -> Self {
         let ranks = ranks as usize;
         let rings = (ranks * LINE + ranks * ranks * 2 * LINE).next_multiple_of(64 * 1024);
         let lines = rings + ranks * ranks * 2 * RING_BYTES;
         let pools = lines + SLOTS as usize * ranks * BLOCK_BYTES;
         Self {
+            first: first.0 as usize,
             ranks,
             rings,
             lines,
@@ -115,26 +118,35 @@ impl Layout {
         self.pools + self.of_slot(slot, rank) * POOL_BYTES
     }
 
+    /// Which of the ranks one is, from 0 on; no less than their number if it is none of them.
+    #[inline(always)]
+    #[must_use]
+    pub fn place(&self, rank: JobRank) -> usize {
+        rank.index().wrapping_sub(self.first)
+    }
+
     #[inline(always)]
     fn of_slot(&self, slot: u32, rank: JobRank) -> usize {
+        let place = self.place(rank);
         assert!(
-            slot < SLOTS && rank.index() < self.ranks,
+            slot < SLOTS && place < self.ranks,
             "a slot and a rank that exist"
         );
-        slot as usize * self.ranks + rank.index()
+        slot as usize * self.ranks + place
     }
 
     #[inline(always)]
     fn index(&self, reader: JobRank, writer: JobRank, lane: Lane) -> usize {
-        debug_assert!(reader.index() < self.ranks && writer.index() < self.ranks);
-        (reader.index() * self.ranks + writer.index()) * 2 + lane as usize
+        let (reader, writer) = (self.place(reader), self.place(writer));
+        debug_assert!(reader < self.ranks && writer < self.ranks);
+        (reader * self.ranks + writer) * 2 + lane as usize
     }
 
     /// Sleep word of a rank.
     #[inline(always)]
     #[must_use]
     pub fn sleep_word(&self, rank: JobRank) -> usize {
-        rank.index() * LINE
+        self.place(rank) * LINE
     }
 
     /// Offsets of a ring's read position and of its first byte; also for who examines a region, or damages
@@ -153,10 +165,11 @@ mod tests {
 
     #[test]
     fn nothing_overlaps() {
-        for ranks in [1, 2, 3, 7] {
-            let layout = Layout::new(ranks);
+        for (first, ranks) in [(0, 1), (0, 2), (5, 3), (u32::MAX - 7, 7)] {
+            let layout = Layout::new(JobRank(first), ranks);
+            let members = first..first + ranks;
             let mut spans = Vec::new();
-            for reader in (0..ranks).map(JobRank) {
+            for reader in members.clone().map(JobRank) {
                 spans.push((layout.sleep_word(reader), LINE));
                 for slot in 0..SLOTS {
                     spans.push((layout.block(slot, reader), BLOCK_BYTES));
@@ -164,7 +177,7 @@ mod tests {
                         spans.push((layout.pool(slot, reader), POOL_BYTES));
                     }
                 }
-                for writer in (0..ranks).map(JobRank) {
+                for writer in members.clone().map(JobRank) {
                     for lane in [Lane::Request, Lane::Reply] {
                         let (position, ring) = layout.ring(reader, writer, lane);
                         spans.push((position, LINE));

@@ -40,11 +40,12 @@ impl Smp {
         let mut taken = 0;
         for i in 0..window {
             let rank = first + i;
-            let rank = JobRank(if rank >= self.ranks {
+            let place = if rank >= self.ranks {
                 rank - self.ranks
             } else {
                 rank
-            });
+            };
+            let rank = JobRank(self.first.0 + place);
             let peer = self.peer(rank);
             if peer.rest.goes_on() {
                 continue;

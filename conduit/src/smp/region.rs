@@ -11,28 +11,48 @@ use core::ptr::NonNull;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use memmap2::{MmapOptions, MmapRaw};
 use rustix::fd::BorrowedFd;
+use std::sync::Arc;
 
 /// The mapping with its layout.
 ///
-/// Invariant: the map holds [`Layout::bytes`] bytes and lives as long as this value; sleep words
+/// Invariant: the map holds [`Layout::bytes`] bytes and lives as long as this value or a clone; sleep words
 /// and read positions are only accessed as `AtomicU32`, rings through [`Ring`], lines through [`Block`]; pools are left to the caller of [`pool`](Self::pool).
+#[derive(Clone)]
 pub(crate) struct Region {
-    map: MmapRaw,
+    /// The beginning of the map.
+    base: NonNull<u8>,
     layout: Layout,
+    _map: Arc<MmapRaw>,
 }
 
+// SAFETY: the map belongs to the process, not to a thread, and is accessed as the invariant says, by atomics.
+unsafe impl Send for Region {}
+// SAFETY: as above.
+unsafe impl Sync for Region {}
+
 impl Region {
-    /// Makes the file large enough and maps it. All ranks call it with the same number of ranks;
+    /// Makes the file large enough and maps it. All ranks call it with the same ranks;
     /// fresh bytes are zero.
-    pub(crate) fn map(file: BorrowedFd<'_>, ranks: u32) -> std::io::Result<Self> {
-        let layout = Layout::new(ranks);
+    pub(crate) fn map(file: BorrowedFd<'_>, first: JobRank, ranks: u32) -> std::io::Result<Self> {
+        let layout = Layout::new(first, ranks);
         let bytes = layout.bytes() as u64;
         let size = rustix::fs::fstat(file)?.st_size;
         if u64::try_from(size).unwrap_or(0) < bytes {
             rustix::fs::ftruncate(file, bytes)?;
         }
         let map = MmapOptions::new().len(layout.bytes()).map_raw(&file)?;
-        Ok(Self { map, layout })
+        let base = NonNull::new(map.as_mut_ptr()).ok_or(std::io::ErrorKind::OutOfMemory)?;
+        Ok(Self {
+            base,
+            layout,
+            _map: Arc::new(map),
+        })
+    }
+
+    /// Which of the ranks one is; no less than their number if it is none of them.
+    #[inline(always)]
+    pub(crate) fn place(&self, rank: JobRank) -> usize {
+        self.layout.place(rank)
     }
 
     #[inline(always)]
@@ -40,7 +60,7 @@ impl Region {
         debug_assert!(offset + LINE <= self.layout.bytes());
         // SAFETY: offsets come from the layout, which keeps them line-aligned and inside the map
         // (its test `nothing_overlaps`); the word is only ever accessed as an atomic.
-        unsafe { &*self.map.as_ptr().add(offset).cast() }
+        unsafe { &*self.base.as_ptr().add(offset).cast() }
     }
 
     /// Sleep word of a rank.
@@ -58,7 +78,7 @@ impl Region {
         let offset = self.layout.block(slot, rank);
         // SAFETY: the layout has checked slot and rank, and keeps the block inside the map and aligned; the map
         // outlives the use of the words, as `Lines` borrows the region.
-        Block(unsafe { Words::new(self.map.as_ptr().add(offset), BLOCK_WORDS) })
+        Block(unsafe { Words::new(self.base.as_ptr().add(offset), BLOCK_WORDS) })
     }
 
     /// The pool of a rank in a slot.
@@ -67,8 +87,8 @@ impl Region {
     /// If there is no such rank, or the slot has no pools.
     pub(crate) fn pool(&self, slot: u32, rank: JobRank) -> NonNull<u8> {
         let offset = self.layout.pool(slot, rank);
-        // SAFETY: the layout has checked slot and rank, and keeps the pool inside the map, which is not at 0.
-        unsafe { NonNull::new_unchecked(self.map.as_mut_ptr().add(offset)) }
+        // SAFETY: the layout has checked slot and rank, and keeps the pool inside the map.
+        unsafe { self.base.add(offset) }
     }
 
     /// First word of the record at `position` of the ring in which `writer` writes to `reader`, 0 for
@@ -86,7 +106,7 @@ impl Region {
         // SAFETY: the layout keeps the ring inside the map and aligned, the unit is masked, and the
         // words of rings are atomics wherever a header can be.
         let word = unsafe {
-            let place = self.map.as_ptr().add(ring + unit * UNIT);
+            let place = self.base.as_ptr().add(ring + unit * UNIT);
             &*place.cast::<AtomicU64>()
         };
         word.load(Ordering::Acquire)
@@ -97,7 +117,7 @@ impl Region {
     pub(crate) fn ring(&self, reader: JobRank, writer: JobRank, lane: Lane) -> Ring<'_> {
         let (position, offset) = self.layout.ring(reader, writer, lane);
         // SAFETY: the layout keeps the ring inside the map, which outlives the borrow of self.
-        let words = unsafe { Words::new(self.map.as_ptr().add(offset), RING_UNITS as usize * 2) };
+        let words = unsafe { Words::new(self.base.as_ptr().add(offset), RING_UNITS as usize * 2) };
         Ring {
             words,
             units: RING_UNITS,

@@ -176,6 +176,7 @@ fn pair_for(mode: ThreadMode) -> Pair {
         directory.map_all(|_| SEGMENT).unwrap();
         let config = SmpConfig {
             rank,
+            first: JobRank(0),
             ranks: 2,
             mode,
             barrier: Barrier::Sender,

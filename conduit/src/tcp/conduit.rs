@@ -305,6 +305,11 @@ impl Conduit for Tcp {
         self.core.sleep(timeout, seen);
     }
 
+    fn rouse(&self) {
+        self.core.sleepers.moved();
+        self.core.sleepers.wake();
+    }
+
     /// Requests are counted as what they take of the grant; replies stand for the whole stream, which carries requests, too.
     fn ledger(&self, peer: JobRank) -> Option<PeerLedger> {
         let peer = self.core.used(peer.0)?;

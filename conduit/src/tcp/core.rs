@@ -157,9 +157,15 @@ impl Core {
 
     /// Takes connections that were made.
     pub(super) fn connect(&self) -> Vec<Report> {
+        // Nothing more is taken from the connection before, so that the number stays right until the next one is there.
         let received = |peer: JobRank| {
-            let peer = self.used(peer.0);
-            peer.map_or(0, |peer| peer.inbound.lock().inbox.taken())
+            let Some(peer) = self.used(peer.0) else {
+                return 0;
+            };
+            let mut inbound = peer.inbound.lock();
+            let mut outbound = peer.outbound.lock();
+            self.unwire(peer, &mut inbound, &mut outbound);
+            inbound.inbox.taken()
         };
         let mut reports = Vec::new();
         while let Some(made) = self.connector.next(&received) {

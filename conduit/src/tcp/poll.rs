@@ -89,11 +89,23 @@ impl Core {
         ranks.iter().flatten().copied()
     }
 
-    /// Whether a poll would find something.
+    /// Whether a poll would find something, be it a connection.
     pub(super) fn has_work(&self) -> bool {
         self.watch_all();
-        let mut ranks = [None; EVENTS];
-        self.work.any() || self.ready(&mut ranks).next().is_some()
+        let mut events = [const { core::mem::MaybeUninit::uninit() }; EVENTS];
+        let now = Timespec::default();
+        let found = epoll::wait(&self.epoll, &mut events, Some(&now));
+        let found = found.map_or(&[][..], |(found, _)| &*found);
+        let something = found.iter().any(|event| event.data.u64() != WAKE);
+        if something {
+            self.look_around();
+        }
+        something || self.work.any()
+    }
+
+    /// The next poll looks at all descriptors.
+    fn look_around(&self) {
+        self.turn.store(u32::MAX, Ordering::Relaxed);
     }
 
     /// Sleeps until a socket has something, a thread wakes this one, or the time is over.
@@ -111,5 +123,6 @@ impl Core {
         let mut events = [const { core::mem::MaybeUninit::uninit() }; EVENTS];
         // Whatever it was, the caller looks again.
         let _ = epoll::wait(&self.epoll, &mut events, timeout.as_ref());
+        self.look_around();
     }
 }

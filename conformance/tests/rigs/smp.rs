@@ -92,7 +92,7 @@ impl Rig for SmpRig {
         let mut job = SmpJob {
             endpoints: Vec::new(),
             segments: Vec::new(),
-            layout: Layout::new(ranks),
+            layout: Layout::new(JobRank(0), ranks),
             rings,
         };
         for rank in (0..ranks).map(JobRank) {
@@ -103,6 +103,7 @@ impl Rig for SmpRig {
                 .push(OwnSegment::attach(&directory, bytes).expect("segment"));
             let config = SmpConfig {
                 rank,
+                first: JobRank(0),
                 ranks,
                 mode: self.mode,
                 barrier: self.barrier,

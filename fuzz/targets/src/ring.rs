@@ -94,6 +94,7 @@ fn neighbours(mode: ThreadMode) -> Neighbours {
         .expect("a free place");
     let config = SmpConfig {
         rank: US,
+        first: JobRank(0),
         ranks: 2,
         mode,
         barrier: Barrier::Sender,
@@ -104,7 +105,7 @@ fn neighbours(mode: ThreadMode) -> Neighbours {
     Neighbours {
         us: Smp::new(rings.as_fd(), config).expect("memory"),
         rings,
-        layout: Layout::new(2),
+        layout: Layout::new(JobRank(0), 2),
         at: [0; 2],
         _segments: [ours, theirs],
     }

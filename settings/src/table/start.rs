@@ -10,7 +10,7 @@ use std::time::Duration;
 pub const MAX_LOCAL_RANKS: u32 = 1024;
 
 /// The conduits that a job can be started with; the first is the default.
-pub const CONDUITS: &[&str] = &["smp"];
+pub const CONDUITS: &[&str] = &["smp", "tcp"];
 
 /// Whether ranks that do not share memory can communicate through a conduit, or need none (`none`).
 #[must_use]

@@ -6,7 +6,6 @@ use crate::setting::settings;
 use std::time::Duration;
 
 settings! {
-    no effect "jobs cannot be started with the conduit tcp yet";
     TCP_INTERFACES: Option<String> = "ARGONET_TCP_INTERFACES", Kind::Text, Preset::Words("all that lead to other hosts"), Scope::Rank,
         "The network interfaces to use: names, subnets and addresses such as eth0,10.1.0.0/16, separated by commas.";
     TCP_WORKER_IP: Option<String> = "GASNET_WORKERIP", Kind::Text, Preset::Unset, Scope::Rank,

@@ -8,9 +8,9 @@ use super::course::Course;
 use super::pool::{Pools, Stage};
 use super::scratch::Spare;
 use super::seats::{Offer, Offered, Seats, can_sit};
-use crate::engine::Team;
 use crate::engine::core::Engine;
 use crate::engine::lines::{Circle, MOST_MEMBERS, Place, WORLD_SLOT};
+use crate::engine::{Members, Team};
 use argonet_base::JobRank;
 use argonet_conduit::Conduit;
 use argonet_conduit::smp::{Entry, Lines, ThreadMode};
@@ -170,12 +170,21 @@ impl<C: Conduit> Engine<C> {
     /// Gives the world its slot, if its ranks share memory.
     pub(super) fn seat_world(&self, team: &Team) {
         let size = team.size();
-        if self.conduit.lines().is_some() && (2..=MOST_MEMBERS).contains(&size) {
+        if self.conduit.lines().is_some()
+            && self.all_near(&team.members)
+            && (2..=MOST_MEMBERS).contains(&size)
+        {
             let members = (0..size).map(JobRank).collect();
             let near = Near::new(Circle::new(WORLD_SLOT, team.rank, members, 0));
             let set = team.near.set(Arc::new(near));
             debug_assert!(set.is_ok(), "a new team");
         }
+    }
+
+    /// Whether all members share memory with this rank; then they do with each other.
+    fn all_near(&self, members: &Members) -> bool {
+        let mut ranks = (0..members.size()).map(|rank| members.job_rank(rank));
+        ranks.all(|rank| self.directory.is_near(rank))
     }
 
     /// What this rank can give the next team.
@@ -191,7 +200,7 @@ impl<C: Conduit> Engine<C> {
         offered: &Offered<'_>,
         offers: impl Iterator<Item = (JobRank, Offer)>,
     ) {
-        if !can_sit(&team.members) {
+        if !can_sit(&team.members) || !self.all_near(&team.members) {
             return;
         }
         let members = offers.filter(|(process, _)| team.members.rank_of(*process).is_some());

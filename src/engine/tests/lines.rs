@@ -51,6 +51,7 @@ impl Memory {
         let directory = Directory::new(file, rank).unwrap();
         let config = SmpConfig {
             rank,
+            first: JobRank(0),
             ranks: self.ranks,
             mode,
             barrier: Barrier::Sender,

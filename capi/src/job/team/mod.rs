@@ -53,9 +53,9 @@ pub(crate) struct Made {
 }
 
 impl Team {
-    pub(crate) fn world(endpoint: &'static Endpoint, rank: u32, size: u32) -> Self {
-        // All ranks of a job are neighbours as long as smp is the only conduit.
-        let prefix = NearPrefix::new(rank, size, size);
+    /// The team of all ranks. Ranks whose memory is reached by loads and stores are below `near_end`.
+    pub(crate) fn world(endpoint: &'static Endpoint, rank: u32, size: u32, near_end: u32) -> Self {
+        let prefix = NearPrefix::new(rank, size, near_end);
         Self::new(Kind::World, endpoint, prefix)
     }
 

@@ -4,10 +4,12 @@
 //! ([`dial`]). Whoever connects proves first that it holds the job's key, and so does who accepts ([`handshake`]); until then it
 //! is a stranger, of whom there are few at a time and none for long ([`gate`]). None of these four owns a socket or a clock.
 //! [`Joiner`] drives them over sockets that do not block, and hands out those that are ready for frames; [`JoinService`] is a
-//! joiner for several threads, with a clock.
+//! joiner for several threads, with a clock, and [`Joining`] hands its connections to the conduit.
 //!
 //! What this protects and what not: docs/security.md.
 
+mod adapter;
+mod addresses;
 mod connector;
 pub mod dial;
 mod exchange;
@@ -25,6 +27,8 @@ mod tests;
 mod user;
 mod wait;
 
+pub use adapter::Joining;
+pub use addresses::{read_addresses, write_addresses};
 pub use handshake::{Handshake, Hello, Progress, Refused, Verdict};
 pub use joiner::Joiner;
 pub use key::{JobKey, KEY_BYTES, KeyError};

@@ -145,6 +145,7 @@ impl Station {
         let segment_len: argonet_conduit::smp::SegmentLen = Arc::new(|_| SEGMENT);
         let config = SmpConfig {
             rank,
+            first: JobRank(0),
             ranks,
             mode,
             barrier,

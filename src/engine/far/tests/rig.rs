@@ -247,6 +247,7 @@ impl Rig {
             let segment_len: argonet_conduit::smp::SegmentLen = Arc::new(|_| SEGMENT);
             let config = SmpConfig {
                 rank: JobRank(rank),
+                first: JobRank(0),
                 ranks,
                 mode,
                 barrier: Barrier::Sender,

@@ -1,0 +1,78 @@
+//! The joiner as the conduit's source of connections.
+
+use super::service::{JoinService, Made as Met};
+use crate::tcp::{Connection, Connector, Made};
+use argonet_am::AmError;
+use argonet_base::JobRank;
+use core::sync::atomic::{AtomicBool, Ordering};
+use rustix::fd::BorrowedFd;
+
+/// The connections that the conduit has with a peer: the first alone.
+const CONNECTION: u16 = 0;
+
+/// Connections that a [`JoinService`] makes, for a [`Tcp`](crate::tcp::Tcp).
+#[derive(Debug)]
+pub struct Joining {
+    service: JoinService,
+    rank: JobRank,
+    /// The system has refused to go on, which was said once.
+    failed: AtomicBool,
+}
+
+impl Joining {
+    /// Those of `rank`.
+    #[must_use]
+    pub const fn new(service: JoinService, rank: JobRank) -> Self {
+        Self {
+            service,
+            rank,
+            failed: AtomicBool::new(false),
+        }
+    }
+
+    /// Who makes them.
+    #[must_use]
+    pub const fn service(&self) -> &JoinService {
+        &self.service
+    }
+}
+
+impl Connector for Joining {
+    fn want(&self, peer: JobRank) {
+        self.service.want(peer, CONNECTION);
+    }
+
+    fn next(&self, received: &dyn Fn(JobRank) -> u64) -> Option<Made> {
+        if self.failed.load(Ordering::Relaxed) {
+            return None;
+        }
+        let made = self.service.next(&|peer, _| received(peer));
+        let (peer, why) = match made {
+            Ok(None) => return None,
+            Ok(Some(Met::Joined(joined))) => {
+                return Some(Made::Connected(Connection {
+                    peer: joined.peer,
+                    socket: joined.socket,
+                    incarnation: joined.incarnation,
+                    received: joined.received,
+                }));
+            }
+            Ok(Some(Met::Unreachable(error))) => (error.peer, error.to_string()),
+            Err(cause) => {
+                self.failed.store(true, Ordering::Relaxed);
+                let rank = self.rank;
+                let why = format!("rank {rank} cannot make connections any more: {cause}");
+                (rank, why)
+            }
+        };
+        let at = self.rank;
+        Some(Made::Unreachable(
+            peer,
+            AmError::Unreachable { at, peer, why },
+        ))
+    }
+
+    fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        Some(self.service.descriptor())
+    }
+}

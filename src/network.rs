@@ -1,0 +1,108 @@
+//! The way to ranks that do not share memory with this one, set up while the job starts.
+
+use crate::error::{Error, Result};
+use argonet_am::Registered;
+use argonet_base::{JobRank, Rank};
+use argonet_boot::{Bootstrap, Key, LocalJob, MAX_VALUE_BYTES};
+use argonet_conduit::paths;
+use argonet_conduit::smp::{Smp, ThreadMode};
+use argonet_conduit::tcp::join::{
+    JobKey, JoinService, Joiner, Joining, Whereabouts, from_settings, interfaces, read_addresses,
+    write_addresses,
+};
+use argonet_conduit::tcp::{Tcp, TcpConfig, TcpSizes};
+use argonet_segment::Directory;
+use argonet_settings::{CONDUIT, Settings};
+use std::sync::Arc;
+
+/// A network that this rank has joined, and whose ends the others know after the next fence; `None` where all ranks share memory.
+pub(crate) struct Network {
+    joiner: Option<Joiner>,
+}
+
+impl Network {
+    /// Opens the network that the settings name, where one is needed, and publishes where this rank can be reached.
+    pub(crate) fn open(boot: &LocalJob, settings: &Settings) -> Result<Self> {
+        if boot.neighbourhood().len() == boot.size() as usize {
+            return Ok(Self { joiner: None });
+        }
+        let rank = boot.rank();
+        let failed = |cause: Box<dyn std::error::Error + Send + Sync>| Error::Network {
+            rank: Rank(rank.0),
+            conduit: Tcp::NAME,
+            cause,
+        };
+        match settings.get(&CONDUIT) {
+            Tcp::NAME => {}
+            _ => boot.all_share_memory(Smp::NAME)?,
+        }
+        let (config, wish) = from_settings(settings).map_err(|error| failed(error.into()))?;
+        let host = host_name();
+        let one_host = boot.host_ranks().len() == boot.size() as usize;
+        let chosen = interfaces::list(&host)
+            .and_then(|all| interfaces::choose(&all, &wish, one_host, &host))
+            .map_err(|error| failed(error.into()))?;
+        let key = JobKey::from_bytes(*boot.job_key().bytes());
+        let joiner = Joiner::new(config, key, rank, boot.size(), chosen);
+        let joiner = joiner.map_err(|error| failed(error.into()))?;
+        let addresses = write_addresses(joiner.addresses(), MAX_VALUE_BYTES);
+        boot.publish(Key::Address, &addresses)?;
+        let name = host.as_bytes();
+        boot.publish(Key::Host, &name[..name.len().min(MAX_VALUE_BYTES)])?;
+        Ok(Self {
+            joiner: Some(joiner),
+        })
+    }
+
+    /// The conduit over it, after a fence.
+    pub(crate) fn conduit(
+        self,
+        boot: &Arc<LocalJob>,
+        mode: ThreadMode,
+        directory: &Arc<Directory>,
+        registered: Registered,
+    ) -> Result<Option<paths::Network>> {
+        let Some(joiner) = self.joiner else {
+            return Ok(None);
+        };
+        let (rank, ranks) = (boot.rank(), boot.size());
+        let failed = |cause: Box<dyn std::error::Error + Send + Sync>| Error::Network {
+            rank: Rank(rank.0),
+            conduit: Tcp::NAME,
+            cause,
+        };
+        let job = Arc::clone(boot);
+        let directory_of_ranks = Box::new(move |peer| whereabouts(&job, peer));
+        let service =
+            JoinService::new(joiner, directory_of_ranks).map_err(|error| failed(error.into()))?;
+        let known = (0..ranks).map(|peer| whereabouts(boot, JobRank(peer)));
+        service.know(known.flat_map(|place| place.addresses).map(|at| at.ip()));
+        let config = TcpConfig {
+            rank,
+            ranks,
+            mode,
+            sizes: TcpSizes::default(),
+            directory: Arc::clone(directory),
+            registered,
+            connector: Arc::new(Joining::new(service, rank)),
+        };
+        let tcp = Tcp::new(config).map_err(|error| failed(error.into()))?;
+        Ok(Some(Arc::new(tcp)))
+    }
+}
+
+/// The name of this host, for messages.
+fn host_name() -> String {
+    let system = rustix::system::uname();
+    system.nodename().to_string_lossy().into_owned()
+}
+
+/// Where a rank can be reached, as it has published.
+fn whereabouts(boot: &LocalJob, peer: JobRank) -> Whereabouts {
+    // What a rank has not published leaves the place empty, which is told when the peer is wanted.
+    let told = |key| boot.lookup(peer, key).unwrap_or_default();
+    Whereabouts {
+        host: String::from_utf8_lossy(&told(Key::Host)).into_owned(),
+        addresses: read_addresses(&told(Key::Address)),
+    }
+}
