@@ -107,20 +107,22 @@ fn find_job(
         let (job, link) = selfspawn::spawn(ranks, settings)?;
         return Ok((job, Some(link)));
     }
-    for (variable, launcher) in FOREIGN_SIZES {
-        if let Some(size) = env::var(variable)
-            .ok()
-            .and_then(|v| v.parse().ok())
-            .filter(|&size| size > 1)
-        {
-            return Err(BootError::ForeignLauncher {
-                variable,
-                launcher,
-                size,
-            });
-        }
+    match foreign_launcher() {
+        Some(error) => Err(error),
+        None => Ok((alone(settings)?, None)),
     }
-    Ok((alone(settings)?, None))
+}
+
+/// If another launcher has started several processes, the error that each of them would be alone.
+pub(crate) fn foreign_launcher() -> Option<BootError> {
+    FOREIGN_SIZES.into_iter().find_map(|(variable, launcher)| {
+        let size = env::var(variable).ok()?.parse().ok()?;
+        (size > 1).then_some(BootError::ForeignLauncher {
+            variable,
+            launcher,
+            size,
+        })
+    })
 }
 
 /// Checks a number of ranks.

@@ -63,6 +63,7 @@ mod part;
 mod process;
 mod ranks;
 mod secret;
+mod selflaunch;
 mod selfspawn;
 mod sigact;
 mod signals;
@@ -89,3 +90,4 @@ pub use page::{
 };
 pub use process::{before_the_end, exit, exit_without_handlers, tell_as_gasnet};
 pub use secret::{SECRET_BYTES, Secret};
+pub use selflaunch::launch_self;

@@ -93,6 +93,7 @@ fn variables(propagate: &[String]) -> Vec<Variable> {
     let own_affair = |name: &OsStr| {
         [
             "ARGONET_BOOT",
+            "ARGONET_ROLE",
             "PWD",
             "OLDPWD",
             "SHLVL",
