@@ -11,6 +11,7 @@ mod collectives;
 mod doctor;
 mod exit;
 mod heap;
+mod hosts;
 mod lifecycle;
 mod messages;
 mod negotiated;
@@ -55,6 +56,7 @@ fn main() {
             waiting::PROGRAMS,
             lifecycle::PROGRAMS,
             exit::PROGRAMS,
+            hosts::PROGRAMS,
         ]
         .concat();
         let program = programs.iter().find(|(held, _)| *held == name);
@@ -93,7 +95,7 @@ fn main() {
         })
     };
     // They need hosts, which are network namespaces.
-    let over_hosts = [doctor::TESTS].concat();
+    let over_hosts = [doctor::TESTS, hosts::TESTS].concat();
     let missing = network::missing();
     let trial_over_hosts = |test: &support::Test| match missing {
         None => trial(test),

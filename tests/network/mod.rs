@@ -153,6 +153,10 @@ impl Network {
     }
 
     /// Limits what a host sends over an interface, such as `1gbit`.
+    #[allow(
+        dead_code,
+        reason = "not every test program that has this module measures speeds"
+    )]
     pub(crate) fn limit(&self, host: &str, interface: &str, rate: &str) {
         let shape = "tbf burst 256k latency 50ms rate";
         self.on(
@@ -180,12 +184,26 @@ impl Network {
 
     /// Connections of a host end in the moment in which something comes for it, until [`heal`](Self::heal).
     pub(crate) fn cut(&self, host: &str) {
-        self.filter(host, "tcp sport 1-65535 reject with tcp reset");
+        self.filter(host, "meta l4proto tcp counter reject with tcp reset");
     }
 
     /// Nothing comes to a host any more, and nobody is told, until [`heal`](Self::heal).
     pub(crate) fn swallow(&self, host: &str) {
-        self.filter(host, "iifname \"eth*\" drop");
+        self.filter(host, "iifname \"eth*\" meta l4proto tcp counter drop");
+    }
+
+    /// Waits until what [`cut`](Self::cut) or [`swallow`](Self::swallow) does has hit so many packets. The caller's time limit bounds
+    /// it.
+    pub(crate) fn wait_until_struck(&self, host: &str, packets: u64) {
+        let struck = || {
+            let rules = self.on(host, "nft list table inet t");
+            let counts = rules.split("counter packets ").skip(1);
+            let count = |rest: &str| rest.split(' ').next().and_then(|n| n.parse::<u64>().ok());
+            counts.filter_map(count).sum::<u64>()
+        };
+        while struck() < packets {
+            std::thread::yield_now();
+        }
     }
 
     /// Everything comes to a host again.
