@@ -9,10 +9,10 @@ use crate::support::{Outcome, Talk};
 
 /// A storm that goes on when `victim` has found what to kill.
 fn kill(network: &Network, victim: fn(&mut Talk<'_>) -> Pid) -> Outcome {
-    let job = over(network, 4, "a:2,b,c", "storm-over-hosts").env("GASNET_SPAWN_VERBOSE", "1");
+    let job = over(network, 3, "a,b,c", "storm-over-hosts").env("GASNET_SPAWN_VERBOSE", "1");
     job.run_with(|talk| {
         let victim = victim(talk);
-        rounds(talk, 5);
+        rounds(talk, 2);
         kill_process(victim, Signal::KILL).expect("a process that lives");
     })
 }
@@ -30,16 +30,16 @@ fn told(talk: &mut Talk<'_>, begin: &str) -> Pid {
 pub(super) fn killed() {
     let network = Network::new(&["a", "b", "c"]);
     let outcome = kill(&network, |talk| {
-        told(talk, "argonet run: host b: rank 2 is process ")
+        told(talk, "argonet run: host b: rank 1 is process ")
     });
     assert_eq!(outcome.code(), Some(137), "{outcome:#?}");
-    outcome.says(&["rank 2 (pid ", "was killed by signal 9 (SIGKILL)"]);
+    outcome.says(&["rank 1 (pid ", "was killed by signal 9 (SIGKILL)"]);
 
     let outcome = kill(&network, |talk| {
         told(talk, "argonet run: host c: the agent is process ")
     });
     assert_eq!(outcome.code(), Some(1), "{outcome:#?}");
-    outcome.says(&["host c (rank 3): its agent was killed by signal 9"]);
+    outcome.says(&["host c (rank 2): its agent was killed by signal 9"]);
 
     let outcome = kill(&network, |talk| talk.pid);
     assert_eq!(outcome.code(), Some(137), "{outcome:#?}");

@@ -12,7 +12,7 @@ use crate::network::Network;
 use crate::support::{Done, Pattern, Talk};
 
 /// Messages of a rank to each other one in a round.
-const MESSAGES: u64 = 40;
+const MESSAGES: u64 = 10;
 
 /// Bytes that a rank puts to each other one in a round.
 const BYTES: usize = 30_000;
@@ -119,9 +119,9 @@ pub(super) fn rounds(talk: &mut Talk<'_>, count: usize) -> Duration {
 /// Breaks the network in some way, again and again, until so many packets were hit each time.
 fn under(name: &str, strike: fn(&Network, &str), packets: u64, times: usize) {
     let network = Network::new(&["a", "b", "c"]);
-    let job = over(&network, 4, "a:2,b,c", "storm-over-hosts");
+    let job = over(&network, 3, "a,b,c", "storm-over-hosts");
     let outcome = job.run_with(|talk| {
-        rounds(talk, 20);
+        rounds(talk, 5);
         for host in ["b", "a", "c"].into_iter().cycle().take(times) {
             let begun = Instant::now();
             strike(&network, host);
@@ -133,7 +133,7 @@ fn under(name: &str, strike: fn(&Network, &str), packets: u64, times: usize) {
             while longest < broken / 2 {
                 longest = longest.max(rounds(talk, 1));
             }
-            rounds(talk, 10);
+            rounds(talk, 3);
             eprintln!(
                 "{name}: host {host} broken for {broken:?}, resumed {:?} after that",
                 longest.saturating_sub(broken)
@@ -144,9 +144,9 @@ fn under(name: &str, strike: fn(&Network, &str), packets: u64, times: usize) {
 }
 
 pub(super) fn cut() {
-    under("cut", Network::cut, 4, 6);
+    under("cut", Network::cut, 4, 3);
 }
 
 pub(super) fn swallowed() {
-    under("swallowed", Network::swallow, 8, 3);
+    under("swallowed", Network::swallow, 8, 2);
 }
