@@ -82,7 +82,7 @@ pub use crash::{abort_told, freeze_while, shows_backtraces};
 pub use error::{BootError, Missing};
 pub use file_limit::files_of_rank;
 pub use files::SharedFiles;
-pub use hosts::{HostOptions, Look, Post, VisitOptions, Visited, Visits, agent, visit};
+pub use hosts::{Answers, HostOptions, Look, Post, VisitOptions, Visited, Visits, agent, visit};
 pub use launch::{LaunchOptions, NO_CONDUIT, TIMEOUT_CODE, launch};
 pub use local::LocalJob;
 pub use page::{

@@ -7,7 +7,7 @@ use argonet_settings::{CONDUIT, PSHM_NODES, SPAWN_FUNCTION, Settings, spans_host
 
 use crate::attach::{BOOT_VARIABLE, foreign_launcher};
 use crate::error::BootError;
-use crate::hosts::{HostOptions, Post, agent};
+use crate::hosts::{Answers, HostOptions, Post, agent};
 use crate::launch::{LaunchOptions, NO_CONDUIT, launch};
 use crate::sys;
 
@@ -101,7 +101,7 @@ fn number(name: &OsString, first: Option<OsString>, conduit: &str) -> Result<u64
 }
 
 /// Who wants to know more of a host starts `argonet`'s agent.
-fn answers_nothing(_: Post) -> Box<dyn FnMut(&[u8]) -> Vec<u8> + Send> {
+fn answers_nothing(_: Post) -> Answers {
     Box::new(|_| Vec::new())
 }
 

@@ -34,7 +34,10 @@ pub struct Post {
 }
 
 /// Makes, on a host, what answers there. It runs in a thread of its own, so that it may take its time.
-pub type Look = fn(Post) -> Box<dyn FnMut(&[u8]) -> Vec<u8> + Send>;
+pub type Look = fn(Post) -> Answers;
+
+/// Answers a question.
+pub type Answers = Box<dyn FnMut(&[u8]) -> Vec<u8> + Send>;
 
 /// What has to be done.
 #[derive(Clone, Copy)]
@@ -72,7 +75,7 @@ pub(crate) fn answer(job: &Description, key: &Secret, up: Edge, look: Look) -> u
 
 /// What the thread that answers does. When it ends, for whatever reason, the bell does.
 fn work(
-    mut answer: Box<dyn FnMut(&[u8]) -> Vec<u8> + Send>,
+    mut answer: Answers,
     asked: &Receiver<Vec<u8>>,
     give: &Sender<Vec<u8>>,
     mut ring: PipeWriter,

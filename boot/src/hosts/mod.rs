@@ -52,7 +52,7 @@ pub use agent::agent;
 pub use choose::HostOptions;
 pub(crate) use choose::choose;
 pub use list::HostListError;
-pub use look::{Look, Post};
+pub use look::{Answers, Look, Post};
 pub(crate) use root::launch;
 pub use visit::{VisitOptions, Visited, Visits, visit};
 

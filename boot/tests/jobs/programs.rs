@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use argonet_base::JobRank;
 use argonet_boot::{
-    AttachOptions, Bootstrap, HostOptions, Key, LaunchOptions, LocalJob, Post, VisitOptions,
-    Visits, attach, launch, visit,
+    Answers, AttachOptions, Bootstrap, HostOptions, Key, LaunchOptions, LocalJob, Post,
+    VisitOptions, Visits, attach, launch, visit,
 };
 use argonet_settings::Settings;
 
@@ -108,7 +108,7 @@ fn tell_of_lost(visits: &Visits<'_>, told: usize) -> usize {
 }
 
 /// Answers a question with itself and where it was asked.
-fn echo(post: Post) -> Box<dyn FnMut(&[u8]) -> Vec<u8> + Send> {
+fn echo(post: Post) -> Answers {
     Box::new(move |question| {
         let question = String::from_utf8_lossy(question);
         if question == "panic" {

@@ -152,9 +152,12 @@ fn network(address: IpAddr, prefix: u8) -> (IpAddr, u8) {
     (address, prefix)
 }
 
+/// The MTU of a host's interface: it, the host, the interface.
+type End<'a> = (u32, &'a str, &'a str);
+
 /// Ends of one network whose packets have different lengths.
 pub(super) fn mtu(seen: &[Seen]) -> Vec<Finding> {
-    let mut networks: BTreeMap<(IpAddr, u8), Vec<(u32, &str, &str)>> = BTreeMap::new();
+    let mut networks: BTreeMap<(IpAddr, u8), Vec<End<'_>>> = BTreeMap::new();
     for host in seen {
         let chosen = host
             .facts

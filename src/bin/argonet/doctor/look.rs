@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use argonet_base::JobRank;
-use argonet_boot::Post;
+use argonet_boot::{Answers, Post};
 use argonet_conduit::tcp::join::interfaces::{Interface, choose, list};
 use argonet_conduit::tcp::join::{
     JobKey, JoinConfig, JoinService, Joiner, Whereabouts, from_settings,
@@ -34,7 +34,7 @@ impl Question {
 }
 
 /// Makes what answers on a host.
-pub(crate) fn look(post: Post) -> Box<dyn FnMut(&[u8]) -> Vec<u8> + Send> {
+pub(crate) fn look(post: Post) -> Answers {
     Box::new(move |question| {
         let answer = match serde_json::from_slice(question) {
             Ok(Question::Look) => serde_json::to_vec(&facts(&post)),
