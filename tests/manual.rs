@@ -35,6 +35,7 @@ fn the_manual_pages_name_every_option() {
     names_every_option("run", "--timeout");
     names_every_option("info", "--settings");
     names_every_option("perf", "--svg");
+    names_every_option("doctor", "--wait");
 }
 
 #[test]

@@ -13,8 +13,10 @@ use rustix::fs::fcntl_get_seals;
 use rustix::net::sockopt;
 use rustix::process::{Signal, getpgrp, getpid, getppid, set_parent_process_death_signal};
 
+use crate::bootstrap::Bootstrap;
 use crate::error::BootError;
 use crate::exit_options::ExitOptions;
+use crate::file_limit::make_room_for_connections;
 use crate::files::SharedFiles;
 use crate::line::Line;
 use crate::local::LocalJob;
@@ -73,6 +75,10 @@ impl AttachOptions {
 /// processes, and what the system refuses: see [`BootError`].
 pub fn attach(options: AttachOptions, settings: &Settings) -> Result<LocalJob, BootError> {
     let (job, link) = find_job(options, settings)?;
+    let others = job.size() - job.host_ranks().len() as u32;
+    if others > 0 {
+        make_room_for_connections(others);
+    }
     let line = (job.line.try_clone())
         .map_err(|e| BootError::system("keeping the line to the host's agent", e))?;
     let ways = Ways { link, line };
@@ -101,20 +107,22 @@ fn find_job(
         let (job, link) = selfspawn::spawn(ranks, settings)?;
         return Ok((job, Some(link)));
     }
-    for (variable, launcher) in FOREIGN_SIZES {
-        if let Some(size) = env::var(variable)
-            .ok()
-            .and_then(|v| v.parse().ok())
-            .filter(|&size| size > 1)
-        {
-            return Err(BootError::ForeignLauncher {
-                variable,
-                launcher,
-                size,
-            });
-        }
+    match foreign_launcher() {
+        Some(error) => Err(error),
+        None => Ok((alone(settings)?, None)),
     }
-    Ok((alone(settings)?, None))
+}
+
+/// If another launcher has started several processes, the error that each of them would be alone.
+pub(crate) fn foreign_launcher() -> Option<BootError> {
+    FOREIGN_SIZES.into_iter().find_map(|(variable, launcher)| {
+        let size = env::var(variable).ok()?.parse().ok()?;
+        (size > 1).then_some(BootError::ForeignLauncher {
+            variable,
+            launcher,
+            size,
+        })
+    })
 }
 
 /// Checks a number of ranks.

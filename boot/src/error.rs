@@ -177,6 +177,19 @@ pub enum BootError {
         /// How the hosts would be reached.
         letter: &'static str,
     },
+    /// A program that starts its own ranks was not told how many.
+    #[error(
+        "the number of ranks is {given}: with the conduit {conduit} this program starts its ranks itself, and their number is \
+         the first argument, as in `{program} 4 ARGUMENTS`; or use `argonet run -n 4 {program} ARGUMENTS`"
+    )]
+    NoRankCount {
+        /// The program's name.
+        program: String,
+        /// What there is in its place.
+        given: String,
+        /// The conduit.
+        conduit: String,
+    },
     /// The command that starts agents is missing.
     #[error(
         "GASNET_SPAWNFN is C, and GASNET_CSPAWN_CMD is not set: set it to the command that starts %C on host %M, such as \
@@ -362,6 +375,7 @@ impl BootError {
             | Self::BadHostList { .. }
             | Self::NoHosts { .. }
             | Self::NoTemplate
+            | Self::NoRankCount { .. }
             | Self::BadTemplate { .. }
             | Self::OpenQuote { .. }
             | Self::OneHostConduit { .. }

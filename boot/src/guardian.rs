@@ -37,12 +37,12 @@ use rustix::net::{
     socketpair,
 };
 use rustix::process::{
-    Pid, PidfdFlags, Resource, Rlimit, Signal, WaitId, getpid, getrlimit, pidfd_open,
-    pidfd_send_signal, setrlimit, setsid,
+    Pid, PidfdFlags, Signal, WaitId, getpid, pidfd_open, pidfd_send_signal, setsid,
 };
 
 use crate::error::BootError;
 use crate::exit::ProcessEnd;
+use crate::file_limit::{SPARE_FILES, raise_file_limit};
 use crate::files::moved_up;
 use crate::page::{Control, ExitKind, ExitStage, ExitWord, RankState};
 use crate::sys::{self, SignalSet};
@@ -52,9 +52,6 @@ pub const RANK_0_GRACE: Duration = Duration::from_secs(2);
 
 /// How long the end of a job waits for the guardian to be gone.
 const FAREWELL: Duration = Duration::from_secs(1);
-
-/// The descriptors that a guardian or launcher needs beside those that count per rank.
-pub(crate) const SPARE_FILES: u64 = 32;
 
 /// How long whoever misses the guardian waits until the system can tell how it ended, which it can once init has reaped it.
 const REAPED: Duration = Duration::from_millis(200);
@@ -594,20 +591,4 @@ impl<'a> Guardian<'a> {
             }
         }
     }
-}
-
-/// Raises the soft limit of open files to `need`, or to the hard limit if that is lower; the limit before.
-pub(crate) fn raise_file_limit(need: u64) -> Rlimit {
-    let before = getrlimit(Resource::Nofile);
-    if before.current.is_some_and(|now| now < need) {
-        let current = Some(before.maximum.map_or(need, |most| most.min(need)));
-        let _ = setrlimit(
-            Resource::Nofile,
-            Rlimit {
-                current,
-                maximum: before.maximum,
-            },
-        );
-    }
-    before
 }

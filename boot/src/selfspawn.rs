@@ -25,6 +25,7 @@ use crate::attach::{make_part, neighbourhood_limit, new_job_id};
 use crate::board::{Board, Fixed};
 use crate::error::BootError;
 use crate::exit::{ProcessEnd, Verdict, was_ended};
+use crate::file_limit::SPARE_FILES;
 use crate::files::SharedFiles;
 use crate::guardian::{self, Link, Rank0};
 use crate::line::Line;
@@ -167,7 +168,7 @@ fn local(
 }
 
 fn check_file_limit(size: u32) -> Result<(), BootError> {
-    let need = u64::from(size) + guardian::SPARE_FILES;
+    let need = u64::from(size) + SPARE_FILES;
     match getrlimit(Resource::Nofile).maximum {
         Some(limit) if limit < need => Err(BootError::NoFiles {
             size,

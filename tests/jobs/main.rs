@@ -8,11 +8,15 @@
 mod among;
 mod atomics;
 mod collectives;
+mod doctor;
 mod exit;
 mod heap;
+mod hosts;
 mod lifecycle;
 mod messages;
 mod negotiated;
+#[path = "../network/mod.rs"]
+mod network;
 mod ordering;
 mod put_get;
 mod quiet;
@@ -52,6 +56,7 @@ fn main() {
             waiting::PROGRAMS,
             lifecycle::PROGRAMS,
             exit::PROGRAMS,
+            hosts::PROGRAMS,
         ]
         .concat();
         let program = programs.iter().find(|(held, _)| *held == name);
@@ -91,5 +96,20 @@ fn main() {
     };
     let path = support::Path::of_this_run();
     let tests = tests.iter().filter(|(name, _)| path.has(name));
-    libtest_mimic::run(&Arguments::from_args(), tests.map(trial).collect()).exit();
+    let mut trials: Vec<Trial> = tests.map(trial).collect();
+    // They need hosts, which are network namespaces, and choose how ranks reach each other themselves.
+    let over_hosts = match path {
+        support::Path::Memory => [doctor::TESTS, hosts::TESTS].concat(),
+        support::Path::Tcp(_) => Vec::new(),
+    };
+    let missing = network::missing();
+    let trial_over_hosts = |test: &support::Test| match missing {
+        None => trial(test),
+        Some(what) => {
+            eprintln!("{} is left out: {what}", test.0);
+            trial(test).with_ignored_flag(true)
+        }
+    };
+    trials.extend(over_hosts.iter().map(trial_over_hosts));
+    libtest_mimic::run(&Arguments::from_args(), trials).exit();
 }

@@ -220,6 +220,14 @@ impl Job {
         Self::new(ranks, command, program)
     }
 
+    /// `program` on hosts such as `a:2,b:2`, by the conduit tcp.
+    pub(crate) fn over(ranks: u32, hosts: &str, program: &str) -> Self {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_argonet"));
+        command.args(["run", "-n", &ranks.to_string(), "-H", hosts]);
+        command.args(["--conduit", "tcp"]).arg(this());
+        Self::new(ranks, command, program)
+    }
+
     /// As [`launched`](Self::launched), through a shell script; its `$0` is this program.
     pub(crate) fn wrapped(ranks: u32, script: &str, program: &str) -> Self {
         let mut command = Command::new(env!("CARGO_BIN_EXE_argonet"));
@@ -326,6 +334,17 @@ impl Outcome {
         let ended = self.out.lines().filter(|line| *line == ENDED).count();
         assert_eq!(ended, self.ranks as usize, "{self:#?}");
         self
+    }
+
+    /// The job ended well: exit code 0, each rank at its end, whatever is on standard error.
+    #[track_caller]
+    pub(crate) fn ended_well(self) {
+        assert_eq!(self.code(), Some(0), "{self:#?}");
+        let quiet = Self {
+            err: String::new(),
+            ..self
+        };
+        quiet.well();
     }
 
     /// The job failed, and standard error has each of these.

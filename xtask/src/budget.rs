@@ -29,8 +29,9 @@ pub(crate) const BUILD: Budget = minutes("build", 8, 0);
 pub(crate) const UNIT: Budget = minutes("unit", 6, 0);
 /// The conduit conformance suite over every conduit.
 pub(crate) const CONFORMANCE: Budget = minutes("conformance", 6, 0);
-/// Jobs of real processes, what C sees of headers, and installations, with what they make of examples. One test of the latter needs the right to mount.
-pub(crate) const JOBS: Budget = minutes("jobs", 8, 1);
+/// Jobs of real processes, what C sees of headers, and installations, with what they make of examples. One test of the latter needs the right to mount,
+/// and those over several hosts the right to make network namespaces, and tools for it.
+pub(crate) const JOBS: Budget = minutes("jobs", 8, 12);
 /// Programs in C for what GASNet's texts promise.
 pub(crate) const C: Budget = minutes("c", 6, 0);
 /// Seeds of the simulator.

@@ -11,13 +11,15 @@ use rustix::termios::isatty;
 use crate::attach::{make_part, neighbourhood_limit};
 use crate::binding::allowed_cores;
 use crate::error::BootError;
+use crate::file_limit::{FILES_OF_AGENT, SPARE_FILES, raise_file_limit};
 use crate::files::SharedFiles;
-use crate::guardian::{self, Link, SPARE_FILES, raise_file_limit};
+use crate::guardian::{self, Link};
 use crate::hosts::children::Children;
-use crate::hosts::description::Description;
+use crate::hosts::description::{Description, Task};
 use crate::hosts::edge::Edge;
 use crate::hosts::hello::Hello;
 use crate::hosts::here::Here;
+use crate::hosts::look::{Look, answer};
 use crate::hosts::message::Message;
 use crate::hosts::node::Node;
 use crate::hosts::pipe::{receive, transmit, unblock};
@@ -34,18 +36,17 @@ const GREETING: Duration = Duration::from_secs(30);
 /// Descriptors of each rank: process, line, standard output and standard error.
 const FILES_OF_RANK: u64 = 4;
 
-/// Descriptors of each agent below: input, output, standard error and the process.
-const FILES_OF_CHILD: u64 = 4;
-
 /// Runs the agent of this host for the launcher, or the agent, at the other end of standard input and output, and returns
 /// the exit code of this process: 0 once all ranks here and below have ended and that has been told, else 1.
+///
+/// An agent that is only asked about its host ([`visit`](crate::visit())) leaves the answers to `look`.
 ///
 /// The calling process must have one thread. When this returns, the ranks of this host and their process groups have
 /// ended.
 ///
 /// # Errors
 /// [`BootError::NoLauncher`] if this process was not started as an agent. Everything else is told to the launcher.
-pub fn agent() -> Result<u8, BootError> {
+pub fn agent(look: Look) -> Result<u8, BootError> {
     let no_launcher = |reason: &str| BootError::NoLauncher {
         reason: reason.into(),
     };
@@ -68,6 +69,9 @@ pub fn agent() -> Result<u8, BootError> {
         return Err(no_launcher("no key came with the job"));
     };
     edge.allow_silence(Duration::from_millis(job.silence_ms.into()));
+    if job.task == Task::Look {
+        return Ok(answer(&job, &key, edge, look));
+    }
     let signals = LauncherSignals::collect()
         .map_err(|e| BootError::system("preparing to pass on signals", e))?;
     Ok(run(&job, &key, edge, &signals))
@@ -104,7 +108,7 @@ fn expect(edge: &mut Edge) -> Result<Option<Message>, BootError> {
 }
 
 /// The variables that ranks get: this host's, with those of the launcher that it has not, or that must win.
-fn merged(job: &Description) -> Vec<(OsString, OsString)> {
+pub(crate) fn merged(job: &Description) -> Vec<(OsString, OsString)> {
     let mut pairs = environment::variables();
     for variable in &job.environment {
         let known = pairs.iter_mut().find(|(name, _)| *name == variable.name);
@@ -147,7 +151,7 @@ fn run(job: &Description, key: &Secret, up: Edge, signals: &LauncherSignals) -> 
     let mut streams = Streams::new();
     let below = &job.hosts[1..];
     let file_limit = raise_file_limit(
-        u64::from(host.ranks) * FILES_OF_RANK + below.len() as u64 * FILES_OF_CHILD + SPARE_FILES,
+        u64::from(host.ranks) * FILES_OF_RANK + below.len() as u64 * FILES_OF_AGENT + SPARE_FILES,
     );
     let pairs = merged(job);
     // Before the ranks: other hosts take longest to come.

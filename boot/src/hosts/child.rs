@@ -38,6 +38,8 @@ pub(crate) struct Child {
     pub(crate) input: Option<OwnedFd>,
     pub(crate) output: Option<OwnedFd>,
     pub(crate) born: Instant,
+    /// When it greeted.
+    pub(crate) greeted: Option<Instant>,
     pub(crate) edge: Edge,
     pub(crate) stage: Stage,
     /// When the process is killed that has closed its connection.

@@ -98,7 +98,7 @@ impl<'a> Children<'a> {
         let pidfd = pidfd.map_err(|e| failed("watching the process", e.into()))?;
         let prepared = unblock(&input).and_then(|()| unblock(&output));
         prepared.map_err(|e| failed("preparing the connection", e.into()))?;
-        let tag = format!("argonet run: host {}: ", hosts[0].name);
+        let tag = self.job.tag(&hosts[0].name);
         let noted = streams.add_notes(notes, &tag);
         noted.map_err(|e| failed("preparing the standard error", e))?;
         self.list.push(Child {
@@ -109,6 +109,7 @@ impl<'a> Children<'a> {
             input: Some(input),
             output: Some(output),
             born: Instant::now(),
+            greeted: None,
             edge: Edge::above(Instant::now(), self.silence()),
             stage: Stage::Starting,
             kill_at: None,
@@ -128,6 +129,17 @@ impl<'a> Children<'a> {
     /// The ranks below each.
     pub(crate) fn ranks(&self) -> Vec<Range<u32>> {
         self.list.iter().map(Child::ranks).collect()
+    }
+
+    /// How long child `i` took to greet; nothing as long as it has not.
+    pub(crate) fn greeted_after(&self, i: usize) -> Option<Duration> {
+        let child = &self.list[i];
+        child.greeted.map(|at| at.duration_since(child.born))
+    }
+
+    /// Whether some have neither greeted nor been lost.
+    pub(crate) fn any_starting(&self) -> bool {
+        self.list.iter().any(|child| child.stage == Stage::Starting)
     }
 
     /// Whether every subtree has ended, or is lost.
@@ -251,6 +263,7 @@ impl<'a> Children<'a> {
                     )
                 })?;
                 child.stage = Stage::Working;
+                child.greeted = Some(now);
                 let description = Box::new(self.job.for_hosts(&child.hosts));
                 child.edge.send(now, &Message::Job(description));
                 child.edge.send(now, &Message::Key(self.key.clone()));

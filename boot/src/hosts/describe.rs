@@ -10,7 +10,7 @@ use argonet_settings::{
 use crate::attach::new_job_id;
 use crate::error::BootError;
 use crate::hosts::choose::Hosts;
-use crate::hosts::description::{Description, Variable, Way};
+use crate::hosts::description::{Description, Task, Variable, Way};
 use crate::hosts::frame::MAX_BODY_BYTES;
 use crate::hosts::list::place;
 use crate::hosts::start::check_template;
@@ -19,6 +19,7 @@ use crate::page::MAX_JOB_RANKS;
 
 /// Describes the job over the hosts chosen.
 pub(crate) fn describe(
+    task: Task,
     options: &LaunchOptions,
     conduit: &str,
     hosts: Hosts,
@@ -58,6 +59,7 @@ pub(crate) fn describe(
     };
     let silence = settings.get(&AGENT_TIMEOUT);
     let job = Description {
+        task,
         job_id: new_job_id()?,
         size,
         hosts: placed,
@@ -91,6 +93,7 @@ fn variables(propagate: &[String]) -> Vec<Variable> {
     let own_affair = |name: &OsStr| {
         [
             "ARGONET_BOOT",
+            "ARGONET_ROLE",
             "PWD",
             "OLDPWD",
             "SHLVL",

@@ -2,6 +2,8 @@
 
 use std::ffi::OsString;
 
+use num_enum::{IntoPrimitive, TryFromPrimitive};
+
 use crate::hosts::list::{Host, is_host_name};
 use crate::hosts::message::flag;
 use crate::hosts::words::{Reader, put_os, put_text, put_u32};
@@ -27,6 +29,16 @@ pub(crate) enum Way {
     Template(String),
 }
 
+/// What agents are there for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, IntoPrimitive, TryFromPrimitive)]
+#[repr(u8)]
+pub(crate) enum Task {
+    /// To run the ranks of their hosts.
+    Run = 0,
+    /// To look at their hosts and answer questions.
+    Look = 1,
+}
+
 /// A variable of the launcher's environment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Variable {
@@ -39,6 +51,7 @@ pub(crate) struct Variable {
 /// A job, as one agent has to know it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Description {
+    pub(crate) task: Task,
     pub(crate) job_id: u64,
     /// Ranks of the whole job.
     pub(crate) size: u32,
@@ -69,7 +82,16 @@ impl Description {
         }
     }
 
+    /// What begins a line that the way to a host's agent writes on standard error.
+    pub(crate) fn tag(&self, host: &str) -> String {
+        match self.task {
+            Task::Run => format!("argonet run: host {host}: "),
+            Task::Look => format!("{host}: "),
+        }
+    }
+
     pub(crate) fn encode(&self, to: &mut Vec<u8>) {
+        to.push(self.task.into());
         to.extend_from_slice(&self.job_id.to_le_bytes());
         put_u32(to, self.size);
         put_list(to, &self.hosts, |to, host| {
@@ -105,6 +127,7 @@ impl Description {
     }
 
     pub(crate) fn decode(body: &mut Reader<'_>) -> Option<Self> {
+        let task = Task::try_from(body.u8()?).ok()?;
         let (job_id, size) = (body.u64()?, body.u32()?);
         let hosts = body.list(MAX_JOB_RANKS, |body| {
             Some(Host {
@@ -124,6 +147,7 @@ impl Description {
         };
         let words = |body: &mut Reader<'_>| body.list(MAX_STRINGS, Reader::os);
         let description = Self {
+            task,
             job_id,
             size,
             hosts,
@@ -180,6 +204,7 @@ pub(crate) mod tests {
     impl Default for Description {
         fn default() -> Self {
             Self {
+                task: Task::Run,
                 job_id: 1,
                 size: 1,
                 hosts: vec![Host {
@@ -237,6 +262,7 @@ pub(crate) mod tests {
                     .map(|(name, value, wins)| Variable { name, value, wins })
                     .collect();
                 Description {
+                    task: [Task::Run, Task::Look][job_id as usize % 2],
                     job_id,
                     size: first,
                     hosts,

@@ -18,6 +18,9 @@
 //! tree (`exchange`): a host's ranks meet in shared memory, the last one rings its agent, agents merge what their subtrees have
 //! published on the way up, and hand each host what the others have published on the way down.
 //!
+//! Agents can also be sent to look at their hosts (`visit` above, `look` below): there are no ranks then, but questions and
+//! answers, whose meaning is the affair of the program at both ends.
+//!
 //! The exit word (`crate::page::ExitWord`) goes the same way: the launcher keeps the first one that arrives and tells all
 //! hosts. An agent whose upper connection ends, or is silent for `ARGONET_AGENT_TIMEOUT`, kills its ranks; one that is killed
 //! leaves that to its guardian; a launcher or agent that loses a lower connection ends the job.
@@ -34,6 +37,7 @@ mod frame;
 mod hello;
 mod here;
 mod list;
+mod look;
 mod message;
 mod node;
 mod pipe;
@@ -41,13 +45,16 @@ mod root;
 mod start;
 mod tree;
 mod values;
+mod visit;
 mod words;
 
 pub use agent::agent;
 pub use choose::HostOptions;
 pub(crate) use choose::choose;
 pub use list::HostListError;
+pub use look::{Answers, Look, Post};
 pub(crate) use root::launch;
+pub use visit::{VisitOptions, Visited, Visits, visit};
 
 #[doc(hidden)]
 pub use frame::check_control_bytes;

@@ -9,10 +9,11 @@ use rustix::io::Errno;
 use rustix::process::Signal;
 
 use crate::error::{BootError, Missing};
-use crate::guardian::{SPARE_FILES, raise_file_limit};
+use crate::file_limit::{FILES_OF_AGENT, SPARE_FILES, raise_file_limit};
 use crate::hosts::children::{ChildEvent, Children, Heard};
 use crate::hosts::choose::Hosts;
 use crate::hosts::describe::describe;
+use crate::hosts::description::Task;
 use crate::hosts::exchange::{Action, Exchange};
 use crate::hosts::frame::Garbled;
 use crate::hosts::list::Host;
@@ -28,9 +29,6 @@ use crate::secret::Secret;
 use crate::signals::{LauncherSignals, REPORT, asks_to_end};
 use crate::sys::SignalSet;
 
-/// Descriptors of each agent: input, output, standard error and the process.
-const FILES_OF_CHILD: u64 = 4;
-
 /// Runs a job over the hosts chosen, as [`launch`](crate::launch()) says.
 pub(crate) fn launch(
     options: &LaunchOptions,
@@ -38,13 +36,13 @@ pub(crate) fn launch(
     hosts: Hosts,
     settings: &Settings,
 ) -> Result<u8, BootError> {
-    let job = describe(options, conduit, hosts, settings)?;
+    let job = describe(Task::Run, options, conduit, hosts, settings)?;
     let key = Secret::new()?;
     let signals = LauncherSignals::collect()
         .map_err(|e| BootError::system("preparing to pass on signals", e))?;
     // In the background, reading from the terminal is an error, and does not stop this process.
     SignalSet::of(&[libc::SIGTTIN]).block();
-    raise_file_limit(job.hosts.len() as u64 * FILES_OF_CHILD + SPARE_FILES);
+    raise_file_limit(job.hosts.len() as u64 * FILES_OF_AGENT + SPARE_FILES);
     let verbose = settings.get(&SPAWN_VERBOSE);
     if verbose {
         let hosts: Vec<String> = job.hosts.iter().map(Host::in_words).collect();

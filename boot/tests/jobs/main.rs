@@ -21,6 +21,7 @@ fn main() {
     let mut args = std::env::args().skip(1);
     match args.next().as_deref() {
         Some("__launch") => std::process::exit(programs::launcher(args.collect())),
+        Some("__visit") => std::process::exit(programs::visitor(args.collect())),
         Some("__agent") => std::process::exit(programs::agent()),
         Some("__rank") => std::process::exit(programs::rank(args.collect())),
         _ => {}

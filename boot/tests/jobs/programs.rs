@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use argonet_base::JobRank;
 use argonet_boot::{
-    AttachOptions, Bootstrap, HostOptions, Key, LaunchOptions, LocalJob, attach, launch,
+    Answers, AttachOptions, Bootstrap, HostOptions, Key, LaunchOptions, LocalJob, Post,
+    VisitOptions, Visits, attach, launch, visit,
 };
 use argonet_settings::Settings;
 
@@ -60,13 +61,65 @@ pub(crate) fn launcher(args: Vec<String>) -> i32 {
 
 /// `__agent`: as `argonet agent`.
 pub(crate) fn agent() -> i32 {
-    match argonet_boot::agent() {
+    match argonet_boot::agent(echo) {
         Ok(code) => code.into(),
         Err(e) => {
             eprintln!("argonet agent: {e}");
             e.exit_code().into()
         }
     }
+}
+
+/// `__visit H question...`: asks all hosts each question, and prints answers. Hosts that are lost are told where that is new.
+pub(crate) fn visitor(args: Vec<String>) -> i32 {
+    let options = VisitOptions {
+        hosts: HostOptions {
+            hosts: args.first().cloned(),
+            agent: vec![crate::support::this_program().into(), "__agent".into()],
+            ..HostOptions::default()
+        },
+        ranks: None,
+    };
+    let settings = settings().expect("settings");
+    let visited = visit(&options, "tcp", &settings, |visits| {
+        let mut told = 0;
+        for question in &args[1..] {
+            told = tell_of_lost(visits, told);
+            let question = Some(question.clone().into_bytes());
+            let answers = visits.ask(|_| question.clone(), Duration::from_secs(20));
+            for answer in answers.into_iter().flatten() {
+                say(&String::from_utf8_lossy(&answer));
+            }
+        }
+    });
+    visited.map_or(1, |visited| i32::from(visited.is_none()))
+}
+
+/// Tells of hosts that are lost if there are more than `told`; how many there are.
+fn tell_of_lost(visits: &Visits<'_>, told: usize) -> usize {
+    let lost: Vec<_> = visits.hosts().iter().filter(|h| h.lost.is_some()).collect();
+    if lost.len() > told {
+        for host in &lost {
+            let why = host.lost.as_deref().unwrap_or_default();
+            say(&format!("lost: {why}, {:?}", host.said));
+        }
+    }
+    lost.len()
+}
+
+/// Answers a question with itself and where it was asked.
+fn echo(post: Post) -> Answers {
+    Box::new(move |question| {
+        let question = String::from_utf8_lossy(question);
+        if question == "panic" {
+            // Without a word on standard error.
+            std::panic::resume_unwind(Box::new(()));
+        }
+        let Post {
+            host, ranks, size, ..
+        } = &post;
+        format!("{host} {ranks:?} of {size}: {question}").into_bytes()
+    })
 }
 
 pub(crate) fn join() -> LocalJob {

@@ -10,7 +10,7 @@ use argonet::start::{Joining, join};
 use argonet_am::HandlerTable;
 use argonet_boot::Bootstrap;
 use argonet_conduit::smp::ThreadMode;
-use argonet_settings::MAX_THREADS;
+use argonet_settings::{MAX_THREADS, Settings};
 use parking_lot::Mutex;
 
 use crate::am::Handlers;
@@ -177,6 +177,20 @@ pub(crate) struct Start<'a> {
     pub(crate) gasnet1: Permit,
 }
 
+/// Starts the job, if that is this process's part in it: the code to exit with.
+fn launch(variant: &Variant) -> Result<Option<u8>, String> {
+    let linked = match variant.conduit.is_null() {
+        true => c"",
+        // SAFETY: the variant's library passes a string.
+        false => unsafe { CStr::from_ptr(variant.conduit) },
+    };
+    let settings = Settings::from_environment().map_err(|error| error.to_string())?;
+    settings.keep_quiet();
+    let linked = linked.to_str().unwrap_or_default();
+    let launched = argonet_boot::launch_self(linked, std::env::args_os(), &settings);
+    launched.map_err(|error| error.to_string())
+}
+
 /// Joins the job as C asks for it, or gives the code of what is wrong. The arguments of the program stay as they are:
 /// nothing of the launcher's is among them.
 pub(crate) fn start(
@@ -196,6 +210,12 @@ pub(crate) fn start(
         return Err(refuse(function, BAD_ARG, why));
     }
     let modes = check(variant, name, flags).map_err(|why| refuse(function, BAD_ARG, &why))?;
+    match launch(variant) {
+        Ok(None) => {}
+        // The ranks were other processes, or this was the agent of a host.
+        Ok(Some(code)) => std::process::exit(code.into()),
+        Err(why) => return Err(refuse(function, RESOURCE, &why)),
+    }
     let job = init(modes, variant.debug != 0, name, flags, gasnet1);
     job.map_err(|error| refuse(function, RESOURCE, &error.to_string()))
 }

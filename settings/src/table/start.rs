@@ -50,6 +50,14 @@ pub(crate) const IDLE: &[Row] = &[
         about: "The description of the job that the launcher leaves for its ranks.",
         effect: Effect::Internal,
     },
+    Row {
+        name: "ARGONET_ROLE",
+        kind: Kind::Text,
+        preset: Preset::Unset,
+        scope: Scope::Rank,
+        about: "What a program has to be that starts its own ranks on several hosts, where it is no rank.",
+        effect: Effect::Internal,
+    },
     Row::idle(
         "GASNET_DISABLE_ENVDECODE",
         Kind::Boolean,

@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
+mod doctor;
 mod info;
 mod perf;
 mod run;
@@ -22,6 +23,7 @@ enum Command {
     Run(run::Run),
     Info(info::Info),
     Perf(perf::Perf),
+    Doctor(doctor::Doctor),
     /// The part of a job on one of its hosts; started by `argonet run`
     #[command(hide = true)]
     Agent,
@@ -32,12 +34,13 @@ fn main() -> ExitCode {
         Command::Run(run) => run.execute(),
         Command::Info(info) => info.execute(),
         Command::Perf(perf) => perf.execute(),
+        Command::Doctor(doctor) => doctor.execute(),
         Command::Agent => agent(),
     }
 }
 
 fn agent() -> ExitCode {
-    match argonet_boot::agent() {
+    match argonet_boot::agent(doctor::look) {
         Ok(code) => code.into(),
         Err(error) => {
             eprintln!("argonet agent: {error}");

@@ -58,7 +58,7 @@ pub(crate) struct Run {
     command: Vec<OsString>,
 }
 
-fn seconds(text: &str) -> Result<Duration, String> {
+pub(crate) fn seconds(text: &str) -> Result<Duration, String> {
     let positive = text.parse::<f64>().ok().filter(|s| *s > 0.0);
     positive
         .and_then(|s| Duration::try_from_secs_f64(s).ok())

@@ -38,7 +38,7 @@ pub(crate) struct Options {
 }
 
 /// Manual pages that belong to no conduit.
-const PAGES: [&str; 2] = ["argonet-c.7", "argonet-settings.7"];
+const PAGES: [&str; 3] = ["amudprun.1", "argonet-c.7", "argonet-settings.7"];
 
 /// The segment configuration of an installation.
 #[derive(clap::ValueEnum, Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -130,6 +130,7 @@ fn fill(
         tree.program(&format!("bin/gasnetrun_{name}"), conduit.launcher)?;
         sources.page(&format!("gasnetrun_{name}.1"), tree)?;
     }
+    tree.program("bin/amudprun", include_str!("amudprun.sh"))?;
     for page in PAGES {
         sources.page(page, tree)?;
     }

@@ -70,11 +70,13 @@ const LEFT_FOR_LATER: [&str; 3] = [
 ];
 
 /// Who reads the environment; all others ask the table of settings. Binaries, tests and examples may.
-const READERS: [&str; 2] = [
+const READERS: [&str; 3] = [
     // The table itself.
     "settings/src/environment.rs",
     // The job's description, and what other launchers leave.
     "boot/src/attach.rs",
+    // What a program is that starts its own ranks.
+    "boot/src/selflaunch.rs",
 ];
 
 /// Where the list of globals is told to readers.

@@ -66,7 +66,18 @@ fn right(place: &Place, program: &Path, ranks: &str, wanted: &str) -> Result<(),
     let mut alone = Command::new(program);
     launcher.args(["-n", ranks]).arg(program);
     alone.env("GASNET_PSHM_NODES", ranks);
-    for command in [&mut launcher, &mut alone] {
+    // By the conduit tcp, every message over a connection: on one host, and with the program as the agent of several.
+    let mut over_tcp = Command::new(place.prefix().join("bin/amudprun"));
+    over_tcp.args(["-np", ranks]).arg(program);
+    over_tcp.env("GASNET_SUPERNODE_MAXSIZE", "1");
+    let mut hosts = Command::new(program);
+    hosts.arg(ranks).envs([
+        ("GASNET_SPAWNFN", "C"),
+        ("GASNET_CSPAWN_SERVERS", "a b c"),
+        ("GASNET_CSPAWN_CMD", "HOST=%M exec %C"),
+        ("ARGONET_TCP_INTERFACES", "lo"),
+    ]);
+    for command in [&mut launcher, &mut alone, &mut over_tcp, &mut hosts] {
         let told = succeeded(&run(command)?)?;
         let last = told.lines().last().unwrap_or_default();
         assert!(

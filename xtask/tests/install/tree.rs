@@ -16,6 +16,7 @@ pub(crate) fn trials() -> Vec<Trial> {
         Trial::test("pkg-config finds the variants", packages)
             .with_ignored_flag(!runs("pkg-config")),
         Trial::test("the launcher", launcher),
+        Trial::test("the launcher of tcp", amudprun),
         Trial::test("manual pages", pages),
     ]
 }
@@ -34,6 +35,8 @@ fn complete() -> Result<(), Failed> {
         "lib/argonet/build/config.status",
         "lib/argonet/build/smp-conduit/contrib/gasnetrun_smp",
         "bin/gasnetrun_smp",
+        "bin/amudprun",
+        "share/man/man1/amudprun.1",
         "share/man/man1/gasnetrun_smp.1",
         "share/man/man7/argonet-c.7",
         "share/man/man7/argonet-settings.7",
@@ -294,9 +297,52 @@ fn launcher() -> Result<(), Failed> {
     Ok(())
 }
 
+fn amudprun() -> Result<(), Failed> {
+    let place = Place::installed("amudprun", false)?;
+    let launch = |words: &[&str], servers: &str| {
+        let mut command = Command::new(place.prefix().join("bin/amudprun"));
+        command.args(words).env("GASNET_PSHM_NODES", "9");
+        command
+            .env("GASNET_SSH_SERVERS", "")
+            .env("SSH_SERVERS", servers);
+        run(&mut command).map(|output| (output.status.code(), said(&output)))
+    };
+    let program = place.file("program");
+    let script = "#!/bin/sh\necho \"$1 $2 $ARGONET_CONDUIT [$GASNET_PSHM_NODES] $GASNET_SSH_SERVERS\"; exit 3\n";
+    std::fs::write(&program, script)?;
+    succeeded(&run(Command::new("chmod").arg("+x").arg(&program))?)?;
+    let program = program.to_string_lossy().into_owned();
+    let told = launch(&["-np", "3", &program, "-n"], "a b,c")?;
+    assert_eq!(told, (Some(3), "3 -n tcp [] a b,c\n".to_owned()));
+    let told = launch(&["-n", "3", "-N", "2", "--", &program, "x"], "a b,c")?;
+    assert_eq!(told, (Some(3), "3 x tcp [] a b\n".to_owned()));
+    for (words, why) in [
+        (&["-np", "x", "true"] as &[&str], "not 'x'"),
+        (&["-np"], "needs a value"),
+        (&["true"], "number of ranks is missing"),
+        (&["-np", "2"], "program is missing"),
+        (
+            &["-np", "2", "no-such-program"],
+            "'no-such-program' was not found",
+        ),
+        (&["-np", "2", "/no/such"], "/no/such cannot be run"),
+        (&["-np", "2", "-N", "3", "true"], "names fewer hosts: a b"),
+        (&["-np", "2", "-E", "A=B", "true"], "no name"),
+        (&["-np", "2", "-x", "true"], "unknown option -x"),
+    ] {
+        let (code, told) = launch(words, "a b")?;
+        assert!(
+            code == Some(2) && told.contains(why),
+            "{words:?}: {code:?} {told}"
+        );
+    }
+    Ok(())
+}
+
 fn pages() -> Result<(), Failed> {
     let place = Place::installed("pages", false)?;
     for (name, has) in [
+        ("man1/amudprun.1", "GASNET_SPAWNFN=L"),
         ("man1/gasnetrun_smp.1", "Number of ranks, 1 or more."),
         ("man7/argonet-c.7", "GASNET_PSHM_NODES"),
         ("man7/argonet-settings.7", "GASNET_MAX_SEGSIZE"),

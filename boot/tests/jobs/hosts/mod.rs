@@ -1,6 +1,7 @@
 //! Jobs over several hosts: agents as processes of this machine, by a command template, by a stand-in for a remote shell, and
 //! in network namespaces.
 
+mod asking;
 mod ending;
 mod programs;
 mod rig;
@@ -11,4 +12,9 @@ use crate::support::Test;
 
 pub(crate) use programs::rank;
 
-pub(crate) const TESTS: [&[Test]; 3] = [starting::TESTS, working::TESTS, ending::TESTS];
+pub(crate) const TESTS: [&[Test]; 4] = [
+    starting::TESTS,
+    working::TESTS,
+    ending::TESTS,
+    asking::TESTS,
+];

@@ -1,0 +1,141 @@
+//! `./prog N args...`: a program whose ranks may be on several hosts and that is its own launcher, and its own agent on each host, as
+//! programs of GASNet's udp conduit are.
+
+use std::ffi::OsString;
+
+use argonet_settings::{CONDUIT, PSHM_NODES, SPAWN_FUNCTION, Settings, spans_hosts};
+
+use crate::attach::{BOOT_VARIABLE, foreign_launcher};
+use crate::error::BootError;
+use crate::hosts::{Answers, HostOptions, Post, agent};
+use crate::launch::{LaunchOptions, NO_CONDUIT, launch};
+use crate::sys;
+
+/// Says to a program what it is where it is no rank.
+const ROLE_VARIABLE: &str = "ARGONET_ROLE";
+const AGENT: &str = "agent";
+
+/// The conduit of jobs that are started as those of GASNet's udp.
+const SPREADING: &str = "tcp";
+
+/// If this process is not a rank but has to start some, or to be the agent of a host, does so until the job has ended: the code to exit
+/// with. A program is to call this before it attaches, with its arguments, its name first, and the conduit that it was linked
+/// with.
+///
+/// It starts ranks of itself, without the first argument, which is their number, if `ARGONET_CONDUIT` names a conduit that joins hosts, or is not
+/// given and `GASNET_SPAWNFN` is, or neither is and the program was linked with such a conduit; and not if `GASNET_PSHM_NODES` says
+/// that it forks ranks, or if another launcher has started several processes.
+///
+/// # Errors
+/// A number of ranks that is missing or none, and all that [`launch`](crate::launch()) refuses.
+pub fn launch_self(
+    linked: &str,
+    args: impl IntoIterator<Item = OsString>,
+    settings: &Settings,
+) -> Result<Option<u8>, BootError> {
+    if std::env::var_os(BOOT_VARIABLE).is_some() {
+        return Ok(None);
+    }
+    if std::env::var_os(ROLE_VARIABLE).is_some_and(|role| role == AGENT) {
+        sys::remove_variable(ROLE_VARIABLE);
+        return agent(answers_nothing).map(Some);
+    }
+    let conduit = conduit(linked, settings);
+    let forks = settings.get(&PSHM_NODES) > 0;
+    if !spans_hosts(conduit) || conduit == NO_CONDUIT || forks || foreign_launcher().is_some() {
+        return Ok(None);
+    }
+    let mut args = args.into_iter();
+    let name = args.next().unwrap_or_default();
+    let ranks = number(&name, args.next(), conduit)?;
+    let threads = sys::thread_count().map_err(|e| BootError::system("counting threads", e))?;
+    if threads != 1 {
+        let what = "the guardian of the ranks";
+        return Err(BootError::SecondThread { threads, what });
+    }
+    let own = std::env::current_exe()
+        .map_err(|e| BootError::system("finding the path of this program", e))?;
+    let options = LaunchOptions {
+        ranks,
+        program: own.clone().into(),
+        args: args.collect(),
+        conduit: Some(conduit.into()),
+        bind: false,
+        tag_output: false,
+        timeout: None,
+        hosts: HostOptions {
+            agent: vec![
+                "env".into(),
+                format!("{ROLE_VARIABLE}={AGENT}").into(),
+                own.into(),
+            ],
+            ..HostOptions::default()
+        },
+    };
+    launch(&options, settings).map(Some)
+}
+
+/// Which conduit the ranks would use.
+fn conduit<'a>(linked: &'a str, settings: &Settings) -> &'a str {
+    let chosen = settings.get(&CONDUIT);
+    match (settings.given(&CONDUIT), settings.get(&SPAWN_FUNCTION)) {
+        (Some(_), _) => chosen,
+        (None, Some(_)) => SPREADING,
+        (None, None) => linked,
+    }
+}
+
+/// The number of ranks, which is the first argument.
+fn number(name: &OsString, first: Option<OsString>, conduit: &str) -> Result<u64, BootError> {
+    let text = first.as_ref().and_then(|first| first.to_str());
+    let digits = text.filter(|text| text.bytes().all(|b| b.is_ascii_digit()));
+    let number = digits.and_then(|text| text.parse().ok()).filter(|n| *n > 0);
+    number.ok_or_else(|| BootError::NoRankCount {
+        program: name.to_string_lossy().into_owned(),
+        given: match &first {
+            Some(first) => format!("\"{}\"", first.to_string_lossy()),
+            None => "missing".into(),
+        },
+        conduit: conduit.into(),
+    })
+}
+
+/// Who wants to know more of a host starts `argonet`'s agent.
+fn answers_nothing(_: Post) -> Answers {
+    Box::new(|_| Vec::new())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn given(pairs: &[(&str, &str)]) -> Settings {
+        let pairs = pairs.iter().map(|&(n, v)| (n.into(), v.into()));
+        Settings::from_pairs(pairs).unwrap()
+    }
+
+    #[test]
+    fn the_conduit_is_that_of_the_setting_then_of_the_spawner_then_of_the_program() {
+        let spawner = ("GASNET_SPAWNFN", "L");
+        let smp = ("ARGONET_CONDUIT", "smp");
+        assert_eq!(conduit("smp", &given(&[])), "smp");
+        assert_eq!(conduit("tcp", &given(&[])), "tcp");
+        assert_eq!(conduit("smp", &given(&[spawner])), "tcp");
+        assert_eq!(conduit("tcp", &given(&[spawner, smp])), "smp");
+        assert_eq!(conduit("smp", &given(&[("ARGONET_CONDUIT", "tcp")])), "tcp");
+    }
+
+    #[test]
+    fn a_number_of_ranks_is_a_number() {
+        let read = |text: &str| number(&"./prog".into(), Some(text.into()), "tcp");
+        assert_eq!(read("7").unwrap(), 7);
+        for bad in ["", "0", "-1", "+1", "2x", "1e3", "99999999999999999999"] {
+            let text = read(bad).unwrap_err().to_string();
+            assert!(text.contains(&format!("\"{bad}\"")), "{text}");
+            assert!(text.contains("./prog 4 ARGUMENTS"), "{text}");
+        }
+        let missing = number(&"./prog".into(), None, "tcp").unwrap_err();
+        assert!(missing.to_string().contains("is missing"));
+        assert_eq!(missing.exit_code(), 2);
+    }
+}

@@ -1,0 +1,215 @@
+//! The command line, and the course of an examination.
+
+use std::ffi::OsString;
+use std::io::Write as _;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use argonet_boot::{BootError, HostOptions, VisitOptions, Visits, visit};
+use argonet_settings::Settings;
+use clap::Args;
+
+use super::facts::Facts;
+use super::finding::{Finding, Level, Patient, Report};
+use super::judge::{self, Seen};
+use super::look::Question;
+use super::meet::{Meeting, Other};
+use super::network;
+
+/// The conduit that ranks on several hosts use.
+const CONDUIT: &str = "tcp";
+
+/// How long a host may take to tell about itself.
+const FACTS_LIMIT: Duration = Duration::from_secs(20);
+
+/// The exit code for what cannot be used: options, settings, a list of hosts.
+const BAD_USE: u8 = 2;
+
+/// Find out whether a job over these hosts would work, and what to change where it would not
+#[derive(Args)]
+pub(crate) struct Doctor {
+    /// Hosts with the number of ranks that each takes, as `argonet run` has it
+    #[arg(
+        short = 'H',
+        long,
+        value_name = "HOST[:N],...",
+        conflicts_with = "hostfile"
+    )]
+    hosts: Option<String>,
+    /// File with a host a line
+    #[arg(long, value_name = "FILE")]
+    hostfile: Option<PathBuf>,
+    /// Number of ranks of the job that is spoken of [default: as many as the hosts take]
+    #[arg(short = 'n', long, value_name = "N")]
+    ranks: Option<u64>,
+    /// Seconds that a connection between two hosts may take
+    #[arg(long, value_name = "S", default_value = "3", value_parser = crate::run::seconds)]
+    wait: Duration,
+    /// As JSON, for programs
+    #[arg(long)]
+    json: bool,
+}
+
+impl Doctor {
+    /// Examines; 0 if a job would work, 1 if not.
+    pub(crate) fn execute(self) -> ExitCode {
+        let settings = match Settings::from_environment() {
+            Ok(settings) => settings,
+            Err(error) => return refuse(&error),
+        };
+        settings.keep_quiet();
+        let options = VisitOptions {
+            hosts: HostOptions {
+                hosts: self.hosts,
+                file: self.hostfile,
+                propagate: Vec::new(),
+                agent: Vec::<OsString>::new(),
+            },
+            ranks: self.ranks,
+        };
+        let examined = visit(&options, CONDUIT, &settings, |visits| {
+            examine(visits, self.wait)
+        });
+        let report = match examined {
+            Ok(Some(report)) => report,
+            Ok(None) => {
+                return refuse(
+                    &"no hosts are named: use -H or --hostfile, or set GASNET_SSH_NODEFILE, GASNET_SSH_SERVERS or \
+                      GASNET_NODEFILE",
+                );
+            }
+            Err(error @ BootError::System { .. }) => {
+                complain(&error);
+                return ExitCode::FAILURE;
+            }
+            Err(error) => return refuse(&error),
+        };
+        let text = match self.json {
+            true => report.json(),
+            false => report.text(),
+        };
+        let written = std::io::stdout().write_all(text.as_bytes());
+        match (written, report.is_well()) {
+            (Ok(()), true) => ExitCode::SUCCESS,
+            _ => ExitCode::FAILURE,
+        }
+    }
+}
+
+fn complain(what: &dyn std::fmt::Display) {
+    eprintln!("argonet doctor: {what}");
+}
+
+fn refuse(what: &dyn std::fmt::Display) -> ExitCode {
+    complain(what);
+    BAD_USE.into()
+}
+
+/// Asks all hosts, and judges.
+fn examine(visits: &mut Visits<'_>, wait: Duration) -> Report {
+    let (told, asked) = (Instant::now(), SystemTime::now());
+    let answers = visits.ask(|_| Some(Question::Look.encode()), FACTS_LIMIT);
+    let (took, size) = (
+        told.elapsed(),
+        visits.hosts().last().map_or(0, |h| h.ranks.end),
+    );
+    let mut seen: Vec<Seen> = Vec::new();
+    let mut findings: Vec<Finding> = Vec::new();
+    for (host, answer) in visits.hosts().iter().zip(answers) {
+        let facts = answer.map(|answer| serde_json::from_slice::<Facts>(&answer));
+        match (&host.lost, facts) {
+            (None, Some(Ok(facts))) => seen.push(Seen {
+                name: host.name.clone(),
+                ranks: host.ranks.clone(),
+                greeted: host.greeted.unwrap_or_default(),
+                facts,
+            }),
+            (lost, facts) => {
+                let why = match (lost, facts) {
+                    (Some(lost), _) => lost.clone(),
+                    (None, Some(Err(error))) => format!("its agent's answer is none: {error}"),
+                    (None, _) => "its agent gave no answer".into(),
+                };
+                findings.push(judge::lost(&host.name, &why, &host.said, visits.way()));
+            }
+        }
+    }
+    findings.extend(judge::reached(&seen, visits.way()));
+    findings.extend(judge::versions(&seen));
+    findings.extend(judge::interfaces(&seen));
+    findings.extend(judge::doors(&seen));
+    findings.extend(meet(visits, &seen, wait));
+    findings.extend(judge::mtu(&seen));
+    findings.extend(judge::files(&seen, size));
+    findings.extend(judge::memory(&seen));
+    let asked = asked.duration_since(UNIX_EPOCH).unwrap_or_default();
+    findings.extend(judge::clocks(&seen, asked, took));
+    // What is bad comes last, where it is seen; the order of the checks stays.
+    findings.sort_by_key(|finding| finding.level);
+    let patients = visits.hosts().iter().map(|host| Patient {
+        name: host.name.clone(),
+        first_rank: host.ranks.start,
+        ranks: host.ranks.end - host.ranks.start,
+        answered_ms: host.greeted.map(|time| time.as_secs_f64() * 1e3),
+    });
+    Report {
+        way: visits.way().to_owned(),
+        hosts: patients.collect(),
+        findings,
+    }
+}
+
+/// Lets every host that can be asked connect to all others.
+fn meet(visits: &mut Visits<'_>, seen: &[Seen], wait: Duration) -> Vec<Finding> {
+    if seen.len() < 2 {
+        return Vec::new();
+    }
+    let names: Vec<String> = visits
+        .hosts()
+        .iter()
+        .map(|host| host.name.clone())
+        .collect();
+    let others = |own: &str| {
+        let others = seen.iter().filter(|other| other.name != own);
+        let other = |other: &Seen| Other {
+            host: other.name.clone(),
+            doors: other.facts.doors.clone(),
+        };
+        others.map(other).collect::<Vec<_>>()
+    };
+    let question = |i: usize| {
+        let name = names.get(i)?;
+        let me = seen.iter().find(|host| host.name == *name)?;
+        let others = others(&me.name);
+        Some(Question::Meet(Meeting { others, wait }).encode())
+    };
+    let most = seen.iter().map(|host| host.facts.doors.len()).max();
+    let limit = super::meet::limit(seen.len(), most.unwrap_or(0), wait);
+    let answers = visits.ask(question, limit);
+    let mut findings = Vec::new();
+    let mut ways = Vec::new();
+    for (host, answer) in visits.hosts().iter().zip(answers) {
+        let Some(answer) = answer else {
+            if let Some(why) = &host.lost
+                && seen.iter().any(|seen| seen.name == host.name)
+            {
+                findings.push(judge::lost(&host.name, why, &host.said, visits.way()));
+            }
+            continue;
+        };
+        match serde_json::from_slice(&answer) {
+            Ok(probes) => ways.push((host.name.clone(), probes)),
+            Err(error) => findings.push(Finding {
+                level: Level::Problem,
+                check: "network",
+                hosts: vec![host.name.clone()],
+                found: format!("{}'s agent gave an answer that is none: {error}", host.name),
+                need: None,
+                remedy: Some("install the same version of argonet on all hosts".into()),
+            }),
+        }
+    }
+    findings.extend(network::judge(seen, &ways, wait));
+    findings
+}

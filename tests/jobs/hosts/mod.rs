@@ -1,0 +1,41 @@
+//! Jobs over several hosts, which are network namespaces, by the conduit tcp.
+
+mod ending;
+mod storm;
+mod strangers;
+
+use crate::network::Network;
+use crate::support::{Job, Program, Test};
+
+pub(crate) const TESTS: &[Test] = &[
+    ("hosts_programs_of_all_kinds_over_two_to_four", programs),
+    ("hosts_storm_over_connections_that_are_cut", storm::cut),
+    ("hosts_storm_over_a_network_that_swallows", storm::swallowed),
+    ("hosts_killed_rank_agent_and_launcher", ending::killed),
+    (
+        "hosts_strangers_at_the_doors_of_a_job",
+        strangers::at_the_doors,
+    ),
+];
+
+pub(crate) const PROGRAMS: &[Program] = &[
+    ("storm-over-hosts", storm::storm),
+    ("strangers", strangers::strangers),
+];
+
+/// A program over hosts of a network, such as `a:2,b:2`.
+fn over(network: &Network, ranks: u32, hosts: &str, program: &str) -> Job {
+    let job = Job::over(ranks, hosts, program);
+    job.env("GASNET_CSPAWN_CMD", &network.template())
+}
+
+/// What other tests run on one host.
+fn programs() {
+    let network = Network::new(&["a", "b", "c", "d"]);
+    for (ranks, hosts) in [(2, "a,b"), (4, "a,b,c,d")] {
+        over(&network, ranks, hosts, "replies").run().well();
+    }
+    // Every message goes over the wire.
+    let job = over(&network, 3, "a:2,b", "combine").env("GASNET_SUPERNODE_MAXSIZE", "1");
+    job.run().well();
+}
