@@ -5,8 +5,8 @@
 //! polls and sleeps then know of everything.
 //!
 //! A poll of shared memory takes a few nanoseconds and one of the network is a system call. So the network is polled in each poll
-//! while something has come from it lately or is expected, and else only now and then ([`pace`]). Ranks with both sleep on
-//! shared memory, where neighbours wake them, while a thread sleeps on the network and wakes them when something comes ([`watch`]).
+//! while something has come from it lately or is expected, and else only now and then (`pace`). Ranks with both sleep on
+//! shared memory, where neighbours wake them, while a thread sleeps on the network and wakes them when something comes (`watch`).
 
 mod pace;
 #[cfg(test)]
