@@ -1,6 +1,7 @@
 //! The way to ranks that do not share memory with this one, set up while the job starts.
 
 use crate::error::{Error, Result};
+use crate::process;
 use argonet_am::Registered;
 use argonet_base::{JobRank, Rank};
 use argonet_boot::{Bootstrap, Key, LocalJob, MAX_VALUE_BYTES};
@@ -13,7 +14,11 @@ use argonet_conduit::tcp::join::{
 use argonet_conduit::tcp::{Tcp, TcpConfig, TcpSizes};
 use argonet_segment::Directory;
 use argonet_settings::{CONDUIT, Settings, TCP_CONNECTIONS, TCP_PROGRESS, TCP_SILENCE_TIMEOUT};
+use core::time::Duration;
 use std::sync::Arc;
+
+/// For how long a process that ends waits until what it sent has left, at most.
+const LINGER: Duration = Duration::from_millis(200);
 
 /// A network that this rank has joined, and whose ends the others know after the next fence; `None` where all ranks share memory.
 pub(crate) struct Network(Option<Open>);
@@ -98,7 +103,15 @@ impl Network {
             connector: Arc::new(Joining::new(service, rank)),
         };
         let tcp = Tcp::new(config).map_err(|error| failed(error.into()))?;
-        Ok(Some(Arc::new(tcp)))
+        let tcp = Arc::new(tcp);
+        // Who has left a barrier may have sent what others wait for there and what waits for its connection.
+        let last = Arc::downgrade(&tcp);
+        process::at_end(Box::new(move || {
+            if let Some(tcp) = last.upgrade() {
+                tcp.linger(LINGER);
+            }
+        }));
+        Ok(Some(tcp))
     }
 }
 

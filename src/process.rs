@@ -80,6 +80,22 @@ const NOT_JOINED: u64 = u64::MAX;
 /// Some thread is about to join.
 const JOINING: u64 = u64::MAX - 1;
 
+/// What is done before the process ends in an orderly way.
+static AT_END: OnceLock<Box<dyn Fn() + Send + Sync>> = OnceLock::new();
+
+/// `act` is called when the process ends where exit handlers may run. Once a process.
+pub(crate) fn at_end(act: Box<dyn Fn() + Send + Sync>) {
+    let _ = AT_END.set(act);
+}
+
+/// The process ends: with false where only what is async-signal-safe may be done.
+pub(crate) fn end(orderly: bool) {
+    if let Some(act) = AT_END.get().filter(|_| orderly) {
+        act();
+    }
+    argonet_trace::end(orderly);
+}
+
 /// Calls `f` with the calling thread's context.
 #[inline(always)]
 pub(crate) fn with<R>(f: impl FnOnce(&ThreadCtx) -> R) -> R {

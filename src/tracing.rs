@@ -1,6 +1,7 @@
 //! Traces and statistics begin while a rank joins, and end with its process; see the crate `argonet-trace`.
 
 use crate::error::Result;
+use crate::process;
 use argonet_base::JobRank;
 use argonet_boot::{Bootstrap, Key, before_the_end};
 use argonet_settings::Settings;
@@ -20,6 +21,6 @@ pub(crate) fn prepare(boot: &dyn Bootstrap, settings: &Settings) -> Result<Optio
 pub(crate) fn start(boot: &dyn Bootstrap, options: Options) -> Result<()> {
     let epoch = boot.lookup(JobRank(0), Key::Epoch)?;
     let epoch_ns = epoch.try_into().map_or(0, u64::from_le_bytes);
-    before_the_end(argonet_trace::end);
+    before_the_end(process::end);
     Ok(argonet_trace::start(options, epoch_ns, boot.job_id())?)
 }

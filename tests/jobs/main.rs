@@ -95,7 +95,10 @@ fn main() {
         })
     };
     let path = support::Path::of_this_run();
-    let tests = tests.iter().filter(|(name, _)| path.has(name));
+    let part = support::Part::of_this_run();
+    let tests = tests.iter().enumerate();
+    let tests = tests.filter(|(i, (name, _))| path.has(name) && part.has(*i));
+    let tests = tests.map(|(_, test)| test);
     let mut trials: Vec<Trial> = tests.map(trial).collect();
     // They need hosts, which are network namespaces, and choose how ranks reach each other themselves.
     let over_hosts = match path {

@@ -26,9 +26,12 @@ pub(crate) const PROGRAM: &str = "ARGONET_TEST_PROGRAM";
 /// The numbers of ranks that most tests run with.
 pub(crate) const SIZES: [u32; 4] = [1, 2, 3, 8];
 
-/// What holds in shared memory alone: that a rank which computes is written to, how full rings become, who finds a mistake first, where
-/// ranks are, and the settings of such a job.
-const OF_MEMORY: [&str; 4] = [
+/// What holds in shared memory alone: that a rank which computes is written to, how full rings become, who finds a mistake first, that ranks leave
+/// a barrier at once before they exit, and the settings of such a job.
+const OF_MEMORY: [&str; 7] = [
+    "exit_cases_of_one_thread",
+    "exit_cases_of_many_threads",
+    "exit_cases_by_what_the_others_do",
     "ordering_flood_into_a_rank_that_computes",
     "negotiated_cancels_until_the_ring_is_full",
     "among_who_calls_something_long_is_told_of_who_has_left",
@@ -102,6 +105,30 @@ impl Path {
             command.env("ARGONET_CONDUIT", "tcp");
             command.env("GASNET_SUPERNODE_MAXSIZE", neighbours.to_string());
         }
+    }
+}
+
+/// Which of the tests are run: one in so many, from one on.
+pub(crate) struct Part {
+    turn: usize,
+    of: usize,
+}
+
+impl Part {
+    /// As whoever started the tests says, "1/4" for instance; else all.
+    pub(crate) fn of_this_run() -> Self {
+        const VARIABLE: &str = "ARGONET_TEST_PART";
+        let text = std::env::var(VARIABLE).unwrap_or_else(|_| "0/1".into());
+        let numbers = text.split_once('/');
+        let numbers = numbers.and_then(|(turn, of)| Some((turn.parse().ok()?, of.parse().ok()?)));
+        match numbers {
+            Some((turn, of)) if turn < of => Self { turn, of },
+            _ => panic!("{VARIABLE} is {text:?}"),
+        }
+    }
+
+    pub(crate) fn has(&self, place: usize) -> bool {
+        place % self.of == self.turn
     }
 }
 

@@ -39,6 +39,9 @@ pub(crate) const SEEDS: Budget = minutes("seeds", 4, 0);
 /// Unit tests and smp through the conformance suite under AddressSanitizer.
 pub(crate) const ASAN: Budget = minutes("asan", 2, 0);
 
+/// One of so many parts of the job tests is run over connections, too, each time.
+pub(crate) const PARTS: u64 = 4;
+
 /// Only in `cargo xtask full`: tests of threads under ThreadSanitizer. Programs in C need a compiler that knows it.
 pub(crate) const TSAN: Budget = minutes("tsan", 10, 1);
 /// Only in `cargo xtask full`: each fuzz target for [`FUZZ_SECONDS_FULL`], and building them.

@@ -282,6 +282,7 @@ pub(crate) fn jobs(run: &mut Run) {
             }
         }
     }
+    over_connections(run, &threads);
     // Thin link-time optimisation takes minutes; only a full run waits for it.
     let (profile, directory) = if run.full() {
         ("release", "release")
@@ -298,6 +299,28 @@ pub(crate) fn jobs(run: &mut Run) {
         let ok = said.is_some_and(|text| text.lines().count().to_string() == ranks);
         run.tally
             .step(&format!("the README's program on {ranks} ranks"), ok);
+    }
+}
+
+/// The jobs of the library again, whose ranks reach each other over connections: with neighbours and without. A part of the tests, which
+/// the commit gives, unless it is a full run.
+fn over_connections(run: &mut Run, threads: &str) {
+    let (package, name) = ("argonet", "jobs");
+    let base = commit_base(run);
+    let turn = u64::from_str_radix(&base, 16).unwrap_or(0);
+    let paths: &[&str] = match (run.full(), turn.is_multiple_of(2)) {
+        (true, _) => &["tcp 1", "tcp 2"],
+        (false, true) => &["tcp 1"],
+        (false, false) => &["tcp 2"],
+    };
+    for path in paths {
+        let mut command = cargo(&["test", "--package", package, "--test", name, "--", threads]);
+        command.env("ARGONET_TEST_PATH", path);
+        if !run.full() {
+            let part = format!("{}/{}", turn / 2 % budget::PARTS, budget::PARTS);
+            command.env("ARGONET_TEST_PART", part);
+        }
+        run.tests(&format!("{package} {name} over {path}"), &mut command);
     }
 }
 

@@ -4,6 +4,7 @@ use super::config::TcpConfig;
 use super::core::Core;
 use super::frame::{Fields, HeadBytes, Kind, charge};
 use super::lane::Body;
+use super::peer::Peer;
 use crate::conduit::{
     Capabilities, Conduit, Injected, Limits, OpToken, Part, PrepareRequest, Prepared, SendError,
     Sink,
@@ -23,6 +24,9 @@ use std::sync::Arc;
 pub struct Tcp {
     pub(super) core: Arc<Core>,
 }
+
+/// Between two looks at whether all has left.
+const LINGERS: Duration = Duration::from_micros(100);
 
 impl Tcp {
     /// Name as in `--conduit`.
@@ -49,6 +53,25 @@ impl Tcp {
         core.connect();
         core.progress.begin(&core)?;
         Ok(Self { core })
+    }
+
+    /// Waits, at most for so long, until all that was sent has left this process: for a process that is about to end, whose messages
+    /// may still wait for a connection. Takes no lock that a handler's thread may hold. Whether all has left.
+    pub fn linger(&self, limit: Duration) -> bool {
+        let begun = std::time::Instant::now();
+        let has_left = |peer: &Peer| {
+            let outbound = peer.outbound.try_lock();
+            outbound.is_some_and(|outbound| outbound.failed.is_some() || !outbound.is_unsent())
+        };
+        while !self.core.all_used().all(has_left) {
+            if begun.elapsed() >= limit {
+                return false;
+            }
+            // The helper sends it.
+            self.core.helper.gather();
+            std::thread::sleep(LINGERS);
+        }
+        true
     }
 
     /// Sends what was gathered now, to all peers; what their connections do not take stays.

@@ -53,6 +53,8 @@ pub(super) struct Core {
     pub(super) work: Bits,
     /// Peers for which something was gathered.
     pub(super) dirty: Bits,
+    /// Peers for which something waits for a connection.
+    pub(super) unconnected: Bits,
     /// Peers that are owed to be told what was taken.
     pub(super) owing: Bits,
     /// The peer from which something came last. A hint.
@@ -104,6 +106,7 @@ impl Core {
             peers: (0..config.ranks).map(|_| OnceLock::new()).collect(),
             work: Bits::new(config.ranks),
             dirty: Bits::new(config.ranks),
+            unconnected: Bits::new(config.ranks),
             owing: Bits::new(config.ranks),
             hot: AtomicU32::new(NOBODY),
             hits: AtomicU32::new(0),

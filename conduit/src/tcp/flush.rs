@@ -29,9 +29,12 @@ impl Core {
             || (unsent_before == 0 && now.wrapping_sub(outbound.left_at) > BURST_TICKS);
         if at_once {
             self.flush(peer, outbound);
-        } else if unsent_before == 0 && outbound.wire.is_some() {
+        } else if unsent_before == 0 {
             outbound.gathered_at = now;
-            self.dirty.set(peer.rank.0);
+            match outbound.wire.is_some() {
+                true => self.dirty.set(peer.rank.0),
+                false => self.unconnected.set(peer.rank.0),
+            }
             self.helper.gather();
         }
     }
@@ -86,6 +89,9 @@ impl Core {
         if outbound.is_unsent() {
             if outbound.wire.is_some() || outbound.stripes.has_sides() {
                 self.dirty.set(peer.rank.0);
+                self.helper.gather();
+            } else if outbound.failed.is_none() {
+                self.unconnected.set(peer.rank.0);
                 self.helper.gather();
             }
         } else if outbound.watched {

@@ -1,15 +1,22 @@
-//! The thread that sends what was gathered when its rank makes no further call. It sleeps while nothing is
-//! gathered.
+//! The thread that sends what was gathered when its rank makes no further call, and goes on to connect where something waits for a
+//! connection. It sleeps while there is neither.
 
 use super::core::Core;
 use argonet_base::cpu::ticks;
 use core::sync::atomic::{AtomicBool, Ordering};
+use core::time::Duration;
 use parking_lot::{Condvar, Mutex};
 use std::sync::{Arc, OnceLock, Weak};
 use std::thread::JoinHandle;
 
 /// Looks that find nothing before the thread sleeps until it is called.
 const IDLE_LOOKS: u32 = 20;
+
+/// How often it looks after connections that are being made, at first and later.
+const CONNECTING: [Duration; 2] = [Duration::from_micros(200), Duration::from_millis(2)];
+
+/// As many looks are at first.
+const FIRST_LOOKS: u32 = 50;
 
 #[derive(Debug, Default)]
 pub(super) struct Helper {
@@ -66,6 +73,7 @@ impl Helper {
 
 fn run(core: &Weak<Core>) {
     let mut idle = 0;
+    let mut connecting = Connecting::default();
     while let Some(core) = core.upgrade() {
         let helper = &core.helper;
         let mut stop = helper.stop.lock();
@@ -74,19 +82,58 @@ fn run(core: &Weak<Core>) {
         }
         if idle < IDLE_LOOKS {
             let _ = helper.call.wait_for(&mut stop, core.sizes.gather_time);
+        } else if core.unconnected.any() {
+            let _ = helper.call.wait_for(&mut stop, connecting.pause());
         } else {
             helper.awake.store(false, Ordering::SeqCst);
-            if !core.dirty.any() {
+            if !core.dirty.any() && !core.unconnected.any() {
                 helper.call.wait(&mut stop);
             }
             helper.awake.store(true, Ordering::SeqCst);
             idle = 0;
+            connecting = Connecting::default();
         }
         if *stop {
             return;
         }
         drop(stop);
         idle = if core.send_gathered() { 0 } else { idle + 1 };
+        if core.unconnected.any() {
+            connecting.go_on(&core);
+        }
+    }
+}
+
+/// What the thread does about connections that a rank does not make by polling.
+#[derive(Default)]
+struct Connecting {
+    looks: u32,
+    /// The rank's polls when the thread looked last.
+    polls: u32,
+}
+
+impl Connecting {
+    fn pause(&self) -> Duration {
+        CONNECTING[usize::from(self.looks >= FIRST_LOOKS)]
+    }
+
+    fn go_on(&mut self, core: &Core) {
+        self.looks = self.looks.saturating_add(1);
+        let polls = core.turn.load(Ordering::Relaxed);
+        let rank_polls = core::mem::replace(&mut self.polls, polls) != polls;
+        if !rank_polls {
+            core.connect();
+        }
+        core.unconnected.each(|rank| {
+            let Some(peer) = core.used(rank) else { return };
+            let Some(outbound) = peer.outbound.try_lock() else {
+                return;
+            };
+            let waits = outbound.wire.is_none() && outbound.failed.is_none();
+            if !(waits && outbound.is_unsent()) {
+                core.unconnected.take(rank);
+            }
+        });
     }
 }
 

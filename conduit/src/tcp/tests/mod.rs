@@ -445,6 +445,16 @@ fn messages_wait_for_a_connection() {
 }
 
 #[test]
+fn what_waits_for_a_connection_leaves_without_another_call() {
+    let [here, there] = pair();
+    let a = Rank::new(0, TcpSizes::default(), None);
+    let mut b = Rank::new(1, TcpSizes::default(), Some(connection(0, there, 1)));
+    assert!(a.note(1));
+    a.queue.made.lock().push_back(connection(1, here, 1));
+    until(&mut b, "the message", |seen| seen.messages == 1);
+}
+
+#[test]
 fn a_peer_that_cannot_be_reached_is_told_of() {
     let mut a = Rank::new(0, TcpSizes::default(), None);
     assert!(a.note(1));
