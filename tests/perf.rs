@@ -193,7 +193,7 @@ fn bad_options() {
     for (args, message) in [
         (
             &["--conduit", "tcp"][..],
-            "there is no conduit \"tcp\"; there is smp",
+            "there are no raw limits to compare the conduit \"tcp\" with; there are for smp",
         ),
         (&["--only", "am-shrt"], "there is no metric \"am-shrt\""),
         (

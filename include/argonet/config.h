@@ -103,6 +103,18 @@
 #define GASNET_ALIGNED_SEGMENTS 0
 
 /* The conduit: smp where nothing else is said. The extended part is the same for all. */
+#if defined(ARGONET_CONDUIT_TCP)
+#if ARGONET_CONDUIT_TCP != 1 || defined(ARGONET_CONDUIT_SMP)
+#error ARGONET_CONDUIT_TCP must be 1 where it is defined, and no other conduit
+#endif
+#define GASNET_CONDUIT_TCP 1
+#define GASNET_CONDUIT_NAME TCP
+#define GASNET_CORE_NAME TCP
+#define GASNET_CONDUIT_NAME_STR "TCP"
+#define GASNET_CORE_NAME_STR "TCP"
+#define ARGONET_CONDUIT_PART _TCP
+#define ARGONET_CORE_FACET argonet_link_core_TCP
+#else
 #ifndef ARGONET_CONDUIT_SMP
 #define ARGONET_CONDUIT_SMP 1
 #endif
@@ -112,12 +124,13 @@
 #define GASNET_CONDUIT_SMP 1
 #define GASNET_CONDUIT_NAME SMP
 #define GASNET_CORE_NAME SMP
-#define GASNET_CORE_VERSION 1.0
 #define GASNET_CONDUIT_NAME_STR "SMP"
 #define GASNET_CORE_NAME_STR "SMP"
-#define GASNET_CORE_VERSION_STR "1.0"
 #define ARGONET_CONDUIT_PART _SMP
 #define ARGONET_CORE_FACET argonet_link_core_SMP
+#endif
+#define GASNET_CORE_VERSION 1.0
+#define GASNET_CORE_VERSION_STR "1.0"
 #define GASNET_EXTENDED_NAME ARGONET
 #define GASNET_EXTENDED_VERSION 1.0
 #define GASNET_EXTENDED_NAME_STR "ARGONET"

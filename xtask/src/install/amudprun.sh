@@ -1,15 +1,16 @@
 #!/bin/sh
 # Runs a program by the conduit tcp. The program's first process starts the ranks, on the hosts that the environment names.
-usage='usage: amudprun -np RANKS [-N HOSTS] [-E VARIABLE[,VARIABLE...]] [-v] PROGRAM [ARGUMENT...]
+own=${0##*/}
+usage="usage: $own -np RANKS [-N HOSTS] [-E VARIABLE[,VARIABLE...]] [-v] PROGRAM [ARGUMENT...]
   -np, -n RANKS   number of ranks
   -N HOSTS        use so many hosts of GASNET_SSH_SERVERS (or SSH_SERVERS), the first ones
   -E VARIABLES    variables for the program; it gets all others too, but these must be set
   -v              print the command before it runs
 GASNET_SPAWNFN=L starts all ranks on this host, S by ssh on the hosts of GASNET_SSH_SERVERS, C by GASNET_CSPAWN_CMD on those of
-GASNET_CSPAWN_SERVERS. Without these the ranks are on this host.'
+GASNET_CSPAWN_SERVERS. Without these the ranks are on this host."
 
 fail() {
-    printf 'amudprun: %s\n%s\n' "$1" "$usage" >&2
+    printf '%s: %s\n%s\n' "$own" "$1" "$usage" >&2
     exit 2
 }
 
@@ -70,7 +71,8 @@ program=$1
 shift
 # The names that GASNet's udp conduit has beside these.
 [ -n "$GASNET_SSH_SERVERS" ] || [ -z "$SSH_SERVERS" ] || export GASNET_SSH_SERVERS="$SSH_SERVERS"
-if [ -n "$hosts" ]; then
+# One host without a name is this one.
+if [ -n "$hosts" ] && { [ "$hosts" != 1 ] || [ -n "$GASNET_SSH_SERVERS" ]; }; then
     [ -n "$GASNET_SSH_SERVERS" ] || fail "-N $hosts: GASNET_SSH_SERVERS names no hosts"
     list=$(printf '%s' "$GASNET_SSH_SERVERS" | tr ',\t' '  ' | tr -s ' ' '\n' | head -n "$hosts")
     [ "$(printf '%s\n' "$list" | wc -l)" -eq "$hosts" ] ||
@@ -90,5 +92,5 @@ case $program in
     ;;
 esac
 [ -x "$program" ] || fail "the program $program cannot be run: it is not there, or is no program"
-[ -z "$verbose" ] || printf 'amudprun: ARGONET_CONDUIT=tcp %s %s %s\n' "$program" "$ranks" "$*" >&2
+[ -z "$verbose" ] || printf '%s: ARGONET_CONDUIT=tcp %s %s %s\n' "$own" "$program" "$ranks" "$*" >&2
 exec "$program" "$ranks" "$@"

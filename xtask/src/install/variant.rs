@@ -12,10 +12,16 @@ pub(super) struct Conduit {
 }
 
 /// All that exist.
-pub(super) const CONDUITS: [Conduit; 1] = [Conduit {
-    name: "smp",
-    launcher: include_str!("gasnetrun_smp.sh"),
-}];
+pub(super) const CONDUITS: [Conduit; 2] = [
+    Conduit {
+        name: "smp",
+        launcher: include_str!("gasnetrun_smp.sh"),
+    },
+    Conduit {
+        name: "tcp",
+        launcher: include_str!("amudprun.sh"),
+    },
+];
 
 /// Thread modes.
 const MODES: [&str; 3] = ["seq", "par", "parsync"];

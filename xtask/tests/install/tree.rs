@@ -25,7 +25,6 @@ fn complete() -> Result<(), Failed> {
     let place = Place::installed("complete", false)?;
     let prefix = place.prefix();
     let mut wanted: Vec<String> = [
-        "include/smp-conduit/gasnet_core.h",
         "lib/libargonet.a",
         "lib/shared/libargonet.so",
         "lib/shared/libargonet.so.0",
@@ -33,28 +32,38 @@ fn complete() -> Result<(), Failed> {
         "lib/cmake/argonet/argonetConfig.cmake",
         "lib/argonet/build/gasnet_config.h",
         "lib/argonet/build/config.status",
-        "lib/argonet/build/smp-conduit/contrib/gasnetrun_smp",
-        "bin/gasnetrun_smp",
         "bin/amudprun",
         "share/man/man1/amudprun.1",
-        "share/man/man1/gasnetrun_smp.1",
         "share/man/man7/argonet-c.7",
         "share/man/man7/argonet-settings.7",
     ]
     .map(str::to_owned)
     .into();
-    for mode in ["seq", "par", "parsync"] {
-        for suffix in ["", "-shared"] {
-            wanted.push(format!("lib/pkgconfig/gasnet-smp-{mode}{suffix}.pc"));
+    for conduit in ["smp", "tcp"] {
+        for name in [
+            format!("include/{conduit}-conduit/gasnet_core.h"),
+            format!("lib/argonet/build/{conduit}-conduit/contrib/gasnetrun_{conduit}"),
+            format!("bin/gasnetrun_{conduit}"),
+            format!("share/man/man1/gasnetrun_{conduit}.1"),
+        ] {
+            wanted.push(name);
         }
-        wanted.push(format!("include/smp-conduit/smp-{mode}.mak"));
-        wanted.push(format!("include/smp-conduit/shared/smp-{mode}-shared.mak"));
-        wanted.push(format!("lib/argonet/build/smp-conduit/smp-{mode}.mak"));
-        wanted.push(format!("lib/libgasnet-smp-{mode}.a"));
-        wanted.push(format!(
-            "lib/argonet/build/smp-conduit/libgasnet-smp-{mode}.a"
-        ));
-        wanted.push(format!("lib/shared/libgasnet-smp-{mode}.so"));
+        for mode in ["seq", "par", "parsync"] {
+            let variant = format!("{conduit}-{mode}");
+            for suffix in ["", "-shared"] {
+                wanted.push(format!("lib/pkgconfig/gasnet-{variant}{suffix}.pc"));
+            }
+            let (own, build) = (
+                format!("include/{conduit}-conduit"),
+                format!("lib/argonet/build/{conduit}-conduit"),
+            );
+            wanted.push(format!("{own}/{variant}.mak"));
+            wanted.push(format!("{own}/shared/{variant}-shared.mak"));
+            wanted.push(format!("{build}/{variant}.mak"));
+            wanted.push(format!("lib/libgasnet-{variant}.a"));
+            wanted.push(format!("{build}/libgasnet-{variant}.a"));
+            wanted.push(format!("lib/shared/libgasnet-{variant}.so"));
+        }
     }
     // All headers of the repository.
     let include = Path::new(env!("CARGO_MANIFEST_DIR")).join("../include");
@@ -72,7 +81,11 @@ fn complete() -> Result<(), Failed> {
         assert!(bytes > 0, "{name} is missing or empty");
     }
     // The linker would take shared libraries, and no program could say where they are. Nothing is left of the work.
-    for (directory, ending) in [("lib", "a"), ("include/smp-conduit", "mak")] {
+    for (directory, ending) in [
+        ("lib", "a"),
+        ("include/smp-conduit", "mak"),
+        ("include/tcp-conduit", "mak"),
+    ] {
         for entry in prefix.join(directory).read_dir()? {
             let path = entry?.path();
             let core = path.ends_with("gasnet_core.h");
@@ -93,8 +106,8 @@ fn readable(place: &Place) -> Result<(), Failed> {
     for path in place.content()?.into_keys() {
         let data = path.symlink_metadata()?;
         let name = path.file_name().unwrap_or_default().to_string_lossy();
-        let program =
-            name.starts_with("gasnetrun_") && !name.ends_with(".1") || name == "config.status";
+        let launcher = name.starts_with("gasnetrun_") && !name.ends_with(".1");
+        let program = launcher || name == "config.status" || name == "amudprun";
         if data.is_file() {
             let wanted = if program { 0o755 } else { 0o644 };
             assert_eq!(

@@ -11,7 +11,8 @@ use super::threads::{self, pin};
 use super::{plot, sizes, table, tune};
 use argonet::{Rank, World};
 use argonet_boot::binding::allowed_cores;
-use argonet_settings::CONDUITS;
+use argonet_conduit::Conduit as _;
+use argonet_conduit::smp::Smp;
 use clap::Args;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -26,8 +27,8 @@ pub(crate) struct Perf {
     /// Threads of the metric that compares several with one
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=256))]
     threads: u32,
-    /// Conduit that the ranks communicate through
-    #[arg(long, value_name = "NAME", default_value = CONDUITS[0])]
+    /// Conduit that the ranks communicate through; a job that `argonet run` starts for --tune has its own
+    #[arg(long, value_name = "NAME", default_value = Smp::NAME)]
     conduit: String,
     /// Metrics to measure, by name; "am-*" stands for all that begin with "am-"
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
@@ -147,10 +148,10 @@ impl Perf {
         if is_launched() && !self.tune {
             return Err(PerfError::Launched);
         }
-        if !CONDUITS.contains(&self.conduit.as_str()) {
+        if self.conduit != Smp::NAME {
             return Err(PerfError::NoSuchConduit {
                 given: self.conduit.clone(),
-                known: CONDUITS.join(", "),
+                known: Smp::NAME.into(),
             });
         }
         let names = self.names();
@@ -170,7 +171,8 @@ impl Perf {
             true => Ok(()),
             false => pin_in_turn(world.rank()),
         };
-        let found = pinned.and_then(|()| tune::run(&world, &self.conduit, self.chunks, here));
+        let conduit = world.raw().engine().conduit().name();
+        let found = pinned.and_then(|()| tune::run(&world, conduit, self.chunks, here));
         let text = found.unwrap_or_else(|error| give_up(&error));
         world.finalise()?;
         match (text, &self.out) {
