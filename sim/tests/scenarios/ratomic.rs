@@ -1,7 +1,7 @@
 //! Remote atomic operations over a wire that loses, repeats, delays and damages frames: each is done once, whoever asks for it.
 #![allow(unsafe_code)]
 
-mod harness;
+use crate::harness;
 
 use argonet::engine::{Atomic, AtomicTarget, AtomicWord, FarPlace, Meeting, Operation, Outlook};
 use argonet_am::HandlerTable;

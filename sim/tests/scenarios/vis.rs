@@ -1,7 +1,7 @@
 //! Non-contiguous transfers over a wire that loses, repeats, delays and damages frames, where nobody's memory is mapped.
 #![allow(unsafe_code)]
 
-mod harness;
+use crate::harness;
 
 use argonet::engine::{
     Direction, Meeting, Notice, Outlook, PeerMemory, Piece, Pieces, Shape, Strided, VisTransfer,

@@ -1,7 +1,7 @@
 //! Far memory over a wire that loses, repeats, delays and damages frames.
 #![allow(unsafe_code)]
 
-mod harness;
+use crate::harness;
 
 use argonet::engine::{FarBound, FarPlace, Outlook};
 use argonet_am::{Category, Delivery, HandlerTable};

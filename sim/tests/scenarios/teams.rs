@@ -1,7 +1,7 @@
 //! Teams over a wire that loses, repeats, delays and damages frames: splits and lists that all ranks can foretell, teams of
 //! teams, and their ends, in which ranks are not behind each other's backs.
 
-mod harness;
+use crate::harness;
 
 use argonet::engine::{Choice, Meeting, Team, TeamError, Terms};
 use argonet_am::{AmError, HandlerTable};

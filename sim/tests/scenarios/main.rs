@@ -1,0 +1,10 @@
+//! Scenarios in the simulator, one subject a module. One program, as each links all of the engine.
+
+mod conduits;
+mod far;
+mod flow;
+mod harness;
+mod ratomic;
+mod teams;
+mod vis;
+mod whole;
