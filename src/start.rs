@@ -139,7 +139,7 @@ pub fn join(
     let network = network.conduit(&boot, how.mode, &directory, registered, &segment_len, spare)?;
     let conduit = match network {
         None => Paths::near(smp),
-        Some(network) => Paths::over(network, Some(smp)),
+        Some(network) => Paths::over(network, smp),
     };
     let start = Instant::now();
     let engine = Engine::new(EngineConfig {

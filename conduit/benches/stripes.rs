@@ -164,7 +164,7 @@ fn measure(hosts: &Hosts, nets: &[usize]) -> [f64; 2] {
     let stop = AtomicBool::new(false);
     let source = vec![5u8; PUT_BYTES];
     std::thread::scope(|scope| {
-        scope.spawn(|| {
+        let polls = scope.spawn(|| {
             let mut count = Count::default();
             while !stop.load(Ordering::Relaxed) {
                 if b.poll_with(&mut count) == 0 {
@@ -207,6 +207,7 @@ fn measure(hosts: &Hosts, nets: &[usize]) -> [f64; 2] {
         until(&mut count, 3 * PUTS);
         let flood = begun.elapsed();
         stop.store(true, Ordering::Relaxed);
+        polls.join().expect("it polls");
         let bytes = (PUTS * PUT_BYTES as u64) as f64;
         [one_by_one, flood].map(|time| bytes / time.as_secs_f64())
     })

@@ -17,6 +17,7 @@ const PROGRAMS: &[(&str, &str)] = &[
     ("threads_churn", "PAR"),
     ("threads_ratomic", "PAR"),
     ("threads_teams", "PAR"),
+    ("threads_vis", "PAR"),
     ("threads_serial", "PARSYNC"),
 ];
 

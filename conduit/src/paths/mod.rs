@@ -34,7 +34,10 @@ const UNWATCHED: Duration = Duration::from_millis(1);
 
 /// The conduits of a rank, as one.
 pub struct Paths {
-    near: Option<Smp>,
+    /// Ranks that `near` leads to: the lowest, and how many. None where the network leads to all.
+    first: u32,
+    count: u32,
+    near: Smp,
     far: Option<Far>,
 }
 
@@ -48,24 +51,32 @@ impl Paths {
     /// All ranks are neighbours.
     #[must_use]
     pub fn near(smp: Smp) -> Self {
+        let neighbours = smp.neighbours();
         Self {
-            near: Some(smp),
+            first: neighbours.start,
+            count: neighbours.len() as u32,
+            near: smp,
             far: None,
         }
     }
 
-    /// `smp` leads to the neighbours and `network` to everybody else; without `smp` there are no neighbours.
+    /// `smp` leads to the neighbours, if this rank has any, and `network` to everybody else.
     #[must_use]
-    pub fn over(network: Network, smp: Option<Smp>) -> Self {
-        let smp = smp.filter(|smp| smp.ranks() > 1);
-        let far = Far {
-            network,
-            pace: Pace::new(smp.is_some()),
-            watch: Watch::default(),
+    pub fn over(network: Network, smp: Smp) -> Self {
+        let neighbours = smp.neighbours();
+        let count = match neighbours.len() as u32 {
+            1 => 0,
+            count => count,
         };
         Self {
+            first: neighbours.start,
+            count,
             near: smp,
-            far: Some(far),
+            far: Some(Far {
+                network,
+                pace: Pace::new(count > 0),
+                watch: Watch::default(),
+            }),
         }
     }
 
@@ -78,12 +89,20 @@ impl Paths {
     /// The shared memory that leads to a rank, or the network.
     #[inline(always)]
     fn to(&self, rank: JobRank) -> Path<'_> {
-        match (&self.near, &self.far) {
-            (Some(near), None) => Path::Near(near),
-            (Some(near), _) if near.has(rank) => Path::Near(near),
-            (_, Some(far)) => Path::Far(far),
-            (None, None) => unreachable!("a rank has one path at least"),
+        if rank.0.wrapping_sub(self.first) < self.count {
+            return Path::Near(&self.near);
         }
+        match &self.far {
+            Some(far) => Path::Far(far),
+            // It knows what to say of a rank that is none of its own.
+            None => Path::Near(&self.near),
+        }
+    }
+
+    /// Shared memory, where it leads to anybody.
+    #[inline(always)]
+    fn memory(&self) -> Option<&Smp> {
+        (self.count > 0).then_some(&self.near)
     }
 }
 
@@ -115,9 +134,9 @@ impl Far {
 
 impl Conduit for Paths {
     fn name(&self) -> &'static str {
-        match (&self.far, &self.near) {
-            (Some(far), _) => far.network.name(),
-            (None, _) => Smp::NAME,
+        match &self.far {
+            Some(far) => far.network.name(),
+            None => Smp::NAME,
         }
     }
 
@@ -237,24 +256,27 @@ impl Conduit for Paths {
     }
 
     fn poll(&self, sink: &mut dyn Sink) -> usize {
-        let taken = self.near.as_ref().map_or(0, |smp| smp.poll(sink));
+        let taken = self.memory().map_or(0, |smp| smp.poll(sink));
         match &self.far {
             Some(far) if far.pace.is_due() => taken + far.poll(sink),
             _ => taken,
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn poll_with<S: Sink>(&self, sink: &mut S) -> usize {
-        let taken = self.near.as_ref().map_or(0, |smp| smp.poll_with(sink));
-        match &self.far {
-            Some(far) if far.pace.is_due() => taken + far.poll(sink),
-            _ => taken,
+        let Some(far) = &self.far else {
+            return self.near.poll_with(sink);
+        };
+        let taken = self.memory().map_or(0, |smp| smp.poll_with(sink));
+        match far.pace.is_due() {
+            true => taken + far.poll(sink),
+            false => taken,
         }
     }
 
     fn poll_own<S: Sink>(&self, sink: &mut S) -> usize {
-        match (&self.near, &self.far) {
+        match (self.memory(), &self.far) {
             (Some(smp), _) => smp.poll_own(sink),
             (None, Some(far)) => far.poll(sink),
             (None, None) => 0,
@@ -262,19 +284,19 @@ impl Conduit for Paths {
     }
 
     fn has_work(&self) -> bool {
-        let near = self.near.as_ref().is_some_and(Conduit::has_work);
+        let near = self.memory().is_some_and(Conduit::has_work);
         near || self.far.as_ref().is_some_and(|far| far.network.has_work())
     }
 
     fn settled(&self) -> bool {
-        let near = self.near.as_ref().is_none_or(Conduit::settled);
+        let near = self.memory().is_none_or(Conduit::settled);
         near && self.far.as_ref().is_none_or(|far| far.network.settled())
     }
 
     /// Each path's number only grows, so their sum is another one when any is.
     #[inline]
     fn epoch(&self) -> u32 {
-        let near = self.near.as_ref().map_or(0, Conduit::epoch);
+        let near = self.memory().map_or(0, Conduit::epoch);
         let far = self.far.as_ref().map_or(0, |far| far.network.epoch());
         near.wrapping_add(far)
     }
@@ -284,7 +306,7 @@ impl Conduit for Paths {
     }
 
     fn sleep_unless(&self, timeout: Option<Duration>, seen: u32, come: &dyn Fn() -> bool) {
-        match (&self.near, &self.far) {
+        match (self.memory(), &self.far) {
             (Some(smp), None) => smp.sleep_unless(timeout, seen, come),
             (None, Some(far)) => far.network.sleep_unless(timeout, seen, come),
             (Some(smp), Some(far)) => {
@@ -305,7 +327,7 @@ impl Conduit for Paths {
 
     #[inline(always)]
     fn lines(&self) -> Option<Lines<'_>> {
-        self.near.as_ref().and_then(Conduit::lines)
+        self.memory().and_then(Conduit::lines)
     }
 
     fn ledger(&self, peer: JobRank) -> Option<PeerLedger> {

@@ -192,7 +192,7 @@ fn two() -> (Paths, Smp, Arc<Noted>) {
     let network = Arc::new(Noted::default());
     let far: Network = Arc::clone(&network) as Network;
     let (five, six) = (smps.next().unwrap(), smps.next().unwrap());
-    (Paths::over(far, Some(five)), six, network)
+    (Paths::over(far, five), six, network)
 }
 
 #[test]
@@ -231,7 +231,7 @@ fn neighbours_are_reached_through_memory_and_others_over_the_network() {
 #[test]
 fn a_rank_without_neighbours_sends_to_itself_over_the_network_too() {
     let network = Arc::new(Noted::default());
-    let alone = neighbours(1).pop();
+    let alone = neighbours(1).remove(0);
     let paths = Paths::over(Arc::clone(&network) as Network, alone);
     paths.request(JobRank(5), &MESSAGE).unwrap();
     assert_eq!(*network.sent.lock(), [5]);
@@ -243,7 +243,7 @@ fn a_rank_without_neighbours_sends_to_itself_over_the_network_too() {
 fn what_comes_over_the_network_wakes_who_sleeps_on_memory() {
     let (five, _six, network) = two();
     std::thread::scope(|scope| {
-        scope.spawn(|| {
+        let sender = scope.spawn(|| {
             for _ in 0..300 {
                 // Comes while the rank is about to sleep, or sleeps.
                 while *network.arrived.lock() {
@@ -261,6 +261,7 @@ fn what_comes_over_the_network_wakes_who_sleeps_on_memory() {
             assert!(begun.elapsed() < Duration::from_secs(10), "not woken");
             taken += five.poll_with(&mut count);
         }
+        sender.join().unwrap();
     });
 }
 
@@ -268,7 +269,7 @@ fn what_comes_over_the_network_wakes_who_sleeps_on_memory() {
 fn a_neighbour_wakes_who_sleeps_and_the_watch_ends_with_its_rank() {
     let (five, six, network) = two();
     std::thread::scope(|scope| {
-        scope.spawn(|| {
+        let neighbour = scope.spawn(|| {
             while network.sleepers.load(Ordering::SeqCst) == 0 {
                 std::thread::yield_now();
             }
@@ -282,6 +283,7 @@ fn a_neighbour_wakes_who_sleeps_and_the_watch_ends_with_its_rank() {
             assert!(begun.elapsed() < Duration::from_secs(10), "not woken");
             five.poll_with(&mut count);
         }
+        neighbour.join().unwrap();
     });
     assert_eq!(network.sleepers.load(Ordering::SeqCst), 1, "the watch");
     drop(five);

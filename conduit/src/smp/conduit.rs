@@ -115,15 +115,8 @@ impl Smp {
 
     /// Ranks of the neighbourhood.
     #[must_use]
-    pub fn ranks(&self) -> u32 {
-        self.ranks
-    }
-
-    /// Whether a rank is one of the neighbourhood.
-    #[inline(always)]
-    #[must_use]
-    pub fn has(&self, rank: JobRank) -> bool {
-        self.region.place(rank) < self.peers.len()
+    pub fn neighbours(&self) -> core::ops::Range<u32> {
+        self.first.0..self.first.0 + self.ranks
     }
 
     /// Wakes threads of this rank that sleep, as whoever sends to it does; outlives the conduit.
@@ -133,8 +126,7 @@ impl Smp {
     }
 
     fn members(&self) -> impl Iterator<Item = JobRank> {
-        let first = self.first.0;
-        (first..first + self.ranks).map(JobRank)
+        self.neighbours().map(JobRank)
     }
 
     #[inline(always)]

@@ -365,14 +365,8 @@ impl Hood {
         Directory::of_job(file, JobRank(rank), ranks).expect("directory")
     }
 
-    /// The way to the neighbours, where there are any.
-    fn smp(
-        &self,
-        rank: u32,
-        mode: ThreadMode,
-        directory: &Arc<Directory>,
-        setup: &Setup,
-    ) -> Option<Smp> {
+    /// The way to the neighbours.
+    fn smp(&self, rank: u32, mode: ThreadMode, directory: &Arc<Directory>, setup: &Setup) -> Smp {
         let bytes = self.bytes;
         let config = SmpConfig {
             rank: JobRank(rank),
@@ -384,7 +378,7 @@ impl Hood {
             registered: setup.registered,
             segment_len: Arc::new(move |_| bytes),
         };
-        (self.ranks > 1).then(|| Smp::new(self.rings.as_fd(), config).expect("endpoint"))
+        Smp::new(self.rings.as_fd(), config).expect("endpoint")
     }
 }
 

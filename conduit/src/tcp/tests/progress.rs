@@ -151,7 +151,7 @@ fn what_the_thread_takes_ends_a_sleep() {
     let stop = Arc::new(AtomicBool::new(false));
     std::thread::scope(|scope| {
         let its = Arc::clone(&stop);
-        scope.spawn(move || {
+        let rank = scope.spawn(move || {
             while !its.load(Ordering::Relaxed) {
                 let seen = b.tcp.epoch();
                 if b.poll() == 0 {
@@ -171,6 +171,7 @@ fn what_the_thread_takes_ends_a_sleep() {
         stop.store(true, Ordering::Relaxed);
         assert!(a.note(0));
         a.tcp.flush();
+        rank.join().unwrap();
     });
 }
 
@@ -181,7 +182,7 @@ fn a_get_from_a_rank_that_computes_is_quick() {
     let stop = Arc::new(AtomicBool::new(false));
     std::thread::scope(|scope| {
         let its = Arc::clone(&stop);
-        scope.spawn(move || while !its.load(Ordering::Relaxed) {});
+        let computing = scope.spawn(move || while !its.load(Ordering::Relaxed) {});
         let mut times = Vec::new();
         for round in 0..201 {
             let mut place = [0; 8];
@@ -193,6 +194,7 @@ fn a_get_from_a_rank_that_computes_is_quick() {
             times.push(begun.elapsed());
         }
         stop.store(true, Ordering::Relaxed);
+        computing.join().unwrap();
         times.sort();
         println!(
             "gets: {:?} to {:?}, half within {:?}",
