@@ -9,6 +9,7 @@ use crate::attach::{BOOT_VARIABLE, foreign_launcher};
 use crate::error::BootError;
 use crate::hosts::{Answers, HostOptions, Post, agent};
 use crate::launch::{LaunchOptions, NO_CONDUIT, launch};
+use crate::sigact::Action;
 use crate::sys;
 
 /// Says to a program what it is where it is no rank.
@@ -38,6 +39,7 @@ pub fn launch_self(
     }
     if std::env::var_os(ROLE_VARIABLE).is_some_and(|role| role == AGENT) {
         sys::remove_variable(ROLE_VARIABLE);
+        bear_closed_pipes();
         return agent(answers_nothing).map(Some);
     }
     let conduit = conduit(linked, settings);
@@ -72,7 +74,14 @@ pub fn launch_self(
             ..HostOptions::default()
         },
     };
+    bear_closed_pipes();
     launch(&options, settings).map(Some)
+}
+
+/// Launchers and agents write to pipes whose other ends may have gone, and find that out by the error: a program in C would be killed for
+/// it, unlike one of Rust's. Ranks are started with the default again.
+fn bear_closed_pipes() {
+    Action::ignoring().install(libc::SIGPIPE);
 }
 
 /// Which conduit the ranks would use.

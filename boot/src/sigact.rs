@@ -61,6 +61,13 @@ impl Action {
         Self(unsafe { mem::zeroed() })
     }
 
+    /// Nothing.
+    pub(crate) fn ignoring() -> Self {
+        let mut action = Self::default_one();
+        action.0.sa_sigaction = libc::SIG_IGN;
+        action
+    }
+
     /// Interrupted calls go on where they can, the alternate stack is used, and no other signal is held back.
     pub(crate) fn calling<H: Handle>() -> Self {
         let mut action = Self::default_one();

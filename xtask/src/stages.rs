@@ -183,7 +183,6 @@ pub(crate) fn unit(run: &mut Run) {
         "documentation examples",
         &mut cargo(&["test", "--workspace", "--doc", "--no-fail-fast"]),
     );
-    counts::check(run);
     loom(run);
 }
 
@@ -332,6 +331,7 @@ fn over_connections(run: &mut Run, threads: &str) {
 
 /// What C sees, and instructions of fast paths.
 pub(crate) fn c(run: &mut Run) {
+    counts::check(run);
     let base = commit_base(run);
     for (package, name) in C_TESTS {
         if has_test(package, name) {

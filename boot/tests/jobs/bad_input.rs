@@ -57,7 +57,7 @@ fn conduit() {
         .env("ARGONET_CONDUIT", "x")
         .run()
         .code(2)
-        .says(&["ARGONET_CONDUIT is \"x\"; allowed: smp, tcp"]);
+        .says(&["ARGONET_CONDUIT is \"x\"; allowed: one of smp, tcp"]);
 }
 
 fn settings() {
