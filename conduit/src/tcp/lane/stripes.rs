@@ -62,7 +62,9 @@ impl Speed {
         let Some((from, since_ns)) = self.from else {
             return;
         };
-        let (bytes, ns) = (acknowledged - from, now_ns - since_ns);
+        // The end of a stream, which nobody wrote, counts as a byte of what is queued.
+        let bytes = acknowledged.saturating_sub(from);
+        let ns = now_ns - since_ns;
         // A connection on which nothing moves is slow, too.
         if ns == 0 || (ns < LEAST_NS && !at_least) || (bytes < LEAST_BYTES && ns < 100 * LEAST_NS) {
             return;
@@ -242,6 +244,18 @@ mod tests {
         }
         let measured = speed.speed;
         assert!((900.0..1100.0).contains(&(measured * 1000.0)), "{measured}");
+    }
+
+    /// The system counts a byte more than was written once the stream has been ended.
+    #[test]
+    fn the_end_of_a_stream_is_not_acknowledged_before_it() {
+        let mut speed = Speed::default();
+        speed.wrote(1 << 20);
+        speed.look(0, 1 << 10);
+        speed.look(100 * LEAST_NS, (1 << 10) + 1);
+        assert_eq!(speed.speed, 0.0);
+        speed.look(200 * LEAST_NS, 0);
+        assert!(speed.speed > 0.0);
     }
 
     /// Bytes a ns with one and with all; which is used in how many of so many windows.
