@@ -3,7 +3,7 @@
 use crate::limits::{CLIENT_BASE, HANDLERS, MAX_ARGS};
 use crate::message::Category;
 use crate::record::RecordError;
-use argonet_base::{HandlerIndex, JobRank};
+use argonet_base::{HandlerIndex, JobRank, SegmentOffset};
 
 /// What can be wrong with registering, sending or delivering a message.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -222,4 +222,30 @@ pub enum AmError {
         /// What is wrong.
         cause: RecordError,
     },
+}
+
+impl AmError {
+    /// Whether `len` bytes at `offset` lie in a segment of `segment` bytes, which rank `to` has; none lie everywhere.
+    ///
+    /// # Errors
+    /// [`AmError::OutsideSegment`], as rank `from` sees it.
+    pub fn unless_inside(
+        from: JobRank,
+        to: JobRank,
+        offset: SegmentOffset,
+        len: usize,
+        segment: u64,
+    ) -> Result<(), Self> {
+        let end = offset.0.checked_add(len as u64);
+        if len == 0 || end.is_some_and(|end| end <= segment) {
+            return Ok(());
+        }
+        Err(Self::OutsideSegment {
+            offset: offset.0,
+            len,
+            segment,
+            from,
+            to,
+        })
+    }
 }

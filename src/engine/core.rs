@@ -651,18 +651,10 @@ impl<C: Conduit> Engine<C> {
         offset: SegmentOffset,
         len: usize,
     ) -> Result<(), AmError> {
-        let segment = (self.segment_len)(to);
-        let end = offset.0.checked_add(len as u64);
-        if segment == 0 || end.is_some_and(|end| end <= segment) {
-            return Ok(());
+        match (self.segment_len)(to) {
+            0 => Ok(()),
+            segment => AmError::unless_inside(self.rank, to, offset, len, segment),
         }
-        Err(AmError::OutsideSegment {
-            offset: offset.0,
-            len,
-            segment,
-            from: self.rank,
-            to,
-        })
     }
 
     #[cold]

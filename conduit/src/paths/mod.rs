@@ -80,12 +80,6 @@ impl Paths {
         }
     }
 
-    /// The network, if there is one.
-    #[must_use]
-    pub fn network(&self) -> Option<&dyn Conduit> {
-        self.far.as_ref().map(|far| &*far.network)
-    }
-
     /// The shared memory that leads to a rank, or the network.
     #[inline(always)]
     fn to(&self, rank: JobRank) -> Path<'_> {

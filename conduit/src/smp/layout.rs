@@ -64,6 +64,9 @@ pub struct Layout {
     /// The lowest of the ranks.
     first: usize,
     ranks: usize,
+    /// Where these three would begin if rank 0 were the lowest, modulo the size of addresses: so no rank is subtracted from for a message.
+    sleep_words: usize,
+    positions: usize,
     rings: usize,
     lines: usize,
     pools: usize,
@@ -77,10 +80,14 @@ impl Layout {
         let rings = (ranks * LINE + ranks * ranks * 2 * LINE).next_multiple_of(64 * 1024);
         let lines = rings + ranks * ranks * 2 * RING_BYTES;
         let pools = lines + SLOTS as usize * ranks * BLOCK_BYTES;
+        let first = first.0 as usize;
+        let before = first.wrapping_mul(ranks).wrapping_add(first) * 2;
         Self {
-            first: first.0 as usize,
+            first,
             ranks,
-            rings,
+            sleep_words: 0usize.wrapping_sub(first * LINE),
+            positions: (ranks * LINE).wrapping_sub(before.wrapping_mul(LINE)),
+            rings: rings.wrapping_sub(before.wrapping_mul(RING_BYTES)),
             lines,
             pools,
         }
@@ -137,16 +144,17 @@ impl Layout {
 
     #[inline(always)]
     fn index(&self, reader: JobRank, writer: JobRank, lane: Lane) -> usize {
-        let (reader, writer) = (self.place(reader), self.place(writer));
-        debug_assert!(reader < self.ranks && writer < self.ranks);
-        (reader * self.ranks + writer) * 2 + lane as usize
+        debug_assert!(self.place(reader) < self.ranks && self.place(writer) < self.ranks);
+        // At most 2^32 times 2^10, twice.
+        (reader.index() * self.ranks + writer.index()) * 2 + lane as usize
     }
 
     /// Sleep word of a rank.
     #[inline(always)]
     #[must_use]
     pub fn sleep_word(&self, rank: JobRank) -> usize {
-        self.place(rank) * LINE
+        debug_assert!(self.place(rank) < self.ranks);
+        self.sleep_words.wrapping_add(rank.index() * LINE)
     }
 
     /// Offsets of a ring's read position and of its first byte; also for who examines a region, or damages
@@ -155,7 +163,10 @@ impl Layout {
     #[must_use]
     pub fn ring(&self, reader: JobRank, writer: JobRank, lane: Lane) -> (usize, usize) {
         let index = self.index(reader, writer, lane);
-        ((self.ranks + index) * LINE, self.rings + index * RING_BYTES)
+        (
+            self.positions.wrapping_add(index * LINE),
+            self.rings.wrapping_add(index.wrapping_mul(RING_BYTES)),
+        )
     }
 }
 
