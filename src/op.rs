@@ -3,6 +3,7 @@
 use crate::error::Result;
 use crate::process;
 use crate::world::{Threading, World};
+use argonet_event::Event;
 use argonet_boot::{WaitFor, Waiting};
 use core::future::Future;
 use core::pin::Pin;
@@ -38,7 +39,7 @@ enum State<'w, B> {
 /// [`wait`](Self::wait) beside it.
 ///
 /// It owns its buffer until it is complete. Dropping it does not take the operation back: what it
-/// was to do at the target is done.
+/// was to do at the target is done. Where the buffer is still in use, dropping it waits.
 ///
 /// ```
 /// # use argonet::{SharedVec, World};
@@ -91,6 +92,25 @@ impl<'w, B> Op<'w, B> {
         }
     }
 
+    /// An operation that is complete with its event, and gives back what it kept until then. What it reads and writes
+    /// belongs to `kept`, wherever that is moved.
+    pub(crate) fn of_event<M: Threading, K: 'w>(
+        world: &'w World<M>,
+        event: Event,
+        kept: K,
+        give: impl Fn(K) -> B + 'w,
+    ) -> Self {
+        if event.is_done() {
+            return Self::done(world, give(kept));
+        }
+        let kept = Some(kept);
+        let mut started = Started { world, event, kept };
+        Self::waiting(world, move || {
+            let kept = started.look()?;
+            Some(kept.map(&give))
+        })
+    }
+
     fn take(&mut self) -> Option<Result<B>> {
         match core::mem::replace(&mut self.state, State::Taken) {
             State::Done(result) => Some(Ok(result)),
@@ -130,6 +150,37 @@ impl<'w, B> Op<'w, B> {
         }
         // `wait` returns without an error only when there is a result.
         result.unwrap_or_else(|| unreachable!("an operation is waited for once"))
+    }
+}
+
+/// An operation under way, with what it reads and writes.
+struct Started<'w, M: Threading, K> {
+    world: &'w World<M>,
+    event: Event,
+    kept: Option<K>,
+}
+
+impl<M: Threading, K> Started<'_, M, K> {
+    fn look(&mut self) -> Option<Result<K>> {
+        let engine = self.world.engine();
+        match process::with(|ctx| engine.peek(ctx, self.event)) {
+            Ok(true) => {
+                self.event = Event::DONE;
+                self.kept.take().map(Ok)
+            }
+            Ok(false) => None,
+            Err(error) => Some(Err(error.into())),
+        }
+    }
+}
+
+impl<M: Threading, K> Drop for Started<'_, M, K> {
+    fn drop(&mut self) {
+        let engine = self.world.engine();
+        if !self.event.is_done() && process::with(|ctx| engine.wait(ctx, self.event)).is_err() {
+            // Nobody knows when the last byte comes: it needs somewhere to go.
+            core::mem::forget(self.kept.take());
+        }
     }
 }
 

@@ -1,12 +1,37 @@
 //! Put and get of the safe API.
 #![allow(unsafe_code)]
 
-use crate::engine::Transfer;
+use crate::engine::{Outlook, Transfer};
 use crate::error::Result;
 use crate::global::{Global, GlobalPtr};
 use crate::op::Op;
 use crate::process;
 use crate::world::{Threading, World};
+use core::mem::ManuallyDrop;
+use core::ptr::NonNull;
+
+/// Values that an operation reads or writes while their owner is moved about: not as a box, which would claim them for itself with each move.
+struct Kept<T>(NonNull<[T]>);
+
+impl<T> Kept<T> {
+    fn new(values: Box<[T]>) -> Self {
+        Self(NonNull::from(Box::leak(values)))
+    }
+
+    /// The operation is complete.
+    fn give(self) -> Box<[T]> {
+        let values = ManuallyDrop::new(self).0;
+        // SAFETY: leaked by `new`, and nobody else has it any more.
+        unsafe { Box::from_raw(values.as_ptr()) }
+    }
+}
+
+impl<T> Drop for Kept<T> {
+    fn drop(&mut self) {
+        // SAFETY: leaked by `new`; whoever starts an operation with it forgets it if the end of that is not known.
+        drop(unsafe { Box::from_raw(self.0.as_ptr()) });
+    }
+}
 
 impl<M: Threading> World<M> {
     /// Writes one value. When this returns it is visible to all ranks that synchronise later.
@@ -98,8 +123,15 @@ impl<M: Threading> World<M> {
     /// # Errors
     /// As [`put_value`](Self::put_value).
     pub fn put<T: Global>(&self, to: GlobalPtr<T>, values: Box<[T]>) -> Result<Op<'_, Box<[T]>>> {
-        self.put_from(to, &values)?;
-        Ok(Op::done(self, values))
+        let len = size_of_val(&*values);
+        let kept = Kept::new(values);
+        let transfer = Transfer::Put {
+            rank: Self::job_rank(to.rank()),
+            offset: to.offset(),
+            src: kept.0.as_ptr().cast(),
+            len,
+        };
+        self.start(transfer, kept)
     }
 
     /// Starts reading `count` values.
@@ -109,8 +141,23 @@ impl<M: Threading> World<M> {
     /// # Errors
     /// As [`put_value`](Self::put_value).
     pub fn get<T: Global>(&self, from: GlobalPtr<T>, count: usize) -> Result<Op<'_, Box<[T]>>> {
-        let mut values = vec![T::new_zeroed(); count].into_boxed_slice();
-        self.get_into(from, &mut values)?;
-        Ok(Op::done(self, values))
+        let kept = Kept::new(vec![T::new_zeroed(); count].into_boxed_slice());
+        let transfer = Transfer::Get {
+            rank: Self::job_rank(from.rank()),
+            offset: from.offset(),
+            dst: kept.0.as_ptr().cast(),
+            len: count * size_of::<T>(),
+        };
+        self.start(transfer, kept)
+    }
+
+    /// Starts a transfer that reads or writes the values of `kept`.
+    #[inline]
+    fn start<T: Global>(&self, transfer: Transfer, kept: Kept<T>) -> Result<Op<'_, Box<[T]>>> {
+        // SAFETY: `kept` owns the values, and is kept until the operation is complete; any bytes are valid values of a
+        // `Global` type.
+        let event =
+            process::with(|ctx| unsafe { self.engine().start(ctx, transfer, Outlook::Wait) })?;
+        Ok(Op::of_event(self, event, kept, Kept::give))
     }
 }

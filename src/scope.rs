@@ -1,7 +1,10 @@
 //! Operations on borrowed buffers.
+#![allow(unsafe_code)]
 
+use crate::engine::Transfer;
 use crate::error::Result;
 use crate::global::{Global, GlobalPtr};
+use crate::process;
 use crate::world::{Seq, Threading, World};
 use core::cell::Cell;
 use core::marker::PhantomData;
@@ -9,6 +12,7 @@ use core::marker::PhantomData;
 /// Starts operations on buffers that outlive it; see the example of [`World::scope`].
 pub struct Scope<'scope, 'env: 'scope, M: Threading = Seq> {
     world: &'scope World<M>,
+    started: &'scope Cell<bool>,
     _scope: PhantomData<Cell<&'scope ()>>,
     _env: PhantomData<Cell<&'env ()>>,
 }
@@ -45,12 +49,35 @@ impl<M: Threading> World<M> {
     /// # }
     /// ```
     pub fn scope<'env, R>(&self, f: impl for<'s> FnOnce(&'s Scope<'s, 'env, M>) -> R) -> R {
+        let started = Cell::new(false);
+        let _end = End {
+            world: self,
+            started: &started,
+        };
         let scope = Scope {
             world: self,
+            started: &started,
             _scope: PhantomData,
             _env: PhantomData,
         };
         f(&scope)
+    }
+}
+
+/// The end of a scope, be it by a panic.
+struct End<'a, M: Threading> {
+    world: &'a World<M>,
+    started: &'a Cell<bool>,
+}
+
+impl<M: Threading> Drop for End<'_, M> {
+    fn drop(&mut self) {
+        if !self.started.get() {
+            return;
+        }
+        let engine = self.world.engine();
+        // Only a handler may not wait, and it cannot have started anything.
+        let _ = process::with(|ctx| engine.wait_outside(ctx));
     }
 }
 
@@ -66,7 +93,14 @@ impl<'scope, 'env, M: Threading> Scope<'scope, 'env, M> {
     /// # Errors
     /// As [`World::put_value`].
     pub fn put<T: Global>(&'scope self, to: GlobalPtr<T>, values: &'env [T]) -> Result<()> {
-        self.world.put_from(to, values)
+        let transfer = Transfer::Put {
+            rank: World::<M>::job_rank(to.rank()),
+            offset: to.offset(),
+            src: values.as_ptr().cast(),
+            len: size_of_val(values),
+        };
+        // SAFETY: the slice is readable for its own size until the scope has ended.
+        unsafe { self.start(transfer) }
     }
 
     /// Starts reading into a slice, which belongs to the scope until its end.
@@ -76,6 +110,25 @@ impl<'scope, 'env, M: Threading> Scope<'scope, 'env, M> {
     /// # Errors
     /// As [`World::put_value`].
     pub fn get<T: Global>(&'scope self, from: GlobalPtr<T>, values: &'env mut [T]) -> Result<()> {
-        self.world.get_into(from, values)
+        let transfer = Transfer::Get {
+            rank: World::<M>::job_rank(from.rank()),
+            offset: from.offset(),
+            dst: values.as_mut_ptr().cast(),
+            len: size_of_val(values),
+        };
+        // SAFETY: the slice is writable for its own size and nobody else's until the scope has ended; any bytes are valid
+        // values of a `Global` type.
+        unsafe { self.start(transfer) }
+    }
+
+    /// # Safety
+    /// The transfer's own memory is readable or writable until the scope has ended.
+    #[inline]
+    unsafe fn start(&self, transfer: Transfer) -> Result<()> {
+        self.started.set(true);
+        let engine = self.world.engine();
+        // SAFETY: the caller's promise; `End` waits before the scope ends, in the thread that it belongs to.
+        process::with(|ctx| unsafe { engine.start_outside(ctx, transfer) })?;
+        Ok(())
     }
 }

@@ -119,14 +119,17 @@ impl NbiScope<'_> {
     /// Fails inside an access region.
     #[inline]
     pub fn test(&self, mask: CategoryMask) -> Result<bool, EventError> {
-        let implicit = &self.cache.implicit;
-        if implicit.in_region.get() {
+        if self.in_region() {
             return Err(EventError::RegionOpen);
         }
-        Ok(implicit
-            .default
-            .get()
-            .is_none_or(|open| self.table.scope(open.index).is_drained(mask)))
+        Ok(self.test_outside(mask))
+    }
+
+    /// The same inside of an access region, too, whose operations do not count.
+    #[must_use]
+    pub fn test_outside(&self, mask: CategoryMask) -> bool {
+        let open = self.cache.implicit.default.get();
+        open.is_none_or(|open| self.table.scope(open.index).is_drained(mask))
     }
 
     /// Begins an access region: implicit operations count for it until it ends.

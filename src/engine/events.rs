@@ -502,6 +502,42 @@ impl<C: Conduit> Engine<C> {
         self.wait_for(ctx, |cache| self.events.nbi(cache).test(mask))
     }
 
+    /// Starts an implicit transfer for which [`wait_outside`](Self::wait_outside) waits: in an access region it is complete on
+    /// return.
+    ///
+    /// # Safety
+    /// As [`start`](Self::start), until that has returned.
+    ///
+    /// # Errors
+    /// As [`start`](Self::start).
+    #[inline]
+    pub(crate) unsafe fn start_outside(
+        &self,
+        ctx: &ThreadCtx,
+        transfer: Transfer,
+    ) -> Result<(), OpError> {
+        // SAFETY: the caller's promise.
+        if unsafe { ctx.is_free() && self.transfer_directly(transfer) } {
+            return Ok(());
+        }
+        if ctx.with_cache(&self.events, |cache| self.events.nbi(cache).in_region()) {
+            // SAFETY: the caller's promise.
+            return unsafe { self.transfer(ctx, transfer) };
+        }
+        // SAFETY: the caller's promise.
+        unsafe { self.start_implicit(ctx, transfer, Outlook::Wait) }
+    }
+
+    /// Polls until this thread's implicit operations outside of access regions are complete.
+    ///
+    /// # Errors
+    /// A call inside a handler, and nothing else.
+    pub(crate) fn wait_outside(&self, ctx: &ThreadCtx) -> Result<(), OpError> {
+        self.wait_for(ctx, |cache| {
+            Ok(self.events.nbi(cache).test_outside(CategoryMask::ALL))
+        })
+    }
+
     /// Polls once, and says whether this thread's implicit operations of these categories are
     /// complete.
     ///

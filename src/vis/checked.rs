@@ -13,7 +13,6 @@ use crate::section::{Section, SectionError};
 use crate::world::{Threading, World};
 use argonet_am::AmError;
 use argonet_base::{Rank, SegmentOffset};
-use argonet_event::Event;
 
 /// A transfer whose shape was checked. Addresses are those of buffers that its maker keeps.
 pub(super) struct Checked {
@@ -67,39 +66,6 @@ impl Checked {
             shape,
             notice: None,
         })
-    }
-}
-
-/// An operation under way, with what it reads and writes.
-struct Started<'w, M: Threading, B> {
-    world: &'w World<M>,
-    event: Event,
-    buffers: Option<B>,
-    /// The lists of pieces, which the engine reads until the end.
-    _lists: Checked,
-}
-
-impl<M: Threading, B> Started<'_, M, B> {
-    fn look(&mut self) -> Option<Result<B>> {
-        let engine = self.world.engine();
-        match process::with(|ctx| engine.peek(ctx, self.event)) {
-            Ok(true) => {
-                self.event = Event::DONE;
-                self.buffers.take().map(Ok)
-            }
-            Ok(false) => None,
-            Err(error) => Some(Err(error.into())),
-        }
-    }
-}
-
-impl<M: Threading, B> Drop for Started<'_, M, B> {
-    fn drop(&mut self) {
-        let engine = self.world.engine();
-        if !self.event.is_done() && process::with(|ctx| engine.wait(ctx, self.event)).is_err() {
-            // Nobody knows when the last byte comes: it needs somewhere to go.
-            core::mem::forget(self.buffers.take());
-        }
     }
 }
 
@@ -283,16 +249,9 @@ impl<M: Threading> World<M> {
             // SAFETY: the caller's promise; buffers and lists are kept until the event is complete.
             process::with(|ctx| unsafe { engine.vis_start(ctx, transfer, Outlook::Wait) })
         })?;
-        if event.is_done() {
-            return Ok(Op::done(self, buffers));
-        }
-        let mut started = Started {
-            world: self,
-            event,
-            buffers: Some(buffers),
-            _lists: checked,
-        };
-        Ok(Op::waiting(self, move || started.look()))
+        // The engine reads the lists until the end.
+        let kept = (buffers, checked);
+        Ok(Op::of_event(self, event, kept, |(buffers, _)| buffers))
     }
 }
 

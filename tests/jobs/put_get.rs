@@ -1,6 +1,8 @@
 //! Put and get: against a model of all segments, byte by byte.
 
 use argonet::{GlobalPtr, Rank, SharedVec, World};
+use rustix::process::{Pid, Signal, kill_process};
+use std::panic::AssertUnwindSafe;
 
 use crate::support::{Done, Path, Pattern, Program, Random, SIZES, Test, each};
 
@@ -11,6 +13,9 @@ pub(crate) const TESTS: &[Test] = &[
     }),
     ("put_get_values_of_many_types", || each(&[1, 3], "types")),
     ("put_get_scope", || each(&SIZES, "scope")),
+    ("put_get_started_while_the_target_is_stopped", || {
+        each(&[2], "started");
+    }),
     ("put_get_flag_after_data", || each(&[2, 3, 8], "flag")),
 ];
 
@@ -19,6 +24,7 @@ pub(crate) const PROGRAMS: &[Program] = &[
     ("alignments", alignments),
     ("types", types),
     ("scope", scope),
+    ("started", started),
     ("flag", flag),
 ];
 
@@ -171,6 +177,95 @@ fn scope() -> Done {
             .enumerate()
             .all(|(i, value)| i as u32 == *value)
     );
+    Ok(world.finalise()?)
+}
+
+/// Whether a process runs, as it was asked to.
+fn runs(process: Pid, wanted: bool) {
+    let signal = if wanted { Signal::CONT } else { Signal::STOP };
+    kill_process(process, signal).expect("a rank of this job");
+    let stat = format!("/proc/{}/stat", process.as_raw_nonzero());
+    loop {
+        let stat = std::fs::read_to_string(&stat).expect("a process");
+        let state = stat.rsplit(") ").next().unwrap_or_default();
+        if state.starts_with('T') != wanted {
+            return;
+        }
+        std::thread::yield_now();
+    }
+}
+
+/// What is started is not waited for: its target does not even run. Whoever waits, or gives up a buffer, does so until
+/// it is complete.
+fn started() -> Done {
+    const LONG: usize = 100_000;
+    let world = World::init()?;
+    let v = SharedVec::<u32>::alloc(&world, 4 * LONG)?;
+    if world.rank() == Rank(1) {
+        world.put_value(v.gptr(Rank(0), 0), std::process::id())?;
+    }
+    world.barrier()?;
+    if world.rank() == Rank(1) {
+        world.barrier()?;
+        return Ok(world.finalise()?);
+    }
+    let other = Pid::from_raw(v.read(&world, 0) as i32).expect("a process");
+    let at = |part: usize| v.gptr(Rank(1), part * LONG);
+    let ones: Vec<u32> = (1..=LONG as u32).collect();
+    let twice: Box<[u32]> = ones.iter().map(|one| 2 * one).collect();
+
+    runs(other, false);
+    let short = world.put(at(3), vec![7].into())?;
+    let long = world.put(at(1), twice.clone())?;
+    let back = world.get(at(3), 1)?;
+    let mut zeros = [9; 8];
+    world.scope(|s| -> argonet::Result<()> {
+        s.put(at(0), &ones)?;
+        s.get(at(2), &mut zeros)?;
+        runs(other, true);
+        Ok(())
+    })?;
+    assert_eq!(zeros, [0; 8]);
+    let mut there = vec![0; LONG];
+    world.get_into(at(0), &mut there)?;
+    assert!(there == ones);
+    assert_eq!(*long.wait()?, *twice);
+    assert_eq!((&*short.wait()?, back.wait()?.len()), (&[7][..], 1));
+    assert_eq!(*world.get(at(1), LONG)?.wait()?, *twice);
+
+    // Nobody waits, and what is dropped belongs to the operation until its end.
+    let puts: Vec<_> = (0..4)
+        .map(|_| world.put(at(2), twice.clone()))
+        .collect::<Result<_, _>>()?;
+    drop((puts, world.get(at(2), LONG)?));
+    assert_eq!(*world.get(at(2), LONG)?.wait()?, *twice);
+
+    // A scope that is left by a panic has ended, too.
+    let mut there = vec![0; LONG];
+    runs(other, false);
+    let left = std::panic::catch_unwind(AssertUnwindSafe(|| -> argonet::Result<()> {
+        world.scope(|s| {
+            s.get(at(2), &mut there).expect("a get");
+            runs(other, true);
+            std::panic::resume_unwind(Box::new("left"))
+        })
+    }));
+    assert!(left.is_err() && *there == *twice);
+
+    // In an access region there is nothing to wait for afterwards, and nothing counts for the region.
+    let raw = world.raw();
+    raw.begin_region()?;
+    world.scope(|s| s.put(at(2), &ones))?;
+    assert!(raw.end_region()?.is_done());
+    // One that begins in the scope and does not end there.
+    world.scope(|s| -> argonet::Result<()> {
+        s.put(at(3), &there)?;
+        raw.begin_region()
+    })?;
+    assert!(raw.end_region()?.is_done());
+    assert_eq!(*world.get(at(2), LONG)?.wait()?, *ones);
+    assert_eq!(*world.get(at(3), LONG)?.wait()?, *there);
+    world.barrier()?;
     Ok(world.finalise()?)
 }
 
