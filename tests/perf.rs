@@ -108,6 +108,32 @@ fn every_metric_is_measured_and_written() {
     }
 }
 
+/// Every metric over connections beside its own limits; jobs of many ranks are the other test's.
+#[test]
+fn over_connections() {
+    let over = ["--conduit", "tcp", "--sizes", "8,8KiB"];
+    let listed = text(&perf(&[&over[..], &["--list"]].concat()).stdout);
+    let listed = listed.lines().filter_map(|l| l.split_whitespace().next());
+    let of_ranks = ["am-", "put", "get", "fetch", "b", "reduce-all-8"];
+    let many = ["barrier-4", "barrier-8", "reduce-all-8-ranks"];
+    let wanted =
+        |name: &&str| of_ranks.iter().any(|of| name.starts_with(of)) && !many.contains(name);
+    let wanted: Vec<&str> = listed.filter(wanted).collect();
+    let only = format!("{},hello-2", wanted.join(","));
+    let json = measured(&[&over[..], &["--only", &only, "--json"]].concat());
+    let document: Value = serde_json::from_str(&json).expect("nothing but JSON");
+    assert_eq!(document["conduit"], "tcp");
+    assert!(wanted.len() > 20, "{wanted:?}");
+    assert_eq!(names(&document["metrics"]), wanted);
+    assert_eq!(names(&document["jobs"]), ["hello-2"]);
+    for metric in document["metrics"].as_array().unwrap() {
+        let limit = metric["limit_is"].as_str().unwrap();
+        assert!(limit.starts_with("raw sockets"), "{metric}");
+        let ratio = &metric["ratio"]["median"];
+        assert!(ratio.as_f64().is_some_and(|v| v > 0.0), "{metric}");
+    }
+}
+
 #[test]
 fn other_forms_of_the_report() {
     let only = ["--only", "put-8,par-put-*,idle"];
@@ -192,8 +218,8 @@ fn bad_options() {
     let nowhere = utf8(&nowhere);
     for (args, message) in [
         (
-            &["--conduit", "tcp"][..],
-            "there are no raw limits to compare the conduit \"tcp\" with; there are for smp",
+            &["--conduit", "tpc"][..],
+            "invalid value 'tpc' for '--conduit <NAME>'\n  [possible values: smp, tcp]",
         ),
         (&["--only", "am-shrt"], "there is no metric \"am-shrt\""),
         (

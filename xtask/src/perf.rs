@@ -4,14 +4,33 @@ use crate::command::{cargo, root, target};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-/// Lines of the page between which the tables stand.
+/// Lines of the page between which the tables stand: of memory, and of other conduits.
 const BEGIN: &str = "<!-- begin of what `cargo xtask perf --write` writes -->";
 const END: &str = "<!-- end -->";
+
+/// The first of them for the conduit that the options name.
+fn begin(options: &[String]) -> String {
+    let at = options.iter().position(|option| option == "--conduit");
+    match at.and_then(|at| options.get(at + 1)) {
+        Some(conduit) if conduit != "smp" => {
+            format!(
+                "<!-- begin of what `cargo xtask perf --write -- --conduit {conduit}` writes -->"
+            )
+        }
+        _ => BEGIN.into(),
+    }
+}
 
 /// Builds for release, measures, and prints the tables, or puts them into the page; whether all went
 /// well.
 pub(crate) fn perf(write: bool, options: &[String]) -> bool {
-    match tables(options).and_then(|tables| if write { put(&tables) } else { print(&tables) }) {
+    match tables(options).and_then(|tables| {
+        if write {
+            put(&begin(options), &tables)
+        } else {
+            print(&tables)
+        }
+    }) {
         Ok(()) => true,
         Err(error) => {
             eprintln!("{error}");
@@ -72,20 +91,20 @@ fn page() -> PathBuf {
     root().join("docs/performance.md")
 }
 
-fn put(tables: &str) -> Result<(), String> {
+fn put(begin: &str, tables: &str) -> Result<(), String> {
     let failed = |error: std::io::Error| format!("{}: {error}", page().display());
     let text = std::fs::read_to_string(page()).map_err(failed)?;
-    let text = replaced(&text, tables)
-        .ok_or_else(|| format!("{} lacks the lines {BEGIN} and {END}", page().display()))?;
+    let text = replaced(&text, begin, tables)
+        .ok_or_else(|| format!("{} lacks the lines {begin} and {END}", page().display()))?;
     std::fs::write(page(), text).map_err(failed)
 }
 
 /// The page with other tables.
-fn replaced(page: &str, tables: &str) -> Option<String> {
-    let (before, rest) = page.split_once(BEGIN)?;
+fn replaced(page: &str, begin: &str, tables: &str) -> Option<String> {
+    let (before, rest) = page.split_once(begin)?;
     let (_, after) = rest.split_once(END)?;
     Some(format!(
-        "{before}{BEGIN}\n\n{}\n\n{END}{after}",
+        "{before}{begin}\n\n{}\n\n{END}{after}",
         tables.trim()
     ))
 }
@@ -98,13 +117,15 @@ mod tests {
     fn only_the_tables_are_replaced() {
         let page = format!("# Speed\n\n{BEGIN}\n\nold\n\n{END}\n\nmore\n");
         let wanted = format!("# Speed\n\n{BEGIN}\n\nnew\n\n{END}\n\nmore\n");
-        assert_eq!(replaced(&page, "new\n\n"), Some(wanted));
-        assert_eq!(replaced("# Speed\n", "new"), None);
+        assert_eq!(replaced(&page, BEGIN, "new\n\n"), Some(wanted));
+        assert_eq!(replaced("# Speed\n", BEGIN, "new"), None);
     }
 
     #[test]
     fn the_page_has_a_place_for_them() {
         let page = std::fs::read_to_string(page()).unwrap();
-        assert!(replaced(&page, "new").is_some());
+        for options in [&[][..], &["--conduit".into(), "tcp".into()]] {
+            assert!(replaced(&page, &begin(options), "new").is_some());
+        }
     }
 }

@@ -4,7 +4,8 @@ use super::document::Document;
 use super::error::PerfError;
 use super::jobs::{self, Effort};
 use super::machine::{Machine, load_average};
-use super::metric::Metric;
+use super::metric::{Metric, Subject};
+use super::over::Over;
 use super::pair::Pair;
 use super::report::{Measured, Report};
 use super::threads::{self, pin};
@@ -12,7 +13,6 @@ use super::{plot, sizes, table, tune};
 use argonet::{Rank, World};
 use argonet_boot::binding::allowed_cores;
 use argonet_conduit::Conduit as _;
-use argonet_conduit::smp::Smp;
 use clap::Args;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -28,8 +28,8 @@ pub(crate) struct Perf {
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=256))]
     threads: u32,
     /// Conduit that the ranks communicate through; a job that `argonet run` starts for --tune has its own
-    #[arg(long, value_name = "NAME", default_value = Smp::NAME)]
-    conduit: String,
+    #[arg(long, value_name = "NAME", value_enum, default_value_t = Over::Smp)]
+    conduit: Over,
     /// Metrics to measure, by name; "am-*" stands for all that begin with "am-"
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     only: Vec<String>,
@@ -99,8 +99,7 @@ impl Perf {
                 self.list();
                 Ok(())
             }
-            (None, None) if self.tune => self.tune(),
-            (None, None) => self.run(),
+            (None, None) => self.measure(),
         };
         match result {
             Ok(()) => ExitCode::SUCCESS,
@@ -111,28 +110,46 @@ impl Perf {
         }
     }
 
+    /// In a process with the settings that are asked for.
+    fn measure(self) -> Result<(), PerfError> {
+        self.check()?;
+        // A job that was launched has its own.
+        if !is_launched() {
+            self.conduit.enter()?;
+        }
+        match self.tune {
+            true => self.tune(),
+            false => self.run(),
+        }
+    }
+
     fn wants(&self, name: &str) -> bool {
         self.only.is_empty() || self.only.iter().any(|pattern| matches(pattern, name))
     }
 
     /// All metrics of the job of ranks.
     fn metrics(&self) -> Vec<Metric> {
-        let mut metrics = table::metrics();
+        let mut metrics = table::metrics(self.conduit);
         metrics.extend(match (self.sizes.as_slice(), &self.svg) {
-            ([], Some(_)) => sizes::metrics(&sizes::usual()),
-            (sizes, _) => sizes::metrics(sizes),
+            ([], Some(_)) => sizes::metrics(self.conduit, &sizes::usual()),
+            (sizes, _) => sizes::metrics(self.conduit, sizes),
         });
         metrics
+    }
+
+    /// Threads share memory alone.
+    fn threads(&self) -> Option<Subject> {
+        (self.conduit == Over::Smp).then(|| threads::subject(self.threads))
     }
 
     /// Name and meaning of all that can be measured.
     fn names(&self) -> Vec<(String, String)> {
         let metrics = self.metrics().into_iter();
         let metrics = metrics.map(|metric| (metric.subject.name, metric.subject.what));
-        let threads = threads::subject(self.threads);
+        let threads = self.threads().into_iter();
         let jobs = jobs::kinds().map(|kind| (kind.name.into(), kind.what.into()));
         metrics
-            .chain([(threads.name, threads.what)])
+            .chain(threads.map(|threads| (threads.name, threads.what)))
             .chain(jobs)
             .collect()
     }
@@ -148,12 +165,6 @@ impl Perf {
         if is_launched() && !self.tune {
             return Err(PerfError::Launched);
         }
-        if self.conduit != Smp::NAME {
-            return Err(PerfError::NoSuchConduit {
-                given: self.conduit.clone(),
-                known: Smp::NAME.into(),
-            });
-        }
         let names = self.names();
         let exists = |pattern: &String| names.iter().any(|(name, _)| matches(pattern, name));
         match self.only.iter().find(|pattern| !exists(pattern)) {
@@ -164,7 +175,6 @@ impl Perf {
 
     /// Measures settings in a job of its own, or in the one that `argonet run` has started.
     fn tune(self) -> Result<(), PerfError> {
-        self.check()?;
         let here = (Machine::here(), load_average());
         let world = World::builder().ranks(self.ranks).build()?;
         let pinned = match is_launched() {
@@ -186,7 +196,6 @@ impl Perf {
     }
 
     fn run(self) -> Result<(), PerfError> {
-        self.check()?;
         let mut metrics = self.metrics();
         metrics.retain(|metric| self.wants(&metric.subject.name));
         if self.svg.is_some() && !plot::drawable(&metrics) {
@@ -200,15 +209,15 @@ impl Perf {
             idle: Duration::from_secs_f64(self.idle),
             chunks: self.chunks,
         };
-        let facts = jobs::measure(|name| self.wants(name), effort)?;
+        let facts = jobs::measure(|name| self.wants(name), self.conduit, effort)?;
         let mut measured = Vec::new();
-        let of_threads = match self.wants(threads::NAME) {
-            true => Some(threads::measure(self.threads, self.chunks)?),
-            false => None,
+        let of_threads = match self.threads().filter(|subject| self.wants(&subject.name)) {
+            Some(subject) => Some((subject, threads::measure(self.threads, self.chunks)?)),
+            None => None,
         };
         if !metrics.is_empty() {
             let world = World::builder().ranks(self.ranks).build()?;
-            match measure_ranks(&world, metrics, self.chunks) {
+            match measure_ranks(&world, self.conduit, metrics, self.chunks) {
                 Ok(of_ranks) => measured = of_ranks,
                 Err(error) => give_up(&error),
             }
@@ -218,13 +227,12 @@ impl Perf {
                 return Ok(());
             }
         }
-        let of_threads = of_threads.map(|chunks| (threads::subject(self.threads), chunks));
         measured.extend(of_threads.map(|(subject, chunks)| Measured::new(subject, chunks)));
         self.tell(&Report {
             machine,
             commit: self.commit.clone(),
             load_average: [before, load_average()],
-            conduit: self.conduit.clone(),
+            conduit: self.conduit.name().into(),
             ranks: self.ranks,
             threads: self.threads,
             chunks: self.chunks,
@@ -260,11 +268,12 @@ impl Perf {
 /// Measures what the ranks of a job do with each other, each on a core, in turn. Collective.
 fn measure_ranks(
     world: &World,
+    over: Over,
     metrics: Vec<Metric>,
     chunks: usize,
 ) -> Result<Vec<Measured>, PerfError> {
     pin_in_turn(world.rank())?;
-    let pair = Pair::new(world)?;
+    let pair = Pair::new(world, over)?;
     metrics
         .into_iter()
         .map(|metric| {

@@ -22,8 +22,6 @@ pub(crate) enum PerfError {
     NoSuchMetric { name: String },
     #[error("perf makes a job of its own: start it without `argonet run`")]
     Launched,
-    #[error("there are no raw limits to compare the conduit {given:?} with; there are for {known}")]
-    NoSuchConduit { given: String, known: String },
     #[error("nothing that was chosen has a curve by size, so there is nothing to plot")]
     NothingToPlot,
     #[error("drawing the plot: {0}")]

@@ -2,6 +2,7 @@
 //! a core, and collective operations of more ranks than cores.
 
 use super::document::Document;
+use super::over::Over;
 use super::{messages, stats};
 use argonet::{Rank, Reduction, Result, World};
 use rustix::time::{ClockId, clock_gettime};
@@ -29,14 +30,14 @@ pub(crate) struct Fact {
 }
 
 impl Fact {
-    fn new(kind: &Kind, values: &[f64]) -> Self {
+    fn new(kind: &Kind, over: Over, values: &[f64]) -> Self {
         Self {
             name: kind.name.into(),
             what: kind.what.into(),
             unit: kind.unit.into(),
             best: stats::best(values),
             median: stats::median(values),
-            goal: kind.goal,
+            goal: kind.goal_over(over),
         }
     }
 
@@ -51,8 +52,15 @@ pub(crate) struct Kind {
     pub(crate) name: &'static str,
     pub(crate) what: &'static str,
     unit: &'static str,
-    goal: Option<f64>,
+    /// Over shared memory, and over a network.
+    goals: [Option<f64>; 2],
     source: Source,
+}
+
+impl Kind {
+    fn goal_over(&self, over: Over) -> Option<f64> {
+        self.goals[usize::from(over != Over::Smp)]
+    }
 }
 
 /// The job that a fact comes from. Two facts of one source come from the same jobs.
@@ -70,17 +78,17 @@ enum Source {
 
 #[rustfmt::skip]
 const KINDS: [Kind; 11] = [
-    Kind { name: "hello-2", what: "hello, whole job of 2 ranks", unit: "s", goal: Some(0.03), source: Source::Time(2) },
-    Kind { name: "hello-16", what: "hello, whole job of 16 ranks", unit: "s", goal: Some(0.08), source: Source::Time(16) },
-    Kind { name: "hello-64", what: "hello, whole job of 64 ranks", unit: "s", goal: Some(0.25), source: Source::Time(64) },
-    Kind { name: "memory-2", what: "resident memory, largest of 2 ranks", unit: "MiB", goal: None, source: Source::Resident(2) },
-    Kind { name: "memory-16", what: "resident memory, largest of 16 ranks", unit: "MiB", goal: None, source: Source::Resident(16) },
-    Kind { name: "memory-64", what: "resident memory, largest of 64 ranks", unit: "MiB", goal: Some(6.0), source: Source::Resident(64) },
-    Kind { name: "idle", what: "a rank that waits, share of a core", unit: "%", goal: Some(1.0), source: Source::Idle },
-    Kind { name: "barrier-4", what: "barrier, 4 ranks", unit: "us", goal: Some(2.0), source: Source::Crowd(4, "barrier") },
-    Kind { name: "barrier-8", what: "barrier, 8 ranks", unit: "us", goal: Some(4.5), source: Source::Crowd(8, "barrier") },
-    Kind { name: "reduce-all-4", what: "reduce-to-all 8 B, 4 ranks", unit: "us", goal: Some(2.8), source: Source::Crowd(4, "reduce-all-8") },
-    Kind { name: "reduce-all-8-ranks", what: "reduce-to-all 8 B, 8 ranks", unit: "us", goal: Some(8.0), source: Source::Crowd(8, "reduce-all-8") },
+    Kind { name: "hello-2", what: "hello, whole job of 2 ranks", unit: "s", goals: [Some(0.03), Some(0.05)], source: Source::Time(2) },
+    Kind { name: "hello-16", what: "hello, whole job of 16 ranks", unit: "s", goals: [Some(0.08), Some(0.15)], source: Source::Time(16) },
+    Kind { name: "hello-64", what: "hello, whole job of 64 ranks", unit: "s", goals: [Some(0.25), Some(0.5)], source: Source::Time(64) },
+    Kind { name: "memory-2", what: "resident memory, largest of 2 ranks", unit: "MiB", goals: [None, None], source: Source::Resident(2) },
+    Kind { name: "memory-16", what: "resident memory, largest of 16 ranks", unit: "MiB", goals: [None, None], source: Source::Resident(16) },
+    Kind { name: "memory-64", what: "resident memory, largest of 64 ranks", unit: "MiB", goals: [Some(6.0), Some(6.0)], source: Source::Resident(64) },
+    Kind { name: "idle", what: "a rank that waits, share of a core", unit: "%", goals: [Some(1.0), Some(1.0)], source: Source::Idle },
+    Kind { name: "barrier-4", what: "barrier, 4 ranks", unit: "us", goals: [Some(2.0), None], source: Source::Crowd(4, "barrier") },
+    Kind { name: "barrier-8", what: "barrier, 8 ranks", unit: "us", goals: [Some(4.5), Some(60.0)], source: Source::Crowd(8, "barrier") },
+    Kind { name: "reduce-all-4", what: "reduce-to-all 8 B, 4 ranks", unit: "us", goals: [Some(2.8), None], source: Source::Crowd(4, "reduce-all-8") },
+    Kind { name: "reduce-all-8-ranks", what: "reduce-to-all 8 B, 8 ranks", unit: "us", goals: [Some(8.0), None], source: Source::Crowd(8, "reduce-all-8") },
 ];
 
 /// All of them.
@@ -100,7 +108,11 @@ pub(crate) struct Effort {
 }
 
 /// Measures what is wanted. This process starts jobs for it, and so must not be a rank yet.
-pub(crate) fn measure(wants: impl Fn(&str) -> bool, effort: Effort) -> io::Result<Vec<Fact>> {
+pub(crate) fn measure(
+    wants: impl Fn(&str) -> bool,
+    over: Over,
+    effort: Effort,
+) -> io::Result<Vec<Fact>> {
     let mut facts = Vec::new();
     let mut hellos: Vec<(u32, Vec<(f64, f64)>)> = Vec::new();
     for kind in KINDS.iter().filter(|kind| wants(kind.name)) {
@@ -117,9 +129,9 @@ pub(crate) fn measure(wants: impl Fn(&str) -> bool, effort: Effort) -> io::Resul
                 all.iter().map(one).collect()
             }
             Source::Idle => vec![run_idle(effort.idle)?],
-            Source::Crowd(ranks, metric) => vec![run_crowd(ranks, metric, effort.chunks)?],
+            Source::Crowd(ranks, metric) => vec![run_crowd(over, ranks, metric, effort.chunks)?],
         };
-        facts.push(Fact::new(kind, &values));
+        facts.push(Fact::new(kind, over, &values));
     }
     Ok(facts)
 }
@@ -162,9 +174,10 @@ fn run_idle(time: Duration) -> io::Result<f64> {
     number(&run(&[IDLE.into(), seconds.into()])?)
 }
 
-fn run_crowd(ranks: u32, metric: &str, chunks: usize) -> io::Result<f64> {
-    let options = ["--ranks", "--chunks", "--only", "--json"];
-    let values = [&ranks.to_string(), &chunks.to_string(), metric, "-"];
+fn run_crowd(over: Over, ranks: u32, metric: &str, chunks: usize) -> io::Result<f64> {
+    let options = ["--conduit", "--ranks", "--chunks", "--only", "--json"];
+    let (ranks, chunks) = (ranks.to_string(), chunks.to_string());
+    let values = [over.name(), &ranks, &chunks, metric, "-"];
     let args = options
         .iter()
         .zip(values)

@@ -128,6 +128,12 @@ impl Metric {
         }
     }
 
+    /// Chunks that last so many milliseconds, where one says little.
+    pub(crate) fn lasting(mut self, milliseconds: u64) -> Self {
+        self.count = self.count.saturating_mul(milliseconds);
+        self
+    }
+
     pub(crate) fn limit(mut self, what: &'static str, side: Side) -> Self {
         self.subject.limit_is = what;
         self.limit = Some(side);

@@ -9,7 +9,8 @@
 //! * [`metric`] — what a metric is; [`table`] — all of them; [`sizes`] — those by size
 //! * [`pair`] — the two ranks that measure, their memory, and the alternation of chunks
 //! * [`messages`], [`memory`], [`collectives`] — our side of the metrics
-//! * [`limits`], [`mock_ring`] — the raw side
+//! * [`limits`], [`mock_ring`] — the raw side in memory; [`sockets`] — over a network
+//! * [`over`] — the conduits whose speed is measured
 //! * [`engines`] — engines beside the job's own; [`modes`], [`threads`] — what is measured with them
 //! * [`jobs`] — whole jobs: start-up, resident memory, waiting, more ranks than cores
 //! * [`stats`], [`report`], [`document`], [`plot`] — from chunks to figures to tables, JSON and curves
@@ -30,10 +31,12 @@ mod messages;
 mod metric;
 mod mock_ring;
 mod modes;
+mod over;
 mod pair;
 mod plot;
 mod report;
 mod sizes;
+mod sockets;
 mod stats;
 mod table;
 mod threads;

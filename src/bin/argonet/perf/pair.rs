@@ -3,6 +3,8 @@
 use super::limits::Shared;
 use super::metric::{Load, Metric, Side};
 use super::modes::Modes;
+use super::over::Over;
+use super::sockets::Sockets;
 use super::stats::Chunks;
 use argonet::{GlobalPtr, Rank, Result, SharedVec, World};
 use std::cell::{Cell, OnceCell, RefCell};
@@ -24,7 +26,7 @@ pub(crate) struct Pair<'w> {
     /// because a processor that compares the low bits of addresses takes loads for stores
     /// otherwise, and both sides would measure that.
     private_at: usize,
-    /// The memory of each rank, as addresses of this process, for the raw side.
+    /// The memory of each rank, as addresses of this process, for the raw side; none where ranks share no memory.
     raw: Vec<Shared>,
     /// Messages that were exchanged through the raw side's rings by now, the same on both ranks.
     pub(crate) raw_messages: [Cell<u64>; 2],
@@ -32,15 +34,18 @@ pub(crate) struct Pair<'w> {
     pub(crate) raw_rounds: Cell<u64>,
     /// Engines of both thread modes, once a metric has asked for them.
     modes: OnceCell<Modes>,
+    /// Likewise.
+    sockets: OnceCell<Sockets>,
 }
 
 impl<'w> Pair<'w> {
     /// Takes memory on all ranks. Collective.
-    pub(crate) fn new(world: &'w World) -> Result<Self> {
+    pub(crate) fn new(world: &'w World, over: Over) -> Result<Self> {
         let memory = SharedVec::alloc(world, (Shared::FRONT + LARGEST) / 8)?;
         let len = memory.len() * 8;
         let mut raw = Vec::new();
-        for rank in (0..world.size()).map(Rank) {
+        let sharing = if over == Over::Smp { world.size() } else { 0 };
+        for rank in (0..sharing).map(Rank) {
             // Reading the last word maps the neighbour's memory as far as it is attached.
             world.get_value(memory.gptr(rank, memory.len() - 1))?;
             raw.push(Shared::at(world, memory.gptr(rank, 0).offset(), rank, len));
@@ -59,6 +64,7 @@ impl<'w> Pair<'w> {
             raw_messages: Default::default(),
             raw_rounds: Cell::new(0),
             modes: OnceCell::new(),
+            sockets: OnceCell::new(),
         })
     }
 
@@ -93,6 +99,14 @@ impl<'w> Pair<'w> {
             let _ = self.modes.set(Modes::new(self.world)?);
         }
         Ok(self.modes.get().expect("set above"))
+    }
+
+    /// Connections for the raw side. Collective the first time.
+    pub(crate) fn sockets(&self) -> Result<&Sockets> {
+        if self.sockets.get().is_none() {
+            let _ = self.sockets.set(Sockets::new(self.world)?);
+        }
+        Ok(self.sockets.get().expect("set above"))
     }
 
     /// Calls `f` with this rank's private bytes.

@@ -1,9 +1,10 @@
 //! Metrics by size, of which curves are drawn.
 
 use super::metric::{Metric, Side, Unit};
+use super::over::Over;
 use super::pair::LARGEST;
-use super::table::{COPY, RING_CROSS, RING_ECHO};
-use super::{limits, memory, messages, mock_ring};
+use super::table::{COPY, RING_CROSS, RING_ECHO, ROUND, STREAM};
+use super::{limits, memory, messages, mock_ring, sockets};
 use argonet::MAX_MEDIUM;
 use argonet_base::size::parse_size;
 use std::ops::RangeInclusive;
@@ -26,7 +27,7 @@ struct Family {
 }
 
 #[rustfmt::skip]
-const FAMILIES: [Family; 5] = [
+const OF_MEMORY: [Family; 5] = [
     Family { name: "am-medium-rt", what: "AM medium echo", unit: Unit::Microseconds, sizes: 1..=MAX_MEDIUM, base_ns: 400,
         ours: messages::medium_echo, limit_is: RING_ECHO, limit: mock_ring::echo },
     Family { name: "am-medium", what: "AM medium flood, copied out", unit: Unit::Gigabytes, sizes: 1..=MAX_MEDIUM, base_ns: 25,
@@ -37,6 +38,18 @@ const FAMILIES: [Family; 5] = [
         ours: memory::put_flood, limit_is: COPY, limit: limits::copy_there },
     Family { name: "get", what: "get", unit: Unit::Gigabytes, sizes: 1..=LARGEST, base_ns: 2,
         ours: memory::get_flood, limit_is: COPY, limit: limits::copy_here },
+];
+
+#[rustfmt::skip]
+const OF_SOCKETS: [Family; 4] = [
+    Family { name: "am-medium-rt", what: "AM medium echo", unit: Unit::Microseconds, sizes: 1..=MAX_MEDIUM, base_ns: 1_000,
+        ours: messages::medium_echo, limit_is: ROUND, limit: sockets::round_trip },
+    Family { name: "am-long", what: "AM long flood", unit: Unit::Gigabytes, sizes: SMALLEST_LONG..=LARGEST, base_ns: 100,
+        ours: messages::long_flood, limit_is: STREAM, limit: sockets::stream },
+    Family { name: "put", what: "put", unit: Unit::Gigabytes, sizes: 1..=LARGEST, base_ns: 100,
+        ours: memory::put_started, limit_is: STREAM, limit: sockets::stream },
+    Family { name: "get", what: "get", unit: Unit::Gigabytes, sizes: SMALLEST_LONG..=LARGEST, base_ns: 100,
+        ours: memory::get_started, limit_is: STREAM, limit: sockets::stream_back },
 ];
 
 /// Sizes that a plot has when none are given: powers of four.
@@ -53,10 +66,14 @@ pub(crate) fn parse(text: &str) -> Result<usize, String> {
         .ok_or_else(|| format!("a size from 1 to {LARGEST} bytes is needed, such as 64 or 4KiB"))
 }
 
-/// All families at these sizes, as far as they go.
-pub(crate) fn metrics(sizes: &[usize]) -> Vec<Metric> {
+/// All families of a conduit at these sizes, as far as they go.
+pub(crate) fn metrics(over: Over, sizes: &[usize]) -> Vec<Metric> {
     let mut metrics = Vec::new();
-    for family in &FAMILIES {
+    let families = match over {
+        Over::Smp => &OF_MEMORY[..],
+        Over::Tcp => &OF_SOCKETS,
+    };
+    for family in families {
         for &size in sizes.iter().filter(|size| family.sizes.contains(size)) {
             let metric = Metric::new(
                 format!("{}@{size}", family.name),
@@ -80,7 +97,7 @@ mod tests {
 
     #[test]
     fn sizes_that_a_message_cannot_have_are_left_out() {
-        let names: Vec<_> = metrics(&[64, 65536, 65537]);
+        let names: Vec<_> = metrics(Over::Smp, &[64, 65536, 65537]);
         let names: Vec<_> = names.into_iter().map(|m| m.subject.name).collect();
         assert!(names.contains(&"am-medium@65536".into()));
         assert!(!names.contains(&"am-medium@65537".into()));

@@ -1,7 +1,8 @@
 //! All metrics of one job of ranks, each with its raw limit and its goal.
 
 use super::metric::{Metric, Unit};
-use super::{collectives, halo, limits, memory, messages, mock_ring, modes};
+use super::over::Over;
+use super::{collectives, halo, limits, memory, messages, mock_ring, modes, sockets};
 
 const KIB: usize = 1 << 10;
 const MIB: usize = 1 << 20;
@@ -16,9 +17,60 @@ pub(super) const COPY: &str = "memcpy";
 const SEQ: &str = "the same, SEQ";
 const LOOPS: &str = "loops written by hand";
 
-/// The table.
+pub(super) const ROUND: &str = "raw sockets, busy";
+const ONE_WRITE: &str = "raw sockets, a write each";
+const GATHERED: &str = "raw sockets, writes of 4 KiB, a call each";
+const BEST_STREAM: &str = "raw sockets, the better of 1 and 2";
+pub(super) const STREAM: &str = "raw sockets, a stream";
+
+/// The table of a conduit.
+pub(crate) fn metrics(over: Over) -> Vec<Metric> {
+    match over {
+        Over::Smp => of_memory(),
+        Over::Tcp => of_sockets(),
+    }
+}
+
 #[rustfmt::skip]
-pub(crate) fn metrics() -> Vec<Metric> { vec![
+fn of_sockets() -> Vec<Metric> { vec![
+    Metric::new("am-short-rt", "AM short round trip", Unit::Microseconds, 0, 10_000, messages::short_round_trip).lasting(10)
+        .limit(ROUND, sockets::short_round_trip).goal(1.10, 1.0),
+    Metric::new("am-medium-rt-512", "AM medium 512 B echo", Unit::Microseconds, 512, 10_000, messages::medium_echo).lasting(10)
+        .limit(ROUND, sockets::round_trip),
+    Metric::new("am-medium-rt-64k", "AM medium 64 KiB echo", Unit::Microseconds, 64 * KIB, 40_000, messages::medium_echo).lasting(10)
+        .limit(ROUND, sockets::round_trip),
+    Metric::new("put-8", "put 8 B blocking", Unit::Microseconds, 8, 10_000, memory::put_word).lasting(10)
+        .limit(ROUND, sockets::short_round_trip).goal(1.10, 1.0),
+    Metric::new("get-8", "get 8 B blocking", Unit::Microseconds, 8, 10_000, memory::get_word).lasting(10)
+        .limit(ROUND, sockets::short_round_trip).goal(1.10, 1.0),
+    Metric::new("fetch-add", "fetch-and-add u64", Unit::Microseconds, 0, 10_000, memory::fetch_add).lasting(10)
+        .limit(ROUND, sockets::short_round_trip).goal(1.10, 1.0),
+    Metric::new("am-short-flood", "AM short one way, flood", Unit::Nanoseconds, 0, 100, messages::short_flood).lasting(10)
+        .limit(GATHERED, sockets::gathered_shorts).goal(0.06, 0.03),
+    Metric::new("put-8-started", "put 8 B, started", Unit::Nanoseconds, 8, 100, memory::put_started).lasting(10)
+        .limit(GATHERED, sockets::gathered_words).goal(0.05, 0.03),
+    Metric::new("put-4k", "put 4 KiB flood", Unit::Gigabytes, 4 * KIB, 4_000, memory::put_started).lasting(20)
+        .limit(ONE_WRITE, sockets::stream).goal(1.2, 2.0),
+    Metric::new("put-64k", "put 64 KiB flood", Unit::Gigabytes, 64 * KIB, 20_000, memory::put_started).lasting(20)
+        .limit(BEST_STREAM, sockets::best_stream).goal(1.0, 0.9),
+    Metric::new("put-1m", "put 1 MiB flood", Unit::Gigabytes, MIB, 200_000, memory::put_started).lasting(20)
+        .limit(BEST_STREAM, sockets::best_stream).goal(1.0, 0.9),
+    Metric::new("put-4m", "put 4 MiB flood", Unit::Gigabytes, 4 * MIB, 1_000_000, memory::put_started).lasting(20)
+        .limit(BEST_STREAM, sockets::best_stream).goal(1.0, 0.9),
+    Metric::new("get-64k", "get 64 KiB flood", Unit::Gigabytes, 64 * KIB, 20_000, memory::get_started).lasting(20)
+        .limit(STREAM, sockets::stream_back),
+    Metric::new("get-1m", "get 1 MiB flood", Unit::Gigabytes, MIB, 200_000, memory::get_started).lasting(20)
+        .limit(STREAM, sockets::stream_back),
+    Metric::new("barrier", "barrier", Unit::Microseconds, 0, 6_000, collectives::barrier).lasting(10)
+        .limit("raw sockets, both at once", sockets::exchange).goal(4.0, 3.1),
+    Metric::new("broadcast-8", "broadcast 8 B", Unit::Microseconds, 0, 6_000, collectives::broadcast).lasting(10)
+        .limit(ROUND, sockets::short_round_trip),
+    Metric::new("reduce-all-8", "reduce-to-all 8 B", Unit::Microseconds, 0, 6_000, collectives::reduce_all).lasting(10)
+        .limit("raw sockets, both at once", sockets::exchange),
+]}
+
+#[rustfmt::skip]
+fn of_memory() -> Vec<Metric> { vec![
     Metric::new("am-short-rt", "AM short round trip", Unit::Microseconds, 0, 350, messages::short_round_trip)
         .limit(LINES, limits::ping_pong).goal(0.36, 0.25),
     Metric::new("am-short-flood", "AM short one way, flood", Unit::Nanoseconds, 0, 8, messages::short_flood)
@@ -100,16 +152,18 @@ mod tests {
 
     #[test]
     fn names_are_unique() {
-        let mut names: Vec<_> = metrics().into_iter().map(|m| m.subject.name).collect();
-        let all = names.len();
-        names.sort_unstable();
-        names.dedup();
-        assert_eq!(names.len(), all);
+        for over in [Over::Smp, Over::Tcp] {
+            let mut names: Vec<_> = metrics(over).into_iter().map(|m| m.subject.name).collect();
+            let all = names.len();
+            names.sort_unstable();
+            names.dedup();
+            assert_eq!(names.len(), all);
+        }
     }
 
     #[test]
     fn whoever_has_a_ratio_for_a_goal_has_a_limit() {
-        for metric in metrics() {
+        for metric in [Over::Smp, Over::Tcp].into_iter().flat_map(metrics) {
             let ratio = matches!(metric.subject.goal, Goal::Ratio(_));
             assert!(!ratio || metric.limit.is_some(), "{}", metric.subject.name);
         }
