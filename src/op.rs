@@ -3,8 +3,8 @@
 use crate::error::Result;
 use crate::process;
 use crate::world::{Threading, World};
-use argonet_event::Event;
 use argonet_boot::{WaitFor, Waiting};
+use argonet_event::Event;
 use core::future::Future;
 use core::pin::Pin;
 use core::task::{Context, Poll};

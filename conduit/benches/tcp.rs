@@ -24,6 +24,12 @@ const ASK: HandlerIndex = HandlerIndex(128);
 const NOTE: HandlerIndex = HandlerIndex(129);
 const SEGMENT_BYTES: u64 = 8 << 20;
 
+/// Of a thread's implicit operations.
+const TOKEN: OpToken = OpToken {
+    handle: 1,
+    implicit: true,
+};
+
 /// A connection that was made before.
 struct Ready(Mutex<Option<Connection>>);
 
@@ -112,10 +118,14 @@ impl Sink for Count {
         }
     }
 
-    fn completed(&mut self, _op: OpToken, part: Part) {
+    fn completed(&mut self, op: OpToken, part: Part) {
+        self.completed_all(op, part, 1);
+    }
+
+    fn completed_all(&mut self, _op: OpToken, part: Part, count: u32) {
         match part {
-            Part::Local => self.local += 1,
-            Part::Remote => self.remote += 1,
+            Part::Local => self.local += u64::from(count),
+            Part::Remote => self.remote += u64::from(count),
         }
     }
 
@@ -227,17 +237,13 @@ impl Ours<'_> {
     fn put(&mut self, bytes: &[u8]) {
         let (start, len) = (bytes.as_ptr(), bytes.len());
         // SAFETY: the callers wait for all puts before the bytes end.
-        self.admitted(|tcp| unsafe {
-            tcp.put(JobRank(1), SegmentOffset(0), start, len, OpToken::NONE)
-        });
+        self.admitted(|tcp| unsafe { tcp.put(JobRank(1), SegmentOffset(0), start, len, TOKEN) });
     }
 
     fn get(&mut self, bytes: &mut [u8]) {
         let (start, len) = (bytes.as_mut_ptr(), bytes.len());
         // SAFETY: the callers wait for all gets before the bytes end.
-        self.admitted(|tcp| unsafe {
-            tcp.get(JobRank(1), SegmentOffset(0), start, len, OpToken::NONE)
-        });
+        self.admitted(|tcp| unsafe { tcp.get(JobRank(1), SegmentOffset(0), start, len, TOKEN) });
     }
 
     fn until(&mut self, done: impl Fn(&Count) -> bool) {
@@ -418,7 +424,9 @@ fn main() {
             });
         }
         if std::env::args().any(|arg| arg == "--ours") {
-            cases.iter_mut().for_each(|case| case.raw = Box::new(|| 1.0));
+            cases
+                .iter_mut()
+                .for_each(|case| case.raw = Box::new(|| 1.0));
         }
         cases.retain(|case| {
             filter.is_empty() || filter.iter().any(|f| case.name.contains(f.as_str()))

@@ -44,6 +44,8 @@ pub enum Injected {
     /// Completion is reported to [`Sink::completed`] with the token: both parts of a put, the
     /// remote part of a get, the local part of a request.
     Pending,
+    /// Of a put: its source is not read any more. The remote part is reported as above.
+    Local,
 }
 
 /// Why an injection did not happen. Nothing was sent.
@@ -126,6 +128,11 @@ pub trait Sink {
 
     /// A part of an operation is complete.
     fn completed(&mut self, op: OpToken, part: Part);
+
+    /// The same for so many operations that have one token.
+    fn completed_all(&mut self, op: OpToken, part: Part, count: u32) {
+        (0..count).for_each(|_| self.completed(op, part));
+    }
 
     /// A peer wrote something that cannot be used; the connection to it is lost. Or a peer has
     /// refused what this rank sent, which could not be seen before.

@@ -137,7 +137,11 @@ impl<C: Conduit> Sink for Runner<'_, C> {
     }
 
     fn completed(&mut self, op: OpToken, part: Part) {
-        self.engine.complete(op, part);
+        self.engine.complete(op, part, 1);
+    }
+
+    fn completed_all(&mut self, op: OpToken, part: Part, count: u32) {
+        self.engine.complete(op, part, count);
     }
 
     fn broken(&mut self, error: AmError) {

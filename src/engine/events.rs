@@ -2,7 +2,7 @@
 //!
 //! An operation that is complete when it is injected takes no handle: its event is
 //! [`Event::DONE`]. The handle table (seed P3) is used where a conduit answers
-//! [`Injected::Pending`].
+//! [`Injected::Pending`] or [`Injected::Local`].
 #![allow(unsafe_code)]
 
 use super::core::{Engine, Outlook};
@@ -196,6 +196,10 @@ impl<C: Conduit> Engine<C> {
         // SAFETY: the caller's promise.
         match unsafe { self.launch(ctx, transfer, op, outlook) } {
             Ok(Injected::Pending) => Ok(event),
+            Ok(Injected::Local) => {
+                self.complete(op, Part::Local, 1);
+                Ok(event)
+            }
             outcome => {
                 ctx.with_cache(&self.events, |cache| self.events.cancel(cache, event))?;
                 outcome.map(|_| Event::DONE)
@@ -261,6 +265,10 @@ impl<C: Conduit> Engine<C> {
         // SAFETY: the caller's promise.
         match unsafe { self.launch(ctx, transfer, op, outlook) } {
             Ok(Injected::Pending) => Ok(()),
+            Ok(Injected::Local) => {
+                self.complete(op, Part::Local, 1);
+                Ok(())
+            }
             outcome => {
                 self.events.complete_nbi(token, 1)?;
                 if local {
@@ -367,20 +375,21 @@ impl<C: Conduit> Engine<C> {
     }
 
     /// A conduit reports a completion.
-    pub(super) fn complete(&self, op: OpToken, part: Part) {
+    pub(super) fn complete(&self, op: OpToken, part: Part, count: u32) {
         let outcome = if op.implicit {
             let token = NbiToken::from_raw(op.handle);
             let token = match part {
                 Part::Local => token.with_category(Category::Lc),
                 Part::Remote => token,
             };
-            self.events.complete_nbi(token, 1)
+            self.events.complete_nbi(token, count)
         } else {
             let part = match part {
                 Part::Local => argonet_event::Part::Local,
                 Part::Remote => argonet_event::Part::Remote,
             };
-            self.events.complete(Event::from_raw(op.handle), part, 1)
+            self.events
+                .complete(Event::from_raw(op.handle), part, count)
         };
         if let Err(error) = outcome {
             let name = self.conduit.name();

@@ -2,12 +2,10 @@
 
 use super::config::TcpConfig;
 use super::core::Core;
-use super::frame::{Fields, HeadBytes, Kind, charge};
-use super::lane::Body;
+use super::frame::{Kind, charge};
 use super::peer::Peer;
 use crate::conduit::{
-    Capabilities, Conduit, Injected, Limits, OpToken, Part, PrepareRequest, Prepared, SendError,
-    Sink,
+    Capabilities, Conduit, Injected, Limits, OpToken, PrepareRequest, Prepared, SendError, Sink,
 };
 use crate::ledger::{LaneLedger, PeerLedger};
 use crate::wire::{UserBytes, UserPlace};
@@ -225,7 +223,7 @@ impl Conduit for Tcp {
         op: OpToken,
     ) -> Result<Injected, SendError> {
         let core = &*self.core;
-        core.check(to, Category::Short, 0, 0)?;
+        core.check_rank(to)?;
         if len == 0 {
             return Ok(Injected::Complete);
         }
@@ -241,27 +239,20 @@ impl Conduit for Tcp {
         core.admit_operation(peer, &mut outbound, copied)?;
         let unsent = outbound.outbox.unsent();
         if copied > 0 {
-            let fields = Fields {
-                offset: offset.0,
-                rest: len as u64,
-                ..Fields::default()
-            };
-            let head = HeadBytes::new(Kind::Put, 0, &[], len, &fields);
             let start = NonNull::new(src.cast_mut()).unwrap_or(NonNull::dangling());
             // SAFETY: the caller promises the source during the call.
             let bytes = unsafe { SharedBytes::from_raw(start, len) };
-            let begin = outbound.outbox.push(head, Body::Copy(bytes), true);
+            let begin = outbound.outbox.push_put(offset.0, bytes);
             let end = outbound.outbox.head();
             outbound.operations.note(begin, end, op, false, true);
-            outbound.reports.push_back((op, Part::Local));
-            core.work.set(to.0);
-        } else {
-            // SAFETY: the caller keeps the source readable until local completion.
-            let source = unsafe { UserBytes::new(src, len) };
-            let begin = outbound.outbox.head();
-            outbound.operations.begin_put(source, offset.0, op, begin);
-            outbound.go_on(&core.sizes);
+            core.depart(peer, &mut outbound, unsent);
+            return Ok(Injected::Local);
         }
+        // SAFETY: the caller keeps the source readable until local completion.
+        let source = unsafe { UserBytes::new(src, len) };
+        let begin = outbound.outbox.head();
+        outbound.operations.begin_put(source, offset.0, op, begin);
+        outbound.go_on(&core.sizes);
         core.depart(peer, &mut outbound, unsent);
         core.ask_for_sides(peer, outbound, len);
         Ok(Injected::Pending)
@@ -276,7 +267,7 @@ impl Conduit for Tcp {
         op: OpToken,
     ) -> Result<Injected, SendError> {
         let core = &*self.core;
-        core.check(from, Category::Short, 0, 0)?;
+        core.check_rank(from)?;
         if len == 0 {
             return Ok(Injected::Complete);
         }

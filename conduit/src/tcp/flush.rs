@@ -22,8 +22,12 @@ impl Core {
     /// Something was added for a peer: it leaves now, or is gathered with what follows at once.
     #[inline]
     pub(super) fn depart(&self, peer: &Peer, outbound: &mut Outbound, unsent_before: u64) {
-        let now = ticks();
         let unsent = outbound.outbox.unsent();
+        if unsent_before > 0 && unsent < self.sizes.gather_bytes as u64 {
+            // It joins what is gathered already.
+            return;
+        }
+        let now = ticks();
         let at_once = self.sizes.gather_time.is_zero()
             || unsent >= self.sizes.gather_bytes as u64
             || (unsent_before == 0 && now.wrapping_sub(outbound.left_at) > BURST_TICKS);

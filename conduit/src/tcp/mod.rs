@@ -22,6 +22,7 @@ mod operations;
 mod peer;
 mod poll;
 mod progress;
+mod quick;
 mod send;
 mod serve;
 mod sides;

@@ -10,6 +10,9 @@ use std::collections::VecDeque;
 /// Payloads that stay where they are, with one peer, at most; longer puts go on when the peer has taken some.
 pub(super) const MOST_EXTENTS: usize = 32;
 
+/// Puts with one token that are reported together: none waits for more than so many bytes behind it.
+const TOGETHER_BYTES: u64 = 4 << 10;
+
 /// Frames whose taking by the peer is to be reported.
 #[derive(Debug)]
 struct Sent {
@@ -18,7 +21,8 @@ struct Sent {
     end: u64,
     op: OpToken,
     local: bool,
-    remote: bool,
+    /// Puts that are there then.
+    remote: u32,
 }
 
 /// A get under way.
@@ -92,25 +96,36 @@ impl Operations {
     /// Frames from `begin` to `end` were added for an operation.
     #[inline]
     pub(super) fn note(&mut self, begin: u64, end: u64, op: OpToken, local: bool, remote: bool) {
+        if let Some(last) = self.sent.back_mut()
+            && last.op == op
+            && op.implicit
+            && last.end == begin
+            && end - last.begin <= TOGETHER_BYTES
+            && !(local || last.local)
+        {
+            last.end = end;
+            last.remote += u32::from(remote);
+            return;
+        }
         self.sent.push_back(Sent {
             begin,
             end,
             op,
             local,
-            remote,
+            remote: remote.into(),
         });
     }
 
     /// The peer has taken the stream so far.
-    pub(super) fn taken(&mut self, taken: u64, mut report: impl FnMut(OpToken, Part)) {
+    pub(super) fn taken(&mut self, taken: u64, mut report: impl FnMut(OpToken, Part, u32)) {
         while let Some(first) = self.sent.front()
             && first.end <= taken
         {
             if first.local {
-                report(first.op, Part::Local);
+                report(first.op, Part::Local, 1);
             }
-            if first.remote {
-                report(first.op, Part::Remote);
+            if first.remote > 0 {
+                report(first.op, Part::Remote, first.remote);
             }
             self.sent.pop_front();
         }
@@ -281,7 +296,7 @@ impl Operations {
         if let Some(sent) = self.sent.get_mut(at)
             && sent.begin <= fields.position
         {
-            sent.remote = false;
+            sent.remote = sent.remote.saturating_sub(1);
         } else if let Some(transfer) = &mut self.transfer
             && transfer.begin <= fields.position
             && let What::Put { refused, .. } = &mut transfer.what

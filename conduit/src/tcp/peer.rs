@@ -40,7 +40,7 @@ pub(super) struct Inbound {
     pub(super) lost: bool,
     pub(super) silence: Silence,
     /// What is complete, as it is told to the sink.
-    pub(super) told: VecDeque<(OpToken, Part)>,
+    pub(super) told: VecDeque<(OpToken, Part, u32)>,
     /// Payloads that come beside the stream.
     pub(super) apart: Apart,
     pub(super) sides: Vec<InboundSide>,
@@ -63,7 +63,7 @@ pub(super) struct Outbound {
     pub(super) reserved: Reserved,
     pub(super) operations: Operations,
     /// What is complete and was not told to the sink, and what is wrong.
-    pub(super) reports: VecDeque<(OpToken, Part)>,
+    pub(super) reports: VecDeque<(OpToken, Part, u32)>,
     pub(super) errors: Vec<AmError>,
     pub(super) wire: Option<Arc<Wire>>,
     /// The number of the connection; 0 before the first.
@@ -191,8 +191,8 @@ impl Outbound {
     pub(super) fn taken(&mut self) -> bool {
         let reports = &mut self.reports;
         let released = self.outbox.released();
-        self.operations.taken(released, |op, part| {
-            reports.push_back((op, part));
+        self.operations.taken(released, |op, part, count| {
+            reports.push_back((op, part, count));
         });
         self.has_reports()
     }

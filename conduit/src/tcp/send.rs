@@ -28,12 +28,18 @@ impl Core {
         nargs: usize,
         len: usize,
     ) -> Result<(), AmError> {
-        let from = self.rank;
-        if to.0 >= self.ranks {
-            let size = self.ranks;
+        self.check_rank(to)?;
+        self.limits().check(self.rank, to, category, nargs, len)
+    }
+
+    /// Whether there is such a rank.
+    #[inline]
+    pub(super) fn check_rank(&self, to: JobRank) -> Result<(), AmError> {
+        let (from, size) = (self.rank, self.ranks);
+        if to.0 >= size {
             return Err(AmError::NoSuchRank { to, size, from });
         }
-        self.limits().check(from, to, category, nargs, len)
+        Ok(())
     }
 
     /// Whether the destination of a long lies in the target's segment, where its length is known here; else the target tells.
@@ -146,21 +152,25 @@ impl Core {
     }
 
     /// Room for a put or get, of which `copied` bytes are copied.
+    #[inline]
     pub(super) fn admit_operation(
         &self,
         peer: &Peer,
         outbound: &mut Outbound,
         copied: usize,
     ) -> Result<(), SendError> {
-        let need = Reserved {
-            ring: LONGEST_HEAD + copied,
-            ..Reserved::default()
-        };
-        self.admit(peer, outbound, need)?;
-        if outbound.operations.has_room() {
-            Ok(())
-        } else {
-            Err(SendError::Full)
+        let ring = LONGEST_HEAD + copied;
+        let has_room = outbound.failed.is_none() && ring <= outbound.room(&self.sizes);
+        if !has_room {
+            let need = Reserved {
+                ring,
+                ..Reserved::default()
+            };
+            self.admit(peer, outbound, need)?;
+        }
+        match outbound.operations.has_room() {
+            true => Ok(()),
+            false => Err(SendError::Full),
         }
     }
 

@@ -70,7 +70,7 @@ impl Sink for Later<'_> {
 
     fn completed(&mut self, op: OpToken, part: Part) {
         let mut outbound = self.0.outbound.lock();
-        outbound.reports.push_back((op, part));
+        outbound.reports.push_back((op, part, 1));
     }
 
     fn broken(&mut self, error: AmError) {
@@ -245,6 +245,9 @@ impl<S: Sink + ?Sized> Visit<'_, S> {
     /// Frames that are here.
     fn frames(&mut self, inbound: &mut Inbound) -> Result<Went, RecordError> {
         while self.budget > 0 {
+            if self.quick(inbound)? {
+                continue;
+            }
             let next = inbound.inbox.next()?;
             if self.serves_only && self.has_no_room_for(inbound, &next) {
                 return Ok(Went::Held);
@@ -360,8 +363,8 @@ impl<S: Sink + ?Sized> Visit<'_, S> {
             self.taken += 1;
         }
         let count = inbound.told.len().min(BATCH);
-        for (op, part) in inbound.told.drain(..count) {
-            self.sink.completed(op, part);
+        for (op, part, count) in inbound.told.drain(..count) {
+            self.sink.completed_all(op, part, count);
         }
         self.taken += count;
     }

@@ -59,13 +59,18 @@ impl Operations {
     fn injected(
         &mut self,
         injected: Injected,
-        due: Due,
-        buffer: Vec<u8>,
+        mut due: Due,
+        mut buffer: Vec<u8>,
     ) -> (u64, Option<Vec<u8>>) {
         let handle = self.next;
         self.next += 1;
         if injected == Injected::Complete {
             return (handle, Some(buffer));
+        }
+        if injected == Injected::Local {
+            // Nobody reads it any more.
+            due.local = false;
+            buffer.fill(0xee);
         }
         self.open.push((handle, due, buffer));
         (handle, None)

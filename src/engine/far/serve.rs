@@ -205,7 +205,7 @@ impl<C: Conduit> Engine<C> {
         let Flight { peer, token, .. } = flight;
         match flight.landing {
             Landing::Noticed(notice) => self.vis_owe_notice(peer, notice, token),
-            _ => self.complete(token, Part::Remote),
+            _ => self.complete(token, Part::Remote, 1),
         }
     }
 

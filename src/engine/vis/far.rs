@@ -182,11 +182,12 @@ impl<C: Conduit> Engine<C> {
                 },
             };
             // SAFETY: the caller's promise.
-            if unsafe { self.launch(ctx, transfer, token, outlook) }? == Injected::Complete {
-                self.complete(token, Part::Remote);
-                if direction == Direction::Put {
-                    self.complete(token, Part::Local);
-                }
+            let injected = unsafe { self.launch(ctx, transfer, token, outlook) }?;
+            if injected == Injected::Complete {
+                self.complete(token, Part::Remote, 1);
+            }
+            if injected != Injected::Pending && direction == Direction::Put {
+                self.complete(token, Part::Local, 1);
             }
             return Ok(());
         }
@@ -202,7 +203,7 @@ impl<C: Conduit> Engine<C> {
         // SAFETY: the caller's promise; a part has bytes.
         unsafe {
             if self.far_here(place, side, len) {
-                self.complete(token, Part::Remote);
+                self.complete(token, Part::Remote, 1);
                 return Ok(());
             }
             Ok(self.far_send(ctx, place, side, len, outlook, token)?)

@@ -111,7 +111,7 @@ impl<C: Conduit> Engine<C> {
             let message = message(&args, SharedBytes::from_slice(&due.kept.payload));
             let sent = self.send_now(due.to, &message, &mut steps);
             if sent {
-                self.complete(due.token, Part::Remote);
+                self.complete(due.token, Part::Remote, 1);
             }
             !sent
         });

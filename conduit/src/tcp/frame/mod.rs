@@ -25,6 +25,10 @@
 //! it did, but comes as a *body* on any connection between the two, before the head or after it. A body is outside of the
 //! stream, and says itself what its head says: the position, the fields, and the kind.
 
+mod quick;
+
+pub(crate) use quick::{WholePut, WholeShort};
+
 use argonet_am::record::RecordError;
 use argonet_am::{Category, Lane, MAX_ARGS, MAX_MEDIUM};
 use num_enum::{IntoPrimitive, TryFromPrimitive};

@@ -109,6 +109,69 @@ fn what_cannot_be_is_refused() {
 }
 
 proptest! {
+    /// What is seen at once to be a put is the same frame.
+    #[test]
+    fn puts_are_seen_at_once(
+        len in 0usize..40, rest in 0u64..50, cut in 0usize..80, position: u64, tell: bool,
+        change in proptest::option::weighted(0.3, (0usize..28, any::<u8>())),
+    ) {
+        let fields = Fields { offset: 5, rest, ..Fields::default() };
+        let mut head = HeadBytes::new(Kind::Put, 0, &[], len, &fields);
+        head.set_position(position);
+        if tell {
+            head.ask_to_tell();
+        }
+        let mut bytes = head.as_bytes().to_vec();
+        bytes.resize(bytes.len() + len, 7);
+        if let Some((at, byte)) = change {
+            bytes[at] = byte;
+        }
+        bytes.truncate(cut.max(1));
+        let frame = Frame::read(&bytes, 0).ok().flatten();
+        let frame = frame.filter(|f| f.kind == Kind::Put && !f.away && f.here() <= bytes.len());
+        let frame = frame.filter(|f| f.position == position as u32 && f.length > 0);
+        let frame = frame.filter(|f| f.length as u64 <= f.fields.rest);
+        let expected = frame.map(|f| WholePut {
+            tell: f.tell,
+            length: f.length,
+            offset: f.fields.offset,
+            rest: f.fields.rest,
+        });
+        prop_assert_eq!(WholePut::read(&bytes, position as u32), expected);
+    }
+
+    /// Likewise short requests.
+    #[test]
+    fn shorts_are_seen_at_once(
+        args in proptest::collection::vec(any::<u32>(), 0..=MAX_ARGS), handler: u8, cut in 0usize..90, position: u64, tell: bool,
+        change in proptest::option::weighted(0.3, (0usize..12, any::<u8>())),
+    ) {
+        let mut head = HeadBytes::new(Kind::ShortRequest, handler, &args, 0, &Fields::default());
+        head.set_position(position);
+        if tell {
+            head.ask_to_tell();
+        }
+        let mut bytes = head.as_bytes().to_vec();
+        if let Some((at, byte)) = change {
+            bytes[at] = byte;
+        }
+        bytes.truncate(cut.max(1));
+        let frame = Frame::read(&bytes, 0).ok().flatten();
+        let frame = frame.filter(|f| f.kind == Kind::ShortRequest && f.position == position as u32);
+        let expected = frame.map(|f| WholeShort {
+            tell: f.tell,
+            handler: f.handler,
+            nargs: f.nargs,
+        });
+        let read = WholeShort::read(&bytes, position as u32);
+        prop_assert_eq!(read, expected);
+        if let (Some(short), Some(frame)) = (read, frame) {
+            prop_assert_eq!(short.len(), frame.len());
+            let args = short.args(&bytes, &mut [0; MAX_ARGS]).to_vec();
+            prop_assert_eq!(args, frame.args(&bytes, &mut [0; MAX_ARGS]).to_vec());
+        }
+    }
+
     #[test]
     fn bytes_from_anywhere_do_no_harm(bytes in proptest::collection::vec(any::<u8>(), 0..120), kind in 0u8..13) {
         let mut bytes = bytes;

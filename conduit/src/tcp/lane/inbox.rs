@@ -1,7 +1,7 @@
 //! The receiving half: bytes as they were read, and the frames in them.
 
 use super::pieces::Pieces;
-use crate::tcp::frame::{Frame, Kind, LONGEST_HEAD};
+use crate::tcp::frame::{Frame, Kind, LONGEST_HEAD, WholePut, WholeShort};
 use argonet_am::MAX_MEDIUM;
 use argonet_am::record::RecordError;
 use argonet_segment::bulk;
@@ -139,6 +139,33 @@ impl Inbox {
     #[inline]
     pub(crate) fn bytes(&mut self) -> &mut [u8] {
         &mut self.staging[self.start..self.end]
+    }
+
+    /// What the next frame says to be, if its beginning is here. [`Inbox::pass_put`] or [`Inbox::pass_short`] may come next, or
+    /// [`Inbox::next`].
+    #[inline]
+    pub(crate) fn next_kind(&self) -> Option<u8> {
+        if self.skip > 0 || self.skipping.is_some() || self.direct.is_some() {
+            return None;
+        }
+        self.staging[self.start..self.end].first().copied()
+    }
+
+    /// A short request that came next was used.
+    #[inline]
+    pub(crate) fn pass_short(&mut self, short: &WholeShort) {
+        self.start += short.len();
+        self.taken += short.len() as u64;
+        self.expects_placed = false;
+    }
+
+    /// A put that came next was used.
+    #[inline]
+    pub(crate) fn pass_put(&mut self, put: &WholePut) {
+        let len = WholePut::HEAD + put.length;
+        self.start += len;
+        self.taken += len as u64;
+        self.expects_placed = put.length >= LONG_PAYLOAD;
     }
 
     /// What comes next.

@@ -46,6 +46,26 @@ impl Ring {
         }
     }
 
+    /// Writes a head and makes room for `len` bytes behind it, which `fill` writes as below.
+    #[inline]
+    pub(crate) fn push_both(
+        &mut self,
+        head: &[u8],
+        len: usize,
+        mut fill: impl FnMut(usize, &mut [u8]),
+    ) {
+        let all = head.len() + len;
+        let at = self.index_for(all);
+        if at + all > self.bytes.len() {
+            self.push(head);
+            return self.push_with(len, fill);
+        }
+        self.head += all as u64;
+        let (first, rest) = self.bytes[at..at + all].split_at_mut(head.len());
+        first.copy_from_slice(head);
+        fill(0, rest);
+    }
+
     /// Makes room for `len` bytes at the head and lets `fill(at, place)` write them, in one part or two: `at` says which
     /// of the bytes the place begins with.
     #[inline]
@@ -64,12 +84,18 @@ impl Ring {
     /// Takes `len` bytes at the head; where they begin.
     #[inline]
     fn reserve(&mut self, len: usize) -> usize {
+        let at = self.index_for(len);
+        self.head += len as u64;
+        at
+    }
+
+    /// Where the next bytes go, with room for `len`.
+    #[inline]
+    fn index_for(&mut self, len: usize) -> usize {
         if self.used() + len > self.bytes.len() {
             self.grow(self.used() + len);
         }
-        let at = self.index(self.head);
-        self.head += len as u64;
-        at
+        self.index(self.head)
     }
 
     #[inline]

@@ -8,9 +8,9 @@ pub(crate) use extent::{Body, Extent};
 
 use super::pieces::Pieces;
 use super::ring::Ring;
-use crate::tcp::frame::{Fields, HEADER_BYTES, HeadBytes, Kind};
+use crate::tcp::frame::{Fields, HEADER_BYTES, HeadBytes, Kind, WholePut};
 use argonet_am::record::RecordError;
-use argonet_segment::bulk;
+use argonet_segment::{SharedBytes, bulk};
 use std::collections::VecDeque;
 
 /// Extents that one burst writes, at most.
@@ -208,27 +208,50 @@ impl Outbox {
             head.ask_to_tell();
             self.asked = self.head;
         }
-        let bytes = head.as_bytes();
-        self.ring.push(bytes);
-        self.head += bytes.len() as u64;
+        let head = head.as_bytes();
+        if let Body::Copy(bytes) = body {
+            self.copy_in(head, bytes);
+            return begin;
+        }
+        self.ring.push(head);
+        self.head += head.len() as u64;
         match body {
-            Body::Empty => {}
-            Body::Copy(bytes) => {
-                self.ring.push_with(bytes.len(), |at, place| {
-                    // SAFETY: `push_with` asks for the parts of `bytes`, one after the other, and the
-                    // ring is nobody else's.
-                    unsafe {
-                        bulk::copy(place.as_mut_ptr(), bytes.as_ptr().add(at), place.len());
-                    }
-                });
-                self.head += bytes.len() as u64;
-            }
+            Body::Empty | Body::Copy(_) => {}
             Body::Stay(extent) => self.push_extent(begin, extent, None),
             Body::Move(extent, kind, fields) => {
                 self.push_extent(begin, extent, Some((kind, fields)));
             }
         }
         begin
+    }
+
+    /// Adds a put of bytes that are copied, and asks to be told when it is there, for which somebody waits. Returns where the frame
+    /// begins.
+    #[inline]
+    pub(crate) fn push_put(&mut self, offset: u64, bytes: SharedBytes<'_>) -> u64 {
+        let begin = self.head;
+        let put = WholePut {
+            tell: true,
+            length: bytes.len(),
+            offset,
+            rest: bytes.len() as u64,
+        };
+        self.asked = begin;
+        self.copy_in(&put.head(begin), bytes);
+        begin
+    }
+
+    /// Writes a head and the bytes behind it.
+    #[inline]
+    fn copy_in(&mut self, head: &[u8], bytes: SharedBytes<'_>) {
+        self.ring.push_both(head, bytes.len(), |at, place| {
+            // SAFETY: `push_both` asks for the parts of `bytes`, one after the other, and the
+            // ring is nobody else's.
+            unsafe {
+                bulk::copy(place.as_mut_ptr(), bytes.as_ptr().add(at), place.len());
+            }
+        });
+        self.head += (head.len() + bytes.len()) as u64;
     }
 
     fn push_extent(&mut self, begin: u64, extent: Extent, movable: Option<(Kind, Fields)>) {

@@ -1,0 +1,77 @@
+//! Frames that are served without a look at everything that they could be.
+
+use super::frame::{Kind, WholePut, WholeShort};
+use super::peer::Inbound;
+use super::visit::Visit;
+use crate::conduit::Sink;
+use argonet_am::record::RecordError;
+use argonet_am::{Category, Delivery, Lane, MAX_ARGS};
+use argonet_base::{HandlerIndex, SegmentOffset};
+use argonet_segment::bulk;
+
+impl<S: Sink + ?Sized> Visit<'_, S> {
+    /// Serves the next frame if it is here with all its bytes and nothing about it is out of the ordinary; whether it was.
+    #[inline]
+    pub(super) fn quick(&mut self, inbound: &mut Inbound) -> Result<bool, RecordError> {
+        match inbound.inbox.next_kind() {
+            Some(kind) if kind == Kind::Put as u8 => Ok(self.put(inbound)),
+            Some(kind) if kind == Kind::ShortRequest as u8 => self.short(inbound),
+            _ => Ok(false),
+        }
+    }
+
+    #[inline]
+    fn put(&mut self, inbound: &mut Inbound) -> bool {
+        let inbox = &mut inbound.inbox;
+        let position = inbox.taken() as u32;
+        let Some(put) = WholePut::read(inbox.bytes(), position) else {
+            return false;
+        };
+        let Some(place) = self.core.own(put.offset, put.rest) else {
+            return false;
+        };
+        let payload = inbox.bytes()[WholePut::HEAD..].as_ptr();
+        // SAFETY: the payload is here, and the place was checked for all of the put, of which this is a part.
+        unsafe { bulk::copy(place.as_ptr(), payload, put.length) };
+        inbox.pass_put(&put);
+        inbound.tell |= put.tell;
+        self.budget -= 1;
+        self.taken += 1;
+        true
+    }
+
+    #[inline]
+    fn short(&mut self, inbound: &mut Inbound) -> Result<bool, RecordError> {
+        let inbox = &mut inbound.inbox;
+        let position = inbox.taken() as u32;
+        let Some(short) = WholeShort::read(inbox.bytes(), position) else {
+            return Ok(false);
+        };
+        if self.serves_only || !inbound.parked.is_empty() || !self.accepts() {
+            return Ok(false);
+        }
+        let charge = short.len();
+        inbound.parked.arrive(charge)?;
+        inbound.tell |= short.tell;
+        self.budget -= 1;
+        let mut room = [0; MAX_ARGS];
+        let mut delivery = Delivery::new(
+            self.peer.rank,
+            Lane::Request,
+            Category::Short,
+            HandlerIndex(short.handler),
+            short.args(inbox.bytes(), &mut room),
+            None,
+            SegmentOffset(0),
+            self.core,
+        );
+        self.sink.deliver(&mut delivery);
+        if delivery.has_replied() {
+            self.accepts = None;
+        }
+        inbound.parked.handle(charge);
+        inbox.pass_short(&short);
+        self.taken += 1;
+        Ok(true)
+    }
+}
