@@ -1,5 +1,6 @@
 //! A message on its way into a handler, and the token with which the handler replies.
 
+use crate::endpoints::{Back, Endpoints};
 use crate::error::AmError;
 use crate::limits::{MAX_ARGS, MAX_MEDIUM};
 use crate::message::{Category, Lane, Message};
@@ -13,6 +14,8 @@ const REPLIED: u8 = 1;
 const FAR: u8 = 2;
 /// It has come inside another message.
 const INSIDE: u8 = 4;
+/// One of its endpoints at least is a further one; the way for replies knows which.
+const BETWEEN: u8 = 8;
 
 /// Where replies go: the conduit that the request came over.
 ///
@@ -30,6 +33,11 @@ pub trait ReplyPort {
 
     /// Handlers that a reply may name.
     fn registered(&self) -> &Registered;
+
+    /// The endpoints of the message that is replied to.
+    fn endpoints(&self) -> Endpoints {
+        Endpoints::PRIMORDIAL
+    }
 }
 
 /// One message, seen by its handler. It doubles as the token of GASNet: valid until the handler
@@ -39,7 +47,7 @@ pub struct Delivery<'a> {
     lane: Lane,
     category: Category,
     handler: HandlerIndex,
-    /// [`REPLIED`], [`FAR`] and [`INSIDE`]; one byte, so that the others cost no store.
+    /// [`REPLIED`], [`FAR`], [`INSIDE`] and [`BETWEEN`]; one byte, so that the others cost no store.
     marks: u8,
     args: &'a [u32],
     payload: Option<SharedBytesMut<'a>>,
@@ -125,6 +133,37 @@ impl<'a> Delivery<'a> {
         self.marks = inner.marks;
     }
 
+    /// Gives `run` the message that this one is in fact: from one endpoint to another, for a client's handler, with the
+    /// arguments from `first_arg` on, and with this message's right to reply. Replies travel as messages of the library's
+    /// handler `carrier`.
+    pub fn unwrap_between(
+        &mut self,
+        ends: Endpoints,
+        handler: HandlerIndex,
+        first_arg: usize,
+        carrier: HandlerIndex,
+        run: impl FnOnce(&mut Delivery<'_>),
+    ) {
+        let port = Back {
+            port: self.port,
+            carrier,
+            ends,
+        };
+        let mut inner = Delivery {
+            source: self.source,
+            lane: self.lane,
+            category: self.category,
+            handler,
+            marks: self.marks | INSIDE | BETWEEN,
+            args: self.args.get(first_arg..).unwrap_or(&[]),
+            payload: self.payload.take(),
+            offset: self.offset,
+            port: &port,
+        };
+        run(&mut inner);
+        self.marks |= inner.marks & REPLIED;
+    }
+
     /// Gives `run` a medium without arguments that this message is in fact: from the same sender, with the same payload. The
     /// right to reply stays with this message.
     pub fn unwrap_medium(
@@ -147,11 +186,21 @@ impl<'a> Delivery<'a> {
         run(&mut inner);
     }
 
-    /// Whether it came inside another message; see [`unwrap_long`](Self::unwrap_long) and
-    /// [`unwrap_medium`](Self::unwrap_medium).
+    /// Whether it came inside another message; see [`unwrap_long`](Self::unwrap_long),
+    /// [`unwrap_medium`](Self::unwrap_medium) and [`unwrap_between`](Self::unwrap_between).
     #[must_use]
     pub fn came_inside(&self) -> bool {
         self.marks & (FAR | INSIDE) != 0
+    }
+
+    /// The endpoint that sent it, and the one whose handler runs.
+    #[inline]
+    #[must_use]
+    pub fn endpoints(&self) -> Endpoints {
+        if self.marks & BETWEEN == 0 {
+            return Endpoints::PRIMORDIAL;
+        }
+        self.port.endpoints()
     }
 
     /// Who sent it.

@@ -60,6 +60,28 @@ pub enum AmError {
         /// Target.
         to: JobRank,
     },
+    /// An endpoint that does not take or send active messages, or does not exist.
+    #[error(
+        "rank {rank} has no endpoint {endpoint} for active messages ({operation}); create it there with GEX_EP_CAPABILITY_AM before any message is sent from it or to it"
+    )]
+    NoEndpoint {
+        /// Its index.
+        endpoint: u32,
+        /// The process.
+        rank: JobRank,
+        /// What was tried, and by whom.
+        operation: String,
+    },
+    /// An endpoint that cannot be opened.
+    #[error("endpoint {endpoint} of rank {rank} cannot be opened for active messages: {why}")]
+    NotOpened {
+        /// Its index.
+        endpoint: u32,
+        /// The process.
+        rank: JobRank,
+        /// What stands against it.
+        why: &'static str,
+    },
     /// No handler has the name.
     #[error(
         "no active message is registered under the name `{name}`; was it made with another world's builder?"

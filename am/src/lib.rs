@@ -16,6 +16,7 @@
 
 pub mod credit;
 mod delivery;
+mod endpoints;
 mod error;
 pub mod lid_cache;
 mod limits;
@@ -26,7 +27,8 @@ pub mod system_queue;
 mod table;
 
 pub use delivery::{Delivery, ReplyPort};
+pub use endpoints::{Carried, Endpoints};
 pub use error::AmError;
-pub use limits::{CLIENT_BASE, HANDLERS, MAX_ARGS, MAX_MEDIUM};
+pub use limits::{CLIENT_BASE, ENDPOINTS, HANDLERS, MAX_ARGS, MAX_CARRIED, MAX_MEDIUM};
 pub use message::{Category, Lane, Message, Payload};
 pub use table::{HandlerFn, HandlerTable, Registered};

@@ -15,18 +15,18 @@
 //! whole record, which may be larger than its contents need (a negotiated payload that shrank).
 //! A skip covers the rest of the ring when the next record would not fit before its end.
 
-use crate::limits::{MAX_ARGS, MAX_MEDIUM};
+use crate::limits::{MAX_CARRIED, MAX_MEDIUM};
 use crate::message::Category;
 use argonet_base::HandlerIndex;
 
 /// Bytes of one unit.
 pub const UNIT: usize = 16;
 
-/// Words of the largest header: unit 0, length and 16 arguments.
+/// Words of the largest header: unit 0, length and 17 arguments.
 pub const MAX_HEADER_WORDS: usize = 12;
 
 /// Units of the largest record.
-pub const MAX_UNITS: u32 = (header_units(Category::Medium, MAX_ARGS) + MAX_MEDIUM / UNIT) as u32;
+pub const MAX_UNITS: u32 = (header_units(Category::Medium, MAX_CARRIED) + MAX_MEDIUM / UNIT) as u32;
 
 const KIND_SKIP: u8 = 4;
 
@@ -67,8 +67,8 @@ pub enum RecordError {
     /// The kind is none that exists.
     #[error("unknown record kind {0}")]
     Kind(u8),
-    /// More arguments than a message may have.
-    #[error("{0} arguments, at most 16 are allowed")]
+    /// More arguments than a record can carry.
+    #[error("{0} arguments, at most {MAX_CARRIED} can be carried")]
     Args(usize),
     /// The record is shorter than its contents or reaches past the end of its ring.
     #[error("record of {units} units where {needed} are needed and {available} are left")]
@@ -291,7 +291,7 @@ impl Medium {
 }
 
 static_assertions::const_assert!(MAX_UNITS <= u16::MAX as u32);
-static_assertions::const_assert!(header_units(Category::Long, MAX_ARGS) * 2 <= MAX_HEADER_WORDS);
+static_assertions::const_assert!(header_units(Category::Long, MAX_CARRIED) * 2 <= MAX_HEADER_WORDS);
 static_assertions::const_assert!(header_units(Category::Short, 3) == 1);
 
 /// A header packed into words, ready to be stored; the payload of a medium follows it in the ring.
@@ -308,7 +308,7 @@ pub struct Packed {
 /// `payload` is its length in bytes, `offset` where a long goes, `units` the length of the record.
 ///
 /// # Panics
-/// If there are more than 16 arguments; callers have checked that.
+/// If there are more than [`MAX_CARRIED`] arguments; callers have checked that.
 #[inline]
 #[must_use]
 pub fn pack(
@@ -320,7 +320,7 @@ pub fn pack(
     units: u32,
 ) -> Packed {
     assert!(
-        args.len() <= MAX_ARGS,
+        args.len() <= MAX_CARRIED,
         "argument count is checked before packing"
     );
     let mut half = [0u32; MAX_HEADER_WORDS * 2];
@@ -397,7 +397,7 @@ pub fn unpack(
     load: impl Fn(usize) -> u64,
 ) -> Result<Unpacked, RecordError> {
     let nargs = head.nargs();
-    if nargs > MAX_ARGS {
+    if nargs > MAX_CARRIED {
         return Err(RecordError::Args(nargs));
     }
     let header = header_units(category, nargs);
@@ -471,8 +471,8 @@ mod tests {
 
     #[test]
     fn every_argument_count_survives() {
-        let all: Vec<u32> = (1..=16).map(|i| i * 0x0101_0101).collect();
-        for n in 0..=MAX_ARGS {
+        let all: Vec<u32> = (1..=MAX_CARRIED as u32).map(|i| i * 0x0101_0101).collect();
+        for n in 0..=MAX_CARRIED {
             round_trip(Category::Short, &all[..n], 0, 0);
             for len in [0, 1, 15, 16, 17, MAX_MEDIUM as u64] {
                 round_trip(Category::Medium, &all[..n], len, 0);
@@ -526,7 +526,7 @@ mod tests {
         assert_eq!(record_units(Category::Medium, 2, 0), 1);
         assert_eq!(UNIT * 4, 64);
         for category in [Category::Short, Category::Medium, Category::Long] {
-            for nargs in 0..=MAX_ARGS {
+            for nargs in 0..=MAX_CARRIED {
                 for units in [1, 2, 0x101] {
                     let head = Head::message(category, HandlerIndex(255), nargs, u32::MAX, units);
                     let plain = category == Category::Short && nargs <= 3 && units == 1;
@@ -545,14 +545,14 @@ mod tests {
         assert_eq!(Head(0x7).kind(), Err(RecordError::Kind(7)));
         assert_eq!(
             unpack(
-                head(Category::Short, 17, 9),
+                head(Category::Short, 18, 9),
                 Category::Short,
                 9,
                 &mut scratch,
                 words
             )
             .unwrap_err(),
-            RecordError::Args(17)
+            RecordError::Args(18)
         );
         assert!(matches!(
             unpack(

@@ -181,6 +181,9 @@ impl HandlerTable {
 pub struct Registered([u64; HANDLERS / 64]);
 
 impl Registered {
+    /// All indices, where nobody but the receiver knows which it has.
+    pub const ALL: Self = Self([u64::MAX; HANDLERS / 64]);
+
     /// Whether the index has one.
     #[inline(always)]
     #[must_use]

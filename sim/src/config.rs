@@ -2,7 +2,7 @@
 
 use crate::link::LinkConfig;
 use crate::wire::FaultPlan;
-use argonet_am::{MAX_ARGS, MAX_MEDIUM};
+use argonet_am::{MAX_CARRIED, MAX_MEDIUM};
 
 /// Sizes and times of the simulated conduit. Every size can be at its smallest.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -81,7 +81,7 @@ impl Sizes {
     pub(crate) fn link(&self) -> LinkConfig {
         let payload = self.medium_bytes.max(self.long_bytes).max(self.chunk_bytes);
         LinkConfig {
-            message_bytes: crate::conduit::HEADER_BYTES + MAX_ARGS * 4 + payload,
+            message_bytes: crate::conduit::HEADER_BYTES + MAX_CARRIED * 4 + payload,
             ..self.link
         }
     }

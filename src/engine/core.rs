@@ -2,7 +2,9 @@
 
 use super::WaitMode;
 use super::background::Background;
+use super::between::Tables;
 use super::far::Far;
+use super::limits::internal;
 use super::lines::Circles;
 use super::team::Making;
 use super::thread::{Context, ThreadCtx};
@@ -80,6 +82,7 @@ impl Internals {
         background.register(handlers)?;
         Far::register(handlers)?;
         super::ratomic::register(handlers)?;
+        handlers.reserve_internal(internal::BETWEEN, "argonet::between")?;
         Ok(Self {
             barrier,
             tree,
@@ -107,6 +110,8 @@ pub struct Engine<C> {
     pub(super) handlers: HandlerTable,
     /// What `handlers` has, in four words.
     pub(super) registered: Registered,
+    /// Handlers of further endpoints.
+    pub(super) tables: Tables,
     max_medium: usize,
     pub(super) far: Far,
     /// Small collective operations of all ranks without messages, where they share memory.
@@ -189,6 +194,7 @@ impl<C: Conduit> Engine<C> {
             clock,
             registered: handlers.registered(),
             handlers,
+            tables: Tables::default(),
             max_medium,
             far: Far::default(),
             circles,
@@ -375,7 +381,7 @@ impl<C: Conduit> Engine<C> {
 
     #[cold]
     #[inline(never)]
-    fn request_slow(
+    pub(super) fn request_slow(
         &self,
         ctx: &ThreadCtx,
         to: JobRank,
@@ -409,6 +415,17 @@ impl<C: Conduit> Engine<C> {
         want: &PrepareRequest,
         outlook: Outlook,
     ) -> Result<Prepared, AmError> {
+        self.prepare_carried(ctx, want, MAX_ARGS, outlook)
+    }
+
+    /// [`prepare`](Self::prepare) of a message with at most so many arguments.
+    pub(super) fn prepare_carried(
+        &self,
+        ctx: &ThreadCtx,
+        want: &PrepareRequest,
+        most_args: usize,
+        outlook: Outlook,
+    ) -> Result<Prepared, AmError> {
         ctx.permit("a prepare", self.rank)?;
         let want = &PrepareRequest {
             most: want.most.max(want.least),
@@ -430,9 +447,9 @@ impl<C: Conduit> Engine<C> {
                 from,
             });
         }
-        if nargs > MAX_ARGS {
+        if nargs > most_args {
             return Err(AmError::TooManyArgs {
-                count: nargs,
+                count: nargs + MAX_ARGS - most_args,
                 from,
                 to,
             });

@@ -18,6 +18,8 @@ pub mod internal {
     pub const NAMED: HandlerIndex = HandlerIndex(7);
     /// A message of a collective operation of a team.
     pub const COLLECTIVE: HandlerIndex = HandlerIndex(9);
+    /// A client's message from or to a further endpoint, a request or a reply.
+    pub const BETWEEN: HandlerIndex = HandlerIndex(12);
     /// Bytes for memory that a client has bound.
     pub const FAR_PUT: HandlerIndex = HandlerIndex(16);
     /// They lie there.

@@ -6,6 +6,7 @@
 //! thread's [`ThreadCtx`].
 
 mod background;
+mod between;
 mod collective;
 mod core;
 mod datatype;

@@ -7,7 +7,7 @@ use super::core::{Engine, Outlook};
 use super::events::{OpError, Transfer};
 use super::thread::{LookedAway, ThreadCtx};
 use argonet_am::{AmError, CLIENT_BASE, Category, Delivery, HandlerTable, Lane, Message, Payload};
-use argonet_am::{Registered, ReplyPort};
+use argonet_am::{Endpoints, Registered, ReplyPort};
 use argonet_base::{HandlerIndex, JobRank};
 use argonet_boot::{WaitFor, Waiting};
 use argonet_conduit::{Conduit, Prepared, SendError};
@@ -87,7 +87,7 @@ fn permitted<'c>(
 }
 
 /// The kind of a request, of a reply, or of their handlers.
-const fn message_kind(lane: Lane, category: Category, runs: bool) -> Kind {
+pub(super) const fn message_kind(lane: Lane, category: Category, runs: bool) -> Kind {
     match (lane, category, runs) {
         (Lane::Request, Category::Short, false) => Kind::RequestShort,
         (Lane::Request, Category::Medium, false) => Kind::RequestMedium,
@@ -138,7 +138,13 @@ impl ReplyPort for Replies<'_> {
         }
         let begin_ns = now_ns();
         let send = || self.0.reply(to, message);
-        let ((), flow) = argonet_trace::sent_in_order(to.0, Way::Reply, send)?;
+        let flow = if self.0.endpoints().are_primordial() {
+            argonet_trace::sent_in_order(to.0, Way::Reply, send)?.1
+        } else {
+            // It goes inside another message, which its receiver does not count.
+            send()?;
+            None
+        };
         argonet_trace::event(&Event {
             kind: message_kind(Lane::Reply, message.payload.category(), false),
             begin_ns,
@@ -155,6 +161,10 @@ impl ReplyPort for Replies<'_> {
 
     fn registered(&self) -> &Registered {
         self.0.registered()
+    }
+
+    fn endpoints(&self) -> Endpoints {
+        self.0.endpoints()
     }
 }
 

@@ -3,6 +3,7 @@
 use argonet_am::{AmError, CLIENT_BASE, Category, Lane, MAX_ARGS};
 use argonet_base::HandlerIndex;
 
+use crate::am::entry::Entry;
 use crate::context::holds_nothing;
 use crate::job::{Job, fatal, job};
 
@@ -56,12 +57,12 @@ fn too_many(nargs: usize, function: &str) -> ! {
     )
 }
 
-/// Ends the job if a message cannot be for this index. Which handler stands there is known at the target alone; in debug
+/// Ends the job if a message cannot be for this index of an endpoint. Which handler stands there is known at the target alone; in debug
 /// builds a sender that has one too compares.
 #[inline]
 pub(crate) fn check_handler(
     job: &Job,
-    handler: HandlerIndex,
+    (endpoint, handler): (u8, HandlerIndex),
     category: Category,
     lane: Lane,
     nargs: usize,
@@ -71,11 +72,20 @@ pub(crate) fn check_handler(
         not_the_clients(job, handler, function);
     }
     if job.debug
-        && let Some(entry) = job.handlers.entry(handler.0)
+        && let Some(entry) = own_entry(job, endpoint, handler)
         && let Some(why) = entry.mismatch(category, lane, nargs)
     {
         fatal(function, &why);
     }
+}
+
+/// What this process has registered with its endpoint of this index.
+fn own_entry(job: &Job, endpoint: u8, handler: HandlerIndex) -> Option<&'static Entry> {
+    if endpoint == 0 {
+        return job.handlers.entry(handler.0);
+    }
+    let endpoint = job.endpoints.lock().get(usize::from(endpoint)).copied();
+    endpoint?.handlers()?.entry(handler.0)
 }
 
 #[cold]

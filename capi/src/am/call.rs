@@ -140,10 +140,16 @@ fn run_checked(job: &Job, entry: &'static Entry, delivery: &mut Delivery<'_>) {
 #[cold]
 pub(crate) fn nobody(delivery: &mut Delivery<'_>) {
     let (index, from, to) = (delivery.handler(), delivery.source(), delivery.rank());
+    let ends = delivery.endpoints();
+    let (mut there, mut between) = (String::new(), String::new());
+    if !ends.are_primordial() {
+        there = format!(", endpoint {} or 0", ends.to);
+        between = format!(", endpoint {} to endpoint {}", ends.from, ends.to);
+    }
     fatal(
         "an active message",
         &format!(
-            "no handler is registered for index {index} on rank {to} (message from rank {from} to rank {to}); see gex_EP_RegisterHandlers and gasnet_attach"
+            "no handler is registered for index {index} on rank {to}{there} (message from rank {from} to rank {to}{between}); see gex_EP_RegisterHandlers and gasnet_attach"
         ),
     )
 }

@@ -1,5 +1,5 @@
-//! Longs to memory that their target has bound without attaching it. The engine refuses them as it refuses what lies
-//! outside of an attached segment, and they come here.
+//! Longs to memory that their target has bound without attaching it: to its primordial endpoint, where the engine refuses them as it
+//! refuses what lies outside of an attached segment, so that they come here, and to further ones.
 
 use argonet::engine::{FarPlace, OpError, ReplyPlace, ThreadCtx};
 use argonet_am::{AmError, Delivery, Message, Payload};
@@ -8,10 +8,10 @@ use argonet_segment::SharedBytes;
 
 use crate::am::place::{PEER_OFFSET, refused};
 use crate::am::request::outlook;
-use crate::job::{Job, far_base};
+use crate::job::{Job, Receiver, far_base};
 
-/// Messages go to the primordial endpoint.
-const ENDPOINT: u32 = 0;
+/// The endpoint whose segment others have mapped, if it was attached.
+const PRIMORDIAL: u32 = 0;
 
 /// Payload and destination of a refused message whose target has attached nothing, so that something else may be bound.
 fn far<'a>(
@@ -42,12 +42,13 @@ fn address(job: &Job, to: JobRank, offset: SegmentOffset) -> u64 {
 pub(crate) fn request(
     job: &Job,
     ctx: &ThreadCtx,
-    to: JobRank,
+    receiver: Receiver,
     message: &Message<'_>,
     flags: u32,
     error: &AmError,
     function: &str,
 ) -> Result<(), OpError> {
+    let to = receiver.rank;
     let Some((bytes, offset)) = far(job, to, message, error) else {
         refused(job, error, function);
     };
@@ -56,20 +57,53 @@ pub(crate) fn request(
     } else {
         offset
             .0
-            .wrapping_add(far_base(job, ctx, to, ENDPOINT, function))
+            .wrapping_add(far_base(job, ctx, to, PRIMORDIAL, function))
     };
+    send(job, ctx, receiver, message, bytes, address, flags)
+}
+
+/// Sends a request to a further endpoint, into what is bound there: bytes and, in place of an offset, what the caller gave as their
+/// destination.
+pub(crate) fn to_further(
+    job: &Job,
+    ctx: &ThreadCtx,
+    to: Receiver,
+    message: &Message<'_>,
+    (bytes, SegmentOffset(given)): (SharedBytes<'_>, SegmentOffset),
+    flags: u32,
+    function: &str,
+) -> Result<(), OpError> {
+    let address = if flags & PEER_OFFSET == 0 {
+        given
+    } else {
+        let endpoint = to.ends.to.into();
+        given.wrapping_add(far_base(job, ctx, to.rank, endpoint, function))
+    };
+    send(job, ctx, to, message, bytes, address, flags)
+}
+
+fn send(
+    job: &Job,
+    ctx: &ThreadCtx,
+    to: Receiver,
+    message: &Message<'_>,
+    bytes: SharedBytes<'_>,
+    address: u64,
+    flags: u32,
+) -> Result<(), OpError> {
     let place = FarPlace {
-        rank: to,
-        endpoint: ENDPOINT,
+        rank: to.rank,
+        endpoint: to.ends.to.into(),
         address,
     };
     let (args, source, len) = (message.args, bytes.as_ptr(), bytes.len());
     // SAFETY: the view is readable.
     unsafe {
         let engine = &job.joined.engine;
-        engine.far_long_request(
+        engine.far_long_between(
             ctx,
             place,
+            to.ends,
             message.handler,
             args,
             source,
@@ -95,7 +129,7 @@ pub(crate) fn reply(
     };
     let is_offset = flags & PEER_OFFSET != 0;
     let place = ReplyPlace {
-        endpoint: ENDPOINT,
+        endpoint: PRIMORDIAL,
         address: if is_offset {
             offset.0
         } else {
@@ -103,6 +137,35 @@ pub(crate) fn reply(
         },
         is_offset,
     };
+    send_reply(job, delivery, place, message, bytes, function);
+}
+
+/// Replies to a further endpoint, into what is bound there, as [`to_further`] requests.
+#[cold]
+pub(crate) fn reply_to_further(
+    job: &Job,
+    delivery: &mut Delivery<'_>,
+    message: &Message<'_>,
+    (bytes, SegmentOffset(given)): (SharedBytes<'_>, SegmentOffset),
+    flags: u32,
+    function: &str,
+) {
+    let place = ReplyPlace {
+        endpoint: delivery.endpoints().from.into(),
+        address: given,
+        is_offset: flags & PEER_OFFSET != 0,
+    };
+    send_reply(job, delivery, place, message, bytes, function);
+}
+
+fn send_reply(
+    job: &Job,
+    delivery: &mut Delivery<'_>,
+    place: ReplyPlace,
+    message: &Message<'_>,
+    bytes: SharedBytes<'_>,
+    function: &str,
+) {
     let engine = &job.joined.engine;
     let sent = engine.far_long_reply(delivery, place, message.handler, message.args, bytes);
     if let Err(error) = sent {

@@ -1,4 +1,4 @@
-//! The handlers that C has registered with the primordial endpoint.
+//! The handlers that C has registered with an endpoint.
 
 use core::ptr::null_mut;
 use std::sync::atomic::{AtomicPtr, Ordering};
@@ -9,6 +9,7 @@ use parking_lot::Mutex;
 
 use crate::am::call;
 use crate::am::entry::{CATEGORIES, Entry, KINDS, LONG, MEDIUM, SHORT};
+use crate::job::Job;
 
 /// Handlers that a client can have.
 const COUNT: usize = HANDLERS - CLIENT_BASE.0 as usize;
@@ -57,6 +58,26 @@ impl Handlers {
             )?;
         }
         Ok(())
+    }
+
+    /// The same for a further endpoint, which takes messages from now on. Where nothing is registered with it, the primordial
+    /// endpoint's handlers run: the specification leaves that open, and clients have relied on it.
+    pub(crate) fn open(&'static self, job: &'static Job, index: u32) -> Result<(), AmError> {
+        let mut table = HandlerTable::default();
+        for index in CLIENT_BASE.0..=u8::MAX {
+            let run = move |delivery: &mut Delivery<'_>| match self.entry_or(job.handlers, index) {
+                Some(entry) => call::run(entry, delivery),
+                None => call::nobody(delivery),
+            };
+            let name = format!("C handler {index}");
+            table.register_at(HandlerIndex(index), &name, Box::new(run))?;
+        }
+        job.joined.engine.open_endpoint(index, table)
+    }
+
+    /// The entry of an index here or, where there is none, among others, for as long as the process lives.
+    pub(crate) fn entry_or(&self, others: &Self, index: u8) -> Option<&'static Entry> {
+        self.entry(index).or_else(|| others.entry(index))
     }
 
     /// The entry of an index, for as long as the process lives.

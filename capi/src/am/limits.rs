@@ -67,7 +67,9 @@ unsafe fn check_peer(
     function: &str,
 ) -> &'static Job {
     // SAFETY: this function's contract.
-    let size = unsafe { team(tm, function) }.size();
+    let team = unsafe { team(tm, function) };
+    team.has_messages(function);
+    let size = team.size();
     if other >= size && other != u32::MAX {
         fatal(
             function,

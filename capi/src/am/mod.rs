@@ -1,6 +1,7 @@
 //! Active messages.
 
 mod arguments;
+mod between;
 mod call;
 mod ctypes;
 mod entry;

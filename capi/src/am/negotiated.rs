@@ -5,19 +5,18 @@ use core::ptr::null_mut;
 
 use argonet::engine::{Context, ThreadCtx};
 use argonet_am::{AmError, Category, Delivery, Lane, MAX_ARGS, Message, Payload};
-use argonet_base::JobRank;
 use argonet_conduit::PrepareRequest;
 
 use crate::am::arguments::{LEAST, What, arguments, check_flags, check_handler, failed};
 use crate::am::limits::{ALLOCATED, largest_medium, longest, longest_allocated};
 use crate::am::local::Local;
-use crate::am::place::{SELF_OFFSET, check_overlap, destination, source};
-use crate::am::reply::answer;
+use crate::am::place::{SELF_OFFSET, check_overlap, destination_at, source};
+use crate::am::reply::{answer, requester};
 use crate::am::request::{IMMEDIATE, both_sides, outlook, send, sent};
 use crate::am::room::{self, Open, Room};
 use crate::am::token::{Token, delivery};
 use crate::export::export;
-use crate::job::{Job, Team, fatal, job, with_job};
+use crate::job::{Job, Receiver, Team, fatal, job, with_job};
 
 /// What all prepares are given.
 struct Wanted {
@@ -87,7 +86,7 @@ impl Wanted {
     }
 
     /// Keeps a buffer of `size` bytes, the client's or the library's.
-    fn open(&self, to: JobRank, token: *mut Token, size: usize) -> *const Room {
+    fn open(&self, to: Receiver, token: *mut Token, size: usize) -> *const Room {
         let mut open = self.opened(to, token, self.client.cast_mut().cast(), size);
         if self.client.is_null() {
             debug_assert!(size <= ALLOCATED);
@@ -97,7 +96,7 @@ impl Wanted {
         room::open(open)
     }
 
-    fn opened(&self, to: JobRank, token: *mut Token, address: *mut u8, size: usize) -> Open {
+    fn opened(&self, to: Receiver, token: *mut Token, address: *mut u8, size: usize) -> Open {
         Open {
             lane: self.lane,
             category: self.category,
@@ -126,8 +125,8 @@ unsafe fn prepare_request(tm: *const Team, rank: u32, wanted: &Wanted) -> *const
     with_job(function, |job, ctx| {
         let engine = &job.joined.engine;
         let size = wanted.check(job);
-        if to.0 >= engine.size() {
-            let (from, size) = (engine.rank(), engine.size());
+        if to.rank.0 >= engine.size() {
+            let (to, from, size) = (to.rank, engine.rank(), engine.size());
             failed(function, &AmError::NoSuchRank { to, size, from });
         }
         if wanted.category == Category::Medium && wanted.client.is_null() {
@@ -147,19 +146,20 @@ unsafe fn prepare_request(tm: *const Team, rank: u32, wanted: &Wanted) -> *const
 fn prepare_in_place(
     job: &Job,
     ctx: &ThreadCtx,
-    to: JobRank,
+    to: Receiver,
     most: usize,
     wanted: &Wanted,
 ) -> *const Room {
     let want = PrepareRequest {
-        to,
+        to: to.rank,
         lane: Lane::Request,
         nargs: wanted.nargs as usize,
         least: wanted.least,
         most,
         offset: None,
     };
-    let mut prepared = match job.joined.engine.prepare(ctx, &want, outlook(wanted.flags)) {
+    let engine = &job.joined.engine;
+    let mut prepared = match engine.prepare_between(ctx, to.ends, &want, outlook(wanted.flags)) {
         Ok(prepared) => prepared,
         Err(AmError::Full { .. }) if wanted.flags & IMMEDIATE != 0 => return null_mut(),
         Err(error) => failed(wanted.function, &error),
@@ -182,7 +182,7 @@ unsafe fn prepare_reply(token: *mut Token, wanted: &Wanted) -> *const Room {
     let delivery = unsafe { delivery(token, wanted.function) };
     check_may_reply(delivery, wanted.function);
     let size = wanted.check(job(wanted.function));
-    wanted.open(delivery.source(), token, size)
+    wanted.open(requester(delivery), token, size)
 }
 
 /// Ends the job where a reply would be refused at commit.
@@ -225,7 +225,7 @@ impl Commit {
         // SAFETY: as above.
         let bytes = unsafe { source(endpoint, open.address.cast(), self.bytes, 0, function) };
         let payload = if self.category == Category::Long {
-            let offset = destination(
+            let offset = destination_at(
                 job,
                 open.to,
                 self.destination,
@@ -270,7 +270,7 @@ unsafe fn commit_request(handle: *const Room, commit: &Commit) -> c_int {
             let (handler, nargs) = (commit.what.handler(), commit.what.nargs());
             check_handler(
                 job,
-                handler,
+                (open.to.ends.to, handler),
                 commit.category,
                 Lane::Request,
                 nargs,
@@ -278,12 +278,9 @@ unsafe fn commit_request(handle: *const Room, commit: &Commit) -> c_int {
             );
             // SAFETY: this function's contract.
             let args = unsafe { arguments(commit.args, commit.what, function) };
-            return match job
-                .joined
-                .engine
-                .commit(ctx, prepared, handler, args, commit.bytes)
-            {
-                Ok(()) => sent(job, ctx, open.to, function),
+            let (engine, ends) = (&job.joined.engine, open.to.ends);
+            return match engine.commit_between(ctx, prepared, ends, handler, args, commit.bytes) {
+                Ok(()) => sent(job, ctx, open.to.rank, function),
                 Err(error) => failed(function, &error),
             };
         }

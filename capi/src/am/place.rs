@@ -9,7 +9,7 @@ use argonet_segment::SharedBytes;
 
 use crate::am::arguments::failed;
 use crate::am::limits::longest;
-use crate::job::{Endpoint, Job, fatal, job};
+use crate::job::{Endpoint, Job, Receiver, fatal, job};
 
 /// `GEX_FLAG_SELF_SEG_OFFSET`, `GEX_FLAG_PEER_SEG_OFFSET`.
 pub(crate) const SELF_OFFSET: u32 = 0x80;
@@ -102,6 +102,24 @@ pub(crate) fn destination(
     engine.offset_of(to, address.addr() as u64)
 }
 
+/// The same for an endpoint of the target. What is bound to a further one is known there alone, so that what the caller has given
+/// stays as it is.
+#[inline]
+pub(crate) fn destination_at(
+    job: &Job,
+    to: Receiver,
+    address: *mut c_void,
+    bytes: usize,
+    flags: u32,
+    function: &str,
+) -> SegmentOffset {
+    let offset = destination(job, to.rank, address, bytes, flags, function);
+    match to.ends.to {
+        0 => offset,
+        _ => SegmentOffset(address.addr() as u64),
+    }
+}
+
 /// Ends the job for a message that cannot be sent.
 #[cold]
 pub(crate) fn refused(job: &Job, error: &AmError, function: &str) -> ! {
@@ -131,14 +149,15 @@ pub(crate) fn refused(job: &Job, error: &AmError, function: &str) -> ! {
 #[inline]
 pub(crate) fn check_overlap(
     job: &Job,
-    to: JobRank,
+    receiver: Receiver,
     offset: SegmentOffset,
     payload: SharedBytes<'_>,
     function: &str,
 ) {
-    if !job.debug || payload.is_empty() {
+    if !job.debug || payload.is_empty() || receiver.ends.to != 0 {
         return;
     }
+    let to = receiver.rank;
     let engine = &job.joined.engine;
     let Some(span) = engine.directory().span_base(to) else {
         return;

@@ -8,11 +8,11 @@ use argonet_am::{Delivery, Lane, Message, Payload};
 use crate::am::arguments::{What, arguments, check_flags, check_handler};
 use crate::am::far;
 use crate::am::local::Local;
-use crate::am::place::{check_overlap, destination, source};
+use crate::am::place::{check_overlap, destination_at, source};
 use crate::am::room;
-use crate::am::token::{Token, delivery};
+use crate::am::token::{Token, delivery, receiving};
 use crate::export::export;
-use crate::job::{Job, fatal, job};
+use crate::job::{Job, Receiver, fatal, job};
 
 /// Sends a reply. There is room for it, so that it is sent at once, whatever the flags say.
 #[inline]
@@ -24,7 +24,13 @@ pub(crate) fn answer(
     function: &str,
 ) {
     let (category, nargs) = (message.payload.category(), message.args.len());
-    check_handler(job, message.handler, category, Lane::Reply, nargs, function);
+    let handler = (delivery.endpoints().from, message.handler);
+    check_handler(job, handler, category, Lane::Reply, nargs, function);
+    if let Payload::Long(bytes, place) = message.payload
+        && handler.0 != 0
+    {
+        return far::reply_to_further(job, delivery, message, (bytes, place), flags, function);
+    }
     if let Err(error) = delivery.reply(message) {
         far::reply(job, delivery, message, flags, &error, function);
     }
@@ -41,6 +47,15 @@ fn check(job: &Job, flags: u32, function: &str) {
                 "called between prepare and commit of a negotiated payload",
             );
         }
+    }
+}
+
+/// Who gets the reply to a message.
+#[inline]
+pub(crate) fn requester(delivery: &Delivery<'_>) -> Receiver {
+    Receiver {
+        rank: delivery.source(),
+        ends: delivery.endpoints().reversed(),
     }
 }
 
@@ -97,7 +112,7 @@ impl Reply {
         // SAFETY: as the field says; the reply is the only use of it here.
         let (job, delivery) = unsafe { self.begin() };
         lc_opt.check(Lane::Reply, self.function);
-        let endpoint = job.world.endpoint();
+        let endpoint = receiving(job, delivery);
         // SAFETY: this function's contract.
         let payload = unsafe { source(endpoint, src, bytes, self.flags, self.function) };
         self.send(job, delivery, Payload::Medium(payload));
@@ -119,11 +134,11 @@ impl Reply {
         // SAFETY: as the field says; the reply is the only use of it here.
         let (job, delivery) = unsafe { self.begin() };
         lc_opt.check(Lane::Reply, self.function);
-        let endpoint = job.world.endpoint();
+        let endpoint = receiving(job, delivery);
         // SAFETY: this function's contract.
         let payload = unsafe { source(endpoint, src, bytes, self.flags, self.function) };
-        let to = delivery.source();
-        let offset = destination(job, to, dst, bytes, self.flags, self.function);
+        let to = requester(delivery);
+        let offset = destination_at(job, to, dst, bytes, self.flags, self.function);
         check_overlap(job, to, offset, payload, self.function);
         self.send(job, delivery, Payload::Long(payload, offset));
         // SAFETY: checked, and this function's contract.

@@ -8,11 +8,11 @@ use argonet_am::{AmError, Lane, Message, Payload};
 use argonet_base::{HandlerIndex, JobRank};
 
 use crate::am::arguments::{What, arguments, check_flags, check_handler, failed};
-use crate::am::far;
 use crate::am::local::Local;
-use crate::am::place::{check_overlap, destination, source};
+use crate::am::place::{check_overlap, destination_at, source};
+use crate::am::{between, far};
 use crate::export::export;
-use crate::job::{Endpoint, Job, Team, fatal, given, job, with_job};
+use crate::job::{Endpoint, Job, Receiver, Team, fatal, given, job, with_job};
 
 /// `GEX_FLAG_IMMEDIATE`.
 pub(crate) const IMMEDIATE: u32 = 1;
@@ -38,7 +38,7 @@ pub(crate) unsafe fn both_sides(
     tm: *const Team,
     rank: u32,
     function: &str,
-) -> (&'static Endpoint, JobRank) {
+) -> (&'static Endpoint, Receiver) {
     // SAFETY: this function's contract.
     let team = unsafe { given(tm, function, "tm") };
     (team.endpoint(), team.receiver(rank, function))
@@ -49,24 +49,28 @@ pub(crate) unsafe fn both_sides(
 pub(crate) fn send(
     job: &Job,
     ctx: &ThreadCtx,
-    to: JobRank,
+    receiver: Receiver,
     message: &Message<'_>,
     flags: u32,
     function: &str,
 ) -> c_int {
     let (category, nargs) = (message.payload.category(), message.args.len());
+    let Receiver { rank: to, ends } = receiver;
     check_handler(
         job,
-        message.handler,
+        (ends.to, message.handler),
         category,
         Lane::Request,
         nargs,
         function,
     );
+    if !ends.are_primordial() {
+        return between::send(job, ctx, receiver, message, flags, function);
+    }
     match job.joined.engine.request(ctx, to, message, outlook(flags)) {
         Ok(()) => sent(job, ctx, to, function),
         Err(AmError::Full { .. }) if flags & IMMEDIATE != 0 => 1,
-        Err(error) => match far::request(job, ctx, to, message, flags, &error, function) {
+        Err(error) => match far::request(job, ctx, receiver, message, flags, &error, function) {
             Ok(()) => 0,
             Err(OpError::Am(AmError::Full { .. }) | OpError::NoHandle { .. })
                 if flags & IMMEDIATE != 0 =>
@@ -113,6 +117,7 @@ fn with_care(
         args: &args[..short.head.nargs().min(args.len())],
         payload: Payload::None,
     };
+    let to = Receiver::primordial(to);
     send(job, ctx, to, &message, flags, function)
 }
 
@@ -134,12 +139,28 @@ pub(crate) fn packed(
     with_care(job, ctx, to, short, flags, function)
 }
 
+/// The same between endpoints of which one is a further one.
+#[cold]
+#[inline(never)]
+fn packed_between(to: Receiver, short: Short, flags: u32, function: &str) -> c_int {
+    let args = short.args();
+    let message = Message {
+        handler: short.head.handler(),
+        args: &args[..short.head.nargs().min(args.len())],
+        payload: Payload::None,
+    };
+    with_job(function, |job, ctx| {
+        check_flags(job, flags, 0, function);
+        send(job, ctx, to, &message, flags, function)
+    })
+}
+
 /// A request as C asks for it, under the name that C has for the call; the payload comes with the method.
 pub(crate) struct Request<'a> {
     pub(crate) function: &'static str,
     /// The endpoint that it comes from.
     pub(crate) endpoint: &'a Endpoint,
-    pub(crate) to: JobRank,
+    pub(crate) to: Receiver,
     pub(crate) what: What,
     /// As many as `what` says, for as long as this lives.
     pub(crate) args: *const i32,
@@ -200,7 +221,7 @@ impl Request<'_> {
         // SAFETY: this function's contract.
         let payload = unsafe { source(self.endpoint, src, bytes, self.flags, self.function) };
         let job = job(self.function);
-        let offset = destination(job, self.to, dst, bytes, self.flags, self.function);
+        let offset = destination_at(job, self.to, dst, bytes, self.flags, self.function);
         let result = self.send(Payload::Long(payload, offset));
         if result == 0 {
             // SAFETY: checked, and this function's contract.
@@ -217,7 +238,10 @@ export! {
         // SAFETY: a team of ours, or null.
         let (_, to) = unsafe { both_sides(tm, rank, FUNCTION) };
         let short = Short { head: Head(head), rest };
-        with_job(FUNCTION, |job, ctx| packed(job, ctx, to, short, flags, FUNCTION))
+        if !to.ends.are_primordial() {
+            return packed_between(to, short, flags, FUNCTION);
+        }
+        with_job(FUNCTION, |job, ctx| packed(job, ctx, to.rank, short, flags, FUNCTION))
     }
 
     fn argonet_request_short_args(tm: *const Team, rank: u32, what: What, flags: u32, args: *const i32) -> c_int {

@@ -6,13 +6,12 @@ use core::mem::ManuallyDrop;
 
 use argonet::engine::ThreadCtx;
 use argonet_am::{Category, Lane};
-use argonet_base::JobRank;
 use argonet_conduit::Prepared;
 
 use crate::am::arguments::What;
 use crate::am::local::Local;
 use crate::am::token::Token;
-use crate::job::{fatal, job};
+use crate::job::{Receiver, fatal, job};
 
 /// What a `gex_AM_SrcDesc_t` leads to: a thread's place for a payload that is being negotiated.
 #[derive(Default)]
@@ -27,7 +26,7 @@ pub(crate) struct Open {
     pub(crate) lane: Lane,
     pub(crate) category: Category,
     pub(crate) nargs: usize,
-    pub(crate) to: JobRank,
+    pub(crate) to: Receiver,
     /// Of a reply; null for requests.
     pub(crate) token: *mut Token,
     pub(crate) address: *mut u8,
@@ -63,7 +62,7 @@ pub(crate) fn thread_ends(ctx: &ThreadCtx, function: &str) {
     };
     let job = job(function);
     if job.debug {
-        let (category, to) = (open.category.name(), open.to);
+        let (category, to) = (open.category.name(), open.to.rank);
         fatal(
             function,
             &format!(

@@ -9,7 +9,7 @@ use argonet_am::{Category, Delivery, Lane};
 
 use crate::am::entry::Entry;
 use crate::export::export;
-use crate::job::{Endpoint, fatal, job};
+use crate::job::{Endpoint, Job, fatal, job};
 
 /// What a `gex_Token_t` leads to: a message that is being delivered.
 #[repr(transparent)]
@@ -60,6 +60,15 @@ pub(crate) unsafe fn delivery<'a>(token: *mut Token, function: &str) -> &'a mut 
     &mut token.0
 }
 
+/// The endpoint of this process that has got a message.
+#[inline]
+pub(crate) fn receiving(job: &Job, delivery: &Delivery<'_>) -> &'static Endpoint {
+    match delivery.endpoints().to {
+        0 => job.world.endpoint(),
+        index => job.further_endpoint(index),
+    }
+}
+
 /// `gex_Token_Info_t`.
 #[repr(C)]
 pub(crate) struct Info {
@@ -85,10 +94,11 @@ export! {
             fatal(FUNCTION, &format!("the mask is {mask:#x}; only GEX_TI_* are known"));
         }
         let job = job(FUNCTION);
-        let entry = job.handlers.entry(delivery.handler().0);
+        let endpoint = receiving(job, delivery);
+        let entry = endpoint.entry(job, delivery.handler().0);
         let answer = Info {
             source: delivery.source().0,
-            endpoint: job.world.endpoint(),
+            endpoint,
             entry: entry.map_or(core::ptr::null(), std::ptr::from_ref),
             is_request: (delivery.lane() == Lane::Request).into(),
             is_long: (delivery.category() == Category::Long).into(),

@@ -124,7 +124,7 @@ fn init(
     joined.start()?;
     // No call of C's finalises.
     joined.boot.leaves_by_exit();
-    let endpoint: &'static Endpoint = Box::leak(Box::new(Endpoint::primordial()));
+    let endpoint: &'static Endpoint = Box::leak(Box::new(Endpoint::primordial(handlers)));
     let size = joined.engine.size();
     let rank = joined.engine.rank().0;
     let own = joined.engine.rank();

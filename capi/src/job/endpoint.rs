@@ -5,14 +5,15 @@ use core::ptr::null;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
+use crate::am::{Entry, Handlers};
 use crate::export::export;
 use crate::job::state::Job;
 use crate::job::{BAD_ARG, CData, Client, OK, RESOURCE, Segment, Team, given, job, refuse};
 
 /// `GASNET_MAXEPS`.
-pub(crate) const MAX_ENDPOINTS: u32 = 32;
+pub(crate) const MAX_ENDPOINTS: u32 = argonet_am::ENDPOINTS as u32;
 
-/// `GEX_EP_CAPABILITY_AM`, which endpoints beside the primordial one cannot have, and all capabilities.
+/// `GEX_EP_CAPABILITY_AM`, and all capabilities.
 const AM: u32 = 2;
 const ALL: u32 = 31;
 
@@ -30,6 +31,8 @@ pub(crate) struct Location {
 pub(crate) struct Endpoint {
     index: u32,
     flags: u32,
+    /// Its handlers, if it can have messages.
+    handlers: Option<&'static Handlers>,
     /// Null until a segment is bound.
     segment: AtomicPtr<Segment>,
     pairs: [OnceLock<Box<Team>>; MAX_ENDPOINTS as usize],
@@ -37,14 +40,15 @@ pub(crate) struct Endpoint {
 }
 
 impl Endpoint {
-    pub(crate) fn primordial() -> Self {
-        Self::new(0, 0)
+    pub(crate) fn primordial(handlers: &'static Handlers) -> Self {
+        Self::new(0, 0, Some(handlers))
     }
 
-    fn new(index: u32, flags: u32) -> Self {
+    fn new(index: u32, flags: u32, handlers: Option<&'static Handlers>) -> Self {
         Self {
             index,
             flags,
+            handlers,
             segment: AtomicPtr::default(),
             pairs: [const { OnceLock::new() }; MAX_ENDPOINTS as usize],
             cdata: CData::default(),
@@ -53,6 +57,16 @@ impl Endpoint {
 
     pub(crate) fn index(&self) -> u32 {
         self.index
+    }
+
+    /// What the client has registered with it; `None` if it cannot have messages.
+    pub(crate) fn handlers(&self) -> Option<&'static Handlers> {
+        self.handlers
+    }
+
+    /// The handler of a message that has come here.
+    pub(crate) fn entry(&self, job: &Job, index: u8) -> Option<&'static Entry> {
+        self.handlers?.entry_or(job.handlers, index)
     }
 
     /// The segment that is bound to it.
@@ -96,18 +110,25 @@ export! {
         if capabilities == 0 || capabilities & !ALL != 0 {
             return refuse(FUNCTION, BAD_ARG, &format!("capabilities are {capabilities:#x}; give at least one of GEX_EP_CAPABILITY_*"));
         }
-        if capabilities & AM != 0 {
-            return refuse(FUNCTION, BAD_ARG, &format!("capabilities are {capabilities:#x}; endpoints beside the primordial one cannot have GEX_EP_CAPABILITY_AM; leave it out"));
-        }
         if flags & !HINTS != 0 {
             return refuse(FUNCTION, BAD_ARG, &format!("flags are {flags:#x}; only GEX_FLAG_HINT_ACCEL_* are known"));
         }
-        let mut endpoints = job(FUNCTION).endpoints.lock();
+        let job = job(FUNCTION);
+        let mut endpoints = job.endpoints.lock();
         let index = endpoints.len() as u32;
         if index >= MAX_ENDPOINTS {
             return refuse(FUNCTION, RESOURCE, &format!("there are {MAX_ENDPOINTS} endpoints already, which is GASNET_MAXEPS"));
         }
-        let endpoint: &'static Endpoint = Box::leak(Box::new(Endpoint::new(index, flags)));
+        let mut handlers = None;
+        if capabilities & AM != 0 {
+            let own: &'static Handlers = Box::leak(Box::default());
+            // A handler that runs at once and asks which endpoint this is waits for the lock, and so for what is below.
+            if let Err(error) = own.open(job, index) {
+                return refuse(FUNCTION, RESOURCE, &error.to_string());
+            }
+            handlers = Some(own);
+        }
+        let endpoint: &'static Endpoint = Box::leak(Box::new(Endpoint::new(index, flags, handlers)));
         endpoints.push(endpoint);
         argonet_trace::note_with(argonet_settings::Letter::Object, || format!("{FUNCTION}: index {index}"));
         // SAFETY: not null, and the caller's to write, as the header asks.

@@ -27,7 +27,7 @@ pub(crate) use placed::Placed;
 pub(crate) use published::far_base;
 pub(crate) use segment::{Kind, Segment, attach, check_size};
 pub(crate) use state::{Job, find, job, rank, with_job};
-pub(crate) use team::{Team, known, known_as, member, team};
+pub(crate) use team::{Receiver, Team, known, known_as, member, team};
 pub(crate) use teams::Teams;
 
 use crate::Prototype;

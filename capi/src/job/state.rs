@@ -49,6 +49,14 @@ impl Job {
     pub(crate) fn is_everything(&self) -> bool {
         self.segments == SegmentMode::Everything
     }
+
+    /// An endpoint that messages come to.
+    #[cold]
+    pub(crate) fn further_endpoint(&self, index: u8) -> &'static Endpoint {
+        let endpoints = self.endpoints.lock();
+        let endpoint = endpoints.get(usize::from(index)).copied();
+        endpoint.unwrap_or(self.world.endpoint())
+    }
 }
 
 static JOB: AtomicPtr<Job> = AtomicPtr::new(null_mut());

@@ -7,7 +7,7 @@ use argonet_base::JobRank;
 
 use crate::am::{Local, Reply, Request, Token, What, delivery, packed, packed_reply};
 use crate::export::export;
-use crate::job::{BAD_ARG, OK, refuse, with_job};
+use crate::job::{BAD_ARG, OK, Receiver, refuse, with_job};
 use crate::legacy::permit::user;
 
 /// A request to a rank of the job.
@@ -16,7 +16,7 @@ fn request(function: &'static str, rank: u32, what: What, args: *const i32) -> R
     Request {
         function,
         endpoint: user(function).world.endpoint(),
-        to: JobRank(rank),
+        to: Receiver::primordial(JobRank(rank)),
         what,
         args,
         flags: 0,

@@ -11,7 +11,9 @@ use crate::conduit::{
 };
 use crate::ledger::{LaneLedger, PeerLedger};
 use argonet_am::record::{self, Head, Short};
-use argonet_am::{AmError, Category, Lane, MAX_ARGS, MAX_MEDIUM, Message, Registered, ReplyPort};
+use argonet_am::{
+    AmError, Category, Lane, MAX_CARRIED, MAX_MEDIUM, Message, Registered, ReplyPort,
+};
 use argonet_base::{HandlerIndex, JobRank, SegmentOffset};
 use argonet_segment::{Directory, bulk};
 use core::sync::atomic::{AtomicU32, Ordering};
@@ -66,7 +68,7 @@ impl Smp {
 
     /// Limits of every neighbourhood.
     pub const LIMITS: Limits = Limits {
-        args: MAX_ARGS,
+        args: MAX_CARRIED,
         medium_request: MAX_MEDIUM,
         medium_reply: MAX_MEDIUM,
         long: usize::MAX / 2,

@@ -5,7 +5,7 @@ use super::frame::{LARGEST_CHARGE, LONGEST_HEAD, MAX_CHUNK};
 use crate::conduit::Limits;
 use crate::smp::SegmentLen;
 use crate::threads::ThreadMode;
-use argonet_am::{MAX_ARGS, MAX_MEDIUM, Registered};
+use argonet_am::{MAX_CARRIED, MAX_MEDIUM, Registered};
 use argonet_base::JobRank;
 use argonet_segment::Directory;
 use core::time::Duration;
@@ -81,7 +81,7 @@ impl TcpSizes {
     #[must_use]
     pub const fn limits(&self) -> Limits {
         Limits {
-            args: MAX_ARGS,
+            args: MAX_CARRIED,
             medium_request: MAX_MEDIUM,
             medium_reply: MAX_MEDIUM,
             long: self.long_bytes,

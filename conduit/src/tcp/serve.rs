@@ -7,7 +7,7 @@ use super::peer::Inbound;
 use super::visit::Visit;
 use crate::conduit::{Part, Sink};
 use argonet_am::record::RecordError;
-use argonet_am::{AmError, Category, Delivery, Lane, MAX_ARGS};
+use argonet_am::{AmError, Category, Delivery, Lane, MAX_CARRIED};
 use argonet_base::{HandlerIndex, SegmentOffset};
 use argonet_segment::{SharedBytes, SharedBytesMut, bulk};
 use core::ptr::NonNull;
@@ -229,7 +229,7 @@ impl<S: Sink + ?Sized> Visit<'_, S> {
         let Some((lane, category)) = frame.kind.message() else {
             return Err(RecordError::Kind(frame.kind.into()));
         };
-        let mut room = [0; MAX_ARGS];
+        let mut room = [0; MAX_CARRIED];
         let args = frame.args(bytes, &mut room);
         let payload = match category {
             Category::Short => None,

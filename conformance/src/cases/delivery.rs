@@ -5,7 +5,7 @@ use crate::bench::{Bench, Want};
 use crate::mail::Mail;
 use crate::pattern::Dice;
 use crate::rig::Rig;
-use argonet_am::{Category, MAX_ARGS};
+use argonet_am::{Category, MAX_CARRIED};
 use argonet_conduit::Conduit;
 
 /// Of a segment, the part of each source; of that, a place for each message under way.
@@ -32,7 +32,7 @@ fn any(dice: &mut Dice, tag: u32, from: u32, to: u32, max: usize) -> Mail {
         _ => dice.below(24),
     };
     let short = dice.below(PLACE as usize);
-    let nargs = dice.below(MAX_ARGS) + 1;
+    let nargs = dice.below(MAX_CARRIED) + 1;
     let mail = match dice.below(3) {
         0 => Mail::note(tag),
         1 => Mail::note(tag).medium(len),
@@ -90,7 +90,7 @@ fn a_long_run<R: Rig>(rig: &R) {
     for tag in 0..COUNT {
         let mail = match dice.below(4) {
             0 => Mail::note(tag).medium(dice.below(100)),
-            1 => Mail::note(tag).args(dice.below(MAX_ARGS) + 1),
+            1 => Mail::note(tag).args(dice.below(MAX_CARRIED) + 1),
             2 => Mail::note(tag).medium(dice.below(16)).echo(),
             _ => Mail::note(tag),
         };

@@ -5,7 +5,7 @@ use crate::bench::{Bench, SEGMENT, Want};
 use crate::log::{NOTE, message};
 use crate::mail::Mail;
 use crate::rig::Rig;
-use argonet_am::{AmError, Category, Lane, MAX_ARGS, MAX_MEDIUM};
+use argonet_am::{AmError, Category, Lane, MAX_CARRIED, MAX_MEDIUM};
 use argonet_base::{JobRank, SegmentOffset};
 use argonet_conduit::{Conduit, PrepareRequest, SendError};
 
@@ -13,7 +13,7 @@ use argonet_conduit::{Conduit, PrepareRequest, SendError};
 const LEAST_PAYLOAD: usize = 512;
 
 /// Numbers of arguments around each step of a header.
-const SOME_ARGS: [usize; 8] = [0, 1, 2, 3, 4, 7, 8, MAX_ARGS];
+const SOME_ARGS: [usize; 8] = [0, 1, 2, 3, 4, 7, 8, MAX_CARRIED];
 
 pub(super) fn cases<R: Rig>() -> Vec<Case<R>> {
     vec![
@@ -32,7 +32,7 @@ fn identity<R: Rig>(rig: &R) {
     let first = bench.at(0);
     let (name, limits) = (first.name(), first.limits());
     assert!(!name.is_empty());
-    assert_eq!(limits.args, MAX_ARGS);
+    assert_eq!(limits.args, MAX_CARRIED);
     for medium in [limits.medium_request, limits.medium_reply] {
         assert!((LEAST_PAYLOAD..=MAX_MEDIUM).contains(&medium), "{limits:?}");
     }
@@ -50,10 +50,10 @@ fn identity<R: Rig>(rig: &R) {
     bench.account();
 }
 
-/// 0 to 16 arguments arrive with all their bits, in each category, both ways.
+/// As many arguments as can be carried arrive with all their bits, in each category, both ways.
 fn every_number_of_arguments<R: Rig>(rig: &R) {
     let mut bench = Bench::new(rig, Want::ranks(2));
-    for nargs in 0..=MAX_ARGS {
+    for nargs in 0..=MAX_CARRIED {
         let mail = Mail::note(0x9000_0000 + nargs as u32).args(nargs);
         for mail in [mail, mail.medium(20), mail.long(20, 64)] {
             bench.send(0, 1, mail);
@@ -116,7 +116,7 @@ fn every_length_of_longs<R: Rig>(rig: &R) {
         .long
         .min((1 << 18) - 2 * MARGIN as usize - 63);
     for (tag, len) in lengths(&bench.promises, max).into_iter().enumerate() {
-        for (place, nargs) in [(0, 1), (1, 0), (8, 2), (63, MAX_ARGS)] {
+        for (place, nargs) in [(0, 1), (1, 0), (8, 2), (63, MAX_CARRIED)] {
             let around = vec![0xa5; len + 2 * MARGIN as usize];
             let mail = Mail::note(tag as u32).args(nargs).long(len, MARGIN + place);
             bench.write(1, place, &around);

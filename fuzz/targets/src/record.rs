@@ -3,7 +3,7 @@
 use argonet_am::record::{
     Head, Kind, Medium, Packed, Scratch, UNIT, header_units, pack, record_units, unpack,
 };
-use argonet_am::{Category, MAX_ARGS, MAX_MEDIUM};
+use argonet_am::{Category, MAX_CARRIED, MAX_MEDIUM};
 
 /// Units that the longest input stands for.
 const LONGEST: usize = 64;
@@ -38,7 +38,7 @@ pub(crate) fn run(data: &[u8]) {
         return;
     };
     let args = got.args(&scratch);
-    assert!(args.len() == head.nargs() && args.len() <= MAX_ARGS);
+    assert!(args.len() == head.nargs() && args.len() <= MAX_CARRIED);
     assert!(head.units() <= available && got.header_units <= head.units());
     assert_eq!(
         got.header_units as usize,

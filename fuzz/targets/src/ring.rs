@@ -5,7 +5,7 @@
 //! The input is a list of steps of the neighbour's and ours; see [`step`].
 
 use argonet_am::{
-    AmError, Category, Delivery, HandlerTable, Lane, MAX_ARGS, MAX_MEDIUM, Message, Payload,
+    AmError, Category, Delivery, HandlerTable, Lane, MAX_CARRIED, MAX_MEDIUM, Message, Payload,
 };
 use argonet_base::{HandlerIndex, JobRank, SegmentOffset};
 use argonet_conduit::smp::{Barrier, Layout, RING_BYTES, Smp, SmpConfig, ThreadMode};
@@ -34,7 +34,7 @@ impl Sink for Handlers {
         self.delivered += 1;
         // Its own name or ours: the ring to ourselves lies in the same memory.
         assert!(delivery.source().index() < 2);
-        assert!(delivery.args().len() <= MAX_ARGS);
+        assert!(delivery.args().len() <= MAX_CARRIED);
         let bytes = delivery.payload().to_vec();
         match delivery.category() {
             Category::Short => assert!(bytes.is_empty()),

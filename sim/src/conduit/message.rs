@@ -11,7 +11,7 @@
 //! get); `length` that of the payload, or of what a get wants; `op` the requester's name of a put or get, `rest` how
 //! many bytes of it there are from `offset` on: the target looks at all of them before it takes the first.
 
-use argonet_am::{Category, MAX_ARGS};
+use argonet_am::{Category, MAX_CARRIED};
 use num_enum::{IntoPrimitive, TryFromPrimitive};
 use static_assertions::const_assert_eq;
 use zerocopy::byteorder::little_endian::{U32, U64};
@@ -142,7 +142,7 @@ impl Head {
 #[derive(Debug)]
 pub(super) struct Parsed {
     pub(super) head: Head,
-    args: [u32; MAX_ARGS],
+    args: [u32; MAX_CARRIED],
     nargs: usize,
     pub(super) payload_at: usize,
 }
@@ -159,10 +159,10 @@ impl Parsed {
         let nargs = usize::from(wire.nargs);
         let belongs = kind.is_request(in_request_lane) == in_request_lane;
         let is_am = kind.category().is_some();
-        if !belongs || wire.zero != 0 || nargs > MAX_ARGS || (nargs > 0 && !is_am) {
+        if !belongs || wire.zero != 0 || nargs > MAX_CARRIED || (nargs > 0 && !is_am) {
             return None;
         }
-        let mut args = [0; MAX_ARGS];
+        let mut args = [0; MAX_CARRIED];
         let payload = rest.get(nargs * 4..)?;
         for (arg, bytes) in args.iter_mut().zip(rest[..nargs * 4].chunks_exact(4)) {
             *arg = u32::from_le_bytes(bytes.try_into().ok()?);

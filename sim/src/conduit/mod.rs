@@ -21,7 +21,7 @@ pub(crate) use message::HEADER_BYTES;
 
 use crate::clock::Place;
 use crate::config::Sizes;
-use argonet_am::{AmError, Category, Lane, MAX_ARGS, Message, Payload, Registered, ReplyPort};
+use argonet_am::{AmError, Category, Lane, MAX_CARRIED, Message, Payload, Registered, ReplyPort};
 use argonet_base::{HandlerIndex, JobRank, SegmentOffset};
 use argonet_conduit::wire::{UserBytes, UserPlace};
 use argonet_conduit::{
@@ -233,7 +233,7 @@ impl Conduit for SimConduit {
 
     fn limits(&self) -> Limits {
         Limits {
-            args: MAX_ARGS,
+            args: MAX_CARRIED,
             medium_request: self.sizes.medium_bytes,
             medium_reply: self.sizes.medium_bytes,
             long: self.sizes.long_bytes,

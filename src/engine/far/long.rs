@@ -3,8 +3,10 @@
 //! put first and the prefix travels alone. A longer reply goes in parts ([`owed`](super::owed)).
 //!
 //! ```text
-//! 0         8     16         20        22      24
-//! | address | len | endpoint | handler | flags | payload
+//! 0         8     16         20        21      22     23   24
+//! | address | len | endpoint | handler | flags | from | to | payload
+//!
+//! from, to: the endpoints between which the message goes; endpoint: the one whose memory it goes into
 //! ```
 
 use super::super::core::{Engine, Outlook};
@@ -15,7 +17,7 @@ use super::super::watch::{far_message, far_reply, span};
 use super::serve::Wrong;
 use super::wire::Range;
 use super::{FarPlace, ReplyPlace};
-use argonet_am::{AmError, CLIENT_BASE, Delivery, Lane, Message, Payload};
+use argonet_am::{AmError, CLIENT_BASE, Delivery, Endpoints, Lane, Message, Payload};
 use argonet_base::{HandlerIndex, JobRank};
 use argonet_conduit::{Conduit, PrepareRequest};
 use argonet_segment::registration::Access;
@@ -30,12 +32,14 @@ pub(super) struct Prefix {
     pub(super) handler: HandlerIndex,
     /// Whether the range's address is an offset in what is bound.
     pub(super) is_offset: bool,
+    /// Between which endpoints it goes.
+    pub(super) ends: Endpoints,
 }
 
 impl Prefix {
     pub(super) const BYTES: usize = 24;
     /// The only flag.
-    const OFFSET: u32 = 1 << 16;
+    const OFFSET: u8 = 1;
 
     pub(super) fn pack(self) -> [u8; Self::BYTES] {
         let mut bytes = [0; Self::BYTES];
@@ -43,21 +47,24 @@ impl Prefix {
         bytes[8..16].copy_from_slice(&self.range.len.to_le_bytes());
         bytes[16..20].copy_from_slice(&self.range.endpoint.to_le_bytes());
         let flags = if self.is_offset { Self::OFFSET } else { 0 };
-        let handler = u32::from(self.handler.0) | flags;
-        bytes[20..].copy_from_slice(&handler.to_le_bytes());
+        let Endpoints { from, to } = self.ends;
+        bytes[20..].copy_from_slice(&[self.handler.0, flags, from, to]);
         bytes
     }
 
     pub(super) fn unpack(payload: &SharedBytes<'_>) -> Option<Self> {
-        let handler = u32::from_le_bytes(payload.read(20).ok()?);
-        Some(Self {
+        let [handler, flags, from, to] = payload.read(20).ok()?;
+        let ends = Endpoints { from, to };
+        let known = flags & !Self::OFFSET == 0 && ends.can_exist();
+        known.then_some(Self {
             range: Range {
                 address: u64::from_le_bytes(payload.read(0).ok()?),
                 len: u64::from_le_bytes(payload.read(8).ok()?),
                 endpoint: u32::from_le_bytes(payload.read(16).ok()?),
             },
-            handler: HandlerIndex((handler & !Self::OFFSET).try_into().ok()?),
-            is_offset: handler & Self::OFFSET != 0,
+            handler: HandlerIndex(handler),
+            is_offset: flags & Self::OFFSET != 0,
+            ends,
         })
     }
 
@@ -91,6 +98,30 @@ impl<C: Conduit> Engine<C> {
         args: &[u32],
         src: *const u8,
         len: usize,
+        outlook: Outlook,
+    ) -> Result<(), OpError> {
+        let ends = Endpoints::PRIMORDIAL;
+        // SAFETY: the caller's promise.
+        unsafe { self.far_long_between(ctx, place, ends, handler, args, src, len, outlook) }
+    }
+
+    /// [`far_long_request`](Self::far_long_request) from one endpoint of this process to one of the target, whose handler runs.
+    ///
+    /// # Safety
+    /// As there.
+    ///
+    /// # Errors
+    /// As there, and [`AmError::NoEndpoint`] as of [`request_between`](Self::request_between).
+    #[allow(clippy::too_many_arguments, reason = "the fields of one message")]
+    pub unsafe fn far_long_between(
+        &self,
+        ctx: &ThreadCtx,
+        place: FarPlace,
+        ends: Endpoints,
+        handler: HandlerIndex,
+        args: &[u32],
+        src: *const u8,
+        len: usize,
         mut outlook: Outlook,
     ) -> Result<(), OpError> {
         ctx.permit("a request", self.rank)?;
@@ -99,12 +130,15 @@ impl<C: Conduit> Engine<C> {
             span.tell(far_message(place.rank, handler, args, len, src));
         }
         let envelope = Message {
-            handler,
+            handler: match ends.are_primordial() {
+                true => handler,
+                false => internal::BETWEEN,
+            },
             args,
             payload: Payload::None,
         };
         self.check(place.rank, &envelope)?;
-        self.check_client(handler, place.rank)?;
+        self.check_client(handler, ends, place.rank)?;
         let most = self.conduit.limits().medium_request;
         let fits = len <= most.saturating_sub(Prefix::BYTES);
         let carried = if fits { len } else { 0 };
@@ -132,6 +166,7 @@ impl<C: Conduit> Engine<C> {
             },
             handler,
             is_offset: false,
+            ends,
         };
         assert!(
             prepared.capacity() >= bytes,
@@ -163,7 +198,8 @@ impl<C: Conduit> Engine<C> {
         args: &[u32],
         bytes: SharedBytes<'_>,
     ) -> Result<(), AmError> {
-        self.check_client(handler, delivery.source())?;
+        let ends = delivery.endpoints().reversed();
+        self.check_client(handler, ends, delivery.source())?;
         let len = bytes.len();
         far_reply(delivery.source(), handler, args, len, bytes.as_ptr());
         let prefix = Prefix {
@@ -174,6 +210,7 @@ impl<C: Conduit> Engine<C> {
             },
             handler,
             is_offset: place.is_offset,
+            ends,
         };
         let mut carried = len;
         if len > self.far_long_reply_at_once() {
@@ -208,8 +245,16 @@ impl<C: Conduit> Engine<C> {
         most.saturating_sub(Prefix::BYTES)
     }
 
-    /// Refuses to name handlers that do not exist or are the library's own.
-    fn check_client(&self, index: HandlerIndex, to: JobRank) -> Result<(), AmError> {
+    /// Refuses to name handlers that do not exist or are the library's own, and endpoints that are known not to exist.
+    fn check_client(
+        &self,
+        index: HandlerIndex,
+        ends: Endpoints,
+        to: JobRank,
+    ) -> Result<(), AmError> {
+        if !ends.are_primordial() {
+            return self.check_ends(to, ends, index);
+        }
         let from = self.rank;
         if index < CLIENT_BASE {
             return Err(AmError::NotForClients { index, from, to });
@@ -251,7 +296,7 @@ impl<C: Conduit> Engine<C> {
                 bulk::copy(place.as_ptr(), bytes, carried);
             }
         }
-        self.run_long(delivery, delivery.lane(), prefix.handler, range, place);
+        self.run_long(delivery, delivery.lane(), prefix, range, place);
         Ok(())
     }
 
@@ -271,7 +316,7 @@ impl<C: Conduit> Engine<C> {
         &self,
         delivery: &mut Delivery<'_>,
         lane: Lane,
-        handler: HandlerIndex,
+        prefix: Prefix,
         range: Range,
         place: Option<NonNull<u8>>,
     ) {
@@ -279,8 +324,11 @@ impl<C: Conduit> Engine<C> {
         // is readable and writable.
         let payload =
             place.map(|place| unsafe { SharedBytesMut::from_raw(place, range.len as usize) });
+        let Prefix { handler, ends, .. } = prefix;
         delivery.unwrap_long(lane, handler, payload, range.address, |inner| {
-            if !self.handlers.dispatch(inner) {
+            if !ends.are_primordial() {
+                self.run_between(inner, ends, handler, 0);
+            } else if !self.handlers.dispatch(inner) {
                 self.fatal_am(AmError::Unregistered {
                     index: handler,
                     from: inner.source(),
@@ -305,11 +353,13 @@ mod tests {
             },
             handler: HandlerIndex(200),
             is_offset: false,
+            ends: Endpoints { from: 31, to: 2 },
         };
         let bytes = prefix.pack();
-        for is_offset in [true, false] {
+        for (is_offset, from) in [(true, 0), (false, 0), (true, 7)] {
             let prefix = Prefix {
                 is_offset,
+                ends: Endpoints { from, to: 2 },
                 ..prefix
             };
             let bytes = prefix.pack();
@@ -318,5 +368,11 @@ mod tests {
         }
         let cut = SharedBytes::from_slice(&bytes[..23]);
         assert_eq!(Prefix::unpack(&cut), None);
+        for (at, wrong) in [(21, 2), (22, 32), (23, 32)] {
+            let mut bytes = bytes;
+            bytes[at] = wrong;
+            let wrong = SharedBytes::from_slice(&bytes);
+            assert_eq!(Prefix::unpack(&wrong), None, "byte {at}");
+        }
     }
 }

@@ -180,7 +180,7 @@ impl<C: Conduit> Engine<C> {
             .coming
             .landed(from, number, range.len, bytes as u64)?;
         if last {
-            self.run_long(delivery, Lane::Reply, prefix.handler, range, Some(place));
+            self.run_long(delivery, Lane::Reply, prefix, range, Some(place));
         }
         Ok(())
     }

@@ -34,6 +34,7 @@ impl<C: Conduit> Engine<C> {
             internal::FAR_ANSWER => (Some(Lane::Reply), Self::take_answer as _),
             internal::FAR_REFUSED => (Some(Lane::Reply), Self::take_refusal as _),
             internal::FAR_LONG => (None, Self::serve_long as _),
+            internal::BETWEEN => (None, Self::serve_between as _),
             internal::FAR_LONG_PART => (Some(Lane::Request), Self::serve_long_part as _),
             internal::RATOMIC => (Some(Lane::Request), Self::serve_atomic as _),
             internal::RATOMIC_DONE => (Some(Lane::Reply), Self::take_atomic as _),

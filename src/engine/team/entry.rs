@@ -5,7 +5,7 @@ use crate::engine::collective::Offer;
 use argonet_base::JobRank;
 
 /// Endpoints of one process that a list can name: those with a lower index.
-pub const MOST_ENDPOINTS: u32 = 32;
+pub const MOST_ENDPOINTS: u32 = argonet_am::ENDPOINTS as u32;
 
 /// What all members of a new team must say alike.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]

@@ -2,6 +2,7 @@
 
 mod make;
 mod queries;
+mod receiver;
 mod scratch;
 
 use core::mem::offset_of;
@@ -15,6 +16,8 @@ use crate::job::endpoint::Location;
 use crate::job::{CData, Endpoint, Job, fatal, given};
 
 use crate::Prototype;
+
+pub(crate) use receiver::Receiver;
 
 /// All functions whose first argument is a team, or that give one.
 pub(super) fn prototypes() -> Vec<Prototype> {
@@ -162,37 +165,6 @@ impl Team {
             Kind::Pair(remote) => *remote,
             Kind::Made(made) => made.team.members.endpoint(rank),
         }
-    }
-
-    /// The process that a message to a rank goes to. As it is the engine that checks ranks of the job, those of the world may not
-    /// exist. Ends the job where one of the two endpoints cannot have messages.
-    #[inline(always)]
-    pub(crate) fn receiver(&self, rank: u32, function: &str) -> JobRank {
-        match &self.kind {
-            Kind::World => JobRank(rank),
-            Kind::Pair(0) if self.endpoint.index() == 0 => JobRank(rank),
-            _ => self.chosen_receiver(rank, function),
-        }
-    }
-
-    #[inline(never)]
-    fn chosen_receiver(&self, rank: u32, function: &str) -> JobRank {
-        self.exists(function);
-        let to = known(self, rank, function);
-        let (here, there) = (self.endpoint.index(), self.remote_endpoint(rank));
-        if (here, there) != (0, 0) {
-            let what = match self.kind {
-                Kind::Pair(_) => "is a pair of",
-                _ => "and rank stand for",
-            };
-            fatal(
-                function,
-                &format!(
-                    "tm {what} endpoint {here} here and {there} there; only endpoints of index 0 have GEX_EP_CAPABILITY_AM"
-                ),
-            )
-        }
-        JobRank(to)
     }
 
     /// What has to be added to addresses of its ranks' processes, of those in its table, from what has to be added to those of the

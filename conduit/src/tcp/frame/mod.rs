@@ -30,7 +30,7 @@ mod quick;
 pub(crate) use quick::{WholePut, WholeShort};
 
 use argonet_am::record::RecordError;
-use argonet_am::{Category, Lane, MAX_ARGS, MAX_MEDIUM};
+use argonet_am::{Category, Lane, MAX_CARRIED, MAX_MEDIUM};
 use num_enum::{IntoPrimitive, TryFromPrimitive};
 use static_assertions::const_assert_eq;
 use zerocopy::byteorder::little_endian::{U32, U64};
@@ -40,7 +40,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 pub(crate) const HEADER_BYTES: usize = 12;
 
 /// Bytes before the payload, at most: header, longest fields, and arguments, which do not come together.
-pub(crate) const LONGEST_HEAD: usize = HEADER_BYTES + 40 + 4 * MAX_ARGS;
+pub(crate) const LONGEST_HEAD: usize = HEADER_BYTES + 40 + 4 * MAX_CARRIED;
 
 /// The longest payload of a put or of the data of a get.
 pub(crate) const MAX_CHUNK: usize = 1 << 20;
@@ -171,7 +171,7 @@ pub(crate) const fn charge(kind: Kind, nargs: usize, len: usize) -> usize {
 }
 
 /// What the largest request takes.
-pub(crate) const LARGEST_CHARGE: usize = charge(Kind::MediumRequest, MAX_ARGS, MAX_MEDIUM);
+pub(crate) const LARGEST_CHARGE: usize = charge(Kind::MediumRequest, MAX_CARRIED, MAX_MEDIUM);
 
 #[derive(FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned, Clone, Copy)]
 #[repr(C)]
@@ -405,7 +405,7 @@ impl Frame {
         let unknown = RecordError::Kind(wire.kind);
         let kind = Kind::try_from(wire.kind).map_err(|_| unknown)?;
         let (nargs, length) = (usize::from(wire.nargs), wire.length.get() as usize);
-        if nargs > MAX_ARGS {
+        if nargs > MAX_CARRIED {
             return Err(RecordError::Args(nargs));
         }
         let max = kind.most(long_bytes);
@@ -444,7 +444,7 @@ impl Frame {
 
     /// The arguments, out of the frame's bytes.
     #[inline]
-    pub(crate) fn args<'a>(&self, bytes: &[u8], room: &'a mut [u32; MAX_ARGS]) -> &'a [u32] {
+    pub(crate) fn args<'a>(&self, bytes: &[u8], room: &'a mut [u32; MAX_CARRIED]) -> &'a [u32] {
         let args = bytes.get(self.args_at()..self.head_len()).unwrap_or(&[]);
         for (arg, bytes) in room.iter_mut().zip(args.chunks_exact(4)) {
             *arg = u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);

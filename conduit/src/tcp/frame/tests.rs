@@ -74,7 +74,7 @@ fn a_head_is_read_as_it_was_written_once_it_is_all_there() {
             (read.head_len(), read.len()),
             (bytes.len(), bytes.len() + length)
         );
-        assert_eq!(read.args(bytes, &mut [0; MAX_ARGS]), args);
+        assert_eq!(read.args(bytes, &mut [0; MAX_CARRIED]), args);
     }
 }
 

@@ -1,7 +1,7 @@
 //! Ranks that compute and make no call, and the thread that serves meanwhile.
 
 use super::*;
-use argonet_am::MAX_ARGS;
+use argonet_am::MAX_CARRIED;
 use core::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
@@ -75,7 +75,7 @@ fn messages_wait_for_the_rank_and_what_is_behind_them_does_not() {
         assert!(a.note(round));
         let medium = Message {
             handler: NOTE,
-            args: &[round; MAX_ARGS],
+            args: &[round; MAX_CARRIED],
             payload: Payload::Medium(SharedBytes::from_slice(&bytes)),
         };
         a.tcp.request(JobRank(1), &medium).unwrap();

@@ -1,5 +1,6 @@
 //! The conduits of this program, and what each can do here.
 
+use argonet_am::MAX_ARGS;
 use argonet_base::size::HumanSize;
 use argonet_conduit::Limits;
 use argonet_conduit::smp::{Barrier, Smp};
@@ -37,7 +38,7 @@ fn tcp(settings: &Settings) -> Facts {
         ("reaches", "ranks of other hosts, and of other neighbourhoods of a host, over connections; neighbours through smp".into()),
         ("chosen", chosen(Tcp::NAME, settings).into()),
         ("listens on", listens(settings)),
-        ("arguments of a message", format!("at most {}", limits.args)),
+        ("arguments of a message", format!("at most {MAX_ARGS}")),
         ("payload of a medium", medium(limits)),
         ("payload of a long", format!("at most {}", HumanSize(limits.long as u64))),
         (
@@ -87,7 +88,7 @@ fn smp(settings: &Settings) -> Facts {
     vec![
         ("reaches", "the ranks of one host, by shared memory".into()),
         ("chosen", chosen(Smp::NAME, settings).into()),
-        ("arguments of a message", format!("at most {}", limits.args)),
+        ("arguments of a message", format!("at most {MAX_ARGS}")),
         ("payload of a medium", medium(limits)),
         ("payload of a long", "up to the whole segment".into()),
         (

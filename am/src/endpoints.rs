@@ -1,0 +1,191 @@
+//! Messages between endpoints. A process has one endpoint from the start, of index 0; what goes from one such to another
+//! is a plain message. A message from or to a further endpoint travels as a message of the library's own with one more
+//! argument in front, the *word*, which all conduits carry like any other.
+//!
+//! ```text
+//! byte 0       1      2      3
+//!      |handler| from | to   | zero |
+//! ```
+//!
+//! So plain messages pay nothing for it, and what a further endpoint's message pays is one argument.
+
+use crate::delivery::ReplyPort;
+use crate::error::AmError;
+use crate::limits::{CLIENT_BASE, ENDPOINTS, MAX_ARGS, MAX_CARRIED};
+use crate::message::Message;
+use crate::table::Registered;
+use argonet_base::{HandlerIndex, JobRank};
+
+/// The two ends of a message, as indices of endpoints in their processes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Endpoints {
+    /// The endpoint that sends.
+    pub from: u8,
+    /// The endpoint whose handler runs.
+    pub to: u8,
+}
+
+impl Endpoints {
+    /// The endpoints that processes have from the start.
+    pub const PRIMORDIAL: Self = Self { from: 0, to: 0 };
+
+    /// Whether a message between them is a plain one.
+    #[inline(always)]
+    #[must_use]
+    pub const fn are_primordial(self) -> bool {
+        self.from | self.to == 0
+    }
+
+    /// Those of the reply.
+    #[must_use]
+    pub const fn reversed(self) -> Self {
+        Self {
+            from: self.to,
+            to: self.from,
+        }
+    }
+
+    /// Whether there can be such endpoints.
+    #[must_use]
+    pub const fn can_exist(self) -> bool {
+        (self.from as usize) < ENDPOINTS && (self.to as usize) < ENDPOINTS
+    }
+
+    /// The word of a message for a client's handler.
+    #[must_use]
+    pub const fn word(self, handler: HandlerIndex) -> u32 {
+        u32::from_le_bytes([handler.0, self.from, self.to, 0])
+    }
+
+    /// Endpoints and handler of a word; `None` if it is none.
+    #[must_use]
+    pub fn of_word(word: u32) -> Option<(Self, HandlerIndex)> {
+        let [handler, from, to, zero] = word.to_le_bytes();
+        let (ends, handler) = (Self { from, to }, HandlerIndex(handler));
+        let belongs = zero == 0 && handler >= CLIENT_BASE && ends.can_exist();
+        (belongs && !ends.are_primordial()).then_some((ends, handler))
+    }
+}
+
+/// The arguments of a message as it travels between endpoints: the word, then the client's.
+#[derive(Clone, Copy, Debug)]
+pub struct Carried {
+    args: [u32; MAX_CARRIED],
+    count: usize,
+}
+
+impl Carried {
+    /// Puts the word in front.
+    ///
+    /// # Panics
+    /// If there are more than [`MAX_ARGS`] arguments; callers have checked that.
+    #[must_use]
+    pub fn new(ends: Endpoints, handler: HandlerIndex, given: &[u32]) -> Self {
+        assert!(
+            given.len() <= MAX_ARGS,
+            "argument count is checked before the word is put in front"
+        );
+        let mut args = [0; MAX_CARRIED];
+        args[0] = ends.word(handler);
+        args[1..=given.len()].copy_from_slice(given);
+        Self {
+            args,
+            count: 1 + given.len(),
+        }
+    }
+
+    /// All that travel.
+    #[must_use]
+    pub fn args(&self) -> &[u32] {
+        &self.args[..self.count]
+    }
+}
+
+/// The way for replies of a handler that runs for such a message.
+pub(crate) struct Back<'a> {
+    pub(crate) port: &'a dyn ReplyPort,
+    /// The index of the library's that such messages have.
+    pub(crate) carrier: HandlerIndex,
+    /// Those of the message that is replied to.
+    pub(crate) ends: Endpoints,
+}
+
+impl ReplyPort for Back<'_> {
+    fn reply(&self, to: JobRank, message: &Message<'_>) -> Result<(), AmError> {
+        if message.handler < CLIENT_BASE {
+            // The library's own, which says itself for which endpoint it is.
+            return self.port.reply(to, message);
+        }
+        let carried = Carried::new(self.ends.reversed(), message.handler, message.args);
+        self.port.reply(
+            to,
+            &Message {
+                handler: self.carrier,
+                args: carried.args(),
+                payload: message.payload,
+            },
+        )
+    }
+
+    fn rank(&self) -> JobRank {
+        self.port.rank()
+    }
+
+    fn registered(&self) -> &Registered {
+        // Handlers of the endpoint that gets the reply are known there alone.
+        &Registered::ALL
+    }
+
+    fn endpoints(&self) -> Endpoints {
+        self.ends
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn words_come_back(handler in CLIENT_BASE.0..=u8::MAX, from in 0..ENDPOINTS as u8, to in 0..ENDPOINTS as u8) {
+            let (ends, handler) = (Endpoints { from, to }, HandlerIndex(handler));
+            let expected = (!ends.are_primordial()).then_some((ends, handler));
+            prop_assert_eq!(Endpoints::of_word(ends.word(handler)), expected);
+            prop_assert_eq!(ends.reversed().reversed(), ends);
+        }
+
+        #[test]
+        fn any_word_is_refused_or_comes_back(word: u32) {
+            if let Some((ends, handler)) = Endpoints::of_word(word) {
+                prop_assert!(ends.can_exist() && !ends.are_primordial() && handler >= CLIENT_BASE);
+                prop_assert_eq!(ends.word(handler), word);
+            }
+        }
+
+        #[test]
+        fn arguments_follow_the_word(given in proptest::collection::vec(any::<u32>(), 0..=MAX_ARGS)) {
+            let ends = Endpoints { from: 3, to: 31 };
+            let carried = Carried::new(ends, HandlerIndex(200), &given);
+            let (word, rest) = carried.args().split_first().unwrap();
+            prop_assert_eq!(Endpoints::of_word(*word), Some((ends, HandlerIndex(200))));
+            prop_assert_eq!(rest, given);
+        }
+    }
+
+    #[test]
+    fn what_is_no_word_is_refused() {
+        let good = Endpoints { from: 1, to: 0 }.word(HandlerIndex(128));
+        assert!(Endpoints::of_word(good).is_some());
+        let most = (ENDPOINTS as u32) << 8;
+        for bad in [
+            good & 0xff,
+            good & !0x80,
+            good | 1 << 24,
+            good | most,
+            good | most << 8,
+        ] {
+            assert_eq!(Endpoints::of_word(bad), None, "{bad:#x}");
+        }
+    }
+}
