@@ -13,6 +13,7 @@ use super::wait::Sleepers;
 use super::wire::Wire;
 use crate::smp::SegmentLen;
 use crate::threads::ThreadMode;
+use argonet_am::credit::Bank;
 use argonet_am::record::RecordError;
 use argonet_am::{AmError, Registered};
 use argonet_base::{JobRank, SegmentOffset};
@@ -74,6 +75,8 @@ pub(super) struct Core {
     pub(super) helper: Helper,
     pub(super) progress: Progress,
     pub(super) vitals: Vitals,
+    /// Credits that are not lent; `None` without flow control.
+    pub(super) bank: Option<Bank>,
 }
 
 // What a rank keeps of a peer that it does not use.
@@ -93,6 +96,14 @@ impl Core {
             Progress::new(config.connector.descriptor())?
         } else {
             Progress::none()
+        };
+        let bank = match &config.sizes.credits {
+            Some(credits) => {
+                let plan = credits.plan(config.ranks);
+                let plan = plan.map_err(|e| io::Error::new(io::ErrorKind::InvalidInput, e))?;
+                Some(Bank::new(config.rank.0, plan, credits.rules()))
+            }
+            None => None,
         };
         Ok(Self {
             rank: config.rank,
@@ -119,6 +130,7 @@ impl Core {
             helper: Helper::default(),
             progress,
             vitals: Vitals::new(config.sizes.silent_time),
+            bank,
         })
     }
 
@@ -149,7 +161,9 @@ impl Core {
         let mut is_new = false;
         let peer = self.peers[rank.index()].get_or_init(|| {
             is_new = true;
-            Box::new(Peer::new(rank, &self.sizes))
+            // What a rank sends to itself needs nobody's leave but its own.
+            let bank = self.bank.as_ref().filter(|_| rank != self.rank);
+            Box::new(Peer::new(rank, &self.sizes, bank))
         });
         (peer, is_new)
     }
@@ -233,8 +247,8 @@ impl Core {
         inbound.wire = Some(Arc::clone(&wire));
         outbound.wire = Some(wire);
         self.connected.fetch_add(1, Ordering::Relaxed);
-        let (taken, granted) = (inbound.complete(), inbound.parked.granted());
-        outbound.outbox.set_tell(taken, granted);
+        let (taken, handled) = (inbound.complete(), inbound.parked.handled());
+        outbound.outbox.set_tell(taken, handled);
         outbound.go_on(&self.sizes);
         if outbound.has_reports() {
             self.work.set(peer.rank.0);

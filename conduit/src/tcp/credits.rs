@@ -1,0 +1,139 @@
+//! How the receive space of a rank is dealt out to its peers.
+
+use super::frame::{HEADER_BYTES, LARGEST_CHARGE};
+use argonet_am::credit::{Costs, Form, Mends, Plan, PlanError, Rules, Wishes};
+
+/// Bytes of a credit.
+pub(super) const CREDIT_BYTES: usize = 256;
+
+/// What the largest request needs.
+const LEAST: u16 = LARGEST_CHARGE.div_ceil(CREDIT_BYTES) as u16;
+
+/// Credits: how much of a rank's receive space each peer may use, 256 bytes a credit, the same on all ranks of a job. ADR 0025 has the
+/// reasons, docs/flow-control.md the machine.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct TcpCredits {
+    /// Whether credits move to the peers that want them.
+    pub dynamic: bool,
+    /// Most that one peer may have.
+    pub most: u16,
+    /// Requests received that end an epoch.
+    pub epoch_requests: u32,
+    /// Credits of each peer at the start; derived from the number of ranks if not given, as the others.
+    pub share: Option<u32>,
+    /// Credits in the bank at the start.
+    pub bank: Option<u32>,
+    /// Bytes of the receive space.
+    pub space_bytes: Option<u64>,
+}
+
+impl Default for TcpCredits {
+    fn default() -> Self {
+        Self {
+            dynamic: true,
+            most: 1024,
+            epoch_requests: 1024,
+            share: None,
+            bank: None,
+            space_bytes: None,
+        }
+    }
+}
+
+impl TcpCredits {
+    /// Rules of the machine.
+    #[must_use]
+    pub fn rules(&self) -> Rules {
+        Rules {
+            costs: Costs {
+                granularity: CREDIT_BYTES as u32,
+                event_bytes: 0,
+                header_bytes: HEADER_BYTES as u32,
+                chunk_bytes: LARGEST_CHARGE as u32,
+                recycles: false,
+            },
+            form: Form::WIDE,
+            dynamic: self.dynamic,
+            least: LEAST,
+            most: self.most,
+            epoch_requests: self.epoch_requests,
+            lend_limit: self.most,
+            revoke_limit: self.most,
+            mends: Mends::ALL,
+            ..Rules::default()
+        }
+    }
+
+    /// How the receive space of each of so many ranks is dealt out.
+    ///
+    /// # Errors
+    /// Numbers that do not fit each other, with the sums.
+    pub fn plan(&self, ranks: u32) -> Result<Plan, PlanError> {
+        let Self {
+            share,
+            bank,
+            space_bytes,
+            ..
+        } = *self;
+        let wishes = Wishes {
+            share,
+            bank,
+            space_bytes,
+        };
+        Plan::new(ranks, &self.rules(), wishes)
+    }
+
+    /// Every number at the smallest that still works, with something to lend.
+    #[must_use]
+    pub fn smallest() -> Self {
+        Self {
+            most: LEAST + 16,
+            epoch_requests: 4,
+            share: Some(LEAST.into()),
+            bank: Some(8),
+            ..Self::default()
+        }
+    }
+}
+
+/// Credits that so many bytes take, rounded up.
+pub(super) fn credits(bytes: u64) -> u16 {
+    // Windows are of 16 bits of credits.
+    u16::try_from(bytes.div_ceil(CREDIT_BYTES as u64)).unwrap_or(u16::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn small_jobs_have_the_windows_that_every_peer_had_and_large_ones_a_bound() {
+        let credits = TcpCredits::default();
+        for (ranks, share, mib) in [
+            (2, 1024, 1),
+            (53, 1024, 15),
+            (100, 413, 15),
+            (1000, 257, 95),
+        ] {
+            let plan = credits.plan(ranks).unwrap();
+            assert_eq!(u32::from(plan.share()), share, "{plan}");
+            assert!(plan.space().bytes() <= mib << 20, "{plan}");
+            assert!(plan.space().bytes() > (mib - 1) << 20, "{plan}");
+        }
+        assert!(TcpCredits::smallest().plan(3).is_ok());
+    }
+
+    #[test]
+    fn wishes_that_do_not_fit_are_told_with_the_sums() {
+        let credits = TcpCredits {
+            share: Some(400),
+            bank: Some(100),
+            space_bytes: Some(1 << 20),
+            ..TcpCredits::default()
+        };
+        let said = credits.plan(100).unwrap_err().to_string();
+        let sums = "400 credits for each of 99 peers and 100 in the bank are 39700 credits, but the receive space of 1048576 bytes holds 4096: \
+                    give fewer credits a peer, bank fewer, or give at least 10163200 bytes";
+        assert_eq!(said, sums);
+    }
+}
