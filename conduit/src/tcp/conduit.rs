@@ -3,6 +3,7 @@
 use super::config::TcpConfig;
 use super::core::Core;
 use super::frame::{Fields, HeadBytes, Kind, charge};
+use super::gauges::{CreditReport, Gauges};
 use super::lane::Body;
 use super::peer::Peer;
 use crate::conduit::{
@@ -72,6 +73,12 @@ impl Tcp {
             std::thread::sleep(LINGERS);
         }
         true
+    }
+
+    /// Credits as they are now; `None` without flow control.
+    #[must_use]
+    pub fn credits(&self) -> Option<CreditReport> {
+        self.core.gauges.as_ref().map(Gauges::report)
     }
 
     /// Sends what was gathered now, to all peers; what their connections do not take stays.

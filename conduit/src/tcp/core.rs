@@ -3,6 +3,7 @@
 use super::bits::Bits;
 use super::config::TcpSizes;
 use super::connector::{Connection, Connector, Made};
+use super::gauges::Gauges;
 use super::helper::Helper;
 use super::lane::Speed;
 use super::peer::{Inbound, Outbound, Peer};
@@ -77,6 +78,7 @@ pub(super) struct Core {
     pub(super) vitals: Vitals,
     /// Credits that are not lent; `None` without flow control.
     pub(super) bank: Option<Bank>,
+    pub(super) gauges: Option<Gauges>,
 }
 
 // What a rank keeps of a peer that it does not use.
@@ -105,6 +107,8 @@ impl Core {
             }
             None => None,
         };
+        let gauge = |bank| Gauges::new(config.rank.0, config.ranks, bank);
+        let gauges = bank.as_ref().map(gauge).transpose()?;
         Ok(Self {
             rank: config.rank,
             ranks: config.ranks,
@@ -131,6 +135,7 @@ impl Core {
             progress,
             vitals: Vitals::new(config.sizes.silent_time),
             bank,
+            gauges,
         })
     }
 
@@ -165,6 +170,9 @@ impl Core {
             let bank = self.bank.as_ref().filter(|_| rank != self.rank);
             Box::new(Peer::new(rank, &self.sizes, bank))
         });
+        if is_new {
+            self.gauge_first(peer);
+        }
         (peer, is_new)
     }
 

@@ -2,6 +2,8 @@
 
 use super::frame::{HEADER_BYTES, LARGEST_CHARGE};
 use argonet_am::credit::{Costs, Form, Mends, Plan, PlanError, Rules, Wishes};
+use argonet_settings as settings;
+use argonet_settings::{Setting, Settings};
 
 /// Bytes of a credit.
 pub(super) const CREDIT_BYTES: usize = 256;
@@ -15,8 +17,10 @@ const LEAST: u16 = LARGEST_CHARGE.div_ceil(CREDIT_BYTES) as u16;
 pub struct TcpCredits {
     /// Whether credits move to the peers that want them.
     pub dynamic: bool,
+    /// By argonet's rules; if not, by those of the Portals text.
+    pub mended: bool,
     /// Most that one peer may have.
-    pub most: u16,
+    pub most: u32,
     /// Requests received that end an epoch.
     pub epoch_requests: u32,
     /// Credits of each peer at the start; derived from the number of ranks if not given, as the others.
@@ -31,6 +35,7 @@ impl Default for TcpCredits {
     fn default() -> Self {
         Self {
             dynamic: true,
+            mended: true,
             most: 1024,
             epoch_requests: 1024,
             share: None,
@@ -41,9 +46,42 @@ impl Default for TcpCredits {
 }
 
 impl TcpCredits {
+    /// What the settings say; `None` without flow control. argonet's own names come before those of GASNet's Portals conduit.
+    #[must_use]
+    pub fn from_settings(given: &Settings) -> Option<Self> {
+        let either =
+            |own: &Setting<Option<bool>>, portals| given.get(own).or_else(|| given.get(portals));
+        let is_on = either(&settings::CREDITS_ON, &settings::PORTAL_FLOW_CONTROL);
+        if is_on == Some(false) {
+            return None;
+        }
+        let number = |own: &Setting<Option<u64>>, portals| {
+            let number = given.get(own).or_else(|| given.get(portals));
+            // The table allows no more than that.
+            number.map(|number| u32::try_from(number).unwrap_or(u32::MAX))
+        };
+        let preset = Self::default();
+        let most = number(&settings::CREDITS_MOST, &settings::PORTAL_MAX_CRED_PER_NODE);
+        let epoch = number(&settings::CREDITS_EPOCH, &settings::PORTAL_EPOCH_DURATION);
+        let space = given.get(&settings::CREDITS_SPACE);
+        let space = space.or_else(|| given.get(&settings::PORTAL_AMRECV_SPACE));
+        Some(Self {
+            dynamic: either(&settings::CREDITS_MOVE, &settings::PORTAL_DYNAMIC_CREDITS)
+                .unwrap_or(preset.dynamic),
+            mended: given.get(&settings::CREDITS_MENDED),
+            most: most.unwrap_or(preset.most),
+            epoch_requests: epoch.unwrap_or(preset.epoch_requests),
+            share: number(&settings::CREDITS_SHARE, &settings::PORTAL_CRED_PER_NODE),
+            bank: number(&settings::CREDITS_BANK, &settings::PORTAL_BANKED_CREDITS),
+            space_bytes: space.map(|bytes| bytes.0),
+        })
+    }
+
     /// Rules of the machine.
     #[must_use]
     pub fn rules(&self) -> Rules {
+        // What does not fit 16 bits is refused by the plan.
+        let most = u16::try_from(self.most).unwrap_or(u16::MAX);
         Rules {
             costs: Costs {
                 granularity: CREDIT_BYTES as u32,
@@ -55,11 +93,11 @@ impl TcpCredits {
             form: Form::WIDE,
             dynamic: self.dynamic,
             least: LEAST,
-            most: self.most,
+            most,
             epoch_requests: self.epoch_requests,
-            lend_limit: self.most,
-            revoke_limit: self.most,
-            mends: Mends::ALL,
+            lend_limit: most,
+            revoke_limit: most,
+            mends: if self.mended { Mends::ALL } else { Mends::NONE },
             ..Rules::default()
         }
     }
@@ -75,6 +113,15 @@ impl TcpCredits {
             space_bytes,
             ..
         } = *self;
+        let (least, widest) = (LEAST.into(), u16::MAX.into());
+        if !(least..=widest).contains(&u64::from(self.most)) {
+            return Err(PlanError::Range {
+                what: "most credits a peer",
+                got: self.most.into(),
+                from: least,
+                to: widest,
+            });
+        }
         let wishes = Wishes {
             share,
             bank,
@@ -87,7 +134,7 @@ impl TcpCredits {
     #[must_use]
     pub fn smallest() -> Self {
         Self {
-            most: LEAST + 16,
+            most: u32::from(LEAST) + 16,
             epoch_requests: 4,
             share: Some(LEAST.into()),
             bank: Some(8),
@@ -121,6 +168,43 @@ mod tests {
             assert!(plan.space().bytes() > (mib - 1) << 20, "{plan}");
         }
         assert!(TcpCredits::smallest().plan(3).is_ok());
+    }
+
+    #[test]
+    fn own_names_come_before_those_of_portals() {
+        let of = |pairs: &[(&str, &str)]| {
+            let pairs = pairs
+                .iter()
+                .map(|(name, value)| ((*name).into(), (*value).into()));
+            TcpCredits::from_settings(&Settings::from_pairs(pairs).unwrap())
+        };
+        assert_eq!(of(&[]), Some(TcpCredits::default()));
+        assert_eq!(of(&[("GASNET_PORTAL_FLOW_CONTROL", "0")]), None);
+        let both = [
+            ("GASNET_PORTAL_FLOW_CONTROL", "0"),
+            ("ARGONET_CREDITS", "1"),
+        ];
+        assert_eq!(of(&both), Some(TcpCredits::default()));
+        let all = [
+            ("GASNET_PORTAL_DYNAMIC_CREDITS", "0"),
+            ("GASNET_PORTAL_MAX_CRED_PER_NODE", "400"),
+            ("GASNET_PORTAL_CRED_PER_NODE", "300"),
+            ("GASNET_PORTAL_BANKED_CREDITS", "7"),
+            ("GASNET_PORTAL_AMRECV_SPACE", "1M"),
+            ("GASNET_PORTAL_EPOCH_DURATION", "64"),
+            ("ARGONET_CREDITS_MENDED", "0"),
+            ("ARGONET_CREDITS_BANK", "8"),
+        ];
+        let due = TcpCredits {
+            dynamic: false,
+            mended: false,
+            most: 400,
+            epoch_requests: 64,
+            share: Some(300),
+            bank: Some(8),
+            space_bytes: Some(1 << 20),
+        };
+        assert_eq!(of(&all), Some(due));
     }
 
     #[test]

@@ -4,7 +4,7 @@ use super::core::Core;
 use super::credits::{CREDIT_BYTES, credits};
 use super::frame::{Fields, Kind};
 use super::lane::{Credits, Grant, Outbox, Parked};
-use super::peer::Peer;
+use super::peer::{Outbound, Peer};
 use argonet_am::credit::{self, Bank, CreditError};
 use argonet_am::record::RecordError;
 use argonet_am::system_queue::{Answer, Frame, Heard, Question, Slot, SystemQueue};
@@ -191,6 +191,9 @@ impl Core {
                 let lane = (&mut outbound.grant, &mut outbound.outbox);
                 let said = (epoch, fields);
                 window = loans.control(peer.rank.0, said, reserved, lane, bank)?;
+                if window.is_some() {
+                    self.gauge_bank(bank);
+                }
             }
         } else {
             outbound.grant.handle(fields.rest)?;
@@ -216,7 +219,73 @@ impl Core {
             return Err(RecordError::Kind(Kind::System.into()));
         };
         let lane = (&mut outbound.grant, &mut outbound.outbox);
-        loans.system(word, outbound.reserved.charge, lane, parked, bank)
+        let window = loans.system(word, outbound.reserved.charge, lane, parked, bank)?;
+        self.gauge_bank(bank);
+        Ok(window)
+    }
+
+    /// At the end of a visit: the peer is told, with what it is told next, if an epoch has ended; others can see what is lent.
+    #[inline]
+    pub(super) fn look_at_credits(
+        &self,
+        peer: &Peer,
+        outbound: &mut Outbound,
+        bank: &Bank,
+        parked: &Parked,
+    ) {
+        let Some(loans) = &mut outbound.loans else {
+            return;
+        };
+        if loans.peer.tells_epoch(bank) {
+            outbound.outbox.tell_credits(Credits::end_epoch);
+            self.gauge_bank(bank);
+        }
+        loans.peer.owes(credits(parked.owed()));
+        let in_use = credits(outbound.grant.in_use() + outbound.reserved.charge as u64);
+        self.gauge(peer, loans, in_use);
+    }
+
+    #[inline]
+    fn gauge(&self, peer: &Peer, loans: &Loans, in_use: u16) {
+        if let Some(gauges) = &self.gauges {
+            let figures = credit::Figures {
+                in_use,
+                ..loans.peer.figures()
+            };
+            gauges.peer(peer.rank.0, figures, loans.stalls);
+        }
+    }
+
+    #[cold]
+    fn gauge_bank(&self, bank: &Bank) {
+        if let Some(gauges) = &self.gauges {
+            gauges.bank(bank);
+        }
+    }
+
+    /// At the first use of a peer.
+    #[cold]
+    pub(super) fn gauge_first(&self, peer: &Peer) {
+        if let Some(bank) = &self.bank
+            && let Some(loans) = &peer.outbound.lock().loans
+        {
+            self.gauge_bank(bank);
+            self.gauge(peer, loans, 0);
+        }
+    }
+
+    /// A request has no room in the window: more is asked for.
+    #[cold]
+    pub(super) fn lack(&self, peer: &Peer, outbound: &mut Outbound, charge: usize) {
+        let reserved = outbound.reserved.charge;
+        if let (Some(bank), Some(loans)) = (&self.bank, &mut outbound.loans)
+            && !outbound.grant.allows(charge, reserved)
+        {
+            let wanted = loans.stall(charge, reserved, &outbound.grant, bank);
+            outbound.outbox.tell_credits(|credits| credits.want(wanted));
+            let in_use = credits(outbound.grant.in_use() + reserved as u64);
+            self.gauge(peer, loans, in_use);
+        }
     }
 
     /// Asks peers to give credits back, if somebody lacks some. Nobody's lock may be held.

@@ -16,6 +16,7 @@ mod core;
 mod credits;
 mod flush;
 mod frame;
+mod gauges;
 mod helper;
 pub mod join;
 mod lane;
@@ -40,6 +41,7 @@ pub use conduit::Tcp;
 pub use config::{TcpConfig, TcpSizeError, TcpSizes};
 pub use connector::{Connection, Connector, Made};
 pub use credits::TcpCredits;
+pub use gauges::{CREDITS_FILE_NAME, CreditReport, PeerCredits};
 pub use progress::progress_by_default;
 
 /// How many frames the bytes of a stream hold, from its beginning on, if payloads go nowhere. For tools and tests:

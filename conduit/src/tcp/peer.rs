@@ -3,7 +3,7 @@
 use super::config::{REPLY_ROOM, TcpSizes};
 use super::credits::CREDIT_BYTES;
 use super::frame::{Fields, HeadBytes, Kind};
-use super::lane::{Apart, Aside, Body, Credits, Grant, Inbox, Outbox, Parked};
+use super::lane::{Apart, Aside, Body, Grant, Inbox, Outbox, Parked};
 use super::loans::Loans;
 use super::operations::Operations;
 use super::sides::{InboundSide, Stripes};
@@ -185,28 +185,6 @@ impl Outbound {
     pub(super) fn has_reply_room(&self, sizes: &TcpSizes) -> bool {
         let used = self.outbox.used() + self.reserved.ring + REPLY_ROOM;
         used <= sizes.replay_bytes && self.outbox.owned_bytes() < 2 * sizes.long_bytes
-    }
-
-    /// Tells the peer, with what it is told next, if an epoch has ended.
-    #[inline]
-    pub(super) fn look_at_epoch(&mut self, bank: &Bank) {
-        if let Some(loans) = &mut self.loans
-            && loans.peer.tells_epoch(bank)
-        {
-            self.outbox.tell_credits(Credits::end_epoch);
-        }
-    }
-
-    /// A request does not fit the window: more is asked for.
-    #[cold]
-    pub(super) fn lack(&mut self, charge: usize, bank: &Bank) {
-        let reserved = self.reserved.charge;
-        if let Some(loans) = &mut self.loans
-            && !self.grant.allows(charge, reserved)
-        {
-            let wanted = loans.stall(charge, reserved, &self.grant, bank);
-            self.outbox.tell_credits(|credits| credits.want(wanted));
-        }
     }
 
     /// Reports what is complete by what the peer has taken. Whether there is anything to report.

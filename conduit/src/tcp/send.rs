@@ -112,9 +112,7 @@ impl Core {
 
     #[cold]
     fn lack_room(&self, peer: &Peer, outbound: &mut Outbound, need: Reserved) {
-        if let Some(bank) = &self.bank {
-            outbound.lack(need.charge, bank);
-        }
+        self.lack(peer, outbound, need.charge);
         if outbound.outbox.wants_to_write() {
             self.flush(peer, outbound);
         }

@@ -322,7 +322,8 @@ impl<S: Sink + ?Sized> Visit<'_, S> {
             outbound.outbox.set_tell(taken, handled);
             if let Some(bank) = &self.core.bank {
                 bank.arrived(inbound.parked.take_count());
-                outbound.look_at_epoch(bank);
+                self.core
+                    .look_at_credits(self.peer, &mut outbound, bank, &inbound.parked);
             }
             let untold = outbound.outbox.untold();
             // Nobody will be patient for a rank that makes no call.
