@@ -30,8 +30,9 @@ fn credited() -> Done {
     });
     let world = builder.build()?;
     if world.rank().0 > 0 {
+        let bytes = vec![7u8; 30_000];
         for n in 0..COUNT {
-            world.send_medium(argonet::Rank(0), &take, n as u32, vec![7u8; 30_000])?;
+            world.send_medium(argonet::Rank(0), &take, n as u32, &bytes)?;
         }
     }
     world.drain()?;
