@@ -11,7 +11,7 @@ use argonet_conduit::tcp::join::{
     JobKey, JoinService, Joiner, Joining, Whereabouts, from_settings, interfaces, read_addresses,
     write_addresses,
 };
-use argonet_conduit::tcp::{Tcp, TcpConfig, TcpCredits, TcpSizes};
+use argonet_conduit::tcp::{Gauges, Tcp, TcpConfig, TcpCredits, TcpSizes};
 use argonet_segment::Directory;
 use argonet_settings::{
     CONDUIT, CREDITS_FILE, PORTAL_CREDIT_STATS, Settings, TCP_CONNECTIONS, TCP_PROGRESS,
@@ -113,12 +113,13 @@ impl Network {
         let tcp = Arc::new(tcp);
         // Who has left a barrier may have sent what others wait for there and what waits for its connection.
         let last = Arc::downgrade(&tcp);
+        let gauges = tcp.gauges();
         process::at_end(Box::new(move || {
             if let Some(tcp) = last.upgrade() {
                 tcp.linger(LINGER);
-                if let Some(path) = &open.statistics {
-                    write_statistics(&tcp, rank, path);
-                }
+            }
+            if let Some(path) = &open.statistics {
+                write_statistics(gauges.as_deref(), rank, path);
             }
         }));
         Ok(Some(tcp))
@@ -145,9 +146,9 @@ fn statistics(settings: &Settings, rank: JobRank) -> Option<PathBuf> {
     Some(text.replace('%', &rank.to_string()).into())
 }
 
-fn write_statistics(tcp: &Tcp, rank: JobRank, path: &Path) {
-    let text = match tcp.credits() {
-        Some(credits) => credits.to_string(),
+fn write_statistics(gauges: Option<&Gauges>, rank: JobRank, path: &Path) {
+    let text = match gauges {
+        Some(gauges) => gauges.report().to_string(),
         None => format!("rank {rank}: there is no flow control by credits (ARGONET_CREDITS)\n"),
     };
     if let Err(error) = std::fs::write(path, text) {

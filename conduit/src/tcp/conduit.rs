@@ -3,7 +3,7 @@
 use super::config::TcpConfig;
 use super::core::Core;
 use super::frame::{Fields, HeadBytes, Kind, charge};
-use super::gauges::{CreditReport, Gauges};
+use super::gauges::Gauges;
 use super::lane::Body;
 use super::peer::Peer;
 use crate::conduit::{
@@ -75,10 +75,10 @@ impl Tcp {
         true
     }
 
-    /// Credits as they are now; `None` without flow control.
+    /// Where credits can be read; `None` without flow control.
     #[must_use]
-    pub fn credits(&self) -> Option<CreditReport> {
-        self.core.gauges.as_ref().map(Gauges::report)
+    pub fn gauges(&self) -> Option<Arc<Gauges>> {
+        self.core.gauges.clone()
     }
 
     /// Sends what was gathered now, to all peers; what their connections do not take stays.

@@ -78,7 +78,7 @@ pub(super) struct Core {
     pub(super) vitals: Vitals,
     /// Credits that are not lent; `None` without flow control.
     pub(super) bank: Option<Bank>,
-    pub(super) gauges: Option<Gauges>,
+    pub(super) gauges: Option<Arc<Gauges>>,
 }
 
 // What a rank keeps of a peer that it does not use.
@@ -108,7 +108,7 @@ impl Core {
             None => None,
         };
         let gauge = |bank| Gauges::new(config.rank.0, config.ranks, bank);
-        let gauges = bank.as_ref().map(gauge).transpose()?;
+        let gauges = bank.as_ref().map(gauge).transpose()?.map(Arc::new);
         Ok(Self {
             rank: config.rank,
             ranks: config.ranks,

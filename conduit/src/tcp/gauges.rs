@@ -21,8 +21,9 @@ pub const CREDITS_FILE_NAME: &str = "argonet-credits";
 const MAGIC: u64 = u64::from_le_bytes(*b"argocred");
 const HEAD: usize = 8;
 
-/// The writer. Each word stands for itself, so Relaxed is enough; this process alone writes.
-pub(super) struct Gauges {
+/// Credits of a rank, as they are now. Outlives the conduit, for whoever writes statistics when the process ends.
+// The writer: each word stands for itself, so Relaxed is enough; this process alone writes.
+pub struct Gauges {
     map: MmapRaw,
     words: usize,
     _file: OwnedFd,
@@ -83,7 +84,8 @@ impl Gauges {
     }
 
     /// As others read it.
-    pub(super) fn report(&self) -> CreditReport {
+    #[must_use]
+    pub fn report(&self) -> CreditReport {
         // SAFETY: as in `set`.
         let word = |at| unsafe { AtomicU64::from_ptr(self.map.as_mut_ptr().cast::<u64>().add(at)) };
         let words: Vec<u64> = (0..self.words).map(|at| word(at).load(Relaxed)).collect();

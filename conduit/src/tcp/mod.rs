@@ -41,7 +41,7 @@ pub use conduit::Tcp;
 pub use config::{TcpConfig, TcpSizeError, TcpSizes};
 pub use connector::{Connection, Connector, Made};
 pub use credits::TcpCredits;
-pub use gauges::{CREDITS_FILE_NAME, CreditReport, PeerCredits};
+pub use gauges::{CREDITS_FILE_NAME, CreditReport, Gauges, PeerCredits};
 pub use progress::progress_by_default;
 
 /// How many frames the bytes of a stream hold, from its beginning on, if payloads go nowhere. For tools and tests:
