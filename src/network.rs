@@ -11,10 +11,14 @@ use argonet_conduit::tcp::join::{
     JobKey, JoinService, Joiner, Joining, Whereabouts, from_settings, interfaces, read_addresses,
     write_addresses,
 };
-use argonet_conduit::tcp::{Tcp, TcpConfig, TcpSizes};
+use argonet_conduit::tcp::{Gauges, Tcp, TcpConfig, TcpCredits, TcpSizes};
 use argonet_segment::Directory;
-use argonet_settings::{CONDUIT, Settings, TCP_CONNECTIONS, TCP_PROGRESS, TCP_SILENCE_TIMEOUT};
+use argonet_settings::{
+    CONDUIT, CREDITS_FILE, PORTAL_CREDIT_STATS, Settings, TCP_CONNECTIONS, TCP_PROGRESS,
+    TCP_SILENCE_TIMEOUT,
+};
 use core::time::Duration;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// For how long a process that ends waits until what it sent has left, at most.
@@ -28,6 +32,8 @@ struct Open {
     sizes: TcpSizes,
     /// Whether a thread serves others; where nobody says, if there is a processor to spare.
     progress: Option<bool>,
+    /// Where statistics of credits go when the rank ends.
+    statistics: Option<PathBuf>,
 }
 
 impl Network {
@@ -63,6 +69,7 @@ impl Network {
             joiner,
             sizes: sizes(settings),
             progress: settings.get(&TCP_PROGRESS),
+            statistics: statistics(settings, rank),
         })))
     }
 
@@ -106,9 +113,13 @@ impl Network {
         let tcp = Arc::new(tcp);
         // Who has left a barrier may have sent what others wait for there and what waits for its connection.
         let last = Arc::downgrade(&tcp);
+        let gauges = tcp.gauges();
         process::at_end(Box::new(move || {
             if let Some(tcp) = last.upgrade() {
                 tcp.linger(LINGER);
+            }
+            if let Some(path) = &open.statistics {
+                write_statistics(gauges.as_deref(), rank, path);
             }
         }));
         Ok(Some(tcp))
@@ -119,7 +130,32 @@ fn sizes(settings: &Settings) -> TcpSizes {
     TcpSizes {
         connections: settings.get(&TCP_CONNECTIONS) as u16,
         silent_time: settings.get(&TCP_SILENCE_TIMEOUT),
+        credits: TcpCredits::from_settings(settings),
         ..TcpSizes::default()
+    }
+}
+
+/// Where statistics of credits go, if anywhere.
+fn statistics(settings: &Settings, rank: JobRank) -> Option<PathBuf> {
+    let of_portals = || {
+        let wanted = settings.get(&PORTAL_CREDIT_STATS);
+        wanted.then(|| PathBuf::from("gasnet_credits.%"))
+    };
+    let pattern = settings.get(&CREDITS_FILE).or_else(of_portals)?;
+    let text = pattern.to_string_lossy();
+    Some(text.replace('%', &rank.to_string()).into())
+}
+
+fn write_statistics(gauges: Option<&Gauges>, rank: JobRank, path: &Path) {
+    let text = match gauges {
+        Some(gauges) => gauges.report().to_string(),
+        None => format!("rank {rank}: there is no flow control by credits (ARGONET_CREDITS)\n"),
+    };
+    if let Err(error) = std::fs::write(path, text) {
+        let path = path.display();
+        eprintln!(
+            "argonet: rank {rank} cannot write statistics of credits to {path} (ARGONET_CREDITS_FILE): {error}"
+        );
     }
 }
 

@@ -8,7 +8,7 @@ use crate::board::Board;
 use crate::error::BootError;
 
 /// The longest value that [`Bootstrap::publish`] takes, in bytes.
-pub const MAX_VALUE_BYTES: usize = 192;
+pub const MAX_VALUE_BYTES: usize = 240;
 const_assert!(argonet_settings::CARD_BYTES <= MAX_VALUE_BYTES);
 
 /// The keys under which a rank publishes a value. Each layer owns its key.

@@ -3,7 +3,7 @@
 //! ```text
 //! 0        JobPage               256 bytes
 //! 256      RankPage x size       64 bytes each
-//! ...      KeySlot x KEYS x size 136 bytes each
+//! ...      KeySlot x KEYS x size 248 bytes each
 //! ```
 //!
 //! All fields are atomics, because other processes write them: a reference to them is sound whatever a peer does.

@@ -15,10 +15,10 @@ use crate::settings::Settings;
 use crate::table;
 
 /// Bytes of a card at most.
-pub const CARD_BYTES: usize = 192;
+pub const CARD_BYTES: usize = 240;
 
 /// Single-valued settings at most; more would leave too few bytes for a hash. A test compares the table with it.
-const MAX_SINGLE: usize = 32;
+const MAX_SINGLE: usize = 40;
 
 /// Bytes of a hash: what is left when every single-valued setting was given.
 const HASH_BYTES: usize = CARD_BYTES / MAX_SINGLE - 2;

@@ -8,6 +8,7 @@
 mod among;
 mod atomics;
 mod collectives;
+mod credits;
 mod doctor;
 mod exit;
 mod heap;
@@ -45,6 +46,7 @@ fn main() {
             heap::PROGRAMS,
             among::PROGRAMS,
             collectives::PROGRAMS,
+            credits::PROGRAMS,
             quiet::PROGRAMS,
             raw_handlers::PROGRAMS,
             rpc::PROGRAMS,
@@ -74,6 +76,7 @@ fn main() {
         heap::TESTS,
         among::TESTS,
         collectives::TESTS,
+        credits::TESTS,
         quiet::TESTS,
         raw_handlers::TESTS,
         rpc::TESTS,

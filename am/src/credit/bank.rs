@@ -117,12 +117,26 @@ impl Bank {
     /// Counts a request. The epoch ends with the last of it.
     #[inline]
     pub(super) fn count_request(&self) {
-        // Exactly one lane sees 1, whatever the others take meanwhile.
-        if self.left.fetch_sub(1, Relaxed) == 1 {
-            self.epoch.fetch_add(1, Relaxed);
-            let next = i64::from(self.rules.epoch_requests);
-            self.left.fetch_add(next, Relaxed);
+        self.count_requests(1);
+    }
+
+    /// Counts requests.
+    #[inline]
+    pub(super) fn count_requests(&self, count: u32) {
+        let before = self.left.fetch_sub(count.into(), Relaxed);
+        // Exactly one lane takes the last one, whatever the others take meanwhile.
+        if (1..=i64::from(count)).contains(&before) {
+            self.end_epochs(i64::from(count) - before);
         }
+    }
+
+    /// Ends an epoch of which `beyond` requests more than its length have come.
+    #[cold]
+    fn end_epochs(&self, beyond: i64) {
+        let length = i64::from(self.rules.epoch_requests);
+        let ended = 1 + beyond / length;
+        self.epoch.fetch_add(ended as u32, Relaxed);
+        self.left.fetch_add(ended * length, Relaxed);
     }
 
     /// Up to `wanted` credits to lend; all or none of them unless they may be given in part.
@@ -161,6 +175,12 @@ impl Bank {
             let add = |missing: u32| Some(missing.saturating_add(count.into()));
             let _ = self.missing.fetch_update(Relaxed, Relaxed, add);
         }
+    }
+
+    /// Whether credits were asked for and not there.
+    #[inline]
+    pub(super) fn is_missing(&self) -> bool {
+        self.missing.load(Relaxed) > 0
     }
 
     /// How many credits a walk should call in now; 0 for none.

@@ -55,7 +55,7 @@ impl Peer {
     }
 
     #[cold]
-    fn stall(&mut self, lacked: u16, attempt: &mut Attempt) {
+    pub(super) fn stall(&mut self, lacked: u16, attempt: &mut Attempt) {
         if !attempt.stalled {
             *attempt = Attempt {
                 lacked,
@@ -67,7 +67,7 @@ impl Peer {
 
     /// What a request asks for that has stalled, or goes after one that has.
     #[cold]
-    fn ask(&mut self, attempt: &Attempt, bank: &Bank) -> u16 {
+    pub(super) fn ask(&mut self, attempt: &Attempt, bank: &Bank) -> u16 {
         let rules = bank.rules();
         if !rules.dynamic {
             return 0;

@@ -13,6 +13,9 @@ pub struct Costs {
     pub header_bytes: u32,
     /// Largest request in the receive space, in bytes: a chunk.
     pub chunk_bytes: u32,
+    /// Whether the space is a chain of [buffers that come back as wholes](crate::recycling), for which some of it is slack. If not, all of it can
+    /// be credited.
+    pub recycles: bool,
 }
 
 impl Costs {
@@ -22,6 +25,7 @@ impl Costs {
         event_bytes: 128,
         header_bytes: 0,
         chunk_bytes: 1024,
+        recycles: true,
     };
 
     /// A short: 1.

@@ -89,7 +89,7 @@ impl Peer {
     }
 
     #[cold]
-    fn lend(&mut self, wanted: u16, rank: u32, bank: &Bank) -> u16 {
+    pub(super) fn lend(&mut self, wanted: u16, rank: u32, bank: &Bank) -> u16 {
         self.decay_lending(bank);
         let rules = bank.rules();
         self.asked_for = self.asked_for.saturating_add(1);

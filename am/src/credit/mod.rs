@@ -32,6 +32,7 @@ mod purse;
 mod rules;
 mod scavenge;
 mod space;
+mod stream;
 
 #[cfg(test)]
 mod tests;

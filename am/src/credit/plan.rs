@@ -228,17 +228,24 @@ fn derive(peers: u64, least: u64, most: u64) -> (u64, u64) {
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let costs: &Costs = &self.space.costs;
+        let (share, peers, bank, total) = (self.share, self.peers(), self.bank, self.total());
         write!(
             f,
-            "{} ranks: {} credits for each of {} peers and {} in the bank, {} in all; {} buffers of {} chunks of {} bytes",
-            self.nodes,
-            self.share,
-            self.peers(),
-            self.bank,
-            self.total(),
-            self.space.buffers,
-            self.space.chunks,
-            costs.chunk_bytes,
-        )
+            "{} ranks: {share} credits for each of {peers} peers and {bank} in the bank, {total} in all; ",
+            self.nodes
+        )?;
+        let Space {
+            buffers, chunks, ..
+        } = self.space;
+        if costs.recycles {
+            let chunk_bytes = costs.chunk_bytes;
+            write!(
+                f,
+                "{buffers} buffers of {chunks} chunks of {chunk_bytes} bytes"
+            )
+        } else {
+            let (bytes, granularity) = (self.space.bytes(), costs.granularity);
+            write!(f, "{bytes} bytes of receive space, {granularity} a credit")
+        }
     }
 }

@@ -2,12 +2,12 @@
 
 use super::cost::Costs;
 
-/// Receive buffers of one rank, each of some chunks.
+/// Receive buffers of one rank, each of some chunks; or, where nothing is [recycled](Costs::recycles), one buffer of pieces of a credit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Space {
     /// Buffers.
     pub buffers: u32,
-    /// Chunks of a buffer.
+    /// Chunks of a buffer, or credits.
     pub chunks: u32,
     /// What requests cost, with the size of a chunk.
     pub costs: Costs,
@@ -20,6 +20,9 @@ impl Space {
     /// The smallest space of 17 buffers that is good for `credits`.
     #[must_use]
     pub fn for_credits(credits: u64, costs: Costs) -> Space {
+        if !costs.recycles {
+            return Space::plain(credits, costs);
+        }
         let bytes = credits * u64::from(costs.granularity);
         let chunks = bytes.div_ceil(u64::from(costs.chunk_bytes));
         let per_buffer = chunks.div_ceil(u64::from(BUFFERS - 1)).max(1) + 1;
@@ -33,6 +36,9 @@ impl Space {
     /// The largest space of 17 buffers within `bytes`; of 2, or none at all, if that is very little.
     #[must_use]
     pub fn within(bytes: u64, costs: Costs) -> Space {
+        if !costs.recycles {
+            return Space::plain(bytes / u64::from(costs.granularity), costs);
+        }
         let chunks = bytes / u64::from(costs.chunk_bytes);
         let buffers = if chunks >= 4 * u64::from(BUFFERS) {
             BUFFERS
@@ -46,12 +52,23 @@ impl Space {
         }
     }
 
+    fn plain(credits: u64, costs: Costs) -> Space {
+        Space {
+            buffers: 1,
+            chunks: u32::try_from(credits).unwrap_or(u32::MAX),
+            costs,
+        }
+    }
+
     /// Credits that it is good for: those of all buffers but one, and of all chunks of a buffer but one.
     ///
     /// One buffer may be full of requests of which all but one have been handled, and so given back. A buffer is left when
     /// less than a chunk is free. [`recycling`](crate::recycling) has the argument.
     #[must_use]
     pub fn credits(&self) -> u64 {
+        if !self.costs.recycles {
+            return self.chunks.into();
+        }
         let buffers = u64::from(self.buffers.saturating_sub(1));
         let chunks = u64::from(self.chunks.saturating_sub(1));
         buffers * chunks * u64::from(self.costs.chunk_bytes / self.costs.granularity)
@@ -60,7 +77,12 @@ impl Space {
     /// Bytes of all buffers.
     #[must_use]
     pub fn bytes(&self) -> u64 {
-        u64::from(self.buffers) * u64::from(self.chunks) * u64::from(self.costs.chunk_bytes)
+        let piece = if self.costs.recycles {
+            self.costs.chunk_bytes
+        } else {
+            self.costs.granularity
+        };
+        u64::from(self.buffers) * u64::from(self.chunks) * u64::from(piece)
     }
 
     /// Bytes that the credits stand for: of receive space and of the event queue.

@@ -3,6 +3,7 @@
 use super::config::TcpConfig;
 use super::core::Core;
 use super::frame::{Kind, charge};
+use super::gauges::Gauges;
 use super::peer::Peer;
 use crate::conduit::{
     Capabilities, Conduit, Injected, Limits, OpToken, PrepareRequest, Prepared, SendError, Sink,
@@ -70,6 +71,12 @@ impl Tcp {
             std::thread::sleep(LINGERS);
         }
         true
+    }
+
+    /// Where credits can be read; `None` without flow control.
+    #[must_use]
+    pub fn gauges(&self) -> Option<Arc<Gauges>> {
+        self.core.gauges.clone()
     }
 
     /// Sends what was gathered now, to all peers; what their connections do not take stays.

@@ -1,6 +1,7 @@
 //! How a [`Tcp`](super::Tcp) is set up.
 
 use super::connector::Connector;
+use super::credits::TcpCredits;
 use super::frame::{LARGEST_CHARGE, LONGEST_HEAD, MAX_CHUNK};
 use crate::conduit::Limits;
 use crate::smp::SegmentLen;
@@ -24,8 +25,11 @@ pub struct TcpSizes {
     pub copy_bytes: usize,
     /// What is kept of frames and copied payloads for one peer until it has taken them, at most.
     pub replay_bytes: usize,
-    /// Requests of one peer that are kept here when their replies have no room, at most.
+    /// Requests of one peer that are kept here when their replies have no room, at most, where there are no credits; and replies that are
+    /// kept until the rank makes a call.
     pub window_bytes: usize,
+    /// How the receive space is dealt out to peers; `None` gives each [`window_bytes`](Self::window_bytes).
+    pub credits: Option<TcpCredits>,
     /// The longest payload of a long.
     pub long_bytes: usize,
     /// Long puts and gets go in parts of this many bytes.
@@ -50,6 +54,7 @@ impl Default for TcpSizes {
             copy_bytes: (64 << 10) - 1,
             replay_bytes: 1 << 20,
             window_bytes: 256 << 10,
+            credits: Some(TcpCredits::default()),
             long_bytes: 1 << 20,
             chunk_bytes: 512 << 10,
             gets: 4096,
@@ -95,6 +100,7 @@ impl TcpSizes {
             copy_bytes: 64,
             replay_bytes: 2 * REPLY_ROOM,
             window_bytes: LARGEST_CHARGE,
+            credits: Some(TcpCredits::smallest()),
             long_bytes: 64 << 10,
             chunk_bytes: 512,
             gets: 1,

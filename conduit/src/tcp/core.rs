@@ -3,6 +3,7 @@
 use super::bits::Bits;
 use super::config::TcpSizes;
 use super::connector::{Connection, Connector, Made};
+use super::gauges::Gauges;
 use super::helper::Helper;
 use super::lane::Speed;
 use super::peer::{Inbound, Outbound, Peer};
@@ -13,6 +14,7 @@ use super::wait::Sleepers;
 use super::wire::Wire;
 use crate::smp::SegmentLen;
 use crate::threads::ThreadMode;
+use argonet_am::credit::Bank;
 use argonet_am::record::RecordError;
 use argonet_am::{AmError, Registered};
 use argonet_base::{JobRank, SegmentOffset};
@@ -74,6 +76,9 @@ pub(super) struct Core {
     pub(super) helper: Helper,
     pub(super) progress: Progress,
     pub(super) vitals: Vitals,
+    /// Credits that are not lent; `None` without flow control.
+    pub(super) bank: Option<Bank>,
+    pub(super) gauges: Option<Arc<Gauges>>,
 }
 
 // What a rank keeps of a peer that it does not use.
@@ -94,6 +99,16 @@ impl Core {
         } else {
             Progress::none()
         };
+        let bank = match &config.sizes.credits {
+            Some(credits) => {
+                let plan = credits.plan(config.ranks);
+                let plan = plan.map_err(|e| io::Error::new(io::ErrorKind::InvalidInput, e))?;
+                Some(Bank::new(config.rank.0, plan, credits.rules()))
+            }
+            None => None,
+        };
+        let gauge = |bank| Gauges::new(config.rank.0, config.ranks, bank);
+        let gauges = bank.as_ref().map(gauge).transpose()?.map(Arc::new);
         Ok(Self {
             rank: config.rank,
             ranks: config.ranks,
@@ -119,6 +134,8 @@ impl Core {
             helper: Helper::default(),
             progress,
             vitals: Vitals::new(config.sizes.silent_time),
+            bank,
+            gauges,
         })
     }
 
@@ -149,8 +166,13 @@ impl Core {
         let mut is_new = false;
         let peer = self.peers[rank.index()].get_or_init(|| {
             is_new = true;
-            Box::new(Peer::new(rank, &self.sizes))
+            // What a rank sends to itself needs nobody's leave but its own.
+            let bank = self.bank.as_ref().filter(|_| rank != self.rank);
+            Box::new(Peer::new(rank, &self.sizes, bank))
         });
+        if is_new {
+            self.gauge_first(peer);
+        }
         (peer, is_new)
     }
 
@@ -233,8 +255,8 @@ impl Core {
         inbound.wire = Some(Arc::clone(&wire));
         outbound.wire = Some(wire);
         self.connected.fetch_add(1, Ordering::Relaxed);
-        let (taken, granted) = (inbound.complete(), inbound.parked.granted());
-        outbound.outbox.set_tell(taken, granted);
+        let (taken, handled) = (inbound.complete(), inbound.parked.handled());
+        outbound.outbox.set_tell(taken, handled);
         outbound.go_on(&self.sizes);
         if outbound.has_reports() {
             self.work.set(peer.rank.0);

@@ -13,11 +13,14 @@ mod conduit;
 mod config;
 mod connector;
 mod core;
+mod credits;
 mod flush;
 mod frame;
+mod gauges;
 mod helper;
 pub mod join;
 mod lane;
+mod loans;
 mod operations;
 mod peer;
 mod poll;
@@ -38,6 +41,8 @@ mod wire;
 pub use conduit::Tcp;
 pub use config::{TcpConfig, TcpSizeError, TcpSizes};
 pub use connector::{Connection, Connector, Made};
+pub use credits::TcpCredits;
+pub use gauges::{CREDITS_FILE_NAME, CreditReport, Gauges, PeerCredits};
 pub use progress::progress_by_default;
 
 /// How many frames the bytes of a stream hold, from its beginning on, if payloads go nowhere. For tools and tests:

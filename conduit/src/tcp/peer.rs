@@ -1,14 +1,17 @@
 //! What a rank keeps about a peer that it has used.
 
 use super::config::{REPLY_ROOM, TcpSizes};
+use super::credits::CREDIT_BYTES;
 use super::frame::{Fields, HeadBytes, Kind};
 use super::lane::{Apart, Aside, Body, Grant, Inbox, Outbox, Parked};
+use super::loans::Loans;
 use super::operations::Operations;
 use super::sides::{InboundSide, Stripes};
 use super::silence::Silence;
 use super::wire::Wire;
 use crate::conduit::{OpToken, Part, SendError};
 use argonet_am::AmError;
+use argonet_am::credit::Bank;
 use argonet_am::record::RecordError;
 use argonet_base::JobRank;
 use core::sync::atomic::AtomicU32;
@@ -60,6 +63,8 @@ pub(super) struct Reserved {
 pub(super) struct Outbound {
     pub(super) outbox: Outbox,
     pub(super) grant: Grant,
+    /// Who has lent whom how much; `None` without flow control.
+    pub(super) loans: Option<Box<Loans>>,
     pub(super) reserved: Reserved,
     pub(super) operations: Operations,
     /// What is complete and was not told to the sink, and what is wrong.
@@ -82,12 +87,18 @@ pub(super) struct Outbound {
 }
 
 impl Peer {
-    pub(super) fn new(rank: JobRank, sizes: &TcpSizes) -> Self {
+    pub(super) fn new(rank: JobRank, sizes: &TcpSizes, bank: Option<&Bank>) -> Self {
+        let loans = bank.and_then(Loans::new);
+        let window = bank
+            .filter(|_| loans.is_some())
+            .map_or(sizes.window_bytes, |bank| {
+                usize::from(bank.plan().share()) * CREDIT_BYTES
+            });
         Self {
             rank,
             inbound: Mutex::new(Inbound {
                 inbox: Inbox::new(sizes.long_bytes),
-                parked: Parked::new(sizes.window_bytes),
+                parked: Parked::new(window),
                 replies: Aside::default(),
                 wire: None,
                 tell: false,
@@ -99,8 +110,9 @@ impl Peer {
                 lost_sides: 0,
             }),
             outbound: Mutex::new(Outbound {
-                outbox: Outbox::new(sizes.window_bytes as u64),
-                grant: Grant::new(sizes.window_bytes),
+                outbox: Outbox::new(),
+                grant: Grant::new(window),
+                loans,
                 reserved: Reserved::default(),
                 operations: Operations::default(),
                 reports: VecDeque::new(),
@@ -173,18 +185,6 @@ impl Outbound {
     pub(super) fn has_reply_room(&self, sizes: &TcpSizes) -> bool {
         let used = self.outbox.used() + self.reserved.ring + REPLY_ROOM;
         used <= sizes.replay_bytes && self.outbox.owned_bytes() < 2 * sizes.long_bytes
-    }
-
-    /// Takes what the peer says of this rank's stream.
-    ///
-    /// # Errors
-    /// That cannot be.
-    pub(super) fn control(&mut self, fields: &Fields, sizes: &TcpSizes) -> Result<(), RecordError> {
-        self.outbox.acknowledge(fields.offset)?;
-        self.grant.grant(fields.rest)?;
-        self.taken();
-        self.go_on(sizes);
-        Ok(())
     }
 
     /// Reports what is complete by what the peer has taken. Whether there is anything to report.

@@ -5,7 +5,7 @@ use super::peer::Inbound;
 use super::visit::Visit;
 use crate::conduit::Sink;
 use argonet_am::record::RecordError;
-use argonet_am::{Category, Delivery, Lane, MAX_ARGS};
+use argonet_am::{Category, Delivery, Lane, MAX_CARRIED};
 use argonet_base::{HandlerIndex, SegmentOffset};
 use argonet_segment::bulk;
 
@@ -54,7 +54,7 @@ impl<S: Sink + ?Sized> Visit<'_, S> {
         inbound.parked.arrive(charge)?;
         inbound.tell |= short.tell;
         self.budget -= 1;
-        let mut room = [0; MAX_ARGS];
+        let mut room = [0; MAX_CARRIED];
         let mut delivery = Delivery::new(
             self.peer.rank,
             Lane::Request,

@@ -110,10 +110,18 @@ impl Core {
         need: Reserved,
     ) -> Result<(), SendError> {
         let admitted = outbound.admit(need, &self.sizes);
-        if admitted.is_err() && outbound.outbox.wants_to_write() {
-            self.flush(peer, outbound);
+        if admitted.is_err() {
+            self.lack_room(peer, outbound, need);
         }
         admitted
+    }
+
+    #[cold]
+    fn lack_room(&self, peer: &Peer, outbound: &mut Outbound, need: Reserved) {
+        self.lack(peer, outbound, need.charge);
+        if outbound.outbox.wants_to_write() {
+            self.flush(peer, outbound);
+        }
     }
 
     /// Adds a message for which there is room; where it begins.

@@ -59,7 +59,19 @@ impl<S: Sink + ?Sized> Visit<'_, S> {
                 self.moved = true;
                 // What was taken has made room.
                 self.accepts = None;
-                return self.outbound().control(&frame.fields, &self.core.sizes);
+                let said = (frame.epoch, &frame.fields);
+                if let Some(window) = self.core.control(self.peer, said)? {
+                    inbound.parked.set_window(window);
+                }
+                return Ok(());
+            }
+            Kind::System => {
+                self.moved = true;
+                let (parked, word) = (&inbound.parked, frame.fields.offset);
+                if let Some(window) = self.core.system(self.peer, parked, word)? {
+                    inbound.parked.set_window(window);
+                }
+                return Ok(());
             }
             Kind::Refused => {
                 self.moved = true;

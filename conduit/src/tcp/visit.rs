@@ -144,6 +144,7 @@ impl Core {
         if taken > 0 || moved {
             self.sleepers.moved();
             self.wake();
+            self.scavenge();
         }
         (taken, went)
     }
@@ -319,9 +320,14 @@ impl<S: Sink + ?Sized> Visit<'_, S> {
             if !self.serves_only {
                 self.report(inbound);
             }
-            let (taken, granted) = (inbound.complete(), inbound.parked.granted());
+            let (taken, handled) = (inbound.complete(), inbound.parked.handled());
             let mut outbound = self.peer.outbound.lock();
-            outbound.outbox.set_tell(taken, granted);
+            outbound.outbox.set_tell(taken, handled);
+            if let Some(bank) = &self.core.bank {
+                bank.arrived(inbound.parked.take_count());
+                self.core
+                    .look_at_credits(self.peer, &mut outbound, bank, &inbound.parked);
+            }
             let untold = outbound.outbox.untold();
             // Nobody will be patient for a rank that makes no call.
             if ((inbound.tell || self.serves_only) && !more) || untold > TELL_BYTES {

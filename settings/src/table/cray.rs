@@ -169,13 +169,6 @@ pub(crate) const IDLE: &[Row] = &[
         "1",
         "Packs short long messages.",
     ),
-    portal("GASNET_PORTAL_FLOW_CONTROL", Kind::Boolean, "1", "Credits."),
-    portal(
-        "GASNET_PORTAL_DYNAMIC_CREDITS",
-        Kind::Boolean,
-        "1",
-        "Credits go to busy peers.",
-    ),
     portal(
         "GASNET_PORTAL_SB_CHUNKS",
         count("chunks"),
@@ -205,42 +198,6 @@ pub(crate) const IDLE: &[Row] = &[
         count("events"),
         "0",
         "Events of the system queue in a poll; 0 for all.",
-    ),
-    portal(
-        "GASNET_PORTAL_MAX_CRED_PER_NODE",
-        count("credits"),
-        "400",
-        "Credits of a peer at most.",
-    ),
-    portal(
-        "GASNET_PORTAL_CRED_PER_NODE",
-        count("credits"),
-        "table by ranks",
-        "Credits of a peer at the start.",
-    ),
-    portal(
-        "GASNET_PORTAL_BANKED_CREDITS",
-        count("credits"),
-        "table by ranks",
-        "Credits in the bank.",
-    ),
-    portal(
-        "GASNET_PORTAL_AMRECV_SPACE",
-        SIZE,
-        "table by ranks",
-        "Memory for requests that arrive.",
-    ),
-    portal(
-        "GASNET_PORTAL_EPOCH_DURATION",
-        count("requests"),
-        "1024",
-        "Requests of a credit epoch.",
-    ),
-    portal(
-        "GASNET_PORTAL_CREDIT_STATS",
-        Kind::Boolean,
-        "0",
-        "Prints statistics of credits.",
     ),
     portal(
         "GASNET_PORTAL_ACCEL",

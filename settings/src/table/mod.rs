@@ -2,6 +2,7 @@
 
 pub(crate) mod collectives;
 pub(crate) mod cray;
+pub(crate) mod credits;
 pub(crate) mod debug;
 pub(crate) mod exit;
 pub(crate) mod ibv;
@@ -52,6 +53,7 @@ const TABLE: &[Section] = &[
     section("Start of jobs", start::USED, start::IDLE),
     section("Start on other hosts", ssh::USED, ssh::IDLE),
     section("Connections over TCP", tcp::USED, &[]),
+    section("Flow control by credits", credits::USED, &[]),
     section("Exit and time-outs", exit::USED, exit::IDLE),
     section("Backtraces and debuggers", debug::USED, debug::IDLE),
     section("Segments, memory, threads", memory::USED, memory::IDLE),

@@ -5,7 +5,8 @@
 //!      |kind | handler| nargs| flags| length  | position |
 //!      12 ... the fields of the kind, nargs arguments of 4 bytes, then `length` bytes of payload
 //!
-//! fields  control       taken (8)   granted (8)
+//! fields  control       taken (8)   handled (8)   lent (2)    wanted (2)
+//!         system        word (8)
 //!         long          offset (8)
 //!         put           offset (8)  rest (8)
 //!         get           offset (8)  rest (8)      op (4)  wanted (4)
@@ -18,8 +19,10 @@
 //! goes on over all connections between the two: its bytes are counted from 0, and `position` holds the low 32
 //! bits of the number of the frame's first byte. So what arrives a second time after a connection was made again
 //! is recognised, and what is missing too. Control frames are outside of the stream and never repeated: `taken` says up
-//! to which byte the stream of the frame's receiver has been taken, `granted` up to how many bytes of requests, as
-//! [`charge`] counts them, it may have sent since the beginning.
+//! to which byte the stream of the frame's receiver has been taken, `handled` how many bytes of its requests, as
+//! [`charge`] counts them, have been handled since the beginning, `lent` the low bits of how many credits it has been lent in addition to its share, and
+//! `wanted` how many the frame's sender would like to be lent. A *system* frame is outside of the stream, too: a question or an answer of the
+//! [system queue](argonet_am::system_queue).
 //!
 //! The head of a put or of data may say that its payload is *away*: it does not follow the head, although positions go on as if
 //! it did, but comes as a *body* on any connection between the two, before the head or after it. A body is outside of the
@@ -51,6 +54,9 @@ const TELL: u8 = 1;
 /// The payload comes as a body.
 const AWAY: u8 = 2;
 
+/// The sender has ended an epoch of its credits.
+const EPOCH: u8 = 4;
+
 /// Where in a head that is.
 pub(crate) const FLAGS_AT: u64 = 3;
 pub(crate) const AWAY_FLAG: u8 = AWAY;
@@ -59,7 +65,7 @@ pub(crate) const AWAY_FLAG: u8 = AWAY;
 #[derive(Clone, Copy, PartialEq, Eq, Debug, TryFromPrimitive, IntoPrimitive)]
 #[repr(u8)]
 pub(crate) enum Kind {
-    /// What was taken and may be sent.
+    /// What was taken and handled, lent and wanted.
     Control = 1,
     /// A short request.
     ShortRequest = 2,
@@ -83,6 +89,8 @@ pub(crate) enum Kind {
     Refused = 11,
     /// The payload of a put or of data whose head says that it is away.
     Body = 12,
+    /// A message of the system queue.
+    System = 13,
 }
 
 impl Kind {
@@ -113,8 +121,9 @@ impl Kind {
     /// Bytes of its fields.
     pub(crate) const fn fields(self) -> usize {
         match self {
-            Kind::Control | Kind::Put | Kind::Got => 16,
-            Kind::LongRequest | Kind::LongReply => 8,
+            Kind::Put | Kind::Got => 16,
+            Kind::Control => 20,
+            Kind::LongRequest | Kind::LongReply | Kind::System => 8,
             Kind::Get => 24,
             Kind::Refused => 40,
             Kind::Body => 32,
@@ -125,7 +134,7 @@ impl Kind {
     /// Whether it belongs to no stream.
     #[inline]
     pub(crate) const fn is_outside(self) -> bool {
-        matches!(self, Kind::Control | Kind::Body)
+        matches!(self, Kind::Control | Kind::Body | Kind::System)
     }
 
     /// Whether its payload may be away.
@@ -191,17 +200,17 @@ const_assert_eq!(core::mem::offset_of!(Wire, position), 8);
 /// Fields after the header, by kind; see the module's introduction. What a kind does not have is 0.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Fields {
-    /// Place in the segment, or in the operation, or what was taken.
+    /// Place in the segment, or in the operation, what was taken, or the word of a system frame.
     pub(crate) offset: u64,
-    /// Bytes from there to the end of the operation, or what was granted.
+    /// Bytes from there to the end of the operation, or what was handled.
     pub(crate) rest: u64,
     /// Bytes of the segment that was missed.
     pub(crate) segment: u64,
     /// Position of the frame that is refused, or whose payload it is.
     pub(crate) position: u64,
-    /// The requester's name of a get; 0 is none.
+    /// The requester's name of a get, 0 is none; or credits lent.
     pub(crate) op: u32,
-    /// Bytes that a get wants, or the kind of the head that a body belongs to.
+    /// Bytes that a get wants, credits that are wanted, or the kind of the head that a body belongs to.
     pub(crate) wanted: u32,
 }
 
@@ -236,10 +245,15 @@ impl HeadBytes {
         };
         this.add(wire.as_bytes());
         match kind {
-            Kind::LongRequest | Kind::LongReply => this.add_u64(fields.offset),
-            Kind::Control | Kind::Put => {
+            Kind::LongRequest | Kind::LongReply | Kind::System => this.add_u64(fields.offset),
+            Kind::Put => {
                 this.add_u64(fields.offset);
                 this.add_u64(fields.rest);
+            }
+            Kind::Control => {
+                this.add_u64(fields.offset);
+                this.add_u64(fields.rest);
+                this.add_u32((fields.op & 0xffff) | (fields.wanted << 16));
             }
             Kind::Get => {
                 this.add_u64(fields.offset);
@@ -303,6 +317,11 @@ impl HeadBytes {
         self.bytes[3] |= TELL;
     }
 
+    /// Says that an epoch has ended; of control frames.
+    pub(crate) fn end_epoch(&mut self) {
+        self.bytes[3] |= EPOCH;
+    }
+
     #[inline]
     pub(crate) fn as_bytes(&self) -> &[u8] {
         &self.bytes[..self.len]
@@ -317,6 +336,8 @@ pub(crate) struct Frame {
     pub(crate) nargs: usize,
     /// The sender waits to be told.
     pub(crate) tell: bool,
+    /// The sender has ended an epoch.
+    pub(crate) epoch: bool,
     /// The payload comes as a body.
     pub(crate) away: bool,
     /// Bytes of the payload.
@@ -415,7 +436,9 @@ impl Frame {
         }
         let is_message = kind.message().is_some();
         let away = wire.flags & AWAY != 0;
-        if wire.flags & !(TELL | AWAY) != 0
+        let epoch = wire.flags & EPOCH != 0;
+        if wire.flags & !(TELL | AWAY | EPOCH) != 0
+            || (epoch && kind != Kind::Control)
             || (away && (!kind.may_be_away() || length == 0))
             || (kind == Kind::Body && length == 0)
             || (!is_message && (nargs != 0 || wire.handler != 0))
@@ -435,6 +458,7 @@ impl Frame {
             handler: wire.handler,
             nargs,
             tell: wire.flags & TELL != 0,
+            epoch,
             away,
             length,
             position: wire.position.get(),
@@ -470,7 +494,13 @@ fn read_fields(kind: Kind, bytes: &[u8]) -> Option<Fields> {
         ..Fields::default()
     };
     match kind {
-        Kind::Control | Kind::Put => fields.rest = u64_at(8)?,
+        Kind::Put => fields.rest = u64_at(8)?,
+        Kind::Control => {
+            fields.rest = u64_at(8)?;
+            let credits = u32_at(16)?;
+            fields.op = credits & 0xffff;
+            fields.wanted = credits >> 16;
+        }
         Kind::Get => {
             fields.rest = u64_at(8)?;
             fields.op = u32_at(16)?;

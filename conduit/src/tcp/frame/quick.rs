@@ -1,7 +1,7 @@
 //! Frames of which there are many, seen at once to be in order. [`Frame::read`](super::Frame::read) says of everything else what it is.
 
 use super::{HEADER_BYTES, Kind, MAX_CHUNK, TELL};
-use argonet_am::MAX_ARGS;
+use argonet_am::MAX_CARRIED;
 use static_assertions::const_assert_eq;
 use zerocopy::byteorder::little_endian::{U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
@@ -99,7 +99,7 @@ impl WholeShort {
         };
         let is_short = begin & 0xff == Kind::ShortRequest as u32 && begin >> 25 == 0;
         let is_next = header.length.get() == 0 && header.position.get() == position;
-        let is_whole = short.nargs <= MAX_ARGS && 4 * short.nargs <= rest.len();
+        let is_whole = short.nargs <= MAX_CARRIED && 4 * short.nargs <= rest.len();
         (is_short && is_next && is_whole).then_some(short)
     }
 
@@ -111,7 +111,7 @@ impl WholeShort {
 
     /// The arguments, out of its bytes.
     #[inline]
-    pub(crate) fn args<'a>(&self, bytes: &[u8], room: &'a mut [u32; MAX_ARGS]) -> &'a [u32] {
+    pub(crate) fn args<'a>(&self, bytes: &[u8], room: &'a mut [u32; MAX_CARRIED]) -> &'a [u32] {
         let args = bytes[HEADER_BYTES..self.len()].as_chunks::<4>().0;
         let room = &mut room[..self.nargs];
         for (arg, bytes) in room.iter_mut().zip(args) {

@@ -3,7 +3,7 @@
 use super::*;
 use proptest::prelude::*;
 
-const KINDS: [Kind; 12] = [
+const KINDS: [Kind; 13] = [
     Kind::Control,
     Kind::ShortRequest,
     Kind::MediumRequest,
@@ -16,12 +16,13 @@ const KINDS: [Kind; 12] = [
     Kind::Got,
     Kind::Refused,
     Kind::Body,
+    Kind::System,
 ];
 
 /// All fields that a kind has, with values of their own.
 fn fields_of(kind: Kind) -> Fields {
     let has = |kinds: &[Kind]| u64::from(kinds.contains(&kind));
-    use Kind::{Body, Control, Get, Got, LongReply, LongRequest, Put, Refused};
+    use Kind::{Body, Control, Get, Got, LongReply, LongRequest, Put, Refused, System};
     Fields {
         offset: 0x1122_3344_5566_7788
             * has(&[
@@ -33,12 +34,13 @@ fn fields_of(kind: Kind) -> Fields {
                 Got,
                 Refused,
                 Body,
+                System,
             ]),
         rest: 77 * has(&[Control, Put, Get, Refused, Body]),
         segment: 78 * has(&[Refused]),
         position: 79 * has(&[Refused, Body]),
-        op: 80 * has(&[Get, Got, Refused, Body]) as u32,
-        wanted: 81 * has(&[Get, Body]) as u32,
+        op: 80 * has(&[Control, Get, Got, Refused, Body]) as u32,
+        wanted: 81 * has(&[Control, Get, Body]) as u32,
     }
 }
 
@@ -86,18 +88,24 @@ fn what_cannot_be_is_refused() {
         Frame::read(&bytes, 9).unwrap_err()
     };
     assert_eq!(refused(0, 0, Kind::Put), RecordError::Kind(0));
-    assert_eq!(refused(0, 13, Kind::Put), RecordError::Kind(13));
+    assert_eq!(refused(0, 14, Kind::Put), RecordError::Kind(14));
     // A body of nothing, and a payload that is away where there is none, or none that may be.
     assert_eq!(refused(0, 12, Kind::Put), RecordError::Kind(12));
     assert_eq!(refused(3, 2, Kind::Put), RecordError::Kind(8));
     assert_eq!(refused(3, 2, Kind::LongRequest), RecordError::Kind(4));
+    // An epoch that ends elsewhere than in a control frame.
     assert_eq!(refused(3, 4, Kind::Put), RecordError::Kind(8));
+    assert_eq!(refused(3, 4, Kind::System), RecordError::Kind(13));
+    assert_eq!(refused(3, 8, Kind::Control), RecordError::Kind(1));
     assert_eq!(refused(2, 17, Kind::ShortRequest), RecordError::Args(17));
     assert_eq!(refused(2, 1, Kind::Put), RecordError::Kind(8));
     assert_eq!(refused(1, 1, Kind::Get), RecordError::Kind(9));
     assert_eq!(refused(3, 2, Kind::ShortRequest), RecordError::Kind(2));
     assert_eq!(refused(24, 1, Kind::Got), RecordError::Kind(10));
     assert_eq!(refused(48, 1, Kind::Refused), RecordError::Kind(11));
+    let mut control = HeadBytes::new(Kind::Control, 0, &[], 0, &Fields::default());
+    control.end_epoch();
+    assert!(Frame::read(control.as_bytes(), 9).unwrap().unwrap().epoch);
     for (kind, max) in [
         (Kind::ShortReply, 0),
         (Kind::LongRequest, 9),
@@ -143,7 +151,7 @@ proptest! {
     /// Likewise short requests.
     #[test]
     fn shorts_are_seen_at_once(
-        args in proptest::collection::vec(any::<u32>(), 0..=MAX_ARGS), handler: u8, cut in 0usize..90, position: u64, tell: bool,
+        args in proptest::collection::vec(any::<u32>(), 0..=MAX_CARRIED), handler: u8, cut in 0usize..90, position: u64, tell: bool,
         change in proptest::option::weighted(0.3, (0usize..12, any::<u8>())),
     ) {
         let mut head = HeadBytes::new(Kind::ShortRequest, handler, &args, 0, &Fields::default());
@@ -167,13 +175,13 @@ proptest! {
         prop_assert_eq!(read, expected);
         if let (Some(short), Some(frame)) = (read, frame) {
             prop_assert_eq!(short.len(), frame.len());
-            let args = short.args(&bytes, &mut [0; MAX_ARGS]).to_vec();
-            prop_assert_eq!(args, frame.args(&bytes, &mut [0; MAX_ARGS]).to_vec());
+            let args = short.args(&bytes, &mut [0; MAX_CARRIED]).to_vec();
+            prop_assert_eq!(args, frame.args(&bytes, &mut [0; MAX_CARRIED]).to_vec());
         }
     }
 
     #[test]
-    fn bytes_from_anywhere_do_no_harm(bytes in proptest::collection::vec(any::<u8>(), 0..120), kind in 0u8..13) {
+    fn bytes_from_anywhere_do_no_harm(bytes in proptest::collection::vec(any::<u8>(), 0..120), kind in 0u8..14) {
         let mut bytes = bytes;
         if let Some(first) = bytes.first_mut() {
             *first = kind;

@@ -7,8 +7,8 @@ use argonet_am::record::RecordError;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Grant {
     used: u64,
-    /// The peer takes requests up to here.
-    granted: u64,
+    handled: u64,
+    /// Bytes that may be sent and not handled.
     window: u64,
 }
 
@@ -21,7 +21,7 @@ impl Grant {
         );
         Self {
             used: 0,
-            granted: window as u64,
+            handled: 0,
             window: window as u64,
         }
     }
@@ -29,42 +29,54 @@ impl Grant {
     /// Whether a request of that charge may be sent, besides those for which `reserved` is kept.
     #[inline]
     pub(crate) fn allows(&self, charge: usize, reserved: usize) -> bool {
-        self.used + (charge + reserved) as u64 <= self.granted
+        self.used + (charge + reserved) as u64 <= self.handled + self.window
     }
 
     #[inline]
     pub(crate) fn use_up(&mut self, charge: usize) {
         self.used += charge as u64;
-        debug_assert!(self.used <= self.granted);
+        debug_assert!(self.used <= self.handled + self.window);
     }
 
-    /// Takes what the peer says. What is old is passed over.
+    /// Takes what the peer says to have handled. What is old is passed over.
     ///
     /// # Errors
-    /// It says that it has handled more than was sent.
+    /// That is more than was sent.
     #[inline]
-    pub(crate) fn grant(&mut self, granted: u64) -> Result<(), RecordError> {
-        let most = self.used + self.window;
-        if granted > most {
+    pub(crate) fn handle(&mut self, handled: u64) -> Result<(), RecordError> {
+        if handled > self.used {
             return Err(RecordError::Account {
-                what: "requests are granted",
-                got: granted,
-                most,
+                what: "requests are handled",
+                got: handled,
+                most: self.used,
             });
         }
-        self.granted = self.granted.max(granted);
+        self.handled = self.handled.max(handled);
         Ok(())
     }
 
+    /// More or less may be under way from now on; not less than is.
+    pub(crate) fn set_window(&mut self, window: usize) {
+        self.window = window as u64;
+        debug_assert!(self.in_use() <= self.window);
+    }
+
+    /// Bytes sent and not handled.
+    #[inline]
+    pub(crate) fn in_use(&self) -> u64 {
+        self.used - self.handled
+    }
+
     /// Requests that were sent, and that of them the peer has handled.
+    #[inline]
     pub(crate) fn totals(&self) -> (u64, u64) {
-        (self.used, self.granted - self.window)
+        (self.used, self.handled)
     }
 
     /// Whether less than half of the window is left.
     #[inline]
     pub(crate) fn is_short(&self) -> bool {
-        self.granted - self.used < self.window / 2
+        self.in_use() > self.window / 2
     }
 }
 
@@ -118,6 +130,8 @@ pub(crate) struct Parked {
     window: u64,
     arrived: u64,
     handled: u64,
+    /// Requests that have arrived since somebody asked.
+    count: u32,
     requests: Aside,
 }
 
@@ -127,6 +141,7 @@ impl Parked {
             window: window as u64,
             arrived: 0,
             handled: 0,
+            count: 0,
             requests: Aside::default(),
         }
     }
@@ -146,7 +161,25 @@ impl Parked {
             });
         }
         self.arrived = got;
+        self.count += 1;
         Ok(())
+    }
+
+    /// How many have arrived since the last call.
+    #[inline]
+    pub(crate) fn take_count(&mut self) -> u32 {
+        core::mem::take(&mut self.count)
+    }
+
+    /// The peer may have more or less under way from now on; not less than has arrived.
+    pub(crate) fn set_window(&mut self, window: usize) {
+        self.window = window as u64;
+        debug_assert!(self.owed() <= self.window);
+    }
+
+    /// Bytes that have arrived and were not handled.
+    pub(crate) fn owed(&self) -> u64 {
+        self.arrived - self.handled
     }
 
     /// A request was handled.
@@ -156,13 +189,8 @@ impl Parked {
         debug_assert!(self.handled <= self.arrived);
     }
 
-    /// What the peer is told.
+    /// Requests that were handled: what the peer is told.
     #[inline]
-    pub(crate) fn granted(&self) -> u64 {
-        self.handled + self.window
-    }
-
-    /// Requests that were handled.
     pub(crate) fn handled(&self) -> u64 {
         self.handled
     }

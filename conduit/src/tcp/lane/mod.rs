@@ -7,7 +7,7 @@
 //! * **Replay.** Frames, and payloads that are copied, lie in a ring until the peer has taken them; payloads that stay
 //!   where they are (an [`Extent`]) are read again from there. The ring grows as it is needed, up to its limit.
 //! * **Room.** Requests leave the room of the largest reply in the ring, and a request is taken only while that room is
-//!   there: a reply never waits. A peer sends no more requests than can be kept here ([`Grant`]), so what arrives
+//!   there: a reply never waits. A peer sends no more requests than it has been lent room for ([`Grant`]), so what arrives
 //!   is always taken from the connection, and replies never wait behind requests.
 
 mod apart;
@@ -23,6 +23,6 @@ mod tests;
 pub(crate) use apart::{Apart, Wanted};
 pub(crate) use grant::{Aside, Grant, Parked};
 pub(crate) use inbox::{Inbox, Next};
-pub(crate) use outbox::{Body, Claim, Extent, Outbox};
+pub(crate) use outbox::{Body, Claim, Credits, Extent, Outbox};
 pub(crate) use pieces::Pieces;
 pub(crate) use stripes::{Choice, Link, Speed, best};

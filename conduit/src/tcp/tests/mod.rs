@@ -17,9 +17,17 @@ use std::io::Write;
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::sync::Arc;
 
+mod credits;
 mod progress;
 mod sides;
 mod silent;
+
+/// How many seeds a test goes through that draws: `ARGONET_FLOW_SEEDS`, a hundredth of them, as they use sockets.
+fn seeds() -> u64 {
+    let given = std::env::var("ARGONET_FLOW_SEEDS").ok();
+    let given = given.map(|count| count.parse().expect("ARGONET_FLOW_SEEDS is a number"));
+    given.unwrap_or(2000u64).div_ceil(100)
+}
 
 const NOTE: HandlerIndex = HandlerIndex(128);
 const SEGMENT: u64 = 1 << 16;
@@ -148,7 +156,7 @@ impl Rank {
         table.register_at(NOTE, "note", Box::new(|_| {})).unwrap();
         let config = TcpConfig {
             rank: JobRank(rank),
-            ranks: 2,
+            ranks: 3,
             mode: ThreadMode::Seq,
             sizes,
             directory,
@@ -330,6 +338,21 @@ fn what_cannot_be_ends_the_connection() {
         };
         HeadBytes::new(Kind::Control, 0, &[], 0, &fields)
     };
+    let credits = |lent, wanted| {
+        let fields = Fields {
+            op: lent,
+            wanted,
+            ..Fields::default()
+        };
+        HeadBytes::new(Kind::Control, 0, &[], 0, &fields)
+    };
+    let system = |word| {
+        let fields = Fields {
+            offset: word,
+            ..Fields::default()
+        };
+        HeadBytes::new(Kind::System, 0, &[], 0, &fields)
+    };
     let with = |kind, length, fields: Fields| HeadBytes::new(kind, 0, &[], length, &fields);
     let op = Fields {
         op: 5 << 16,
@@ -343,7 +366,10 @@ fn what_cannot_be_ends_the_connection() {
     };
     for (what, heads) in [
         ("taken what was not sent", vec![control(1, 0)]),
-        ("granted more than was sent", vec![control(0, 1 << 40)]),
+        ("handled more than was sent", vec![control(0, 1)]),
+        ("lent more than may be", vec![credits(17, 0)]),
+        ("a system message that is none", vec![system(1 << 40)]),
+        ("the end of the job", vec![system(2 << 56 | 1 << 48)]),
         ("data that was not asked for", vec![with(Kind::Got, 1, op)]),
         ("a refusal of no get", vec![with(Kind::Refused, 0, op)]),
         (

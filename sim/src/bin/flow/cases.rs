@@ -1,12 +1,13 @@
 //! The cases of docs/flow-control.md.
 
+use crate::cost::Cost;
 use argonet_am::credit::{Form, Mends, Rules, Wishes};
 use argonet_sim::flow::{Figures, Pattern, Setup, run};
 
 /// Heads of the table's columns.
 pub(crate) const HEADING: &str = "| case | ranks | epoch | credits | rule | most | stalled ms a rank | stalls a 100 requests | moved a rank and epoch | settled after | \
-system messages a rank and epoch | most in use | state B a peer used | s |
-| --- | --: | --: | --: | --- | --: | --: | --: | --: | --: | --: | --: | --: | --: |";
+system messages a rank and epoch | most in use | state B a peer used | processor s | MiB |
+| --- | --: | --: | --: | --- | --: | --: | --: | --: | --: | --: | --: | --: | --: | --: |";
 
 /// Which rules.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -86,14 +87,25 @@ impl Case {
         self.setup.ranks()
     }
 
+    /// What it is called where cases are chosen.
+    pub(crate) fn label(&self) -> String {
+        format!(
+            "{}, {}, {}, epoch {}",
+            self.name,
+            self.kind.name(),
+            self.most,
+            self.epoch
+        )
+    }
+
     pub(crate) fn run(&self) -> Figures {
         run(&self.setup)
     }
 
-    pub(crate) fn row(&self, figures: &Figures, took: f64) -> String {
+    pub(crate) fn row(&self, figures: &Figures, cost: &Cost) -> String {
         let a_peer = figures.state_bytes as f64 / figures.peers_used.max(1) as f64;
         format!(
-            "| {} | {} | {} | {} | {} | {} | {} | {a_peer:.0} | {took:.0} |",
+            "| {} | {} | {} | {} | {} | {} | {} | {a_peer:.0} | {cost} |",
             self.name,
             self.ranks(),
             self.epoch,
@@ -130,7 +142,7 @@ pub(crate) fn all(ranks: u32, long_ranks: u32) -> Vec<Case> {
         640,
         derived,
     );
-    add("ghost zones", ghost, &[Mended], short, 400, derived);
+    add("ghost zones", ghost, &[Mended, Text], short, 400, derived);
     add(
         "rates, bank 900",
         Pattern::Rates,
@@ -139,6 +151,7 @@ pub(crate) fn all(ranks: u32, long_ranks: u32) -> Vec<Case> {
         400,
         bank(900),
     );
+    add("rates", Pattern::Rates, &[Mended, Text], long, 400, derived);
     let changing = |(_, epoch): (u32, u32)| Pattern::Changing {
         rounds: (50 * epoch).div_ceil(960),
     };
@@ -177,7 +190,7 @@ pub(crate) fn all(ranks: u32, long_ranks: u32) -> Vec<Case> {
     );
     add("random", Pattern::Random, &[Mended], short, 400, derived);
     add("idle", Pattern::Idle, &[Mended], short, 400, derived);
-    add("ghost zones", ghost, &[Wide, Text], short, 400, derived);
+    add("ghost zones", ghost, &[Wide], short, 400, derived);
     add("ghost zones", ghost, &[Wide], short, 640, derived);
     cases
 }

@@ -4,6 +4,7 @@
 #![forbid(unsafe_code)]
 
 mod cases;
+mod cost;
 mod plot;
 
 use argonet_am::credit::{Plan, Rules};
@@ -13,7 +14,6 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
-use std::time::Instant;
 
 /// Runs credit flow control among thousands of simulated ranks
 #[derive(Parser)]
@@ -21,7 +21,7 @@ struct Arguments {
     /// Where the plots go (SVG)
     #[arg(long)]
     out: Option<PathBuf>,
-    /// Only cases whose name has this in it
+    /// Only cases whose name, rule and most credits have this in it, such as "ghost zones, mended, 400"
     #[arg(long, default_value = "")]
     only: String,
     /// Ranks of the cases with epochs of 64 requests
@@ -46,16 +46,14 @@ fn main() -> ExitCode {
     }
     let cases: Vec<Case> = cases::all(arguments.ranks, arguments.long_ranks)
         .into_iter()
-        .filter(|case| case.name.contains(&arguments.only))
+        .filter(|case| case.label().contains(&arguments.only))
         .collect();
     println!("{HEADING}");
     let (next, done) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
     let work = || {
         while let Some(case) = cases.get(next.fetch_add(1, Ordering::Relaxed)) {
-            let begun = Instant::now();
-            let figures = case.run();
-            let took = begun.elapsed().as_secs_f64();
-            println!("{}", case.row(&figures, took));
+            let (figures, cost) = Cost::of(|| case.run());
+            println!("{}", case.row(&figures, &cost));
             let mut done = done.lock().unwrap_or_else(PoisonError::into_inner);
             done.push((case.clone(), figures));
             if let Some(out) = &arguments.out

@@ -5,14 +5,15 @@ use argonet_base::size::HumanSize;
 use argonet_conduit::Limits;
 use argonet_conduit::smp::{Barrier, Smp};
 use argonet_conduit::tcp::join::{from_settings, interfaces};
-use argonet_conduit::tcp::{Tcp, TcpSizes};
+use argonet_conduit::tcp::{Tcp, TcpCredits, TcpSizes};
 use argonet_settings::{CONDUIT, CONDUITS, Settings, TCP_CONNECTIONS};
 
 use super::Facts;
 
 /// Each conduit by name.
-pub(super) fn facts(settings: &Settings) -> Vec<(&'static str, Facts)> {
-    vec![(Smp::NAME, smp(settings)), (Tcp::NAME, tcp(settings))]
+pub(super) fn facts(settings: &Settings, ranks: u32) -> Vec<(&'static str, Facts)> {
+    let tcp = tcp(settings, ranks);
+    vec![(Smp::NAME, smp(settings)), (Tcp::NAME, tcp)]
 }
 
 /// Whether a job is started with it.
@@ -32,7 +33,7 @@ fn medium(limits: Limits) -> String {
     )
 }
 
-fn tcp(settings: &Settings) -> Facts {
+fn tcp(settings: &Settings, ranks: u32) -> Facts {
     let limits = TcpSizes::default().limits();
     vec![
         ("reaches", "ranks of other hosts, and of other neighbourhoods of a host, over connections; neighbours through smp".into()),
@@ -45,11 +46,24 @@ fn tcp(settings: &Settings) -> Facts {
             "connections of two ranks",
             format!("made on demand, at most {}", settings.get(&TCP_CONNECTIONS)),
         ),
+        ("requests that wait", receive_space(settings, ranks)),
         (
             "without the target's help",
             "nothing, but a thread of the target's may serve puts and gets (ARGONET_TCP_PROGRESS)".into(),
         ),
     ]
+}
+
+/// How the receive space of a rank is dealt out, or why it cannot be.
+fn receive_space(settings: &Settings, ranks: u32) -> String {
+    match TcpCredits::from_settings(settings).map(|credits| credits.plan(ranks)) {
+        None => {
+            let window = HumanSize(TcpSizes::default().window_bytes as u64);
+            format!("at most {window} of each peer: there are no credits (ARGONET_CREDITS)")
+        }
+        Some(Ok(plan)) => plan.to_string(),
+        Some(Err(error)) => format!("no job can start: {error} (ARGONET_CREDITS_*)"),
+    }
 }
 
 /// The interfaces of a job over several hosts.

@@ -9,6 +9,7 @@ use clap::Args;
 use clap::builder::RangedU64ValueParser;
 
 mod conduits;
+mod credits;
 mod host;
 mod settings;
 
@@ -31,6 +32,12 @@ pub(crate) struct Info {
     /// Environment variables instead, with the values that hold here
     #[arg(long)]
     settings: bool,
+    /// Credits of jobs that run over tcp on this host instead: held, in use, stalled, lent, banked
+    #[arg(long, conflicts_with = "settings")]
+    credits: bool,
+    /// Only of this process and those that it has started
+    #[arg(long, value_name = "PID", requires = "credits")]
+    pid: Option<u32>,
     /// In Markdown, without values
     #[arg(long, requires = "settings", conflicts_with = "man")]
     markdown: bool,
@@ -46,6 +53,9 @@ impl Info {
             Self { markdown: true, .. } => Ok(settings::markdown()),
             Self { man: true, .. } => Ok(settings::manual()),
             Self { settings: true, .. } => settings::text(),
+            Self {
+                credits: true, pid, ..
+            } => Ok(credits::text(pid)),
             Self { ranks, .. } => overview(ranks),
         };
         let text = match text {
@@ -70,7 +80,7 @@ impl Info {
 fn overview(ranks: u32) -> argonet::Result<String> {
     let settings = Settings::from_environment()?;
     let mut text = format!("argonet {}\n", env!("CARGO_PKG_VERSION"));
-    let conduits = conduits::facts(&settings).into_iter();
+    let conduits = conduits::facts(&settings, ranks).into_iter();
     let conduits = conduits.map(|(name, facts)| (format!("conduit {name}"), facts));
     let host = host::facts(ranks)?.map(|(name, facts)| (name.to_owned(), facts));
     for (name, facts) in conduits.chain(host) {

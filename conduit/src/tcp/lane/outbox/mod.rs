@@ -1,9 +1,11 @@
 //! The sending half: the stream to a peer, of which what the peer has not taken is kept.
 
 mod carry;
+mod credits;
 mod extent;
 
 pub(crate) use carry::Claim;
+pub(crate) use credits::Credits;
 pub(crate) use extent::{Body, Extent};
 
 use super::pieces::Pieces;
@@ -19,8 +21,8 @@ const BURST_EXTENTS: usize = 8;
 /// Bytes of extents of one burst, about: what the peer waits for is not held up for longer.
 const BURST_BYTES: u64 = 1 << 20;
 
-/// Bytes of a control frame.
-const CONTROL_BYTES: usize = HEADER_BYTES + Kind::Control.fields();
+/// Bytes of a control frame, and a question and an answer of the system queue behind it.
+const CONTROL_BYTES: usize = 3 * HEADER_BYTES + Kind::Control.fields() + 2 * Kind::System.fields();
 
 /// Where a payload travels.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -84,13 +86,15 @@ pub(crate) struct Outbox {
     head: u64,
     /// Up to where anything was ever written.
     written: u64,
-    /// A control frame, and how much of it is written.
+    /// A control frame and what goes with it, how much of that is written, and where it ends.
     control: [u8; CONTROL_BYTES],
     control_at: usize,
-    /// What the peer is to be told, and was told last.
+    control_end: usize,
+    /// What the peer is to be told, and was told last: what was taken, and handled.
     tell: (u64, u64),
     told: (u64, u64),
     tell_now: bool,
+    credits: Credits,
     /// Tells also what the peer knows.
     probe: bool,
     /// The peer is not told that this position was taken before it has taken the refusal of what lies
@@ -110,8 +114,7 @@ pub(crate) struct Outbox {
 }
 
 impl Outbox {
-    /// `granted`: what the peer knows to be granted in the beginning.
-    pub(crate) fn new(granted: u64) -> Self {
+    pub(crate) fn new() -> Self {
         Self {
             ring: Ring::new(),
             extents: VecDeque::new(),
@@ -126,10 +129,12 @@ impl Outbox {
             head: 0,
             written: 0,
             control: [0; CONTROL_BYTES],
-            control_at: CONTROL_BYTES,
-            tell: (0, granted),
-            told: (0, granted),
+            control_at: 0,
+            control_end: 0,
+            tell: (0, 0),
+            told: (0, 0),
             tell_now: false,
+            credits: Credits::default(),
             probe: false,
             held: None,
             asked: 0,
@@ -186,7 +191,7 @@ impl Outbox {
     #[inline]
     pub(crate) fn wants_to_write(&self) -> bool {
         self.sent != self.head
-            || self.control_at < CONTROL_BYTES
+            || self.control_at < self.control_end
             || self.tell_now
             || self.own.is_some()
             || self.waiting > 0
@@ -271,10 +276,10 @@ impl Outbox {
         self.head += len;
     }
 
-    /// What the peer is to be told: up to where its stream was taken, and what is granted.
+    /// What the peer is to be told: up to where its stream was taken, and what of its requests was handled.
     #[inline]
-    pub(crate) fn set_tell(&mut self, taken: u64, granted: u64) {
-        self.tell = (taken, granted);
+    pub(crate) fn set_tell(&mut self, taken: u64, handled: u64) {
+        self.tell = (taken, handled);
     }
 
     /// How much of the peer's stream it has not been told of.
@@ -286,7 +291,7 @@ impl Outbox {
     /// Tells it with what is written next, or by itself.
     #[inline]
     pub(crate) fn tell_now(&mut self) {
-        self.tell_now = self.untold() > 0;
+        self.tell_now |= self.untold() > 0;
     }
 
     /// Has something written that the peer's host must acknowledge, if only what the peer knows.
@@ -314,7 +319,7 @@ impl Outbox {
     /// The bytes to write now, in order. They stay where they are until [`wrote`](Self::wrote).
     pub(crate) fn next_burst(&mut self, out: &mut Pieces) {
         if self.sent == self.boundary {
-            if self.control_at == CONTROL_BYTES && (self.tell_now || self.untold() > 0) {
+            if self.control_at == self.control_end && (self.tell_now || self.untold() > 0) {
                 self.write_control();
             }
             if self.waiting > 0 && self.carriers == 0 && self.own.is_none() {
@@ -324,7 +329,7 @@ impl Outbox {
         }
         out.add(
             self.control[self.control_at..].as_mut_ptr(),
-            CONTROL_BYTES - self.control_at,
+            self.control_end - self.control_at,
         );
         if let Some(own) = &self.own {
             own.pieces(out);
@@ -357,19 +362,29 @@ impl Outbox {
     fn write_control(&mut self) {
         let telling = self.telling();
         self.tell_now = false;
-        if telling == self.told && !core::mem::take(&mut self.probe) {
-            return;
+        (self.control_at, self.control_end) = (0, 0);
+        let news = telling != self.told || self.credits.has_news();
+        if news || self.probe {
+            self.probe = false;
+            self.told = telling;
+            let head = self.credits.control(telling);
+            self.add_control(&head);
         }
-        self.probe = false;
-        let fields = Fields {
-            offset: telling.0,
-            rest: telling.1,
-            ..Fields::default()
-        };
-        let head = HeadBytes::new(Kind::Control, 0, &[], 0, &fields);
-        self.control.copy_from_slice(head.as_bytes());
-        self.control_at = 0;
-        self.told = telling;
+        while let Some(head) = self.credits.system() {
+            self.add_control(&head);
+        }
+    }
+
+    fn add_control(&mut self, head: &HeadBytes) {
+        let (begin, bytes) = (self.control_end, head.as_bytes());
+        self.control_end += bytes.len();
+        self.control[begin..self.control_end].copy_from_slice(bytes);
+    }
+
+    /// What the peer is to be told of credits. It is told at once if `f` says so.
+    #[inline]
+    pub(crate) fn tell_credits(&mut self, f: impl FnOnce(&mut Credits) -> bool) {
+        self.tell_now |= f(&mut self.credits);
     }
 
     /// A burst ends with a frame.
@@ -392,7 +407,7 @@ impl Outbox {
     /// So many of the bytes were written.
     #[inline]
     pub(crate) fn wrote(&mut self, bytes: usize) {
-        let of_control = bytes.min(CONTROL_BYTES - self.control_at);
+        let of_control = bytes.min(self.control_end - self.control_at);
         self.control_at += of_control;
         let mut bytes = bytes - of_control;
         if let Some(own) = &mut self.own {
@@ -509,7 +524,7 @@ impl Outbox {
         if received <= self.written {
             self.own = None;
             self.lose_carrier(0);
-            self.control_at = CONTROL_BYTES;
+            self.control_at = self.control_end;
             // It may have said more on the old connection since.
             self.sent = received.max(self.taken);
             self.boundary = self.sent;
@@ -520,6 +535,7 @@ impl Outbox {
         self.release();
         // What was told may be lost.
         self.told = (0, 0);
+        self.credits.is_lost();
         self.tell_now = true;
         Ok(())
     }

@@ -81,7 +81,7 @@ fn receive(inbox: &mut Inbox, most: usize, pipe: &mut VecDeque<u8>) -> usize {
 impl World {
     fn new() -> Self {
         Self {
-            outbox: Outbox::new(0),
+            outbox: Outbox::new(),
             sources: VecDeque::new(),
             gone: Vec::new(),
             claims: [None, None],

@@ -53,7 +53,7 @@ struct End {
 impl End {
     fn new() -> Self {
         Self {
-            outbox: Outbox::new(0),
+            outbox: Outbox::new(),
             inbox: Inbox::new(LONG_BYTES),
             sources: VecDeque::new(),
             gone: Vec::new(),

@@ -1,0 +1,107 @@
+//! For conduits that count requests themselves, as bytes of a stream: the machine is told now and then what is in use, and says how much
+//! either side may use. Nothing is done for each message.
+//!
+//! What is in use only grows until the lender says what it has handled; so the conduit tells the use just before it takes such word, and the peak is exact.
+
+use super::bank::Bank;
+use super::borrower::Attempt;
+use super::error::CreditError;
+use super::peer::Peer;
+
+impl Peer {
+    /// Borrower: credits in use now, rounded up, and whether requests were sent since the last call. To be called before the lender's
+    /// word is taken, and before [`revoke`](Self::revoke).
+    pub fn uses(&mut self, in_use: u16, has_sent: bool) {
+        self.in_use = in_use;
+        self.peak = self.peak.max(in_use);
+        if has_sent {
+            self.quiet = 0;
+        }
+    }
+
+    /// Borrower: a request lacks `lacked` credits and waits. `is_new`: it has not waited before. Returns what to ask the lender for; 0 is nothing.
+    #[cold]
+    pub fn lacks(&mut self, lacked: u16, is_new: bool, bank: &Bank) -> u16 {
+        if !is_new {
+            return 0;
+        }
+        let mut attempt = Attempt::default();
+        self.stall(lacked, &mut attempt);
+        self.ask(&attempt, bank)
+    }
+
+    /// Borrower: the lender's word has come, by which `in_use` credits are still in use and `lent` more are held.
+    ///
+    /// # Errors
+    /// More are held than may be.
+    pub fn hears(
+        &mut self,
+        epoch: bool,
+        lent: u16,
+        in_use: u16,
+        bank: &Bank,
+    ) -> Result<(), CreditError> {
+        if epoch {
+            self.decay_sending(bank);
+        }
+        let room = bank.rules().most.saturating_sub(self.held);
+        if lent > room {
+            return Err(CreditError::Account {
+                what: "are lent",
+                got: lent.into(),
+                most: room.into(),
+            });
+        }
+        self.in_use = in_use;
+        self.held += lent;
+        Ok(())
+    }
+
+    /// Lender: credits of requests that have come and were not handled, rounded up. To be called before
+    /// [`returned`](Self::returned).
+    pub fn owes(&mut self, owed: u16) {
+        self.owed = owed;
+    }
+
+    /// Lender: rank `rank`, the peer, asks for credits. Returns how many it is lent.
+    ///
+    /// Call [`Bank::scavenge`] next, when no lane's lock is held.
+    #[cold]
+    pub fn asks(&mut self, wanted: u16, rank: u32, bank: &Bank) -> u16 {
+        if wanted == 0 || !bank.rules().dynamic {
+            return 0;
+        }
+        self.lend(wanted, rank, bank)
+    }
+
+    /// Lender and borrower: whether an epoch has ended here of which the peer was not told. It counts as told then.
+    #[inline]
+    pub fn tells_epoch(&mut self, bank: &Bank) -> bool {
+        self.tell_epoch(bank)
+    }
+
+    /// Lender: what the peer may give back at most: all but the least and what is owed.
+    #[must_use]
+    pub fn most_back(&self, bank: &Bank) -> u16 {
+        let stays = bank.rules().least.max(self.owed);
+        self.loan.count().saturating_sub(stays)
+    }
+}
+
+impl Bank {
+    /// Whether [`scavenge`](Self::scavenge) would look for credits.
+    #[inline]
+    #[must_use]
+    pub fn is_short(&self) -> bool {
+        let rules = self.rules();
+        rules.dynamic && (!rules.mends.on_demand || self.is_missing())
+    }
+
+    /// Requests have come, from any peer.
+    #[inline]
+    pub fn arrived(&self, requests: u32) {
+        if requests > 0 {
+            self.count_requests(requests);
+        }
+    }
+}

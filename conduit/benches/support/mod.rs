@@ -1,0 +1,120 @@
+//! Two ranks in one process, over the loopback interface.
+#![allow(dead_code, reason = "each bench uses some of it")]
+
+use argonet_am::{Delivery, HandlerTable, Message, Payload, Registered};
+use argonet_base::{HandlerIndex, JobRank};
+use argonet_conduit::smp::ThreadMode;
+use argonet_conduit::tcp::{Connection, Connector, Made, Tcp, TcpConfig, TcpSizes};
+use argonet_conduit::{OpToken, Part, Sink};
+use argonet_segment::{Directory, OwnSegment, PageKind, SegmentFile};
+use rustix::fd::BorrowedFd;
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::sync::{Arc, Mutex};
+
+pub(crate) const ASK: HandlerIndex = HandlerIndex(128);
+pub(crate) const NOTE: HandlerIndex = HandlerIndex(129);
+const SEGMENT_BYTES: u64 = 8 << 20;
+
+/// A connection that was made before.
+struct Ready(Mutex<Option<Connection>>);
+
+impl Connector for Ready {
+    fn want(&self, _peer: JobRank, _connection: u16) {}
+
+    fn next(&self, _received: &dyn Fn(JobRank, u16) -> u64) -> Option<Made> {
+        let connection = self.0.lock().expect("no thread has failed").take();
+        connection.map(Made::Connected)
+    }
+
+    fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        None
+    }
+}
+
+pub(crate) fn pair() -> [TcpStream; 2] {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
+    let here = TcpStream::connect(listener.local_addr().expect("an address")).expect("loopback");
+    let (there, _) = listener.accept().expect("loopback");
+    for socket in [&here, &there] {
+        socket.set_nodelay(true).expect("a socket");
+    }
+    [here, there]
+}
+
+pub(crate) fn registered() -> Registered {
+    let mut table = HandlerTable::default();
+    for index in [ASK, NOTE] {
+        let placed = table.register_at(index, "of the bench", Box::new(|_| {}));
+        placed.expect("clients' indices");
+    }
+    table.registered()
+}
+
+/// Two connected ranks with their segments.
+pub(crate) fn ranks(sizes: TcpSizes) -> ([Tcp; 2], [OwnSegment; 2]) {
+    let mut rank = 0;
+    let both = pair().map(|socket| {
+        let file = SegmentFile::create(1, SEGMENT_BYTES, PageKind::Normal).expect("segment");
+        let directory = Directory::new(file, JobRank(0)).expect("directory");
+        let segment = OwnSegment::attach(&directory, SEGMENT_BYTES).expect("segment");
+        let connection = Connection {
+            peer: JobRank(1 - rank),
+            connection: 0,
+            socket: socket.into(),
+            incarnation: 1,
+            received: 0,
+        };
+        let config = TcpConfig {
+            rank: JobRank(rank),
+            ranks: 2,
+            mode: ThreadMode::Seq,
+            sizes,
+            directory,
+            registered: registered(),
+            progress: false,
+            segment_len: Arc::new(|_| 0),
+            connector: Arc::new(Ready(Mutex::new(Some(connection)))),
+        };
+        rank += 1;
+        (Tcp::new(config).expect("endpoint"), segment)
+    });
+    let [(a, segment_a), (b, segment_b)] = both;
+    ([a, b], [segment_a, segment_b])
+}
+
+/// Counts, and answers what asks.
+#[derive(Default)]
+pub(crate) struct Count {
+    pub(crate) messages: u64,
+    pub(crate) remote: u64,
+    pub(crate) local: u64,
+}
+
+impl Sink for Count {
+    fn deliver(&mut self, delivery: &mut Delivery<'_>) {
+        self.messages += 1;
+        if delivery.handler() == ASK {
+            let answer = Message {
+                handler: NOTE,
+                args: &[],
+                payload: Payload::None,
+            };
+            delivery.reply(&answer).expect("a reply");
+        }
+    }
+
+    fn completed(&mut self, op: OpToken, part: Part) {
+        self.completed_all(op, part, 1);
+    }
+
+    fn completed_all(&mut self, _op: OpToken, part: Part, count: u32) {
+        match part {
+            Part::Local => self.local += u64::from(count),
+            Part::Remote => self.remote += u64::from(count),
+        }
+    }
+
+    fn broken(&mut self, error: argonet_am::AmError) {
+        panic!("{error}");
+    }
+}

@@ -1,0 +1,107 @@
+//! What a peer is told of credits: beside the stream, with control frames.
+
+use crate::tcp::frame::{Fields, HeadBytes, Kind};
+use argonet_am::system_queue::Frame;
+
+/// What is to be told.
+#[derive(Debug, Default)]
+pub(crate) struct Credits {
+    /// Low bits of what was lent to the peer since the beginning, and of what it was told of that.
+    lent: u16,
+    told_lent: u16,
+    /// Credits that this rank would like.
+    wanted: u16,
+    /// An epoch has ended here.
+    epoch: bool,
+    /// The question to the peer that is not answered.
+    open: Option<Frame>,
+    /// Whether it is still to be written.
+    asks: bool,
+    /// The answer to the peer's question, until it is written.
+    answer: Option<Frame>,
+}
+
+impl Credits {
+    /// The peer has been lent some more.
+    pub(crate) fn lend(&mut self, count: u16) -> bool {
+        self.lent = self.lent.wrapping_add(count);
+        count > 0
+    }
+
+    /// This rank would like some.
+    pub(crate) fn want(&mut self, count: u16) -> bool {
+        self.wanted = self.wanted.saturating_add(count);
+        count > 0
+    }
+
+    /// An epoch has ended here: that is told when there is something else to tell.
+    pub(crate) fn end_epoch(&mut self) -> bool {
+        self.epoch = true;
+        false
+    }
+
+    /// Puts a question to the peer; there is no other.
+    pub(crate) fn ask(&mut self, question: Frame) -> bool {
+        debug_assert!(self.open.is_none());
+        self.open = Some(question);
+        self.asks = true;
+        true
+    }
+
+    /// The question has been answered.
+    pub(crate) fn answered(&mut self) -> bool {
+        self.open = None;
+        self.asks = false;
+        false
+    }
+
+    /// Answers the peer.
+    pub(crate) fn answer(&mut self, answer: Frame) -> bool {
+        self.answer = Some(answer);
+        true
+    }
+
+    /// What was written may be lost. The peer repeats a question whose answer is.
+    pub(super) fn is_lost(&mut self) {
+        self.told_lent = 0;
+        self.asks = self.open.is_some();
+    }
+
+    pub(super) fn has_news(&self) -> bool {
+        self.lent != self.told_lent || self.wanted > 0
+    }
+
+    /// The control frame.
+    pub(super) fn control(&mut self, (taken, handled): (u64, u64)) -> HeadBytes {
+        let fields = Fields {
+            offset: taken,
+            rest: handled,
+            op: self.lent.into(),
+            wanted: self.wanted.into(),
+            ..Fields::default()
+        };
+        let mut head = HeadBytes::new(Kind::Control, 0, &[], 0, &fields);
+        if self.epoch {
+            head.end_epoch();
+        }
+        self.told_lent = self.lent;
+        self.wanted = 0;
+        self.epoch = false;
+        head
+    }
+
+    /// The next of the frames behind it.
+    pub(super) fn system(&mut self) -> Option<HeadBytes> {
+        let word = if self.asks {
+            self.asks = false;
+            self.open
+        } else {
+            self.answer.take()
+        }?;
+        let fields = Fields {
+            offset: word.0,
+            ..Fields::default()
+        };
+        Some(HeadBytes::new(Kind::System, 0, &[], 0, &fields))
+    }
+}

@@ -1,0 +1,334 @@
+//! What a rank and a peer have lent each other.
+
+use super::core::Core;
+use super::credits::{CREDIT_BYTES, credits};
+use super::frame::{Fields, Kind};
+use super::lane::{Credits, Grant, Outbox, Parked};
+use super::peer::{Outbound, Peer};
+use argonet_am::credit::{self, Bank, CreditError};
+use argonet_am::record::RecordError;
+use argonet_am::system_queue::{Answer, Frame, Heard, Question, Slot, SystemQueue};
+use core::time::Duration;
+
+/// Credits between this rank and a peer, both ways. Windows follow them.
+pub(super) struct Loans {
+    pub(super) peer: credit::Peer,
+    slot: Slot,
+    /// Low bits of what the peer has lent since the beginning.
+    heard: u16,
+    /// Bytes of requests sent when the use was looked at last.
+    noted: u64,
+    /// The same when a request had to wait last.
+    stalled_at: Option<u64>,
+    /// Requests that had to wait, since the beginning.
+    pub(super) stalls: u64,
+}
+
+impl Loans {
+    /// Both sides hold the share. `None` without flow control.
+    pub(super) fn new(bank: &Bank) -> Option<Box<Self>> {
+        let peer = credit::Peer::new(bank)?;
+        Some(Box::new(Self {
+            peer,
+            slot: Slot::default(),
+            heard: 0,
+            noted: 0,
+            stalled_at: None,
+            stalls: 0,
+        }))
+    }
+
+    /// Whether a question to the peer is not answered.
+    #[cfg(test)]
+    pub(super) fn is_asking(&self) -> bool {
+        self.slot.is_busy()
+    }
+
+    /// Bytes that this rank may have under way.
+    fn window(&self) -> usize {
+        usize::from(self.peer.figures().held) * CREDIT_BYTES
+    }
+
+    /// Bytes that the peer may have under way.
+    fn its_window(&self) -> usize {
+        usize::from(self.peer.figures().loan) * CREDIT_BYTES
+    }
+
+    /// Says what is in use, before that gets less.
+    #[inline]
+    pub(super) fn note(&mut self, grant: &Grant, reserved: usize) {
+        let (used, _) = grant.totals();
+        let in_use = credits(grant.in_use() + reserved as u64);
+        self.peer.uses(in_use, used != self.noted);
+        self.noted = used;
+    }
+
+    /// A request of so many bytes does not fit the window. What to ask for.
+    #[cold]
+    pub(super) fn stall(
+        &mut self,
+        charge: usize,
+        reserved: usize,
+        grant: &Grant,
+        bank: &Bank,
+    ) -> u16 {
+        let (used, _) = grant.totals();
+        // Nothing was sent since: it is the same request, tried again.
+        let is_new = self.stalled_at != Some(used);
+        self.stalled_at = Some(used);
+        self.stalls += u64::from(is_new);
+        self.note(grant, reserved);
+        let needed = grant.in_use() + (charge + reserved) as u64;
+        let lacked = credits(needed).saturating_sub(self.peer.figures().held);
+        self.peer.lacks(lacked, is_new, bank)
+    }
+
+    /// What a control frame says of credits; the window of the peer if it has changed.
+    ///
+    /// # Errors
+    /// That cannot be.
+    #[cold]
+    fn control(
+        &mut self,
+        from: u32,
+        (epoch, fields): (bool, &Fields),
+        reserved: usize,
+        (grant, outbox): (&mut Grant, &mut Outbox),
+        bank: &Bank,
+    ) -> Result<Option<usize>, RecordError> {
+        let lent = (fields.op as u16).wrapping_sub(self.heard);
+        self.heard = fields.op as u16;
+        let in_use = credits(grant.in_use() + reserved as u64);
+        let heard = self.peer.hears(epoch, lent, in_use, bank);
+        heard.map_err(account)?;
+        grant.set_window(self.window());
+        let asked = self.peer.asks(fields.wanted as u16, from, bank);
+        outbox.tell_credits(|credits| credits.lend(asked));
+        Ok((asked > 0).then(|| self.its_window()))
+    }
+
+    /// A message of the system queue; the window of the peer if it has changed.
+    ///
+    /// # Errors
+    /// It is none, or says what cannot be.
+    #[cold]
+    pub(super) fn system(
+        &mut self,
+        word: u64,
+        reserved: usize,
+        (grant, outbox): (&mut Grant, &mut Outbox),
+        parked: &Parked,
+        bank: &Bank,
+    ) -> Result<Option<usize>, RecordError> {
+        let unknown = RecordError::Kind(Kind::System.into());
+        // Streams lose nothing but with their connection, after which questions are written again: the queue keeps none.
+        let mut queue = SystemQueue::new(Duration::ZERO);
+        let heard = queue.handle_recv(Duration::ZERO, 0, &mut self.slot, Frame(word));
+        match heard.map_err(|_| unknown)? {
+            Heard::Question(Question::Revoke(revoke)) => {
+                self.note(grant, reserved);
+                let back = self.peer.revoke(revoke, bank);
+                grant.set_window(self.window());
+                let answer = SystemQueue::answer(&mut self.slot, Answer::Return(back));
+                outbox.tell_credits(|credits| credits.answer(answer));
+                Ok(None)
+            }
+            Heard::Repeated(answer) => {
+                outbox.tell_credits(|credits| credits.answer(answer));
+                Ok(None)
+            }
+            Heard::Answered(Answer::Return(back)) => {
+                self.peer.owes(credits(parked.owed()));
+                let most = self.peer.most_back(bank);
+                if back.count > most {
+                    return Err(RecordError::Account {
+                        what: "credits are given back",
+                        got: back.count.into(),
+                        most: most.into(),
+                    });
+                }
+                outbox.tell_credits(Credits::answered);
+                self.peer.returned(back, bank).map_err(account)?;
+                Ok(Some(self.its_window()))
+            }
+            Heard::Stale => Ok(None),
+            // The end of a job goes through its launchers.
+            _ => Err(unknown),
+        }
+    }
+}
+
+fn account(error: CreditError) -> RecordError {
+    match error {
+        CreditError::Account { what, got, most } => RecordError::Account {
+            what,
+            got: got.into(),
+            most: most.into(),
+        },
+        _ => RecordError::Kind(Kind::Control.into()),
+    }
+}
+
+impl Core {
+    /// Takes what a peer says in a control frame; its new window if that has changed.
+    ///
+    /// # Errors
+    /// That cannot be.
+    #[inline]
+    pub(super) fn control(
+        &self,
+        peer: &Peer,
+        (epoch, fields): (bool, &Fields),
+    ) -> Result<Option<usize>, RecordError> {
+        let outbound = &mut *peer.outbound.lock();
+        outbound.outbox.acknowledge(fields.offset)?;
+        let mut window = None;
+        if let (Some(loans), Some(bank)) = (&mut outbound.loans, &self.bank) {
+            let reserved = outbound.reserved.charge;
+            loans.note(&outbound.grant, reserved);
+            outbound.grant.handle(fields.rest)?;
+            if epoch || fields.wanted != 0 || fields.op as u16 != loans.heard {
+                let lane = (&mut outbound.grant, &mut outbound.outbox);
+                let said = (epoch, fields);
+                window = loans.control(peer.rank.0, said, reserved, lane, bank)?;
+                if window.is_some() {
+                    self.gauge_bank(bank);
+                }
+            }
+        } else {
+            outbound.grant.handle(fields.rest)?;
+        }
+        outbound.taken();
+        outbound.go_on(&self.sizes);
+        Ok(window)
+    }
+
+    /// Takes a message of the system queue; the peer's new window if that has changed.
+    ///
+    /// # Errors
+    /// That cannot be.
+    #[cold]
+    pub(super) fn system(
+        &self,
+        peer: &Peer,
+        parked: &Parked,
+        word: u64,
+    ) -> Result<Option<usize>, RecordError> {
+        let outbound = &mut *peer.outbound.lock();
+        let (Some(loans), Some(bank)) = (&mut outbound.loans, &self.bank) else {
+            return Err(RecordError::Kind(Kind::System.into()));
+        };
+        let lane = (&mut outbound.grant, &mut outbound.outbox);
+        let window = loans.system(word, outbound.reserved.charge, lane, parked, bank)?;
+        self.gauge_bank(bank);
+        Ok(window)
+    }
+
+    /// At the end of a visit: the peer is told, with what it is told next, if an epoch has ended; others can see what is lent.
+    #[inline]
+    pub(super) fn look_at_credits(
+        &self,
+        peer: &Peer,
+        outbound: &mut Outbound,
+        bank: &Bank,
+        parked: &Parked,
+    ) {
+        let Some(loans) = &mut outbound.loans else {
+            return;
+        };
+        if loans.peer.tells_epoch(bank) {
+            outbound.outbox.tell_credits(Credits::end_epoch);
+            self.gauge_bank(bank);
+        }
+        loans.peer.owes(credits(parked.owed()));
+        let in_use = credits(outbound.grant.in_use() + outbound.reserved.charge as u64);
+        self.gauge(peer, loans, in_use);
+    }
+
+    #[inline]
+    fn gauge(&self, peer: &Peer, loans: &Loans, in_use: u16) {
+        if let Some(gauges) = &self.gauges {
+            let figures = credit::Figures {
+                in_use,
+                ..loans.peer.figures()
+            };
+            gauges.peer(peer.rank.0, figures, loans.stalls);
+        }
+    }
+
+    #[cold]
+    fn gauge_bank(&self, bank: &Bank) {
+        if let Some(gauges) = &self.gauges {
+            gauges.bank(bank);
+        }
+    }
+
+    /// At the first use of a peer.
+    #[cold]
+    pub(super) fn gauge_first(&self, peer: &Peer) {
+        if let Some(bank) = &self.bank
+            && let Some(loans) = &peer.outbound.lock().loans
+        {
+            self.gauge_bank(bank);
+            self.gauge(peer, loans, 0);
+        }
+    }
+
+    /// A request has no room in the window: more is asked for.
+    #[cold]
+    pub(super) fn lack(&self, peer: &Peer, outbound: &mut Outbound, charge: usize) {
+        let reserved = outbound.reserved.charge;
+        if let (Some(bank), Some(loans)) = (&self.bank, &mut outbound.loans)
+            && !outbound.grant.allows(charge, reserved)
+        {
+            let wanted = loans.stall(charge, reserved, &outbound.grant, bank);
+            outbound.outbox.tell_credits(|credits| credits.want(wanted));
+            let in_use = credits(outbound.grant.in_use() + reserved as u64);
+            self.gauge(peer, loans, in_use);
+        }
+    }
+
+    /// Asks peers to give credits back, if somebody lacks some. Nobody's lock may be held.
+    #[inline]
+    pub(super) fn scavenge(&self) {
+        if let Some(bank) = &self.bank
+            && bank.is_short()
+        {
+            self.call_in(bank);
+        }
+    }
+
+    #[cold]
+    fn call_in(&self, bank: &Bank) {
+        let mut asked = Vec::new();
+        bank.scavenge(
+            |rank, look| {
+                // Who was never used holds its share and nothing to ask over; who is being used is passed over.
+                if let Some(peer) = self.used(rank)
+                    && let Some(mut outbound) = peer.outbound.try_lock()
+                    && outbound.failed.is_none()
+                    && let Some(loans) = &mut outbound.loans
+                    && !loans.slot.is_busy()
+                {
+                    look(&mut loans.peer);
+                }
+            },
+            |rank, revoke| asked.push((rank, revoke)),
+        );
+        for (rank, revoke) in asked {
+            let Some(peer) = self.used(rank) else {
+                continue;
+            };
+            let outbound = &mut *peer.outbound.lock();
+            let Some(loans) = &mut outbound.loans else {
+                continue;
+            };
+            let mut queue = SystemQueue::new(Duration::ZERO);
+            let question = Question::Revoke(revoke);
+            if let Some(frame) = queue.ask(Duration::ZERO, rank, &mut loans.slot, question) {
+                outbound.outbox.tell_credits(|credits| credits.ask(frame));
+                self.flush(peer, outbound);
+            }
+        }
+    }
+}

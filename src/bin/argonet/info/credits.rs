@@ -1,0 +1,70 @@
+//! Credits of ranks that run on this host, out of the memory files in which they keep them.
+
+use argonet_conduit::tcp::{CREDITS_FILE_NAME, CreditReport};
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+/// The reports of all ranks that this user may look at, or of one process and those that it has started.
+pub(super) fn text(pid: Option<u32>) -> String {
+    let mut text = String::new();
+    for process in processes() {
+        if pid.is_none_or(|root| is_within(process, root)) {
+            for report in reports(process) {
+                // Writing to a string cannot fail.
+                let _ = writeln!(text, "process {process}: {report}");
+            }
+        }
+    }
+    if text.is_empty() {
+        let whose = pid.map_or("on this host".to_owned(), |pid| format!("of process {pid}"));
+        text = format!(
+            "no rank {whose} uses credits: they are of jobs over tcp (--conduit tcp) whose ranks are of the same user\n"
+        );
+    }
+    text
+}
+
+/// All processes, in order.
+fn processes() -> Vec<u32> {
+    let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    let mut all: Vec<u32> = entries
+        .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+        .collect();
+    all.sort_unstable();
+    all
+}
+
+/// Whether a process is `root`, or was started by it or by one that is.
+fn is_within(process: u32, root: u32) -> bool {
+    let mut process = process;
+    while process != root {
+        match parent(process) {
+            Some(parent) if parent != 0 => process = parent,
+            _ => return false,
+        }
+    }
+    true
+}
+
+fn parent(process: u32) -> Option<u32> {
+    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
+    // Behind the name, which may hold anything: state and parent.
+    let (_, rest) = stat.rsplit_once(')')?;
+    rest.split_whitespace().nth(1)?.parse().ok()
+}
+
+/// What a process keeps; nothing if it has ended meanwhile, or is somebody else's.
+fn reports(process: u32) -> Vec<CreditReport> {
+    let directory = PathBuf::from(format!("/proc/{process}/fd"));
+    let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
+    entries.filter_map(|entry| report(&entry.path())).collect()
+}
+
+fn report(descriptor: &Path) -> Option<CreditReport> {
+    let target = std::fs::read_link(descriptor).ok()?;
+    let name = target.to_str()?.strip_prefix("/memfd:")?;
+    if name.split(' ').next()? != CREDITS_FILE_NAME {
+        return None;
+    }
+    CreditReport::read(&std::fs::read(descriptor).ok()?)
+}

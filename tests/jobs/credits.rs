@@ -1,0 +1,178 @@
+//! Flow control over connections, as users see it: what a live job says, the file of statistics, settings that do not fit.
+
+use std::io::Read as _;
+use std::path::Path;
+use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use argonet::World;
+
+use crate::support::{Done, Job, Program, Test};
+
+pub(crate) const TESTS: &[Test] = &[
+    ("credits_of_a_live_job_and_its_file", live),
+    ("credits_that_do_not_fit_are_told_with_their_sums", wishes),
+    ("credits_can_be_turned_off", off),
+];
+
+pub(crate) const PROGRAMS: &[Program] = &[("credited", credited)];
+
+const COUNT: u64 = 64;
+
+/// All send rank 0 more than their shares; it waits until its standard input ends.
+fn credited() -> Done {
+    let seen = Arc::new(AtomicU64::new(0));
+    let mut builder = World::builder();
+    let take = builder.am("take", {
+        let seen = Arc::clone(&seen);
+        move |_, _: u32| _ = seen.fetch_add(1, Ordering::Relaxed)
+    });
+    let world = builder.build()?;
+    if world.rank().0 > 0 {
+        let bytes = vec![7u8; 30_000];
+        for n in 0..COUNT {
+            world.send_medium(argonet::Rank(0), &take, n as u32, &bytes)?;
+        }
+    }
+    world.drain()?;
+    if world.rank().0 == 0 {
+        assert_eq!(
+            seen.load(Ordering::Relaxed),
+            COUNT * u64::from(world.size() - 1)
+        );
+        eprintln!("ready");
+        std::io::stdin().read_to_end(&mut Vec::new())?;
+    }
+    world.barrier()?;
+    Ok(world.finalise()?)
+}
+
+fn job() -> Job {
+    Job::launched(3, "credited")
+        .env("ARGONET_CONDUIT", "tcp")
+        .env("GASNET_SUPERNODE_MAXSIZE", "1")
+}
+
+/// A report of a rank: credits in all, banked, with unused peers; for each peer held, in use, stalls, lent, owed.
+struct Report {
+    head: [u64; 3],
+    peers: Vec<Vec<u64>>,
+}
+
+impl Report {
+    fn read(text: &str, rank: u32) -> Self {
+        let begin = format!("rank {rank} of 3: ");
+        let (_, text) = text.split_once(&begin).unwrap_or_else(|| panic!("{text}"));
+        let numbers = |line: &str| -> Vec<u64> {
+            let words = line.split_whitespace();
+            words.filter_map(|word| word.parse().ok()).collect()
+        };
+        let mut lines = text.lines();
+        let head = lines.next().expect("a head");
+        // "T credits of 256 bytes, B banked, U with peers ..."
+        let head = numbers(head);
+        let peers = lines.skip(1).map(numbers);
+        Self {
+            head: [head[0], head[2], head[3]],
+            peers: peers.take_while(|row| row.len() == 6).collect(),
+        }
+    }
+
+    fn sum(&self) -> u64 {
+        let lent: u64 = self.peers.iter().map(|row| row[4]).sum();
+        self.head[1] + self.head[2] + lent
+    }
+}
+
+/// What is told at different times may not agree yet.
+fn agrees(texts: &[String; 3]) -> bool {
+    let [rank0, others @ ..] = texts;
+    let rank0 = Report::read(rank0, 0);
+    (1..).zip(others).all(|(rank, text)| {
+        let its = Report::read(text, rank);
+        let held = its.peers.iter().find(|row| row[0] == 0).map(|row| row[1]);
+        let lent = rank0.peers.iter().find(|row| row[0] == u64::from(rank));
+        held == lent.map(|row| row[4])
+    })
+}
+
+fn check(texts: &[String; 3]) {
+    let [rank0, others @ ..] = texts;
+    let rank0 = Report::read(rank0, 0);
+    assert_eq!(rank0.head[0], 2 * 257 + 500);
+    assert_eq!(rank0.sum(), rank0.head[0], "credits are somewhere");
+    let mut stalls = 0;
+    for (rank, text) in (1..).zip(others) {
+        let its = Report::read(text, rank);
+        let of_rank0 = its.peers.iter().find(|row| row[0] == 0);
+        let of_rank0 = of_rank0.expect("it has sent to rank 0");
+        let lent = rank0.peers.iter().find(|row| row[0] == u64::from(rank));
+        assert_eq!(of_rank0[1], lent.expect("a loan")[4], "held and lent");
+        assert!(of_rank0[1] >= 257);
+        stalls += of_rank0[3];
+    }
+    assert!(
+        stalls > 0,
+        "rank 0 was sent more than the shares: {texts:?}"
+    );
+    let lent: u64 = rank0.peers.iter().map(|row| row[4]).sum();
+    assert!(lent > 2 * 257, "who stalls is lent more: {texts:?}");
+}
+
+fn live() {
+    let place = tempfile::tempdir().expect("a directory");
+    let name = |rank: &str| -> String {
+        let path = place.path().join(format!("credits-{rank}"));
+        path.to_str().expect("a name").to_owned()
+    };
+    let job = job()
+        .env("ARGONET_CREDITS_SHARE", "257")
+        .env("GASNET_PORTAL_BANKED_CREDITS", "500")
+        .env("ARGONET_CREDITS_FILE", &name("%"));
+    let outcome = job.run_with(|talk| {
+        talk.line_with("ready");
+        // What rank 0 has lent last may still be on its way; the watchdog bounds it.
+        let texts = loop {
+            let mut info = Command::new(env!("CARGO_BIN_EXE_argonet"));
+            let pid = talk.pid.as_raw_nonzero().to_string();
+            info.args(["info", "--credits", "--pid", &pid]);
+            let said = info.output().expect("argonet info");
+            let said = String::from_utf8(said.stdout).expect("text");
+            assert_eq!(said.matches("process ").count(), 3, "{said}");
+            let texts = [said.clone(), said.clone(), said];
+            if agrees(&texts) {
+                break texts;
+            }
+        };
+        check(&texts);
+    });
+    assert_eq!(outcome.code(), Some(0), "{outcome:#?}");
+    let read = |rank: &str| std::fs::read_to_string(Path::new(&name(rank))).expect("a file");
+    check(&["0", "1", "2"].map(read));
+}
+
+fn wishes() {
+    let job = job()
+        .env("ARGONET_CREDITS_SHARE", "400")
+        .env("GASNET_PORTAL_AMRECV_SPACE", "64K");
+    let outcome = job.run();
+    assert_ne!(outcome.code(), Some(0), "{outcome:#?}");
+    let sums = "400 credits for each of 2 peers and 0 in the bank are 800 credits, but the receive space of 65536 bytes holds 256";
+    assert!(outcome.err.contains(sums), "{}", outcome.err);
+}
+
+fn off() {
+    let place = tempfile::tempdir().expect("a directory");
+    let path = place.path().join("credits");
+    let job = job()
+        .env("GASNET_PORTAL_FLOW_CONTROL", "0")
+        .env("ARGONET_CREDITS_FILE", path.to_str().expect("a name"));
+    let outcome = job.run();
+    assert_eq!(outcome.code(), Some(0), "{outcome:#?}");
+    let said = std::fs::read_to_string(path).expect("a file");
+    assert!(
+        said.contains("there is no flow control by credits"),
+        "{said}"
+    );
+}
