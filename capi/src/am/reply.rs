@@ -25,7 +25,11 @@ pub(crate) fn answer(
 ) {
     let (category, nargs) = (message.payload.category(), message.args.len());
     check_handler(job, message.handler, category, Lane::Reply, nargs, function);
-    if let Err(error) = delivery.reply(message) {
+    let sent = match far::refusal(job, delivery.source(), message) {
+        None => delivery.reply(message),
+        Some(error) => Err(error),
+    };
+    if let Err(error) = sent {
         far::reply(job, delivery, message, flags, &error, function);
     }
 }
