@@ -96,6 +96,18 @@ static inline void check_register(gex_AM_Entry_t *table, size_t count) {
 }
 
 /* A rank beside this one; this one itself in a job of one. */
+/* Whether every rank reaches every other by memory, so that memory changes without a call of its owner. */
+static inline int check_all_near(void) {
+  gex_RankInfo_t *near_ranks = NULL;
+  gex_Rank_t count = 0;
+  gex_System_QueryNbrhdInfo(&near_ranks, &count, NULL);
+  return count == ranks;
+}
+/* How often something is done that takes a trip to a peer each time: a trip over a network takes a hundred times as long. */
+static inline unsigned check_trips(unsigned by_memory, unsigned by_network) {
+  return check_all_near() ? by_memory : by_network;
+}
+
 static inline gex_Rank_t check_next(void) { return (gex_Rank_t)((me + 1) % ranks); }
 static inline gex_Rank_t check_previous(void) { return (gex_Rank_t)((me + ranks - 1) % ranks); }
 

@@ -119,8 +119,9 @@ static void misalignments(void) {
 }
 
 static void at_random(void) {
+  const int rounds = (int)check_trips(300, 100);
   int i;
-  for (i = 0; i < 300; ++i)
+  for (i = 0; i < rounds; ++i)
     transfer(check_below(i % 8 ? 300 : AREA / 2), check_below(64), check_below(64), (int)check_below(PUTS),
              (int)check_below(GETS));
 }
@@ -128,8 +129,9 @@ static void at_random(void) {
 /* Values: the low bytes are written, and read back with zeroes above. */
 static void values(void) {
   size_t bytes, at;
+  const int rounds = (int)check_trips(40, 5);
   int way, i;
-  for (i = 0; i < 40; ++i)
+  for (i = 0; i < rounds; ++i)
     for (bytes = 1; bytes <= SIZEOF_GEX_RMA_VALUE_T; ++bytes)
       for (way = 0; way < 3; ++way) {
         gex_RMA_Value_t value = i == 0 ? ~(gex_RMA_Value_t)0 : i == 1 ? 0 : (gex_RMA_Value_t)check_random();

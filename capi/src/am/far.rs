@@ -1,5 +1,6 @@
 //! Longs to memory that their target has bound without attaching it: to its primordial endpoint, where the engine refuses them as it
-//! refuses what lies outside of an attached segment, so that they come here, and to further ones.
+//! refuses what lies outside of an attached segment, so that they come here, and to further ones. A network would leave the refusal to the
+//! target, who cannot hand them on.
 
 use argonet::engine::{FarPlace, OpError, ReplyPlace, ThreadCtx};
 use argonet_am::{AmError, Delivery, Message, Payload};
@@ -29,6 +30,28 @@ fn far<'a>(
         }
         _ => None,
     }
+}
+
+/// Why a long cannot go the way of those to attached segments, as far as this rank can know before it sends it: its
+/// target has attached nothing that this rank knows of.
+#[inline]
+pub(crate) fn refusal(job: &Job, to: JobRank, message: &Message<'_>) -> Option<AmError> {
+    let Payload::Long(bytes, offset) = &message.payload else {
+        return None;
+    };
+    let engine = &job.joined.engine;
+    // What is mapped here need not be asked for.
+    let unknown = to.0 < engine.size()
+        && !bytes.is_empty()
+        && engine.directory().attached_bytes(to) == 0
+        && engine.published_segment(to).1 == 0;
+    unknown.then(|| AmError::OutsideSegment {
+        offset: offset.0,
+        len: bytes.len(),
+        segment: 0,
+        from: engine.rank(),
+        to,
+    })
 }
 
 /// The address from which `destination` has made an offset.

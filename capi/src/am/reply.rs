@@ -31,7 +31,11 @@ pub(crate) fn answer(
     {
         return far::reply_to_further(job, delivery, message, (bytes, place), flags, function);
     }
-    if let Err(error) = delivery.reply(message) {
+    let sent = match far::refusal(job, delivery.source(), message) {
+        None => delivery.reply(message),
+        Some(error) => Err(error),
+    };
+    if let Err(error) = sent {
         far::reply(job, delivery, message, flags, &error, function);
     }
 }

@@ -67,7 +67,11 @@ pub(crate) fn send(
     if !ends.are_primordial() {
         return between::send(job, ctx, receiver, message, flags, function);
     }
-    match job.joined.engine.request(ctx, to, message, outlook(flags)) {
+    let sent_at_once = match far::refusal(job, to, message) {
+        None => job.joined.engine.request(ctx, to, message, outlook(flags)),
+        Some(error) => Err(error),
+    };
+    match sent_at_once {
         Ok(()) => sent(job, ctx, to, function),
         Err(AmError::Full { .. }) if flags & IMMEDIATE != 0 => 1,
         Err(error) => match far::request(job, ctx, receiver, message, flags, &error, function) {

@@ -10,6 +10,7 @@ use crate::chosen::Chosen;
 use crate::coll_cases::COLL;
 use crate::everything_cases::EVERYTHING;
 use crate::legacy_cases::LEGACY;
+use crate::network::Network;
 use crate::ratomic_cases::RATOMIC;
 use crate::running::Run;
 use crate::team_cases::TEAMS;
@@ -26,6 +27,8 @@ pub(crate) enum Expected {
 }
 
 const RANKS: u32 = 2;
+/// A pair of two is all of them.
+const NETWORKS: [Network; 2] = [Network::Memory, Network::Wire];
 /// What a shell has for a process that died of touching wrong memory, and for one that `timeout` had to end.
 const NEVER: [i32; 5] = [128 + 11, 128 + 7, 124, 128 + 9, 98];
 
@@ -51,14 +54,20 @@ pub(crate) fn trials(chosen: Chosen) -> Vec<Trial> {
         (Way::EVERYTHING_DEBUG, everything, (0, 1)),
     ] {
         for &(name, cases) in programs {
-            let program = Arc::new(Program::new(way, &format!("bad/{name}")));
-            for (number, &case) in cases.iter().enumerate() {
-                if case.1 == Build::Debug && !way.debug || !chosen.has_end(number, (at, of)) {
-                    continue;
+            let program = Program::new(way, &format!("bad/{name}"));
+            for (network_at, network) in NETWORKS.into_iter().enumerate() {
+                let program = program.over(network);
+                for (number, &case) in cases.iter().enumerate() {
+                    let network_at = (network_at, NETWORKS.len());
+                    let debug_alone = case.1 == Build::Debug && !way.debug;
+                    if debug_alone || !chosen.has(number, (at, of), network_at) {
+                        continue;
+                    }
+                    let program = Arc::clone(&program);
+                    let how = format!("{}{}", way.name, network.suffix());
+                    let title = format!("bad {name}, {} ({how})", case.0);
+                    trials.push(Trial::test(title, move || comes_to(&program, case)));
                 }
-                let program = Arc::clone(&program);
-                let title = format!("bad {name}, {} ({})", case.0, way.name);
-                trials.push(Trial::test(title, move || comes_to(&program, case)));
             }
         }
     }

@@ -2,10 +2,11 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use crate::compiler::{Compiler, Dialect, Workplace, root};
 use crate::files::Library;
+use crate::network::Network;
 
 /// How programs are built, and who starts their jobs.
 #[derive(Clone, Copy)]
@@ -20,6 +21,8 @@ pub(crate) struct Way {
     /// As `GASNET_*` names the mode.
     pub(crate) threads: &'static str,
     pub(crate) segment: Segment,
+    /// What its jobs run over.
+    pub(crate) network: Network,
 }
 
 /// What of a process's memory others reach.
@@ -40,6 +43,7 @@ impl Way {
         launched: false,
         threads: "SEQ",
         segment: Segment::Fast,
+        network: Network::Memory,
     };
     pub(crate) const DEBUG: Self = Self {
         name: "C++11, debug",
@@ -50,6 +54,7 @@ impl Way {
         launched: false,
         threads: "SEQ",
         segment: Segment::Fast,
+        network: Network::Memory,
     };
     pub(crate) const CLANG: Self = Self {
         name: "C17 with clang, PARSYNC",
@@ -60,6 +65,7 @@ impl Way {
         launched: false,
         threads: "PARSYNC",
         segment: Segment::Fast,
+        network: Network::Memory,
     };
 
     pub(crate) const CPP20: Self = Self {
@@ -71,6 +77,7 @@ impl Way {
         launched: false,
         threads: "PAR",
         segment: Segment::Fast,
+        network: Network::Memory,
     };
     pub(crate) const C23_DEBUG: Self = Self {
         name: "C23, PAR, debug",
@@ -81,6 +88,7 @@ impl Way {
         launched: false,
         threads: "PAR",
         segment: Segment::Fast,
+        network: Network::Memory,
     };
     pub(crate) const LAUNCHED: Self = Self {
         name: "C11, launched",
@@ -91,6 +99,7 @@ impl Way {
         launched: true,
         threads: "SEQ",
         segment: Segment::Fast,
+        network: Network::Memory,
     };
     pub(crate) const LAUNCHED_DEBUG: Self = Self {
         name: "C++17, debug, launched",
@@ -101,6 +110,7 @@ impl Way {
         launched: true,
         threads: "SEQ",
         segment: Segment::Fast,
+        network: Network::Memory,
     };
 
     /// The same for several threads.
@@ -110,6 +120,32 @@ impl Way {
             ..self
         }
     }
+
+    /// The same over a network.
+    pub(crate) fn over(self, network: Network) -> Self {
+        Self { network, ..self }
+    }
+
+    pub(crate) const TCP: Self = Self {
+        name: "C99, tcp",
+        network: Network::Wire,
+        ..Self::RELEASE
+    };
+    pub(crate) const TCP_PAR_DEBUG: Self = Self {
+        name: "C23, PAR, debug, tcp",
+        network: Network::Wire,
+        ..Self::C23_DEBUG
+    };
+    pub(crate) const TCP_PAIRS: Self = Self {
+        name: "C++20, PAR, tcp between pairs",
+        network: Network::Pairs,
+        ..Self::CPP20
+    };
+    pub(crate) const TCP_PAIRS_LAUNCHED: Self = Self {
+        name: "C++17, debug, launched, tcp between pairs",
+        network: Network::Pairs,
+        ..Self::LAUNCHED_DEBUG
+    };
 
     /// Debug in plain C.
     pub(crate) const C99_DEBUG: Self = Self {
@@ -184,11 +220,12 @@ impl Way {
 }
 
 /// A program and what it needs to be built.
+#[derive(Clone)]
 pub(crate) struct Program {
     pub(crate) way: Way,
     sources: Vec<PathBuf>,
     options: Vec<String>,
-    built: OnceLock<Result<(Workplace, PathBuf), String>>,
+    built: Arc<OnceLock<Result<(Workplace, PathBuf), String>>>,
 }
 
 impl Program {
@@ -202,7 +239,7 @@ impl Program {
             way,
             sources,
             options: Vec::new(),
-            built: OnceLock::new(),
+            built: Arc::default(),
         }
     }
 
@@ -211,6 +248,14 @@ impl Program {
         self.sources.extend(sources);
         self.options = options;
         self
+    }
+
+    /// The same, built once for all, for runs over a network.
+    pub(crate) fn over(&self, network: Network) -> Arc<Self> {
+        Arc::new(Self {
+            way: self.way.over(network),
+            ..self.clone()
+        })
     }
 
     /// The program, built if it is not yet.

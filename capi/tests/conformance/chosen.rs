@@ -46,6 +46,22 @@ impl Chosen {
         way == turn % ways && number == (turn / ways + 2 * way) % numbers
     }
 
+    /// [`has`](Self::has) of three properties: places in lists of these lengths.
+    pub(crate) fn has_of_three(
+        self,
+        program: usize,
+        [first, second, third]: [usize; 3],
+        [firsts, seconds, thirds]: [usize; 3],
+    ) -> bool {
+        let Self::From(base) = self else {
+            return true;
+        };
+        let turn = base + program;
+        // Not the same third property with each pair of the others.
+        let third_turn = turn / (firsts * seconds) + first + second;
+        self.has(program, (first, firsts), (second, seconds)) && third == third_turn % thirds
+    }
+
     /// Which of `numbers` the end of a job is tried with.
     pub(crate) fn has_end(self, case: usize, (number, numbers): (usize, usize)) -> bool {
         match self {
@@ -57,8 +73,25 @@ impl Chosen {
 
 /// With as many bases as there are ways and numbers together, every program has had all of both.
 pub(crate) fn trials() -> Vec<Trial> {
-    vec![Trial::test("the choice comes to all combinations", || {
-        for (ways, numbers) in [(1, 1), (5, 5), (6, 5), (7, 5), (3, 7), (10, 5)] {
+    let three = || {
+        let lens = [3, 3, 3];
+        for program in [0, 1, 17] {
+            let mut had = BTreeSet::new();
+            for (base, place) in (0..27).flat_map(|base| (0..27).map(move |place| (base, place))) {
+                let places = [place / 9, place / 3 % 3, place % 3];
+                if Chosen::From(base).has_of_three(program, places, lens) {
+                    had.insert(places);
+                }
+            }
+            if had.len() != 27 {
+                return Err(format!("{} of 27", had.len()).into());
+            }
+        }
+        Ok(())
+    };
+    let three = Trial::test("the choice comes to all combinations of three", three);
+    let two = Trial::test("the choice comes to all combinations", || {
+        for (ways, numbers) in [(1, 1), (5, 5), (6, 5), (7, 5), (3, 7), (12, 5), (3, 3)] {
             for program in [0, 1, 17] {
                 let mut had = BTreeSet::new();
                 for base in 0..ways * numbers {
@@ -74,5 +107,6 @@ pub(crate) fn trials() -> Vec<Trial> {
             }
         }
         Ok(())
-    })]
+    });
+    vec![two, three]
 }

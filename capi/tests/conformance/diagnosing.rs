@@ -42,6 +42,7 @@ pub(crate) fn trials() -> Vec<Trial> {
     let mut trials = Vec::new();
     for (way, ranks) in [
         (Way::RELEASE, 2),
+        (Way::TCP, 2),
         (Way::CLANG, 3),
         (Way::RELEASE.threaded(), 1),
         (Way::CLANG.threaded(), 2),

@@ -6,6 +6,7 @@ use libtest_mimic::{Failed, Trial};
 
 use crate::building::{Program, Way};
 use crate::chosen::Chosen;
+use crate::network::Network;
 use crate::running::Run;
 
 /// The cases of `exits.c`, and whether functions given to `atexit` run: by all ranks, or by the one that returns.
@@ -59,15 +60,20 @@ pub(crate) fn trials(chosen: Chosen) -> Vec<Trial> {
     let mut trials = Vec::new();
     for (way_at, way) in WAYS.into_iter().enumerate() {
         let program = Arc::new(Program::new(way, "exits"));
+        let over = Network::ALL.map(|network| program.over(network));
         for (at, (case, atexit)) in CASES.into_iter().enumerate() {
             for (ranks_at, ranks) in RANKS.into_iter().enumerate() {
-                if !chosen.has_end(at + way_at, (ranks_at, RANKS.len())) {
-                    continue;
+                for (network_at, program) in over.iter().enumerate() {
+                    let ranks_at = (ranks_at, RANKS.len());
+                    if !chosen.has(at + way_at, (network_at, over.len()), ranks_at) {
+                        continue;
+                    }
+                    let program = Arc::clone(program);
+                    let how = format!("{}{}", way.name, program.way.network.suffix());
+                    let title = format!("exits, {case}, {ranks} ranks ({how})");
+                    let test = move || ends(&program, case, ranks, atexit);
+                    trials.push(Trial::test(title, test));
                 }
-                let program = Arc::clone(&program);
-                let title = format!("exits, {case}, {ranks} ranks ({})", way.name);
-                let test = move || ends(&program, case, ranks, atexit);
-                trials.push(Trial::test(title, test));
             }
         }
         for end in TOLD {

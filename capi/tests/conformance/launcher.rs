@@ -8,6 +8,7 @@ use libtest_mimic::{Failed, Trial};
 
 use crate::building::{Program, Way};
 use crate::compiler::root;
+use crate::network::Network;
 use crate::running::Run;
 
 /// What the launched ways are for: a segment lies at one address in its rank and at another here, so that no difference between them
@@ -33,7 +34,8 @@ pub(crate) fn trials() -> Vec<Trial> {
 const NO_RANDOM_ADDRESSES: u32 = 0x4_0000;
 
 fn have_addresses(way: Way, line: &str) -> Result<(), Failed> {
-    let run = Run::new(&Program::new(way, "addresses"), 4, &[], 120)?;
+    let program = Program::new(way, "addresses");
+    let run = Run::with(&program, 4, &[], 120, &[Network::NEIGHBOURS])?;
     if run.code() == 0 && run.out().lines().any(|said| said == line) {
         return Ok(());
     }

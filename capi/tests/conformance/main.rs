@@ -22,6 +22,7 @@ mod launcher;
 mod leaking;
 mod legacy_cases;
 mod measuring;
+mod network;
 mod ratomic_cases;
 mod running;
 mod team_cases;

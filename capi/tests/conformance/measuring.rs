@@ -3,6 +3,7 @@
 use libtest_mimic::{Failed, Trial};
 
 use crate::building::{Program, Way};
+use crate::network::Network;
 use crate::running::Run;
 
 const PROGRAM: &str = "../../benches/c/neighbours";
@@ -16,7 +17,7 @@ pub(crate) fn trials() -> Vec<Trial> {
 
 fn measures() -> Result<(), Failed> {
     let program = Program::new(Way::RELEASE, PROGRAM);
-    let run = Run::new(&program, 2, &["1"], 120)?;
+    let run = Run::with(&program, 2, &["1"], 120, &[Network::NEIGHBOURS])?;
     let out = run.out();
     let rows = out.lines().filter(|line| line.ends_with(" ns")).count();
     if run.code() == 0 && rows == ROWS {

@@ -12,6 +12,7 @@ use libtest_mimic::{Failed, Trial};
 use crate::building::{Program, Way};
 use crate::chosen::Chosen;
 use crate::launcher::launcher;
+use crate::network::Network;
 
 const PROGRAMS: &[&str] = &[
     "addresses",
@@ -78,7 +79,7 @@ const PROGRAMS: &[&str] = &[
     "traced",
 ];
 const RANKS: [u32; 5] = [1, 2, 3, 4, 8];
-const WAYS: [Way; 8] = [
+const WAYS: [Way; 12] = [
     Way::RELEASE,
     Way::DEBUG,
     Way::CLANG,
@@ -87,6 +88,10 @@ const WAYS: [Way; 8] = [
     Way::SERIAL,
     Way::LAUNCHED,
     Way::LAUNCHED_DEBUG,
+    Way::TCP,
+    Way::TCP_PAR_DEBUG,
+    Way::TCP_PAIRS,
+    Way::TCP_PAIRS_LAUNCHED,
 ];
 
 /// Programs that are about segment configurations, or mean the same in them, with their arguments.
@@ -118,15 +123,20 @@ fn segments(chosen: Chosen) -> Vec<Trial> {
         (Way::LARGE, &LARGE),
     ] {
         for (at, &(name, arguments)) in programs.iter().enumerate() {
-            let program = Arc::new(Program::new(way, name));
-            for (ranks_at, ranks) in FEW_RANKS.into_iter().enumerate() {
-                if !chosen.has_end(at, (ranks_at, FEW_RANKS.len())) {
-                    continue;
+            let program = Program::new(way, name);
+            for (network_at, network) in Network::ALL.into_iter().enumerate() {
+                let program = program.over(network);
+                for (ranks_at, ranks) in FEW_RANKS.into_iter().enumerate() {
+                    let network_at = (network_at, Network::ALL.len());
+                    if !chosen.has(at, network_at, (ranks_at, FEW_RANKS.len())) {
+                        continue;
+                    }
+                    let program = Arc::clone(&program);
+                    let how = format!("{}{}", way.name, network.suffix());
+                    let title = format!("{name} {arguments:?}, {ranks} ranks ({how})");
+                    let test = move || passes_with(&program, name, ranks, arguments);
+                    trials.push(Trial::test(title, test));
                 }
-                let program = Arc::clone(&program);
-                let title = format!("{name} {arguments:?}, {ranks} ranks ({})", way.name);
-                let test = move || passes_with(&program, name, ranks, arguments);
-                trials.push(Trial::test(title, test));
             }
         }
     }
@@ -228,6 +238,7 @@ impl Run {
         let number = RUNS.fetch_add(1, Ordering::Relaxed);
         let mark = format!("{MARK}={}.{number}", std::process::id());
         command.envs(mark.split_once('='));
+        command.envs(program.way.network.variables().iter().copied());
         command.envs(variables.iter().copied());
         let output = command.output()?;
         let left = left_over(&mark);

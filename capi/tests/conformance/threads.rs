@@ -6,6 +6,7 @@ use libtest_mimic::{Failed, Trial};
 
 use crate::building::{Program, Way};
 use crate::chosen::Chosen;
+use crate::network::Network;
 use crate::running::Run;
 
 /// Each program, and in which modes it is run.
@@ -69,16 +70,13 @@ pub(crate) fn trials(chosen: Chosen) -> Vec<Trial> {
     let mut trials = Vec::new();
     for (at, &(name, ways)) in PROGRAMS.iter().enumerate() {
         for (way_at, way) in ways.into_iter().enumerate() {
-            let program = Arc::new(Program::new(way, name));
-            for (ranks_at, ranks) in RANKS.into_iter().enumerate() {
-                for (count_at, count) in THREADS.into_iter().enumerate() {
-                    // In each way one number of ranks, with one number of threads.
-                    let (ranks_at, count_at) = ((ranks_at, RANKS.len()), (count_at, THREADS.len()));
-                    if !chosen.has(at + way_at, ranks_at, count_at) {
-                        continue;
-                    }
-                    let program = Arc::clone(&program);
-                    let title = format!("{name}, {ranks} ranks, {count} threads ({})", way.name);
+            for (place, ranks, count, network) in combinations() {
+                // In each way one number of ranks, with one number of threads, over one network.
+                if chosen.has_of_three(at + way_at, place, [RANKS.len(), THREADS.len(), 3]) {
+                    let way = way.over(network);
+                    let program = Program::new(way, name);
+                    let how = format!("{}{}", way.name, network.suffix());
+                    let title = format!("{name}, {ranks} ranks, {count} threads ({how})");
                     let test = move || passes(&program, name, ranks, &[count]);
                     let missing = !way.compiler.exists();
                     trials.push(Trial::test(title, test).with_ignored_flag(missing));
@@ -116,6 +114,18 @@ pub(crate) fn trials(chosen: Chosen) -> Vec<Trial> {
         trials.push(Trial::test(title, move || comes_to(&program, case, words)));
     }
     trials
+}
+
+/// All numbers of ranks and threads over all networks, with their places in the lists.
+fn combinations() -> impl Iterator<Item = ([usize; 3], u32, &'static str, Network)> {
+    let all = RANKS.into_iter().enumerate();
+    all.flat_map(|(ranks_at, ranks)| {
+        let all = THREADS.into_iter().enumerate();
+        all.flat_map(move |(count_at, count)| {
+            let all = Network::ALL.into_iter().enumerate();
+            all.map(move |(at, network)| ([ranks_at, count_at, at], ranks, count, network))
+        })
+    })
 }
 
 fn passes(program: &Program, name: &str, ranks: u32, arguments: &[&str]) -> Result<(), Failed> {

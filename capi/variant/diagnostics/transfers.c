@@ -119,6 +119,8 @@ static void diagnose_visible(struct argonet_diagnoser *me, char *here)
     const struct argonet_diagnosis *run = me->run;
     struct head head = {HEAD_MARK, run->seed ^ run->rank, (uint32_t)(run->slot_bytes - sizeof head)};
     gex_Rank_t rank, seen = 0;
+    /* Others may still be trying their slots. */
+    argonet_diagnose_barrier();
     for (rank = 0; rank < run->size; ++rank) memset(run->own + rank * run->own_slot_bytes, 0, sizeof head);
     argonet_diagnose_barrier();
     argonet_diagnose_fill(here, head.bytes, head.key);

@@ -1,6 +1,6 @@
 //! What is done with a frame that has come.
 
-use super::frame::{Fields, Frame, HeadBytes, Kind, LONGEST_HEAD};
+use super::frame::{Fields, Frame, HEADER_BYTES, HeadBytes, Kind, LONGEST_HEAD};
 use super::lane::{Body, Extent, Parked};
 use super::operations::Data;
 use super::peer::Inbound;
@@ -14,6 +14,25 @@ use core::ptr::NonNull;
 
 /// Data of gets up to this length is copied; longer data is sent from where it lies.
 const COPIED_DATA: usize = 16 << 10;
+
+/// How the payload of a medium is aligned for its handler, which may have it as an array of any type.
+const PAYLOAD_ALIGN: usize = 8;
+
+/// The payload behind a head, moved over the head's last bytes to where it is aligned. Frames have any length, as padding would
+/// be sent.
+#[inline]
+fn aligned(bytes: &mut [u8], head_len: usize) -> &mut [u8] {
+    let beyond = bytes[head_len..].as_ptr().addr() % PAYLOAD_ALIGN;
+    if beyond == 0 || head_len == bytes.len() {
+        return &mut bytes[head_len..];
+    }
+    let (start, len) = (head_len - beyond, bytes.len() - head_len);
+    bytes.copy_within(head_len.., start);
+    &mut bytes[start..start + len]
+}
+
+// A head has the bytes over which its payload is moved.
+static_assertions::const_assert!(HEADER_BYTES >= PAYLOAD_ALIGN);
 
 impl<S: Sink + ?Sized> Visit<'_, S> {
     /// Whether the largest reply has room.
@@ -245,7 +264,7 @@ impl<S: Sink + ?Sized> Visit<'_, S> {
         let args = frame.args(bytes, &mut room);
         let payload = match category {
             Category::Short => None,
-            Category::Medium => Some(SharedBytesMut::from_slice(&mut bytes[frame.head_len()..])),
+            Category::Medium => Some(SharedBytesMut::from_slice(aligned(bytes, frame.head_len()))),
             Category::Long if frame.length == 0 => None,
             Category::Long => {
                 let place = self.core.own(frame.fields.offset, frame.length as u64);

@@ -305,7 +305,10 @@ impl<C: Conduit> Engine<C> {
         let mut range = prefix.range;
         if prefix.is_offset {
             // Where nothing is bound, any address is refused.
-            let base = self.bound(range.endpoint).address;
+            let base = match self.far.regions.lookup(range.endpoint) {
+                None if range.endpoint == Range::FIRST => (self.segment_base)(self.rank),
+                bound => bound.map_or(0, |(address, _)| address),
+            };
             range.address = range.address.wrapping_add(base);
         }
         range

@@ -222,7 +222,22 @@ impl<C: Conduit> Engine<C> {
             len,
         } = range;
         let regions = &self.far.regions;
-        regions.check(endpoint, address, len as usize, access)
+        let bound = regions.check(endpoint, address, len as usize, access);
+        match bound {
+            Err(Outside::Nothing) if endpoint == Range::FIRST => {
+                self.own_attached(range).ok_or(Outside::Nothing)
+            }
+            bound => bound,
+        }
+    }
+
+    /// Where a range of this rank's attached segment lies. Messages for it come this way while their sender, elsewhere, is
+    /// attaching still and has not learned yet that this rank has attached.
+    #[cold]
+    fn own_attached(&self, range: Range) -> Option<NonNull<u8>> {
+        let offset = self.offset_of(self.rank, range.address);
+        let len = usize::try_from(range.len).ok()?;
+        self.directory.resolve(self.rank, offset, len)
     }
 
     /// Says that a range cannot be reached here: to who sent the request, or, of a reply, to all.

@@ -53,6 +53,8 @@ pub(in super::super) struct Range {
 impl Range {
     /// Stands for the attached segment where an endpoint is named.
     pub(in super::super) const SEGMENT: u32 = u32::MAX;
+    /// The endpoint whose segment is attached.
+    pub(in super::super) const FIRST: u32 = 0;
 
     /// From three numbers of a message.
     pub(super) fn read(endpoint: u64, address: u64, len: u64) -> Option<Self> {

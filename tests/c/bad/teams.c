@@ -128,8 +128,10 @@ static void ends(void) {
   CASE("destroy-in-broadcast") {
     static char to[100000], from[100000];
     if (me == 0) {
-      gex_Coll_BroadcastNB(tm, 0, to, from, sizeof to, 0);
-      gex_Coll_BroadcastNB(tm, 1, to, from, sizeof to, 0);
+      /* Of another root, as a root's own may be over before anybody takes part. */
+      const gex_Rank_t other = gex_TM_QueryRank(tm) == 0;
+      gex_Coll_BroadcastNB(tm, other, to, from, sizeof to, 0);
+      gex_Coll_BroadcastNB(tm, other, to, from, sizeof to, 0);
       gex_TM_Destroy(tm, NULL, GEX_FLAG_GLOBALLY_QUIESCED);
     }
     GASNET_BLOCKUNTIL(never);

@@ -1,0 +1,41 @@
+//! Over what ranks of a job on one host reach each other.
+
+/// What a run asks the library for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Network {
+    /// Memory, unless whoever runs the tests says otherwise.
+    Memory,
+    /// TCP, also to the rank itself: no rank has a neighbour.
+    Wire,
+    /// Memory between ranks 0 and 1, 2 and 3 and so on, TCP between pairs.
+    Pairs,
+}
+
+impl Network {
+    pub(crate) const ALL: [Self; 3] = [Self::Memory, Self::Wire, Self::Pairs];
+
+    /// For a run that is about memory, whatever whoever runs the tests says.
+    pub(crate) const NEIGHBOURS: (&str, &str) = (NEIGHBOURHOOD, "0");
+
+    /// The variables of a run.
+    pub(crate) fn variables(self) -> &'static [(&'static str, &'static str)] {
+        match self {
+            Self::Memory => &[],
+            Self::Wire => &[TCP, (NEIGHBOURHOOD, "1")],
+            Self::Pairs => &[TCP, (NEIGHBOURHOOD, "2")],
+        }
+    }
+
+    /// For titles.
+    pub(crate) fn suffix(self) -> &'static str {
+        match self {
+            Self::Memory => "",
+            Self::Wire => ", tcp",
+            Self::Pairs => ", tcp between pairs",
+        }
+    }
+}
+
+const TCP: (&str, &str) = ("ARGONET_CONDUIT", "tcp");
+/// How many ranks of a host are neighbours; 0 for all.
+const NEIGHBOURHOOD: &str = "GASNET_SUPERNODE_MAXSIZE";
