@@ -2,6 +2,7 @@
 //! a core, and collective operations of more ranks than cores.
 
 use super::document::Document;
+use super::mesh::{self, Mesh};
 use super::{messages, stats};
 use argonet::{Rank, Reduction, Result, World};
 use rustix::time::{ClockId, clock_gettime};
@@ -56,7 +57,7 @@ pub(crate) struct Kind {
 }
 
 /// The job that a fact comes from. Two facts of one source come from the same jobs.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy)]
 enum Source {
     /// Ranks that start, meet and leave: the job's time.
     Time(u32),
@@ -66,10 +67,14 @@ enum Source {
     Idle,
     /// A metric of a job of so many ranks.
     Crowd(u32, &'static str),
+    /// The time of a job of ranks that share no memory, as `argonet run` starts it.
+    Wired(u32),
+    /// A figure of such ranks that send to all others.
+    Mesh(u32, fn(&Mesh) -> f64),
 }
 
 #[rustfmt::skip]
-const KINDS: [Kind; 11] = [
+const KINDS: [Kind; 20] = [
     Kind { name: "hello-2", what: "hello, whole job of 2 ranks", unit: "s", goal: Some(0.03), source: Source::Time(2) },
     Kind { name: "hello-16", what: "hello, whole job of 16 ranks", unit: "s", goal: Some(0.08), source: Source::Time(16) },
     Kind { name: "hello-64", what: "hello, whole job of 64 ranks", unit: "s", goal: Some(0.25), source: Source::Time(64) },
@@ -81,6 +86,15 @@ const KINDS: [Kind; 11] = [
     Kind { name: "barrier-8", what: "barrier, 8 ranks", unit: "us", goal: Some(4.5), source: Source::Crowd(8, "barrier") },
     Kind { name: "reduce-all-4", what: "reduce-to-all 8 B, 4 ranks", unit: "us", goal: Some(2.8), source: Source::Crowd(4, "reduce-all-8") },
     Kind { name: "reduce-all-8-ranks", what: "reduce-to-all 8 B, 8 ranks", unit: "us", goal: Some(8.0), source: Source::Crowd(8, "reduce-all-8") },
+    Kind { name: "tcp-hello-2", what: "hello over tcp, whole job of 2 ranks", unit: "s", goal: Some(0.05), source: Source::Wired(2) },
+    Kind { name: "tcp-hello-16", what: "hello over tcp, whole job of 16 ranks", unit: "s", goal: Some(0.15), source: Source::Wired(16) },
+    Kind { name: "tcp-hello-64", what: "hello over tcp, whole job of 64 ranks", unit: "s", goal: Some(0.5), source: Source::Wired(64) },
+    Kind { name: "tcp-memory-64", what: "resident memory over tcp, largest of 64 idle ranks", unit: "MiB", goal: Some(6.0), source: Source::Mesh(64, |mesh| mesh.idle.mib()) },
+    Kind { name: "tcp-files-64", what: "open files of one of 64 idle ranks", unit: "", goal: None, source: Source::Mesh(64, |mesh| mesh.idle.files as f64) },
+    Kind { name: "tcp-all-to-all-64", what: "1,000 AM short over tcp to each of 63 others", unit: "s", goal: Some(3.0), source: Source::Mesh(64, |mesh| mesh.seconds) },
+    Kind { name: "tcp-met-memory-64", what: "resident memory, largest of 64 ranks that did so", unit: "MiB", goal: None, source: Source::Mesh(64, |mesh| mesh.met.mib()) },
+    Kind { name: "tcp-met-files-64", what: "open files of one of these ranks", unit: "", goal: None, source: Source::Mesh(64, |mesh| mesh.met.files as f64) },
+    Kind { name: "tcp-run-files-64", what: "open files of their `argonet run`", unit: "", goal: None, source: Source::Mesh(64, |mesh| mesh.launcher_files as f64) },
 ];
 
 /// All of them.
@@ -97,12 +111,15 @@ pub(crate) struct Effort {
     pub(crate) idle: Duration,
     /// Chunks of each metric of a crowd.
     pub(crate) chunks: usize,
+    /// Messages to each other rank of a mesh.
+    pub(crate) messages: u64,
 }
 
 /// Measures what is wanted. This process starts jobs for it, and so must not be a rank yet.
 pub(crate) fn measure(wants: impl Fn(&str) -> bool, effort: Effort) -> io::Result<Vec<Fact>> {
     let mut facts = Vec::new();
     let mut hellos: Vec<(u32, Vec<(f64, f64)>)> = Vec::new();
+    let mut meshes: Vec<(u32, Vec<Mesh>)> = Vec::new();
     for kind in KINDS.iter().filter(|kind| wants(kind.name)) {
         let values = match kind.source {
             Source::Time(ranks) | Source::Resident(ranks) => {
@@ -118,6 +135,21 @@ pub(crate) fn measure(wants: impl Fn(&str) -> bool, effort: Effort) -> io::Resul
             }
             Source::Idle => vec![run_idle(effort.idle)?],
             Source::Crowd(ranks, metric) => vec![run_crowd(ranks, metric, effort.chunks)?],
+            Source::Wired(ranks) => {
+                let times = (0..effort.jobs).map(|_| run_wired_hello(ranks));
+                times.collect::<io::Result<_>>()?
+            }
+            Source::Mesh(ranks, figure) => {
+                if !meshes.iter().any(|(n, _)| *n == ranks) {
+                    let jobs = (0..effort.jobs).map(|_| mesh::run(ranks, effort.messages));
+                    meshes.push((ranks, jobs.collect::<io::Result<_>>()?));
+                }
+                let all = meshes.iter().find(|(n, _)| *n == ranks);
+                all.map_or(&[][..], |(_, all)| all)
+                    .iter()
+                    .map(figure)
+                    .collect()
+            }
         };
         facts.push(Fact::new(kind, &values));
     }
@@ -131,13 +163,16 @@ const IDLE: &str = "--wait-idle";
 /// Runs this program with these arguments, on segments of one page; returns what it prints.
 fn run(args: &[OsString]) -> io::Result<String> {
     let mut command = Command::new(std::env::current_exe()?);
-    command
-        .arg("perf")
-        .args(args)
-        .stdin(Stdio::null())
-        .stderr(Stdio::inherit());
+    command.arg("perf").args(args);
+    said(command)
+}
+
+/// What a job prints, which has to end well.
+fn said(mut command: Command) -> io::Result<String> {
+    command.stdin(Stdio::null()).stderr(Stdio::inherit());
     let output = command.output()?;
     if !output.status.success() {
+        let args: Vec<_> = command.get_args().collect();
         let what = format!("a job of {args:?} ended with {}", output.status);
         return Err(io::Error::other(what));
     }
@@ -155,6 +190,16 @@ fn run_hello(ranks: u32) -> io::Result<(f64, f64)> {
     let kib = run(&[HELLO.into(), ranks.to_string().into()])?;
     let seconds = start.elapsed().as_secs_f64();
     Ok((seconds, number(&kib)? / 1024.0))
+}
+
+/// Seconds of a whole job of ranks that have only connections.
+fn run_wired_hello(ranks: u32) -> io::Result<f64> {
+    let start = Instant::now();
+    said(mesh::launcher(
+        ranks,
+        &[HELLO.into(), ranks.to_string().into()],
+    )?)?;
+    Ok(start.elapsed().as_secs_f64())
 }
 
 fn run_idle(time: Duration) -> io::Result<f64> {
@@ -178,7 +223,7 @@ fn run_crowd(ranks: u32, metric: &str, chunks: usize) -> io::Result<f64> {
 }
 
 /// Resident memory of this process in KiB (VmRSS: private and shared).
-fn resident_kib() -> Option<u64> {
+pub(super) fn resident_kib() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status
         .lines()

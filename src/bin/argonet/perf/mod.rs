@@ -12,6 +12,7 @@
 //! * [`limits`], [`mock_ring`] — the raw side
 //! * [`engines`] — engines beside the job's own; [`modes`], [`threads`] — what is measured with them
 //! * [`jobs`] — whole jobs: start-up, resident memory, waiting, more ranks than cores
+//! * [`mesh`] — many ranks over tcp: open files, memory, messages from all to all
 //! * [`stats`], [`report`], [`document`], [`plot`] — from chunks to figures to tables, JSON and curves
 //! * [`tune`] — which settings of collective operations are fastest, as a file
 //! * [`machine`] — where the figures hold
@@ -26,6 +27,7 @@ mod jobs;
 mod limits;
 mod machine;
 mod memory;
+mod mesh;
 mod messages;
 mod metric;
 mod mock_ring;
