@@ -20,7 +20,7 @@ use argonet_am::{AmError, Registered};
 use argonet_base::{JobRank, SegmentOffset};
 use argonet_segment::Directory;
 use core::ptr::NonNull;
-use core::sync::atomic::{AtomicU32, Ordering};
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use parking_lot::Mutex;
 use rustix::event::epoll;
 use rustix::fd::{AsFd, OwnedFd};
@@ -69,6 +69,8 @@ pub(super) struct Core {
     pub(super) turn: AtomicU32,
     /// Sockets that are connected.
     pub(super) connected: AtomicU32,
+    /// Ticks when something last left for any peer. A hint.
+    pub(super) left_at: AtomicU64,
     pub(super) epoll: OwnedFd,
     pub(super) sleepers: Sleepers,
     /// Buffers of payloads that are being prepared, by their address.
@@ -128,6 +130,7 @@ impl Core {
             unwatched: Mutex::new(NOBODY),
             turn: AtomicU32::new(0),
             connected: AtomicU32::new(0),
+            left_at: AtomicU64::new(0),
             epoll,
             sleepers,
             prepared: Mutex::default(),

@@ -30,7 +30,7 @@ impl Core {
         let now = ticks();
         let at_once = self.sizes.gather_time.is_zero()
             || unsent >= self.sizes.gather_bytes as u64
-            || (unsent_before == 0 && now.wrapping_sub(outbound.left_at) > BURST_TICKS);
+            || (unsent_before == 0 && self.begins_burst(outbound, now));
         if at_once {
             self.flush(peer, outbound);
         } else if unsent_before == 0 {
@@ -41,6 +41,14 @@ impl Core {
             }
             self.helper.gather();
         }
+    }
+
+    /// Whether nothing has left for some time: not for this peer, and, where there are several, for none of them. Who sends to
+    /// each of many in turn has a burst for all of them, and would make a system call for each message.
+    #[inline]
+    fn begins_burst(&self, outbound: &Outbound, now: u64) -> bool {
+        let is_over = |left_at: u64| now.wrapping_sub(left_at) > BURST_TICKS;
+        is_over(outbound.left_at) && is_over(self.left_at.load(Ordering::Relaxed))
     }
 
     /// Writes what the connection takes.
@@ -86,6 +94,7 @@ impl Core {
             }
         }
         outbound.left_at = ticks();
+        self.left_at.store(outbound.left_at, Ordering::Relaxed);
         // What repeated bytes that had been taken before is not read any more.
         if outbound.taken() {
             self.work.set(peer.rank.0);

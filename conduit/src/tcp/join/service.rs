@@ -32,7 +32,7 @@ pub type Directory = Box<dyn FnMut(JobRank) -> Whereabouts + Send>;
 pub struct JoinService {
     /// What was asked for and not begun. Has a lock of its own: who wishes may hold locks that a fence takes.
     wishes: Mutex<VecDeque<Wish>>,
-    /// Counts wishes.
+    /// Readable while there are wishes: written and read under their lock.
     bell: OwnedFd,
     state: Mutex<State>,
     /// Has the joiner's descriptor, the bell and the timer.
@@ -117,12 +117,14 @@ impl JoinService {
 
     /// What was wished since.
     fn wishes(&self) -> VecDeque<Wish> {
-        if self.wishes.lock().is_empty() {
+        let mut wishes = self.wishes.lock();
+        if wishes.is_empty() {
             return VecDeque::new();
         }
-        // Before they are taken: whoever comes later rings again.
+        // Under the lock, as it is rung: else one that is rung in between stays so with nothing to wish, and the rank
+        // neither sleeps nor counts as settled until the next wish.
         let _ = rustix::io::read(&self.bell, &mut [0; 8]);
-        core::mem::take(&mut *self.wishes.lock())
+        core::mem::take(&mut *wishes)
     }
 
     /// What was made since; to be called until there is nothing, with no lock held that `fence` takes. `fence` ends what there is of the connection of this number,

@@ -9,7 +9,7 @@ use super::over::Over;
 use super::pair::Pair;
 use super::report::{Measured, Report};
 use super::threads::{self, pin};
-use super::{plot, sizes, table, tune};
+use super::{mesh, plot, sizes, table, tune};
 use argonet::{Rank, World};
 use argonet_boot::binding::allowed_cores;
 use argonet_conduit::Conduit as _;
@@ -45,6 +45,9 @@ pub(crate) struct Perf {
     /// How long the rank waits whose use of a core is measured
     #[arg(long, value_name = "SECONDS", default_value_t = 10.0, value_parser = parse_seconds)]
     idle: f64,
+    /// Messages that ranks over tcp send to each other one, whose time and open files are measured
+    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    messages: u64,
     /// Write JSON to a file; to standard output, instead of the table, if none is named or it is "-"
     #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-")]
     json: Option<PathBuf>,
@@ -72,11 +75,14 @@ pub(crate) struct Perf {
     /// Be a job with a rank that waits so many seconds
     #[arg(long, value_name = "SECONDS", hide = true)]
     wait_idle: Option<f64>,
+    /// Be a rank that sends so many messages to each other one
+    #[arg(long, value_name = "N", hide = true)]
+    mesh: Option<u64>,
 }
 
 /// What --tune does not do.
-const NOT_TUNED: [&str; 9] = [
-    "threads", "only", "sizes", "jobs", "idle", "json", "markdown", "svg", "commit",
+const NOT_TUNED: [&str; 10] = [
+    "threads", "only", "sizes", "jobs", "idle", "messages", "json", "markdown", "svg", "commit",
 ];
 
 fn parse_chunks(text: &str) -> Result<usize, String> {
@@ -92,14 +98,15 @@ fn parse_seconds(text: &str) -> Result<f64, String> {
 impl Perf {
     /// Measures and prints.
     pub(crate) fn execute(self) -> ExitCode {
-        let result = match (self.hello, self.wait_idle) {
-            (Some(ranks), _) => jobs::hello(ranks).map_err(PerfError::from),
-            (None, Some(seconds)) => jobs::wait_idle(seconds).map_err(PerfError::from),
-            (None, None) if self.list => {
+        let result = match (self.hello, self.wait_idle, self.mesh) {
+            (Some(ranks), ..) => jobs::hello(ranks).map_err(PerfError::from),
+            (_, Some(seconds), _) => jobs::wait_idle(seconds).map_err(PerfError::from),
+            (.., Some(messages)) => mesh::rank(messages).map_err(PerfError::from),
+            _ if self.list => {
                 self.list();
                 Ok(())
             }
-            (None, None) => self.measure(),
+            _ => self.measure(),
         };
         match result {
             Ok(()) => ExitCode::SUCCESS,
@@ -147,7 +154,7 @@ impl Perf {
         let metrics = self.metrics().into_iter();
         let metrics = metrics.map(|metric| (metric.subject.name, metric.subject.what));
         let threads = self.threads().into_iter();
-        let jobs = jobs::kinds().map(|kind| (kind.name.into(), kind.what.into()));
+        let jobs = jobs::kinds(self.conduit).map(|kind| (kind.name.into(), kind.what.into()));
         metrics
             .chain(threads.map(|threads| (threads.name, threads.what)))
             .chain(jobs)
@@ -208,6 +215,7 @@ impl Perf {
             jobs: self.jobs,
             idle: Duration::from_secs_f64(self.idle),
             chunks: self.chunks,
+            messages: self.messages,
         };
         let facts = jobs::measure(|name| self.wants(name), self.conduit, effort)?;
         let mut measured = Vec::new();

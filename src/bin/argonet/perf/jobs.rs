@@ -2,6 +2,7 @@
 //! a core, and collective operations of more ranks than cores.
 
 use super::document::Document;
+use super::mesh::{self, Mesh};
 use super::over::Over;
 use super::{messages, stats};
 use argonet::{Rank, Reduction, Result, World};
@@ -64,7 +65,7 @@ impl Kind {
 }
 
 /// The job that a fact comes from. Two facts of one source come from the same jobs.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy)]
 enum Source {
     /// Ranks that start, meet and leave: the job's time.
     Time(u32),
@@ -74,6 +75,8 @@ enum Source {
     Idle,
     /// A metric of a job of so many ranks.
     Crowd(u32, &'static str),
+    /// A figure of such ranks that send to all others.
+    Mesh(u32, fn(&Mesh) -> f64),
 }
 
 #[rustfmt::skip]
@@ -91,9 +94,23 @@ const KINDS: [Kind; 11] = [
     Kind { name: "reduce-all-8-ranks", what: "reduce-to-all 8 B, 8 ranks", unit: "us", goals: [Some(8.0), None], source: Source::Crowd(8, "reduce-all-8") },
 ];
 
-/// All of them.
-pub(crate) fn kinds() -> impl Iterator<Item = &'static Kind> {
-    KINDS.iter()
+/// Of ranks that have connections to all others.
+#[rustfmt::skip]
+const MESHES: [Kind; 5] = [
+    Kind { name: "all-to-all-64", what: "1,000 AM short from each of 64 ranks to each other", unit: "s", goals: [None, Some(3.0)], source: Source::Mesh(64, |mesh| mesh.seconds) },
+    Kind { name: "files-64", what: "open files of one of 64 idle ranks", unit: "", goals: [None, None], source: Source::Mesh(64, |mesh| mesh.idle.files as f64) },
+    Kind { name: "met-memory-64", what: "resident memory, largest of 64 ranks that have met all", unit: "MiB", goals: [None, None], source: Source::Mesh(64, |mesh| mesh.met.mib()) },
+    Kind { name: "met-files-64", what: "open files of one of these ranks", unit: "", goals: [None, None], source: Source::Mesh(64, |mesh| mesh.met.files as f64) },
+    Kind { name: "run-files-64", what: "open files of their `argonet run`", unit: "", goals: [None, None], source: Source::Mesh(64, |mesh| mesh.launcher_files as f64) },
+];
+
+/// All of a conduit.
+pub(crate) fn kinds(over: Over) -> impl Iterator<Item = &'static Kind> {
+    let meshes = match over {
+        Over::Smp => &[][..],
+        Over::Tcp => &MESHES,
+    };
+    KINDS.iter().chain(meshes)
 }
 
 /// How jobs are measured.
@@ -105,6 +122,8 @@ pub(crate) struct Effort {
     pub(crate) idle: Duration,
     /// Chunks of each metric of a crowd.
     pub(crate) chunks: usize,
+    /// Messages to each other rank of a mesh.
+    pub(crate) messages: u64,
 }
 
 /// Measures what is wanted. This process starts jobs for it, and so must not be a rank yet.
@@ -115,7 +134,8 @@ pub(crate) fn measure(
 ) -> io::Result<Vec<Fact>> {
     let mut facts = Vec::new();
     let mut hellos: Vec<(u32, Vec<(f64, f64)>)> = Vec::new();
-    for kind in KINDS.iter().filter(|kind| wants(kind.name)) {
+    let mut meshes: Vec<(u32, Vec<Mesh>)> = Vec::new();
+    for kind in kinds(over).filter(|kind| wants(kind.name)) {
         let values = match kind.source {
             Source::Time(ranks) | Source::Resident(ranks) => {
                 if !hellos.iter().any(|(n, _)| *n == ranks) {
@@ -130,6 +150,17 @@ pub(crate) fn measure(
             }
             Source::Idle => vec![run_idle(effort.idle)?],
             Source::Crowd(ranks, metric) => vec![run_crowd(over, ranks, metric, effort.chunks)?],
+            Source::Mesh(ranks, figure) => {
+                if !meshes.iter().any(|(n, _)| *n == ranks) {
+                    let jobs = (0..effort.jobs).map(|_| mesh::run(ranks, effort.messages));
+                    meshes.push((ranks, jobs.collect::<io::Result<_>>()?));
+                }
+                let all = meshes.iter().find(|(n, _)| *n == ranks);
+                all.map_or(&[][..], |(_, all)| all)
+                    .iter()
+                    .map(figure)
+                    .collect()
+            }
         };
         facts.push(Fact::new(kind, over, &values));
     }
@@ -191,7 +222,7 @@ fn run_crowd(over: Over, ranks: u32, metric: &str, chunks: usize) -> io::Result<
 }
 
 /// Resident memory of this process in KiB (VmRSS: private and shared).
-fn resident_kib() -> Option<u64> {
+pub(super) fn resident_kib() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status
         .lines()

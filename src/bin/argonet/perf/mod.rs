@@ -13,6 +13,7 @@
 //! * [`over`] — the conduits whose speed is measured
 //! * [`engines`] — engines beside the job's own; [`modes`], [`threads`] — what is measured with them
 //! * [`jobs`] — whole jobs: start-up, resident memory, waiting, more ranks than cores
+//! * [`mesh`] — many ranks over tcp: open files, memory, messages from all to all
 //! * [`stats`], [`report`], [`document`], [`plot`] — from chunks to figures to tables, JSON and curves
 //! * [`tune`] — which settings of collective operations are fastest, as a file
 //! * [`machine`] — where the figures hold
@@ -27,6 +28,7 @@ mod jobs;
 mod limits;
 mod machine;
 mod memory;
+mod mesh;
 mod messages;
 mod metric;
 mod mock_ring;

@@ -6,6 +6,7 @@ use super::rig::{dead_address, key, loopback, same_bytes};
 use argonet_base::JobRank;
 use rustix::event::{PollFd, PollFlags, Timespec};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 fn joiner(me: u32, unreachable: Duration) -> Joiner {
@@ -69,6 +70,43 @@ fn threads_that_sleep_on_the_descriptor_are_woken() {
         same_bytes(&mine.socket, &its.socket);
     });
     assert!(a.next(&|_, _| 0).unwrap().is_none());
+}
+
+/// What is wished while others are taken rings once, for the next look.
+#[test]
+fn nothing_rings_when_nothing_is_wished() {
+    const ROUNDS: u32 = 30_000;
+    let [a, _b] = pair();
+    // Both threads count what they have done; they spin, as what is looked for lies between two instructions.
+    let counts = [AtomicU32::new(0), AtomicU32::new(0)];
+    let meet = |me: usize, count: u32| {
+        counts[me].store(count, Ordering::SeqCst);
+        while counts[1 - me].load(Ordering::SeqCst) < count {
+            std::thread::yield_now();
+        }
+    };
+    let rung = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            for round in 0..ROUNDS {
+                meet(1, 2 * round + 1);
+                (0..round % 64).for_each(|_| core::hint::spin_loop());
+                a.close(JobRank(1), 1);
+                meet(1, 2 * round + 2);
+            }
+        });
+        let rings = |round: &u32| {
+            a.close(JobRank(1), 2);
+            meet(0, 2 * round + 1);
+            assert!(a.next(&|_, _| 0).unwrap().is_none());
+            meet(0, 2 * round + 2);
+            assert!(a.next(&|_, _| 0).unwrap().is_none());
+            let mut fds = [PollFd::from_borrowed_fd(a.descriptor(), PollFlags::IN)];
+            rustix::event::poll(&mut fds, Some(&Timespec::default())) != Ok(0)
+        };
+        // All of them, as the other thread must not wait for this one.
+        (0..ROUNDS).filter(rings).count()
+    });
+    assert_eq!(rung, 0, "rounds of {ROUNDS}");
 }
 
 /// Asked for again after it was given, it was lost.
