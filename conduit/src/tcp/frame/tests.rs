@@ -97,7 +97,7 @@ fn what_cannot_be_is_refused() {
     assert_eq!(refused(3, 4, Kind::Put), RecordError::Kind(8));
     assert_eq!(refused(3, 4, Kind::System), RecordError::Kind(13));
     assert_eq!(refused(3, 8, Kind::Control), RecordError::Kind(1));
-    assert_eq!(refused(2, 17, Kind::ShortRequest), RecordError::Args(17));
+    assert_eq!(refused(2, 18, Kind::ShortRequest), RecordError::Args(18));
     assert_eq!(refused(2, 1, Kind::Put), RecordError::Kind(8));
     assert_eq!(refused(1, 1, Kind::Get), RecordError::Kind(9));
     assert_eq!(refused(3, 2, Kind::ShortRequest), RecordError::Kind(2));
