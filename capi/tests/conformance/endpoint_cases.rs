@@ -18,7 +18,11 @@ pub(crate) const ENDPOINTS: [Case; 26] = [
     ("register-twice", Any, Returns(BAD)),
     ("short-from-without", Any, Ends(&[SHORT, WITHOUT])),
     ("medium-from-without", Any, Ends(&[MEDIUM, WITHOUT])),
-    ("long-from-without", Any, Ends(&["gex_AM_RequestLong", WITHOUT])),
+    (
+        "long-from-without",
+        Any,
+        Ends(&["gex_AM_RequestLong", WITHOUT]),
+    ),
     (
         "prepare-from-without",
         Any,
@@ -29,11 +33,19 @@ pub(crate) const ENDPOINTS: [Case; 26] = [
         Any,
         Ends(&["gex_AM_MaxRequestMedium", WITHOUT]),
     ),
-    ("team-from-without", Any, Ends(&[SHORT, "tm stands for", WITHOUT])),
+    (
+        "team-from-without",
+        Any,
+        Ends(&[SHORT, "tm stands for", WITHOUT]),
+    ),
     (
         "short-to-own-without",
         Any,
-        Ends(&[SHORT, "has no endpoint 1 for active messages", "GEX_EP_CAPABILITY_AM"]),
+        Ends(&[
+            SHORT,
+            "has no endpoint 1 for active messages",
+            "GEX_EP_CAPABILITY_AM",
+        ]),
     ),
     ("medium-too-long", Any, Ends(&[MEDIUM, "nbytes"])),
     (
@@ -42,7 +54,11 @@ pub(crate) const ENDPOINTS: [Case; 26] = [
         Ends(&["gex_AM_PrepareRequestMedium", "numargs is 17", "16"]),
     ),
     ("rank", Any, Ends(&[SHORT, "rank is 2", "2 ranks"])),
-    ("below-base", Any, Ends(&[SHORT, "handler index 20", "128 to 255"])),
+    (
+        "below-base",
+        Any,
+        Ends(&[SHORT, "handler index 20", "128 to 255"]),
+    ),
     (
         "other-kind",
         Debug,
@@ -98,7 +114,11 @@ pub(crate) const ENDPOINTS: [Case; 26] = [
         Any,
         Ends(&["no handler is registered for index 250 on rank 0, endpoint 2 or 0"]),
     ),
-    ("two-replies", Any, Ends(&["gex_AM_ReplyShort", "replied twice"])),
+    (
+        "two-replies",
+        Any,
+        Ends(&["gex_AM_ReplyShort", "replied twice"]),
+    ),
     (
         "reply-outside",
         Any,

@@ -233,7 +233,7 @@ impl World {
                     } else {
                         inbox.bytes()[frame.head_len()..frame.len()].to_vec()
                     };
-                    let mut room = [0; 16];
+                    let mut room = [0; argonet_am::MAX_CARRIED];
                     let args = frame
                         .args(&inbox.bytes()[..frame.here()], &mut room)
                         .to_vec();

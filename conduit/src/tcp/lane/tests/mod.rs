@@ -206,7 +206,7 @@ impl End {
             return Ok(());
         }
         let bytes = &self.inbox.bytes()[..frame.len()];
-        let mut room = [0; 16];
+        let mut room = [0; argonet_am::MAX_CARRIED];
         let args = frame.args(bytes, &mut room);
         let n = args[0];
         assert!(args.iter().zip(n..).all(|(arg, due)| *arg == due));
