@@ -8,6 +8,7 @@ use crate::building::{Program, Way};
 use crate::cases::{Build, Case, HEAP, MESSAGES, START, TRANSFERS};
 use crate::chosen::Chosen;
 use crate::coll_cases::COLL;
+use crate::endpoint_cases::ENDPOINTS;
 use crate::everything_cases::EVERYTHING;
 use crate::legacy_cases::LEGACY;
 use crate::network::Network;
@@ -40,6 +41,7 @@ pub(crate) fn trials(chosen: Chosen) -> Vec<Trial> {
         ("transfers", &TRANSFERS),
         ("coll", &COLL),
         ("teams", &TEAMS),
+        ("endpoints", &ENDPOINTS),
         ("heap", &HEAP),
         ("legacy", &LEGACY),
         ("ratomic", &RATOMIC),

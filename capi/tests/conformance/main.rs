@@ -10,6 +10,7 @@ mod coll_cases;
 #[allow(dead_code, reason = "shared with a test that compiles in more ways")]
 mod compiler;
 mod diagnosing;
+mod endpoint_cases;
 mod everything_cases;
 mod exits;
 #[path = "../c/files.rs"]

@@ -59,6 +59,7 @@ const PROGRAMS: &[&str] = &[
     "pairs",
     "vis",
     "endpoints",
+    "endpoint_am",
     "team_split",
     "team_create",
     "team_traffic",
