@@ -66,6 +66,9 @@ impl Pair {
     }
 }
 
+/// What it is called, does, and how often.
+type Case = (&'static str, fn(&mut Pair, u64), u64);
+
 fn main() {
     let without = TcpSizes {
         credits: None,
@@ -82,7 +85,7 @@ fn main() {
         return;
     }
     let mut pairs = both.map(Pair::new);
-    let what: [(&str, fn(&mut Pair, u64), u64); 2] = [
+    let what: [Case; 2] = [
         ("short round trip", Pair::round_trips, ROUNDS),
         ("short, bursts of 200", Pair::flood, 10 * ROUNDS),
     ];

@@ -6,7 +6,6 @@
 
 mod support;
 
-use argonet_am::{Message, Payload};
 use argonet_base::{HandlerIndex, JobRank, SegmentOffset};
 use argonet_conduit::tcp::{Tcp, TcpSizes};
 use argonet_conduit::{Conduit, OpToken, SendError};

@@ -13,7 +13,7 @@ use core::time::Duration;
 /// Credits between this rank and a peer, both ways. Windows follow them.
 pub(super) struct Loans {
     pub(super) peer: credit::Peer,
-    slot: Slot,
+    pub(super) slot: Slot,
     /// Low bits of what the peer has lent since the beginning.
     heard: u16,
     /// Bytes of requests sent when the use was looked at last.

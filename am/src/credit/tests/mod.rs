@@ -4,6 +4,7 @@ mod form;
 mod lending;
 mod plan;
 mod shared;
+mod stream;
 mod walk;
 
 use super::*;

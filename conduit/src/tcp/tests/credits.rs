@@ -2,8 +2,11 @@
 
 use super::*;
 use crate::tcp::credits::CREDIT_BYTES;
+use crate::tcp::lane::{Grant, Outbox, Parked};
+use crate::tcp::loans::Loans;
 use crate::tcp::{TcpCredits, frame::LARGEST_CHARGE};
-use argonet_am::credit::Figures;
+use argonet_am::credit::{Bank, Figures, Return, Revoke};
+use argonet_am::system_queue::{Answer, Frame, Heard, Question, Slot, SystemQueue};
 use rand_xoshiro::Xoshiro256StarStar;
 use rand_xoshiro::rand_core::{Rng as _, SeedableRng};
 
@@ -206,6 +209,104 @@ fn with_nothing_moving_shares_stay() {
     assert_eq!(job.figures(1, 0).loan, SHARE);
     let peer = job.ranks[0].tcp.core.used(1).unwrap();
     assert!(peer.outbound.lock().loans.as_ref().unwrap().stalls > 0);
+}
+
+#[test]
+fn epochs_are_told_to_those_who_send() {
+    let mut job = Job::new(sizes());
+    job.burst(0, 1, 40);
+    job.settle();
+    assert!(job.figures(0, 1).stalls > 0);
+    // Each epoch, of 8 requests, leaves a quarter of them.
+    for _ in 0..100 {
+        assert!(job.send(0, 1, 10));
+        job.settle();
+    }
+    assert_eq!(job.figures(0, 1).stalls, 0);
+}
+
+/// Rank 1 of three, with 400 credits a peer and none in the bank, and its side of the stream to a peer.
+fn half() -> (Bank, Box<Loans>, Grant, Outbox, Parked) {
+    let credits = TcpCredits {
+        share: Some(400),
+        bank: Some(0),
+        ..TcpCredits::default()
+    };
+    let bank = Bank::new(1, credits.plan(3).unwrap(), credits.rules());
+    let loans = Loans::new(&bank).unwrap();
+    let window = 400 * CREDIT_BYTES;
+    (
+        bank,
+        loans,
+        Grant::new(window),
+        Outbox::new(),
+        Parked::new(window),
+    )
+}
+
+fn revoke() -> (Slot, Frame) {
+    let question = Question::Revoke(Revoke {
+        epoch: false,
+        wanted: u16::MAX,
+    });
+    let (mut slot, mut queue) = (Slot::default(), SystemQueue::new(Duration::ZERO));
+    let frame = queue.ask(Duration::ZERO, 0, &mut slot, question).unwrap();
+    (slot, frame)
+}
+
+#[test]
+fn what_is_in_use_is_not_given_back() {
+    let (bank, mut loans, mut grant, mut outbox, parked) = half();
+    // 300 credits and a byte, sent since the lender said anything; 20 more are being prepared.
+    grant.use_up(300 * CREDIT_BYTES + 1);
+    let lane = (&mut grant, &mut outbox);
+    let reserved = 20 * CREDIT_BYTES;
+    loans
+        .system(revoke().1.0, reserved, lane, &parked, &bank)
+        .unwrap();
+    assert_eq!(loans.peer.figures().held, 321);
+    assert!(grant.allows(reserved, 0));
+    assert!(!grant.allows(21 * CREDIT_BYTES, 0));
+}
+
+#[test]
+fn no_more_is_taken_back_than_can_be_free() {
+    let answer = |question: Frame, count| {
+        let (mut slot, mut queue) = (Slot::default(), SystemQueue::new(Duration::ZERO));
+        let heard = queue.handle_recv(Duration::ZERO, 0, &mut slot, question);
+        assert!(matches!(heard, Ok(Heard::Question(_))));
+        let back = Return {
+            epoch: false,
+            count,
+        };
+        SystemQueue::answer(&mut slot, Answer::Return(back))
+    };
+    for (count, due) in [(100, true), (101, false)] {
+        let (bank, mut loans, mut grant, mut outbox, mut parked) = half();
+        // Another peer lacks what the bank does not have, so this one is asked.
+        let mut other = Loans::new(&bank).unwrap();
+        assert_eq!(other.peer.asks(200, 2, &bank), 0);
+        bank.scavenge(
+            |rank, look| {
+                if rank == 0 {
+                    look(&mut loans.peer)
+                }
+            },
+            |_, _| {},
+        );
+        let (slot, question) = revoke();
+        loans.slot = slot;
+        // 299 credits and a byte have come and wait.
+        parked.arrive(299 * CREDIT_BYTES + 1).unwrap();
+        let lane = (&mut grant, &mut outbox);
+        let taken = loans.system(answer(question, count).0, 0, lane, &parked, &bank);
+        if due {
+            assert_eq!(taken, Ok(Some(300 * CREDIT_BYTES)));
+            assert_eq!(bank.banked(), 100);
+        } else {
+            assert!(matches!(taken, Err(RecordError::Account { most: 100, .. })));
+        }
+    }
 }
 
 /// Connections that break at any time lose no credits, and make none.

@@ -10,6 +10,7 @@ mod plot;
 use argonet_am::credit::{Plan, Rules};
 use cases::{Case, HEADING};
 use clap::Parser;
+use cost::Cost;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicUsize, Ordering};

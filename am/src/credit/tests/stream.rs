@@ -1,0 +1,59 @@
+//! The machine beside a stream that counts requests itself.
+
+use super::*;
+
+#[test]
+fn requests_that_are_counted_at_once_end_all_their_epochs() {
+    let bank = bank(2, 10, 10, rules());
+    bank.arrived(7);
+    assert_eq!(bank.epoch(), 0);
+    bank.arrived(1);
+    assert_eq!(bank.epoch(), 1);
+    bank.arrived(3 * 8 + 7);
+    assert_eq!(bank.epoch(), 4);
+    bank.arrived(0);
+    bank.arrived(1);
+    assert_eq!(bank.epoch(), 5);
+}
+
+#[test]
+fn who_lacks_credits_asks_once_and_holds_what_it_is_told() {
+    let mut pair = Pair::new(10, 100, rules());
+    let [borrower, lender] = &mut pair.peers;
+    borrower.uses(8, true);
+    let wanted = borrower.lacks(4, true, &pair.banks[0]);
+    assert!(wanted >= 4);
+    assert_eq!(
+        borrower.lacks(4, false, &pair.banks[0]),
+        0,
+        "it waits still"
+    );
+    assert_eq!(borrower.figures().stalls, 1);
+    let lent = lender.asks(wanted, 0, &pair.banks[1]);
+    assert!(lent > 0 && lender.figures().loan == 10 + lent);
+    borrower.hears(false, lent, 8, &pair.banks[0]).unwrap();
+    assert_eq!(borrower.figures().held, 10 + lent);
+    // More than anybody may be lent.
+    assert!(borrower.hears(false, 400, 8, &pair.banks[0]).is_err());
+    assert_eq!(borrower.figures().held, 10 + lent);
+}
+
+#[test]
+fn the_peak_is_what_was_in_use_before_the_lenders_word() {
+    let mut pair = Pair::new(20, 100, rules());
+    let (borrower, bank) = (&mut pair.peers[0], &pair.banks[0]);
+    borrower.uses(15, true);
+    borrower.hears(false, 0, 0, bank).unwrap();
+    let all = Revoke {
+        epoch: false,
+        wanted: u16::MAX,
+    };
+    assert_eq!(borrower.revoke(all, bank).count, 5);
+    assert_eq!(borrower.figures().held, 15);
+    // What is in use stays, and the lender takes no more back than that leaves.
+    let (lender, bank) = (&mut pair.peers[1], &pair.banks[1]);
+    lender.owes(12);
+    assert_eq!(lender.most_back(bank), 8);
+    lender.owes(0);
+    assert_eq!(lender.most_back(bank), 16);
+}
