@@ -171,6 +171,9 @@ impl Builder {
     }
 
     fn join<M: Threading>(self) -> Result<World<M>> {
+        if self.ranks.is_none() {
+            start::launch_if_alone()?;
+        }
         let names = Names::gather(self.fixed, self.ams, self.rpcs)?;
         let calls = Arc::new(Calls::new(names.rpcs));
         let joined = start::join(

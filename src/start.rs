@@ -17,7 +17,7 @@ use crate::tracing;
 use crate::tuning;
 use argonet_am::HandlerTable;
 use argonet_base::{JobRank, Rank};
-use argonet_boot::{AttachOptions, Bootstrap, Key, LocalJob, attach};
+use argonet_boot::{AttachOptions, Bootstrap, Key, LocalJob, attach, launch_self};
 use argonet_conduit::paths::Paths;
 use argonet_conduit::smp::{Barrier, SegmentLen, Smp, SmpConfig, ThreadMode};
 use argonet_event::HandleTable;
@@ -72,6 +72,20 @@ pub struct Joined {
     pub places: Arc<Places>,
     /// What ranks tell of their segments.
     pub(crate) published: Arc<Published>,
+}
+
+/// Starts the job, where this process is neither a rank nor to become one: it was started as `./program N arguments` and the settings name
+/// a conduit that joins hosts, or it is such a job's agent on a host. The process then ends with the job, and the call does not return.
+///
+/// # Errors
+/// A number of ranks that is missing or none, and whatever keeps a launcher from starting.
+pub(crate) fn launch_if_alone() -> Result<()> {
+    let settings = Settings::from_environment()?;
+    settings.keep_quiet();
+    match launch_self(Smp::NAME, std::env::args_os(), &settings)? {
+        None => Ok(()),
+        Some(code) => std::process::exit(code.into()),
+    }
 }
 
 /// Joins the job; `register` puts the client's handlers into the table. A process joins once. Ranks may

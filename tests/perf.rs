@@ -18,7 +18,16 @@ fn perf(args: &[&str]) -> Output {
 }
 
 /// The least of everything.
-const QUICK: [&str; 6] = ["--chunks", "1", "--jobs", "1", "--idle", "0.1"];
+const QUICK: [&str; 8] = [
+    "--chunks",
+    "1",
+    "--jobs",
+    "1",
+    "--idle",
+    "0.1",
+    "--messages",
+    "5",
+];
 
 /// Measures some metrics, and returns the standard output of a run that ends well.
 fn measured(args: &[&str]) -> String {
@@ -236,6 +245,7 @@ fn bad_options() {
             "a number of seconds from 0.1 to 3600 is needed",
         ),
         (&["--ranks", "1"], "1 is not in 2.."),
+        (&["--messages", "0"], "0 is not in 1..=1000000"),
         (&["--out", nowhere], "not provided:\n  --tune"),
         (
             &["--tune", "--only", "put-8"],

@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use argonet_base::JobRank;
 use argonet_settings::{
-    HUGE_PAGES, HugePages, PSHM_NODES, START_TIMEOUT, SUPERNODE_MAXSIZE, Settings, spans_hosts,
+    HUGE_PAGES, HugePages, PSHM_NODES, START_TIMEOUT, SUPERNODE_MAXSIZE, Settings, TCP_CONNECTIONS,
+    spans_hosts,
 };
 use rustix::fs::fcntl_get_seals;
 use rustix::net::sockopt;
@@ -75,9 +76,9 @@ impl AttachOptions {
 /// processes, and what the system refuses: see [`BootError`].
 pub fn attach(options: AttachOptions, settings: &Settings) -> Result<LocalJob, BootError> {
     let (job, link) = find_job(options, settings)?;
-    let others = job.size() - job.host_ranks().len() as u32;
+    let others = job.size() - job.neighbourhood().len() as u32;
     if others > 0 {
-        make_room_for_connections(others);
+        make_room_for_connections(others, settings.get(&TCP_CONNECTIONS));
     }
     let line = (job.line.try_clone())
         .map_err(|e| BootError::system("keeping the line to the host's agent", e))?;

@@ -12,18 +12,16 @@ pub(crate) const FILES_OF_AGENT: u64 = 4;
 /// 64 connections that have not proved anything yet.
 const FILES_OF_RANK: u64 = 128;
 
-/// Connections to a peer, if both ends want as many as there can be.
-const CONNECTIONS: u64 = 16;
-
-/// The files that a rank needs which has `others` ranks on other hosts: a connection to each.
+/// The files that a rank needs which shares memory with all but `others` ranks: as many connections to each of those as a large transfer
+/// may use (`ARGONET_TCP_CONNECTIONS`).
 #[must_use]
-pub fn files_of_rank(others: u32) -> u64 {
-    u64::from(others) + FILES_OF_RANK
+pub fn files_of_rank(others: u32, connections: u64) -> u64 {
+    u64::from(others) * connections.max(1) + FILES_OF_RANK
 }
 
-/// Lets this process, a rank, have as many connections to `others` ranks as it may want, if the hard limit does.
-pub(crate) fn make_room_for_connections(others: u32) {
-    raise_file_limit(u64::from(others) * CONNECTIONS + FILES_OF_RANK);
+/// Lets this process, a rank, have so many connections to each of `others` ranks, if the hard limit does.
+pub(crate) fn make_room_for_connections(others: u32, connections: u64) {
+    raise_file_limit(files_of_rank(others, connections));
 }
 
 /// Raises the soft limit of open files to `need`, or to the hard limit if that is lower; the limit before.
@@ -40,4 +38,18 @@ pub(crate) fn raise_file_limit(need: u64) -> Rlimit {
         );
     }
     before
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_connection_to_each_other_rank_is_a_file() {
+        let alone = files_of_rank(0, 2);
+        assert_eq!(files_of_rank(63, 1) - alone, 63);
+        assert_eq!(files_of_rank(63, 16) - alone, 63 * 16);
+        // The stream itself, whatever is said.
+        assert_eq!(files_of_rank(63, 0), files_of_rank(63, 1));
+    }
 }

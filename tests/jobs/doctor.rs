@@ -289,8 +289,8 @@ fn limits() {
         &found[0].1,
         &[
             "a process on b may open 130 files",
-            "131 files for each rank",
-            "3 ranks on other hosts",
+            "134 files for each rank",
+            "2 connections to each of 3 ranks",
             "limits.conf",
         ],
     );

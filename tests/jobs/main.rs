@@ -9,8 +9,10 @@ mod among;
 mod atomics;
 mod collectives;
 mod credits;
+mod crowd;
 mod doctor;
 mod exit;
+mod garbled;
 mod heap;
 mod hosts;
 mod lifecycle;
@@ -25,6 +27,7 @@ mod raw_handlers;
 mod refused;
 mod rpc;
 mod settings;
+mod spread;
 mod support;
 mod teams;
 mod threads;
@@ -58,6 +61,9 @@ fn main() {
             waiting::PROGRAMS,
             lifecycle::PROGRAMS,
             exit::PROGRAMS,
+            crowd::PROGRAMS,
+            garbled::PROGRAMS,
+            spread::PROGRAMS,
             hosts::PROGRAMS,
         ]
         .concat();
@@ -88,6 +94,9 @@ fn main() {
         waiting::TESTS,
         lifecycle::TESTS,
         exit::TESTS,
+        crowd::TESTS,
+        garbled::TESTS,
+        spread::TESTS,
     ]
     .concat();
     let trial = |&(name, test): &support::Test| {
@@ -105,7 +114,7 @@ fn main() {
     let mut trials: Vec<Trial> = tests.map(trial).collect();
     // They need hosts, which are network namespaces, and choose how ranks reach each other themselves.
     let over_hosts = match path {
-        support::Path::Memory => [doctor::TESTS, hosts::TESTS].concat(),
+        support::Path::Memory => [doctor::TESTS, hosts::TESTS, spread::OVER_HOSTS].concat(),
         support::Path::Tcp(_) => Vec::new(),
     };
     let missing = network::missing();

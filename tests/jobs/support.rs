@@ -198,6 +198,8 @@ pub(crate) struct Talk<'a> {
     /// The process that was started.
     pub(crate) pid: Pid,
     stderr: &'a mut dyn BufRead,
+    /// What it has said, for a test that waits for something else.
+    said: String,
 }
 
 impl Talk<'_> {
@@ -205,7 +207,9 @@ impl Talk<'_> {
     pub(crate) fn line(&mut self) -> String {
         let mut line = String::new();
         let read = self.stderr.read_line(&mut line).expect("standard error");
-        assert!(read > 0, "the job has closed standard error");
+        let said = &self.said;
+        assert!(read > 0, "the job has closed standard error:\n{said}");
+        self.said += &line;
         line.trim_end().to_owned()
     }
 
@@ -270,6 +274,14 @@ impl Job {
         Self::new(ranks, command, program)
     }
 
+    /// `program` as a process that is told by its arguments how many ranks it is to start, and what these are given. It is by the
+    /// environment that it uses them so.
+    pub(crate) fn spreading(ranks: u32, arguments: &[&str], program: &str) -> Self {
+        let mut command = Command::new(this());
+        command.args(arguments);
+        Self::new(ranks, command, program)
+    }
+
     fn new(ranks: u32, mut command: Command, program: &str) -> Self {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
@@ -314,6 +326,7 @@ impl Job {
         talk(&mut Talk {
             pid: Pid::from_child(&child),
             stderr: &mut stderr,
+            said: String::new(),
         });
         drop(child.stdin.take());
         let err = thread::spawn(move || {

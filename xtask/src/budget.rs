@@ -69,6 +69,8 @@ pub(crate) const SIM_SEEDS: u64 = 2_500;
 pub(crate) const SIM_SEEDS_FULL: u64 = 10_000;
 /// Small jobs of flow control with faults in `cargo xtask full`; 400 otherwise.
 pub(crate) const FLOW_SEEDS_FULL: u32 = 100_000;
+/// Seeds of connections that are made, and cases of lanes and frames, in `cargo xtask full`; 3,000 and 256 otherwise.
+pub(crate) const CONNECTION_SEEDS_FULL: u32 = 100_000;
 /// How often `cargo xtask full` runs the whole jobs.
 pub(crate) const JOB_REPEATS_FULL: u32 = 3;
 /// Tests of whole jobs that run at once: each is several processes already.

@@ -158,6 +158,9 @@ pub(crate) fn unit(run: &mut Run) {
     let mut command = cargo(&kinds);
     set(run, &mut command);
     run.tests("unit tests", &mut command);
+    if run.full() {
+        connections(run);
+    }
     for package in packages().into_iter().filter(|p| p != CONFORMANCE) {
         let programs = directory(&package).map(test_programs).unwrap_or_default();
         let mut args = vec!["test", "--package", &package, "--no-fail-fast"];
@@ -184,6 +187,20 @@ pub(crate) fn unit(run: &mut Run) {
         &mut cargo(&["test", "--workspace", "--doc", "--no-fail-fast"]),
     );
     loom(run);
+}
+
+/// How connections of tcp are made, and what becomes of a stream and of what travels beside it when they break: many more seeds.
+fn connections(run: &mut Run) {
+    let seeds = budget::CONNECTION_SEEDS_FULL.to_string();
+    let mut command = cargo(&["test", "--package", "argonet-conduit", "--lib", "--"]);
+    command
+        .args(["tcp::join::dial", "tcp::lane", "tcp::frame"])
+        .env("ARGONET_SIM_SEEDS", &seeds)
+        .env("PROPTEST_CASES", &seeds);
+    run.tests(
+        &format!("connections and lanes, {seeds} seeds"),
+        &mut command,
+    );
 }
 
 /// All packages of the workspace that have tests of their own under `tests/`.

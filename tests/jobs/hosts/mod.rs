@@ -1,8 +1,11 @@
 //! Jobs over several hosts, which are network namespaces, by the conduit tcp.
 
 mod ending;
+mod rails;
+mod replayed;
 mod storm;
 mod strangers;
+mod stress;
 
 use crate::network::Network;
 use crate::support::{Job, Program, Test};
@@ -16,11 +19,23 @@ pub(crate) const TESTS: &[Test] = &[
         "hosts_strangers_at_the_doors_of_a_job",
         strangers::at_the_doors,
     ),
+    (
+        "hosts_strangers_with_an_old_handshake",
+        replayed::said_again,
+    ),
+    ("hosts_one_of_two_networks_fails", rails::one_of_two_fails),
+    (
+        "hosts_stress_with_connections_cut_at_random",
+        stress::cut_at_random,
+    ),
 ];
 
 pub(crate) const PROGRAMS: &[Program] = &[
     ("storm-over-hosts", storm::storm),
     ("strangers", strangers::strangers),
+    ("eavesdropper", replayed::eavesdropper),
+    ("rails", rails::rails),
+    ("stress", stress::stress),
 ];
 
 /// A program over hosts of a network, such as `a:2,b:2`.

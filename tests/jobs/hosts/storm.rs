@@ -24,9 +24,20 @@ fn content(from: u64, n: u64) -> u64 {
     (n * 1_000 + from).wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 
+/// Whether the standard input of rank 0 has ended, as rank 0 sees it; the others never do.
+pub(super) fn until_input_ends(world: &World) -> impl Fn() -> bool + use<> {
+    static ENDS: AtomicBool = AtomicBool::new(false);
+    if world.rank() == Rank(0) {
+        std::thread::spawn(|| {
+            let _ = std::io::stdin().read_to_end(&mut Vec::new());
+            ENDS.store(true, Ordering::Relaxed);
+        });
+    }
+    || ENDS.load(Ordering::Relaxed)
+}
+
 /// Rounds until rank 0's standard input ends. Rank 0 tells of every round, and how long it took.
 pub(super) fn storm() -> Done {
-    static ENDS: AtomicBool = AtomicBool::new(false);
     let mut builder = World::builder();
     let take = builder.am("take", |ctx, [n, word]: [u64; 2]| {
         let from = ctx.source();
@@ -44,19 +55,14 @@ pub(super) fn storm() -> Done {
     let world = builder.build()?;
     let me = u64::from(world.rank().0);
     let size = world.size() as usize;
-    if me == 0 {
-        std::thread::spawn(|| {
-            let _ = std::io::stdin().read_to_end(&mut Vec::new());
-            ENDS.store(true, Ordering::Relaxed);
-        });
-    }
+    let input_ends = until_input_ends(&world);
     let pattern = Pattern::new();
     let parts = SharedVec::<u8>::alloc(&world, BYTES * size)?;
     world.barrier()?;
     let mut sums = vec![0u64; size];
     for round in 0u64.. {
         let begun = Instant::now();
-        let mut ends = [u8::from(ENDS.load(Ordering::Relaxed))];
+        let mut ends = [u8::from(input_ends())];
         world.broadcast(Rank(0), &mut ends)?;
         if ends[0] != 0 {
             break;

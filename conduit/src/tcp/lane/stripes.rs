@@ -231,6 +231,54 @@ mod tests {
         assert_eq!(counts[1], 1, "{counts:?}");
     }
 
+    /// Of a given speed, bytes a ns, with so many bytes under way.
+    fn known(speed: f64, queued: u64) -> Link {
+        let speed = Speed {
+            written: queued,
+            queued,
+            from: None,
+            speed,
+        };
+        Link { speed, before: 0 }
+    }
+
+    #[test]
+    fn the_last_part_waits_for_the_fast_one() {
+        // The fast one takes no more now, and would have the part there in 8 ms; the slow one in 130.
+        let links = [known(1.0, 8 << 20), known(0.001, 0)];
+        assert_eq!(best(&links, PART, PART), None);
+        assert_eq!(best(&links, PART, 60 * PART), None);
+        // Where it would take as long for all that waits, one part goes there.
+        assert_eq!(best(&links, PART, 2000 * PART), Some(1));
+        // It takes more, so nobody else has it there before.
+        assert_eq!(best(&[known(1.0, 0), known(0.001, 0)], PART, PART), Some(0));
+        // What has no speed yet counts as the fastest that is known.
+        assert_eq!(
+            best(&[known(0.01, 1 << 17), known(0.0, 0)], PART, PART),
+            Some(1)
+        );
+        // One that has something which the system has not taken is not given more.
+        let busy = Link {
+            before: 1,
+            ..known(1.0, 0)
+        };
+        assert_eq!(best(&[busy], PART, PART), None);
+    }
+
+    /// Short work is ahead of what is fast, long work of what is slow, within bounds.
+    #[test]
+    fn as_much_is_ahead_as_keeps_a_link_busy() {
+        for (speed, most) in [
+            (0.0, 1),
+            (0.001, 256 << 10),
+            (0.1, 800_000),
+            (10.0, 4 << 20),
+        ] {
+            assert!(known(speed, most - 1).takes_more(), "{speed}");
+            assert!(!known(speed, most).takes_more(), "{speed}");
+        }
+    }
+
     /// What has nothing to send is not slow.
     #[test]
     fn idle_time_does_not_count() {

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use argonet_boot::{BootError, HostOptions, VisitOptions, Visits, visit};
-use argonet_settings::Settings;
+use argonet_settings::{SUPERNODE_MAXSIZE, Settings, TCP_CONNECTIONS};
 use clap::Args;
 
 use super::facts::Facts;
@@ -68,8 +68,15 @@ impl Doctor {
             },
             ranks: self.ranks,
         };
+        let neighbours = match settings.get(&SUPERNODE_MAXSIZE) {
+            0 => u32::MAX,
+            most => u32::try_from(most).unwrap_or(u32::MAX),
+        };
+        let connections = settings.get(&TCP_CONNECTIONS);
         let examined = visit(&options, CONDUIT, &settings, |visits| {
-            examine(visits, self.wait)
+            examine(visits, self.wait, |seen, size| {
+                judge::files(seen, size, neighbours, connections)
+            })
         });
         let report = match examined {
             Ok(Some(report)) => report,
@@ -106,8 +113,12 @@ fn refuse(what: &dyn std::fmt::Display) -> ExitCode {
     BAD_USE.into()
 }
 
-/// Asks all hosts, and judges.
-fn examine(visits: &mut Visits<'_>, wait: Duration) -> Report {
+/// Asks all hosts, and judges; `files` whether a job of that size may open as many as it needs.
+fn examine(
+    visits: &mut Visits<'_>,
+    wait: Duration,
+    files: impl Fn(&[Seen], u32) -> Vec<Finding>,
+) -> Report {
     let (told, asked) = (Instant::now(), SystemTime::now());
     let answers = visits.ask(|_| Some(Question::Look.encode()), FACTS_LIMIT);
     let (took, size) = (
@@ -141,7 +152,7 @@ fn examine(visits: &mut Visits<'_>, wait: Duration) -> Report {
     findings.extend(judge::doors(&seen));
     findings.extend(meet(visits, &seen, wait));
     findings.extend(judge::mtu(&seen));
-    findings.extend(judge::files(&seen, size));
+    findings.extend(files(&seen, size));
     findings.extend(judge::memory(&seen));
     let asked = asked.duration_since(UNIX_EPOCH).unwrap_or_default();
     findings.extend(judge::clocks(&seen, asked, took));

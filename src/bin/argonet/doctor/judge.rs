@@ -217,13 +217,13 @@ fn number(limit: Option<u64>) -> String {
     limit.map_or("no limit".into(), |limit| limit.to_string())
 }
 
-/// Open files of the ranks of a job of `size`.
-pub(super) fn files(seen: &[Seen], size: u32) -> Vec<Finding> {
+/// Open files of the ranks of a job of `size`, of which so many share memory at most, with so many connections to each other one.
+pub(super) fn files(seen: &[Seen], size: u32, neighbours: u32, connections: u64) -> Vec<Finding> {
     let mut findings = Vec::new();
     let mut roomiest: Option<(u64, Option<u64>, &str)> = None;
     for host in seen {
-        let others = size - host.ranks.len() as u32;
-        let need = files_of_rank(others);
+        let others = size - (host.ranks.len() as u32).min(neighbours);
+        let need = files_of_rank(others, connections);
         let Limit { soft, hard } = host.facts.files;
         if hard.is_none_or(|hard| hard >= need) {
             if roomiest.is_none_or(|(most, ..)| need > most) {
@@ -242,11 +242,12 @@ pub(super) fn files(seen: &[Seen], size: u32) -> Vec<Finding> {
                 number(soft)
             ),
             need: Some(format!(
-                "{need} files for each rank there: its connections to {others} ranks on other hosts, and some for itself"
+                "{need} files for each rank there: {connections} connections to each of {others} ranks with which it shares no memory \
+                 (ARGONET_TCP_CONNECTIONS), and some for itself"
             )),
             remedy: Some(format!(
                 "raise the hard limit on {} to {need} or more (`nofile` in /etc/security/limits.conf, LimitNOFILE of sshd or of \
-                 the batch system's daemon), or run more ranks on a host and fewer hosts",
+                 the batch system's daemon), set ARGONET_TCP_CONNECTIONS to 1, or run more ranks on a host and fewer hosts",
                 host.name
             )),
         });
@@ -368,20 +369,32 @@ pub(super) mod tests {
     #[test]
     fn the_limit_of_files_is_compared_with_what_a_rank_needs() {
         let seen = [host("a", 0), host("b", 1)];
-        let fits = files(&seen, 1000);
+        let fits = files(&seen, 1000, u32::MAX, 2);
         assert_eq!((fits.len(), fits[0].level), (1, Level::Ok));
-        let lacks = files(&seen, 100_000);
+        let lacks = files(&seen, 100_000, u32::MAX, 2);
         assert_eq!(lacks.len(), 2);
-        let need = files_of_rank(99_999).to_string();
+        let need = files_of_rank(99_999, 2).to_string();
         for finding in lacks {
             assert_eq!(finding.level, Level::Problem);
             assert!(finding.found.contains("may open 4096 files"), "{finding:?}");
             assert!(finding.need.unwrap().starts_with(&need));
             assert!(finding.remedy.unwrap().contains(&need));
         }
+        // As each further connection counts, and ranks that share no memory with others of their host.
+        assert_eq!(files(&seen, 2100, u32::MAX, 1)[0].level, Level::Ok);
+        assert_eq!(files(&seen, 2100, u32::MAX, 2)[0].level, Level::Problem);
+        let mut crowd = host("d", 3);
+        crowd.ranks = 0..2100;
+        assert_eq!(files(&[crowd], 2100, u32::MAX, 2)[0].level, Level::Ok);
+        let mut crowd = host("d", 3);
+        crowd.ranks = 0..2100;
+        assert_eq!(files(&[crowd], 2100, 1, 2)[0].level, Level::Problem);
         let mut unlimited = host("c", 2);
         unlimited.facts.files.hard = None;
-        assert_eq!(files(&[unlimited], 100_000)[0].level, Level::Ok);
+        assert_eq!(
+            files(&[unlimited], 100_000, u32::MAX, 2)[0].level,
+            Level::Ok
+        );
     }
 
     #[test]

@@ -1,0 +1,154 @@
+//! What the whole job shares.
+
+use core::mem::size_of;
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::time::Duration;
+
+use static_assertions::const_assert_eq;
+
+use crate::exit_word::{ExitStage, ExitWord};
+
+/// What the whole job shares: who it is, its fence, and how it ended.
+#[repr(C, align(64))]
+#[derive(Debug)]
+pub struct JobPage {
+    /// The magic number. Written once by the maker before any rank starts; read when a rank attaches.
+    pub(super) magic: AtomicU64,
+    /// Hash of sizes and offsets. As `magic`.
+    pub(super) layout_hash: AtomicU64,
+    /// Random identity of the job. As `magic`.
+    pub(super) job_id: AtomicU64,
+    /// Number of ranks. As `magic`.
+    pub(super) size: AtomicU32,
+    /// Version of the layout. As `magic`.
+    pub(super) version: AtomicU32,
+    /// Page size of the segments file ([`HugePages`](crate::HugePages)) or 0. As `magic`.
+    pub(super) huge_pages: AtomicU32,
+    /// Process id of the launcher, or of rank 0 of a job that started itself. As `magic`.
+    pub(super) launcher_pid: AtomicU32,
+    /// Process id of the guardian once it watches, else 0. Written by the guardian; read by anyone, for reports.
+    pub(super) guardian_pid: AtomicU32,
+    /// How long an exit may take, in milliseconds. As `magic`.
+    pub(super) exit_timeout_ms: AtomicU32,
+    /// [`ExitStage`]: how far the guardian has come with ending the job. Written by the guardian (Release) before it signals
+    /// a rank, read by that rank's signal handler (Acquire).
+    pub(super) exit_stage: AtomicU32,
+    /// How many reports of all ranks have been asked for. Counted up by whoever asks (launcher, or a rank whose wait is
+    /// long); every rank compares it with what it last saw. Relaxed: nothing else depends on it.
+    pub(super) reports: AtomicU32,
+    /// The packed [`ExitWord`], 0 until somebody ends the job. Written once, by compare-and-exchange, by whoever is first
+    /// (rank, guardian or launcher); AcqRel pairs with the Acquire loads of whoever reports, waits or polls.
+    pub(super) exit_word: AtomicU64,
+    /// The fence, on its own line: every rank writes it.
+    pub(crate) fence: FenceWords,
+    /// The first rank on this host. As `magic`.
+    pub(super) host_first: AtomicU32,
+    /// How many ranks this host has. As `magic`.
+    pub(super) host_ranks: AtomicU32,
+    /// How many ranks of this host share memory at most. As `magic`.
+    pub(super) neighbourhood: AtomicU32,
+    _pad: AtomicU32,
+    _tail: [AtomicU64; 14],
+}
+const_assert_eq!(size_of::<JobPage>(), 256);
+
+/// The words of the fence (see the module `fence` for the algorithm).
+#[repr(C, align(64))]
+#[derive(Debug)]
+pub(crate) struct FenceWords {
+    /// How many fences have completed; the futex word that ranks sleep on. Written with Release by the last rank to
+    /// arrive, read with Acquire by those who wait.
+    pub(crate) generation: AtomicU32,
+    /// How many ranks have arrived at the current fence. Every rank adds with AcqRel; the last one resets it before it
+    /// advances the generation.
+    pub(crate) arrived: AtomicU32,
+    /// The number of the last fence that all ranks of this host have entered, in a job over several hosts. Written with
+    /// Release by the last of them, read with Acquire by the host's agent.
+    pub(crate) host_arrived: AtomicU32,
+    _pad: [AtomicU32; 13],
+}
+const_assert_eq!(size_of::<FenceWords>(), 64);
+
+impl JobPage {
+    /// The random identity of the job.
+    #[must_use]
+    pub fn job_id(&self) -> u64 {
+        self.job_id.load(Ordering::Relaxed)
+    }
+
+    /// Whether the job is ending. One load.
+    #[inline]
+    pub(crate) fn is_ending(&self) -> bool {
+        self.exit_word.load(Ordering::Acquire) != 0
+    }
+
+    /// The number of ranks.
+    #[must_use]
+    pub fn size(&self) -> u32 {
+        self.size.load(Ordering::Relaxed)
+    }
+
+    /// The process id of the guardian; `None` before it watches, and in a job of one rank, which has none.
+    #[must_use]
+    pub fn guardian_pid(&self) -> Option<u32> {
+        Some(self.guardian_pid.load(Ordering::Relaxed)).filter(|&pid| pid != 0)
+    }
+
+    /// The process id of the launcher, or of rank 0 of a job that started itself.
+    #[must_use]
+    pub fn launcher_pid(&self) -> u32 {
+        self.launcher_pid.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn reports(&self) -> &AtomicU32 {
+        &self.reports
+    }
+
+    pub(crate) fn huge_pages(&self) -> u32 {
+        self.huge_pages.load(Ordering::Relaxed)
+    }
+
+    /// How long the ranks have to end once one of them has asked for it.
+    #[must_use]
+    pub fn exit_timeout(&self) -> Duration {
+        Duration::from_millis(self.exit_timeout_ms.load(Ordering::Relaxed).into())
+    }
+
+    /// Before any rank starts.
+    pub(crate) fn set_exit_timeout(&self, timeout: Duration) {
+        let ms = u32::try_from(timeout.as_millis()).unwrap_or(u32::MAX);
+        self.exit_timeout_ms.store(ms, Ordering::Relaxed);
+    }
+
+    /// How far the guardian has come with ending the job.
+    pub(crate) fn exit_stage(&self) -> ExitStage {
+        ExitStage::try_from(self.exit_stage.load(Ordering::Acquire)).unwrap_or(ExitStage::Kill)
+    }
+
+    pub(crate) fn set_exit_stage(&self, stage: ExitStage) {
+        self.exit_stage.store(stage.into(), Ordering::Release);
+    }
+
+    pub(crate) fn set_guardian_pid(&self, pid: u32) {
+        self.guardian_pid.store(pid, Ordering::Relaxed);
+    }
+
+    /// The first failure of the job, if there was one. Async-signal-safe.
+    #[must_use]
+    pub fn exit_word(&self) -> Option<ExitWord> {
+        ExitWord::unpack(self.exit_word.load(Ordering::Acquire))
+    }
+
+    /// Stores the first failure and wakes the ranks that wait at a fence; the failure that counts, which is an earlier
+    /// one if there was one. Async-signal-safe.
+    pub fn set_exit_word(&self, word: ExitWord) -> ExitWord {
+        let stored =
+            self.exit_word
+                .compare_exchange(0, word.pack(), Ordering::AcqRel, Ordering::Acquire);
+        crate::fence::wake_all(&self.fence);
+        match stored {
+            Ok(_) => word,
+            Err(earlier) => ExitWord::unpack(earlier).unwrap_or(word),
+        }
+    }
+}

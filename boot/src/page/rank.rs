@@ -1,0 +1,126 @@
+//! What one rank tells the others.
+
+use core::mem::size_of;
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use num_enum::{IntoPrimitive, TryFromPrimitive};
+use static_assertions::const_assert_eq;
+
+use crate::board::Notice;
+
+/// How far a rank has come. Only ever grows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, IntoPrimitive, TryFromPrimitive)]
+#[repr(u32)]
+#[non_exhaustive]
+pub enum RankState {
+    /// The process may exist, but has not attached.
+    Starting = 0,
+    /// The process has attached; fences still have the start-up limit.
+    Joined = 1,
+    /// The rank has started up.
+    Running = 2,
+    /// The rank does not need the others any more.
+    Finalised = 3,
+    /// The process ended without ever attaching.
+    Ended = 4,
+    /// The rank itself has asked for the end of the job, or left without finalising: nobody had to make it.
+    Exiting = 5,
+    /// The rank was told that the job is ending, before it asked for that itself.
+    Told = 6,
+}
+
+impl RankState {
+    /// Whether the end of a process in this state ends the job whatever its exit code.
+    #[must_use]
+    pub const fn is_member(self) -> bool {
+        matches!(self, Self::Joined | Self::Running)
+    }
+
+    pub(crate) const fn words(self) -> &'static str {
+        match self {
+            Self::Starting => "starting",
+            Self::Joined => "joined",
+            Self::Running => "running",
+            Self::Finalised => "finalised",
+            Self::Ended => "ended",
+            Self::Exiting => "exiting",
+            Self::Told => "told to end",
+        }
+    }
+}
+
+/// What one rank tells the others, on its own cache line.
+#[repr(C, align(64))]
+#[derive(Debug)]
+pub struct RankPage {
+    /// [`RankState`]. Written by the rank (Release), and by guardian or launcher when a process ended without attaching;
+    /// read by whoever waits for the rank or judges its end (Acquire).
+    pub(super) state: AtomicU32,
+    /// Process id of the process that attached as this rank. Written by it before `state` becomes Joined; read for reports.
+    pub(super) pid: AtomicU32,
+    /// Bytes of segment that the rank has attached, 0 before. Written by the rank with Release after the memory is there,
+    /// read by neighbours with Acquire before they map or bound-check.
+    pub segment_len: AtomicU64,
+    /// Where the rank's segment begins, or will begin, in its process. Written by the rank before the first fence that
+    /// others complete before they look.
+    pub segment_base: AtomicU64,
+    /// How many fences this rank has entered. Written by the rank, read by ranks that name who is missing.
+    pub(crate) fences_entered: AtomicU32,
+    _pad: AtomicU32,
+    /// What the rank waits for.
+    pub(super) notice: Notice,
+    _spare: AtomicU64,
+}
+const_assert_eq!(size_of::<RankPage>(), 64);
+
+impl RankPage {
+    /// How far the rank has come.
+    #[must_use]
+    pub fn state(&self) -> RankState {
+        // Only this module stores here, so another value means memory that is not ours to trust: treat it as running,
+        // which makes the rank's end a failure.
+        RankState::try_from(self.state.load(Ordering::Acquire)).unwrap_or(RankState::Running)
+    }
+
+    /// The process id of the process that attached as this rank; 0 if none has.
+    #[must_use]
+    pub fn pid(&self) -> u32 {
+        self.pid.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn notice(&self) -> &Notice {
+        &self.notice
+    }
+
+    /// Makes this process the rank; false if the rank has been taken before.
+    pub(crate) fn join(&self, pid: u32) -> bool {
+        let free = self
+            .pid
+            .compare_exchange(0, pid, Ordering::AcqRel, Ordering::Acquire)
+            .is_ok();
+        free && self.advance(RankState::Joined)
+    }
+
+    /// Raises the state; false if it was there already or beyond.
+    pub(crate) fn advance(&self, to: RankState) -> bool {
+        self.state.fetch_max(to.into(), Ordering::AcqRel) < to.into()
+    }
+
+    /// Notes that the rank was told to end; false if it had asked for that itself.
+    pub(crate) fn tell(&self) -> bool {
+        let told = RankState::Told.into();
+        let by_itself = RankState::Exiting.into();
+        let raise = |state| (state != by_itself).then_some(told);
+        self.state
+            .fetch_update(Ordering::AcqRel, Ordering::Acquire, raise)
+            .is_ok()
+    }
+
+    /// Notes that the process ended without attaching; false if it had attached.
+    pub(crate) fn end_unattached(&self) -> bool {
+        let (from, to) = (RankState::Starting.into(), RankState::Ended.into());
+        self.state
+            .compare_exchange(from, to, Ordering::AcqRel, Ordering::Acquire)
+            .is_ok()
+    }
+}
