@@ -49,7 +49,7 @@ impl WholePut {
     #[inline]
     pub(crate) fn head(&self, position: u64) -> [u8; Self::HEAD] {
         let header = Header {
-            begin: (Kind::Put as u32 | u32::from(self.tell) * TELL_BIT).into(),
+            begin: (Kind::Put as u32 | (u32::from(self.tell) * TELL_BIT)).into(),
             length: (self.length as u32).into(),
             position: (position as u32).into(),
         };
