@@ -9,6 +9,8 @@ pub(super) struct Conduit {
     pub(super) name: &'static str,
     /// The script that starts its programs, `gasnetrun_NAME`.
     pub(super) launcher: &'static str,
+    /// Whether releases of GASNet have one of this name, so that build systems of clients know it.
+    pub(super) is_gasnets: bool,
 }
 
 /// All that exist.
@@ -16,10 +18,12 @@ pub(super) const CONDUITS: [Conduit; 2] = [
     Conduit {
         name: "smp",
         launcher: include_str!("gasnetrun_smp.sh"),
+        is_gasnets: true,
     },
     Conduit {
         name: "tcp",
         launcher: include_str!("amudprun.sh"),
+        is_gasnets: false,
     },
 ];
 
