@@ -43,8 +43,7 @@ pub(super) fn write(tree: &mut Tree, debug: bool, found: &Found) -> Result<(), S
 /// The script that fills files in, as `configure` of other packages leaves one.
 fn status(found: &Found) -> String {
     let [cc, cxx] = found.families;
-    // Who reads them builds a library for each, by rules for the names that GASNet has; over others a job runs by
-    // `ARGONET_CONDUIT`, however it was linked.
+    // Who reads them builds a library for each, by rules for the names that GASNet has.
     let known = CONDUITS.iter().filter(|conduit| conduit.is_gasnets);
     let conduits: Vec<&str> = known.map(|conduit| conduit.name).collect();
     let mut substitutions = String::new();
