@@ -91,7 +91,7 @@ fn nothing_rings_when_nothing_is_wished() {
         }
     };
     let rung = std::thread::scope(|scope| {
-        scope.spawn(|| {
+        let other = scope.spawn(|| {
             for round in 0..ROUNDS {
                 meet(1, 2 * round + 1);
                 (0..round % 64).for_each(|_| core::hint::spin_loop());
@@ -109,7 +109,9 @@ fn nothing_rings_when_nothing_is_wished() {
             rustix::event::poll(&mut fds, Some(&Timespec::default())) != Ok(0)
         };
         // All of them, as the other thread must not wait for this one.
-        (0..ROUNDS).filter(rings).count()
+        let rung = (0..ROUNDS).filter(rings).count();
+        other.join().unwrap();
+        rung
     });
     assert_eq!(rung, 0, "rounds of {ROUNDS}");
 }
