@@ -114,6 +114,11 @@ pub(crate) fn join() -> Result<Chance, Rank> {
     }
 }
 
+/// Whether the process has the chance.
+pub(crate) fn may_join() -> bool {
+    JOINED.load(Ordering::Acquire) == NOT_JOINED
+}
+
 impl Chance {
     /// The process is now a rank of its job, for good.
     pub(crate) fn used(self, rank: Rank) {

@@ -80,6 +80,10 @@ pub struct Joined {
 /// # Errors
 /// A number of ranks that is missing or none, and whatever keeps a launcher from starting.
 pub(crate) fn launch_if_alone() -> Result<()> {
+    if !process::may_join() {
+        // It is or was a rank, which `join` says.
+        return Ok(());
+    }
     let settings = Settings::from_environment()?;
     settings.keep_quiet();
     match launch_self(Smp::NAME, std::env::args_os(), &settings)? {

@@ -2,8 +2,8 @@
 
 use crate::log::{ANSWER, ASK, Answer, ECHO, Entry, NOTE, message};
 use crate::pattern;
-use argonet_am::Category;
 use argonet_am::record::Short;
+use argonet_am::{Category, MAX_ARGS};
 use argonet_base::{HandlerIndex, JobRank};
 use argonet_conduit::{Conduit, SendError};
 
@@ -66,11 +66,11 @@ impl Mail {
         }
     }
 
-    /// Wants a reply.
+    /// Wants a reply, which has as many arguments as a handler may give at most.
     pub(crate) fn asks(self, category: Category, nargs: usize, len: usize, offset: u64) -> Self {
         let answer = Some(Answer {
             category,
-            nargs,
+            nargs: nargs.min(MAX_ARGS),
             len,
             offset,
         });

@@ -269,7 +269,7 @@ fn limits() {
     let network = Network::new(&["a", "b"]);
     network.on("b", "ip link set dev eth0 mtu 1400");
     // On b fewer files than connections.
-    let template = format!("[ %M != b ] || ulimit -n 130; {}", network.template());
+    let template = format!("[ %M != b ] || ulimit -n 132; {}", network.template());
     let examined = examine(&template, &["-H", "a:2,b:3"], &[]);
     assert_eq!(examined.code, Some(0), "{}", examined.text);
     let found = examined.only("mtu");
@@ -288,7 +288,7 @@ fn limits() {
     says(
         &found[0].1,
         &[
-            "a process on b may open 130 files",
+            "a process on b may open 132 files",
             "134 files for each rank",
             "2 connections to each of 3 ranks",
             "limits.conf",

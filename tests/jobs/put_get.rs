@@ -14,7 +14,7 @@ pub(crate) const TESTS: &[Test] = &[
     ("put_get_values_of_many_types", || each(&[1, 3], "types")),
     ("put_get_scope", || each(&SIZES, "scope")),
     ("put_get_started_while_the_target_is_stopped", || {
-        each(&[2], "started");
+        each(&[2], "stopped");
     }),
     ("put_get_flag_after_data", || each(&[2, 3, 8], "flag")),
 ];
@@ -24,7 +24,7 @@ pub(crate) const PROGRAMS: &[Program] = &[
     ("alignments", alignments),
     ("types", types),
     ("scope", scope),
-    ("started", started),
+    ("stopped", stopped),
     ("flag", flag),
 ];
 
@@ -197,7 +197,7 @@ fn runs(process: Pid, wanted: bool) {
 
 /// What is started is not waited for: its target does not even run. Whoever waits, or gives up a buffer, does so until
 /// it is complete.
-fn started() -> Done {
+fn stopped() -> Done {
     const LONG: usize = 100_000;
     let world = World::init()?;
     let v = SharedVec::<u32>::alloc(&world, 4 * LONG)?;

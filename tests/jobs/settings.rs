@@ -147,7 +147,7 @@ fn different() {
     job.run()
         .failed(&["rank 1: GASNET_EXITTIMEOUT_MIN is not set here and \"2\" on rank 0"]);
     // Too long to be published; the same length on both.
-    let long = format!("0.{:0>200}1", "");
+    let long = format!("0.{:0>300}1", "");
     let job = odd(&format!("GASNET_EXITTIMEOUT_MIN={long}2"))
         .env("GASNET_EXITTIMEOUT_MIN", &format!("{long}3"));
     job.run().failed(&[

@@ -3,7 +3,7 @@
 use super::frame::{HEADER_BYTES, LARGEST_CHARGE};
 use argonet_am::credit::{Costs, Form, Mends, Plan, PlanError, Rules, Wishes};
 use argonet_settings as settings;
-use argonet_settings::{Setting, Settings};
+use argonet_settings::Settings;
 
 /// Bytes of a credit.
 pub(super) const CREDIT_BYTES: usize = 256;
@@ -49,30 +49,42 @@ impl TcpCredits {
     /// What the settings say; `None` without flow control. argonet's own names come before those of GASNet's Portals conduit.
     #[must_use]
     pub fn from_settings(given: &Settings) -> Option<Self> {
-        let either =
-            |own: &Setting<Option<bool>>, portals| given.get(own).or_else(|| given.get(portals));
-        let is_on = either(&settings::CREDITS_ON, &settings::PORTAL_FLOW_CONTROL);
+        let is_on = given.get(&settings::CREDITS_ON);
+        let is_on = is_on.or_else(|| given.get(&settings::PORTAL_FLOW_CONTROL));
         if is_on == Some(false) {
             return None;
         }
-        let number = |own: &Setting<Option<u64>>, portals| {
-            let number = given.get(own).or_else(|| given.get(portals));
+        let number = |own: Option<u64>, portals: Option<u64>| {
             // The table allows no more than that.
+            let number = own.or(portals);
             number.map(|number| u32::try_from(number).unwrap_or(u32::MAX))
         };
         let preset = Self::default();
-        let most = number(&settings::CREDITS_MOST, &settings::PORTAL_MAX_CRED_PER_NODE);
-        let epoch = number(&settings::CREDITS_EPOCH, &settings::PORTAL_EPOCH_DURATION);
+        let most = number(
+            given.get(&settings::CREDITS_MOST),
+            given.get(&settings::PORTAL_MAX_CRED_PER_NODE),
+        );
+        let epoch = number(
+            given.get(&settings::CREDITS_EPOCH),
+            given.get(&settings::PORTAL_EPOCH_DURATION),
+        );
+        let dynamic = given.get(&settings::CREDITS_MOVE);
+        let dynamic = dynamic.or_else(|| given.get(&settings::PORTAL_DYNAMIC_CREDITS));
         let space = given.get(&settings::CREDITS_SPACE);
         let space = space.or_else(|| given.get(&settings::PORTAL_AMRECV_SPACE));
         Some(Self {
-            dynamic: either(&settings::CREDITS_MOVE, &settings::PORTAL_DYNAMIC_CREDITS)
-                .unwrap_or(preset.dynamic),
+            dynamic: dynamic.unwrap_or(preset.dynamic),
             mended: given.get(&settings::CREDITS_MENDED),
             most: most.unwrap_or(preset.most),
             epoch_requests: epoch.unwrap_or(preset.epoch_requests),
-            share: number(&settings::CREDITS_SHARE, &settings::PORTAL_CRED_PER_NODE),
-            bank: number(&settings::CREDITS_BANK, &settings::PORTAL_BANKED_CREDITS),
+            share: number(
+                given.get(&settings::CREDITS_SHARE),
+                given.get(&settings::PORTAL_CRED_PER_NODE),
+            ),
+            bank: number(
+                given.get(&settings::CREDITS_BANK),
+                given.get(&settings::PORTAL_BANKED_CREDITS),
+            ),
             space_bytes: space.map(|bytes| bytes.0),
         })
     }
