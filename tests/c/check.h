@@ -95,7 +95,15 @@ static inline void check_register(gex_AM_Entry_t *table, size_t count) {
   CHECK_OK(gex_EP_RegisterHandlers(ep, table, count));
 }
 
-/* A rank beside this one; this one itself in a job of one. */
+/* Whether a rank of the job shares memory with this one. */
+static inline int check_is_near(gex_Rank_t jobrank) {
+  gex_RankInfo_t *near_ranks = NULL;
+  gex_Rank_t count = 0, i;
+  gex_System_QueryNbrhdInfo(&near_ranks, &count, NULL);
+  for (i = 0; i < count && near_ranks[i].gex_jobrank != jobrank; ++i) {}
+  return i < count;
+}
+
 /* Whether every rank reaches every other by memory, so that memory changes without a call of its owner. */
 static inline int check_all_near(void) {
   gex_RankInfo_t *near_ranks = NULL;
@@ -103,11 +111,13 @@ static inline int check_all_near(void) {
   gex_System_QueryNbrhdInfo(&near_ranks, &count, NULL);
   return count == ranks;
 }
+
 /* How often something is done that takes a trip to a peer each time: a trip over a network takes a hundred times as long. */
 static inline unsigned check_trips(unsigned by_memory, unsigned by_network) {
   return check_all_near() ? by_memory : by_network;
 }
 
+/* A rank beside this one; this one itself in a job of one. */
 static inline gex_Rank_t check_next(void) { return (gex_Rank_t)((me + 1) % ranks); }
 static inline gex_Rank_t check_previous(void) { return (gex_Rank_t)((me + ranks - 1) % ranks); }
 

@@ -1,7 +1,7 @@
 //! Ranks that share memory, in one process: each endpoint has mappings of its own.
 
 use argonet_am::record::{Head, UNIT};
-use argonet_am::{Category, Lane};
+use argonet_am::{Category, Lane, MAX_CARRIED};
 use argonet_base::{HandlerIndex, JobRank, SegmentOffset};
 use argonet_conduit::Capabilities;
 use argonet_conduit::smp::{Barrier, Layout, Smp, SmpConfig, ThreadMode};
@@ -121,7 +121,7 @@ impl Rig for SmpRig {
 /// First words of records that are not what they say.
 const GARBAGE: [Head; 8] = [
     Head(0x0007),
-    Head::message(Category::Short, HandlerIndex(128), 17, 0, 6),
+    Head::message(Category::Short, HandlerIndex(128), MAX_CARRIED + 1, 0, 6),
     Head::message(Category::Short, HandlerIndex(128), 9, 0, 1),
     Head::message(Category::Medium, HandlerIndex(128), 0, 0, 2),
     Head::message(Category::Long, HandlerIndex(128), 0, 0, 2),
