@@ -1,6 +1,7 @@
 //! Scenarios in the simulator, one subject a module. One program, as each links all of the engine.
 
 mod conduits;
+mod depth;
 mod far;
 mod flow;
 mod harness;
