@@ -397,8 +397,21 @@ fn raise_descriptors() {
 const GARBAGE: [[u8; 12]; 8] = [
     [0xff; 12],
     [0; 12],
-    // 17 arguments.
-    [2, 128, 17, 0, 0, 0, 0, 0, 0, 0, 0, 0],
+    // More arguments than can be carried.
+    [
+        2,
+        128,
+        argonet_am::MAX_CARRIED as u8 + 1,
+        0,
+        0,
+        0,
+        0,
+        0,
+        0,
+        0,
+        0,
+        0,
+    ],
     // A short with a payload.
     [2, 128, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0],
     // A medium that is too long.
