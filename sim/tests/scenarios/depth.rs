@@ -98,8 +98,7 @@ fn seen(ranks: u32) -> [Seen; KINDS.len()] {
     let register = move |_, _: &mut _| Ok(Arc::clone(&of_ranks));
     let outcome = argonet_sim::run(&JobConfig::new(sim), None, register, program).unwrap();
     assert_eq!((&outcome.failure, &outcome.abort), (&None, &None));
-    let seen = *shared.lock();
-    seen
+    *shared.lock()
 }
 
 /// From 32 hosts to 1,024, twice as many rounds; with messages in a row it would be 32 times as long.
