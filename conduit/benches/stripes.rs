@@ -4,22 +4,19 @@
 //!
 //! `cargo bench -p argonet-conduit --bench stripes -- [Mbit/s of the first] [Mbit/s of the second]`
 
-use argonet_am::{AmError, Delivery, HandlerTable};
+mod support;
+
 use argonet_base::{JobRank, SegmentOffset};
-use argonet_conduit::smp::ThreadMode;
-use argonet_conduit::tcp::{Connection, Connector, Made, Tcp, TcpConfig, TcpSizes};
-use argonet_conduit::{Conduit, OpToken, Part, SendError, Sink};
-use argonet_segment::{Directory, OwnSegment, PageKind, SegmentFile};
-use rustix::fd::{AsFd, BorrowedFd};
-use std::collections::VecDeque;
+use argonet_conduit::tcp::TcpSizes;
+use argonet_conduit::{Conduit, OpToken, SendError};
+use rustix::fd::AsFd;
 use std::fs::File;
 use std::net::{TcpListener, TcpStream};
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::Instant;
+use support::{Count, rank};
 
-const SEGMENT_BYTES: u64 = 8 << 20;
 const PUT_BYTES: usize = 4 << 20;
 const PUTS: u64 = 24;
 
@@ -93,65 +90,6 @@ fn within<T: Send>(host: &str, f: impl FnOnce() -> T + Send) -> T {
     })
 }
 
-/// Connections that were made before.
-struct Ready(Mutex<VecDeque<Connection>>);
-
-impl Connector for Ready {
-    fn want(&self, _peer: JobRank, _connection: u16) {}
-
-    fn next(&self, _received: &dyn Fn(JobRank, u16) -> u64) -> Option<Made> {
-        let connection = self.0.lock().expect("no thread has failed").pop_front();
-        connection.map(Made::Connected)
-    }
-
-    fn descriptor(&self) -> Option<BorrowedFd<'_>> {
-        None
-    }
-}
-
-#[derive(Default)]
-struct Count(u64);
-
-impl Sink for Count {
-    fn deliver(&mut self, _delivery: &mut Delivery<'_>) {}
-
-    fn completed(&mut self, _op: OpToken, part: Part) {
-        self.0 += u64::from(part == Part::Remote);
-    }
-
-    fn broken(&mut self, error: AmError) {
-        panic!("{error}");
-    }
-}
-
-fn rank(rank: u32, sockets: Vec<TcpStream>) -> (Tcp, OwnSegment) {
-    let file = SegmentFile::create(1, SEGMENT_BYTES, PageKind::Normal).expect("segment");
-    let directory = Directory::new(file, JobRank(0)).expect("directory");
-    let segment = OwnSegment::attach(&directory, SEGMENT_BYTES).expect("segment");
-    let made = sockets
-        .into_iter()
-        .enumerate()
-        .map(|(number, socket)| Connection {
-            peer: JobRank(1 - rank),
-            connection: number as u16,
-            socket: socket.into(),
-            incarnation: 1,
-            received: 0,
-        });
-    let config = TcpConfig {
-        rank: JobRank(rank),
-        ranks: 2,
-        mode: ThreadMode::Seq,
-        sizes: TcpSizes::default(),
-        directory,
-        registered: HandlerTable::default().registered(),
-        segment_len: Arc::new(|_| 0),
-        connector: Arc::new(Ready(Mutex::new(made.collect()))),
-        progress: false,
-    };
-    (Tcp::new(config).expect("endpoint"), segment)
-}
-
 /// Bytes a second of puts, one after the other and all at once.
 fn measure(hosts: &Hosts, nets: &[usize]) -> [f64; 2] {
     let (mut here, mut there) = (Vec::new(), Vec::new());
@@ -160,7 +98,10 @@ fn measure(hosts: &Hosts, nets: &[usize]) -> [f64; 2] {
         here.push(a);
         there.push(b);
     }
-    let ((a, _a_segment), (b, _b_segment)) = (rank(0, here), rank(1, there));
+    let ((a, _a_segment), (b, _b_segment)) = (
+        rank(0, TcpSizes::default(), here),
+        rank(1, TcpSizes::default(), there),
+    );
     let stop = AtomicBool::new(false);
     let source = vec![5u8; PUT_BYTES];
     std::thread::scope(|scope| {
@@ -187,7 +128,7 @@ fn measure(hosts: &Hosts, nets: &[usize]) -> [f64; 2] {
             }
         };
         let until = |count: &mut Count, due: u64| {
-            while count.0 < due {
+            while count.remote < due {
                 a.poll_with(count);
             }
         };

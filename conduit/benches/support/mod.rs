@@ -8,6 +8,7 @@ use argonet_conduit::tcp::{Connection, Connector, Made, Tcp, TcpConfig, TcpSizes
 use argonet_conduit::{OpToken, Part, Sink};
 use argonet_segment::{Directory, OwnSegment, PageKind, SegmentFile};
 use rustix::fd::BorrowedFd;
+use std::collections::VecDeque;
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 
@@ -15,14 +16,14 @@ pub(crate) const ASK: HandlerIndex = HandlerIndex(128);
 pub(crate) const NOTE: HandlerIndex = HandlerIndex(129);
 const SEGMENT_BYTES: u64 = 8 << 20;
 
-/// A connection that was made before.
-struct Ready(Mutex<Option<Connection>>);
+/// Connections that were made before.
+struct Ready(Mutex<VecDeque<Connection>>);
 
 impl Connector for Ready {
     fn want(&self, _peer: JobRank, _connection: u16) {}
 
     fn next(&self, _received: &dyn Fn(JobRank, u16) -> u64) -> Option<Made> {
-        let connection = self.0.lock().expect("no thread has failed").take();
+        let connection = self.0.lock().expect("no thread has failed").pop_front();
         connection.map(Made::Connected)
     }
 
@@ -50,35 +51,37 @@ pub(crate) fn registered() -> Registered {
     table.registered()
 }
 
+/// One of two ranks, with its segment and its ends of the connections to the other.
+pub(crate) fn rank(rank: u32, sizes: TcpSizes, sockets: Vec<TcpStream>) -> (Tcp, OwnSegment) {
+    let file = SegmentFile::create(1, SEGMENT_BYTES, PageKind::Normal).expect("segment");
+    let directory = Directory::new(file, JobRank(0)).expect("directory");
+    let segment = OwnSegment::attach(&directory, SEGMENT_BYTES).expect("segment");
+    let made = (0..).zip(sockets).map(|(connection, socket)| Connection {
+        peer: JobRank(1 - rank),
+        connection,
+        socket: socket.into(),
+        incarnation: 1,
+        received: 0,
+    });
+    let config = TcpConfig {
+        rank: JobRank(rank),
+        ranks: 2,
+        mode: ThreadMode::Seq,
+        sizes,
+        directory,
+        registered: registered(),
+        progress: false,
+        segment_len: Arc::new(|_| 0),
+        connector: Arc::new(Ready(Mutex::new(made.collect()))),
+    };
+    (Tcp::new(config).expect("endpoint"), segment)
+}
+
 /// Two connected ranks with their segments.
 pub(crate) fn ranks(sizes: TcpSizes) -> ([Tcp; 2], [OwnSegment; 2]) {
-    let mut rank = 0;
-    let both = pair().map(|socket| {
-        let file = SegmentFile::create(1, SEGMENT_BYTES, PageKind::Normal).expect("segment");
-        let directory = Directory::new(file, JobRank(0)).expect("directory");
-        let segment = OwnSegment::attach(&directory, SEGMENT_BYTES).expect("segment");
-        let connection = Connection {
-            peer: JobRank(1 - rank),
-            connection: 0,
-            socket: socket.into(),
-            incarnation: 1,
-            received: 0,
-        };
-        let config = TcpConfig {
-            rank: JobRank(rank),
-            ranks: 2,
-            mode: ThreadMode::Seq,
-            sizes,
-            directory,
-            registered: registered(),
-            progress: false,
-            segment_len: Arc::new(|_| 0),
-            connector: Arc::new(Ready(Mutex::new(Some(connection)))),
-        };
-        rank += 1;
-        (Tcp::new(config).expect("endpoint"), segment)
-    });
-    let [(a, segment_a), (b, segment_b)] = both;
+    let [here, there] = pair();
+    let (a, segment_a) = rank(0, sizes, vec![here]);
+    let (b, segment_b) = rank(1, sizes, vec![there]);
     ([a, b], [segment_a, segment_b])
 }
 
