@@ -8,6 +8,7 @@ use crate::smp::SegmentLen;
 use crate::threads::ThreadMode;
 use argonet_am::{MAX_CARRIED, MAX_MEDIUM, Registered};
 use argonet_base::JobRank;
+use argonet_base::cpu::SHORT_PAUSE_TICKS;
 use argonet_segment::Directory;
 use core::time::Duration;
 use std::sync::Arc;
@@ -38,6 +39,9 @@ pub struct TcpSizes {
     pub gets: u32,
     /// So much is gathered in a burst before it is sent.
     pub gather_bytes: usize,
+    /// Ticks of the processor's clock after which a message begins a burst, and leaves at once; one that leaves less than that after
+    /// another joins what is gathered.
+    pub burst_ticks: u64,
     /// What is gathered leaves after this time at the latest; 0 sends everything at once.
     pub gather_time: Duration,
     /// Connections between two ranks, at most. Large transfers ask for those after the first.
@@ -59,6 +63,8 @@ impl Default for TcpSizes {
             chunk_bytes: 512 << 10,
             gets: 4096,
             gather_bytes: 16 << 10,
+            // 2 us or so.
+            burst_ticks: 15 * SHORT_PAUSE_TICKS,
             gather_time: Duration::from_micros(50),
             connections: 2,
             // Four times the system sends again what was lost until then.

@@ -4,14 +4,10 @@ use super::bits::Bits;
 use super::core::{Core, NOBODY};
 use super::lane::Pieces;
 use super::peer::{Inbound, Outbound, Peer};
-use argonet_base::cpu::{SHORT_PAUSE_TICKS, ticks};
+use argonet_base::cpu::ticks;
 use core::sync::atomic::Ordering;
 use rustix::event::epoll;
 use std::io;
-
-/// A message that leaves less than 2 us or so after the one before it joins a burst.
-/// In tests, which sanitizers make slow, it is ten times as long.
-const BURST_TICKS: u64 = SHORT_PAUSE_TICKS * if cfg!(test) { 150 } else { 15 };
 
 /// Polls that find nothing before a peer is told by itself what was taken.
 const PATIENCE: u32 = 32;
@@ -48,7 +44,7 @@ impl Core {
     /// each of many in turn has a burst for all of them, and would make a system call for each message.
     #[inline]
     fn begins_burst(&self, outbound: &Outbound, now: u64) -> bool {
-        let is_over = |left_at: u64| now.wrapping_sub(left_at) > BURST_TICKS;
+        let is_over = |left_at: u64| now.wrapping_sub(left_at) > self.sizes.burst_ticks;
         is_over(outbound.left_at) && is_over(self.left_at.load(Ordering::Relaxed))
     }
 

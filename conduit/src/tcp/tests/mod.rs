@@ -6,6 +6,7 @@ use crate::conduit::{Conduit, Injected, OpToken, Part, SendError, Sink};
 use crate::smp::ThreadMode;
 use argonet_am::record::{RecordError, Short};
 use argonet_am::{AmError, Delivery, HandlerTable, Lane, MAX_MEDIUM, Message, Payload};
+use argonet_base::cpu::ticks;
 use argonet_base::{HandlerIndex, JobRank, SegmentOffset};
 use argonet_segment::{Directory, OwnSegment, PageKind, SegmentFile, SharedBytes};
 use core::time::Duration;
@@ -183,10 +184,11 @@ impl Rank {
     }
 
     fn put(&self, offset: u64, bytes: &[u8], handle: u64) -> Result<Injected, SendError> {
-        let op = OpToken {
-            handle,
-            implicit: false,
-        };
+        let implicit = false;
+        self.put_of(OpToken { handle, implicit }, offset, bytes)
+    }
+
+    fn put_of(&self, op: OpToken, offset: u64, bytes: &[u8]) -> Result<Injected, SendError> {
         let offset = SegmentOffset(offset);
         // SAFETY: the tests' bytes live as long as the ranks.
         unsafe {
@@ -233,9 +235,16 @@ fn what_is_gathered_leaves_without_another_call() {
 fn a_burst_is_gathered_until_the_next_poll() {
     let patient = TcpSizes {
         gather_time: Duration::from_secs(1000),
+        // However slow a sanitizer is, all of this is one burst.
+        burst_ticks: 1 << 20,
         ..TcpSizes::default()
     };
     let [mut a, mut b] = two(patient);
+    // What left when the connection was made is over.
+    let since = ticks();
+    while ticks().wrapping_sub(since) <= patient.burst_ticks {
+        b.poll();
+    }
     assert!((0..500).all(|n| a.note(n)));
     for _ in 0..1000 {
         b.poll();
@@ -295,6 +304,45 @@ fn a_refused_put_is_not_complete() {
         view.copy_to(0, &mut there).unwrap();
         assert_eq!(there, bytes);
     }
+}
+
+/// Puts of one implicit token are told together, but for what was refused, and nobody else's with them.
+#[test]
+fn puts_of_one_token_are_counted() {
+    const EACH: u64 = 700;
+    let [mut a, mut b] = two(TcpSizes::default());
+    let bytes = [3; 8];
+    let tokens = [1, 2].map(|handle| OpToken {
+        handle,
+        implicit: true,
+    });
+    let mut refused = [0, 0];
+    for n in 0..2 * EACH {
+        // In turn, and in rows.
+        let whose = usize::from(n % 100 < 20 && n % 2 == 0);
+        let outside = n % 90 == 50;
+        refused[whose] += u64::from(outside);
+        let offset = if outside { SEGMENT } else { 8 * n };
+        while a.put_of(tokens[whose], offset, &bytes) == Err(SendError::Full) {
+            a.poll();
+            b.poll();
+        }
+    }
+    let mine = (0..2 * EACH).filter(|n| n % 100 < 20 && n % 2 == 0).count() as u64;
+    let due = [2 * EACH - mine - refused[0], mine - refused[1]];
+    let told = |a: &Rank, handle| {
+        let remote = |told: &&(u64, Part)| **told == (handle, Part::Remote);
+        a.seen.completed.iter().filter(remote).count() as u64
+    };
+    let mut tries = 0;
+    while [1, 2].map(|handle| told(&a, handle)) != due || !a.tcp.settled() {
+        a.poll();
+        b.poll();
+        tries += 1;
+        assert!(tries < IDLE, "{:?} of {due:?}", [told(&a, 1), told(&a, 2)]);
+    }
+    assert_eq!(a.seen.completed.len() as u64, due[0] + due[1]);
+    assert_eq!(a.seen.broken.len() as u64, refused[0] + refused[1]);
 }
 
 /// Short requests with the longest replies, which their sender does not take: what is kept stays within its limit, and
