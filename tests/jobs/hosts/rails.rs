@@ -2,10 +2,10 @@
 
 use std::time::{Duration, Instant};
 
-use argonet::{Rank, Reduction, SharedVec, World};
+use argonet::{Reduction, SharedVec, World};
 
 use super::over;
-use super::storm::{rounds, until_input_ends};
+use super::storm::{goes_on, rounds, until_input_ends};
 use crate::network::Network;
 use crate::support::{Done, Pattern, Talk};
 
@@ -30,9 +30,7 @@ pub(super) fn rails() -> Done {
     world.barrier()?;
     for round in 0u64.. {
         let begun = Instant::now();
-        let mut over = [u8::from(ends())];
-        world.broadcast(Rank(0), &mut over)?;
-        if over[0] != 0 {
+        if !goes_on(&world, &ends)? {
             break;
         }
         let mut source = content(round, me);

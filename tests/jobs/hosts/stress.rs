@@ -9,7 +9,7 @@ use argonet::engine::Outlook;
 use argonet::{CLIENT_BASE, HandlerIndex, Rank, Reduction, SharedVec, World};
 
 use super::over;
-use super::storm::{rounds, until_input_ends};
+use super::storm::{goes_on, rounds, until_input_ends};
 use crate::network::Network;
 use crate::support::{Done, Pattern, Random};
 
@@ -76,9 +76,7 @@ pub(super) fn stress() -> Done {
     world.barrier()?;
     for round in 0u64.. {
         let begun = Instant::now();
-        let mut over = [u8::from(ends())];
-        world.broadcast(Rank(0), &mut over)?;
-        if over[0] != 0 {
+        if !goes_on(&world, &ends)? {
             break;
         }
         for step in 0..STEPS {
