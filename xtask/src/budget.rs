@@ -40,7 +40,7 @@ pub(crate) const SEEDS: Budget = minutes("seeds", 4, 0);
 pub(crate) const ASAN: Budget = minutes("asan", 2, 0);
 
 /// One of so many parts of the job tests is run over connections, too, each time.
-pub(crate) const PARTS: u64 = 8;
+pub(crate) const PARTS: u64 = 6;
 
 /// Only in `cargo xtask full`: tests of threads under ThreadSanitizer. Programs in C need a compiler that knows it.
 pub(crate) const TSAN: Budget = minutes("tsan", 10, 1);
