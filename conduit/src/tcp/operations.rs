@@ -98,7 +98,6 @@ impl Operations {
     pub(super) fn note(&mut self, begin: u64, end: u64, op: OpToken, local: bool, remote: bool) {
         if let Some(last) = self.sent.back_mut()
             && last.op == op
-            && op.implicit
             && last.end == begin
             && end - last.begin <= TOGETHER_BYTES
             && !(local || last.local)

@@ -306,12 +306,37 @@ fn a_refused_put_is_not_complete() {
     }
 }
 
+/// Whoever waits for a put, or for messages to be taken, is told with the look that takes it.
+#[test]
+fn who_waits_is_told_at_once() {
+    let [mut a, mut b] = two(TcpSizes::default());
+    for round in 1..100 {
+        assert_eq!(a.put(8, &[5; 8], round), Ok(Injected::Local));
+        a.tcp.flush();
+        // It has come when a look takes it, and the answer goes with that one.
+        let mut looks = 0;
+        while b.tcp.poll_with(&mut b.seen) == 0 {
+            std::thread::yield_now();
+            looks += 1;
+            assert!(looks < IDLE, "put {round}");
+        }
+        until(&mut a, "the answer", |seen| {
+            seen.completed.contains(&(round, Part::Remote))
+        });
+    }
+}
+
 /// Puts of one implicit token are told together, but for what was refused, and nobody else's with them.
 #[test]
 fn puts_of_one_token_are_counted() {
     const EACH: u64 = 700;
-    let [mut a, mut b] = two(TcpSizes::default());
-    let bytes = [3; 8];
+    let [mut a, mut b] = two(TcpSizes {
+        copy_bytes: 64,
+        ..TcpSizes::default()
+    });
+    let bytes = [3; 100];
+    // Some are read later, which is told for each.
+    let is_long = |n: u64| n % 7 == 3;
     let tokens = [1, 2].map(|handle| OpToken {
         handle,
         implicit: true,
@@ -323,7 +348,8 @@ fn puts_of_one_token_are_counted() {
         let outside = n % 90 == 50;
         refused[whose] += u64::from(outside);
         let offset = if outside { SEGMENT } else { 8 * n };
-        while a.put_of(tokens[whose], offset, &bytes) == Err(SendError::Full) {
+        let bytes = &bytes[..if is_long(n) { 100 } else { 8 }];
+        while a.put_of(tokens[whose], offset, bytes) == Err(SendError::Full) {
             a.poll();
             b.poll();
         }
@@ -341,7 +367,8 @@ fn puts_of_one_token_are_counted() {
         tries += 1;
         assert!(tries < IDLE, "{:?} of {due:?}", [told(&a, 1), told(&a, 2)]);
     }
-    assert_eq!(a.seen.completed.len() as u64, due[0] + due[1]);
+    let local = (0..2 * EACH).filter(|n| is_long(*n)).count() as u64;
+    assert_eq!(a.seen.completed.len() as u64, due[0] + due[1] + local);
     assert_eq!(a.seen.broken.len() as u64, refused[0] + refused[1]);
 }
 
