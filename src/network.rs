@@ -102,7 +102,10 @@ impl Network {
             rank,
             ranks,
             mode,
-            sizes: open.sizes,
+            sizes: TcpSizes {
+                gather_time: GATHER_TIMES[usize::from(processor_to_spare)],
+                ..open.sizes
+            },
             progress: open.progress.unwrap_or(processor_to_spare),
             directory: Arc::clone(directory),
             registered,
@@ -125,6 +128,10 @@ impl Network {
         Ok(Some(tcp))
     }
 }
+
+/// How long what was gathered waits for a rank that makes no call: where the thread that looks takes the processor of a rank, and where
+/// there is one to spare.
+const GATHER_TIMES: [Duration; 2] = [Duration::from_micros(500), Duration::from_micros(50)];
 
 fn sizes(settings: &Settings) -> TcpSizes {
     TcpSizes {

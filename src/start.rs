@@ -155,9 +155,10 @@ pub fn join(
     let registered = handlers.registered();
     let spare = processors > busy;
     let network = network.conduit(&boot, how.mode, &directory, registered, &segment_len, spare)?;
-    let conduit = match network {
-        None => Paths::near(smp),
-        Some(network) => Paths::over(network, smp),
+    let policy = WaitPolicy::for_host(busy, processors);
+    let (conduit, policy) = match network {
+        None => (Paths::near(smp), policy),
+        Some(network) => (Paths::over(network, smp), policy.over_a_network()),
     };
     let start = Instant::now();
     let engine = Engine::new(EngineConfig {
@@ -168,7 +169,7 @@ pub fn join(
         directory,
         segment_len,
         segment_base,
-        policy: WaitPolicy::for_host(busy, processors),
+        policy,
         wait: settings.get(&WAIT),
         stall: Some(settings.get(&STALL_TIMEOUT)).filter(|time| !time.is_zero()),
         mode: how.mode,

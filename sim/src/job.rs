@@ -47,6 +47,7 @@ impl JobConfig {
                 spins: 5,
                 yields: 3,
                 room: 1,
+                gives_way: false,
             },
             operations: 1024.min(HandleTable::MAX_OPERATIONS),
             patience: Duration::from_secs(30),

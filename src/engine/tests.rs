@@ -228,6 +228,7 @@ fn build<C: Conduit>(member: Member, conduit: C, operations: u32, mode: ThreadMo
             spins: 1,
             yields: 1,
             room: 1,
+            gives_way: false,
         },
         wait: WaitMode::Auto,
         stall: None,

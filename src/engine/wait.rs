@@ -13,6 +13,9 @@ pub struct WaitPolicy {
     /// Threads of this rank that may spin at once without keeping anybody from running; where more
     /// wait, they wait as [`CROWDED`](Self::CROWDED) says.
     pub room: u32,
+    /// Whether a wait begins with yields instead of spinning: where polls are system calls, which take longer than a rank that shares
+    /// the processor needs to be waited for no more.
+    pub gives_way: bool,
 }
 
 impl WaitPolicy {
@@ -25,6 +28,7 @@ impl WaitPolicy {
         spins: 20,
         yields: 20,
         room: 0,
+        gives_way: false,
     };
 
     /// The policy for `ranks` ranks that share `processors` processors.
@@ -38,6 +42,7 @@ impl WaitPolicy {
                 spins: 20_000,
                 yields: 50,
                 room: processors / if ranks == 0 { 1 } else { ranks },
+                gives_way: false,
             }
         } else {
             Self::CROWDED
@@ -58,7 +63,15 @@ impl WaitPolicy {
             spins,
             yields,
             room,
+            gives_way: false,
         }
+    }
+
+    /// The policy of ranks that communicate over a network, too.
+    #[must_use]
+    pub const fn over_a_network(self) -> Self {
+        let gives_way = self.room == 0;
+        Self { gives_way, ..self }
     }
 }
 
@@ -131,7 +144,7 @@ impl Patience {
             shortest_sleep,
             longest_sleep,
             seen: 0,
-            gives_way: false,
+            gives_way: policy.gives_way,
         }
     }
 
@@ -247,6 +260,7 @@ mod tests {
             spins: 2,
             yields: 1,
             room: 1,
+            gives_way: false,
         };
         let mut patience = Patience::for_message(policy);
         let sleep = Step::Sleep(Duration::from_millis(500));
@@ -262,6 +276,18 @@ mod tests {
         assert_eq!(patience.next(), sleep);
         patience.reset();
         assert_eq!(steps(&mut patience, 100), whole);
+    }
+
+    #[test]
+    fn over_a_network_crowded_ranks_yield_first() {
+        let first = |policy| Patience::for_message(policy).next();
+        let crowded = WaitPolicy::for_host(8, 2);
+        assert_eq!(first(crowded.over_a_network()), Step::Yield);
+        assert_eq!(first(crowded), Step::Spin);
+        assert_eq!(
+            first(WaitPolicy::for_host(2, 2).over_a_network()),
+            Step::Spin
+        );
     }
 
     #[test]

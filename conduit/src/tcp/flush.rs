@@ -123,7 +123,7 @@ impl Core {
     }
 
     /// Takes the peers out of a set, and does something for each.
-    fn each_of(&self, bits: &Bits, mut f: impl FnMut(&Peer, &mut Outbound)) {
+    pub(super) fn each_of(&self, bits: &Bits, mut f: impl FnMut(&Peer, &mut Outbound)) {
         bits.each(|rank| {
             bits.take(rank);
             if let Some(peer) = self.used(rank) {

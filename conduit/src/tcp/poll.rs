@@ -15,16 +15,29 @@ const OTHERS_EVERY: u32 = 4;
 /// The same where there is one socket, for connections that come.
 const CONNECTIONS_EVERY: u32 = 64;
 
+/// Visits with something after which a peer counts as the one from which the next thing comes. Before that it is looked for
+/// among all in every poll, and the hot one has no look of its own.
+const STEADY: u32 = 4;
+
 impl Core {
     /// Takes what has come, first from the peer from which something came last.
     #[inline]
     pub(super) fn poll<S: Sink + ?Sized>(&self, sink: &mut S) -> usize {
         self.flush_gathered();
+        let is_held_up = self.dirty.any();
         let hot = self.hot.load(Ordering::Relaxed);
-        let mut taken = self.used(hot).map_or(0, |peer| self.visit(peer, sink));
+        let alone = hot != NOBODY && self.connected.load(Ordering::Relaxed) <= 1;
+        let (every, visited) = if alone {
+            (CONNECTIONS_EVERY, hot)
+        } else if self.hits.load(Ordering::Relaxed) >= STEADY {
+            (OTHERS_EVERY, hot)
+        } else {
+            (1, NOBODY)
+        };
+        let mut taken = self.used(visited).map_or(0, |peer| self.visit(peer, sink));
         if self.work.any() {
             self.work.each(|rank| {
-                if rank != hot
+                if rank != visited
                     && let Some(peer) = self.used(rank)
                 {
                     taken += self.visit(peer, sink);
@@ -33,25 +46,29 @@ impl Core {
         }
         let turn = self.turn.load(Ordering::Relaxed).wrapping_add(1);
         self.turn.store(turn, Ordering::Relaxed);
-        let alone = hot != NOBODY && self.connected.load(Ordering::Relaxed) <= 1;
-        let every = if alone {
-            CONNECTIONS_EVERY
-        } else {
-            OTHERS_EVERY
-        };
         if turn.is_multiple_of(every) {
-            taken += self.poll_others(hot, sink);
+            taken += self.poll_others(visited, sink);
+        }
+        // What handlers have gathered goes now: their rank may make no call for long.
+        if taken > 0 && !is_held_up && self.dirty.any() {
+            self.each_of(&self.dirty, |peer, outbound| self.flush(peer, outbound));
         }
         taken
     }
 
     /// Looks at all descriptors.
-    fn poll_others<S: Sink + ?Sized>(&self, hot: u32, sink: &mut S) -> usize {
+    fn poll_others<S: Sink + ?Sized>(&self, visited: u32, sink: &mut S) -> usize {
         let mut taken = 0;
-        self.connect();
         self.look_for_silent();
-        let mut events = [const { None }; EVENTS];
-        for (rank, connection) in self.ready(&mut events) {
+        let mut events = [const { core::mem::MaybeUninit::uninit() }; EVENTS];
+        let found = epoll::wait(&self.epoll, &mut events, Some(&Timespec::default()));
+        let found = found.map_or(&[][..], |(found, _)| &*found);
+        let marks = || found.iter().map(|event| event.data.u64());
+        if self.connector.descriptor().is_none() || marks().any(|mark| mark == CONNECTOR) {
+            self.connect();
+        }
+        for mark in marks().filter(|mark| ![WAKE, CONNECTOR].contains(mark)) {
+            let (rank, connection) = (mark as u32, (mark >> 32) as u16);
             let Some(peer) = self.used(rank) else {
                 continue;
             };
@@ -60,36 +77,19 @@ impl Core {
                     .fetch_or(1 << connection, Ordering::Relaxed);
                 self.work.set(rank);
             }
-            if rank != hot {
-                if hot != NOBODY {
-                    self.watch_all();
+            if rank != visited {
+                let hot = self.hot.load(Ordering::Relaxed);
+                if rank != hot {
+                    if hot != NOBODY {
+                        self.watch_all();
+                    }
+                    self.hits.store(0, Ordering::Relaxed);
+                    self.hot.store(rank, Ordering::Relaxed);
                 }
-                self.hits.store(0, Ordering::Relaxed);
-                self.hot.store(rank, Ordering::Relaxed);
                 taken += self.visit(peer, sink);
             }
         }
         taken
-    }
-
-    /// The peers whose sockets have something, without waiting.
-    fn ready<'a>(
-        &self,
-        ranks: &'a mut [Option<(u32, u16)>; EVENTS],
-    ) -> impl Iterator<Item = (u32, u16)> + 'a {
-        let mut events = [const { core::mem::MaybeUninit::uninit() }; EVENTS];
-        let now = Timespec {
-            tv_sec: 0,
-            tv_nsec: 0,
-        };
-        let found = epoll::wait(&self.epoll, &mut events, Some(&now));
-        let found = found.map_or(&[][..], |(found, _)| &*found);
-        let peers = found.iter().map(|event| event.data.u64());
-        let peers = peers.filter(|mark| ![WAKE, CONNECTOR].contains(mark));
-        for (rank, mark) in ranks.iter_mut().zip(peers) {
-            *rank = Some((mark as u32, (mark >> 32) as u16));
-        }
-        ranks.iter().flatten().copied()
     }
 
     /// Whether a poll would find something, be it a connection.

@@ -68,6 +68,7 @@ impl Shape {
             spins: random.pick(&[0, 3, 20]),
             yields: random.pick(&[0, 2]),
             room: 1,
+            gives_way: false,
         };
         job.operations = random.pick(&[32, 1024]);
         // The same amount of work for many ranks as for few, about.

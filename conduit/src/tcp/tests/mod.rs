@@ -19,6 +19,7 @@ use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::sync::Arc;
 
 mod credits;
+mod polls;
 mod progress;
 mod sides;
 mod silent;
@@ -543,7 +544,7 @@ fn messages_wait_for_a_connection() {
     let mut b = Rank::new(1, TcpSizes::default(), Some(connection(0, there, 1)));
     assert!(a.note(1) && a.note(2));
     assert_eq!(*a.queue.wanted.lock(), [JobRank(1)]);
-    a.queue.made.lock().push_back(connection(1, here, 1));
+    a.queue.push(connection(1, here, 1));
     for _ in 0..100 {
         a.poll();
     }
@@ -556,7 +557,7 @@ fn what_waits_for_a_connection_leaves_without_another_call() {
     let a = Rank::new(0, TcpSizes::default(), None);
     let mut b = Rank::new(1, TcpSizes::default(), Some(connection(0, there, 1)));
     assert!(a.note(1));
-    a.queue.made.lock().push_back(connection(1, here, 1));
+    a.queue.push(connection(1, here, 1));
     until(&mut b, "the message", |seen| seen.messages == 1);
 }
 
@@ -570,7 +571,7 @@ fn a_peer_that_cannot_be_reached_is_told_of() {
         silent_ms: 30_000,
     };
     let gone = Made::Unreachable(JobRank(1), 0, error.clone());
-    a.queue.made.lock().push_back(gone);
+    a.queue.push(gone);
     until(&mut a, "the peer is dead", |seen| {
         seen.broken == [error.clone()]
     });
@@ -584,7 +585,7 @@ fn connections_of_the_past_are_dropped() {
     let [[a1, _b1], [a2, b2]] = [pair(), pair()];
     let mut a = Rank::new(0, TcpSizes::default(), Some(connection(1, a2, 2)));
     let mut b = Rank::new(1, TcpSizes::default(), Some(connection(0, b2, 2)));
-    a.queue.made.lock().push_back(connection(1, a1, 1));
+    a.queue.push(connection(1, a1, 1));
     for _ in 0..100 {
         a.poll();
     }

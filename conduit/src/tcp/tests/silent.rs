@@ -84,8 +84,8 @@ fn a_black_hole_is_noticed_and_another_connection_is_used() {
         unreachable!()
     };
     new.received = taken;
-    a.queue.made.lock().push_back(Made::Connected(new));
-    b.queue.made.lock().push_back(connection(0, there, 2));
+    a.queue.push(Made::Connected(new));
+    b.queue.push(connection(0, there, 2));
     until(&mut a, "connected", |_| true);
     assert!(poll_for(&mut [&mut a, &mut b], 50 * LIMIT, |ranks| {
         ranks[1].seen.messages == 2 && ranks[0].tcp.settled()
