@@ -3,21 +3,50 @@
 use super::*;
 use rustix::event::{PollFd, PollFlags, poll};
 
+/// Sends each message on to rank 1, as the next step of a collective operation does.
+struct Forward<'a>(&'a Tcp, usize);
+
+impl Sink for Forward<'_> {
+    fn deliver(&mut self, delivery: &mut Delivery<'_>) {
+        let short = Short::pack(NOTE, delivery.args()).unwrap();
+        assert!(self.0.request_short(JobRank(1), short));
+        self.1 += 1;
+    }
+
+    fn completed(&mut self, _: OpToken, _: Part) {}
+
+    fn broken(&mut self, error: AmError) {
+        panic!("{error}");
+    }
+}
+
 /// What handlers send leaves with the poll that ran them: their rank may compute from then on.
 #[test]
 fn what_handlers_gather_leaves_with_their_poll() {
-    let [mut a, mut b] = two(TcpSizes {
+    let patient = TcpSizes {
         gather_time: Duration::from_secs(1000),
         // Everything belongs to one burst.
         burst_ticks: u64::MAX,
         ..TcpSizes::default()
-    });
-    b.seen.answer = 8;
-    for round in 1..=20 {
-        assert!(a.note(1) && a.note(2));
-        a.poll();
-        until(&mut b, "both requests", |seen| seen.messages == 2 * round);
-        until(&mut a, "both replies", |seen| seen.messages == 2 * round);
+    };
+    let [[here, there], [after, end]] = [pair(), pair()];
+    let mut first = Rank::new(2, patient, Some(connection(0, here, 1)));
+    let middle = Rank::new(0, patient, Some(connection(2, there, 1)));
+    middle.queue.push(connection(1, after, 1));
+    let mut last = Rank::new(1, patient, Some(connection(0, end, 1)));
+    let mut sink = Forward(&middle.tcp, 0);
+    for n in 0..20 {
+        let short = Short::pack(NOTE, &[n]).unwrap();
+        assert!(first.tcp.request_short(JobRank(0), short));
+        first.poll();
+        let mut polls = 0;
+        while sink.1 <= n as usize {
+            middle.tcp.poll_with(&mut sink);
+            polls += 1;
+            assert!(polls < IDLE, "message {n} has not come");
+            std::thread::yield_now();
+        }
+        until(&mut last, "sent on", |seen| seen.messages > n as usize);
     }
 }
 
