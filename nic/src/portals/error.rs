@@ -10,7 +10,7 @@ use thiserror::Error;
 pub enum NicError {
     /// A table is full.
     #[error(
-        "{rank}: no {what} is left, all {limit} are in use; raise the interface's limit or free some"
+        "rank {rank}: no {what} is left, all {limit} are in use; raise the interface's limit or free some"
     )]
     NoSpace {
         /// Whose table.
@@ -21,7 +21,7 @@ pub enum NicError {
         limit: u64,
     },
     /// A handle of something that is gone, or never was.
-    #[error("{rank}: {what} {index}.{generation} does not exist (any more)")]
+    #[error("rank {rank}: {what} {index}.{generation} does not exist (any more)")]
     BadHandle {
         /// Whose interface.
         rank: JobRank,
@@ -33,7 +33,7 @@ pub enum NicError {
         generation: u32,
     },
     /// A portal that is not allocated, or outside of the table.
-    #[error("{rank}: portal {portal} is not allocated; the table has {portals}")]
+    #[error("rank {rank}: portal {portal} is not allocated; the table has {portals}")]
     BadPortal {
         /// Whose table.
         rank: JobRank,
@@ -43,7 +43,7 @@ pub enum NicError {
         portals: u32,
     },
     /// It cannot go while others use it.
-    #[error("{rank}: {what} {index} is in use {by}; wait for that to end")]
+    #[error("rank {rank}: {what} {index} is in use {by}; wait for that to end")]
     InUse {
         /// Whose interface.
         rank: JobRank,
@@ -55,7 +55,7 @@ pub enum NicError {
         by: &'static str,
     },
     /// A rank that the interface does not reach.
-    #[error("{rank}: there is no {peer} among the {ranks} ranks of this interface")]
+    #[error("rank {rank}: there is no rank {peer} among the {ranks} ranks of this interface")]
     BadRank {
         /// Who asked.
         rank: JobRank,
@@ -66,7 +66,7 @@ pub enum NicError {
     },
     /// A part that is not in its memory.
     #[error(
-        "{rank}: {len_bytes} bytes from {offset_bytes} on are outside of a descriptor of {size_bytes} bytes"
+        "rank {rank}: {len_bytes} bytes from {offset_bytes} on are outside of a descriptor of {size_bytes} bytes"
     )]
     OutOfRange {
         /// Whose descriptor.
@@ -80,7 +80,7 @@ pub enum NicError {
     },
     /// Memory that peers cannot reach.
     #[error(
-        "{rank}: {len_bytes} bytes at {address:#x} are neither in the attached segment nor in the interface's buffers, so peers cannot reach them"
+        "rank {rank}: {len_bytes} bytes at {address:#x} are neither in the attached segment nor in the interface's buffers, so peers cannot reach them"
     )]
     NotShared {
         /// Whose memory.
@@ -91,7 +91,9 @@ pub enum NicError {
         len_bytes: u64,
     },
     /// A descriptor that has done all operations of its threshold.
-    #[error("{rank}: descriptor {index} was bound for {threshold} operations, and all were begun")]
+    #[error(
+        "rank {rank}: descriptor {index} was bound for {threshold} operations, and all were begun"
+    )]
     Exhausted {
         /// Whose descriptor.
         rank: JobRank,
@@ -101,7 +103,7 @@ pub enum NicError {
         threshold: u32,
     },
     /// Options or arguments that contradict each other.
-    #[error("{rank}: {what}")]
+    #[error("rank {rank}: {what}")]
     Invalid {
         /// Who asked.
         rank: JobRank,
@@ -109,7 +111,7 @@ pub enum NicError {
         what: &'static str,
     },
     /// This interface has no such feature.
-    #[error("{rank}: this interface has no {feature}")]
+    #[error("rank {rank}: this interface has no {feature}")]
     Unsupported {
         /// Who asked.
         rank: JobRank,
@@ -118,7 +120,7 @@ pub enum NicError {
     },
     /// A queue was full: so many events are missing just here. They were counted, told once, and are lost.
     #[error(
-        "{rank}: queue {queue} was full and {count} events were dropped; make it deeper or bound what is under way"
+        "rank {rank}: queue {queue} was full and {count} events were dropped; make it deeper or bound what is under way"
     )]
     EventsDropped {
         /// Whose queue.
@@ -129,7 +131,9 @@ pub enum NicError {
         count: u64,
     },
     /// Shared memory holds what no working rank writes.
-    #[error("the interface of {rank} holds {what}; a rank of this host wrote where it must not")]
+    #[error(
+        "the interface of rank {rank} holds {what}; a rank of this host wrote where it must not"
+    )]
     Corrupt {
         /// Whose interface.
         rank: JobRank,

@@ -155,6 +155,12 @@ impl Layout {
         self.area(place) + self.events + (before + at) * EVENT_BYTES
     }
 
+    /// Where the tables of an interface end and its events begin.
+    #[cfg(test)]
+    pub(super) fn events_offset(&self) -> u64 {
+        self.events
+    }
+
     pub(super) fn arena(&self, place: u32) -> u64 {
         self.area(place) + self.arena
     }

@@ -442,3 +442,16 @@ impl Portals for Software {
         )
     }
 }
+
+#[cfg(test)]
+impl Software {
+    /// Where everything lies.
+    pub(super) fn layout(&self) -> super::layout::Layout {
+        self.shared.region.layout
+    }
+
+    /// Writes a word as a peer might.
+    pub(super) fn poke(&self, at: u64, value: u64) {
+        self.shared.region.store(at, value);
+    }
+}
