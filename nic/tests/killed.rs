@@ -11,7 +11,6 @@ use argonet_nic::portals::{
     Events, Managed, Matching, NicError, Outcome, Part, PortalIndex, PortalOptions, Portals,
     Position, Queue, Register, Target,
 };
-use argonet_segment::bulk;
 use core::ptr::NonNull;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::{AsFd, OwnedFd};

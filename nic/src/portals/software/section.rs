@@ -1,9 +1,9 @@
 //! Critical sections that survive whoever is in them.
 //!
-//! An interface has one lock, and behind it one journal. A section reads what it wants, and collects what it will change: (place, value)
-//! pairs, in private memory. To commit it writes them into the journal, then their number, then changes the words one by one, then sets the
-//! number to 0. A number that is not 0 in the journal of somebody who died means that the changes may be half made: making them all
-//! again completes them. If it is 0 nothing was changed, or everything. A single word needs no journal.
+//! An interface has one lock, and behind it one journal. A section reads what it wants, and writes what it will change into the
+//! journal: (place, value) pairs. To commit it writes their number, then changes the words one by one, then sets the number to 0. A
+//! number that is not 0 in the journal of somebody who died means that the changes may be half made: making them all
+//! again completes them. If it is 0 nothing was changed, or everything. A single word is changed at once.
 //!
 //! The lock holds its owner's place. Who waits long for it asks whether the owner's process has ended, takes the lock over if so, and
 //! completes what the journal holds. Recovery itself may be interrupted at any step and begins again with the next waiter.
@@ -24,7 +24,7 @@ pub(super) struct Section<'a> {
     pub(super) shared: &'a Shared,
     /// Whose interface.
     pub(super) place: u32,
-    changes: [(u64, u64); JOURNAL_ENTRIES],
+    /// Pairs in the journal so far.
     count: usize,
     /// Changes that there was no room for: a mistake of this module.
     overflow: bool,
@@ -48,7 +48,6 @@ impl Shared {
         Section {
             shared: self,
             place,
-            changes: [(0, 0); JOURNAL_ENTRIES],
             count: 0,
             overflow: false,
             lists: false,
@@ -109,7 +108,6 @@ impl Shared {
         let mut section = Section {
             shared: self,
             place,
-            changes: [(0, 0); JOURNAL_ENTRIES],
             count: 0,
             overflow: false,
             lists: false,
@@ -134,12 +132,25 @@ impl Shared {
 }
 
 impl Section<'_> {
+    /// The place in the file of a pair of the journal.
+    #[inline(always)]
+    fn pair(&self, n: usize) -> u64 {
+        let journal = self.shared.region.layout.journal(self.place);
+        journal + WORD + n as u64 * 2 * WORD
+    }
+
+    /// The pair that changes a word.
+    #[inline]
+    fn pair_of(&self, at: u64) -> Option<u64> {
+        let mut pairs = (0..self.count).map(|n| self.pair(n));
+        pairs.find(|pair| self.shared.region.load(*pair) == at)
+    }
+
     /// A word as it will be after the commit.
     #[inline]
     pub(super) fn get(&self, at: u64) -> u64 {
-        let changes = self.changes.iter().take(self.count);
-        match changes.rev().find(|(place, _)| *place == at) {
-            Some((_, value)) => *value,
+        match self.pair_of(at) {
+            Some(pair) => self.shared.region.load(pair + WORD),
             None => self.shared.region.load(at),
         }
     }
@@ -147,11 +158,14 @@ impl Section<'_> {
     /// Changes a word with the next commit.
     #[inline]
     pub(super) fn set(&mut self, at: u64, value: u64) {
-        let before = self.changes.iter_mut().take(self.count);
-        if let Some(change) = before.into_iter().find(|(place, _)| *place == at) {
-            change.1 = value;
-        } else if let Some(free) = self.changes.get_mut(self.count) {
-            *free = (at, value);
+        self.shared.step();
+        let region = &self.shared.region;
+        if let Some(pair) = self.pair_of(at) {
+            region.store(pair + WORD, value);
+        } else if self.count < JOURNAL_ENTRIES {
+            let pair = self.pair(self.count);
+            region.store(pair, at);
+            region.store(pair + WORD, value);
             self.count += 1;
         } else {
             self.overflow = true;
@@ -194,31 +208,21 @@ impl Section<'_> {
             !self.overflow,
             "a section changes less than a journal holds"
         );
-        let changes = self.changes.get(..self.count).unwrap_or(&[]);
+        let apply = |pair: u64| {
+            self.shared.step();
+            let (at, value) = (region.load(pair), region.load(pair + WORD));
+            region.word(at).store(value, Ordering::Release);
+        };
         if self.overflow {
             // Nothing is better than a part.
-        } else if let [(at, value)] = changes {
+        } else if self.count == 1 {
+            apply(self.pair(0));
+        } else if self.count != 0 {
+            let journal = region.word(region.layout.journal(self.place));
+            journal.store(self.count as u64, Ordering::Release);
+            (0..self.count).for_each(|n| apply(self.pair(n)));
             self.shared.step();
-            region.word(*at).store(*value, Ordering::Release);
-        } else if !changes.is_empty() {
-            let journal = region.layout.journal(self.place);
-            let mut pair = journal + WORD;
-            for (at, value) in changes {
-                self.shared.step();
-                region.store(pair, *at);
-                region.store(pair + WORD, *value);
-                pair += 2 * WORD;
-            }
-            self.shared.step();
-            region
-                .word(journal)
-                .store(changes.len() as u64, Ordering::Release);
-            for (at, value) in changes {
-                self.shared.step();
-                region.word(*at).store(*value, Ordering::Release);
-            }
-            self.shared.step();
-            region.word(journal).store(0, Ordering::Release);
+            journal.store(0, Ordering::Release);
         }
         self.shared.step();
         self.count = 0;

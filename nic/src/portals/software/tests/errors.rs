@@ -135,7 +135,9 @@ fn portals() {
     );
     let wished = nic.portal_alloc(plain, None, Some(PortalIndex(3))).unwrap();
     assert_eq!(wished, PortalIndex(3));
-    (0..2).for_each(|_| drop(nic.portal_alloc(plain, None, None).unwrap()));
+    for _ in 0..2 {
+        nic.portal_alloc(plain, None, None).unwrap();
+    }
     refuses!(
         nic.portal_alloc(plain, None, None),
         NicError::NoSpace { limit: 4, .. }
@@ -236,7 +238,9 @@ fn entries() {
         attach(other, Position::Before(entry), any, at, 8, open_entry),
         NicError::Invalid { .. }
     );
-    (1..64).for_each(|_| drop(tail(open_entry).unwrap()));
+    for _ in 1..64 {
+        tail(open_entry).unwrap();
+    }
     refuses!(tail(open_entry), NicError::NoSpace { limit: 64, .. });
     nic.unlink(entry).unwrap();
     refuses!(nic.unlink(entry), NicError::BadHandle { .. });
@@ -280,7 +284,9 @@ fn descriptors_and_operations() {
     })
     .unwrap();
     let plain = bound(silent).unwrap();
-    (3..8).for_each(|_| drop(bound(silent).unwrap()));
+    for _ in 3..8 {
+        bound(silent).unwrap();
+    }
     refuses!(bound(silent), NicError::NoSpace { limit: 8, .. });
 
     let target = pair.target(1, 0);

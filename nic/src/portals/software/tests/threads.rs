@@ -125,7 +125,9 @@ fn many_senders_and_buffers_that_come_back() {
         // SAFETY: the buffers live as long as the interface and are touched by `bulk` only.
         unsafe { b.attach(portal, Position::Tail, exactly(1), at, SIZE, entry) }.unwrap()
     };
-    (0..4).for_each(|n| drop(attach(n)));
+    for n in 0..4 {
+        attach(n);
+    }
     let stop = AtomicBool::new(false);
     let mut last = [0_u64; SENDERS as usize + 1];
     std::thread::scope(|scope| {
@@ -200,7 +202,9 @@ fn many_senders_and_buffers_that_come_back() {
                     );
                 }
                 // Nothing of it is under way: it may be written again.
-                EventKind::Unlink => drop(attach(event.user)),
+                EventKind::Unlink => {
+                    attach(event.user);
+                }
                 EventKind::Disabled => {}
                 other => panic!("{other:?}"),
             }
