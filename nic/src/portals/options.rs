@@ -67,7 +67,7 @@ pub struct Count {
     pub bytes: bool,
 }
 
-/// An entry of a match list with its memory, the target of operations.
+/// An entry of a match list with its memory, the target of operations (seed P1: RAR, RARAM, ReqRB, CB, SYSMD and the receiving half of ReqSB are such).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Entry {
     /// Whether puts and atomics are accepted. Fetching atomics need both.
@@ -115,7 +115,8 @@ impl Entry {
     };
 }
 
-/// Memory that operations of this rank begin from: source of puts, destination of gets.
+/// Memory that operations of this rank begin from: source of puts, destination of gets (seed P1: RARSRC, RplSB, TMPMD and the sending half of
+/// ReqSB are such).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Descriptor {
     /// How many operations may be begun; `None`: any number. Needs [`Features::thresholds`].
