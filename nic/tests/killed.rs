@@ -230,6 +230,11 @@ fn drain(nic: &Software, queue: Queue) -> Vec<Event> {
 /// What the target's queue says agrees with what its entries are.
 fn check(target: &Target1, context: &str) {
     let nic = &target.nic;
+    // SAFETY: as for entries.
+    let from = unsafe { nic.bind(memory(nic, 1024), 64, Descriptor::SILENT) }.expect("descriptor");
+    // Before any list changes.
+    let plain = put_plain(nic, target.portal, from);
+    assert_eq!(plain, 1, "{context}: the short way stays closed");
     let told = drain(nic, target.told);
     let mut ends = BTreeMap::<u64, u64>::new();
     let mut left = BTreeMap::<u64, u64>::new();
@@ -284,8 +289,6 @@ fn check(target: &Target1, context: &str) {
         )
     }
     .expect("entry");
-    // SAFETY: as for entries.
-    let from = unsafe { nic.bind(memory(nic, 1024), 64, Descriptor::SILENT) }.expect("descriptor");
     for _ in 0..DEPTH {
         let to = Target {
             rank: JobRank(1),
@@ -297,6 +300,19 @@ fn check(target: &Target1, context: &str) {
     }
     assert_eq!(drain(nic, target.told).len() as u64, DEPTH, "{context}");
     assert_eq!(nic.status(Register::EventsDropped), 0, "{context}");
+}
+
+/// How many of one operation on an entry that tells nobody went the short way.
+fn put_plain(nic: &Software, portal: PortalIndex, from: DescriptorHandle) -> u64 {
+    let to = Target {
+        rank: JobRank(1),
+        portal,
+        bits: 2,
+        offset_bytes: 0,
+    };
+    let before = nic.status(Register::Direct);
+    nic.put(from, Ack::None, to, 0).expect("put");
+    nic.status(Register::Direct) - before
 }
 
 /// One death of rank 0 at `step`, with `second` one of rank 2 at that step of its life; whether rank 0 has come to that step.

@@ -20,6 +20,7 @@ mod deliver;
 mod direct;
 mod entries;
 mod faults;
+mod interface;
 mod layout;
 mod list;
 mod liveness;
@@ -40,4 +41,4 @@ mod under_way;
 
 pub use config::SoftwareConfig;
 pub use faults::FaultRules;
-pub use nic::{Carried, Software};
+pub use interface::{Carried, Software};

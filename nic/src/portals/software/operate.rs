@@ -267,11 +267,11 @@ impl Initiator<'_> {
         let received = operation
             .receives
             .map(|local| (local, self.table.end(local.handle, arrival.moved)));
-        let telling =
-            |local: &Local| local.options.queue.is_some() || local.options.count.is_some();
-        let silent = sent.is_none_or(|(local, _)| !telling(&local))
-            && received.is_none_or(|(local, _)| !telling(&local));
-        if silent {
+        if !tells(
+            operation,
+            sent.is_some_and(|s| s.1),
+            received.is_some_and(|r| r.1),
+        ) {
             return;
         }
         let mut section = self.shared.section(self.shared.place);
@@ -353,6 +353,21 @@ impl Initiator<'_> {
             link: message.link,
         }
     }
+}
+
+/// Whether the end of an operation makes an event or counts, so that the own interface must be locked.
+#[inline]
+fn tells(operation: &Operation, sent_released: bool, received_released: bool) -> bool {
+    let events = |local: &Local, released| {
+        let options = &local.options;
+        options.queue.is_some() && (options.events.start || options.events.end || released)
+    };
+    operation
+        .sends
+        .is_some_and(|(local, ack)| ack != Ack::None || events(&local, sent_released))
+        || operation
+            .receives
+            .is_some_and(|local| local.options.count.is_some() || events(&local, received_released))
 }
 
 impl Combine {

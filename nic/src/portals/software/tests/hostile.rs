@@ -1,7 +1,7 @@
 //! Whatever a peer writes into the file, calls return: with garbage, an error or an outcome, but no panic, and no access outside of the file.
 
 use super::{END, Pair, drain, exactly, part};
-use crate::portals::{Ack, Entry, EntryHandle, NicError, Outcome, Portals, Position};
+use crate::portals::{Ack, Entry, EntryHandle, NicError, Outcome, Portals, Position, Register};
 use proptest::prelude::*;
 
 /// Words of interesting values.
@@ -113,4 +113,31 @@ fn an_event_of_no_kind_is_an_error_once() {
     let first = pair.b.queue_get(pair.told);
     assert!(matches!(first, Err(NicError::Corrupt { .. })), "{first:?}");
     assert_eq!(pair.b.queue_get(pair.told).unwrap(), None);
+}
+
+#[test]
+fn what_a_living_rank_has_announced_keeps_its_entry() {
+    let pair = Pair::new();
+    let entry = pair.attach(Position::Tail, exactly(1), 0, 4096, Entry::OPEN);
+    let place = pair.a.layout().slot(0, 3);
+    // As `under_way` writes it: in use, of rank 1, the entry.
+    pair.a
+        .poke(place, 1 << 63 | 1 << 32 | entry.to_bits() & 0xffff);
+    let busy = pair.b.unlink(entry);
+    assert!(matches!(busy, Err(NicError::InUse { .. })), "{busy:?}");
+    // Nothing has changed, and the short way is open.
+    let put = || {
+        let target = pair.target(1, 0);
+        pair.a
+            .put_region(pair.from, part(0, 8), Ack::Event, target, 0)
+            .unwrap();
+        drain(&pair.a, pair.queue).last().unwrap().outcome
+    };
+    assert_eq!((put(), pair.a.status(Register::Direct)), (Outcome::Done, 1));
+    pair.a.poke(place, 0);
+    pair.b.unlink(entry).unwrap();
+    assert_eq!(
+        (put(), pair.a.status(Register::Direct)),
+        (Outcome::NoMatch, 1)
+    );
 }

@@ -1,11 +1,22 @@
 //! Tests of the software interface, with several of them in one process. What needs processes that die is in `tests/killed.rs`.
 
+macro_rules! refuses {
+    ($call:expr, $error:pat) => {{
+        let result = $call;
+        assert!(matches!(result, Err($error)), "{result:?}");
+        // Every error says whose it is.
+        let text = result.unwrap_err().to_string();
+        assert!(text.contains("rank"), "{text}");
+    }};
+}
+
 mod errors;
 mod events;
 mod faulty;
 mod hostile;
 mod model;
 mod operations;
+mod refused_operations;
 mod threads;
 
 use super::{FaultRules, Software, SoftwareConfig};

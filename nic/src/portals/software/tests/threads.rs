@@ -8,6 +8,7 @@ use crate::portals::{
 };
 use argonet_base::JobRank;
 use core::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
 
 #[test]
 fn a_target_that_only_computes_is_written_read_and_counted_up() {
@@ -88,6 +89,18 @@ fn a_target_that_only_computes_is_written_read_and_counted_up() {
         }
     };
     assert_eq!((there, missing), (256, 44));
+}
+
+/// Seconds after which the senders' test ends if it hangs.
+const TOO_LONG: u64 = 200;
+
+/// Tells threads to stop, also when a check has failed.
+struct Stop<'a>(&'a AtomicBool);
+
+impl Drop for Stop<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
 }
 
 /// Four senders fill receive buffers of one rank, which takes them in order and gives them back; another thread attaches and unlinks
@@ -183,7 +196,13 @@ fn many_senders_and_buffers_that_come_back() {
                 }
             }
         });
+        let begun = Instant::now();
+        let stopped = Stop(&stop);
         while last[1..].iter().any(|n| *n < EACH) {
+            assert!(
+                begun.elapsed().as_secs() < TOO_LONG,
+                "stuck: {last:?} have come"
+            );
             let Some(event) = b.queue_get(told).unwrap() else {
                 b.portal_enable(portal, true).unwrap();
                 continue;
@@ -209,7 +228,7 @@ fn many_senders_and_buffers_that_come_back() {
                 other => panic!("{other:?}"),
             }
         }
-        stop.store(true, Ordering::Relaxed);
+        drop(stopped);
     });
     assert_eq!(b.status(Register::EventsDropped), 0);
 }
