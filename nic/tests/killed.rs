@@ -55,6 +55,15 @@ fn memory(nic: &Software, at: usize) -> NonNull<u8> {
     unsafe { base.add(at) }
 }
 
+fn to(rank: u32, portal: PortalIndex, bits: u64) -> Target {
+    Target {
+        rank: JobRank(rank),
+        portal,
+        bits,
+        offset_bytes: 0,
+    }
+}
+
 fn matching(bits: u64) -> Matching {
     Matching {
         bits,
@@ -290,12 +299,7 @@ fn check(target: &Target1, context: &str) {
     }
     .expect("entry");
     for _ in 0..DEPTH {
-        let to = Target {
-            rank: JobRank(1),
-            portal,
-            bits: 1,
-            offset_bytes: 0,
-        };
+        let to = to(1, portal, 1);
         nic.put(from, Ack::None, to, 0).expect("put");
     }
     assert_eq!(drain(nic, target.told).len() as u64, DEPTH, "{context}");
@@ -304,12 +308,7 @@ fn check(target: &Target1, context: &str) {
 
 /// How many of one operation on an entry that tells nobody went the short way.
 fn put_plain(nic: &Software, portal: PortalIndex, from: DescriptorHandle) -> u64 {
-    let to = Target {
-        rank: JobRank(1),
-        portal,
-        bits: 2,
-        offset_bytes: 0,
-    };
+    let to = to(1, portal, 2);
     let before = nic.status(Register::Direct);
     nic.put(from, Ack::None, to, 0).expect("put");
     nic.status(Register::Direct) - before
@@ -334,12 +333,7 @@ fn die(step: u64, second: Option<u64>) -> bool {
             let nic = open(&file, 2, rules(second));
             let (_, from) = bind(&nic);
             for rank in [0, 1] {
-                let to = Target {
-                    rank: JobRank(rank),
-                    portal: PortalIndex(0),
-                    bits: 9,
-                    offset_bytes: 0,
-                };
+                let to = to(rank, PortalIndex(0), 9);
                 nic.put(from, Ack::None, to, 0).expect("put");
             }
         });
@@ -351,12 +345,7 @@ fn die(step: u64, second: Option<u64>) -> bool {
     let nic = &target.nic;
     // SAFETY: as for entries.
     let from = unsafe { nic.bind(memory(nic, 0), 64, Descriptor::SILENT) }.expect("descriptor");
-    let to = Target {
-        rank: JobRank(0),
-        portal: PortalIndex(0),
-        bits: 9,
-        offset_bytes: 0,
-    };
+    let to = to(0, PortalIndex(0), 9);
     nic.put(from, Ack::None, to, 0).expect("put");
     nic.release(from).expect("release");
     check(

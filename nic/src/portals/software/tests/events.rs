@@ -182,19 +182,27 @@ fn flow_control_gives_back_what_does_not_fit() {
             .unwrap();
         drain(&pair.a, pair.queue).last().unwrap().outcome
     };
-    let mut done = 0;
-    let full = loop {
-        // Long ones keep room for their last event.
-        match put(if done % 2 == 0 { 8 } else { 9000 }, 1) {
-            Outcome::Done => done += 1,
-            other => break other,
+    let fill = || {
+        let mut done = 0;
+        loop {
+            // Long ones keep room for their last event.
+            match put(if done % 2 == 0 { 8 } else { 9000 }, 1) {
+                Outcome::Done => done += 1,
+                other => return (done, other),
+            }
+            assert!(done < 100, "nothing is ever given back");
         }
     };
+    let (done, full) = fill();
     assert_eq!(full, Outcome::Disabled);
     assert_eq!(put(8, 1), Outcome::Refused);
     let told = kinds(&pair.b, pair.told);
     assert_eq!(told[..done], vec![PutEnd; done]);
     assert_eq!(told[done..], [EventKind::Disabled]);
+    pair.b.portal_enable(pair.portal, true).unwrap();
+    // All room that was kept is there again.
+    assert_eq!(fill(), (done, Outcome::Disabled));
+    assert_eq!(kinds(&pair.b, pair.told).len(), done + 1);
     pair.b.portal_enable(pair.portal, true).unwrap();
     assert_eq!(put(8, 1), Outcome::Done);
     assert_eq!(put(8, 2), Outcome::Disabled);

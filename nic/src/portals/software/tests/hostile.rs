@@ -1,7 +1,11 @@
 //! Whatever a peer writes into the file, calls return: with garbage, an error or an outcome, but no panic, and no access outside of the file.
 
+use super::super::records::entry;
 use super::{END, Pair, drain, exactly, part};
-use crate::portals::{Ack, Entry, EntryHandle, NicError, Outcome, Portals, Position, Register};
+use crate::portals::{
+    Ack, Entry, EntryHandle, Event, EventKind, NicError, Outcome, Portals, Position, Register,
+};
+use argonet_base::JobRank;
 use proptest::prelude::*;
 
 /// Words of interesting values.
@@ -140,4 +144,49 @@ fn what_a_living_rank_has_announced_keeps_its_entry() {
         (put(), pair.a.status(Register::Direct)),
         (Outcome::NoMatch, 1)
     );
+}
+
+#[test]
+fn an_entry_leaves_when_the_last_operation_has_ended_whoever_died() {
+    let pair = Pair::new();
+    let entry = Entry {
+        threshold: Some(1),
+        auto_unlink: true,
+        events: END,
+        queue: Some(pair.told),
+        ..Entry::OPEN
+    };
+    let handle = pair.attach(Position::Tail, exactly(1), 0, 4096, entry);
+    let layout = pair.a.layout();
+    // As if rank 0 had another operation under way: counted by the entry, announced in its own interface.
+    pair.a
+        .poke(layout.entry(1, handle.index) + entry::PENDING, 1);
+    let place = layout.slot(0, 5);
+    pair.a
+        .poke(place + 8, u64::from(u8::from(EventKind::PutEnd)));
+    pair.a
+        .poke(place, 3 << 62 | 1 << 32 | u64::from(handle.index));
+    pair.a
+        .put_region(pair.from, part(0, 8), Ack::None, pair.target(1, 0), 0)
+        .unwrap();
+    let told =
+        |events: Vec<Event>| -> Vec<_> { events.iter().map(|e| (e.kind, e.outcome)).collect() };
+    assert_eq!(
+        told(drain(&pair.b, pair.told)),
+        [(EventKind::PutEnd, Outcome::Done)]
+    );
+    let busy = pair.b.unlink(handle);
+    assert!(matches!(busy, Err(NicError::InUse { .. })), "{busy:?}");
+    // A number that is no process's.
+    pair.a.poke(layout.joined(0), u64::MAX);
+    pair.b.peer_died(JobRank(0)).unwrap();
+    let ended = [
+        (EventKind::PutEnd, Outcome::PeerDied),
+        (EventKind::Unlink, Outcome::Done),
+    ];
+    assert_eq!(told(drain(&pair.b, pair.told)), ended);
+    assert!(matches!(
+        pair.b.unlink(handle),
+        Err(NicError::BadHandle { .. })
+    ));
 }
