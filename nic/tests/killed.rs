@@ -154,17 +154,12 @@ fn bind(nic: &Software) -> (Queue, DescriptorHandle) {
 fn operate(nic: &Software) {
     let (queue, from) = bind(nic);
     let portal = PortalIndex(0);
-    let to = |bits| Target {
-        rank: JobRank(1),
-        portal,
-        bits,
-        offset_bytes: 0,
-    };
+    let to = |bits| to(1, portal, bits);
     let part = |len_bytes| Part {
         offset_bytes: 0,
         len_bytes,
     };
-    // The second fills the first buffer, so that it leaves.
+    // The third leaves the first buffer less than it must have, so that it leaves.
     for _ in 0..3 {
         nic.put_region(from, part(80), Ack::Event, to(1), 0)
             .expect("put");
