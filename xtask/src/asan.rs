@@ -9,7 +9,12 @@ const NAME: &str = "AddressSanitizer";
 
 /// Packages whose unit tests run under it: those with unsafe code that needs no job, and what they
 /// stand on.
-const PACKAGES: [&str; 3] = ["argonet-segment", "argonet-am", "argonet-conduit"];
+const PACKAGES: [&str; 4] = [
+    "argonet-segment",
+    "argonet-am",
+    "argonet-nic",
+    "argonet-conduit",
+];
 
 /// `cargo test` of the libraries, and of smp through the conformance suite.
 fn commands() -> [(&'static str, Command); 2] {

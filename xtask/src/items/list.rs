@@ -13,7 +13,9 @@ pub(super) const ITEMS: [Item; 64] = [
     item(
         "P1",
         "Memory descriptors by role: segment, send and receive chunks, catch-basin, temporary",
-        Waits("portals"),
+        Partly(
+            "the interface has them, in software; who plays which role waits for the portals conduit",
+        ),
     ),
     item(
         "P2",

@@ -3,13 +3,14 @@
 use super::File;
 
 /// Crates from the bottom, with their directories.
-const CRATES: [(&str, &str); 12] = [
+const CRATES: [(&str, &str); 13] = [
     ("argonet-base", "base"),
     ("argonet-settings", "settings"),
     ("argonet-trace", "trace"),
     ("argonet-segment", "segment"),
     ("argonet-am", "am"),
     ("argonet-event", "event"),
+    ("argonet-nic", "nic"),
     ("argonet-conduit", "conduit"),
     ("argonet-boot", "boot"),
     ("argonet", ""),

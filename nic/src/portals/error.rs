@@ -1,0 +1,159 @@
+//! What calls of an interface refuse.
+
+use argonet_base::JobRank;
+use thiserror::Error;
+
+/// A call that did nothing, and why. What becomes of an operation that was begun is told in its
+/// [`Outcome`](super::Outcome), never here.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum NicError {
+    /// A table is full.
+    #[error(
+        "rank {rank}: no {what} is left, all {limit} are in use; raise the interface's limit or free some"
+    )]
+    NoSpace {
+        /// Whose table.
+        rank: JobRank,
+        /// What was to be made.
+        what: &'static str,
+        /// How many there are.
+        limit: u64,
+    },
+    /// A handle of something that is gone, or never was.
+    #[error("rank {rank}: {what} {index}.{generation} does not exist (any more)")]
+    BadHandle {
+        /// Whose interface.
+        rank: JobRank,
+        /// A handle of what.
+        what: &'static str,
+        /// Its place.
+        index: u32,
+        /// Its generation.
+        generation: u32,
+    },
+    /// A portal that is not allocated, or outside of the table.
+    #[error("rank {rank}: portal {portal} is not allocated; the table has {portals}")]
+    BadPortal {
+        /// Whose table.
+        rank: JobRank,
+        /// Which place.
+        portal: u32,
+        /// Places of the table.
+        portals: u32,
+    },
+    /// It cannot go while others use it.
+    #[error("rank {rank}: {what} {index} is in use {by}; wait for that to end")]
+    InUse {
+        /// Whose interface.
+        rank: JobRank,
+        /// What was to go.
+        what: &'static str,
+        /// Which one.
+        index: u32,
+        /// Used by what.
+        by: &'static str,
+    },
+    /// A rank that the interface does not reach.
+    #[error("rank {rank}: there is no rank {peer} among the {ranks} ranks of this interface")]
+    BadRank {
+        /// Who asked.
+        rank: JobRank,
+        /// Who is not there.
+        peer: JobRank,
+        /// How many there are.
+        ranks: u32,
+    },
+    /// A part that is not in its memory.
+    #[error(
+        "rank {rank}: {len_bytes} bytes from {offset_bytes} on are outside of a descriptor of {size_bytes} bytes"
+    )]
+    OutOfRange {
+        /// Whose descriptor.
+        rank: JobRank,
+        /// Where the part begins.
+        offset_bytes: u64,
+        /// How long it is.
+        len_bytes: u64,
+        /// How long the memory is.
+        size_bytes: u64,
+    },
+    /// Memory that peers cannot reach.
+    #[error(
+        "rank {rank}: {len_bytes} bytes at {address:#x} are neither in the attached segment nor in the interface's buffers, so peers cannot reach them"
+    )]
+    NotShared {
+        /// Whose memory.
+        rank: JobRank,
+        /// Where it begins.
+        address: usize,
+        /// How long it is.
+        len_bytes: u64,
+    },
+    /// A descriptor that has done all operations of its threshold.
+    #[error(
+        "rank {rank}: descriptor {index} was bound for {threshold} operations, and all were begun"
+    )]
+    Exhausted {
+        /// Whose descriptor.
+        rank: JobRank,
+        /// Which one.
+        index: u32,
+        /// Its threshold.
+        threshold: u32,
+    },
+    /// Options or arguments that contradict each other.
+    #[error("rank {rank}: {what}")]
+    Invalid {
+        /// Who asked.
+        rank: JobRank,
+        /// What is wrong.
+        what: &'static str,
+    },
+    /// This interface has no such feature.
+    #[error("rank {rank}: this interface has no {feature}")]
+    Unsupported {
+        /// Who asked.
+        rank: JobRank,
+        /// What it lacks.
+        feature: &'static str,
+    },
+    /// A queue was full: so many events are missing just here. They were counted, told once, and are lost.
+    #[error(
+        "rank {rank}: queue {queue} was full and {count} events were dropped; make it deeper or bound what is under way"
+    )]
+    EventsDropped {
+        /// Whose queue.
+        rank: JobRank,
+        /// Which one.
+        queue: u32,
+        /// How many.
+        count: u64,
+    },
+    /// Shared memory holds what no working rank writes.
+    #[error(
+        "the interface of rank {rank} holds {what}; a rank of this host wrote where it must not"
+    )]
+    Corrupt {
+        /// Whose interface.
+        rank: JobRank,
+        /// What was found.
+        what: &'static str,
+    },
+    /// The file that ranks share is not of this layout.
+    #[error("the file of the interfaces of {ranks} ranks cannot be used: {reason}")]
+    WrongFile {
+        /// Ranks that were asked for.
+        ranks: u32,
+        /// What is wrong.
+        reason: String,
+    },
+    /// The system refused.
+    #[error("cannot {action}: {source}")]
+    Os {
+        /// What was tried.
+        action: &'static str,
+        /// The system's answer.
+        source: std::io::Error,
+    },
+}

@@ -1,0 +1,243 @@
+//! The trait of matching interfaces.
+
+use super::{
+    Ack, AtomicKind, AtomicOp, Counter, Descriptor, DescriptorHandle, Entry, EntryHandle, Event,
+    Features, Limits, Matching, NicError, Part, PortalIndex, PortalOptions, Position, Queue,
+    Register, Target,
+};
+use argonet_base::JobRank;
+use core::ptr::NonNull;
+
+/// The interface of one rank.
+///
+/// Any thread may call any method at any time; none blocks for a peer. Operations are begun by the calls that return at once, and told complete by
+/// events and counters. An operation begins only if its call returns `Ok`.
+///
+/// Which errors a call has its text says; all may have [`NicError::Corrupt`] beside them, where shared memory was damaged.
+pub trait Portals {
+    /// The rank whose interface it is.
+    fn rank(&self) -> JobRank;
+
+    /// How much of everything there is.
+    fn limits(&self) -> Limits;
+
+    /// What it can do beyond the common.
+    fn features(&self) -> Features;
+
+    /// What it has counted.
+    fn status(&self, register: Register) -> u64;
+
+    /// Makes a queue of at least `events` events.
+    ///
+    /// # Errors
+    /// [`NicError::NoSpace`] when all queues are in use; [`NicError::Invalid`] for 0 events or more than [`Limits::queue_events`].
+    fn queue_alloc(&self, events: u64) -> Result<Queue, NicError>;
+
+    /// Frees a queue, with the events in it.
+    ///
+    /// # Errors
+    /// [`NicError::BadHandle`]; [`NicError::InUse`] while a portal, an entry or a descriptor has it.
+    fn queue_free(&self, queue: Queue) -> Result<(), NicError>;
+
+    /// Takes the next event.
+    ///
+    /// # Errors
+    /// [`NicError::BadHandle`]; [`NicError::EventsDropped`] once where events are missing, after which the next call goes on.
+    fn queue_get(&self, queue: Queue) -> Result<Option<Event>, NicError>;
+
+    /// Takes the next event of the first of these queues that has one, and says which that was.
+    ///
+    /// # Errors
+    /// As [`queue_get`](Self::queue_get), of the first queue that has one.
+    fn queue_poll(&self, queues: &[Queue]) -> Result<Option<(usize, Event)>, NicError> {
+        for (place, queue) in queues.iter().enumerate() {
+            if let Some(event) = self.queue_get(*queue)? {
+                return Ok(Some((place, event)));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Makes a counter, which is 0.
+    ///
+    /// # Errors
+    /// [`NicError::NoSpace`] when all are in use.
+    fn counter_alloc(&self) -> Result<Counter, NicError>;
+
+    /// Frees a counter.
+    ///
+    /// # Errors
+    /// [`NicError::BadHandle`]; [`NicError::InUse`] while an entry or a descriptor has it.
+    fn counter_free(&self, counter: Counter) -> Result<(), NicError>;
+
+    /// What a counter has counted: successes (operations or bytes) and failures (operations).
+    ///
+    /// # Errors
+    /// [`NicError::BadHandle`].
+    fn counter_get(&self, counter: Counter) -> Result<(u64, u64), NicError>;
+
+    /// Sets both numbers of a counter.
+    ///
+    /// # Errors
+    /// [`NicError::BadHandle`].
+    fn counter_set(&self, counter: Counter, success: u64, failure: u64) -> Result<(), NicError>;
+
+    /// Allocates a portal, the wished one or any, enabled and with an empty list. `queue` is told when flow control disables it.
+    ///
+    /// # Errors
+    /// [`NicError::NoSpace`] when all are in use; [`NicError::InUse`] when the wished one is; [`NicError::BadPortal`] when the table has no
+    /// such place; [`NicError::BadHandle`] of the queue; [`NicError::Invalid`] for flow control without a queue.
+    fn portal_alloc(
+        &self,
+        options: PortalOptions,
+        queue: Option<Queue>,
+        wish: Option<PortalIndex>,
+    ) -> Result<PortalIndex, NicError>;
+
+    /// Gives a portal back.
+    ///
+    /// # Errors
+    /// [`NicError::BadPortal`]; [`NicError::InUse`] while its list has entries.
+    fn portal_free(&self, portal: PortalIndex) -> Result<(), NicError>;
+
+    /// Refuses what arrives at a portal from now on, or takes it again.
+    ///
+    /// # Errors
+    /// [`NicError::BadPortal`].
+    fn portal_enable(&self, portal: PortalIndex, enabled: bool) -> Result<(), NicError>;
+
+    /// Makes `len_bytes` of memory reachable by an entry in the list of a portal.
+    ///
+    /// # Errors
+    /// [`NicError::BadPortal`]; [`NicError::BadHandle`] of the queue, the counter or the entry of the position;
+    /// [`NicError::NoSpace`] when all entries are in use; [`NicError::NotShared`]; [`NicError::BadRank`] of the source;
+    /// [`NicError::Invalid`] for an entry of another portal as position, a threshold of 0, or an entry that accepts
+    /// nothing; [`NicError::Unsupported`].
+    ///
+    /// # Safety
+    /// Until the entry is unlinked (by [`unlink`](Self::unlink) or by itself, which [`EventKind::Unlink`](super::EventKind::Unlink) tells),
+    /// the memory stays mapped, and this process accesses it only by atomics and [`argonet_segment::bulk`].
+    unsafe fn attach(
+        &self,
+        portal: PortalIndex,
+        position: Position,
+        matching: Matching,
+        memory: NonNull<u8>,
+        len_bytes: u64,
+        entry: Entry,
+    ) -> Result<EntryHandle, NicError>;
+
+    /// Takes an entry out of its list. No event tells it; what was under way is over.
+    ///
+    /// # Errors
+    /// [`NicError::BadHandle`], also for an entry that has gone by itself; [`NicError::InUse`] while an operation of a peer is under way:
+    /// nothing has changed then.
+    fn unlink(&self, entry: EntryHandle) -> Result<(), NicError>;
+
+    /// Makes memory of this process the source of puts and the destination of gets.
+    ///
+    /// # Errors
+    /// [`NicError::NoSpace`] when all descriptors are in use; [`NicError::BadHandle`] of the queue or counter; [`NicError::Invalid`] for a
+    /// threshold of 0; [`NicError::Unsupported`].
+    ///
+    /// # Safety
+    /// Until the descriptor is released (by [`release`](Self::release) or by itself, which an event tells), the memory stays mapped, is
+    /// writable if it is used for gets, and while operations are under way this process accesses it only as they permit: sources are not
+    /// written, destinations are not touched, except by atomics and [`argonet_segment::bulk`].
+    unsafe fn bind(
+        &self,
+        memory: NonNull<u8>,
+        len_bytes: u64,
+        descriptor: Descriptor,
+    ) -> Result<DescriptorHandle, NicError>;
+
+    /// Releases a descriptor. No event tells it.
+    ///
+    /// # Errors
+    /// [`NicError::BadHandle`]; [`NicError::InUse`] while an operation is under way.
+    fn release(&self, descriptor: DescriptorHandle) -> Result<(), NicError>;
+
+    /// Puts all of a descriptor's memory.
+    ///
+    /// # Errors
+    /// As [`put_region`](Self::put_region).
+    fn put(
+        &self,
+        source: DescriptorHandle,
+        ack: Ack,
+        target: Target,
+        header: u64,
+    ) -> Result<(), NicError>;
+
+    /// Puts a part of a descriptor's memory, with 64 bits of immediate data.
+    ///
+    /// Complete locally with `SendEnd`: the source may be reused. Complete remotely with `Ack` or its count: the data is visible at the target.
+    ///
+    /// # Errors
+    /// [`NicError::BadHandle`]; [`NicError::OutOfRange`]; [`NicError::BadRank`]; [`NicError::BadPortal`] beyond the table;
+    /// [`NicError::Exhausted`]; [`NicError::Invalid`] when an ack by event or count has no queue or counter to go to.
+    fn put_region(
+        &self,
+        source: DescriptorHandle,
+        part: Part,
+        ack: Ack,
+        target: Target,
+        header: u64,
+    ) -> Result<(), NicError>;
+
+    /// Gets into a part of a descriptor's memory. Complete with `ReplyEnd` or its count.
+    ///
+    /// # Errors
+    /// [`NicError::BadHandle`]; [`NicError::OutOfRange`]; [`NicError::BadRank`]; [`NicError::BadPortal`] beyond the table;
+    /// [`NicError::Exhausted`].
+    fn get_region(
+        &self,
+        destination: DescriptorHandle,
+        part: Part,
+        target: Target,
+    ) -> Result<(), NicError>;
+
+    /// Gets into all of a descriptor's memory.
+    ///
+    /// # Errors
+    /// As [`get_region`](Self::get_region).
+    fn get(&self, destination: DescriptorHandle, target: Target) -> Result<(), NicError>;
+
+    /// Combines elements of a descriptor's memory into the target's, each of them atomically with regard to all other accesses of that size.
+    /// Complete as a put.
+    ///
+    /// # Errors
+    /// As [`put_region`](Self::put_region), and [`NicError::Invalid`] for an operation that elements of this kind do not have, for
+    /// compare-and-swap, for a length that is no number of elements or more than [`Limits::atomic_bytes`], and for an offset at the target that is
+    /// not a multiple of the element's size.
+    #[allow(clippy::too_many_arguments, reason = "as the operation has them")]
+    fn atomic(
+        &self,
+        source: DescriptorHandle,
+        part: Part,
+        ack: Ack,
+        target: Target,
+        header: u64,
+        op: AtomicOp,
+        kind: AtomicKind,
+    ) -> Result<(), NicError>;
+
+    /// As [`atomic`](Self::atomic), and what the target held before arrives in `fetched`, from `fetched_offset_bytes` on. `compare` is
+    /// the element that compare-and-swap compares with, its first bytes. Complete with `ReplyEnd` of `fetched`; of `source`, `SendEnd` is told.
+    ///
+    /// # Errors
+    /// As [`atomic`](Self::atomic) of both descriptors, except that compare-and-swap of one element is possible.
+    #[allow(clippy::too_many_arguments, reason = "as the operation has them")]
+    fn fetch_atomic(
+        &self,
+        fetched: DescriptorHandle,
+        fetched_offset_bytes: u64,
+        source: DescriptorHandle,
+        part: Part,
+        target: Target,
+        header: u64,
+        op: AtomicOp,
+        kind: AtomicKind,
+        compare: u64,
+    ) -> Result<(), NicError>;
+}

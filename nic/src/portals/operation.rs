@@ -1,0 +1,103 @@
+//! What operations are made of.
+
+use super::PortalIndex;
+use argonet_base::JobRank;
+use num_enum::{IntoPrimitive, TryFromPrimitive};
+
+/// A part of a descriptor's memory, in bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Part {
+    /// Where it begins.
+    pub offset_bytes: u64,
+    /// How long it is.
+    pub len_bytes: u64,
+}
+
+/// Where an operation goes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Target {
+    /// Whose memory.
+    pub rank: JobRank,
+    /// Which list.
+    pub portal: PortalIndex,
+    /// What selects the entry; what an entry ignores is free for the client.
+    pub bits: u64,
+    /// Where in the entry, unless that manages its offset itself.
+    pub offset_bytes: u64,
+}
+
+/// Whether and how remote completion of a put is told.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Ack {
+    /// Not at all.
+    None,
+    /// By an event in the descriptor's queue.
+    Event,
+    /// By the descriptor's counter.
+    Count,
+}
+
+/// What an atomic operation does to each element of the target: `target = target op operand`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash, IntoPrimitive, TryFromPrimitive)]
+#[repr(u8)]
+pub enum AtomicOp {
+    /// The less of both.
+    Min = 0,
+    /// The greater of both.
+    Max,
+    /// Sum, wrapping for integers.
+    Sum,
+    /// Product, wrapping for integers.
+    Product,
+    /// Bitwise or; not for floats.
+    Or,
+    /// Bitwise and; not for floats.
+    And,
+    /// Bitwise exclusive or; not for floats.
+    Xor,
+    /// The operand.
+    Swap,
+    /// The operand if the target equals the compared value, which is one element; else the target stays.
+    CompareSwap,
+}
+
+/// The elements of an atomic operation.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash, IntoPrimitive, TryFromPrimitive)]
+#[repr(u8)]
+pub enum AtomicKind {
+    /// Signed, 4 bytes.
+    I32 = 0,
+    /// Unsigned, 4 bytes.
+    U32,
+    /// Signed, 8 bytes.
+    I64,
+    /// Unsigned, 8 bytes.
+    U64,
+    /// IEEE 754, 4 bytes.
+    F32,
+    /// IEEE 754, 8 bytes.
+    F64,
+}
+
+impl AtomicKind {
+    /// Size and alignment of an element.
+    #[must_use]
+    pub const fn bytes(self) -> usize {
+        match self {
+            Self::I32 | Self::U32 | Self::F32 => 4,
+            Self::I64 | Self::U64 | Self::F64 => 8,
+        }
+    }
+
+    /// Whether elements are floats.
+    #[must_use]
+    pub const fn is_float(self) -> bool {
+        matches!(self, Self::F32 | Self::F64)
+    }
+
+    /// Whether this operation is one of such elements.
+    #[must_use]
+    pub const fn has(self, op: AtomicOp) -> bool {
+        !(self.is_float() && matches!(op, AtomicOp::Or | AtomicOp::And | AtomicOp::Xor))
+    }
+}

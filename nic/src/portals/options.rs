@@ -1,0 +1,201 @@
+//! What the objects of an interface are made with, and what an interface can do.
+
+use super::{Counter, EntryHandle, Queue};
+use argonet_base::JobRank;
+
+/// What a portal does when something does not fit.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct PortalOptions {
+    /// If nothing matches, or the queue that an event belongs in has no room, nothing is done, the portal is disabled, its queue is told by
+    /// [`Disabled`](super::EventKind::Disabled), and the initiator gets its message back as
+    /// [`Outcome::Disabled`](super::Outcome::Disabled). Without it data and events are dropped and counted.
+    pub flow_control: bool,
+}
+
+/// Which operations an entry is for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Matching {
+    /// The bits that a message must have,
+    pub bits: u64,
+    /// except for these.
+    pub ignore: u64,
+    /// Who may have sent it; `None`: anybody.
+    pub source: Option<JobRank>,
+}
+
+/// Where in its list an entry goes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Position {
+    /// Before all others. Needs [`Features::insert`].
+    Head,
+    /// Behind all others.
+    Tail,
+    /// Just before this one, of the same portal. Needs [`Features::insert`].
+    Before(EntryHandle),
+    /// Just behind this one, of the same portal. Needs [`Features::insert`].
+    After(EntryHandle),
+}
+
+/// Who decides where in an entry data goes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Managed {
+    /// The initiator.
+    Remote,
+    /// The entry: each operation behind the one before. When less than `min_free_bytes` are left it takes no more (the `max_size`
+    /// of Portals 3.3); the initiator's offset counts for nothing.
+    Local {
+        /// The least room that keeps the entry active.
+        min_free_bytes: u64,
+    },
+}
+
+/// Which events an object makes, if it has a queue.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Events {
+    /// When an operation begins. Needs [`Features::start_events`].
+    pub start: bool,
+    /// When it is complete. Acknowledgements come whatever this is.
+    pub end: bool,
+}
+
+/// What makes a counter go up.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Count {
+    /// Which one.
+    pub counter: Counter,
+    /// By bytes moved, not by operations.
+    pub bytes: bool,
+}
+
+/// An entry of a match list with its memory, the target of operations (seed P1: RAR, RARAM, ReqRB, CB, SYSMD and the receiving half of ReqSB are such).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Entry {
+    /// Whether puts and atomics are accepted. Fetching atomics need both.
+    pub puts: bool,
+    /// Whether gets are accepted.
+    pub gets: bool,
+    /// Who decides where data goes.
+    pub managed: Managed,
+    /// Whether an operation that is longer than the room left is cut short. Otherwise the entry is passed over.
+    pub truncate: bool,
+    /// Whether operations are never acknowledged, though their initiators ask. Needs [`Features::ack_disable`].
+    pub ack_disable: bool,
+    /// How many operations are accepted; `None`: any number. Others than 1 need [`Features::thresholds`].
+    pub threshold: Option<u32>,
+    /// Whether the entry leaves its list when its threshold is reached or its room used up, with an event of its own. Otherwise it stays and is
+    /// passed over.
+    pub auto_unlink: bool,
+    /// Which events it makes.
+    pub events: Events,
+    /// Where they go.
+    pub queue: Option<Queue>,
+    /// What counts completed operations.
+    pub count: Option<Count>,
+    /// Handed back in events.
+    pub user: u64,
+}
+
+impl Entry {
+    /// Takes puts and gets at the initiator's offset for ever and says nothing of them, as the entry over a segment does.
+    pub const OPEN: Self = Self {
+        puts: true,
+        gets: true,
+        managed: Managed::Remote,
+        truncate: false,
+        ack_disable: false,
+        threshold: None,
+        auto_unlink: false,
+        events: Events {
+            start: false,
+            end: false,
+        },
+        queue: None,
+        count: None,
+        user: 0,
+    };
+}
+
+/// Memory that operations of this rank begin from: source of puts, destination of gets (seed P1: RARSRC, RplSB, TMPMD and the sending half of
+/// ReqSB are such).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Descriptor {
+    /// How many operations may be begun; `None`: any number. Needs [`Features::thresholds`].
+    pub threshold: Option<u32>,
+    /// Whether it is released, with an event, when its threshold is reached and the last answer is in.
+    pub auto_unlink: bool,
+    /// Which events it makes, beside acknowledgements.
+    pub events: Events,
+    /// Where they go.
+    pub queue: Option<Queue>,
+    /// What counts acknowledgements asked for by [`Ack::Count`](super::Ack::Count), and replies.
+    pub count: Option<Count>,
+    /// Handed back in events.
+    pub user: u64,
+}
+
+impl Descriptor {
+    /// For any number of operations, which nobody is told of.
+    pub const SILENT: Self = Self {
+        threshold: None,
+        auto_unlink: false,
+        events: Events {
+            start: false,
+            end: false,
+        },
+        queue: None,
+        count: None,
+        user: 0,
+    };
+}
+
+/// What only some interfaces can do. Asking for what is missing is
+/// [`NicError::Unsupported`](super::NicError::Unsupported).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Features {
+    /// Entries may be put elsewhere than at the end of a list.
+    pub insert: bool,
+    /// Thresholds other than 1.
+    pub thresholds: bool,
+    /// Events at the start of operations.
+    pub start_events: bool,
+    /// Entries that do not acknowledge.
+    pub ack_disable: bool,
+}
+
+/// How much of everything an interface has.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Limits {
+    /// Ranks that can be reached.
+    pub ranks: u32,
+    /// Portals of a rank.
+    pub portals: u32,
+    /// Entries of a rank.
+    pub entries: u32,
+    /// Bound descriptors of a rank.
+    pub descriptors: u32,
+    /// Event queues of a rank.
+    pub queues: u32,
+    /// Events in a queue.
+    pub queue_events: u64,
+    /// Counters of a rank.
+    pub counters: u32,
+    /// Longest put or get.
+    pub message_bytes: u64,
+    /// Longest atomic operation.
+    pub atomic_bytes: u64,
+}
+
+/// What an interface counts about itself, since it was made.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Register {
+    /// Messages for this rank that were dropped or refused.
+    Drops,
+    /// Events for this rank that found their queue full.
+    EventsDropped,
+    /// Operations of this rank that were carried without the target's lock.
+    Direct,
+    /// Operations of this rank that went through the target's match list in the ordinary way.
+    Matched,
+    /// Ranks that ended inside the interface of this one and whose steps were completed or undone.
+    Recoveries,
+}

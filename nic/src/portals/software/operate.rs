@@ -1,0 +1,383 @@
+//! Operations, at their initiator: what is checked before they begin, how they go, what is told of their end.
+
+use super::bound::{Local, Table};
+use super::deliver::Arrival;
+use super::message::{Action, Message};
+use super::shared::Shared;
+use crate::portals::{
+    Ack, AtomicKind, AtomicOp, Descriptor, DescriptorHandle, Event, EventKind, NicError, Outcome,
+    Part, PortalIndex, Target,
+};
+use argonet_base::JobRank;
+
+/// An operation that has begun.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Operation {
+    pub(super) message: Message,
+    /// Whom it is for.
+    pub(super) place: u32,
+    /// What it sends, and whether the target is to acknowledge that.
+    sends: Option<(Local, Ack)>,
+    /// Where the answer goes.
+    receives: Option<Local>,
+}
+
+/// How the target combines.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Combine {
+    pub(super) op: AtomicOp,
+    pub(super) kind: AtomicKind,
+    pub(super) compare: u64,
+}
+
+/// Longest atomic operation: it is carried under the lock.
+pub(super) const ATOMIC_BYTES: u64 = super::deliver::UNDER_LOCK_BYTES;
+
+/// What operations of one rank work with.
+pub(super) struct Initiator<'a> {
+    pub(super) shared: &'a Shared,
+    pub(super) table: &'a Table,
+}
+
+impl Initiator<'_> {
+    fn rank(&self) -> JobRank {
+        self.shared.rank()
+    }
+
+    fn invalid(&self, what: &'static str) -> NicError {
+        NicError::Invalid {
+            rank: self.rank(),
+            what,
+        }
+    }
+
+    fn place(&self, target: &Target) -> Result<u32, NicError> {
+        let config = &self.shared.region.layout.config;
+        if target.portal.0 >= config.portals {
+            return Err(NicError::BadPortal {
+                rank: self.rank(),
+                portal: target.portal.0,
+                portals: config.portals,
+            });
+        }
+        self.shared.place_of(target.rank).ok_or(NicError::BadRank {
+            rank: self.rank(),
+            peer: target.rank,
+            ranks: config.ranks,
+        })
+    }
+
+    fn check_ack(&self, ack: Ack, options: &Descriptor) -> Result<(), NicError> {
+        match ack {
+            Ack::Event if options.queue.is_none() => {
+                Err(self.invalid("an acknowledgement by event of a descriptor without a queue"))
+            }
+            Ack::Count if options.count.is_none() => {
+                Err(self.invalid("an acknowledgement by count of a descriptor without a counter"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn message(&self, action: Action, target: &Target, header: u64, len: u64) -> Message {
+        Message {
+            action,
+            initiator: self.shared.place,
+            portal: target.portal,
+            bits: target.bits,
+            header,
+            offset: target.offset_bytes,
+            len,
+            link: self.shared.next_link(),
+        }
+    }
+
+    #[inline]
+    pub(super) fn put(
+        &self,
+        source: DescriptorHandle,
+        part: Part,
+        ack: Ack,
+        target: &Target,
+        header: u64,
+    ) -> Result<(), NicError> {
+        let place = self.place(target)?;
+        let local = self.table.begin(source, part)?;
+        if let Err(error) = self.check_ack(ack, &local.options) {
+            self.table.abandon(source);
+            return Err(error);
+        }
+        let action = Action::Put { from: local.memory };
+        self.start(Operation {
+            message: self.message(action, target, header, part.len_bytes),
+            place,
+            sends: Some((local, ack)),
+            receives: None,
+        });
+        Ok(())
+    }
+
+    #[inline]
+    pub(super) fn get(
+        &self,
+        destination: DescriptorHandle,
+        part: Part,
+        target: &Target,
+    ) -> Result<(), NicError> {
+        let place = self.place(target)?;
+        let local = self.table.begin(destination, part)?;
+        let action = Action::Get { to: local.memory };
+        self.start(Operation {
+            message: self.message(action, target, 0, part.len_bytes),
+            place,
+            sends: None,
+            receives: Some(local),
+        });
+        Ok(())
+    }
+
+    fn check_atomic(
+        &self,
+        part: Part,
+        target: &Target,
+        how: &Combine,
+        fetches: bool,
+    ) -> Result<(), NicError> {
+        let size = how.kind.bytes() as u64;
+        if !how.kind.has(how.op) {
+            return Err(self.invalid("floats have no bitwise operations"));
+        }
+        if !part.len_bytes.is_multiple_of(size) || !target.offset_bytes.is_multiple_of(size) {
+            return Err(self.invalid("an atomic operation on parts of elements"));
+        }
+        if part.len_bytes > ATOMIC_BYTES {
+            return Err(self.invalid("an atomic operation longer than the interface's limit"));
+        }
+        if how.op == AtomicOp::CompareSwap && (!fetches || part.len_bytes != size) {
+            return Err(self.invalid("compare-and-swap fetches, and is for one element"));
+        }
+        Ok(())
+    }
+
+    pub(super) fn atomic(
+        &self,
+        source: DescriptorHandle,
+        part: Part,
+        ack: Ack,
+        target: &Target,
+        header: u64,
+        how: Combine,
+    ) -> Result<(), NicError> {
+        self.check_atomic(part, target, &how, false)?;
+        let place = self.place(target)?;
+        let local = self.table.begin(source, part)?;
+        if let Err(error) = self.check_ack(ack, &local.options) {
+            self.table.abandon(source);
+            return Err(error);
+        }
+        let action = how.action(&local, None);
+        self.start(Operation {
+            message: self.message(action, target, header, part.len_bytes),
+            place,
+            sends: Some((local, ack)),
+            receives: None,
+        });
+        Ok(())
+    }
+
+    #[allow(clippy::too_many_arguments, reason = "as the operation has them")]
+    pub(super) fn fetch_atomic(
+        &self,
+        fetched: DescriptorHandle,
+        fetched_offset: u64,
+        source: DescriptorHandle,
+        part: Part,
+        target: &Target,
+        header: u64,
+        how: Combine,
+    ) -> Result<(), NicError> {
+        self.check_atomic(part, target, &how, true)?;
+        let place = self.place(target)?;
+        let local = self.table.begin(source, part)?;
+        let answer = Part {
+            offset_bytes: fetched_offset,
+            ..part
+        };
+        let receives = match self.table.begin(fetched, answer) {
+            Ok(receives) => receives,
+            Err(error) => {
+                self.table.abandon(source);
+                return Err(error);
+            }
+        };
+        let action = how.action(&local, Some(&receives));
+        self.start(Operation {
+            message: self.message(action, target, header, part.len_bytes),
+            place,
+            sends: Some((local, Ack::None)),
+            receives: Some(receives),
+        });
+        Ok(())
+    }
+
+    #[inline]
+    fn start(&self, operation: Operation) {
+        if !self.shared.faults.is_active() {
+            self.finish(&operation, self.go(&operation));
+            return;
+        }
+        self.progress();
+        if let Some(operation) = self.shared.faults.hold(operation) {
+            self.go_faulty(operation);
+        }
+    }
+
+    fn go_faulty(&self, operation: Operation) {
+        let arrival = self.go(&operation);
+        if let Some(operation) = self.shared.faults.hold_answer(operation, arrival) {
+            self.finish(&operation, arrival);
+        }
+    }
+
+    #[inline]
+    fn go(&self, operation: &Operation) -> Arrival {
+        // SAFETY: the action names parts of bound descriptors, checked against their length; their binder keeps them while operations
+        // are under way, and they are until `finish`.
+        unsafe { self.shared.carry(operation.place, &operation.message) }
+    }
+
+    /// Lets operations go on that a fault holds back.
+    pub(super) fn progress(&self) {
+        let mut new_call = true;
+        while let Some(held) = self.shared.faults.release(new_call) {
+            new_call = false;
+            match held.arrival {
+                Some(arrival) => self.finish(&held.operation, arrival),
+                None => self.go_faulty(held.operation),
+            }
+        }
+    }
+
+    /// Ends an operation: events and counts in one section, then the descriptors.
+    #[inline]
+    fn finish(&self, operation: &Operation, arrival: Arrival) {
+        let sent = operation
+            .sends
+            .map(|(local, _)| (local, self.table.end(local.handle, arrival.moved)));
+        let received = operation
+            .receives
+            .map(|local| (local, self.table.end(local.handle, arrival.moved)));
+        if !tells(
+            operation,
+            sent.is_some_and(|s| s.1),
+            received.is_some_and(|r| r.1),
+        ) {
+            return;
+        }
+        let mut section = self.shared.section(self.shared.place);
+        if let (Some((local, released)), Some((_, ack))) = (sent, operation.sends) {
+            let mut post = |kind, outcome, moved| {
+                if let Some(queue) = local.options.queue {
+                    section.post(
+                        queue.index,
+                        &self.event(operation, &local, kind, outcome, moved),
+                    );
+                }
+            };
+            if local.options.events.start {
+                post(EventKind::SendStart, Outcome::Done, 0);
+            }
+            if local.options.events.end {
+                post(EventKind::SendEnd, Outcome::Done, operation.message.len);
+            }
+            if ack == Ack::Event && arrival.acknowledged {
+                post(EventKind::Ack, arrival.outcome, arrival.moved);
+            }
+            if released {
+                post(EventKind::Unlink, Outcome::Done, 0);
+            }
+            if let (Ack::Count, Some(count), true) =
+                (ack, local.options.count, arrival.acknowledged)
+            {
+                let bytes = count.bytes.then_some(arrival.moved);
+                section.count_event(count.counter.index, bytes, arrival.outcome == Outcome::Done);
+            }
+        }
+        if let Some((local, released)) = received {
+            let mut post = |kind, outcome, moved| {
+                if let Some(queue) = local.options.queue {
+                    section.post(
+                        queue.index,
+                        &self.event(operation, &local, kind, outcome, moved),
+                    );
+                }
+            };
+            if local.options.events.start {
+                post(EventKind::ReplyStart, Outcome::Done, 0);
+            }
+            if local.options.events.end {
+                post(EventKind::ReplyEnd, arrival.outcome, arrival.moved);
+            }
+            if released {
+                post(EventKind::Unlink, Outcome::Done, 0);
+            }
+            if let Some(count) = local.options.count {
+                let bytes = count.bytes.then_some(arrival.moved);
+                section.count_event(count.counter.index, bytes, arrival.outcome == Outcome::Done);
+            }
+        }
+        section.commit();
+    }
+
+    fn event(
+        &self,
+        operation: &Operation,
+        local: &Local,
+        kind: EventKind,
+        outcome: Outcome,
+        moved_bytes: u64,
+    ) -> Event {
+        let message = &operation.message;
+        Event {
+            kind,
+            outcome,
+            peer: self.shared.rank_at(operation.place),
+            portal: PortalIndex(message.portal.0),
+            bits: message.bits,
+            header: message.header,
+            requested_bytes: message.len,
+            moved_bytes,
+            offset_bytes: local.offset,
+            user: local.options.user,
+            object: local.handle.to_bits(),
+            link: message.link,
+        }
+    }
+}
+
+/// Whether the end of an operation makes an event or counts, so that the own interface must be locked.
+#[inline]
+fn tells(operation: &Operation, sent_released: bool, received_released: bool) -> bool {
+    let events = |local: &Local, released| {
+        let options = &local.options;
+        options.queue.is_some() && (options.events.start || options.events.end || released)
+    };
+    operation
+        .sends
+        .is_some_and(|(local, ack)| ack != Ack::None || events(&local, sent_released))
+        || operation
+            .receives
+            .is_some_and(|local| local.options.count.is_some() || events(&local, received_released))
+}
+
+impl Combine {
+    fn action(self, from: &Local, to: Option<&Local>) -> Action {
+        Action::Atomic {
+            from: from.memory,
+            to: to.map(|local| local.memory),
+            op: self.op,
+            kind: self.kind,
+            compare: self.compare,
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! Which entry a message is for.
+
+use super::memory::Place;
+use super::message::{Action, Message};
+use super::records::{self, entry, index};
+use super::section::Section;
+use crate::portals::NicError;
+use core::ptr::NonNull;
+
+/// The entry that accepts a message, and how much of it where.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Selected {
+    pub(super) entry: u32,
+    /// Where in the entry.
+    pub(super) offset: u64,
+    /// How much is moved.
+    pub(super) moved: u64,
+    pub(super) options: u64,
+    /// Where that is in this process.
+    pub(super) memory: NonNull<u8>,
+}
+
+/// Whether bits and source are what an entry wants.
+#[inline(always)]
+pub(super) fn matches(message: &Message, bits: u64, ignore: u64, options: u64) -> bool {
+    let source = options >> 32;
+    (message.bits ^ bits) & !ignore == 0
+        && (source == 0 || source == u64::from(message.initiator) + 1)
+        && message.needs() & !options == 0
+}
+
+/// How much of a message fits from this offset on; `None` if the entry does not accept it.
+#[inline(always)]
+pub(super) fn fit(offset: u64, message: u64, len: u64, options: u64) -> Option<u64> {
+    let room = len.checked_sub(offset)?;
+    if message <= room {
+        Some(message)
+    } else {
+        (options & records::TRUNCATE != 0).then_some(room)
+    }
+}
+
+/// Whether the memory is aligned as the operation's elements must be, and the moved part has no half of one.
+#[inline(always)]
+pub(super) fn suits(message: &Message, memory: NonNull<u8>, moved: u64) -> bool {
+    match message.action {
+        Action::Atomic { kind, .. } => {
+            memory.addr().get().is_multiple_of(kind.bytes())
+                && moved.is_multiple_of(kind.bytes() as u64)
+        }
+        _ => true,
+    }
+}
+
+impl Section<'_> {
+    /// The first entry in the list of the message's portal that accepts it.
+    pub(super) fn search(&self, message: &Message) -> Result<Option<Selected>, NicError> {
+        for entry in self.list(message.portal.0) {
+            if let Some(selected) = self.try_entry(entry?, message) {
+                return Ok(Some(selected));
+            }
+        }
+        Ok(None)
+    }
+
+    #[inline]
+    fn try_entry(&self, entry: u32, message: &Message) -> Option<Selected> {
+        let shared = self.shared;
+        let at = shared.region.layout.entry(self.place, entry);
+        let options = self.get(at + entry::OPTIONS);
+        let bits = self.get(at + entry::BITS);
+        if !matches(message, bits, self.get(at + entry::IGNORE), options)
+            || self.get(at + entry::LEFT) == 0
+        {
+            return None;
+        }
+        let len = self.get(at + entry::LEN);
+        let offset = if options & records::LOCAL == 0 {
+            message.offset
+        } else {
+            let offset = self.get(at + entry::OFFSET);
+            let free = len.checked_sub(offset)?;
+            if free < self.get(at + entry::MIN_FREE) {
+                return None;
+            }
+            offset
+        };
+        let moved = fit(offset, message.len, len, options)?;
+        let place = Place::from_bits(self.get(at + entry::MEMORY));
+        let memory = shared.resolve(self.place, place, offset, moved)?;
+        suits(message, memory, moved).then_some(Selected {
+            entry,
+            offset,
+            moved,
+            options,
+            memory,
+        })
+    }
+
+    /// Queue and counter of an entry.
+    #[inline]
+    pub(super) fn reports(&self, entry: u32) -> (Option<u32>, Option<u32>) {
+        let config = &self.shared.region.layout.config;
+        let at = self.shared.region.layout.entry(self.place, entry);
+        let reports = self.get(at + entry::REPORTS);
+        let queue = index(reports >> 16 & 0xffff, config.queues);
+        let counter = index(reports >> 32, config.counters);
+        (queue, counter)
+    }
+}
+
+impl super::shared::Shared {
+    /// The address here of a part of an entry's memory.
+    #[inline]
+    pub(super) fn resolve(
+        &self,
+        owner: u32,
+        at: Place,
+        offset: u64,
+        len: u64,
+    ) -> Option<NonNull<u8>> {
+        let place = Place {
+            offset: at.offset.checked_add(offset)?,
+            ..at
+        };
+        let rank = self.rank_at(owner);
+        self.memory.resolve(&self.region, owner, rank, place, len)
+    }
+}

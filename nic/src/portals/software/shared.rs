@@ -1,0 +1,62 @@
+//! One rank's view of the interfaces of its host.
+
+use super::faults::Faults;
+use super::memory::Memory;
+use super::region::Region;
+use argonet_base::JobRank;
+use core::sync::atomic::{AtomicU64, Ordering};
+
+/// Which of an interface's counts.
+pub(super) const DROPS: u64 = 0;
+pub(super) const EVENTS_DROPPED: u64 = 1;
+pub(super) const RECOVERIES: u64 = 2;
+
+/// What every part of the interface works with.
+pub(super) struct Shared {
+    pub(super) region: Region,
+    pub(super) memory: Memory,
+    /// Which of the ranks that share the file this is.
+    pub(super) place: u32,
+    pub(super) faults: Faults,
+    /// Which places for operations under way are taken by threads of this process, a bit each.
+    pub(super) slots: AtomicU64,
+    /// Operations of this rank so far: the link of the last.
+    pub(super) links: AtomicU64,
+    pub(super) direct: AtomicU64,
+    pub(super) matched: AtomicU64,
+}
+
+impl Shared {
+    #[inline(always)]
+    pub(super) fn ranks(&self) -> u32 {
+        self.region.layout.config.ranks
+    }
+
+    #[inline(always)]
+    pub(super) fn rank_at(&self, place: u32) -> JobRank {
+        JobRank(self.region.layout.config.first.0.wrapping_add(place))
+    }
+
+    /// The rank of this process.
+    #[inline(always)]
+    pub(super) fn rank(&self) -> JobRank {
+        self.rank_at(self.place)
+    }
+
+    /// Which of those that share the file, if it is one.
+    #[inline(always)]
+    pub(super) fn place_of(&self, rank: JobRank) -> Option<u32> {
+        let place = rank.0.wrapping_sub(self.region.layout.config.first.0);
+        (place < self.ranks()).then_some(place)
+    }
+
+    /// A step that a fault may make the last.
+    #[inline(always)]
+    pub(super) fn step(&self) {
+        self.faults.step();
+    }
+
+    pub(super) fn next_link(&self) -> u64 {
+        self.links.fetch_add(1, Ordering::Relaxed) + 1
+    }
+}
