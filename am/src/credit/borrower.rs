@@ -36,7 +36,7 @@ impl Peer {
     pub fn request(&mut self, cost: u16, attempt: &mut Attempt, bank: &Bank) -> Option<Tag> {
         let available = self.available();
         if cost > available {
-            self.stall(cost - available, attempt);
+            self.stall(cost - available, attempt, bank);
             return None;
         }
         self.in_use += cost;
@@ -55,13 +55,14 @@ impl Peer {
     }
 
     #[cold]
-    pub(super) fn stall(&mut self, lacked: u16, attempt: &mut Attempt) {
+    pub(super) fn stall(&mut self, lacked: u16, attempt: &mut Attempt, bank: &Bank) {
         if !attempt.stalled {
             *attempt = Attempt {
                 lacked,
                 stalled: true,
             };
-            self.stalls = self.stalls.saturating_add(1);
+            let most = bank.rules().most_counted();
+            self.stalls = self.stalls.saturating_add(1).min(most);
         }
     }
 

@@ -92,29 +92,23 @@ impl Peer {
     pub(super) fn lend(&mut self, wanted: u16, rank: u32, bank: &Bank) -> u16 {
         self.decay_lending(bank);
         let rules = bank.rules();
-        self.asked_for = self.asked_for.saturating_add(1);
+        self.asked_for = self.asked_for.saturating_add(1).min(rules.most_counted());
         let wanted = wanted.min(rules.form.most_extra());
         let room = rules.most.saturating_sub(self.loan.count());
-        let allowed = if rules.mends.in_part {
+        let (possible, allowed) = if rules.mends.in_part {
             let allowance = rules.lend_limit.saturating_sub(self.given);
             // Who asks first does not get all.
             let quarter = u16::try_from(bank.banked() / 4).unwrap_or(u16::MAX);
             let possible = wanted.min(room).min(allowance);
-            let part = possible.min(quarter.max(rules.least));
-            if part > u16::try_from(bank.banked()).unwrap_or(u16::MAX) {
-                bank.miss(possible);
-            }
-            part
+            (possible, possible.min(quarter.max(rules.least)))
         } else if wanted <= room && self.given <= rules.lend_limit {
-            wanted
+            (wanted, wanted)
         } else {
-            0
+            (0, 0)
         };
         let credits = bank.lend(allowed);
         let got = credits.count();
-        if !rules.mends.in_part {
-            bank.miss(allowed - got);
-        }
+        bank.miss(possible - got);
         self.given = self.given.saturating_add(got);
         // `allowed` leaves room below `most`, which fits.
         let joined: Result<(), Credits> = self.loan.join(credits);

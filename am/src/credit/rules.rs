@@ -10,9 +10,9 @@ pub struct Mends {
     /// Credits are called back when somebody has asked for some that the bank did not have. The text calls them back with
     /// every reply while the bank is low, whether anybody wants them or not.
     pub on_demand: bool,
-    /// Peers are asked for what is missing. The text takes all that they can spare.
-    pub what_is_missing: bool,
-    /// A request for credits is granted in part where a limit has less, and takes no more than a quarter of the bank. The text grants all or nothing.
+    /// Peers are asked for all that they can spare, but no more peers than could give what is missing. The text asks as many as a walk may.
+    pub as_many_as_needed: bool,
+    /// A request for credits is granted in part where a limit has less, and takes no more than a quarter of the bank; the rest counts as missing. The text grants all or nothing.
     pub in_part: bool,
     /// A borrower that has stalled asks for [`Rules::ask_times`] what it holds, with as many requests as the field needs. The text asks for
     /// what the one message lacked.
@@ -20,24 +20,28 @@ pub struct Mends {
     /// What a borrower used in the last epochs in which it sent anything is kept for [`Rules::patience`] epochs of silence. By the text it decays with every epoch, and
     /// epochs are short where somebody else is busy.
     pub patience: bool,
+    /// Who asked for credits, or stalled, gives none in the same epoch. By the text each time counts, and many times take several epochs to decay.
+    pub one_epoch: bool,
 }
 
 impl Mends {
     /// The text as it stands.
     pub const NONE: Mends = Mends {
         on_demand: false,
-        what_is_missing: false,
+        as_many_as_needed: false,
         in_part: false,
         ask_ahead: false,
         patience: false,
+        one_epoch: false,
     };
     /// All of them.
     pub const ALL: Mends = Mends {
         on_demand: true,
-        what_is_missing: true,
+        as_many_as_needed: true,
         in_part: true,
         ask_ahead: true,
         patience: true,
+        one_epoch: true,
     };
 }
 
@@ -89,7 +93,7 @@ impl Default for Rules {
             lend_limit: 640,
             revoke_limit: 256,
             low: 400,
-            ask_times: 7,
+            ask_times: 1,
             patience: 8,
             walk_targets: 8,
             walk_looks: 256,
@@ -106,6 +110,12 @@ impl Rules {
             mends: Mends::NONE,
             ..Self::default()
         }
+    }
+
+    /// Up to how many stalls, or requests for credits, are counted.
+    #[must_use]
+    pub(super) fn most_counted(&self) -> u16 {
+        if self.mends.one_epoch { 1 } else { u16::MAX }
     }
 
     /// Whether they can be kept.

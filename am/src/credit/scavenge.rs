@@ -105,14 +105,14 @@ impl Bank {
             }
             let Some(rank) = list.next() else { break };
             let mut found = Look::Pass;
-            visit(rank, &mut |peer| found = self.look(peer, wanted));
+            visit(rank, &mut |peer| found = self.look(peer));
             match found {
                 Look::Leave => continue,
                 Look::Pass => {}
                 Look::Ask(revoke) => {
                     targets += 1;
-                    if self.rules().mends.what_is_missing {
-                        wanted -= u32::from(revoke.wanted);
+                    if self.rules().mends.as_many_as_needed {
+                        wanted = wanted.saturating_sub(revoke.wanted.into());
                     }
                     send(rank, revoke);
                 }
@@ -124,7 +124,7 @@ impl Bank {
         }
     }
 
-    fn look(&self, peer: &mut Peer, wanted: u32) -> Look {
+    fn look(&self, peer: &mut Peer) -> Look {
         peer.decay_lending(self);
         let above = peer.loan.count().saturating_sub(self.rules().least);
         if above == 0 {
@@ -135,8 +135,9 @@ impl Bank {
             return Look::Pass;
         }
         peer.marks |= ASKED;
-        let wanted = if self.rules().mends.what_is_missing {
-            above.min(u16::try_from(wanted).unwrap_or(u16::MAX))
+        // The first hundred that are missing are seldom the last, and what a peer has not used for long it will hardly miss.
+        let wanted = if self.rules().mends.as_many_as_needed {
+            above
         } else {
             u16::MAX
         };

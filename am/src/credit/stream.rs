@@ -26,7 +26,7 @@ impl Peer {
             return 0;
         }
         let mut attempt = Attempt::default();
-        self.stall(lacked, &mut attempt);
+        self.stall(lacked, &mut attempt, bank);
         self.ask(&attempt, bank)
     }
 

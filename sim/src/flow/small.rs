@@ -115,10 +115,11 @@ impl Job {
             let mut coin = || random.chance(500_000);
             let mends = Mends {
                 on_demand: coin(),
-                what_is_missing: coin(),
+                as_many_as_needed: coin(),
                 in_part: coin(),
                 ask_ahead: coin(),
                 patience: coin(),
+                one_epoch: coin(),
             };
             let least = costs.largest() as u16 + random.pick(&[0, 0, 1, 5]);
             rules = Rules {

@@ -37,8 +37,22 @@ fn a_stall_is_answered_with_a_loan() {
     let mut ahead = Pair::new(8, 100, rules());
     assert_eq!(
         ahead.stalled_round(6, 5).extra,
+        8,
+        "as much again as it holds"
+    );
+    let more = Rules {
+        ask_times: 7,
+        ..rules()
+    };
+    let mut ahead = Pair::new(8, 100, more);
+    assert_eq!(
+        ahead.stalled_round(6, 5).extra,
         30,
         "seven times as much, but no more than a quarter of the bank"
+    );
+    assert!(
+        ahead.banks[1].is_missing(),
+        "what was not lent is called in"
     );
 }
 
@@ -136,6 +150,46 @@ fn an_epoch_is_told_once_and_decays_what_is_kept() {
         .collect();
     assert_eq!(told.iter().filter(|told| **told).count(), 3, "{told:?}");
     assert_eq!(pair.peers[0].figures().peak, 1);
+}
+
+// seed P10: stalls and wishes count for an epoch, however many there were.
+#[test]
+fn after_an_epoch_a_stall_is_over() {
+    for (one_epoch, back) in [(true, 10), (false, 0)] {
+        let mends = Mends {
+            one_epoch,
+            ..Mends::ALL
+        };
+        let mut pair = Pair::new(
+            20,
+            100,
+            Rules {
+                mends,
+                most: 20,
+                ..rules()
+            },
+        );
+        let (borrower, bank) = (&mut pair.peers[0], &pair.banks[0]);
+        for _ in 0..9 {
+            assert!(
+                borrower
+                    .request(21, &mut Attempt::default(), bank)
+                    .is_none()
+            );
+        }
+        let mut revoke = Revoke {
+            epoch: false,
+            wanted: 10,
+        };
+        assert_eq!(borrower.revoke(revoke, bank).count, 0, "it stalled lately");
+        revoke.epoch = true;
+        assert_eq!(borrower.revoke(revoke, bank).count, back);
+        let lender = &mut pair.peers[1];
+        for _ in 0..9 {
+            assert_eq!(lender.asks(5, 0, &pair.banks[1]), 0, "it has the most");
+        }
+        assert_eq!(lender.asked_for, if one_epoch { 1 } else { 9 });
+    }
 }
 
 // seed P10: a slow partner beside a busy one keeps what it needs.
@@ -236,6 +290,10 @@ fn counts_of_sixteen_bits_saturate_at_their_end() {
         most: u16::MAX,
         lend_limit: u16::MAX,
         revoke_limit: u16::MAX,
+        mends: Mends {
+            one_epoch: false,
+            ..Mends::ALL
+        },
         ..rules()
     };
     let mut pair = Pair::new(u16::MAX.into(), 10, wide);

