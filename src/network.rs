@@ -5,6 +5,7 @@ use crate::process;
 use argonet_am::Registered;
 use argonet_base::{JobRank, Rank};
 use argonet_boot::{Bootstrap, Key, LocalJob, MAX_VALUE_BYTES};
+use argonet_conduit::Conduit as _;
 use argonet_conduit::paths;
 use argonet_conduit::smp::{SegmentLen, Smp, ThreadMode};
 use argonet_conduit::tcp::join::{
@@ -14,9 +15,10 @@ use argonet_conduit::tcp::join::{
 use argonet_conduit::tcp::{Gauges, Tcp, TcpConfig, TcpCredits, TcpSizes};
 use argonet_segment::Directory;
 use argonet_settings::{
-    CONDUIT, CREDITS_FILE, PORTAL_CREDIT_STATS, Settings, TCP_CONNECTIONS, TCP_PROGRESS,
+    CONDUIT, CREDITS_FILE, Letter, PORTAL_CREDIT_STATS, Settings, TCP_CONNECTIONS, TCP_PROGRESS,
     TCP_SILENCE_TIMEOUT,
 };
+use argonet_trace::Which;
 use core::time::Duration;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -117,6 +119,7 @@ impl Network {
         process::at_end(Box::new(move || {
             if let Some(tcp) = last.upgrade() {
                 tcp.linger(LINGER);
+                tell_connections(&tcp);
             }
             if let Some(path) = &open.statistics {
                 write_statistics(gauges.as_deref(), rank, path);
@@ -157,6 +160,15 @@ fn write_statistics(gauges: Option<&Gauges>, rank: JobRank, path: &Path) {
             "argonet: rank {rank} cannot write statistics of credits to {path} (ARGONET_CREDITS_FILE): {error}"
         );
     }
+}
+
+/// What was kept for connections, and who has come, goes into the rank's statistics and its trace.
+fn tell_connections(tcp: &Tcp) {
+    let text = || tcp.connections().map(|all| format!("connections of {all}"));
+    if argonet_trace::wants(Which::Statistics, Letter::Conduit) {
+        argonet_trace::count_text(Letter::Conduit, &text().unwrap_or_default());
+    }
+    argonet_trace::note_with(Letter::Conduit, || text().unwrap_or_default());
 }
 
 /// The name of this host, for messages.
