@@ -18,7 +18,6 @@ use argonet_settings::{
     CONDUIT, CREDITS_FILE, Letter, PORTAL_CREDIT_STATS, Settings, TCP_CONNECTIONS, TCP_PROGRESS,
     TCP_SILENCE_TIMEOUT,
 };
-use argonet_trace::Which;
 use core::time::Duration;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -113,13 +112,13 @@ impl Network {
         };
         let tcp = Tcp::new(config).map_err(|error| failed(error.into()))?;
         let tcp = Arc::new(tcp);
+        tell_connections(&tcp);
         // Who has left a barrier may have sent what others wait for there and what waits for its connection.
         let last = Arc::downgrade(&tcp);
         let gauges = tcp.gauges();
         process::at_end(Box::new(move || {
             if let Some(tcp) = last.upgrade() {
                 tcp.linger(LINGER);
-                tell_connections(&tcp);
             }
             if let Some(path) = &open.statistics {
                 write_statistics(gauges.as_deref(), rank, path);
@@ -162,13 +161,14 @@ fn write_statistics(gauges: Option<&Gauges>, rank: JobRank, path: &Path) {
     }
 }
 
-/// What was kept for connections, and who has come, goes into the rank's statistics and its trace.
-fn tell_connections(tcp: &Tcp) {
-    let text = || tcp.connections().map(|all| format!("connections of {all}"));
-    if argonet_trace::wants(Which::Statistics, Letter::Conduit) {
-        argonet_trace::count_text(Letter::Conduit, &text().unwrap_or_default());
-    }
-    argonet_trace::note_with(Letter::Conduit, || text().unwrap_or_default());
+/// What was kept for connections, and who has come, stands in the rank's statistics.
+fn tell_connections(tcp: &Arc<Tcp>) {
+    let tcp = Arc::downgrade(tcp);
+    argonet_trace::on_summary_of_library(Box::new(move || {
+        if let Some(all) = tcp.upgrade().and_then(|tcp| tcp.connections()) {
+            argonet_trace::count_text(Letter::Conduit, &format!("connections of {all}"));
+        }
+    }));
 }
 
 /// The name of this host, for messages.

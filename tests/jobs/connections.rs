@@ -100,7 +100,7 @@ fn live() {
         let before = loop {
             let said = info(&pid);
             assert_eq!(said.matches("process ").count(), 3, "{said}");
-            if number(&said, "peers used") == 2 && number(&said, " connected") == 2 {
+            if number(&said, "peers used") == 2 && number(&said, " connections;") == 2 {
                 break said;
             }
         };

@@ -4,7 +4,7 @@
 //! A memory file like that of the credits; `argonet info --connections` reads it. Words of 64 bits:
 //!
 //! ```text
-//! 0 magic   1 rank, ranks   2 peers used, connected   3 bytes of a rank that was not used, of a peer that was
+//! 0 magic   1 rank, ranks   2 peers used, connections   3 bytes of a rank that was not used, of a peer that was
 //! 4 .. 14   counts of the gate, in the order in which it has them
 //! ```
 
@@ -57,7 +57,7 @@ pub struct Connections {
     pub ranks: u32,
     /// Peers that were used.
     pub used: u32,
-    /// Of them, those that are connected.
+    /// Connections to them that stand, further ones too.
     pub connected: u32,
     /// Bytes kept for a rank of the job, whether it was used or not.
     pub unused_bytes: u32,
@@ -114,7 +114,7 @@ impl fmt::Display for Connections {
         } = self;
         write!(
             f,
-            "rank {rank} of {ranks}: {used} peers used, {connected} connected; state {} bytes: {unused_bytes} for each rank, {used_bytes} \
+            "rank {rank} of {ranks}: {used} peers used, {connected} connections; state {} bytes: {unused_bytes} for each rank, {used_bytes} \
              more for each peer used; ",
             self.state_bytes()
         )?;

@@ -18,6 +18,7 @@ use std::io::Write;
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::sync::Arc;
 
+mod connections;
 mod credits;
 mod progress;
 mod sides;
