@@ -53,6 +53,8 @@ fn the_ledger_has_what_a_peer_keeps_and_its_growth() {
     assert!(held(&b, 0).buffer_bytes > 0, "what is read is staged");
     let all = report(&a);
     assert_eq!((all.used, all.connected), (1, 1));
+    let state = 3 * UNUSED_BYTES as u64 + u64::from(all.used_bytes);
+    assert_eq!(all.state_bytes(), state);
     let one = held(&a, 1);
     assert_eq!(all.held, Some(one), "there is no other peer");
     let text = all.to_string();
@@ -104,4 +106,27 @@ fn counts_are_the_same_when_they_are_read() {
     assert!(text.ends_with("1024 for another rank"), "{text}");
     assert_eq!(Connections::read(b"argoconn"), None);
     assert_eq!(Connections::read(&[0; 15 * 8]), None);
+}
+
+#[test]
+fn further_connections_count_with_their_buffers() {
+    let mut ranks = two(sides::sizes());
+    sides::transfers(&mut ranks, 1);
+    let held = |rank: &Rank, peer| rank.tcp.ledger(JobRank(peer)).expect("it was used").held;
+    assert_eq!(held(&ranks[0], 1).descriptors, 1);
+    let _held = [1, 2].map(|number| sides::connect(&ranks, number, 1));
+    sides::transfers(&mut ranks, 40);
+    for (rank, peer) in ranks.iter().zip([1, 0]) {
+        assert_eq!(held(rank, peer).descriptors, 3);
+        let all = report(rank);
+        assert_eq!((all.used, all.connected), (1, 3));
+        let inbound = rank.tcp.core.used(peer).unwrap().inbound.lock();
+        let staged = |side: &super::super::sides::InboundSide| side.inbox.buffer_bytes() as u64;
+        let sides: u64 = inbound.sides.iter().map(staged).sum();
+        drop(inbound);
+        assert!(
+            sides > 0 && held(rank, peer).buffer_bytes > sides,
+            "{sides}"
+        );
+    }
 }

@@ -20,6 +20,7 @@ use std::sync::Arc;
 
 mod connections;
 mod credits;
+mod lost_sides;
 mod progress;
 mod sides;
 mod silent;
