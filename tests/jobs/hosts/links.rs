@@ -73,13 +73,10 @@ pub(super) fn each_and_both() {
         let came = [0, 1].map(|i| of(["eth0", "eth1"][i]) - before[i]);
         let rate: f64 = rate["rate ".len()..].parse().expect("a rate");
         println!("puts of 4 MiB over {cards}, {RATE} each: {rate} MB/s; bytes {came:?}");
+        assert!(came.iter().sum::<u64>() >= all, "{cards}: {came:?}");
         for (card, came) in ["eth0", "eth1"].into_iter().zip(came) {
-            // One alone has all of it. Of both each has a part, and no small one; how large depends on when the further connections were there.
-            let least = match (cards.contains(card), cards.contains(',')) {
-                (true, false) => all,
-                (true, true) => all / 8,
-                (false, _) => 0,
-            };
+            // One alone has all of it. How much of both each has is a matter of their speeds, and of the machine's load.
+            let least = if cards == card { all } else { 0 };
             assert!(came >= least, "{card} of {cards}: {came} of {all} bytes");
             assert!(
                 cards.contains(card) || came < 1 << 20,
