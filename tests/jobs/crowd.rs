@@ -19,9 +19,6 @@ pub(crate) const PROGRAMS: &[Program] = &[("crowd", crowd)];
 /// Open files of a rank that has sent nothing.
 const IDLE_FILES: usize = 20;
 
-/// Polls before a rank has sent anything.
-const POLLS: u32 = 20_000;
-
 /// Messages to each other rank.
 const MESSAGES: u64 = 40;
 
@@ -59,11 +56,6 @@ fn crowd() -> Done {
     });
     let world = builder.build()?;
     let others = world.size() as usize - 1;
-    // Whatever somebody had asked for would be there after these.
-    for _ in 0..POLLS {
-        world.poll()?;
-        std::thread::yield_now();
-    }
     let idle = files();
     assert!(idle.len() <= IDLE_FILES, "{idle:#?}");
     assert_eq!(connections(), 0, "before anything was sent");

@@ -171,8 +171,8 @@ impl Core {
     /// Writes who has come and what is connected, if that has changed.
     #[inline]
     pub(super) fn gauge_doors(&self) {
-        let connected = u64::from(self.connected.load(Relaxed));
-        let now = self.connector.came() << 24 | connected;
+        let (used, connected) = (self.used.load(Relaxed), self.connected.load(Relaxed));
+        let now = self.connector.came() << 40 | u64::from(used) << 20 | u64::from(connected);
         if self.doors.told.load(Relaxed) != now {
             self.write_doors(now);
         }

@@ -12,7 +12,9 @@ fn report(rank: &Rank) -> Connections {
 
 #[test]
 fn a_rank_that_was_not_used_keeps_little_and_has_no_ledger() {
-    let a = Rank::new(0, TcpSizes::default(), None);
+    let mut a = Rank::new(0, TcpSizes::default(), None);
+    (0..100).for_each(|_| _ = a.poll());
+    assert!(a.queue.wanted.lock().is_empty(), "nobody is used");
     let idle = report(&a);
     assert_eq!(
         (idle.rank, idle.ranks, idle.used, idle.connected),
@@ -23,6 +25,10 @@ fn a_rank_that_was_not_used_keeps_little_and_has_no_ledger() {
     assert_eq!(idle.held, Some(Held::default()));
     assert!(a.tcp.ledger(JobRank(1)).is_none());
     assert!(a.tcp.ledger(JobRank(2)).is_none());
+    // The first use of a peer asks for a connection to it, and to nobody else.
+    assert!(a.note(7));
+    assert_eq!(*a.queue.wanted.lock(), [JobRank(1)]);
+    assert_eq!((report(&a).used, report(&a).connected), (1, 0));
 }
 
 #[test]
