@@ -5,6 +5,7 @@ use crate::process;
 use argonet_am::Registered;
 use argonet_base::{JobRank, Rank};
 use argonet_boot::{Bootstrap, Key, LocalJob, MAX_VALUE_BYTES};
+use argonet_conduit::Conduit as _;
 use argonet_conduit::paths;
 use argonet_conduit::smp::{SegmentLen, Smp, ThreadMode};
 use argonet_conduit::tcp::join::{
@@ -14,7 +15,7 @@ use argonet_conduit::tcp::join::{
 use argonet_conduit::tcp::{Gauges, Tcp, TcpConfig, TcpCredits, TcpSizes};
 use argonet_segment::Directory;
 use argonet_settings::{
-    CONDUIT, CREDITS_FILE, PORTAL_CREDIT_STATS, Settings, TCP_CONNECTIONS, TCP_PROGRESS,
+    CONDUIT, CREDITS_FILE, Letter, PORTAL_CREDIT_STATS, Settings, TCP_CONNECTIONS, TCP_PROGRESS,
     TCP_SILENCE_TIMEOUT,
 };
 use core::time::Duration;
@@ -114,6 +115,7 @@ impl Network {
         };
         let tcp = Tcp::new(config).map_err(|error| failed(error.into()))?;
         let tcp = Arc::new(tcp);
+        tell_connections(&tcp);
         // Who has left a barrier may have sent what others wait for there and what waits for its connection.
         let last = Arc::downgrade(&tcp);
         let gauges = tcp.gauges();
@@ -164,6 +166,16 @@ fn write_statistics(gauges: Option<&Gauges>, rank: JobRank, path: &Path) {
             "argonet: rank {rank} cannot write statistics of credits to {path} (ARGONET_CREDITS_FILE): {error}"
         );
     }
+}
+
+/// What was kept for connections, and who has come, stands in the rank's statistics.
+fn tell_connections(tcp: &Arc<Tcp>) {
+    let tcp = Arc::downgrade(tcp);
+    argonet_trace::on_summary_of_library(Box::new(move || {
+        if let Some(all) = tcp.upgrade().and_then(|tcp| tcp.connections()) {
+            argonet_trace::count_text(Letter::Conduit, &format!("connections of {all}"));
+        }
+    }));
 }
 
 /// The name of this host, for messages.

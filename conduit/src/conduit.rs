@@ -2,6 +2,7 @@
 
 use crate::ledger::PeerLedger;
 use crate::smp::Lines;
+use crate::tcp::Connections;
 use argonet_am::record::Short;
 use argonet_am::{AmError, Category, Delivery, Lane, Message, Payload};
 use argonet_base::{HandlerIndex, JobRank, SegmentOffset};
@@ -410,6 +411,12 @@ pub trait Conduit: Send + Sync {
     /// know. For reports; may be called at any time by any thread.
     fn ledger(&self, peer: JobRank) -> Option<PeerLedger> {
         let _ = peer;
+        None
+    }
+
+    /// What is kept for connections, and who has asked for some; `None` where there are none. For reports; may be called at any time by any
+    /// thread.
+    fn connections(&self) -> Option<Connections> {
         None
     }
 }

@@ -19,6 +19,17 @@ pub struct LaneLedger {
     pub waiting: bool,
 }
 
+/// What is kept for a peer; nothing where all is shared memory of the job.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Held {
+    /// Bytes of what is known of it.
+    pub state_bytes: u64,
+    /// Bytes of buffers, which grow with use.
+    pub buffer_bytes: u64,
+    /// Sockets.
+    pub descriptors: u32,
+}
+
 /// Both lanes to and from a peer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct PeerLedger {
@@ -28,6 +39,8 @@ pub struct PeerLedger {
     pub requests: LaneLedger,
     /// The lane of replies.
     pub replies: LaneLedger,
+    /// What is kept for it.
+    pub held: Held,
 }
 
 impl fmt::Display for LaneLedger {
@@ -49,13 +62,32 @@ impl fmt::Display for LaneLedger {
     }
 }
 
+impl fmt::Display for Held {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            state_bytes,
+            buffer_bytes,
+            descriptors,
+        } = self;
+        write!(
+            f,
+            "kept: {state_bytes} bytes of state, {buffer_bytes} of buffers, {descriptors} sockets"
+        )
+    }
+}
+
 impl fmt::Display for PeerLedger {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self {
             unit,
             requests,
             replies,
+            held,
         } = self;
-        write!(f, "requests {requests}; replies {replies}; in {unit}")
+        write!(f, "requests {requests}; replies {replies}; in {unit}")?;
+        if *held != Held::default() {
+            write!(f, "; {held}")?;
+        }
+        Ok(())
     }
 }

@@ -22,4 +22,4 @@ pub use conduit::{
     Capabilities, Conduit, Injected, Limits, OpToken, Part, PrepareRequest, Prepared, SendError,
     Sink,
 };
-pub use ledger::{LaneLedger, PeerLedger};
+pub use ledger::{Held, LaneLedger, PeerLedger};

@@ -102,9 +102,10 @@
 #endif
 #define GASNET_ALIGNED_SEGMENTS 0
 
-/* The conduit: smp where nothing else is said. The extended part is the same for all. */
+/* The conduit: smp where nothing else is said. udp is tcp by the name that clients of GASNet know. The extended part is the same
+ * for all. */
 #if defined(ARGONET_CONDUIT_TCP)
-#if ARGONET_CONDUIT_TCP != 1 || defined(ARGONET_CONDUIT_SMP)
+#if ARGONET_CONDUIT_TCP != 1 || defined(ARGONET_CONDUIT_UDP) || defined(ARGONET_CONDUIT_SMP)
 #error ARGONET_CONDUIT_TCP must be 1 where it is defined, and no other conduit
 #endif
 #define GASNET_CONDUIT_TCP 1
@@ -114,6 +115,17 @@
 #define GASNET_CORE_NAME_STR "TCP"
 #define ARGONET_CONDUIT_PART _TCP
 #define ARGONET_CORE_FACET argonet_link_core_TCP
+#elif defined(ARGONET_CONDUIT_UDP)
+#if ARGONET_CONDUIT_UDP != 1 || defined(ARGONET_CONDUIT_SMP)
+#error ARGONET_CONDUIT_UDP must be 1 where it is defined, and no other conduit
+#endif
+#define GASNET_CONDUIT_UDP 1
+#define GASNET_CONDUIT_NAME UDP
+#define GASNET_CORE_NAME UDP
+#define GASNET_CONDUIT_NAME_STR "UDP"
+#define GASNET_CORE_NAME_STR "UDP"
+#define ARGONET_CONDUIT_PART _UDP
+#define ARGONET_CORE_FACET argonet_link_core_UDP
 #else
 #ifndef ARGONET_CONDUIT_SMP
 #define ARGONET_CONDUIT_SMP 1

@@ -356,6 +356,9 @@ impl<C: Conduit> Engine<C> {
         if !used {
             text.push_str(" nothing has been sent or received");
         }
+        if let Some(connections) = self.conduit.connections() {
+            let _ = write!(text, "\n  connections of {connections}");
+        }
         text
     }
 }

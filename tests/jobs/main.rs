@@ -8,6 +8,7 @@
 mod among;
 mod atomics;
 mod collectives;
+mod connections;
 mod credits;
 mod crowd;
 mod doctor;
@@ -49,6 +50,7 @@ fn main() {
             heap::PROGRAMS,
             among::PROGRAMS,
             collectives::PROGRAMS,
+            connections::PROGRAMS,
             credits::PROGRAMS,
             quiet::PROGRAMS,
             raw_handlers::PROGRAMS,
@@ -82,6 +84,7 @@ fn main() {
         heap::TESTS,
         among::TESTS,
         collectives::TESTS,
+        connections::TESTS,
         credits::TESTS,
         quiet::TESTS,
         raw_handlers::TESTS,

@@ -40,7 +40,7 @@ pub use kind::{Kind, Unit};
 pub use options::{Options, Target, TraceError};
 pub use process::{
     Timed, Which, begin_epoch, close, count_text, dump_statistics, end, event, flows, is_on,
-    letters, local, note, note_with, now_ns, on_summary, received, rest, sent_in_order,
-    set_letters, set_local, start, timed, wants,
+    letters, local, note, note_with, now_ns, on_summary, on_summary_of_library, received, rest,
+    sent_in_order, set_letters, set_local, start, timed, wants,
 };
 pub use source::{freeze_source, set_source, source, thaw_source};

@@ -17,6 +17,8 @@ use crate::tracer::{self, Part, Tracer};
 /// Whether anything is traced or counted: stored once, before anybody communicates.
 static ON: AtomicBool = AtomicBool::new(false);
 static TRACER: OnceLock<Tracer> = OnceLock::new();
+/// What the library adds to the statistics.
+static LIBRARY: OnceLock<Box<dyn Fn() + Send + Sync>> = OnceLock::new();
 /// What the client adds to the statistics.
 static CLIENT: OnceLock<fn()> = OnceLock::new();
 
@@ -325,6 +327,11 @@ pub fn on_summary(tell: fn()) {
     let _ = CLIENT.set(tell);
 }
 
+/// The same for the library itself, whose lines stand before the client's.
+pub fn on_summary_of_library(tell: Box<dyn Fn() + Send + Sync>) {
+    let _ = LIBRARY.set(tell);
+}
+
 /// The process ends: writes what is left. Async-signal-safe unless `orderly`; only the first call does anything.
 pub fn end(orderly: bool) {
     let Some(tracer) = TRACER.get() else { return };
@@ -342,8 +349,9 @@ pub fn close() {
 }
 
 fn summarise(tracer: &Tracer, orderly: bool) {
-    if let Some(tell) = CLIENT.get().filter(|_| orderly) {
-        tell();
+    if orderly {
+        LIBRARY.get().inspect(|tell| tell());
+        CLIENT.get().inspect(|tell| tell());
     }
     tracer.summarise(now_ns());
 }

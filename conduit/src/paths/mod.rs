@@ -18,6 +18,7 @@ use crate::conduit::{
 };
 use crate::ledger::PeerLedger;
 use crate::smp::{Lines, Smp};
+use crate::tcp::Connections;
 use argonet_am::record::Short;
 use argonet_am::{Lane, Message};
 use argonet_base::{HandlerIndex, JobRank, SegmentOffset};
@@ -329,5 +330,9 @@ impl Conduit for Paths {
             Path::Near(smp) => smp.ledger(peer),
             Path::Far(far) => far.network.ledger(peer),
         }
+    }
+
+    fn connections(&self) -> Option<Connections> {
+        self.far.as_ref()?.network.connections()
     }
 }

@@ -9,7 +9,7 @@ use super::wake::{self, Barrier, Linux};
 use crate::conduit::{
     Capabilities, Conduit, Injected, Limits, OpToken, PrepareRequest, Prepared, SendError, Sink,
 };
-use crate::ledger::{LaneLedger, PeerLedger};
+use crate::ledger::{Held, LaneLedger, PeerLedger};
 use argonet_am::record::{self, Head, Short};
 use argonet_am::{
     AmError, Category, Lane, MAX_CARRIED, MAX_MEDIUM, Message, Registered, ReplyPort,
@@ -361,6 +361,7 @@ impl Conduit for Smp {
             unit: "units of 16 bytes",
             requests,
             replies,
+            held: Held::default(),
         })
     }
 }

@@ -1,6 +1,7 @@
 //! The tcp conduit: the trait over its parts.
 
 use super::config::TcpConfig;
+use super::connections::{Connections, held};
 use super::core::Core;
 use super::frame::{Kind, charge};
 use super::gauges::Gauges;
@@ -334,12 +335,14 @@ impl Conduit for Tcp {
     /// Requests are counted as what they take of the grant; replies stand for the whole stream, which carries requests, too.
     fn ledger(&self, peer: JobRank) -> Option<PeerLedger> {
         let peer = self.core.used(peer.0)?;
-        let (taken, handled, waiting) = {
-            let inbound = peer.inbound.try_lock()?;
-            let waiting = inbound.waits();
-            (inbound.complete(), inbound.parked.handled(), waiting)
-        };
+        let inbound = peer.inbound.try_lock()?;
+        let (taken, handled, waiting) = (
+            inbound.complete(),
+            inbound.parked.handled(),
+            inbound.waits(),
+        );
         let outbound = peer.outbound.lock();
+        let held = held(&inbound, &outbound);
         let (sent, handled_there) = outbound.grant.totals();
         Some(PeerLedger {
             unit: "bytes",
@@ -355,6 +358,11 @@ impl Conduit for Tcp {
                 handled: taken,
                 waiting: false,
             },
+            held,
         })
+    }
+
+    fn connections(&self) -> Option<Connections> {
+        Some(self.core.connections())
     }
 }

@@ -1,5 +1,6 @@
 //! Where connections come from: who dials, accepts and proves ranks is behind one trait.
 
+use super::join::gate::GateCounts;
 use argonet_am::AmError;
 use argonet_base::JobRank;
 use rustix::fd::{BorrowedFd, OwnedFd};
@@ -42,4 +43,14 @@ pub trait Connector: Send + Sync {
 
     /// A descriptor that can be read while [`next`](Self::next) has something to do; `None` where that never is.
     fn descriptor(&self) -> Option<BorrowedFd<'_>>;
+
+    /// A number that changes with [`callers`](Self::callers). Costs next to nothing.
+    fn came(&self) -> u64 {
+        0
+    }
+
+    /// Who has come to its doors, and why they were sent away; `None` while another thread is at them.
+    fn callers(&self) -> Option<GateCounts> {
+        Some(GateCounts::default())
+    }
 }

@@ -2,6 +2,7 @@
 
 use super::bits::Bits;
 use super::config::TcpSizes;
+use super::connections::{Doors, UNUSED_BYTES};
 use super::connector::{Connection, Connector, Made};
 use super::gauges::Gauges;
 use super::helper::Helper;
@@ -69,6 +70,9 @@ pub(super) struct Core {
     pub(super) turn: AtomicU32,
     /// Sockets that are connected.
     pub(super) connected: AtomicU32,
+    /// Peers that were used.
+    pub(super) used: AtomicU32,
+    pub(super) doors: Doors,
     /// Ticks when something last left for any peer. A hint.
     pub(super) left_at: AtomicU64,
     pub(super) epoll: OwnedFd,
@@ -84,7 +88,7 @@ pub(super) struct Core {
 }
 
 // What a rank keeps of a peer that it does not use.
-static_assertions::const_assert!(size_of::<OnceLock<Box<Peer>>>() <= 16);
+static_assertions::const_assert!(UNUSED_BYTES <= 16);
 
 impl Core {
     pub(super) fn new(config: super::TcpConfig) -> io::Result<Self> {
@@ -111,6 +115,7 @@ impl Core {
         };
         let gauge = |bank| Gauges::new(config.rank.0, config.ranks, bank);
         let gauges = bank.as_ref().map(gauge).transpose()?.map(Arc::new);
+        let doors = Doors::new(config.rank.0, config.ranks)?;
         Ok(Self {
             rank: config.rank,
             ranks: config.ranks,
@@ -130,6 +135,8 @@ impl Core {
             unwatched: Mutex::new(NOBODY),
             turn: AtomicU32::new(0),
             connected: AtomicU32::new(0),
+            used: AtomicU32::new(0),
+            doors,
             left_at: AtomicU64::new(0),
             epoll,
             sleepers,
@@ -174,6 +181,7 @@ impl Core {
             Box::new(Peer::new(rank, &self.sizes, bank))
         });
         if is_new {
+            self.used.fetch_add(1, Ordering::Relaxed);
             self.gauge_first(peer);
         }
         (peer, is_new)
@@ -225,6 +233,7 @@ impl Core {
                 }
             }
         }
+        self.gauge_doors();
     }
 
     /// Uses a connection, the first or another. Nothing more is read from the one before it.

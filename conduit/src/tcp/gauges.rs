@@ -7,12 +7,9 @@
 //! 8 + 2p    rank p: credits held, in use, lent to it, used by it, 16 bits each from the lowest     9 + 2p  stalls
 //! ```
 
+use super::words::{self, Words, two};
 use argonet_am::credit::{Bank, Figures};
 use core::fmt;
-use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use memmap2::{MmapOptions, MmapRaw};
-use rustix::fd::OwnedFd;
-use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
 use std::io;
 
 /// The name of the memory file.
@@ -22,49 +19,29 @@ const MAGIC: u64 = u64::from_le_bytes(*b"argocred");
 const HEAD: usize = 8;
 
 /// Credits of a rank, as they are now. Outlives the conduit, for whoever writes statistics when the process ends.
-// The writer: each word stands for itself, so Relaxed is enough; this process alone writes.
-pub struct Gauges {
-    map: MmapRaw,
-    words: usize,
-    _file: OwnedFd,
-}
+pub struct Gauges(Words);
 
 impl Gauges {
     /// For the bank's rank among `ranks`.
     pub(super) fn new(rank: u32, ranks: u32, bank: &Bank) -> io::Result<Self> {
-        let words = HEAD + 2 * ranks as usize;
-        let file = memfd_create(CREDITS_FILE_NAME, MemfdFlags::CLOEXEC)?;
-        ftruncate(&file, (words * 8) as u64)?;
-        let map = MmapOptions::new().len(words * 8).map_raw(&file)?;
-        let gauges = Self {
-            map,
-            words,
-            _file: file,
-        };
+        let gauges = Gauges(Words::new(CREDITS_FILE_NAME, HEAD + 2 * ranks as usize)?);
         let plan = bank.plan();
         let total = u32::try_from(plan.total()).unwrap_or(u32::MAX);
-        gauges.set(0, MAGIC);
-        gauges.set(1, two(rank, ranks));
-        gauges.set(2, two(total, plan.share().into()));
+        gauges.0.set(0, MAGIC);
+        gauges.0.set(1, two(rank, ranks));
+        gauges.0.set(2, two(total, plan.share().into()));
         gauges.bank(bank);
         Ok(gauges)
-    }
-
-    fn set(&self, at: usize, value: u64) {
-        assert!(at < self.words);
-        // SAFETY: within the mapping, which begins at a page and stays as long as `self`; other processes can only change the numbers.
-        let word = unsafe { AtomicU64::from_ptr(self.map.as_mut_ptr().cast::<u64>().add(at)) };
-        word.store(value, Relaxed);
     }
 
     /// What the bank has, and has moved.
     #[cold]
     pub(super) fn bank(&self, bank: &Bank) {
         let moved = bank.moved();
-        self.set(3, two(bank.banked(), bank.epoch()));
-        self.set(4, moved.lent);
-        self.set(5, moved.returned);
-        self.set(6, bank.untouched());
+        self.0.set(3, two(bank.banked(), bank.epoch()));
+        self.0.set(4, moved.lent);
+        self.0.set(5, moved.returned);
+        self.0.set(6, bank.untouched());
     }
 
     /// What is held of a peer, and lent to it.
@@ -79,22 +56,16 @@ impl Gauges {
             ..
         } = figures;
         let at = HEAD + 2 * rank as usize;
-        self.set(at, of(held, 0) | of(in_use, 1) | of(loan, 2) | of(owed, 3));
-        self.set(at + 1, stalls);
+        self.0
+            .set(at, of(held, 0) | of(in_use, 1) | of(loan, 2) | of(owed, 3));
+        self.0.set(at + 1, stalls);
     }
 
     /// As others read it.
     #[must_use]
     pub fn report(&self) -> CreditReport {
-        // SAFETY: as in `set`.
-        let word = |at| unsafe { AtomicU64::from_ptr(self.map.as_mut_ptr().cast::<u64>().add(at)) };
-        let words: Vec<u64> = (0..self.words).map(|at| word(at).load(Relaxed)).collect();
-        CreditReport::of(&words).unwrap_or_default()
+        CreditReport::of(&self.0.all()).unwrap_or_default()
     }
-}
-
-fn two(low: u32, high: u32) -> u64 {
-    u64::from(high) << 32 | u64::from(low)
 }
 
 /// Credits between a rank and a peer.
@@ -143,9 +114,7 @@ impl CreditReport {
     /// Out of the bytes of the memory file; `None` if they are none.
     #[must_use]
     pub fn read(bytes: &[u8]) -> Option<Self> {
-        let (words, rest) = bytes.as_chunks::<8>();
-        let words: Vec<u64> = words.iter().map(|word| u64::from_ne_bytes(*word)).collect();
-        rest.is_empty().then(|| Self::of(&words)).flatten()
+        Self::of(&words::read(bytes)?)
     }
 
     fn of(words: &[u64]) -> Option<Self> {

@@ -11,6 +11,7 @@
 mod bits;
 mod conduit;
 mod config;
+mod connections;
 mod connector;
 mod core;
 mod credits;
@@ -37,9 +38,11 @@ mod visit;
 mod vitals;
 mod wait;
 mod wire;
+mod words;
 
 pub use conduit::Tcp;
 pub use config::{TcpConfig, TcpSizeError, TcpSizes};
+pub use connections::{CONNECTIONS_FILE_NAME, Connections};
 pub use connector::{Connection, Connector, Made};
 pub use credits::TcpCredits;
 pub use gauges::{CREDITS_FILE_NAME, CreditReport, Gauges, PeerCredits};

@@ -78,6 +78,13 @@ pub(super) struct Operations {
 const INDEX_BITS: u32 = 16;
 
 impl Operations {
+    /// Bytes of what tells of them.
+    pub(super) fn buffer_bytes(&self) -> usize {
+        self.sent.capacity() * size_of::<Sent>()
+            + self.gets.capacity() * size_of::<Option<Get>>()
+            + self.free.capacity() * size_of::<u32>()
+    }
+
     /// Whether another may begin.
     #[inline]
     pub(super) fn has_room(&self) -> bool {

@@ -25,7 +25,7 @@ use argonet_am::{AmError, Category, Lane, MAX_CARRIED, Message, Payload, Registe
 use argonet_base::{HandlerIndex, JobRank, SegmentOffset};
 use argonet_conduit::wire::{UserBytes, UserPlace};
 use argonet_conduit::{
-    Capabilities, Conduit, Injected, Limits, OpToken, PeerLedger, PrepareRequest, Prepared,
+    Capabilities, Conduit, Held, Injected, Limits, OpToken, PeerLedger, PrepareRequest, Prepared,
     SendError, Sink,
 };
 use argonet_segment::{Directory, SharedBytes};
@@ -429,6 +429,7 @@ impl Conduit for SimConduit {
             unit: "messages",
             requests: requests.unwrap_or_default(),
             replies: replies.unwrap_or_default(),
+            held: Held::default(),
         })
     }
 

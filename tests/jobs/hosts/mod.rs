@@ -1,6 +1,7 @@
 //! Jobs over several hosts, which are network namespaces, by the conduit tcp.
 
 mod ending;
+mod links;
 mod rails;
 mod replayed;
 mod storm;
@@ -23,6 +24,10 @@ pub(crate) const TESTS: &[Test] = &[
         "hosts_strangers_with_an_old_handshake",
         replayed::said_again,
     ),
+    (
+        "hosts_large_puts_over_each_of_two_networks_and_both",
+        links::each_and_both,
+    ),
     ("hosts_one_of_two_networks_fails", rails::one_of_two_fails),
     (
         "hosts_stress_with_connections_cut_at_random",
@@ -34,6 +39,7 @@ pub(crate) const PROGRAMS: &[Program] = &[
     ("storm-over-hosts", storm::storm),
     ("strangers", strangers::strangers),
     ("eavesdropper", replayed::eavesdropper),
+    ("links", links::links),
     ("rails", rails::rails),
     ("stress", stress::stress),
 ];

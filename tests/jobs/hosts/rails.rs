@@ -53,7 +53,7 @@ pub(super) fn rails() -> Done {
 }
 
 /// Bytes that have come to a host over one of its networks.
-fn come(network: &Network, host: &str, card: &str) -> u64 {
+pub(super) fn come(network: &Network, host: &str, card: &str) -> u64 {
     let file = format!("cat /sys/class/net/{card}/statistics/rx_bytes");
     let said = network.on(host, &file);
     said.trim().parse().expect("a number of bytes")

@@ -2,7 +2,7 @@
 # "make install prefix=DIR" copies the installed tree into DIR; the copy goes on using this tree's libraries.
 TREE = ../../..
 
-all seq par parsync clean:
+all seq par parsync amudprun clean:
 	@:
 
 install: all
@@ -10,4 +10,4 @@ install: all
 	mkdir -p "$(DESTDIR)$(prefix)"
 	cp -R "$(TREE)/." "$(DESTDIR)$(prefix)/"
 
-.PHONY: all seq par parsync clean install
+.PHONY: all seq par parsync amudprun clean install

@@ -75,7 +75,7 @@ pub(super) fn variant(
 ) -> Result<(), String> {
     let name = variant.library();
     let include = tree.path("include/.")?;
-    let word = words::c_string(variant.conduit);
+    let word = words::c_string(variant.word);
     let mut objects = Vec::new();
     for source in sources.variant()? {
         let stem = source.file_stem().unwrap_or_default().to_string_lossy();

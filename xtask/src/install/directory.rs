@@ -28,6 +28,11 @@ pub(super) fn write(tree: &mut Tree, debug: bool, found: &Found) -> Result<(), S
         let own = format!("{DIRECTORY}/{}-conduit/contrib/{launcher}", conduit.name);
         tree.link(&own, &format!("../../{UP}/bin/{launcher}"))?;
     }
+    // Where clients of udp build its launcher, and look for it.
+    let rules = include_str!("build.mk").replace("TREE = ", "TREE = ../../");
+    tree.write(&format!("{DIRECTORY}/other/amudp/Makefile"), &rules)?;
+    let own = format!("{DIRECTORY}/other/amudp/amudprun");
+    tree.link(&own, &format!("../../{UP}/bin/amudprun"))?;
     for variant in Variant::all(debug) {
         let conduit = format!("{}-conduit", variant.conduit);
         let name = format!("{conduit}/{}.mak", variant.name());

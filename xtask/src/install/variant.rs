@@ -5,25 +5,36 @@ use super::words::shell;
 
 /// A conduit, as its clients see it.
 pub(super) struct Conduit {
-    /// As `ARGONET_CONDUIT` names it, and files and options.
+    /// As files and options name it.
     pub(super) name: &'static str,
+    /// As `ARGONET_CONDUIT` names what its programs run over where nothing else is said.
+    pub(super) word: &'static str,
     /// The script that starts its programs, `gasnetrun_NAME`.
     pub(super) launcher: &'static str,
     /// Whether releases of GASNet have one of this name, so that build systems of clients know it.
     pub(super) is_gasnets: bool,
 }
 
-/// All that exist.
-pub(super) const CONDUITS: [Conduit; 2] = [
+/// All that exist, and `udp`: what clients ask for that know the networks of GASNet alone and want the one for Ethernet. Here that
+/// is tcp by the other name.
+pub(super) const CONDUITS: [Conduit; 3] = [
     Conduit {
         name: "smp",
+        word: "smp",
         launcher: include_str!("gasnetrun_smp.sh"),
         is_gasnets: true,
     },
     Conduit {
         name: "tcp",
+        word: "tcp",
         launcher: include_str!("amudprun.sh"),
         is_gasnets: false,
+    },
+    Conduit {
+        name: "udp",
+        word: "tcp",
+        launcher: include_str!("amudprun.sh"),
+        is_gasnets: true,
     },
 ];
 
@@ -33,6 +44,8 @@ const MODES: [&str; 3] = ["seq", "par", "parsync"];
 /// A conduit in a thread mode, for clients with or without `GASNET_DEBUG`.
 pub(super) struct Variant {
     pub(super) conduit: &'static str,
+    /// As `ARGONET_CONDUIT` names the conduit.
+    pub(super) word: &'static str,
     pub(super) mode: &'static str,
     debug: bool,
 }
@@ -62,6 +75,7 @@ impl Variant {
         CONDUITS.iter().flat_map(move |conduit| {
             MODES.into_iter().map(move |mode| Self {
                 conduit: conduit.name,
+                word: conduit.word,
                 mode,
                 debug,
             })

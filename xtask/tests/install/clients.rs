@@ -15,7 +15,7 @@ const EXAMPLES: [(&str, &str); 3] = [
 ];
 
 /// Less for the linker to write: the library of tests has all lines of its sources.
-const STRIPPED: &str = "GASNET_LDFLAGS=-Wl,--strip-debug";
+pub(crate) const STRIPPED: &str = "GASNET_LDFLAGS=-Wl,--strip-debug";
 
 pub(crate) fn trials() -> Vec<Trial> {
     let make = !runs("make");
@@ -43,7 +43,7 @@ pub(crate) fn trials() -> Vec<Trial> {
 }
 
 /// A copy of the examples, to build in.
-fn copied(place: &Place) -> Result<PathBuf, Failed> {
+pub(crate) fn copied(place: &Place) -> Result<PathBuf, Failed> {
     let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/c");
     let to = place.file("examples");
     succeeded(&run(Command::new("cp").arg("-R").arg(from).arg(&to))?)?;
@@ -51,7 +51,7 @@ fn copied(place: &Place) -> Result<PathBuf, Failed> {
 }
 
 /// A make that is not part of one around it.
-fn make(directory: &Path) -> Command {
+pub(crate) fn make(directory: &Path) -> Command {
     let mut command = Command::new("make");
     command.current_dir(directory);
     for name in ["MAKEFLAGS", "MAKELEVEL", "GASNET", "CFLAGS", "LDFLAGS"] {
@@ -224,7 +224,7 @@ fn libraries() -> Result<(), Failed> {
                  message(STATUS \"${libraries} of ${GASNet_CONDUITS} in ${GASNet_VERSION}\")\n";
     let told = succeeded(&configured(&place, "names", lines)?)?;
     assert!(
-        told.contains("GASNet::smp-par of smp;tcp in 2025.8.0"),
+        told.contains("GASNet::smp-par of smp;tcp;udp in 2025.8.0"),
         "{told}"
     );
     for (lines, why) in [
@@ -249,7 +249,7 @@ fn libraries() -> Result<(), Failed> {
 }
 
 /// `config.status`, called where it lies as clients do.
-fn status(place: &Place) -> Command {
+pub(crate) fn status(place: &Place) -> Command {
     let mut command = Command::new("./config.status");
     command.current_dir(place.prefix().join("lib/argonet/build"));
     for kind in ["FILES", "HEADERS", "LINKS", "COMMANDS"] {
@@ -289,7 +289,7 @@ fn filled_in() -> Result<(), Failed> {
         first.to_owned()
     };
     // UPC++ has no rule for others.
-    assert_eq!(value("CONDUITS"), "smp");
+    assert_eq!(value("CONDUITS"), "smp udp");
     assert_eq!(value("EXESUFFIX"), "");
     assert_eq!(value("NOBODY"), "@NOBODY@");
     assert!(value("PERL").ends_with("perl"), "{text}");
@@ -311,11 +311,14 @@ fn filled_in() -> Result<(), Failed> {
     std::fs::write(directory.0.join("b"), "<@CONDUITS@>\n")?;
     let files = format!("{path}/a {path}/c:{path}/b");
     succeeded(&run(status(&place).env("CONFIG_FILES", files))?)?;
-    assert_eq!(std::fs::read_to_string(directory.0.join("a"))?, "smp\n");
-    assert_eq!(std::fs::read_to_string(directory.0.join("c"))?, "<smp>\n");
+    assert_eq!(std::fs::read_to_string(directory.0.join("a"))?, "smp udp\n");
+    assert_eq!(
+        std::fs::read_to_string(directory.0.join("c"))?,
+        "<smp udp>\n"
+    );
     let pair = format!("-:{path}/b");
     let told = succeeded(&run(status(&place).args(["--file", &pair]))?)?;
-    assert_eq!(told, "<smp>\n");
+    assert_eq!(told, "<smp udp>\n");
     Ok(())
 }
 

@@ -6,6 +6,7 @@ mod place;
 mod refused;
 mod replaced;
 mod tree;
+mod udp;
 mod uninstalled;
 
 use libtest_mimic::Arguments;
@@ -19,6 +20,7 @@ fn main() {
     trials.extend(clients::trials());
     trials.extend(refused::trials());
     trials.extend(replaced::trials());
+    trials.extend(udp::trials());
     trials.extend(uninstalled::trials());
     let conclusion = libtest_mimic::run(&Arguments::from_args(), trials);
     place::clean();

@@ -43,7 +43,7 @@ fn twice() -> Result<(), Failed> {
     for (path, bytes) in &before {
         let name = path.strip_prefix(&prefix)?;
         let dated = name.starts_with("lib")
-            && ["gasnet-smp-", "gasnet-tcp-"]
+            && ["gasnet-smp-", "gasnet-tcp-", "gasnet-udp-"]
                 .iter()
                 .any(|of| name.to_string_lossy().contains(of))
             || name == Path::new("share/argonet/manifest");

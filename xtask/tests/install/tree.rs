@@ -32,6 +32,8 @@ fn complete() -> Result<(), Failed> {
         "lib/cmake/argonet/argonetConfig.cmake",
         "lib/argonet/build/gasnet_config.h",
         "lib/argonet/build/config.status",
+        "lib/argonet/build/other/amudp/amudprun",
+        "lib/argonet/build/other/amudp/Makefile",
         "bin/amudprun",
         "share/man/man1/amudprun.1",
         "share/man/man7/argonet-c.7",
@@ -39,7 +41,7 @@ fn complete() -> Result<(), Failed> {
     ]
     .map(str::to_owned)
     .into();
-    for conduit in ["smp", "tcp"] {
+    for conduit in ["smp", "tcp", "udp"] {
         for name in [
             format!("include/{conduit}-conduit/gasnet_core.h"),
             format!("lib/argonet/build/{conduit}-conduit/contrib/gasnetrun_{conduit}"),
@@ -85,6 +87,7 @@ fn complete() -> Result<(), Failed> {
         ("lib", "a"),
         ("include/smp-conduit", "mak"),
         ("include/tcp-conduit", "mak"),
+        ("include/udp-conduit", "mak"),
     ] {
         for entry in prefix.join(directory).read_dir()? {
             let path = entry?.path();

@@ -1,5 +1,6 @@
 //! The joiner as the conduit's source of connections.
 
+use super::gate::GateCounts;
 use super::service::{JoinService, Made as Met};
 use crate::tcp::{Connection, Connector, Made};
 use argonet_am::AmError;
@@ -73,5 +74,13 @@ impl Connector for Joining {
 
     fn descriptor(&self) -> Option<BorrowedFd<'_>> {
         Some(self.service.descriptor())
+    }
+
+    fn came(&self) -> u64 {
+        self.service.came()
+    }
+
+    fn callers(&self) -> Option<GateCounts> {
+        self.service.try_counts()
     }
 }

@@ -6,6 +6,7 @@ use super::joiner::Joiner;
 use super::user::{JoinUser, Joined, Whereabouts};
 use argonet_base::JobRank;
 use core::net::{IpAddr, SocketAddr};
+use core::sync::atomic::{AtomicU64, Ordering};
 use parking_lot::Mutex;
 use rustix::event::{EventfdFlags, epoll, eventfd};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -39,6 +40,8 @@ pub struct JoinService {
     waiting: OwnedFd,
     timer: OwnedFd,
     begun: Instant,
+    /// Counts what the gate has counted. A hint.
+    came: AtomicU64,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -88,6 +91,7 @@ impl JoinService {
             waiting,
             timer,
             begun: Instant::now(),
+            came: AtomicU64::new(0),
         })
     }
 
@@ -150,6 +154,9 @@ impl JoinService {
             user.grant(&mut state.joiner, now_ns, wish);
         }
         state.joiner.poll(now_ns, &mut user)?;
+        let counts = state.joiner.counts();
+        let came = counts.seen + counts.proven + counts.dropped();
+        self.came.store(came, Ordering::Relaxed);
         let next_ns = state.joiner.poll_timeout();
         state.arm(&self.timer, now_ns, next_ns)?;
         Ok(state.made.pop_front())
@@ -171,6 +178,18 @@ impl JoinService {
     #[must_use]
     pub fn counts(&self) -> GateCounts {
         self.state.lock().joiner.counts()
+    }
+
+    /// The same; `None` while another thread is in [`next`](Self::next), which may wait for a lock that the caller holds.
+    #[must_use]
+    pub fn try_counts(&self) -> Option<GateCounts> {
+        Some(self.state.try_lock()?.joiner.counts())
+    }
+
+    /// A number that changes with the counts.
+    #[must_use]
+    pub fn came(&self) -> u64 {
+        self.came.load(Ordering::Relaxed)
     }
 
     /// Addresses of the job's hosts, which come first when strangers fill the gate.

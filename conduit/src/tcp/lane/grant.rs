@@ -94,6 +94,11 @@ impl Aside {
         self.at == self.bytes.len()
     }
 
+    /// Bytes that it holds.
+    pub(crate) fn buffer_bytes(&self) -> usize {
+        self.bytes.capacity()
+    }
+
     /// Bytes that wait.
     pub(crate) fn len(&self) -> usize {
         self.bytes.len() - self.at
@@ -144,6 +149,11 @@ impl Parked {
             count: 0,
             requests: Aside::default(),
         }
+    }
+
+    /// Bytes of the buffer for what was set aside.
+    pub(crate) fn buffer_bytes(&self) -> usize {
+        self.requests.buffer_bytes()
     }
 
     /// A request has arrived.

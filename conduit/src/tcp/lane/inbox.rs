@@ -81,6 +81,11 @@ impl Inbox {
         }
     }
 
+    /// Bytes of its buffer.
+    pub(crate) fn buffer_bytes(&self) -> usize {
+        self.staging.len()
+    }
+
     /// Up to where the stream was taken.
     #[inline]
     pub(crate) fn taken(&self) -> u64 {

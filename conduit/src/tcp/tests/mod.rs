@@ -18,7 +18,9 @@ use std::io::Write;
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::sync::Arc;
 
+mod connections;
 mod credits;
+mod lost_sides;
 mod polls;
 mod progress;
 mod sides;

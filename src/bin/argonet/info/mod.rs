@@ -4,13 +4,14 @@ use std::fmt::Write as _;
 use std::io::{ErrorKind, Write as _};
 use std::process::ExitCode;
 
+use argonet_conduit::tcp::{CONNECTIONS_FILE_NAME, CREDITS_FILE_NAME, Connections, CreditReport};
 use argonet_settings::{MAX_LOCAL_RANKS, Settings};
 use clap::Args;
 use clap::builder::RangedU64ValueParser;
 
 mod conduits;
-mod credits;
 mod host;
+mod live;
 mod settings;
 
 /// What is said of a thing: name and value, in order.
@@ -33,10 +34,13 @@ pub(crate) struct Info {
     #[arg(long)]
     settings: bool,
     /// Credits of jobs that run over tcp on this host instead: held, in use, stalled, lent, banked
-    #[arg(long, conflicts_with = "settings")]
+    #[arg(long, conflicts_with = "settings", group = "live")]
     credits: bool,
+    /// Connections of such jobs instead: peers used, memory kept for them, and who has come to the doors: of the job, or a stranger
+    #[arg(long, conflicts_with = "settings", group = "live")]
+    connections: bool,
     /// Only of this process and those that it has started
-    #[arg(long, value_name = "PID", requires = "credits")]
+    #[arg(long, value_name = "PID", requires = "live")]
     pid: Option<u32>,
     /// In Markdown, without values
     #[arg(long, requires = "settings", conflicts_with = "man")]
@@ -55,7 +59,22 @@ impl Info {
             Self { settings: true, .. } => settings::text(),
             Self {
                 credits: true, pid, ..
-            } => Ok(credits::text(pid)),
+            } => Ok(live::text(
+                CREDITS_FILE_NAME,
+                CreditReport::read,
+                "uses credits",
+                pid,
+            )),
+            Self {
+                connections: true,
+                pid,
+                ..
+            } => Ok(live::text(
+                CONNECTIONS_FILE_NAME,
+                Connections::read,
+                "makes connections",
+                pid,
+            )),
             Self { ranks, .. } => overview(ranks),
         };
         let text = match text {

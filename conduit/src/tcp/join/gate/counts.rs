@@ -1,6 +1,7 @@
 //! What came to a gate, and why it was dropped.
 
 use super::super::handshake::Refused;
+use core::fmt;
 
 /// What a gate has counted since it was made.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -44,6 +45,58 @@ impl GateCounts {
             + self.wrong_rank
     }
 
+    /// How many numbers it has.
+    pub const WORDS: usize = 11;
+
+    /// Its numbers, in the order of the fields.
+    #[must_use]
+    pub const fn to_words(&self) -> [u64; Self::WORDS] {
+        [
+            self.seen,
+            self.proven,
+            self.full,
+            self.evicted,
+            self.expired,
+            self.closed,
+            self.other_protocol,
+            self.other_version,
+            self.other_job,
+            self.no_proof,
+            self.wrong_rank,
+        ]
+    }
+
+    /// The reverse of [`to_words`](Self::to_words).
+    #[must_use]
+    pub const fn from_words(words: [u64; Self::WORDS]) -> Self {
+        let [
+            seen,
+            proven,
+            full,
+            evicted,
+            expired,
+            closed,
+            other_protocol,
+            other_version,
+            other_job,
+            no_proof,
+            wrong_rank,
+        ] = words;
+        Self {
+            seen,
+            proven,
+            full,
+            evicted,
+            expired,
+            closed,
+            other_protocol,
+            other_version,
+            other_job,
+            no_proof,
+            wrong_rank,
+        }
+    }
+
     pub(super) fn refused(&mut self, why: Refused) {
         let count = match why {
             Refused::Magic => &mut self.other_protocol,
@@ -54,5 +107,36 @@ impl GateCounts {
             Refused::Proof | Refused::ByPeer { .. } | Refused::Verdict(_) => &mut self.no_proof,
         };
         *count += 1;
+    }
+}
+
+/// Why some were dropped, in the order of the fields behind `proven`.
+const REASONS: [&str; GateCounts::WORDS - 2] = [
+    "with all places taken",
+    "for one from an address of the job",
+    "silent until the deadline",
+    "closed by the other end",
+    "of another protocol",
+    "of another version",
+    "of another job",
+    "without the key",
+    "for another rank",
+];
+
+impl fmt::Display for GateCounts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (seen, proven, dropped) = (self.seen, self.proven, self.dropped());
+        write!(
+            f,
+            "{seen} came, {proven} proved to be of the job, {dropped} dropped"
+        )?;
+        let mut between = ": ";
+        for (why, count) in REASONS.iter().zip(self.to_words().into_iter().skip(2)) {
+            if count > 0 {
+                write!(f, "{between}{count} {why}")?;
+                between = ", ";
+            }
+        }
+        Ok(())
     }
 }

@@ -153,6 +153,11 @@ impl Outbox {
         self.ring.used()
     }
 
+    /// Bytes of what it holds: the ring, copies, and what tells where they are.
+    pub(crate) fn buffer_bytes(&self) -> usize {
+        self.ring.capacity() + self.owned_bytes + self.extents.capacity() * size_of::<Placed>()
+    }
+
     /// Copies among the extents, in bytes.
     pub(crate) fn owned_bytes(&self) -> usize {
         self.owned_bytes

@@ -1,15 +1,20 @@
-//! Credits of ranks that run on this host, out of the memory files in which they keep them.
+//! Reports of ranks that run on this host, out of the memory files in which they keep them.
 
-use argonet_conduit::tcp::{CREDITS_FILE_NAME, CreditReport};
-use std::fmt::Write as _;
+use std::fmt::{Display, Write as _};
 use std::path::{Path, PathBuf};
 
-/// The reports of all ranks that this user may look at, or of one process and those that it has started.
-pub(super) fn text(pid: Option<u32>) -> String {
+/// The reports of all ranks that this user may look at, or of one process and those that it has started: what `read` makes of the
+/// bytes of memory files called `name`. `what` says what a rank has that has such a file.
+pub(super) fn text<R: Display>(
+    name: &str,
+    read: fn(&[u8]) -> Option<R>,
+    what: &str,
+    pid: Option<u32>,
+) -> String {
     let mut text = String::new();
     for process in processes() {
         if pid.is_none_or(|root| is_within(process, root)) {
-            for report in reports(process) {
+            for report in reports(process, name, read) {
                 // Writing to a string cannot fail.
                 let _ = writeln!(text, "process {process}: {report}");
             }
@@ -18,7 +23,7 @@ pub(super) fn text(pid: Option<u32>) -> String {
     if text.is_empty() {
         let whose = pid.map_or("on this host".to_owned(), |pid| format!("of process {pid}"));
         text = format!(
-            "no rank {whose} uses credits: they are of jobs over tcp (--conduit tcp) whose ranks are of the same user\n"
+            "no rank {whose} {what}: they are of jobs over tcp (--conduit tcp) whose ranks are of the same user\n"
         );
     }
     text
@@ -54,17 +59,18 @@ fn parent(process: u32) -> Option<u32> {
 }
 
 /// What a process keeps; nothing if it has ended meanwhile, or is somebody else's.
-fn reports(process: u32) -> Vec<CreditReport> {
+fn reports<R>(process: u32, name: &str, read: fn(&[u8]) -> Option<R>) -> Vec<R> {
     let directory = PathBuf::from(format!("/proc/{process}/fd"));
     let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
-    entries.filter_map(|entry| report(&entry.path())).collect()
+    let report = |entry: std::fs::DirEntry| report(&entry.path(), name, read);
+    entries.filter_map(report).collect()
 }
 
-fn report(descriptor: &Path) -> Option<CreditReport> {
+fn report<R>(descriptor: &Path, wanted: &str, read: fn(&[u8]) -> Option<R>) -> Option<R> {
     let target = std::fs::read_link(descriptor).ok()?;
     let name = target.to_str()?.strip_prefix("/memfd:")?;
-    if name.split(' ').next()? != CREDITS_FILE_NAME {
+    if name.split(' ').next()? != wanted {
         return None;
     }
-    CreditReport::read(&std::fs::read(descriptor).ok()?)
+    read(&std::fs::read(descriptor).ok()?)
 }

@@ -1,0 +1,168 @@
+//! The conduit tcp by the name under which clients of GASNet ask for the network of Ethernet: udp.
+
+use std::path::Path;
+use std::process::Command;
+
+use libtest_mimic::{Failed, Trial};
+
+use crate::clients::{STRIPPED, copied, make, status};
+use crate::place::{Place, failed, run, runs, succeeded};
+
+pub(crate) fn trials() -> Vec<Trial> {
+    let make = !runs("make");
+    vec![
+        Trial::test("udp has all that tcp has", same),
+        Trial::test("udp is a network of a build directory", built).with_ignored_flag(make),
+        Trial::test("clients of udp run over tcp", over_tcp).with_ignored_flag(make),
+        Trial::test("clients of udp and of tcp do not mix", apart),
+    ]
+}
+
+/// By the other name.
+fn renamed(text: &str) -> String {
+    text.replace("tcp", "udp").replace("TCP", "UDP")
+}
+
+fn same() -> Result<(), Failed> {
+    let place = Place::installed("same", false)?;
+    let prefix = place.prefix();
+    let own = prefix.display().to_string().replace(' ', "\\ ");
+    let mut files = 0;
+    for path in place.content()?.into_keys() {
+        let name = path.strip_prefix(&prefix)?.to_string_lossy().into_owned();
+        if !name.contains("tcp") {
+            continue;
+        }
+        let other = prefix.join(renamed(&name));
+        assert!(
+            other.symlink_metadata().is_ok(),
+            "{name} has no {}",
+            other.display()
+        );
+        // What make and pkg-config read, to the letter.
+        if name.ends_with(".mak") || name.ends_with(".pc") {
+            files += 1;
+            // The path may have the name in it.
+            let of = |path: &Path| std::fs::read_to_string(path).map(|t| t.replace(&own, ""));
+            let (ours, theirs) = (of(&path)?, of(&other)?);
+            assert_eq!(renamed(&ours), theirs, "{name}");
+            assert!(theirs.contains("-DARGONET_CONDUIT_UDP=1"), "{theirs}");
+        }
+    }
+    // Three modes, static and shared: for make, for pkg-config, and the static ones for make in the build directory.
+    assert_eq!(files, 15);
+    Ok(())
+}
+
+fn built() -> Result<(), Failed> {
+    let place = Place::installed("udp built", false)?;
+    let build = place.prefix().join("lib/argonet/build");
+    let pattern = place.file("networks");
+    std::fs::write(&pattern, "@CONDUITS@\n")?;
+    let pair = format!("-:{}", pattern.display());
+    let told = succeeded(&run(status(&place).args(["--file", &pair]))?)?;
+    assert_eq!(told, "smp udp\n");
+    // As UPC++ has them built, and where its launcher looks.
+    let before = place.content()?;
+    for (directory, target) in [
+        ("udp-conduit", "udp-seq.mak"),
+        ("udp-conduit", "par"),
+        ("other/amudp", "amudprun"),
+    ] {
+        succeeded(&run(make(&build.join(directory)).arg(target))?)?;
+    }
+    assert_eq!(before, place.content()?);
+    let launcher = build.join("other/amudp/amudprun");
+    assert_eq!(
+        launcher.canonicalize()?,
+        place.prefix().join("bin/amudprun").canonicalize()?
+    );
+    Ok(())
+}
+
+fn over_tcp() -> Result<(), Failed> {
+    let place = Place::installed("udp over tcp", false)?;
+    let hello = copied(&place)?.join("hello");
+    let gasnet = place.prefix().display().to_string().replace(' ', "\\ ");
+    let words = [
+        format!("GASNET={gasnet}"),
+        "CONDUIT=udp".to_owned(),
+        STRIPPED.to_owned(),
+    ];
+    succeeded(&run(make(&hello).args(words))?)?;
+    let program = hello.join("hello");
+    // By this upcxx-run knows how to start it.
+    let bytes = std::fs::read(&program)?;
+    let ident = b"$GASNetConduitName: UDP $";
+    assert!(bytes.windows(ident.len()).any(|part| part == ident));
+    let launched = |launcher: &str| {
+        let mut command = Command::new(place.prefix().join(launcher));
+        command.args(["-np", "3"]).arg(&program);
+        command
+    };
+    // The program's own first process takes the number of ranks from its arguments, as programs of tcp do.
+    let mut alone = Command::new(&program);
+    alone.arg("3");
+    for mut command in [
+        alone,
+        launched("bin/amudprun"),
+        launched("bin/gasnetrun_udp"),
+        launched("lib/argonet/build/other/amudp/amudprun"),
+    ] {
+        let told = succeeded(&run(command.env("GASNET_SUPERNODE_MAXSIZE", "1"))?)?;
+        let lines: Vec<&str> = told.lines().collect();
+        assert_eq!(lines.len(), 3, "{command:?}: {told}");
+        assert!(
+            lines.iter().all(|line| line.contains("of 3")),
+            "{command:?}: {told}"
+        );
+    }
+    // Without a number it says what is missing, and does not run as one rank of smp.
+    failed(&run(&mut Command::new(&program))?)?;
+    Ok(())
+}
+
+fn apart() -> Result<(), Failed> {
+    let place = Place::installed("udp apart", false)?;
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/c/hello/hello.c");
+    let compiled = |options: &[&str]| {
+        let mut command = Command::new("cc");
+        command.args(options).args(["-O1", "-DGASNET_SEQ", "-I"]);
+        command
+            .arg(place.prefix().join("include"))
+            .arg("-c")
+            .arg(&source);
+        run(command.arg("-o").arg(place.file("hello.o")))
+    };
+    for (own, other) in [("UDP", "tcp"), ("TCP", "udp"), ("UDP", "smp")] {
+        succeeded(&compiled(&[&format!("-DARGONET_CONDUIT_{own}=1")])?)?;
+        let mut link = Command::new("cc");
+        link.arg(place.file("hello.o"))
+            .arg("-L")
+            .arg(place.prefix().join("lib"));
+        link.arg(format!("-lgasnet-{other}-seq"))
+            .arg("-o")
+            .arg(place.file("hello"));
+        let told = failed(&run(&mut link)?)?;
+        let symbol = format!("argonet_link_core_{own}");
+        assert!(told.contains(&symbol), "{symbol} in {told}");
+    }
+    for (options, why) in [
+        (
+            ["-DARGONET_CONDUIT_UDP=1", "-DARGONET_CONDUIT_TCP=1"],
+            "ARGONET_CONDUIT_TCP must be 1",
+        ),
+        (
+            ["-DARGONET_CONDUIT_UDP=1", "-DARGONET_CONDUIT_SMP=1"],
+            "ARGONET_CONDUIT_UDP must be 1",
+        ),
+        (
+            ["-DARGONET_CONDUIT_UDP=2", "-O1"],
+            "ARGONET_CONDUIT_UDP must be 1",
+        ),
+    ] {
+        let told = failed(&compiled(&options)?)?;
+        assert!(told.contains(why), "{why} in {told}");
+    }
+    Ok(())
+}
