@@ -164,24 +164,35 @@ impl<'a> Delivery<'a> {
         self.marks |= inner.marks & REPLIED;
     }
 
-    /// Gives `run` a medium without arguments that this message is in fact: from the same sender, with the same payload. The
-    /// right to reply stays with this message.
+    /// Gives `run` a medium without arguments that this message is in fact: from the same sender, with the same payload, between
+    /// these endpoints. The right to reply stays with this message.
     pub fn unwrap_medium(
         &mut self,
         lane: Lane,
+        ends: Endpoints,
         handler: HandlerIndex,
         run: impl FnOnce(&mut Delivery<'_>),
     ) {
+        // Nothing is sent by it.
+        let between = Back {
+            port: self.port,
+            carrier: self.handler,
+            ends,
+        };
+        let (port, mark): (&dyn ReplyPort, _) = match ends.are_primordial() {
+            true => (self.port, 0),
+            false => (&between, BETWEEN),
+        };
         let mut inner = Delivery {
             source: self.source,
             lane,
             category: Category::Medium,
             handler,
-            marks: REPLIED | INSIDE,
+            marks: REPLIED | INSIDE | mark,
             args: &[],
             payload: self.payload.take(),
             offset: SegmentOffset(0),
-            port: self.port,
+            port,
         };
         run(&mut inner);
     }

@@ -60,10 +60,16 @@ impl Endpoints {
     /// Endpoints and handler of a word; `None` if it is none.
     #[must_use]
     pub fn of_word(word: u32) -> Option<(Self, HandlerIndex)> {
+        Self::of_any_word(word).filter(|(ends, _)| !ends.are_primordial())
+    }
+
+    /// [`of_word`](Self::of_word) where both may be the endpoints that processes have from the start.
+    #[must_use]
+    pub fn of_any_word(word: u32) -> Option<(Self, HandlerIndex)> {
         let [handler, from, to, zero] = word.to_le_bytes();
         let (ends, handler) = (Self { from, to }, HandlerIndex(handler));
         let belongs = zero == 0 && handler >= CLIENT_BASE && ends.can_exist();
-        (belongs && !ends.are_primordial()).then_some((ends, handler))
+        belongs.then_some((ends, handler))
     }
 }
 
@@ -152,6 +158,7 @@ mod tests {
             let (ends, handler) = (Endpoints { from, to }, HandlerIndex(handler));
             let expected = (!ends.are_primordial()).then_some((ends, handler));
             prop_assert_eq!(Endpoints::of_word(ends.word(handler)), expected);
+            prop_assert_eq!(Endpoints::of_any_word(ends.word(handler)), Some((ends, handler)));
             prop_assert_eq!(ends.reversed().reversed(), ends);
         }
 
@@ -187,5 +194,46 @@ mod tests {
         ] {
             assert_eq!(Endpoints::of_word(bad), None, "{bad:#x}");
         }
+    }
+
+    /// Replies of one message inside count for the one that has come.
+    #[test]
+    fn a_reply_is_counted_where_the_message_came() {
+        use crate::delivery::Delivery;
+        use crate::message::{Category, Lane};
+        use argonet_base::SegmentOffset;
+        use core::cell::RefCell;
+
+        struct Sent(RefCell<Vec<Vec<u32>>>);
+        impl ReplyPort for Sent {
+            fn reply(&self, _: JobRank, message: &Message<'_>) -> Result<(), AmError> {
+                self.0.borrow_mut().push(message.args.to_vec());
+                Ok(())
+            }
+            fn rank(&self) -> JobRank {
+                JobRank(1)
+            }
+            fn registered(&self) -> &Registered {
+                &Registered::ALL
+            }
+        }
+        let (sent, ends) = (Sent(RefCell::default()), Endpoints { from: 3, to: 31 });
+        let (carrier, handler) = (HandlerIndex(12), HandlerIndex(255));
+        let args = [ends.word(handler), 7];
+        for replies in [true, false] {
+            let (lane, category) = (Lane::Request, Category::Short);
+            let (source, nowhere) = (JobRank(2), SegmentOffset(0));
+            let mut outer =
+                Delivery::new(source, lane, category, carrier, &args, None, nowhere, &sent);
+            outer.unwrap_between(ends, handler, 1, carrier, |inner| {
+                assert_eq!((inner.args(), inner.endpoints()), (&[7][..], ends));
+                if replies {
+                    inner.echo(HandlerIndex(128), &[9]).unwrap();
+                }
+            });
+            assert_eq!(outer.has_replied(), replies);
+        }
+        let word = ends.reversed().word(HandlerIndex(128));
+        assert_eq!(*sent.0.borrow(), [vec![word, 9]]);
     }
 }

@@ -30,6 +30,7 @@ mod watch;
 
 pub use self::core::{Engine, EngineConfig, Internals, Outlook, SegmentBase};
 pub use argonet_settings::WaitMode;
+pub use between::EndpointState;
 pub(crate) use collective::TREES;
 pub use collective::{
     Area, Call, Count, FoldFn, Folding, HoodOf, Hoods, Kind, Meets, Range, Schedule, Situation,

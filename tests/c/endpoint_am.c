@@ -36,6 +36,8 @@ static void on_short(int mine, gex_Token_t token, gex_AM_Arg_t from) {
   gex_Rank_t source;
   check_token(token, mine, 1, 0, &source);
   got[mine] = got[mine] + 1;
+  /* A handler may ask, and nobody can be asked for it. */
+  CHECK(gex_AM_MaxReplyMedium(gex_TM_Pair(eps[mine], (gex_EP_Index_t)from), source, GEX_EVENT_NOW, 0, 2) >= gex_AM_LUBReplyMedium());
   CHECK_EQ(gex_AM_ReplyShort2(token, SHORT_BACK, 0, from, mine), 0);
 }
 static void on_medium(int mine, gex_Token_t token, void *data, size_t bytes, gex_AM_Arg_t from, gex_AM_Arg_t key) {
@@ -294,6 +296,27 @@ static void in_a_team(void) {
   free(list);
 }
 
+/* Where some endpoints cannot have messages, or do not exist, limits of all are those of the others. */
+static void with_gaps(void) {
+  gex_HSL_t lock = GEX_HSL_INITIALIZER;
+  gex_TM_t one;
+  gex_EP_t last;
+  check_barrier();
+  CHECK_OK(gex_EP_Create(&last, client, me == ranks - 1 ? GEX_EP_CAPABILITY_AM : GEX_EP_CAPABILITY_RMA, 0));
+  CHECK_EQ(gex_EP_QueryIndex(last), EPS);
+  if (me == ranks - 1) CHECK_OK(gex_EP_Create(&last, client, GEX_EP_CAPABILITY_ALL, 0));
+  check_barrier();
+  one = gex_TM_Pair(eps[1], EPS);
+  CHECK_EQ(gex_AM_MaxRequestMedium(one, GEX_RANK_INVALID, GEX_EVENT_NOW, 0, 3), gex_AM_MaxRequestMedium(one, ranks - 1, GEX_EVENT_NOW, 0, 3));
+  one = gex_TM_Pair(ep, EPS + 1);
+  CHECK_EQ(gex_AM_MaxReplyLong(one, GEX_RANK_INVALID, GEX_EVENT_NOW, 0, 0), gex_AM_MaxReplyLong(one, ranks - 1, GEX_EVENT_NOW, 0, 0));
+  /* Nor can anybody be asked by who holds a lock. */
+  gex_HSL_Lock(&lock);
+  CHECK(gex_AM_MaxRequestLong(gex_TM_Pair(eps[2], 1), me, GEX_EVENT_NOW, 0, 3) >= gex_AM_LUBRequestLong());
+  gex_HSL_Unlock(&lock);
+  check_barrier();
+}
+
 /* Many at once to each endpoint of each rank: none is lost, doubled or at another endpoint. */
 static void flood(void) {
   enum { MANY = 400 };
@@ -335,6 +358,9 @@ int main(int argc, char **argv) {
     wait_for(&shared, total);
     in_a_team();
     flood();
+#if GASNET_MAXEPS > 5
+    with_gaps();
+#endif
   }
 #endif
   return check_finish();

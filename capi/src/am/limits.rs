@@ -2,14 +2,16 @@
 
 use core::ffi::c_int;
 
-use argonet_am::{Lane, MAX_ARGS};
+use argonet::engine::EndpointState;
+use argonet_am::{Delivery, Lane, MAX_ARGS};
 use argonet_conduit::Conduit;
 
 use crate::am::arguments::LEAST;
+use crate::am::between::{check_there, state_there};
 use crate::am::local::AnyLocal;
 use crate::am::token::{Token, delivery};
 use crate::export::export;
-use crate::job::{Job, Team, fatal, job, team};
+use crate::job::{Job, Receiver, Team, fatal, job, team, with_job};
 
 /// `GEX_FLAG_AM_PREPARE_LEAST_ALLOC`.
 const LEAST_ALLOC: u32 = 0x20000;
@@ -79,7 +81,50 @@ unsafe fn check_peer(
         );
     }
     check(flags, nargs, function);
-    job(function)
+    let job = job(function);
+    if job.debug {
+        check_capable(team, other, function);
+    }
+    job
+}
+
+/// In debug builds: the endpoint at the other side has messages, or, where all are meant, one at least does (GASNet-EX,
+/// `gex_AM_Max*`, 2c and 3d).
+#[cold]
+fn check_capable(team: &Team, other: u32, function: &str) {
+    with_job(function, |job, ctx| {
+        if other != u32::MAX {
+            return check_there(job, ctx, team.receiver(other, function), function);
+        }
+        // Its own process knows without being asked, and one is enough.
+        let (size, own) = (team.size(), team.rank());
+        let others = (0..size).map(|step| team.receiver((own + step) % size, function));
+        let capable = |to: Receiver| {
+            let state = state_there(job, ctx, to, function);
+            state.is_none_or(|state| state == EndpointState::Open)
+        };
+        if !others.into_iter().any(capable) {
+            fatal(
+                function,
+                &format!(
+                    "none of the {size} endpoints that tm leads to was created with GEX_EP_CAPABILITY_AM; rank is GEX_RANK_INVALID, which asks for the least of those that were"
+                ),
+            );
+        }
+    });
+}
+
+/// In debug builds, ends the job if what is asked of a token is not for handlers of replies.
+fn check_may_reply(job: &Job, delivery: &Delivery<'_>, function: &str) {
+    if job.debug && delivery.lane() == Lane::Reply {
+        let (rank, from) = (delivery.rank(), delivery.source());
+        fatal(
+            function,
+            &format!(
+                "the token is that of a reply (from rank {from} to rank {rank}), which cannot be replied to; ask in the handler of a request"
+            ),
+        );
+    }
 }
 
 fn long(job: &Job, flags: u32) -> usize {
@@ -123,18 +168,22 @@ export! {
         const FUNCTION: &str = "gex_Token_MaxReplyMedium";
         lc_opt.ignore();
         // SAFETY: the token of a handler that runs, or null.
-        unsafe { delivery(token, FUNCTION) };
+        let delivery = unsafe { delivery(token, FUNCTION) };
         check(flags, nargs, FUNCTION);
-        largest_medium(job(FUNCTION), Lane::Reply)
+        let job = job(FUNCTION);
+        check_may_reply(job, delivery, FUNCTION);
+        largest_medium(job, Lane::Reply)
     }
 
     fn gex_Token_MaxReplyLong(token: *mut Token, lc_opt: AnyLocal, flags: u32, nargs: u32) -> usize {
         const FUNCTION: &str = "gex_Token_MaxReplyLong";
         lc_opt.ignore();
         // SAFETY: the token of a handler that runs, or null.
-        unsafe { delivery(token, FUNCTION) };
+        let delivery = unsafe { delivery(token, FUNCTION) };
         check(flags, nargs, FUNCTION);
-        long(job(FUNCTION), flags)
+        let job = job(FUNCTION);
+        check_may_reply(job, delivery, FUNCTION);
+        long(job, flags)
     }
 
     fn gex_AM_LUBRequestMedium() -> usize {

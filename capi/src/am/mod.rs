@@ -18,6 +18,7 @@ mod room;
 mod token;
 
 pub(crate) use arguments::{What, failed};
+pub(crate) use between::check_exists;
 pub(crate) use entry::Entry;
 pub(crate) use handlers::{Handlers, Refusal};
 pub(crate) use local::Local;

@@ -8,6 +8,7 @@ use argonet_am::{AmError, Category, Delivery, Lane, MAX_ARGS, Message, Payload};
 use argonet_conduit::PrepareRequest;
 
 use crate::am::arguments::{LEAST, What, arguments, check_flags, check_handler, failed};
+use crate::am::between::check_there;
 use crate::am::limits::{ALLOCATED, largest_medium, longest, longest_allocated};
 use crate::am::local::Local;
 use crate::am::place::{SELF_OFFSET, check_overlap, destination_at, source};
@@ -128,6 +129,9 @@ unsafe fn prepare_request(tm: *const Team, rank: u32, wanted: &Wanted) -> *const
         if to.rank.0 >= engine.size() {
             let (to, from, size) = (to.rank, engine.rank(), engine.size());
             failed(function, &AmError::NoSuchRank { to, size, from });
+        }
+        if !to.ends.are_primordial() && wanted.flags & IMMEDIATE == 0 {
+            check_there(job, ctx, to, function);
         }
         if wanted.category == Category::Medium && wanted.client.is_null() {
             return prepare_in_place(job, ctx, to, size, wanted);

@@ -66,7 +66,11 @@ impl Endpoint {
 
     /// The handler of a message that has come here.
     pub(crate) fn entry(&self, job: &Job, index: u8) -> Option<&'static Entry> {
-        self.handlers?.entry_or(job.handlers, index)
+        match self.handlers {
+            Some(own) => own.entry_or(job.handlers, index),
+            // Who is told of a put there is the primordial one.
+            None => job.handlers.entry(index),
+        }
     }
 
     /// The segment that is bound to it.
@@ -127,6 +131,8 @@ export! {
                 return refuse(FUNCTION, RESOURCE, &error.to_string());
             }
             handlers = Some(own);
+        } else {
+            job.joined.engine.mute_endpoint(index);
         }
         let endpoint: &'static Endpoint = Box::leak(Box::new(Endpoint::new(index, flags, handlers)));
         endpoints.push(endpoint);

@@ -4,12 +4,14 @@ use core::ffi::{c_int, c_void};
 
 use argonet::JobRank;
 use argonet::engine::{
-    self, Direction, Outlook, PeerMemory, Piece, Pieces, Shape, ThreadCtx, VisTransfer,
+    self, Direction, Notice, Outlook, PeerMemory, Piece, Pieces, Shape, ThreadCtx, VisTransfer,
 };
+use argonet_am::Endpoints;
 use argonet_event::Event;
 
+use crate::am;
 use crate::context::communicating;
-use crate::job::{Job, Team, fatal, known, team};
+use crate::job::{Job, Receiver, Team, fatal, known, team};
 use crate::rma::{code, started};
 use crate::vis::checks;
 
@@ -231,6 +233,15 @@ impl Call {
             let team = unsafe { team(self.tm, self.function) };
             let rank = JobRank(known(team, self.rank, self.function));
             let endpoint = team.remote_endpoint(self.rank);
+            let notice = notice.map(|notice| {
+                // There are no more than 32, so that nothing is cut off.
+                let ends = Endpoints {
+                    from: team.endpoint().index() as u8,
+                    to: endpoint as u8,
+                };
+                am::check_exists(job, ctx, Receiver { rank, ends }, self.function);
+                Notice { ends, ..notice }
+            });
             let engine = &job.joined.engine;
             let attached = endpoint == 0 && engine.published_segment(rank).1 > 0;
             let transfer = VisTransfer {

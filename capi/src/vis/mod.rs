@@ -7,7 +7,7 @@ use core::ffi::{c_int, c_void};
 
 use argonet::engine::Direction::{Get, Put};
 use argonet::engine::{Notice, Piece};
-use argonet_am::CLIENT_BASE;
+use argonet_am::{CLIENT_BASE, Endpoints};
 use argonet_base::HandlerIndex;
 use argonet_event::Event;
 
@@ -124,6 +124,8 @@ fn set_peer_completion(handler: u8, source: *const c_void, bytes: usize, flags: 
     }
     let notice = Notice {
         handler: index,
+        // Those of the put, when it comes.
+        ends: Endpoints::PRIMORDIAL,
         payload: source.cast(),
         len: bytes,
     };

@@ -8,8 +8,11 @@ const BAD: &str = "GASNET_ERR_BAD_ARG";
 const SHORT: &str = "gex_AM_RequestShort";
 const MEDIUM: &str = "gex_AM_RequestMedium";
 const WITHOUT: &str = "endpoint 1 of this process, which was created without GEX_EP_CAPABILITY_AM";
+const MUTE: &str =
+    "rank 1 has no endpoint 1 for active messages: it was created without GEX_EP_CAPABILITY_AM";
+const NOBODY: &str = "rank 1 has no endpoint 9 for active messages: gex_EP_Create has not made it";
 
-pub(crate) const ENDPOINTS: [Case; 26] = [
+pub(crate) const ENDPOINTS: [Case; 39] = [
     ("create-nothing", Any, Returns(BAD)),
     ("create-unknown", Any, Returns(BAD)),
     ("create-nowhere", Any, Returns(BAD)),
@@ -79,7 +82,7 @@ pub(crate) const ENDPOINTS: [Case; 26] = [
         Ends(&[
             "rank 1 has no endpoint 9 for active messages",
             "endpoint 0 of rank 0",
-            "handler 160",
+            "GEX_EP_CAPABILITY_AM",
         ]),
     ),
     (
@@ -105,7 +108,7 @@ pub(crate) const ENDPOINTS: [Case; 26] = [
         Any,
         Ends(&[
             "a long active message of 8 bytes",
-            "of rank 1, endpoint 1",
+            "of rank 1, endpoint 3",
             "rank 1 has bound no segment",
         ]),
     ),
@@ -127,5 +130,76 @@ pub(crate) const ENDPOINTS: [Case; 26] = [
             "of rank 0, endpoint 2",
             "has bound 4096 bytes",
         ]),
+    ),
+    (
+        "limit-to-without",
+        Debug,
+        Ends(&["gex_AM_MaxRequestMedium", MUTE, "endpoint 2 of rank 0"]),
+    ),
+    (
+        "limit-to-nobody",
+        Debug,
+        Ends(&["gex_AM_MaxReplyLong", NOBODY, "endpoint 0 of rank 0"]),
+    ),
+    (
+        "limit-to-own-without",
+        Debug,
+        Ends(&[
+            "gex_AM_MaxRequestLong",
+            "rank 0 has no endpoint 1 for active messages",
+        ]),
+    ),
+    (
+        "limit-of-nobody",
+        Debug,
+        Ends(&[
+            "gex_AM_MaxReplyMedium",
+            "none of the 2 endpoints that tm leads to",
+            "GEX_EP_CAPABILITY_AM",
+        ]),
+    ),
+    ("short-named-without", Debug, Ends(&[SHORT, MUTE])),
+    (
+        "long-named-nobody",
+        Debug,
+        Ends(&["gex_AM_RequestLong", NOBODY]),
+    ),
+    (
+        "prepare-to-without",
+        Debug,
+        Ends(&["gex_AM_PrepareRequestMedium", MUTE]),
+    ),
+    (
+        "prepare-to-nobody",
+        Debug,
+        Ends(&["gex_AM_PrepareRequestLong", NOBODY]),
+    ),
+    (
+        "vis-named-nobody",
+        Debug,
+        Ends(&["gex_VIS_VectorPutBlocking", NOBODY]),
+    ),
+    (
+        "vis-told-nobody",
+        Any,
+        Ends(&[
+            "rank 1 has no endpoint 9 for active messages",
+            "endpoint 2 of rank 0",
+        ]),
+    ),
+    (
+        "vis-told-unknown",
+        Any,
+        Ends(&["no handler is registered for index 250 on rank 1, endpoint 2 or 0"]),
+    ),
+    (
+        "team-to-without",
+        Debug,
+        Ends(&["gex_AM_MaxRequestMedium", MUTE]),
+    ),
+    (
+        "token-limit-in-reply",
+        Debug,
+        Ends(&["gex_Token_MaxReplyMedium", "that of a reply"]),
     ),
 ];

@@ -58,6 +58,7 @@ const PROGRAMS: &[&str] = &[
     "bound_query",
     "pairs",
     "vis",
+    "vis_endpoints",
     "endpoints",
     "endpoint_am",
     "team_split",

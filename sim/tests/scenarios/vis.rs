@@ -6,7 +6,7 @@ use crate::harness;
 use argonet::engine::{
     Direction, Meeting, Notice, Outlook, PeerMemory, Piece, Pieces, Shape, Strided, VisTransfer,
 };
-use argonet_am::{Category, Delivery, HandlerTable, Lane};
+use argonet_am::{AmError, Category, Delivery, Endpoints, HandlerTable, Lane};
 use argonet_base::{HandlerIndex, JobRank};
 use argonet_boot::{Key, WaitFor, Waiting};
 use argonet_event::CategoryMask;
@@ -22,18 +22,25 @@ const EACH: usize = 8192;
 
 type Notes = Arc<Mutex<Vec<(u32, Vec<u8>)>>>;
 
-fn register(_: JobRank, handlers: &mut HandlerTable) -> Result<Notes, argonet_am::AmError> {
+fn register(_: JobRank, handlers: &mut HandlerTable) -> Result<Notes, AmError> {
     let notes = Notes::default();
-    let into = Arc::clone(&notes);
+    register_at(0, &notes, handlers)?;
+    Ok(notes)
+}
+
+/// The handler of an endpoint, to which the second byte of what it gets says that it goes.
+fn register_at(mine: u8, notes: &Notes, handlers: &mut HandlerTable) -> Result<(), AmError> {
+    let into = Arc::clone(notes);
     let note = move |delivery: &mut Delivery<'_>| {
         assert_eq!(delivery.category(), Category::Medium);
         assert_eq!(delivery.lane(), Lane::Reply);
+        assert_eq!(delivery.endpoints(), Endpoints { from: 0, to: mine });
         assert!(delivery.args().is_empty());
         let payload = delivery.payload().to_vec();
+        assert_eq!(payload[1], mine);
         into.lock().push((delivery.source().0, payload));
     };
-    handlers.register_at(NOTE, "note", Box::new(note))?;
-    Ok(notes)
+    handlers.register_at(NOTE, "note", Box::new(note))
 }
 
 fn bytes(seed: u32, len: usize) -> Vec<u8> {
@@ -64,6 +71,9 @@ fn program(rank: &Rank, notes: Notes) {
     let base = memory.as_mut_ptr();
     // SAFETY: the memory is there to the end of the process, and accessed through `base` alone.
     unsafe { engine.regions().bind(ENDPOINT, base, memory.len()) }.unwrap();
+    let mut table = HandlerTable::default();
+    register_at(ENDPOINT as u8, &notes, &mut table).unwrap();
+    engine.open_endpoint(ENDPOINT, table).unwrap();
     let boot = engine.boot();
     let address = base.expose_provenance() as u64;
     boot.publish(Key::User, &address.to_le_bytes()).unwrap();
@@ -82,7 +92,12 @@ fn program(rank: &Rank, notes: Notes) {
                 let source = bytes(me + number as u32, EACH);
                 let mut back = vec![0xee; EACH];
                 let begin = if near[0] < 0 { 3 } else { 0 };
-                let payload = [number as u8; 5];
+                let told = if memory == PeerMemory::Segment {
+                    0
+                } else {
+                    ENDPOINT as u8
+                };
+                let payload = [number as u8, told, 7, 7, 7];
                 let transfer = |direction, here: usize| {
                     let (to, from) = match direction {
                         Direction::Put => ((there, far), (here + begin, near)),
@@ -103,6 +118,7 @@ fn program(rank: &Rank, notes: Notes) {
                         notice: (direction == Direction::Put && number % 2 == 0).then_some(
                             Notice {
                                 handler: NOTE,
+                                ends: Endpoints { from: 0, to: told },
                                 payload: payload.as_ptr(),
                                 len: payload.len(),
                             },
@@ -146,8 +162,18 @@ fn program(rank: &Rank, notes: Notes) {
     assert_eq!(asked, (size as usize - 1) * 4);
     for (source, payload) in &*notes.lock() {
         assert_ne!(*source, me);
-        assert!(payload == &[0; 5] || payload == &[2; 5], "{payload:?}");
+        assert!(
+            [0, 2].contains(&payload[0]) && payload[2..] == [7; 3],
+            "{payload:?}"
+        );
     }
+    // Two shapes of each other rank at each endpoint.
+    let further = notes
+        .lock()
+        .iter()
+        .filter(|(_, payload)| payload[1] != 0)
+        .count();
+    assert_eq!(further, (size as usize - 1) * 2);
     engine.barrier(ctx, Meeting::Barrier).unwrap();
     let mut all = vec![0; EACH * size as usize];
     // SAFETY: as many bytes as there are.

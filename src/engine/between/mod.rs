@@ -2,6 +2,10 @@
 //! messages travel as the library's own ([`internal::BETWEEN`]) with a word in front that names both endpoints and the
 //! handler ([`Endpoints`]), in the category that they are of, so payloads are as long and as near as those of plain messages.
 
+mod asked;
+
+pub use asked::EndpointState;
+
 use crate::engine::core::{Engine, Outlook};
 use crate::engine::far::Wrong;
 use crate::engine::limits::internal;
@@ -12,14 +16,22 @@ use argonet_am::{AmError, CLIENT_BASE, Carried, Delivery, Endpoints, HandlerTabl
 use argonet_am::{Category, MAX_ARGS, Message, Payload};
 use argonet_base::{HandlerIndex, JobRank};
 use argonet_conduit::{Conduit, PrepareRequest, Prepared, SendError};
+use asked::Asked;
 use std::sync::OnceLock;
 
-/// Handler tables of further endpoints, by index. Each is complete before it gets here, and stays.
-pub(in crate::engine) struct Tables([OnceLock<Box<HandlerTable>>; MOST_ENDPOINTS as usize]);
+/// Further endpoints.
+pub(in crate::engine) struct Tables {
+    /// Handler tables of this process's, by index. Each is complete before it gets here, and stays.
+    open: [OnceLock<Box<HandlerTable>>; MOST_ENDPOINTS as usize],
+    asked: Asked,
+}
 
 impl Default for Tables {
     fn default() -> Self {
-        Self([const { OnceLock::new() }; MOST_ENDPOINTS as usize])
+        Self {
+            open: [const { OnceLock::new() }; MOST_ENDPOINTS as usize],
+            asked: Asked::default(),
+        }
     }
 }
 
@@ -39,7 +51,7 @@ impl<C: Conduit> Engine<C> {
         if index == 0 {
             return Err(refused("the primordial endpoint is open from the start"));
         }
-        let slot = self.tables.0.get(index as usize);
+        let slot = self.tables.open.get(index as usize);
         let slot = slot.ok_or_else(|| refused("a process has endpoints 0 to 31"))?;
         watch_handlers(&mut handlers);
         let set = slot.set(Box::new(handlers));
@@ -52,7 +64,7 @@ impl<C: Conduit> Engine<C> {
             0 => Some(&self.handlers),
             index => self
                 .tables
-                .0
+                .open
                 .get(usize::from(index))?
                 .get()
                 .map(|table| &**table),
@@ -226,11 +238,21 @@ impl<C: Conduit> Engine<C> {
     ) {
         let carrier = internal::BETWEEN;
         delivery.unwrap_between(ends, handler, first_arg, carrier, |inner| {
-            let ran = self.table(ends.to).map(|table| table.dispatch(inner));
-            if ran != Some(true) {
-                self.nobody_there(inner.source(), ends, handler, ran.is_some());
-            }
+            self.dispatch_between(inner, ends, handler);
         });
+    }
+
+    /// Runs the handler of an endpoint of this process.
+    pub(in crate::engine) fn dispatch_between(
+        &self,
+        delivery: &mut Delivery<'_>,
+        ends: Endpoints,
+        handler: HandlerIndex,
+    ) {
+        let ran = self.table(ends.to).map(|table| table.dispatch(delivery));
+        if ran != Some(true) {
+            self.nobody_there(delivery.source(), ends, handler, ran.is_some());
+        }
     }
 
     #[cold]

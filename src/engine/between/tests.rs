@@ -497,6 +497,39 @@ fn what_is_wrong_is_said_before_anything_is_sent() {
 }
 
 #[test]
+fn others_say_what_their_endpoints_are() {
+    use crate::engine::EndpointState::{Missing, Mute, Open};
+    let ends = Ends::new();
+    for rank in &ends.rig.ranks {
+        rank.engine.mute_endpoint(7);
+        rank.engine.mute_endpoint(99);
+    }
+    for (endpoint, due) in [
+        (0, Open),
+        (3, Open),
+        (7, Mute),
+        (31, Missing),
+        (99, Missing),
+    ] {
+        for peer in [0, 1] {
+            let asked = Mutex::new(None);
+            ends.rig.served(|engine, ctx| {
+                *asked.lock() = Some(engine.endpoint_state(ctx, JobRank(peer), endpoint));
+            });
+            let asked = asked.into_inner().unwrap();
+            assert_eq!(asked, Ok(due), "endpoint {endpoint} of rank {peer}");
+        }
+    }
+    let (engine, ctx) = (&ends.rig.ranks[0].engine, context());
+    // What may have messages is asked once: nobody answers here.
+    assert_eq!(engine.endpoint_state(&ctx, JobRank(1), 3), Ok(Open));
+    assert!(matches!(
+        engine.endpoint_state(&ctx, JobRank(2), 3),
+        Err(OpError::Am(AmError::NoSuchRank { .. }))
+    ));
+}
+
+#[test]
 fn a_message_for_what_its_target_does_not_have_ends_the_job() {
     let told = |to, handler| {
         let ends = Ends::new();

@@ -41,6 +41,14 @@ pub(in super::super) struct Answer {
 }
 
 impl Answer {
+    pub(super) fn new(endpoint: u32, [address, len]: [*mut u64; 2]) -> Self {
+        Self {
+            endpoint,
+            address: address.expose_provenance(),
+            len: len.expose_provenance(),
+        }
+    }
+
     /// Writes it down.
     ///
     /// # Safety

@@ -35,7 +35,7 @@ use owed::Coming;
 pub(super) use owed::Owed;
 pub(super) use serve::{ARGUMENTS, LENGTHS, Wrong};
 pub(super) use transfer::Side;
-pub(super) use wire::{Args, Range, Refusal, unpack};
+pub(super) use wire::{Args, Range, Refusal, Subject, unpack};
 
 /// A place in a peer's memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -150,25 +150,41 @@ impl<C: Conduit> Engine<C> {
         outlook: Outlook,
     ) -> Result<Event, OpError> {
         self.permit_far(ctx, "a query of a segment", rank)?;
-        let answer = Answer {
-            endpoint,
-            address: address.expose_provenance(),
-            len: len.expose_provenance(),
-        };
         if rank == self.rank {
+            let answer = Answer::new(endpoint, [address, len]);
             // SAFETY: the caller's promise.
             unsafe { answer.write(self.bound(endpoint)) };
             return Ok(Event::DONE);
         }
+        let what = (Subject::Memory, endpoint);
+        // SAFETY: the caller's promise.
+        unsafe { self.far_ask(ctx, rank, what, [address, len], outlook) }
+    }
+
+    /// Asks another rank about an endpoint.
+    ///
+    /// # Safety
+    /// Each place is null, or aligned and writable until the event is complete.
+    ///
+    /// # Errors
+    /// As [`far_put`](Self::far_put).
+    pub(super) unsafe fn far_ask(
+        &self,
+        ctx: &ThreadCtx,
+        rank: JobRank,
+        (subject, endpoint): (Subject, u32),
+        places: [*mut u64; 2],
+        outlook: Outlook,
+    ) -> Result<Event, OpError> {
         self.with_event(ctx, outlook, |token| {
             let op = self.far.flights.begin(Flight {
                 peer: rank,
                 token,
-                landing: Landing::Query(answer),
+                landing: Landing::Query(Answer::new(endpoint, places)),
                 coming: 1,
                 landing_now: 0,
             });
-            let args = Args::pack([endpoint.into(), op]);
+            let args = Args::pack([subject.with(endpoint), op]);
             let message = Message {
                 handler: internal::FAR_QUERY,
                 args: args.words(),

@@ -6,7 +6,7 @@ use super::super::limits::internal;
 use super::super::regions::Outside;
 use super::FarBound;
 use super::flights::{Flight, Landing};
-use super::wire::{Args, Range, Refusal, unpack};
+use super::wire::{Args, Range, Refusal, Subject, unpack};
 use argonet_am::{AmError, Delivery, Lane, Message, Payload};
 use argonet_conduit::{Conduit, Part};
 use argonet_segment::registration::Access;
@@ -122,9 +122,16 @@ impl<C: Conduit> Engine<C> {
     }
 
     fn serve_query(&self, delivery: &mut Delivery<'_>) -> Result<(), Wrong> {
-        let [endpoint, op] = unpack(delivery.args()).ok_or(ARGUMENTS)?;
-        let endpoint = endpoint.try_into().map_err(|_| ARGUMENTS)?;
-        let FarBound { address, len } = self.bound(endpoint);
+        let [asked, op] = unpack(delivery.args()).ok_or(ARGUMENTS)?;
+        let (subject, endpoint) = Subject::of_number(asked).ok_or(ARGUMENTS)?;
+        let FarBound { address, len } = match subject {
+            Subject::Memory => self.bound(endpoint),
+            // No length, so that nobody takes it for memory.
+            Subject::Messages => FarBound {
+                address: self.own_endpoint(endpoint).number(),
+                len: 0,
+            },
+        };
         self.answer(
             delivery,
             &Message {

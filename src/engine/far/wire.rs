@@ -42,6 +42,31 @@ pub(in super::super) fn unpack<const N: usize>(args: &[u32]) -> Option<[u64; N]>
     Some(numbers)
 }
 
+/// What is asked about an endpoint.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(in super::super) enum Subject {
+    /// What memory is bound there.
+    Memory,
+    /// Whether messages may go there.
+    Messages,
+}
+
+impl Subject {
+    /// One number of it and an endpoint.
+    pub(super) fn with(self, endpoint: u32) -> u64 {
+        u64::from(endpoint) | (self as u64) << 32
+    }
+
+    pub(super) fn of_number(number: u64) -> Option<(Self, u32)> {
+        let subject = match number >> 32 {
+            0 => Self::Memory,
+            1 => Self::Messages,
+            _ => return None,
+        };
+        Some((subject, number as u32))
+    }
+}
+
 /// A range of memory as its initiator names it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(in super::super) struct Range {
@@ -173,6 +198,14 @@ mod tests {
         assert_eq!(unpack(args.words()), Some(numbers));
         assert_eq!(unpack::<2>(args.words()), None);
         assert_eq!(unpack::<3>(&args.words()[..5]), None);
+    }
+
+    #[test]
+    fn questions_come_back_and_others_do_not() {
+        for asked in [(Subject::Memory, u32::MAX), (Subject::Messages, 31)] {
+            assert_eq!(Subject::of_number(asked.0.with(asked.1)), Some(asked));
+        }
+        assert_eq!(Subject::of_number(2 << 32), None);
     }
 
     #[test]

@@ -1,13 +1,15 @@
 //! What a peer is told when all of a put lies there: a handler of its client's runs, as that of a medium reply without
-//! arguments.
+//! arguments, at the endpoint whose memory the put went to (GASNet-EX, `gex_VIS_SetPeerCompletionHandler`), or the primordial one if
+//! that cannot have messages.
 
+use super::super::EndpointState;
 use super::super::background::{Steps, kind};
 use super::super::core::{Engine, Outlook};
 use super::super::events::OpError;
 use super::super::far::Wrong;
 use super::super::limits::internal;
 use super::super::thread::ThreadCtx;
-use argonet_am::{AmError, CLIENT_BASE, Delivery, Lane, Message, Payload};
+use argonet_am::{AmError, Delivery, Endpoints, Lane, Message, Payload};
 use argonet_base::{HandlerIndex, JobRank};
 use argonet_conduit::{Conduit, OpToken, Part};
 use argonet_segment::SharedBytes;
@@ -21,6 +23,8 @@ use std::sync::Arc;
 pub struct Notice {
     /// Its index there.
     pub handler: HandlerIndex,
+    /// The endpoint of this process that puts, and the peer's whose handler runs.
+    pub ends: Endpoints,
     /// Readable for `len` bytes until the operation is complete, or null if there are none.
     pub payload: *const u8,
     /// Bytes; at most [`MOST`](Self::MOST).
@@ -41,7 +45,7 @@ impl Notice {
 
     pub(super) fn copied(&self) -> Kept {
         Kept {
-            handler: self.handler,
+            word: self.ends.word(self.handler),
             payload: self.bytes().to_vec(),
         }
     }
@@ -50,7 +54,8 @@ impl Notice {
 /// A notice with a copy of its payload.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(in super::super) struct Kept {
-    handler: HandlerIndex,
+    /// Endpoints and handler.
+    word: u32,
     payload: Vec<u8>,
 }
 
@@ -86,7 +91,7 @@ impl<C: Conduit> Engine<C> {
         notice: Option<Notice>,
     ) -> Result<(), OpError> {
         if let Some(notice) = notice {
-            let args = [u32::from(notice.handler.0)];
+            let args = [notice.ends.word(notice.handler)];
             let message = message(&args, notice.bytes());
             self.request(ctx, to, &message, Outlook::Wait)?;
         }
@@ -107,7 +112,7 @@ impl<C: Conduit> Engine<C> {
         let mut steps = Steps::default();
         let mut queue = notices.queue.lock();
         queue.retain(|due| {
-            let args = [u32::from(due.kept.handler.0)];
+            let args = [due.kept.word];
             let message = message(&args, SharedBytes::from_slice(&due.kept.payload));
             let sent = self.send_now(due.to, &message, &mut steps);
             if sent {
@@ -127,14 +132,18 @@ impl<C: Conduit> Engine<C> {
         &self,
         delivery: &mut Delivery<'_>,
     ) -> Result<(), Wrong> {
-        let &[handler] = delivery.args() else {
+        let &[word] = delivery.args() else {
             return Err("it has other arguments than such a message has");
         };
-        let index = u8::try_from(handler).map(HandlerIndex);
-        let index = index.ok().filter(|index| *index >= CLIENT_BASE);
-        let index = index.ok_or("it is for a handler that is no client's")?;
-        delivery.unwrap_medium(Lane::Reply, index, |inner| {
-            if !self.handlers.dispatch(inner) {
+        let (ends, index) =
+            Endpoints::of_any_word(word).ok_or("it is for a handler that is no client's")?;
+        delivery.unwrap_medium(Lane::Reply, ends, index, |inner| {
+            // An endpoint that cannot have messages has no handlers, but may have memory that is put to.
+            let own =
+                !ends.are_primordial() && self.own_endpoint(ends.to.into()) != EndpointState::Mute;
+            if own {
+                self.dispatch_between(inner, ends, index);
+            } else if !self.handlers.dispatch(inner) {
                 self.fatal_am(AmError::Unregistered {
                     index,
                     from: inner.source(),

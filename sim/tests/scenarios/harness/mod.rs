@@ -1,4 +1,5 @@
 //! Jobs over a wire that is clean, and over one with all faults at once, with buffers of the usual sizes and of the smallest.
+//! `ARGONET_SIM_SEEDS` is how many seeds each is run with.
 
 use argonet_sim::{FaultPlan, JobConfig, Outcome, Quality, SimConfig, Sizes, StartError};
 
@@ -24,9 +25,19 @@ pub(crate) fn all_faults_at_once(ranks: u32, job: Job<'_>) {
     well(ranks, quality, job);
 }
 
+/// Seeds of a run that says nothing else.
+const SEEDS: u64 = 4;
+
+fn seeds() -> u64 {
+    match std::env::var("ARGONET_SIM_SEEDS") {
+        Ok(text) => text.parse().expect("ARGONET_SIM_SEEDS is a number"),
+        Err(_) => SEEDS,
+    }
+}
+
 fn well(ranks: u32, quality: Quality, job: Job<'_>) {
     for sizes in [Sizes::default(), Sizes::smallest()] {
-        for seed in 0..4 {
+        for seed in 0..seeds() {
             let mut sim = SimConfig::new(ranks, seed);
             sim.sizes = sizes;
             sim.faults = FaultPlan {
@@ -34,7 +45,11 @@ fn well(ranks: u32, quality: Quality, job: Job<'_>) {
                 ..FaultPlan::none()
             };
             let outcome = job(&JobConfig::new(sim)).unwrap();
-            assert_eq!((&outcome.failure, &outcome.abort), (&None, &None));
+            assert_eq!(
+                (&outcome.failure, &outcome.abort),
+                (&None, &None),
+                "seed {seed}, {sizes:?}"
+            );
         }
     }
 }

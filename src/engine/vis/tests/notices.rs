@@ -4,12 +4,15 @@ use super::pure::pattern;
 use crate::engine::far::tests::rig::{ENDPOINT, NOBODY, NOTE, Rig, Seen, context};
 use crate::engine::vis::{Direction, Notice, PeerMemory, Shape, VisTransfer};
 use crate::engine::{Outlook, Strided};
-use argonet_am::{Category, Lane};
+use argonet_am::{Category, Delivery, Endpoints, HandlerTable, Lane};
 use argonet_base::JobRank;
+use parking_lot::Mutex;
+use std::sync::Arc;
 
 fn note(payload: &[u8]) -> Notice {
     Notice {
         handler: NOTE,
+        ends: Endpoints::PRIMORDIAL,
         payload: payload.as_ptr(),
         len: payload.len(),
     }
@@ -126,6 +129,90 @@ fn this_rank_itself_is_told_too() {
     assert_eq!(rig.memory[0].read(0, 64), source);
 }
 
+/// A put to what a further endpoint has bound: its handler runs, and not that of the same index elsewhere.
+#[test]
+fn a_further_endpoint_is_told() {
+    let rig = Rig::pair(64);
+    let (ctx, engine) = (context(), &rig.ranks[0].engine);
+    let told = Arc::new(Mutex::new(Vec::new()));
+    for rank in &rig.ranks {
+        for endpoint in [3, ENDPOINT as u8] {
+            let (mut table, into) = (HandlerTable::default(), Arc::clone(&told));
+            let note = move |delivery: &mut Delivery<'_>| {
+                assert_eq!(
+                    delivery.endpoints(),
+                    Endpoints {
+                        from: 3,
+                        to: endpoint
+                    }
+                );
+                assert_eq!(
+                    (delivery.lane(), delivery.source()),
+                    (Lane::Reply, JobRank(0))
+                );
+                assert!(delivery.has_replied());
+                let payload = delivery.payload().to_vec();
+                into.lock().push((delivery.rank().0, endpoint, payload));
+            };
+            table.register_at(NOTE, "note", Box::new(note)).unwrap();
+            rank.engine.open_endpoint(endpoint.into(), table).unwrap();
+        }
+    }
+    // A put of no bytes.
+    let tell = |to: u8| {
+        let nothing = Strided {
+            to: 0,
+            to_strides: &[],
+            from: 0,
+            from_strides: &[],
+            element: 0,
+            counts: &[],
+        };
+        let notice = Notice {
+            ends: Endpoints { from: 0, to },
+            ..note(b"")
+        };
+        let transfer = put(1, PeerMemory::Bound(to.into()), nothing, notice);
+        // SAFETY: there are no bytes.
+        unsafe { engine.vis(&ctx, &transfer, Outlook::Wait) }.unwrap();
+    };
+    let source = pattern(5, 64);
+    let mut expected = Vec::new();
+    for rank in [0, 1] {
+        for (to, element) in [(ENDPOINT as u8, 64), (3, 0)] {
+            let shape = Strided {
+                to: rig.memory[rank as usize].address() as usize,
+                to_strides: &[],
+                from: source.as_ptr().expose_provenance(),
+                from_strides: &[],
+                element,
+                counts: &[],
+            };
+            let notice = Notice {
+                ends: Endpoints { from: 3, to },
+                ..note(b"there")
+            };
+            let transfer = put(rank, PeerMemory::Bound(to.into()), shape, notice);
+            // SAFETY: source and payload live to the end.
+            unsafe { engine.vis_start(&ctx, &transfer, Outlook::Wait) }.unwrap();
+            assert_eq!(rig.settle(), None);
+            expected.push((rank, to, b"there".to_vec()));
+        }
+    }
+    assert_eq!(*told.lock(), expected);
+    assert!(rig.seen(0).is_empty() && rig.seen(1).is_empty());
+    // One that cannot have messages has no handlers: the first one's run.
+    rig.ranks[1].engine.mute_endpoint(7);
+    tell(7);
+    assert_eq!(rig.settle(), None);
+    assert_eq!(without_address(rig.seen(1)), [seen(b"")]);
+    tell(9);
+    let message = rig.settle().unwrap();
+    assert!(
+        message.contains("rank 1 has no endpoint 9 for active messages"),
+        "{message}"
+    );
+}
 #[test]
 fn a_handler_that_does_not_exist_there_ends_the_job() {
     let rig = Rig::pair(64);
