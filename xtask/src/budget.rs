@@ -25,14 +25,14 @@ const fn minutes(stage: &'static str, minutes: u64, skips: usize) -> Budget {
 /// Everything is built for testing, for use and with AddressSanitizer; clippy and rustfmt have nothing to say. From an
 /// empty target directory on two processors.
 pub(crate) const BUILD: Budget = minutes("build", 8, 0);
-/// Unit tests, property tests, documentation examples, the tidy test, loom models.
+/// Unit tests, property tests, documentation examples, the tidy test, loom models; instructions of fast paths, which need valgrind.
 pub(crate) const UNIT: Budget = minutes("unit", 6, 0);
 /// The conduit conformance suite over every conduit.
 pub(crate) const CONFORMANCE: Budget = minutes("conformance", 6, 0);
-/// Jobs of real processes, what C sees of headers, and installations, with what they make of examples. One test of the latter needs the right to mount,
+/// Jobs of real processes, and installations, with what they make of examples. One test of the latter needs the right to mount,
 /// and those over several hosts the right to make network namespaces, and tools for it.
 pub(crate) const JOBS: Budget = minutes("jobs", 8, 12);
-/// Programs in C for what GASNet's texts promise; instructions of fast paths, which need valgrind.
+/// What C sees of headers, and programs in C for what GASNet's texts promise.
 pub(crate) const C: Budget = minutes("c", 6, 0);
 /// Seeds of the simulator.
 pub(crate) const SEEDS: Budget = minutes("seeds", 4, 0);

@@ -8,13 +8,12 @@ use std::time::Instant;
 
 /// Test programs that start whole jobs: package and name. They run in their own stage, all other
 /// test programs in the stage `unit`.
-const JOB_TESTS: [(&str, &str); 7] = [
+const JOB_TESTS: [(&str, &str); 6] = [
     ("argonet-boot", "jobs"),
     ("argonet", "jobs"),
     ("argonet", "kmers"),
     ("argonet", "heat"),
     ("argonet", "perf"),
-    ("argonet-capi", "c"),
     ("xtask", "install"),
 ];
 
@@ -22,7 +21,7 @@ const JOB_TESTS: [(&str, &str); 7] = [
 const SEED_TESTS: [(&str, &str); 1] = [("argonet-sim", "seeds")];
 
 /// Test programs of the stage `c`.
-const C_TESTS: [(&str, &str); 1] = [("argonet-capi", "conformance")];
+const C_TESTS: [(&str, &str); 2] = [("argonet-capi", "c"), ("argonet-capi", "conformance")];
 
 /// The conduit conformance suite: each of its test programs is one conduit. It has its own stage.
 pub(crate) const CONFORMANCE: &str = "argonet-conformance";
@@ -136,7 +135,7 @@ pub(crate) fn build(run: &mut Run) {
     asan::build(run);
 }
 
-/// Unit tests, property tests, documentation examples and other small test programs; loom.
+/// Unit tests, property tests, documentation examples and other small test programs; loom; instructions of fast paths.
 pub(crate) fn unit(run: &mut Run) {
     let cases = budget::PROPTEST_CASES_FULL.to_string();
     let flow = budget::FLOW_SEEDS_FULL.to_string();
@@ -187,6 +186,7 @@ pub(crate) fn unit(run: &mut Run) {
         &mut cargo(&["test", "--workspace", "--doc", "--no-fail-fast"]),
     );
     loom(run);
+    counts::check(run);
 }
 
 /// How connections of tcp are made, and what becomes of a stream and of what travels beside it when they break: many more seeds.
@@ -346,9 +346,8 @@ fn over_connections(run: &mut Run, threads: &str) {
     }
 }
 
-/// What C sees, and instructions of fast paths.
+/// What C sees, and what it is promised.
 pub(crate) fn c(run: &mut Run) {
-    counts::check(run);
     let base = commit_base(run);
     for (package, name) in C_TESTS {
         if has_test(package, name) {

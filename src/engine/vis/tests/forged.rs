@@ -88,10 +88,20 @@ fn arguments_and_lanes() {
     let rig = Rig::pair(LEN);
     send(&rig.ranks[0].engine, internal::VIS_GET_DATA, &[0; 4], &[]);
     is_broken(&rig, 1, "data as a request");
-    for handler in [0, u32::from(internal::VIS_NOTICE.0), 127, 256, 128 + 256] {
+    // No handler of a client, an endpoint of either side that cannot be, and bits that mean nothing.
+    let own = u32::from(internal::VIS_NOTICE.0);
+    for word in [
+        0,
+        own,
+        127,
+        256,
+        128 | 32 << 8,
+        128 | 32 << 16,
+        128 | 1 << 24,
+    ] {
         let rig = Rig::pair(LEN);
-        send(&rig.ranks[0].engine, internal::VIS_NOTICE, &[handler], &[]);
-        is_broken(&rig, 1, &format!("a notice for handler {handler}"));
+        send(&rig.ranks[0].engine, internal::VIS_NOTICE, &[word], &[]);
+        is_broken(&rig, 1, &format!("a notice for {word:#x}"));
     }
 }
 
