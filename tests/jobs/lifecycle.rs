@@ -185,29 +185,34 @@ fn memory() {
     let all: Vec<u64> = outcome.out.lines().filter_map(kib).collect();
     assert_eq!(all.len(), 64);
     let most = all.iter().max().expect("64 of them");
-    println!("most resident memory of 64 ranks: {most} KiB more than before");
-    // The goal is 6 MiB for a program that only uses argonet. This one holds all the tests, so that what it had before does not
-    // count, for which such a program has less than the rest.
-    assert!(*most < 4096, "{most} KiB: {all:?}");
+    println!("most memory of 64 ranks: {most} KiB, without that of files");
+    // The goal is 6 MiB for a program that only uses argonet, with its text, as `argonet perf` measures it (memory-64). How much
+    // of its file a program has touched follows from where a linker puts what, and this one holds all the tests.
+    assert!(*most < 2304, "{most} KiB: {all:?}");
 }
 
-/// Resident memory of this process in KiB.
+/// Resident memory of this process in KiB, its own and what it shares with others, without that of files: of those the kernel
+/// maps what lies around a page too.
 fn resident_kib() -> Result<u64, Box<dyn std::error::Error>> {
     let status = std::fs::read_to_string("/proc/self/status")?;
-    let line = status.lines().find(|line| line.starts_with("VmRSS:"));
-    let kib = line.and_then(|line| line.split_whitespace().nth(1));
-    Ok(kib.ok_or("no VmRSS")?.parse()?)
+    let kib = |field: &str| {
+        let line = status.lines().find_map(|line| line.strip_prefix(field))?;
+        line.split_whitespace().next()?.parse::<u64>().ok()
+    };
+    let own = kib("RssAnon:").zip(kib("RssShmem:"));
+    Ok(own
+        .map(|(own, shared)| own + shared)
+        .ok_or("no RssAnon, RssShmem")?)
 }
 
-/// Says hello, and how much memory that took.
+/// Says hello, and how much memory it then has.
 fn resident() -> Done {
-    let before = resident_kib()?;
     let world = World::init()?;
     world.barrier()?;
     let mut sum = [1u32];
     world.reduce_all(Reduction::Sum, &mut sum)?;
     assert_eq!(sum[0], world.size());
     world.barrier()?;
-    println!("resident {}", resident_kib()? - before);
+    println!("resident {}", resident_kib()?);
     Ok(world.finalise()?)
 }
