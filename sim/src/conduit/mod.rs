@@ -174,6 +174,8 @@ impl SimConduit {
         copied: usize,
         tail: impl FnOnce() -> Option<(Buffer, usize)>,
     ) -> Result<(), SendError> {
+        // Who is refused has looked at a few words only.
+        self.admit(&self.book.lock(), to, copied)?;
         self.place.spend(self.sizes.inject_ns);
         self.act(|book, now_ns| {
             self.admit(book, to, copied)?;
@@ -362,10 +364,12 @@ impl Conduit for SimConduit {
         if len == 0 {
             return Ok(Injected::Complete);
         }
-        self.place.spend(self.sizes.inject_ns);
         let copies = len <= self.sizes.copy_bytes;
+        let copied = if copies { len } else { 0 };
+        self.admit_operation(&self.book.lock(), to, copied)?;
+        self.place.spend(self.sizes.inject_ns);
         self.act(|book, now_ns| {
-            self.admit_operation(book, to, if copies { len } else { 0 })?;
+            self.admit_operation(book, to, copied)?;
             // SAFETY: the caller keeps the source readable until local completion.
             let user = unsafe { UserBytes::new(src, len) };
             let source = if copies {
@@ -390,6 +394,7 @@ impl Conduit for SimConduit {
         if len == 0 {
             return Ok(Injected::Complete);
         }
+        self.admit_operation(&self.book.lock(), from, 0)?;
         self.place.spend(self.sizes.inject_ns);
         self.act(|book, now_ns| {
             self.admit_operation(book, from, 0)?;

@@ -63,9 +63,14 @@ fn all_to_all(ranks: u32, each: u32, sizes: Sizes, quality: Quality) {
                     payload: Payload::Medium(SharedBytes::from_slice(&payload)),
                 };
                 if *number < each {
+                    let before = cluster.now();
                     match node.conduit.request(JobRank(to), &message) {
                         Ok(()) => *number += 1,
-                        Err(error) => assert_eq!(error, SendError::Full),
+                        Err(error) => {
+                            assert_eq!(error, SendError::Full);
+                            // An engine asks again for all that it keeps, each time that anything has come.
+                            assert_eq!(cluster.now(), before, "a refusal takes no time");
+                        }
                     }
                 }
             }

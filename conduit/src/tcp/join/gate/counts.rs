@@ -33,16 +33,8 @@ pub struct GateCounts {
 impl GateCounts {
     /// How many were dropped, whatever the reason.
     #[must_use]
-    pub const fn dropped(&self) -> u64 {
-        self.full
-            + self.evicted
-            + self.expired
-            + self.closed
-            + self.other_protocol
-            + self.other_version
-            + self.other_job
-            + self.no_proof
-            + self.wrong_rank
+    pub fn dropped(&self) -> u64 {
+        self.to_words()[2..].iter().sum()
     }
 
     /// How many numbers it has.
