@@ -2,7 +2,6 @@
 
 use super::super::*;
 use super::{Pair, bank, rules};
-use std::collections::VecDeque;
 
 #[test]
 fn what_is_used_comes_back_and_nothing_moves() {
@@ -191,76 +190,6 @@ fn after_an_epoch_a_stall_is_over() {
         }
         assert_eq!(lender.asked_for, if one_epoch { 1 } else { 9 });
     }
-}
-
-// seed P10: many requests that stall for the same credits ask for them once.
-#[test]
-fn who_has_asked_waits_for_the_answer() {
-    // Four requests use all credits, and four more stall and go when one of the first has come back. What each of these asks for, and what
-    // one that stalls after each of their answers would.
-    let asks = |rules: Rules, banked| {
-        let mut pair = Pair::new(4, banked, rules);
-        let ([borrower, lender], [mine, its]) = (&mut pair.peers, &pair.banks);
-        // What rounding has added is lent to others.
-        let others = its.lend((its.banked() - banked) as u16);
-        assert_eq!(its.banked(), banked, "{others:?}");
-        let mut under_way: VecDeque<Tag> = VecDeque::new();
-        for _ in 0..4 {
-            under_way.push_back(borrower.request(1, &mut Attempt::default(), mine).unwrap());
-        }
-        let mut answers = VecDeque::new();
-        let mut asked = Vec::new();
-        for _ in 0..4 {
-            let attempt = &mut Attempt::default();
-            assert!(borrower.request(1, attempt, mine).is_none());
-            let request = under_way.pop_front().unwrap();
-            let debt = lender.arrived(request, its).unwrap();
-            borrower.replied(lender.reply(debt, 0, its), mine).unwrap();
-            let request = borrower.request(1, attempt, mine).unwrap();
-            asked.push(request.extra);
-            under_way.push_back(request);
-        }
-        for request in under_way {
-            let debt = lender.arrived(request, its).unwrap();
-            answers.push_back(lender.reply(debt, 0, its));
-        }
-        for answer in answers {
-            borrower.replied(answer, mine).unwrap();
-            let attempt = &mut Attempt::default();
-            borrower.stall(1, attempt, mine);
-            let before = (borrower.marks, borrower.wanting);
-            asked.push(borrower.ask(attempt, mine));
-            (borrower.marks, borrower.wanting) = before;
-        }
-        asked
-    };
-    let long = Rules {
-        epoch_requests: 100,
-        ..rules()
-    };
-    assert_eq!(asks(long, 100), [4, 0, 0, 0, 8, 8, 8, 8]);
-    // Nothing was lent: again when all has come back,
-    assert_eq!(asks(long, 0), [4, 0, 0, 0, 0, 0, 0, 4]);
-    // or in the next epoch of the lender, which the second answer tells.
-    let short = Rules {
-        epoch_requests: 6,
-        ..long
-    };
-    assert_eq!(asks(short, 0), [4, 0, 0, 0, 0, 4, 4, 4]);
-    let each = Rules {
-        mends: Mends {
-            one_question: false,
-            ..Mends::ALL
-        },
-        ..long
-    };
-    assert_eq!(asks(each, 100)[..4], [4, 4, 4, 4]);
-    // A byte asks for the rest with the requests that follow.
-    let byte = Rules {
-        form: Form::BYTE,
-        ..long
-    };
-    assert_eq!(asks(byte, 100)[..4], [4, 4, 4, 4]);
 }
 
 // seed P10: a slow partner beside a busy one keeps what it needs.
