@@ -4,7 +4,7 @@ use super::bank::Bank;
 use super::error::CreditError;
 use super::form::Tag;
 use super::lender::PushedBack;
-use super::peer::Peer;
+use super::peer::{ASKING, Peer};
 use super::scavenge::{Return, Revoke};
 
 /// One request that wants to be sent: what it waited for, until it is sent.
@@ -70,7 +70,7 @@ impl Peer {
     #[cold]
     pub(super) fn ask(&mut self, attempt: &Attempt, bank: &Bank) -> u16 {
         let rules = bank.rules();
-        if !rules.dynamic {
+        if !rules.dynamic || self.marks & ASKING != 0 {
             return 0;
         }
         // No more than it could be lent.
@@ -85,6 +85,11 @@ impl Peer {
         }
         let extra = wanted.min(room).min(rules.form.most_extra());
         self.wanting = self.wanting.min(room).saturating_sub(extra);
+        // Requests that stall before the answer is here lack the same credits. A narrow field asks for so little at once that it
+        // needs the next ones, too.
+        if rules.mends.one_question && extra > 0 && rules.form.most_extra() >= rules.most {
+            self.marks |= ASKING;
+        }
         extra
     }
 
@@ -113,7 +118,16 @@ impl Peer {
         };
         self.in_use -= tag.count;
         self.held = held;
+        self.heard(tag.extra);
         Ok(())
+    }
+
+    /// The lender has lent so much, and what is in use now is known. Where nothing is in use, the question was answered, too.
+    #[inline]
+    pub(super) fn heard(&mut self, lent: u16) {
+        if lent > 0 || self.in_use == 0 {
+            self.marks &= !ASKING;
+        }
     }
 
     /// A request was refused, as the lender has lent less than is used here: its credits are no longer in use, and no more are held than
@@ -133,6 +147,7 @@ impl Peer {
         // A loan under way to us may be part of it, and makes us hold too much once more: then there is another refusal,
         // and the next correction. It never makes us hold too little.
         self.held = self.held.min(back.loan);
+        self.heard(0);
         Ok(())
     }
 

@@ -9,6 +9,8 @@ pub(super) const ASKED: u8 = 1;
 pub(super) const GAVE_NOTHING: u8 = 2;
 /// It is on the scavenge list.
 pub(super) const LISTED: u8 = 4;
+/// This rank has asked it for credits and waits for what becomes of that; only with [`Mends::one_question`](super::Mends::one_question).
+pub(super) const ASKING: u8 = 8;
 
 /// Credits between this rank and another, both ways. 28 bytes; needed from the first use on.
 ///
@@ -117,6 +119,8 @@ impl Peer {
         self.stalls >>= shift;
         self.gave_back >>= shift;
         self.wanting >>= shift;
+        // What was refused may be asked for again: in this epoch others have given back.
+        self.marks &= !ASKING;
     }
 
     /// A partner that seldom sends, beside busy ones that end epochs quickly, would lose all that it needs between two bursts. So an

@@ -22,6 +22,9 @@ pub struct Mends {
     pub patience: bool,
     /// Who asked for credits, or stalled, gives none in the same epoch. By the text each time counts, and many times take several epochs to decay.
     pub one_epoch: bool,
+    /// Where the field holds any question: who has asked for credits asks again when some were lent, when all that it used has come back, or in the
+    /// lender's next epoch. By the text each request that has stalled asks, and many that stalled for the same credits are all lent some.
+    pub one_question: bool,
 }
 
 impl Mends {
@@ -33,6 +36,7 @@ impl Mends {
         ask_ahead: false,
         patience: false,
         one_epoch: false,
+        one_question: false,
     };
     /// All of them.
     pub const ALL: Mends = Mends {
@@ -42,6 +46,7 @@ impl Mends {
         ask_ahead: true,
         patience: true,
         one_epoch: true,
+        one_question: true,
     };
 }
 

@@ -54,6 +54,7 @@ impl Peer {
         }
         self.in_use = in_use;
         self.held += lent;
+        self.heard(lent);
         Ok(())
     }
 

@@ -1,19 +1,27 @@
 //! Does one operation of a fast path so many times: `counts NAME TIMES`. `cargo xtask counts` runs it
 //! under callgrind with two numbers of times; the difference is what the operations take.
 //!
-//! One process plays rank 0 alone. Its neighbours are memory, which is all that rank 0 sees of them too.
+//! One process plays rank 0 alone. Its neighbours are memory, which is all that rank 0 sees of them too. Over a connection it plays
+//! both ranks.
 #![deny(unsafe_code)]
 
 #[path = "../../../src/bin/argonet/perf/engines.rs"]
 #[allow(dead_code, reason = "argonet perf uses the rest")]
 mod engines;
+#[path = "../rounds.rs"]
+mod rounds;
 
 use argonet::engine::ThreadCtx;
 use argonet::{JobRank, Result};
 use argonet_conduit::smp::{Barrier, ThreadMode};
+use argonet_conduit::tcp::TcpCredits;
 use engines::{Memory, Station};
 use std::hint::black_box;
 use std::process::ExitCode;
+
+/// Round trips over a connection, for the cost of credits: docs/flow-control.md.
+const TCP: &str = "tcp-round-trip";
+const TCP_WITHOUT_CREDITS: &str = "tcp-round-trip-without-credits";
 
 /// An operation, with the number of neighbours and how often it may be done: nobody takes messages out
 /// of the ring.
@@ -72,12 +80,26 @@ fn run(case: &Case, times: u64) -> Result<()> {
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
-    let names: Vec<&str> = CASES.iter().map(|case| case.name).collect();
+    let names: Vec<&str> = CASES
+        .iter()
+        .map(|case| case.name)
+        .chain([TCP, TCP_WITHOUT_CREDITS])
+        .collect();
     let chosen = match args.as_slice() {
         // For whoever runs all of them.
         [list] if list == "--list" => {
             println!("{}", names.join("\n"));
             return ExitCode::SUCCESS;
+        }
+        [name, times] if [TCP, TCP_WITHOUT_CREDITS].contains(&name.as_str()) => {
+            let credits = (name == TCP).then(TcpCredits::default);
+            match times.parse() {
+                Ok(times) => {
+                    rounds::run(times, credits);
+                    return ExitCode::SUCCESS;
+                }
+                Err(_) => None,
+            }
         }
         [name, times] => CASES
             .iter()

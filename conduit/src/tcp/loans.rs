@@ -20,6 +20,8 @@ pub(super) struct Loans {
     noted: u64,
     /// The same when a request had to wait last.
     stalled_at: Option<u64>,
+    /// Others can see that nothing is in use, and all else as it is.
+    shows_rest: bool,
     /// Requests that had to wait, since the beginning.
     pub(super) stalls: u64,
 }
@@ -34,6 +36,7 @@ impl Loans {
             heard: 0,
             noted: 0,
             stalled_at: None,
+            shows_rest: false,
             stalls: 0,
         }))
     }
@@ -54,13 +57,21 @@ impl Loans {
         usize::from(self.peer.figures().loan) * CREDIT_BYTES
     }
 
-    /// Says what is in use, before that gets less.
-    #[inline]
-    pub(super) fn note(&mut self, grant: &Grant, reserved: usize) {
+    /// Says what is in use, and what was at most, before what was used is looked at: the lender's word, its question, a stall.
+    #[cold]
+    fn note(&mut self, grant: &mut Grant, reserved: usize) {
         let (used, _) = grant.totals();
-        let in_use = credits(grant.in_use() + reserved as u64);
-        self.peer.uses(in_use, used != self.noted);
+        let has_sent = used != self.noted;
         self.noted = used;
+        self.peer.uses(credits(grant.take_peak()), has_sent);
+        self.peer
+            .uses(credits(grant.in_use() + reserved as u64), has_sent);
+    }
+
+    /// Whether a control frame says anything of credits.
+    #[inline]
+    fn is_news(&self, (epoch, fields): (bool, &Fields)) -> bool {
+        epoch || fields.wanted != 0 || fields.op as u16 != self.heard
     }
 
     /// A request of so many bytes does not fit the window. What to ask for.
@@ -69,7 +80,7 @@ impl Loans {
         &mut self,
         charge: usize,
         reserved: usize,
-        grant: &Grant,
+        grant: &mut Grant,
         bank: &Bank,
     ) -> u16 {
         let (used, _) = grant.totals();
@@ -83,7 +94,7 @@ impl Loans {
         self.peer.lacks(lacked, is_new, bank)
     }
 
-    /// What a control frame says of credits; the window of the peer if it has changed.
+    /// What a control frame says that has news of credits; the window of the peer if it has changed.
     ///
     /// # Errors
     /// That cannot be.
@@ -96,6 +107,9 @@ impl Loans {
         (grant, outbox): (&mut Grant, &mut Outbox),
         bank: &Bank,
     ) -> Result<Option<usize>, RecordError> {
+        self.note(grant, reserved);
+        grant.handle(fields.rest)?;
+        self.shows_rest = false;
         let lent = (fields.op as u16).wrapping_sub(self.heard);
         self.heard = fields.op as u16;
         let in_use = credits(grant.in_use() + reserved as u64);
@@ -121,6 +135,7 @@ impl Loans {
         bank: &Bank,
     ) -> Result<Option<usize>, RecordError> {
         let unknown = RecordError::Kind(Kind::System.into());
+        self.shows_rest = false;
         // Streams lose nothing but with their connection, after which questions are written again: the queue keeps none.
         let mut queue = SystemQueue::new(Duration::ZERO);
         let heard = queue.handle_recv(Duration::ZERO, 0, &mut self.slot, Frame(word));
@@ -183,17 +198,15 @@ impl Core {
         let outbound = &mut *peer.outbound.lock();
         outbound.outbox.acknowledge(fields.offset)?;
         let mut window = None;
-        if let (Some(loans), Some(bank)) = (&mut outbound.loans, &self.bank) {
+        if let (Some(loans), Some(bank)) = (&mut outbound.loans, &self.bank)
+            && loans.is_news((epoch, fields))
+        {
             let reserved = outbound.reserved.charge;
-            loans.note(&outbound.grant, reserved);
-            outbound.grant.handle(fields.rest)?;
-            if epoch || fields.wanted != 0 || fields.op as u16 != loans.heard {
-                let lane = (&mut outbound.grant, &mut outbound.outbox);
-                let said = (epoch, fields);
-                window = loans.control(peer.rank.0, said, reserved, lane, bank)?;
-                if window.is_some() {
-                    self.gauge_bank(bank);
-                }
+            let lane = (&mut outbound.grant, &mut outbound.outbox);
+            let said = (epoch, fields);
+            window = loans.control(peer.rank.0, said, reserved, lane, bank)?;
+            if window.is_some() {
+                self.gauge_bank(bank);
             }
         } else {
             outbound.grant.handle(fields.rest)?;
@@ -240,12 +253,16 @@ impl Core {
             outbound.outbox.tell_credits(Credits::end_epoch);
             self.gauge_bank(bank);
         }
-        loans.peer.owes(credits(parked.owed()));
-        let in_use = credits(outbound.grant.in_use() + outbound.reserved.charge as u64);
-        self.gauge(peer, loans, in_use);
+        // In a job that waits for each answer nothing is ever in use here.
+        let bytes = outbound.grant.in_use() + outbound.reserved.charge as u64;
+        let rests = bytes | parked.owed() == 0;
+        if !(rests && loans.shows_rest) {
+            loans.shows_rest = rests;
+            loans.peer.owes(credits(parked.owed()));
+            self.gauge(peer, loans, credits(bytes));
+        }
     }
 
-    #[inline]
     fn gauge(&self, peer: &Peer, loans: &Loans, in_use: u16) {
         if let Some(gauges) = &self.gauges {
             let figures = credit::Figures {
@@ -281,7 +298,8 @@ impl Core {
         if let (Some(bank), Some(loans)) = (&self.bank, &mut outbound.loans)
             && !outbound.grant.allows(charge, reserved)
         {
-            let wanted = loans.stall(charge, reserved, &outbound.grant, bank);
+            let wanted = loans.stall(charge, reserved, &mut outbound.grant, bank);
+            loans.shows_rest = false;
             outbound.outbox.tell_credits(|credits| credits.want(wanted));
             let in_use = credits(outbound.grant.in_use() + reserved as u64);
             self.gauge(peer, loans, in_use);

@@ -120,6 +120,7 @@ impl Job {
                 ask_ahead: coin(),
                 patience: coin(),
                 one_epoch: coin(),
+                one_question: coin(),
             };
             let least = costs.largest() as u16 + random.pick(&[0, 0, 1, 5]);
             rules = Rules {

@@ -1,5 +1,6 @@
 //! The machine piece by piece; whole jobs of it run in the simulator.
 
+mod asking;
 mod form;
 mod lending;
 mod plan;

@@ -29,10 +29,18 @@ fn who_lacks_credits_asks_once_and_holds_what_it_is_told() {
         "it waits still"
     );
     assert_eq!(borrower.figures().stalls, 1);
+    // Other requests stall before the answer; words that lend nothing are none while something is in use.
+    borrower.hears(false, 0, 7, &pair.banks[0]).unwrap();
+    assert_eq!(borrower.lacks(4, true, &pair.banks[0]), 0);
     let lent = lender.asks(wanted, 0, &pair.banks[1]);
     assert!(lent > 0 && lender.figures().loan == 10 + lent);
     borrower.hears(false, lent, 8, &pair.banks[0]).unwrap();
     assert_eq!(borrower.figures().held, 10 + lent);
+    // It was heard, and so it may ask again; when nothing is in use any more it has heard, too.
+    assert!(borrower.lacks(4, true, &pair.banks[0]) > 0);
+    assert_eq!(borrower.lacks(4, true, &pair.banks[0]), 0);
+    borrower.hears(false, 0, 0, &pair.banks[0]).unwrap();
+    assert!(borrower.lacks(4, true, &pair.banks[0]) > 0);
     // More than anybody may be lent.
     assert!(borrower.hears(false, 400, 8, &pair.banks[0]).is_err());
     assert_eq!(borrower.figures().held, 10 + lent);

@@ -9,6 +9,8 @@ struct Walk {
     bank: Bank,
     peers: Vec<Option<Peer>>,
     locked: Vec<u32>,
+    /// Peers that were looked at.
+    looks: usize,
 }
 
 impl Walk {
@@ -22,6 +24,7 @@ impl Walk {
             bank,
             peers,
             locked,
+            looks: 0,
         }
     }
 
@@ -33,10 +36,11 @@ impl Walk {
     fn walk(&mut self, missing: u16) -> Vec<(u32, u16)> {
         self.bank.miss(missing);
         let mut asked = Vec::new();
-        let (peers, locked) = (&mut self.peers, &self.locked);
+        let (peers, locked, looks) = (&mut self.peers, &self.locked, &mut self.looks);
         self.bank.scavenge(
             |rank, look| {
                 assert_ne!(rank, 0, "a rank does not ask itself");
+                *looks += 1;
                 if !locked.contains(&rank) {
                     look(peers[rank as usize].as_mut().unwrap());
                 }
@@ -102,7 +106,9 @@ fn everybody_with_a_reason_is_passed_over() {
     walk.answer(6, 0);
     walk.answer(7, 2);
     assert_eq!(walk.walk(100), [], "6 gave nothing, 7 holds the least");
-    assert_eq!(walk.walk(100), [], "not again in this epoch");
+    let looks = walk.looks;
+    assert_eq!(walk.walk(100), []);
+    assert_eq!(walk.looks, looks, "not again in this epoch");
     walk.end_epoch();
     walk.locked.clear();
     let again = walk.walk(100);
@@ -111,6 +117,46 @@ fn everybody_with_a_reason_is_passed_over() {
         [(3, 2), (4, 2), (6, 2), (1, 2)],
         "what was 1 has decayed"
     );
+}
+
+#[test]
+fn who_has_left_the_list_is_on_it_again_with_a_loan() {
+    let mut walk = Walk::new(3, 6, rules());
+    for rank in [1, 2] {
+        let above = walk.of(rank).loan.split(2).unwrap();
+        walk.bank.take_back(above);
+    }
+    assert_eq!(walk.walk(9), []);
+    assert_eq!(walk.bank.listed(), 0);
+    let peer = walk.peers[1].as_mut().unwrap();
+    assert_eq!(peer.asks(2, 1, &walk.bank), 2);
+    assert_eq!(walk.bank.listed(), 1);
+    walk.end_epoch();
+    assert_eq!(walk.walk(9), [(1, 2)]);
+}
+
+#[test]
+fn answers_tell_of_epochs() {
+    let mut walk = Walk::new(3, 64, rules());
+    walk.of(1).uses(64, true);
+    walk.of(1).uses(0, false);
+    let all = Revoke {
+        epoch: false,
+        wanted: u16::MAX,
+    };
+    for _ in 0..9 {
+        assert_eq!(walk.of(1).figures().peak, 64);
+        walk.of(1).marks |= ASKED;
+        let answer = Return {
+            epoch: true,
+            count: 0,
+        };
+        let peer = walk.peers[1].as_mut().unwrap();
+        peer.returned(answer, &walk.bank).unwrap();
+    }
+    assert_eq!(walk.of(1).figures().peak, 16);
+    let peer = walk.peers[1].as_mut().unwrap();
+    assert_eq!(peer.revoke(all, &walk.bank).count, 48);
 }
 
 #[test]

@@ -10,6 +10,8 @@ pub(crate) struct Grant {
     handled: u64,
     /// Bytes that may be sent and not handled.
     window: u64,
+    /// Most bytes that were sent and not handled, since somebody asked: it is looked at where that gets less.
+    peak: u64,
 }
 
 impl Grant {
@@ -23,6 +25,7 @@ impl Grant {
             used: 0,
             handled: 0,
             window: window as u64,
+            peak: 0,
         }
     }
 
@@ -51,6 +54,7 @@ impl Grant {
                 most: self.used,
             });
         }
+        self.peak = self.peak.max(self.in_use());
         self.handled = self.handled.max(handled);
         Ok(())
     }
@@ -65,6 +69,11 @@ impl Grant {
     #[inline]
     pub(crate) fn in_use(&self) -> u64 {
         self.used - self.handled
+    }
+
+    /// Most bytes that were sent and not handled at a time since the last call.
+    pub(crate) fn take_peak(&mut self) -> u64 {
+        core::mem::take(&mut self.peak).max(self.in_use())
     }
 
     /// Requests that were sent, and that of them the peer has handled.

@@ -4,7 +4,7 @@ use super::*;
 use crate::tcp::credits::CREDIT_BYTES;
 use crate::tcp::lane::{Grant, Outbox, Parked};
 use crate::tcp::loans::Loans;
-use crate::tcp::{TcpCredits, frame::LARGEST_CHARGE};
+use crate::tcp::{PeerCredits, TcpCredits, frame::LARGEST_CHARGE};
 use argonet_am::credit::{Bank, Figures, Return, Revoke};
 use argonet_am::system_queue::{Answer, Frame, Heard, Question, Slot, SystemQueue};
 use rand_xoshiro::Xoshiro256StarStar;
@@ -150,6 +150,27 @@ impl Job {
         outbound.loans.as_ref().unwrap().peer.figures()
     }
 
+    /// Others are shown what is so when nothing is in use.
+    fn check_gauges(&self, at: u32, of: u32) {
+        let gauges = self.ranks[at as usize].tcp.core.gauges.as_ref().unwrap();
+        let shown = gauges.report().peers.into_iter();
+        let shown = shown.filter(|shown| shown.peer == of).map(|shown| {
+            let PeerCredits {
+                held,
+                lent,
+                in_use,
+                owed,
+                ..
+            } = shown;
+            [held, lent, in_use, owed]
+        });
+        let Figures { held, loan, .. } = self.figures(at, of);
+        assert!(
+            shown.eq([[held, loan, 0, 0]]),
+            "what rank {at} shows of rank {of}"
+        );
+    }
+
     /// All credits are somewhere, and both sides of each loan agree. Of a job that is settled.
     fn check(&self) {
         for (lender, rank) in (0..).zip(&self.ranks) {
@@ -160,6 +181,7 @@ impl Job {
                 sum += u64::from(lent);
                 let held = self.figures(borrower, lender).held;
                 assert_eq!(held, lent, "what rank {lender} has lent to rank {borrower}");
+                self.check_gauges(lender, borrower);
                 let there = self.ranks[borrower as usize].tcp.core.used(lender).unwrap();
                 let here = rank.tcp.core.used(borrower).unwrap();
                 let window = usize::from(lent) * CREDIT_BYTES;
@@ -268,6 +290,21 @@ fn what_is_in_use_is_not_given_back() {
     assert_eq!(loans.peer.figures().held, 321);
     assert!(grant.allows(reserved, 0));
     assert!(!grant.allows(21 * CREDIT_BYTES, 0));
+}
+
+// seed P11: SendMax is what was in use at most, also if the lender has said nothing of credits meanwhile.
+#[test]
+fn what_was_in_use_before_it_was_handled_is_not_given_back() {
+    let (bank, mut loans, mut grant, mut outbox, parked) = half();
+    grant.use_up(300 * CREDIT_BYTES);
+    grant.handle(300 * CREDIT_BYTES as u64).unwrap();
+    grant.use_up(310 * CREDIT_BYTES);
+    grant.handle(400 * CREDIT_BYTES as u64).unwrap();
+    grant.handle(610 * CREDIT_BYTES as u64).unwrap();
+    let lane = (&mut grant, &mut outbox);
+    let question = revoke().1.0;
+    loans.system(question, 0, lane, &parked, &bank).unwrap();
+    assert_eq!(loans.peer.figures().held, 310);
 }
 
 #[test]

@@ -192,5 +192,13 @@ pub(crate) fn all(ranks: u32, long_ranks: u32) -> Vec<Case> {
     add("idle", Pattern::Idle, &[Mended], short, 400, derived);
     add("ghost zones", ghost, &[Wide], short, 400, derived);
     add("ghost zones", ghost, &[Wide], short, 640, derived);
+    add(
+        "rates, bank 900",
+        Pattern::Rates,
+        &[Wide],
+        long,
+        400,
+        bank(900),
+    );
     cases
 }

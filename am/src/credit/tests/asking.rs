@@ -1,0 +1,147 @@
+//! What a borrower asks for, and what epochs do to it.
+
+use super::super::*;
+use super::{Pair, rules};
+use std::collections::VecDeque;
+
+// seed P10: many requests that stall for the same credits ask for them once.
+#[test]
+fn who_has_asked_waits_for_the_answer() {
+    // Four requests use all credits, and four more stall and go when one of the first has come back. What each of these asks for, and what
+    // one that stalls after each of their answers would.
+    let asks = |rules: Rules, banked| {
+        let mut pair = Pair::new(4, banked, rules);
+        let ([borrower, lender], [mine, its]) = (&mut pair.peers, &pair.banks);
+        // What rounding has added is lent to others.
+        let others = its.lend((its.banked() - banked) as u16);
+        assert_eq!(its.banked(), banked, "{others:?}");
+        let mut under_way: VecDeque<Tag> = VecDeque::new();
+        for _ in 0..4 {
+            under_way.push_back(borrower.request(1, &mut Attempt::default(), mine).unwrap());
+        }
+        let mut answers = VecDeque::new();
+        let mut asked = Vec::new();
+        for _ in 0..4 {
+            let attempt = &mut Attempt::default();
+            assert!(borrower.request(1, attempt, mine).is_none());
+            let request = under_way.pop_front().unwrap();
+            let debt = lender.arrived(request, its).unwrap();
+            borrower.replied(lender.reply(debt, 0, its), mine).unwrap();
+            let request = borrower.request(1, attempt, mine).unwrap();
+            asked.push(request.extra);
+            under_way.push_back(request);
+        }
+        for request in under_way {
+            let debt = lender.arrived(request, its).unwrap();
+            answers.push_back(lender.reply(debt, 0, its));
+        }
+        for answer in answers {
+            borrower.replied(answer, mine).unwrap();
+            let attempt = &mut Attempt::default();
+            borrower.stall(1, attempt, mine);
+            let before = (borrower.marks, borrower.wanting);
+            asked.push(borrower.ask(attempt, mine));
+            (borrower.marks, borrower.wanting) = before;
+        }
+        asked
+    };
+    let long = Rules {
+        epoch_requests: 100,
+        ..rules()
+    };
+    assert_eq!(asks(long, 100), [4, 0, 0, 0, 8, 8, 8, 8]);
+    // Nothing was lent: again when all has come back,
+    assert_eq!(asks(long, 0), [4, 0, 0, 0, 0, 0, 0, 4]);
+    // or in the next epoch of the lender, which the second answer tells.
+    let short = Rules {
+        epoch_requests: 6,
+        ..long
+    };
+    assert_eq!(asks(short, 0), [4, 0, 0, 0, 0, 4, 4, 4]);
+    let each = Rules {
+        mends: Mends {
+            one_question: false,
+            ..Mends::ALL
+        },
+        ..long
+    };
+    assert_eq!(asks(each, 100)[..4], [4, 4, 4, 4]);
+    // A byte asks for the rest with the requests that follow.
+    let byte = Rules {
+        form: Form::BYTE,
+        ..long
+    };
+    assert_eq!(asks(byte, 100)[..4], [4, 4, 4, 4]);
+}
+
+#[test]
+fn nobody_asks_for_more_than_the_most() {
+    let narrow = Rules {
+        most: 20,
+        ..rules()
+    };
+    let mut pair = Pair::new(18, 100, narrow);
+    let (borrower, bank) = (&mut pair.peers[0], &pair.banks[0]);
+    borrower.uses(18, true);
+    assert_eq!(borrower.lacks(9, true, bank), 2);
+}
+
+// seed P10: requests tell of epochs, too.
+#[test]
+fn an_epoch_of_a_borrower_ends_what_its_lender_knows_of_sending_to_it() {
+    let mut pair = Pair::new(64, 100, rules());
+    let [borrower, lender] = &mut pair.peers;
+    lender.uses(64, true);
+    lender.uses(0, false);
+    assert_eq!(lender.figures().peak, 64);
+    let tell = |borrower: &mut Peer, lender: &mut Peer, epochs: u32| {
+        pair.banks[0].arrived(8 * epochs);
+        let request = borrower.request(1, &mut Attempt::default(), &pair.banks[0]);
+        let request = request.unwrap();
+        let debt = lender.arrived(request, &pair.banks[1]).unwrap();
+        let reply = lender.reply(debt, 0, &pair.banks[1]);
+        borrower.replied(reply, &pair.banks[0]).unwrap();
+        (request.epoch, lender.figures().peak)
+    };
+    assert_eq!(tell(borrower, lender, 0), (false, 64));
+    // One epoch after the last use, and as many as patience has.
+    for _ in 0..8 {
+        assert_eq!(tell(borrower, lender, 1), (true, 64));
+    }
+    assert_eq!(tell(borrower, lender, 1), (true, 16));
+}
+
+#[test]
+fn what_is_still_to_be_asked_for_decays() {
+    let byte = Rules {
+        form: Form::BYTE,
+        ..rules()
+    };
+    let mut pair = Pair::new(64, 100, byte);
+    let (borrower, bank) = (&mut pair.peers[0], &pair.banks[0]);
+    borrower.uses(64, true);
+    assert_eq!(borrower.lacks(1, true, bank), 7);
+    assert_eq!(borrower.wanting, 57);
+    borrower.hears(true, 0, 64, bank).unwrap();
+    assert_eq!(borrower.wanting, 14);
+}
+
+// Its question came back unread.
+#[test]
+fn who_is_pushed_back_may_ask_again() {
+    let mut pair = Pair::new(8, 100, rules());
+    let (borrower, bank) = (&mut pair.peers[0], &pair.banks[0]);
+    let stalled = |borrower: &mut Peer| {
+        let mut attempt = Attempt::default();
+        assert!(borrower.request(9, &mut attempt, bank).is_none());
+        borrower.request(8, &mut attempt, bank).unwrap()
+    };
+    let request = stalled(borrower);
+    assert_eq!(request.extra, 8);
+    let back = PushedBack {
+        count: request.count,
+        loan: 8,
+    };
+    borrower.pushed_back(back).unwrap();
+    assert_eq!(stalled(borrower).extra, 8);
+}

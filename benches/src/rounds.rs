@@ -1,0 +1,107 @@
+//! Round trips of shorts between two ranks of one process over a loopback connection. Frames are here when they were written, so that
+//! each rank polls once for each message, and the instructions are always the same.
+
+use argonet_am::record::Short;
+use argonet_am::{AmError, Delivery, HandlerTable, Lane, Message, Payload};
+use argonet_base::{HandlerIndex, JobRank};
+use argonet_conduit::smp::ThreadMode;
+use argonet_conduit::tcp::{Connection, Connector, Made, Tcp, TcpConfig, TcpCredits, TcpSizes};
+use argonet_conduit::{Conduit, OpToken, Part, Sink};
+use argonet_segment::{Directory, OwnSegment, PageKind, SegmentFile};
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::os::fd::BorrowedFd;
+use std::sync::{Arc, Mutex};
+
+const NOTE: HandlerIndex = HandlerIndex(128);
+
+/// Gives out one connection.
+struct One(Mutex<Option<Made>>);
+
+impl Connector for One {
+    fn want(&self, _: JobRank, _: u16) {}
+    fn next(&self, _: &dyn Fn(JobRank, u16) -> u64) -> Option<Made> {
+        self.0.lock().ok()?.take()
+    }
+    fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        None
+    }
+}
+
+#[derive(Default)]
+/// Messages that were taken; requests are answered.
+struct Echo(u64);
+
+impl Sink for Echo {
+    fn deliver(&mut self, delivery: &mut Delivery<'_>) {
+        self.0 += 1;
+        if delivery.lane() == Lane::Request {
+            let reply = Message {
+                handler: NOTE,
+                args: &[1],
+                payload: Payload::None,
+            };
+            delivery.reply(&reply).expect("a reply");
+        }
+    }
+    fn completed(&mut self, _: OpToken, _: Part) {}
+    fn broken(&mut self, error: AmError) {
+        panic!("a connection over loopback is broken: {error}");
+    }
+}
+
+/// A rank and its segment, which it must not outlive.
+fn rank(rank: u32, socket: TcpStream, credits: Option<TcpCredits>) -> (Tcp, OwnSegment) {
+    let file = SegmentFile::create(1, 1 << 16, PageKind::Normal).expect("a file");
+    let directory = Directory::new(file, JobRank(0)).expect("a directory");
+    let segment = OwnSegment::attach(&directory, 1 << 16).expect("a segment");
+    let mut table = HandlerTable::default();
+    table
+        .register_at(NOTE, "note", Box::new(|_| {}))
+        .expect("an index");
+    let made = Made::Connected(Connection {
+        peer: JobRank(1 - rank),
+        connection: 0,
+        socket: socket.into(),
+        incarnation: 1,
+        received: 0,
+    });
+    let config = TcpConfig {
+        rank: JobRank(rank),
+        ranks: 2,
+        mode: ThreadMode::Seq,
+        sizes: TcpSizes {
+            credits,
+            ..TcpSizes::default()
+        },
+        directory,
+        registered: table.registered(),
+        segment_len: Arc::new(|_| 0),
+        connector: Arc::new(One(Mutex::new(Some(made)))),
+        progress: false,
+    };
+    (Tcp::new(config).expect("a conduit"), segment)
+}
+
+/// So many round trips, with credits or without flow control.
+pub(crate) fn run(times: u64, credits: Option<TcpCredits>) {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
+    let here = TcpStream::connect(listener.local_addr().expect("an address")).expect("loopback");
+    let (there, _) = listener.accept().expect("loopback");
+    let (asker, _its_segment) = rank(0, here, credits);
+    let (answerer, _and_its) = rank(1, there, credits);
+    let (mut answers, mut requests) = (Echo::default(), Echo::default());
+    for i in 0..times {
+        let short = Short::pack(NOTE, &[i as u32]).expect("a short");
+        // Before the first, connections are taken.
+        while !asker.request_short(JobRank(1), short) {
+            asker.poll_with(&mut answers);
+            answerer.poll_with(&mut requests);
+        }
+        while requests.0 <= i {
+            answerer.poll_with(&mut requests);
+        }
+        while answers.0 <= i {
+            asker.poll_with(&mut answers);
+        }
+    }
+}
