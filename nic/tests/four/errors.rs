@@ -7,7 +7,7 @@ use argonet_nic::portals::{
     PortalOptions, Portals, Position, Queue, Target,
 };
 
-pub const NAMES: [&str; 1] = ["what_is_missing_or_wrong_is_refused"];
+pub(crate) const NAMES: [&str; 1] = ["what_is_missing_or_wrong_is_refused"];
 
 macro_rules! refuses {
     ($call:expr, $error:ident) => {{
@@ -21,7 +21,7 @@ macro_rules! refuses {
     }};
 }
 
-pub fn run<N: Portals>(_: &str, m: &Member<N>) {
+pub(crate) fn run<N: Portals>(_: &str, m: &Member<N>) {
     let nic = &m.nic;
     let queue = nic.queue_alloc(8).expect("queue");
     let other = nic.queue_alloc(8).expect("queue");

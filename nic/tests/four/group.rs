@@ -10,40 +10,40 @@ use core::ptr::NonNull;
 use std::time::{Duration, Instant};
 
 /// Bytes of a rank's memory.
-pub const MEMORY: u64 = 4 << 20;
+pub(crate) const MEMORY: u64 = 4 << 20;
 /// How long an event may take to come.
 const LIMIT: Duration = Duration::from_secs(20);
 
-pub const END: Events = Events {
+pub(crate) const END: Events = Events {
     start: false,
     end: true,
 };
 
 /// A rank: its interface, its memory, and a way to wait for the other.
-pub struct Member<N> {
-    pub nic: N,
-    pub memory: NonNull<u8>,
-    pub barrier: Box<dyn FnMut()>,
+pub(crate) struct Member<N> {
+    pub(crate) nic: N,
+    pub(crate) memory: NonNull<u8>,
+    pub(crate) barrier: Box<dyn FnMut()>,
 }
 
 impl<N: Portals> Member<N> {
-    pub fn is_target(&self) -> bool {
+    pub(crate) fn is_target(&self) -> bool {
         self.nic.rank() == JobRank(1)
     }
 
-    pub fn at(&self, offset: u64) -> NonNull<u8> {
+    pub(crate) fn at(&self, offset: u64) -> NonNull<u8> {
         assert!(offset <= MEMORY);
         // SAFETY: within the memory of the rank.
         unsafe { self.memory.add(offset as usize) }
     }
 
-    pub fn write(&self, offset: u64, bytes: &[u8]) {
+    pub(crate) fn write(&self, offset: u64, bytes: &[u8]) {
         assert!(offset + bytes.len() as u64 <= MEMORY);
         // SAFETY: within the memory, which is touched by `bulk` only.
         unsafe { bulk::copy(self.at(offset).as_ptr(), bytes.as_ptr(), bytes.len()) };
     }
 
-    pub fn read(&self, offset: u64, len: usize) -> Vec<u8> {
+    pub(crate) fn read(&self, offset: u64, len: usize) -> Vec<u8> {
         assert!(offset + len as u64 <= MEMORY);
         let mut bytes = vec![0; len];
         // SAFETY: as in `write`.
@@ -52,12 +52,12 @@ impl<N: Portals> Member<N> {
     }
 
     /// A descriptor over all of the memory that tells ends.
-    pub fn bind(&self, descriptor: Descriptor) -> DescriptorHandle {
+    pub(crate) fn bind(&self, descriptor: Descriptor) -> DescriptorHandle {
         // SAFETY: the memory outlives the interface and is touched by `bulk` only.
         unsafe { self.nic.bind(self.memory, MEMORY, descriptor) }.expect("bind")
     }
 
-    pub fn attach(
+    pub(crate) fn attach(
         &self,
         portal: PortalIndex,
         matching: Matching,
@@ -74,11 +74,11 @@ impl<N: Portals> Member<N> {
     }
 
     /// The next event of a queue.
-    pub fn next(&self, queue: Queue) -> Event {
+    pub(crate) fn next(&self, queue: Queue) -> Event {
         self.try_next(queue).expect("event")
     }
 
-    pub fn try_next(&self, queue: Queue) -> Result<Event, NicError> {
+    pub(crate) fn try_next(&self, queue: Queue) -> Result<Event, NicError> {
         let begun = Instant::now();
         loop {
             if let Some(event) = self.nic.queue_get(queue)? {
@@ -91,7 +91,7 @@ impl<N: Portals> Member<N> {
     }
 }
 
-pub fn to(portal: PortalIndex, bits: u64, offset_bytes: u64) -> Target {
+pub(crate) fn to(portal: PortalIndex, bits: u64, offset_bytes: u64) -> Target {
     Target {
         rank: JobRank(1),
         portal,
@@ -100,7 +100,7 @@ pub fn to(portal: PortalIndex, bits: u64, offset_bytes: u64) -> Target {
     }
 }
 
-pub fn exactly(bits: u64) -> Matching {
+pub(crate) fn exactly(bits: u64) -> Matching {
     Matching {
         bits,
         ignore: 0,
@@ -108,7 +108,7 @@ pub fn exactly(bits: u64) -> Matching {
     }
 }
 
-pub fn part(offset_bytes: u64, len_bytes: u64) -> Part {
+pub(crate) fn part(offset_bytes: u64, len_bytes: u64) -> Part {
     Part {
         offset_bytes,
         len_bytes,

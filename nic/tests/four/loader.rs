@@ -4,7 +4,7 @@ use argonet_nic::portals::four::Library;
 use libtest_mimic::{Failed, Trial};
 use std::path::Path;
 
-pub fn trials() -> Vec<Trial> {
+pub(crate) fn trials() -> Vec<Trial> {
     vec![
         Trial::test("loader::a_library_that_is_not_there_is_named", not_there),
         Trial::test("loader::a_library_of_something_else_is_refused", other),

@@ -15,11 +15,11 @@ use std::process::{Child, Command, ExitCode, Stdio};
 use std::sync::{Arc, Barrier};
 
 /// The first word to a process that is a rank.
-pub const FLAG: &str = "--rank-of-a-test";
+pub(crate) const FLAG: &str = "--rank-of-a-test";
 /// Seconds after which a rank ends that hangs.
 const TOO_LONG: u32 = 60;
 
-pub fn software(name: &str) -> Result<(), Failed> {
+pub(crate) fn software(name: &str) -> Result<(), Failed> {
     let file = Arc::new(memfd_create("interfaces", MemfdFlags::CLOEXEC)?);
     let barrier = Arc::new(Barrier::new(2));
     let config = SoftwareConfig {
@@ -53,7 +53,7 @@ pub fn software(name: &str) -> Result<(), Failed> {
 }
 
 /// Starts both ranks, and gives each what both have said, line by line, until they end.
-pub fn processes(name: &str) -> Result<(), Failed> {
+pub(crate) fn processes(name: &str) -> Result<(), Failed> {
     let start = |rank: u32| -> Result<Child, Failed> {
         let child = Command::new(std::env::current_exe()?)
             .args([FLAG, &rank.to_string(), name])
@@ -108,7 +108,7 @@ fn gather(line: &str) -> [String; 2] {
 }
 
 /// A rank in a process of its own.
-pub fn child(rank: &str, case: &str) -> ExitCode {
+pub(crate) fn child(rank: &str, case: &str) -> ExitCode {
     // SAFETY: a call by value; the signal's action is to end the process.
     unsafe { libc::alarm(TOO_LONG) };
     let rank = JobRank(rank.parse().expect("rank"));
