@@ -34,7 +34,9 @@ pub(crate) fn software(name: &str) -> Result<(), Failed> {
                 let nic = Software::new(file.as_fd(), config, JobRank(rank), None, rules)
                     .expect("interface");
                 let memory = nic.buffers().0;
-                let wait = Box::new(move || drop(barrier.wait()));
+                let wait = Box::new(move || {
+                    barrier.wait();
+                });
                 cases::run(
                     &name,
                     Member {

@@ -114,7 +114,9 @@ impl Four {
         };
         let code = call(number.unwrap_or(u64::MAX) as *mut c_void);
         if let Err(error) = check(self.ni.rank, name, code) {
-            number.map(|number| self.under_way.lock().end(number));
+            if let Some(number) = number {
+                self.under_way.lock().end(number);
+            }
             return Err(error);
         }
         self.begun.fetch_add(1, Ordering::Relaxed);
