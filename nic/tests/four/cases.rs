@@ -9,8 +9,9 @@ use argonet_nic::portals::{
 };
 use std::time::Instant;
 
-pub(crate) const NAMES: [&str; 9] = [
+pub(crate) const NAMES: [&str; 10] = [
     "puts_and_gets",
+    "many_puts_and_long_ones",
     "match_bits_select",
     "receive_buffers_fill_in_order_and_leave",
     "an_entry_for_one_operation_leaves",
@@ -29,6 +30,7 @@ pub(crate) fn run<N: Portals>(name: &str, mut member: Member<N>) {
     let m = &mut member;
     match name {
         "puts_and_gets" => puts_and_gets(m),
+        "many_puts_and_long_ones" => timed(m),
         "match_bits_select" => bits(m),
         "receive_buffers_fill_in_order_and_leave" => local(m),
         "an_entry_for_one_operation_leaves" => once(m),
@@ -107,7 +109,6 @@ fn puts_and_gets<N: Portals>(m: &mut Member<N>) {
     if m.is_target() {
         let queue = target(m, PortalOptions::default(), 256);
         let entry = m.attach(PORTAL, exactly(1), (0, MEMORY), told(m, queue));
-        m.attach(PORTAL, exactly(2), (0, MEMORY), Entry::OPEN);
         (m.barrier)();
         (m.barrier)();
         for len in LENGTHS {
@@ -144,6 +145,19 @@ fn puts_and_gets<N: Portals>(m: &mut Member<N>) {
         let right = m.read(17, len as usize) == data(len, len);
         assert!(right, "a get of {len} bytes brought others");
     }
+    (m.barrier)();
+}
+
+fn timed<N: Portals>(m: &mut Member<N>) {
+    if m.is_target() {
+        target(m, PortalOptions::default(), 64);
+        m.attach(PORTAL, exactly(2), (0, MEMORY), Entry::OPEN);
+        (m.barrier)();
+        (m.barrier)();
+        return;
+    }
+    let from = source(m);
+    (m.barrier)();
     let begun = Instant::now();
     for _ in 0..1000 {
         assert_eq!(put(m, from, part(0, 8), 2, 0, 0).outcome, Outcome::Done);
