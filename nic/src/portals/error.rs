@@ -148,6 +148,36 @@ pub enum NicError {
         /// What is wrong.
         reason: String,
     },
+    /// There is no library of Portals 4.
+    #[error(
+        "no library of Portals 4 could be loaded: {reason}; install the driver of the network card or the reference implementation, and name its libportals.so by ARGONET_PORTALS_LIBRARY or its directory by LD_LIBRARY_PATH"
+    )]
+    NoLibrary {
+        /// What was looked for, and what the loader said.
+        reason: String,
+    },
+    /// A library that is not of Portals 4, or of another version or vendor whose constants differ.
+    #[error(
+        "{library} is no library of Portals 4 as its reference implementation defines it: {what}; name another one by ARGONET_PORTALS_LIBRARY"
+    )]
+    WrongLibrary {
+        /// As what it was loaded.
+        library: String,
+        /// How it differs.
+        what: String,
+    },
+    /// A call of the library failed.
+    #[error("rank {rank}: {call} answered {answer} where PTL_OK was expected; {advice}")]
+    Library {
+        /// Who called.
+        rank: JobRank,
+        /// The library's function.
+        call: &'static str,
+        /// What it answered.
+        answer: String,
+        /// What to look at.
+        advice: &'static str,
+    },
     /// The system refused.
     #[error("cannot {action}: {source}")]
     Os {

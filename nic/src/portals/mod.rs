@@ -5,7 +5,8 @@
 //! and that accepts the operation is its target. The rank whose memory it is does nothing. What has happened is told in *event
 //! queues* and counters.
 //!
-//! [`Portals`] is the trait, and its methods say what each does. [`software`] implements it in shared memory.
+//! [`Portals`] is the trait, and its methods say what each does. [`software`] implements it in shared memory,
+//! [`four`] over a library of Portals 4.
 //!
 //! # What is taken from where
 //!
@@ -23,6 +24,7 @@
 
 mod error;
 mod event;
+pub mod four;
 mod handle;
 mod interface;
 mod operation;

@@ -6,6 +6,7 @@ pub(crate) mod credits;
 pub(crate) mod debug;
 pub(crate) mod exit;
 pub(crate) mod ibv;
+pub(crate) mod libraries;
 pub(crate) mod memory;
 pub(crate) mod messages;
 pub(crate) mod neighbours;
@@ -68,6 +69,7 @@ const TABLE: &[Section] = &[
     section("Tracing and statistics", trace::USED, &[]),
     section("InfiniBand (ibv)", &[], ibv::IDLE),
     section("libfabric (ofi) and UCX", &[], ofi::IDLE),
+    section("Libraries loaded at run time", libraries::USED, &[]),
     section("Cray: aries, gemini, portals", &[], cray::IDLE),
     section("Neighbouring systems", &[], neighbours::IDLE),
 ];

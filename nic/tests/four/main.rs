@@ -1,0 +1,44 @@
+//! What both implementations of the trait do: the software interface between two threads, and a library of Portals 4 between two processes,
+//! where one is found (`ARGONET_PORTALS_LIBRARY`, or the loader's path).
+
+mod cases;
+mod errors;
+mod group;
+mod loader;
+mod ranks;
+
+use argonet_nic::portals::four::Library;
+use argonet_settings::Settings;
+use libtest_mimic::{Arguments, Trial};
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let words: Vec<String> = std::env::args().collect();
+    if let [_, flag, rank, case] = words.as_slice()
+        && flag == ranks::FLAG
+    {
+        return ranks::child(rank, case);
+    }
+    let arguments = Arguments::from_args();
+    let settings = Settings::from_environment().expect("settings");
+    let mut trials = loader::trials();
+    for name in cases::NAMES {
+        let title = format!("software::{name}");
+        trials.push(Trial::test(title, || ranks::software(name)));
+    }
+    let found = Library::of_settings(&settings);
+    match found {
+        Ok(_) => {
+            for name in cases::NAMES.iter().chain(&errors::NAMES) {
+                let title = format!("portals4::{name}");
+                trials.push(Trial::test(title, || ranks::processes(name)));
+            }
+        }
+        Err(error) => {
+            eprintln!("{error}");
+            let title = "portals4 (no libportals.so, name one by ARGONET_PORTALS_LIBRARY)";
+            trials.push(Trial::test(title, || Ok(())).with_ignored_flag(true));
+        }
+    }
+    libtest_mimic::run(&arguments, trials).exit_code()
+}

@@ -1,0 +1,137 @@
+//! Two ranks: threads with the software interface, processes with a library of Portals 4.
+
+use super::group::{MEMORY, Member};
+use super::{cases, errors};
+use argonet_base::JobRank;
+use argonet_nic::portals::four::{FourConfig, Library, Opening, ProcessId};
+use argonet_nic::portals::software::{FaultRules, Software, SoftwareConfig};
+use argonet_settings::Settings;
+use core::ptr::NonNull;
+use libtest_mimic::Failed;
+use rustix::fd::AsFd;
+use rustix::fs::{MemfdFlags, memfd_create};
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Child, Command, ExitCode, Stdio};
+use std::sync::{Arc, Barrier};
+
+/// The first word to a process that is a rank.
+pub(crate) const FLAG: &str = "--rank-of-a-test";
+/// Seconds after which a rank ends that hangs.
+const TOO_LONG: u32 = 60;
+
+pub(crate) fn software(name: &str) -> Result<(), Failed> {
+    let file = Arc::new(memfd_create("interfaces", MemfdFlags::CLOEXEC)?);
+    let barrier = Arc::new(Barrier::new(2));
+    let config = SoftwareConfig {
+        arena_bytes: MEMORY,
+        ..SoftwareConfig::default()
+    };
+    let threads: Vec<_> = (0..2)
+        .map(|rank| {
+            let (file, barrier, name) = (file.clone(), barrier.clone(), name.to_owned());
+            std::thread::spawn(move || {
+                let rules = FaultRules::default();
+                let nic = Software::new(file.as_fd(), config, JobRank(rank), None, rules)
+                    .expect("interface");
+                let memory = nic.buffers().0;
+                let wait = Box::new(move || {
+                    barrier.wait();
+                });
+                cases::run(
+                    &name,
+                    Member {
+                        nic,
+                        memory,
+                        barrier: wait,
+                    },
+                );
+            })
+        })
+        .collect();
+    for thread in threads {
+        thread.join().map_err(|_| "a rank panicked")?;
+    }
+    Ok(())
+}
+
+/// Starts both ranks, and gives each what both have said, line by line, until they end.
+pub(crate) fn processes(name: &str) -> Result<(), Failed> {
+    let start = |rank: u32| -> Result<Child, Failed> {
+        let child = Command::new(std::env::current_exe()?)
+            .args([FLAG, &rank.to_string(), name])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()?;
+        Ok(child)
+    };
+    let mut children = [start(0)?, start(1)?];
+    let mut readers = Vec::new();
+    for child in &mut children {
+        readers.push(BufReader::new(child.stdout.take().ok_or("no output")?));
+    }
+    loop {
+        let mut lines = [String::new(), String::new()];
+        for (reader, line) in readers.iter_mut().zip(&mut lines) {
+            reader.read_line(line)?;
+        }
+        if lines.iter().any(String::is_empty) {
+            break;
+        }
+        for child in &mut children {
+            let input = child.stdin.as_mut().ok_or("no input")?;
+            input.write_all(lines.concat().as_bytes())?;
+        }
+    }
+    let mut bad = Vec::new();
+    for (rank, child) in children.iter_mut().enumerate() {
+        drop(child.stdin.take());
+        let status = child.wait()?;
+        if !status.success() {
+            bad.push(format!("rank {rank}: {status}"));
+        }
+    }
+    if bad.is_empty() {
+        return Ok(());
+    }
+    Err(bad.join(", ").into())
+}
+
+/// Says a line, and reads what both have said.
+fn gather(line: &str) -> [String; 2] {
+    let mut out = std::io::stdout().lock();
+    writeln!(out, "{line}").expect("output");
+    out.flush().expect("output");
+    let mut lines = [String::new(), String::new()];
+    for line in &mut lines {
+        let read = std::io::stdin().lock().read_line(line).expect("input");
+        assert!(read != 0, "the other rank has ended");
+    }
+    lines.map(|line| line.trim().to_owned())
+}
+
+/// A rank in a process of its own.
+pub(crate) fn child(rank: &str, case: &str) -> ExitCode {
+    // SAFETY: a call by value; the signal's action is to end the process.
+    unsafe { libc::alarm(TOO_LONG) };
+    let rank = JobRank(rank.parse().expect("rank"));
+    let settings = Settings::from_environment().expect("settings");
+    let library = Library::of_settings(&settings).expect("library");
+    let opening = Opening::new(&library, rank, FourConfig::default()).expect("interface");
+    let ids = gather(&opening.id().to_bits().to_string());
+    let ids = ids.map(|id| ProcessId::from_bits(id.parse().expect("address")));
+    let nic = opening.map(&ids).expect("map");
+    let memory = vec![0_u64; MEMORY as usize / 8].leak();
+    let memory = NonNull::from(memory).cast();
+    let mut member = Member {
+        nic,
+        memory,
+        barrier: Box::new(|| drop(gather("."))),
+    };
+    if errors::NAMES.contains(&case) {
+        errors::run(case, &member);
+        (member.barrier)();
+    } else {
+        cases::run(case, member);
+    }
+    ExitCode::SUCCESS
+}
