@@ -56,7 +56,8 @@ impl Silence {
             };
         }
         match self.owed_ns {
-            Some(since_ns) if heard_ns <= since_ns => {
+            // What was heard at that very time may have come after the look.
+            Some(since_ns) if heard_ns < since_ns => {
                 if now_ns - since_ns >= limit_ns {
                     return Verdict::GiveUp;
                 }
@@ -114,6 +115,18 @@ mod tests {
         assert_eq!(
             silence.look(later, LIMIT, true, owed(LIMIT + 2)),
             Verdict::GiveUp
+        );
+    }
+
+    #[test]
+    fn an_acknowledgement_at_the_time_of_a_look_counts() {
+        let mut silence = Silence::default();
+        assert_eq!(silence.look(2, LIMIT, true, owed(2)), Verdict::Alive);
+        // It is acknowledged at once, and something is sent at 3.
+        let (now, silent_ns) = (LIMIT + 2, LIMIT);
+        assert_eq!(
+            silence.look(now, LIMIT, true, owed(silent_ns)),
+            Verdict::Alive
         );
     }
 
