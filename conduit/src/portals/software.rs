@@ -1,0 +1,39 @@
+//! The conduit over the software interface.
+
+use super::config::PortalsSizes;
+use super::roles;
+use super::setup::{Depths, buffer_bytes};
+use argonet_am::credit::PlanError;
+use argonet_base::JobRank;
+use argonet_nic::portals::software::SoftwareConfig;
+
+/// Entries and descriptors besides those that sizes say: of segments that have grown several times while operations were under way.
+const SPARE: u32 = 64;
+
+/// How large the interfaces of `ranks` ranks from `first` on are, for a conduit of these sizes.
+///
+/// # Errors
+/// Sizes that do not fit each other.
+pub fn software_config(
+    sizes: &PortalsSizes,
+    first: JobRank,
+    ranks: u32,
+) -> Result<SoftwareConfig, PlanError> {
+    let plan = sizes.plan(ranks)?;
+    let Depths {
+        system,
+        safe,
+        requests,
+    } = Depths::of(sizes, ranks, &plan);
+    Ok(SoftwareConfig {
+        first,
+        ranks,
+        portals: roles::PORTALS,
+        entries: plan.space().buffers + 2 * sizes.large_buffers + SPARE,
+        descriptors: sizes.temporaries + SPARE,
+        queues: 3,
+        queue_events: system.max(safe).max(requests),
+        counters: 1,
+        arena_bytes: buffer_bytes(sizes, &plan),
+    })
+}
