@@ -22,6 +22,9 @@ pub(super) const LARGE_IN_BUFFER: usize = 4;
 /// Tickets that polls for requests need in hand (seed P2).
 pub(super) const HELD_TICKETS: u32 = 2;
 
+/// Least tickets: those, and two for a request in two messages.
+const LEAST_TICKETS: u32 = HELD_TICKETS + 2;
+
 /// Sizes and limits. What GASNet's Portals conduit calls `GASNET_PORTAL_*`, with the same defaults where that has any.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PortalsSizes {
@@ -79,7 +82,7 @@ impl PortalsSizes {
     pub fn smallest() -> Self {
         let rules = Rules::default();
         Self {
-            messages: HELD_TICKETS + 1,
+            messages: LEAST_TICKETS,
             temporaries: 1,
             send_chunks: 4,
             reply_chunks: 1,
@@ -121,7 +124,7 @@ impl PortalsSizes {
         within(
             "messages under way (GASNET_PORTAL_MSG_LIMIT)",
             self.messages,
-            HELD_TICKETS + 1,
+            LEAST_TICKETS,
             u16::MAX.into(),
         )?;
         within(

@@ -34,7 +34,7 @@ impl<N: Interface + Send + Sync> Portals<N> {
         }
         taken += self.take_requests(sink);
         if self.agains.load(Ordering::Relaxed) > 0 {
-            taken += self.try_again(|error| sink.broken(error));
+            self.try_again(|error| sink.broken(error));
         }
         if taken > 0 {
             self.tell_threads();

@@ -18,10 +18,10 @@ use argonet_nic::portals::{Event, EventKind, Outcome, Portals as Interface};
 use argonet_segment::bulk;
 
 impl<N: Interface + Send + Sync> Portals<N> {
-    /// Takes up to the limit of events; how many that were.
+    /// Takes up to the limit of events; how many of them have moved something.
     pub(super) fn take_safe<S: Sink + ?Sized>(&self, sink: &mut S) -> usize {
         let queue = self.queues.safe;
-        let mut taken = 0;
+        let (mut taken, mut in_vain) = (0, 0);
         while self.goes_on(self.sizes.safe_events, taken) {
             let (event, half) = {
                 let mut returns = self.returns.lock();
@@ -35,6 +35,7 @@ impl<N: Interface + Send + Sync> Portals<N> {
                 }
             };
             taken += 1;
+            in_vain += usize::from(self.is_lost(&event));
             let done = half.and_then(|half| match half {
                 Some(half) => self.reply_half(event.peer, lid_of(event.bits), half, sink),
                 None => self.safe_event(&event, sink),
@@ -43,7 +44,15 @@ impl<N: Interface + Send + Sync> Portals<N> {
                 sink.broken(error);
             }
         }
-        taken
+        taken - in_vain
+    }
+
+    /// Whether an event says that something has to be sent again.
+    fn is_lost(&self, event: &Event) -> bool {
+        let large = [roles::LARGE_REQUESTS, roles::LARGE_REPLIES];
+        // The source of others may be gone when the interface is synchronous; nothing was told complete then, and the peer is lost.
+        matches!(event.outcome, Outcome::NoMatch | Outcome::Disabled)
+            && (!self.synchronous || large.contains(&event.portal))
     }
 
     /// Follows the buffers of large mediums by an event; its data if that is in one of them.
@@ -81,7 +90,7 @@ impl<N: Interface + Send + Sync> Portals<N> {
 
     fn safe_event<S: Sink + ?Sized>(&self, event: &Event, sink: &mut S) -> Result<(), AmError> {
         let done = event.outcome == Outcome::Done;
-        let lost = matches!(event.outcome, Outcome::NoMatch | Outcome::Disabled);
+        let lost = self.is_lost(event);
         match (event.kind, Role::of(event.user)) {
             (EventKind::PutEnd, Some((Role::Reply, _))) if done => self.reply_came(event, sink),
             (EventKind::PutEnd, Some((Role::LongReply, _))) if done => {
@@ -235,15 +244,7 @@ impl<N: Interface + Send + Sync> Portals<N> {
         sink: &mut S,
     ) -> Result<(), AmError> {
         let handle = handle_of(event.bits);
-        let again = match event.outcome {
-            // The source of others may be gone when the interface is synchronous; then nothing was told complete and the peer is lost.
-            Outcome::NoMatch | Outcome::Disabled => {
-                let large = [roles::LARGE_REQUESTS, roles::LARGE_REPLIES];
-                !self.synchronous || large.contains(&event.portal)
-            }
-            _ => false,
-        };
-        if again {
+        if self.is_lost(event) {
             self.send_again(Again::Operation(handle));
             return Ok(());
         }

@@ -24,6 +24,16 @@ impl Tickets {
         taken.is_ok()
     }
 
+    /// Takes `count` if that leaves so many.
+    #[inline]
+    pub(super) fn take_leaving(&self, count: u32, rest: u32) -> bool {
+        let left = |free: u32| free.checked_sub(count).filter(|left| *left >= rest);
+        let taken = self
+            .0
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, left);
+        taken.is_ok()
+    }
+
     #[inline]
     pub(super) fn give(&self, count: u32) {
         self.0.fetch_add(count, Ordering::Relaxed);

@@ -1,7 +1,7 @@
 //! Requests on their way out.
 
 use super::chunks::Sent;
-use super::config::{CHUNK_BYTES, LARGE_ALIGN};
+use super::config::{CHUNK_BYTES, HELD_TICKETS, LARGE_ALIGN};
 use super::core::{Again, Portals};
 use super::operations::{Operation, Source, Then, Transfer};
 use super::peer::{Peer, State};
@@ -110,7 +110,8 @@ impl<N: Interface> Portals<N> {
             false => None,
         };
         let has_temporary = !temporary || self.temporaries.take(1);
-        let has_tickets = has_temporary && self.tickets.take(tickets);
+        // Data that finds no room holds its ticket until its target polls: polls for requests here must not wait for that.
+        let has_tickets = has_temporary && self.tickets.take_leaving(tickets, HELD_TICKETS);
         let credits = match has_tickets && slot.is_some() == is_large {
             true => self.pay(state, shape.cost),
             false => None,
@@ -484,16 +485,14 @@ impl<N: Interface> Portals<N> {
 
     /// Sends again what found no room or no entry.
     #[cold]
-    pub(super) fn try_again(&self, mut fails: impl FnMut(AmError)) -> usize {
+    pub(super) fn try_again(&self, mut fails: impl FnMut(AmError)) {
         self.take_failures().into_iter().for_each(&mut fails);
         let all = core::mem::take(&mut *self.again.lock());
-        let mut moved = 0;
         for what in all {
             match self.try_one(what) {
                 Ok(true) => {
                     self.agains
                         .fetch_sub(1, core::sync::atomic::Ordering::Relaxed);
-                    moved += 1;
                 }
                 Ok(false) => self.again.lock().push(what),
                 Err(error) => {
@@ -503,7 +502,6 @@ impl<N: Interface> Portals<N> {
                 }
             }
         }
-        moved
     }
 
     /// Whether it could be sent now.

@@ -108,7 +108,7 @@ impl Rig for PortalsRig {
             // Credits come back with replies, which the sender must take.
             alone_bytes: 64 << 10,
             // What matches nothing, or finds no room, is sent again.
-            ordered: self.variant == Variant::Usual,
+            ordered: false,
             settled_is_handled: true,
             threads: self.mode,
             // What is late goes on with calls alone.
