@@ -196,7 +196,8 @@ impl<N: Interface> Portals<N> {
 
     /// Where bytes of this rank's own segment lie.
     pub(super) fn own(&self, offset: u64, len: usize) -> Option<NonNull<u8>> {
-        self.directory.resolve(self.rank, SegmentOffset(offset), len)
+        self.directory
+            .resolve(self.rank, SegmentOffset(offset), len)
     }
 
     /// Attached bytes of this rank's own segment.

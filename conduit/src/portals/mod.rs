@@ -33,7 +33,7 @@ mod stock;
 mod system;
 mod wire;
 
+pub use self::core::{Portals, PortalsError};
 pub use conduit::{CAPABILITIES, NAME};
 pub use config::{Buffers, CHUNK_BYTES, PortalsConfig, PortalsSizes};
-pub use self::core::{Portals, PortalsError};
 pub use software::software_config;

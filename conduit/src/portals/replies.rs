@@ -21,6 +21,8 @@ impl<N: Interface + Send + Sync> Portals<N> {
     /// Takes up to the limit of events; how many of them have moved something.
     pub(super) fn take_safe<S: Sink + ?Sized>(&self, sink: &mut S) -> usize {
         let queue = self.queues.safe;
+        // Puts of which one event completes both parts.
+        let mut both = 0;
         let (mut taken, mut in_vain) = (0, 0);
         while self.goes_on(self.sizes.safe_events, taken) {
             let (event, half) = {
@@ -38,13 +40,13 @@ impl<N: Interface + Send + Sync> Portals<N> {
             in_vain += usize::from(self.is_lost(&event));
             let done = half.and_then(|half| match half {
                 Some(half) => self.reply_half(event.peer, lid_of(event.bits), half, sink),
-                None => self.safe_event(&event, sink),
+                None => self.safe_event(&event, &mut both, sink),
             });
             if let Err(error) = done {
                 sink.broken(error);
             }
         }
-        taken - in_vain
+        taken + both - in_vain
     }
 
     /// Whether an event says that something has to be sent again.
@@ -88,7 +90,12 @@ impl<N: Interface + Send + Sync> Portals<N> {
         }))
     }
 
-    fn safe_event<S: Sink + ?Sized>(&self, event: &Event, sink: &mut S) -> Result<(), AmError> {
+    fn safe_event<S: Sink + ?Sized>(
+        &self,
+        event: &Event,
+        both: &mut usize,
+        sink: &mut S,
+    ) -> Result<(), AmError> {
         let done = event.outcome == Outcome::Done;
         let lost = self.is_lost(event);
         match (event.kind, Role::of(event.user)) {
@@ -97,7 +104,7 @@ impl<N: Interface + Send + Sync> Portals<N> {
                 self.reply_half(event.peer, lid_of(event.bits), long_half(event), sink)
             }
             (EventKind::Ack | EventKind::ReplyEnd, Some((Role::Operation, _))) => {
-                self.operation_ends(event, sink)
+                self.operation_ends(event, both, sink)
             }
             (EventKind::Ack, Some((Role::SentRequest, _))) => {
                 match self.send_chunks.at(event.offset_bytes) {
@@ -130,7 +137,9 @@ impl<N: Interface + Send + Sync> Portals<N> {
         let chunk = chunk.ok_or_else(nobody_asked)?;
         if head.kind == Kind::Refused {
             let known = self.send_chunks.sent(chunk);
-            known.filter(|sent| sent.to == from).ok_or_else(nobody_asked)?;
+            known
+                .filter(|sent| sent.to == from)
+                .ok_or_else(nobody_asked)?;
             return self.refused(from, chunk, event.header);
         }
         let memory = self.send_chunks.memory(chunk);
@@ -241,6 +250,7 @@ impl<N: Interface + Send + Sync> Portals<N> {
     fn operation_ends<S: Sink + ?Sized>(
         &self,
         event: &Event,
+        both: &mut usize,
         sink: &mut S,
     ) -> Result<(), AmError> {
         let handle = handle_of(event.bits);
@@ -261,6 +271,7 @@ impl<N: Interface + Send + Sync> Portals<N> {
             match then {
                 Then::Put(token, local) => {
                     if local {
+                        *both += 1;
                         sink.completed(token, Part::Local);
                     }
                     sink.completed(token, Part::Remote);

@@ -47,8 +47,7 @@ impl<N: Interface> Portals<N> {
         drop(state);
         let Hold { chunk, slot } = open.hold;
         let is_large = shape.kind == Kind::LargeMedium && !bytes.is_empty();
-        let temporary =
-            shape.kind == Kind::SplitLong && self.needs_temporary(&bytes, Keeps::Call);
+        let temporary = shape.kind == Kind::SplitLong && self.needs_temporary(&bytes, Keeps::Call);
         let mut tickets = HELD_TICKETS - 1;
         if !is_large {
             self.reply_slots.give(slot);

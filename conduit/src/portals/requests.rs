@@ -212,7 +212,10 @@ impl<N: Interface + Send + Sync> Portals<N> {
     }
 
     /// Whether a request was paid for.
-    #[allow(clippy::type_complexity, reason = "two ways to fail, told apart at once")]
+    #[allow(
+        clippy::type_complexity,
+        reason = "two ways to fail, told apart at once"
+    )]
     fn owe(
         &self,
         peer: &Peer,

@@ -58,13 +58,7 @@ const NO_CREDITS: u8 = 0;
 impl<N: Interface> Portals<N> {
     /// How a message of that many arguments and bytes travels.
     #[inline]
-    pub(super) fn shape(
-        &self,
-        category: Category,
-        nargs: usize,
-        len: usize,
-        offset: u64,
-    ) -> Shape {
+    pub(super) fn shape(&self, category: Category, nargs: usize, len: usize, offset: u64) -> Shape {
         let fits = |kind| Body::of(kind, nargs, len).len() <= CHUNK_BYTES;
         let packs =
             || self.sizes.packed_longs && offset <= MOST_PACKED_OFFSET && fits(Kind::PackedLong);
@@ -189,8 +183,7 @@ impl<N: Interface> Portals<N> {
     /// Whether a payload cannot be sent out of the segment.
     pub(super) fn needs_temporary(&self, bytes: &SharedBytes<'_>, keeps: Keeps) -> bool {
         let stays = self.synchronous || matches!(keeps, Keeps::Until(_));
-        !bytes.is_empty()
-            && !(stays && self.segment.find(bytes.as_ptr(), bytes.len()).is_some())
+        !bytes.is_empty() && !(stays && self.segment.find(bytes.as_ptr(), bytes.len()).is_some())
     }
 
     /// Sends a request that has all it needs.
@@ -213,7 +206,8 @@ impl<N: Interface> Portals<N> {
             };
             let to = peer.rank;
             let half = self.half(to, shape.kind, &reserved, &bytes, offset, local, false);
-            let sent = half.and_then(|half| half.map_or(Ok(false), |half| self.start(half).map(|()| true)));
+            let sent = half
+                .and_then(|half| half.map_or(Ok(false), |half| self.start(half).map(|()| true)));
             match sent {
                 Ok(false) => self.return_half(peer, &reserved),
                 Ok(true) if local.is_some() => injected = Injected::Pending,
@@ -385,7 +379,8 @@ impl<N: Interface> Portals<N> {
             (transfer.object, transfer.from) = (found.put, found.offset);
             Source::Segment
         } else {
-            let kept = (!self.synchronous && local.is_none()).then(|| bytes.to_vec().into_boxed_slice());
+            let kept =
+                (!self.synchronous && local.is_none()).then(|| bytes.to_vec().into_boxed_slice());
             let start = kept.as_ref().map_or(bytes.as_ptr(), |kept| kept.as_ptr());
             let descriptor = self.bind_temporary(start, len, false)?;
             transfer.object = descriptor;

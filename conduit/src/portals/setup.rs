@@ -33,8 +33,7 @@ pub(super) struct Depths {
 
 impl Depths {
     pub(super) fn of(sizes: &PortalsSizes, ranks: u32, plan: &Plan) -> Self {
-        let [ranks, chunks, large] =
-            [ranks, sizes.send_chunks, sizes.large_buffers].map(u64::from);
+        let [ranks, chunks, large] = [ranks, sizes.send_chunks, sizes.large_buffers].map(u64::from);
         // seed P9: one event a credit. Without credits, as many as all ranks have chunks, twice for those of two halves.
         let arrive = match sizes.flow_control {
             true => plan.total(),
@@ -83,10 +82,7 @@ fn parts(sizes: &PortalsSizes, plan: &Plan) -> [u64; 6] {
 /// Bytes of buffers that a rank needs.
 pub(super) fn buffer_bytes(sizes: &PortalsSizes, plan: &Plan) -> u64 {
     let parts = parts(sizes, plan);
-    parts
-        .iter()
-        .map(|bytes| bytes.next_multiple_of(LINE))
-        .sum()
+    parts.iter().map(|bytes| bytes.next_multiple_of(LINE)).sum()
 }
 
 /// Everything that is made once.
@@ -102,10 +98,7 @@ pub(super) struct Parts {
 }
 
 /// Divides the buffers.
-fn divide(
-    config: &PortalsConfig,
-    plan: &Plan,
-) -> Result<[(NonNull<u8>, u64); 6], PortalsError> {
+fn divide(config: &PortalsConfig, plan: &Plan) -> Result<[(NonNull<u8>, u64); 6], PortalsError> {
     let Buffers { start, len_bytes } = config.buffers;
     let needed = buffer_bytes(&config.sizes, plan);
     if len_bytes < needed {
@@ -201,7 +194,12 @@ pub(super) unsafe fn set_up(
         bounce: [bind(send, put)?, bind(send, get)?],
         // SAFETY: as above.
         reply_chunks: unsafe {
-            Chunks::new(reply.0, sizes.reply_chunks, CHUNK_BYTES, chunk_descriptors[1])
+            Chunks::new(
+                reply.0,
+                sizes.reply_chunks,
+                CHUNK_BYTES,
+                chunk_descriptors[1],
+            )
         },
         // SAFETY: as above, for twice as many slots.
         slots: unsafe { Slots::new(slots.0, sizes.large_slots, bind(slots, put)?) },

@@ -21,11 +21,7 @@ unsafe impl Sync for Slots {}
 impl Slots {
     /// # Safety
     /// Twice `count` slots from `start` on are this rank's buffers, used for nothing else, and covered by the descriptor.
-    pub(super) unsafe fn new(
-        start: NonNull<u8>,
-        count: u32,
-        descriptor: DescriptorHandle,
-    ) -> Self {
+    pub(super) unsafe fn new(start: NonNull<u8>, count: u32, descriptor: DescriptorHandle) -> Self {
         Self {
             start,
             count,

@@ -100,7 +100,12 @@ impl Stock {
         unsafe { self.start.add(at as usize) }
     }
 
-    fn attach(&self, nic: &impl Interface, position: Position, buffer: u32) -> Result<(), NicError> {
+    fn attach(
+        &self,
+        nic: &impl Interface,
+        position: Position,
+        buffer: u32,
+    ) -> Result<(), NicError> {
         let entry = Entry {
             gets: false,
             managed: Managed::Local {

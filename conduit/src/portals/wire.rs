@@ -223,7 +223,8 @@ mod tests {
     #[test]
     fn heads_are_bits_and_back() {
         for kind in [Kind::Short, Kind::LargeMedium, Kind::Refused] {
-            for (chunk, lid, credits, nargs) in [(0, 0, 0, 0), (0xffff, 0xff_ffff, 255, MAX_CARRIED)]
+            for (chunk, lid, credits, nargs) in
+                [(0, 0, 0, 0), (0xffff, 0xff_ffff, 255, MAX_CARRIED)]
             {
                 let head = Head {
                     handler: HandlerIndex(255),
@@ -249,7 +250,10 @@ mod tests {
     #[test]
     fn extents_come_back() {
         let header = header(Kind::PackedLong, &[], 1000, MOST_PACKED_OFFSET);
-        assert_eq!(extent(Kind::PackedLong, header), Ok((1000, MOST_PACKED_OFFSET)));
+        assert_eq!(
+            extent(Kind::PackedLong, header),
+            Ok((1000, MOST_PACKED_OFFSET))
+        );
         assert!(extent(Kind::Medium, MAX_MEDIUM as u64 + 1).is_err());
     }
 }

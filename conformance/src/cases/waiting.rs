@@ -290,6 +290,7 @@ fn sleeper_beside_a_poller<R: Rig>(bench: &Bench<R>) {
     let before = requests.load(Ordering::Relaxed);
     let handled = || requests.load(Ordering::Relaxed) - before;
     let (seen_by_sleeper, stop) = (AtomicU64::new(0), Stop::default());
+    let mut own = bench.new_log(1);
     std::thread::scope(|scope| {
         scope.spawn(|| {
             let _guard = stop.guard();
@@ -326,6 +327,8 @@ fn sleeper_beside_a_poller<R: Rig>(bench: &Bench<R>) {
                 .try_send(bench.at(1), JobRank(0))
                 .is_err()
             {
+                // Room may come with what the sender takes.
+                bench.at(1).poll(&mut own);
                 std::thread::yield_now();
             }
         }
