@@ -129,7 +129,7 @@ fn forged() {
         .code(3)
         .says(&["another job"]);
     let script =
-        "ARGONET_BOOT=$(echo \"$ARGONET_BOOT\" | sed 's/^1:0:1:/1:0:3:/') exec \"$0\" __rank hello";
+        "ARGONET_BOOT=$(echo \"$ARGONET_BOOT\" | sed 's/^2:0:1:/2:0:3:/') exec \"$0\" __rank hello";
     Job::launcher("1", &[], &["sh", "-c", script, &this])
         .run()
         .code(3)

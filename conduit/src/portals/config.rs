@@ -170,8 +170,6 @@ pub struct PortalsConfig {
     pub mode: ThreadMode,
     /// Sizes and limits.
     pub sizes: PortalsSizes,
-    /// Memory for buffers.
-    pub buffers: Buffers,
     /// Segments as clients have their addresses.
     pub directory: Arc<Directory>,
     /// Segments as the interface has their addresses; the same where they are mapped once.

@@ -2,7 +2,7 @@
 
 use super::arrivals::{Arrivals, Returns};
 use super::chunks::Chunks;
-use super::config::{PortalsConfig, PortalsSizes};
+use super::config::{Buffers, PortalsConfig, PortalsSizes};
 use super::negotiated::Reserves;
 use super::operations::Table;
 use super::peer::Peer;
@@ -124,18 +124,22 @@ impl<N: Interface> Portals<N> {
     /// of the job must tell.
     ///
     /// # Safety
-    /// The memory of [`PortalsConfig::buffers`] stays mapped as long as the value lives, and is used by nothing else but through the interface.
+    /// The memory of `buffers` stays mapped as long as the value lives, and is used by nothing else but through the interface.
     ///
     /// # Errors
     /// Sizes that do not fit each other or the buffers; what the interface refuses.
-    pub unsafe fn new(nic: N, config: PortalsConfig) -> Result<Self, PortalsError> {
+    pub unsafe fn new(
+        nic: N,
+        buffers: Buffers,
+        config: PortalsConfig,
+    ) -> Result<Self, PortalsError> {
         let plan = config.sizes.plan(config.ranks);
         let plan = plan.map_err(|cause| PortalsError::Plan {
             rank: config.rank,
             cause,
         })?;
         // SAFETY: the caller's promise.
-        let parts = unsafe { setup::set_up(&nic, &config, &plan)? };
+        let parts = unsafe { setup::set_up(&nic, buffers, &config, &plan)? };
         let sizes = config.sizes;
         // No rank has this number: a rank may ask itself for credits as it asks others.
         let bank = || Bank::new(config.ranks, plan, sizes.rules);

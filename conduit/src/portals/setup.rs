@@ -98,8 +98,12 @@ pub(super) struct Parts {
 }
 
 /// Divides the buffers.
-fn divide(config: &PortalsConfig, plan: &Plan) -> Result<[(NonNull<u8>, u64); 6], PortalsError> {
-    let Buffers { start, len_bytes } = config.buffers;
+fn divide(
+    buffers: Buffers,
+    config: &PortalsConfig,
+    plan: &Plan,
+) -> Result<[(NonNull<u8>, u64); 6], PortalsError> {
+    let Buffers { start, len_bytes } = buffers;
     let needed = buffer_bytes(&config.sizes, plan);
     if len_bytes < needed {
         return Err(PortalsError::Buffers {
@@ -123,6 +127,7 @@ fn divide(config: &PortalsConfig, plan: &Plan) -> Result<[(NonNull<u8>, u64); 6]
 /// As `Portals::new`.
 pub(super) unsafe fn set_up(
     nic: &impl Interface,
+    buffers: Buffers,
     config: &PortalsConfig,
     plan: &Plan,
 ) -> Result<Parts, PortalsError> {
@@ -151,7 +156,7 @@ pub(super) unsafe fn set_up(
     for (portal, queue) in (0..).zip(told) {
         nic.portal_alloc(PortalOptions::default(), queue, Some(PortalIndex(portal)))?;
     }
-    let [send, reply, receive, large, large_reply, slots] = divide(config, plan)?;
+    let [send, reply, receive, large, large_reply, slots] = divide(buffers, config, plan)?;
     let bind = |(start, bytes): (NonNull<u8>, u64), descriptor| {
         // SAFETY: the caller promises that the buffers stay mapped and are used through the interface.
         unsafe { nic.bind(start, bytes, descriptor) }

@@ -2,8 +2,7 @@
 
 use argonet_base::{JobRank, SegmentOffset};
 use argonet_conduit::portals::{
-    Buffers as Memory, CAPABILITIES, CHUNK_BYTES, Portals, PortalsConfig, PortalsSizes,
-    software_config,
+    CAPABILITIES, CHUNK_BYTES, Portals, PortalsConfig, PortalsSizes, software_config,
 };
 use argonet_conduit::smp::ThreadMode;
 use argonet_conformance::{Buffers, Job, Promises, Rig, Setup};
@@ -160,20 +159,17 @@ impl Rig for PortalsRig {
                 faults,
             );
             let nic = nic.expect("interface");
-            let (start, len_bytes) = nic.buffers();
             let config = PortalsConfig {
                 rank,
                 ranks,
                 mode: self.mode,
                 sizes,
-                buffers: Memory { start, len_bytes },
                 reached: Arc::clone(&directory),
                 directory,
                 registered: setup.registered,
                 segment_len: Arc::new(move |_| bytes),
             };
-            // SAFETY: the buffers are the interface's own.
-            let endpoint = unsafe { Portals::new(nic, config) };
+            let endpoint = Portals::over_software(nic, config);
             job.endpoints.push(Some(endpoint.expect("endpoint")));
         }
         job
