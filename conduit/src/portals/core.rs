@@ -103,11 +103,15 @@ pub struct Portals<N: Interface> {
     pub(super) bank: Option<Bank>,
     /// By rank; made at first use.
     peers: Box<[OnceLock<Box<Peer>>]>,
+    /// Who takes requests, and who takes what is safe: one thread at a time, so that messages of a rank are handled in their order.
+    pub(super) turns: [Mutex<()>; 2],
     pub(super) arrivals: Mutex<Arrivals>,
     pub(super) returns: Mutex<Returns>,
     pub(super) again: Mutex<Vec<Again>>,
     /// How many of them there are.
     pub(super) agains: AtomicU32,
+    /// Payloads of large replies that are not acknowledged.
+    pub(super) reply_halves: AtomicU32,
     /// Requests and operations that are not complete.
     pub(super) under_way: AtomicU32,
     /// Polls that moved something. Writers: polling threads, before they look for sleepers; readers: threads that wait, after they have counted themselves as
@@ -166,10 +170,12 @@ impl<N: Interface> Portals<N> {
             table: Table::new(sizes.messages),
             bank: sizes.flow_control.then(bank),
             peers: (0..config.ranks).map(|_| OnceLock::new()).collect(),
+            turns: Default::default(),
             arrivals: Mutex::new(parts.arrivals),
             returns: Mutex::new(parts.returns),
             again: Mutex::default(),
             agains: AtomicU32::new(0),
+            reply_halves: AtomicU32::new(0),
             under_way: AtomicU32::new(0),
             epoch: AtomicU32::new(0),
             sleepers: AtomicU32::new(0),

@@ -8,6 +8,7 @@ use argonet_am::lid_cache::Lids;
 use argonet_am::system_queue::Slot;
 use argonet_base::JobRank;
 use argonet_nic::portals::Portals as Interface;
+use core::sync::atomic::Ordering;
 use parking_lot::Mutex;
 
 pub(super) struct Peer {
@@ -22,7 +23,7 @@ pub(super) struct State {
     /// What the request has waited for that will be sent next.
     pub(super) attempt: Attempt,
     pub(super) lids: Lids,
-    /// Chunks and slots that requests to it hold.
+    /// Chunks that requests to it hold, and the slot of a large medium: one at most, so that none overtakes another.
     pub(super) chunks: u32,
     pub(super) slots: u32,
     /// Its requests whose handlers run and that have no reply yet. A reply is for the last of them: to the requester all are alike,
@@ -80,6 +81,10 @@ impl Peer {
 impl<N: Interface> Portals<N> {
     /// Takes what a reply may need.
     pub(super) fn hold(&self) -> Option<Hold> {
+        // Data of a reply that may have found no room would be overtaken by the next.
+        if self.reply_halves.load(Ordering::Relaxed) > 0 {
+            return None;
+        }
         if !self.tickets.take(HELD_TICKETS) {
             return None;
         }
@@ -105,7 +110,8 @@ impl<N: Interface> Portals<N> {
 
     /// Whether [`hold`](Self::hold) would find all of it now.
     pub(super) fn could_hold(&self) -> bool {
-        self.tickets.free() >= HELD_TICKETS
+        self.reply_halves.load(Ordering::Relaxed) == 0
+            && self.tickets.free() >= HELD_TICKETS
             && self.temporaries.free() > 0
             && self.reply_chunks.free.has_any()
             && self.reply_slots.has_any()

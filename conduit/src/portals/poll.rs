@@ -11,6 +11,9 @@ use core::time::Duration;
 /// Events of one queue that a poll takes where its limit is none.
 const MOST_EVENTS: usize = 4096;
 
+/// Between two tries to send something again while a rank sleeps.
+const RETRY: Duration = Duration::from_millis(1);
+
 impl<N: Interface + Send + Sync> Portals<N> {
     /// Whether another event may be taken.
     #[inline]
@@ -82,7 +85,6 @@ impl<N: Interface + Send + Sync> Portals<N> {
     pub(super) fn has_anything(&self) -> bool {
         !self.is_empty(self.queues.system)
             || !self.is_empty(self.queues.safe)
-            || self.agains.load(Ordering::Relaxed) > 0
             || (!self.is_empty(self.queues.requests) && self.could_hold())
     }
 
@@ -95,6 +97,11 @@ impl<N: Interface + Send + Sync> Portals<N> {
     pub(super) fn wait(&self, timeout: Option<Duration>, seen: u32) {
         self.sleepers.fetch_add(1, Ordering::SeqCst);
         let Self { queues, .. } = self;
+        let timeout = match self.agains.load(Ordering::Relaxed) {
+            0 => timeout,
+            // Nobody tells when there is room for what is to be sent again.
+            _ => Some(timeout.map_or(RETRY, |time| time.min(RETRY))),
+        };
         let mut wanted = vec![queues.system, queues.safe];
         // Without what a reply needs requests are left where they are; that comes back by the safe queue.
         if self.could_hold() {

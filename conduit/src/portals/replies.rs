@@ -16,11 +16,15 @@ use argonet_am::{AmError, Lane};
 use argonet_base::JobRank;
 use argonet_nic::portals::{Event, EventKind, Outcome, Portals as Interface};
 use argonet_segment::bulk;
+use core::sync::atomic::Ordering;
 
 impl<N: Interface + Send + Sync> Portals<N> {
     /// Takes up to the limit of events; how many of them have moved something.
     pub(super) fn take_safe<S: Sink + ?Sized>(&self, sink: &mut S) -> usize {
         let queue = self.queues.safe;
+        let Some(_turn) = self.turns[1].try_lock() else {
+            return 0;
+        };
         // Puts of which one event completes both parts.
         let mut both = 0;
         let (mut taken, mut in_vain) = (0, 0);
@@ -320,7 +324,10 @@ impl<N: Interface> Portals<N> {
             Source::Segment => {}
             Source::Bounce(chunk) => self.send_chunks.free.give(chunk),
             Source::Slot(slot) => match self.slots.as_reply(slot) {
-                Some(number) => self.reply_slots.give(number),
+                Some(number) => {
+                    self.reply_halves.fetch_sub(1, Ordering::Relaxed);
+                    self.reply_slots.give(number);
+                }
                 None => self.request_slots.give(slot),
             },
             Source::Temporary(descriptor, _memory) => {

@@ -12,6 +12,7 @@ use argonet_am::credit::PushedBack;
 use argonet_am::{AmError, Message, Payload, Registered, ReplyPort};
 use argonet_base::{HandlerIndex, JobRank};
 use argonet_nic::portals::{NicError, Portals as Interface};
+use core::sync::atomic::Ordering;
 
 /// The handler that a message without one names.
 const NOBODY: HandlerIndex = HandlerIndex(0);
@@ -69,6 +70,9 @@ impl<N: Interface> Portals<N> {
                 Ok(None) => {}
                 Ok(Some(half)) => {
                     tickets -= 1;
+                    if is_large {
+                        self.reply_halves.fetch_add(1, Ordering::Relaxed);
+                    }
                     failed = self.start(half).err();
                 }
                 Err(error) => failed = Some(error),

@@ -29,7 +29,7 @@ enum Came {
 
 /// What a place that the interface names twice, or out of turn, is called.
 const OUT_OF_TURN: RecordError = RecordError::Account {
-    what: "a message lies where its buffer has no room",
+    what: "a message lies outside of its buffer",
     got: 1,
     most: 0,
 };
@@ -39,6 +39,9 @@ impl<N: Interface + Send + Sync> Portals<N> {
     // seed P2
     pub(super) fn take_requests<S: Sink + ?Sized>(&self, sink: &mut S) -> usize {
         let queue = self.queues.requests;
+        let Some(_turn) = self.turns[0].try_lock() else {
+            return 0;
+        };
         let mut held = None;
         let mut taken = 0;
         while self.goes_on(self.sizes.am_events, taken)

@@ -94,13 +94,17 @@ impl<N: Interface> Portals<N> {
         shape: &Shape,
         temporary: bool,
     ) -> Result<Reserved, SendError> {
+        // Data that may have found no room would be overtaken; the next poll knows.
+        if state.slots > 0 {
+            return Err(SendError::Full);
+        }
         let is_large = shape.kind == Kind::LargeMedium;
         let tickets = 1 + u32::from(shape.kind.is_split());
         let Some(chunk) = self.send_chunks.free.take_fairly(state.chunks) else {
             return Err(SendError::Full);
         };
         let slot = match is_large {
-            true => self.request_slots.take_fairly(state.slots),
+            true => self.request_slots.take(),
             false => None,
         };
         let has_temporary = !temporary || self.temporaries.take(1);

@@ -1,8 +1,8 @@
-//! Receive buffers at the interface, in the chain that says which of them are there.
+//! Receive buffers at the interface, filled one after the other and given back as wholes.
 
 use super::roles::Role;
 use argonet_am::credit::Space;
-use argonet_am::recycling::{Chain, Handled, Place};
+use argonet_am::recycling::Place;
 use argonet_nic::portals::{
     Entry, EntryHandle, Event, Events, Managed, Matching, NicError, PortalIndex,
     Portals as Interface, Position, Queue,
@@ -24,8 +24,9 @@ pub(super) const AT_END: Events = Events {
 
 /// Locally managed buffers of one portal, and the catch-basin behind them if there is one.
 ///
-/// The chain follows what the interface does, event by event, so events are taken under the lock that the stock is behind. A buffer comes back
-/// when the chain says that all in it was handled *and* the interface has said that it has left the list.
+/// The interface says where each message lies and when a buffer has left the list, which it does behind the last message in it. Messages of several ranks
+/// may be told in another order than they lie in, so each buffer is counted for itself: it comes back when it has left and all in it was handled. Events are taken
+/// under the lock that the stock is behind, so a message is counted before its buffer's end is.
 // seed P8
 pub(super) struct Stock {
     role: Role,
@@ -34,17 +35,18 @@ pub(super) struct Stock {
     start: NonNull<u8>,
     buffer_bytes: u64,
     chunk_bytes: u64,
-    chain: Chain,
     /// By buffer.
-    left: Vec<Left>,
+    fills: Vec<Fill>,
     basin: Option<Basin>,
 }
 
-/// What is known of a buffer that is filled no more.
+/// What is known of a buffer.
 #[derive(Clone, Copy, Default)]
-struct Left {
+struct Fill {
+    /// Messages in it that were not handled.
+    waiting: u32,
+    /// Whether it is filled no more.
     unlinked: bool,
-    handled: bool,
 }
 
 struct Basin {
@@ -77,8 +79,7 @@ impl Stock {
             start,
             buffer_bytes: u64::from(space.chunks) * chunk_bytes,
             chunk_bytes,
-            chain: Chain::new(space),
-            left: vec![Left::default(); space.buffers as usize],
+            fills: vec![Fill::default(); space.buffers as usize],
             basin: None,
         };
         for buffer in 0..space.buffers {
@@ -138,50 +139,54 @@ impl Stock {
         unsafe { nic.attach(self.portal, Position::Tail, ANY, self.start, 0, entry) }
     }
 
-    /// A message has arrived in a buffer. `None`: the event is not where the interface must have put it.
+    /// A message has arrived in a buffer. `None`: it is not where the interface may have put it.
     pub(super) fn arrived(&mut self, buffer: u32, event: &Event) -> Option<Place> {
-        let len = u32::try_from(event.moved_bytes).ok()?;
-        if u64::from(len) > self.chunk_bytes {
+        let end = event.offset_bytes.checked_add(event.moved_bytes)?;
+        let fill = self.fills.get_mut(buffer as usize)?;
+        if fill.unlinked || event.moved_bytes > self.chunk_bytes || end > self.buffer_bytes {
             return None;
         }
-        let (place, _) = self.chain.place(len).ok()?;
-        let same = place.buffer == buffer && u64::from(place.offset) == event.offset_bytes;
-        same.then_some(place)
+        fill.waiting += 1;
+        Some(Place {
+            buffer,
+            offset: u32::try_from(event.offset_bytes).ok()?,
+        })
     }
 
     /// Where a message lies.
     pub(super) fn memory(&self, place: Place) -> NonNull<u8> {
-        // SAFETY: the chain gives places inside of its buffers.
+        // SAFETY: `arrived` gives places inside of buffers.
         unsafe { self.buffer(place.buffer).add(place.offset as usize) }
     }
 
     /// A buffer has left the list.
     pub(super) fn unlinked(&mut self, nic: &impl Interface, buffer: u32) -> Result<(), NicError> {
-        if let Some(left) = self.left.get_mut(buffer as usize) {
-            left.unlinked = true;
+        if let Some(fill) = self.fills.get_mut(buffer as usize) {
+            fill.unlinked = true;
         }
         self.relink(nic)
     }
 
     /// A message was handled.
     pub(super) fn handled(&mut self, nic: &impl Interface, place: Place) -> Result<(), NicError> {
-        match self.chain.handled(place) {
-            Handled::Kept => Ok(()),
-            Handled::Relinked(buffer) => {
-                if let Some(left) = self.left.get_mut(buffer as usize) {
-                    left.handled = true;
+        match self.fills.get_mut(place.buffer as usize) {
+            Some(fill) if fill.waiting > 0 => {
+                fill.waiting -= 1;
+                match fill.waiting == 0 && fill.unlinked {
+                    true => self.relink(nic),
+                    false => Ok(()),
                 }
-                self.relink(nic)
             }
+            _ => Ok(()),
         }
     }
 
     /// Gives the interface all buffers that are empty, also one that it refused before.
     fn relink(&mut self, nic: &impl Interface) -> Result<(), NicError> {
-        for buffer in 0..self.left.len() {
-            if matches!(self.left.get(buffer), Some(left) if left.unlinked && left.handled) {
+        for buffer in 0..self.fills.len() {
+            if matches!(self.fills.get(buffer), Some(fill) if fill.unlinked && fill.waiting == 0) {
                 self.relink_one(nic, buffer as u32)?;
-                self.left[buffer] = Left::default();
+                self.fills[buffer] = Fill::default();
             }
         }
         Ok(())

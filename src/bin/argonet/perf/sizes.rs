@@ -70,7 +70,8 @@ pub(crate) fn parse(text: &str) -> Result<usize, String> {
 pub(crate) fn metrics(over: Over, sizes: &[usize]) -> Vec<Metric> {
     let mut metrics = Vec::new();
     let families = match over {
-        Over::Smp => &OF_MEMORY[..],
+        // Their raw limits are those of memory.
+        Over::Smp | Over::Portals => &OF_MEMORY[..],
         Over::Tcp => &OF_SOCKETS,
     };
     for family in families {

@@ -26,7 +26,8 @@ pub(super) const STREAM: &str = "raw sockets, a stream";
 /// The table of a conduit.
 pub(crate) fn metrics(over: Over) -> Vec<Metric> {
     match over {
-        Over::Smp => of_memory(),
+        // Their raw limits are those of memory.
+        Over::Smp | Over::Portals => of_memory(),
         Over::Tcp => of_sockets(),
     }
 }
