@@ -31,7 +31,7 @@ const LINGER: Duration = Duration::from_millis(200);
 pub(crate) enum Network {
     /// All ranks share memory.
     None,
-    Tcp(Open),
+    Tcp(Box<Open>),
     Portals(portals::Open),
 }
 
@@ -104,12 +104,12 @@ impl Network {
         boot.publish(Key::Address, &addresses)?;
         let name = host.as_bytes();
         boot.publish(Key::Host, &name[..name.len().min(MAX_VALUE_BYTES)])?;
-        Ok(Self::Tcp(Open {
+        Ok(Self::Tcp(Box::new(Open {
             joiner,
             sizes: sizes(settings),
             progress: settings.get(&TCP_PROGRESS),
             statistics: statistics(settings, rank),
-        }))
+        })))
     }
 
     /// The conduit over it, after a fence.

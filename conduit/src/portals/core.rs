@@ -20,7 +20,7 @@ use argonet_base::{JobRank, SegmentOffset};
 use argonet_nic::portals::{DescriptorHandle, NicError, Portals as Interface, Queue};
 use argonet_segment::Directory;
 use core::ptr::NonNull;
-use core::sync::atomic::{AtomicU32, Ordering};
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use parking_lot::Mutex;
 use std::sync::{Arc, OnceLock};
 
@@ -110,6 +110,8 @@ pub struct Portals<N: Interface> {
     pub(super) again: Mutex<Vec<Again>>,
     /// How many of them there are.
     pub(super) agains: AtomicU32,
+    /// Ticks when they were tried last. A hint.
+    pub(super) tried_at: AtomicU64,
     /// Payloads of large replies that are not acknowledged.
     pub(super) reply_halves: AtomicU32,
     /// Requests and operations that are not complete.
@@ -175,6 +177,7 @@ impl<N: Interface> Portals<N> {
             returns: Mutex::new(parts.returns),
             again: Mutex::default(),
             agains: AtomicU32::new(0),
+            tried_at: AtomicU64::new(0),
             reply_halves: AtomicU32::new(0),
             under_way: AtomicU32::new(0),
             epoch: AtomicU32::new(0),

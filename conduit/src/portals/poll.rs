@@ -4,6 +4,7 @@ use super::core::Portals;
 use crate::conduit::{SendError, Sink};
 use crate::threads::ThreadMode;
 use argonet_am::AmError;
+use argonet_base::cpu::{SHORT_PAUSE_TICKS, ticks};
 use argonet_nic::portals::{NicError, Portals as Interface, Queue};
 use core::sync::atomic::Ordering;
 use core::time::Duration;
@@ -11,7 +12,10 @@ use core::time::Duration;
 /// Events of one queue that a poll takes where its limit is none.
 const MOST_EVENTS: usize = 4096;
 
-/// Between two tries to send something again while a rank sleeps.
+/// Ticks between two tries to send something again while a rank polls: some 20 microseconds.
+const TRY_TICKS: u64 = 160 * SHORT_PAUSE_TICKS;
+
+/// Between two tries while it sleeps.
 const RETRY: Duration = Duration::from_millis(1);
 
 impl<N: Interface + Send + Sync> Portals<N> {
@@ -36,13 +40,26 @@ impl<N: Interface + Send + Sync> Portals<N> {
             taken += self.take_safe(sink);
         }
         taken += self.take_requests(sink);
-        if self.agains.load(Ordering::Relaxed) > 0 {
+        if self.agains.load(Ordering::Relaxed) > 0 && self.is_time_to_try() {
             self.try_again(|error| sink.broken(error));
         }
         if taken > 0 {
             self.tell_threads();
         }
         taken
+    }
+
+    /// Whether enough time has passed since something was tried again. An interface says at once that there is still no room; without a pause,
+    /// one who waits for that would find this news in each poll and never sleep.
+    #[cold]
+    fn is_time_to_try(&self) -> bool {
+        let now = ticks();
+        let tried = self.tried_at.load(Ordering::Relaxed);
+        let is_time = !self.synchronous || now.wrapping_sub(tried) >= TRY_TICKS;
+        if is_time {
+            self.tried_at.store(now, Ordering::Relaxed);
+        }
+        is_time
     }
 
     /// What ran here may be what another thread sleeps for, or is about to.

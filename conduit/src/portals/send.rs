@@ -187,7 +187,8 @@ impl<N: Interface> Portals<N> {
     /// Whether a payload cannot be sent out of the segment.
     pub(super) fn needs_temporary(&self, bytes: &SharedBytes<'_>, keeps: Keeps) -> bool {
         let stays = self.synchronous || matches!(keeps, Keeps::Until(_));
-        !bytes.is_empty() && !(stays && self.segment.find(bytes.as_ptr(), bytes.len()).is_some())
+        let found = || self.segment.find(bytes.as_ptr(), bytes.len()).is_some();
+        !(bytes.is_empty() || stays && found())
     }
 
     /// Sends a request that has all it needs.

@@ -124,7 +124,8 @@ impl Rig for PortalsRig {
                 CHUNK_BYTES,
                 4096,
             ],
-            idle_rounds: if faulty { 200 } else { 20 },
+            // What finds no room is tried again after 20 us.
+            idle_rounds: if faulty { 200 } else { 2000 },
         }
     }
 

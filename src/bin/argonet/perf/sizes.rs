@@ -70,9 +70,8 @@ pub(crate) fn parse(text: &str) -> Result<usize, String> {
 pub(crate) fn metrics(over: Over, sizes: &[usize]) -> Vec<Metric> {
     let mut metrics = Vec::new();
     let families = match over {
-        // Their raw limits are those of memory.
-        Over::Smp | Over::Portals => &OF_MEMORY[..],
-        Over::Tcp => &OF_SOCKETS,
+        Over::Smp => &OF_MEMORY[..],
+        Over::Tcp | Over::Portals => &OF_SOCKETS,
     };
     for family in families {
         for &size in sizes.iter().filter(|size| family.sizes.contains(size)) {

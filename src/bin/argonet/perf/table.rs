@@ -26,9 +26,9 @@ pub(super) const STREAM: &str = "raw sockets, a stream";
 /// The table of a conduit.
 pub(crate) fn metrics(over: Over) -> Vec<Metric> {
     match over {
-        // Their raw limits are those of memory.
-        Over::Smp | Over::Portals => of_memory(),
-        Over::Tcp => of_sockets(),
+        Over::Smp => of_memory(),
+        // Raw limits of memory need ranks that share it; beside sockets figures are read for themselves.
+        Over::Tcp | Over::Portals => of_sockets(),
     }
 }
 
