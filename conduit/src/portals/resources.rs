@@ -82,6 +82,7 @@ impl Pieces {
 mod tests {
     use super::*;
 
+    // seed P4
     #[test]
     fn tickets_are_taken_all_or_none() {
         let tickets = Tickets::new(3);

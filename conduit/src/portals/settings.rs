@@ -98,6 +98,7 @@ mod tests {
         assert!(of(&[("GASNET_PORTAL_ACCEL", "0")]).is_ok());
     }
 
+    // seed P15
     #[test]
     fn every_setting_has_its_place() {
         let sizes = of(&[
