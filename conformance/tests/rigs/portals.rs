@@ -63,6 +63,11 @@ impl PortalsRig {
             Buffers::Minimum => PortalsSizes::smallest(),
         };
         PortalsSizes {
+            // More than the receive buffers hold, so that requests fall into the catch-basin.
+            send_chunks: match (self.variant, buffers) {
+                (Variant::Unpaid, Buffers::Minimum) => 128,
+                _ => sizes.send_chunks,
+            },
             flow_control: self.variant != Variant::Unpaid,
             packed_longs: self.variant != Variant::Unpacked,
             ..sizes
