@@ -65,7 +65,7 @@ impl PortalsRig {
         PortalsSizes {
             // More than the receive buffers hold, so that requests fall into the catch-basin.
             send_chunks: match (self.variant, buffers) {
-                (Variant::Unpaid, Buffers::Minimum) => 128,
+                (Variant::Unpaid, Buffers::Minimum) => 512,
                 _ => sizes.send_chunks,
             },
             flow_control: self.variant != Variant::Unpaid,
