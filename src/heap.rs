@@ -129,7 +129,6 @@ impl<M: Threading> World<M> {
             });
         }
         let len = memory.own.grow(verdict[0])?;
-        memory.published.all_have(len);
-        Ok(())
+        memory.published.all_have(len)
     }
 }

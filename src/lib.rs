@@ -67,6 +67,7 @@ mod op;
 mod payload;
 pub mod places;
 pub mod plan;
+mod portals;
 mod process;
 mod published;
 mod quiet;

@@ -1,7 +1,9 @@
 //! The way to ranks that do not share memory with this one, set up while the job starts.
 
 use crate::error::{Error, Result};
+use crate::portals;
 use crate::process;
+use crate::published::Reaches;
 use argonet_am::Registered;
 use argonet_base::{JobRank, Rank};
 use argonet_boot::{Bootstrap, Key, LocalJob, MAX_VALUE_BYTES};
@@ -16,7 +18,7 @@ use argonet_conduit::tcp::{Gauges, Tcp, TcpConfig, TcpCredits, TcpSizes};
 use argonet_segment::Directory;
 use argonet_settings::{
     CONDUIT, CREDITS_FILE, Letter, PORTAL_CREDIT_STATS, Settings, TCP_CONNECTIONS, TCP_PROGRESS,
-    TCP_SILENCE_TIMEOUT,
+    TCP_SILENCE_TIMEOUT, reaches_segments,
 };
 use core::time::Duration;
 use std::path::{Path, PathBuf};
@@ -25,10 +27,43 @@ use std::sync::Arc;
 /// For how long a process that ends waits until what it sent has left, at most.
 const LINGER: Duration = Duration::from_millis(200);
 
-/// A network that this rank has joined, and whose ends the others know after the next fence; `None` where all ranks share memory.
-pub(crate) struct Network(Option<Open>);
+/// A network that this rank has joined, and whose ends the others know after the next fence.
+pub(crate) enum Network {
+    /// All ranks share memory.
+    None,
+    Tcp(Box<Open>),
+    Portals(portals::Open),
+}
 
-struct Open {
+/// What a network's conduit is made with.
+pub(crate) struct Connecting<'a> {
+    pub(crate) boot: &'a Arc<LocalJob>,
+    pub(crate) mode: ThreadMode,
+    pub(crate) directory: &'a Arc<Directory>,
+    /// Segments of all ranks of the host, where the network moves data between them.
+    pub(crate) reached: Option<Arc<Directory>>,
+    pub(crate) registered: Registered,
+    pub(crate) segment_len: &'a SegmentLen,
+    pub(crate) processor_to_spare: bool,
+}
+
+/// Tells a network that more of this rank's segment may be reached.
+pub(crate) fn reaches(network: &paths::Network, rank: Rank) -> Reaches {
+    let network = Arc::downgrade(network);
+    Box::new(move || {
+        let Some(network) = network.upgrade() else {
+            return Ok(());
+        };
+        let (conduit, grown) = (network.name(), network.segment_grown());
+        grown.map_err(|cause| Error::Network {
+            rank,
+            conduit,
+            cause: cause.into(),
+        })
+    })
+}
+
+pub(crate) struct Open {
     joiner: Joiner,
     sizes: TcpSizes,
     /// Whether a thread serves others; where nobody says, if there is a processor to spare.
@@ -41,7 +76,7 @@ impl Network {
     /// Opens the network that the settings name, where one is needed, and publishes where this rank can be reached.
     pub(crate) fn open(boot: &LocalJob, settings: &Settings) -> Result<Self> {
         if boot.neighbourhood().len() == boot.size() as usize {
-            return Ok(Self(None));
+            return Ok(Self::None);
         }
         let rank = boot.rank();
         let failed = |cause: Box<dyn std::error::Error + Send + Sync>| Error::Network {
@@ -51,6 +86,9 @@ impl Network {
         };
         match settings.get(&CONDUIT) {
             Tcp::NAME => {}
+            conduit if reaches_segments(conduit) => {
+                return Ok(Self::Portals(portals::Open::new(boot, settings)?));
+            }
             _ => boot.all_share_memory(Smp::NAME)?,
         }
         let (config, wish) = from_settings(settings).map_err(|error| failed(error.into()))?;
@@ -66,7 +104,7 @@ impl Network {
         boot.publish(Key::Address, &addresses)?;
         let name = host.as_bytes();
         boot.publish(Key::Host, &name[..name.len().min(MAX_VALUE_BYTES)])?;
-        Ok(Self(Some(Open {
+        Ok(Self::Tcp(Box::new(Open {
             joiner,
             sizes: sizes(settings),
             progress: settings.get(&TCP_PROGRESS),
@@ -75,18 +113,27 @@ impl Network {
     }
 
     /// The conduit over it, after a fence.
-    pub(crate) fn conduit(
-        self,
-        boot: &Arc<LocalJob>,
-        mode: ThreadMode,
-        directory: &Arc<Directory>,
-        registered: Registered,
-        segment_len: &SegmentLen,
-        processor_to_spare: bool,
-    ) -> Result<Option<paths::Network>> {
-        let Some(open) = self.0 else {
-            return Ok(None);
-        };
+    pub(crate) fn conduit(self, with: Connecting<'_>) -> Result<Option<paths::Network>> {
+        match self {
+            Self::None => Ok(None),
+            Self::Tcp(open) => open.conduit(with).map(Some),
+            Self::Portals(open) => open.conduit(with).map(Some),
+        }
+    }
+}
+
+impl Open {
+    fn conduit(self, with: Connecting<'_>) -> Result<paths::Network> {
+        let open = self;
+        let Connecting {
+            boot,
+            mode,
+            directory,
+            registered,
+            segment_len,
+            processor_to_spare,
+            ..
+        } = with;
         let (rank, ranks) = (boot.rank(), boot.size());
         let failed = |cause: Box<dyn std::error::Error + Send + Sync>| Error::Network {
             rank: Rank(rank.0),
@@ -127,7 +174,7 @@ impl Network {
                 write_statistics(gauges.as_deref(), rank, path);
             }
         }));
-        Ok(Some(tcp))
+        Ok(tcp)
     }
 }
 

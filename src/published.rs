@@ -1,10 +1,11 @@
 //! What ranks tell each other of their segments: where each begins in its process, and how long it is.
 
+use crate::error::Result;
 use argonet_base::JobRank;
 use argonet_boot::{Bootstrap, Key, LocalJob};
 use core::ops::Range;
 use core::sync::atomic::{AtomicU64, Ordering};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// Neighbours' pages have it, of the others it is published once and then remembered.
 pub(crate) struct Published {
@@ -16,7 +17,12 @@ pub(crate) struct Published {
     lens: Box<[AtomicU64]>,
     /// How long all segments are at least, where all ranks attach the same.
     all: AtomicU64,
+    /// Called before others are told how long this rank's segment is.
+    reaches: OnceLock<Reaches>,
 }
+
+/// Makes what is attached reachable.
+pub(crate) type Reaches = Box<dyn Fn() -> Result<()> + Send + Sync>;
 
 impl Published {
     pub(crate) fn new(boot: Arc<LocalJob>) -> Self {
@@ -29,6 +35,7 @@ impl Published {
             bases: zeros(),
             lens: zeros(),
             all: AtomicU64::new(0),
+            reaches: OnceLock::new(),
         }
     }
 
@@ -48,15 +55,32 @@ impl Published {
     }
 
     /// Tells neighbours how long this rank's segment is.
-    pub(crate) fn tell_len(&self, len: u64) {
+    ///
+    /// # Errors
+    /// What keeps it from being reached.
+    pub(crate) fn tell_len(&self, len: u64) -> Result<()> {
+        if let Some(reaches) = self.reaches.get() {
+            reaches()?;
+        }
         let page = self.boot.rank_page(self.boot.rank());
         page.segment_len.store(len, Ordering::Release);
+        Ok(())
+    }
+
+    /// From now on `reaches` is called before others are told of a length.
+    pub(crate) fn before_telling(&self, reaches: Reaches) {
+        // There is one network, which is joined once.
+        let _ = self.reaches.set(reaches);
     }
 
     /// Each rank's segment is as long as this one's, or will be when the collective operation ends that this call is part of.
-    pub(crate) fn all_have(&self, len: u64) {
-        self.tell_len(len);
+    ///
+    /// # Errors
+    /// As [`tell_len`](Self::tell_len).
+    pub(crate) fn all_have(&self, len: u64) -> Result<()> {
+        self.tell_len(len)?;
         self.all.store(len, Ordering::Release);
+        Ok(())
     }
 
     /// The ranks' segments have these lengths.

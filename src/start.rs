@@ -7,7 +7,7 @@ use crate::engine::{
     watch_handlers,
 };
 use crate::error::{Error, Result};
-use crate::network::Network;
+use crate::network::{Connecting, Network, reaches};
 use crate::places::{Card, Places};
 use crate::plan::{own_processors, processors};
 use crate::process;
@@ -24,7 +24,9 @@ use argonet_event::HandleTable;
 use argonet_segment::cross_memory::allow_descendants_of;
 use argonet_segment::{Directory, HostMemory, OwnSegment, PageKind, SegmentFile, admit};
 use argonet_settings::{Bytes, VIS_GET_MAX_CHUNK, VIS_MAX_CHUNK, VIS_PUT_MAX_CHUNK};
-use argonet_settings::{CROSS_MEMORY, Letter, STALL_TIMEOUT, SegmentLimit, Settings, WAIT};
+use argonet_settings::{
+    CONDUIT, CROSS_MEMORY, Letter, STALL_TIMEOUT, SegmentLimit, Settings, WAIT, reaches_segments,
+};
 use core::ops::Range;
 use rustix::fd::AsFd;
 use std::sync::Arc;
@@ -125,7 +127,7 @@ pub fn join(
     boot.publish(Key::Membarrier, &[u8::from(barrier == Barrier::Sleeper)])?;
     boot.publish(Key::Processors, &own_processors())?;
     let published = Arc::new(Published::new(Arc::clone(&boot)));
-    let (directory, places) = spans(&boot, how.limit, &settings, &published)?;
+    let (directory, reached, places) = spans(&boot, how.limit, &settings, &published)?;
     tuning::compare(&*boot, &settings, &choices)?;
     tracing::start(&*boot, trace)?;
     watch_handlers(&mut handlers);
@@ -154,7 +156,18 @@ pub fn join(
     let (busy, processors) = (on_host.len() as u32, processors(&*boot, on_host)?);
     let registered = handlers.registered();
     let spare = processors > busy;
-    let network = network.conduit(&boot, how.mode, &directory, registered, &segment_len, spare)?;
+    let network = network.conduit(Connecting {
+        boot: &boot,
+        mode: how.mode,
+        directory: &directory,
+        reached,
+        registered,
+        segment_len: &segment_len,
+        processor_to_spare: spare,
+    })?;
+    if let Some(network) = &network {
+        published.before_telling(reaches(network, rank));
+    }
     let policy = WaitPolicy::for_host(busy, processors);
     let (conduit, policy) = match network {
         None => (Paths::near(smp), policy),
@@ -244,7 +257,7 @@ impl Joined {
             });
         }
         let own = self.attach_one_of(&requests)?;
-        self.published.all_have(own.len());
+        self.published.all_have(own.len())?;
         Ok(own)
     }
 
@@ -276,7 +289,7 @@ impl Joined {
         let words = requests.as_mut_bytes();
         engine.collective(ctx, &pass, words, size_of::<u64>())?;
         let own = self.attach_one_of(&requests)?;
-        self.published.tell_len(own.len());
+        self.published.tell_len(own.len())?;
         if !self.published.has_others() {
             engine.barrier(ctx, Meeting::Segments)?;
             return Ok(own);
@@ -313,47 +326,63 @@ fn spans(
     preset: Option<SegmentLimit>,
     settings: &Settings,
     published: &Published,
-) -> Result<(Arc<Directory>, Places)> {
+) -> Result<(Arc<Directory>, Option<Arc<Directory>>, Places)> {
     let (rank, near) = (boot.rank(), boot.neighbourhood());
-    let (first, ranks) = (JobRank(near.start), near.len() as u32);
+    let reaches = reaches_segments(settings.get(&CONDUIT)) && near != boot.host_ranks();
+    // Whose segments the file holds.
+    let whole = if reaches {
+        boot.host_ranks()
+    } else {
+        near.clone()
+    };
+    let (first, ranks) = (JobRank(whole.start), whole.len() as u32);
     let pages = match boot.files().huge_pages {
         Some(huge) => PageKind::Huge {
             size_bytes: huge.bytes(),
         },
         None => PageKind::TransparentHuge,
     };
-    let fd = boot
-        .files()
-        .segments
-        .try_clone()
-        .map_err(|cause| Error::Rings {
+    let fd = || {
+        let segments = boot.files().segments.try_clone();
+        segments.map_err(|cause| Error::Rings {
             rank: Rank(rank.0),
             ranks,
             cause,
-        })?;
-    // One rank decides for its neighbours: ranks that look at the host a moment later see another number.
-    let file = if rank == first {
-        let card = Card::make(boot, preset, settings)?;
-        card.publish(boot)?;
-        let file = SegmentFile::establish(fd, ranks, card.limit, pages)?;
-        boot.fence()?;
-        Ok(file)
-    } else {
-        boot.fence()?;
-        Err(fd)
+        })
     };
+    // One rank decides for its neighbours: ranks that look at the host a moment later see another number.
+    let card = match rank.0 == near.start {
+        true => Some(Card::make(boot, preset, settings)?),
+        false => None,
+    };
+    if let Some(card) = &card {
+        card.publish(boot)?;
+    }
+    let card = card.filter(|_| rank == first);
+    let file = card
+        .map(|card| SegmentFile::establish(fd()?, ranks, card.limit, pages).map_err(Error::from));
+    let file = file.transpose()?;
+    boot.fence()?;
     // The first place where it can be done: other differences may follow from this one.
     settings::compare(boot, settings)?;
     let places = Places::read(boot)?;
-    let file = match file {
-        Ok(file) => file,
-        Err(fd) => SegmentFile::from_fd(fd, ranks, places.card(rank).limit, pages)?,
+    let open = || -> Result<SegmentFile> {
+        let limit = places.card(first).limit;
+        Ok(SegmentFile::from_fd(fd()?, ranks, limit, pages)?.starting_at(first))
     };
-    let directory = Directory::of_job(file.starting_at(first), rank, boot.size())?;
+    let file = match file {
+        Some(file) => file.starting_at(first),
+        None => open()?,
+    };
+    let reached = match reaches {
+        true => Some(Directory::of_all(open()?)?),
+        false => None,
+    };
+    let directory = Directory::of_neighbourhood(file, rank, boot.size(), near)?;
     if let Some(base) = directory.span_base(rank) {
         published.tell_base(base.addr().get() as u64)?;
     }
-    Ok((directory, places))
+    Ok((directory, reached, places))
 }
 
 /// Word `i` of a published card; 0 where it is too short.

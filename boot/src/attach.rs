@@ -8,7 +8,7 @@ use std::time::Duration;
 use argonet_base::JobRank;
 use argonet_settings::{
     HUGE_PAGES, HugePages, PSHM_NODES, START_TIMEOUT, SUPERNODE_MAXSIZE, Settings, TCP_CONNECTIONS,
-    spans_hosts,
+    spans_neighbourhoods,
 };
 use rustix::fs::fcntl_get_seals;
 use rustix::net::sockopt;
@@ -26,10 +26,10 @@ use crate::process::Ways;
 use crate::secret::Secret;
 use crate::{guardian, line, process, selfspawn, sys};
 
-/// The variable in which a launcher describes the job to a rank: `1:rank:size:control:rings:segments:guardian:line:job`, the
-/// five in the middle being descriptors and the last the job's identity in hexadecimal.
+/// The variable in which a launcher describes the job to a rank: `2:rank:size:control:rings:segments:interfaces:guardian:line:job`, the
+/// six in the middle being descriptors and the last the job's identity in hexadecimal.
 pub(crate) const BOOT_VARIABLE: &str = "ARGONET_BOOT";
-const BOOT_FORMAT: &str = "1";
+const BOOT_FORMAT: &str = "2";
 
 /// What other launchers say about the number of processes that they started.
 const FOREIGN_SIZES: [(&str, &str); 2] = [
@@ -148,7 +148,7 @@ pub(crate) fn new_job_id() -> Result<u64, BootError> {
 pub(crate) fn neighbourhood_limit(conduit: &str, settings: &Settings) -> u32 {
     let limit = settings.get(&SUPERNODE_MAXSIZE);
     match u32::try_from(limit) {
-        Ok(limit) if limit > 0 && spans_hosts(conduit) => limit,
+        Ok(limit) if limit > 0 && spans_neighbourhoods(conduit) => limit,
         _ => u32::MAX,
     }
 }
@@ -200,16 +200,18 @@ fn alone(settings: &Settings) -> Result<LocalJob, BootError> {
 }
 
 /// The value that describes the job to `rank`.
-pub(crate) fn boot_value(control: &Control, rank: JobRank, fds: [RawFd; 5]) -> String {
+pub(crate) fn boot_value(control: &Control, rank: JobRank, fds: [RawFd; 6]) -> String {
     let (size, id) = (control.size(), control.job().job_id());
-    let [control, rings, segments, guardian, line] = fds;
-    format!("{BOOT_FORMAT}:{rank}:{size}:{control}:{rings}:{segments}:{guardian}:{line}:{id:016x}")
+    let [control, rings, segments, interfaces, guardian, line] = fds;
+    format!(
+        "{BOOT_FORMAT}:{rank}:{size}:{control}:{rings}:{segments}:{interfaces}:{guardian}:{line}:{id:016x}"
+    )
 }
 
 struct BootValue {
     rank: JobRank,
     size: u32,
-    fds: [RawFd; 5],
+    fds: [RawFd; 6],
     job_id: u64,
 }
 
@@ -222,12 +224,13 @@ fn parse_boot_value(value: &str) -> Result<BootValue, String> {
         control,
         rings,
         segments,
+        interfaces,
         guardian,
         line,
         job_id,
     ] = fields.as_slice()
     else {
-        return Err(format!("it has {} fields instead of 9", fields.len()));
+        return Err(format!("it has {} fields instead of 10", fields.len()));
     };
     if format != BOOT_FORMAT {
         return Err(format!(
@@ -263,10 +266,11 @@ fn parse_boot_value(value: &str) -> Result<BootValue, String> {
         fd(control, "control file")?,
         fd(rings, "rings file")?,
         fd(segments, "segments file")?,
+        fd(interfaces, "interfaces file")?,
         fd(guardian, "guardian")?,
         fd(line, "line to the agent")?,
     ];
-    if (1..5).any(|i| fds[..i].contains(&fds[i])) {
+    if (1..6).any(|i| fds[..i].contains(&fds[i])) {
         return Err("it names one descriptor twice".into());
     }
     let job_id = u64::from_str_radix(job_id, 16)
@@ -288,9 +292,16 @@ pub fn check_job_description(value: &str) -> Result<(), String> {
 
 /// The shared files and the ways to guardian and agent behind the descriptors named, once they have been found to be open
 /// memory files and sockets.
-fn examine(fds: [RawFd; 5]) -> Result<[BorrowedFd<'static>; 5], String> {
-    let names = ["control", "rings", "segments", "guardian", "line"];
-    let mut files = Vec::with_capacity(5);
+fn examine(fds: [RawFd; 6]) -> Result<[BorrowedFd<'static>; 6], String> {
+    let names = [
+        "control",
+        "rings",
+        "segments",
+        "interfaces",
+        "guardian",
+        "line",
+    ];
+    let mut files = Vec::with_capacity(6);
     for (raw, name) in fds.into_iter().zip(names) {
         let fd = sys::examine_fd(raw).ok_or_else(|| {
             format!(
@@ -308,7 +319,7 @@ fn examine(fds: [RawFd; 5]) -> Result<[BorrowedFd<'static>; 5], String> {
         }
         files.push(fd);
     }
-    <[BorrowedFd<'static>; 5]>::try_from(files).map_err(|_| "it names too few descriptors".into())
+    <[BorrowedFd<'static>; 6]>::try_from(files).map_err(|_| "it names too few descriptors".into())
 }
 
 fn attach_launched(value: &str, start_timeout: Duration) -> Result<(LocalJob, OwnedFd), BootError> {
@@ -322,7 +333,14 @@ fn attach_launched(value: &str, start_timeout: Duration) -> Result<(LocalJob, Ow
         fds,
         job_id,
     } = parse_boot_value(value).map_err(bad)?;
-    let [control_fd, rings, segments, guardian_fd, line_fd] = examine(fds).map_err(bad)?;
+    let [
+        control_fd,
+        rings,
+        segments,
+        interfaces,
+        guardian_fd,
+        line_fd,
+    ] = examine(fds).map_err(bad)?;
     let control = Control::open(control_fd, size, job_id).map_err(bad)?;
     if !control.part().all().contains(&rank.0) {
         return Err(bad(format!("its rank {rank} is not one of this host")));
@@ -360,6 +378,7 @@ fn attach_launched(value: &str, start_timeout: Duration) -> Result<(LocalJob, Ow
         control: adopt(control_fd)?,
         rings: adopt(rings)?,
         segments: adopt(segments)?,
+        interfaces: adopt(interfaces)?,
         huge_pages,
     };
     let link = adopt(guardian_fd)?;
@@ -390,7 +409,7 @@ mod tests {
     #[test]
     fn a_job_description_is_read_back() {
         let (_files, control) = make_job(9, &Settings::default()).unwrap();
-        let value = boot_value(&control, JobRank(8), [100, 101, 102, 103, 104]);
+        let value = boot_value(&control, JobRank(8), [100, 101, 102, 103, 104, 105]);
         let BootValue {
             rank,
             size,
@@ -402,7 +421,7 @@ mod tests {
             (
                 JobRank(8),
                 9,
-                [100, 101, 102, 103, 104],
+                [100, 101, 102, 103, 104, 105],
                 control.job().job_id()
             )
         );
@@ -412,20 +431,20 @@ mod tests {
     fn forged_job_descriptions_are_refused_with_the_reason() {
         for (value, reason) in [
             ("", "1 fields"),
-            ("2:0:1:5:6:7:8:9:0", "format"),
-            ("1:0:1:5:6:7:8:0", "8 fields"),
-            ("1:x:1:5:6:7:8:9:0", "rank \"x\""),
-            ("1:+1:4:5:6:7:8:9:0", "rank \"+1\""),
-            ("1:4:4:5:6:7:8:9:0", "not below"),
-            ("1:0:0:5:6:7:8:9:0", "number of ranks is 0"),
-            ("1:0:99999:5:6:7:8:9:0", "99999"),
-            ("1:0:1:2:6:7:8:9:0", "control file is 2"),
-            ("1:0:1:5:4294967295:7:8:9:0", "rings file is 4294967295"),
-            ("1:0:1:99999999999999:6:7:8:9:0", "not a number in range"),
-            ("1:0:1:5:5:7:8:9:0", "twice"),
-            ("1:0:1:5:6:7:6:9:0", "twice"),
-            ("1:0:1:5:6:7:8:8:0", "twice"),
-            ("1:0:1:5:6:7:8:9:zz", "job identity"),
+            ("1:0:1:5:6:7:8:9:10:0", "format"),
+            ("2:0:1:5:6:7:8:9:0", "9 fields"),
+            ("2:x:1:5:6:7:8:9:10:0", "rank \"x\""),
+            ("2:+1:4:5:6:7:8:9:10:0", "rank \"+1\""),
+            ("2:4:4:5:6:7:8:9:10:0", "not below"),
+            ("2:0:0:5:6:7:8:9:10:0", "number of ranks is 0"),
+            ("2:0:99999:5:6:7:8:9:10:0", "99999"),
+            ("2:0:1:2:6:7:8:9:10:0", "control file is 2"),
+            ("2:0:1:5:4294967295:7:8:9:10:0", "rings file is 4294967295"),
+            ("2:0:1:99999999999999:6:7:8:9:10:0", "not a number in range"),
+            ("2:0:1:5:5:7:8:9:10:0", "twice"),
+            ("2:0:1:5:6:7:6:9:10:0", "twice"),
+            ("2:0:1:5:6:7:8:9:9:0", "twice"),
+            ("2:0:1:5:6:7:8:9:10:zz", "job identity"),
         ] {
             let error = parse_boot_value(value).err().expect(value);
             assert!(error.contains(reason), "{value}: {error}");

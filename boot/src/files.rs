@@ -1,8 +1,8 @@
-//! The three shared files of a host: made once, inherited by descriptor, never named.
+//! The four shared files of a host: made once, inherited by descriptor, never named.
 
 use std::os::fd::{AsFd, OwnedFd};
 
-use argonet_settings::HugePages;
+use argonet_settings::{HugePages, reaches_segments};
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, ftruncate, memfd_create};
 use rustix::io::fcntl_dupfd_cloexec;
 
@@ -25,6 +25,8 @@ pub struct SharedFiles {
     pub rings: OwnedFd,
     /// Raw memory for the segments, sized by the segment crate; empty at first. Takes seals.
     pub segments: OwnedFd,
+    /// Raw memory for interfaces in software, which a conduit sizes; of all ranks of the host. Sealed as `rings`, empty at first.
+    pub interfaces: OwnedFd,
     /// The page size of `segments`, when it is not the system's base page.
     pub huge_pages: Option<HugePages>,
 }
@@ -38,21 +40,37 @@ impl SharedFiles {
         })?;
         fcntl_add_seals(&control, SealFlags::SHRINK | SealFlags::GROW)
             .map_err(|e| BootError::system("sealing the control memory", e))?;
-        Self::with_control(control, huge_pages)
+        let interfaces = growing("argonet-interfaces")?;
+        Ok(Self {
+            control,
+            rings: growing("argonet-rings")?,
+            segments: Self::segments(huge_pages)?,
+            interfaces,
+            huge_pages,
+        })
     }
 
-    /// Files of ranks of the same host that share no more than the control memory with those that have these.
-    pub(crate) fn of_other_neighbourhood(&self) -> Result<Self, BootError> {
-        let control = fcntl_dupfd_cloexec(&self.control, LOW_FD_LIMIT)
-            .map_err(|e| BootError::system("sharing the control memory", e))?;
-        Self::with_control(control, self.huge_pages)
+    /// Files of ranks of the same host that share no more than control memory and interfaces with those that have these, and the
+    /// segments if the `conduit` reaches those.
+    pub(crate) fn of_other_neighbourhood(&self, conduit: &str) -> Result<Self, BootError> {
+        let share = |file: &OwnedFd| {
+            fcntl_dupfd_cloexec(file, LOW_FD_LIMIT)
+                .map_err(|e| BootError::system("sharing memory between neighbourhoods", e))
+        };
+        Ok(Self {
+            control: share(&self.control)?,
+            rings: growing("argonet-rings")?,
+            segments: match reaches_segments(conduit) {
+                true => share(&self.segments)?,
+                false => Self::segments(self.huge_pages)?,
+            },
+            interfaces: share(&self.interfaces)?,
+            huge_pages: self.huge_pages,
+        })
     }
 
-    fn with_control(control: OwnedFd, huge_pages: Option<HugePages>) -> Result<Self, BootError> {
-        let rings = memfd("argonet-rings", SEALABLE)?;
-        fcntl_add_seals(&rings, SealFlags::SHRINK)
-            .map_err(|e| BootError::system("sealing the memory of the rings", e))?;
-        let segments = memfd(
+    fn segments(huge_pages: Option<HugePages>) -> Result<OwnedFd, BootError> {
+        memfd(
             "argonet-segments",
             SEALABLE
                 | match huge_pages {
@@ -60,14 +78,16 @@ impl SharedFiles {
                     Some(HugePages::Size2MB) => MemfdFlags::HUGETLB | MemfdFlags::HUGE_2MB,
                     Some(HugePages::Size1GB) => MemfdFlags::HUGETLB | MemfdFlags::HUGE_1GB,
                 },
-        )?;
-        Ok(Self {
-            control,
-            rings,
-            segments,
-            huge_pages,
-        })
+        )
     }
+}
+
+/// A file that only becomes longer.
+fn growing(name: &str) -> Result<OwnedFd, BootError> {
+    let fd = memfd(name, SEALABLE)?;
+    fcntl_add_seals(&fd, SealFlags::SHRINK)
+        .map_err(|e| BootError::system("sealing shared memory against shrinking", e))?;
+    Ok(fd)
 }
 
 fn memfd(name: &str, flags: MemfdFlags) -> Result<OwnedFd, BootError> {

@@ -96,7 +96,9 @@ pub(crate) fn spawn(size: u32, settings: &Settings) -> Result<(LocalJob, OwnedFd
     let mut others: Option<SharedFiles> = None;
     for rank in (1..size).map(JobRank) {
         let begins = control.part().around(rank).start == rank.0;
-        let prepared = begins.then(|| files.of_other_neighbourhood()).transpose();
+        let prepared = begins
+            .then(|| files.of_other_neighbourhood(settings.peek(&CONDUIT)))
+            .transpose();
         let forked = prepared.and_then(|new| {
             others = new.or_else(|| others.take());
             fork_rank(rank, &control, &link, owner).map_err(|e| no_process(rank, size, e))

@@ -86,19 +86,28 @@ impl Spawner<'_> {
     ) -> Result<(Pid, OwnedFd), BootError> {
         let part = self.control.part();
         if part.around(rank).start == rank.0 && rank.0 != part.first {
-            self.files = self.files.of_other_neighbourhood()?;
+            let conduit = match &self.environment {
+                Environment::Own { conduit } => *conduit,
+                // Hosts of a job over several of them: only conduits of networks lead there.
+                Environment::Given(_) => "",
+            };
+            self.files = self.files.of_other_neighbourhood(conduit)?;
         }
         let SharedFiles {
             control,
             rings,
             segments,
+            interfaces,
             ..
         } = &self.files;
         let [our_line, line] = line::make(self.key)?;
-        let (memory, sockets) = ([control, rings, segments], [self.link, line.as_fd()]);
-        let [control, rings, segments] = memory.map(AsRawFd::as_raw_fd);
+        let (memory, sockets) = (
+            [control, rings, segments, interfaces],
+            [self.link, line.as_fd()],
+        );
+        let [control, rings, segments, interfaces] = memory.map(AsRawFd::as_raw_fd);
         let [link, line_fd] = sockets.map(|fd| fd.as_raw_fd());
-        let fds = [control, rings, segments, link, line_fd];
+        let fds = [control, rings, segments, interfaces, link, line_fd];
         let mut command = Command::new(self.program);
         command.args(self.args);
         self.environment.give(&mut command);

@@ -337,6 +337,15 @@ pub trait Conduit: Send + Sync {
         op: OpToken,
     ) -> Result<Injected, SendError>;
 
+    /// More of this rank's segment is attached: called before peers are told of it, and once a segment is attached. A conduit whose interface must know
+    /// what peers may reach tells it.
+    ///
+    /// # Errors
+    /// Why it cannot be reached.
+    fn segment_grown(&self) -> Result<(), String> {
+        Ok(())
+    }
+
     /// Takes what has arrived and gives it to the sink; returns how many messages and completions.
     /// Bounded work a call.
     fn poll(&self, sink: &mut dyn Sink) -> usize;

@@ -2,13 +2,16 @@
 //!
 //! A conduit moves active messages in two lanes and, where it can, puts and gets. It owns its
 //! peers' state and nothing else: no handler table, no events, and what users set comes as values. [`smp`] is the one for
-//! ranks that share memory, [`tcp`] the one for ranks on different hosts; [`paths`] joins the two. [`wire`] is what conduits over a wire share.
+//! ranks that share memory, [`tcp`] the one for ranks on different hosts, [`portals`] the one over matching interfaces; [`paths`] joins shared memory with
+//! one of the others. [`wire`] is what conduits over a wire share.
 
 #[cfg(not(loom))]
 mod conduit;
 mod ledger;
 #[cfg(not(loom))]
 pub mod paths;
+#[cfg(not(loom))]
+pub mod portals;
 pub mod smp;
 #[cfg(not(loom))]
 pub mod tcp;

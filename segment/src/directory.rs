@@ -1,6 +1,7 @@
 //! The directory: from (rank, offset) to an address of this process, and back.
 
 use std::fmt;
+use std::ops::Range;
 use std::ptr::{NonNull, null_mut};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
@@ -85,8 +86,13 @@ pub struct Directory {
     /// Copy of the file's stride, beside the entries on the fast path.
     stride_bytes: u64,
     own: JobRank,
+    /// Ranks whose segments may be mapped here.
+    near: Range<u32>,
     slow: Mutex<Slow>,
 }
+
+/// The own rank of who has none.
+const NOBODY: JobRank = JobRank(u32::MAX);
 
 #[inline(always)]
 fn resolve_in(
@@ -168,6 +174,42 @@ impl Directory {
     /// As `new`.
     pub fn of_job(file: SegmentFile, own: JobRank, ranks: u32) -> Result<Arc<Self>, SegmentError> {
         file.span_offset(own)?;
+        let near = file.owners();
+        Self::over(file, own, ranks, near)
+    }
+
+    /// [`of_job`](Self::of_job) where `file` has more ranks than share memory with this one: of the others, nothing is ever mapped.
+    ///
+    /// # Errors
+    ///
+    /// As `new`.
+    pub fn of_neighbourhood(
+        file: SegmentFile,
+        own: JobRank,
+        ranks: u32,
+        near: Range<u32>,
+    ) -> Result<Arc<Self>, SegmentError> {
+        file.span_offset(own)?;
+        Self::over(file, own, ranks, near)
+    }
+
+    /// All segments of `file`, none of which is this directory's own: each is mapped as those of neighbours are, as far as it was attached
+    /// elsewhere.
+    ///
+    /// # Errors
+    ///
+    /// When the addresses cannot be had.
+    pub fn of_all(file: SegmentFile) -> Result<Arc<Self>, SegmentError> {
+        let near = file.owners();
+        Self::over(file, NOBODY, 0, near)
+    }
+
+    fn over(
+        file: SegmentFile,
+        own: JobRank,
+        ranks: u32,
+        near: Range<u32>,
+    ) -> Result<Arc<Self>, SegmentError> {
         let ranks = ranks.max(file.owners().end);
         let entries = (0..ranks).map(|_| Entry::empty()).collect();
         let stride_bytes = file.stride_bytes();
@@ -176,6 +218,7 @@ impl Directory {
             reservation: Reservation::new(file)?,
             stride_bytes,
             own,
+            near,
             slow: Mutex::new(Slow {
                 own_mapped_bytes: 0,
             }),
@@ -248,7 +291,7 @@ impl Directory {
     #[inline]
     #[must_use]
     pub fn is_near(&self, rank: JobRank) -> bool {
-        self.file().owners().contains(&rank.0)
+        self.near.contains(&rank.0)
     }
 
     /// How much of the segment of `rank` is mapped here; 0 for ranks that do not share memory with this one.
@@ -319,7 +362,7 @@ impl Directory {
     ///
     /// The first that occurs; ranks before it are mapped.
     pub fn map_all(&self, published: impl Fn(JobRank) -> u64) -> Result<(), SegmentError> {
-        (self.file().owners())
+        (self.near.clone())
             .map(JobRank)
             .try_for_each(|rank| self.refresh(rank, published(rank)))
     }

@@ -53,8 +53,8 @@ pub use settings::Settings;
 pub use signal::{SignalNumber, Signals};
 pub use table::{Index, Section, table, typed_constants};
 pub use table::{
-    collectives::*, credits::*, debug::*, exit::*, libraries::*, memory::*, ssh::*, start::*,
-    tcp::*, trace::*, vis::*, waiting::*,
+    collectives::*, credits::*, debug::*, exit::*, libraries::*, memory::*, portals::*, ssh::*,
+    start::*, tcp::*, trace::*, vis::*, waiting::*,
 };
 pub use value::{Bytes, Plain, Typed, Value};
 pub use warning::Warning;

@@ -116,7 +116,7 @@ fn tuning_files() {
     // One name, and two files, as there may be on two hosts.
     let [here, there] = [&good, &other].map(|tuned| tuned.0.display());
     let script =
-        format!("case $ARGONET_BOOT in 1:1:*) cd {there};; *) cd {here};; esac; exec \"$0\"");
+        format!("case $ARGONET_BOOT in 2:1:*) cd {there};; *) cd {here};; esac; exec \"$0\"");
     let elsewhere = || Job::wrapped(3, &script, "among-world").env(NAME, FILE);
     let outcome = elsewhere().run();
     outcome.failed(&[

@@ -226,7 +226,7 @@ fn start() -> Done {
 }
 
 fn start_sizes() -> Done {
-    let first = std::env::var("ARGONET_BOOT").is_ok_and(|boot| boot.starts_with("1:0:"));
+    let first = std::env::var("ARGONET_BOOT").is_ok_and(|boot| boot.starts_with("2:0:"));
     let builder = World::builder().segment_bytes(if first { 1 << 20 } else { 2 << 20 });
     let world = builder.build()?;
     let _ = SharedVec::<u8>::alloc(&world, 3 << 19)?;

@@ -162,7 +162,7 @@ fn second_world() -> Done {
 
 /// Builds a world with handlers that are others on the last rank of three.
 pub(crate) fn build(register: impl FnOnce(&mut argonet::Builder, bool)) -> Done {
-    let odd = std::env::var("ARGONET_BOOT").is_ok_and(|boot| boot.starts_with("1:2:"));
+    let odd = std::env::var("ARGONET_BOOT").is_ok_and(|boot| boot.starts_with("2:2:"));
     let mut builder = World::builder();
     register(&mut builder, odd);
     Ok(builder.build()?.finalise()?)

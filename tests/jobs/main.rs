@@ -118,7 +118,7 @@ fn main() {
     // They need hosts, which are network namespaces, and choose how ranks reach each other themselves.
     let over_hosts = match path {
         support::Path::Memory => [doctor::TESTS, hosts::TESTS, spread::OVER_HOSTS].concat(),
-        support::Path::Tcp(_) => Vec::new(),
+        support::Path::Network(..) => Vec::new(),
     };
     let missing = network::missing();
     let trial_over_hosts = |test: &support::Test| match missing {

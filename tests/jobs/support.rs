@@ -43,12 +43,12 @@ const OF_MEMORY: [&str; 7] = [
 pub(crate) enum Path {
     /// All share memory.
     Memory,
-    /// Over loopback connections, but for neighbourhoods of so many ranks.
-    Tcp(u32),
+    /// Through this conduit, but for neighbourhoods of so many ranks.
+    Network(&'static str, u32),
 }
 
 impl Path {
-    /// Names the path: "tcp 2" for instance.
+    /// Names the path: "tcp 2" or "portals 1" for instance.
     const VARIABLE: &str = "ARGONET_TEST_PATH";
 
     /// As whoever started the tests says.
@@ -56,9 +56,11 @@ impl Path {
         let Ok(text) = std::env::var(Self::VARIABLE) else {
             return Self::Memory;
         };
-        let neighbours = text.strip_prefix("tcp ").and_then(|n| n.parse().ok());
-        let neighbours = neighbours.unwrap_or_else(|| panic!("{} is {text:?}", Self::VARIABLE));
-        Self::Tcp(neighbours)
+        let path = ["tcp", "portals"].into_iter().find_map(|conduit| {
+            let neighbours = text.strip_prefix(conduit)?.strip_prefix(' ')?;
+            Some(Self::Network(conduit, neighbours.parse().ok()?))
+        });
+        path.unwrap_or_else(|| panic!("{} is {text:?}", Self::VARIABLE))
     }
 
     /// Whether a test says something of jobs whose ranks reach each other so.
@@ -70,7 +72,7 @@ impl Path {
     pub(crate) fn neighbours(self, rank: usize, ranks: usize) -> core::ops::Range<usize> {
         match self {
             Self::Memory => 0..ranks,
-            Self::Tcp(most) => {
+            Self::Network(_, most) => {
                 let most = most as usize;
                 let first = rank / most * most;
                 first..(first + most).min(ranks)
@@ -83,7 +85,7 @@ impl Path {
     pub(crate) fn many(self, count: u64) -> u64 {
         match self {
             Self::Memory => count,
-            Self::Tcp(_) => count / 100,
+            Self::Network(..) => count / 100,
         }
     }
 
@@ -96,13 +98,13 @@ impl Path {
     pub(crate) fn look_again<M: argonet::Threading>(self, world: &argonet::World<M>) {
         match self {
             Self::Memory => thread::yield_now(),
-            Self::Tcp(_) => _ = world.poll().expect("polls"),
+            Self::Network(..) => _ = world.poll().expect("polls"),
         }
     }
 
     fn give(self, command: &mut Command) {
-        if let Self::Tcp(neighbours) = self {
-            command.env("ARGONET_CONDUIT", "tcp");
+        if let Self::Network(conduit, neighbours) = self {
+            command.env("ARGONET_CONDUIT", conduit);
             command.env("GASNET_SUPERNODE_MAXSIZE", neighbours.to_string());
         }
     }

@@ -94,14 +94,14 @@ fn twice() {
 
 fn forged() {
     for (value, why) in [
-        ("garbage", "it has 1 fields instead of 9"),
+        ("garbage", "it has 1 fields instead of 10"),
         (
-            "1:0:2:900:901:902:903:904:0",
+            "2:0:2:900:901:902:903:904:905:0",
             "descriptor 900 (control) is not open",
         ),
-        ("1:0:2:0:1:2:3:4:0", "descriptor of the control file is 0"),
-        ("1:2:2:900:901:902:903:904:0", "rank 2 is not below"),
-        ("9:0:2:900:901:902:903:904:0", "its format is \"9\""),
+        ("2:0:2:0:1:2:3:4:5:0", "descriptor of the control file is 0"),
+        ("2:2:2:900:901:902:903:904:905:0", "rank 2 is not below"),
+        ("9:0:2:900:901:902:903:904:905:0", "its format is \"9\""),
     ] {
         let job = Job::self_started("1", &["hello"]).env("ARGONET_BOOT", value);
         job.run()
@@ -110,7 +110,7 @@ fn forged() {
     }
     // Descriptors that are open, but on other things.
     let this = this_program();
-    let script = "exec 5</dev/null 6</dev/null 7</dev/null 8</dev/null 9</dev/null; ARGONET_BOOT=1:0:2:7:8:9:6:5:0 exec \"$0\" __rank hello";
+    let script = "exec 5</dev/null 6</dev/null 7</dev/null 8</dev/null 9</dev/null; ARGONET_BOOT=2:0:2:7:8:9:6:5:10:0 exec \"$0\" __rank hello";
     let job = Job::launcher("1", &[], &["sh", "-c", script, &this]);
     job.run()
         .code(3)
@@ -129,7 +129,7 @@ fn forged() {
         .code(3)
         .says(&["another job"]);
     let script =
-        "ARGONET_BOOT=$(echo \"$ARGONET_BOOT\" | sed 's/^1:0:1:/1:0:3:/') exec \"$0\" __rank hello";
+        "ARGONET_BOOT=$(echo \"$ARGONET_BOOT\" | sed 's/^2:0:1:/2:0:3:/') exec \"$0\" __rank hello";
     Job::launcher("1", &[], &["sh", "-c", script, &this])
         .run()
         .code(3)

@@ -271,7 +271,7 @@ pub(crate) fn rank(args: Vec<String>) -> i32 {
         "absent" => {
             if std::env::var("ARGONET_BOOT")
                 .expect("launched")
-                .starts_with(&format!("1:{}:", arg(1)))
+                .starts_with(&format!("2:{}:", arg(1)))
             {
                 return 0;
             }

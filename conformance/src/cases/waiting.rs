@@ -36,6 +36,7 @@ pub(super) fn cases<R: Rig>() -> Vec<Case<R>> {
 /// A sleep that lasts so long was not ended by what arrived.
 const TOO_LONG: Duration = Duration::from_secs(20);
 
+// seed P2
 /// Floods one rank from all sides. That a poll is bounded is checked at every poll of the suite;
 /// here there is more than that to take.
 fn a_poll_is_bounded<R: Rig>(rig: &R) {
@@ -290,6 +291,7 @@ fn sleeper_beside_a_poller<R: Rig>(bench: &Bench<R>) {
     let before = requests.load(Ordering::Relaxed);
     let handled = || requests.load(Ordering::Relaxed) - before;
     let (seen_by_sleeper, stop) = (AtomicU64::new(0), Stop::default());
+    let mut own = bench.new_log(1);
     std::thread::scope(|scope| {
         scope.spawn(|| {
             let _guard = stop.guard();
@@ -326,6 +328,8 @@ fn sleeper_beside_a_poller<R: Rig>(bench: &Bench<R>) {
                 .try_send(bench.at(1), JobRank(0))
                 .is_err()
             {
+                // Room may come with what the sender takes.
+                bench.at(1).poll(&mut own);
                 std::thread::yield_now();
             }
         }

@@ -7,6 +7,7 @@ use super::{
 };
 use argonet_base::JobRank;
 use core::ptr::NonNull;
+use core::time::Duration;
 
 /// The interface of one rank.
 ///
@@ -57,6 +58,29 @@ pub trait Portals {
         }
         Ok(None)
     }
+
+    /// Whether a queue has nothing to take, now. An interface that cannot look without taking keeps what it took for the next
+    /// [`queue_get`](Self::queue_get).
+    ///
+    /// # Errors
+    /// [`NicError::BadHandle`].
+    fn queue_is_empty(&self, queue: Queue) -> Result<bool, NicError>;
+
+    /// Sleeps until one of these queues has an event, [`rouse`](Self::rouse) is called, a signal comes, or the time is over (`PtlEQPoll`).
+    /// Returns at once if there is an event, or if `come` says that what the caller waits for besides is there: it is asked once
+    /// more when a `rouse` from then on will be noticed. May return for nothing.
+    ///
+    /// # Errors
+    /// [`NicError::BadHandle`].
+    fn queue_wait(
+        &self,
+        queues: &[Queue],
+        timeout: Option<Duration>,
+        come: &dyn Fn() -> bool,
+    ) -> Result<(), NicError>;
+
+    /// Has all threads of this rank return that are in [`queue_wait`](Self::queue_wait), or will be with a `come` that was false before.
+    fn rouse(&self);
 
     /// Makes a counter, which is 0.
     ///

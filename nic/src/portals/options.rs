@@ -160,6 +160,9 @@ pub struct Features {
     pub start_events: bool,
     /// Entries that do not acknowledge.
     pub ack_disable: bool,
+    /// What an operation reads of its initiator it has read when its call returns, and a put has reached its target. That does not
+    /// say how it ended.
+    pub synchronous: bool,
 }
 
 /// How much of everything an interface has.

@@ -9,7 +9,7 @@ use argonet_nic::portals::{
 };
 use std::time::Instant;
 
-pub(crate) const NAMES: [&str; 10] = [
+pub(crate) const NAMES: [&str; 11] = [
     "puts_and_gets",
     "many_puts_and_long_ones",
     "match_bits_select",
@@ -20,6 +20,7 @@ pub(crate) const NAMES: [&str; 10] = [
     "a_disabled_portal_gives_back_until_it_is_enabled",
     "atomic_operations_change_and_fetch",
     "counters_count_and_releases_wait",
+    "who_waits_is_woken_and_may_look_first",
 ];
 
 const PORTAL: PortalIndex = PortalIndex(3);
@@ -39,6 +40,7 @@ pub(crate) fn run<N: Portals>(name: &str, mut member: Member<N>) {
         "a_disabled_portal_gives_back_until_it_is_enabled" => disabled(m),
         "atomic_operations_change_and_fetch" => atomics(m),
         "counters_count_and_releases_wait" => counters(m),
+        "who_waits_is_woken_and_may_look_first" => waiting(m),
         other => panic!("no case {other}"),
     }
     (member.barrier)();
@@ -510,4 +512,30 @@ fn counters<N: Portals>(m: &mut Member<N>) {
     assert_eq!(m.next(queue).kind, EventKind::SendEnd);
     assert_eq!(m.next(queue).kind, EventKind::Ack);
     (m.barrier)();
+}
+
+fn waiting<N: Portals>(m: &mut Member<N>) {
+    if m.is_target() {
+        let queue = target(m, PortalOptions::default(), 16);
+        m.attach(PORTAL, exactly(1), (0, MEMORY), told(m, queue));
+        assert!(m.nic.queue_is_empty(queue).expect("look"));
+        // What is waited for is there: without a limit it would wait for ever.
+        let waited = m.nic.queue_wait(&[queue], None, &|| true);
+        waited.expect("wait");
+        (m.barrier)();
+        while m.nic.queue_is_empty(queue).expect("look") {
+            let waited = m.nic.queue_wait(&[queue], None, &|| false);
+            waited.expect("wait");
+        }
+        // Looks take nothing.
+        assert!(!m.nic.queue_is_empty(queue).expect("look"));
+        m.nic.queue_wait(&[queue], None, &|| false).expect("wait");
+        assert_eq!(m.next(queue).header, 4);
+        assert!(m.nic.queue_is_empty(queue).expect("look"));
+        m.nic.queue_free(queue).expect_err("a portal reports to it");
+        return;
+    }
+    let from = source(m);
+    (m.barrier)();
+    put(m, from, part(0, 8), 1, 0, 4);
 }

@@ -11,6 +11,7 @@ pub(crate) mod memory;
 pub(crate) mod messages;
 pub(crate) mod neighbours;
 pub(crate) mod ofi;
+pub(crate) mod portals;
 pub(crate) mod ssh;
 pub(crate) mod start;
 pub(crate) mod tcp;
@@ -55,6 +56,7 @@ const TABLE: &[Section] = &[
     section("Start on other hosts", ssh::USED, ssh::IDLE),
     section("Connections over TCP", tcp::USED, &[]),
     section("Flow control by credits", credits::USED, &[]),
+    section("Portals", portals::USED, &[]),
     section("Exit and time-outs", exit::USED, exit::IDLE),
     section("Backtraces and debuggers", debug::USED, debug::IDLE),
     section("Segments, memory, threads", memory::USED, memory::IDLE),
@@ -127,7 +129,7 @@ const NO_OFI: &str = "there is no ofi conduit in this version";
 const NO_UCX: &str = "there is no ucx conduit in this version";
 const NO_MPI: &str = "there is no mpi conduit in this version";
 const NO_ARIES: &str = "there is no aries or gemini conduit in this version";
-const NO_PORTALS: &str = "there is no portals conduit in this version";
+const NO_PORTALS: &str = "argonet's portals conduit has no such setting";
 const NO_SSH: &str =
     "agents on other hosts talk through the remote shell that starts them; see `argonet run`";
 const NO_SPAWNER: &str =

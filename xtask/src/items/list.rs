@@ -13,46 +13,44 @@ pub(super) const ITEMS: [Item; 64] = [
     item(
         "P1",
         "Memory descriptors by role: segment, send and receive chunks, catch-basin, temporary",
-        Partly(
-            "the interface has them, in software; who plays which role waits for the portals conduit",
-        ),
+        Partly("over interfaces in software; Portals 4 is to come"),
     ),
     item(
         "P2",
         "Three event queues (completions, requests, system) with limits a poll, polled in an order that cannot starve",
-        Waits("portals"),
+        Partly("over interfaces in software; Portals 4 is to come"),
     ),
     item(
         "P3",
         "Put and get with a 24-bit handle that the network carries; blocking is non-blocking and poll",
-        Partly("which descriptor or bounce chunk a source uses waits for the portals conduit"),
+        Partly("over interfaces in software; Portals 4 is to come"),
     ),
     item(
         "P4",
         "Tickets bound what is in flight: sends, and temporary descriptors",
-        Waits("portals"),
+        Partly("over interfaces in software; Portals 4 is to come"),
     ),
     item(
         "P5",
         "Messages short, medium and long; a long that fits travels packed with its header",
-        Partly("packed and two-part longs wait for the portals conduit"),
+        Partly("over interfaces in software; Portals 4 is to come"),
     ),
     item(
         "P6",
         "A reply goes into room kept since its request; for a handler that does not reply an empty one is sent",
-        Partly(
-            "room is kept and replies have a lane of their own; the chunk and the empty reply wait for the portals conduit",
-        ),
+        Partly("over interfaces in software; Portals 4 is to come"),
     ),
     item(
         "P7",
         "A cache that matches header and data of a long in two messages, in either order",
-        Partly("the machine runs in the simulator; its conduits come"),
+        Partly("over interfaces in software; Portals 4 is to come"),
     ),
     item(
         "P8",
         "Receive buffers are chained, unlinked when nearly full, linked again when all handlers have run",
-        Partly("the machine runs in the simulator; its conduits come"),
+        Partly(
+            "over interfaces in software, which place messages themselves; Portals 4 is to come",
+        ),
     ),
     item(
         "P9",
@@ -87,7 +85,7 @@ pub(super) const ITEMS: [Item; 64] = [
     item(
         "P15",
         "Every GASNET_PORTAL_* setting, checked; credit statistics to a file",
-        Waits("portals"),
+        Partly("all are followed; statistics of credits come over tcp only"),
     ),
     item(
         "P16",

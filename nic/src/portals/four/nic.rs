@@ -10,6 +10,7 @@ use crate::portals::{
 use argonet_base::JobRank;
 use core::ptr::NonNull;
 use core::sync::atomic::Ordering;
+use core::time::Duration;
 
 impl Four {
     fn register(&self, index: u32) -> u64 {
@@ -54,6 +55,7 @@ impl Portals for Four {
             thresholds: false,
             start_events: false,
             ack_disable: false,
+            synchronous: false,
         }
     }
 
@@ -84,6 +86,23 @@ impl Portals for Four {
 
     fn queue_get(&self, queue: Queue) -> Result<Option<Event>, NicError> {
         self.take_event(queue)
+    }
+
+    fn queue_is_empty(&self, queue: Queue) -> Result<bool, NicError> {
+        self.is_queue_empty(queue)
+    }
+
+    fn queue_wait(
+        &self,
+        queues: &[Queue],
+        timeout: Option<Duration>,
+        come: &dyn Fn() -> bool,
+    ) -> Result<(), NicError> {
+        self.wait_for_events(queues, timeout, come)
+    }
+
+    fn rouse(&self) {
+        self.rouse_all();
     }
 
     fn counter_alloc(&self) -> Result<Counter, NicError> {

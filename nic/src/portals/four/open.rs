@@ -13,7 +13,7 @@ use crate::portals::{NicError, Target};
 use argonet_base::JobRank;
 use core::ffi::c_int;
 use core::sync::atomic::AtomicU64;
-use parking_lot::{Mutex, RwLock};
+use parking_lot::{Condvar, Mutex, RwLock};
 
 /// The address of a process in the network: what ranks tell each other before [`Opening::map`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -251,6 +251,8 @@ impl Opening {
             tables: Mutex::new(Tables::new(&ni, &config)),
             bound: RwLock::new(Slots::new(rank, "descriptor", config.descriptors)),
             under_way: Mutex::new(UnderWay::new(rank, config.operations)),
+            asleep: Mutex::default(),
+            roused: Condvar::new(),
             dropped: AtomicU64::new(0),
             begun: AtomicU64::new(0),
             config,
@@ -261,12 +263,15 @@ impl Opening {
 
 /// The interface of a rank, over a library of Portals 4. Dropping it frees all that was made of it; no memory is accessed by peers then.
 ///
-/// Locks are taken in this order: `bound`, `queues`, a queue's own, `tables`, `under_way`.
+/// Locks are taken in this order: `asleep`, `bound`, `queues`, a queue's own, `tables`, `under_way`.
 pub struct Four {
     pub(super) queues: RwLock<Slots<queue::Record>>,
     pub(super) tables: Mutex<Tables>,
     pub(super) bound: RwLock<Slots<Bound>>,
     pub(super) under_way: Mutex<UnderWay>,
+    /// Threads that wait for events.
+    pub(super) asleep: Mutex<()>,
+    pub(super) roused: Condvar,
     /// How often events were dropped.
     pub(super) dropped: AtomicU64,
     /// Operations.

@@ -5,8 +5,12 @@ use super::answer::{made, unexpected};
 use super::open::Four;
 use crate::portals::{EntryHandle, Event, EventKind, NicError, Outcome, PortalIndex, Queue};
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use core::time::Duration;
 use parking_lot::Mutex;
 use std::collections::VecDeque;
+
+/// After so long a thread that sleeps looks at its queues.
+const LONGEST_SLEEP: Duration = Duration::from_millis(1);
 
 /// What a queue says next.
 #[derive(Clone, Copy, Debug)]
@@ -115,6 +119,45 @@ impl Four {
                 None => return Ok(None),
             }
         }
+    }
+
+    /// Whether there is nothing to take. What is found stays for [`take_event`](Self::take_event).
+    pub(super) fn is_queue_empty(&self, queue: Queue) -> Result<bool, NicError> {
+        let queues = self.queues.read();
+        let record = queues.get(queue.index, queue.generation)?;
+        let mut ready = record.ready.lock();
+        while ready.is_empty() {
+            if !self.advance(record, &mut ready)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Waits until it is roused, for [`LONGEST_SLEEP`] at most: no call of the library that waits for events could be ended by another thread.
+    pub(super) fn wait_for_events(
+        &self,
+        queues: &[Queue],
+        timeout: Option<Duration>,
+        come: &dyn Fn() -> bool,
+    ) -> Result<(), NicError> {
+        // Who rouses from here on takes this lock after the look at `come`.
+        let mut asleep = self.asleep.lock();
+        for queue in queues {
+            if !self.is_queue_empty(*queue)? {
+                return Ok(());
+            }
+        }
+        if !come() {
+            let longest = timeout.map_or(LONGEST_SLEEP, |time| time.min(LONGEST_SLEEP));
+            self.roused.wait_for(&mut asleep, longest);
+        }
+        Ok(())
+    }
+
+    pub(super) fn rouse_all(&self) {
+        let _asleep = self.asleep.lock();
+        self.roused.notify_all();
     }
 
     /// Translates all that the library has at this moment, so that operations which have ended are known to have.

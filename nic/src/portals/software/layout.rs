@@ -4,7 +4,7 @@
 //!  file   | identity | interface of the first rank | of the second | ...
 //!
 //!  interface   0x000  who it is            one line
-//!              0x040  lock                 one line
+//!              0x040  lock and sleep word  one line
 //!              0x080  version of the lists one line
 //!              0x0c0  counts               one line
 //!              0x100  journal              768 bytes
@@ -108,6 +108,12 @@ impl Layout {
     #[inline(always)]
     pub(super) fn lock(&self, place: u32) -> u64 {
         self.area(place) + LOCK
+    }
+
+    /// Beside the lock: who looks at it holds that.
+    #[inline(always)]
+    pub(super) fn sleep(&self, place: u32) -> u64 {
+        self.lock(place) + WORD
     }
 
     #[inline(always)]

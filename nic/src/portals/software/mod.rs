@@ -35,6 +35,7 @@ mod region;
 mod search;
 mod section;
 mod shared;
+mod sleep;
 #[cfg(test)]
 mod tests;
 mod under_way;

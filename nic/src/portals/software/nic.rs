@@ -11,6 +11,7 @@ use crate::portals::{
 use argonet_base::JobRank;
 use core::ptr::NonNull;
 use core::sync::atomic::Ordering;
+use core::time::Duration;
 
 impl Portals for Software {
     fn rank(&self) -> JobRank {
@@ -38,6 +39,7 @@ impl Portals for Software {
             thresholds: true,
             start_events: true,
             ack_disable: true,
+            synchronous: !self.shared.faults.is_active(),
         }
     }
 
@@ -66,20 +68,47 @@ impl Portals for Software {
     #[inline]
     fn queue_get(&self, queue: Queue) -> Result<Option<Event>, NicError> {
         self.progress();
-        let gone = NicError::BadHandle {
-            rank: self.shared.rank(),
-            what: "queue",
-            index: queue.index,
-            generation: queue.generation,
-        };
         let Some(reader) = self.readers.get(queue.index as usize) else {
-            return Err(gone);
+            return Err(self.shared.no_queue(queue));
         };
         let _alone = reader.lock();
         if !self.shared.is_queue(queue) {
-            return Err(gone);
+            return Err(self.shared.no_queue(queue));
         }
         self.shared.take_event(queue)
+    }
+
+    #[inline]
+    fn queue_is_empty(&self, queue: Queue) -> Result<bool, NicError> {
+        self.progress();
+        if !self.shared.is_queue(queue) {
+            return Err(self.shared.no_queue(queue));
+        }
+        Ok(self.shared.is_empty(queue))
+    }
+
+    fn queue_wait(
+        &self,
+        queues: &[Queue],
+        timeout: Option<Duration>,
+        come: &dyn Fn() -> bool,
+    ) -> Result<(), NicError> {
+        if let Some(gone) = queues.iter().find(|queue| !self.shared.is_queue(**queue)) {
+            return Err(self.shared.no_queue(*gone));
+        }
+        let has_event = || queues.iter().any(|queue| !self.shared.is_empty(*queue));
+        if self.shared.faults.is_active() {
+            // What is held back goes on with calls alone.
+            self.progress();
+            std::thread::yield_now();
+        } else if !has_event() && !come() {
+            self.shared.sleep(timeout, has_event, come);
+        }
+        Ok(())
+    }
+
+    fn rouse(&self) {
+        self.shared.rouse();
     }
 
     fn counter_alloc(&self) -> Result<Counter, NicError> {

@@ -68,6 +68,7 @@ impl Section<'_> {
         if queue >= layout.config.queues {
             return;
         }
+        self.rings = true;
         let at = layout.queue(self.place, queue);
         let depth = self.get(at + DEPTH);
         let tail = self.get(at + TAIL);
@@ -126,6 +127,15 @@ impl Shared {
             Some(event) => Ok(Some(event)),
             None => Err(corrupt("an event of no kind")),
         }
+    }
+
+    /// Whether there is nothing to take, not even that something is missing.
+    #[inline]
+    pub(super) fn is_empty(&self, queue: Queue) -> bool {
+        let at = self.region.layout.queue(self.place, queue.index);
+        let head = self.region.load(at + HEAD);
+        let tail = self.region.word(at + TAIL).load(Ordering::Acquire);
+        head == tail && self.region.load(at + DROPPED) == 0
     }
 
     #[cold]
@@ -191,10 +201,22 @@ fn decode(words: &[u64; EVENT_WORDS]) -> Option<Event> {
 }
 
 impl Shared {
+    /// What is said of a handle that is none.
+    #[cold]
+    pub(super) fn no_queue(&self, queue: Queue) -> NicError {
+        NicError::BadHandle {
+            rank: self.rank(),
+            what: "queue",
+            index: queue.index,
+            generation: queue.generation,
+        }
+    }
+
     /// Whether a handle is that of a queue of this rank.
     #[inline]
     pub(super) fn is_queue(&self, queue: Queue) -> bool {
         let at = self.region.layout.queue(self.place, queue.index);
-        self.region.load(at + STATE) == u64::from(queue.generation) << 32 | ALLOCATED
+        queue.index < self.region.layout.config.queues
+            && self.region.load(at + STATE) == u64::from(queue.generation) << 32 | ALLOCATED
     }
 }

@@ -4,7 +4,7 @@ use super::config::SoftwareConfig;
 use super::layout::{IDENTITY_WORDS, Layout, MAGIC, WORD};
 use crate::portals::NicError;
 use core::ptr::NonNull;
-use core::sync::atomic::{AtomicU64, Ordering};
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use memmap2::{MmapOptions, MmapRaw};
 use rustix::fd::BorrowedFd;
 use rustix::fs::{fstat, ftruncate};
@@ -12,13 +12,14 @@ use rustix::fs::{fstat, ftruncate};
 /// The mapping with its layout.
 ///
 /// Invariant: the map holds `len` bytes, [`Layout::total_bytes`], as long as this value lives. Everything but the buffers is accessed as
-/// `AtomicU64`; buffers are accessed through `bulk` and atomics.
+/// `AtomicU64`, sleep words as `AtomicU32`; buffers are accessed through `bulk` and atomics.
 pub(super) struct Region {
     base: NonNull<u8>,
     len: u64,
     pub(super) layout: Layout,
     /// What is read and written in place of words outside of the map.
     nowhere: AtomicU64,
+    no_sleep: AtomicU32,
     _map: MmapRaw,
 }
 
@@ -53,6 +54,7 @@ impl Region {
             len,
             layout,
             nowhere: AtomicU64::new(0),
+            no_sleep: AtomicU32::new(0),
             _map: map,
         };
         region.identify(&config)?;
@@ -106,6 +108,17 @@ impl Region {
         } else {
             &self.nowhere
         }
+    }
+
+    /// The word on which threads of the rank at `place` sleep.
+    #[inline(always)]
+    pub(super) fn sleep_word(&self, place: u32) -> &AtomicU32 {
+        let at = self.layout.sleep(place);
+        if at >= self.len {
+            return &self.no_sleep;
+        }
+        // SAFETY: as in `word`; the layout keeps the place aligned, and it is accessed as an `AtomicU32` only.
+        unsafe { &*self.base.as_ptr().add(at as usize).cast() }
     }
 
     #[inline(always)]

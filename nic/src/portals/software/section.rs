@@ -30,6 +30,8 @@ pub(super) struct Section<'a> {
     overflow: bool,
     /// Whether the lists change, which those must learn that read them without the lock.
     lists: bool,
+    /// Whether threads of the interface's rank may sleep for what was posted.
+    pub(super) rings: bool,
 }
 
 impl Shared {
@@ -51,6 +53,7 @@ impl Shared {
             count: 0,
             overflow: false,
             lists: false,
+            rings: false,
         }
     }
 
@@ -111,6 +114,7 @@ impl Shared {
             count: 0,
             overflow: false,
             lists: false,
+            rings: false,
         };
         section.count_up(super::shared::RECOVERIES, 1);
         section.commit();
@@ -244,7 +248,11 @@ impl Drop for Section<'_> {
         }
         self.shared.step();
         let region = &self.shared.region;
+        let sleeps = self.rings && self.shared.sleeps(self.place);
         let lock = region.word(region.layout.lock(self.place));
         lock.store(0, Ordering::Release);
+        if sleeps {
+            self.shared.wake(self.place);
+        }
     }
 }

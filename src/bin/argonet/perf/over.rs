@@ -1,5 +1,6 @@
 //! The conduits whose speed is measured, and how a process becomes one whose jobs use them.
 
+use argonet_conduit::portals;
 use argonet_conduit::smp::Smp;
 use argonet_conduit::tcp::Tcp;
 use clap::ValueEnum;
@@ -14,6 +15,8 @@ pub(crate) enum Over {
     Smp,
     /// Connections on the loopback interface, also between ranks of one host.
     Tcp,
+    /// Interfaces in software, also between ranks of one host.
+    Portals,
 }
 
 /// Each rank is a neighbourhood of its own.
@@ -25,6 +28,7 @@ impl Over {
         match self {
             Over::Smp => Smp::NAME,
             Over::Tcp => Tcp::NAME,
+            Over::Portals => portals::NAME,
         }
     }
 
@@ -33,7 +37,7 @@ impl Over {
         let conduit = ("ARGONET_CONDUIT", self.name());
         match self {
             Over::Smp => vec![conduit],
-            Over::Tcp => vec![conduit, ALONE],
+            Over::Tcp | Over::Portals => vec![conduit, ALONE],
         }
     }
 

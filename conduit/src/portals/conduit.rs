@@ -1,0 +1,144 @@
+//! The trait of conduits, as this one has it.
+
+use super::core::Portals;
+use super::send::{Keeps, LIMITS};
+use crate::conduit::{
+    Capabilities, Conduit, Injected, Limits, OpToken, PrepareRequest, Prepared, SendError, Sink,
+};
+use crate::ledger::{Held, LaneLedger, PeerLedger};
+use argonet_am::Message;
+use argonet_base::{HandlerIndex, JobRank, SegmentOffset};
+use argonet_nic::portals::Portals as Interface;
+use core::sync::atomic::Ordering;
+use core::time::Duration;
+
+/// Name as in `--conduit`.
+pub const NAME: &str = "portals";
+
+/// What the conduit does itself, over any interface.
+pub const CAPABILITIES: Capabilities = Capabilities {
+    put: true,
+    get: true,
+    atomics: false,
+    completes_at_injection: false,
+};
+
+impl<N: Interface + Send + Sync> Conduit for Portals<N> {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn limits(&self) -> Limits {
+        LIMITS
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        CAPABILITIES
+    }
+
+    fn request(&self, to: JobRank, message: &Message<'_>) -> Result<(), SendError> {
+        self.send_request(to, message, Keeps::Call).map(drop)
+    }
+
+    unsafe fn request_in_place(
+        &self,
+        to: JobRank,
+        message: &Message<'_>,
+        op: OpToken,
+    ) -> Result<Injected, SendError> {
+        self.send_request(to, message, Keeps::Until(op))
+    }
+
+    fn prepare(&self, want: &PrepareRequest) -> Result<Prepared, SendError> {
+        self.prepare_payload(want)
+    }
+
+    fn commit(&self, prepared: Prepared, handler: HandlerIndex, args: &[u32], len: usize) {
+        self.commit_payload(&prepared, handler, args, len);
+    }
+
+    fn cancel(&self, prepared: Prepared) {
+        self.cancel_payload(&prepared);
+    }
+
+    unsafe fn put(
+        &self,
+        to: JobRank,
+        offset: SegmentOffset,
+        src: *const u8,
+        len: usize,
+        op: OpToken,
+    ) -> Result<Injected, SendError> {
+        // SAFETY: the caller's promise.
+        unsafe { self.put_bytes(to, offset, src, len, op) }
+    }
+
+    unsafe fn get(
+        &self,
+        from: JobRank,
+        offset: SegmentOffset,
+        dst: *mut u8,
+        len: usize,
+        op: OpToken,
+    ) -> Result<Injected, SendError> {
+        // SAFETY: the caller's promise.
+        unsafe { self.get_bytes(from, offset, dst, len, op) }
+    }
+
+    fn segment_grown(&self) -> Result<(), String> {
+        let followed = self.segment.follow(&self.nic);
+        followed.map_err(|error| error.to_string())
+    }
+
+    fn poll(&self, sink: &mut dyn Sink) -> usize {
+        self.poll_queues(sink)
+    }
+
+    #[inline]
+    fn poll_with<S: Sink>(&self, sink: &mut S) -> usize {
+        self.poll_queues(sink)
+    }
+
+    fn has_work(&self) -> bool {
+        self.has_anything()
+    }
+
+    fn settled(&self) -> bool {
+        self.is_settled()
+    }
+
+    #[inline]
+    fn epoch(&self) -> u32 {
+        self.epoch.load(Ordering::Acquire)
+    }
+
+    fn sleep(&self, timeout: Option<Duration>, seen: u32) {
+        self.wait(timeout, seen);
+    }
+
+    fn rouse(&self) {
+        self.epoch.fetch_add(1, Ordering::SeqCst);
+        self.nic.rouse();
+    }
+
+    fn ledger(&self, peer: JobRank) -> Option<PeerLedger> {
+        let state = self.used(peer)?.state.try_lock()?;
+        Some(PeerLedger {
+            unit: "messages",
+            requests: LaneLedger {
+                sent: state.sent,
+                taken: state.answered,
+                handled: state.handled,
+                waiting: false,
+            },
+            // A reply for each request.
+            replies: LaneLedger {
+                sent: state.handled,
+                taken: 0,
+                handled: state.answered,
+                waiting: false,
+            },
+            held: Held::default(),
+        })
+    }
+}

@@ -1,0 +1,278 @@
+//! One rank's part of the conduit.
+
+use super::arrivals::{Arrivals, Returns};
+use super::chunks::Chunks;
+use super::config::{Buffers, PortalsConfig, PortalsSizes};
+use super::negotiated::Reserves;
+use super::operations::Table;
+use super::peer::Peer;
+use super::resources::{Pieces, Tickets};
+use super::roles;
+use super::segment::Segment;
+use super::setup;
+use super::slots::Slots;
+use crate::smp::SegmentLen;
+use crate::threads::ThreadMode;
+use argonet_am::credit::{Bank, PlanError};
+use argonet_am::record::RecordError;
+use argonet_am::{AmError, Registered};
+use argonet_base::{JobRank, SegmentOffset};
+use argonet_nic::portals::{DescriptorHandle, NicError, Portals as Interface, Queue};
+use argonet_segment::Directory;
+use core::ptr::NonNull;
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use parking_lot::Mutex;
+use std::sync::{Arc, OnceLock};
+
+/// Why a rank cannot use its interface.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum PortalsError {
+    /// Numbers that do not fit each other.
+    #[error("rank {rank}: {cause}")]
+    Plan {
+        /// Which rank.
+        rank: JobRank,
+        /// What does not fit.
+        cause: PlanError,
+    },
+    /// The interface refuses.
+    #[error(transparent)]
+    Interface(#[from] NicError),
+    /// Too little memory for buffers.
+    #[error(
+        "rank {rank} has {got} bytes of memory for buffers that peers can reach, and the sizes that are set need {needed}; set less, or GASNET_PORTAL_AMRECV_SPACE"
+    )]
+    Buffers {
+        /// Which rank.
+        rank: JobRank,
+        /// Bytes that there are.
+        got: u64,
+        /// Bytes that are needed.
+        needed: u64,
+    },
+}
+
+/// The event queues of a rank.
+// seed P2: SAFE, AM and SYS.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Queues {
+    pub(super) system: Queue,
+    pub(super) safe: Queue,
+    pub(super) requests: Queue,
+}
+
+/// Something to be sent again.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Again {
+    /// A request that found no room at its target, from this chunk; it is paid for anew.
+    Refused(u32),
+    /// A request, a reply, an operation or a system message that matched nothing.
+    Request(u32),
+    Reply(u32),
+    Operation(u32),
+    System(JobRank, u64),
+}
+
+/// The conduit over a matching interface.
+pub struct Portals<N: Interface> {
+    pub(super) nic: N,
+    pub(super) rank: JobRank,
+    pub(super) ranks: u32,
+    pub(super) mode: ThreadMode,
+    pub(super) sizes: PortalsSizes,
+    /// Whether the interface has done its part when a call returns.
+    pub(super) synchronous: bool,
+    pub(super) directory: Arc<Directory>,
+    pub(super) registered: Registered,
+    pub(super) segment_len: SegmentLen,
+    pub(super) queues: Queues,
+    pub(super) segment: Segment,
+    pub(super) send_chunks: Chunks,
+    /// ReqSB as it bounces data of puts and gets.
+    pub(super) bounce: [DescriptorHandle; 2],
+    pub(super) reply_chunks: Chunks,
+    pub(super) slots: Slots,
+    pub(super) request_slots: Pieces,
+    pub(super) reply_slots: Pieces,
+    pub(super) system: DescriptorHandle,
+    pub(super) tickets: Tickets,
+    pub(super) temporaries: Tickets,
+    pub(super) table: Table,
+    /// Credits that are not lent; `None` without flow control.
+    pub(super) bank: Option<Bank>,
+    /// By rank; made at first use.
+    peers: Box<[OnceLock<Box<Peer>>]>,
+    /// Who takes requests, and who takes what is safe: one thread at a time, so that messages of a rank are handled in their order.
+    pub(super) turns: [Mutex<()>; 2],
+    pub(super) arrivals: Mutex<Arrivals>,
+    pub(super) returns: Mutex<Returns>,
+    pub(super) again: Mutex<Vec<Again>>,
+    /// How many of them there are.
+    pub(super) agains: AtomicU32,
+    /// Ticks when they were tried last. A hint.
+    pub(super) tried_at: AtomicU64,
+    /// Payloads of large replies that are not acknowledged.
+    pub(super) reply_halves: AtomicU32,
+    /// Requests and operations that are not complete.
+    pub(super) under_way: AtomicU32,
+    /// Polls that moved something. Writers: polling threads, before they look for sleepers; readers: threads that wait, after they have counted themselves as
+    /// sleepers. Both SeqCst, so one sees the other.
+    pub(super) epoch: AtomicU32,
+    pub(super) sleepers: AtomicU32,
+    pub(super) reserves: Mutex<Reserves>,
+    /// Errors that the next poll tells; counted in `agains`.
+    pub(super) failures: Mutex<Vec<AmError>>,
+}
+
+impl<N: Interface> Portals<N> {
+    /// Sets up everything that peers may reach (seed P14): they may begin when all ranks have returned from this, which a barrier
+    /// of the job must tell.
+    ///
+    /// # Safety
+    /// The memory of `buffers` stays mapped as long as the value lives, and is used by nothing else but through the interface.
+    ///
+    /// # Errors
+    /// Sizes that do not fit each other or the buffers; what the interface refuses.
+    pub unsafe fn new(
+        nic: N,
+        buffers: Buffers,
+        config: PortalsConfig,
+    ) -> Result<Self, PortalsError> {
+        let plan = config.sizes.plan(config.ranks);
+        let plan = plan.map_err(|cause| PortalsError::Plan {
+            rank: config.rank,
+            cause,
+        })?;
+        // SAFETY: the caller's promise.
+        let parts = unsafe { setup::set_up(&nic, buffers, &config, &plan)? };
+        let sizes = config.sizes;
+        // No rank has this number: a rank may ask itself for credits as it asks others.
+        let bank = || Bank::new(config.ranks, plan, sizes.rules);
+        let portals = Self {
+            rank: config.rank,
+            ranks: config.ranks,
+            mode: config.mode,
+            sizes,
+            synchronous: nic.features().synchronous,
+            queues: parts.queues,
+            segment: Segment::new(&config, parts.queues.requests, parts.queues.safe),
+            directory: config.directory,
+            registered: config.registered,
+            segment_len: config.segment_len,
+            send_chunks: parts.send_chunks,
+            bounce: parts.bounce,
+            reply_chunks: parts.reply_chunks,
+            slots: parts.slots,
+            request_slots: Pieces::new(sizes.large_slots),
+            reply_slots: Pieces::new(sizes.large_slots),
+            system: parts.system,
+            tickets: Tickets::new(sizes.messages),
+            temporaries: Tickets::new(sizes.temporaries),
+            table: Table::new(sizes.messages),
+            bank: sizes.flow_control.then(bank),
+            peers: (0..config.ranks).map(|_| OnceLock::new()).collect(),
+            turns: Default::default(),
+            arrivals: Mutex::new(parts.arrivals),
+            returns: Mutex::new(parts.returns),
+            again: Mutex::default(),
+            agains: AtomicU32::new(0),
+            tried_at: AtomicU64::new(0),
+            reply_halves: AtomicU32::new(0),
+            under_way: AtomicU32::new(0),
+            epoch: AtomicU32::new(0),
+            sleepers: AtomicU32::new(0),
+            reserves: Mutex::default(),
+            failures: Mutex::default(),
+            nic,
+        };
+        portals.segment.follow(&portals.nic)?;
+        Ok(portals)
+    }
+
+    /// The interface.
+    #[must_use]
+    pub fn interface(&self) -> &N {
+        &self.nic
+    }
+
+    /// What is kept about a peer.
+    #[inline]
+    pub(super) fn peer(&self, rank: JobRank) -> &Peer {
+        self.peers[rank.index()].get_or_init(|| Box::new(Peer::new(rank, self.bank.as_ref())))
+    }
+
+    /// What is kept about a peer that was used.
+    pub(super) fn used(&self, rank: JobRank) -> Option<&Peer> {
+        self.peers.get(rank.index())?.get().map(|peer| &**peer)
+    }
+
+    /// Where bytes of this rank's own segment lie.
+    pub(super) fn own(&self, offset: u64, len: usize) -> Option<NonNull<u8>> {
+        self.directory
+            .resolve(self.rank, SegmentOffset(offset), len)
+    }
+
+    /// Attached bytes of this rank's own segment.
+    pub(super) fn own_bytes(&self) -> u64 {
+        self.directory.attached_bytes(self.rank)
+    }
+
+    /// Refuses a place outside of a segment.
+    #[inline]
+    pub(super) fn check_place(
+        &self,
+        to: JobRank,
+        offset: SegmentOffset,
+        len: usize,
+    ) -> Result<(), AmError> {
+        if len == 0 {
+            return Ok(());
+        }
+        AmError::unless_inside(self.rank, to, offset, len, (self.segment_len)(to))
+    }
+
+    /// The error of a peer that sends what cannot be used.
+    #[cold]
+    pub(super) fn broken(&self, from: JobRank, cause: RecordError) -> AmError {
+        let at = self.rank;
+        AmError::Broken { at, from, cause }
+    }
+
+    /// The error of an interface that refuses what it should not.
+    #[cold]
+    pub(super) fn refuses(&self, peer: JobRank, why: &impl ToString) -> AmError {
+        AmError::Unreachable {
+            at: self.rank,
+            peer,
+            why: why.to_string(),
+        }
+    }
+
+    #[cold]
+    pub(super) fn send_again(&self, what: Again) {
+        self.again.lock().push(what);
+        self.agains.fetch_add(1, Ordering::Relaxed);
+    }
+
+    #[inline]
+    pub(super) fn begins(&self) {
+        self.under_way.fetch_add(1, Ordering::Relaxed);
+    }
+
+    #[inline]
+    pub(super) fn ends(&self) {
+        self.under_way.fetch_sub(1, Ordering::Release);
+    }
+}
+
+impl<N: Interface> Drop for Portals<N> {
+    /// Peers that go on find nobody.
+    fn drop(&mut self) {
+        for portal in 0..roles::PORTALS {
+            let _ = self
+                .nic
+                .portal_enable(argonet_nic::portals::PortalIndex(portal), false);
+        }
+    }
+}

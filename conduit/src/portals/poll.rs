@@ -1,0 +1,151 @@
+//! Polls, and waiting for them to find something.
+
+use super::core::Portals;
+use crate::conduit::{SendError, Sink};
+use crate::threads::ThreadMode;
+use argonet_am::AmError;
+use argonet_base::cpu::{SHORT_PAUSE_TICKS, ticks};
+use argonet_nic::portals::{NicError, Portals as Interface, Queue};
+use core::sync::atomic::Ordering;
+use core::time::Duration;
+
+/// Events of one queue that a poll takes where its limit is none.
+const MOST_EVENTS: usize = 4096;
+
+/// Ticks between two tries to send something again while a rank polls: some 20 microseconds.
+const TRY_TICKS: u64 = 160 * SHORT_PAUSE_TICKS;
+
+/// Between two tries while it sleeps.
+const RETRY: Duration = Duration::from_millis(1);
+
+impl<N: Interface + Send + Sync> Portals<N> {
+    /// Whether another event may be taken.
+    #[inline]
+    pub(super) fn goes_on(&self, limit: u32, taken: usize) -> bool {
+        let limit = match limit {
+            0 => MOST_EVENTS,
+            limit => limit as usize,
+        };
+        taken < limit
+    }
+
+    /// Management first, then what gives resources back, then requests (seed P2).
+    #[inline]
+    pub(super) fn poll_queues<S: Sink + ?Sized>(&self, sink: &mut S) -> usize {
+        let mut taken = 0;
+        if !self.is_empty(self.queues.system) {
+            taken += self.take_system(sink);
+        }
+        if !self.is_empty(self.queues.safe) {
+            taken += self.take_safe(sink);
+        }
+        taken += self.take_requests(sink);
+        if self.agains.load(Ordering::Relaxed) > 0 && self.is_time_to_try() {
+            self.try_again(|error| sink.broken(error));
+        }
+        if taken > 0 {
+            self.tell_threads();
+        }
+        taken
+    }
+
+    /// Whether enough time has passed since something was tried again. An interface says at once that there is still no room; without a pause,
+    /// one who waits for that would find this news in each poll and never sleep.
+    #[cold]
+    fn is_time_to_try(&self) -> bool {
+        let now = ticks();
+        let tried = self.tried_at.load(Ordering::Relaxed);
+        let is_time = !self.synchronous || now.wrapping_sub(tried) >= TRY_TICKS;
+        if is_time {
+            self.tried_at.store(now, Ordering::Relaxed);
+        }
+        is_time
+    }
+
+    /// What ran here may be what another thread sleeps for, or is about to.
+    #[inline]
+    fn tell_threads(&self) {
+        if self.mode != ThreadMode::Par && self.sleepers.load(Ordering::Relaxed) == 0 {
+            // Nobody looks at it meanwhile.
+            let epoch = self.epoch.load(Ordering::Relaxed);
+            self.epoch.store(epoch.wrapping_add(1), Ordering::Relaxed);
+            return;
+        }
+        self.epoch.fetch_add(1, Ordering::SeqCst);
+        if self.sleepers.load(Ordering::SeqCst) > 0 {
+            self.nic.rouse();
+        }
+    }
+
+    fn take_system<S: Sink + ?Sized>(&self, sink: &mut S) -> usize {
+        let mut taken = 0;
+        while self.goes_on(self.sizes.system_events, taken) {
+            match self.nic.queue_get(self.queues.system) {
+                Ok(Some(event)) => self.system_event(&event, sink),
+                Ok(None) => break,
+                Err(error) => {
+                    sink.broken(self.refuses(self.rank, &error));
+                    break;
+                }
+            }
+            taken += 1;
+        }
+        taken
+    }
+
+    #[inline]
+    pub(super) fn is_empty(&self, queue: Queue) -> bool {
+        // A queue that cannot be looked at is polled, which says why.
+        matches!(self.nic.queue_is_empty(queue), Ok(true))
+    }
+
+    pub(super) fn has_anything(&self) -> bool {
+        !self.is_empty(self.queues.system)
+            || !self.is_empty(self.queues.safe)
+            || (!self.is_empty(self.queues.requests) && self.could_hold())
+    }
+
+    pub(super) fn is_settled(&self) -> bool {
+        self.under_way.load(Ordering::Acquire) == 0
+            && !self.has_anything()
+            && self.is_empty(self.queues.requests)
+    }
+
+    pub(super) fn wait(&self, timeout: Option<Duration>, seen: u32) {
+        self.sleepers.fetch_add(1, Ordering::SeqCst);
+        let Self { queues, .. } = self;
+        let timeout = match self.agains.load(Ordering::Relaxed) {
+            0 => timeout,
+            // Nobody tells when there is room for what is to be sent again.
+            _ => Some(timeout.map_or(RETRY, |time| time.min(RETRY))),
+        };
+        let mut wanted = vec![queues.system, queues.safe];
+        // Without what a reply needs requests are left where they are; that comes back by the safe queue.
+        if self.could_hold() {
+            wanted.push(queues.requests);
+        }
+        let come = || self.epoch.load(Ordering::SeqCst) != seen || self.has_anything();
+        let _: Result<(), NicError> = self.nic.queue_wait(&wanted, timeout, &come);
+        self.sleepers.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+impl<N: Interface> Portals<N> {
+    /// Keeps an error for the next poll.
+    #[cold]
+    pub(super) fn fail_later(&self, error: SendError) {
+        if let SendError::Message(error) = error {
+            self.failures.lock().push(error);
+            self.agains.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Errors that nobody was told of.
+    #[cold]
+    pub(super) fn take_failures(&self) -> Vec<AmError> {
+        let failures = core::mem::take(&mut *self.failures.lock());
+        self.agains
+            .fetch_sub(failures.len() as u32, Ordering::Relaxed);
+        failures
+    }
+}

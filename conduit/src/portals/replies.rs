@@ -1,0 +1,341 @@
+//! What arrives by the queue that is always safe to poll: replies, acknowledgements, answers to gets.
+
+use super::arrivals::{Half, Parsed, Reply, Returns};
+use super::core::{Again, Portals};
+use super::operations::{Operation, Source, Then};
+use super::peer::Peer;
+use super::requests::long_half;
+use super::roles::{self, Role};
+use super::system::account;
+use super::wire::{Head, Kind, handle_of, lid_of};
+use crate::conduit::{Part, Sink};
+use argonet_am::credit::PushedBack;
+use argonet_am::record::RecordError;
+use argonet_am::recycling::Place;
+use argonet_am::{AmError, Lane};
+use argonet_base::JobRank;
+use argonet_nic::portals::{Event, EventKind, Outcome, Portals as Interface};
+use argonet_segment::bulk;
+use core::sync::atomic::Ordering;
+
+impl<N: Interface + Send + Sync> Portals<N> {
+    /// Takes up to the limit of events; how many of them have moved something.
+    pub(super) fn take_safe<S: Sink + ?Sized>(&self, sink: &mut S) -> usize {
+        let queue = self.queues.safe;
+        let Some(_turn) = self.turns[1].try_lock() else {
+            return 0;
+        };
+        // Puts of which one event completes both parts.
+        let mut both = 0;
+        let (mut taken, mut in_vain) = (0, 0);
+        while self.goes_on(self.sizes.safe_events, taken) {
+            let (event, half) = {
+                let mut returns = self.returns.lock();
+                match self.nic.queue_get(queue) {
+                    Ok(Some(event)) => (event, self.follow_buffers(&mut returns, &event)),
+                    Ok(None) => break,
+                    Err(error) => {
+                        sink.broken(self.refuses(self.rank, &error));
+                        break;
+                    }
+                }
+            };
+            taken += 1;
+            in_vain += usize::from(self.is_lost(&event));
+            let done = half.and_then(|half| match half {
+                Some(half) => self.reply_half(event.peer, lid_of(event.bits), half, sink),
+                None => self.safe_event(&event, &mut both, sink),
+            });
+            if let Err(error) = done {
+                sink.broken(error);
+            }
+        }
+        taken + both - in_vain
+    }
+
+    /// Whether an event says that something has to be sent again.
+    fn is_lost(&self, event: &Event) -> bool {
+        let large = [roles::LARGE_REQUESTS, roles::LARGE_REPLIES];
+        // The source of others may be gone when the interface is synchronous; nothing was told complete then, and the peer is lost.
+        matches!(event.outcome, Outcome::NoMatch | Outcome::Disabled)
+            && (!self.synchronous || large.contains(&event.portal))
+    }
+
+    /// Follows the buffers of large mediums by an event; its data if that is in one of them.
+    fn follow_buffers(
+        &self,
+        returns: &mut Returns,
+        event: &Event,
+    ) -> Result<Option<Half>, AmError> {
+        let Some((Role::LargeReply, buffer)) = Role::of(event.user) else {
+            return Ok(None);
+        };
+        if event.kind == EventKind::Unlink {
+            let unlinked = returns.large.unlinked(&self.nic, buffer);
+            return match unlinked {
+                Ok(()) => Ok(None),
+                Err(error) => Err(self.refuses(self.rank, &error)),
+            };
+        }
+        let cause = RecordError::Payload {
+            len: event.offset_bytes,
+            max: 0,
+        };
+        let place = returns.large.arrived(buffer, event);
+        let place = place.ok_or_else(|| self.broken(event.peer, cause))?;
+        if event.outcome != Outcome::Done {
+            let _ = returns.large.handled(&self.nic, place);
+            return Ok(None);
+        }
+        Ok(Some(Half {
+            place: Some(place),
+            offset: 0,
+            len: event.moved_bytes as usize,
+        }))
+    }
+
+    fn safe_event<S: Sink + ?Sized>(
+        &self,
+        event: &Event,
+        both: &mut usize,
+        sink: &mut S,
+    ) -> Result<(), AmError> {
+        let done = event.outcome == Outcome::Done;
+        let lost = self.is_lost(event);
+        match (event.kind, Role::of(event.user)) {
+            (EventKind::PutEnd, Some((Role::Reply, _))) if done => self.reply_came(event, sink),
+            (EventKind::PutEnd, Some((Role::LongReply, _))) if done => {
+                self.reply_half(event.peer, lid_of(event.bits), long_half(event), sink)
+            }
+            (EventKind::Ack | EventKind::ReplyEnd, Some((Role::Operation, _))) => {
+                self.operation_ends(event, both, sink)
+            }
+            (EventKind::Ack, Some((Role::SentRequest, _))) => {
+                match self.send_chunks.at(event.offset_bytes) {
+                    Some(chunk) if lost => self.send_again(Again::Request(chunk)),
+                    _ => self.tickets.give(1),
+                }
+                Ok(())
+            }
+            (EventKind::Ack, Some((Role::SentReply, _))) => {
+                match self.reply_chunks.at(event.offset_bytes) {
+                    Some(chunk) if lost => self.send_again(Again::Reply(chunk)),
+                    Some(chunk) => self.replied(chunk),
+                    None => {}
+                }
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// A reply is in its request's chunk.
+    #[inline]
+    fn reply_came<S: Sink + ?Sized>(&self, event: &Event, sink: &mut S) -> Result<(), AmError> {
+        let from = event.peer;
+        let broken = |cause| self.broken(from, cause);
+        let head = Head::of(event.bits).map_err(broken)?;
+        let chunk = self.send_chunks.at(event.offset_bytes);
+        let chunk = chunk.filter(|chunk| *chunk == head.chunk);
+        let nobody_asked = || broken(RecordError::Kind(head.kind.into()));
+        let chunk = chunk.ok_or_else(nobody_asked)?;
+        if head.kind == Kind::Refused {
+            let known = self.send_chunks.sent(chunk);
+            known
+                .filter(|sent| sent.to == from)
+                .ok_or_else(nobody_asked)?;
+            return self.refused(from, chunk, event.header);
+        }
+        let memory = self.send_chunks.memory(chunk);
+        // SAFETY: the interface has moved so many bytes there, in a chunk of this rank.
+        let parsed = unsafe { Parsed::read(head, event.header, memory, event.moved_bytes) };
+        let parsed = parsed.map_err(broken)?;
+        let answered = self.send_chunks.answered(chunk, from);
+        answered.ok_or_else(nobody_asked)?;
+        let peer = self.peer(from);
+        if let Some(bank) = &self.bank
+            && let Some(credit) = &mut peer.state.lock().credit
+        {
+            let tag = self.sizes.rules.form.unpack(head.credits.into());
+            let back = tag.and_then(|tag| credit.replied(tag, bank));
+            back.map_err(|error| broken(account(error)))?;
+        }
+        let reply = Reply { parsed, chunk };
+        if !parsed.has_half() {
+            return self.run_reply(peer, &reply, None, sink);
+        }
+        let kept = self.returns.lock().halves.header(from.0, head.lid, reply);
+        match kept {
+            Ok(Some((reply, half))) => self.run_reply(peer, &reply, Some(half), sink),
+            Ok(None) => Ok(()),
+            Err(error) => Err(self.refuses(from, &error)),
+        }
+    }
+
+    /// A request found no room at its target.
+    #[cold]
+    fn refused(&self, from: JobRank, chunk: u32, header: u64) -> Result<(), AmError> {
+        let back = PushedBack {
+            count: header as u16,
+            loan: (header >> 16) as u16,
+        };
+        if let Some(credit) = &mut self.peer(from).state.lock().credit {
+            let refunded = credit.pushed_back(back);
+            refunded.map_err(|error| self.broken(from, account(error)))?;
+        }
+        self.send_again(Again::Refused(chunk));
+        Ok(())
+    }
+
+    /// The data of a reply is here.
+    fn reply_half<S: Sink + ?Sized>(
+        &self,
+        from: JobRank,
+        lid: u32,
+        half: Half,
+        sink: &mut S,
+    ) -> Result<(), AmError> {
+        let kept = self.returns.lock().halves.data(from.0, lid, half);
+        match kept {
+            Ok(Some((reply, half))) => self.run_reply(self.peer(from), &reply, Some(half), sink),
+            Ok(None) => Ok(()),
+            Err(error) => {
+                self.leave_reply(half.place);
+                Err(self.refuses(from, &error))
+            }
+        }
+    }
+
+    /// Runs the handler of a reply that is all here; its chunk is free then.
+    fn run_reply<S: Sink + ?Sized>(
+        &self,
+        peer: &Peer,
+        reply: &Reply,
+        half: Option<Half>,
+        sink: &mut S,
+    ) -> Result<(), AmError> {
+        let parsed = &reply.parsed;
+        let large = half.and_then(|half| half.place);
+        let fits = half.is_none_or(|half| parsed.fits(&half));
+        let result = match (fits, parsed.head.kind) {
+            (_, Kind::Empty) => Ok(()),
+            (false, kind) => Err(self.broken(peer.rank, RecordError::Kind(kind.into()))),
+            (true, _) => {
+                let memory = match large {
+                    Some(large) => self.returns.lock().large.memory(large),
+                    None => {
+                        let start = self.send_chunks.memory(reply.chunk);
+                        // SAFETY: the payload lies behind the arguments, in the bytes that have arrived.
+                        unsafe { start.add(parsed.payload_at) }
+                    }
+                };
+                self.deliver(peer.rank, Lane::Reply, parsed, memory, sink)
+            }
+        };
+        self.leave_reply(large);
+        {
+            let mut state = peer.state.lock();
+            state.chunks -= 1;
+            state.answered += 1;
+        }
+        self.send_chunks.free.give(reply.chunk);
+        self.ends();
+        result
+    }
+
+    fn leave_reply(&self, large: Option<Place>) {
+        if let Some(place) = large {
+            let _ = self.returns.lock().large.handled(&self.nic, place);
+        }
+    }
+
+    /// A put, a get or the data half of a message is acknowledged.
+    // seed P3: ACK and REPLY complete operations.
+    fn operation_ends<S: Sink + ?Sized>(
+        &self,
+        event: &Event,
+        both: &mut usize,
+        sink: &mut S,
+    ) -> Result<(), AmError> {
+        let handle = handle_of(event.bits);
+        if self.is_lost(event) {
+            self.send_again(Again::Operation(handle));
+            return Ok(());
+        }
+        let Some(operation) = self.table.end(handle) else {
+            return Ok(());
+        };
+        let Operation {
+            transfer,
+            source,
+            then,
+        } = operation;
+        let is_here = event.outcome == Outcome::Done && event.moved_bytes == transfer.len;
+        if is_here {
+            match then {
+                Then::Put(token, local) => {
+                    if local {
+                        *both += 1;
+                        sink.completed(token, Part::Local);
+                    }
+                    sink.completed(token, Part::Remote);
+                }
+                Then::Get(token, place) => {
+                    if let Source::Bounce(chunk) = source {
+                        let from = self.send_chunks.memory(chunk);
+                        // SAFETY: the client keeps the place until this operation is complete; the chunk is this operation's.
+                        unsafe { bulk::copy(place.as_ptr(), from.as_ptr(), place.len()) };
+                    }
+                    sink.completed(token, Part::Remote);
+                }
+                Then::Half(Some(token)) => sink.completed(token, Part::Local),
+                Then::Half(None) => {}
+            }
+        }
+        if let Source::Slot(slot) = source
+            && self.slots.as_reply(slot).is_none()
+        {
+            self.peer(transfer.to).state.lock().slots -= 1;
+        }
+        self.release(source);
+        self.ends();
+        match is_here {
+            true => Ok(()),
+            false => {
+                let what = format_args!(
+                    "{} of {} bytes at offset {} ended with {:?} after {} bytes at portal {}",
+                    if transfer.gets { "a get" } else { "a put" },
+                    transfer.len,
+                    transfer.offset,
+                    event.outcome,
+                    event.moved_bytes,
+                    transfer.portal.0
+                );
+                Err(self.refuses(transfer.to, &what))
+            }
+        }
+    }
+}
+
+impl<N: Interface> Portals<N> {
+    /// Gives back what an operation had, and its ticket.
+    pub(super) fn release(&self, source: Source) {
+        match source {
+            Source::Segment => {}
+            Source::Bounce(chunk) => self.send_chunks.free.give(chunk),
+            Source::Slot(slot) => match self.slots.as_reply(slot) {
+                Some(number) => {
+                    self.reply_halves.fetch_sub(1, Ordering::Relaxed);
+                    self.reply_slots.give(number);
+                }
+                None => self.request_slots.give(slot),
+            },
+            Source::Temporary(descriptor, _memory) => {
+                // Its one operation is over.
+                let _ = self.nic.release(descriptor);
+                self.temporaries.give(1);
+            }
+        }
+        self.tickets.give(1);
+    }
+}

@@ -1,0 +1,225 @@
+//! Replies on their way out: into the chunk that the request came from.
+
+use super::chunks::Sent;
+use super::config::HELD_TICKETS;
+use super::core::Portals;
+use super::peer::{Hold, Open, Peer};
+use super::roles;
+use super::send::{Keeps, LIMITS, Reserved, Shape, parts};
+use super::system::scavenge;
+use super::wire::{Head, Kind, header};
+use argonet_am::credit::PushedBack;
+use argonet_am::{AmError, Message, Payload, Registered, ReplyPort};
+use argonet_base::{HandlerIndex, JobRank};
+use argonet_nic::portals::{NicError, Portals as Interface};
+use core::sync::atomic::Ordering;
+
+/// The handler that a message without one names.
+const NOBODY: HandlerIndex = HandlerIndex(0);
+
+impl<N: Interface> Portals<N> {
+    /// Refuses a reply that cannot be sent as it is.
+    pub(super) fn check_reply(&self, to: JobRank, message: &Message<'_>) -> Result<(), AmError> {
+        let (category, len) = (message.payload.category(), message.payload.len());
+        LIMITS.check(self.rank, to, category, message.args.len(), len)?;
+        if let Payload::Long(_, offset) = message.payload {
+            self.check_place(to, offset, len)?;
+        }
+        Ok(())
+    }
+
+    /// Replies to a request; all that is needed is in hand.
+    // seed P6: replies go into the originating chunk.
+    pub(super) fn answer(
+        &self,
+        peer: &Peer,
+        open: Open,
+        message: &Message<'_>,
+        shape: &Shape,
+    ) -> Result<(), AmError> {
+        let (bytes, offset) = parts(&message.payload);
+        let mut state = peer.state.lock();
+        let credits = self.give_back(&mut state, peer.rank, open.debt);
+        let lid = if shape.kind.is_split() {
+            state.lids.draw()
+        } else {
+            0
+        };
+        drop(state);
+        let Hold { chunk, slot } = open.hold;
+        let is_large = shape.kind == Kind::LargeMedium && !bytes.is_empty();
+        let temporary = shape.kind == Kind::SplitLong && self.needs_temporary(&bytes, Keeps::Call);
+        let mut tickets = HELD_TICKETS - 1;
+        if !is_large {
+            self.reply_slots.give(slot);
+        }
+        if !temporary {
+            self.temporaries.give(1);
+        }
+        let mut failed = None;
+        if shape.kind.is_split() {
+            let reserved = Reserved {
+                chunk,
+                slot: is_large.then(|| self.slots.of_reply(slot)),
+                temporary,
+                credits,
+                lid,
+            };
+            let half = self.half(peer.rank, shape.kind, &reserved, &bytes, offset, None, true);
+            match half {
+                Ok(None) => {}
+                Ok(Some(half)) => {
+                    tickets -= 1;
+                    if is_large {
+                        self.reply_halves.fetch_add(1, Ordering::Relaxed);
+                    }
+                    failed = self.start(half).err();
+                }
+                Err(error) => failed = Some(error),
+            }
+        }
+        self.tickets.give(tickets);
+        self.fill(&self.reply_chunks, chunk, shape, message);
+        let head = Head {
+            handler: message.handler,
+            nargs: message.args.len(),
+            kind: shape.kind,
+            chunk: open.chunk,
+            lid,
+            credits,
+        };
+        let sent = Sent {
+            to: peer.rank,
+            portal: roles::REPLIES,
+            offset: self.send_chunks_offset(open.chunk),
+            len: shape.body.len() as u64,
+            bits: head.bits(),
+            header: header(shape.kind, message.args, bytes.len(), offset),
+        };
+        self.reply_chunks.note(chunk, sent);
+        let put = self.put_reply(chunk, &sent);
+        match failed.or(put.err()) {
+            None => Ok(()),
+            Some(error) => Err(self.refuses(peer.rank, &error)),
+        }
+    }
+
+    /// Where a chunk begins at any rank: all have chunks of one size.
+    #[inline]
+    fn send_chunks_offset(&self, chunk: u32) -> u64 {
+        self.send_chunks.offset(chunk)
+    }
+
+    /// What the reply says about credits.
+    fn give_back(
+        &self,
+        state: &mut super::peer::State,
+        rank: JobRank,
+        debt: Option<argonet_am::credit::Debt>,
+    ) -> u8 {
+        match (&mut state.credit, &self.bank, debt) {
+            (Some(credit), Some(bank), Some(debt)) => {
+                let tag = credit.reply(debt, rank.0, bank);
+                self.sizes.rules.form.pack(tag) as u8
+            }
+            _ => 0,
+        }
+    }
+
+    /// Puts what was noted for a chunk of RplSB. Chunk and ticket go back when the interface has done it.
+    pub(super) fn put_reply(&self, chunk: u32, sent: &Sent) -> Result<(), NicError> {
+        let at = self.reply_chunks.offset(chunk);
+        let put = self.put_chunk(self.reply_chunks.descriptor, at, self.ack(), sent);
+        if self.synchronous || put.is_err() {
+            self.replied(chunk);
+        }
+        put
+    }
+
+    /// A reply has left.
+    pub(super) fn replied(&self, chunk: u32) {
+        self.reply_chunks.free.give(chunk);
+        self.tickets.give(1);
+    }
+
+    /// A request whose handler has not replied gets a reply all the same.
+    // seed P6: automatic empty replies.
+    pub(super) fn answer_nothing(&self, peer: &Peer, open: Open) -> Result<(), AmError> {
+        let message = Message {
+            handler: NOBODY,
+            args: &[],
+            payload: Payload::None,
+        };
+        let shape = self.shape_as(Kind::Empty, 0, 0);
+        self.answer(peer, open, &message, &shape)
+    }
+
+    /// Sends a request back that found no room: its sender pays again and sends it again.
+    // seed P8: what falls into the catch-basin is pushed back.
+    #[cold]
+    pub(super) fn push_back(
+        &self,
+        to: JobRank,
+        chunk: u32,
+        back: PushedBack,
+        hold: Hold,
+    ) -> Result<(), AmError> {
+        self.reply_slots.give(hold.slot);
+        self.temporaries.give(1);
+        self.tickets.give(HELD_TICKETS - 1);
+        let head = Head {
+            handler: NOBODY,
+            nargs: 0,
+            kind: Kind::Refused,
+            chunk,
+            lid: 0,
+            credits: 0,
+        };
+        let sent = Sent {
+            to,
+            portal: roles::REPLIES,
+            offset: self.send_chunks_offset(chunk),
+            len: 0,
+            bits: head.bits(),
+            header: u64::from(back.loan) << 16 | u64::from(back.count),
+        };
+        self.reply_chunks.note(hold.chunk, sent);
+        let put = self.put_reply(hold.chunk, &sent);
+        put.map_err(|error| self.refuses(to, &error))
+    }
+
+    /// Credits are called back if somebody lacks some.
+    #[inline]
+    pub(super) fn balance(&self) {
+        if let Some(bank) = &self.bank {
+            scavenge(self, bank);
+        }
+    }
+}
+
+impl<N: Interface + Send + Sync> ReplyPort for Portals<N> {
+    fn reply(&self, to: JobRank, message: &Message<'_>) -> Result<(), AmError> {
+        self.check_reply(to, message)?;
+        let (bytes, offset) = parts(&message.payload);
+        let category = message.payload.category();
+        let shape = self.shape(category, message.args.len(), bytes.len(), offset);
+        let peer = self.peer(to);
+        let open = peer.state.lock().open.pop();
+        match open {
+            Some(open) => self.answer(peer, open, message, &shape),
+            // Cannot happen: each handler that runs has one, and replies once.
+            None => Err(AmError::Full {
+                from: self.rank,
+                to,
+            }),
+        }
+    }
+
+    fn rank(&self) -> JobRank {
+        self.rank
+    }
+
+    fn registered(&self) -> &Registered {
+        &self.registered
+    }
+}

@@ -1,0 +1,418 @@
+//! Requests that arrive.
+
+use super::arrivals::{Arrivals, Half, Parsed, Request};
+use super::core::Portals;
+use super::peer::{Hold, Open, Peer};
+use super::roles::Role;
+use super::wire::{Head, Kind, lid_of};
+use crate::conduit::Sink;
+use argonet_am::credit::PushedBack;
+use argonet_am::record::RecordError;
+use argonet_am::recycling::Place;
+use argonet_am::{AmError, Category, Delivery, Lane};
+use argonet_base::{JobRank, SegmentOffset};
+use argonet_nic::portals::{Event, EventKind, NicError, Outcome, Portals as Interface};
+use argonet_segment::{SharedBytesMut, bulk};
+use core::ptr::NonNull;
+
+/// What the queue of requests has given.
+enum Came {
+    /// A request in a buffer.
+    Request(Place),
+    /// One that found no buffer.
+    Overflow,
+    /// Data.
+    Half(Half),
+    /// Something that is dealt with.
+    Settled,
+}
+
+/// What a place that the interface names twice, or out of turn, is called.
+const OUT_OF_TURN: RecordError = RecordError::Account {
+    what: "a message lies outside of its buffer",
+    got: 1,
+    most: 0,
+};
+
+impl<N: Interface + Send + Sync> Portals<N> {
+    /// Takes up to the limit of events of the queue of requests; how many that were.
+    // seed P2
+    pub(super) fn take_requests<S: Sink + ?Sized>(&self, sink: &mut S) -> usize {
+        let queue = self.queues.requests;
+        let Some(_turn) = self.turns[0].try_lock() else {
+            return 0;
+        };
+        let mut held = None;
+        let mut taken = 0;
+        while self.goes_on(self.sizes.am_events, taken)
+            && self.nic.queue_is_empty(queue).is_ok_and(|empty| !empty)
+        {
+            let Some(hold) = held.take().or_else(|| self.hold()) else {
+                break;
+            };
+            let (event, came) = {
+                let mut arrivals = self.arrivals.lock();
+                match self.nic.queue_get(queue) {
+                    Ok(Some(event)) => (event, self.account_for(&mut arrivals, &event)),
+                    Ok(None) => {
+                        held = Some(hold);
+                        break;
+                    }
+                    Err(error) => {
+                        sink.broken(self.refuses(self.rank, &error));
+                        held = Some(hold);
+                        break;
+                    }
+                }
+            };
+            taken += 1;
+            let from = event.peer;
+            let done = match came {
+                Ok(Came::Request(place)) => self.request(&event, place, hold, &mut held, sink),
+                Ok(Came::Overflow) => self.overflow(&event, hold),
+                Ok(Came::Half(half)) => {
+                    let lid = lid_of(event.bits);
+                    self.request_half(from, lid, half, hold, &mut held, sink)
+                }
+                Ok(Came::Settled) => {
+                    held = Some(hold);
+                    Ok(())
+                }
+                Err(error) => {
+                    held = Some(hold);
+                    Err(error)
+                }
+            };
+            if let Err(error) = done {
+                sink.broken(error);
+            }
+        }
+        if let Some(hold) = held {
+            self.let_go(hold);
+        }
+        taken
+    }
+
+    /// Follows the buffers by an event. The lock makes that one after the other.
+    fn account_for(&self, arrivals: &mut Arrivals, event: &Event) -> Result<Came, AmError> {
+        let told = |result: Result<(), NicError>| match result {
+            Ok(()) => Ok(Came::Settled),
+            Err(error) => Err(self.refuses(self.rank, &error)),
+        };
+        let turn = || self.broken(event.peer, OUT_OF_TURN);
+        let role = Role::of(event.user);
+        match (event.kind, role) {
+            (EventKind::Unlink, Some((Role::RequestBuffer, buffer))) => {
+                told(arrivals.requests.unlinked(&self.nic, buffer))
+            }
+            (EventKind::Unlink, Some((Role::LargeRequest, buffer))) => {
+                told(arrivals.large.unlinked(&self.nic, buffer))
+            }
+            (EventKind::PutEnd, Some((Role::RequestBuffer, buffer))) => {
+                let place = arrivals.requests.arrived(buffer, event);
+                let place = place.ok_or_else(turn)?;
+                self.unless_died(event, Came::Request(place), || {
+                    arrivals.requests.handled(&self.nic, place)
+                })
+            }
+            (EventKind::PutEnd, Some((Role::CatchBasin, _))) => Ok(Came::Overflow),
+            (EventKind::PutEnd, Some((Role::LargeRequest, buffer))) => {
+                let place = arrivals.large.arrived(buffer, event).ok_or_else(turn)?;
+                let half = Half {
+                    place: Some(place),
+                    offset: 0,
+                    len: event.moved_bytes as usize,
+                };
+                self.unless_died(event, Came::Half(half), || {
+                    arrivals.large.handled(&self.nic, place)
+                })
+            }
+            (EventKind::PutEnd, Some((Role::LongRequest, _))) => {
+                let half = long_half(event);
+                self.unless_died(event, Came::Half(half), || Ok(()))
+            }
+            _ => Ok(Came::Settled),
+        }
+    }
+
+    /// What its sender did not end is not there.
+    fn unless_died(
+        &self,
+        event: &Event,
+        came: Came,
+        forget: impl FnOnce() -> Result<(), NicError>,
+    ) -> Result<Came, AmError> {
+        if event.outcome == Outcome::Done {
+            return Ok(came);
+        }
+        let _ = forget();
+        Ok(Came::Settled)
+    }
+
+    /// A request is in a buffer.
+    #[inline]
+    fn request<S: Sink + ?Sized>(
+        &self,
+        event: &Event,
+        place: Place,
+        hold: Hold,
+        held: &mut Option<Hold>,
+        sink: &mut S,
+    ) -> Result<(), AmError> {
+        let from = event.peer;
+        let read = Head::of(event.bits).and_then(|head| {
+            let memory = self.arrivals.lock().requests.memory(place);
+            // SAFETY: the interface has moved so many bytes there, in a buffer of this rank.
+            unsafe { Parsed::read(head, event.header, memory, event.moved_bytes) }
+        });
+        let read = read.and_then(|parsed| match parsed.head.kind {
+            kind @ (Kind::Empty | Kind::Refused) => Err(RecordError::Kind(kind.into())),
+            _ => Ok(parsed),
+        });
+        let parsed = match read {
+            Ok(parsed) if from.0 < self.ranks => parsed,
+            other => {
+                *held = Some(hold);
+                self.leave(Some(place), None);
+                let cause = other.err().unwrap_or(RecordError::Kind(0));
+                return Err(self.broken(from, cause));
+            }
+        };
+        let peer = self.peer(from);
+        let debt = match self.owe(peer, &parsed.head) {
+            Ok(debt) => debt,
+            Err(Ok(back)) => {
+                self.leave(Some(place), None);
+                return self.push_back(from, parsed.head.chunk, back, hold);
+            }
+            Err(Err(error)) => {
+                *held = Some(hold);
+                self.leave(Some(place), None);
+                return Err(error);
+            }
+        };
+        let request = Request {
+            parsed,
+            debt,
+            place,
+        };
+        if !parsed.has_half() {
+            return self.run_request(peer, request, None, hold, sink);
+        }
+        let lid = parsed.head.lid;
+        let kept = self.arrivals.lock().halves.header(from.0, lid, request);
+        match kept {
+            Ok(Some((request, half))) => self.run_request(peer, request, Some(half), hold, sink),
+            Ok(None) => {
+                *held = Some(hold);
+                Ok(())
+            }
+            Err(error) => {
+                *held = Some(hold);
+                Err(self.refuses(from, &error))
+            }
+        }
+    }
+
+    /// Whether a request was paid for.
+    #[allow(
+        clippy::type_complexity,
+        reason = "two ways to fail, told apart at once"
+    )]
+    fn owe(
+        &self,
+        peer: &Peer,
+        head: &Head,
+    ) -> Result<Option<argonet_am::credit::Debt>, Result<PushedBack, AmError>> {
+        let Some(bank) = &self.bank else {
+            return Ok(None);
+        };
+        let tag = self.sizes.rules.form.unpack(head.credits.into());
+        let tag =
+            tag.map_err(|error| Err(self.broken(peer.rank, super::system::account(error))))?;
+        let mut state = peer.state.lock();
+        match &mut state.credit {
+            Some(credit) => credit.arrived(tag, bank).map(Some).map_err(Ok),
+            None => Ok(None),
+        }
+    }
+
+    /// A request found no buffer: its body is lost, its sender has it.
+    #[cold]
+    fn overflow(&self, event: &Event, hold: Hold) -> Result<(), AmError> {
+        let head = match Head::of(event.bits) {
+            Ok(head) if event.peer.0 < self.ranks => head,
+            other => {
+                self.let_go(hold);
+                let cause = other.err().unwrap_or(RecordError::Kind(0));
+                return Err(self.broken(event.peer, cause));
+            }
+        };
+        let peer = self.peer(event.peer);
+        let back = match self.owe(peer, &head) {
+            Ok(Some(debt)) => match &mut peer.state.lock().credit {
+                Some(credit) => credit.overflowed(debt),
+                None => PushedBack { count: 0, loan: 0 },
+            },
+            Ok(None) => PushedBack { count: 0, loan: 0 },
+            Err(Ok(back)) => back,
+            Err(Err(error)) => {
+                self.let_go(hold);
+                return Err(error);
+            }
+        };
+        self.push_back(event.peer, head.chunk, back, hold)
+    }
+
+    /// The data of a request is here.
+    fn request_half<S: Sink + ?Sized>(
+        &self,
+        from: JobRank,
+        lid: u32,
+        half: Half,
+        hold: Hold,
+        held: &mut Option<Hold>,
+        sink: &mut S,
+    ) -> Result<(), AmError> {
+        let kept = self.arrivals.lock().halves.data(from.0, lid, half);
+        match kept {
+            Ok(Some((request, half))) => {
+                self.run_request(self.peer(from), request, Some(half), hold, sink)
+            }
+            Ok(None) => {
+                *held = Some(hold);
+                Ok(())
+            }
+            Err(error) => {
+                *held = Some(hold);
+                self.leave(None, half.place);
+                Err(self.refuses(from, &error))
+            }
+        }
+    }
+
+    /// Runs the handler of a request that is all here, and replies if it does not.
+    fn run_request<S: Sink + ?Sized>(
+        &self,
+        peer: &Peer,
+        request: Request,
+        half: Option<Half>,
+        hold: Hold,
+        sink: &mut S,
+    ) -> Result<(), AmError> {
+        let Request {
+            parsed,
+            debt,
+            place,
+        } = request;
+        let large = half.and_then(|half| half.place);
+        let open = Open {
+            chunk: parsed.head.chunk,
+            debt,
+            hold,
+        };
+        {
+            let mut state = peer.state.lock();
+            state.open.push(open);
+            state.running += 1;
+        }
+        let fits = half.is_none_or(|half| parsed.fits(&half));
+        let result = match fits {
+            true => {
+                let memory = {
+                    let arrivals = self.arrivals.lock();
+                    match large {
+                        Some(large) => arrivals.large.memory(large),
+                        None => {
+                            let start = arrivals.requests.memory(place);
+                            // SAFETY: the payload lies behind the arguments, in the bytes that have arrived.
+                            unsafe { start.add(parsed.payload_at) }
+                        }
+                    }
+                };
+                self.deliver(peer.rank, Lane::Request, &parsed, memory, sink)
+            }
+            false => Err(self.broken(peer.rank, RecordError::Kind(parsed.head.kind.into()))),
+        };
+        let unanswered = {
+            let mut state = peer.state.lock();
+            state.running -= 1;
+            state.handled += 1;
+            // Others that run have one each.
+            (state.open.len() > state.running)
+                .then(|| state.open.pop())
+                .flatten()
+        };
+        let answered = unanswered.map_or(Ok(()), |open| self.answer_nothing(peer, open));
+        self.leave(Some(place), large);
+        self.balance();
+        result.and(answered)
+    }
+
+    /// Gives a message to its handler. `memory` is where a payload lies that came with it or in a large buffer.
+    pub(super) fn deliver<S: Sink + ?Sized>(
+        &self,
+        from: JobRank,
+        lane: Lane,
+        parsed: &Parsed,
+        memory: NonNull<u8>,
+        sink: &mut S,
+    ) -> Result<(), AmError> {
+        let category = parsed.head.kind.category();
+        let payload = match category {
+            Category::Short => None,
+            // SAFETY: the interface has moved at least so many bytes there, as was checked when it was read or its half was found; they are this
+            // message's until its handler has run.
+            Category::Medium => Some(unsafe { SharedBytesMut::from_raw(memory, parsed.len) }),
+            Category::Long if parsed.len == 0 => None,
+            Category::Long => {
+                let place = self.own(parsed.offset, parsed.len);
+                let outside = || RecordError::Payload {
+                    len: parsed.offset.saturating_add(parsed.len as u64),
+                    max: self.own_bytes(),
+                };
+                let place = place.ok_or_else(|| self.broken(from, outside()))?;
+                if parsed.head.kind == Kind::PackedLong {
+                    // SAFETY: the directory has checked the place; the source has come with the message, as was checked when it was read.
+                    unsafe { bulk::copy(place.as_ptr(), memory.as_ptr(), parsed.len) };
+                }
+                // SAFETY: the directory has checked that the bytes lie in this rank's own segment, which stays mapped as long as the
+                // directory.
+                Some(unsafe { SharedBytesMut::from_raw(place, parsed.len) })
+            }
+        };
+        let mut delivery = Delivery::new(
+            from,
+            lane,
+            category,
+            parsed.head.handler,
+            parsed.args(),
+            payload,
+            SegmentOffset(parsed.offset),
+            self,
+        );
+        sink.deliver(&mut delivery);
+        Ok(())
+    }
+
+    /// Memory of a request is free.
+    fn leave(&self, request: Option<Place>, large: Option<Place>) {
+        let mut arrivals = self.arrivals.lock();
+        // An interface that has no entry left now is asked again with the next buffer that comes back.
+        if let Some(place) = request {
+            let _ = arrivals.requests.handled(&self.nic, place);
+        }
+        if let Some(place) = large {
+            let _ = arrivals.large.handled(&self.nic, place);
+        }
+    }
+}
+
+/// The half of a long whose data is in the segment.
+pub(super) fn long_half(event: &Event) -> Half {
+    Half {
+        place: None,
+        offset: event.offset_bytes,
+        len: event.moved_bytes as usize,
+    }
+}

@@ -1,0 +1,156 @@
+//! The entries and descriptors over this rank's segment, which grows.
+
+use super::config::PortalsConfig;
+use super::roles::{LONG_REPLIES, LONG_REQUESTS, RAR, Role};
+use super::stock::{ANY, AT_END};
+use argonet_base::{JobRank, SegmentOffset};
+use argonet_nic::portals::{
+    Descriptor, DescriptorHandle, Entry, EntryHandle, NicError, PortalIndex, Portals as Interface,
+    Position, Queue,
+};
+use argonet_segment::Directory;
+use parking_lot::{Mutex, RwLock};
+use std::sync::Arc;
+
+/// RAR, RARAM and RARSRC: the whole of what is attached.
+///
+/// A segment that has grown gets new ones. The old are taken out when nothing uses them; until then they serve what they reach.
+pub(super) struct Segment {
+    rank: JobRank,
+    directory: Arc<Directory>,
+    reached: Arc<Directory>,
+    requests: Queue,
+    safe: Queue,
+    current: RwLock<Option<Cover>>,
+    old: Mutex<Vec<Cover>>,
+}
+
+/// What covers a segment of some length.
+#[derive(Clone, Copy)]
+struct Cover {
+    len_bytes: u64,
+    entries: [EntryHandle; 3],
+    put: DescriptorHandle,
+    get: DescriptorHandle,
+}
+
+/// Bytes of the segment as the memory of an operation.
+#[derive(Clone, Copy)]
+pub(super) struct Covered {
+    pub(super) put: DescriptorHandle,
+    pub(super) get: DescriptorHandle,
+    pub(super) offset: u64,
+}
+
+impl Segment {
+    pub(super) fn new(config: &PortalsConfig, requests: Queue, safe: Queue) -> Self {
+        Self {
+            rank: config.rank,
+            directory: Arc::clone(&config.directory),
+            reached: Arc::clone(&config.reached),
+            requests,
+            safe,
+            current: RwLock::new(None),
+            old: Mutex::default(),
+        }
+    }
+
+    /// Covers what is attached now. Peers may be told of it afterwards.
+    pub(super) fn follow(&self, nic: &impl Interface) -> Result<(), NicError> {
+        let len_bytes = self.directory.attached_bytes(self.rank);
+        let mut current = self.current.write();
+        if current.map_or(0, |cover| cover.len_bytes) == len_bytes {
+            return Ok(());
+        }
+        let cover = match len_bytes {
+            0 => None,
+            _ => Some(self.cover(nic, len_bytes)?),
+        };
+        let mut old = self.old.lock();
+        old.extend(core::mem::replace(&mut *current, cover));
+        drop(current);
+        old.retain(|cover| !remove(nic, cover));
+        Ok(())
+    }
+
+    fn cover(&self, nic: &impl Interface, len_bytes: u64) -> Result<Cover, NicError> {
+        let missing = || NicError::NotShared {
+            rank: self.rank,
+            address: 0,
+            len_bytes,
+        };
+        let len = usize::try_from(len_bytes).map_err(|_| missing())?;
+        let place = |directory: &Directory| directory.resolve(self.rank, SegmentOffset(0), len);
+        if place(&self.reached).is_none() {
+            // Its mapping there is told below if it cannot be had.
+            let _ = self.reached.refresh(self.rank, len_bytes);
+        }
+        let memory = place(&self.reached).ok_or_else(missing)?;
+        let attach = |portal: PortalIndex, entry: Entry| {
+            // SAFETY: what is attached stays mapped as long as the directory, which outlives the interface's entries as this value holds
+            // it, and is accessed as shared memory.
+            unsafe { nic.attach(portal, Position::Tail, ANY, memory, len_bytes, entry) }
+        };
+        let tells = |queue, role: Role| Entry {
+            gets: false,
+            events: AT_END,
+            queue: Some(queue),
+            user: role.word(0),
+            ..Entry::OPEN
+        };
+        let entries = [
+            attach(RAR, Entry::OPEN)?,
+            attach(LONG_REQUESTS, tells(self.requests, Role::LongRequest))?,
+            attach(LONG_REPLIES, tells(self.safe, Role::LongReply))?,
+        ];
+        let own = place(&self.directory).ok_or_else(missing)?;
+        let bind = |descriptor| {
+            // SAFETY: as above; clients leave source and destination alone as their operations ask.
+            unsafe { nic.bind(own, len_bytes, descriptor) }
+        };
+        let [put, get] = operations(self.safe);
+        Ok(Cover {
+            len_bytes,
+            entries,
+            put: bind(put)?,
+            get: bind(get)?,
+        })
+    }
+
+    /// Memory of the client, if it lies in the segment.
+    pub(super) fn find(&self, address: *const u8, len: usize) -> Option<Covered> {
+        let (rank, offset) = self.directory.translate_range(address, len)?;
+        if rank != self.rank {
+            return None;
+        }
+        let cover = (*self.current.read())?;
+        let end = offset.0.checked_add(len as u64)?;
+        (end <= cover.len_bytes).then_some(Covered {
+            put: cover.put,
+            get: cover.get,
+            offset: offset.0,
+        })
+    }
+}
+
+/// Descriptors for puts, whose sending is not told, and for gets.
+pub(super) fn operations(safe: Queue) -> [Descriptor; 2] {
+    let put = Descriptor {
+        queue: Some(safe),
+        user: Role::Operation.word(0),
+        ..Descriptor::SILENT
+    };
+    let get = Descriptor {
+        events: AT_END,
+        ..put
+    };
+    [put, get]
+}
+
+/// Takes a cover away; false while something uses it.
+fn remove(nic: &impl Interface, cover: &Cover) -> bool {
+    let busy = |result: Result<(), NicError>| matches!(result, Err(NicError::InUse { .. }));
+    let entries = cover.entries.map(|entry| busy(nic.unlink(entry)));
+    let descriptors = [cover.put, cover.get].map(|descriptor| busy(nic.release(descriptor)));
+    !entries.into_iter().chain(descriptors).any(|busy| busy)
+}

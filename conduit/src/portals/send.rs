@@ -1,0 +1,568 @@
+//! Requests on their way out.
+
+use super::chunks::Sent;
+use super::config::{CHUNK_BYTES, HELD_TICKETS, LARGE_ALIGN};
+use super::core::{Again, Portals};
+use super::operations::{Operation, Source, Then, Transfer};
+use super::peer::{Peer, State};
+use super::roles;
+use super::slots::Slots;
+use super::wire::{Body, HEADER_ARGS, Head, Kind, MOST_PACKED_OFFSET, header};
+use crate::conduit::{Injected, Limits, OpToken, SendError};
+use argonet_am::credit::{Attempt, PushedBack};
+use argonet_am::{AmError, Category, MAX_CARRIED, MAX_MEDIUM, Message, Payload};
+use argonet_base::JobRank;
+use argonet_nic::portals::{Ack, DescriptorHandle, NicError, Part, Portals as Interface, Target};
+use argonet_segment::SharedBytes;
+use core::ptr::NonNull;
+
+/// How a message travels, and what it costs.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Shape {
+    pub(super) kind: Kind,
+    pub(super) body: Body,
+    /// Credits of a request.
+    pub(super) cost: u16,
+}
+
+/// What a message has taken before it leaves.
+#[derive(Debug)]
+pub(super) struct Reserved {
+    pub(super) chunk: u32,
+    /// Of the data half.
+    pub(super) slot: Option<u32>,
+    pub(super) temporary: bool,
+    pub(super) credits: u8,
+    pub(super) lid: u32,
+}
+
+/// For how long a payload stays as it is.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Keeps {
+    /// For the call.
+    Call,
+    /// Until local completion of this.
+    Until(OpToken),
+}
+
+pub(super) const LIMITS: Limits = Limits {
+    args: MAX_CARRIED,
+    medium_request: MAX_MEDIUM,
+    medium_reply: MAX_MEDIUM,
+    long: usize::MAX / 2,
+};
+
+/// Credits fit the byte of the text's form, which `Rules::check` sees to.
+const NO_CREDITS: u8 = 0;
+
+impl<N: Interface> Portals<N> {
+    /// How a message of that many arguments and bytes travels.
+    #[inline]
+    pub(super) fn shape(&self, category: Category, nargs: usize, len: usize, offset: u64) -> Shape {
+        let fits = |kind| Body::of(kind, nargs, len).len() <= CHUNK_BYTES;
+        let packs =
+            || self.sizes.packed_longs && offset <= MOST_PACKED_OFFSET && fits(Kind::PackedLong);
+        let kind = match category {
+            Category::Short => Kind::Short,
+            Category::Medium if fits(Kind::Medium) => Kind::Medium,
+            Category::Medium => Kind::LargeMedium,
+            Category::Long if packs() => Kind::PackedLong,
+            Category::Long => Kind::SplitLong,
+        };
+        self.shape_as(kind, nargs, len)
+    }
+
+    #[inline]
+    pub(super) fn shape_as(&self, kind: Kind, nargs: usize, len: usize) -> Shape {
+        let body = Body::of(kind, nargs, if kind.is_split() { 0 } else { len });
+        let costs = &self.sizes.rules.costs;
+        let cost = match kind {
+            Kind::LargeMedium | Kind::SplitLong => costs.long(),
+            Kind::Medium | Kind::PackedLong => {
+                // No more than a chunk, as it was chosen.
+                (body.len() as u32).div_ceil(costs.granularity).max(1) as u16
+            }
+            _ => costs.short(),
+        };
+        Shape { kind, body, cost }
+    }
+
+    /// Takes all that a request needs, or nothing.
+    pub(super) fn reserve(
+        &self,
+        state: &mut State,
+        shape: &Shape,
+        temporary: bool,
+    ) -> Result<Reserved, SendError> {
+        // Data that may have found no room would be overtaken; the next poll knows.
+        if state.slots > 0 {
+            return Err(SendError::Full);
+        }
+        let is_large = shape.kind == Kind::LargeMedium;
+        let tickets = 1 + u32::from(shape.kind.is_split());
+        let Some(chunk) = self.send_chunks.free.take_fairly(state.chunks) else {
+            return Err(SendError::Full);
+        };
+        let slot = match is_large {
+            true => self.request_slots.take(),
+            false => None,
+        };
+        let has_temporary = !temporary || self.temporaries.take(1);
+        // Data that finds no room holds its ticket until its target polls: polls for requests here must not wait for that.
+        let has_tickets = has_temporary && self.tickets.take_leaving(tickets, HELD_TICKETS);
+        let credits = match has_tickets && slot.is_some() == is_large {
+            true => self.pay(state, shape.cost),
+            false => None,
+        };
+        let Some(credits) = credits else {
+            self.send_chunks.free.give(chunk);
+            if let Some(slot) = slot {
+                self.request_slots.give(slot);
+            }
+            if has_tickets {
+                self.tickets.give(tickets);
+            }
+            if temporary && has_temporary {
+                self.temporaries.give(1);
+            }
+            return Err(SendError::Full);
+        };
+        state.chunks += 1;
+        state.slots += u32::from(slot.is_some());
+        state.sent += 1;
+        self.begins();
+        Ok(Reserved {
+            chunk,
+            slot,
+            temporary,
+            credits,
+            lid: if shape.kind.is_split() {
+                state.lids.draw()
+            } else {
+                0
+            },
+        })
+    }
+
+    /// The credit byte of a request; `None` if it must wait.
+    #[inline]
+    pub(super) fn pay(&self, state: &mut State, cost: u16) -> Option<u8> {
+        let (Some(credit), Some(bank)) = (&mut state.credit, &self.bank) else {
+            return Some(NO_CREDITS);
+        };
+        let waited = state.attempt.has_stalled();
+        match credit.request(cost, &mut state.attempt, bank) {
+            Some(tag) => {
+                state.attempt = Attempt::default();
+                Some(self.sizes.rules.form.pack(tag) as u8)
+            }
+            None => {
+                state.stalls += u64::from(!waited);
+                None
+            }
+        }
+    }
+
+    /// Sends a request.
+    #[inline]
+    pub(super) fn send_request(
+        &self,
+        to: JobRank,
+        message: &Message<'_>,
+        keeps: Keeps,
+    ) -> Result<Injected, SendError> {
+        let (category, nargs) = (message.payload.category(), message.args.len());
+        let (bytes, offset) = parts(&message.payload);
+        LIMITS.check(self.rank, to, category, nargs, bytes.len())?;
+        if let Payload::Long(bytes, offset) = message.payload {
+            self.check_place(to, offset, bytes.len())?;
+        }
+        let shape = self.shape(category, nargs, bytes.len(), offset);
+        let temporary = shape.kind == Kind::SplitLong && self.needs_temporary(&bytes, keeps);
+        let peer = self.peer(to);
+        let reserved = self.reserve(&mut peer.state.lock(), &shape, temporary)?;
+        self.launch(peer, &shape, reserved, message, keeps)
+    }
+
+    /// Whether a payload cannot be sent out of the segment.
+    pub(super) fn needs_temporary(&self, bytes: &SharedBytes<'_>, keeps: Keeps) -> bool {
+        let stays = self.synchronous || matches!(keeps, Keeps::Until(_));
+        let found = || self.segment.find(bytes.as_ptr(), bytes.len()).is_some();
+        !(bytes.is_empty() || stays && found())
+    }
+
+    /// Sends a request that has all it needs.
+    pub(super) fn launch(
+        &self,
+        peer: &Peer,
+        shape: &Shape,
+        reserved: Reserved,
+        message: &Message<'_>,
+        keeps: Keeps,
+    ) -> Result<Injected, SendError> {
+        let (bytes, offset) = parts(&message.payload);
+        let mut injected = Injected::Complete;
+        if shape.kind.is_split() {
+            let local = match keeps {
+                Keeps::Until(token) if shape.kind == Kind::SplitLong && !self.synchronous => {
+                    Some(token)
+                }
+                _ => None,
+            };
+            let to = peer.rank;
+            let half = self.half(to, shape.kind, &reserved, &bytes, offset, local, false);
+            let sent = half
+                .and_then(|half| half.map_or(Ok(false), |half| self.start(half).map(|()| true)));
+            match sent {
+                Ok(false) => self.return_half(peer, &reserved),
+                Ok(true) if local.is_some() => injected = Injected::Pending,
+                Ok(true) => {}
+                Err(error) => {
+                    self.abandon(peer, &reserved, shape.cost);
+                    return Err(self.refuses(to, &error).into());
+                }
+            }
+        }
+        let chunk = reserved.chunk;
+        self.fill(&self.send_chunks, chunk, shape, message);
+        let head = Head {
+            handler: message.handler,
+            nargs: message.args.len(),
+            kind: shape.kind,
+            chunk,
+            lid: reserved.lid,
+            credits: reserved.credits,
+        };
+        let sent = Sent {
+            to: peer.rank,
+            portal: roles::REQUESTS,
+            offset: 0,
+            len: shape.body.len() as u64,
+            bits: head.bits(),
+            header: header(shape.kind, message.args, bytes.len(), offset),
+        };
+        self.send_chunks.note(chunk, sent);
+        if let Err(error) = self.put_request(chunk, &sent) {
+            self.send_chunks.answered(chunk, peer.rank);
+            self.abandon(peer, &reserved, shape.cost);
+            return Err(self.refuses(peer.rank, &error).into());
+        }
+        Ok(injected)
+    }
+
+    /// Writes a message's bytes into its chunk.
+    #[inline]
+    pub(super) fn fill(
+        &self,
+        chunks: &super::chunks::Chunks,
+        chunk: u32,
+        shape: &Shape,
+        message: &Message<'_>,
+    ) {
+        let body = &shape.body;
+        let (bytes, _) = parts(&message.payload);
+        if shape.kind == Kind::SplitLong {
+            let len = (bytes.len() as u64).to_le_bytes();
+            // SAFETY: the chunk is the caller's, the source an array.
+            unsafe { chunks.write(chunk, 0, len.as_ptr(), len.len()) };
+        }
+        if body.args > 0 {
+            let first = if shape.kind == Kind::Short {
+                HEADER_ARGS
+            } else {
+                0
+            };
+            let args = &message.args[first..];
+            // SAFETY: as above.
+            unsafe { chunks.write(chunk, body.before, args.as_ptr().cast(), args.len() * 4) };
+        }
+        if body.payload > 0 {
+            // SAFETY: the chunk is the caller's, the payload readable.
+            unsafe { chunks.write(chunk, body.payload_at(), bytes.as_ptr(), body.payload) };
+        }
+    }
+
+    /// Puts what was noted for a chunk of ReqSB. The ticket goes back when the interface has done it.
+    pub(super) fn put_request(&self, chunk: u32, sent: &Sent) -> Result<(), NicError> {
+        let ack = self.ack();
+        self.put_chunk(
+            self.send_chunks.descriptor,
+            self.send_chunks.offset(chunk),
+            ack,
+            sent,
+        )?;
+        if self.synchronous {
+            self.tickets.give(1);
+        }
+        Ok(())
+    }
+
+    /// How messages are acknowledged whose answer does not say that they have arrived.
+    #[inline]
+    pub(super) fn ack(&self) -> Ack {
+        if self.synchronous {
+            Ack::None
+        } else {
+            Ack::Event
+        }
+    }
+
+    #[inline]
+    pub(super) fn put_chunk(
+        &self,
+        descriptor: DescriptorHandle,
+        at: u64,
+        ack: Ack,
+        sent: &Sent,
+    ) -> Result<(), NicError> {
+        let part = Part {
+            offset_bytes: at,
+            len_bytes: sent.len,
+        };
+        let target = Target {
+            rank: sent.to,
+            portal: sent.portal,
+            bits: sent.bits,
+            offset_bytes: sent.offset,
+        };
+        self.nic
+            .put_region(descriptor, part, ack, target, sent.header)
+    }
+
+    /// The half of a message that carries its data; `None` if there is none.
+    #[allow(clippy::too_many_arguments, reason = "what a half is made of")]
+    pub(super) fn half(
+        &self,
+        to: JobRank,
+        kind: Kind,
+        reserved: &Reserved,
+        bytes: &SharedBytes<'_>,
+        offset: u64,
+        local: Option<OpToken>,
+        is_reply: bool,
+    ) -> Result<Option<Operation>, NicError> {
+        let len = bytes.len();
+        if len == 0 {
+            return Ok(None);
+        }
+        let then = Then::Half(local);
+        let mut transfer = Transfer {
+            to,
+            portal: if is_reply {
+                roles::LARGE_REPLIES
+            } else {
+                roles::LARGE_REQUESTS
+            },
+            offset: 0,
+            len: len.next_multiple_of(LARGE_ALIGN) as u64,
+            lid: reserved.lid,
+            object: self.slots.descriptor,
+            from: 0,
+            gets: false,
+        };
+        if let (Kind::LargeMedium, Some(slot)) = (kind, reserved.slot) {
+            // SAFETY: the slot is the message's, the payload readable.
+            unsafe { self.slots.write(slot, bytes.as_ptr(), len) };
+            transfer.from = Slots::offset(slot);
+            let source = Source::Slot(slot);
+            return Ok(Some(Operation {
+                transfer,
+                source,
+                then,
+            }));
+        }
+        transfer.portal = if is_reply {
+            roles::LONG_REPLIES
+        } else {
+            roles::LONG_REQUESTS
+        };
+        transfer.offset = offset;
+        transfer.len = len as u64;
+        let source = if !reserved.temporary
+            && let Some(found) = self.segment.find(bytes.as_ptr(), len)
+        {
+            (transfer.object, transfer.from) = (found.put, found.offset);
+            Source::Segment
+        } else {
+            let kept =
+                (!self.synchronous && local.is_none()).then(|| bytes.to_vec().into_boxed_slice());
+            let start = kept.as_ref().map_or(bytes.as_ptr(), |kept| kept.as_ptr());
+            let descriptor = self.bind_temporary(start, len, false)?;
+            transfer.object = descriptor;
+            Source::Temporary(descriptor, kept)
+        };
+        Ok(Some(Operation {
+            transfer,
+            source,
+            then,
+        }))
+    }
+
+    /// Covers memory for one operation (TMPMD). The caller has its ticket.
+    pub(super) fn bind_temporary(
+        &self,
+        start: *const u8,
+        len: usize,
+        gets: bool,
+    ) -> Result<DescriptorHandle, NicError> {
+        let descriptor = super::segment::operations(self.queues.safe)[usize::from(gets)];
+        let start = NonNull::new(start.cast_mut()).unwrap_or(NonNull::dangling());
+        // SAFETY: the memory is kept until its operation is complete by whoever began it; where the call's end frees it, the interface has
+        // read it by then (`synchronous`).
+        unsafe { self.nic.bind(start, len as u64, descriptor) }
+    }
+
+    /// Begins an operation, which has a ticket.
+    pub(super) fn start(&self, operation: Operation) -> Result<(), NicError> {
+        let transfer = operation.transfer;
+        let full = NicError::NoSpace {
+            rank: self.rank,
+            what: "place for an operation",
+            limit: self.sizes.messages.into(),
+        };
+        let handle = self.table.begin(operation).ok_or(full)?;
+        self.begins();
+        let issued = self.issue(handle, &transfer);
+        if issued.is_err()
+            && let Some(operation) = self.table.end(handle)
+        {
+            self.ends();
+            self.release(operation.source);
+        }
+        issued
+    }
+
+    pub(super) fn issue(&self, handle: u32, transfer: &Transfer) -> Result<(), NicError> {
+        let part = Part {
+            offset_bytes: transfer.from,
+            len_bytes: transfer.len,
+        };
+        let target = Target {
+            rank: transfer.to,
+            portal: transfer.portal,
+            bits: super::wire::operation(handle, transfer.lid),
+            offset_bytes: transfer.offset,
+        };
+        if transfer.gets {
+            self.nic.get_region(transfer.object, part, target)
+        } else {
+            let header = transfer.len;
+            self.nic
+                .put_region(transfer.object, part, Ack::Event, target, header)
+        }
+    }
+
+    /// Gives back what a data half would have needed.
+    pub(super) fn return_half(&self, peer: &Peer, reserved: &Reserved) {
+        self.tickets.give(1);
+        if reserved.temporary {
+            self.temporaries.give(1);
+        }
+        if let Some(slot) = reserved.slot {
+            self.request_slots.give(slot);
+            peer.state.lock().slots -= 1;
+        }
+    }
+
+    /// A request that its interface refuses: it was not sent.
+    #[cold]
+    pub(super) fn abandon(&self, peer: &Peer, reserved: &Reserved, cost: u16) {
+        self.tickets.give(1);
+        self.send_chunks.free.give(reserved.chunk);
+        let mut state = peer.state.lock();
+        state.chunks -= 1;
+        if let Some(credit) = &mut state.credit {
+            // As if it had been refused by a lender who has lent enough. What is in use is at least this.
+            let back = PushedBack {
+                count: cost,
+                loan: u16::MAX,
+            };
+            let _ = credit.pushed_back(back);
+        }
+        drop(state);
+        self.ends();
+    }
+
+    /// Sends again what found no room or no entry.
+    #[cold]
+    pub(super) fn try_again(&self, mut fails: impl FnMut(AmError)) {
+        self.take_failures().into_iter().for_each(&mut fails);
+        let all = core::mem::take(&mut *self.again.lock());
+        for what in all {
+            match self.try_one(what) {
+                Ok(true) => {
+                    self.agains
+                        .fetch_sub(1, core::sync::atomic::Ordering::Relaxed);
+                }
+                Ok(false) => self.again.lock().push(what),
+                Err(error) => {
+                    self.agains
+                        .fetch_sub(1, core::sync::atomic::Ordering::Relaxed);
+                    fails(error);
+                }
+            }
+        }
+    }
+
+    /// Whether it could be sent now.
+    fn try_one(&self, what: Again) -> Result<bool, AmError> {
+        let told = |to: JobRank, result: Result<(), NicError>| match result {
+            Ok(()) => Ok(true),
+            Err(error) => Err(self.refuses(to, &error)),
+        };
+        match what {
+            Again::Refused(chunk) => {
+                let Some(mut sent) = self.send_chunks.sent(chunk) else {
+                    return Ok(true);
+                };
+                if !self.tickets.take(1) {
+                    return Ok(false);
+                }
+                let Ok(head) = Head::of(sent.bits) else {
+                    return Ok(true);
+                };
+                let cost = self.cost_of(&head, sent.len);
+                let paid = self.pay(&mut self.peer(sent.to).state.lock(), cost);
+                let Some(credits) = paid else {
+                    self.tickets.give(1);
+                    return Ok(false);
+                };
+                sent.bits = Head { credits, ..head }.bits();
+                self.send_chunks.note(chunk, sent);
+                told(sent.to, self.put_request(chunk, &sent))
+            }
+            // It has kept its ticket.
+            Again::Request(chunk) => match self.send_chunks.sent(chunk) {
+                Some(sent) => told(sent.to, self.put_request(chunk, &sent)),
+                None => Ok(true),
+            },
+            Again::Reply(chunk) => match self.reply_chunks.sent(chunk) {
+                Some(sent) => told(sent.to, self.put_reply(chunk, &sent)),
+                None => Ok(true),
+            },
+            Again::Operation(handle) => match self.table.transfer(handle) {
+                Some(transfer) => told(transfer.to, self.issue(handle, &transfer)),
+                None => Ok(true),
+            },
+            Again::System(to, word) => told(to, self.put_system(to, word)),
+        }
+    }
+
+    fn cost_of(&self, head: &Head, len: u64) -> u16 {
+        let costs = &self.sizes.rules.costs;
+        match head.kind.is_split() {
+            true => costs.long(),
+            false => (len as u32).div_ceil(costs.granularity).max(1) as u16,
+        }
+    }
+}
+
+/// Payload and offset of a message.
+#[inline]
+pub(super) fn parts<'a>(payload: &Payload<'a>) -> (SharedBytes<'a>, u64) {
+    match *payload {
+        Payload::None => (SharedBytes::from_slice(&[]), 0),
+        Payload::Medium(bytes) => (bytes, 0),
+        Payload::Long(bytes, offset) => (bytes, offset.0),
+    }
+}

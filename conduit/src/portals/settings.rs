@@ -1,0 +1,163 @@
+//! What users set (seed P15).
+
+use super::config::PortalsSizes;
+use argonet_am::credit::{Mends, Rules, Wishes};
+use argonet_settings as settings;
+use argonet_settings::Settings;
+
+/// A setting that this conduit cannot follow.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[error(
+    "GASNET_PORTAL_ACCEL is 1, and there are no accelerated Portals: they were a part of Sandia's Catamount; unset it"
+)]
+pub struct Accelerated;
+
+impl PortalsSizes {
+    /// What the settings say. argonet's own names for credits come before those of GASNet's Portals conduit.
+    ///
+    /// # Errors
+    /// [`Accelerated`].
+    pub fn from_settings(given: &Settings) -> Result<Self, Accelerated> {
+        if given.get(&settings::PORTAL_ACCEL) {
+            return Err(Accelerated);
+        }
+        // The table allows no more than that.
+        let number = |number: u64| u32::try_from(number).unwrap_or(u32::MAX);
+        let either = |own: Option<u64>, portals: Option<u64>| own.or(portals).map(number);
+        let is_on = given.get(&settings::CREDITS_ON);
+        let is_on = is_on.or_else(|| given.get(&settings::PORTAL_FLOW_CONTROL));
+        let dynamic = given.get(&settings::CREDITS_MOVE);
+        let dynamic = dynamic.or_else(|| given.get(&settings::PORTAL_DYNAMIC_CREDITS));
+        let space = given.get(&settings::CREDITS_SPACE);
+        let space = space.or_else(|| given.get(&settings::PORTAL_AMRECV_SPACE));
+        let most = either(
+            given.get(&settings::CREDITS_MOST),
+            given.get(&settings::PORTAL_MAX_CRED_PER_NODE),
+        );
+        let epoch = either(
+            given.get(&settings::CREDITS_EPOCH),
+            given.get(&settings::PORTAL_EPOCH_DURATION),
+        );
+        let preset = Rules::default();
+        Ok(Self {
+            messages: number(given.get(&settings::PORTAL_MSG_LIMIT)),
+            temporaries: number(given.get(&settings::PORTAL_NUM_TMPMD)),
+            packed_longs: given.get(&settings::PORTAL_PACKED_LONG),
+            flow_control: is_on.unwrap_or(true),
+            send_chunks: number(given.get(&settings::PORTAL_SB_CHUNKS)),
+            reply_chunks: number(given.get(&settings::PORTAL_RPL_CHUNKS)),
+            safe_events: number(given.get(&settings::PORTAL_SAFE_LIMIT)),
+            am_events: number(given.get(&settings::PORTAL_AM_LIMIT)),
+            system_events: number(given.get(&settings::PORTAL_SYS_LIMIT)),
+            rules: Rules {
+                dynamic: dynamic.unwrap_or(true),
+                // A number beyond 16 bits is refused with the plan, as one below the least is.
+                most: most.map_or(preset.most, |most| u16::try_from(most).unwrap_or(0)),
+                epoch_requests: epoch.unwrap_or(preset.epoch_requests),
+                mends: match given.get(&settings::CREDITS_MENDED) {
+                    true => Mends::ALL,
+                    false => Mends::NONE,
+                },
+                ..preset
+            },
+            wishes: Wishes {
+                share: either(
+                    given.get(&settings::CREDITS_SHARE),
+                    given.get(&settings::PORTAL_CRED_PER_NODE),
+                ),
+                bank: either(
+                    given.get(&settings::CREDITS_BANK),
+                    given.get(&settings::PORTAL_BANKED_CREDITS),
+                ),
+                space_bytes: space.map(|bytes| bytes.0),
+            },
+            ..Self::default()
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(pairs: &[(&str, &str)]) -> Result<PortalsSizes, Accelerated> {
+        let pairs = pairs
+            .iter()
+            .map(|(name, value)| ((*name).into(), (*value).into()));
+        PortalsSizes::from_settings(&Settings::from_pairs(pairs).unwrap())
+    }
+
+    #[test]
+    fn nothing_set_is_the_default() {
+        assert_eq!(of(&[]), Ok(PortalsSizes::default()));
+    }
+
+    #[test]
+    fn accelerated_portals_are_an_error() {
+        assert_eq!(of(&[("GASNET_PORTAL_ACCEL", "1")]), Err(Accelerated));
+        assert!(of(&[("GASNET_PORTAL_ACCEL", "0")]).is_ok());
+    }
+
+    // seed P15
+    #[test]
+    fn every_setting_has_its_place() {
+        let sizes = of(&[
+            ("GASNET_PORTAL_MSG_LIMIT", "4"),
+            ("GASNET_PORTAL_NUM_TMPMD", "5"),
+            ("GASNET_PORTAL_PACKED_LONG", "0"),
+            ("GASNET_PORTAL_FLOW_CONTROL", "0"),
+            ("GASNET_PORTAL_DYNAMIC_CREDITS", "0"),
+            ("GASNET_PORTAL_SB_CHUNKS", "6"),
+            ("GASNET_PORTAL_RPL_CHUNKS", "7"),
+            ("GASNET_PORTAL_SAFE_LIMIT", "8"),
+            ("GASNET_PORTAL_AM_LIMIT", "9"),
+            ("GASNET_PORTAL_SYS_LIMIT", "10"),
+            ("GASNET_PORTAL_MAX_CRED_PER_NODE", "300"),
+            ("GASNET_PORTAL_EPOCH_DURATION", "11"),
+            ("GASNET_PORTAL_CRED_PER_NODE", "12"),
+            ("GASNET_PORTAL_BANKED_CREDITS", "13"),
+            ("GASNET_PORTAL_AMRECV_SPACE", "1M"),
+        ]);
+        let preset = PortalsSizes::default();
+        let due = PortalsSizes {
+            messages: 4,
+            temporaries: 5,
+            packed_longs: false,
+            flow_control: false,
+            send_chunks: 6,
+            reply_chunks: 7,
+            safe_events: 8,
+            am_events: 9,
+            system_events: 10,
+            rules: Rules {
+                dynamic: false,
+                most: 300,
+                epoch_requests: 11,
+                ..preset.rules
+            },
+            wishes: Wishes {
+                share: Some(12),
+                bank: Some(13),
+                space_bytes: Some(1 << 20),
+            },
+            ..preset
+        };
+        assert_eq!(sizes, Ok(due));
+    }
+
+    #[test]
+    fn numbers_that_do_not_fit_are_refused_with_the_sums() {
+        let refused = |pairs: &[(&str, &str)]| {
+            let plan = of(pairs).unwrap().plan(4);
+            plan.unwrap_err().to_string()
+        };
+        let most = refused(&[("GASNET_PORTAL_MAX_CRED_PER_NODE", "3")]);
+        assert!(most.contains("most credits a peer is 3"), "{most}");
+        let sums = refused(&[
+            ("GASNET_PORTAL_CRED_PER_NODE", "400"),
+            ("GASNET_PORTAL_BANKED_CREDITS", "100"),
+            ("GASNET_PORTAL_AMRECV_SPACE", "64K"),
+        ]);
+        assert!(sums.contains("400 credits for each of 4 peers"), "{sums}");
+    }
+}

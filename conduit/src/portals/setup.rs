@@ -1,0 +1,244 @@
+//! How a rank's interface is set up: queues, portals, entries, descriptors, and where the buffers lie.
+
+use super::arrivals::{Arrivals, Returns};
+use super::chunks::Chunks;
+use super::config::{
+    Buffers, CHUNK_BYTES, LARGE_BYTES, LARGE_IN_BUFFER, PortalsConfig, PortalsSizes,
+};
+use super::core::{PortalsError, Queues};
+use super::roles::{self, Role};
+use super::segment::operations;
+use super::slots::Slots;
+use super::stock::{ANY, AT_END, Stock};
+use argonet_am::credit::{Costs, Plan, Space};
+use argonet_am::lid_cache::LidCache;
+use argonet_nic::portals::{
+    Descriptor, DescriptorHandle, Entry, PortalIndex, PortalOptions, Portals as Interface, Position,
+};
+use core::ptr::NonNull;
+
+/// Buffers begin on lines.
+const LINE: u64 = 64;
+
+/// Events besides those that are counted.
+const SPARE_EVENTS: u64 = 64;
+
+/// Depths of the queues of a rank, in events, so that none ever overflows.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Depths {
+    pub(super) system: u64,
+    pub(super) safe: u64,
+    pub(super) requests: u64,
+}
+
+impl Depths {
+    pub(super) fn of(sizes: &PortalsSizes, ranks: u32, plan: &Plan) -> Self {
+        let [ranks, chunks, large] = [ranks, sizes.send_chunks, sizes.large_buffers].map(u64::from);
+        // seed P9: one event a credit. Without credits, as many as all ranks have chunks, twice for those of two halves.
+        let arrive = match sizes.flow_control {
+            true => plan.total(),
+            false => 2 * ranks * chunks,
+        };
+        Self {
+            // A question and an answer for each peer, and where they are acknowledged that.
+            system: 4 * ranks + SPARE_EVENTS,
+            // Replies of two halves, acknowledgements of requests, replies and operations.
+            safe: 3 * chunks
+                + u64::from(sizes.messages)
+                + 2 * u64::from(sizes.reply_chunks)
+                + large
+                + SPARE_EVENTS,
+            requests: arrive + u64::from(plan.space().buffers) + large + SPARE_EVENTS,
+        }
+    }
+}
+
+/// What there is room for in buffers of large mediums.
+fn large_space(sizes: &PortalsSizes) -> Space {
+    Space {
+        buffers: sizes.large_buffers,
+        chunks: LARGE_IN_BUFFER as u32,
+        costs: Costs {
+            chunk_bytes: LARGE_BYTES as u32,
+            ..Costs::PORTALS
+        },
+    }
+}
+
+/// Bytes of each part, in their order.
+fn parts(sizes: &PortalsSizes, plan: &Plan) -> [u64; 6] {
+    let chunks = |count: u32| u64::from(count) * CHUNK_BYTES as u64;
+    let large = large_space(sizes).bytes();
+    [
+        chunks(sizes.send_chunks),
+        chunks(sizes.reply_chunks),
+        plan.space().bytes(),
+        large,
+        large,
+        2 * u64::from(sizes.large_slots) * LARGE_BYTES as u64,
+    ]
+}
+
+/// Bytes of buffers that a rank needs.
+pub(super) fn buffer_bytes(sizes: &PortalsSizes, plan: &Plan) -> u64 {
+    let parts = parts(sizes, plan);
+    parts.iter().map(|bytes| bytes.next_multiple_of(LINE)).sum()
+}
+
+/// Everything that is made once.
+pub(super) struct Parts {
+    pub(super) queues: Queues,
+    pub(super) send_chunks: Chunks,
+    pub(super) bounce: [DescriptorHandle; 2],
+    pub(super) reply_chunks: Chunks,
+    pub(super) slots: Slots,
+    pub(super) system: DescriptorHandle,
+    pub(super) arrivals: Arrivals,
+    pub(super) returns: Returns,
+}
+
+/// Divides the buffers.
+fn divide(
+    buffers: Buffers,
+    config: &PortalsConfig,
+    plan: &Plan,
+) -> Result<[(NonNull<u8>, u64); 6], PortalsError> {
+    let Buffers { start, len_bytes } = buffers;
+    let needed = buffer_bytes(&config.sizes, plan);
+    if len_bytes < needed {
+        return Err(PortalsError::Buffers {
+            rank: config.rank,
+            got: len_bytes,
+            needed,
+        });
+    }
+    let mut at = 0;
+    Ok(parts(&config.sizes, plan).map(|bytes| {
+        // SAFETY: the parts lie one behind the other, and their sum was compared with the length.
+        let part = unsafe { start.add(at as usize) };
+        at += bytes.next_multiple_of(LINE);
+        (part, bytes)
+    }))
+}
+
+/// Sets all up but the segment.
+///
+/// # Safety
+/// As `Portals::new`.
+pub(super) unsafe fn set_up(
+    nic: &impl Interface,
+    buffers: Buffers,
+    config: &PortalsConfig,
+    plan: &Plan,
+) -> Result<Parts, PortalsError> {
+    let sizes = &config.sizes;
+    let depths = Depths::of(sizes, config.ranks, plan);
+    let queues = Queues {
+        system: nic.queue_alloc(depths.system)?,
+        safe: nic.queue_alloc(depths.safe)?,
+        requests: nic.queue_alloc(depths.requests)?,
+    };
+    let Queues {
+        system,
+        safe,
+        requests,
+    } = queues;
+    let told = [
+        None,
+        Some(requests),
+        Some(requests),
+        Some(requests),
+        Some(safe),
+        Some(safe),
+        Some(safe),
+        Some(system),
+    ];
+    for (portal, queue) in (0..).zip(told) {
+        nic.portal_alloc(PortalOptions::default(), queue, Some(PortalIndex(portal)))?;
+    }
+    let [send, reply, receive, large, large_reply, slots] = divide(buffers, config, plan)?;
+    let bind = |(start, bytes): (NonNull<u8>, u64), descriptor| {
+        // SAFETY: the caller promises that the buffers stay mapped and are used through the interface.
+        unsafe { nic.bind(start, bytes, descriptor) }
+    };
+    let source = |role: Role, queue| Descriptor {
+        queue: Some(queue),
+        user: role.word(0),
+        ..Descriptor::SILENT
+    };
+    let attach = |portal, (start, bytes): (NonNull<u8>, u64), role: Role, queue| {
+        let entry = Entry {
+            gets: false,
+            events: AT_END,
+            queue: Some(queue),
+            user: role.word(0),
+            ..Entry::OPEN
+        };
+        // SAFETY: as for `bind`.
+        unsafe { nic.attach(portal, Position::Tail, ANY, start, bytes, entry) }
+    };
+    attach(roles::REPLIES, send, Role::Reply, safe)?;
+    attach(roles::SYSTEM, (send.0, 0), Role::System, system)?;
+    let [put, get] = operations(safe);
+    let chunk_descriptors = [
+        bind(send, source(Role::SentRequest, safe))?,
+        bind(reply, source(Role::SentReply, safe))?,
+    ];
+    let large_space = large_space(sizes);
+    let stock = |role, portal, queue, start, space: &Space, basin| {
+        // SAFETY: the part is of the space's length, and used for nothing else.
+        unsafe { Stock::new(nic, (role, portal, queue), start, space, basin) }
+    };
+    let halves = depths.requests as usize;
+    Ok(Parts {
+        queues,
+        // SAFETY: the part is as long as its chunks, covered by the descriptor, and used for nothing else.
+        send_chunks: unsafe {
+            Chunks::new(send.0, sizes.send_chunks, CHUNK_BYTES, chunk_descriptors[0])
+        },
+        bounce: [bind(send, put)?, bind(send, get)?],
+        // SAFETY: as above.
+        reply_chunks: unsafe {
+            Chunks::new(
+                reply.0,
+                sizes.reply_chunks,
+                CHUNK_BYTES,
+                chunk_descriptors[1],
+            )
+        },
+        // SAFETY: as above, for twice as many slots.
+        slots: unsafe { Slots::new(slots.0, sizes.large_slots, bind(slots, put)?) },
+        system: bind((send.0, 0), source(Role::SentSystem, system))?,
+        arrivals: Arrivals {
+            requests: stock(
+                Role::RequestBuffer,
+                roles::REQUESTS,
+                requests,
+                receive.0,
+                plan.space(),
+                true,
+            )?,
+            large: stock(
+                Role::LargeRequest,
+                roles::LARGE_REQUESTS,
+                requests,
+                large.0,
+                &large_space,
+                false,
+            )?,
+            halves: LidCache::new(halves, halves),
+        },
+        returns: Returns {
+            large: stock(
+                Role::LargeReply,
+                roles::LARGE_REPLIES,
+                safe,
+                large_reply.0,
+                &large_space,
+                false,
+            )?,
+            // One for each chunk.
+            halves: LidCache::new(sizes.send_chunks as usize, sizes.send_chunks as usize),
+        },
+    })
+}

@@ -1,0 +1,246 @@
+//! Ranks whose interfaces are in one file, in one process: each endpoint has mappings of its own.
+
+use argonet_base::{JobRank, SegmentOffset};
+use argonet_conduit::portals::{
+    CAPABILITIES, CHUNK_BYTES, Portals, PortalsConfig, PortalsSizes, software_config,
+};
+use argonet_conduit::smp::ThreadMode;
+use argonet_conformance::{Buffers, Job, Promises, Rig, Setup};
+use argonet_nic::portals::software::{FaultRules, Software};
+use argonet_nic::portals::{Ack, Descriptor, Part, PortalIndex, Portals as Interface, Target};
+use argonet_segment::{Directory, OwnSegment, PageKind, Resolver, SegmentFile};
+use core::ptr::NonNull;
+use rustix::fd::{AsFd, OwnedFd};
+use rustix::fs::{MemfdFlags, memfd_create};
+use std::sync::Arc;
+
+/// How ranks are set up.
+pub(crate) struct PortalsRig {
+    mode: ThreadMode,
+    variant: Variant,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Variant {
+    /// As users have it.
+    Usual,
+    /// Nothing is paid for; overflows are pushed back.
+    Unpaid,
+    /// Longs are never packed.
+    Unpacked,
+    /// What an interface does comes late, out of turn, and twice.
+    Faulty(u64),
+}
+
+pub(crate) struct PortalsJob {
+    endpoints: Vec<Option<Portals<Software>>>,
+    segments: Vec<OwnSegment>,
+    interfaces: OwnedFd,
+}
+
+impl PortalsRig {
+    /// Each thread mode; then other settings; then faults, by several seeds.
+    pub(crate) fn all(seeds: u64) -> Vec<Self> {
+        let usual = |mode| Self {
+            mode,
+            variant: Variant::Usual,
+        };
+        let modes = [ThreadMode::Seq, ThreadMode::Parsync, ThreadMode::Par].map(usual);
+        let others = [Variant::Unpaid, Variant::Unpacked].map(|variant| Self {
+            mode: ThreadMode::Par,
+            variant,
+        });
+        let faulty = (1..=seeds).map(|seed| Self {
+            mode: ThreadMode::Par,
+            variant: Variant::Faulty(seed),
+        });
+        modes.into_iter().chain(others).chain(faulty).collect()
+    }
+
+    fn sizes(&self, buffers: Buffers) -> PortalsSizes {
+        let sizes = match buffers {
+            Buffers::Default => PortalsSizes::default(),
+            Buffers::Minimum => PortalsSizes::smallest(),
+        };
+        PortalsSizes {
+            // More than the receive buffers hold, so that requests fall into the catch-basin.
+            send_chunks: match (self.variant, buffers) {
+                (Variant::Unpaid, Buffers::Minimum) => 512,
+                _ => sizes.send_chunks,
+            },
+            flow_control: self.variant != Variant::Unpaid,
+            packed_longs: self.variant != Variant::Unpacked,
+            ..sizes
+        }
+    }
+
+    fn faults(&self, rank: u32) -> FaultRules {
+        match self.variant {
+            Variant::Faulty(seed) => FaultRules {
+                seed: seed << 32 | u64::from(rank),
+                delay: 20_000,
+                reorder: 20_000,
+                slow_target: 20_000,
+                late_calls: 8,
+                no_match: 5_000,
+                ..FaultRules::default()
+            },
+            _ => FaultRules::default(),
+        }
+    }
+}
+
+impl Rig for PortalsRig {
+    type Job = PortalsJob;
+
+    fn name(&self) -> String {
+        let mode = format!("portals {:?}", self.mode).to_lowercase();
+        match self.variant {
+            Variant::Usual => mode,
+            Variant::Unpaid => mode + " unpaid",
+            Variant::Unpacked => mode + " unpacked",
+            Variant::Faulty(seed) => format!("{mode} faults {seed}"),
+        }
+    }
+
+    fn promises(&self) -> Promises {
+        let faulty = matches!(self.variant, Variant::Faulty(_));
+        Promises {
+            capabilities: CAPABILITIES,
+            remote: true,
+            knows_segments: true,
+            // Credits come back with replies, which the sender must take.
+            alone_bytes: 64 << 10,
+            // What matches nothing, or finds no room, is sent again.
+            ordered: false,
+            settled_is_handled: true,
+            threads: self.mode,
+            // What is late goes on with calls alone.
+            sleeps: !faulty,
+            outlives_sender: !faulty,
+            garbage: if faulty { 0 } else { GARBAGE.len() },
+            most_ranks: 64,
+            poll_per_peer: 8192,
+            thresholds: vec![
+                64,
+                256,
+                CHUNK_BYTES - 72,
+                CHUNK_BYTES - 8,
+                CHUNK_BYTES,
+                4096,
+            ],
+            // What finds no room is tried again after 20 us.
+            idle_rounds: if faulty { 200 } else { 2000 },
+        }
+    }
+
+    fn start(&self, setup: &Setup) -> PortalsJob {
+        let (ranks, bytes) = (setup.ranks, setup.segment_bytes);
+        let segments = SegmentFile::create(ranks, bytes, PageKind::Normal).expect("segments");
+        let segments = segments.into_fd();
+        let interfaces = memfd_create("interfaces", MemfdFlags::CLOEXEC).expect("interfaces");
+        let sizes = self.sizes(setup.buffers);
+        let software = software_config(&sizes, JobRank(0), ranks).expect("sizes that fit");
+        let mut job = PortalsJob {
+            endpoints: Vec::new(),
+            segments: Vec::new(),
+            interfaces,
+        };
+        for rank in (0..ranks).map(JobRank) {
+            let fd = segments.try_clone().expect("descriptor");
+            let file = SegmentFile::from_fd(fd, ranks, bytes, PageKind::Normal).expect("segments");
+            let directory = Directory::new(file, rank).expect("directory");
+            job.segments
+                .push(OwnSegment::attach(&directory, bytes).expect("segment"));
+            let faults = match setup.calm {
+                true => FaultRules::default(),
+                false => self.faults(rank.0),
+            };
+            let resolver = Resolver::new(Arc::clone(&directory));
+            let nic = Software::new(
+                job.interfaces.as_fd(),
+                software,
+                rank,
+                Some(resolver),
+                faults,
+            );
+            let nic = nic.expect("interface");
+            let config = PortalsConfig {
+                rank,
+                ranks,
+                mode: self.mode,
+                sizes,
+                reached: Arc::clone(&directory),
+                directory,
+                registered: setup.registered,
+                segment_len: Arc::new(move |_| bytes),
+            };
+            let endpoint = Portals::over_software(nic, config);
+            job.endpoints.push(Some(endpoint.expect("endpoint")));
+        }
+        job
+    }
+}
+
+/// Portal, match bits and immediate data of messages without bytes that nobody sends.
+const GARBAGE: [(u32, u64, u64); 10] = [
+    // A request of no kind, one with 31 arguments, a medium and a short that are longer than what came.
+    (1, 0, 0),
+    (1, 0x3f00, 0),
+    (1, 2 << 13 | 0x80, 100),
+    (1, 1 << 13 | 5 << 8 | 0x80, 0),
+    // One that is no request; a medium of more than there can be.
+    (1, 6 << 13, 0),
+    (1, 3 << 13 | 0x80, 1 << 20),
+    // More credits than were lent are given back by a reply that nobody waits for; a reply of no kind.
+    (4, 6 << 13 | 15 << 56, 0),
+    (4, 0, 0),
+    // No system message; an answer without a question that gives 9 back.
+    (7, 0, 0xff << 56),
+    (7, 0, 0x82 << 56 | 9),
+];
+
+impl Job for PortalsJob {
+    type Conduit = Portals<Software>;
+
+    fn endpoint(&self, rank: JobRank) -> &Portals<Software> {
+        self.endpoints[rank.index()]
+            .as_ref()
+            .expect("the rank has not ended")
+    }
+
+    fn end(&mut self, rank: JobRank) {
+        self.endpoints[rank.index()] = None;
+    }
+
+    fn read(&self, rank: JobRank, offset: SegmentOffset, bytes: &mut [u8]) {
+        let view = self.segments[rank.index()].bytes(offset, bytes.len());
+        view.expect("inside").copy_to(0, bytes).expect("inside");
+    }
+
+    fn write(&self, rank: JobRank, offset: SegmentOffset, bytes: &[u8]) {
+        let view = self.segments[rank.index()].bytes_mut(offset, bytes.len());
+        view.expect("inside").copy_from(0, bytes).expect("inside");
+    }
+
+    fn advance(&self) {}
+
+    fn corrupt(&self, reader: JobRank, writer: JobRank, kind: usize) {
+        let nic = self.endpoint(writer).interface();
+        let (portal, bits, header) = GARBAGE[kind];
+        // SAFETY: of no bytes nothing is accessed.
+        let nothing = unsafe { nic.bind(NonNull::dangling(), 0, Descriptor::SILENT) };
+        let part = Part {
+            offset_bytes: 0,
+            len_bytes: 0,
+        };
+        let target = Target {
+            rank: reader,
+            portal: PortalIndex(portal),
+            bits,
+            offset_bytes: 0,
+        };
+        let sent = nic.put_region(nothing.expect("room"), part, Ack::None, target, header);
+        sent.expect("it goes out");
+    }
+}

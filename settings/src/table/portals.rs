@@ -1,0 +1,32 @@
+//! The conduit over Portals interfaces; what it has in common with others is in [credits](super::credits).
+
+use crate::kind::Kind;
+use crate::row::{Preset, Scope};
+use crate::setting::settings;
+
+const fn most(min: u64, max: u64, unit: &'static str) -> Kind {
+    Kind::Count { min, max, unit }
+}
+
+const EVENTS: Kind = most(0, u32::MAX as u64, "events");
+
+settings! {
+    PORTAL_MSG_LIMIT: u64 = "GASNET_PORTAL_MSG_LIMIT", most(4, 65_535, "messages"), Preset::Is("250"), Scope::Rank,
+        "Messages of a rank that the portals conduit has under way at once; two are kept for replies.";
+    PORTAL_NUM_TMPMD: u64 = "GASNET_PORTAL_NUM_TMPMD", most(1, 1 << 20, "descriptors"), Preset::Is("1024"), Scope::Rank,
+        "Temporary memory descriptors of a rank over portals, for data of more than a chunk that lies in no segment.";
+    PORTAL_PACKED_LONG: bool = "GASNET_PORTAL_PACKED_LONG", Kind::Boolean, Preset::Is("1"), Scope::Rank,
+        "Whether long messages that fit a chunk travel in one message over portals.";
+    PORTAL_SB_CHUNKS: u64 = "GASNET_PORTAL_SB_CHUNKS", most(1, 65_535, "chunks"), Preset::Is("1024"), Scope::Job,
+        "Chunks of 1 KiB that a rank sends requests from over portals, each of which is kept until its reply comes.";
+    PORTAL_RPL_CHUNKS: u64 = "GASNET_PORTAL_RPL_CHUNKS", most(1, 65_535, "chunks"), Preset::Is("64"), Scope::Job,
+        "Chunks of 1 KiB that a rank sends replies from over portals.";
+    PORTAL_SAFE_LIMIT: u64 = "GASNET_PORTAL_SAFE_LIMIT", EVENTS, Preset::Is("12"), Scope::Rank,
+        "Replies and completions that a poll takes over portals; 0 for all.";
+    PORTAL_AM_LIMIT: u64 = "GASNET_PORTAL_AM_LIMIT", EVENTS, Preset::Is("8"), Scope::Rank,
+        "Requests that a poll takes over portals; 0 for all.";
+    PORTAL_SYS_LIMIT: u64 = "GASNET_PORTAL_SYS_LIMIT", EVENTS, Preset::Is("0"), Scope::Rank,
+        "Messages of the system queue that a poll takes over portals; 0 for all.";
+    PORTAL_ACCEL: bool = "GASNET_PORTAL_ACCEL", Kind::Boolean, Preset::Is("0"), Scope::Job,
+        "Accelerated Portals of Sandia's Catamount, which do not exist here: 1 is an error over portals.";
+}
