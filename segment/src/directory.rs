@@ -86,8 +86,6 @@ pub struct Directory {
     /// Copy of the file's stride, beside the entries on the fast path.
     stride_bytes: u64,
     own: JobRank,
-    /// Ranks whose segments may be mapped here.
-    near: Range<u32>,
     slow: Mutex<Slow>,
 }
 
@@ -215,10 +213,9 @@ impl Directory {
         let stride_bytes = file.stride_bytes();
         Ok(Arc::new(Self {
             entries,
-            reservation: Reservation::new(file)?,
+            reservation: Reservation::new(file, near)?,
             stride_bytes,
             own,
-            near,
             slow: Mutex::new(Slow {
                 own_mapped_bytes: 0,
             }),
@@ -264,7 +261,11 @@ impl Directory {
             .checked_sub(self.reservation.base().addr().get())? as u64;
         let rank = distance / self.stride_bytes;
         let offset = distance % self.stride_bytes;
-        let rank = rank.checked_add(self.file().owners().start.into())?;
+        let near = self.reservation.ranks();
+        let rank = rank.checked_add(near.start.into())?;
+        if rank >= near.end.into() {
+            return None;
+        }
         let entry = self.entries.get(usize::try_from(rank).ok()?)?;
         let end = offset.checked_add(len as u64)?;
         // Acquire as in `resolve`: the caller may access the memory.
@@ -281,17 +282,14 @@ impl Directory {
     #[inline]
     #[must_use]
     pub fn span_base(&self, rank: JobRank) -> Option<NonNull<u8>> {
-        let distance = self.file().span_offset(rank).ok()?;
-        // SAFETY: `span_offset` is less than the length of the reservation, whose base it is
-        // added to.
-        Some(unsafe { self.reservation.base().add(distance as usize) })
+        self.reservation.span(rank).ok()
     }
 
     /// Whether the segment of `rank` can be mapped here, attached or not.
     #[inline]
     #[must_use]
     pub fn is_near(&self, rank: JobRank) -> bool {
-        self.near.contains(&rank.0)
+        self.reservation.ranks().contains(&rank.0)
     }
 
     /// How much of the segment of `rank` is mapped here; 0 for ranks that do not share memory with this one.
@@ -362,7 +360,7 @@ impl Directory {
     ///
     /// The first that occurs; ranks before it are mapped.
     pub fn map_all(&self, published: impl Fn(JobRank) -> u64) -> Result<(), SegmentError> {
-        (self.near.clone())
+        (self.reservation.ranks().clone())
             .map(JobRank)
             .try_for_each(|rank| self.refresh(rank, published(rank)))
     }

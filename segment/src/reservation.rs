@@ -1,5 +1,6 @@
 //! Addresses for the segments of all ranks of a host, reserved once and filled as segments attach.
 
+use std::ops::Range;
 use std::ptr::{NonNull, null_mut};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::{fs, io};
@@ -14,13 +15,15 @@ use crate::error::SegmentError;
 use crate::file::SegmentFile;
 use crate::pages::{PageKind, TRANSPARENT_BYTES, pool_too_small};
 
-/// One contiguous range of addresses, a span for each rank in the order of ranks.
+/// One contiguous range of addresses, a span for each of some ranks that follow each other.
 ///
 /// All of it is reserved without access and without memory; [`map`](Self::map) puts parts of the
 /// segment file over it. Its addresses belong to it until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Reservation {
     file: SegmentFile,
+    /// Ranks that have a span here; they all have one in the file.
+    ranks: Range<u32>,
     /// What the kernel gave, with slack for alignment.
     raw: NonNull<u8>,
     raw_len: usize,
@@ -40,18 +43,24 @@ unsafe impl Send for Reservation {}
 unsafe impl Sync for Reservation {}
 
 impl Reservation {
-    /// Reserves addresses for all spans of `file`.
-    pub(crate) fn new(file: SegmentFile) -> Result<Self, SegmentError> {
+    /// Reserves addresses for the spans of these ranks in `file`.
+    pub(crate) fn new(file: SegmentFile, ranks: Range<u32>) -> Result<Self, SegmentError> {
+        if let Some(last) = ranks.clone().next_back() {
+            file.span_offset(JobRank(ranks.start))?;
+            file.span_offset(JobRank(last))?;
+        }
         let alignment = file.pages().span_alignment_bytes() as usize;
-        // `SegmentFile` keeps the total at 2^62 at most, so that the sum does not overflow.
-        let raw_len = file.total_bytes() as usize + alignment;
+        let count = ranks.len() as u64;
+        // These are at most the spans of the file, whose total `SegmentFile` keeps at 2^62 at most, so that the sum does not overflow.
+        let total_bytes = count * file.stride_bytes();
+        let raw_len = total_bytes as usize + alignment;
         // SAFETY: without an address and without MAP_FIXED the kernel chooses free addresses;
         // nothing of the process is replaced.
         let reserved = unsafe { mmap_anonymous(null_mut(), raw_len, ProtFlags::empty(), RESERVE) };
         let cannot = |source: io::Error| SegmentError::CannotReserve {
-            ranks: file.ranks(),
+            ranks: count as u32,
             stride_bytes: file.stride_bytes(),
-            total_bytes: file.total_bytes(),
+            total_bytes,
             limit: address_limits(),
             source,
         };
@@ -65,6 +74,7 @@ impl Reservation {
             // spans.
             base: unsafe { raw.add(skip) },
             file,
+            ranks,
             raw,
             raw_len,
             lost: AtomicBool::new(false),
@@ -75,9 +85,32 @@ impl Reservation {
         &self.file
     }
 
+    /// Ranks that have a span.
+    #[inline(always)]
+    pub(crate) fn ranks(&self) -> &Range<u32> {
+        &self.ranks
+    }
+
     /// The first span.
+    #[inline(always)]
     pub(crate) fn base(&self) -> NonNull<u8> {
         self.base
+    }
+
+    /// The span of a rank.
+    ///
+    /// # Errors
+    /// It has none.
+    pub(crate) fn span(&self, rank: JobRank) -> Result<NonNull<u8>, SegmentError> {
+        if !self.ranks.contains(&rank.0) {
+            return Err(SegmentError::NoSuchRank {
+                rank,
+                ranks: self.ranks.len() as u32,
+            });
+        }
+        let distance = u64::from(rank.0 - self.ranks.start) * self.file.stride_bytes();
+        // SAFETY: less than the length of the spans that `new` reserved from `base`, one for each of `ranks`.
+        Ok(unsafe { self.base.add(distance as usize) })
     }
 
     /// Maps the part [`from`, `to`) of a rank's span; both are rounded up to pages. What was mapped
@@ -91,6 +124,7 @@ impl Reservation {
         to: u64,
         own: bool,
     ) -> Result<(), SegmentError> {
+        let span = self.span(rank)?;
         let span_offset = self.file.span_offset(rank)?;
         let stride = self.file.stride_bytes();
         let beyond = SegmentError::BeyondSpan {
@@ -115,8 +149,8 @@ impl Reservation {
             )(Errno::NOMEM));
         }
         let len = (end - start) as usize;
-        // SAFETY: span_offset + start < total_bytes, the length of the reserved range from `base`.
-        let at = unsafe { self.base.add((span_offset + start) as usize) };
+        // SAFETY: start < stride, the length of the span.
+        let at = unsafe { span.add(start as usize) };
         let offset = span_offset + start;
         let failed = |error: io::Error| match (error.raw_os_error(), pages) {
             (Some(libc::ENOMEM), PageKind::Huge { size_bytes }) => {
@@ -155,15 +189,12 @@ impl Reservation {
             self.reserve_again(at, len);
             return Err(failed(errno.into()));
         }
-        self.advise(span_offset, start, end, own);
+        self.advise(span, start, end, own);
         Ok(())
     }
 
     /// Advice that makes a mapping better and whose refusal harms nothing.
-    fn advise(&self, span_offset: u64, start: u64, end: u64, own: bool) {
-        debug_assert!(span_offset.is_multiple_of(self.file.stride_bytes()));
-        // SAFETY: span_offset < total_bytes, the length of the reserved range from `base`.
-        let span = unsafe { self.base.add(span_offset as usize) };
+    fn advise(&self, span: NonNull<u8>, start: u64, end: u64, own: bool) {
         if self.file.pages() == PageKind::TransparentHuge && end >= TRANSPARENT_BYTES {
             // From the start of the span, so that the kernel sees one mapping after growth too.
             // SAFETY: [span, span + end) is mapped from the file; this advice changes no content.
@@ -232,6 +263,8 @@ fn address_limits() -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::os::fd::AsFd;
+
     use argonet_base::JobRank;
 
     use super::Reservation;
@@ -242,7 +275,8 @@ mod tests {
     #[test]
     fn spans_are_aligned_for_huge_pages() {
         let file = SegmentFile::create(3, TRANSPARENT_BYTES, PageKind::TransparentHuge).unwrap();
-        let reservation = Reservation::new(file).unwrap();
+        let owners = file.owners();
+        let reservation = Reservation::new(file, owners).unwrap();
         assert_eq!(
             reservation.base().addr().get() as u64 % TRANSPARENT_BYTES,
             0
@@ -253,7 +287,8 @@ mod tests {
     fn an_address_space_that_is_too_small_is_named() {
         // 2^60 bytes: a legal file, more addresses than any processor has.
         let file = SegmentFile::create(1 << 10, 1 << 50, PageKind::Normal).unwrap();
-        let error = Reservation::new(file).unwrap_err();
+        let owners = file.owners();
+        let error = Reservation::new(file, owners).unwrap_err();
         assert!(
             matches!(error, SegmentError::CannotReserve { .. }),
             "{error}"
@@ -272,7 +307,8 @@ mod tests {
     #[test]
     fn nothing_is_mapped_outside_a_span() {
         let file = SegmentFile::create(2, 1 << 20, PageKind::Normal).unwrap();
-        let reservation = Reservation::new(file).unwrap();
+        let owners = file.owners();
+        let reservation = Reservation::new(file, owners).unwrap();
         for (rank, to) in [
             (0, (1 << 20) + 1),
             (1, (1 << 20) + 1),
@@ -288,6 +324,36 @@ mod tests {
         reservation.map(JobRank(1), 0, 1 << 20, false).unwrap();
     }
 
+    // Of a file of all segments of a host, a rank reaches its neighbourhood's.
+    #[test]
+    fn spans_of_some_ranks_are_where_the_file_has_them() {
+        let stride = 1 << 20;
+        let file = SegmentFile::create(8, stride, PageKind::Normal).unwrap();
+        let over = |ranks| {
+            let fd = file.as_fd().try_clone_to_owned().unwrap();
+            let again = SegmentFile::from_fd(fd, 8, stride, PageKind::Normal).unwrap();
+            Reservation::new(again, ranks)
+        };
+        let (all, some) = (over(0..8).unwrap(), over(3..5).unwrap());
+        assert_eq!(some.span(JobRank(3)).unwrap(), some.base());
+        for rank in [2, 5, 8, u32::MAX] {
+            let rank = JobRank(rank);
+            assert!(some.span(rank).is_err() && some.map(rank, 0, 1, false).is_err());
+        }
+        for rank in [JobRank(3), JobRank(4)] {
+            for (reservation, own) in [(&all, true), (&some, false)] {
+                reservation.map(rank, 0, stride, own).unwrap();
+            }
+            let [at, seen] = [&all, &some].map(|of| of.span(rank).unwrap());
+            // SAFETY: both are mapped, and this test alone uses them.
+            unsafe {
+                at.add(17).write(rank.0 as u8);
+                assert_eq!(seen.add(17).read(), rank.0 as u8);
+            }
+        }
+        assert!(over(7..9).is_err() && over(9..9).is_ok());
+    }
+
     #[test]
     fn a_pool_that_cannot_fill_a_segment_is_named() {
         let size_bytes = 2 << 20;
@@ -295,7 +361,8 @@ mod tests {
             // No pool at all; the file's own tests cover that error.
             return;
         };
-        let reservation = Reservation::new(file).unwrap();
+        let owners = file.owners();
+        let reservation = Reservation::new(file, owners).unwrap();
         let wanted = obtainable_pages(size_bytes) + 1;
         let error = reservation
             .map(JobRank(0), 0, wanted * size_bytes, true)

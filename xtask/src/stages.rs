@@ -304,7 +304,7 @@ pub(crate) fn jobs(run: &mut Run) {
             }
         }
     }
-    over_connections(run, &threads);
+    over_networks(run, &threads);
     // Thin link-time optimisation takes minutes; only a full run waits for it.
     let (profile, directory) = if run.full() {
         ("release", "release")
@@ -324,22 +324,24 @@ pub(crate) fn jobs(run: &mut Run) {
     }
 }
 
-/// The jobs of the library again, whose ranks reach each other over connections: with neighbours and without. A part of the tests, which
-/// the commit gives, unless it is a full run.
-fn over_connections(run: &mut Run, threads: &str) {
+/// The jobs of the library again, whose ranks reach each other over a conduit for networks: connections, with neighbours and without, or interfaces in software.
+/// One of these and a part of the tests, which the commit gives, unless it is a full run.
+fn over_networks(run: &mut Run, threads: &str) {
+    const PATHS: [&str; 3] = ["tcp 1", "tcp 2", "portals 1"];
     let (package, name) = ("argonet", "jobs");
     let base = commit_base(run);
     let turn = u64::from_str_radix(&base, 16).unwrap_or(0);
-    let paths: &[&str] = match (run.full(), turn.is_multiple_of(2)) {
-        (true, _) => &["tcp 1", "tcp 2"],
-        (false, true) => &["tcp 1"],
-        (false, false) => &["tcp 2"],
+    let (one, turn) = ((turn % 3) as usize, turn / 3);
+    let paths = if run.full() {
+        &PATHS[..]
+    } else {
+        &PATHS[one..=one]
     };
     for path in paths {
         let mut command = cargo(&["test", "--package", package, "--test", name, "--", threads]);
         command.env("ARGONET_TEST_PATH", path);
         if !run.full() {
-            let part = format!("{}/{}", turn / 2 % budget::PARTS, budget::PARTS);
+            let part = format!("{}/{}", turn % budget::PARTS, budget::PARTS);
             command.env("ARGONET_TEST_PART", part);
         }
         run.tests(&format!("{package} {name} over {path}"), &mut command);
