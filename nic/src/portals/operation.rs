@@ -100,4 +100,30 @@ impl AtomicKind {
     pub const fn has(self, op: AtomicOp) -> bool {
         !(self.is_float() && matches!(op, AtomicOp::Or | AtomicOp::And | AtomicOp::Xor))
     }
+
+    /// What is wrong with an atomic operation on such elements, if anything: `len` bytes at an offset in the target's entry, on an interface
+    /// for `most` at a time.
+    pub(super) fn objection(
+        self,
+        op: AtomicOp,
+        len: u64,
+        offset: u64,
+        fetches: bool,
+        most: u64,
+    ) -> Option<&'static str> {
+        let size = self.bytes() as u64;
+        if !self.has(op) {
+            return Some("floats have no bitwise operations");
+        }
+        if !len.is_multiple_of(size) || !offset.is_multiple_of(size) {
+            return Some("an atomic operation on parts of elements");
+        }
+        if len > most {
+            return Some("an atomic operation longer than the interface's limit");
+        }
+        if op == AtomicOp::CompareSwap && (!fetches || len != size) {
+            return Some("compare-and-swap fetches, and is for one element");
+        }
+        None
+    }
 }

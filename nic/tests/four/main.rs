@@ -1,7 +1,9 @@
 //! What both implementations of the trait do: the software interface between two threads, and a library of Portals 4 between two processes,
 //! where one is found (`ARGONET_PORTALS_LIBRARY`, or the loader's path).
 
+mod atomics;
 mod cases;
+mod entries;
 mod errors;
 mod group;
 mod loader;

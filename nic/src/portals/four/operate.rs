@@ -229,18 +229,9 @@ impl Four {
         kind: AtomicKind,
         fetches: bool,
     ) -> Result<(), NicError> {
-        let size = kind.bytes() as u64;
-        if !kind.has(op) {
-            return Err(self.refuse("floats have no bitwise operations"));
-        }
-        if !part.len_bytes.is_multiple_of(size) || !target.offset_bytes.is_multiple_of(size) {
-            return Err(self.refuse("an atomic operation on parts of elements"));
-        }
-        if part.len_bytes > self.atomic_bytes() {
-            return Err(self.refuse("an atomic operation longer than the interface's limit"));
-        }
-        if op == AtomicOp::CompareSwap && (!fetches || part.len_bytes != size) {
-            return Err(self.refuse("compare-and-swap fetches, and is for one element"));
+        let (len, offset) = (part.len_bytes, target.offset_bytes);
+        if let Some(wrong) = kind.objection(op, len, offset, fetches, self.atomic_bytes()) {
+            return Err(self.refuse(wrong));
         }
         if op == AtomicOp::Swap && !fetches {
             return Err(NicError::Unsupported {

@@ -3,6 +3,7 @@
 use super::bound::{Local, Table};
 use super::deliver::Arrival;
 use super::message::{Action, Message};
+use super::section::Section;
 use super::shared::Shared;
 use crate::portals::{
     Ack, AtomicKind, AtomicOp, Descriptor, DescriptorHandle, Event, EventKind, NicError, Outcome,
@@ -143,20 +144,11 @@ impl Initiator<'_> {
         how: &Combine,
         fetches: bool,
     ) -> Result<(), NicError> {
-        let size = how.kind.bytes() as u64;
-        if !how.kind.has(how.op) {
-            return Err(self.invalid("floats have no bitwise operations"));
-        }
-        if !part.len_bytes.is_multiple_of(size) || !target.offset_bytes.is_multiple_of(size) {
-            return Err(self.invalid("an atomic operation on parts of elements"));
-        }
-        if part.len_bytes > ATOMIC_BYTES {
-            return Err(self.invalid("an atomic operation longer than the interface's limit"));
-        }
-        if how.op == AtomicOp::CompareSwap && (!fetches || part.len_bytes != size) {
-            return Err(self.invalid("compare-and-swap fetches, and is for one element"));
-        }
-        Ok(())
+        let (len, offset) = (part.len_bytes, target.offset_bytes);
+        let objection = how
+            .kind
+            .objection(how.op, len, offset, fetches, ATOMIC_BYTES);
+        objection.map_or(Ok(()), |wrong| Err(self.invalid(wrong)))
     }
 
     pub(super) fn atomic(
@@ -275,58 +267,56 @@ impl Initiator<'_> {
             return;
         }
         let mut section = self.shared.section(self.shared.place);
+        let whole = (Outcome::Done, operation.message.len);
+        let moved = (arrival.outcome, arrival.moved);
         if let (Some((local, released)), Some((_, ack))) = (sent, operation.sends) {
-            let mut post = |kind, outcome, moved| {
-                if let Some(queue) = local.options.queue {
-                    section.post(
-                        queue.index,
-                        &self.event(operation, &local, kind, outcome, moved),
-                    );
-                }
-            };
+            let mut post = |kind, end| self.post(&mut section, operation, &local, kind, end);
             if local.options.events.start {
-                post(EventKind::SendStart, Outcome::Done, 0);
+                post(EventKind::SendStart, (Outcome::Done, 0));
             }
             if local.options.events.end {
-                post(EventKind::SendEnd, Outcome::Done, operation.message.len);
+                post(EventKind::SendEnd, whole);
             }
             if ack == Ack::Event && arrival.acknowledged {
-                post(EventKind::Ack, arrival.outcome, arrival.moved);
+                post(EventKind::Ack, moved);
             }
             if released {
-                post(EventKind::Unlink, Outcome::Done, 0);
+                post(EventKind::Unlink, (Outcome::Done, 0));
             }
-            if let (Ack::Count, Some(count), true) =
-                (ack, local.options.count, arrival.acknowledged)
-            {
-                let bytes = count.bytes.then_some(arrival.moved);
-                section.count_event(count.counter.index, bytes, arrival.outcome == Outcome::Done);
+            if ack == Ack::Count && arrival.acknowledged {
+                count(&mut section, &local, &arrival);
             }
         }
         if let Some((local, released)) = received {
-            let mut post = |kind, outcome, moved| {
-                if let Some(queue) = local.options.queue {
-                    section.post(
-                        queue.index,
-                        &self.event(operation, &local, kind, outcome, moved),
-                    );
-                }
-            };
+            let mut post = |kind, end| self.post(&mut section, operation, &local, kind, end);
             if local.options.events.start {
-                post(EventKind::ReplyStart, Outcome::Done, 0);
+                post(EventKind::ReplyStart, (Outcome::Done, 0));
             }
             if local.options.events.end {
-                post(EventKind::ReplyEnd, arrival.outcome, arrival.moved);
+                post(EventKind::ReplyEnd, moved);
             }
             if released {
-                post(EventKind::Unlink, Outcome::Done, 0);
+                post(EventKind::Unlink, (Outcome::Done, 0));
             }
-            if let Some(count) = local.options.count {
-                let bytes = count.bytes.then_some(arrival.moved);
-                section.count_event(count.counter.index, bytes, arrival.outcome == Outcome::Done);
-            }
+            count(&mut section, &local, &arrival);
         }
         section.commit();
+    }
+
+    /// Tells the queue of a descriptor, if it has one, of an operation.
+    #[inline]
+    fn post(
+        &self,
+        section: &mut Section<'_>,
+        operation: &Operation,
+        local: &Local,
+        kind: EventKind,
+        (outcome, moved): (Outcome, u64),
+    ) {
+        if let Some(queue) = local.options.queue {
+            let event = self.event(operation, local, kind, outcome, moved);
+            section.post(queue.index, &event);
+        }
     }
 
     fn event(
@@ -352,6 +342,16 @@ impl Initiator<'_> {
             object: local.handle.to_bits(),
             link: message.link,
         }
+    }
+}
+
+/// Counts the end of an operation where its descriptor has a counter.
+#[inline]
+fn count(section: &mut Section<'_>, local: &Local, arrival: &Arrival) {
+    if let Some(count) = local.options.count {
+        let bytes = count.bytes.then_some(arrival.moved);
+        let is_done = arrival.outcome == Outcome::Done;
+        section.count_event(count.counter.index, bytes, is_done);
     }
 }
 
