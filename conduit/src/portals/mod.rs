@@ -9,11 +9,13 @@
 //! * Payloads that do not fit a chunk are puts of their own, of longs to their place, of mediums into buffers for those; both halves meet at the target.
 //! * Requests are paid for with [credits](argonet_am::credit). What all the same finds no room is pushed back and sent again.
 
+mod again;
 mod arrivals;
 mod chunks;
 mod conduit;
 mod config;
 mod core;
+mod halves;
 mod negotiated;
 mod operations;
 mod peer;

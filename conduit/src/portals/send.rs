@@ -1,20 +1,17 @@
 //! Requests on their way out.
 
 use super::chunks::Sent;
-use super::config::{CHUNK_BYTES, HELD_TICKETS, LARGE_ALIGN};
-use super::core::{Again, Portals};
-use super::operations::{Operation, Source, Then, Transfer};
+use super::config::{CHUNK_BYTES, HELD_TICKETS};
+use super::core::Portals;
 use super::peer::{Peer, State};
 use super::roles;
-use super::slots::Slots;
 use super::wire::{Body, HEADER_ARGS, Head, Kind, MOST_PACKED_OFFSET, header};
 use crate::conduit::{Injected, Limits, OpToken, SendError};
 use argonet_am::credit::{Attempt, PushedBack};
-use argonet_am::{AmError, Category, MAX_CARRIED, MAX_MEDIUM, Message, Payload};
+use argonet_am::{Category, MAX_CARRIED, MAX_MEDIUM, Message, Payload};
 use argonet_base::JobRank;
 use argonet_nic::portals::{Ack, DescriptorHandle, NicError, Part, Portals as Interface, Target};
 use argonet_segment::SharedBytes;
-use core::ptr::NonNull;
 
 /// How a message travels, and what it costs.
 #[derive(Clone, Copy, Debug)]
@@ -329,129 +326,6 @@ impl<N: Interface> Portals<N> {
             .put_region(descriptor, part, ack, target, sent.header)
     }
 
-    /// The half of a message that carries its data; `None` if there is none.
-    #[allow(clippy::too_many_arguments, reason = "what a half is made of")]
-    pub(super) fn half(
-        &self,
-        to: JobRank,
-        kind: Kind,
-        reserved: &Reserved,
-        bytes: &SharedBytes<'_>,
-        offset: u64,
-        local: Option<OpToken>,
-        is_reply: bool,
-    ) -> Result<Option<Operation>, NicError> {
-        let len = bytes.len();
-        if len == 0 {
-            return Ok(None);
-        }
-        let then = Then::Half(local);
-        let mut transfer = Transfer {
-            to,
-            portal: if is_reply {
-                roles::LARGE_REPLIES
-            } else {
-                roles::LARGE_REQUESTS
-            },
-            offset: 0,
-            len: len.next_multiple_of(LARGE_ALIGN) as u64,
-            lid: reserved.lid,
-            object: self.slots.descriptor,
-            from: 0,
-            gets: false,
-        };
-        if let (Kind::LargeMedium, Some(slot)) = (kind, reserved.slot) {
-            // SAFETY: the slot is the message's, the payload readable.
-            unsafe { self.slots.write(slot, bytes.as_ptr(), len) };
-            transfer.from = Slots::offset(slot);
-            let source = Source::Slot(slot);
-            return Ok(Some(Operation {
-                transfer,
-                source,
-                then,
-            }));
-        }
-        transfer.portal = if is_reply {
-            roles::LONG_REPLIES
-        } else {
-            roles::LONG_REQUESTS
-        };
-        transfer.offset = offset;
-        transfer.len = len as u64;
-        let source = if !reserved.temporary
-            && let Some(found) = self.segment.find(bytes.as_ptr(), len)
-        {
-            (transfer.object, transfer.from) = (found.put, found.offset);
-            Source::Segment
-        } else {
-            let kept =
-                (!self.synchronous && local.is_none()).then(|| bytes.to_vec().into_boxed_slice());
-            let start = kept.as_ref().map_or(bytes.as_ptr(), |kept| kept.as_ptr());
-            let descriptor = self.bind_temporary(start, len, false)?;
-            transfer.object = descriptor;
-            Source::Temporary(descriptor, kept)
-        };
-        Ok(Some(Operation {
-            transfer,
-            source,
-            then,
-        }))
-    }
-
-    /// Covers memory for one operation (TMPMD). The caller has its ticket.
-    pub(super) fn bind_temporary(
-        &self,
-        start: *const u8,
-        len: usize,
-        gets: bool,
-    ) -> Result<DescriptorHandle, NicError> {
-        let descriptor = super::segment::operations(self.queues.safe)[usize::from(gets)];
-        let start = NonNull::new(start.cast_mut()).unwrap_or(NonNull::dangling());
-        // SAFETY: the memory is kept until its operation is complete by whoever began it; where the call's end frees it, the interface has
-        // read it by then (`synchronous`).
-        unsafe { self.nic.bind(start, len as u64, descriptor) }
-    }
-
-    /// Begins an operation, which has a ticket.
-    pub(super) fn start(&self, operation: Operation) -> Result<(), NicError> {
-        let transfer = operation.transfer;
-        let full = NicError::NoSpace {
-            rank: self.rank,
-            what: "place for an operation",
-            limit: self.sizes.messages.into(),
-        };
-        let handle = self.table.begin(operation).ok_or(full)?;
-        self.begins();
-        let issued = self.issue(handle, &transfer);
-        if issued.is_err()
-            && let Some(operation) = self.table.end(handle)
-        {
-            self.ends();
-            self.release(operation.source);
-        }
-        issued
-    }
-
-    pub(super) fn issue(&self, handle: u32, transfer: &Transfer) -> Result<(), NicError> {
-        let part = Part {
-            offset_bytes: transfer.from,
-            len_bytes: transfer.len,
-        };
-        let target = Target {
-            rank: transfer.to,
-            portal: transfer.portal,
-            bits: super::wire::operation(handle, transfer.lid),
-            offset_bytes: transfer.offset,
-        };
-        if transfer.gets {
-            self.nic.get_region(transfer.object, part, target)
-        } else {
-            let header = transfer.len;
-            self.nic
-                .put_region(transfer.object, part, Ack::Event, target, header)
-        }
-    }
-
     /// Gives back what a data half would have needed.
     pub(super) fn return_half(&self, peer: &Peer, reserved: &Reserved) {
         self.tickets.give(1);
@@ -481,79 +355,6 @@ impl<N: Interface> Portals<N> {
         }
         drop(state);
         self.ends();
-    }
-
-    /// Sends again what found no room or no entry.
-    #[cold]
-    pub(super) fn try_again(&self, mut fails: impl FnMut(AmError)) {
-        self.take_failures().into_iter().for_each(&mut fails);
-        let all = core::mem::take(&mut *self.again.lock());
-        for what in all {
-            match self.try_one(what) {
-                Ok(true) => {
-                    self.agains
-                        .fetch_sub(1, core::sync::atomic::Ordering::Relaxed);
-                }
-                Ok(false) => self.again.lock().push(what),
-                Err(error) => {
-                    self.agains
-                        .fetch_sub(1, core::sync::atomic::Ordering::Relaxed);
-                    fails(error);
-                }
-            }
-        }
-    }
-
-    /// Whether it could be sent now.
-    fn try_one(&self, what: Again) -> Result<bool, AmError> {
-        let told = |to: JobRank, result: Result<(), NicError>| match result {
-            Ok(()) => Ok(true),
-            Err(error) => Err(self.refuses(to, &error)),
-        };
-        match what {
-            Again::Refused(chunk) => {
-                let Some(mut sent) = self.send_chunks.sent(chunk) else {
-                    return Ok(true);
-                };
-                if !self.tickets.take(1) {
-                    return Ok(false);
-                }
-                let Ok(head) = Head::of(sent.bits) else {
-                    return Ok(true);
-                };
-                let cost = self.cost_of(&head, sent.len);
-                let paid = self.pay(&mut self.peer(sent.to).state.lock(), cost);
-                let Some(credits) = paid else {
-                    self.tickets.give(1);
-                    return Ok(false);
-                };
-                sent.bits = Head { credits, ..head }.bits();
-                self.send_chunks.note(chunk, sent);
-                told(sent.to, self.put_request(chunk, &sent))
-            }
-            // It has kept its ticket.
-            Again::Request(chunk) => match self.send_chunks.sent(chunk) {
-                Some(sent) => told(sent.to, self.put_request(chunk, &sent)),
-                None => Ok(true),
-            },
-            Again::Reply(chunk) => match self.reply_chunks.sent(chunk) {
-                Some(sent) => told(sent.to, self.put_reply(chunk, &sent)),
-                None => Ok(true),
-            },
-            Again::Operation(handle) => match self.table.transfer(handle) {
-                Some(transfer) => told(transfer.to, self.issue(handle, &transfer)),
-                None => Ok(true),
-            },
-            Again::System(to, word) => told(to, self.put_system(to, word)),
-        }
-    }
-
-    fn cost_of(&self, head: &Head, len: u64) -> u16 {
-        let costs = &self.sizes.rules.costs;
-        match head.kind.is_split() {
-            true => costs.long(),
-            false => (len as u32).div_ceil(costs.granularity).max(1) as u16,
-        }
     }
 }
 

@@ -1,0 +1,139 @@
+//! Data that travels by itself: the halves of messages that carry it, and operations in general.
+
+use super::config::LARGE_ALIGN;
+use super::core::Portals;
+use super::operations::{Operation, Source, Then, Transfer};
+use super::roles;
+use super::send::Reserved;
+use super::slots::Slots;
+use super::wire::Kind;
+use crate::conduit::OpToken;
+use argonet_base::JobRank;
+use argonet_nic::portals::{Ack, DescriptorHandle, NicError, Part, Portals as Interface, Target};
+use argonet_segment::SharedBytes;
+use core::ptr::NonNull;
+
+impl<N: Interface> Portals<N> {
+    /// The half of a message that carries its data; `None` if there is none.
+    #[allow(clippy::too_many_arguments, reason = "what a half is made of")]
+    pub(super) fn half(
+        &self,
+        to: JobRank,
+        kind: Kind,
+        reserved: &Reserved,
+        bytes: &SharedBytes<'_>,
+        offset: u64,
+        local: Option<OpToken>,
+        is_reply: bool,
+    ) -> Result<Option<Operation>, NicError> {
+        let len = bytes.len();
+        if len == 0 {
+            return Ok(None);
+        }
+        let then = Then::Half(local);
+        let mut transfer = Transfer {
+            to,
+            portal: if is_reply {
+                roles::LARGE_REPLIES
+            } else {
+                roles::LARGE_REQUESTS
+            },
+            offset: 0,
+            len: len.next_multiple_of(LARGE_ALIGN) as u64,
+            lid: reserved.lid,
+            object: self.slots.descriptor,
+            from: 0,
+            gets: false,
+        };
+        if let (Kind::LargeMedium, Some(slot)) = (kind, reserved.slot) {
+            // SAFETY: the slot is the message's, the payload readable.
+            unsafe { self.slots.write(slot, bytes.as_ptr(), len) };
+            transfer.from = Slots::offset(slot);
+            let source = Source::Slot(slot);
+            return Ok(Some(Operation {
+                transfer,
+                source,
+                then,
+            }));
+        }
+        transfer.portal = if is_reply {
+            roles::LONG_REPLIES
+        } else {
+            roles::LONG_REQUESTS
+        };
+        transfer.offset = offset;
+        transfer.len = len as u64;
+        let source = if !reserved.temporary
+            && let Some(found) = self.segment.find(bytes.as_ptr(), len)
+        {
+            (transfer.object, transfer.from) = (found.put, found.offset);
+            Source::Segment
+        } else {
+            let kept =
+                (!self.synchronous && local.is_none()).then(|| bytes.to_vec().into_boxed_slice());
+            let start = kept.as_ref().map_or(bytes.as_ptr(), |kept| kept.as_ptr());
+            let descriptor = self.bind_temporary(start, len, false)?;
+            transfer.object = descriptor;
+            Source::Temporary(descriptor, kept)
+        };
+        Ok(Some(Operation {
+            transfer,
+            source,
+            then,
+        }))
+    }
+
+    /// Covers memory for one operation (TMPMD). The caller has its ticket.
+    pub(super) fn bind_temporary(
+        &self,
+        start: *const u8,
+        len: usize,
+        gets: bool,
+    ) -> Result<DescriptorHandle, NicError> {
+        let descriptor = super::segment::operations(self.queues.safe)[usize::from(gets)];
+        let start = NonNull::new(start.cast_mut()).unwrap_or(NonNull::dangling());
+        // SAFETY: the memory is kept until its operation is complete by whoever began it; where the call's end frees it, the interface has
+        // read it by then (`synchronous`).
+        unsafe { self.nic.bind(start, len as u64, descriptor) }
+    }
+
+    /// Begins an operation, which has a ticket.
+    pub(super) fn start(&self, operation: Operation) -> Result<(), NicError> {
+        let transfer = operation.transfer;
+        let full = NicError::NoSpace {
+            rank: self.rank,
+            what: "place for an operation",
+            limit: self.sizes.messages.into(),
+        };
+        let handle = self.table.begin(operation).ok_or(full)?;
+        self.begins();
+        let issued = self.issue(handle, &transfer);
+        if issued.is_err()
+            && let Some(operation) = self.table.end(handle)
+        {
+            self.ends();
+            self.release(operation.source);
+        }
+        issued
+    }
+
+    pub(super) fn issue(&self, handle: u32, transfer: &Transfer) -> Result<(), NicError> {
+        let part = Part {
+            offset_bytes: transfer.from,
+            len_bytes: transfer.len,
+        };
+        let target = Target {
+            rank: transfer.to,
+            portal: transfer.portal,
+            bits: super::wire::operation(handle, transfer.lid),
+            offset_bytes: transfer.offset,
+        };
+        if transfer.gets {
+            self.nic.get_region(transfer.object, part, target)
+        } else {
+            let header = transfer.len;
+            self.nic
+                .put_region(transfer.object, part, Ack::Event, target, header)
+        }
+    }
+}
