@@ -328,7 +328,7 @@ fn spans(
     published: &Published,
 ) -> Result<(Arc<Directory>, Option<Arc<Directory>>, Places)> {
     let (rank, near) = (boot.rank(), boot.neighbourhood());
-    let reaches = reaches_segments(settings.get(&CONDUIT)) && near != boot.host_ranks();
+    let reaches = near != boot.host_ranks() && reaches_segments(settings.get(&CONDUIT));
     // Whose segments the file holds.
     let whole = if reaches {
         boot.host_ranks()

@@ -228,7 +228,7 @@ fn bad_options() {
     for (args, message) in [
         (
             &["--conduit", "tpc"][..],
-            "invalid value 'tpc' for '--conduit <NAME>'\n  [possible values: smp, tcp]",
+            "invalid value 'tpc' for '--conduit <NAME>'\n  [possible values: smp, tcp, portals]",
         ),
         (&["--only", "am-shrt"], "there is no metric \"am-shrt\""),
         (
