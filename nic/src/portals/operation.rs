@@ -127,3 +127,31 @@ impl AtomicKind {
         None
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn atomic_operations_that_cannot_be_are_objected_to() {
+        use AtomicKind::{F64, U32, U64};
+        use AtomicOp::{CompareSwap, Sum, Xor};
+        const MOST: u64 = 64;
+        for (kind, op, len, offset, fetches, objection) in [
+            (U64, Sum, MOST, 8, false, ""),
+            (U64, Sum, MOST + 8, 8, false, "longer than"),
+            (U64, Sum, 12, 0, true, "parts of elements"),
+            (U64, Sum, 8, 4, true, "parts of elements"),
+            (U32, Sum, 12, 4, true, ""),
+            (F64, Sum, 0, 0, false, ""),
+            (F64, Xor, 8, 0, true, "bitwise"),
+            (U32, CompareSwap, 4, 4, true, ""),
+            (U32, CompareSwap, 8, 0, true, "one element"),
+            (U32, CompareSwap, 4, 0, false, "fetches"),
+        ] {
+            let found = kind.objection(op, len, offset, fetches, MOST);
+            assert_eq!(found.is_some(), !objection.is_empty(), "{found:?}");
+            assert!(found.unwrap_or_default().contains(objection), "{found:?}");
+        }
+    }
+}
