@@ -14,15 +14,12 @@ use argonet_base::JobRank;
 use argonet_segment::Resolver;
 use core::ptr::NonNull;
 use core::sync::atomic::AtomicU64;
-use parking_lot::Mutex;
 use rustix::fd::BorrowedFd;
 
 /// The interface of a rank, in a file that the ranks of a host share.
 pub struct Software {
     pub(super) shared: Shared,
     pub(super) table: Table,
-    /// Threads take events of a queue one at a time.
-    pub(super) readers: Box<[Mutex<()>]>,
 }
 
 /// What went through an entry's list in the ordinary way. Operations without the lock are counted by those who began them
@@ -79,7 +76,6 @@ impl Software {
             place: rank.0.wrapping_sub(config.first.0),
             faults: Faults::new(faults),
             slots: AtomicU64::new(0),
-            links: AtomicU64::new(0),
             direct: AtomicU64::new(0),
             matched: AtomicU64::new(0),
         };
@@ -93,7 +89,6 @@ impl Software {
         shared.region.join(shared.place);
         Ok(Self {
             table: Table::new(rank, config.descriptors),
-            readers: (0..config.queues).map(|_| Mutex::default()).collect(),
             shared,
         })
     }

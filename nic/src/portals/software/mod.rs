@@ -14,6 +14,7 @@
 //! [`FaultRules`] make it fail on demand.
 
 mod bound;
+mod brief;
 mod bulk_atomic;
 mod config;
 mod deliver;

@@ -68,23 +68,13 @@ impl Portals for Software {
     #[inline]
     fn queue_get(&self, queue: Queue) -> Result<Option<Event>, NicError> {
         self.progress();
-        let Some(reader) = self.readers.get(queue.index as usize) else {
-            return Err(self.shared.no_queue(queue));
-        };
-        let _alone = reader.lock();
-        if !self.shared.is_queue(queue) {
-            return Err(self.shared.no_queue(queue));
-        }
         self.shared.take_event(queue)
     }
 
     #[inline]
     fn queue_is_empty(&self, queue: Queue) -> Result<bool, NicError> {
         self.progress();
-        if !self.shared.is_queue(queue) {
-            return Err(self.shared.no_queue(queue));
-        }
-        Ok(self.shared.is_empty(queue))
+        self.shared.is_empty(queue)
     }
 
     fn queue_wait(
@@ -93,10 +83,14 @@ impl Portals for Software {
         timeout: Option<Duration>,
         come: &dyn Fn() -> bool,
     ) -> Result<(), NicError> {
-        if let Some(gone) = queues.iter().find(|queue| !self.shared.is_queue(**queue)) {
-            return Err(self.shared.no_queue(*gone));
+        for queue in queues {
+            self.shared.is_empty(*queue)?;
         }
-        let has_event = || queues.iter().any(|queue| !self.shared.is_empty(*queue));
+        // One that goes meanwhile is for the caller to find.
+        let has_event = || {
+            let mut queues = queues.iter();
+            queues.any(|queue| !matches!(self.shared.is_empty(*queue), Ok(true)))
+        };
         if self.shared.faults.is_active() {
             // What is held back goes on with calls alone.
             self.progress();

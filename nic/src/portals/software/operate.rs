@@ -80,7 +80,14 @@ impl Initiator<'_> {
         }
     }
 
-    fn message(&self, action: Action, target: &Target, header: u64, len: u64) -> Message {
+    fn message(
+        &self,
+        action: Action,
+        target: &Target,
+        header: u64,
+        len: u64,
+        link: u64,
+    ) -> Message {
         Message {
             action,
             initiator: self.shared.place,
@@ -89,7 +96,7 @@ impl Initiator<'_> {
             header,
             offset: target.offset_bytes,
             len,
-            link: self.shared.next_link(),
+            link,
         }
     }
 
@@ -105,12 +112,12 @@ impl Initiator<'_> {
         let place = self.place(target)?;
         let local = self.table.begin(source, part)?;
         if let Err(error) = self.check_ack(ack, &local.options) {
-            self.table.abandon(source);
+            self.table.abandon(&local);
             return Err(error);
         }
         let action = Action::Put { from: local.memory };
         self.start(Operation {
-            message: self.message(action, target, header, part.len_bytes),
+            message: self.message(action, target, header, part.len_bytes, local.link),
             place,
             sends: Some((local, ack)),
             receives: None,
@@ -129,7 +136,7 @@ impl Initiator<'_> {
         let local = self.table.begin(destination, part)?;
         let action = Action::Get { to: local.memory };
         self.start(Operation {
-            message: self.message(action, target, 0, part.len_bytes),
+            message: self.message(action, target, 0, part.len_bytes, local.link),
             place,
             sends: None,
             receives: Some(local),
@@ -164,12 +171,12 @@ impl Initiator<'_> {
         let place = self.place(target)?;
         let local = self.table.begin(source, part)?;
         if let Err(error) = self.check_ack(ack, &local.options) {
-            self.table.abandon(source);
+            self.table.abandon(&local);
             return Err(error);
         }
         let action = how.action(&local, None);
         self.start(Operation {
-            message: self.message(action, target, header, part.len_bytes),
+            message: self.message(action, target, header, part.len_bytes, local.link),
             place,
             sends: Some((local, ack)),
             receives: None,
@@ -198,13 +205,13 @@ impl Initiator<'_> {
         let receives = match self.table.begin(fetched, answer) {
             Ok(receives) => receives,
             Err(error) => {
-                self.table.abandon(source);
+                self.table.abandon(&local);
                 return Err(error);
             }
         };
         let action = how.action(&local, Some(&receives));
         self.start(Operation {
-            message: self.message(action, target, header, part.len_bytes),
+            message: self.message(action, target, header, part.len_bytes, local.link),
             place,
             sends: Some((local, Ack::None)),
             receives: Some(receives),
@@ -255,10 +262,10 @@ impl Initiator<'_> {
     fn finish(&self, operation: &Operation, arrival: Arrival) {
         let sent = operation
             .sends
-            .map(|(local, _)| (local, self.table.end(local.handle, arrival.moved)));
+            .map(|(local, _)| (local, self.table.end(&local, arrival.moved)));
         let received = operation
             .receives
-            .map(|local| (local, self.table.end(local.handle, arrival.moved)));
+            .map(|local| (local, self.table.end(&local, arrival.moved)));
         if !tells(
             operation,
             sent.is_some_and(|s| s.1),

@@ -3,7 +3,7 @@
 use super::layout::WORD;
 use super::memory::Place;
 use super::section::Section;
-use crate::portals::{Entry, Managed, Matching};
+use crate::portals::{Entry, Events, Managed, Matching};
 
 /// Words of a portal.
 pub(super) mod portal {
@@ -52,6 +52,8 @@ pub(super) mod entry {
     pub(in super::super) const LINKED: u64 = 2;
     /// An operation changes nothing in the entry and is told to nobody, so it needs no lock.
     pub(in super::super) const PLAIN: u64 = 4;
+    /// A put is told by one event at its end, and by nothing else.
+    pub(in super::super) const BRIEF: u64 = 8;
 }
 
 pub(super) const PUTS: u64 = 1;
@@ -108,6 +110,18 @@ fn is_plain(entry: &Entry) -> bool {
         && entry.count.is_none()
 }
 
+/// Whether a put is told by one event at its end, and by nothing else.
+fn is_brief(entry: &Entry) -> bool {
+    entry.threshold.is_none()
+        && entry.queue.is_some()
+        && entry.count.is_none()
+        && entry.events
+            == Events {
+                start: false,
+                end: true,
+            }
+}
+
 /// An entry that is written: which, whose, over what.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct New {
@@ -131,6 +145,7 @@ impl Section<'_> {
         let queue = one_based(options.queue.map(|q| q.index)) << 16;
         let counter = one_based(options.count.map(|c| c.counter.index)) << 32;
         let plain = if is_plain(options) { entry::PLAIN } else { 0 };
+        let brief = if is_brief(options) { entry::BRIEF } else { 0 };
         let words = [
             (entry::BITS, matching.bits),
             (entry::IGNORE, matching.ignore),
@@ -152,7 +167,7 @@ impl Section<'_> {
             (entry::ATOMICS, 0),
             (
                 entry::STATE,
-                u64::from(new.generation) << 32 | entry::ALLOCATED | plain,
+                u64::from(new.generation) << 32 | entry::ALLOCATED | plain | brief,
             ),
         ];
         for (word, value) in words {

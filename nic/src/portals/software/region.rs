@@ -28,6 +28,36 @@ unsafe impl Send for Region {}
 // SAFETY: as above.
 unsafe impl Sync for Region {}
 
+/// Words that lie one behind the other.
+#[derive(Clone, Copy)]
+pub(super) struct Words<'a, const N: usize>(&'a [AtomicU64; N]);
+
+impl<const N: usize> Words<'_, N> {
+    #[inline(always)]
+    pub(super) fn get(&self, number: usize) -> u64 {
+        self.0[number].load(Ordering::Relaxed)
+    }
+
+    #[inline(always)]
+    pub(super) fn load(&self, number: usize, order: Ordering) -> u64 {
+        self.0[number].load(order)
+    }
+
+    #[inline(always)]
+    pub(super) fn set(&self, number: usize, value: u64) {
+        self.0[number].store(value, Ordering::Relaxed);
+    }
+
+    /// Moves a word on by one, releasing, if nobody else has moved it from `held` before.
+    #[inline(always)]
+    pub(super) fn advance(&self, number: usize, held: u64) -> bool {
+        let next = held.wrapping_add(1);
+        let word = &self.0[number];
+        word.compare_exchange(held, next, Ordering::Release, Ordering::Relaxed)
+            .is_ok()
+    }
+}
+
 impl Region {
     /// Makes the file long enough and maps it. All ranks call it with the same sizes; fresh bytes are zero.
     pub(super) fn map(file: BorrowedFd<'_>, config: SoftwareConfig) -> Result<Self, NicError> {
@@ -108,6 +138,19 @@ impl Region {
         } else {
             &self.nowhere
         }
+    }
+
+    /// So many words from this place on; `None` if they are not all in the file.
+    #[inline(always)]
+    pub(super) fn words<const N: usize>(&self, at: u64) -> Option<Words<'_, N>> {
+        let end = at.checked_add(N as u64 * WORD)?;
+        if !at.is_multiple_of(WORD) || end > self.len {
+            return None;
+        }
+        // SAFETY: they lie in the map, which lives as long as self; words are accessed as atomics only (invariant).
+        Some(Words(unsafe {
+            &*self.base.as_ptr().add(at as usize).cast()
+        }))
     }
 
     /// The word on which threads of the rank at `place` sleep.

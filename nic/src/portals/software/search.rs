@@ -65,28 +65,38 @@ impl Section<'_> {
 
     #[inline]
     fn try_entry(&self, entry: u32, message: &Message) -> Option<Selected> {
+        let at = self.shared.region.layout.entry(self.place, entry);
+        self.try_words(entry, message, |word| self.get(at + word))
+    }
+
+    /// The same, of an entry whose words are read by `word`.
+    #[inline(always)]
+    pub(super) fn try_words(
+        &self,
+        entry: u32,
+        message: &Message,
+        word: impl Fn(u64) -> u64,
+    ) -> Option<Selected> {
         let shared = self.shared;
-        let at = shared.region.layout.entry(self.place, entry);
-        let options = self.get(at + entry::OPTIONS);
-        let bits = self.get(at + entry::BITS);
-        if !matches(message, bits, self.get(at + entry::IGNORE), options)
-            || self.get(at + entry::LEFT) == 0
+        let options = word(entry::OPTIONS);
+        if !matches(message, word(entry::BITS), word(entry::IGNORE), options)
+            || word(entry::LEFT) == 0
         {
             return None;
         }
-        let len = self.get(at + entry::LEN);
+        let len = word(entry::LEN);
         let offset = if options & records::LOCAL == 0 {
             message.offset
         } else {
-            let offset = self.get(at + entry::OFFSET);
+            let offset = word(entry::OFFSET);
             let free = len.checked_sub(offset)?;
-            if free < self.get(at + entry::MIN_FREE) {
+            if free < word(entry::MIN_FREE) {
                 return None;
             }
             offset
         };
         let moved = fit(offset, message.len, len, options)?;
-        let place = Place::from_bits(self.get(at + entry::MEMORY));
+        let place = Place::from_bits(word(entry::MEMORY));
         let memory = shared.resolve(self.place, place, offset, moved)?;
         suits(message, memory, moved).then_some(Selected {
             entry,

@@ -144,7 +144,7 @@ impl Section<'_> {
     }
 
     /// The pair that changes a word.
-    #[inline]
+    #[inline(always)]
     fn pair_of(&self, at: u64) -> Option<u64> {
         let mut pairs = (0..self.count).map(|n| self.pair(n));
         pairs.find(|pair| self.shared.region.load(*pair) == at)
@@ -153,26 +153,36 @@ impl Section<'_> {
     /// A word as it will be after the commit.
     #[inline]
     pub(super) fn get(&self, at: u64) -> u64 {
-        match self.pair_of(at) {
-            Some(pair) => self.shared.region.load(pair + WORD),
-            None => self.shared.region.load(at),
+        if self.count != 0
+            && let Some(pair) = self.pair_of(at)
+        {
+            return self.shared.region.load(pair + WORD);
         }
+        self.shared.region.load(at)
     }
 
     /// Changes a word with the next commit.
     #[inline]
     pub(super) fn set(&mut self, at: u64, value: u64) {
-        self.shared.step();
-        let region = &self.shared.region;
         if let Some(pair) = self.pair_of(at) {
-            region.store(pair + WORD, value);
-        } else if self.count < JOURNAL_ENTRIES {
-            let pair = self.pair(self.count);
-            region.store(pair, at);
-            region.store(pair + WORD, value);
-            self.count += 1;
+            self.shared.step();
+            self.shared.region.store(pair + WORD, value);
         } else {
-            self.overflow = true;
+            self.push(at, value);
+        }
+    }
+
+    /// Changes a word with the next commit that nothing has changed in this section.
+    #[inline(always)]
+    pub(super) fn push(&mut self, at: u64, value: u64) {
+        self.shared.step();
+        match self.shared.region.words::<2>(self.pair(self.count)) {
+            Some(pair) if self.count < JOURNAL_ENTRIES => {
+                pair.set(0, at);
+                pair.set(1, value);
+                self.count += 1;
+            }
+            _ => self.overflow = true,
         }
     }
 
@@ -180,6 +190,12 @@ impl Section<'_> {
     #[inline]
     pub(super) fn add(&mut self, at: u64, value: u64) {
         self.set(at, self.get(at).wrapping_add(value));
+    }
+
+    /// Whether the next commit changes nothing so far.
+    #[inline(always)]
+    pub(super) fn is_unchanged(&self) -> bool {
+        self.count == 0
     }
 
     /// Adds to one of the interface's counts.
@@ -214,8 +230,11 @@ impl Section<'_> {
         );
         let apply = |pair: u64| {
             self.shared.step();
-            let (at, value) = (region.load(pair), region.load(pair + WORD));
-            region.word(at).store(value, Ordering::Release);
+            if let Some(pair) = region.words::<2>(pair) {
+                region
+                    .word(pair.get(0))
+                    .store(pair.get(1), Ordering::Release);
+            }
         };
         if self.overflow {
             // Nothing is better than a part.

@@ -4,7 +4,7 @@ use super::faults::Faults;
 use super::memory::Memory;
 use super::region::Region;
 use argonet_base::JobRank;
-use core::sync::atomic::{AtomicU64, Ordering};
+use core::sync::atomic::AtomicU64;
 
 /// Which of an interface's counts.
 pub(super) const DROPS: u64 = 0;
@@ -20,8 +20,6 @@ pub(super) struct Shared {
     pub(super) faults: Faults,
     /// Which places for operations under way are taken by threads of this process, a bit each.
     pub(super) slots: AtomicU64,
-    /// Operations of this rank so far: the link of the last.
-    pub(super) links: AtomicU64,
     pub(super) direct: AtomicU64,
     pub(super) matched: AtomicU64,
 }
@@ -54,9 +52,5 @@ impl Shared {
     #[inline(always)]
     pub(super) fn step(&self) {
         self.faults.step();
-    }
-
-    pub(super) fn next_link(&self) -> u64 {
-        self.links.fetch_add(1, Ordering::Relaxed) + 1
     }
 }
