@@ -1,8 +1,12 @@
-//! Round trips of shorts between two ranks of one process over a loopback connection. Frames are here when they were written, so that
-//! each rank polls once for each message, and the instructions are always the same.
+//! Round trips of shorts between two ranks of one process, over a loopback connection or interfaces in software. Messages are here when they were
+//! sent, so that each rank polls once for each, and the instructions are always the same.
+
+#[path = "../../conduit/benches/support/pairs.rs"]
+#[allow(dead_code, reason = "benches of conduits use the rest")]
+mod pairs;
 
 use argonet_am::record::Short;
-use argonet_am::{AmError, Delivery, HandlerTable, Lane, Message, Payload};
+use argonet_am::{AmError, Delivery, HandlerTable, Lane, Message, Payload, Registered};
 use argonet_base::{HandlerIndex, JobRank};
 use argonet_conduit::smp::ThreadMode;
 use argonet_conduit::tcp::{Connection, Connector, Made, Tcp, TcpConfig, TcpCredits, TcpSizes};
@@ -49,15 +53,19 @@ impl Sink for Echo {
     }
 }
 
+fn registered() -> Registered {
+    let mut table = HandlerTable::default();
+    table
+        .register_at(NOTE, "note", Box::new(|_| {}))
+        .expect("an index");
+    table.registered()
+}
+
 /// A rank and its segment, which it must not outlive.
 fn rank(rank: u32, socket: TcpStream, credits: Option<TcpCredits>) -> (Tcp, OwnSegment) {
     let file = SegmentFile::create(1, 1 << 16, PageKind::Normal).expect("a file");
     let directory = Directory::new(file, JobRank(0)).expect("a directory");
     let segment = OwnSegment::attach(&directory, 1 << 16).expect("a segment");
-    let mut table = HandlerTable::default();
-    table
-        .register_at(NOTE, "note", Box::new(|_| {}))
-        .expect("an index");
     let made = Made::Connected(Connection {
         peer: JobRank(1 - rank),
         connection: 0,
@@ -74,7 +82,7 @@ fn rank(rank: u32, socket: TcpStream, credits: Option<TcpCredits>) -> (Tcp, OwnS
             ..TcpSizes::default()
         },
         directory,
-        registered: table.registered(),
+        registered: registered(),
         segment_len: Arc::new(|_| 0),
         connector: Arc::new(One(Mutex::new(Some(made)))),
         progress: false,
@@ -82,18 +90,39 @@ fn rank(rank: u32, socket: TcpStream, credits: Option<TcpCredits>) -> (Tcp, OwnS
     (Tcp::new(config).expect("a conduit"), segment)
 }
 
-/// So many round trips, with credits or without flow control.
-pub(crate) fn run(times: u64, credits: Option<TcpCredits>) {
+/// So many round trips over a connection, with credits or without flow control.
+pub(crate) fn over_tcp(times: u64, credits: Option<TcpCredits>) {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
     let here = TcpStream::connect(listener.local_addr().expect("an address")).expect("loopback");
     let (there, _) = listener.accept().expect("loopback");
     let (asker, _its_segment) = rank(0, here, credits);
     let (answerer, _and_its) = rank(1, there, credits);
+    run(times, [&asker, &answerer], |tcp, i| {
+        let short = Short::pack(NOTE, &[i]).expect("a short");
+        tcp.request_short(JobRank(1), short)
+    });
+}
+
+/// So many round trips over interfaces in software.
+pub(crate) fn over_portals(times: u64) {
+    let pair = pairs::over_portals(registered());
+    let [asker, answerer] = &pair.ends;
+    run(times, [asker, answerer], |portals, i| {
+        let message = Message {
+            handler: NOTE,
+            args: &[i],
+            payload: Payload::None,
+        };
+        portals.request(JobRank(1), &message).is_ok()
+    });
+}
+
+/// `ask` sends the request of such a number, if there is room.
+fn run<C: Conduit>(times: u64, [asker, answerer]: [&C; 2], ask: impl Fn(&C, u32) -> bool) {
     let (mut answers, mut requests) = (Echo::default(), Echo::default());
     for i in 0..times {
-        let short = Short::pack(NOTE, &[i as u32]).expect("a short");
         // Before the first, connections are taken.
-        while !asker.request_short(JobRank(1), short) {
+        while !ask(asker, i as u32) {
             asker.poll_with(&mut answers);
             answerer.poll_with(&mut requests);
         }

@@ -13,41 +13,14 @@ use std::hint::black_box;
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::Instant;
+use support::compare::{Case, pin, run, timed};
 use support::{ASK, Count, NOTE, pair, ranks};
-
-const CHUNKS: usize = 21;
 
 /// Of a thread's implicit operations.
 const TOKEN: OpToken = OpToken {
     handle: 1,
     implicit: true,
 };
-
-/// One thing that is measured: `ours` and `raw` do it so often, and say how long one took, in ns.
-struct Case<'a> {
-    name: &'static str,
-    ours: Box<dyn FnMut() -> f64 + 'a>,
-    raw: Box<dyn FnMut() -> f64 + 'a>,
-}
-
-fn timed(count: u64, f: impl FnOnce()) -> f64 {
-    let begun = Instant::now();
-    f();
-    begun.elapsed().as_nanos() as f64 / count as f64
-}
-
-fn median(values: &mut [f64]) -> [f64; 3] {
-    values.sort_by(f64::total_cmp);
-    [values.len() / 4, values.len() / 2, values.len() * 3 / 4].map(|i| values[i])
-}
-
-fn pin(core: usize) {
-    let mut set = rustix::thread::CpuSet::new();
-    set.set(core);
-    // A machine with one core has nothing to choose.
-    let _ = rustix::thread::sched_setaffinity(None, &set);
-}
 
 /// A raw rank: echoes messages of 16 bytes, or swallows everything.
 fn raw_peer(mut socket: &TcpStream, echo: bool, goes_on: impl Fn() -> bool, swallowed: &AtomicU64) {
@@ -148,10 +121,6 @@ impl Ours<'_> {
 }
 
 fn main() {
-    let filter: Vec<String> = std::env::args()
-        .skip(1)
-        .filter(|arg| !arg.starts_with('-'))
-        .collect();
     let ([a, b], _segments) = ranks(TcpSizes::default());
     let [[mut ping, pong], [mut stream, sink]] = [pair(), pair()];
     let (stop, swallowed, turn) = (AtomicBool::new(false), AtomicU64::new(0), AtomicU64::new(0));
@@ -230,7 +199,7 @@ fn main() {
                         }
                     })
                 }),
-                raw: rounds(),
+                limit: rounds(),
             },
             Case {
                 name: "put 8 B blocking",
@@ -245,7 +214,7 @@ fn main() {
                         }
                     })
                 }),
-                raw: rounds(),
+                limit: rounds(),
             },
             Case {
                 name: "get 8 B blocking",
@@ -263,7 +232,7 @@ fn main() {
                     black_box(place);
                     time
                 }),
-                raw: rounds(),
+                limit: rounds(),
             },
             Case {
                 name: "short flood",
@@ -276,7 +245,7 @@ fn main() {
                         ours.until(|_| handled.load(Ordering::Acquire) >= until);
                     })
                 }),
-                raw: flow(20, 20 * 40_000),
+                limit: flow(20, 20 * 40_000),
             },
             Case {
                 name: "put 8 B flood",
@@ -289,7 +258,7 @@ fn main() {
                         ours.until_remote(due);
                     })
                 }),
-                raw: flow(36, 36 * 40_000),
+                limit: flow(36, 36 * 40_000),
             },
         ];
         for (name, size, total) in [
@@ -310,35 +279,10 @@ fn main() {
                         ours.until_remote(due);
                     })
                 }),
-                raw: flow(size, total),
+                limit: flow(size, total),
             });
         }
-        if std::env::args().any(|arg| arg == "--ours") {
-            cases
-                .iter_mut()
-                .for_each(|case| case.raw = Box::new(|| 1.0));
-        }
-        cases.retain(|case| {
-            filter.is_empty() || filter.iter().any(|f| case.name.contains(f.as_str()))
-        });
-        println!(
-            "{:<20} {:>11} {:>11} {:>7}  quartiles",
-            "", "ours ns", "raw ns", "ratio"
-        );
-        for case in &mut cases {
-            let (mut ours, mut raw, mut ratios) = (Vec::new(), Vec::new(), Vec::new());
-            for _ in 0..CHUNKS {
-                let pair = ((case.ours)(), (case.raw)());
-                ours.push(pair.0);
-                raw.push(pair.1);
-                ratios.push(pair.0 / pair.1);
-            }
-            let (ours, raw, ratio) = (median(&mut ours), median(&mut raw), median(&mut ratios));
-            println!(
-                "{:<20} {:>11.1} {:>11.1} {:>7.3}  {:.3} to {:.3}",
-                case.name, ours[1], raw[1], ratio[1], ratio[0], ratio[2]
-            );
-        }
+        run(cases, "raw sockets");
         stop.store(true, Ordering::Relaxed);
         others.join().expect("the other sides");
     });

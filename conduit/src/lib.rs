@@ -9,8 +9,9 @@
 mod conduit;
 mod ledger;
 #[cfg(not(loom))]
-pub mod paths;
+mod owned;
 #[cfg(not(loom))]
+pub mod paths;
 pub mod portals;
 pub mod smp;
 #[cfg(not(loom))]

@@ -1,7 +1,7 @@
 //! Does one operation of a fast path so many times: `counts NAME TIMES`. `cargo xtask counts` runs it
 //! under callgrind with two numbers of times; the difference is what the operations take.
 //!
-//! One process plays rank 0 alone. Its neighbours are memory, which is all that rank 0 sees of them too. Over a connection it plays
+//! One process plays rank 0 alone. Its neighbours are memory, which is all that rank 0 sees of them too. In round trips it plays
 //! both ranks.
 #![deny(unsafe_code)]
 
@@ -19,9 +19,19 @@ use engines::{Memory, Station};
 use std::hint::black_box;
 use std::process::ExitCode;
 
-/// Round trips over a connection, for the cost of credits: docs/flow-control.md.
-const TCP: &str = "tcp-round-trip";
-const TCP_WITHOUT_CREDITS: &str = "tcp-round-trip-without-credits";
+/// Name, and what does so many.
+type Round = (&'static str, fn(u64));
+
+/// Round trips: over a connection, also for the cost of credits (docs/flow-control.md), and over interfaces in software.
+const ROUNDS: [Round; 3] = [
+    ("tcp-round-trip", |times| {
+        rounds::over_tcp(times, Some(TcpCredits::default()));
+    }),
+    ("tcp-round-trip-without-credits", |times| {
+        rounds::over_tcp(times, None);
+    }),
+    ("portals-round-trip", rounds::over_portals),
+];
 
 /// An operation, with the number of neighbours and how often it may be done: nobody takes messages out
 /// of the ring.
@@ -83,23 +93,20 @@ fn main() -> ExitCode {
     let names: Vec<&str> = CASES
         .iter()
         .map(|case| case.name)
-        .chain([TCP, TCP_WITHOUT_CREDITS])
+        .chain(ROUNDS.map(|(name, _)| name))
         .collect();
+    if let [name, times] = args.as_slice()
+        && let Some((_, run)) = ROUNDS.iter().find(|(round, _)| round == name)
+        && let Ok(times) = times.parse()
+    {
+        run(times);
+        return ExitCode::SUCCESS;
+    }
     let chosen = match args.as_slice() {
         // For whoever runs all of them.
         [list] if list == "--list" => {
             println!("{}", names.join("\n"));
             return ExitCode::SUCCESS;
-        }
-        [name, times] if [TCP, TCP_WITHOUT_CREDITS].contains(&name.as_str()) => {
-            let credits = (name == TCP).then(TcpCredits::default);
-            match times.parse() {
-                Ok(times) => {
-                    rounds::run(times, credits);
-                    return ExitCode::SUCCESS;
-                }
-                Err(_) => None,
-            }
         }
         [name, times] => CASES
             .iter()

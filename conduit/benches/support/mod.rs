@@ -1,5 +1,8 @@
-//! Two ranks in one process, over the loopback interface.
+//! Two ranks in one process, over the loopback interface, and what benches compare with.
 #![allow(dead_code, reason = "each bench uses some of it")]
+
+pub(crate) mod compare;
+pub(crate) mod pairs;
 
 use argonet_am::{Delivery, HandlerTable, Message, Payload, Registered};
 use argonet_base::{HandlerIndex, JobRank};

@@ -1,11 +1,12 @@
 //! Chunks that messages are sent from, and what was sent, so that it can be sent again.
 
 use super::resources::Pieces;
+use crate::owned::Owned;
+use crate::threads::ThreadMode;
 use argonet_base::JobRank;
 use argonet_nic::portals::{DescriptorHandle, PortalIndex};
 use argonet_segment::bulk;
 use core::ptr::NonNull;
-use parking_lot::Mutex;
 
 /// A message that was sent from a chunk.
 #[derive(Clone, Copy, Debug)]
@@ -26,7 +27,7 @@ pub(super) struct Chunks {
     chunk_bytes: usize,
     pub(super) descriptor: DescriptorHandle,
     /// By chunk: what was sent from it and is not answered.
-    sent: Box<[Mutex<Option<Sent>>]>,
+    sent: Box<[Owned<Option<Sent>>]>,
 }
 
 // SAFETY: the pointer is to the rank's buffers, which belong to the process and are accessed by atomics and `bulk` only.
@@ -42,13 +43,14 @@ impl Chunks {
         count: u32,
         chunk_bytes: usize,
         descriptor: DescriptorHandle,
+        mode: ThreadMode,
     ) -> Self {
         Self {
-            free: Pieces::new(count),
+            free: Pieces::new(mode, count),
             start,
             chunk_bytes,
             descriptor,
-            sent: (0..count).map(|_| Mutex::default()).collect(),
+            sent: (0..count).map(|_| Owned::new(mode, None)).collect(),
         }
     }
 

@@ -11,6 +11,7 @@ use super::roles;
 use super::segment::Segment;
 use super::setup;
 use super::slots::Slots;
+use crate::owned::Owned;
 use crate::smp::SegmentLen;
 use crate::threads::ThreadMode;
 use argonet_am::credit::{Bank, PlanError};
@@ -104,9 +105,9 @@ pub struct Portals<N: Interface> {
     /// By rank; made at first use.
     peers: Box<[OnceLock<Box<Peer>>]>,
     /// Who takes requests, and who takes what is safe: one thread at a time, so that messages of a rank are handled in their order.
-    pub(super) turns: [Mutex<()>; 2],
-    pub(super) arrivals: Mutex<Arrivals>,
-    pub(super) returns: Mutex<Returns>,
+    pub(super) turns: [Owned<()>; 2],
+    pub(super) arrivals: Owned<Arrivals>,
+    pub(super) returns: Owned<Returns>,
     pub(super) again: Mutex<Vec<Again>>,
     /// How many of them there are.
     pub(super) agains: AtomicU32,
@@ -146,13 +147,13 @@ impl<N: Interface> Portals<N> {
         })?;
         // SAFETY: the caller's promise.
         let parts = unsafe { setup::set_up(&nic, buffers, &config, &plan)? };
-        let sizes = config.sizes;
+        let (sizes, mode) = (config.sizes, config.mode);
         // No rank has this number: a rank may ask itself for credits as it asks others.
         let bank = || Bank::new(config.ranks, plan, sizes.rules);
         let portals = Self {
             rank: config.rank,
             ranks: config.ranks,
-            mode: config.mode,
+            mode,
             sizes,
             synchronous: nic.features().synchronous,
             queues: parts.queues,
@@ -164,17 +165,17 @@ impl<N: Interface> Portals<N> {
             bounce: parts.bounce,
             reply_chunks: parts.reply_chunks,
             slots: parts.slots,
-            request_slots: Pieces::new(sizes.large_slots),
-            reply_slots: Pieces::new(sizes.large_slots),
+            request_slots: Pieces::new(mode, sizes.large_slots),
+            reply_slots: Pieces::new(mode, sizes.large_slots),
             system: parts.system,
-            tickets: Tickets::new(sizes.messages),
-            temporaries: Tickets::new(sizes.temporaries),
-            table: Table::new(sizes.messages),
+            tickets: Tickets::new(mode, sizes.messages),
+            temporaries: Tickets::new(mode, sizes.temporaries),
+            table: Table::new(mode, sizes.messages),
             bank: sizes.flow_control.then(bank),
             peers: (0..config.ranks).map(|_| OnceLock::new()).collect(),
-            turns: Default::default(),
-            arrivals: Mutex::new(parts.arrivals),
-            returns: Mutex::new(parts.returns),
+            turns: [Owned::new(mode, ()), Owned::new(mode, ())],
+            arrivals: Owned::new(mode, parts.arrivals),
+            returns: Owned::new(mode, parts.returns),
             again: Mutex::default(),
             agains: AtomicU32::new(0),
             tried_at: AtomicU64::new(0),
@@ -199,7 +200,8 @@ impl<N: Interface> Portals<N> {
     /// What is kept about a peer.
     #[inline]
     pub(super) fn peer(&self, rank: JobRank) -> &Peer {
-        self.peers[rank.index()].get_or_init(|| Box::new(Peer::new(rank, self.bank.as_ref())))
+        self.peers[rank.index()]
+            .get_or_init(|| Box::new(Peer::new(rank, self.mode, self.bank.as_ref())))
     }
 
     /// What is kept about a peer that was used.
@@ -256,13 +258,25 @@ impl<N: Interface> Portals<N> {
     }
 
     #[inline]
+    fn count_under_way(&self, change: u32) {
+        if self.mode == ThreadMode::Par {
+            self.under_way.fetch_add(change, Ordering::Release);
+        } else {
+            // Nobody changes it meanwhile.
+            let held = self.under_way.load(Ordering::Relaxed);
+            self.under_way
+                .store(held.wrapping_add(change), Ordering::Relaxed);
+        }
+    }
+
+    #[inline]
     pub(super) fn begins(&self) {
-        self.under_way.fetch_add(1, Ordering::Relaxed);
+        self.count_under_way(1);
     }
 
     #[inline]
     pub(super) fn ends(&self) {
-        self.under_way.fetch_sub(1, Ordering::Release);
+        self.count_under_way(u32::MAX);
     }
 }
 

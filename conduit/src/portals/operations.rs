@@ -1,10 +1,11 @@
 //! Operations under way, named by 24 bits.
 
 use crate::conduit::OpToken;
+use crate::owned::Owned;
+use crate::threads::ThreadMode;
 use crate::wire::UserPlace;
 use argonet_base::JobRank;
 use argonet_nic::portals::{DescriptorHandle, PortalIndex};
-use parking_lot::Mutex;
 
 /// Bits of a handle that are its place; the others say how often that was used before.
 const PLACE_BITS: u32 = 16;
@@ -57,7 +58,7 @@ pub(super) struct Operation {
 }
 
 /// Operations of a rank: as many as there are tickets, each of which holds one.
-pub(super) struct Table(Mutex<Places>);
+pub(super) struct Table(Owned<Places>);
 
 struct Places {
     places: Vec<(u8, Option<Operation>)>,
@@ -65,11 +66,14 @@ struct Places {
 }
 
 impl Table {
-    pub(super) fn new(count: u32) -> Self {
-        Self(Mutex::new(Places {
-            places: (0..count).map(|_| (0, None)).collect(),
-            free: (0..count).rev().collect(),
-        }))
+    pub(super) fn new(mode: ThreadMode, count: u32) -> Self {
+        Self(Owned::new(
+            mode,
+            Places {
+                places: (0..count).map(|_| (0, None)).collect(),
+                free: (0..count).rev().collect(),
+            },
+        ))
     }
 
     /// Keeps an operation; its handle. `None` without a place, which who has a ticket is never told.

@@ -3,17 +3,18 @@
 use super::config::HELD_TICKETS;
 use super::core::Portals;
 use super::wire::LID_BITS;
+use crate::owned::Owned;
+use crate::threads::ThreadMode;
 use argonet_am::credit::{self, Attempt, Bank, Debt};
 use argonet_am::lid_cache::Lids;
 use argonet_am::system_queue::Slot;
 use argonet_base::JobRank;
 use argonet_nic::portals::Portals as Interface;
 use core::sync::atomic::Ordering;
-use parking_lot::Mutex;
 
 pub(super) struct Peer {
     pub(super) rank: JobRank,
-    pub(super) state: Mutex<State>,
+    pub(super) state: Owned<State>,
 }
 
 pub(super) struct State {
@@ -57,23 +58,26 @@ pub(super) struct Hold {
 }
 
 impl Peer {
-    pub(super) fn new(rank: JobRank, bank: Option<&Bank>) -> Self {
+    pub(super) fn new(rank: JobRank, mode: ThreadMode, bank: Option<&Bank>) -> Self {
         Self {
             rank,
-            state: Mutex::new(State {
-                credit: bank.and_then(credit::Peer::new),
-                slot: Slot::default(),
-                attempt: Attempt::default(),
-                lids: Lids::new(LID_BITS).expect("a width that is allowed"),
-                chunks: 0,
-                slots: 0,
-                open: Vec::new(),
-                running: 0,
-                sent: 0,
-                answered: 0,
-                handled: 0,
-                stalls: 0,
-            }),
+            state: Owned::new(
+                mode,
+                State {
+                    credit: bank.and_then(credit::Peer::new),
+                    slot: Slot::default(),
+                    attempt: Attempt::default(),
+                    lids: Lids::new(LID_BITS).expect("a width that is allowed"),
+                    chunks: 0,
+                    slots: 0,
+                    open: Vec::new(),
+                    running: 0,
+                    sent: 0,
+                    answered: 0,
+                    handled: 0,
+                    stalls: 0,
+                },
+            ),
         }
     }
 }

@@ -1,78 +1,81 @@
 //! What is counted: tickets, chunks and slots.
 
-use core::sync::atomic::{AtomicU32, Ordering};
-use parking_lot::Mutex;
+use crate::owned::Owned;
+use crate::threads::ThreadMode;
 
 /// Tickets: so many of something may be under way.
 // seed P4: send tickets and tickets of temporary descriptors.
 #[derive(Debug)]
-pub(super) struct Tickets(AtomicU32);
+pub(super) struct Tickets(Owned<u32>);
 
 impl Tickets {
-    pub(super) fn new(count: u32) -> Self {
-        Self(AtomicU32::new(count))
+    pub(super) fn new(mode: ThreadMode, count: u32) -> Self {
+        Self(Owned::new(mode, count))
     }
 
     /// Takes `count`, all or none.
     #[inline]
     pub(super) fn take(&self, count: u32) -> bool {
-        let left = |free: u32| free.checked_sub(count);
-        // What a ticket stands for has locks of its own.
-        let taken = self
-            .0
-            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, left);
-        taken.is_ok()
+        self.take_leaving(count, 0)
     }
 
     /// Takes `count` if that leaves so many.
     #[inline]
     pub(super) fn take_leaving(&self, count: u32, rest: u32) -> bool {
-        let left = |free: u32| free.checked_sub(count).filter(|left| *left >= rest);
-        let taken = self
-            .0
-            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, left);
-        taken.is_ok()
+        let mut free = self.0.lock();
+        match free.checked_sub(count) {
+            Some(left) if left >= rest => {
+                *free = left;
+                true
+            }
+            _ => false,
+        }
     }
 
     #[inline]
     pub(super) fn give(&self, count: u32) {
-        self.0.fetch_add(count, Ordering::Relaxed);
+        *self.0.lock() += count;
     }
 
+    #[inline]
     pub(super) fn free(&self) -> u32 {
-        self.0.load(Ordering::Relaxed)
+        *self.0.lock()
     }
 }
 
 /// Pieces of equal size, of which some are free; the last used on top.
 #[derive(Debug)]
 pub(super) struct Pieces {
-    free: Mutex<Vec<u32>>,
+    free: Owned<Vec<u32>>,
 }
 
 impl Pieces {
-    pub(super) fn new(count: u32) -> Self {
+    pub(super) fn new(mode: ThreadMode, count: u32) -> Self {
         Self {
-            free: Mutex::new((0..count).rev().collect()),
+            free: Owned::new(mode, (0..count).rev().collect()),
         }
     }
 
+    #[inline]
     pub(super) fn take(&self) -> Option<u32> {
         self.free.lock().pop()
     }
 
     /// Takes one for somebody who holds `held` already: not if fewer are left than that. So one peer that gives none back leaves half of
     /// all to the others, and two leave a quarter.
+    #[inline]
     pub(super) fn take_fairly(&self, held: u32) -> Option<u32> {
         let mut free = self.free.lock();
         let fair = held == 0 || (held as usize) < free.len();
         if fair { free.pop() } else { None }
     }
 
+    #[inline]
     pub(super) fn give(&self, piece: u32) {
         self.free.lock().push(piece);
     }
 
+    #[inline]
     pub(super) fn has_any(&self) -> bool {
         !self.free.lock().is_empty()
     }
@@ -85,7 +88,7 @@ mod tests {
     // seed P4
     #[test]
     fn tickets_are_taken_all_or_none() {
-        let tickets = Tickets::new(3);
+        let tickets = Tickets::new(ThreadMode::Par, 3);
         assert!(tickets.take(2));
         assert!(!tickets.take(2));
         assert_eq!(tickets.free(), 1);
@@ -95,7 +98,7 @@ mod tests {
 
     #[test]
     fn one_who_gives_nothing_back_leaves_half() {
-        let pieces = Pieces::new(8);
+        let pieces = Pieces::new(ThreadMode::Par, 8);
         let hoard = |pieces: &Pieces| {
             let mut held = 0;
             while pieces.take_fairly(held).is_some() {

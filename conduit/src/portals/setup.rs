@@ -194,7 +194,13 @@ pub(super) unsafe fn set_up(
         queues,
         // SAFETY: the part is as long as its chunks, covered by the descriptor, and used for nothing else.
         send_chunks: unsafe {
-            Chunks::new(send.0, sizes.send_chunks, CHUNK_BYTES, chunk_descriptors[0])
+            Chunks::new(
+                send.0,
+                sizes.send_chunks,
+                CHUNK_BYTES,
+                chunk_descriptors[0],
+                config.mode,
+            )
         },
         bounce: [bind(send, put)?, bind(send, get)?],
         // SAFETY: as above.
@@ -204,6 +210,7 @@ pub(super) unsafe fn set_up(
                 sizes.reply_chunks,
                 CHUNK_BYTES,
                 chunk_descriptors[1],
+                config.mode,
             )
         },
         // SAFETY: as above, for twice as many slots.

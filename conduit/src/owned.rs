@@ -1,0 +1,141 @@
+//! A value that one thread at a time uses.
+
+use crate::threads::ThreadMode;
+use core::cell::UnsafeCell;
+use core::fmt;
+use core::ops::{Deref, DerefMut};
+use core::sync::atomic::{AtomicU8, Ordering};
+use crossbeam_utils::Backoff;
+
+/// A value behind a lock that costs one atomic exchange to take and a plain store to release; in SEQ and PARSYNC, where the caller has
+/// promised that one thread at a time calls, a load and two stores. Held for a few instructions only: who waits for it spins.
+pub(crate) struct Owned<T> {
+    held: AtomicU8,
+    mode: ThreadMode,
+    value: UnsafeCell<T>,
+}
+
+// SAFETY: the value is used by who holds the lock, one thread at a time: in PAR `held` is exchanged, otherwise only one thread calls at a time (the promise of
+// the mode), and `held` keeps it from using the value twice.
+unsafe impl<T: Send> Sync for Owned<T> {}
+
+/// The value, until dropped.
+pub(crate) struct Using<'a, T>(&'a Owned<T>);
+
+impl<T> Owned<T> {
+    pub(crate) const fn new(mode: ThreadMode, value: T) -> Self {
+        Self {
+            held: AtomicU8::new(0),
+            mode,
+            value: UnsafeCell::new(value),
+        }
+    }
+
+    /// Waits for the value.
+    ///
+    /// # Panics
+    /// If the only thread that calls uses it already.
+    #[inline(always)]
+    pub(crate) fn lock(&self) -> Using<'_, T> {
+        if !self.take() {
+            self.wait();
+        }
+        Using(self)
+    }
+
+    /// The value, if nobody uses it.
+    #[inline(always)]
+    pub(crate) fn try_lock(&self) -> Option<Using<'_, T>> {
+        // A plain load first: looking does not take the line from who has it.
+        (self.held.load(Ordering::Relaxed) == 0 && self.take()).then(|| Using(self))
+    }
+
+    #[inline(always)]
+    fn take(&self) -> bool {
+        if self.mode == ThreadMode::Par {
+            return self.held.swap(1, Ordering::Acquire) == 0;
+        }
+        let is_free = self.held.load(Ordering::Relaxed) == 0;
+        self.held.store(1, Ordering::Relaxed);
+        is_free
+    }
+
+    #[cold]
+    fn wait(&self) {
+        assert!(
+            self.mode == ThreadMode::Par,
+            "what one thread uses is used again"
+        );
+        let backoff = Backoff::new();
+        while self.held.load(Ordering::Relaxed) != 0 || !self.take() {
+            backoff.snooze();
+        }
+    }
+}
+
+impl<T> Deref for Using<'_, T> {
+    type Target = T;
+
+    #[inline(always)]
+    fn deref(&self) -> &T {
+        // SAFETY: this is the only `Using` of the value.
+        unsafe { &*self.0.value.get() }
+    }
+}
+
+impl<T> DerefMut for Using<'_, T> {
+    #[inline(always)]
+    fn deref_mut(&mut self) -> &mut T {
+        // SAFETY: as above.
+        unsafe { &mut *self.0.value.get() }
+    }
+}
+
+impl<T> Drop for Using<'_, T> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        self.0.held.store(0, Ordering::Release);
+    }
+}
+
+impl<T> fmt::Debug for Owned<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Owned").finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn threads_use_it_one_at_a_time() {
+        let count = Owned::new(ThreadMode::Par, 0_u64);
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| (0..10_000).for_each(|_| *count.lock() += 1));
+            }
+        });
+        assert_eq!(*count.lock(), 40_000);
+    }
+
+    #[test]
+    fn what_is_used_is_not_there() {
+        for mode in [ThreadMode::Seq, ThreadMode::Parsync, ThreadMode::Par] {
+            let value = Owned::new(mode, 1);
+            let mut using = value.try_lock().unwrap();
+            assert!(value.try_lock().is_none());
+            *using += 1;
+            drop(using);
+            assert_eq!(*value.lock(), 2);
+        }
+    }
+
+    #[test]
+    #[should_panic(expected = "used again")]
+    fn the_only_thread_does_not_wait_for_itself() {
+        let value = Owned::new(ThreadMode::Seq, ());
+        let _using = value.lock();
+        let _again = value.lock();
+    }
+}
