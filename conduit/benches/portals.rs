@@ -155,30 +155,30 @@ fn main() {
                 name: "short round trip",
                 ours: Box::new(move || {
                     to(PORTALS);
-                    ours.borrow_mut().rounds(5000)
+                    ours.borrow_mut().rounds(500)
                 }),
                 limit: Box::new(move || {
                     to(SMP);
-                    shared.borrow_mut().rounds(5000)
+                    shared.borrow_mut().rounds(500)
                 }),
             },
             Case {
                 name: "short flood",
                 ours: Box::new(move || {
                     to(PORTALS);
-                    ours.borrow_mut().flood(50_000, &handled[0])
+                    ours.borrow_mut().flood(5000, &handled[0])
                 }),
                 limit: Box::new(move || {
                     to(SMP);
-                    shared.borrow_mut().flood(50_000, &handled[1])
+                    shared.borrow_mut().flood(5000, &handled[1])
                 }),
             },
         ];
         for (name, len, count) in [
-            ("put 8 B", 8, 20_000),
-            ("put 4 KiB", 4 << 10, 5000),
-            ("put 64 KiB", 64 << 10, 500),
-            ("put 1 MiB", 1 << 20, 30),
+            ("put 8 B", 8, 2000),
+            ("put 4 KiB", 4 << 10, 1000),
+            ("put 64 KiB", 64 << 10, 100),
+            ("put 1 MiB", 1 << 20, 10),
         ] {
             cases.push(Case {
                 name,

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-const CHUNKS: usize = 21;
+const CHUNKS: usize = 41;
 
 /// One thing that is measured: `ours` and `limit` do it so often, and say how long one took, in ns.
 pub(crate) struct Case<'a> {

@@ -3,7 +3,7 @@
 
 use super::deliver::{Arrival, UNDER_LOCK_BYTES};
 use super::message::{Action, Message};
-use super::queue::{self, number};
+use super::queue::number;
 use super::records::{self, entry, index, portal};
 use super::section::Section;
 use crate::portals::{EntryHandle, Event, EventKind, Outcome};
@@ -45,8 +45,7 @@ impl Section<'_> {
             return None;
         }
         let queue = index(word(entry::REPORTS) >> 16 & 0xffff, config.queues)?;
-        let ring = layout.queue(self.place, queue);
-        let tail = self.room_for_one(queue)?;
+        let room = self.room_for_one(queue)?;
         shared.step();
         // SAFETY: `try_words` resolved `moved` bytes, no more than the message has; the lock keeps the entry.
         unsafe { message.carry(selected.memory, selected.moved) };
@@ -69,14 +68,13 @@ impl Section<'_> {
             .to_bits(),
             link: message.link,
         };
-        self.write_event(queue, tail, &event);
         if is_local {
             self.push(at + entry::OFFSET, next);
         }
         self.push(at + entry::PUTS, word(entry::PUTS).wrapping_add(1));
         let bytes = word(entry::BYTES).wrapping_add(selected.moved);
         self.push(at + entry::BYTES, bytes);
-        self.push(ring + queue::TAIL, tail.wrapping_add(1));
+        self.put_in(queue, room, &event);
         self.rings = true;
         self.commit();
         Some(Arrival::done(selected.moved, selected.options))

@@ -172,7 +172,7 @@ impl Layout {
     }
 
     /// Whether a section of the interface at `place` may have changed this word: a count, a place of an operation under way of any rank, or
-    /// what lies in the tables.
+    /// what lies in the tables and queues.
     pub(super) fn is_journalled(&self, place: u32, at: u64) -> bool {
         if !at.is_multiple_of(WORD) || at < PAGE || at >= self.total_bytes() {
             return false;
@@ -181,7 +181,7 @@ impl Layout {
         let within = (at - PAGE) % self.area_bytes;
         let slot = (SLOTS..PORTALS).contains(&within);
         let own = owner == u64::from(place)
-            && ((COUNTS..JOURNAL).contains(&within) || (PORTALS..self.events).contains(&within));
+            && ((COUNTS..JOURNAL).contains(&within) || (PORTALS..self.arena).contains(&within));
         slot || own
     }
 }
@@ -235,12 +235,13 @@ mod tests {
         assert!(layout.is_journalled(0, layout.entry(0, 1)));
         assert!(layout.is_journalled(1, layout.queue(1, 0) + WORD));
         assert!(layout.is_journalled(1, layout.slot(0, 7)));
+        assert!(layout.is_journalled(1, layout.event(1, 0, 0)));
+        assert!(!layout.is_journalled(0, layout.event(1, 0, 0)));
         assert!(!layout.is_journalled(1, layout.entry(0, 1)));
         for at in [
             layout.lock(0),
             layout.version(0),
             layout.journal(0),
-            layout.event(0, 0, 0),
             layout.arena(0),
             layout.entry(0, 1) + 1,
             layout.total_bytes(),

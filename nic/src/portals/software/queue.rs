@@ -1,4 +1,8 @@
 //! Event queues: one ring each, written under the interface's lock, read by their owner without.
+//!
+//! The first word of an event has the low half of one more than its position, and changes with the commit that puts the event in. So who looks for an event looks at the
+//! line that the event is in, and at none that changes with other events. Positions go on when a queue is made anew in the same place, so that no old event is taken for
+//! a new one.
 
 use super::layout::WORD;
 use super::region::Words;
@@ -8,21 +12,24 @@ use crate::portals::{Event, EventKind, NicError, Outcome, PortalIndex, Queue};
 use argonet_base::JobRank;
 use core::sync::atomic::Ordering;
 
-// Words of a queue; the second line is its reader's.
+// Words of a queue. The first line is that of writers, whoever has the lock; the reader does not look at it.
+const DEPTH: u64 = 0;
+/// Events ever put in.
+const TAIL: u64 = WORD;
+/// Events that operations under way will put in, for which room is kept.
+const PROMISED: u64 = 2 * WORD;
+/// Events taken out when a writer looked last: not more than there are, as [`HEAD`] only grows.
+const HEAD_SEEN: u64 = 3 * WORD;
+// The second line is its reader's; writers change it where events are dropped.
 /// Generation << 32 | 1 while it is allocated. Writer: the owner.
-pub(super) const STATE: u64 = 0;
-const DEPTH: u64 = WORD;
-/// Events ever put in. Writers: whoever has the lock, releasing; reader: the owner, acquiring.
-pub(super) const TAIL: u64 = 2 * WORD;
-/// Events dropped and not told yet, and the position behind which they are missing.
-const DROPPED: u64 = 3 * WORD;
-const DROPPED_AT: u64 = 4 * WORD;
-/// Events that operations under way will put in, for which room is kept. Writers: whoever has the lock.
-const PROMISED: u64 = 5 * WORD;
-/// Events taken out when a writer looked last; not behind what it could be: [`HEAD`] only grows. Writers: whoever has the lock.
-const HEAD_SEEN: u64 = 6 * WORD;
+pub(super) const STATE: u64 = 8 * WORD;
+/// The depth once more.
+const READ_DEPTH: u64 = 9 * WORD;
 /// Events ever taken out. Writer: the owner, releasing; readers: whoever has the lock, acquiring.
-const HEAD: u64 = 8 * WORD;
+const HEAD: u64 = 10 * WORD;
+/// Events dropped and not told yet, and the position behind which they are missing.
+const DROPPED: u64 = 11 * WORD;
+const DROPPED_AT: u64 = 12 * WORD;
 
 pub(super) const ALLOCATED: u64 = 1;
 const QUEUE_WORDS: usize = 16;
@@ -33,14 +40,27 @@ pub(super) const fn number(at: u64) -> usize {
     (at / WORD) as usize
 }
 
+/// Room behind the last event of a queue, whose depth is one that it may have.
+#[derive(Clone, Copy)]
+pub(super) struct Room {
+    tail: u64,
+    depth: u64,
+}
+
 impl Section<'_> {
     /// Makes a queue; the generation of its place goes up.
     pub(super) fn open_queue(&mut self, index: u32, generation: u32, depth: u64) {
         let at = self.shared.region.layout.queue(self.place, index);
-        for word in [TAIL, DROPPED, DROPPED_AT, PROMISED, HEAD_SEEN, HEAD] {
+        for word in [DROPPED, DROPPED_AT, PROMISED] {
             self.set(at + word, 0);
         }
-        self.set(at + DEPTH, depth);
+        let tail = self.get(at + TAIL);
+        for word in [HEAD_SEEN, HEAD] {
+            self.set(at + word, tail);
+        }
+        for word in [DEPTH, READ_DEPTH] {
+            self.set(at + word, depth);
+        }
         self.set(at + STATE, u64::from(generation) << 32 | ALLOCATED);
     }
 
@@ -82,10 +102,13 @@ impl Section<'_> {
         let at = layout.queue(self.place, queue);
         if self.is_unchanged()
             && !shared.faults.is_active()
-            && let Some(tail) = self.room_for_one(queue)
+            && let Some(room) = self.room_for_one(queue)
         {
-            self.write_event(queue, tail, event);
-            self.push(at + TAIL, tail.wrapping_add(1));
+            if self.place == self.shared.place {
+                self.put_in_now(queue, room, event);
+            } else {
+                self.put_in(queue, room, event);
+            }
             return;
         }
         let depth = self.get(at + DEPTH);
@@ -100,13 +123,12 @@ impl Section<'_> {
             self.count_up(EVENTS_DROPPED, 1);
             return;
         }
-        self.write_event(queue, tail, event);
-        self.set(at + TAIL, tail.wrapping_add(1));
+        self.put_in(queue, Room { tail, depth }, event);
     }
 
-    /// The place behind the last event of a queue that nothing was posted to in this section, if there is room and none is promised to others.
+    /// Room in a queue that nothing was posted to in this section, if none is promised to others.
     #[inline(always)]
-    pub(super) fn room_for_one(&self, queue: u32) -> Option<u64> {
+    pub(super) fn room_for_one(&self, queue: u32) -> Option<Room> {
         let region = &self.shared.region;
         let layout = &region.layout;
         let at = layout.queue(self.place, queue);
@@ -124,23 +146,51 @@ impl Section<'_> {
             }
             ring.set(number(HEAD_SEEN), head);
         }
-        Some(tail)
+        Some(Room { tail, depth })
     }
 
-    /// Writes an event behind the last one of a queue whose depth is one; it is there when that has moved.
+    /// Puts an event behind the last one of a queue, with the next commit.
     #[inline(always)]
-    pub(super) fn write_event(&self, queue: u32, tail: u64, event: &Event) {
+    pub(super) fn put_in(&mut self, queue: u32, room: Room, event: &Event) {
+        let [tail, first] = self.write(queue, room, event);
+        self.set(tail.0, tail.1);
+        self.push(first.0, first.1);
+    }
+
+    /// Puts an event behind the last one of a queue of the own rank at once: if that dies on the way nobody will read it.
+    #[inline(always)]
+    fn put_in_now(&mut self, queue: u32, room: Room, event: &Event) {
+        for (at, value) in self.write(queue, room, event) {
+            self.shared.step();
+            self.shared.region.word(at).store(value, Ordering::Release);
+        }
+    }
+
+    /// Writes all of an event but its first word; the words that put it in, in their order.
+    #[inline(always)]
+    fn write(&self, queue: u32, Room { tail, depth }: Room, event: &Event) -> [(u64, u64); 2] {
         let region = &self.shared.region;
         let layout = &region.layout;
-        let depth = region.load(layout.queue(self.place, queue) + DEPTH);
-        let place = layout.event(self.place, queue, tail & depth.wrapping_sub(1));
+        let place = layout.event(self.place, queue, tail & (depth - 1));
+        let [first, rest @ ..] = encode(event);
         if let Some(words) = region.words::<EVENT_WORDS>(place) {
-            for (number, value) in encode(event).into_iter().enumerate() {
+            for (number, value) in (1..).zip(rest) {
                 words.set(number, value);
             }
         }
         self.shared.step();
+        let at = layout.queue(self.place, queue);
+        [
+            (at + TAIL, tail.wrapping_add(1)),
+            (place, first | stamp(tail)),
+        ]
     }
+}
+
+/// What the first word of an event has of its position.
+#[inline(always)]
+const fn stamp(position: u64) -> u64 {
+    position.wrapping_add(1) << 32
 }
 
 fn is_depth(depth: u64, limit: u64) -> bool {
@@ -154,7 +204,19 @@ impl Shared {
         let ring = self.ring(queue)?;
         loop {
             let head = ring.get(number(HEAD));
-            let tail = ring.load(number(TAIL), Ordering::Acquire);
+            let depth = ring.get(number(READ_DEPTH));
+            let layout = &self.region.layout;
+            let corrupt = |what| NicError::Corrupt {
+                rank: self.rank(),
+                what,
+            };
+            if !is_depth(depth, layout.config.queue_events) {
+                return Err(corrupt("a queue of impossible depth"));
+            }
+            let place = layout.event(self.place, queue.index, head & (depth - 1));
+            let words = self.region.words::<EVENT_WORDS>(place);
+            let words = words.ok_or_else(|| corrupt("a queue outside of the file"))?;
+            let is_there = words.load(0, Ordering::Acquire) >> 32 == stamp(head) >> 32;
             if ring.get(number(DROPPED)) != 0 && ring.get(number(DROPPED_AT)) == head {
                 match self.tell_dropped(queue.index) {
                     Some(told) => return Err(told),
@@ -162,21 +224,9 @@ impl Shared {
                     None => continue,
                 }
             }
-            if head == tail {
+            if !is_there {
                 return Ok(None);
             }
-            let corrupt = |what| NicError::Corrupt {
-                rank: self.rank(),
-                what,
-            };
-            let layout = &self.region.layout;
-            let depth = ring.get(number(DEPTH));
-            if !is_depth(depth, layout.config.queue_events) || tail.wrapping_sub(head) > depth {
-                return Err(corrupt("a queue with impossible positions"));
-            }
-            let place = layout.event(self.place, queue.index, head & (depth - 1));
-            let words = self.region.words::<EVENT_WORDS>(place);
-            let words = words.ok_or_else(|| corrupt("a queue outside of the file"))?;
             let event = decode(&core::array::from_fn(|n| words.get(n)));
             // The words have been read: writers may have the place. If another thread was first they may be those of a later event, and count for
             // nothing.
@@ -192,8 +242,15 @@ impl Shared {
     #[inline]
     pub(super) fn is_empty(&self, queue: Queue) -> Result<bool, NicError> {
         let ring = self.ring(queue)?;
-        let tail = ring.load(number(TAIL), Ordering::Acquire);
-        Ok(ring.get(number(HEAD)) == tail && ring.get(number(DROPPED)) == 0)
+        let (head, depth) = (ring.get(number(HEAD)), ring.get(number(READ_DEPTH)));
+        let layout = &self.region.layout;
+        if !is_depth(depth, layout.config.queue_events) {
+            // Who takes from it is told.
+            return Ok(false);
+        }
+        let place = layout.event(self.place, queue.index, head & (depth - 1));
+        let first = self.region.word(place).load(Ordering::Acquire);
+        Ok(first >> 32 != stamp(head) >> 32 && ring.get(number(DROPPED)) == 0)
     }
 
     /// The words of a queue of this rank.
@@ -234,7 +291,7 @@ fn encode(event: &Event) -> [u64; EVENT_WORDS] {
     let kind = u64::from(u8::from(event.kind));
     let outcome = u64::from(u8::from(event.outcome)) << 8;
     [
-        kind | outcome | u64::from(event.portal.0) << 32,
+        kind | outcome | u64::from(event.portal.0 as u16) << 16,
         event.peer.0.into(),
         event.bits,
         event.header,
@@ -264,7 +321,7 @@ fn decode(words: &[u64; EVENT_WORDS]) -> Option<Event> {
         kind: EventKind::try_from(what as u8).ok()?,
         outcome: Outcome::try_from((what >> 8) as u8).ok()?,
         peer: JobRank(u32::try_from(peer).ok()?),
-        portal: PortalIndex((what >> 32) as u32),
+        portal: PortalIndex(u32::from((what >> 16) as u16)),
         bits,
         header,
         requested_bytes,

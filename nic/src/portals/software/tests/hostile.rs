@@ -40,8 +40,8 @@ proptest! {
         pair.attach(Position::Tail, exactly(2), 0, 4096, Entry::OPEN);
         let layout = pair.a.layout();
         for (place, index, value) in writes {
-            // Tables of the interface, but not the lock: to wait for the rank that a wrong lock names is right.
-            let words = (layout.events_offset() - 0x80) / 8;
+            // Tables of the interface and events, but not the lock: to wait for the rank that a wrong lock names is right.
+            let words = (layout.events_offset() + 0x400 - 0x80) / 8;
             let at = layout.area(place) + 0x80 + index.index(words as usize) as u64 * 8;
             pair.a.poke(at, value);
         }
@@ -112,8 +112,9 @@ fn an_event_of_no_kind_is_an_error_once() {
     pair.a
         .put_region(pair.from, part(0, 8), Ack::None, pair.target(1, 0), 0)
         .unwrap();
-    pair.a
-        .poke(pair.a.layout().event(1, pair.told.index, 0), 0xff);
+    // The first event, as its position says.
+    let first = pair.a.layout().event(1, pair.told.index, 0);
+    pair.a.poke(first, 1 << 32 | 0xff);
     let first = pair.b.queue_get(pair.told);
     assert!(matches!(first, Err(NicError::Corrupt { .. })), "{first:?}");
     assert_eq!(pair.b.queue_get(pair.told).unwrap(), None);
