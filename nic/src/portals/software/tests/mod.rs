@@ -10,6 +10,7 @@ macro_rules! refuses {
     }};
 }
 
+mod descriptors;
 mod errors;
 mod events;
 mod faulty;

@@ -1,13 +1,15 @@
 //! Several threads and ranks at once.
 
-use super::{ARENA, END, bind, config, drain, exactly, file, memory, open, part, read, write};
+use super::{
+    ARENA, END, Pair, bind, config, drain, exactly, file, memory, open, part, read, write,
+};
 use crate::portals::software::{FaultRules, SoftwareConfig};
 use crate::portals::{
     Ack, AtomicKind, AtomicOp, Descriptor, Entry, EventKind, Managed, NicError, PortalOptions,
     Portals, Position, Register, Target,
 };
 use argonet_base::JobRank;
-use core::sync::atomic::{AtomicBool, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Instant;
 
 #[test]
@@ -231,4 +233,43 @@ fn many_senders_and_buffers_that_come_back() {
         drop(stopped);
     });
     assert_eq!(b.status(Register::EventsDropped), 0);
+}
+
+/// Threads that take from one queue get each event once, though it goes around many times.
+#[test]
+fn threads_take_each_event_once() {
+    const EVENTS: u64 = 40_000;
+    const READERS: usize = 3;
+    let pair = Pair::with(FaultRules::default(), PortalOptions::default(), 8);
+    let entry = Entry {
+        events: END,
+        queue: Some(pair.told),
+        ..Entry::OPEN
+    };
+    pair.attach(Position::Tail, exactly(1), 0, 64, entry);
+    // Immediate data of what was taken.
+    let [count, sum] = [(); 2].map(|()| AtomicU64::new(0));
+    std::thread::scope(|scope| {
+        for _ in 0..READERS {
+            scope.spawn(|| {
+                while count.load(Ordering::Relaxed) < EVENTS {
+                    if let Some(event) = pair.b.queue_get(pair.told).unwrap() {
+                        count.fetch_add(1, Ordering::Relaxed);
+                        sum.fetch_add(event.header, Ordering::Relaxed);
+                    }
+                }
+            });
+        }
+        for header in 1..=EVENTS {
+            // Room for another is there when no more than the queue holds were sent and not taken.
+            while header > count.load(Ordering::Relaxed) + 8 {
+                std::thread::yield_now();
+            }
+            pair.a
+                .put_region(pair.from, part(0, 0), Ack::None, pair.target(1, 0), header)
+                .unwrap();
+        }
+    });
+    assert_eq!(count.into_inner(), EVENTS);
+    assert_eq!(sum.into_inner(), EVENTS * (EVENTS + 1) / 2);
 }
