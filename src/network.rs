@@ -18,7 +18,7 @@ use argonet_conduit::tcp::{Gauges, Tcp, TcpConfig, TcpCredits, TcpSizes};
 use argonet_segment::Directory;
 use argonet_settings::{
     CONDUIT, CREDITS_FILE, Letter, PORTAL_CREDIT_STATS, Settings, TCP_CONNECTIONS, TCP_PROGRESS,
-    TCP_SILENCE_TIMEOUT, reaches_segments,
+    TCP_SILENCE_TIMEOUT,
 };
 use core::time::Duration;
 use std::path::{Path, PathBuf};
@@ -86,7 +86,7 @@ impl Network {
         };
         match settings.get(&CONDUIT) {
             Tcp::NAME => {}
-            conduit if reaches_segments(conduit) => {
+            argonet_conduit::portals::NAME => {
                 return Ok(Self::Portals(portals::Open::new(boot, settings)?));
             }
             _ => boot.all_share_memory(Smp::NAME)?,

@@ -23,9 +23,9 @@ use argonet_conduit::smp::{Barrier, SegmentLen, Smp, SmpConfig, ThreadMode};
 use argonet_event::HandleTable;
 use argonet_segment::cross_memory::allow_descendants_of;
 use argonet_segment::{Directory, HostMemory, OwnSegment, PageKind, SegmentFile, admit};
-use argonet_settings::{Bytes, VIS_GET_MAX_CHUNK, VIS_MAX_CHUNK, VIS_PUT_MAX_CHUNK};
+use argonet_settings::{Bytes, Reach, VIS_GET_MAX_CHUNK, VIS_MAX_CHUNK, VIS_PUT_MAX_CHUNK};
 use argonet_settings::{
-    CONDUIT, CROSS_MEMORY, Letter, STALL_TIMEOUT, SegmentLimit, Settings, WAIT, reaches_segments,
+    CONDUIT, CROSS_MEMORY, Letter, STALL_TIMEOUT, SegmentLimit, Settings, WAIT,
 };
 use core::ops::Range;
 use rustix::fd::AsFd;
@@ -328,7 +328,7 @@ fn spans(
     published: &Published,
 ) -> Result<(Arc<Directory>, Option<Arc<Directory>>, Places)> {
     let (rank, near) = (boot.rank(), boot.neighbourhood());
-    let reaches = near != boot.host_ranks() && reaches_segments(settings.get(&CONDUIT));
+    let reaches = near != boot.host_ranks() && Reach::of(settings.get(&CONDUIT), settings).segments;
     // Whose segments the file holds.
     let whole = if reaches {
         boot.host_ranks()

@@ -3,7 +3,7 @@
 
 use std::ffi::OsString;
 
-use argonet_settings::{CONDUIT, PSHM_NODES, SPAWN_FUNCTION, Settings, spans_hosts};
+use argonet_settings::{CONDUIT, PSHM_NODES, Reach, SPAWN_FUNCTION, Settings};
 
 use crate::attach::{BOOT_VARIABLE, foreign_launcher};
 use crate::error::BootError;
@@ -44,7 +44,8 @@ pub fn launch_self(
     }
     let conduit = conduit(linked, settings);
     let forks = settings.get(&PSHM_NODES) > 0;
-    if !spans_hosts(conduit) || conduit == NO_CONDUIT || forks || foreign_launcher().is_some() {
+    let reach = Reach::of(conduit, settings);
+    if !reach.hosts || conduit == NO_CONDUIT || forks || foreign_launcher().is_some() {
         return Ok(None);
     }
     let mut args = args.into_iter();

@@ -16,6 +16,7 @@ mod exit;
 mod garbled;
 mod heap;
 mod hosts;
+mod interfaces;
 mod lifecycle;
 mod messages;
 mod negotiated;
@@ -97,6 +98,7 @@ fn main() {
         waiting::TESTS,
         lifecycle::TESTS,
         exit::TESTS,
+        interfaces::TESTS,
         crowd::TESTS,
         garbled::TESTS,
         spread::TESTS,

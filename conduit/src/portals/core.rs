@@ -2,7 +2,7 @@
 
 use super::arrivals::{Arrivals, Returns};
 use super::chunks::Chunks;
-use super::config::{Buffers, PortalsConfig, PortalsSizes};
+use super::config::{Buffers, LARGE_BYTES, PortalsConfig, PortalsSizes};
 use super::negotiated::Reserves;
 use super::operations::Table;
 use super::peer::Peer;
@@ -22,6 +22,7 @@ use argonet_nic::portals::{DescriptorHandle, NicError, Portals as Interface, Que
 use argonet_segment::Directory;
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use memmap2::MmapMut;
 use parking_lot::Mutex;
 use std::sync::{Arc, OnceLock};
 
@@ -48,6 +49,30 @@ pub enum PortalsError {
         /// Which rank.
         rank: JobRank,
         /// Bytes that there are.
+        got: u64,
+        /// Bytes that are needed.
+        needed: u64,
+    },
+    /// No memory for buffers.
+    #[error(
+        "rank {rank} cannot have {len_bytes} bytes of memory for buffers: {cause}; set less, or GASNET_PORTAL_AMRECV_SPACE"
+    )]
+    NoMemory {
+        /// Which rank.
+        rank: JobRank,
+        /// Bytes that are needed.
+        len_bytes: u64,
+        /// The system's reason.
+        cause: std::io::Error,
+    },
+    /// An interface whose messages are shorter than the conduit's longest that cannot be divided.
+    #[error(
+        "rank {rank}: the interface carries messages of {got} bytes at most, and payloads of mediums need {needed}; raise its limit (PTL_LIM_MAX_MSG_SIZE with the reference implementation of Portals 4)"
+    )]
+    Messages {
+        /// Which rank.
+        rank: JobRank,
+        /// Bytes that it carries.
         got: u64,
         /// Bytes that are needed.
         needed: u64,
@@ -84,6 +109,8 @@ pub struct Portals<N: Interface> {
     pub(super) sizes: PortalsSizes,
     /// Whether the interface has done its part when a call returns.
     pub(super) synchronous: bool,
+    /// The longest put or get.
+    pub(super) message_bytes: u64,
     pub(super) directory: Arc<Directory>,
     pub(super) registered: Registered,
     pub(super) segment_len: SegmentLen,
@@ -124,6 +151,8 @@ pub struct Portals<N: Interface> {
     pub(super) reserves: Mutex<Reserves>,
     /// Errors that the next poll tells; counted in `agains`.
     pub(super) failures: Mutex<Vec<AmError>>,
+    /// The buffers, where they are not the interface's. Fields are dropped in their order: the interface, the first, no longer reaches them.
+    pub(super) memory: Option<MmapMut>,
 }
 
 impl<N: Interface> Portals<N> {
@@ -145,6 +174,11 @@ impl<N: Interface> Portals<N> {
             rank: config.rank,
             cause,
         })?;
+        let (got, needed) = (nic.limits().message_bytes, LARGE_BYTES as u64);
+        if got < needed {
+            let rank = config.rank;
+            return Err(PortalsError::Messages { rank, got, needed });
+        }
         // SAFETY: the caller's promise.
         let parts = unsafe { setup::set_up(&nic, buffers, &config, &plan)? };
         let (sizes, mode) = (config.sizes, config.mode);
@@ -156,6 +190,7 @@ impl<N: Interface> Portals<N> {
             mode,
             sizes,
             synchronous: nic.features().synchronous,
+            message_bytes: nic.limits().message_bytes,
             queues: parts.queues,
             segment: Segment::new(&config, parts.queues.requests, parts.queues.safe),
             directory: config.directory,
@@ -185,6 +220,7 @@ impl<N: Interface> Portals<N> {
             sleepers: AtomicU32::new(0),
             reserves: Mutex::default(),
             failures: Mutex::default(),
+            memory: None,
             nic,
         };
         portals.segment.follow(&portals.nic)?;
@@ -207,6 +243,12 @@ impl<N: Interface> Portals<N> {
     /// What is kept about a peer that was used.
     pub(super) fn used(&self, rank: JobRank) -> Option<&Peer> {
         self.peers.get(rank.index())?.get().map(|peer| &**peer)
+    }
+
+    /// Whether the interface has read so many bytes when the call returns that moves them.
+    #[inline]
+    pub(super) fn reads_at_once(&self, len: usize) -> bool {
+        self.synchronous && len as u64 <= self.message_bytes
     }
 
     /// Where bytes of this rank's own segment lie.

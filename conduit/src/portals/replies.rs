@@ -57,8 +57,8 @@ impl<N: Interface + Send + Sync> Portals<N> {
     fn is_lost(&self, event: &Event) -> bool {
         let large = [roles::LARGE_REQUESTS, roles::LARGE_REPLIES];
         // The source of others may be gone when the interface is synchronous; nothing was told complete then, and the peer is lost.
-        matches!(event.outcome, Outcome::NoMatch | Outcome::Disabled)
-            && (!self.synchronous || large.contains(&event.portal))
+        // No portal has flow control: who disables one has ended.
+        event.outcome == Outcome::NoMatch && (!self.synchronous || large.contains(&event.portal))
     }
 
     /// Follows the buffers of large mediums by an event; its data if that is in one of them.
@@ -115,7 +115,7 @@ impl<N: Interface + Send + Sync> Portals<N> {
                     Some(chunk) if lost => self.send_again(Again::Request(chunk)),
                     _ => self.tickets.give(1),
                 }
-                Ok(())
+                self.unless_undelivered(event, "a request")
             }
             (EventKind::Ack, Some((Role::SentReply, _))) => {
                 match self.reply_chunks.at(event.offset_bytes) {
@@ -123,10 +123,24 @@ impl<N: Interface + Send + Sync> Portals<N> {
                     Some(chunk) => self.replied(chunk),
                     None => {}
                 }
-                Ok(())
+                self.unless_undelivered(event, "a reply")
             }
             _ => Ok(()),
         }
+    }
+
+    /// Tells of a message that has not arrived, is not sent again, and was not for a rank that has ended.
+    fn unless_undelivered(&self, event: &Event, what: &str) -> Result<(), AmError> {
+        if self.is_lost(event)
+            || matches!(
+                event.outcome,
+                Outcome::Done | Outcome::Refused | Outcome::Disabled
+            )
+        {
+            return Ok(());
+        }
+        let why = format_args!("{what} ended with {:?}", event.outcome);
+        Err(self.refuses(event.peer, &why))
     }
 
     /// A reply is in its request's chunk.
@@ -262,15 +276,22 @@ impl<N: Interface + Send + Sync> Portals<N> {
             self.send_again(Again::Operation(handle));
             return Ok(());
         }
-        let Some(operation) = self.table.end(handle) else {
+        let Some(mut operation) = self.table.end(handle) else {
             return Ok(());
         };
+        let part = operation.transfer.part(self.message_bytes);
+        let is_here = event.outcome == Outcome::Done && event.moved_bytes == part;
+        if is_here && let Some(rest) = operation.transfer.rest(part) {
+            operation.transfer = rest;
+            let started = self.start(operation);
+            self.ends();
+            return started.map_err(|error| self.refuses(rest.to, &error));
+        }
         let Operation {
             transfer,
             source,
             then,
         } = operation;
-        let is_here = event.outcome == Outcome::Done && event.moved_bytes == transfer.len;
         if is_here {
             match then {
                 Then::Put(token, local) => {

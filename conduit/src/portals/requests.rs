@@ -115,7 +115,10 @@ impl<N: Interface + Send + Sync> Portals<N> {
                     arrivals.requests.handled(&self.nic, place)
                 })
             }
-            (EventKind::PutEnd, Some((Role::CatchBasin, _))) => Ok(Came::Overflow),
+            (EventKind::PutEnd, Some((Role::CatchBasin, _))) => {
+                arrivals.requests.renew_basin(&self.nic);
+                Ok(Came::Overflow)
+            }
             (EventKind::PutEnd, Some((Role::LargeRequest, buffer))) => {
                 let place = arrivals.large.arrived(buffer, event).ok_or_else(turn)?;
                 let half = Half {
@@ -408,11 +411,13 @@ impl<N: Interface + Send + Sync> Portals<N> {
     }
 }
 
-/// The half of a long whose data is in the segment.
+/// The half of a long whose data is in the segment: what has come now, and before it the parts that came without a word. What cannot be
+/// fits no message.
 pub(super) fn long_half(event: &Event) -> Half {
+    let before = event.header.saturating_sub(event.moved_bytes);
     Half {
         place: None,
-        offset: event.offset_bytes,
-        len: event.moved_bytes as usize,
+        offset: event.offset_bytes.checked_sub(before).unwrap_or(u64::MAX),
+        len: usize::try_from(event.header.max(event.moved_bytes)).unwrap_or(usize::MAX),
     }
 }

@@ -183,7 +183,7 @@ impl<N: Interface> Portals<N> {
 
     /// Whether a payload cannot be sent out of the segment.
     pub(super) fn needs_temporary(&self, bytes: &SharedBytes<'_>, keeps: Keeps) -> bool {
-        let stays = self.synchronous || matches!(keeps, Keeps::Until(_));
+        let stays = self.reads_at_once(bytes.len()) || matches!(keeps, Keeps::Until(_));
         let found = || self.segment.find(bytes.as_ptr(), bytes.len()).is_some();
         !(bytes.is_empty() || stays && found())
     }
@@ -201,7 +201,9 @@ impl<N: Interface> Portals<N> {
         let mut injected = Injected::Complete;
         if shape.kind.is_split() {
             let local = match keeps {
-                Keeps::Until(token) if shape.kind == Kind::SplitLong && !self.synchronous => {
+                Keeps::Until(token)
+                    if shape.kind == Kind::SplitLong && !self.reads_at_once(bytes.len()) =>
+                {
                     Some(token)
                 }
                 _ => None,

@@ -54,6 +54,8 @@ struct Basin {
     /// Those from before that could not be taken out yet.
     old: Vec<EntryHandle>,
     inserts: bool,
+    /// Whether a buffer lies behind it.
+    is_passed: bool,
 }
 
 // SAFETY: the pointer is to the rank's buffers, which belong to the process and are accessed by atomics and `bulk` only.
@@ -90,6 +92,7 @@ impl Stock {
                 entry: stock.attach_basin(nic)?,
                 old: Vec::new(),
                 inserts: nic.features().insert,
+                is_passed: false,
             });
         }
         Ok(stock)
@@ -199,15 +202,30 @@ impl Stock {
         if basin.inserts {
             return self.attach(nic, Position::Before(basin.entry), buffer);
         }
-        // A new basin behind the buffer; until the old one is gone it catches what the buffer could hold, which is sent again.
         self.attach(nic, Position::Tail, buffer)?;
-        let next = self.attach_basin(nic)?;
         if let Some(basin) = &mut self.basin {
-            basin.old.push(core::mem::replace(&mut basin.entry, next));
-            basin
-                .old
-                .retain(|old| matches!(nic.unlink(*old), Err(NicError::InUse { .. })));
+            basin.is_passed = true;
         }
+        self.renew_basin(nic);
         Ok(())
+    }
+
+    /// Puts a basin behind the last buffer, and takes those away that lie before one. Until they are gone they catch what the buffers behind
+    /// them could hold, which is sent again. An interface that refuses now is asked again whenever something falls into a basin.
+    pub(super) fn renew_basin(&mut self, nic: &impl Interface) {
+        let next = match &self.basin {
+            Some(basin) if basin.is_passed => self.attach_basin(nic).ok(),
+            _ => None,
+        };
+        let Some(basin) = &mut self.basin else {
+            return;
+        };
+        if let Some(next) = next {
+            basin.old.push(core::mem::replace(&mut basin.entry, next));
+            basin.is_passed = false;
+        }
+        basin
+            .old
+            .retain(|old| matches!(nic.unlink(*old), Err(NicError::InUse { .. })));
     }
 }

@@ -39,9 +39,7 @@ impl<N: Interface> Portals<N> {
                     sink.broken(error);
                 }
             }
-            (EventKind::Ack, Some((Role::SentSystem, _)))
-                if matches!(event.outcome, Outcome::NoMatch | Outcome::Disabled) =>
-            {
+            (EventKind::Ack, Some((Role::SentSystem, _))) if event.outcome == Outcome::NoMatch => {
                 self.send_again(Again::System(event.peer, event.header));
             }
             _ => {}
