@@ -7,7 +7,7 @@ use crate::published::Reaches;
 use argonet_am::Registered;
 use argonet_base::{JobRank, Rank};
 use argonet_boot::{Bootstrap, Key, LocalJob, MAX_VALUE_BYTES};
-use argonet_conduit::Conduit as _;
+use argonet_conduit::ExitCounts;
 use argonet_conduit::paths;
 use argonet_conduit::smp::{SegmentLen, Smp, ThreadMode};
 use argonet_conduit::tcp::join::{
@@ -114,11 +114,13 @@ impl Network {
 
     /// The conduit over it, after a fence.
     pub(crate) fn conduit(self, with: Connecting<'_>) -> Result<Option<paths::Network>> {
-        match self {
-            Self::None => Ok(None),
-            Self::Tcp(open) => open.conduit(with).map(Some),
-            Self::Portals(open) => open.conduit(with).map(Some),
-        }
+        let network = match self {
+            Self::None => return Ok(None),
+            Self::Tcp(open) => open.conduit(with)?,
+            Self::Portals(open) => open.conduit(with)?,
+        };
+        tell_summary(&network);
+        Ok(Some(network))
     }
 }
 
@@ -162,7 +164,6 @@ impl Open {
         };
         let tcp = Tcp::new(config).map_err(|error| failed(error.into()))?;
         let tcp = Arc::new(tcp);
-        tell_connections(&tcp);
         // Who has left a barrier may have sent what others wait for there and what waits for its connection.
         let last = Arc::downgrade(&tcp);
         let gauges = tcp.gauges();
@@ -215,13 +216,44 @@ fn write_statistics(gauges: Option<&Gauges>, rank: JobRank, path: &Path) {
     }
 }
 
-/// What was kept for connections, and who has come, stands in the rank's statistics.
-fn tell_connections(tcp: &Arc<Tcp>) {
-    let tcp = Arc::downgrade(tcp);
+/// What was kept for connections, who has come, and exits that were told and heard stand in the rank's statistics.
+fn tell_summary(network: &paths::Network) {
+    let network = Arc::downgrade(network);
     argonet_trace::on_summary_of_library(Box::new(move || {
-        if let Some(all) = tcp.upgrade().and_then(|tcp| tcp.connections()) {
+        let Some(network) = network.upgrade() else {
+            return;
+        };
+        if let Some(all) = network.connections() {
             argonet_trace::count_text(Letter::Conduit, &format!("connections of {all}"));
         }
+        if let Some(exits) = network.exits().filter(|all| *all != ExitCounts::default()) {
+            argonet_trace::count_text(Letter::Conduit, &format!("exits: {exits}"));
+        }
+    }));
+}
+
+/// The end of the job is told and heard over a network's system queue. `attend` has the engine's polls look for it.
+// seed P13: shutdown on the system queue.
+pub(crate) fn follow_exits(
+    network: &paths::Network,
+    boot: &Arc<LocalJob>,
+    attend: impl Fn() + Send + Sync + 'static,
+) {
+    let job = Arc::clone(boot);
+    network.on_exit(Box::new(move |from, code| {
+        argonet_trace::note_with(Letter::Conduit, || {
+            format!("rank {from} says over the system queue that it exits with code {code}")
+        });
+        job.heard_exit(from, code);
+        attend();
+    }));
+    let network = Arc::downgrade(network);
+    process::tell_exits(Box::new(move |exit| {
+        let Some(network) = network.upgrade() else {
+            return false;
+        };
+        network.tell_exit(exit);
+        network.exits().is_some_and(|exits| exits.confirmed > 0)
     }));
 }
 

@@ -1,5 +1,6 @@
 //! The trait that every conduit implements, and what passes through it.
 
+use crate::exit::{ExitCounts, HearExit, TellExit};
 use crate::ledger::PeerLedger;
 use crate::smp::Lines;
 use crate::tcp::Connections;
@@ -426,6 +427,23 @@ pub trait Conduit: Send + Sync {
     /// What is kept for connections, and who has asked for some; `None` where there are none. For reports; may be called at any time by any
     /// thread.
     fn connections(&self) -> Option<Connections> {
+        None
+    }
+
+    /// `act` is called when another rank says over the system queue that it ends the job. The first that is given counts. Where all ranks
+    /// share memory there is no such queue: they see the job's exit word.
+    fn on_exit(&self, act: HearExit) {
+        drop(act);
+    }
+
+    /// Tells other ranks over the system queue that this one ends the job, and waits until they have confirmed, for a bounded time. Runs no
+    /// handler and waits for no lock that a handler's thread may hold, so it may be called inside one; not in a signal handler.
+    fn tell_exit(&self, exit: &TellExit<'_>) {
+        let _ = exit;
+    }
+
+    /// Exits that were told and heard so; `None` without a system queue. For reports.
+    fn exits(&self) -> Option<ExitCounts> {
         None
     }
 }

@@ -7,6 +7,8 @@
 
 #[cfg(not(loom))]
 mod conduit;
+#[cfg(not(loom))]
+mod exit;
 mod ledger;
 #[cfg(not(loom))]
 pub mod paths;
@@ -25,4 +27,6 @@ pub use conduit::{
     Capabilities, Conduit, Injected, Limits, OpToken, Part, PrepareRequest, Prepared, SendError,
     Sink,
 };
+#[cfg(not(loom))]
+pub use exit::{ExitCounts, HearExit, TellExit};
 pub use ledger::{Held, LaneLedger, PeerLedger};

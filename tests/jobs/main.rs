@@ -13,6 +13,7 @@ mod credits;
 mod crowd;
 mod doctor;
 mod exit;
+mod exit_told;
 mod garbled;
 mod heap;
 mod hosts;
@@ -63,6 +64,7 @@ fn main() {
             waiting::PROGRAMS,
             lifecycle::PROGRAMS,
             exit::PROGRAMS,
+            exit_told::PROGRAMS,
             crowd::PROGRAMS,
             garbled::PROGRAMS,
             spread::PROGRAMS,
@@ -97,6 +99,7 @@ fn main() {
         waiting::TESTS,
         lifecycle::TESTS,
         exit::TESTS,
+        exit_told::TESTS,
         crowd::TESTS,
         garbled::TESTS,
         spread::TESTS,

@@ -16,6 +16,7 @@ mod watch;
 use crate::conduit::{
     Capabilities, Conduit, Injected, Limits, OpToken, PrepareRequest, Prepared, SendError, Sink,
 };
+use crate::exit::{ExitCounts, HearExit, TellExit};
 use crate::ledger::PeerLedger;
 use crate::smp::{Lines, Smp};
 use crate::tcp::Connections;
@@ -334,5 +335,21 @@ impl Conduit for Paths {
 
     fn connections(&self) -> Option<Connections> {
         self.far.as_ref()?.network.connections()
+    }
+
+    fn on_exit(&self, act: HearExit) {
+        if let Some(far) = &self.far {
+            far.network.on_exit(act);
+        }
+    }
+
+    fn tell_exit(&self, exit: &TellExit<'_>) {
+        if let Some(far) = &self.far {
+            far.network.tell_exit(exit);
+        }
+    }
+
+    fn exits(&self) -> Option<ExitCounts> {
+        self.far.as_ref()?.network.exits()
     }
 }

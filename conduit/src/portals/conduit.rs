@@ -5,6 +5,7 @@ use super::send::{Keeps, LIMITS};
 use crate::conduit::{
     Capabilities, Conduit, Injected, Limits, OpToken, PrepareRequest, Prepared, SendError, Sink,
 };
+use crate::exit::{ExitCounts, HearExit, TellExit};
 use crate::ledger::{Held, LaneLedger, PeerLedger};
 use argonet_am::Message;
 use argonet_base::{HandlerIndex, JobRank, SegmentOffset};
@@ -140,5 +141,17 @@ impl<N: Interface + Send + Sync> Conduit for Portals<N> {
             },
             held: Held::default(),
         })
+    }
+
+    fn on_exit(&self, act: HearExit) {
+        self.exits.on_exit(act);
+    }
+
+    fn tell_exit(&self, exit: &TellExit<'_>) {
+        self.exits.tell(exit, self);
+    }
+
+    fn exits(&self) -> Option<ExitCounts> {
+        Some(self.exits.counts())
     }
 }

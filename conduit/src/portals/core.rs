@@ -11,6 +11,7 @@ use super::roles;
 use super::segment::Segment;
 use super::setup;
 use super::slots::Slots;
+use crate::exit::Exits;
 use crate::smp::SegmentLen;
 use crate::threads::ThreadMode;
 use argonet_am::credit::{Bank, PlanError};
@@ -123,6 +124,7 @@ pub struct Portals<N: Interface> {
     pub(super) reserves: Mutex<Reserves>,
     /// Errors that the next poll tells; counted in `agains`.
     pub(super) failures: Mutex<Vec<AmError>>,
+    pub(super) exits: Exits,
 }
 
 impl<N: Interface> Portals<N> {
@@ -184,6 +186,7 @@ impl<N: Interface> Portals<N> {
             sleepers: AtomicU32::new(0),
             reserves: Mutex::default(),
             failures: Mutex::default(),
+            exits: Exits::new(config.rank, config.ranks),
             nic,
         };
         portals.segment.follow(&portals.nic)?;

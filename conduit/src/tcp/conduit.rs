@@ -9,6 +9,7 @@ use super::peer::Peer;
 use crate::conduit::{
     Capabilities, Conduit, Injected, Limits, OpToken, PrepareRequest, Prepared, SendError, Sink,
 };
+use crate::exit::{ExitCounts, HearExit, TellExit};
 use crate::ledger::{LaneLedger, PeerLedger};
 use crate::wire::{UserBytes, UserPlace};
 use argonet_am::record::Short;
@@ -364,5 +365,17 @@ impl Conduit for Tcp {
 
     fn connections(&self) -> Option<Connections> {
         Some(self.core.connections())
+    }
+
+    fn on_exit(&self, act: HearExit) {
+        self.core.exits.on_exit(act);
+    }
+
+    fn tell_exit(&self, exit: &TellExit<'_>) {
+        self.core.exits.tell(exit, &*self.core);
+    }
+
+    fn exits(&self) -> Option<ExitCounts> {
+        Some(self.core.exits.counts())
     }
 }

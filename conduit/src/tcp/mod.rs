@@ -32,6 +32,7 @@ mod serve;
 mod sides;
 mod silence;
 mod spread;
+mod system;
 #[cfg(test)]
 mod tests;
 mod visit;
