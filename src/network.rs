@@ -7,14 +7,14 @@ use crate::published::Reaches;
 use argonet_am::Registered;
 use argonet_base::{JobRank, Rank};
 use argonet_boot::{Bootstrap, Key, LocalJob, MAX_VALUE_BYTES};
-use argonet_conduit::ExitCounts;
 use argonet_conduit::paths;
 use argonet_conduit::smp::{SegmentLen, Smp, ThreadMode};
 use argonet_conduit::tcp::join::{
     JobKey, JoinService, Joiner, Joining, Whereabouts, from_settings, interfaces, read_addresses,
     write_addresses,
 };
-use argonet_conduit::tcp::{Gauges, Tcp, TcpConfig, TcpCredits, TcpSizes};
+use argonet_conduit::tcp::{Tcp, TcpConfig, TcpCredits, TcpSizes};
+use argonet_conduit::{ExitCounts, Gauges};
 use argonet_segment::Directory;
 use argonet_settings::{
     CONDUIT, CREDITS_FILE, Letter, PORTAL_CREDIT_STATS, Settings, TCP_CONNECTIONS, TCP_PROGRESS,
@@ -114,12 +114,29 @@ impl Network {
 
     /// The conduit over it, after a fence.
     pub(crate) fn conduit(self, with: Connecting<'_>) -> Result<Option<paths::Network>> {
-        let network = match self {
+        let rank = with.boot.rank();
+        let (network, statistics) = match self {
             Self::None => return Ok(None),
-            Self::Tcp(open) => open.conduit(with)?,
-            Self::Portals(open) => open.conduit(with)?,
+            Self::Tcp(mut open) => {
+                let statistics = open.statistics.take();
+                (open.conduit(with)?, statistics)
+            }
+            Self::Portals(mut open) => {
+                let statistics = open.statistics.take();
+                (open.conduit(with)?, statistics)
+            }
         };
         tell_summary(&network);
+        let (last, gauges) = (Arc::downgrade(&network), network.gauges());
+        process::at_end(Box::new(move || {
+            // Who has left a barrier may have sent what others wait for there and what waits for its connection.
+            if let Some(network) = last.upgrade() {
+                network.linger(LINGER);
+            }
+            if let Some(path) = &statistics {
+                write_statistics(gauges.as_deref(), rank, path);
+            }
+        }));
         Ok(Some(network))
     }
 }
@@ -163,19 +180,7 @@ impl Open {
             connector: Arc::new(Joining::new(service, rank)),
         };
         let tcp = Tcp::new(config).map_err(|error| failed(error.into()))?;
-        let tcp = Arc::new(tcp);
-        // Who has left a barrier may have sent what others wait for there and what waits for its connection.
-        let last = Arc::downgrade(&tcp);
-        let gauges = tcp.gauges();
-        process::at_end(Box::new(move || {
-            if let Some(tcp) = last.upgrade() {
-                tcp.linger(LINGER);
-            }
-            if let Some(path) = &open.statistics {
-                write_statistics(gauges.as_deref(), rank, path);
-            }
-        }));
-        Ok(tcp)
+        Ok(Arc::new(tcp))
     }
 }
 
@@ -193,7 +198,7 @@ fn sizes(settings: &Settings) -> TcpSizes {
 }
 
 /// Where statistics of credits go, if anywhere.
-fn statistics(settings: &Settings, rank: JobRank) -> Option<PathBuf> {
+pub(crate) fn statistics(settings: &Settings, rank: JobRank) -> Option<PathBuf> {
     let of_portals = || {
         let wanted = settings.get(&PORTAL_CREDIT_STATS);
         wanted.then(|| PathBuf::from("gasnet_credits.%"))

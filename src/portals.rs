@@ -1,7 +1,7 @@
 //! The way to ranks of this host that do not share memory with this one: interfaces in software, set up while the job starts.
 
 use crate::error::{Error, Result};
-use crate::network::Connecting;
+use crate::network::{Connecting, statistics};
 use argonet_base::{JobRank, Rank};
 use argonet_boot::{Bootstrap, LocalJob};
 use argonet_conduit::paths;
@@ -10,12 +10,15 @@ use argonet_nic::portals::software::{FaultRules, Software, SoftwareConfig};
 use argonet_segment::Resolver;
 use argonet_settings::Settings;
 use rustix::fd::AsFd;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 /// Interfaces that the ranks of the host agree on.
 pub(crate) struct Open {
     sizes: PortalsSizes,
     interfaces: SoftwareConfig,
+    /// Where statistics of credits go when the rank ends.
+    pub(crate) statistics: Option<PathBuf>,
 }
 
 fn failed(
@@ -41,6 +44,7 @@ impl Open {
         Ok(Self {
             sizes,
             interfaces: interfaces.map_err(|error| failed(error.into()))?,
+            statistics: statistics(settings, boot.rank()),
         })
     }
 

@@ -1,6 +1,7 @@
 //! The trait that every conduit implements, and what passes through it.
 
 use crate::exit::{ExitCounts, HearExit, TellExit};
+use crate::gauges::Gauges;
 use crate::ledger::PeerLedger;
 use crate::smp::Lines;
 use crate::tcp::Connections;
@@ -10,6 +11,7 @@ use argonet_base::{HandlerIndex, JobRank, SegmentOffset};
 use argonet_segment::SharedBytesMut;
 use core::ptr::NonNull;
 use core::time::Duration;
+use std::sync::Arc;
 
 /// Names an operation in flight; the engine gives it, the conduit hands it back on completion and
 /// looks at nothing in it.
@@ -427,6 +429,20 @@ pub trait Conduit: Send + Sync {
     /// What is kept for connections, and who has asked for some; `None` where there are none. For reports; may be called at any time by any
     /// thread.
     fn connections(&self) -> Option<Connections> {
+        None
+    }
+
+    /// Waits, at most for so long, until all that was sent has left this process: for a process that is about to end, whose messages
+    /// may still wait for a connection. Takes no lock that a handler's thread may hold. Whether all has left.
+    ///
+    /// The default is right where what is sent has left when the call that sends it returns.
+    fn linger(&self, limit: Duration) -> bool {
+        let _ = limit;
+        true
+    }
+
+    /// Where this rank's credits can be read, also when the conduit is gone; `None` without flow control.
+    fn gauges(&self) -> Option<Arc<Gauges>> {
         None
     }
 

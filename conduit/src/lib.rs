@@ -9,6 +9,8 @@
 mod conduit;
 #[cfg(not(loom))]
 mod exit;
+#[cfg(not(loom))]
+mod gauges;
 mod ledger;
 #[cfg(not(loom))]
 pub mod paths;
@@ -21,6 +23,8 @@ pub mod tcp;
 mod threads;
 #[cfg(not(loom))]
 pub mod wire;
+#[cfg(not(loom))]
+mod words;
 
 #[cfg(not(loom))]
 pub use conduit::{
@@ -29,4 +33,6 @@ pub use conduit::{
 };
 #[cfg(not(loom))]
 pub use exit::{ExitCounts, HearExit, TellExit};
+#[cfg(not(loom))]
+pub use gauges::{CREDITS_FILE_NAME, CreditReport, Gauges, PeerCredits};
 pub use ledger::{Held, LaneLedger, PeerLedger};

@@ -38,9 +38,9 @@ pub(crate) const PROGRAMS: &[Program] = &[
     }),
     ("told-poll", || last(poll_for_ever, |_| argonet::exit(7))),
     ("told-signal", || {
+        last(
             |world| world.barrier().expect("a barrier"),
             |world| {
-                // SAFETY of the job: the library's own handler is there.
                 let pid = rustix::process::getpid();
                 rustix::process::kill_process(pid, rustix::process::Signal::TERM)
                     .expect("a signal");

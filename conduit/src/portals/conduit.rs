@@ -6,12 +6,14 @@ use crate::conduit::{
     Capabilities, Conduit, Injected, Limits, OpToken, PrepareRequest, Prepared, SendError, Sink,
 };
 use crate::exit::{ExitCounts, HearExit, TellExit};
+use crate::gauges::Gauges;
 use crate::ledger::{Held, LaneLedger, PeerLedger};
 use argonet_am::Message;
 use argonet_base::{HandlerIndex, JobRank, SegmentOffset};
 use argonet_nic::portals::Portals as Interface;
 use core::sync::atomic::Ordering;
 use core::time::Duration;
+use std::sync::Arc;
 
 /// Name as in `--conduit`.
 pub const NAME: &str = "portals";
@@ -141,6 +143,10 @@ impl<N: Interface + Send + Sync> Conduit for Portals<N> {
             },
             held: Held::default(),
         })
+    }
+
+    fn gauges(&self) -> Option<Arc<Gauges>> {
+        self.gauges.clone()
     }
 
     fn on_exit(&self, act: HearExit) {

@@ -12,6 +12,7 @@ use super::segment::Segment;
 use super::setup;
 use super::slots::Slots;
 use crate::exit::Exits;
+use crate::gauges::Gauges;
 use crate::smp::SegmentLen;
 use crate::threads::ThreadMode;
 use argonet_am::credit::{Bank, PlanError};
@@ -40,6 +41,14 @@ pub enum PortalsError {
     /// The interface refuses.
     #[error(transparent)]
     Interface(#[from] NicError),
+    /// The system gives no memory that shows credits to others.
+    #[error("rank {rank} cannot make the memory file that shows its credits: {cause}")]
+    Gauges {
+        /// Which rank.
+        rank: JobRank,
+        /// What the system says.
+        cause: std::io::Error,
+    },
     /// Too little memory for buffers.
     #[error(
         "rank {rank} has {got} bytes of memory for buffers that peers can reach, and the sizes that are set need {needed}; set less, or GASNET_PORTAL_AMRECV_SPACE"
@@ -102,6 +111,7 @@ pub struct Portals<N: Interface> {
     pub(super) table: Table,
     /// Credits that are not lent; `None` without flow control.
     pub(super) bank: Option<Bank>,
+    pub(super) gauges: Option<Arc<Gauges>>,
     /// By rank; made at first use.
     peers: Box<[OnceLock<Box<Peer>>]>,
     /// Who takes requests, and who takes what is safe: one thread at a time, so that messages of a rank are handled in their order.
@@ -151,6 +161,13 @@ impl<N: Interface> Portals<N> {
         let sizes = config.sizes;
         // No rank has this number: a rank may ask itself for credits as it asks others.
         let bank = || Bank::new(config.ranks, plan, sizes.rules);
+        let bank = sizes.flow_control.then(bank);
+        let gauge = |bank| Gauges::new(config.rank.0, config.ranks, bank);
+        let gauges = bank.as_ref().map(gauge).transpose();
+        let gauges = gauges.map_err(|cause| PortalsError::Gauges {
+            rank: config.rank,
+            cause,
+        })?;
         let portals = Self {
             rank: config.rank,
             ranks: config.ranks,
@@ -172,7 +189,8 @@ impl<N: Interface> Portals<N> {
             tickets: Tickets::new(sizes.messages),
             temporaries: Tickets::new(sizes.temporaries),
             table: Table::new(sizes.messages),
-            bank: sizes.flow_control.then(bank),
+            bank,
+            gauges: gauges.map(Arc::new),
             peers: (0..config.ranks).map(|_| OnceLock::new()).collect(),
             turns: Default::default(),
             arrivals: Mutex::new(parts.arrivals),
@@ -202,7 +220,11 @@ impl<N: Interface> Portals<N> {
     /// What is kept about a peer.
     #[inline]
     pub(super) fn peer(&self, rank: JobRank) -> &Peer {
-        self.peers[rank.index()].get_or_init(|| Box::new(Peer::new(rank, self.bank.as_ref())))
+        self.peers[rank.index()].get_or_init(|| {
+            let peer = Peer::new(rank, self.bank.as_ref());
+            self.show(&mut peer.state.lock());
+            Box::new(peer)
+        })
     }
 
     /// What is kept about a peer that was used.

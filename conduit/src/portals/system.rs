@@ -50,7 +50,7 @@ impl<N: Interface> Portals<N> {
         }
     }
 
-    fn hear(&self, from: JobRank, word: u64) -> Result<(), AmError> {
+    pub(super) fn hear(&self, from: JobRank, word: u64) -> Result<(), AmError> {
         let unknown = || self.broken(from, RecordError::Kind((word >> 56) as u8));
         if from.0 >= self.ranks {
             return Err(unknown());
@@ -68,6 +68,7 @@ impl<N: Interface> Portals<N> {
                     return Err(unknown());
                 };
                 let back = credit.revoke(revoke, bank);
+                self.show(state);
                 let answer = SystemQueue::answer(&mut state.slot, Answer::Return(back));
                 (Some(answer), None)
             }
@@ -86,6 +87,7 @@ impl<N: Interface> Portals<N> {
             };
             let account = |error| self.broken(from, account(error));
             credit.returned(back, bank).map_err(account)?;
+            self.show(state);
         }
         drop(guard);
         self.exits.heard(from, heard);

@@ -1,10 +1,11 @@
 //! Windows that are lent: they follow use, none is lost, and together they are no more than the receive space.
 
 use super::*;
+use crate::PeerCredits;
 use crate::tcp::credits::CREDIT_BYTES;
 use crate::tcp::lane::{Grant, Parked};
 use crate::tcp::loans::Loans;
-use crate::tcp::{PeerCredits, TcpCredits, frame::LARGEST_CHARGE};
+use crate::tcp::{TcpCredits, frame::LARGEST_CHARGE};
 use argonet_am::credit::{Bank, Figures, Return, Revoke};
 use rand_xoshiro::Xoshiro256StarStar;
 use rand_xoshiro::rand_core::{Rng as _, SeedableRng};

@@ -20,6 +20,7 @@ use std::sync::Arc;
 
 mod connections;
 mod credits;
+mod exit;
 mod lost_sides;
 mod polls;
 mod progress;
