@@ -7,7 +7,7 @@ use crate::engine::{
     watch_handlers,
 };
 use crate::error::{Error, Result};
-use crate::network::{Connecting, Network, reaches};
+use crate::network::{Connecting, Network, follow_exits, reaches};
 use crate::places::{Card, Places};
 use crate::plan::{own_processors, processors};
 use crate::process;
@@ -169,6 +169,7 @@ pub fn join(
         published.before_telling(reaches(network, rank));
     }
     let policy = WaitPolicy::for_host(busy, processors);
+    let exits = network.clone();
     let (conduit, policy) = match network {
         None => (Paths::near(smp), policy),
         Some(network) => (Paths::over(network, smp), policy.over_a_network()),
@@ -189,6 +190,9 @@ pub fn join(
         operations: HandleTable::MAX_OPERATIONS,
         clock: Box::new(move || start.elapsed()),
     });
+    if let Some(network) = &exits {
+        follow_exits(network, &boot, engine.attends_in_polls());
+    }
     engine.tune_collectives(choices);
     let places = Arc::new(places);
     let hoods = Arc::clone(&places);

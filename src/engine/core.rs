@@ -581,7 +581,7 @@ impl<C: Conduit> Engine<C> {
     pub(super) fn progress(&self, ctx: &ThreadCtx) -> usize {
         let taken = self.run_handlers(ctx, |runner| self.conduit.poll_with(runner));
         if self.background.pending() != 0 {
-            return taken + self.advance(ctx);
+            return taken + self.advance(ctx, taken);
         }
         taken
     }

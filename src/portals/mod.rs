@@ -4,12 +4,13 @@ mod four;
 mod software;
 
 use crate::error::{Error, Result};
-use crate::network::Connecting;
+use crate::network::{Connecting, statistics};
 use argonet_base::{JobRank, Rank};
 use argonet_boot::{Bootstrap, LocalJob};
 use argonet_conduit::paths;
 use argonet_conduit::portals::{NAME, PortalsConfig, PortalsSizes};
 use argonet_settings::{PORTALS_INTERFACE, Settings};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 /// Why something cannot be set up; who asks says which rank and conduit it is.
@@ -19,6 +20,8 @@ type Cause = Box<dyn std::error::Error + Send + Sync>;
 pub(crate) struct Open {
     sizes: PortalsSizes,
     interface: Interface,
+    /// Where statistics of credits go when the rank ends.
+    pub(crate) statistics: Option<PathBuf>,
 }
 
 /// What the settings name.
@@ -47,7 +50,11 @@ impl Open {
             }
             _ => Interface::Software(software::Open::new(boot, &sizes).map_err(failed)?),
         };
-        Ok(Self { sizes, interface })
+        Ok(Self {
+            sizes,
+            interface,
+            statistics: statistics(settings, boot.rank()),
+        })
     }
 
     /// The conduit over this rank's interface, after a fence. Peers may use it after the next.

@@ -13,6 +13,7 @@ mod credits;
 mod crowd;
 mod doctor;
 mod exit;
+mod exit_told;
 mod garbled;
 mod heap;
 mod hosts;
@@ -64,6 +65,7 @@ fn main() {
             waiting::PROGRAMS,
             lifecycle::PROGRAMS,
             exit::PROGRAMS,
+            exit_told::PROGRAMS,
             crowd::PROGRAMS,
             garbled::PROGRAMS,
             spread::PROGRAMS,
@@ -99,6 +101,7 @@ fn main() {
         lifecycle::TESTS,
         exit::TESTS,
         interfaces::TESTS,
+        exit_told::TESTS,
         crowd::TESTS,
         garbled::TESTS,
         spread::TESTS,

@@ -12,6 +12,8 @@ use super::segment::Segment;
 use super::setup;
 use super::slots::Slots;
 use crate::owned::Owned;
+use crate::exit::Exits;
+use crate::gauges::Gauges;
 use crate::smp::SegmentLen;
 use crate::threads::ThreadMode;
 use argonet_am::credit::{Bank, PlanError};
@@ -41,6 +43,14 @@ pub enum PortalsError {
     /// The interface refuses.
     #[error(transparent)]
     Interface(#[from] NicError),
+    /// The system gives no memory that shows credits to others.
+    #[error("rank {rank} cannot make the memory file that shows its credits: {cause}")]
+    Gauges {
+        /// Which rank.
+        rank: JobRank,
+        /// What the system says.
+        cause: std::io::Error,
+    },
     /// Too little memory for buffers.
     #[error(
         "rank {rank} has {got} bytes of memory for buffers that peers can reach, and the sizes that are set need {needed}; set less, or GASNET_PORTAL_AMRECV_SPACE"
@@ -129,6 +139,7 @@ pub struct Portals<N: Interface> {
     pub(super) table: Table,
     /// Credits that are not lent; `None` without flow control.
     pub(super) bank: Option<Bank>,
+    pub(super) gauges: Option<Arc<Gauges>>,
     /// By rank; made at first use.
     peers: Box<[OnceLock<Box<Peer>>]>,
     /// Who takes requests, and who takes what is safe: one thread at a time, so that messages of a rank are handled in their order.
@@ -153,6 +164,7 @@ pub struct Portals<N: Interface> {
     pub(super) failures: Mutex<Vec<AmError>>,
     /// The buffers, where they are not the interface's. Fields are dropped in their order: the interface, the first, no longer reaches them.
     pub(super) memory: Option<MmapMut>,
+    pub(super) exits: Exits,
 }
 
 impl<N: Interface> Portals<N> {
@@ -184,6 +196,13 @@ impl<N: Interface> Portals<N> {
         let (sizes, mode) = (config.sizes, config.mode);
         // No rank has this number: a rank may ask itself for credits as it asks others.
         let bank = || Bank::new(config.ranks, plan, sizes.rules);
+        let bank = sizes.flow_control.then(bank);
+        let gauge = |bank| Gauges::new(config.rank.0, config.ranks, bank);
+        let gauges = bank.as_ref().map(gauge).transpose();
+        let gauges = gauges.map_err(|cause| PortalsError::Gauges {
+            rank: config.rank,
+            cause,
+        })?;
         let portals = Self {
             rank: config.rank,
             ranks: config.ranks,
@@ -206,7 +225,8 @@ impl<N: Interface> Portals<N> {
             tickets: Tickets::new(mode, sizes.messages),
             temporaries: Tickets::new(mode, sizes.temporaries),
             table: Table::new(mode, sizes.messages),
-            bank: sizes.flow_control.then(bank),
+            bank,
+            gauges: gauges.map(Arc::new),
             peers: (0..config.ranks).map(|_| OnceLock::new()).collect(),
             turns: [Owned::new(mode, ()), Owned::new(mode, ())],
             arrivals: Owned::new(mode, parts.arrivals),
@@ -221,6 +241,7 @@ impl<N: Interface> Portals<N> {
             reserves: Mutex::default(),
             failures: Mutex::default(),
             memory: None,
+            exits: Exits::new(config.rank, config.ranks),
             nic,
         };
         portals.segment.follow(&portals.nic)?;
@@ -236,8 +257,11 @@ impl<N: Interface> Portals<N> {
     /// What is kept about a peer.
     #[inline]
     pub(super) fn peer(&self, rank: JobRank) -> &Peer {
-        self.peers[rank.index()]
-            .get_or_init(|| Box::new(Peer::new(rank, self.mode, self.bank.as_ref())))
+        self.peers[rank.index()].get_or_init(|| {
+            let peer = Peer::new(rank, self.mode, self.bank.as_ref());
+            self.show(&mut peer.state.lock());
+            Box::new(peer)
+        })
     }
 
     /// What is kept about a peer that was used.

@@ -36,6 +36,8 @@ mod slots;
 mod software;
 mod stock;
 mod system;
+#[cfg(test)]
+mod tests;
 mod wire;
 
 pub use self::core::{Portals, PortalsError};

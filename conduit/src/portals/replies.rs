@@ -167,12 +167,14 @@ impl<N: Interface + Send + Sync> Portals<N> {
         let answered = self.send_chunks.answered(chunk, from);
         answered.ok_or_else(nobody_asked)?;
         let peer = self.peer(from);
-        if let Some(bank) = &self.bank
-            && let Some(credit) = &mut peer.state.lock().credit
-        {
-            let tag = self.sizes.rules.form.unpack(head.credits.into());
-            let back = tag.and_then(|tag| credit.replied(tag, bank));
-            back.map_err(|error| broken(account(error)))?;
+        if let Some(bank) = &self.bank {
+            let mut state = peer.state.lock();
+            if let Some(credit) = &mut state.credit {
+                let tag = self.sizes.rules.form.unpack(head.credits.into());
+                let back = tag.and_then(|tag| credit.replied(tag, bank));
+                back.map_err(|error| broken(account(error)))?;
+                self.show(&mut state);
+            }
         }
         let reply = Reply { parsed, chunk };
         if !parsed.has_half() {
@@ -193,10 +195,13 @@ impl<N: Interface + Send + Sync> Portals<N> {
             count: header as u16,
             loan: (header >> 16) as u16,
         };
-        if let Some(credit) = &mut self.peer(from).state.lock().credit {
+        let mut state = self.peer(from).state.lock();
+        if let Some(credit) = &mut state.credit {
             let refunded = credit.pushed_back(back);
             refunded.map_err(|error| self.broken(from, account(error)))?;
+            self.show(&mut state);
         }
+        drop(state);
         self.send_again(Again::Refused(chunk));
         Ok(())
     }

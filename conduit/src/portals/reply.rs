@@ -120,6 +120,7 @@ impl<N: Interface> Portals<N> {
         match (&mut state.credit, &self.bank, debt) {
             (Some(credit), Some(bank), Some(debt)) => {
                 let tag = credit.reply(debt, rank.0, bank);
+                self.show(state);
                 self.sizes.rules.form.pack(tag) as u8
             }
             _ => 0,

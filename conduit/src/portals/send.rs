@@ -155,6 +155,7 @@ impl<N: Interface> Portals<N> {
             }
             None => {
                 state.stalls += u64::from(!waited);
+                self.show(state);
                 None
             }
         }
@@ -355,6 +356,7 @@ impl<N: Interface> Portals<N> {
             };
             let _ = credit.pushed_back(back);
         }
+        self.show(&mut state);
         drop(state);
         self.ends();
     }
