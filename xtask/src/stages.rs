@@ -275,7 +275,12 @@ pub(crate) fn seeds(run: &mut Run) {
     } else {
         budget::SIM_SEEDS
     };
-    println!("    {count} seeds from 0x{base}");
+    let portals = if run.full() {
+        budget::PORTALS_SEEDS_FULL
+    } else {
+        budget::PORTALS_SEEDS
+    };
+    println!("    {count} seeds from 0x{base}, {portals} over portals");
     for (package, name) in SEED_TESTS {
         let mut command = cargo(&["test", "--package", package, "--test", name]);
         if run.full() {
@@ -283,7 +288,8 @@ pub(crate) fn seeds(run: &mut Run) {
         }
         command
             .env("ARGONET_SIM_BASE", format!("0x{base}"))
-            .env("ARGONET_SIM_SEEDS", count.to_string());
+            .env("ARGONET_SIM_SEEDS", count.to_string())
+            .env("ARGONET_PORTALS_SEEDS", portals.to_string());
         run.tests(&format!("{package} {name}"), &mut command);
     }
 }

@@ -207,6 +207,13 @@ impl<N: Interface> Portals<N> {
         self.peers.get(rank.index())?.get().map(|peer| &**peer)
     }
 
+    /// All peers that were used.
+    pub(super) fn peers(&self) -> impl Iterator<Item = &Peer> {
+        self.peers
+            .iter()
+            .filter_map(|peer| peer.get().map(|peer| &**peer))
+    }
+
     /// Where bytes of this rank's own segment lie.
     pub(super) fn own(&self, offset: u64, len: usize) -> Option<NonNull<u8>> {
         self.directory

@@ -345,6 +345,7 @@ impl<N: Interface> Portals<N> {
         self.send_chunks.free.give(reserved.chunk);
         let mut state = peer.state.lock();
         state.chunks -= 1;
+        state.sent -= 1;
         if let Some(credit) = &mut state.credit {
             // As if it had been refused by a lender who has lent enough. What is in use is at least this.
             let back = PushedBack {

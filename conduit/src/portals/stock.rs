@@ -153,6 +153,14 @@ impl Stock {
         })
     }
 
+    /// Messages that were not handled, and buffers that the interface has not got.
+    pub(super) fn in_use(&self) -> u32 {
+        let fills = self.fills.iter();
+        fills
+            .map(|fill| fill.waiting + u32::from(fill.unlinked))
+            .sum()
+    }
+
     /// Where a message lies.
     pub(super) fn memory(&self, place: Place) -> NonNull<u8> {
         // SAFETY: `arrived` gives places inside of buffers.
