@@ -79,8 +79,11 @@ impl<N: Interface> Portals<N> {
             // The end of a job goes through its launcher.
             _ => return Err(unknown()),
         };
-        let sent = self.put_system(from, answer.0);
-        sent.map_err(|error| self.refuses(from, &error))
+        // Who has asked waits for it.
+        if self.put_system(from, answer.0).is_err() {
+            self.send_again(Again::System(from, answer.0));
+        }
+        Ok(())
     }
 }
 
@@ -120,7 +123,7 @@ pub(super) fn scavenge<N: Interface>(portals: &Portals<N>, bank: &Bank) {
             if let Some(frame) = frame
                 && portals.put_system(rank, frame.0).is_err()
             {
-                // A rank that is not there is not asked again, as the question stays open.
+                portals.send_again(Again::System(rank, frame.0));
             }
         },
     );
