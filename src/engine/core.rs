@@ -174,7 +174,7 @@ impl<C: Conduit> Engine<C> {
         } = config;
         let max_medium = conduit.limits().medium_request;
         let (rank, size) = (boot.rank(), boot.size());
-        let all_near = directory.file().ranks() >= size;
+        let all_near = directory.are_all_near(size);
         let lines = conduit.lines().filter(|_| all_near);
         let circles = lines.and_then(|_| Circles::new(rank, size));
         Self {

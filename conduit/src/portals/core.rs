@@ -108,7 +108,14 @@ pub(super) enum Again {
     Reply(u32),
     Operation(u32),
     System(JobRank, u64),
+    /// Buffers that the interface would not take back.
+    Buffers,
+    /// Temporary descriptors that the interface has not released.
+    Release,
 }
+
+/// A temporary descriptor that is still bound, with its memory where that is the conduit's.
+pub(super) type Unreleased = (DescriptorHandle, Option<Box<[u8]>>);
 
 /// The conduit over a matching interface.
 pub struct Portals<N: Interface> {
@@ -147,6 +154,8 @@ pub struct Portals<N: Interface> {
     pub(super) arrivals: Owned<Arrivals>,
     pub(super) returns: Owned<Returns>,
     pub(super) again: Mutex<Vec<Again>>,
+    /// What [`Again::Release`] is for.
+    pub(super) unreleased: Mutex<Vec<Unreleased>>,
     /// How many of them there are.
     pub(super) agains: AtomicU32,
     /// Ticks when they were tried last. A hint.
@@ -232,6 +241,7 @@ impl<N: Interface> Portals<N> {
             arrivals: Owned::new(mode, parts.arrivals),
             returns: Owned::new(mode, parts.returns),
             again: Mutex::default(),
+            unreleased: Mutex::default(),
             agains: AtomicU32::new(0),
             tried_at: AtomicU64::new(0),
             reply_halves: AtomicU32::new(0),
@@ -273,6 +283,13 @@ impl<N: Interface> Portals<N> {
     #[inline]
     pub(super) fn reads_at_once(&self, len: usize) -> bool {
         self.synchronous && len as u64 <= self.message_bytes
+    }
+
+    /// All peers that were used.
+    pub(super) fn peers(&self) -> impl Iterator<Item = &Peer> {
+        self.peers
+            .iter()
+            .filter_map(|peer| peer.get().map(|peer| &**peer))
     }
 
     /// Where bytes of this rank's own segment lie.
@@ -321,6 +338,14 @@ impl<N: Interface> Portals<N> {
     pub(super) fn send_again(&self, what: Again) {
         self.again.lock().push(what);
         self.agains.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Buffers are offered to the interface again if it has not taken them.
+    #[inline]
+    pub(super) fn unless_linked(&self, linked: &Result<(), NicError>) {
+        if linked.is_err() {
+            self.send_again(Again::Buffers);
+        }
     }
 
     #[inline]

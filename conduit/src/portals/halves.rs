@@ -109,13 +109,18 @@ impl<N: Interface> Portals<N> {
         let handle = self.table.begin(operation).ok_or(full)?;
         self.begins();
         let issued = self.issue(handle, &transfer);
-        if issued.is_err()
-            && let Some(operation) = self.table.end(handle)
-        {
-            self.ends();
-            self.release(operation.source);
+        if issued.is_err() {
+            self.drop_operation(handle);
         }
         issued
+    }
+
+    /// An operation that its interface refuses.
+    #[cold]
+    pub(super) fn drop_operation(&self, handle: u32) {
+        if let Some(operation) = self.table.end(handle) {
+            self.operation_is_over(operation.transfer.to, operation.source);
+        }
     }
 
     /// Moves all of it, or the first part of what is longer than the interface's messages.

@@ -106,6 +106,12 @@ impl Table {
         Some(u32::from(*generation) << PLACE_BITS | place)
     }
 
+    /// How many are kept.
+    pub(super) fn count(&self) -> u32 {
+        let table = self.0.lock();
+        (table.places.len() - table.free.len()) as u32
+    }
+
     /// What an operation moves; `None` if there is no such one.
     pub(super) fn transfer(&self, handle: u32) -> Option<Transfer> {
         let mut table = self.0.lock();

@@ -14,7 +14,9 @@ use argonet_am::record::RecordError;
 use argonet_am::recycling::Place;
 use argonet_am::{AmError, Lane};
 use argonet_base::JobRank;
-use argonet_nic::portals::{Event, EventKind, Outcome, Portals as Interface};
+use argonet_nic::portals::{
+    DescriptorHandle, Event, EventKind, NicError, Outcome, Portals as Interface,
+};
 use argonet_segment::bulk;
 use core::sync::atomic::Ordering;
 
@@ -72,10 +74,8 @@ impl<N: Interface + Send + Sync> Portals<N> {
         };
         if event.kind == EventKind::Unlink {
             let unlinked = returns.large.unlinked(&self.nic, buffer);
-            return match unlinked {
-                Ok(()) => Ok(None),
-                Err(error) => Err(self.refuses(self.rank, &error)),
-            };
+            self.unless_linked(&unlinked);
+            return Ok(None);
         }
         let cause = RecordError::Payload {
             len: event.offset_bytes,
@@ -84,7 +84,8 @@ impl<N: Interface + Send + Sync> Portals<N> {
         let place = returns.large.arrived(buffer, event);
         let place = place.ok_or_else(|| self.broken(event.peer, cause))?;
         if event.outcome != Outcome::Done {
-            let _ = returns.large.handled(&self.nic, place);
+            let handled = returns.large.handled(&self.nic, place);
+            self.unless_linked(&handled);
             return Ok(None);
         }
         Ok(Some(Half {
@@ -264,7 +265,8 @@ impl<N: Interface + Send + Sync> Portals<N> {
 
     fn leave_reply(&self, large: Option<Place>) {
         if let Some(place) = large {
-            let _ = self.returns.lock().large.handled(&self.nic, place);
+            let handled = self.returns.lock().large.handled(&self.nic, place);
+            self.unless_linked(&handled);
         }
     }
 
@@ -318,13 +320,7 @@ impl<N: Interface + Send + Sync> Portals<N> {
                 Then::Half(None) => {}
             }
         }
-        if let Source::Slot(slot) = source
-            && self.slots.as_reply(slot).is_none()
-        {
-            self.peer(transfer.to).state.lock().slots -= 1;
-        }
-        self.release(source);
-        self.ends();
+        self.operation_is_over(transfer.to, source);
         match is_here {
             true => Ok(()),
             false => {
@@ -345,7 +341,7 @@ impl<N: Interface + Send + Sync> Portals<N> {
 
 impl<N: Interface> Portals<N> {
     /// Gives back what an operation had, and its ticket.
-    pub(super) fn release(&self, source: Source) {
+    pub(super) fn operation_is_over(&self, to: JobRank, source: Source) {
         match source {
             Source::Segment => {}
             Source::Bounce(chunk) => self.send_chunks.free.give(chunk),
@@ -354,14 +350,25 @@ impl<N: Interface> Portals<N> {
                     self.reply_halves.fetch_sub(1, Ordering::Relaxed);
                     self.reply_slots.give(number);
                 }
-                None => self.request_slots.give(slot),
+                None => {
+                    self.peer(to).state.lock().slots -= 1;
+                    self.request_slots.give(slot);
+                }
             },
-            Source::Temporary(descriptor, _memory) => {
-                // Its one operation is over.
-                let _ = self.nic.release(descriptor);
-                self.temporaries.give(1);
-            }
+            Source::Temporary(descriptor, memory) => self.release(descriptor, memory),
         }
         self.tickets.give(1);
+        self.ends();
+    }
+
+    /// Releases a temporary descriptor, whose one operation is over. While the interface thinks otherwise it is kept, with its memory.
+    pub(super) fn release(&self, descriptor: DescriptorHandle, memory: Option<Box<[u8]>>) {
+        match self.nic.release(descriptor) {
+            Err(NicError::InUse { .. }) => {
+                self.unreleased.lock().push((descriptor, memory));
+                self.send_again(Again::Release);
+            }
+            _ => self.temporaries.give(1),
+        }
     }
 }

@@ -44,9 +44,7 @@ impl<N: Interface + Send + Sync> Portals<N> {
         };
         let mut held = None;
         let mut taken = 0;
-        while self.goes_on(self.sizes.am_events, taken)
-            && self.nic.queue_is_empty(queue).is_ok_and(|empty| !empty)
-        {
+        while self.goes_on(self.sizes.am_events, taken) && !self.is_empty(queue) {
             let Some(hold) = held.take().or_else(|| self.hold()) else {
                 break;
             };
@@ -95,18 +93,18 @@ impl<N: Interface + Send + Sync> Portals<N> {
 
     /// Follows the buffers by an event. The lock makes that one after the other.
     fn account_for(&self, arrivals: &mut Arrivals, event: &Event) -> Result<Came, AmError> {
-        let told = |result: Result<(), NicError>| match result {
-            Ok(()) => Ok(Came::Settled),
-            Err(error) => Err(self.refuses(self.rank, &error)),
+        let linked = |result: Result<(), NicError>| {
+            self.unless_linked(&result);
+            Ok(Came::Settled)
         };
         let turn = || self.broken(event.peer, OUT_OF_TURN);
         let role = Role::of(event.user);
         match (event.kind, role) {
             (EventKind::Unlink, Some((Role::RequestBuffer, buffer))) => {
-                told(arrivals.requests.unlinked(&self.nic, buffer))
+                linked(arrivals.requests.unlinked(&self.nic, buffer))
             }
             (EventKind::Unlink, Some((Role::LargeRequest, buffer))) => {
-                told(arrivals.large.unlinked(&self.nic, buffer))
+                linked(arrivals.large.unlinked(&self.nic, buffer))
             }
             (EventKind::PutEnd, Some((Role::RequestBuffer, buffer))) => {
                 let place = arrivals.requests.arrived(buffer, event);
@@ -116,7 +114,7 @@ impl<N: Interface + Send + Sync> Portals<N> {
                 })
             }
             (EventKind::PutEnd, Some((Role::CatchBasin, _))) => {
-                arrivals.requests.renew_basin(&self.nic);
+                self.unless_linked(&arrivals.requests.follow_basin(&self.nic));
                 Ok(Came::Overflow)
             }
             (EventKind::PutEnd, Some((Role::LargeRequest, buffer))) => {
@@ -148,7 +146,7 @@ impl<N: Interface + Send + Sync> Portals<N> {
         if event.outcome == Outcome::Done {
             return Ok(came);
         }
-        let _ = forget();
+        self.unless_linked(&forget());
         Ok(Came::Settled)
     }
 
@@ -186,7 +184,8 @@ impl<N: Interface + Send + Sync> Portals<N> {
             Ok(debt) => debt,
             Err(Ok(back)) => {
                 self.leave(Some(place), None);
-                return self.push_back(from, parsed.head.chunk, back, hold);
+                self.push_back(from, parsed.head.chunk, back, hold);
+                return Ok(());
             }
             Err(Err(error)) => {
                 *held = Some(hold);
@@ -264,7 +263,8 @@ impl<N: Interface + Send + Sync> Portals<N> {
                 return Err(error);
             }
         };
-        self.push_back(event.peer, head.chunk, back, hold)
+        self.push_back(event.peer, head.chunk, back, hold);
+        Ok(())
     }
 
     /// The data of a request is here.
@@ -401,12 +401,11 @@ impl<N: Interface + Send + Sync> Portals<N> {
     /// Memory of a request is free.
     fn leave(&self, request: Option<Place>, large: Option<Place>) {
         let mut arrivals = self.arrivals.lock();
-        // An interface that has no entry left now is asked again with the next buffer that comes back.
         if let Some(place) = request {
-            let _ = arrivals.requests.handled(&self.nic, place);
+            self.unless_linked(&arrivals.requests.handled(&self.nic, place));
         }
         if let Some(place) = large {
-            let _ = arrivals.large.handled(&self.nic, place);
+            self.unless_linked(&arrivals.large.handled(&self.nic, place));
         }
     }
 }

@@ -89,12 +89,13 @@ impl<N: Interface> Portals<N> {
         }
         drop(guard);
         self.exits.heard(from, heard);
-        match sends {
-            Some(frame) => self
-                .put_system(from, frame.0)
-                .map_err(|error| self.refuses(from, &error)),
-            None => Ok(()),
+        // Who has asked waits for it.
+        if let Some(frame) = sends
+            && self.put_system(from, frame.0).is_err()
+        {
+            self.send_again(Again::System(from, frame.0));
         }
+        Ok(())
     }
 }
 
@@ -172,7 +173,7 @@ pub(super) fn scavenge<N: Interface>(portals: &Portals<N>, bank: &Bank) {
             if let Some(frame) = frame
                 && portals.put_system(rank, frame.0).is_err()
             {
-                // A rank that is not there is not asked again, as the question stays open.
+                portals.send_again(Again::System(rank, frame.0));
             }
         },
     );
