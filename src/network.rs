@@ -7,18 +7,18 @@ use crate::published::Reaches;
 use argonet_am::Registered;
 use argonet_base::{JobRank, Rank};
 use argonet_boot::{Bootstrap, Key, LocalJob, MAX_VALUE_BYTES};
-use argonet_conduit::Conduit as _;
 use argonet_conduit::paths;
 use argonet_conduit::smp::{SegmentLen, Smp, ThreadMode};
 use argonet_conduit::tcp::join::{
     JobKey, JoinService, Joiner, Joining, Whereabouts, from_settings, interfaces, read_addresses,
     write_addresses,
 };
-use argonet_conduit::tcp::{Gauges, Tcp, TcpConfig, TcpCredits, TcpSizes};
+use argonet_conduit::tcp::{Tcp, TcpConfig, TcpCredits, TcpSizes};
+use argonet_conduit::{ExitCounts, Gauges};
 use argonet_segment::Directory;
 use argonet_settings::{
     CONDUIT, CREDITS_FILE, Letter, PORTAL_CREDIT_STATS, Settings, TCP_CONNECTIONS, TCP_PROGRESS,
-    TCP_SILENCE_TIMEOUT, reaches_segments,
+    TCP_SILENCE_TIMEOUT,
 };
 use core::time::Duration;
 use std::path::{Path, PathBuf};
@@ -86,7 +86,7 @@ impl Network {
         };
         match settings.get(&CONDUIT) {
             Tcp::NAME => {}
-            conduit if reaches_segments(conduit) => {
+            argonet_conduit::portals::NAME => {
                 return Ok(Self::Portals(portals::Open::new(boot, settings)?));
             }
             _ => boot.all_share_memory(Smp::NAME)?,
@@ -114,11 +114,30 @@ impl Network {
 
     /// The conduit over it, after a fence.
     pub(crate) fn conduit(self, with: Connecting<'_>) -> Result<Option<paths::Network>> {
-        match self {
-            Self::None => Ok(None),
-            Self::Tcp(open) => open.conduit(with).map(Some),
-            Self::Portals(open) => open.conduit(with).map(Some),
-        }
+        let rank = with.boot.rank();
+        let (network, statistics) = match self {
+            Self::None => return Ok(None),
+            Self::Tcp(mut open) => {
+                let statistics = open.statistics.take();
+                (open.conduit(with)?, statistics)
+            }
+            Self::Portals(mut open) => {
+                let statistics = open.statistics.take();
+                (open.conduit(with)?, statistics)
+            }
+        };
+        tell_summary(&network);
+        let (last, gauges) = (Arc::downgrade(&network), network.gauges());
+        process::at_end(Box::new(move || {
+            // Who has left a barrier may have sent what others wait for there and what waits for its connection.
+            if let Some(network) = last.upgrade() {
+                network.linger(LINGER);
+            }
+            if let Some(path) = &statistics {
+                write_statistics(gauges.as_deref(), rank, path);
+            }
+        }));
+        Ok(Some(network))
     }
 }
 
@@ -161,20 +180,7 @@ impl Open {
             connector: Arc::new(Joining::new(service, rank)),
         };
         let tcp = Tcp::new(config).map_err(|error| failed(error.into()))?;
-        let tcp = Arc::new(tcp);
-        tell_connections(&tcp);
-        // Who has left a barrier may have sent what others wait for there and what waits for its connection.
-        let last = Arc::downgrade(&tcp);
-        let gauges = tcp.gauges();
-        process::at_end(Box::new(move || {
-            if let Some(tcp) = last.upgrade() {
-                tcp.linger(LINGER);
-            }
-            if let Some(path) = &open.statistics {
-                write_statistics(gauges.as_deref(), rank, path);
-            }
-        }));
-        Ok(tcp)
+        Ok(Arc::new(tcp))
     }
 }
 
@@ -192,7 +198,7 @@ fn sizes(settings: &Settings) -> TcpSizes {
 }
 
 /// Where statistics of credits go, if anywhere.
-fn statistics(settings: &Settings, rank: JobRank) -> Option<PathBuf> {
+pub(crate) fn statistics(settings: &Settings, rank: JobRank) -> Option<PathBuf> {
     let of_portals = || {
         let wanted = settings.get(&PORTAL_CREDIT_STATS);
         wanted.then(|| PathBuf::from("gasnet_credits.%"))
@@ -215,13 +221,44 @@ fn write_statistics(gauges: Option<&Gauges>, rank: JobRank, path: &Path) {
     }
 }
 
-/// What was kept for connections, and who has come, stands in the rank's statistics.
-fn tell_connections(tcp: &Arc<Tcp>) {
-    let tcp = Arc::downgrade(tcp);
+/// What was kept for connections, who has come, and exits that were told and heard stand in the rank's statistics.
+fn tell_summary(network: &paths::Network) {
+    let network = Arc::downgrade(network);
     argonet_trace::on_summary_of_library(Box::new(move || {
-        if let Some(all) = tcp.upgrade().and_then(|tcp| tcp.connections()) {
+        let Some(network) = network.upgrade() else {
+            return;
+        };
+        if let Some(all) = network.connections() {
             argonet_trace::count_text(Letter::Conduit, &format!("connections of {all}"));
         }
+        if let Some(exits) = network.exits().filter(|all| *all != ExitCounts::default()) {
+            argonet_trace::count_text(Letter::Conduit, &format!("exits: {exits}"));
+        }
+    }));
+}
+
+/// The end of the job is told and heard over a network's system queue. `attend` has the engine's polls look for it.
+// seed P13: shutdown on the system queue.
+pub(crate) fn follow_exits(
+    network: &paths::Network,
+    boot: &Arc<LocalJob>,
+    attend: impl Fn() + Send + Sync + 'static,
+) {
+    let job = Arc::clone(boot);
+    network.on_exit(Box::new(move |from, code| {
+        argonet_trace::note_with(Letter::Conduit, || {
+            format!("rank {from} says over the system queue that it exits with code {code}")
+        });
+        job.heard_exit(from, code);
+        attend();
+    }));
+    let network = Arc::downgrade(network);
+    process::tell_exits(Box::new(move |exit| {
+        let Some(network) = network.upgrade() else {
+            return false;
+        };
+        network.tell_exit(exit);
+        network.exits().is_some_and(|exits| exits.confirmed > 0)
     }));
 }
 

@@ -88,6 +88,25 @@ pub(crate) fn at_end(act: Box<dyn Fn() + Send + Sync>) {
     let _ = AT_END.set(act);
 }
 
+/// How other ranks are told over a network that this one ends the job; whether any has confirmed.
+type TellExit = Box<dyn Fn(&argonet_conduit::TellExit<'_>) -> bool + Send + Sync>;
+
+static TELL_EXIT: OnceLock<TellExit> = OnceLock::new();
+
+/// `tell` is called when this rank ends the job in a hurry. Once a process.
+pub(crate) fn tell_exits(tell: TellExit) {
+    if TELL_EXIT.set(tell).is_ok() {
+        argonet_boot::tell_exits_by(|code, limit, spares| {
+            let exit = argonet_conduit::TellExit {
+                code,
+                limit,
+                spares,
+            };
+            TELL_EXIT.get().is_some_and(|tell| tell(&exit))
+        });
+    }
+}
+
 /// The process ends: with false where only what is async-signal-safe may be done.
 pub(crate) fn end(orderly: bool) {
     if let Some(act) = AT_END.get().filter(|_| orderly) {

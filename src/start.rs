@@ -7,7 +7,7 @@ use crate::engine::{
     watch_handlers,
 };
 use crate::error::{Error, Result};
-use crate::network::{Connecting, Network, reaches};
+use crate::network::{Connecting, Network, follow_exits, reaches};
 use crate::places::{Card, Places};
 use crate::plan::{own_processors, processors};
 use crate::process;
@@ -23,9 +23,9 @@ use argonet_conduit::smp::{Barrier, SegmentLen, Smp, SmpConfig, ThreadMode};
 use argonet_event::HandleTable;
 use argonet_segment::cross_memory::allow_descendants_of;
 use argonet_segment::{Directory, HostMemory, OwnSegment, PageKind, SegmentFile, admit};
-use argonet_settings::{Bytes, VIS_GET_MAX_CHUNK, VIS_MAX_CHUNK, VIS_PUT_MAX_CHUNK};
+use argonet_settings::{Bytes, Reach, VIS_GET_MAX_CHUNK, VIS_MAX_CHUNK, VIS_PUT_MAX_CHUNK};
 use argonet_settings::{
-    CONDUIT, CROSS_MEMORY, Letter, STALL_TIMEOUT, SegmentLimit, Settings, WAIT, reaches_segments,
+    CONDUIT, CROSS_MEMORY, Letter, STALL_TIMEOUT, SegmentLimit, Settings, WAIT,
 };
 use core::ops::Range;
 use rustix::fd::AsFd;
@@ -169,6 +169,7 @@ pub fn join(
         published.before_telling(reaches(network, rank));
     }
     let policy = WaitPolicy::for_host(busy, processors);
+    let exits = network.clone();
     let (conduit, policy) = match network {
         None => (Paths::near(smp), policy),
         Some(network) => (Paths::over(network, smp), policy.over_a_network()),
@@ -189,6 +190,9 @@ pub fn join(
         operations: HandleTable::MAX_OPERATIONS,
         clock: Box::new(move || start.elapsed()),
     });
+    if let Some(network) = &exits {
+        follow_exits(network, &boot, engine.attends_in_polls());
+    }
     engine.tune_collectives(choices);
     let places = Arc::new(places);
     let hoods = Arc::clone(&places);
@@ -328,7 +332,7 @@ fn spans(
     published: &Published,
 ) -> Result<(Arc<Directory>, Option<Arc<Directory>>, Places)> {
     let (rank, near) = (boot.rank(), boot.neighbourhood());
-    let reaches = near != boot.host_ranks() && reaches_segments(settings.get(&CONDUIT));
+    let reaches = near != boot.host_ranks() && Reach::of(settings.get(&CONDUIT), settings).segments;
     // Whose segments the file holds.
     let whole = if reaches {
         boot.host_ranks()

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use argonet_base::JobRank;
 use argonet_settings::{
-    HUGE_PAGES, HugePages, PSHM_NODES, START_TIMEOUT, SUPERNODE_MAXSIZE, Settings, TCP_CONNECTIONS,
-    spans_neighbourhoods,
+    HUGE_PAGES, HugePages, PSHM_NODES, Reach, START_TIMEOUT, SUPERNODE_MAXSIZE, Settings,
+    TCP_CONNECTIONS,
 };
 use rustix::fs::fcntl_get_seals;
 use rustix::net::sockopt;
@@ -148,7 +148,7 @@ pub(crate) fn new_job_id() -> Result<u64, BootError> {
 pub(crate) fn neighbourhood_limit(conduit: &str, settings: &Settings) -> u32 {
     let limit = settings.get(&SUPERNODE_MAXSIZE);
     match u32::try_from(limit) {
-        Ok(limit) if limit > 0 && spans_neighbourhoods(conduit) => limit,
+        Ok(limit) if limit > 0 && Reach::of(conduit, settings).neighbourhoods => limit,
         _ => u32::MAX,
     }
 }

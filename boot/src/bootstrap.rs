@@ -103,6 +103,12 @@ pub trait Bootstrap: Send + Sync {
         false
     }
 
+    /// Another rank has said, over the network, that it ends the job with `code`: that is the job's end for the ranks of this host, unless
+    /// they know of one already, and those that wait come to their end soon. Lock-free.
+    fn heard_exit(&self, from: JobRank, code: u8) {
+        let _ = (from, code);
+    }
+
     /// Tells the user something, in one piece: prints the lines on standard error.
     fn say(&self, lines: &str) {
         let _ = lines;

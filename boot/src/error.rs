@@ -233,7 +233,7 @@ pub enum BootError {
         /// How many hosts there are.
         hosts: usize,
         /// The conduits that would do.
-        spanning: String,
+        spanning: &'static str,
     },
     /// The job's description does not fit a message.
     #[error(

@@ -2,7 +2,7 @@
 
 use std::os::fd::{AsFd, OwnedFd};
 
-use argonet_settings::{HugePages, reaches_segments};
+use argonet_settings::HugePages;
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, ftruncate, memfd_create};
 use rustix::io::fcntl_dupfd_cloexec;
 
@@ -51,8 +51,8 @@ impl SharedFiles {
     }
 
     /// Files of ranks of the same host that share no more than control memory and interfaces with those that have these, and the
-    /// segments if the `conduit` reaches those.
-    pub(crate) fn of_other_neighbourhood(&self, conduit: &str) -> Result<Self, BootError> {
+    /// segments if the conduit reaches those.
+    pub(crate) fn of_other_neighbourhood(&self, reaches_segments: bool) -> Result<Self, BootError> {
         let share = |file: &OwnedFd| {
             fcntl_dupfd_cloexec(file, LOW_FD_LIMIT)
                 .map_err(|e| BootError::system("sharing memory between neighbourhoods", e))
@@ -60,7 +60,7 @@ impl SharedFiles {
         Ok(Self {
             control: share(&self.control)?,
             rings: growing("argonet-rings")?,
-            segments: match reaches_segments(conduit) {
+            segments: match reaches_segments {
                 true => share(&self.segments)?,
                 false => Self::segments(self.huge_pages)?,
             },

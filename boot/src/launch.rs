@@ -8,7 +8,7 @@ use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
 use argonet_base::JobRank;
-use argonet_settings::{CONDUIT, CONDUITS, SPAWN_VERBOSE, Settings};
+use argonet_settings::{CONDUIT, CONDUITS, Reach, SPAWN_VERBOSE, Settings};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Resource, Rlimit, Signal, getrlimit, setrlimit};
 
@@ -101,6 +101,7 @@ fn launch_here(
         cores,
         control: &control,
         files,
+        reaches_segments: Reach::of(conduit, settings).segments,
         link: link.as_fd(),
         key: &key,
         input: None,

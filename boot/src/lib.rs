@@ -88,6 +88,8 @@ pub use local::LocalJob;
 pub use page::{
     ExitKind, ExitWord, JobPage, MAX_JOB_RANKS, MAX_LOCAL_RANKS, RankPage, RankState, control_bytes,
 };
-pub use process::{before_the_end, exit, exit_without_handlers, tell_as_gasnet};
+pub use process::{
+    TellOthers, before_the_end, exit, exit_without_handlers, tell_as_gasnet, tell_exits_by,
+};
 pub use secret::{SECRET_BYTES, Secret};
 pub use selflaunch::launch_self;

@@ -170,6 +170,10 @@ impl Bootstrap for LocalJob {
         self.control.job().is_ending() && process::attend(&self.control)
     }
 
+    fn heard_exit(&self, from: JobRank, code: u8) {
+        process::heard_exit(&self.control, from, code);
+    }
+
     fn say(&self, lines: &str) {
         sys::say(lines);
     }

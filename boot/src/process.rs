@@ -2,9 +2,11 @@
 //! (seed P13: any rank may exit at any time; the first tells all, waits a bounded time, then forces).
 //!
 //! ```text
-//!  exit(code)      exit(), return from main      INT, TERM ...      the guardian's signal
+//!  exit(code)      exit(), return from main      INT, TERM ...      the guardian's signal, or news over a network
 //!      |                      |                       |                      |
 //!      +---- exit word, timer armed, guardian told ---+          the program's SIGQUIT handler
+//!      |                      |                       |                      |
+//!      +--- others told ------+                       |                      |
 //!      |                      |                       |                      |
 //!   exit handlers         exit hook            next rest of the engine, or the timer
 //! ```
@@ -42,6 +44,21 @@ static RANK: OnceLock<RankProcess> = OnceLock::new();
 /// What is done when this process ends; see [`before_the_end`].
 static BEFORE_END: OnceLock<fn(bool)> = OnceLock::new();
 
+/// How other ranks are told of an exit over a network; see [`tell_exits_by`].
+static TELLER: OnceLock<TellOthers> = OnceLock::new();
+
+/// Tells other ranks over a network that this one ends the job: with which code, for how long at most, and whom it need not tell. Says whether any
+/// has confirmed.
+pub type TellOthers = fn(u8, Duration, &dyn Fn(JobRank) -> bool) -> bool;
+
+/// How long a rank that waits goes on once it knows that others have been told: what it waits for, and has been sent, may still come, so ranks that
+/// leave a barrier to exit all do that by themselves.
+const GRACE: Duration = Duration::from_millis(100);
+
+/// The longest that a rank which exits tells others; a part of the time-out where that is short.
+const TELLING: Duration = Duration::from_millis(100);
+const TELLING_PART: u32 = 8;
+
 /// Whether fatal errors are told in the form that users of GASNet, and scripts of theirs, know.
 static GASNET_FORM: AtomicBool = AtomicBool::new(false);
 
@@ -77,7 +94,7 @@ pub(crate) struct RankProcess {
     timer: Option<Timer>,
     /// The thread that runs exit handlers; 0 before.
     ender: AtomicI32,
-    /// Whether the guardian's signal has come.
+    /// Whether the guardian's signal has come, or the rank has acted on what it was told over the network.
     told: AtomicBool,
     /// Whether the next thread that rests ends the process.
     due: AtomicBool,
@@ -91,6 +108,10 @@ pub(crate) struct RankProcess {
     seen_ms: AtomicU64,
     /// Whether the program leaves without finalising; see [`leaves_by_exit`].
     leaves: AtomicBool,
+    /// When a thread that rests or polls first saw that the end has been told over the network, in milliseconds; 0 before.
+    seen_told_ms: AtomicU64,
+    /// Whether this rank has told others of its exit, or has begun to.
+    has_told: AtomicBool,
 }
 
 /// Whom this process tells of its end.
@@ -133,6 +154,8 @@ pub(crate) fn install(
         flushed: AtomicBool::new(false),
         seen_ms: AtomicU64::new(0),
         leaves: AtomicBool::new(false),
+        seen_told_ms: AtomicU64::new(0),
+        has_told: AtomicBool::new(false),
     };
     if RANK.set(process).is_err() {
         return Ok(());
@@ -172,6 +195,12 @@ pub(crate) fn about_to_end(orderly: bool) {
     if let Some(act) = BEFORE_END.get() {
         act(orderly);
     }
+}
+
+/// Has `tell` called, once, when this process exits with a code other than 0 and no other rank of its host has done so before: never in a
+/// signal handler, but inside handlers of messages. The first function that is given counts.
+pub fn tell_exits_by(tell: TellOthers) {
+    let _ = TELLER.set(tell);
 }
 
 /// Ends the job with `code`, of which the system keeps the lowest eight bits, from any thread at any time: before a
@@ -222,6 +251,22 @@ pub(crate) fn attend(control: &Control) -> bool {
     };
     rank.obey(word);
     word.kind.leaves_time()
+}
+
+/// Another rank says over the network that it ends the job in `control`. Lock-free.
+pub(crate) fn heard_exit(control: &Control, from: JobRank, code: u8) {
+    let (kind, rank) = (ExitKind::Exit, from);
+    let job = control.job();
+    job.set_exit_word(ExitWord { kind, rank, code });
+    // Who leaves with 0 is in no hurry.
+    if code != 0 {
+        job.tell_exit();
+    }
+    // The launchers know it from the rank that exits, and why. The guardian's time counts from now.
+    let this = this().filter(|this| std::ptr::eq(&*this.control, control));
+    if let Some(link) = this.and_then(|this| this.ways.link.as_ref()) {
+        guardian::tell_exit(link.as_fd());
+    }
 }
 
 fn at_exit(code: c_int) {
@@ -295,23 +340,53 @@ impl RankProcess {
         word
     }
 
+    /// Tells the ranks of other neighbourhoods, if it is this rank for which the job ends, once. Who leaves with 0 tells nobody: a job that ends well
+    /// needs no hurry, and all of its ranks leave so.
+    // seed P13: the first that exits tells all others, for a bounded time.
+    fn tell_others(&self, word: ExitWord) {
+        let Some(tell) = TELLER.get() else { return };
+        let code = word.process_code();
+        if word.rank != self.rank || code == 0 || !word.kind.leaves_time() {
+            return;
+        }
+        if self.has_told.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        let limit = TELLING.min(self.timeout() / TELLING_PART);
+        if tell(code, limit, &|rank| self.need_not_tell(rank)) {
+            // The neighbours need not wait for the guardian either.
+            self.control.job().tell_exit();
+        }
+    }
+
+    /// Whether a rank sees the exit word where this one has stored it, or has come to its end.
+    fn need_not_tell(&self, rank: JobRank) -> bool {
+        let part = self.control.part();
+        let state = self.control.rank_page(rank).state();
+        part.around(self.rank).contains(&rank.0)
+            || matches!(state, RankState::Finalised | RankState::Ended)
+            || (part.all().contains(&rank.0) && !state.is_member())
+    }
+
     fn exit(&self, code: u8) -> ! {
         self.arm(self.timeout());
-        self.begin(ExitKind::Exit, code);
+        let word = self.begin(ExitKind::Exit, code);
         let again = self.ender.load(Ordering::Relaxed) == gettid().as_raw_nonzero().get();
         if again || sigact::in_signal_handler(is_ours) {
             self.end_now();
         }
+        self.tell_others(word);
         self.run_exit_handlers()
     }
 
     /// See [`exit_without_handlers`].
     fn exit_without_handlers(&self, code: u8) -> ! {
         self.arm(self.timeout());
-        self.begin(ExitKind::Exit, code);
+        let word = self.begin(ExitKind::Exit, code);
         if sigact::in_signal_handler(is_ours) {
             self.end_now();
         }
+        self.tell_others(word);
         self.become_ender();
         self.write_and_end()
     }
@@ -359,7 +434,8 @@ impl RankProcess {
         if self.page().state().is_member() {
             if self.options.catch_exit {
                 self.arm(self.timeout());
-                self.begin(self.kind_of_leaving(), code as u8);
+                let word = self.begin(self.kind_of_leaving(), code as u8);
+                self.tell_others(word);
             } else {
                 self.page().advance(RankState::Finalised);
             }
@@ -413,11 +489,16 @@ impl RankProcess {
         // Without a guardian nobody tells this rank.
         let late =
             first != 0 && now_ms.saturating_sub(first) * 2 >= self.timeout().as_millis() as u64;
+        if self.control.job().is_exit_told() && self.has_waited_for_all(now_ms) {
+            self.is_told();
+        }
         if self.due.load(Ordering::Acquire) || late {
             if self.signal.load(Ordering::Relaxed) == 0 {
                 self.page().tell();
             }
             self.arm(self.timeout());
+            // A signal's handler could not.
+            self.tell_others(word);
             if self.leaves.load(Ordering::Relaxed) {
                 // Exit handlers of the program, its destructors among them, count on the end of its main.
                 self.become_ender();
@@ -425,6 +506,15 @@ impl RankProcess {
             }
             self.run_exit_handlers();
         }
+    }
+
+    /// Whether what was on its way to this rank when the end was told has had time to come. A rank that did not run meanwhile has that time yet.
+    fn has_waited_for_all(&self, now_ms: u64) -> bool {
+        let first =
+            self.seen_told_ms
+                .compare_exchange(0, now_ms, Ordering::Relaxed, Ordering::Relaxed);
+        let grace = GRACE.min(self.timeout() / WINDOW_PART);
+        first.is_err_and(|first| now_ms.saturating_sub(first) >= grace.as_millis() as u64)
     }
 
     /// A signal asks this process to end. Async-signal-safe.
@@ -449,13 +539,18 @@ impl RankProcess {
         self.due.store(true, Ordering::Release);
     }
 
-    /// The guardian says that the job is ending. Async-signal-safe.
-    fn notified(&self) {
+    /// This rank knows that another ends the job, and had its time to come to its end by itself. Async-signal-safe.
+    fn is_told(&self) {
         if !self.told.swap(true, Ordering::Relaxed) && self.page().tell() {
             self.arm(self.timeout() / WINDOW_PART);
             self.call_quit_handler();
             self.due.store(true, Ordering::Release);
         }
+    }
+
+    /// The guardian says that the job is ending. Async-signal-safe.
+    fn notified(&self) {
+        self.is_told();
         if self.control.job().exit_stage() == ExitStage::Kill {
             selfspawn::end_in_handler(true);
         }

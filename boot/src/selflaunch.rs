@@ -3,7 +3,7 @@
 
 use std::ffi::OsString;
 
-use argonet_settings::{CONDUIT, PSHM_NODES, SPAWN_FUNCTION, Settings, spans_hosts};
+use argonet_settings::{CONDUIT, PSHM_NODES, Reach, SPAWN_FUNCTION, Settings};
 
 use crate::attach::{BOOT_VARIABLE, foreign_launcher};
 use crate::error::BootError;
@@ -23,9 +23,9 @@ const SPREADING: &str = "tcp";
 /// with. A program is to call this before it attaches, with its arguments, its name first, and the conduit that it was linked
 /// with.
 ///
-/// It starts ranks of itself, without the first argument, which is their number, if `ARGONET_CONDUIT` names a conduit that joins hosts, or is not
-/// given and `GASNET_SPAWNFN` is, or neither is and the program was linked with such a conduit; and not if `GASNET_PSHM_NODES` says
-/// that it forks ranks, or if another launcher has started several processes.
+/// It starts ranks of itself, without the first argument, which is their number, if `ARGONET_CONDUIT` names a conduit for ranks that share no
+/// memory, or is not given and the program was linked with such a conduit, or neither is so and `GASNET_SPAWNFN` is given; and not if
+/// `GASNET_PSHM_NODES` says that it forks ranks, or if another launcher has started several processes.
 ///
 /// # Errors
 /// A number of ranks that is missing or none, and all that [`launch`](crate::launch()) refuses.
@@ -44,7 +44,7 @@ pub fn launch_self(
     }
     let conduit = conduit(linked, settings);
     let forks = settings.get(&PSHM_NODES) > 0;
-    if !spans_hosts(conduit) || conduit == NO_CONDUIT || forks || foreign_launcher().is_some() {
+    if !is_network(conduit, settings) || forks || foreign_launcher().is_some() {
         return Ok(None);
     }
     let mut args = args.into_iter();
@@ -84,13 +84,18 @@ fn bear_closed_pipes() {
     Action::ignoring().install(libc::SIGPIPE);
 }
 
+/// Whether ranks that share no memory reach each other through a conduit.
+fn is_network(conduit: &str, settings: &Settings) -> bool {
+    Reach::of(conduit, settings).neighbourhoods && conduit != NO_CONDUIT
+}
+
 /// Which conduit the ranks would use.
 fn conduit<'a>(linked: &'a str, settings: &Settings) -> &'a str {
     let chosen = settings.get(&CONDUIT);
     match (settings.given(&CONDUIT), settings.get(&SPAWN_FUNCTION)) {
         (Some(_), _) => chosen,
-        (None, Some(_)) => SPREADING,
-        (None, None) => linked,
+        (None, Some(_)) if !is_network(linked, settings) => SPREADING,
+        (None, _) => linked,
     }
 }
 
@@ -130,6 +135,8 @@ mod tests {
         assert_eq!(conduit("smp", &given(&[])), "smp");
         assert_eq!(conduit("tcp", &given(&[])), "tcp");
         assert_eq!(conduit("smp", &given(&[spawner])), "tcp");
+        assert_eq!(conduit("portals", &given(&[])), "portals");
+        assert_eq!(conduit("portals", &given(&[spawner])), "portals");
         assert_eq!(conduit("tcp", &given(&[spawner, smp])), "smp");
         assert_eq!(conduit("smp", &given(&[("ARGONET_CONDUIT", "tcp")])), "tcp");
     }

@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use argonet_base::JobRank;
-use argonet_settings::{CONDUIT, SPAWN_VERBOSE, START_TIMEOUT, Settings};
+use argonet_settings::{CONDUIT, Reach, SPAWN_VERBOSE, START_TIMEOUT, Settings};
 use rustix::process::{
     Pid, Resource, Signal, WaitId, WaitIdOptions, getpgrp, getpid, getppid, getrlimit,
     kill_process_group, set_parent_process_death_signal, setpgid, waitid,
@@ -94,10 +94,11 @@ pub(crate) fn spawn(size: u32, settings: &Settings) -> Result<(LocalJob, OwnedFd
     let mut pids = Vec::with_capacity(size as usize);
     // Those of the neighbourhood whose ranks are being forked, where it is not that of rank 0.
     let mut others: Option<SharedFiles> = None;
+    let reach = Reach::of(settings.peek(&CONDUIT), settings);
     for rank in (1..size).map(JobRank) {
         let begins = control.part().around(rank).start == rank.0;
         let prepared = begins
-            .then(|| files.of_other_neighbourhood(settings.peek(&CONDUIT)))
+            .then(|| files.of_other_neighbourhood(reach.segments))
             .transpose();
         let forked = prepared.and_then(|new| {
             others = new.or_else(|| others.take());

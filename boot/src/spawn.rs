@@ -41,6 +41,8 @@ pub(crate) struct Spawner<'a> {
     pub(crate) control: &'a Control,
     /// Those of the neighbourhood whose ranks are being started.
     pub(crate) files: SharedFiles,
+    /// Whether all neighbourhoods of the host have their segments in one file.
+    pub(crate) reaches_segments: bool,
     /// Where a rank's process announces itself to the guardian.
     pub(crate) link: BorrowedFd<'a>,
     pub(crate) key: &'a Secret,
@@ -86,12 +88,7 @@ impl Spawner<'_> {
     ) -> Result<(Pid, OwnedFd), BootError> {
         let part = self.control.part();
         if part.around(rank).start == rank.0 && rank.0 != part.first {
-            let conduit = match &self.environment {
-                Environment::Own { conduit } => *conduit,
-                // Hosts of a job over several of them: only conduits of networks lead there.
-                Environment::Given(_) => "",
-            };
-            self.files = self.files.of_other_neighbourhood(conduit)?;
+            self.files = self.files.of_other_neighbourhood(self.reaches_segments)?;
         }
         let SharedFiles {
             control,

@@ -1,5 +1,7 @@
 //! The trait that every conduit implements, and what passes through it.
 
+use crate::exit::{ExitCounts, HearExit, TellExit};
+use crate::gauges::Gauges;
 use crate::ledger::PeerLedger;
 use crate::smp::Lines;
 use crate::tcp::Connections;
@@ -9,6 +11,7 @@ use argonet_base::{HandlerIndex, JobRank, SegmentOffset};
 use argonet_segment::SharedBytesMut;
 use core::ptr::NonNull;
 use core::time::Duration;
+use std::sync::Arc;
 
 /// Names an operation in flight; the engine gives it, the conduit hands it back on completion and
 /// looks at nothing in it.
@@ -426,6 +429,37 @@ pub trait Conduit: Send + Sync {
     /// What is kept for connections, and who has asked for some; `None` where there are none. For reports; may be called at any time by any
     /// thread.
     fn connections(&self) -> Option<Connections> {
+        None
+    }
+
+    /// Waits, at most for so long, until all that was sent has left this process: for a process that is about to end, whose messages
+    /// may still wait for a connection. Takes no lock that a handler's thread may hold. Whether all has left.
+    ///
+    /// The default is right where what is sent has left when the call that sends it returns.
+    fn linger(&self, limit: Duration) -> bool {
+        let _ = limit;
+        true
+    }
+
+    /// Where this rank's credits can be read, also when the conduit is gone; `None` without flow control.
+    fn gauges(&self) -> Option<Arc<Gauges>> {
+        None
+    }
+
+    /// `act` is called when another rank says over the system queue that it ends the job. The first that is given counts. Where all ranks
+    /// share memory there is no such queue: they see the job's exit word.
+    fn on_exit(&self, act: HearExit) {
+        drop(act);
+    }
+
+    /// Tells other ranks over the system queue that this one ends the job, and waits until they have confirmed, for a bounded time. Runs no
+    /// handler and waits for no lock that a handler's thread may hold, so it may be called inside one; not in a signal handler.
+    fn tell_exit(&self, exit: &TellExit<'_>) {
+        let _ = exit;
+    }
+
+    /// Exits that were told and heard so; `None` without a system queue. For reports.
+    fn exits(&self) -> Option<ExitCounts> {
         None
     }
 }

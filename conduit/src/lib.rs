@@ -7,6 +7,10 @@
 
 #[cfg(not(loom))]
 mod conduit;
+#[cfg(not(loom))]
+mod exit;
+#[cfg(not(loom))]
+mod gauges;
 mod ledger;
 #[cfg(not(loom))]
 mod owned;
@@ -20,10 +24,16 @@ pub mod tcp;
 mod threads;
 #[cfg(not(loom))]
 pub mod wire;
+#[cfg(not(loom))]
+mod words;
 
 #[cfg(not(loom))]
 pub use conduit::{
     Capabilities, Conduit, Injected, Limits, OpToken, Part, PrepareRequest, Prepared, SendError,
     Sink,
 };
+#[cfg(not(loom))]
+pub use exit::{ExitCounts, HearExit, TellExit};
+#[cfg(not(loom))]
+pub use gauges::{CREDITS_FILE_NAME, CreditReport, Gauges, PeerCredits};
 pub use ledger::{Held, LaneLedger, PeerLedger};

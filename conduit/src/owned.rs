@@ -6,6 +6,7 @@ use core::fmt;
 use core::ops::{Deref, DerefMut};
 use core::sync::atomic::{AtomicU8, Ordering};
 use crossbeam_utils::Backoff;
+use std::time::Instant;
 
 /// A value behind a lock that costs one atomic exchange to take and a plain store to release; in SEQ and PARSYNC, where the caller has
 /// promised that one thread at a time calls, a load and two stores. Held for a few instructions only: who waits for it spins.
@@ -48,6 +49,18 @@ impl<T> Owned<T> {
     pub(crate) fn try_lock(&self) -> Option<Using<'_, T>> {
         // A plain load first: looking does not take the line from who has it.
         (self.held.load(Ordering::Relaxed) == 0 && self.take()).then(|| Using(self))
+    }
+
+    /// The value, if whoever uses it is done by that time.
+    pub(crate) fn try_lock_until(&self, until: Instant) -> Option<Using<'_, T>> {
+        let backoff = Backoff::new();
+        loop {
+            let using = self.try_lock();
+            if using.is_some() || Instant::now() >= until {
+                return using;
+            }
+            backoff.snooze();
+        }
     }
 
     #[inline(always)]
@@ -125,6 +138,7 @@ mod tests {
             let value = Owned::new(mode, 1);
             let mut using = value.try_lock().unwrap();
             assert!(value.try_lock().is_none());
+            assert!(value.try_lock_until(Instant::now()).is_none());
             *using += 1;
             drop(using);
             assert_eq!(*value.lock(), 2);

@@ -104,7 +104,18 @@
 
 /* The conduit: smp where nothing else is said. udp is tcp by the name that clients of GASNet know. The extended part is the same
  * for all. */
-#if defined(ARGONET_CONDUIT_TCP)
+#if defined(ARGONET_CONDUIT_PORTALS)
+#if ARGONET_CONDUIT_PORTALS != 1 || defined(ARGONET_CONDUIT_TCP) || defined(ARGONET_CONDUIT_UDP) || defined(ARGONET_CONDUIT_SMP)
+#error ARGONET_CONDUIT_PORTALS must be 1 where it is defined, and no other conduit
+#endif
+#define GASNET_CONDUIT_PORTALS 1
+#define GASNET_CONDUIT_NAME PORTALS
+#define GASNET_CORE_NAME PORTALS
+#define GASNET_CONDUIT_NAME_STR "PORTALS"
+#define GASNET_CORE_NAME_STR "PORTALS"
+#define ARGONET_CONDUIT_PART _PORTALS
+#define ARGONET_CORE_FACET argonet_link_core_PORTALS
+#elif defined(ARGONET_CONDUIT_TCP)
 #if ARGONET_CONDUIT_TCP != 1 || defined(ARGONET_CONDUIT_UDP) || defined(ARGONET_CONDUIT_SMP)
 #error ARGONET_CONDUIT_TCP must be 1 where it is defined, and no other conduit
 #endif

@@ -285,6 +285,13 @@ impl Directory {
         self.reservation.span(rank).ok()
     }
 
+    /// Whether the segments of all of a job's `ranks` ranks can be mapped here. The file may have more than can.
+    #[must_use]
+    pub fn are_all_near(&self, ranks: u32) -> bool {
+        let near = self.reservation.ranks();
+        near.start == 0 && near.end >= ranks
+    }
+
     /// Whether the segment of `rank` can be mapped here, attached or not.
     #[inline]
     #[must_use]

@@ -1,14 +1,14 @@
 //! Whole engines, one a rank, each a coroutine of one thread.
 
 use crate::boot::{Abort, Job, SimBoot};
-use crate::clock::{Step, Trace};
+use crate::clock::{Place, Step, Trace};
 use crate::cluster::{Cluster, Node};
 use crate::conduit::SimConduit;
 use crate::config::SimConfig;
 use crate::fiber::{End, Fiber, Order, Strand};
 use crate::random::Random;
 use argonet::engine::{Engine, EngineConfig, Internals, Meeting, ThreadCtx, WaitMode, WaitPolicy};
-use argonet_am::{AmError, HandlerTable};
+use argonet_am::{AmError, HandlerTable, Registered};
 use argonet_base::JobRank;
 use argonet_conduit::Conduit;
 use argonet_conduit::smp::ThreadMode;
@@ -55,10 +55,25 @@ impl JobConfig {
     }
 }
 
+/// A conduit whose ranks share a virtual clock and one thread.
+pub trait Simulated: Conduit {
+    /// Whether messages of one lane between two ranks arrive in the order in which they were sent.
+    const IS_ORDERED: bool;
+
+    /// Computes for a while without calling the library, in virtual time.
+    fn compute(&self, time: Duration);
+
+    /// Whether everything that this rank sent has reached its target, and nothing is kept for it any more.
+    fn is_delivered(&self) -> bool;
+
+    /// What is under way, for reports.
+    fn under_way(&self) -> Vec<String>;
+}
+
 /// One rank, as its program sees it.
-pub struct Rank {
+pub struct Rank<C: Conduit = SimConduit> {
     /// Its engine.
-    pub engine: Engine<SimConduit>,
+    pub engine: Engine<C>,
     /// Its one thread.
     pub ctx: ThreadCtx,
     /// Its segment.
@@ -69,7 +84,7 @@ pub struct Rank {
     doing: RefCell<(String, u64)>,
 }
 
-impl Rank {
+impl<C: Simulated> Rank<C> {
     /// Notes what the program does from now on; a report of a run that hangs tells it.
     pub fn doing(&self, what: fmt::Arguments<'_>) {
         let mut doing = self.doing.borrow_mut();
@@ -116,7 +131,7 @@ impl Rank {
     }
 }
 
-impl Drop for Rank {
+impl<C: Conduit> Drop for Rank<C> {
     fn drop(&mut self) {
         self.ctx.retire();
     }
@@ -174,9 +189,83 @@ pub struct Outcome {
 pub fn run<T: 'static>(
     config: &JobConfig,
     trace: Option<Trace>,
-    mut register: impl FnMut(JobRank, &mut HandlerTable) -> Result<T, AmError>,
+    register: impl FnMut(JobRank, &mut HandlerTable) -> Result<T, AmError>,
     body: impl Fn(&Rank, T) + 'static,
 ) -> Result<Outcome, StartError> {
+    let nodes = |cluster: &Cluster, rank, registered, fiber| {
+        let Node { conduit, segment } = cluster.node(rank, registered, Some(fiber))?;
+        let place = conduit.place();
+        Ok(Seat {
+            conduit,
+            segment,
+            place,
+        })
+    };
+    let Ran {
+        cluster,
+        ranks,
+        failure,
+        abort,
+    } = run_over(config, trace, nodes, register, body)?;
+    let totals = ranks.iter().map(|rank| rank.engine.conduit().totals());
+    let totals = totals.fold((0, 0, 0), |a, b| (a.0 + b.0, a.1 + b.1, a.2 + b.2));
+    let deaths = config.sim.faults.deaths.iter();
+    let dead: Vec<JobRank> = deaths.map(|(rank, _)| JobRank(*rank)).collect();
+    let survivors = || {
+        ranks
+            .iter()
+            .filter(|rank| !dead.contains(&rank.engine.rank()))
+    };
+    let is_unknown = |peer: &JobRank| !survivors().any(|rank| rank.engine.conduit().knows(*peer));
+    let died_unknown = dead.iter().any(is_unknown);
+    Ok(Outcome {
+        died_unknown,
+        totals,
+        ..outcome(&cluster, failure, abort)
+    })
+}
+
+/// A rank that has not begun: its conduit, its segment, and where it is in the cluster.
+pub(crate) struct Seat<C> {
+    pub(crate) conduit: C,
+    pub(crate) segment: OwnSegment,
+    pub(crate) place: Place,
+}
+
+/// A job that has ended.
+pub(crate) struct Ran<C: Conduit> {
+    pub(crate) cluster: Cluster,
+    pub(crate) ranks: Vec<Rc<Rank<C>>>,
+    pub(crate) failure: Option<Failure>,
+    pub(crate) abort: Option<Abort>,
+}
+
+/// What a cluster knows of how a run ended.
+pub(crate) fn outcome(
+    cluster: &Cluster,
+    failure: Option<Failure>,
+    abort: Option<Abort>,
+) -> Outcome {
+    Outcome {
+        failure,
+        abort,
+        overslept: cluster.clock().with(|state| state.overslept.clone()),
+        died_unknown: false,
+        digest: cluster.digest(),
+        events: cluster.clock().with(|state| state.events),
+        took: cluster.now(),
+        totals: (0, 0, 0),
+    }
+}
+
+/// Runs a job over the conduits that `seat` makes.
+pub(crate) fn run_over<C: Simulated + 'static, T: 'static>(
+    config: &JobConfig,
+    trace: Option<Trace>,
+    mut seat: impl FnMut(&Cluster, u32, Registered, Arc<Fiber>) -> Result<Seat<C>, StartError>,
+    mut register: impl FnMut(JobRank, &mut HandlerTable) -> Result<T, AmError>,
+    body: impl Fn(&Rank<C>, T) + 'static,
+) -> Result<Ran<C>, StartError> {
     let cluster = Cluster::new(config.sim.clone());
     if let Some(trace) = trace {
         cluster.trace(trace);
@@ -190,8 +279,8 @@ pub fn run<T: 'static>(
         let internals = Internals::register(&mut handlers)?;
         let input = register(JobRank(rank), &mut handlers)?;
         let fiber = Arc::new(Fiber::default());
-        let node = cluster.node(rank, handlers.registered(), Some(Arc::clone(&fiber)))?;
-        let rank_state = Rc::new(rank_of(config, &cluster, &job, node, handlers, internals));
+        let seat = seat(&cluster, rank, handlers.registered(), Arc::clone(&fiber))?;
+        let rank_state = Rc::new(rank_of(config, &job, seat, handlers, internals));
         let (mine, body) = (Rc::clone(&rank_state), Rc::clone(&body));
         let strand = Strand::new(fiber, move || {
             body(&mine, input);
@@ -211,32 +300,12 @@ pub fn run<T: 'static>(
         state.left = MOST_STEPS;
     });
     let failure = schedule(&cluster, &job, &ranks, &mut strands, horizon_ns);
-    let totals = ranks.iter().map(|rank| rank.engine.conduit().totals());
-    let totals = totals.fold((0, 0, 0), |a, b| (a.0 + b.0, a.1 + b.1, a.2 + b.2));
     let abort = job.lock().abort.clone();
-    let dead = config
-        .sim
-        .faults
-        .deaths
-        .iter()
-        .map(|(rank, _)| JobRank(*rank));
-    let dead: Vec<JobRank> = dead.collect();
-    let survivors = || {
-        ranks
-            .iter()
-            .filter(|rank| !dead.contains(&rank.engine.rank()))
-    };
-    let is_unknown = |peer: &JobRank| !survivors().any(|rank| rank.engine.conduit().knows(*peer));
-    let died_unknown = dead.iter().any(is_unknown);
-    Ok(Outcome {
+    Ok(Ran {
+        cluster,
+        ranks,
         failure,
         abort,
-        overslept: cluster.clock().with(|state| state.overslept.clone()),
-        died_unknown,
-        digest: cluster.digest(),
-        events: cluster.clock().with(|state| state.events),
-        took: cluster.now(),
-        totals,
     })
 }
 
@@ -253,19 +322,24 @@ pub enum StartError {
     /// The system refuses memory for a rank's stack.
     #[error("no memory for a rank's stack: {0}")]
     Stack(std::io::Error),
+    /// An interface in software cannot be made, or used by its conduit.
+    #[error("no interface: {0}")]
+    Interface(Box<dyn std::error::Error + Send + Sync>),
 }
 
-fn rank_of(
+fn rank_of<C: Simulated>(
     config: &JobConfig,
-    cluster: &Cluster,
     job: &Arc<Mutex<Job>>,
-    node: Node,
+    seat: Seat<C>,
     handlers: HandlerTable,
     internals: Internals,
-) -> Rank {
-    let Node { conduit, segment } = node;
-    let place = conduit.place();
-    let clock = Arc::clone(cluster.clock());
+) -> Rank<C> {
+    let Seat {
+        conduit,
+        segment,
+        place,
+    } = seat;
+    let clock = Arc::clone(&place.clock);
     let engine = Engine::new(EngineConfig {
         boot: Arc::new(SimBoot {
             place,
@@ -302,10 +376,10 @@ fn rank_of(
 
 /// Lets ranks run, in the order of virtual time, until all are done, one has ended the job, or a
 /// check has failed. Then ends those that are left.
-fn schedule(
+fn schedule<C: Simulated>(
     cluster: &Cluster,
     job: &Mutex<Job>,
-    ranks: &[Rc<Rank>],
+    ranks: &[Rc<Rank<C>>],
     strands: &mut [Strand],
     horizon_ns: u64,
 ) -> Option<Failure> {

@@ -15,6 +15,7 @@
 //! | [`run`] | a job: whole engines, each rank a coroutine |
 //! | [`workload`] | what a seed makes them do, and what is checked |
 //! | [`flow`] | flow control alone, among thousands of ranks |
+//! | [`portals`] | the same workload over the portals conduit and interfaces in software |
 //!
 //! Whoever wants conduits alone makes a [`Cluster`], takes its [`nodes`](Cluster::nodes), and calls their
 //! conduits in turn; [`Cluster::step`] lets time pass. See the example there.
@@ -29,6 +30,7 @@ mod fiber;
 pub mod flow;
 mod job;
 pub mod link;
+pub mod portals;
 mod random;
 mod wire;
 pub mod workload;
@@ -38,6 +40,6 @@ pub use clock::Trace;
 pub use cluster::{Cluster, Node};
 pub use conduit::SimConduit;
 pub use config::{SimConfig, Sizes};
-pub use job::{Failure, JobConfig, Outcome, Rank, StartError, run};
+pub use job::{Failure, JobConfig, Outcome, Rank, Simulated, StartError, run};
 pub use random::Random;
 pub use wire::{FaultPlan, Partition, Pause, Quality};

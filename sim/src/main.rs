@@ -1,7 +1,9 @@
-//! Replays seeds: `cargo run -p argonet-sim -- --seed 0x1234 [--trace]`.
+//! Replays seeds: `cargo run -p argonet-sim -- --seed 0x1234 [--trace]`, with `--portals` over the portals conduit.
 #![forbid(unsafe_code)]
 
-use argonet_sim::workload::{SeedReport, run_seed};
+use argonet_sim::portals::run_portals_seed;
+use argonet_sim::workload::run_seed;
+use argonet_sim::{StartError, Trace};
 use clap::Parser;
 use std::process::ExitCode;
 
@@ -14,6 +16,9 @@ struct Arguments {
     /// How many seeds, from that one on
     #[arg(long, default_value_t = 1)]
     count: u64,
+    /// Over the portals conduit and interfaces in software, in place of the simulated wire
+    #[arg(long)]
+    portals: bool,
     /// Print everything that happens, with virtual time in ns
     #[arg(long)]
     trace: bool,
@@ -29,21 +34,32 @@ fn seed(text: &str) -> Result<u64, std::num::ParseIntError> {
     }
 }
 
+/// Whether a seed is well, and what is to be said of it.
+fn run(arguments: &Arguments, seed: u64) -> Result<(bool, String), StartError> {
+    let trace = || -> Option<Trace> {
+        match arguments.trace {
+            true => Some(Box::new(|line| println!("{line}"))),
+            false => None,
+        }
+    };
+    if arguments.portals {
+        let report = run_portals_seed(seed, trace())?;
+        return Ok((report.ok(), report.to_string()));
+    }
+    let report = run_seed(seed, trace())?;
+    Ok((report.ok(), report.to_string()))
+}
+
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let mut failed = 0;
     for i in 0..arguments.count {
         let seed = arguments.seed.wrapping_add(i);
-        let trace: Option<argonet_sim::Trace> = if arguments.trace {
-            Some(Box::new(|line| println!("{line}")))
-        } else {
-            None
-        };
-        let report = run_seed(seed, trace);
-        let is_ok = report.as_ref().is_ok_and(SeedReport::ok);
+        let report = run(&arguments, seed);
+        let is_ok = report.as_ref().is_ok_and(|(is_ok, _)| *is_ok);
         failed += u64::from(!is_ok);
         match report {
-            Ok(report) if !(is_ok && arguments.quiet) => println!("{report}"),
+            Ok((_, report)) if !(is_ok && arguments.quiet) => println!("{report}"),
             Ok(_) => {}
             Err(error) => eprintln!("seed {seed:#x}: {error}"),
         }

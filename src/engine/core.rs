@@ -174,7 +174,7 @@ impl<C: Conduit> Engine<C> {
         } = config;
         let max_medium = conduit.limits().medium_request;
         let (rank, size) = (boot.rank(), boot.size());
-        let all_near = directory.file().ranks() >= size;
+        let all_near = directory.are_all_near(size);
         let lines = conduit.lines().filter(|_| all_near);
         let circles = lines.and_then(|_| Circles::new(rank, size));
         Self {
@@ -581,7 +581,7 @@ impl<C: Conduit> Engine<C> {
     pub(super) fn progress(&self, ctx: &ThreadCtx) -> usize {
         let taken = self.run_handlers(ctx, |runner| self.conduit.poll_with(runner));
         if self.background.pending() != 0 {
-            return taken + self.advance(ctx);
+            return taken + self.advance(ctx, taken);
         }
         taken
     }

@@ -1,4 +1,4 @@
-//! Flow control over connections, as users see it: what a live job says, the file of statistics, settings that do not fit.
+//! Flow control over networks, as users see it: what a live job says, the file of statistics, settings that do not fit.
 
 use std::io::Read as _;
 use std::path::Path;
@@ -48,10 +48,53 @@ fn credited() -> Done {
     Ok(world.finalise()?)
 }
 
-fn job() -> Job {
-    Job::launched(3, "credited")
-        .env("ARGONET_CONDUIT", "tcp")
-        .env("GASNET_SUPERNODE_MAXSIZE", "1")
+/// A network whose ranks pay with credits.
+struct Network {
+    conduit: &'static str,
+    /// Credits that a peer has at the start, and that are wished for the bank.
+    share: u64,
+    banked: u64,
+    /// Who has a share: over portals a rank is a peer of its own.
+    sharers: u64,
+    /// Credits that the receive space has beyond those, as it consists of whole buffers.
+    rest: u64,
+    /// A share that does not fit a space of so many bytes, and what is said of it.
+    too_much: [&'static str; 3],
+}
+
+const NETWORKS: [Network; 2] = [
+    Network {
+        conduit: "tcp",
+        share: 257,
+        banked: 500,
+        sharers: 2,
+        rest: 0,
+        too_much: [
+            "400",
+            "64K",
+            "400 credits for each of 2 peers and 0 in the bank are 800 credits, but the receive space of 65536 bytes holds 256",
+        ],
+    },
+    Network {
+        conduit: "portals",
+        share: 8,
+        banked: 500,
+        sharers: 3,
+        rest: 52,
+        too_much: [
+            "400",
+            "64K",
+            "400 credits for each of 3 peers and 0 in the bank are 1200 credits",
+        ],
+    },
+];
+
+impl Network {
+    fn job(&self) -> Job {
+        Job::launched(3, "credited")
+            .env("ARGONET_CONDUIT", self.conduit)
+            .env("GASNET_SUPERNODE_MAXSIZE", "1")
+    }
 }
 
 /// A report of a rank: credits in all, banked, with unused peers; for each peer held, in use, stalls, lent, owed.
@@ -97,10 +140,17 @@ fn agrees(texts: &[String; 3]) -> bool {
     })
 }
 
-fn check(texts: &[String; 3]) {
+fn check(network: &Network, texts: &[String; 3]) {
+    let Network {
+        share,
+        banked,
+        sharers,
+        rest,
+        ..
+    } = network;
     let [rank0, others @ ..] = texts;
     let rank0 = Report::read(rank0, 0);
-    assert_eq!(rank0.head[0], 2 * 257 + 500);
+    assert_eq!(rank0.head[0], sharers * share + banked + rest);
     assert_eq!(rank0.sum(), rank0.head[0], "credits are somewhere");
     let mut stalls = 0;
     for (rank, text) in (1..).zip(others) {
@@ -109,7 +159,7 @@ fn check(texts: &[String; 3]) {
         let of_rank0 = of_rank0.expect("it has sent to rank 0");
         let lent = rank0.peers.iter().find(|row| row[0] == u64::from(rank));
         assert_eq!(of_rank0[1], lent.expect("a loan")[4], "held and lent");
-        assert!(of_rank0[1] >= 257);
+        assert!(of_rank0[1] >= *share);
         stalls += of_rank0[3];
     }
     assert!(
@@ -117,18 +167,23 @@ fn check(texts: &[String; 3]) {
         "rank 0 was sent more than the shares: {texts:?}"
     );
     let lent: u64 = rank0.peers.iter().map(|row| row[4]).sum();
-    assert!(lent > 2 * 257, "who stalls is lent more: {texts:?}");
+    assert!(lent > sharers * share, "who stalls is lent more: {texts:?}");
 }
 
 fn live() {
+    NETWORKS.iter().for_each(live_over);
+}
+
+fn live_over(network: &Network) {
     let place = tempfile::tempdir().expect("a directory");
     let name = |rank: &str| -> String {
         let path = place.path().join(format!("credits-{rank}"));
         path.to_str().expect("a name").to_owned()
     };
-    let job = job()
-        .env("ARGONET_CREDITS_SHARE", "257")
-        .env("GASNET_PORTAL_BANKED_CREDITS", "500")
+    let job = network
+        .job()
+        .env("ARGONET_CREDITS_SHARE", &network.share.to_string())
+        .env("GASNET_PORTAL_BANKED_CREDITS", &network.banked.to_string())
         .env("ARGONET_CREDITS_FILE", &name("%"));
     let outcome = job.run_with(|talk| {
         talk.line_with("ready");
@@ -145,34 +200,40 @@ fn live() {
                 break texts;
             }
         };
-        check(&texts);
+        check(network, &texts);
     });
     assert_eq!(outcome.code(), Some(0), "{outcome:#?}");
     let read = |rank: &str| std::fs::read_to_string(Path::new(&name(rank))).expect("a file");
-    check(&["0", "1", "2"].map(read));
+    check(network, &["0", "1", "2"].map(read));
 }
 
 fn wishes() {
-    let job = job()
-        .env("ARGONET_CREDITS_SHARE", "400")
-        .env("GASNET_PORTAL_AMRECV_SPACE", "64K");
-    let outcome = job.run();
-    assert_ne!(outcome.code(), Some(0), "{outcome:#?}");
-    let sums = "400 credits for each of 2 peers and 0 in the bank are 800 credits, but the receive space of 65536 bytes holds 256";
-    assert!(outcome.err.contains(sums), "{}", outcome.err);
+    for network in &NETWORKS {
+        let [share, space, sums] = network.too_much;
+        let job = network
+            .job()
+            .env("ARGONET_CREDITS_SHARE", share)
+            .env("GASNET_PORTAL_AMRECV_SPACE", space);
+        let outcome = job.run();
+        assert_ne!(outcome.code(), Some(0), "{outcome:#?}");
+        assert!(outcome.err.contains(sums), "{}", outcome.err);
+    }
 }
 
 fn off() {
-    let place = tempfile::tempdir().expect("a directory");
-    let path = place.path().join("credits");
-    let job = job()
-        .env("GASNET_PORTAL_FLOW_CONTROL", "0")
-        .env("ARGONET_CREDITS_FILE", path.to_str().expect("a name"));
-    let outcome = job.run();
-    assert_eq!(outcome.code(), Some(0), "{outcome:#?}");
-    let said = std::fs::read_to_string(path).expect("a file");
-    assert!(
-        said.contains("there is no flow control by credits"),
-        "{said}"
-    );
+    for network in &NETWORKS {
+        let place = tempfile::tempdir().expect("a directory");
+        let path = place.path().join("credits");
+        let job = network
+            .job()
+            .env("GASNET_PORTAL_FLOW_CONTROL", "0")
+            .env("ARGONET_CREDITS_FILE", path.to_str().expect("a name"));
+        let outcome = job.run();
+        assert_eq!(outcome.code(), Some(0), "{outcome:#?}");
+        let said = std::fs::read_to_string(path).expect("a file");
+        assert!(
+            said.contains("there is no flow control by credits"),
+            "{said}"
+        );
+    }
 }

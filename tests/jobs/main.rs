@@ -13,9 +13,11 @@ mod credits;
 mod crowd;
 mod doctor;
 mod exit;
+mod exit_told;
 mod garbled;
 mod heap;
 mod hosts;
+mod interfaces;
 mod lifecycle;
 mod messages;
 mod negotiated;
@@ -63,6 +65,7 @@ fn main() {
             waiting::PROGRAMS,
             lifecycle::PROGRAMS,
             exit::PROGRAMS,
+            exit_told::PROGRAMS,
             crowd::PROGRAMS,
             garbled::PROGRAMS,
             spread::PROGRAMS,
@@ -97,6 +100,8 @@ fn main() {
         waiting::TESTS,
         lifecycle::TESTS,
         exit::TESTS,
+        interfaces::TESTS,
+        exit_told::TESTS,
         crowd::TESTS,
         garbled::TESTS,
         spread::TESTS,

@@ -48,7 +48,7 @@ pub(crate) enum Path {
 }
 
 impl Path {
-    /// Names the path: "tcp 2" or "portals 1" for instance.
+    /// Names the path: "tcp 2" or "portals 1" for instance; "portals4 1" is portals over a library of Portals 4.
     const VARIABLE: &str = "ARGONET_TEST_PATH";
 
     /// As whoever started the tests says.
@@ -56,10 +56,12 @@ impl Path {
         let Ok(text) = std::env::var(Self::VARIABLE) else {
             return Self::Memory;
         };
-        let path = ["tcp", "portals"].into_iter().find_map(|conduit| {
-            let neighbours = text.strip_prefix(conduit)?.strip_prefix(' ')?;
-            Some(Self::Network(conduit, neighbours.parse().ok()?))
-        });
+        let path = ["tcp", "portals4", "portals"]
+            .into_iter()
+            .find_map(|conduit| {
+                let neighbours = text.strip_prefix(conduit)?.strip_prefix(' ')?;
+                Some(Self::Network(conduit, neighbours.parse().ok()?))
+            });
         path.unwrap_or_else(|| panic!("{} is {text:?}", Self::VARIABLE))
     }
 
@@ -104,6 +106,10 @@ impl Path {
 
     fn give(self, command: &mut Command) {
         if let Self::Network(conduit, neighbours) = self {
+            if conduit == "portals4" {
+                command.env("ARGONET_PORTALS_INTERFACE", conduit);
+            }
+            let conduit = conduit.trim_end_matches('4');
             command.env("ARGONET_CONDUIT", conduit);
             command.env("GASNET_SUPERNODE_MAXSIZE", neighbours.to_string());
         }
@@ -255,9 +261,14 @@ impl Job {
 
     /// `program` on hosts such as `a:2,b:2`, by the conduit tcp.
     pub(crate) fn over(ranks: u32, hosts: &str, program: &str) -> Self {
+        Self::over_conduit("tcp", ranks, hosts, program)
+    }
+
+    /// As [`over`](Self::over), by this conduit.
+    pub(crate) fn over_conduit(conduit: &str, ranks: u32, hosts: &str, program: &str) -> Self {
         let mut command = Command::new(env!("CARGO_BIN_EXE_argonet"));
         command.args(["run", "-n", &ranks.to_string(), "-H", hosts]);
-        command.args(["--conduit", "tcp"]).arg(this());
+        command.args(["--conduit", conduit]).arg(this());
         Self::new(ranks, command, program)
     }
 

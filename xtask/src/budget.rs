@@ -68,6 +68,10 @@ pub(crate) const CONFORMANCE_SEEDS_FULL: u32 = 40;
 pub(crate) const SIM_SEEDS: u64 = 2_500;
 /// The same in `cargo xtask full`.
 pub(crate) const SIM_SEEDS_FULL: u64 = 10_000;
+/// Seeds over the portals conduit: some 20 s on two processors.
+pub(crate) const PORTALS_SEEDS: u64 = 1_000;
+/// In a full run.
+pub(crate) const PORTALS_SEEDS_FULL: u64 = 100_000;
 /// Small jobs of flow control with faults in `cargo xtask full`; 400 otherwise.
 pub(crate) const FLOW_SEEDS_FULL: u32 = 100_000;
 /// Seeds of connections that are made, and cases of lanes and frames, in `cargo xtask full`; 3,000 and 256 otherwise.

@@ -275,7 +275,12 @@ pub(crate) fn seeds(run: &mut Run) {
     } else {
         budget::SIM_SEEDS
     };
-    println!("    {count} seeds from 0x{base}");
+    let portals = if run.full() {
+        budget::PORTALS_SEEDS_FULL
+    } else {
+        budget::PORTALS_SEEDS
+    };
+    println!("    {count} seeds from 0x{base}, {portals} over portals");
     for (package, name) in SEED_TESTS {
         let mut command = cargo(&["test", "--package", package, "--test", name]);
         if run.full() {
@@ -283,7 +288,8 @@ pub(crate) fn seeds(run: &mut Run) {
         }
         command
             .env("ARGONET_SIM_BASE", format!("0x{base}"))
-            .env("ARGONET_SIM_SEEDS", count.to_string());
+            .env("ARGONET_SIM_SEEDS", count.to_string())
+            .env("ARGONET_PORTALS_SEEDS", portals.to_string());
         run.tests(&format!("{package} {name}"), &mut command);
     }
 }
@@ -327,11 +333,12 @@ pub(crate) fn jobs(run: &mut Run) {
 /// The jobs of the library again, whose ranks reach each other over a conduit for networks: connections, with neighbours and without, or interfaces in software.
 /// One of these and a part of the tests, which the commit gives, unless it is a full run.
 fn over_networks(run: &mut Run, threads: &str) {
-    const PATHS: [&str; 3] = ["tcp 1", "tcp 2", "portals 1"];
+    const PATHS: [&str; 4] = ["tcp 1", "tcp 2", "portals 1", "portals 2"];
     let (package, name) = ("argonet", "jobs");
     let base = commit_base(run);
     let turn = u64::from_str_radix(&base, 16).unwrap_or(0);
-    let (one, turn) = ((turn % 3) as usize, turn / 3);
+    let paths_there = PATHS.len() as u64;
+    let (one, turn) = ((turn % paths_there) as usize, turn / paths_there);
     let paths = if run.full() {
         &PATHS[..]
     } else {

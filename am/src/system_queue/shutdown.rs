@@ -1,14 +1,16 @@
 //! The end of a job over the system queue.
 //!
-//! The rank that ends first tells all others and waits until they have confirmed, for a bounded time. Who is told confirms and tells nobody,
-//! so the job ends with two messages a rank. Ranks that end at the same moment tell each other; a question counts as a confirmation.
-//! When the time is over, the job is to be ended by force, through the launcher. A signal handler starts none of this: it
-//! sets a word that polls read (docs/adr/0012).
+//! The rank that ends first tells all others and waits until they have confirmed, for a bounded time, a window of them at a time. Who is
+//! told confirms and tells nobody, so the job ends with two messages a rank. Ranks that end at the same moment tell each other; a question
+//! counts as a confirmation. When the time is over, the job is to be ended by force, through the launcher. A signal handler starts none of
+//! this: it sets a word that polls read (docs/adr/0012). Conduits over a network run it when a rank exits with a code other than 0
+//! (docs/adr/0028).
 // seed P13: the end of a job between hosts.
 
 use super::frame::{Answer, Frame, Question};
 use super::queue::{Heard, Slot, SystemQueue};
 use core::time::Duration;
+use std::collections::VecDeque;
 
 /// How far the end has come.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -17,7 +19,7 @@ pub enum ShutdownState {
     Running,
     /// Others are being told.
     Telling,
-    /// All know. The code is that of the one who ended first, as far as this rank knows.
+    /// All know that were to be told. The code is that of the one who ended first, as far as this rank knows.
     Clean(u8),
     /// The time is over and some have not confirmed: end the job by force.
     Forced {
@@ -33,16 +35,23 @@ pub enum ShutdownState {
 pub struct Shutdown {
     me: u32,
     ranks: u32,
-    /// Most that are told and have not confirmed.
-    window: u32,
+    /// Most that are told at a time and have not confirmed.
+    window: usize,
     state: ShutdownState,
     code: u8,
     deadline: Duration,
-    /// Ranks below this one were told.
+    /// How long one who is told counts for the window.
+    patience: Duration,
+    /// Ranks below this one were told, or passed over.
     next: u32,
+    /// Who was told and has not confirmed, in the order in which they were told, and when that was.
+    open: VecDeque<(u32, Duration)>,
     told: u32,
     confirmed: u32,
 }
+
+/// Parts of the time limit after which one who has not confirmed keeps no other from being told.
+const PATIENCE_PART: u32 = 16;
 
 impl Shutdown {
     /// Nothing ends yet. At most `window` ranks (at least 1) are told at a time.
@@ -51,11 +60,13 @@ impl Shutdown {
         Self {
             me,
             ranks,
-            window: window.max(1),
+            window: window.max(1) as usize,
             state: ShutdownState::Running,
             code: 0,
             deadline: Duration::ZERO,
+            patience: Duration::ZERO,
             next: 0,
+            open: VecDeque::new(),
             told: 0,
             confirmed: 0,
         }
@@ -67,26 +78,42 @@ impl Shutdown {
         self.state
     }
 
-    /// This rank ends the job. Has no effect if it is ending already: the first code stays.
+    /// How many this rank has told, and how many of them have confirmed or are gone.
+    #[must_use]
+    pub fn told(&self) -> (u32, u32) {
+        (self.told, self.confirmed)
+    }
+
+    /// Ranks that were told and have not confirmed.
+    pub fn open(&self) -> impl Iterator<Item = u32> {
+        self.open.iter().map(|(rank, _)| *rank)
+    }
+
+    /// This rank ends the job. Has no effect if it is ending already: the first code stays, and who was told tells nobody.
     pub fn begin(&mut self, now: Duration, code: u8, limit: Duration) {
         if self.state == ShutdownState::Running {
             self.state = ShutdownState::Telling;
             self.code = code;
             self.deadline = now + limit;
+            self.patience = limit / PATIENCE_PART;
             self.settle();
         }
     }
 
     /// Tells the next ranks, as far as the window goes. `tell(rank, ask)` calls `ask` with the slot of that rank's lane and sends the frame
-    /// that it may get.
+    /// that it may get; a rank for which it does not call it is passed over.
     pub fn poll_transmit(
         &mut self,
         now: Duration,
         queue: &mut SystemQueue,
         mut tell: impl FnMut(u32, &mut dyn FnMut(&mut Slot) -> Option<Frame>),
     ) {
+        // Those that are told longest are first. Who is silent, because it computes perhaps, must not keep the others from hearing.
+        let silent = self
+            .open
+            .partition_point(|(_, at)| *at + self.patience <= now);
         while self.state == ShutdownState::Telling
-            && self.told - self.confirmed < self.window
+            && self.open.len() - silent < self.window
             && self.next < self.ranks
         {
             let rank = self.next;
@@ -94,17 +121,22 @@ impl Shutdown {
             if rank == self.me {
                 continue;
             }
-            let mut knows = false;
+            let (mut asked, mut knows) = (false, false);
             tell(rank, &mut |slot| {
+                asked = true;
                 knows = slot.knows_of_exit();
                 if knows {
                     return None;
                 }
                 queue.ask(now, rank, slot, Question::Exit(self.code))
             });
+            if !asked {
+                continue;
+            }
             self.told += 1;
-            if knows {
-                self.confirmed += 1;
+            match knows {
+                true => self.confirmed += 1,
+                false => self.open.push_back((rank, now)),
             }
         }
         self.settle();
@@ -114,21 +146,28 @@ impl Shutdown {
     pub fn heard(&mut self, from: u32, heard: Heard) -> Option<Answer> {
         match heard {
             Heard::Question(Question::Exit(code)) => {
-                // Of those that are told and have not confirmed, it is one.
                 if self.state == ShutdownState::Running {
                     self.code = code;
                     self.state = ShutdownState::Clean(code);
                 }
-                let _ = from;
+                // Who says so itself need not confirm.
+                self.has_confirmed(from);
                 Some(Answer::Exiting)
             }
-            Heard::Answered(Answer::Exiting) => {
-                self.confirmed += 1;
-                self.settle();
+            Heard::Answered(Answer::Exiting) | Heard::AnsweredAndNext(Answer::Exiting, _) => {
+                self.has_confirmed(from);
                 None
             }
             _ => None,
         }
+    }
+
+    /// Ranks that cannot confirm any more, as they have come to their end or cannot be reached, are not waited for.
+    pub fn forget(&mut self, mut is_gone: impl FnMut(u32) -> bool) {
+        let before = self.open.len();
+        self.open.retain(|(rank, _)| !is_gone(*rank));
+        self.confirmed += (before - self.open.len()) as u32;
+        self.settle();
     }
 
     /// When [`handle_timeout`](Self::handle_timeout) is to be called.
@@ -140,15 +179,25 @@ impl Shutdown {
     /// The time may be over.
     pub fn handle_timeout(&mut self, now: Duration) {
         if self.state == ShutdownState::Telling && now >= self.deadline {
+            let untold = (self.next..self.ranks).filter(|rank| *rank != self.me);
             self.state = ShutdownState::Forced {
                 code: self.code,
-                silent: self.ranks - 1 - self.confirmed,
+                silent: self.open.len() as u32 + untold.count() as u32,
             };
         }
     }
 
+    fn has_confirmed(&mut self, rank: u32) {
+        if let Some(at) = self.open.iter().position(|(open, _)| *open == rank) {
+            self.open.remove(at);
+            self.confirmed += 1;
+            self.settle();
+        }
+    }
+
     fn settle(&mut self) {
-        if self.state == ShutdownState::Telling && self.confirmed == self.ranks - 1 {
+        let is_last = |next: u32| next == self.ranks || (next == self.me && next + 1 == self.ranks);
+        if self.state == ShutdownState::Telling && self.open.is_empty() && is_last(self.next) {
             self.state = ShutdownState::Clean(self.code);
         }
     }

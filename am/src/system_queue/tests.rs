@@ -216,8 +216,78 @@ fn who_does_not_confirm_is_counted_when_time_is_over() {
     let ShutdownState::Forced { code: 1, silent } = job.ends[0].state() else {
         panic!()
     };
-    assert!(silent >= 2, "{silent}");
+    // Both deaf ones are in the window, and the last was not told.
+    assert_eq!(silent, 2);
     assert_eq!(job.ends[0].poll_timeout(), None);
+}
+
+// seed P13: one at a time, and a deaf one does not keep the next from hearing.
+#[test]
+fn who_is_silent_keeps_others_from_hearing_for_a_part_of_the_time_only() {
+    let mut job = Job::new(4, 1);
+    let limit = RESEND * 16;
+    job.ends[0].begin(NOW, 9, limit);
+    job.tell(0, NOW);
+    let told = |job: &Job| job.wire.iter().map(|frame| frame.1).collect::<Vec<_>>();
+    assert_eq!(told(&job), [1]);
+    job.tell(0, RESEND - Duration::from_nanos(1));
+    assert_eq!(told(&job), [1]);
+    job.tell(0, RESEND);
+    assert_eq!(told(&job), [1, 2]);
+    // Rank 2 confirms, so rank 3 is told at once.
+    let question = job.wire.remove(1);
+    job.deliver(RESEND, question);
+    let answer = job.wire.remove(1);
+    job.deliver(RESEND, answer);
+    assert_eq!(told(&job), [1, 3]);
+    assert_eq!(job.ends[0].told(), (3, 1));
+    job.ends[0].handle_timeout(limit);
+    let forced = ShutdownState::Forced { code: 9, silent: 2 };
+    assert_eq!(job.ends[0].state(), forced);
+}
+
+// seed P13: over connections only those are told that are connected; who has gone is not waited for.
+#[test]
+fn who_is_passed_over_or_gone_is_not_waited_for() {
+    let mut job = Job::new(4, 8);
+    job.ends[1].begin(NOW, 9, RESEND * 100);
+    let (slots, wire) = (&mut job.slots[1], &mut job.wire);
+    job.ends[1].poll_transmit(NOW, &mut job.queues[1], |rank, ask| {
+        if rank != 2
+            && let Some(frame) = ask(&mut slots[rank as usize])
+        {
+            wire.push((1, rank as usize, frame));
+        }
+    });
+    assert_eq!(job.wire.len(), 2);
+    job.ends[1].forget(|rank| rank == 3);
+    assert_eq!(job.ends[1].state(), ShutdownState::Telling);
+    let question = job.wire.remove(0);
+    job.deliver(NOW, question);
+    let answer = job.wire.remove(1);
+    job.deliver(NOW, answer);
+    assert_eq!(job.ends[1].state(), ShutdownState::Clean(9));
+    assert_eq!(job.ends[1].told(), (2, 2));
+}
+
+// seed P13: both have told each other and neither answers.
+#[test]
+fn a_question_counts_as_a_confirmation() {
+    let mut job = Job::new(2, 8);
+    for me in [0, 1] {
+        job.ends[me].begin(NOW, 7 + me as u8, RESEND * 100);
+        job.tell(me, NOW);
+    }
+    for question in core::mem::take(&mut job.wire) {
+        job.deliver(NOW, question);
+    }
+    assert_eq!(job.ends[0].state(), ShutdownState::Clean(7));
+    assert_eq!(job.ends[1].state(), ShutdownState::Clean(8));
+    // The answers come late.
+    while let Some(answer) = job.wire.pop() {
+        job.deliver(NOW, answer);
+    }
+    assert_eq!(job.ends[0].told(), (1, 1));
 }
 
 proptest! {

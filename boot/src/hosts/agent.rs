@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
-use argonet_settings::{CONDUIT, SPAWN_VERBOSE, Settings, environment};
+use argonet_settings::{CONDUIT, Reach, SPAWN_VERBOSE, Settings, environment};
 use rustix::event::{PollFd, PollFlags};
 use rustix::termios::isatty;
 
@@ -197,6 +197,7 @@ fn run(job: &Description, key: &Secret, up: Edge, signals: &LauncherSignals) -> 
                 cores,
                 control,
                 files,
+                reaches_segments: Reach::of(&job.conduit, &settings).segments,
                 link: link.as_fd(),
                 key,
                 input: None,

@@ -4,8 +4,8 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use argonet_settings::{
-    AGENT, CSPAWN_CMD, CSPAWN_SERVERS, NODE_FILE, SPAWN_FUNCTION, SSH_CMD, SSH_NODE_FILE,
-    SSH_OPTIONS, SSH_SERVERS, Settings, spans_hosts,
+    AGENT, CSPAWN_CMD, CSPAWN_SERVERS, NODE_FILE, Reach, SPAWN_FUNCTION, SSH_CMD, SSH_NODE_FILE,
+    SSH_OPTIONS, SSH_SERVERS, Settings,
 };
 
 use crate::error::BootError;
@@ -48,7 +48,7 @@ pub(crate) fn choose(
     // GASNet's letters: L this host, S a remote shell, C a command.
     let letter = function.unwrap_or(if template.is_some() { "C" } else { "S" });
     let named = options.hosts.is_some() || options.file.is_some();
-    let may_spread = spans_hosts(conduit) && conduit != NO_CONDUIT;
+    let may_spread = Reach::of(conduit, settings).hosts && conduit != NO_CONDUIT;
     if !named && (letter == "L" || (function.is_none() && !may_spread)) {
         return Ok(None);
     }

@@ -4,7 +4,7 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 
 use argonet_settings::{
-    AGENT_TIMEOUT, CONDUITS, SSH_OUT_DEGREE, SSH_REMOTE_PATH, Settings, environment, spans_hosts,
+    AGENT_TIMEOUT, Reach, SSH_OUT_DEGREE, SSH_REMOTE_PATH, Settings, environment,
 };
 
 use crate::attach::new_job_id;
@@ -34,19 +34,11 @@ pub(crate) fn describe(
         list: hosts.source,
         error,
     })?;
-    if placed.len() > 1 && !spans_hosts(conduit) {
-        let spanning: Vec<&str> = CONDUITS
-            .iter()
-            .copied()
-            .filter(|c| spans_hosts(c))
-            .collect();
+    if placed.len() > 1 && !Reach::of(conduit, settings).hosts {
         return Err(BootError::OneHostConduit {
             conduit: conduit.into(),
             hosts: placed.len(),
-            spanning: match spanning.is_empty() {
-                true => "this version has none".into(),
-                false => spanning.join(", "),
-            },
+            spanning: Reach::OVER_HOSTS,
         });
     }
     if let Way::Template(template) = &hosts.way {

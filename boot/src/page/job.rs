@@ -47,7 +47,9 @@ pub struct JobPage {
     pub(super) host_ranks: AtomicU32,
     /// How many ranks of this host share memory at most. As `magic`.
     pub(super) neighbourhood: AtomicU32,
-    _pad: AtomicU32,
+    /// Not 0 once the end of the job has been told over a network's system queue, to a rank of this host or by one. Written by
+    /// that rank, read by ranks of this host that wait or poll. Relaxed: it stands for nothing but itself, and is stored after the exit word.
+    pub(super) exit_told: AtomicU32,
     _tail: [AtomicU64; 14],
 }
 const_assert_eq!(size_of::<JobPage>(), 256);
@@ -127,6 +129,15 @@ impl JobPage {
 
     pub(crate) fn set_exit_stage(&self, stage: ExitStage) {
         self.exit_stage.store(stage.into(), Ordering::Release);
+    }
+
+    /// Whether the end of the job has been told over the system queue.
+    pub(crate) fn is_exit_told(&self) -> bool {
+        self.exit_told.load(Ordering::Relaxed) != 0
+    }
+
+    pub(crate) fn tell_exit(&self) {
+        self.exit_told.store(1, Ordering::Relaxed);
     }
 
     pub(crate) fn set_guardian_pid(&self, pid: u32) {

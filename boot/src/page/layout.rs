@@ -53,6 +53,7 @@ pub(super) const LAYOUT_HASH: u64 = {
         offset_of!(JobPage, fence),
         offset_of!(JobPage, host_first),
         offset_of!(JobPage, neighbourhood),
+        offset_of!(JobPage, exit_told),
         offset_of!(FenceWords, host_arrived),
         offset_of!(RankPage, segment_len),
         offset_of!(RankPage, segment_base),

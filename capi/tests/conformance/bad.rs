@@ -29,7 +29,7 @@ pub(crate) enum Expected {
 
 const RANKS: u32 = 2;
 /// A pair of two is all of them.
-const NETWORKS: [Network; 2] = [Network::Memory, Network::Wire];
+const NETWORKS: [Network; 3] = [Network::Memory, Network::Wire, Network::Interfaces];
 /// What a shell has for a process that died of touching wrong memory, and for one that `timeout` had to end.
 const NEVER: [i32; 5] = [128 + 11, 128 + 7, 124, 128 + 9, 98];
 

@@ -146,6 +146,22 @@ impl Way {
         network: Network::Pairs,
         ..Self::LAUNCHED_DEBUG
     };
+    pub(crate) const PORTALS: Self = Self {
+        name: "C99, portals",
+        network: Network::Interfaces,
+        ..Self::RELEASE
+    };
+    pub(crate) const PORTALS_PAR_DEBUG: Self = Self {
+        name: "C23, PAR, debug, portals",
+        network: Network::Interfaces,
+        ..Self::C23_DEBUG
+    };
+    pub(crate) const PORTALS_PAIRS_LAUNCHED: Self = Self {
+        name: "C++20, PAR, launched, portals between pairs",
+        network: Network::InterfacesOfPairs,
+        launched: true,
+        ..Self::CPP20
+    };
 
     /// Debug in plain C.
     pub(crate) const C99_DEBUG: Self = Self {

@@ -9,10 +9,20 @@ pub(crate) enum Network {
     Wire,
     /// Memory between ranks 0 and 1, 2 and 3 and so on, TCP between pairs.
     Pairs,
+    /// Interfaces in software, also to the rank itself.
+    Interfaces,
+    /// Memory within pairs, interfaces in software between them.
+    InterfacesOfPairs,
 }
 
 impl Network {
-    pub(crate) const ALL: [Self; 3] = [Self::Memory, Self::Wire, Self::Pairs];
+    pub(crate) const ALL: [Self; 5] = [
+        Self::Memory,
+        Self::Wire,
+        Self::Pairs,
+        Self::Interfaces,
+        Self::InterfacesOfPairs,
+    ];
 
     /// For a run that is about memory, whatever whoever runs the tests says.
     pub(crate) const NEIGHBOURS: (&str, &str) = (NEIGHBOURHOOD, "0");
@@ -23,6 +33,8 @@ impl Network {
             Self::Memory => &[],
             Self::Wire => &[TCP, (NEIGHBOURHOOD, "1")],
             Self::Pairs => &[TCP, (NEIGHBOURHOOD, "2")],
+            Self::Interfaces => &[PORTALS, (NEIGHBOURHOOD, "1")],
+            Self::InterfacesOfPairs => &[PORTALS, (NEIGHBOURHOOD, "2")],
         }
     }
 
@@ -32,10 +44,13 @@ impl Network {
             Self::Memory => "",
             Self::Wire => ", tcp",
             Self::Pairs => ", tcp between pairs",
+            Self::Interfaces => ", portals",
+            Self::InterfacesOfPairs => ", portals between pairs",
         }
     }
 }
 
 const TCP: (&str, &str) = ("ARGONET_CONDUIT", "tcp");
+const PORTALS: (&str, &str) = ("ARGONET_CONDUIT", "portals");
 /// How many ranks of a host are neighbours; 0 for all.
 const NEIGHBOURHOOD: &str = "GASNET_SUPERNODE_MAXSIZE";

@@ -81,7 +81,7 @@ const PROGRAMS: &[&str] = &[
     "traced",
 ];
 const RANKS: [u32; 5] = [1, 2, 3, 4, 8];
-const WAYS: [Way; 12] = [
+const WAYS: [Way; 15] = [
     Way::RELEASE,
     Way::DEBUG,
     Way::CLANG,
@@ -94,6 +94,9 @@ const WAYS: [Way; 12] = [
     Way::TCP_PAR_DEBUG,
     Way::TCP_PAIRS,
     Way::TCP_PAIRS_LAUNCHED,
+    Way::PORTALS,
+    Way::PORTALS_PAR_DEBUG,
+    Way::PORTALS_PAIRS_LAUNCHED,
 ];
 
 /// Programs that are about segment configurations, or mean the same in them, with their arguments.

@@ -72,7 +72,11 @@ pub(crate) fn trials(chosen: Chosen) -> Vec<Trial> {
         for (way_at, way) in ways.into_iter().enumerate() {
             for (place, ranks, count, network) in combinations() {
                 // In each way one number of ranks, with one number of threads, over one network.
-                if chosen.has_of_three(at + way_at, place, [RANKS.len(), THREADS.len(), 3]) {
+                if chosen.has_of_three(
+                    at + way_at,
+                    place,
+                    [RANKS.len(), THREADS.len(), Network::ALL.len()],
+                ) {
                     let way = way.over(network);
                     let program = Program::new(way, name);
                     let how = format!("{}{}", way.name, network.suffix());

@@ -16,6 +16,8 @@ mod watch;
 use crate::conduit::{
     Capabilities, Conduit, Injected, Limits, OpToken, PrepareRequest, Prepared, SendError, Sink,
 };
+use crate::exit::{ExitCounts, HearExit, TellExit};
+use crate::gauges::Gauges;
 use crate::ledger::PeerLedger;
 use crate::smp::{Lines, Smp};
 use crate::tcp::Connections;
@@ -334,5 +336,30 @@ impl Conduit for Paths {
 
     fn connections(&self) -> Option<Connections> {
         self.far.as_ref()?.network.connections()
+    }
+
+    fn linger(&self, limit: Duration) -> bool {
+        let far = self.far.as_ref();
+        far.is_none_or(|far| far.network.linger(limit))
+    }
+
+    fn gauges(&self) -> Option<Arc<Gauges>> {
+        self.far.as_ref()?.network.gauges()
+    }
+
+    fn on_exit(&self, act: HearExit) {
+        if let Some(far) = &self.far {
+            far.network.on_exit(act);
+        }
+    }
+
+    fn tell_exit(&self, exit: &TellExit<'_>) {
+        if let Some(far) = &self.far {
+            far.network.tell_exit(exit);
+        }
+    }
+
+    fn exits(&self) -> Option<ExitCounts> {
+        self.far.as_ref()?.network.exits()
     }
 }

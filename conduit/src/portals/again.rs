@@ -1,5 +1,6 @@
 //! What is sent again: it found no room, no entry, or no credits at its target.
 
+use super::chunks::Sent;
 use super::core::{Again, Portals};
 use super::wire::Head;
 use argonet_am::AmError;
@@ -52,23 +53,65 @@ impl<N: Interface> Portals<N> {
                 };
                 sent.bits = Head { credits, ..head }.bits();
                 self.send_chunks.note(chunk, sent);
-                told(sent.to, self.put_request(chunk, &sent))
+                self.request_again(chunk, &sent)
             }
             // It has kept its ticket.
             Again::Request(chunk) => match self.send_chunks.sent(chunk) {
-                Some(sent) => told(sent.to, self.put_request(chunk, &sent)),
+                Some(sent) => self.request_again(chunk, &sent),
                 None => Ok(true),
             },
             Again::Reply(chunk) => match self.reply_chunks.sent(chunk) {
-                Some(sent) => told(sent.to, self.put_reply(chunk, &sent)),
+                Some(sent) => {
+                    let put = self.put_reply(chunk, &sent);
+                    if put.is_err() {
+                        self.replied(chunk);
+                    }
+                    told(sent.to, put)
+                }
                 None => Ok(true),
             },
             Again::Operation(handle) => match self.table.transfer(handle) {
-                Some(transfer) => told(transfer.to, self.issue(handle, &transfer)),
+                Some(transfer) => {
+                    let issued = self.issue(handle, &transfer);
+                    if issued.is_err() {
+                        self.drop_operation(handle);
+                    }
+                    told(transfer.to, issued)
+                }
                 None => Ok(true),
             },
             Again::System(to, word) => told(to, self.put_system(to, word)),
+            Again::Buffers => match self.link_buffers() {
+                // Others have what there is.
+                Err(NicError::NoSpace { .. }) => Ok(false),
+                linked => told(self.rank, linked),
+            },
+            Again::Release => {
+                let Some((descriptor, memory)) = self.unreleased.lock().pop() else {
+                    return Ok(true);
+                };
+                self.release(descriptor, memory);
+                Ok(true)
+            }
         }
+    }
+
+    /// Sends a request again, which has its ticket. One that is refused even so was not sent.
+    fn request_again(&self, chunk: u32, sent: &Sent) -> Result<bool, AmError> {
+        let Err(error) = self.put_request(chunk, sent) else {
+            return Ok(true);
+        };
+        let cost = Head::of(sent.bits).map_or(0, |head| self.cost_of(&head, sent.len));
+        self.abandon(self.peer(sent.to), chunk, cost);
+        Err(self.refuses(sent.to, &error))
+    }
+
+    /// Gives the interface all buffers that it has not got.
+    fn link_buffers(&self) -> Result<(), NicError> {
+        let arrivals = &mut *self.arrivals.lock();
+        arrivals.requests.relink(&self.nic)?;
+        arrivals.large.relink(&self.nic)?;
+        self.returns.lock().large.relink(&self.nic)
     }
 
     fn cost_of(&self, head: &Head, len: u64) -> u16 {

@@ -5,12 +5,15 @@ use super::send::{Keeps, LIMITS};
 use crate::conduit::{
     Capabilities, Conduit, Injected, Limits, OpToken, PrepareRequest, Prepared, SendError, Sink,
 };
+use crate::exit::{ExitCounts, HearExit, TellExit};
+use crate::gauges::Gauges;
 use crate::ledger::{Held, LaneLedger, PeerLedger};
 use argonet_am::Message;
 use argonet_base::{HandlerIndex, JobRank, SegmentOffset};
 use argonet_nic::portals::Portals as Interface;
 use core::sync::atomic::Ordering;
 use core::time::Duration;
+use std::sync::Arc;
 
 /// Name as in `--conduit`.
 pub const NAME: &str = "portals";
@@ -140,5 +143,21 @@ impl<N: Interface + Send + Sync> Conduit for Portals<N> {
             },
             held: Held::default(),
         })
+    }
+
+    fn gauges(&self) -> Option<Arc<Gauges>> {
+        self.gauges.clone()
+    }
+
+    fn on_exit(&self, act: HearExit) {
+        self.exits.on_exit(act);
+    }
+
+    fn tell_exit(&self, exit: &TellExit<'_>) {
+        self.exits.tell(exit, self);
+    }
+
+    fn exits(&self) -> Option<ExitCounts> {
+        Some(self.exits.counts())
     }
 }

@@ -2,7 +2,7 @@
 
 use super::arrivals::{Arrivals, Returns};
 use super::chunks::Chunks;
-use super::config::{Buffers, PortalsConfig, PortalsSizes};
+use super::config::{Buffers, LARGE_BYTES, PortalsConfig, PortalsSizes};
 use super::negotiated::Reserves;
 use super::operations::Table;
 use super::peer::Peer;
@@ -11,6 +11,8 @@ use super::roles;
 use super::segment::Segment;
 use super::setup;
 use super::slots::Slots;
+use crate::exit::Exits;
+use crate::gauges::Gauges;
 use crate::owned::Owned;
 use crate::smp::SegmentLen;
 use crate::threads::ThreadMode;
@@ -22,6 +24,7 @@ use argonet_nic::portals::{DescriptorHandle, NicError, Portals as Interface, Que
 use argonet_segment::Directory;
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use memmap2::MmapMut;
 use parking_lot::Mutex;
 use std::sync::{Arc, OnceLock};
 
@@ -40,6 +43,14 @@ pub enum PortalsError {
     /// The interface refuses.
     #[error(transparent)]
     Interface(#[from] NicError),
+    /// The system gives no memory that shows credits to others.
+    #[error("rank {rank} cannot make the memory file that shows its credits: {cause}")]
+    Gauges {
+        /// Which rank.
+        rank: JobRank,
+        /// What the system says.
+        cause: std::io::Error,
+    },
     /// Too little memory for buffers.
     #[error(
         "rank {rank} has {got} bytes of memory for buffers that peers can reach, and the sizes that are set need {needed}; set less, or GASNET_PORTAL_AMRECV_SPACE"
@@ -48,6 +59,30 @@ pub enum PortalsError {
         /// Which rank.
         rank: JobRank,
         /// Bytes that there are.
+        got: u64,
+        /// Bytes that are needed.
+        needed: u64,
+    },
+    /// No memory for buffers.
+    #[error(
+        "rank {rank} cannot have {len_bytes} bytes of memory for buffers: {cause}; set less, or GASNET_PORTAL_AMRECV_SPACE"
+    )]
+    NoMemory {
+        /// Which rank.
+        rank: JobRank,
+        /// Bytes that are needed.
+        len_bytes: u64,
+        /// The system's reason.
+        cause: std::io::Error,
+    },
+    /// An interface whose messages are shorter than the conduit's longest that cannot be divided.
+    #[error(
+        "rank {rank}: the interface carries messages of {got} bytes at most, and payloads of mediums need {needed}; raise its limit (PTL_LIM_MAX_MSG_SIZE with the reference implementation of Portals 4)"
+    )]
+    Messages {
+        /// Which rank.
+        rank: JobRank,
+        /// Bytes that it carries.
         got: u64,
         /// Bytes that are needed.
         needed: u64,
@@ -73,7 +108,14 @@ pub(super) enum Again {
     Reply(u32),
     Operation(u32),
     System(JobRank, u64),
+    /// Buffers that the interface would not take back.
+    Buffers,
+    /// Temporary descriptors that the interface has not released.
+    Release,
 }
+
+/// A temporary descriptor that is still bound, with its memory where that is the conduit's.
+pub(super) type Unreleased = (DescriptorHandle, Option<Box<[u8]>>);
 
 /// The conduit over a matching interface.
 pub struct Portals<N: Interface> {
@@ -84,6 +126,8 @@ pub struct Portals<N: Interface> {
     pub(super) sizes: PortalsSizes,
     /// Whether the interface has done its part when a call returns.
     pub(super) synchronous: bool,
+    /// The longest put or get.
+    pub(super) message_bytes: u64,
     pub(super) directory: Arc<Directory>,
     pub(super) registered: Registered,
     pub(super) segment_len: SegmentLen,
@@ -102,6 +146,7 @@ pub struct Portals<N: Interface> {
     pub(super) table: Table,
     /// Credits that are not lent; `None` without flow control.
     pub(super) bank: Option<Bank>,
+    pub(super) gauges: Option<Arc<Gauges>>,
     /// By rank; made at first use.
     peers: Box<[OnceLock<Box<Peer>>]>,
     /// Who takes requests, and who takes what is safe: one thread at a time, so that messages of a rank are handled in their order.
@@ -109,6 +154,8 @@ pub struct Portals<N: Interface> {
     pub(super) arrivals: Owned<Arrivals>,
     pub(super) returns: Owned<Returns>,
     pub(super) again: Mutex<Vec<Again>>,
+    /// What [`Again::Release`] is for.
+    pub(super) unreleased: Mutex<Vec<Unreleased>>,
     /// How many of them there are.
     pub(super) agains: AtomicU32,
     /// Ticks when they were tried last. A hint.
@@ -124,6 +171,9 @@ pub struct Portals<N: Interface> {
     pub(super) reserves: Mutex<Reserves>,
     /// Errors that the next poll tells; counted in `agains`.
     pub(super) failures: Mutex<Vec<AmError>>,
+    /// The buffers, where they are not the interface's. Fields are dropped in their order: the interface, the first, no longer reaches them.
+    pub(super) memory: Option<MmapMut>,
+    pub(super) exits: Exits,
 }
 
 impl<N: Interface> Portals<N> {
@@ -145,17 +195,30 @@ impl<N: Interface> Portals<N> {
             rank: config.rank,
             cause,
         })?;
+        let (got, needed) = (nic.limits().message_bytes, LARGE_BYTES as u64);
+        if got < needed {
+            let rank = config.rank;
+            return Err(PortalsError::Messages { rank, got, needed });
+        }
         // SAFETY: the caller's promise.
         let parts = unsafe { setup::set_up(&nic, buffers, &config, &plan)? };
         let (sizes, mode) = (config.sizes, config.mode);
         // No rank has this number: a rank may ask itself for credits as it asks others.
         let bank = || Bank::new(config.ranks, plan, sizes.rules);
+        let bank = sizes.flow_control.then(bank);
+        let gauge = |bank| Gauges::new(config.rank.0, config.ranks, bank);
+        let gauges = bank.as_ref().map(gauge).transpose();
+        let gauges = gauges.map_err(|cause| PortalsError::Gauges {
+            rank: config.rank,
+            cause,
+        })?;
         let portals = Self {
             rank: config.rank,
             ranks: config.ranks,
             mode,
             sizes,
             synchronous: nic.features().synchronous,
+            message_bytes: nic.limits().message_bytes,
             queues: parts.queues,
             segment: Segment::new(&config, parts.queues.requests, parts.queues.safe),
             directory: config.directory,
@@ -171,12 +234,14 @@ impl<N: Interface> Portals<N> {
             tickets: Tickets::new(mode, sizes.messages),
             temporaries: Tickets::new(mode, sizes.temporaries),
             table: Table::new(mode, sizes.messages),
-            bank: sizes.flow_control.then(bank),
+            bank,
+            gauges: gauges.map(Arc::new),
             peers: (0..config.ranks).map(|_| OnceLock::new()).collect(),
             turns: [Owned::new(mode, ()), Owned::new(mode, ())],
             arrivals: Owned::new(mode, parts.arrivals),
             returns: Owned::new(mode, parts.returns),
             again: Mutex::default(),
+            unreleased: Mutex::default(),
             agains: AtomicU32::new(0),
             tried_at: AtomicU64::new(0),
             reply_halves: AtomicU32::new(0),
@@ -185,6 +250,8 @@ impl<N: Interface> Portals<N> {
             sleepers: AtomicU32::new(0),
             reserves: Mutex::default(),
             failures: Mutex::default(),
+            memory: None,
+            exits: Exits::new(config.rank, config.ranks),
             nic,
         };
         portals.segment.follow(&portals.nic)?;
@@ -200,13 +267,29 @@ impl<N: Interface> Portals<N> {
     /// What is kept about a peer.
     #[inline]
     pub(super) fn peer(&self, rank: JobRank) -> &Peer {
-        self.peers[rank.index()]
-            .get_or_init(|| Box::new(Peer::new(rank, self.mode, self.bank.as_ref())))
+        self.peers[rank.index()].get_or_init(|| {
+            let peer = Peer::new(rank, self.mode, self.bank.as_ref());
+            self.show(&mut peer.state.lock());
+            Box::new(peer)
+        })
     }
 
     /// What is kept about a peer that was used.
     pub(super) fn used(&self, rank: JobRank) -> Option<&Peer> {
         self.peers.get(rank.index())?.get().map(|peer| &**peer)
+    }
+
+    /// Whether the interface has read so many bytes when the call returns that moves them.
+    #[inline]
+    pub(super) fn reads_at_once(&self, len: usize) -> bool {
+        self.synchronous && len as u64 <= self.message_bytes
+    }
+
+    /// All peers that were used.
+    pub(super) fn peers(&self) -> impl Iterator<Item = &Peer> {
+        self.peers
+            .iter()
+            .filter_map(|peer| peer.get().map(|peer| &**peer))
     }
 
     /// Where bytes of this rank's own segment lie.
@@ -255,6 +338,14 @@ impl<N: Interface> Portals<N> {
     pub(super) fn send_again(&self, what: Again) {
         self.again.lock().push(what);
         self.agains.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Buffers are offered to the interface again if it has not taken them.
+    #[inline]
+    pub(super) fn unless_linked(&self, linked: &Result<(), NicError>) {
+        if linked.is_err() {
+            self.send_again(Again::Buffers);
+        }
     }
 
     #[inline]

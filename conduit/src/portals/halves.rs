@@ -40,6 +40,7 @@ impl<N: Interface> Portals<N> {
             },
             offset: 0,
             len: len.next_multiple_of(LARGE_ALIGN) as u64,
+            total: len.next_multiple_of(LARGE_ALIGN) as u64,
             lid: reserved.lid,
             object: self.slots.descriptor,
             from: 0,
@@ -62,15 +63,15 @@ impl<N: Interface> Portals<N> {
             roles::LONG_REQUESTS
         };
         transfer.offset = offset;
-        transfer.len = len as u64;
+        (transfer.len, transfer.total) = (len as u64, len as u64);
         let source = if !reserved.temporary
             && let Some(found) = self.segment.find(bytes.as_ptr(), len)
         {
             (transfer.object, transfer.from) = (found.put, found.offset);
             Source::Segment
         } else {
-            let kept =
-                (!self.synchronous && local.is_none()).then(|| bytes.to_vec().into_boxed_slice());
+            let kept = (!self.reads_at_once(len) && local.is_none())
+                .then(|| bytes.to_vec().into_boxed_slice());
             let start = kept.as_ref().map_or(bytes.as_ptr(), |kept| kept.as_ptr());
             let descriptor = self.bind_temporary(start, len, false)?;
             transfer.object = descriptor;
@@ -93,7 +94,7 @@ impl<N: Interface> Portals<N> {
         let descriptor = super::segment::operations(self.queues.safe)[usize::from(gets)];
         let start = NonNull::new(start.cast_mut()).unwrap_or(NonNull::dangling());
         // SAFETY: the memory is kept until its operation is complete by whoever began it; where the call's end frees it, the interface has
-        // read it by then (`synchronous`).
+        // read it by then (`reads_at_once`).
         unsafe { self.nic.bind(start, len as u64, descriptor) }
     }
 
@@ -108,30 +109,43 @@ impl<N: Interface> Portals<N> {
         let handle = self.table.begin(operation).ok_or(full)?;
         self.begins();
         let issued = self.issue(handle, &transfer);
-        if issued.is_err()
-            && let Some(operation) = self.table.end(handle)
-        {
-            self.ends();
-            self.release(operation.source);
+        if issued.is_err() {
+            self.drop_operation(handle);
         }
         issued
     }
 
+    /// An operation that its interface refuses.
+    #[cold]
+    pub(super) fn drop_operation(&self, handle: u32) {
+        if let Some(operation) = self.table.end(handle) {
+            self.operation_is_over(operation.transfer.to, operation.source);
+        }
+    }
+
+    /// Moves all of it, or the first part of what is longer than the interface's messages.
     pub(super) fn issue(&self, handle: u32, transfer: &Transfer) -> Result<(), NicError> {
+        let len_bytes = transfer.part(self.message_bytes);
         let part = Part {
             offset_bytes: transfer.from,
-            len_bytes: transfer.len,
+            len_bytes,
         };
         let target = Target {
             rank: transfer.to,
-            portal: transfer.portal,
+            // The last part of a long is its half, and tells the target of all of them.
+            portal: match transfer.portal {
+                roles::LONG_REQUESTS | roles::LONG_REPLIES if len_bytes < transfer.len => {
+                    roles::RAR
+                }
+                portal => portal,
+            },
             bits: super::wire::operation(handle, transfer.lid),
             offset_bytes: transfer.offset,
         };
         if transfer.gets {
             self.nic.get_region(transfer.object, part, target)
         } else {
-            let header = transfer.len;
+            let header = transfer.total;
             self.nic
                 .put_region(transfer.object, part, Ack::Event, target, header)
         }

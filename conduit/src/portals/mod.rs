@@ -9,13 +9,16 @@
 //! * Payloads that do not fit a chunk are puts of their own, of longs to their place, of mediums into buffers for those; both halves meet at the target.
 //! * Requests are paid for with [credits](argonet_am::credit). What all the same finds no room is pushed back and sent again.
 
+mod account;
 mod again;
 mod arrivals;
 mod chunks;
 mod conduit;
 mod config;
 mod core;
+mod four;
 mod halves;
+mod needs;
 mod negotiated;
 mod operations;
 mod peer;
@@ -34,10 +37,14 @@ mod slots;
 mod software;
 mod stock;
 mod system;
+#[cfg(test)]
+mod tests;
 mod wire;
 
 pub use self::core::{Portals, PortalsError};
+pub use account::{InUse, Lent};
 pub use conduit::{CAPABILITIES, NAME};
 pub use config::{Buffers, CHUNK_BYTES, PortalsConfig, PortalsSizes};
+pub use four::four_config;
 pub use settings::Accelerated;
 pub use software::software_config;

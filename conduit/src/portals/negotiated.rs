@@ -141,7 +141,7 @@ impl<N: Interface> Portals<N> {
                 if shape.kind.is_split() {
                     self.return_half(peer, &reserved);
                 }
-                self.abandon(peer, &reserved, shape.cost);
+                self.abandon(peer, reserved.chunk, shape.cost);
             }
             Of::Reply(open) => peer.state.lock().open.push(open),
         }

@@ -17,12 +17,33 @@ pub(super) struct Transfer {
     pub(super) portal: PortalIndex,
     /// There.
     pub(super) offset: u64,
+    /// What is not moved yet.
     pub(super) len: u64,
+    /// Of the whole operation.
+    pub(super) total: u64,
     pub(super) lid: u32,
     pub(super) object: DescriptorHandle,
     /// In the descriptor.
     pub(super) from: u64,
     pub(super) gets: bool,
+}
+
+impl Transfer {
+    /// What the interface moves at once.
+    pub(super) fn part(&self, most: u64) -> u64 {
+        self.len.min(most)
+    }
+
+    /// What is left when so much of it was moved; `None`: nothing.
+    pub(super) fn rest(&self, moved: u64) -> Option<Self> {
+        let len = self.len.checked_sub(moved).filter(|len| *len > 0)?;
+        Some(Self {
+            offset: self.offset + moved,
+            from: self.from + moved,
+            len,
+            ..*self
+        })
+    }
 }
 
 /// What holds the memory here.
@@ -83,6 +104,12 @@ impl Table {
         let (generation, kept) = table.places.get_mut(place as usize)?;
         *kept = Some(operation);
         Some(u32::from(*generation) << PLACE_BITS | place)
+    }
+
+    /// How many are kept.
+    pub(super) fn count(&self) -> u32 {
+        let table = self.0.lock();
+        (table.places.len() - table.free.len()) as u32
     }
 
     /// What an operation moves; `None` if there is no such one.

@@ -3,9 +3,10 @@
 use super::config::HELD_TICKETS;
 use super::core::Portals;
 use super::wire::LID_BITS;
+use crate::gauges::Gauges;
 use crate::owned::Owned;
 use crate::threads::ThreadMode;
-use argonet_am::credit::{self, Attempt, Bank, Debt};
+use argonet_am::credit::{self, Attempt, Bank, Debt, Figures};
 use argonet_am::lid_cache::Lids;
 use argonet_am::system_queue::Slot;
 use argonet_base::JobRank;
@@ -18,6 +19,7 @@ pub(super) struct Peer {
 }
 
 pub(super) struct State {
+    rank: JobRank,
     /// `None` without flow control.
     pub(super) credit: Option<credit::Peer>,
     pub(super) slot: Slot,
@@ -36,6 +38,43 @@ pub(super) struct State {
     pub(super) answered: u64,
     pub(super) handled: u64,
     pub(super) stalls: u64,
+    /// What others can see of the credits: only what has changed is shown.
+    shown: Option<Shown>,
+}
+
+/// What was shown last, and in which epoch.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Shown {
+    figures: Figures,
+    stalls: u64,
+    epoch: u32,
+}
+
+impl State {
+    #[inline]
+    fn show(&mut self, bank: &Bank, gauges: &Gauges) {
+        if let Some(credit) = &self.credit {
+            let now = Shown {
+                figures: credit.figures(),
+                stalls: self.stalls,
+                epoch: bank.epoch(),
+            };
+            // Where each request is answered before the next, nothing ever changes here.
+            if self.shown != Some(now) {
+                let before = self.shown.replace(now);
+                self.tell(before, now, bank, gauges);
+            }
+        }
+    }
+
+    #[cold]
+    fn tell(&self, before: Option<Shown>, now: Shown, bank: &Bank, gauges: &Gauges) {
+        gauges.peer(self.rank.0, now.figures, now.stalls);
+        let moved = |shown: Shown| (shown.figures.loan, shown.epoch);
+        if before.map(moved) != Some(moved(now)) {
+            gauges.bank(bank);
+        }
+    }
 }
 
 /// A request that is to be replied to.
@@ -64,6 +103,7 @@ impl Peer {
             state: Owned::new(
                 mode,
                 State {
+                    rank,
                     credit: bank.and_then(credit::Peer::new),
                     slot: Slot::default(),
                     attempt: Attempt::default(),
@@ -76,6 +116,7 @@ impl Peer {
                     answered: 0,
                     handled: 0,
                     stalls: 0,
+                    shown: None,
                 },
             ),
         }
@@ -83,6 +124,14 @@ impl Peer {
 }
 
 impl<N: Interface> Portals<N> {
+    /// Shows others what of the credits between this rank and a peer has changed.
+    #[inline]
+    pub(super) fn show(&self, state: &mut State) {
+        if let (Some(bank), Some(gauges)) = (&self.bank, &self.gauges) {
+            state.show(bank, gauges);
+        }
+    }
+
     /// Takes what a reply may need.
     pub(super) fn hold(&self) -> Option<Hold> {
         // Data of a reply that may have found no room would be overtaken by the next.

@@ -40,13 +40,19 @@ impl<N: Interface + Send + Sync> Portals<N> {
             taken += self.take_safe(sink);
         }
         taken += self.take_requests(sink);
-        if self.agains.load(Ordering::Relaxed) > 0 && self.is_time_to_try() {
-            self.try_again(|error| sink.broken(error));
-        }
+        self.try_again_at_times(|error| sink.broken(error));
         if taken > 0 {
             self.tell_threads();
         }
         taken
+    }
+
+    /// Sends again what is to be, not more often than helps.
+    #[inline]
+    pub(super) fn try_again_at_times(&self, fails: impl FnMut(AmError)) {
+        if self.agains.load(Ordering::Relaxed) > 0 && self.is_time_to_try() {
+            self.try_again(fails);
+        }
     }
 
     /// Whether enough time has passed since something was tried again. An interface says at once that there is still no room; without a pause,
@@ -77,7 +83,7 @@ impl<N: Interface + Send + Sync> Portals<N> {
         }
     }
 
-    fn take_system<S: Sink + ?Sized>(&self, sink: &mut S) -> usize {
+    pub(super) fn take_system<S: Sink + ?Sized>(&self, sink: &mut S) -> usize {
         let mut taken = 0;
         while self.goes_on(self.sizes.system_events, taken) {
             match self.nic.queue_get(self.queues.system) {

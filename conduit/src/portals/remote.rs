@@ -24,6 +24,7 @@ impl<N: Interface> Portals<N> {
             portal: roles::RAR,
             offset: 0,
             len: len as u64,
+            total: len as u64,
             lid: 0,
             object: self.bounce[usize::from(gets)],
             from: 0,
@@ -86,7 +87,7 @@ impl<N: Interface> Portals<N> {
             // SAFETY: the chunk is this operation's, the caller promises the source.
             unsafe { self.send_chunks.write(chunk, 0, src, len) };
             injected = Injected::Local;
-        } else if self.synchronous {
+        } else if self.reads_at_once(len) {
             injected = Injected::Local;
         }
         let operation = Operation {

@@ -14,7 +14,9 @@ use argonet_am::record::RecordError;
 use argonet_am::recycling::Place;
 use argonet_am::{AmError, Lane};
 use argonet_base::JobRank;
-use argonet_nic::portals::{Event, EventKind, Outcome, Portals as Interface};
+use argonet_nic::portals::{
+    DescriptorHandle, Event, EventKind, NicError, Outcome, Portals as Interface,
+};
 use argonet_segment::bulk;
 use core::sync::atomic::Ordering;
 
@@ -57,8 +59,8 @@ impl<N: Interface + Send + Sync> Portals<N> {
     fn is_lost(&self, event: &Event) -> bool {
         let large = [roles::LARGE_REQUESTS, roles::LARGE_REPLIES];
         // The source of others may be gone when the interface is synchronous; nothing was told complete then, and the peer is lost.
-        matches!(event.outcome, Outcome::NoMatch | Outcome::Disabled)
-            && (!self.synchronous || large.contains(&event.portal))
+        // No portal has flow control: who disables one has ended.
+        event.outcome == Outcome::NoMatch && (!self.synchronous || large.contains(&event.portal))
     }
 
     /// Follows the buffers of large mediums by an event; its data if that is in one of them.
@@ -72,10 +74,8 @@ impl<N: Interface + Send + Sync> Portals<N> {
         };
         if event.kind == EventKind::Unlink {
             let unlinked = returns.large.unlinked(&self.nic, buffer);
-            return match unlinked {
-                Ok(()) => Ok(None),
-                Err(error) => Err(self.refuses(self.rank, &error)),
-            };
+            self.unless_linked(&unlinked);
+            return Ok(None);
         }
         let cause = RecordError::Payload {
             len: event.offset_bytes,
@@ -84,7 +84,8 @@ impl<N: Interface + Send + Sync> Portals<N> {
         let place = returns.large.arrived(buffer, event);
         let place = place.ok_or_else(|| self.broken(event.peer, cause))?;
         if event.outcome != Outcome::Done {
-            let _ = returns.large.handled(&self.nic, place);
+            let handled = returns.large.handled(&self.nic, place);
+            self.unless_linked(&handled);
             return Ok(None);
         }
         Ok(Some(Half {
@@ -115,7 +116,7 @@ impl<N: Interface + Send + Sync> Portals<N> {
                     Some(chunk) if lost => self.send_again(Again::Request(chunk)),
                     _ => self.tickets.give(1),
                 }
-                Ok(())
+                self.unless_undelivered(event, "a request")
             }
             (EventKind::Ack, Some((Role::SentReply, _))) => {
                 match self.reply_chunks.at(event.offset_bytes) {
@@ -123,10 +124,24 @@ impl<N: Interface + Send + Sync> Portals<N> {
                     Some(chunk) => self.replied(chunk),
                     None => {}
                 }
-                Ok(())
+                self.unless_undelivered(event, "a reply")
             }
             _ => Ok(()),
         }
+    }
+
+    /// Tells of a message that has not arrived, is not sent again, and was not for a rank that has ended.
+    fn unless_undelivered(&self, event: &Event, what: &str) -> Result<(), AmError> {
+        if self.is_lost(event)
+            || matches!(
+                event.outcome,
+                Outcome::Done | Outcome::Refused | Outcome::Disabled
+            )
+        {
+            return Ok(());
+        }
+        let why = format_args!("{what} ended with {:?}", event.outcome);
+        Err(self.refuses(event.peer, &why))
     }
 
     /// A reply is in its request's chunk.
@@ -153,12 +168,14 @@ impl<N: Interface + Send + Sync> Portals<N> {
         let answered = self.send_chunks.answered(chunk, from);
         answered.ok_or_else(nobody_asked)?;
         let peer = self.peer(from);
-        if let Some(bank) = &self.bank
-            && let Some(credit) = &mut peer.state.lock().credit
-        {
-            let tag = self.sizes.rules.form.unpack(head.credits.into());
-            let back = tag.and_then(|tag| credit.replied(tag, bank));
-            back.map_err(|error| broken(account(error)))?;
+        if let Some(bank) = &self.bank {
+            let mut state = peer.state.lock();
+            if let Some(credit) = &mut state.credit {
+                let tag = self.sizes.rules.form.unpack(head.credits.into());
+                let back = tag.and_then(|tag| credit.replied(tag, bank));
+                back.map_err(|error| broken(account(error)))?;
+                self.show(&mut state);
+            }
         }
         let reply = Reply { parsed, chunk };
         if !parsed.has_half() {
@@ -179,10 +196,13 @@ impl<N: Interface + Send + Sync> Portals<N> {
             count: header as u16,
             loan: (header >> 16) as u16,
         };
-        if let Some(credit) = &mut self.peer(from).state.lock().credit {
+        let mut state = self.peer(from).state.lock();
+        if let Some(credit) = &mut state.credit {
             let refunded = credit.pushed_back(back);
             refunded.map_err(|error| self.broken(from, account(error)))?;
+            self.show(&mut state);
         }
+        drop(state);
         self.send_again(Again::Refused(chunk));
         Ok(())
     }
@@ -245,7 +265,8 @@ impl<N: Interface + Send + Sync> Portals<N> {
 
     fn leave_reply(&self, large: Option<Place>) {
         if let Some(place) = large {
-            let _ = self.returns.lock().large.handled(&self.nic, place);
+            let handled = self.returns.lock().large.handled(&self.nic, place);
+            self.unless_linked(&handled);
         }
     }
 
@@ -262,15 +283,22 @@ impl<N: Interface + Send + Sync> Portals<N> {
             self.send_again(Again::Operation(handle));
             return Ok(());
         }
-        let Some(operation) = self.table.end(handle) else {
+        let Some(mut operation) = self.table.end(handle) else {
             return Ok(());
         };
+        let part = operation.transfer.part(self.message_bytes);
+        let is_here = event.outcome == Outcome::Done && event.moved_bytes == part;
+        if is_here && let Some(rest) = operation.transfer.rest(part) {
+            operation.transfer = rest;
+            let started = self.start(operation);
+            self.ends();
+            return started.map_err(|error| self.refuses(rest.to, &error));
+        }
         let Operation {
             transfer,
             source,
             then,
         } = operation;
-        let is_here = event.outcome == Outcome::Done && event.moved_bytes == transfer.len;
         if is_here {
             match then {
                 Then::Put(token, local) => {
@@ -292,13 +320,7 @@ impl<N: Interface + Send + Sync> Portals<N> {
                 Then::Half(None) => {}
             }
         }
-        if let Source::Slot(slot) = source
-            && self.slots.as_reply(slot).is_none()
-        {
-            self.peer(transfer.to).state.lock().slots -= 1;
-        }
-        self.release(source);
-        self.ends();
+        self.operation_is_over(transfer.to, source);
         match is_here {
             true => Ok(()),
             false => {
@@ -319,7 +341,7 @@ impl<N: Interface + Send + Sync> Portals<N> {
 
 impl<N: Interface> Portals<N> {
     /// Gives back what an operation had, and its ticket.
-    pub(super) fn release(&self, source: Source) {
+    pub(super) fn operation_is_over(&self, to: JobRank, source: Source) {
         match source {
             Source::Segment => {}
             Source::Bounce(chunk) => self.send_chunks.free.give(chunk),
@@ -328,14 +350,25 @@ impl<N: Interface> Portals<N> {
                     self.reply_halves.fetch_sub(1, Ordering::Relaxed);
                     self.reply_slots.give(number);
                 }
-                None => self.request_slots.give(slot),
+                None => {
+                    self.peer(to).state.lock().slots -= 1;
+                    self.request_slots.give(slot);
+                }
             },
-            Source::Temporary(descriptor, _memory) => {
-                // Its one operation is over.
-                let _ = self.nic.release(descriptor);
-                self.temporaries.give(1);
-            }
+            Source::Temporary(descriptor, memory) => self.release(descriptor, memory),
         }
         self.tickets.give(1);
+        self.ends();
+    }
+
+    /// Releases a temporary descriptor, whose one operation is over. While the interface thinks otherwise it is kept, with its memory.
+    pub(super) fn release(&self, descriptor: DescriptorHandle, memory: Option<Box<[u8]>>) {
+        match self.nic.release(descriptor) {
+            Err(NicError::InUse { .. }) => {
+                self.unreleased.lock().push((descriptor, memory));
+                self.send_again(Again::Release);
+            }
+            _ => self.temporaries.give(1),
+        }
     }
 }

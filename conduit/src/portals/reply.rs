@@ -2,7 +2,7 @@
 
 use super::chunks::Sent;
 use super::config::HELD_TICKETS;
-use super::core::Portals;
+use super::core::{Again, Portals};
 use super::peer::{Hold, Open, Peer};
 use super::roles;
 use super::send::{Keeps, LIMITS, Reserved, Shape, parts};
@@ -16,6 +16,15 @@ use core::sync::atomic::Ordering;
 
 /// The handler that a message without one names.
 const NOBODY: HandlerIndex = HandlerIndex(0);
+
+/// The message of a reply that only says that there is none.
+fn nothing<'a>() -> Message<'a> {
+    Message {
+        handler: NOBODY,
+        args: &[],
+        payload: Payload::None,
+    }
+}
 
 impl<N: Interface> Portals<N> {
     /// Refuses a reply that cannot be sent as it is.
@@ -57,6 +66,7 @@ impl<N: Interface> Portals<N> {
             self.temporaries.give(1);
         }
         let mut failed = None;
+        let mut sent = (message, shape);
         if shape.kind.is_split() {
             let reserved = Reserved {
                 chunk,
@@ -75,9 +85,20 @@ impl<N: Interface> Portals<N> {
                     }
                     failed = self.start(half).err();
                 }
-                Err(error) => failed = Some(error),
+                Err(error) => {
+                    if temporary {
+                        self.temporaries.give(1);
+                    }
+                    failed = Some(error);
+                }
             }
         }
+        let (nothing, empty) = (nothing(), self.shape_as(Kind::Empty, 0, 0));
+        if failed.is_some() {
+            // The requester gets back what is its own, and would wait for the data for ever.
+            sent = (&nothing, &empty);
+        }
+        let (message, shape) = sent;
         self.tickets.give(tickets);
         self.fill(&self.reply_chunks, chunk, shape, message);
         let head = Head {
@@ -94,13 +115,23 @@ impl<N: Interface> Portals<N> {
             offset: self.send_chunks_offset(open.chunk),
             len: shape.body.len() as u64,
             bits: head.bits(),
-            header: header(shape.kind, message.args, bytes.len(), offset),
+            header: match shape.kind {
+                Kind::Empty => 0,
+                kind => header(kind, message.args, bytes.len(), offset),
+            },
         };
-        self.reply_chunks.note(chunk, sent);
-        let put = self.put_reply(chunk, &sent);
-        match failed.or(put.err()) {
+        self.send_reply(chunk, sent);
+        match failed {
             None => Ok(()),
             Some(error) => Err(self.refuses(peer.rank, &error)),
+        }
+    }
+
+    /// Sends what a chunk of RplSB holds. Who has asked waits for it, so an interface that refuses it is asked again.
+    fn send_reply(&self, chunk: u32, sent: Sent) {
+        self.reply_chunks.note(chunk, sent);
+        if self.put_reply(chunk, &sent).is_err() {
+            self.send_again(Again::Reply(chunk));
         }
     }
 
@@ -120,6 +151,7 @@ impl<N: Interface> Portals<N> {
         match (&mut state.credit, &self.bank, debt) {
             (Some(credit), Some(bank), Some(debt)) => {
                 let tag = credit.reply(debt, rank.0, bank);
+                self.show(state);
                 self.sizes.rules.form.pack(tag) as u8
             }
             _ => 0,
@@ -130,7 +162,7 @@ impl<N: Interface> Portals<N> {
     pub(super) fn put_reply(&self, chunk: u32, sent: &Sent) -> Result<(), NicError> {
         let at = self.reply_chunks.offset(chunk);
         let put = self.put_chunk(self.reply_chunks.descriptor, at, self.ack(), sent);
-        if self.synchronous || put.is_err() {
+        if self.synchronous && put.is_ok() {
             self.replied(chunk);
         }
         put
@@ -145,25 +177,14 @@ impl<N: Interface> Portals<N> {
     /// A request whose handler has not replied gets a reply all the same.
     // seed P6: automatic empty replies.
     pub(super) fn answer_nothing(&self, peer: &Peer, open: Open) -> Result<(), AmError> {
-        let message = Message {
-            handler: NOBODY,
-            args: &[],
-            payload: Payload::None,
-        };
         let shape = self.shape_as(Kind::Empty, 0, 0);
-        self.answer(peer, open, &message, &shape)
+        self.answer(peer, open, &nothing(), &shape)
     }
 
     /// Sends a request back that found no room: its sender pays again and sends it again.
     // seed P8: what falls into the catch-basin is pushed back.
     #[cold]
-    pub(super) fn push_back(
-        &self,
-        to: JobRank,
-        chunk: u32,
-        back: PushedBack,
-        hold: Hold,
-    ) -> Result<(), AmError> {
+    pub(super) fn push_back(&self, to: JobRank, chunk: u32, back: PushedBack, hold: Hold) {
         self.reply_slots.give(hold.slot);
         self.temporaries.give(1);
         self.tickets.give(HELD_TICKETS - 1);
@@ -183,9 +204,7 @@ impl<N: Interface> Portals<N> {
             bits: head.bits(),
             header: u64::from(back.loan) << 16 | u64::from(back.count),
         };
-        self.reply_chunks.note(hold.chunk, sent);
-        let put = self.put_reply(hold.chunk, &sent);
-        put.map_err(|error| self.refuses(to, &error))
+        self.send_reply(hold.chunk, sent);
     }
 
     /// Credits are called back if somebody lacks some.

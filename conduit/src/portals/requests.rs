@@ -44,9 +44,7 @@ impl<N: Interface + Send + Sync> Portals<N> {
         };
         let mut held = None;
         let mut taken = 0;
-        while self.goes_on(self.sizes.am_events, taken)
-            && self.nic.queue_is_empty(queue).is_ok_and(|empty| !empty)
-        {
+        while self.goes_on(self.sizes.am_events, taken) && !self.is_empty(queue) {
             let Some(hold) = held.take().or_else(|| self.hold()) else {
                 break;
             };
@@ -95,18 +93,18 @@ impl<N: Interface + Send + Sync> Portals<N> {
 
     /// Follows the buffers by an event. The lock makes that one after the other.
     fn account_for(&self, arrivals: &mut Arrivals, event: &Event) -> Result<Came, AmError> {
-        let told = |result: Result<(), NicError>| match result {
-            Ok(()) => Ok(Came::Settled),
-            Err(error) => Err(self.refuses(self.rank, &error)),
+        let linked = |result: Result<(), NicError>| {
+            self.unless_linked(&result);
+            Ok(Came::Settled)
         };
         let turn = || self.broken(event.peer, OUT_OF_TURN);
         let role = Role::of(event.user);
         match (event.kind, role) {
             (EventKind::Unlink, Some((Role::RequestBuffer, buffer))) => {
-                told(arrivals.requests.unlinked(&self.nic, buffer))
+                linked(arrivals.requests.unlinked(&self.nic, buffer))
             }
             (EventKind::Unlink, Some((Role::LargeRequest, buffer))) => {
-                told(arrivals.large.unlinked(&self.nic, buffer))
+                linked(arrivals.large.unlinked(&self.nic, buffer))
             }
             (EventKind::PutEnd, Some((Role::RequestBuffer, buffer))) => {
                 let place = arrivals.requests.arrived(buffer, event);
@@ -115,7 +113,10 @@ impl<N: Interface + Send + Sync> Portals<N> {
                     arrivals.requests.handled(&self.nic, place)
                 })
             }
-            (EventKind::PutEnd, Some((Role::CatchBasin, _))) => Ok(Came::Overflow),
+            (EventKind::PutEnd, Some((Role::CatchBasin, _))) => {
+                self.unless_linked(&arrivals.requests.follow_basin(&self.nic));
+                Ok(Came::Overflow)
+            }
             (EventKind::PutEnd, Some((Role::LargeRequest, buffer))) => {
                 let place = arrivals.large.arrived(buffer, event).ok_or_else(turn)?;
                 let half = Half {
@@ -145,7 +146,7 @@ impl<N: Interface + Send + Sync> Portals<N> {
         if event.outcome == Outcome::Done {
             return Ok(came);
         }
-        let _ = forget();
+        self.unless_linked(&forget());
         Ok(Came::Settled)
     }
 
@@ -183,7 +184,8 @@ impl<N: Interface + Send + Sync> Portals<N> {
             Ok(debt) => debt,
             Err(Ok(back)) => {
                 self.leave(Some(place), None);
-                return self.push_back(from, parsed.head.chunk, back, hold);
+                self.push_back(from, parsed.head.chunk, back, hold);
+                return Ok(());
             }
             Err(Err(error)) => {
                 *held = Some(hold);
@@ -261,7 +263,8 @@ impl<N: Interface + Send + Sync> Portals<N> {
                 return Err(error);
             }
         };
-        self.push_back(event.peer, head.chunk, back, hold)
+        self.push_back(event.peer, head.chunk, back, hold);
+        Ok(())
     }
 
     /// The data of a request is here.
@@ -398,21 +401,22 @@ impl<N: Interface + Send + Sync> Portals<N> {
     /// Memory of a request is free.
     fn leave(&self, request: Option<Place>, large: Option<Place>) {
         let mut arrivals = self.arrivals.lock();
-        // An interface that has no entry left now is asked again with the next buffer that comes back.
         if let Some(place) = request {
-            let _ = arrivals.requests.handled(&self.nic, place);
+            self.unless_linked(&arrivals.requests.handled(&self.nic, place));
         }
         if let Some(place) = large {
-            let _ = arrivals.large.handled(&self.nic, place);
+            self.unless_linked(&arrivals.large.handled(&self.nic, place));
         }
     }
 }
 
-/// The half of a long whose data is in the segment.
+/// The half of a long whose data is in the segment: what has come now, and before it the parts that came without a word. What cannot be
+/// fits no message.
 pub(super) fn long_half(event: &Event) -> Half {
+    let before = event.header.saturating_sub(event.moved_bytes);
     Half {
         place: None,
-        offset: event.offset_bytes,
-        len: event.moved_bytes as usize,
+        offset: event.offset_bytes.checked_sub(before).unwrap_or(u64::MAX),
+        len: usize::try_from(event.header.max(event.moved_bytes)).unwrap_or(usize::MAX),
     }
 }

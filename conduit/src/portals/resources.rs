@@ -75,6 +75,11 @@ impl Pieces {
         self.free.lock().push(piece);
     }
 
+    /// How many are free.
+    pub(super) fn count(&self) -> u32 {
+        self.free.lock().len() as u32
+    }
+
     #[inline]
     pub(super) fn has_any(&self) -> bool {
         !self.free.lock().is_empty()

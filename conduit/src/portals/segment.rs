@@ -30,8 +30,8 @@ pub(super) struct Segment {
 struct Cover {
     len_bytes: u64,
     entries: [EntryHandle; 3],
-    put: DescriptorHandle,
-    get: DescriptorHandle,
+    /// For puts and for gets.
+    descriptors: [DescriptorHandle; 2],
 }
 
 /// Bytes of the segment as the memory of an operation.
@@ -69,7 +69,7 @@ impl Segment {
         let mut old = self.old.lock();
         old.extend(core::mem::replace(&mut *current, cover));
         drop(current);
-        old.retain(|cover| !remove(nic, cover));
+        old.retain(|cover| !remove(nic, &cover.entries, &cover.descriptors));
         Ok(())
     }
 
@@ -98,22 +98,34 @@ impl Segment {
             user: role.word(0),
             ..Entry::OPEN
         };
-        let entries = [
-            attach(RAR, Entry::OPEN)?,
-            attach(LONG_REQUESTS, tells(self.requests, Role::LongRequest))?,
-            attach(LONG_REPLIES, tells(self.safe, Role::LongReply))?,
-        ];
+        let mut entries = Vec::with_capacity(3);
+        for (portal, entry) in [
+            (RAR, Entry::OPEN),
+            (LONG_REQUESTS, tells(self.requests, Role::LongRequest)),
+            (LONG_REPLIES, tells(self.safe, Role::LongReply)),
+        ] {
+            let attached = attach(portal, entry);
+            entries.push(attached.inspect_err(|_| {
+                // Nobody has used them.
+                remove(nic, &entries, &[]);
+            })?);
+        }
         let own = place(&self.directory).ok_or_else(missing)?;
         let bind = |descriptor| {
             // SAFETY: as above; clients leave source and destination alone as their operations ask.
             unsafe { nic.bind(own, len_bytes, descriptor) }
         };
         let [put, get] = operations(self.safe);
+        let put = bind(put).inspect_err(|_| {
+            remove(nic, &entries, &[]);
+        })?;
+        let get = bind(get).inspect_err(|_| {
+            remove(nic, &entries, &[put]);
+        })?;
         Ok(Cover {
             len_bytes,
-            entries,
-            put: bind(put)?,
-            get: bind(get)?,
+            entries: [entries[0], entries[1], entries[2]],
+            descriptors: [put, get],
         })
     }
 
@@ -126,8 +138,8 @@ impl Segment {
         let cover = (*self.current.read())?;
         let end = offset.0.checked_add(len as u64)?;
         (end <= cover.len_bytes).then_some(Covered {
-            put: cover.put,
-            get: cover.get,
+            put: cover.descriptors[0],
+            get: cover.descriptors[1],
             offset: offset.0,
         })
     }
@@ -147,10 +159,15 @@ pub(super) fn operations(safe: Queue) -> [Descriptor; 2] {
     [put, get]
 }
 
-/// Takes a cover away; false while something uses it.
-fn remove(nic: &impl Interface, cover: &Cover) -> bool {
-    let busy = |result: Result<(), NicError>| matches!(result, Err(NicError::InUse { .. }));
-    let entries = cover.entries.map(|entry| busy(nic.unlink(entry)));
-    let descriptors = [cover.put, cover.get].map(|descriptor| busy(nic.release(descriptor)));
-    !entries.into_iter().chain(descriptors).any(|busy| busy)
+/// Takes parts of a cover away; false while something uses one of them.
+fn remove(nic: &impl Interface, entries: &[EntryHandle], descriptors: &[DescriptorHandle]) -> bool {
+    let is_busy = |result: Result<(), NicError>| matches!(result, Err(NicError::InUse { .. }));
+    let busy = entries
+        .iter()
+        .filter(|entry| is_busy(nic.unlink(**entry)))
+        .count();
+    let bound = descriptors
+        .iter()
+        .filter(|bound| is_busy(nic.release(**bound)));
+    busy + bound.count() == 0
 }

@@ -2,7 +2,7 @@
 
 use super::chunks::Sent;
 use super::config::{CHUNK_BYTES, HELD_TICKETS};
-use super::core::Portals;
+use super::core::{Again, Portals};
 use super::peer::{Peer, State};
 use super::roles;
 use super::wire::{Body, HEADER_ARGS, Head, Kind, MOST_PACKED_OFFSET, header};
@@ -155,6 +155,7 @@ impl<N: Interface> Portals<N> {
             }
             None => {
                 state.stalls += u64::from(!waited);
+                self.show(state);
                 None
             }
         }
@@ -183,7 +184,7 @@ impl<N: Interface> Portals<N> {
 
     /// Whether a payload cannot be sent out of the segment.
     pub(super) fn needs_temporary(&self, bytes: &SharedBytes<'_>, keeps: Keeps) -> bool {
-        let stays = self.synchronous || matches!(keeps, Keeps::Until(_));
+        let stays = self.reads_at_once(bytes.len()) || matches!(keeps, Keeps::Until(_));
         let found = || self.segment.find(bytes.as_ptr(), bytes.len()).is_some();
         !(bytes.is_empty() || stays && found())
     }
@@ -199,25 +200,34 @@ impl<N: Interface> Portals<N> {
     ) -> Result<Injected, SendError> {
         let (bytes, offset) = parts(&message.payload);
         let mut injected = Injected::Complete;
+        let mut half_sent = false;
         if shape.kind.is_split() {
             let local = match keeps {
-                Keeps::Until(token) if shape.kind == Kind::SplitLong && !self.synchronous => {
+                Keeps::Until(token)
+                    if shape.kind == Kind::SplitLong && !self.reads_at_once(bytes.len()) =>
+                {
                     Some(token)
                 }
                 _ => None,
             };
             let to = peer.rank;
             let half = self.half(to, shape.kind, &reserved, &bytes, offset, local, false);
-            let sent = half
-                .and_then(|half| half.map_or(Ok(false), |half| self.start(half).map(|()| true)));
+            let sent = match half {
+                Ok(Some(half)) => self.start(half).map(|()| true),
+                nothing => {
+                    self.return_half(peer, &reserved);
+                    nothing.map(|_| false)
+                }
+            };
             match sent {
-                Ok(false) => self.return_half(peer, &reserved),
-                Ok(true) if local.is_some() => injected = Injected::Pending,
-                Ok(true) => {}
+                Ok(is_sent) => half_sent = is_sent,
                 Err(error) => {
-                    self.abandon(peer, &reserved, shape.cost);
+                    self.abandon(peer, reserved.chunk, shape.cost);
                     return Err(self.refuses(to, &error).into());
                 }
+            }
+            if half_sent && local.is_some() {
+                injected = Injected::Pending;
             }
         }
         let chunk = reserved.chunk;
@@ -239,12 +249,18 @@ impl<N: Interface> Portals<N> {
             header: header(shape.kind, message.args, bytes.len(), offset),
         };
         self.send_chunks.note(chunk, sent);
-        if let Err(error) = self.put_request(chunk, &sent) {
-            self.send_chunks.answered(chunk, peer.rank);
-            self.abandon(peer, &reserved, shape.cost);
-            return Err(self.refuses(peer.rank, &error).into());
+        match self.put_request(chunk, &sent) {
+            Ok(()) => Ok(injected),
+            // Its data waits for it at the target.
+            Err(_) if half_sent => {
+                self.send_again(Again::Request(chunk));
+                Ok(injected)
+            }
+            Err(error) => {
+                self.abandon(peer, chunk, shape.cost);
+                Err(self.refuses(peer.rank, &error).into())
+            }
         }
-        Ok(injected)
     }
 
     /// Writes a message's bytes into its chunk.
@@ -340,11 +356,13 @@ impl<N: Interface> Portals<N> {
 
     /// A request that its interface refuses: it was not sent.
     #[cold]
-    pub(super) fn abandon(&self, peer: &Peer, reserved: &Reserved, cost: u16) {
+    pub(super) fn abandon(&self, peer: &Peer, chunk: u32, cost: u16) {
+        self.send_chunks.answered(chunk, peer.rank);
         self.tickets.give(1);
-        self.send_chunks.free.give(reserved.chunk);
+        self.send_chunks.free.give(chunk);
         let mut state = peer.state.lock();
         state.chunks -= 1;
+        state.sent -= 1;
         if let Some(credit) = &mut state.credit {
             // As if it had been refused by a lender who has lent enough. What is in use is at least this.
             let back = PushedBack {
@@ -353,6 +371,7 @@ impl<N: Interface> Portals<N> {
             };
             let _ = credit.pushed_back(back);
         }
+        self.show(&mut state);
         drop(state);
         self.ends();
     }

@@ -2,14 +2,10 @@
 
 use super::config::{Buffers, PortalsConfig, PortalsSizes};
 use super::core::{Portals, PortalsError};
-use super::roles;
-use super::setup::{Depths, buffer_bytes};
+use super::needs::Needs;
 use argonet_am::credit::PlanError;
 use argonet_base::JobRank;
 use argonet_nic::portals::software::{Software, SoftwareConfig};
-
-/// Entries and descriptors besides those that sizes say: of segments that have grown several times while operations were under way.
-const SPARE: u32 = 64;
 
 /// How large the interfaces of `ranks` ranks from `first` on are, for a conduit of these sizes.
 ///
@@ -20,22 +16,17 @@ pub fn software_config(
     first: JobRank,
     ranks: u32,
 ) -> Result<SoftwareConfig, PlanError> {
-    let plan = sizes.plan(ranks)?;
-    let Depths {
-        system,
-        safe,
-        requests,
-    } = Depths::of(sizes, ranks, &plan);
+    let needs = Needs::of(sizes, ranks)?;
     Ok(SoftwareConfig {
         first,
         ranks,
-        portals: roles::PORTALS,
-        entries: plan.space().buffers + 2 * sizes.large_buffers + SPARE,
-        descriptors: sizes.temporaries + SPARE,
-        queues: 3,
-        queue_events: system.max(safe).max(requests),
-        counters: 1,
-        arena_bytes: buffer_bytes(sizes, &plan),
+        portals: needs.portals,
+        entries: needs.entries,
+        descriptors: needs.descriptors,
+        queues: needs.queues,
+        queue_events: needs.queue_events,
+        counters: needs.counters,
+        arena_bytes: needs.buffer_bytes,
     })
 }
 

@@ -53,7 +53,10 @@ struct Basin {
     entry: EntryHandle,
     /// Those from before that could not be taken out yet.
     old: Vec<EntryHandle>,
+    /// Whether the interface has places before others.
     inserts: bool,
+    /// Whether all buffers stand before it.
+    is_last: bool,
 }
 
 // SAFETY: the pointer is to the rank's buffers, which belong to the process and are accessed by atomics and `bulk` only.
@@ -90,6 +93,7 @@ impl Stock {
                 entry: stock.attach_basin(nic)?,
                 old: Vec::new(),
                 inserts: nic.features().insert,
+                is_last: true,
             });
         }
         Ok(stock)
@@ -153,6 +157,14 @@ impl Stock {
         })
     }
 
+    /// Messages that were not handled, and buffers that the interface has not got.
+    pub(super) fn in_use(&self) -> u32 {
+        let fills = self.fills.iter();
+        fills
+            .map(|fill| fill.waiting + u32::from(fill.unlinked))
+            .sum()
+    }
+
     /// Where a message lies.
     pub(super) fn memory(&self, place: Place) -> NonNull<u8> {
         // SAFETY: `arrived` gives places inside of buffers.
@@ -182,32 +194,40 @@ impl Stock {
     }
 
     /// Gives the interface all buffers that are empty, also one that it refused before.
-    fn relink(&mut self, nic: &impl Interface) -> Result<(), NicError> {
+    pub(super) fn relink(&mut self, nic: &impl Interface) -> Result<(), NicError> {
         for buffer in 0..self.fills.len() {
             if matches!(self.fills.get(buffer), Some(fill) if fill.unlinked && fill.waiting == 0) {
-                self.relink_one(nic, buffer as u32)?;
+                let place = match &mut self.basin {
+                    Some(basin) if basin.inserts => Position::Before(basin.entry),
+                    Some(basin) => {
+                        basin.is_last = false;
+                        Position::Tail
+                    }
+                    None => Position::Tail,
+                };
+                self.attach(nic, place, buffer as u32)?;
                 self.fills[buffer] = Fill::default();
             }
         }
-        Ok(())
+        self.follow_basin(nic)
     }
 
-    fn relink_one(&mut self, nic: &impl Interface, buffer: u32) -> Result<(), NicError> {
-        let Some(basin) = &self.basin else {
-            return self.attach(nic, Position::Tail, buffer);
+    /// A new basin behind buffers that were put behind it; until the old ones are gone they catch what those could hold, which is sent again.
+    pub(super) fn follow_basin(&mut self, nic: &impl Interface) -> Result<(), NicError> {
+        let next = match &self.basin {
+            Some(basin) if !basin.is_last => self.attach_basin(nic).map(Some),
+            Some(_) => Ok(None),
+            None => return Ok(()),
         };
-        if basin.inserts {
-            return self.attach(nic, Position::Before(basin.entry), buffer);
-        }
-        // A new basin behind the buffer; until the old one is gone it catches what the buffer could hold, which is sent again.
-        self.attach(nic, Position::Tail, buffer)?;
-        let next = self.attach_basin(nic)?;
         if let Some(basin) = &mut self.basin {
-            basin.old.push(core::mem::replace(&mut basin.entry, next));
+            if let Ok(Some(next)) = next {
+                basin.is_last = true;
+                basin.old.push(core::mem::replace(&mut basin.entry, next));
+            }
             basin
                 .old
                 .retain(|old| matches!(nic.unlink(*old), Err(NicError::InUse { .. })));
         }
-        Ok(())
+        next.map(drop)
     }
 }

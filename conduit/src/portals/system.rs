@@ -1,17 +1,19 @@
-//! The system queue: messages of one word, beside all others.
+//! The system queue: messages of one word, beside all others. Credits called back and the end of the job ride on it.
 
 use super::core::{Again, Portals};
 use super::roles::{self, Role};
-use crate::conduit::Sink;
-use argonet_am::AmError;
+use crate::conduit::{OpToken, Part as CompletedPart, Sink};
+use crate::exit::Way;
 use argonet_am::credit::{Bank, CreditError};
 use argonet_am::record::RecordError;
-use argonet_am::system_queue::{Answer, Frame, Heard, Question, SystemQueue};
+use argonet_am::system_queue::{Answer, Frame, Heard, Question, Slot, SystemQueue};
+use argonet_am::{AmError, Delivery};
 use argonet_base::JobRank;
 use argonet_nic::portals::{
     Event, EventKind, NicError, Outcome, Part, Portals as Interface, Target,
 };
 use core::time::Duration;
+use std::time::Instant;
 
 impl<N: Interface> Portals<N> {
     /// Sends a word. At most one question and one answer are under way between two ranks, so nothing is to be waited for.
@@ -39,49 +41,100 @@ impl<N: Interface> Portals<N> {
                     sink.broken(error);
                 }
             }
-            (EventKind::Ack, Some((Role::SentSystem, _)))
-                if matches!(event.outcome, Outcome::NoMatch | Outcome::Disabled) =>
-            {
+            (EventKind::Ack, Some((Role::SentSystem, _))) if event.outcome == Outcome::NoMatch => {
                 self.send_again(Again::System(event.peer, event.header));
             }
             _ => {}
         }
     }
 
-    fn hear(&self, from: JobRank, word: u64) -> Result<(), AmError> {
+    pub(super) fn hear(&self, from: JobRank, word: u64) -> Result<(), AmError> {
         let unknown = || self.broken(from, RecordError::Kind((word >> 56) as u8));
-        let Some(bank) = &self.bank else {
-            return Err(unknown());
-        };
         if from.0 >= self.ranks {
             return Err(unknown());
         }
         let peer = self.peer(from);
-        let mut state = peer.state.lock();
-        let state = &mut *state;
-        let Some(credit) = &mut state.credit else {
-            return Err(unknown());
-        };
+        let mut guard = peer.state.lock();
+        let state = &mut *guard;
         // Interfaces lose nothing: the queue keeps no questions to be repeated.
         let mut queue = SystemQueue::new(Duration::ZERO);
         let heard = queue.handle_recv(Duration::ZERO, from.0, &mut state.slot, Frame(word));
-        let answer = match heard.map_err(|_| unknown())? {
+        let heard = heard.map_err(|_| unknown())?;
+        let (sends, back) = match heard {
             Heard::Question(Question::Revoke(revoke)) => {
+                let (Some(credit), Some(bank)) = (&mut state.credit, &self.bank) else {
+                    return Err(unknown());
+                };
                 let back = credit.revoke(revoke, bank);
-                SystemQueue::answer(&mut state.slot, Answer::Return(back))
+                self.show(state);
+                let answer = SystemQueue::answer(&mut state.slot, Answer::Return(back));
+                (Some(answer), None)
             }
-            Heard::Repeated(answer) => answer,
-            Heard::Answered(Answer::Return(back)) => {
-                let account = |error| self.broken(from, account(error));
-                return credit.returned(back, bank).map_err(account);
+            Heard::Question(Question::Exit(_)) => {
+                let answer = SystemQueue::answer(&mut state.slot, Answer::Exiting);
+                (Some(answer), None)
             }
+            Heard::Repeated(answer) => (Some(answer), None),
+            Heard::Answered(answer) => (None, Some(answer)),
+            Heard::AnsweredAndNext(answer, next) => (Some(next), Some(answer)),
             Heard::Stale => return Ok(()),
-            // The end of a job goes through its launcher.
-            _ => return Err(unknown()),
         };
-        let sent = self.put_system(from, answer.0);
-        sent.map_err(|error| self.refuses(from, &error))
+        if let Some(Answer::Return(back)) = back {
+            let (Some(credit), Some(bank)) = (&mut state.credit, &self.bank) else {
+                return Err(unknown());
+            };
+            let account = |error| self.broken(from, account(error));
+            credit.returned(back, bank).map_err(account)?;
+            self.show(state);
+        }
+        drop(guard);
+        self.exits.heard(from, heard);
+        // Who has asked waits for it.
+        if let Some(frame) = sends
+            && self.put_system(from, frame.0).is_err()
+        {
+            self.send_again(Again::System(from, frame.0));
+        }
+        Ok(())
     }
+}
+
+/// All ranks that this conduit leads to are told. Who has gone is not seen here.
+// seed P13
+impl<N: Interface + Send + Sync> Way for Portals<N> {
+    fn ask(&self, rank: JobRank, until: Instant, ask: &mut dyn FnMut(&mut Slot) -> Option<Frame>) {
+        let Some(mut state) = self.peer(rank).state.try_lock_until(until) else {
+            return;
+        };
+        let frame = ask(&mut state.slot);
+        drop(state);
+        if let Some(frame) = frame {
+            // Whom the interface does not reach is waited for in vain, for a bounded time.
+            let _ = self.put_system(rank, frame.0);
+        }
+    }
+
+    fn listen(&self, _open: &[u32]) {
+        self.take_system(&mut Deaf);
+        self.try_again_at_times(|_| {});
+    }
+
+    fn is_gone(&self, _rank: JobRank) -> bool {
+        false
+    }
+}
+
+/// For a rank that ends, to which nothing matters any more but answers.
+struct Deaf;
+
+impl Sink for Deaf {
+    fn deliver(&mut self, _delivery: &mut Delivery<'_>) {
+        unreachable!("no message comes over the system queue");
+    }
+
+    fn completed(&mut self, _op: OpToken, _part: CompletedPart) {}
+
+    fn broken(&mut self, _error: AmError) {}
 }
 
 /// What a count of credits says that cannot be.
@@ -120,7 +173,7 @@ pub(super) fn scavenge<N: Interface>(portals: &Portals<N>, bank: &Bank) {
             if let Some(frame) = frame
                 && portals.put_system(rank, frame.0).is_err()
             {
-                // A rank that is not there is not asked again, as the question stays open.
+                portals.send_again(Again::System(rank, frame.0));
             }
         },
     );

@@ -4,11 +4,12 @@ use super::config::TcpConfig;
 use super::connections::{Connections, held};
 use super::core::Core;
 use super::frame::{Kind, charge};
-use super::gauges::Gauges;
 use super::peer::Peer;
 use crate::conduit::{
     Capabilities, Conduit, Injected, Limits, OpToken, PrepareRequest, Prepared, SendError, Sink,
 };
+use crate::exit::{ExitCounts, HearExit, TellExit};
+use crate::gauges::Gauges;
 use crate::ledger::{LaneLedger, PeerLedger};
 use crate::wire::{UserBytes, UserPlace};
 use argonet_am::record::Short;
@@ -53,31 +54,6 @@ impl Tcp {
         core.connect();
         core.progress.begin(&core)?;
         Ok(Self { core })
-    }
-
-    /// Waits, at most for so long, until all that was sent has left this process: for a process that is about to end, whose messages
-    /// may still wait for a connection. Takes no lock that a handler's thread may hold. Whether all has left.
-    pub fn linger(&self, limit: Duration) -> bool {
-        let begun = std::time::Instant::now();
-        let has_left = |peer: &Peer| {
-            let outbound = peer.outbound.try_lock();
-            outbound.is_some_and(|outbound| outbound.failed.is_some() || !outbound.is_unsent())
-        };
-        while !self.core.all_used().all(has_left) {
-            if begun.elapsed() >= limit {
-                return false;
-            }
-            // The helper sends it.
-            self.core.helper.gather();
-            std::thread::sleep(LINGERS);
-        }
-        true
-    }
-
-    /// Where credits can be read; `None` without flow control.
-    #[must_use]
-    pub fn gauges(&self) -> Option<Arc<Gauges>> {
-        self.core.gauges.clone()
     }
 
     /// Sends what was gathered now, to all peers; what their connections do not take stays.
@@ -364,5 +340,38 @@ impl Conduit for Tcp {
 
     fn connections(&self) -> Option<Connections> {
         Some(self.core.connections())
+    }
+
+    fn linger(&self, limit: Duration) -> bool {
+        let begun = std::time::Instant::now();
+        let has_left = |peer: &Peer| {
+            let outbound = peer.outbound.try_lock();
+            outbound.is_some_and(|outbound| outbound.failed.is_some() || !outbound.is_unsent())
+        };
+        while !self.core.all_used().all(has_left) {
+            if begun.elapsed() >= limit {
+                return false;
+            }
+            // The helper sends it.
+            self.core.helper.gather();
+            std::thread::sleep(LINGERS);
+        }
+        true
+    }
+
+    fn gauges(&self) -> Option<Arc<Gauges>> {
+        self.core.gauges.clone()
+    }
+
+    fn on_exit(&self, act: HearExit) {
+        self.core.exits.on_exit(act);
+    }
+
+    fn tell_exit(&self, exit: &TellExit<'_>) {
+        self.core.exits.tell(exit, &*self.core);
+    }
+
+    fn exits(&self) -> Option<ExitCounts> {
+        Some(self.core.exits.counts())
     }
 }

@@ -11,8 +11,8 @@
 use super::core::Core;
 use super::join::gate::GateCounts;
 use super::peer::{Inbound, Outbound, Peer};
-use super::words::{self, Words, two};
 use crate::ledger::Held;
+use crate::words::{self, Words, two};
 use core::fmt;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::io;

@@ -4,7 +4,6 @@ use super::bits::Bits;
 use super::config::TcpSizes;
 use super::connections::{Doors, UNUSED_BYTES};
 use super::connector::{Connection, Connector, Made};
-use super::gauges::Gauges;
 use super::helper::Helper;
 use super::lane::Speed;
 use super::peer::{Inbound, Outbound, Peer};
@@ -13,6 +12,8 @@ use super::silence::Silence;
 use super::vitals::Vitals;
 use super::wait::Sleepers;
 use super::wire::Wire;
+use crate::exit::Exits;
+use crate::gauges::Gauges;
 use crate::smp::SegmentLen;
 use crate::threads::ThreadMode;
 use argonet_am::credit::Bank;
@@ -85,6 +86,7 @@ pub(super) struct Core {
     /// Credits that are not lent; `None` without flow control.
     pub(super) bank: Option<Bank>,
     pub(super) gauges: Option<Arc<Gauges>>,
+    pub(super) exits: Exits,
 }
 
 // What a rank keeps of a peer that it does not use.
@@ -146,6 +148,7 @@ impl Core {
             vitals: Vitals::new(config.sizes.silent_time),
             bank,
             gauges,
+            exits: Exits::new(config.rank, config.ranks),
         })
     }
 

@@ -5,15 +5,14 @@ use super::credits::{CREDIT_BYTES, credits};
 use super::frame::{Fields, Kind};
 use super::lane::{Credits, Grant, Outbox, Parked};
 use super::peer::{Outbound, Peer};
-use argonet_am::credit::{self, Bank, CreditError};
+use argonet_am::credit::{self, Bank, CreditError, Return, Revoke};
 use argonet_am::record::RecordError;
-use argonet_am::system_queue::{Answer, Frame, Heard, Question, Slot, SystemQueue};
+use argonet_am::system_queue::{Question, SystemQueue};
 use core::time::Duration;
 
 /// Credits between this rank and a peer, both ways. Windows follow them.
 pub(super) struct Loans {
     pub(super) peer: credit::Peer,
-    pub(super) slot: Slot,
     /// Low bits of what the peer has lent since the beginning.
     heard: u16,
     /// Bytes of requests sent when the use was looked at last.
@@ -32,19 +31,12 @@ impl Loans {
         let peer = credit::Peer::new(bank)?;
         Some(Box::new(Self {
             peer,
-            slot: Slot::default(),
             heard: 0,
             noted: 0,
             stalled_at: None,
             shows_rest: false,
             stalls: 0,
         }))
-    }
-
-    /// Whether a question to the peer is not answered.
-    #[cfg(test)]
-    pub(super) fn is_asking(&self) -> bool {
-        self.slot.is_busy()
     }
 
     /// Bytes that this rank may have under way.
@@ -121,55 +113,45 @@ impl Loans {
         Ok((asked > 0).then(|| self.its_window()))
     }
 
-    /// A message of the system queue; the window of the peer if it has changed.
+    /// The peer asks for credits: what it gets.
+    #[cold]
+    pub(super) fn revoke(
+        &mut self,
+        revoke: Revoke,
+        reserved: usize,
+        grant: &mut Grant,
+        bank: &Bank,
+    ) -> Return {
+        self.shows_rest = false;
+        self.note(grant, reserved);
+        let back = self.peer.revoke(revoke, bank);
+        grant.set_window(self.window());
+        back
+    }
+
+    /// The peer has given credits back: its window.
     ///
     /// # Errors
-    /// It is none, or says what cannot be.
+    /// Those are more than it could.
     #[cold]
-    pub(super) fn system(
+    pub(super) fn returned(
         &mut self,
-        word: u64,
-        reserved: usize,
-        (grant, outbox): (&mut Grant, &mut Outbox),
+        back: Return,
         parked: &Parked,
         bank: &Bank,
-    ) -> Result<Option<usize>, RecordError> {
-        let unknown = RecordError::Kind(Kind::System.into());
+    ) -> Result<usize, RecordError> {
         self.shows_rest = false;
-        // Streams lose nothing but with their connection, after which questions are written again: the queue keeps none.
-        let mut queue = SystemQueue::new(Duration::ZERO);
-        let heard = queue.handle_recv(Duration::ZERO, 0, &mut self.slot, Frame(word));
-        match heard.map_err(|_| unknown)? {
-            Heard::Question(Question::Revoke(revoke)) => {
-                self.note(grant, reserved);
-                let back = self.peer.revoke(revoke, bank);
-                grant.set_window(self.window());
-                let answer = SystemQueue::answer(&mut self.slot, Answer::Return(back));
-                outbox.tell_credits(|credits| credits.answer(answer));
-                Ok(None)
-            }
-            Heard::Repeated(answer) => {
-                outbox.tell_credits(|credits| credits.answer(answer));
-                Ok(None)
-            }
-            Heard::Answered(Answer::Return(back)) => {
-                self.peer.owes(credits(parked.owed()));
-                let most = self.peer.most_back(bank);
-                if back.count > most {
-                    return Err(RecordError::Account {
-                        what: "credits are given back",
-                        got: back.count.into(),
-                        most: most.into(),
-                    });
-                }
-                outbox.tell_credits(Credits::answered);
-                self.peer.returned(back, bank).map_err(account)?;
-                Ok(Some(self.its_window()))
-            }
-            Heard::Stale => Ok(None),
-            // The end of a job goes through its launchers.
-            _ => Err(unknown),
+        self.peer.owes(credits(parked.owed()));
+        let most = self.peer.most_back(bank);
+        if back.count > most {
+            return Err(RecordError::Account {
+                what: "credits are given back",
+                got: back.count.into(),
+                most: most.into(),
+            });
         }
+        self.peer.returned(back, bank).map_err(account)?;
+        Ok(self.its_window())
     }
 }
 
@@ -216,27 +198,6 @@ impl Core {
         Ok(window)
     }
 
-    /// Takes a message of the system queue; the peer's new window if that has changed.
-    ///
-    /// # Errors
-    /// That cannot be.
-    #[cold]
-    pub(super) fn system(
-        &self,
-        peer: &Peer,
-        parked: &Parked,
-        word: u64,
-    ) -> Result<Option<usize>, RecordError> {
-        let outbound = &mut *peer.outbound.lock();
-        let (Some(loans), Some(bank)) = (&mut outbound.loans, &self.bank) else {
-            return Err(RecordError::Kind(Kind::System.into()));
-        };
-        let lane = (&mut outbound.grant, &mut outbound.outbox);
-        let window = loans.system(word, outbound.reserved.charge, lane, parked, bank)?;
-        self.gauge_bank(bank);
-        Ok(window)
-    }
-
     /// At the end of a visit: the peer is told, with what it is told next, if an epoch has ended; others can see what is lent.
     #[inline]
     pub(super) fn look_at_credits(
@@ -274,7 +235,7 @@ impl Core {
     }
 
     #[cold]
-    fn gauge_bank(&self, bank: &Bank) {
+    pub(super) fn gauge_bank(&self, bank: &Bank) {
         if let Some(gauges) = &self.gauges {
             gauges.bank(bank);
         }
@@ -325,8 +286,8 @@ impl Core {
                 if let Some(peer) = self.used(rank)
                     && let Some(mut outbound) = peer.outbound.try_lock()
                     && outbound.failed.is_none()
+                    && !outbound.slot.is_busy()
                     && let Some(loans) = &mut outbound.loans
-                    && !loans.slot.is_busy()
                 {
                     look(&mut loans.peer);
                 }
@@ -338,12 +299,9 @@ impl Core {
                 continue;
             };
             let outbound = &mut *peer.outbound.lock();
-            let Some(loans) = &mut outbound.loans else {
-                continue;
-            };
             let mut queue = SystemQueue::new(Duration::ZERO);
             let question = Question::Revoke(revoke);
-            if let Some(frame) = queue.ask(Duration::ZERO, rank, &mut loans.slot, question) {
+            if let Some(frame) = queue.ask(Duration::ZERO, rank, &mut outbound.slot, question) {
                 outbound.outbox.tell_credits(|credits| credits.ask(frame));
                 self.flush(peer, outbound);
             }

@@ -17,7 +17,6 @@ mod core;
 mod credits;
 mod flush;
 mod frame;
-mod gauges;
 mod helper;
 pub mod join;
 mod lane;
@@ -32,20 +31,19 @@ mod serve;
 mod sides;
 mod silence;
 mod spread;
+mod system;
 #[cfg(test)]
 mod tests;
 mod visit;
 mod vitals;
 mod wait;
 mod wire;
-mod words;
 
 pub use conduit::Tcp;
 pub use config::{TcpConfig, TcpSizeError, TcpSizes};
 pub use connections::{CONNECTIONS_FILE_NAME, Connections};
 pub use connector::{Connection, Connector, Made};
 pub use credits::TcpCredits;
-pub use gauges::{CREDITS_FILE_NAME, CreditReport, Gauges, PeerCredits};
 pub use progress::progress_by_default;
 
 /// How many frames the bytes of a stream hold, from its beginning on, if payloads go nowhere. For tools and tests:

@@ -13,6 +13,7 @@ use crate::conduit::{OpToken, Part, SendError};
 use argonet_am::AmError;
 use argonet_am::credit::Bank;
 use argonet_am::record::RecordError;
+use argonet_am::system_queue::Slot;
 use argonet_base::JobRank;
 use core::sync::atomic::AtomicU32;
 use parking_lot::Mutex;
@@ -65,6 +66,8 @@ pub(super) struct Outbound {
     pub(super) grant: Grant,
     /// Who has lent whom how much; `None` without flow control.
     pub(super) loans: Option<Box<Loans>>,
+    /// The system queue's, which is there without flow control, too.
+    pub(super) slot: Slot,
     pub(super) reserved: Reserved,
     pub(super) operations: Operations,
     /// What is complete and was not told to the sink, and what is wrong.
@@ -113,6 +116,7 @@ impl Peer {
                 outbox: Outbox::new(),
                 grant: Grant::new(window),
                 loans,
+                slot: Slot::default(),
                 reserved: Reserved::default(),
                 operations: Operations::default(),
                 reports: VecDeque::new(),

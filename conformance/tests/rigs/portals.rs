@@ -6,18 +6,55 @@ use argonet_conduit::portals::{
 };
 use argonet_conduit::smp::ThreadMode;
 use argonet_conformance::{Buffers, Job, Promises, Rig, Setup};
+use argonet_nic::portals::four::Narrow;
 use argonet_nic::portals::software::{FaultRules, Software};
 use argonet_nic::portals::{Ack, Descriptor, Part, PortalIndex, Portals as Interface, Target};
 use argonet_segment::{Directory, OwnSegment, PageKind, Resolver, SegmentFile};
+use core::marker::PhantomData;
 use core::ptr::NonNull;
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{MemfdFlags, memfd_create};
 use std::sync::Arc;
 
 /// How ranks are set up.
-pub(crate) struct PortalsRig {
+pub(crate) struct PortalsRig<N> {
     mode: ThreadMode,
     variant: Variant,
+    interface: PhantomData<fn() -> N>,
+}
+
+/// What the conduit runs over.
+pub(crate) trait Over: Interface + Send + Sync + Sized + 'static {
+    /// Behind the conduit's name.
+    const NAME: &str;
+
+    /// The longest put or get at which something changes.
+    const MESSAGE_BYTES: Option<usize>;
+
+    fn endpoint(nic: Software, config: PortalsConfig) -> Portals<Self>;
+}
+
+impl Over for Software {
+    const NAME: &str = "";
+    const MESSAGE_BYTES: Option<usize> = None;
+
+    fn endpoint(nic: Software, config: PortalsConfig) -> Portals<Self> {
+        Portals::over_software(nic, config).expect("endpoint")
+    }
+}
+
+/// What a library of Portals 4 can do, with the shortest messages that the conduit accepts.
+impl Over for Narrow {
+    const NAME: &str = " narrow";
+    const MESSAGE_BYTES: Option<usize> = Some(64 << 10);
+
+    fn endpoint(nic: Software, config: PortalsConfig) -> Portals<Self> {
+        let (start, len_bytes) = nic.buffers();
+        let buffers = argonet_conduit::portals::Buffers { start, len_bytes };
+        let nic = Self::new(nic, 64 << 10);
+        // SAFETY: the buffers are mapped as long as the interface, which the conduit owns, and nobody else uses them.
+        unsafe { Portals::new(nic, buffers, config) }.expect("endpoint")
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -32,28 +69,25 @@ enum Variant {
     Faulty(u64),
 }
 
-pub(crate) struct PortalsJob {
-    endpoints: Vec<Option<Portals<Software>>>,
+pub(crate) struct PortalsJob<N: Over> {
+    endpoints: Vec<Option<Portals<N>>>,
     segments: Vec<OwnSegment>,
     interfaces: OwnedFd,
 }
 
-impl PortalsRig {
+impl<N: Over> PortalsRig<N> {
     /// Each thread mode; then other settings; then faults, by several seeds.
     pub(crate) fn all(seeds: u64) -> Vec<Self> {
-        let usual = |mode| Self {
+        let with = |mode, variant| Self {
             mode,
-            variant: Variant::Usual,
-        };
-        let modes = [ThreadMode::Seq, ThreadMode::Parsync, ThreadMode::Par].map(usual);
-        let others = [Variant::Unpaid, Variant::Unpacked].map(|variant| Self {
-            mode: ThreadMode::Par,
             variant,
-        });
-        let faulty = (1..=seeds).map(|seed| Self {
-            mode: ThreadMode::Par,
-            variant: Variant::Faulty(seed),
-        });
+            interface: PhantomData,
+        };
+        let usual = |mode| with(mode, Variant::Usual);
+        let modes = [ThreadMode::Seq, ThreadMode::Parsync, ThreadMode::Par].map(usual);
+        let others = [Variant::Unpaid, Variant::Unpacked];
+        let others = others.map(|variant| with(ThreadMode::Par, variant));
+        let faulty = (1..=seeds).map(|seed| with(ThreadMode::Par, Variant::Faulty(seed)));
         modes.into_iter().chain(others).chain(faulty).collect()
     }
 
@@ -90,11 +124,11 @@ impl PortalsRig {
     }
 }
 
-impl Rig for PortalsRig {
-    type Job = PortalsJob;
+impl<N: Over> Rig for PortalsRig<N> {
+    type Job = PortalsJob<N>;
 
     fn name(&self) -> String {
-        let mode = format!("portals {:?}", self.mode).to_lowercase();
+        let mode = format!("portals{} {:?}", N::NAME, self.mode).to_lowercase();
         match self.variant {
             Variant::Usual => mode,
             Variant::Unpaid => mode + " unpaid",
@@ -128,13 +162,16 @@ impl Rig for PortalsRig {
                 CHUNK_BYTES - 8,
                 CHUNK_BYTES,
                 4096,
-            ],
+            ]
+            .into_iter()
+            .chain(N::MESSAGE_BYTES)
+            .collect(),
             // What finds no room is tried again after 20 us.
             idle_rounds: if faulty { 200 } else { 2000 },
         }
     }
 
-    fn start(&self, setup: &Setup) -> PortalsJob {
+    fn start(&self, setup: &Setup) -> PortalsJob<N> {
         let (ranks, bytes) = (setup.ranks, setup.segment_bytes);
         let segments = SegmentFile::create(ranks, bytes, PageKind::Normal).expect("segments");
         let segments = segments.into_fd();
@@ -175,8 +212,7 @@ impl Rig for PortalsRig {
                 registered: setup.registered,
                 segment_len: Arc::new(move |_| bytes),
             };
-            let endpoint = Portals::over_software(nic, config);
-            job.endpoints.push(Some(endpoint.expect("endpoint")));
+            job.endpoints.push(Some(N::endpoint(nic, config)));
         }
         job
     }
@@ -200,10 +236,10 @@ const GARBAGE: [(u32, u64, u64); 10] = [
     (7, 0, 0x82 << 56 | 9),
 ];
 
-impl Job for PortalsJob {
-    type Conduit = Portals<Software>;
+impl<N: Over> Job for PortalsJob<N> {
+    type Conduit = Portals<N>;
 
-    fn endpoint(&self, rank: JobRank) -> &Portals<Software> {
+    fn endpoint(&self, rank: JobRank) -> &Portals<N> {
         self.endpoints[rank.index()]
             .as_ref()
             .expect("the rank has not ended")

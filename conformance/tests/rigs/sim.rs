@@ -4,7 +4,9 @@ use argonet_base::{JobRank, SegmentOffset};
 use argonet_conduit::Capabilities;
 use argonet_conduit::smp::ThreadMode;
 use argonet_conformance::{Buffers, Job, Promises, Rig, Setup};
-use argonet_sim::{Cluster, FaultPlan, Node, Quality, Random, SimConduit, SimConfig, Sizes};
+use argonet_sim::{
+    Cluster, FaultPlan, Node, Quality, Random, SimConduit, SimConfig, Simulated, Sizes,
+};
 use std::time::Duration;
 
 /// The faults of one seed; none without.

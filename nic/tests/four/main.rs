@@ -28,6 +28,10 @@ fn main() -> ExitCode {
         let title = format!("software::{name}");
         trials.push(Trial::test(title, || ranks::software(name)));
     }
+    for name in cases::NAMES.iter().chain(&errors::NAMES) {
+        let title = format!("narrow::{name}");
+        trials.push(Trial::test(title, || ranks::narrow(name)));
+    }
     let found = Library::of_settings(&settings);
     match found {
         Ok(_) => {

@@ -1,9 +1,10 @@
-//! Two ranks: threads with the software interface, processes with a library of Portals 4.
+//! Two ranks: threads with the software interface, or what is as narrow as a library, processes with a library of Portals 4.
 
 use super::group::{MEMORY, Member};
 use super::{cases, errors};
 use argonet_base::JobRank;
-use argonet_nic::portals::four::{FourConfig, Library, Opening, ProcessId};
+use argonet_nic::portals::Portals;
+use argonet_nic::portals::four::{FourConfig, Library, Narrow, Opening, ProcessId};
 use argonet_nic::portals::software::{FaultRules, Software, SoftwareConfig};
 use argonet_settings::Settings;
 use core::ptr::NonNull;
@@ -19,7 +20,27 @@ pub(crate) const FLAG: &str = "--rank-of-a-test";
 /// Seconds after which a rank ends that hangs.
 const TOO_LONG: u32 = 60;
 
+/// Two threads with the software interface.
 pub(crate) fn software(name: &str) -> Result<(), Failed> {
+    threads(name, |nic| nic)
+}
+
+/// Two threads with it as narrow as a library of Portals 4.
+pub(crate) fn narrow(name: &str) -> Result<(), Failed> {
+    threads(name, |nic| Narrow::new(nic, MEMORY))
+}
+
+/// Runs a case as this rank, of those of all interfaces or of the binding.
+fn run<N: Portals>(name: &str, mut member: Member<N>) {
+    if errors::NAMES.contains(&name) {
+        errors::run(name, &member);
+        (member.barrier)();
+    } else {
+        cases::run(name, member);
+    }
+}
+
+fn threads<N: Portals + 'static>(name: &str, over: fn(Software) -> N) -> Result<(), Failed> {
     let file = Arc::new(memfd_create("interfaces", MemfdFlags::CLOEXEC)?);
     let barrier = Arc::new(Barrier::new(2));
     let config = SoftwareConfig {
@@ -37,14 +58,12 @@ pub(crate) fn software(name: &str) -> Result<(), Failed> {
                 let wait = Box::new(move || {
                     barrier.wait();
                 });
-                cases::run(
-                    &name,
-                    Member {
-                        nic,
-                        memory,
-                        barrier: wait,
-                    },
-                );
+                let member = Member {
+                    nic: over(nic),
+                    memory,
+                    barrier: wait,
+                };
+                run(&name, member);
             })
         })
         .collect();
@@ -122,16 +141,11 @@ pub(crate) fn child(rank: &str, case: &str) -> ExitCode {
     let nic = opening.map(&ids).expect("map");
     let memory = vec![0_u64; MEMORY as usize / 8].leak();
     let memory = NonNull::from(memory).cast();
-    let mut member = Member {
+    let member = Member {
         nic,
         memory,
         barrier: Box::new(|| drop(gather("."))),
     };
-    if errors::NAMES.contains(&case) {
-        errors::run(case, &member);
-        (member.barrier)();
-    } else {
-        cases::run(case, member);
-    }
+    run(case, member);
     ExitCode::SUCCESS
 }

@@ -12,25 +12,6 @@ pub const MAX_LOCAL_RANKS: u32 = 1024;
 /// The conduits that a job can be started with; the first is the default.
 pub const CONDUITS: &[&str] = &["smp", "tcp", "portals"];
 
-/// Whether ranks that do not share memory can communicate through a conduit, or need none (`none`).
-#[must_use]
-pub fn spans_hosts(conduit: &str) -> bool {
-    ["tcp", "none"].contains(&conduit)
-}
-
-/// Whether ranks of one host that do not share memory with each other can communicate through a conduit, or need none.
-#[must_use]
-pub fn spans_neighbourhoods(conduit: &str) -> bool {
-    spans_hosts(conduit) || reaches_segments(conduit)
-}
-
-/// Whether a conduit moves data between segments of ranks of one host that do not share memory with each other, so that the segments of all
-/// of the host must be one file.
-#[must_use]
-pub fn reaches_segments(conduit: &str) -> bool {
-    conduit == "portals"
-}
-
 settings! {
     PSHM_NODES: u64 = "GASNET_PSHM_NODES",
         Kind::Count { min: 0, max: MAX_LOCAL_RANKS as u64, unit: "ranks" }, Preset::Is("0"), Scope::Job,

@@ -21,6 +21,7 @@ pub(crate) use message::HEADER_BYTES;
 
 use crate::clock::Place;
 use crate::config::Sizes;
+use crate::job::Simulated;
 use argonet_am::{AmError, Category, Lane, MAX_CARRIED, Message, Payload, Registered, ReplyPort};
 use argonet_base::{HandlerIndex, JobRank, SegmentOffset};
 use argonet_conduit::wire::{UserBytes, UserPlace};
@@ -94,29 +95,11 @@ impl SimConduit {
         self.place.clone()
     }
 
-    /// Computes for a while without calling the library, in virtual time.
-    pub fn compute(&self, time: Duration) {
-        self.place.spend(time.as_nanos() as u64);
-    }
-
-    /// Whether everything that this rank sent has reached its target. A rank that is done polls until
-    /// then, and goes on acknowledging until its peers are done.
-    #[must_use]
-    pub fn is_delivered(&self) -> bool {
-        self.book.lock().is_delivered()
-    }
-
     /// Whether anything has passed between this rank and a peer. If not, this rank does not notice
     /// the peer's death.
     #[must_use]
     pub fn knows(&self, peer: JobRank) -> bool {
         self.book.lock().knows(peer.0)
-    }
-
-    /// What is under way with each peer, one line each.
-    #[must_use]
-    pub fn under_way(&self) -> Vec<String> {
-        self.book.lock().under_way()
     }
 
     /// Payloads sent again, payloads that arrived twice, frames that could not be used.
@@ -197,6 +180,24 @@ fn tail_of(bytes: Vec<u8>, replay: bool) -> Option<(Buffer, usize)> {
     let len = bytes.len();
     let bytes = bytes.into_boxed_slice();
     (len > 0).then_some((Buffer::Payload { bytes, replay }, len))
+}
+
+impl Simulated for SimConduit {
+    const IS_ORDERED: bool = true;
+
+    fn compute(&self, time: Duration) {
+        self.place.spend(time.as_nanos() as u64);
+    }
+
+    /// A rank that is done polls until then, and goes on acknowledging until its peers are done.
+    fn is_delivered(&self) -> bool {
+        self.book.lock().is_delivered()
+    }
+
+    /// One line for each peer.
+    fn under_way(&self) -> Vec<String> {
+        self.book.lock().under_way()
+    }
 }
 
 impl ReplyPort for SimConduit {

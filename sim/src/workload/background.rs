@@ -5,11 +5,10 @@
 
 use super::memory;
 use super::observed::Observed;
-use crate::job::Rank;
+use crate::job::{Rank, Simulated};
 use crate::random::Random;
 use argonet::engine::{Call, DataType, Folding, Kind, Name, Operation, Verdict, fold};
 use argonet_base::JobRank;
-use argonet_conduit::Conduit;
 use argonet_event::Event;
 use core::time::Duration;
 use parking_lot::Mutex;
@@ -125,7 +124,7 @@ impl Background {
     }
 
     /// Between two operations: begins something, looks for the end of something, or does nothing.
-    pub(super) fn step(&mut self, rank: &Rank) -> Result<(), String> {
+    pub(super) fn step<C: Simulated>(&mut self, rank: &Rank<C>) -> Result<(), String> {
         match self.random.range(0, 9) {
             0 | 1 => self.start(rank),
             2 => self.retire(rank),
@@ -135,7 +134,7 @@ impl Background {
     }
 
     /// Begins what is still to be begun, and waits for the end of everything.
-    pub(super) fn finish(&mut self, rank: &Rank) -> Result<(), String> {
+    pub(super) fn finish<C: Simulated>(&mut self, rank: &Rank<C>) -> Result<(), String> {
         while !self.plan.operations.is_empty() || !self.flights.is_empty() {
             if self.random.chance(600_000) {
                 self.start(rank)?;
@@ -151,7 +150,7 @@ impl Background {
         Ok(())
     }
 
-    fn start(&mut self, rank: &Rank) -> Result<(), String> {
+    fn start<C: Simulated>(&mut self, rank: &Rank<C>) -> Result<(), String> {
         if self.flights.len() == AT_ONCE {
             return Ok(());
         }
@@ -212,7 +211,7 @@ impl Background {
     }
 
     /// Looks at any one, or waits for it.
-    fn retire(&mut self, rank: &Rank) -> Result<(), String> {
+    fn retire<C: Simulated>(&mut self, rank: &Rank<C>) -> Result<(), String> {
         if self.flights.is_empty() {
             return Ok(());
         }
@@ -258,7 +257,7 @@ impl Background {
     }
 
     /// Enters the barrier with names, or tries to leave it.
-    fn named(&mut self, rank: &Rank) -> Result<(), String> {
+    fn named<C: Simulated>(&mut self, rank: &Rank<C>) -> Result<(), String> {
         let Some(names) = &self.plan.names else {
             return Ok(());
         };
@@ -304,7 +303,7 @@ fn call(kind: Kind, count: usize, src: *const u8, dst: *mut u8) -> Call {
 }
 
 /// A moment between two looks.
-fn rest(rank: &Rank) {
+fn rest<C: Simulated>(rank: &Rank<C>) {
     let conduit = rank.engine.conduit();
     conduit.sleep(Some(Duration::from_micros(20)), conduit.epoch());
 }

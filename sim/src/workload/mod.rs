@@ -13,8 +13,11 @@ mod program;
 mod shape;
 
 use crate::Trace;
-use crate::job::{Failure, JobConfig, Outcome, StartError, run};
+use crate::conduit::SimConduit;
+use crate::job::{Failure, JobConfig, Outcome, Rank, Simulated, StartError, run};
+use argonet_am::{AmError, HandlerTable};
 use argonet_base::JobRank;
+use argonet_segment::Directory;
 use core::fmt;
 use core::time::Duration;
 use observed::Observed;
@@ -58,6 +61,64 @@ impl fmt::Display for SeedReport {
     }
 }
 
+/// What all ranks of a job do, and what has been seen of it.
+pub(crate) struct Work {
+    shape: Shape,
+    observed: Arc<Mutex<Observed>>,
+}
+
+impl Work {
+    pub(crate) fn new(shape: &Shape, is_ordered: bool) -> Self {
+        Self {
+            shape: shape.clone(),
+            observed: Arc::new(Mutex::new(Observed::new(shape, is_ordered))),
+        }
+    }
+
+    /// Registers the handlers of each rank.
+    pub(crate) fn register(
+        &self,
+    ) -> impl FnMut(JobRank, &mut HandlerTable) -> Result<(), AmError> + use<> {
+        let observed = Arc::clone(&self.observed);
+        move |rank, handlers| observed::register(rank, handlers, &observed)
+    }
+
+    /// The program of each rank.
+    pub(crate) fn body<C: Simulated>(&self) -> impl Fn(&Rank<C>, ()) + 'static + use<C> {
+        let (shape, observed) = (self.shape.clone(), Arc::clone(&self.observed));
+        move |rank, ()| program::Program::new(rank, &shape, Arc::clone(&observed)).run()
+    }
+
+    /// Where the bytes lie that others put into a rank's segment.
+    pub(crate) fn knows_segment(&self, rank: u32, directory: &Arc<Directory>) {
+        let mut observed = self.observed.lock();
+        observed.segments[rank as usize] = Some(Arc::clone(directory));
+    }
+
+    /// What is wrong of what was seen, however the job has ended.
+    pub(crate) fn seen(&self) -> Vec<String> {
+        core::mem::take(&mut self.observed.lock().violations)
+    }
+
+    /// What is wrong with a job that should have ended well: what was seen, and how it ended.
+    pub(crate) fn judge(&self, outcome: &Outcome) -> Vec<String> {
+        let mut violations = self.seen();
+        violations.extend(outcome.failure.as_ref().map(ToString::to_string));
+        if let Some(abort) = &outcome.abort {
+            violations.push(format!("rank {} aborted: {}", abort.rank, abort.message));
+        }
+        if violations.is_empty() {
+            violations = self.observed.lock().incomplete(self.shape.job.sim.ranks);
+        }
+        violations
+    }
+
+    /// Messages handled.
+    pub(crate) fn handled(&self) -> u64 {
+        self.observed.lock().handled
+    }
+}
+
 /// Runs what a seed says.
 ///
 /// # Errors
@@ -73,18 +134,9 @@ pub fn run_seed(seed: u64, trace: Option<Trace>) -> Result<SeedReport, StartErro
 pub fn run_shape(shape: Shape, trace: Option<Trace>) -> Result<SeedReport, StartError> {
     let config: &JobConfig = &shape.job;
     let ranks = config.sim.ranks;
-    let observed = Arc::new(Mutex::new(Observed::new(&shape)));
-    let for_ranks = Arc::clone(&observed);
-    let register = |rank: JobRank, handlers: &mut argonet_am::HandlerTable| {
-        observed::register(rank, handlers, &observed)?;
-        Ok(Arc::clone(&observed))
-    };
-    let shape_of_ranks = shape.clone();
-    let outcome = run(config, trace, register, move |rank, observed| {
-        program::Program::new(rank, &shape_of_ranks, observed).run();
-    })?;
-    let mut observed = for_ranks.lock();
-    let mut violations = core::mem::take(&mut observed.violations);
+    let work = Work::new(&shape, SimConduit::IS_ORDERED);
+    let outcome = run(config, trace, work.register(), work.body())?;
+    let mut violations = work.seen();
     // Who has never heard of a rank cannot notice its death: that is the launcher's business.
     let stalled = matches!(outcome.failure, Some(Failure::Stalled(_)));
     if let Some(failure) = &outcome.failure
@@ -100,13 +152,12 @@ pub fn run_shape(shape: Shape, trace: Option<Trace>) -> Result<SeedReport, Start
             if let Some(abort) = &outcome.abort {
                 violations.push(format!("rank {} aborted: {}", abort.rank, abort.message));
             } else if violations.is_empty() {
-                violations.extend(observed.incomplete(ranks));
+                violations.extend(work.observed.lock().incomplete(ranks));
             }
         }
         Some(&(dead, at_ns)) => violations.extend(judge_death(&shape, &outcome, dead, at_ns)),
     }
-    let handled = observed.handled;
-    drop(observed);
+    let handled = work.handled();
     Ok(SeedReport {
         seed: shape.job.sim.seed,
         shape,

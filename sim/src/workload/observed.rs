@@ -53,10 +53,13 @@ impl Entry {
 /// Everything that a run has done, by all ranks.
 pub(super) struct Observed {
     ranks: u32,
+    /// Whether requests, and replies, of a rank to another must come in the order in which they were sent.
+    is_ordered: bool,
     /// Requests by sender and target, in the order in which they were sent.
     sent: Vec<Vec<Entry>>,
-    /// How many of them have been handled.
+    /// How many of them have been handled, and whether each one has.
     done: Vec<usize>,
+    is_done: Vec<Vec<bool>>,
     /// Requests by sender and target whose replies have not come, in order.
     awaited: Vec<VecDeque<Entry>>,
     /// What each writer has put into each target's segment: writer, target.
@@ -72,13 +75,15 @@ pub(super) struct Observed {
 }
 
 impl Observed {
-    pub(super) fn new(shape: &Shape) -> Self {
+    pub(super) fn new(shape: &Shape, is_ordered: bool) -> Self {
         let ranks = shape.job.sim.ranks;
         let pairs = (ranks * ranks) as usize;
         Self {
             ranks,
+            is_ordered,
             sent: vec![Vec::new(); pairs],
             done: vec![0; pairs],
+            is_done: vec![Vec::new(); pairs],
             awaited: vec![VecDeque::new(); pairs],
             model: vec![vec![0; shape.area_bytes as usize / 2]; pairs],
             segments: vec![None; ranks as usize],
@@ -115,6 +120,7 @@ impl Observed {
     pub(super) fn sends(&mut self, from: u32, to: u32, entry: Entry) {
         let pair = self.pair(from, to);
         self.sent[pair].push(entry);
+        self.is_done[pair].push(false);
         if entry.reply.is_some() {
             self.awaited[pair].push_back(entry);
         }
@@ -166,12 +172,19 @@ impl Observed {
         let (from, at) = (delivery.source().0, delivery.rank().0);
         self.handled += 1;
         let pair = self.pair(from, at);
-        let Some(expected) = self.sent[pair].get(self.done[pair]).copied() else {
+        let number = match self.is_ordered {
+            true => self.done[pair],
+            false => delivery.arg(0) as usize,
+        };
+        let expected = self.sent[pair].get(number).copied();
+        let is_done = self.is_done[pair].get_mut(number);
+        let Some((expected, is_done)) = expected.zip(is_done.filter(|done| !**done)) else {
             self.violation(format!(
                 "rank {at} handled a request more of rank {from} than was sent"
             ));
             return None;
         };
+        *is_done = true;
         self.done[pair] += 1;
         let seen = (
             delivery.category(),
@@ -199,7 +212,14 @@ impl Observed {
         let (from, at) = (delivery.source().0, delivery.rank().0);
         self.handled += 1;
         let pair = self.pair(at, from);
-        let Some(request) = self.awaited[pair].pop_front() else {
+        let place = match self.is_ordered {
+            true => Some(0),
+            false => {
+                let mut all = self.awaited[pair].iter();
+                all.position(|request| request.number == delivery.arg(0))
+            }
+        };
+        let Some(request) = place.and_then(|place| self.awaited[pair].remove(place)) else {
             self.violation(format!(
                 "rank {at} got a reply more of rank {from} than it asked for"
             ));

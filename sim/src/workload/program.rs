@@ -5,13 +5,13 @@ use super::background::Background;
 use super::memory::{self, LONG_SLOTS, Layout, PUT_SLOTS};
 use super::observed::{Answer, Entry, FIXED_ARGS, Observed, REQUEST, check_memory};
 use super::shape::Shape;
-use crate::job::Rank;
+use crate::job::{Rank, Simulated};
 use crate::random::Random;
 use argonet::engine::{Meeting, Outlook, Pass, Transfer};
 use argonet_am::{AmError, Category, Lane, MAX_ARGS, Message, Payload};
 use argonet_base::{JobRank, SegmentOffset};
 use argonet_boot::{WaitFor, Waiting};
-use argonet_conduit::{Conduit, PrepareRequest};
+use argonet_conduit::PrepareRequest;
 use argonet_event::{Category as Part, Event};
 use argonet_segment::SharedBytes;
 use core::time::Duration;
@@ -36,8 +36,8 @@ struct Operation {
     expected: Option<Vec<u8>>,
 }
 
-pub(super) struct Program<'r> {
-    rank: &'r Rank,
+pub(super) struct Program<'r, C: Simulated> {
+    rank: &'r Rank<C>,
     me: u32,
     ranks: u32,
     shape: Shape,
@@ -54,8 +54,8 @@ pub(super) struct Program<'r> {
     fills: u32,
 }
 
-impl<'r> Program<'r> {
-    pub(super) fn new(rank: &'r Rank, shape: &Shape, observed: Arc<Mutex<Observed>>) -> Self {
+impl<'r, C: Simulated> Program<'r, C> {
+    pub(super) fn new(rank: &'r Rank<C>, shape: &Shape, observed: Arc<Mutex<Observed>>) -> Self {
         let me = rank.engine.rank().0;
         let ranks = rank.engine.size();
         let layout = Layout::new(shape.area_bytes);

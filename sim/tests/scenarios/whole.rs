@@ -7,7 +7,8 @@ use argonet_base::{HandlerIndex, JobRank};
 use argonet_boot::{Key, WaitFor, Waiting};
 use argonet_sim::workload::{SeedReport, Shape, run_shape};
 use argonet_sim::{
-    Failure, FaultPlan, JobConfig, Partition, Pause, Quality, Rank, SimConfig, Sizes,
+    Failure, FaultPlan, JobConfig, Partition, Pause, Quality, Rank, SimConfig, Simulated as _,
+    Sizes,
 };
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};

@@ -214,7 +214,7 @@ impl<C: Conduit> Engine<C> {
     pub fn neighbourhood_of(&self, rank: JobRank) -> u32 {
         match self.background.collectives.hood_of.get() {
             Some(hood_of) => hood_of(rank),
-            None if self.directory().file().ranks() >= self.size => 0,
+            None if self.directory().are_all_near(self.size) => 0,
             None => rank.0,
         }
     }
@@ -224,7 +224,7 @@ impl<C: Conduit> Engine<C> {
         let size = members.size();
         match self.background.collectives.hood_of.get() {
             Some(hood_of) => Hoods::new(size, |rank| hood_of(members.job_rank(rank))),
-            None if self.directory().file().ranks() >= self.size => Hoods::one(size),
+            None if self.directory().are_all_near(self.size) => Hoods::one(size),
             None => Hoods::new(size, |rank| members.job_rank(rank).0),
         }
     }

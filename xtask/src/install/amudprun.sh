@@ -1,5 +1,5 @@
 #!/bin/sh
-# Runs a program by the conduit tcp. The program's first process starts the ranks, on the hosts that the environment names.
+# Runs a program by the conduit @CONDUIT@. The program's first process starts the ranks, on the hosts that the environment names.
 own=${0##*/}
 usage="usage: $own -np RANKS [-N HOSTS] [-E VARIABLE[,VARIABLE...]] [-v] PROGRAM [ARGUMENT...]
   -np, -n RANKS   number of ranks
@@ -80,7 +80,7 @@ if [ -n "$hosts" ] && { [ "$hosts" != 1 ] || [ -n "$GASNET_SSH_SERVERS" ]; }; th
     GASNET_SSH_SERVERS=$(printf '%s' "$list" | tr '\n' ' ')
     export GASNET_SSH_SERVERS
 fi
-ARGONET_CONDUIT=tcp
+ARGONET_CONDUIT=@CONDUIT@
 export ARGONET_CONDUIT
 # The program would fork them itself.
 unset GASNET_PSHM_NODES
@@ -92,5 +92,5 @@ case $program in
     ;;
 esac
 [ -x "$program" ] || fail "the program $program cannot be run: it is not there, or is no program"
-[ -z "$verbose" ] || printf '%s: ARGONET_CONDUIT=tcp %s %s %s\n' "$own" "$program" "$ranks" "$*" >&2
+[ -z "$verbose" ] || printf '%s: ARGONET_CONDUIT=@CONDUIT@ %s %s %s\n' "$own" "$program" "$ranks" "$*" >&2
 exec "$program" "$ranks" "$@"

@@ -127,10 +127,10 @@ fn fill(
         let name = conduit.name;
         let core = "/* This conduit has nothing of its own: gasnetex.h has all there is. */\n";
         tree.write(&format!("include/{name}-conduit/gasnet_core.h"), core)?;
-        tree.program(&format!("bin/gasnetrun_{name}"), conduit.launcher)?;
+        tree.program(&format!("bin/gasnetrun_{name}"), &conduit.launcher())?;
         sources.page(&format!("gasnetrun_{name}.1"), tree)?;
     }
-    tree.program("bin/amudprun", include_str!("amudprun.sh"))?;
+    tree.program("bin/amudprun", &variant::amudprun())?;
     for page in PAGES {
         sources.page(page, tree)?;
     }

@@ -9,34 +9,60 @@ pub(super) struct Conduit {
     pub(super) name: &'static str,
     /// As `ARGONET_CONDUIT` names what its programs run over where nothing else is said.
     pub(super) word: &'static str,
-    /// The script that starts its programs, `gasnetrun_NAME`.
-    pub(super) launcher: &'static str,
+    /// The script that starts its programs, `gasnetrun_NAME`; [`Conduit::launcher`] has it with the conduit filled in.
+    script: &'static str,
     /// Whether releases of GASNet have one of this name, so that build systems of clients know it.
     pub(super) is_gasnets: bool,
 }
 
-/// All that exist, and `udp`: what clients ask for that know the networks of GASNet alone and want the one for Ethernet. Here that
+/// All that exist, with `portals` named as older releases of GASNet had it, and `udp`: what clients ask for that know the networks of GASNet alone and want the one for Ethernet. Here that
 /// is tcp by the other name.
-pub(super) const CONDUITS: [Conduit; 3] = [
+pub(super) const CONDUITS: [Conduit; 4] = [
     Conduit {
         name: "smp",
         word: "smp",
-        launcher: include_str!("gasnetrun_smp.sh"),
+        script: include_str!("gasnetrun_smp.sh"),
         is_gasnets: true,
     },
     Conduit {
         name: "tcp",
         word: "tcp",
-        launcher: include_str!("amudprun.sh"),
+        script: AMUDPRUN,
         is_gasnets: false,
     },
     Conduit {
         name: "udp",
         word: "tcp",
-        launcher: include_str!("amudprun.sh"),
+        script: AMUDPRUN,
         is_gasnets: true,
     },
+    Conduit {
+        name: "portals",
+        word: "portals",
+        script: AMUDPRUN,
+        is_gasnets: false,
+    },
 ];
+
+/// Starts programs whose first argument is their number of ranks.
+const AMUDPRUN: &str = include_str!("amudprun.sh");
+
+impl Conduit {
+    /// The script that starts its programs.
+    pub(super) fn launcher(&self) -> String {
+        launcher(self.script, self.word)
+    }
+}
+
+/// `amudprun`: the launcher of tcp.
+pub(super) fn amudprun() -> String {
+    launcher(AMUDPRUN, "tcp")
+}
+
+/// A script for a conduit.
+fn launcher(script: &str, word: &str) -> String {
+    script.replace("@CONDUIT@", word)
+}
 
 /// Thread modes.
 const MODES: [&str; 3] = ["seq", "par", "parsync"];

@@ -224,7 +224,7 @@ fn libraries() -> Result<(), Failed> {
                  message(STATUS \"${libraries} of ${GASNet_CONDUITS} in ${GASNet_VERSION}\")\n";
     let told = succeeded(&configured(&place, "names", lines)?)?;
     assert!(
-        told.contains("GASNet::smp-par of smp;tcp;udp in 2025.8.0"),
+        told.contains("GASNet::smp-par of smp;tcp;udp;portals in 2025.8.0"),
         "{told}"
     );
     for (lines, why) in [

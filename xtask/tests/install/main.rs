@@ -3,6 +3,7 @@
 mod clients;
 mod linking;
 mod place;
+mod portals;
 mod refused;
 mod replaced;
 mod tree;
@@ -21,6 +22,7 @@ fn main() {
     trials.extend(refused::trials());
     trials.extend(replaced::trials());
     trials.extend(udp::trials());
+    trials.extend(portals::trials());
     trials.extend(uninstalled::trials());
     let conclusion = libtest_mimic::run(&Arguments::from_args(), trials);
     place::clean();

@@ -41,7 +41,7 @@ fn complete() -> Result<(), Failed> {
     ]
     .map(str::to_owned)
     .into();
-    for conduit in ["smp", "tcp", "udp"] {
+    for conduit in ["smp", "tcp", "udp", "portals"] {
         for name in [
             format!("include/{conduit}-conduit/gasnet_core.h"),
             format!("lib/argonet/build/{conduit}-conduit/contrib/gasnetrun_{conduit}"),
@@ -88,6 +88,7 @@ fn complete() -> Result<(), Failed> {
         ("include/smp-conduit", "mak"),
         ("include/tcp-conduit", "mak"),
         ("include/udp-conduit", "mak"),
+        ("include/portals-conduit", "mak"),
     ] {
         for entry in prefix.join(directory).read_dir()? {
             let path = entry?.path();

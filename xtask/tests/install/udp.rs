@@ -1,6 +1,6 @@
 //! The conduit tcp by the name under which clients of GASNet ask for the network of Ethernet: udp.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use libtest_mimic::{Failed, Trial};
@@ -11,20 +11,20 @@ use crate::place::{Place, failed, run, runs, succeeded};
 pub(crate) fn trials() -> Vec<Trial> {
     let make = !runs("make");
     vec![
-        Trial::test("udp has all that tcp has", same),
+        Trial::test("udp has all that tcp has", || has_all("udp")),
         Trial::test("udp is a network of a build directory", built).with_ignored_flag(make),
         Trial::test("clients of udp run over tcp", over_tcp).with_ignored_flag(make),
-        Trial::test("clients of udp and of tcp do not mix", apart),
+        Trial::test("clients of different networks do not mix", apart),
     ]
 }
 
-/// By the other name.
-fn renamed(text: &str) -> String {
-    text.replace("tcp", "udp").replace("TCP", "UDP")
-}
-
-fn same() -> Result<(), Failed> {
-    let place = Place::installed("same", false)?;
+/// A conduit has the files that tcp has, which say the same by its name.
+pub(crate) fn has_all(conduit: &str) -> Result<(), Failed> {
+    let renamed = |text: &str| {
+        let text = text.replace("tcp", conduit);
+        text.replace("TCP", &conduit.to_uppercase())
+    };
+    let place = Place::installed(&format!("all of {conduit}"), false)?;
     let prefix = place.prefix();
     let own = prefix.display().to_string().replace(' ', "\\ ");
     let mut files = 0;
@@ -46,7 +46,8 @@ fn same() -> Result<(), Failed> {
             let of = |path: &Path| std::fs::read_to_string(path).map(|t| t.replace(&own, ""));
             let (ours, theirs) = (of(&path)?, of(&other)?);
             assert_eq!(renamed(&ours), theirs, "{name}");
-            assert!(theirs.contains("-DARGONET_CONDUIT_UDP=1"), "{theirs}");
+            let chosen = format!("-DARGONET_CONDUIT_{}=1", conduit.to_uppercase());
+            assert!(theirs.contains(&chosen), "{theirs}");
         }
     }
     // Three modes, static and shared: for make, for pkg-config, and the static ones for make in the build directory.
@@ -82,33 +83,42 @@ fn built() -> Result<(), Failed> {
 
 fn over_tcp() -> Result<(), Failed> {
     let place = Place::installed("udp over tcp", false)?;
-    let hello = copied(&place)?.join("hello");
+    let launchers = [
+        "bin/amudprun",
+        "bin/gasnetrun_udp",
+        "lib/argonet/build/other/amudp/amudprun",
+    ];
+    started_alike(&place, "udp", &launchers).map(|_| ())
+}
+
+/// The example of that name, linked with a conduit, says its line for each rank however it is started. Where it is.
+pub(crate) fn started_alike(
+    place: &Place,
+    conduit: &str,
+    launchers: &[&str],
+) -> Result<PathBuf, Failed> {
+    let hello = copied(place)?.join("hello");
     let gasnet = place.prefix().display().to_string().replace(' ', "\\ ");
     let words = [
         format!("GASNET={gasnet}"),
-        "CONDUIT=udp".to_owned(),
+        format!("CONDUIT={conduit}"),
         STRIPPED.to_owned(),
     ];
     succeeded(&run(make(&hello).args(words))?)?;
     let program = hello.join("hello");
     // By this upcxx-run knows how to start it.
     let bytes = std::fs::read(&program)?;
-    let ident = b"$GASNetConduitName: UDP $";
+    let ident = format!("$GASNetConduitName: {} $", conduit.to_uppercase()).into_bytes();
     assert!(bytes.windows(ident.len()).any(|part| part == ident));
-    let launched = |launcher: &str| {
+    let launched = |launcher: &&str| {
         let mut command = Command::new(place.prefix().join(launcher));
         command.args(["-np", "3"]).arg(&program);
         command
     };
-    // The program's own first process takes the number of ranks from its arguments, as programs of tcp do.
+    // The program's own first process takes the number of ranks from its arguments.
     let mut alone = Command::new(&program);
     alone.arg("3");
-    for mut command in [
-        alone,
-        launched("bin/amudprun"),
-        launched("bin/gasnetrun_udp"),
-        launched("lib/argonet/build/other/amudp/amudprun"),
-    ] {
+    for mut command in launchers.iter().map(launched).chain([alone]) {
         let told = succeeded(&run(command.env("GASNET_SUPERNODE_MAXSIZE", "1"))?)?;
         let lines: Vec<&str> = told.lines().collect();
         assert_eq!(lines.len(), 3, "{command:?}: {told}");
@@ -119,7 +129,7 @@ fn over_tcp() -> Result<(), Failed> {
     }
     // Without a number it says what is missing, and does not run as one rank of smp.
     failed(&run(&mut Command::new(&program))?)?;
-    Ok(())
+    Ok(program)
 }
 
 fn apart() -> Result<(), Failed> {
@@ -134,7 +144,13 @@ fn apart() -> Result<(), Failed> {
             .arg(&source);
         run(command.arg("-o").arg(place.file("hello.o")))
     };
-    for (own, other) in [("UDP", "tcp"), ("TCP", "udp"), ("UDP", "smp")] {
+    for (own, other) in [
+        ("UDP", "tcp"),
+        ("TCP", "udp"),
+        ("UDP", "smp"),
+        ("PORTALS", "tcp"),
+        ("SMP", "portals"),
+    ] {
         succeeded(&compiled(&[&format!("-DARGONET_CONDUIT_{own}=1")])?)?;
         let mut link = Command::new("cc");
         link.arg(place.file("hello.o"))
@@ -159,6 +175,18 @@ fn apart() -> Result<(), Failed> {
         (
             ["-DARGONET_CONDUIT_UDP=2", "-O1"],
             "ARGONET_CONDUIT_UDP must be 1",
+        ),
+        (
+            ["-DARGONET_CONDUIT_PORTALS=1", "-DARGONET_CONDUIT_TCP=1"],
+            "ARGONET_CONDUIT_PORTALS must be 1",
+        ),
+        (
+            ["-DARGONET_CONDUIT_PORTALS=1", "-DARGONET_CONDUIT_SMP=1"],
+            "ARGONET_CONDUIT_PORTALS must be 1",
+        ),
+        (
+            ["-DARGONET_CONDUIT_PORTALS=0", "-O1"],
+            "ARGONET_CONDUIT_PORTALS must be 1",
         ),
     ] {
         let told = failed(&compiled(&options)?)?;

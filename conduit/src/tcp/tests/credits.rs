@@ -1,12 +1,12 @@
 //! Windows that are lent: they follow use, none is lost, and together they are no more than the receive space.
 
 use super::*;
+use crate::PeerCredits;
 use crate::tcp::credits::CREDIT_BYTES;
-use crate::tcp::lane::{Grant, Outbox, Parked};
+use crate::tcp::lane::{Grant, Parked};
 use crate::tcp::loans::Loans;
-use crate::tcp::{PeerCredits, TcpCredits, frame::LARGEST_CHARGE};
+use crate::tcp::{TcpCredits, frame::LARGEST_CHARGE};
 use argonet_am::credit::{Bank, Figures, Return, Revoke};
-use argonet_am::system_queue::{Answer, Frame, Heard, Question, Slot, SystemQueue};
 use rand_xoshiro::Xoshiro256StarStar;
 use rand_xoshiro::rand_core::{Rng as _, SeedableRng};
 
@@ -119,11 +119,9 @@ impl Job {
             let quiet = |rank: &Rank| {
                 rank.tcp.core.all_used().all(|peer| {
                     let outbound = peer.outbound.lock();
-                    let asks = outbound
-                        .loans
-                        .as_ref()
-                        .is_some_and(|loans| loans.is_asking());
-                    !asks && outbound.outbox.untold() == 0 && !outbound.outbox.wants_to_write()
+                    !outbound.slot.is_busy()
+                        && outbound.outbox.untold() == 0
+                        && !outbound.outbox.wants_to_write()
                 })
             };
             if all
@@ -249,7 +247,7 @@ fn epochs_are_told_to_those_who_send() {
 }
 
 /// Rank 1 of three, with 400 credits a peer and none in the bank, and its side of the stream to a peer.
-fn half() -> (Bank, Box<Loans>, Grant, Outbox, Parked) {
+fn half() -> (Bank, Box<Loans>, Grant, Parked) {
     let credits = TcpCredits {
         share: Some(400),
         bank: Some(0),
@@ -258,35 +256,22 @@ fn half() -> (Bank, Box<Loans>, Grant, Outbox, Parked) {
     let bank = Bank::new(1, credits.plan(3).unwrap(), credits.rules());
     let loans = Loans::new(&bank).unwrap();
     let window = 400 * CREDIT_BYTES;
-    (
-        bank,
-        loans,
-        Grant::new(window),
-        Outbox::new(),
-        Parked::new(window),
-    )
+    (bank, loans, Grant::new(window), Parked::new(window))
 }
 
-fn revoke() -> (Slot, Frame) {
-    let question = Question::Revoke(Revoke {
-        epoch: false,
-        wanted: u16::MAX,
-    });
-    let (mut slot, mut queue) = (Slot::default(), SystemQueue::new(Duration::ZERO));
-    let frame = queue.ask(Duration::ZERO, 0, &mut slot, question).unwrap();
-    (slot, frame)
-}
+const REVOKE: Revoke = Revoke {
+    epoch: false,
+    wanted: u16::MAX,
+};
 
 #[test]
 fn what_is_in_use_is_not_given_back() {
-    let (bank, mut loans, mut grant, mut outbox, parked) = half();
+    let (bank, mut loans, mut grant, _) = half();
     // 300 credits and a byte, sent since the lender said anything; 20 more are being prepared.
     grant.use_up(300 * CREDIT_BYTES + 1);
-    let lane = (&mut grant, &mut outbox);
     let reserved = 20 * CREDIT_BYTES;
-    loans
-        .system(revoke().1.0, reserved, lane, &parked, &bank)
-        .unwrap();
+    let back = loans.revoke(REVOKE, reserved, &mut grant, &bank);
+    assert_eq!(back.count, 400 - 321);
     assert_eq!(loans.peer.figures().held, 321);
     assert!(grant.allows(reserved, 0));
     assert!(!grant.allows(21 * CREDIT_BYTES, 0));
@@ -295,32 +280,20 @@ fn what_is_in_use_is_not_given_back() {
 // seed P11: SendMax is what was in use at most, also if the lender has said nothing of credits meanwhile.
 #[test]
 fn what_was_in_use_before_it_was_handled_is_not_given_back() {
-    let (bank, mut loans, mut grant, mut outbox, parked) = half();
+    let (bank, mut loans, mut grant, _) = half();
     grant.use_up(300 * CREDIT_BYTES);
     grant.handle(300 * CREDIT_BYTES as u64).unwrap();
     grant.use_up(310 * CREDIT_BYTES);
     grant.handle(400 * CREDIT_BYTES as u64).unwrap();
     grant.handle(610 * CREDIT_BYTES as u64).unwrap();
-    let lane = (&mut grant, &mut outbox);
-    let question = revoke().1.0;
-    loans.system(question, 0, lane, &parked, &bank).unwrap();
+    loans.revoke(REVOKE, 0, &mut grant, &bank);
     assert_eq!(loans.peer.figures().held, 310);
 }
 
 #[test]
 fn no_more_is_taken_back_than_can_be_free() {
-    let answer = |question: Frame, count| {
-        let (mut slot, mut queue) = (Slot::default(), SystemQueue::new(Duration::ZERO));
-        let heard = queue.handle_recv(Duration::ZERO, 0, &mut slot, question);
-        assert!(matches!(heard, Ok(Heard::Question(_))));
-        let back = Return {
-            epoch: false,
-            count,
-        };
-        SystemQueue::answer(&mut slot, Answer::Return(back))
-    };
     for (count, due) in [(100, true), (101, false)] {
-        let (bank, mut loans, mut grant, mut outbox, mut parked) = half();
+        let (bank, mut loans, _, mut parked) = half();
         // Another peer lacks what the bank does not have, so this one is asked.
         let mut other = Loans::new(&bank).unwrap();
         assert_eq!(other.peer.asks(200, 2, &bank), 0);
@@ -332,14 +305,15 @@ fn no_more_is_taken_back_than_can_be_free() {
             },
             |_, _| {},
         );
-        let (slot, question) = revoke();
-        loans.slot = slot;
         // 299 credits and a byte have come and wait.
         parked.arrive(299 * CREDIT_BYTES + 1).unwrap();
-        let lane = (&mut grant, &mut outbox);
-        let taken = loans.system(answer(question, count).0, 0, lane, &parked, &bank);
+        let back = Return {
+            epoch: false,
+            count,
+        };
+        let taken = loans.returned(back, &parked, &bank);
         if due {
-            assert_eq!(taken, Ok(Some(300 * CREDIT_BYTES)));
+            assert_eq!(taken, Ok(300 * CREDIT_BYTES));
             assert_eq!(bank.banked(), 100);
         } else {
             assert!(matches!(taken, Err(RecordError::Account { most: 100, .. })));

@@ -20,6 +20,7 @@ use std::sync::Arc;
 
 mod connections;
 mod credits;
+mod exit;
 mod lost_sides;
 mod polls;
 mod progress;
@@ -447,7 +448,10 @@ fn what_cannot_be_ends_the_connection() {
         ("handled more than was sent", vec![control(0, 1)]),
         ("lent more than may be", vec![credits(17, 0)]),
         ("a system message that is none", vec![system(1 << 40)]),
-        ("the end of the job", vec![system(2 << 56 | 1 << 48)]),
+        (
+            "an exit with a code above 255",
+            vec![system(2 << 56 | 1 << 48 | 256)],
+        ),
         ("data that was not asked for", vec![with(Kind::Got, 1, op)]),
         ("a refusal of no get", vec![with(Kind::Refused, 0, op)]),
         (

@@ -5,6 +5,7 @@
 
 use super::abi::{self, Handle, Md};
 use super::answer::{made, unexpected};
+use super::lacks;
 use super::open::Four;
 use super::under_way::{ACK, REPLY, SEND};
 use crate::portals::{Ack, Descriptor, DescriptorHandle, NicError};
@@ -76,22 +77,7 @@ impl Four {
         options: Descriptor,
     ) -> Result<DescriptorHandle, NicError> {
         let rank = self.ni.rank;
-        if options.threshold == Some(0) {
-            return Err(NicError::Invalid {
-                rank,
-                what: "a descriptor with a threshold of 0",
-            });
-        }
-        let missing = if options.events.start {
-            Some("events at the start of operations")
-        } else if options.threshold.is_some() {
-            Some("thresholds of descriptors")
-        } else {
-            None
-        };
-        if let Some(feature) = missing {
-            return Err(NicError::Unsupported { rank, feature });
-        }
+        lacks::descriptor(rank, &options)?;
         let mut table = self.bound.write();
         table.room()?;
         let queues = self.queues.read();

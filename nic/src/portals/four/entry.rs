@@ -2,6 +2,7 @@
 
 use super::abi::{self, Me, Process};
 use super::answer::{made, unexpected};
+use super::lacks::{self, Leaves};
 use super::open::Four;
 use super::outcome;
 use super::queue::{Retired, Told};
@@ -12,16 +13,6 @@ use crate::portals::{
 use argonet_base::JobRank;
 use core::ptr::NonNull;
 use std::collections::VecDeque;
-
-/// How an entry leaves its list by itself.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Leaves {
-    Never,
-    /// After its first operation.
-    Once,
-    /// When less than this is left.
-    Below(u64),
-}
 
 /// What is kept of an entry.
 #[derive(Debug)]
@@ -60,44 +51,6 @@ impl Record {
 }
 
 impl Four {
-    fn invalid(&self, what: &'static str) -> NicError {
-        NicError::Invalid {
-            rank: self.ni.rank,
-            what,
-        }
-    }
-
-    fn unsupported(&self, feature: &'static str) -> NicError {
-        NicError::Unsupported {
-            rank: self.ni.rank,
-            feature,
-        }
-    }
-
-    fn check_entry(&self, position: Position, entry: &Entry) -> Result<Leaves, NicError> {
-        if position != Position::Tail {
-            return Err(self.unsupported("place in a match list but its end"));
-        }
-        if entry.events.start {
-            return Err(self.unsupported("events at the start of operations"));
-        }
-        if entry.ack_disable {
-            return Err(self.unsupported("entries that do not acknowledge"));
-        }
-        if !entry.puts && !entry.gets {
-            return Err(self.invalid("an entry that accepts neither puts nor gets"));
-        }
-        match (entry.threshold, entry.managed) {
-            (Some(0), _) => Err(self.invalid("an entry with a threshold of 0")),
-            (Some(1), _) => Ok(Leaves::Once),
-            (Some(_), _) => Err(self.unsupported("thresholds of entries other than 1")),
-            (None, Managed::Local { min_free_bytes }) if min_free_bytes != 0 => {
-                Ok(Leaves::Below(min_free_bytes))
-            }
-            _ => Ok(Leaves::Never),
-        }
-    }
-
     /// # Safety
     /// As [`Portals::attach`](crate::portals::Portals::attach).
     pub(super) unsafe fn make_entry(
@@ -109,7 +62,7 @@ impl Four {
         len_bytes: u64,
         entry: Entry,
     ) -> Result<EntryHandle, NicError> {
-        let leaves = self.check_entry(position, &entry)?;
+        let leaves = lacks::entry(self.ni.rank, position, &entry)?;
         let source = match matching.source {
             None => abi::RANK_ANY,
             Some(source) => self.ni.reach(source)?.nid_or_rank,
@@ -119,15 +72,8 @@ impl Four {
         let portal_queue = tables.portal(&self.ni, portal)?.queue;
         if let Some(queue) = entry.queue {
             queues.get(queue.index, queue.generation)?;
-            if portal_queue != Some(queue) {
-                return Err(self.unsupported("queue of an entry other than that of its portal"));
-            }
         }
-        if leaves != Leaves::Never && portal_queue.is_none() {
-            return Err(
-                self.unsupported("entries that leave by themselves at portals without a queue")
-            );
-        }
+        lacks::queue(self.ni.rank, portal_queue, entry.queue, leaves)?;
         tables.entries.room()?;
         let tells_end = entry.queue.is_some() && entry.events.end;
         let mut me = Me {

@@ -13,20 +13,24 @@
 //!
 //! # What differs from the software interface
 //!
-//! * [`Features`](super::Features) are all missing, and an atomic swap that fetches nothing.
+//! * [`Features`](super::Features) are all missing, and an atomic swap that fetches nothing (`lacks.rs`).
 //! * [`Outcome::NoMatch`](super::Outcome::NoMatch) is also the answer of a portal that was never allocated and of an entry that matches but does not
 //!   permit the operation, [`Outcome::Disabled`](super::Outcome::Disabled) that of a disabled portal whoever disabled it: the library says no more.
 //! * Of events dropped the number is not known, and told as 1; which are dropped is the library's choice (the reference
 //!   implementation keeps the latest).
 //! * An entry that leaves its list by itself needs a queue at its portal, where its leaving is told to this binding even if not to the client.
 //! * Start and end of operations have no number in common: [`Event::link`](super::Event::link) is 0 at the target.
+//!
+//! [`Narrow`] is the software interface with just these restrictions, for tests of what is to work over either.
 
 mod abi;
 mod answer;
 mod bound;
 mod config;
 mod entry;
+mod lacks;
 mod library;
+mod narrow;
 mod nic;
 mod objects;
 mod open;
@@ -39,4 +43,5 @@ mod under_way;
 
 pub use config::FourConfig;
 pub use library::Library;
+pub use narrow::Narrow;
 pub use open::{Four, Opening, ProcessId};

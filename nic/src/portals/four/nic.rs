@@ -12,6 +12,15 @@ use core::ptr::NonNull;
 use core::sync::atomic::Ordering;
 use core::time::Duration;
 
+/// Of what some interfaces have, nothing.
+pub(super) const FEATURES: Features = Features {
+    insert: false,
+    thresholds: false,
+    start_events: false,
+    ack_disable: false,
+    synchronous: false,
+};
+
 impl Four {
     fn register(&self, index: u32) -> u64 {
         let mut value = 0;
@@ -50,13 +59,7 @@ impl Portals for Four {
     }
 
     fn features(&self) -> Features {
-        Features {
-            insert: false,
-            thresholds: false,
-            start_events: false,
-            ack_disable: false,
-            synchronous: false,
-        }
+        FEATURES
     }
 
     fn status(&self, register: Register) -> u64 {

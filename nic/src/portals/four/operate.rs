@@ -3,6 +3,7 @@
 use super::abi::{self, Process};
 use super::answer::check;
 use super::bound::{Bound, Use};
+use super::lacks;
 use super::open::Four;
 use super::slots::Slots;
 use super::under_way::{Operation, Side};
@@ -82,7 +83,7 @@ impl Four {
             });
         }
         if part.len_bytes > self.ni.limits.message_bytes {
-            return Err(self.refuse("a message longer than the interface's limit"));
+            return Err(lacks::too_long(self.ni.rank));
         }
         Ok(Local {
             bound,
@@ -233,11 +234,8 @@ impl Four {
         if let Some(wrong) = kind.objection(op, len, offset, fetches, self.atomic_bytes()) {
             return Err(self.refuse(wrong));
         }
-        if op == AtomicOp::Swap && !fetches {
-            return Err(NicError::Unsupported {
-                rank: self.ni.rank,
-                feature: "atomic swap that fetches nothing",
-            });
+        if !fetches {
+            lacks::atomic(self.ni.rank, op)?;
         }
         Ok(())
     }

@@ -4,7 +4,8 @@ use std::fmt::Write as _;
 use std::io::{ErrorKind, Write as _};
 use std::process::ExitCode;
 
-use argonet_conduit::tcp::{CONNECTIONS_FILE_NAME, CREDITS_FILE_NAME, Connections, CreditReport};
+use argonet_conduit::tcp::{CONNECTIONS_FILE_NAME, Connections};
+use argonet_conduit::{CREDITS_FILE_NAME, CreditReport};
 use argonet_settings::{MAX_LOCAL_RANKS, Settings};
 use clap::Args;
 use clap::builder::RangedU64ValueParser;
@@ -33,7 +34,7 @@ pub(crate) struct Info {
     /// Environment variables instead, with the values that hold here
     #[arg(long)]
     settings: bool,
-    /// Credits of jobs that run over tcp on this host instead: held, in use, stalled, lent, banked
+    /// Credits of jobs that run over tcp or portals on this host instead: held, in use, stalled, lent, banked
     #[arg(long, conflicts_with = "settings", group = "live")]
     credits: bool,
     /// Connections of such jobs instead: peers used, memory kept for them, and who has come to the doors: of the job, or a stranger

@@ -9,7 +9,7 @@ use std::io;
 
 /// Words of 64 bits in such a file.
 // Each word stands for itself, so Relaxed is enough; this process alone writes.
-pub(super) struct Words {
+pub(crate) struct Words {
     map: MmapRaw,
     count: usize,
     _file: OwnedFd,
@@ -17,7 +17,7 @@ pub(super) struct Words {
 
 impl Words {
     /// All 0, in a file of this name.
-    pub(super) fn new(name: &str, count: usize) -> io::Result<Self> {
+    pub(crate) fn new(name: &str, count: usize) -> io::Result<Self> {
         let file = memfd_create(name, MemfdFlags::CLOEXEC)?;
         ftruncate(&file, (count * 8) as u64)?;
         let map = MmapOptions::new().len(count * 8).map_raw(&file)?;
@@ -34,12 +34,12 @@ impl Words {
         unsafe { AtomicU64::from_ptr(self.map.as_mut_ptr().cast::<u64>().add(at)) }
     }
 
-    pub(super) fn set(&self, at: usize, value: u64) {
+    pub(crate) fn set(&self, at: usize, value: u64) {
         self.word(at).store(value, Relaxed);
     }
 
     /// All of them.
-    pub(super) fn all(&self) -> Vec<u64> {
+    pub(crate) fn all(&self) -> Vec<u64> {
         (0..self.count)
             .map(|at| self.word(at).load(Relaxed))
             .collect()
@@ -47,13 +47,13 @@ impl Words {
 }
 
 /// Out of the bytes of such a file; `None` if they are none.
-pub(super) fn read(bytes: &[u8]) -> Option<Vec<u64>> {
+pub(crate) fn read(bytes: &[u8]) -> Option<Vec<u64>> {
     let (words, rest) = bytes.as_chunks::<8>();
     let words = words.iter().map(|word| u64::from_ne_bytes(*word)).collect();
     rest.is_empty().then_some(words)
 }
 
 /// Two halves.
-pub(super) fn two(low: u32, high: u32) -> u64 {
+pub(crate) fn two(low: u32, high: u32) -> u64 {
     u64::from(high) << 32 | u64::from(low)
 }

@@ -7,7 +7,7 @@
 //! 8 + 2p    rank p: credits held, in use, lent to it, used by it, 16 bits each from the lowest     9 + 2p  stalls
 //! ```
 
-use super::words::{self, Words, two};
+use crate::words::{self, Words, two};
 use argonet_am::credit::{Bank, Figures};
 use core::fmt;
 use std::io;
@@ -23,7 +23,7 @@ pub struct Gauges(Words);
 
 impl Gauges {
     /// For the bank's rank among `ranks`.
-    pub(super) fn new(rank: u32, ranks: u32, bank: &Bank) -> io::Result<Self> {
+    pub(crate) fn new(rank: u32, ranks: u32, bank: &Bank) -> io::Result<Self> {
         let gauges = Gauges(Words::new(CREDITS_FILE_NAME, HEAD + 2 * ranks as usize)?);
         let plan = bank.plan();
         let total = u32::try_from(plan.total()).unwrap_or(u32::MAX);
@@ -36,7 +36,7 @@ impl Gauges {
 
     /// What the bank has, and has moved.
     #[cold]
-    pub(super) fn bank(&self, bank: &Bank) {
+    pub(crate) fn bank(&self, bank: &Bank) {
         let moved = bank.moved();
         self.0.set(3, two(bank.banked(), bank.epoch()));
         self.0.set(4, moved.lent);
@@ -46,7 +46,7 @@ impl Gauges {
 
     /// What is held of a peer, and lent to it.
     #[inline]
-    pub(super) fn peer(&self, rank: u32, figures: Figures, stalls: u64) {
+    pub(crate) fn peer(&self, rank: u32, figures: Figures, stalls: u64) {
         let of = |count: u16, place: u32| u64::from(count) << (16 * place);
         let Figures {
             held,

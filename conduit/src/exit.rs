@@ -1,0 +1,309 @@
+//! The end of a job, as ranks tell it to each other over a network: the machine of the system queue with a clock and a lock.
+//!
+//! Both networks share this; what differs is how a question leaves and how answers are taken ([`Way`]). docs/adr/0028 says who is told, and
+//! why a job's launchers are told besides.
+
+use argonet_am::system_queue::{
+    Answer, Frame, Heard, Question, Shutdown, ShutdownState, Slot, SystemQueue,
+};
+use argonet_base::JobRank;
+use core::fmt;
+use core::sync::atomic::{AtomicU32, Ordering};
+use core::time::Duration;
+use parking_lot::Mutex;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// Most ranks that are told at a time and have not confirmed.
+const WINDOW: u32 = 64;
+
+/// Between two looks for answers, once the first have found none.
+const PAUSE: Duration = Duration::from_micros(50);
+
+/// Looks for answers before that.
+const EAGER_LOOKS: u32 = 64;
+
+/// What a rank does when another says that it ends the job with a code. It is called by a thread that polls, while that holds locks of the
+/// conduit, so it must not call the conduit.
+pub type HearExit = Box<dyn Fn(JobRank, u8) + Send + Sync>;
+
+/// An exit that others are to be told.
+pub struct TellExit<'a> {
+    /// The code, as the job's.
+    pub code: u8,
+    /// How long it may take.
+    pub limit: Duration,
+    /// Whom it need not tell, nor wait for: ranks that share memory with this one, and those that have come to their end.
+    pub spares: &'a dyn Fn(JobRank) -> bool,
+}
+
+/// Exits that a rank has told and heard over the system queue.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct ExitCounts {
+    /// Ranks that this one has told.
+    pub told: u32,
+    /// Of them, those that have confirmed, or had come to their end meanwhile.
+    pub confirmed: u32,
+    /// Ranks that have told this one.
+    pub heard: u32,
+}
+
+impl fmt::Display for ExitCounts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            told,
+            confirmed,
+            heard,
+        } = self;
+        write!(
+            f,
+            "{told} ranks told of an exit over the system queue, {confirmed} have confirmed, {heard} heard of"
+        )
+    }
+}
+
+/// How the questions of a conduit travel.
+pub(crate) trait Way {
+    /// Calls `ask` with what is kept about `rank` and sends the frame that it may get, if the rank can be told now. Waits for no lock
+    /// longer than until then.
+    fn ask(&self, rank: JobRank, until: Instant, ask: &mut dyn FnMut(&mut Slot) -> Option<Frame>);
+
+    /// Takes answers that have come, and runs no handler. `open` are those that have not confirmed.
+    fn listen(&self, open: &[u32]);
+
+    /// Whether a rank that was told cannot confirm any more.
+    fn is_gone(&self, rank: JobRank) -> bool;
+}
+
+/// Who is to hear of an exit.
+#[derive(Default)]
+struct Hearing {
+    act: Option<Arc<HearExit>>,
+    /// What came before there was anybody.
+    early: Option<(JobRank, u8)>,
+}
+
+/// A rank's part in the end of its job.
+pub(crate) struct Exits {
+    /// Under this lock those of peers may be taken, and not the other way round.
+    end: Mutex<Shutdown>,
+    hearing: Mutex<Hearing>,
+    /// Counts exits heard of. Relaxed: for reports.
+    heard: AtomicU32,
+}
+
+impl Exits {
+    pub(crate) fn new(rank: JobRank, ranks: u32) -> Self {
+        Self {
+            end: Mutex::new(Shutdown::new(rank.0, ranks, WINDOW)),
+            hearing: Mutex::default(),
+            heard: AtomicU32::new(0),
+        }
+    }
+
+    /// `act` is called when another rank says that it ends the job, or now if one has. The first that is given counts.
+    pub(crate) fn on_exit(&self, act: HearExit) {
+        let mut hearing = self.hearing.lock();
+        if hearing.act.is_some() {
+            return;
+        }
+        let act = hearing.act.insert(Arc::new(act));
+        let act = Arc::clone(act);
+        if let Some((from, code)) = hearing.early.take() {
+            drop(hearing);
+            act(from, code);
+        }
+    }
+
+    /// What a frame of the system queue meant, once its peer's lock is free again.
+    pub(crate) fn heard(&self, from: JobRank, heard: Heard) {
+        let is_of_exit = matches!(
+            heard,
+            Heard::Question(Question::Exit(_))
+                | Heard::Answered(Answer::Exiting)
+                | Heard::AnsweredAndNext(Answer::Exiting, _)
+        );
+        if !is_of_exit {
+            return;
+        }
+        // Whoever answers has done so already: there is one answer.
+        let _ = self.end.lock().heard(from.0, heard);
+        let Heard::Question(Question::Exit(code)) = heard else {
+            return;
+        };
+        self.heard.fetch_add(1, Ordering::Relaxed);
+        let mut hearing = self.hearing.lock();
+        let Some(act) = hearing.act.clone() else {
+            hearing.early.get_or_insert((from, code));
+            return;
+        };
+        drop(hearing);
+        act(from, code);
+    }
+
+    /// Tells others that this rank ends the job, and waits until they have confirmed or the time is over. A rank that was told tells nobody,
+    /// nor does one that has told already.
+    // seed P13: the first rank that exits tells the others, and waits for a bounded time.
+    pub(crate) fn tell(&self, exit: &TellExit<'_>, way: &impl Way) {
+        let begun = Instant::now();
+        let until = begun + exit.limit;
+        let is_gone = |rank: u32| (exit.spares)(JobRank(rank)) || way.is_gone(JobRank(rank));
+        // Networks lose nothing, or repeat it themselves: the queue keeps no questions.
+        let mut queue = SystemQueue::new(Duration::ZERO);
+        for round in 0.. {
+            // A signal may have come while this very thread held it.
+            let Some(mut end) = self.end.try_lock_until(until) else {
+                return;
+            };
+            let now = begun.elapsed();
+            if round == 0 {
+                end.begin(now, exit.code, exit.limit);
+            }
+            end.forget(is_gone);
+            end.poll_transmit(now, &mut queue, |rank, ask| {
+                let rank = JobRank(rank);
+                if !(exit.spares)(rank) {
+                    way.ask(rank, until, ask);
+                }
+            });
+            end.handle_timeout(now);
+            if end.state() != ShutdownState::Telling {
+                return;
+            }
+            let open: Vec<u32> = end.open().collect();
+            drop(end);
+            way.listen(&open);
+            match round {
+                ..EAGER_LOOKS => std::thread::yield_now(),
+                _ => std::thread::sleep(PAUSE),
+            }
+        }
+    }
+
+    /// What was told and heard.
+    pub(crate) fn counts(&self) -> ExitCounts {
+        let (told, confirmed) = self.end.lock().told();
+        ExitCounts {
+            told,
+            confirmed,
+            heard: self.heard.load(Ordering::Relaxed),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use core::cell::{Cell, RefCell};
+
+    /// Ranks 1 and up of a job of which rank 0 exits.
+    struct Others<'a> {
+        exits: &'a Exits,
+        slots: RefCell<Vec<(Slot, Slot)>>,
+        asked: RefCell<Vec<(u32, Frame)>>,
+        /// Those that answer.
+        answers: &'a dyn Fn(u32) -> bool,
+        most: Cell<usize>,
+    }
+
+    impl<'a> Others<'a> {
+        fn new(exits: &'a Exits, ranks: usize, answers: &'a dyn Fn(u32) -> bool) -> Self {
+            Self {
+                exits,
+                slots: RefCell::new(vec![Default::default(); ranks]),
+                asked: RefCell::default(),
+                answers,
+                most: Cell::new(0),
+            }
+        }
+    }
+
+    impl Way for Others<'_> {
+        fn ask(
+            &self,
+            rank: JobRank,
+            _until: Instant,
+            ask: &mut dyn FnMut(&mut Slot) -> Option<Frame>,
+        ) {
+            let frame = ask(&mut self.slots.borrow_mut()[rank.index()].0);
+            self.asked.borrow_mut().extend(frame.map(|f| (rank.0, f)));
+        }
+
+        fn listen(&self, open: &[u32]) {
+            self.most.set(self.most.get().max(open.len()));
+            for (rank, frame) in self.asked.take() {
+                if !(self.answers)(rank) {
+                    continue;
+                }
+                let mut queue = SystemQueue::new(Duration::ZERO);
+                let (here, there) = &mut self.slots.borrow_mut()[rank as usize];
+                let heard = queue.handle_recv(Duration::ZERO, 0, there, frame);
+                assert_eq!(heard, Ok(Heard::Question(Question::Exit(7))));
+                let answer = SystemQueue::answer(there, Answer::Exiting);
+                let heard = queue.handle_recv(Duration::ZERO, rank, here, answer);
+                self.exits.heard(JobRank(rank), heard.expect("an answer"));
+            }
+        }
+
+        fn is_gone(&self, rank: JobRank) -> bool {
+            rank.0 == 3
+        }
+    }
+
+    fn exit(limit: Duration) -> TellExit<'static> {
+        TellExit {
+            code: 7,
+            limit,
+            spares: &|rank| rank.0 == 2,
+        }
+    }
+
+    // seed P13
+    #[test]
+    fn all_are_told_but_who_is_gone_and_at_most_a_window_at_a_time() {
+        let exits = Exits::new(JobRank(0), 200);
+        let others = Others::new(&exits, 200, &|rank| rank != 3);
+        exits.tell(&exit(Duration::from_secs(1000)), &others);
+        let due = ExitCounts {
+            told: 198,
+            confirmed: 198,
+            heard: 0,
+        };
+        assert_eq!(exits.counts(), due);
+        assert_eq!(others.most.get(), WINDOW as usize);
+        // Once.
+        exits.tell(&exit(Duration::from_secs(1000)), &others);
+        assert_eq!(exits.counts(), due);
+    }
+
+    // seed P13: the wait is bounded.
+    #[test]
+    fn who_never_answers_is_waited_for_no_longer_than_the_limit() {
+        let exits = Exits::new(JobRank(0), 200);
+        let others = Others::new(&exits, 200, &|_| false);
+        exits.tell(&exit(Duration::from_millis(20)), &others);
+        let counts = exits.counts();
+        assert!(counts.told > WINDOW, "{counts}");
+        assert_eq!(counts.confirmed, 1, "one was gone: {counts}");
+    }
+
+    #[test]
+    fn who_was_told_tells_nobody_and_acts_once_for_each_that_tells() {
+        let exits = Exits::new(JobRank(0), 3);
+        let told = |from, code| exits.heard(JobRank(from), Heard::Question(Question::Exit(code)));
+        let acted = Arc::new(Mutex::new(Vec::new()));
+        told(1, 9);
+        let log = Arc::clone(&acted);
+        exits.on_exit(Box::new(move |from, code| log.lock().push((from.0, code))));
+        assert_eq!(*acted.lock(), [(1, 9)], "what came early");
+        told(2, 4);
+        assert_eq!(*acted.lock(), [(1, 9), (2, 4)]);
+        let others = Others::new(&exits, 3, &|_| true);
+        exits.tell(&exit(Duration::from_secs(1000)), &others);
+        let due = ExitCounts {
+            heard: 2,
+            ..ExitCounts::default()
+        };
+        assert_eq!(exits.counts(), due);
+    }
+}

@@ -1,0 +1,55 @@
+//! The conduit over interfaces that make any memory of a process reachable, as libraries of Portals 4 do.
+
+use super::config::{Buffers, PortalsConfig, PortalsSizes};
+use super::core::{Portals, PortalsError};
+use super::needs::Needs;
+use argonet_am::credit::PlanError;
+use argonet_nic::portals::Portals as Interface;
+use argonet_nic::portals::four::FourConfig;
+use core::ptr::NonNull;
+use memmap2::MmapMut;
+
+/// What a library of Portals 4 is asked for, for a conduit of these sizes and `ranks` ranks.
+///
+/// # Errors
+/// Sizes that do not fit each other.
+pub fn four_config(sizes: &PortalsSizes, ranks: u32) -> Result<FourConfig, PlanError> {
+    let needs = Needs::of(sizes, ranks)?;
+    Ok(FourConfig {
+        portals: needs.portals,
+        entries: needs.entries,
+        descriptors: needs.descriptors,
+        queues: needs.queues,
+        queue_events: needs.queue_events,
+        counters: needs.counters,
+        operations: needs.operations,
+    })
+}
+
+impl<N: Interface> Portals<N> {
+    /// The conduit with buffers of its own, over an interface that makes any memory reachable.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new), and if there is no memory.
+    pub fn over_own_memory(nic: N, config: PortalsConfig) -> Result<Self, PortalsError> {
+        let rank = config.rank;
+        let needs = Needs::of(&config.sizes, config.ranks);
+        let len_bytes = needs
+            .map_err(|cause| PortalsError::Plan { rank, cause })?
+            .buffer_bytes;
+        let no_memory = |cause| PortalsError::NoMemory {
+            rank,
+            len_bytes,
+            cause,
+        };
+        let len = usize::try_from(len_bytes);
+        let len = len.map_err(|_| no_memory(std::io::ErrorKind::OutOfMemory.into()))?;
+        let mut memory = MmapMut::map_anon(len).map_err(no_memory)?;
+        // A mapping is not at address 0.
+        let start = NonNull::new(memory.as_mut_ptr()).unwrap_or(NonNull::dangling());
+        // SAFETY: the mapping is kept with the value, or here if there is none, until the interface is gone, and nobody else knows it.
+        let mut portals = unsafe { Self::new(nic, Buffers { start, len_bytes }, config)? };
+        portals.memory = Some(memory);
+        Ok(portals)
+    }
+}

@@ -1,0 +1,269 @@
+//! Ranks whose interfaces are in one file: what the conformance suite does not see.
+
+use super::peer::State;
+use super::software_config;
+use super::system::scavenge;
+use super::{Portals, PortalsConfig, PortalsSizes};
+use crate::conduit::{Conduit, OpToken, Part, SendError, Sink};
+use crate::exit::{ExitCounts, TellExit};
+use crate::gauges::CreditReport;
+use crate::threads::ThreadMode;
+use argonet_am::credit::Wishes;
+use argonet_am::{AmError, Delivery, HandlerTable, Message, Payload};
+use argonet_base::{HandlerIndex, JobRank};
+use argonet_nic::portals::software::{FaultRules, Software};
+use argonet_segment::{Directory, OwnSegment, PageKind, Resolver, SegmentFile, SharedBytes};
+use core::sync::atomic::{AtomicBool, Ordering};
+use core::time::Duration;
+use parking_lot::Mutex;
+use rustix::fd::AsFd;
+use rustix::fs::{MemfdFlags, memfd_create};
+use std::sync::Arc;
+
+const NOTE: HandlerIndex = HandlerIndex(128);
+const SEGMENT: u64 = 1 << 16;
+
+/// Longer than any test takes.
+const LONG: Duration = Duration::from_secs(1000);
+
+struct Rank {
+    portals: Portals<Software>,
+    _segment: OwnSegment,
+}
+
+#[derive(Default)]
+struct Seen {
+    messages: usize,
+    broken: Vec<AmError>,
+}
+
+impl Sink for Seen {
+    fn deliver(&mut self, _delivery: &mut Delivery<'_>) {
+        self.messages += 1;
+    }
+
+    fn completed(&mut self, _op: OpToken, _part: Part) {}
+
+    fn broken(&mut self, error: AmError) {
+        self.broken.push(error);
+    }
+}
+
+fn job(ranks: u32, sizes: PortalsSizes) -> Vec<Rank> {
+    let segments = SegmentFile::create(ranks, SEGMENT, PageKind::Normal).unwrap();
+    let segments = segments.into_fd();
+    let interfaces = memfd_create("interfaces", MemfdFlags::CLOEXEC).unwrap();
+    let software = software_config(&sizes, JobRank(0), ranks).unwrap();
+    let mut table = HandlerTable::default();
+    table.register_at(NOTE, "note", Box::new(|_| {})).unwrap();
+    let start = |rank| {
+        let fd = segments.try_clone().unwrap();
+        let file = SegmentFile::from_fd(fd, ranks, SEGMENT, PageKind::Normal).unwrap();
+        let directory = Directory::new(file, rank).unwrap();
+        let segment = OwnSegment::attach(&directory, SEGMENT).unwrap();
+        let resolver = Resolver::new(Arc::clone(&directory));
+        let (file, faults) = (interfaces.as_fd(), FaultRules::default());
+        let nic = Software::new(file, software, rank, Some(resolver), faults).unwrap();
+        let config = PortalsConfig {
+            rank,
+            ranks,
+            mode: ThreadMode::Seq,
+            sizes,
+            reached: Arc::clone(&directory),
+            directory,
+            registered: table.registered(),
+            segment_len: Arc::new(|_| SEGMENT),
+        };
+        Rank {
+            portals: Portals::over_software(nic, config).unwrap(),
+            _segment: segment,
+        }
+    };
+    (0..ranks).map(JobRank).map(start).collect()
+}
+
+/// What a rank hears of exits.
+fn hearing(rank: &Rank) -> Arc<Mutex<Vec<(u32, u8)>>> {
+    let heard = Arc::new(Mutex::new(Vec::new()));
+    let log = Arc::clone(&heard);
+    rank.portals
+        .on_exit(Box::new(move |from, code| log.lock().push((from.0, code))));
+    heard
+}
+
+fn tell(rank: &Rank, limit: Duration, spares: u32) -> ExitCounts {
+    rank.portals.tell_exit(&TellExit {
+        code: 7,
+        limit,
+        spares: &|rank| rank.0 == spares,
+    });
+    rank.portals.exits().unwrap()
+}
+
+/// Does something while other ranks poll.
+fn while_polled<R>(others: &[Rank], act: impl FnOnce() -> R) -> R {
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut seen = Seen::default();
+            while !done.load(Ordering::Relaxed) {
+                for rank in others {
+                    rank.portals.poll_with(&mut seen);
+                }
+                std::thread::yield_now();
+            }
+            assert_eq!(seen.broken, []);
+        });
+        let result = act();
+        done.store(true, Ordering::Relaxed);
+        result
+    })
+}
+
+// seed P13
+#[test]
+fn all_but_neighbours_are_told_of_an_exit_and_confirm() {
+    let without = PortalsSizes {
+        flow_control: false,
+        ..PortalsSizes::default()
+    };
+    for sizes in [PortalsSizes::default(), without] {
+        let ranks = job(5, sizes);
+        let heard: Vec<_> = ranks.iter().map(hearing).collect();
+        let (first, others) = ranks.split_first().unwrap();
+        let due = ExitCounts {
+            told: 3,
+            confirmed: 3,
+            heard: 0,
+        };
+        assert_eq!(while_polled(others, || tell(first, LONG, 1)), due);
+        let heard: Vec<_> = heard.iter().map(|heard| heard.lock().clone()).collect();
+        let once = vec![(0, 7)];
+        assert_eq!(heard, [vec![], vec![], once.clone(), once.clone(), once]);
+    }
+}
+
+// seed P13: the wait is bounded.
+#[test]
+fn who_makes_no_call_is_waited_for_no_longer_than_the_limit_and_hears_it_later() {
+    let ranks = job(2, PortalsSizes::default());
+    let heard = hearing(&ranks[1]);
+    let counts = tell(&ranks[0], Duration::from_millis(20), u32::MAX);
+    assert_eq!((counts.told, counts.confirmed), (1, 0));
+    ranks[1].portals.poll_with(&mut Seen::default());
+    assert_eq!(*heard.lock(), [(0, 7)]);
+}
+
+#[test]
+fn an_exit_waits_for_the_answer_to_the_question_before() {
+    let wishes = Wishes {
+        share: Some(40),
+        bank: Some(0),
+        space_bytes: None,
+    };
+    let ranks = job(
+        3,
+        PortalsSizes {
+            wishes,
+            ..PortalsSizes::default()
+        },
+    );
+    let heard = hearing(&ranks[1]);
+    // Rank 2 lacks credits, so the others are asked for some, rank 0 itself first.
+    let here = &ranks[0].portals;
+    let bank = here.bank.as_ref().unwrap();
+    let is_busy = || here.peer(JobRank(1)).state.lock().slot.is_busy();
+    assert!(!is_busy());
+    let asks = |state: &mut State| state.credit.as_mut().unwrap().asks(100, 2, bank);
+    for _ in 0..2 {
+        while asks(&mut here.peer(JobRank(2)).state.lock()) > 0 {}
+        scavenge(here, bank);
+    }
+    assert!(is_busy());
+    let before = bank.banked();
+    let due = ExitCounts {
+        told: 1,
+        confirmed: 1,
+        heard: 0,
+    };
+    assert_eq!(while_polled(&ranks[1..], || tell(&ranks[0], LONG, 2)), due);
+    assert_eq!(*heard.lock(), [(0, 7)]);
+    assert!(
+        bank.banked() > before,
+        "the first question was answered, too"
+    );
+}
+
+#[test]
+fn an_exit_that_is_repeated_is_acted_upon_once_and_no_exit_is_refused() {
+    let ranks = job(2, PortalsSizes::default());
+    let heard = hearing(&ranks[0]);
+    let hear = |from, word| ranks[0].portals.hear(JobRank(from), word);
+    let exit = 2 << 56 | 1 << 48 | 7;
+    assert_eq!(hear(1, exit), Ok(()));
+    assert_eq!(hear(1, exit), Ok(()));
+    assert_eq!(*heard.lock(), [(1, 7)]);
+    // Both are answered, and the answers mean nothing to a rank that has asked nothing.
+    let mut seen = Seen::default();
+    assert_eq!(ranks[1].portals.poll_with(&mut seen), 2);
+    assert_eq!(seen.broken, []);
+    // A code above 255, a flag that an exit has not, a rank that is none.
+    let (above, flag) = (2 << 56 | 2 << 48 | 256, 2 << 56 | 2 << 48 | 1 << 40);
+    for (from, word) in [(1, above), (1, flag), (2, exit), (u32::MAX, exit)] {
+        let refused = hear(from, word);
+        let broken =
+            matches!(&refused, Err(AmError::Broken { from: named, .. }) if named.0 == from);
+        assert!(broken, "{from} {word:#x}: {refused:?}");
+    }
+    assert_eq!(heard.lock().len(), 1);
+}
+
+/// All credits are somewhere, and both sides say the same of each loan.
+#[test]
+fn what_is_shown_of_credits_is_so() {
+    let sizes = PortalsSizes::smallest();
+    let ranks = job(3, sizes);
+    let mut seen = Seen::default();
+    let bytes = vec![7; 900];
+    let message = Message {
+        handler: NOTE,
+        args: &[],
+        payload: Payload::Medium(SharedBytes::from_slice(&bytes)),
+    };
+    let mut tries = 0;
+    for sent in 0..600 {
+        let from = &ranks[1 + sent % 2].portals;
+        while from.request(JobRank(0), &message) == Err(SendError::Full) {
+            ranks[0].portals.poll_with(&mut seen);
+            from.poll_with(&mut seen);
+            tries += 1;
+            assert!(tries < 1_000_000, "no room comes");
+        }
+    }
+    while !ranks.iter().all(|rank| rank.portals.settled()) {
+        for rank in &ranks {
+            rank.portals.poll_with(&mut seen);
+        }
+        tries += 1;
+        assert!(tries < 1_000_000, "it never settles");
+    }
+    assert_eq!((seen.messages, seen.broken), (600, vec![]));
+    let report = |rank: &Rank| rank.portals.gauges().unwrap().report();
+    let reports: Vec<CreditReport> = ranks.iter().map(report).collect();
+    let lender = &reports[0];
+    for (peer, borrower) in (1..).zip(&reports[1..]) {
+        let held = borrower.peers.iter().find(|row| row.peer == 0).unwrap();
+        let lent = lender.peers.iter().find(|row| row.peer == peer).unwrap();
+        assert_eq!((held.held, held.in_use, lent.owed), (lent.lent, 0, 0));
+        assert!(held.stalls > 0, "{held:?}");
+    }
+    let lent: u64 = lender.peers.iter().map(|row| u64::from(row.lent)).sum();
+    let all = u64::from(lender.banked) + lender.untouched + lent;
+    assert_eq!(all, u64::from(lender.total));
+    let bank = ranks[0].portals.bank.as_ref().unwrap();
+    assert_eq!(
+        (lender.epochs, lender.lent),
+        (bank.epoch(), bank.moved().lent)
+    );
+    assert!(lender.epochs > 0 && lender.lent > 0, "{lender:?}");
+}

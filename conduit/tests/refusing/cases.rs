@@ -1,0 +1,150 @@
+//! Each call, each of its errors, at several uses.
+
+use crate::documented::documented;
+use crate::interface::{Orders, Rule};
+use crate::job::{Job, Way};
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex};
+
+/// Calls that the conduit has no use for.
+const UNUSED: [&str; 10] = [
+    "atomic",
+    "counter_alloc",
+    "counter_free",
+    "counter_get",
+    "counter_set",
+    "fetch_atomic",
+    "get",
+    "portal_free",
+    "put",
+    "queue_free",
+];
+/// As these, but its own form of another call.
+const POLL: &str = "queue_poll";
+/// Used by who sleeps and by what ends, where nothing comes of an error.
+const IN_VAIN: [&str; 2] = ["portal_enable", "queue_wait"];
+
+const WAYS: [Way; 3] = [Way::AtOnce, Way::Late, Way::Unpaid];
+/// The first uses, and later ones.
+const USES: [u32; 10] = [0, 1, 2, 3, 7, 12, 20, 33, 60, 150];
+
+/// Calls that can fail and that the conduit makes.
+fn used() -> impl Iterator<Item = (String, String)> {
+    let all = documented().into_iter();
+    let used = all.filter(|(call, _)| !UNUSED.contains(&call.as_str()) && call != POLL);
+    used.flat_map(|(call, errors)| {
+        let beside = ["Corrupt".to_owned()];
+        let all = errors.into_iter().chain(beside);
+        all.map(move |error| (call.clone(), error))
+    })
+}
+
+/// While ranks start: it fails, with that error, and nothing else happens.
+#[test]
+fn a_rank_that_cannot_start_says_why() {
+    let mut seen = BTreeSet::new();
+    for (call, error) in used() {
+        for after in USES {
+            let rule = Rule {
+                call: call.clone(),
+                error: error.clone(),
+                after,
+            };
+            let orders = Orders {
+                rule: Some(rule.clone()),
+                ..Orders::default()
+            };
+            let orders = Arc::new(Mutex::new(orders));
+            let job = Job::start(Way::AtOnce, Arc::clone(&orders));
+            if !orders.lock().unwrap().refused {
+                assert!(job.is_ok());
+                break;
+            }
+            seen.insert(call.clone());
+            let told = job.err().map(|error| error.to_string());
+            // Where a rank that has failed is dropped it is nobody's business.
+            let is_told = told.as_ref().is_some_and(|told| told.contains("rank"));
+            assert!(
+                is_told || IN_VAIN.contains(&call.as_str()),
+                "{rule:?}: {told:?}"
+            );
+        }
+    }
+    let due = ["attach", "bind", "portal_alloc", "queue_alloc"];
+    assert!(due.iter().all(|call| seen.contains(*call)), "{seen:?}");
+}
+
+/// While ranks work.
+#[test]
+fn what_an_interface_refuses_once_comes_about_or_is_told() {
+    let mut seen = BTreeSet::new();
+    for way in WAYS {
+        for (call, error) in used() {
+            for after in USES {
+                let rule = Rule {
+                    call: call.clone(),
+                    error: error.clone(),
+                    after,
+                };
+                if !refused_once(way, &rule) {
+                    break;
+                }
+                seen.insert(rule.call);
+            }
+        }
+    }
+    let called = ["attach", "bind", "get_region", "put_region", "queue_get"];
+    let more = ["queue_is_empty", "release", "unlink", "queue_wait"];
+    for call in called.iter().chain(&more) {
+        assert!(seen.contains(*call), "{call} was never refused");
+    }
+}
+
+/// A job in which a call is refused; whether it was.
+fn refused_once(way: Way, rule: &Rule) -> bool {
+    let orders = Arc::new(Mutex::new(Orders::default()));
+    let mut job = Job::start(way, Arc::clone(&orders)).unwrap();
+    orders.lock().unwrap().rule = Some(rule.clone());
+    let told = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        job.grow();
+        job.work(way);
+        job.compare()
+    }));
+    let told = told.unwrap_or_else(|_| panic!("{way:?}, {rule:?}"));
+    let refused = orders.lock().unwrap().refused;
+    assert!(
+        refused || told == 0,
+        "{way:?}, {rule:?}: told without a reason"
+    );
+    // Whatever it was, all works again.
+    orders.lock().unwrap().rule = None;
+    assert!(
+        job.grow(),
+        "{way:?}, {rule:?}: the segment does not grow again"
+    );
+    job.work(way);
+    assert_eq!(job.compare(), 0, "{way:?}, {rule:?}: told later");
+    refused
+}
+
+/// The conduit makes none of the calls that are left out above, so that none is forgotten when it does.
+#[test]
+fn calls_that_are_left_out_are_not_made() {
+    for way in WAYS {
+        let orders = Arc::new(Mutex::new(Orders::default()));
+        let mut job = Job::start(way, Arc::clone(&orders)).unwrap();
+        assert!(job.grow());
+        job.work(way);
+        assert_eq!(job.compare(), 0);
+        drop(job);
+        let called = &orders.lock().unwrap().called;
+        let left_out = UNUSED.iter().chain(&[POLL]);
+        let made: Vec<_> = left_out.filter(|call| called.contains(**call)).collect();
+        assert!(made.is_empty(), "{made:?}");
+        let known = documented();
+        assert!(
+            called.iter().all(|call| known.contains_key(*call)),
+            "{called:?}"
+        );
+    }
+}

@@ -1,0 +1,329 @@
+//! An interface that refuses one call.
+
+use argonet_base::JobRank;
+use argonet_nic::portals::software::Software;
+use argonet_nic::portals::{
+    Ack, AtomicKind, AtomicOp, Counter, Descriptor, DescriptorHandle, Entry, EntryHandle, Event,
+    Features, Limits, Matching, NicError, Part, PortalIndex, PortalOptions, Portals, Position,
+    Queue, Register, Target,
+};
+use core::ptr::NonNull;
+use core::time::Duration;
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex};
+
+/// Which call is refused, how, and after how many others of its name.
+#[derive(Clone, Debug)]
+pub(crate) struct Rule {
+    pub(crate) call: String,
+    pub(crate) error: String,
+    pub(crate) after: u32,
+}
+
+/// What interfaces of a job do, and have done.
+#[derive(Default)]
+pub(crate) struct Orders {
+    pub(crate) rule: Option<Rule>,
+    /// Whether a rule was followed.
+    pub(crate) refused: bool,
+    pub(crate) called: BTreeSet<&'static str>,
+}
+
+/// A software interface whose calls may be refused.
+pub(crate) struct Refusing {
+    pub(crate) nic: Software,
+    pub(crate) orders: Arc<Mutex<Orders>>,
+}
+
+impl Refusing {
+    fn gate(&self, call: &'static str) -> Result<(), NicError> {
+        let mut orders = self.orders.lock().unwrap();
+        orders.called.insert(call);
+        let Some(rule) = orders.rule.as_mut().filter(|rule| rule.call == call) else {
+            return Ok(());
+        };
+        if rule.after > 0 {
+            rule.after -= 1;
+            return Ok(());
+        }
+        let error = error(&rule.error, self.nic.rank());
+        orders.rule = None;
+        orders.refused = true;
+        Err(error)
+    }
+}
+
+/// An error by its name.
+fn error(name: &str, rank: JobRank) -> NicError {
+    let what = "thing of the test";
+    match name {
+        "NoSpace" => NicError::NoSpace {
+            rank,
+            what,
+            limit: 1,
+        },
+        "BadHandle" => NicError::BadHandle {
+            rank,
+            what,
+            index: 1,
+            generation: 1,
+        },
+        "BadPortal" => NicError::BadPortal {
+            rank,
+            portal: 1,
+            portals: 1,
+        },
+        "InUse" => NicError::InUse {
+            rank,
+            what,
+            index: 1,
+            by: what,
+        },
+        "BadRank" => NicError::BadRank {
+            rank,
+            peer: rank,
+            ranks: 1,
+        },
+        "OutOfRange" => NicError::OutOfRange {
+            rank,
+            offset_bytes: 1,
+            len_bytes: 1,
+            size_bytes: 1,
+        },
+        "NotShared" => NicError::NotShared {
+            rank,
+            address: 1,
+            len_bytes: 1,
+        },
+        "Exhausted" => NicError::Exhausted {
+            rank,
+            index: 1,
+            threshold: 1,
+        },
+        "Invalid" => NicError::Invalid { rank, what },
+        "Unsupported" => NicError::Unsupported {
+            rank,
+            feature: what,
+        },
+        "EventsDropped" => NicError::EventsDropped {
+            rank,
+            queue: 1,
+            count: 1,
+        },
+        "Corrupt" => NicError::Corrupt { rank, what },
+        other => panic!("the trait has a new error, {other}"),
+    }
+}
+
+impl Portals for Refusing {
+    fn rank(&self) -> JobRank {
+        self.nic.rank()
+    }
+
+    fn limits(&self) -> Limits {
+        self.nic.limits()
+    }
+
+    fn features(&self) -> Features {
+        self.nic.features()
+    }
+
+    fn status(&self, register: Register) -> u64 {
+        self.nic.status(register)
+    }
+
+    fn queue_alloc(&self, events: u64) -> Result<Queue, NicError> {
+        self.gate("queue_alloc")?;
+        self.nic.queue_alloc(events)
+    }
+
+    fn queue_free(&self, queue: Queue) -> Result<(), NicError> {
+        self.gate("queue_free")?;
+        self.nic.queue_free(queue)
+    }
+
+    fn queue_get(&self, queue: Queue) -> Result<Option<Event>, NicError> {
+        self.gate("queue_get")?;
+        self.nic.queue_get(queue)
+    }
+
+    fn queue_poll(&self, queues: &[Queue]) -> Result<Option<(usize, Event)>, NicError> {
+        self.gate("queue_poll")?;
+        self.nic.queue_poll(queues)
+    }
+
+    fn queue_is_empty(&self, queue: Queue) -> Result<bool, NicError> {
+        self.gate("queue_is_empty")?;
+        self.nic.queue_is_empty(queue)
+    }
+
+    fn queue_wait(
+        &self,
+        queues: &[Queue],
+        timeout: Option<Duration>,
+        come: &dyn Fn() -> bool,
+    ) -> Result<(), NicError> {
+        self.gate("queue_wait")?;
+        self.nic.queue_wait(queues, timeout, come)
+    }
+
+    fn rouse(&self) {
+        self.nic.rouse();
+    }
+
+    fn counter_alloc(&self) -> Result<Counter, NicError> {
+        self.gate("counter_alloc")?;
+        self.nic.counter_alloc()
+    }
+
+    fn counter_free(&self, counter: Counter) -> Result<(), NicError> {
+        self.gate("counter_free")?;
+        self.nic.counter_free(counter)
+    }
+
+    fn counter_get(&self, counter: Counter) -> Result<(u64, u64), NicError> {
+        self.gate("counter_get")?;
+        self.nic.counter_get(counter)
+    }
+
+    fn counter_set(&self, counter: Counter, success: u64, failure: u64) -> Result<(), NicError> {
+        self.gate("counter_set")?;
+        self.nic.counter_set(counter, success, failure)
+    }
+
+    fn portal_alloc(
+        &self,
+        options: PortalOptions,
+        queue: Option<Queue>,
+        wish: Option<PortalIndex>,
+    ) -> Result<PortalIndex, NicError> {
+        self.gate("portal_alloc")?;
+        self.nic.portal_alloc(options, queue, wish)
+    }
+
+    fn portal_free(&self, portal: PortalIndex) -> Result<(), NicError> {
+        self.gate("portal_free")?;
+        self.nic.portal_free(portal)
+    }
+
+    fn portal_enable(&self, portal: PortalIndex, enabled: bool) -> Result<(), NicError> {
+        self.gate("portal_enable")?;
+        self.nic.portal_enable(portal, enabled)
+    }
+
+    unsafe fn attach(
+        &self,
+        portal: PortalIndex,
+        position: Position,
+        matching: Matching,
+        memory: NonNull<u8>,
+        len_bytes: u64,
+        entry: Entry,
+    ) -> Result<EntryHandle, NicError> {
+        self.gate("attach")?;
+        // SAFETY: the caller's promise.
+        unsafe {
+            self.nic
+                .attach(portal, position, matching, memory, len_bytes, entry)
+        }
+    }
+
+    fn unlink(&self, entry: EntryHandle) -> Result<(), NicError> {
+        self.gate("unlink")?;
+        self.nic.unlink(entry)
+    }
+
+    unsafe fn bind(
+        &self,
+        memory: NonNull<u8>,
+        len_bytes: u64,
+        descriptor: Descriptor,
+    ) -> Result<DescriptorHandle, NicError> {
+        self.gate("bind")?;
+        // SAFETY: the caller's promise.
+        unsafe { self.nic.bind(memory, len_bytes, descriptor) }
+    }
+
+    fn release(&self, descriptor: DescriptorHandle) -> Result<(), NicError> {
+        self.gate("release")?;
+        self.nic.release(descriptor)
+    }
+
+    fn put(
+        &self,
+        source: DescriptorHandle,
+        ack: Ack,
+        target: Target,
+        header: u64,
+    ) -> Result<(), NicError> {
+        self.gate("put")?;
+        self.nic.put(source, ack, target, header)
+    }
+
+    fn put_region(
+        &self,
+        source: DescriptorHandle,
+        part: Part,
+        ack: Ack,
+        target: Target,
+        header: u64,
+    ) -> Result<(), NicError> {
+        self.gate("put_region")?;
+        self.nic.put_region(source, part, ack, target, header)
+    }
+
+    fn get_region(
+        &self,
+        destination: DescriptorHandle,
+        part: Part,
+        target: Target,
+    ) -> Result<(), NicError> {
+        self.gate("get_region")?;
+        self.nic.get_region(destination, part, target)
+    }
+
+    fn get(&self, destination: DescriptorHandle, target: Target) -> Result<(), NicError> {
+        self.gate("get")?;
+        self.nic.get(destination, target)
+    }
+
+    fn atomic(
+        &self,
+        source: DescriptorHandle,
+        part: Part,
+        ack: Ack,
+        target: Target,
+        header: u64,
+        op: AtomicOp,
+        kind: AtomicKind,
+    ) -> Result<(), NicError> {
+        self.gate("atomic")?;
+        self.nic.atomic(source, part, ack, target, header, op, kind)
+    }
+
+    fn fetch_atomic(
+        &self,
+        fetched: DescriptorHandle,
+        fetched_offset_bytes: u64,
+        source: DescriptorHandle,
+        part: Part,
+        target: Target,
+        header: u64,
+        op: AtomicOp,
+        kind: AtomicKind,
+        compare: u64,
+    ) -> Result<(), NicError> {
+        self.gate("fetch_atomic")?;
+        self.nic.fetch_atomic(
+            fetched,
+            fetched_offset_bytes,
+            source,
+            part,
+            target,
+            header,
+            op,
+            kind,
+            compare,
+        )
+    }
+}

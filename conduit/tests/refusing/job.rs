@@ -1,0 +1,417 @@
+//! Two ranks in one thread, and what they do.
+
+use crate::interface::{Orders, Refusing};
+use crate::log::{ANSWER, ASK, Log, bytes, place_of};
+use argonet_am::{Category, HandlerTable, Lane, Message, Payload, Registered};
+use argonet_base::{JobRank, SegmentOffset};
+use argonet_conduit::portals::{
+    Buffers, Portals, PortalsConfig, PortalsError, PortalsSizes, software_config,
+};
+use argonet_conduit::smp::ThreadMode;
+use argonet_conduit::{Conduit, Injected, OpToken, PrepareRequest, SendError};
+use argonet_nic::portals::software::{FaultRules, Software};
+use argonet_segment::{Directory, OwnSegment, PageKind, Resolver, SegmentFile, SharedBytes};
+use core::time::Duration;
+use rustix::fd::AsFd;
+use rustix::fs::{MemfdFlags, memfd_create};
+use std::sync::{Arc, Mutex};
+
+const RANKS: u32 = 2;
+const SEGMENT: u64 = 2 << 20;
+/// More than a chunk, and a number of pages.
+const LARGE: usize = 5000;
+/// Rounds of polls after which whatever goes on is over.
+const ROUNDS: usize = 20_000;
+
+/// How the ranks are set up.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Way {
+    /// The interface has done its part when a call returns.
+    AtOnce,
+    /// It does it later, and something may not match at first.
+    Late,
+    /// Nothing is paid for, and receive buffers overflow.
+    Unpaid,
+}
+
+pub(crate) struct Job {
+    ranks: Vec<Portals<Refusing>>,
+    segments: Vec<OwnSegment>,
+    logs: Vec<Log>,
+    numbers: u32,
+    /// Requests and replies that must come, by the rank that they come to.
+    due: Vec<(usize, Lane, u32)>,
+    /// Operations that must be complete: rank and number.
+    begun: Vec<(usize, u64)>,
+    /// What calls have refused.
+    refused: Vec<String>,
+    /// Buffers of operations, kept until the end.
+    kept: Vec<Box<[u8]>>,
+}
+
+fn registered() -> Registered {
+    let mut table = HandlerTable::default();
+    for (index, name) in [(ASK, "ask"), (ANSWER, "answer")] {
+        table.register_at(index, name, Box::new(|_| {})).unwrap();
+    }
+    table.registered()
+}
+
+impl Way {
+    fn sizes(self) -> PortalsSizes {
+        let sizes = PortalsSizes {
+            messages: 16,
+            send_chunks: 16,
+            ..PortalsSizes::smallest()
+        };
+        match self {
+            Self::Unpaid => PortalsSizes {
+                send_chunks: 512,
+                flow_control: false,
+                packed_longs: false,
+                ..sizes
+            },
+            _ => sizes,
+        }
+    }
+
+    fn faults(self, rank: u32) -> FaultRules {
+        match self {
+            Self::Late => FaultRules {
+                seed: u64::from(rank) + 1,
+                delay: 50_000,
+                slow_target: 50_000,
+                late_calls: 4,
+                no_match: 50_000,
+                ..FaultRules::default()
+            },
+            _ => FaultRules::default(),
+        }
+    }
+}
+
+impl Job {
+    /// Starts both ranks; orders are followed from the beginning.
+    pub(crate) fn start(way: Way, orders: Arc<Mutex<Orders>>) -> Result<Self, PortalsError> {
+        let sizes = way.sizes();
+        let software = software_config(&sizes, JobRank(0), RANKS).unwrap();
+        let interfaces = memfd_create("interfaces", MemfdFlags::CLOEXEC).unwrap();
+        let segments = SegmentFile::create(RANKS, SEGMENT, PageKind::Normal).unwrap();
+        let segments = segments.into_fd();
+        let mut job = Self {
+            ranks: Vec::new(),
+            segments: Vec::new(),
+            logs: (0..RANKS).map(|_| Log::default()).collect(),
+            numbers: 0,
+            due: Vec::new(),
+            begun: Vec::new(),
+            refused: Vec::new(),
+            kept: Vec::new(),
+        };
+        for rank in (0..RANKS).map(JobRank) {
+            let fd = segments.try_clone().unwrap();
+            let file = SegmentFile::from_fd(fd, RANKS, SEGMENT, PageKind::Normal).unwrap();
+            let directory = Directory::new(file, rank).unwrap();
+            let segment = OwnSegment::attach(&directory, SEGMENT / 2).unwrap();
+            let resolver = Resolver::new(Arc::clone(&directory));
+            let faults = way.faults(rank.0);
+            let nic = Software::new(interfaces.as_fd(), software, rank, Some(resolver), faults);
+            let nic = nic.unwrap();
+            let (start, len_bytes) = nic.buffers();
+            let config = PortalsConfig {
+                rank,
+                ranks: RANKS,
+                mode: ThreadMode::Seq,
+                sizes,
+                reached: Arc::clone(&directory),
+                directory,
+                registered: registered(),
+                segment_len: Arc::new(|_| SEGMENT / 2),
+            };
+            let nic = Refusing {
+                nic,
+                orders: Arc::clone(&orders),
+            };
+            // SAFETY: the buffers are mapped as long as the interface, which the conduit owns; nobody else knows them.
+            let conduit = unsafe { Portals::new(nic, Buffers { start, len_bytes }, config) }?;
+            job.ranks.push(conduit);
+            job.segments.push(segment);
+        }
+        Ok(job)
+    }
+
+    fn poll(&mut self) {
+        for (conduit, log) in self.ranks.iter().zip(&mut self.logs) {
+            conduit.poll(log);
+        }
+    }
+
+    /// Tries until there is room. `None`: it was refused, and that was told.
+    fn inject<T>(&mut self, mut call: impl FnMut(&mut Self) -> Result<T, SendError>) -> Option<T> {
+        for _ in 0..ROUNDS {
+            match call(self) {
+                Ok(done) => return Some(done),
+                Err(SendError::Full) => self.poll(),
+                Err(SendError::Message(error)) => {
+                    self.refused.push(error.to_string());
+                    return None;
+                }
+                Err(error) => panic!("{error}"),
+            }
+        }
+        panic!("there is never room: {}", self.state());
+    }
+
+    fn token(&mut self) -> OpToken {
+        self.numbers += 1;
+        OpToken {
+            handle: self.numbers.into(),
+            implicit: false,
+        }
+    }
+
+    fn request(
+        &mut self,
+        from: usize,
+        (category, len): (Category, usize),
+        wants: Option<(Category, usize)>,
+    ) {
+        self.numbers += 1;
+        let number = self.numbers;
+        let data = bytes(number, len);
+        let (kind, wanted) = wants.map_or((NO_REPLY, 0), |(kind, len)| (u8::from(kind), len));
+        let args = [number, kind.into(), wanted as u32];
+        let to = JobRank(1 - from as u32);
+        let sent = self.inject(|job| {
+            let data = SharedBytes::from_slice(&data);
+            let message = Message {
+                handler: ASK,
+                args: &args,
+                payload: match category {
+                    Category::Short => Payload::None,
+                    Category::Medium => Payload::Medium(data),
+                    Category::Long => Payload::Long(data, place_of(Lane::Request, number)),
+                },
+            };
+            job.ranks[from].request(to, &message)
+        });
+        if sent.is_some() {
+            self.due.push((1 - from, Lane::Request, number));
+            if wants.is_some() {
+                self.due.push((from, Lane::Reply, number));
+            }
+        }
+    }
+
+    fn negotiated(&mut self, from: usize, len: usize, commits: bool) {
+        let to = JobRank(1 - from as u32);
+        let want = PrepareRequest {
+            to,
+            lane: Lane::Request,
+            nargs: 3,
+            least: len,
+            most: len,
+            offset: None,
+        };
+        let Some(mut prepared) = self.inject(|job| job.ranks[from].prepare(&want)) else {
+            return;
+        };
+        if !commits {
+            return self.ranks[from].cancel(prepared);
+        }
+        self.numbers += 1;
+        let number = self.numbers;
+        // SAFETY: the conduit is there.
+        let mut buffer = unsafe { prepared.buffer() };
+        buffer.copy_from(0, &bytes(number, len)).unwrap();
+        self.ranks[from].commit(prepared, ASK, &[number, NO_REPLY.into(), 0], len);
+        self.due.push((1 - from, Lane::Request, number));
+    }
+
+    /// A put or a get of private memory, or of the rank's own segment.
+    fn operation(&mut self, from: usize, is_put: bool, len: usize, in_segment: bool) {
+        let token = self.token();
+        let mut private = bytes(self.numbers, len).into_boxed_slice();
+        let memory = match in_segment {
+            true => self.segments[from].base().as_ptr(),
+            false => private.as_mut_ptr(),
+        };
+        self.kept.push(private);
+        let to = JobRank(1 - from as u32);
+        let begun = self.inject(|job| {
+            let (conduit, offset) = (&job.ranks[from], SegmentOffset(0));
+            // SAFETY: the memory stays until the job is over, and nobody touches it.
+            unsafe {
+                match is_put {
+                    true => conduit.put(to, offset, memory, len, token),
+                    false => conduit.get(to, offset, memory, len, token),
+                }
+            }
+        });
+        match begun {
+            None | Some(Injected::Complete) => {}
+            Some(Injected::Pending | Injected::Local) => self.begun.push((from, token.handle)),
+        }
+    }
+
+    /// Some of everything, of both ranks.
+    pub(crate) fn work(&mut self, way: Way) {
+        for from in 0..RANKS as usize {
+            for (category, len) in [
+                (Category::Short, 0),
+                (Category::Medium, 100),
+                (Category::Medium, LARGE),
+                (Category::Long, 100),
+                (Category::Long, LARGE),
+            ] {
+                self.request(from, (category, len), None);
+                for wants in [
+                    (Category::Short, 0),
+                    (Category::Medium, 100),
+                    (Category::Medium, LARGE),
+                    (Category::Long, LARGE),
+                ] {
+                    self.request(from, (category, len), Some(wants));
+                }
+            }
+            for in_segment in [false, true] {
+                for (is_put, len) in [(true, 100), (true, LARGE), (false, 100), (false, LARGE)] {
+                    self.operation(from, is_put, len, in_segment);
+                }
+            }
+            self.negotiated(from, 100, true);
+            self.negotiated(from, LARGE, true);
+            self.negotiated(from, LARGE, false);
+        }
+        if way == Way::Unpaid {
+            self.overflow();
+        }
+        self.finish();
+    }
+
+    /// More than receive buffers hold, while their owner does not look.
+    fn overflow(&mut self) {
+        for _ in 0..300 {
+            self.numbers += 1;
+            let number = self.numbers;
+            let message = Message {
+                handler: ASK,
+                args: &[number, NO_REPLY.into(), 0],
+                payload: Payload::None,
+            };
+            match self.ranks[0].request(JobRank(1), &message) {
+                Ok(()) => self.due.push((1, Lane::Request, number)),
+                Err(SendError::Full) => return,
+                Err(error) => self.refused.push(error.to_string()),
+            }
+        }
+    }
+
+    /// The segment of a rank grows; whether that could be told.
+    pub(crate) fn grow(&mut self) -> bool {
+        let len = self.segments[0].len();
+        if len == SEGMENT {
+            return true;
+        }
+        self.segments[0].grow(len + 4096).unwrap();
+        match self.ranks[0].segment_grown() {
+            Ok(()) => true,
+            Err(error) => {
+                self.refused.push(error);
+                false
+            }
+        }
+    }
+
+    /// Polls until nothing is in use any more, at any rank.
+    fn finish(&mut self) {
+        for _ in 0..ROUNDS {
+            self.poll();
+            let idle = |rank: &Portals<Refusing>| rank.in_use().is_nothing() && rank.settled();
+            if self.ranks.iter().all(idle) {
+                return;
+            }
+            // What is held back goes on with calls; what waits for room is tried again after some microseconds.
+            for rank in &self.ranks {
+                rank.sleep(Some(Duration::ZERO), rank.epoch());
+            }
+        }
+        panic!("something stays in use: {}", self.state());
+    }
+
+    fn state(&self) -> String {
+        let ranks = self.ranks.iter().map(|rank| rank.in_use().to_string());
+        let ranks: Vec<String> = ranks.collect();
+        format!("{}; told: {:?}", ranks.join(" | "), self.told())
+    }
+
+    /// All errors that anybody was told.
+    fn told(&self) -> Vec<String> {
+        let sinks = self.logs.iter().flat_map(|log| &log.told);
+        let sinks = sinks.map(ToString::to_string);
+        sinks.chain(self.refused.iter().cloned()).collect()
+    }
+
+    /// Everything came about once, but for what errors were told of; forgets it all.
+    pub(crate) fn compare(&mut self) -> usize {
+        let told = self.told();
+        let mut missing = Vec::new();
+        for &(rank, lane, number) in &self.due {
+            let log = &self.logs[rank];
+            let came = match lane {
+                Lane::Request => log.requests.get(&number),
+                Lane::Reply => log.replies.get(&number),
+            };
+            match came.copied().unwrap_or(0) {
+                1 => {}
+                0 => missing.push(format!("{lane:?} {number} at rank {rank}")),
+                times => panic!("{lane:?} {number} came {times} times"),
+            }
+        }
+        for &(rank, number) in &self.begun {
+            let log = &self.logs[rank];
+            let parts = [&log.local, &log.remote].map(|part| part.get(&number).copied());
+            assert!(parts.iter().all(|times| times.is_none_or(|n| n == 1)));
+            if parts[1].is_none() {
+                missing.push(format!("operation {number} of rank {rank}"));
+            }
+        }
+        // One that is lost takes its reply with it.
+        assert!(
+            missing.len() <= 2 * told.len(),
+            "{missing:?} are lost; told: {told:?}"
+        );
+        let total: usize = self
+            .logs
+            .iter()
+            .map(|log| log.requests.len() + log.replies.len())
+            .sum();
+        assert!(total <= self.due.len(), "more came than was sent");
+        self.check_credits();
+        self.due.clear();
+        self.begun.clear();
+        self.refused.clear();
+        self.logs = (0..RANKS).map(|_| Log::default()).collect();
+        told.len()
+    }
+
+    fn check_credits(&self) {
+        for (rank, own) in self.ranks.iter().enumerate() {
+            let Some(lent) = own.lent() else {
+                return;
+            };
+            let sum = lent.banked + lent.untouched + lent.lent;
+            assert_eq!(sum, lent.total, "credits of rank {rank}");
+            for (peer, other) in self.ranks.iter().enumerate() {
+                let mine = own.credit(JobRank(peer as u32));
+                let its = other.credit(JobRank(rank as u32));
+                if let Some((mine, its)) = mine.zip(its) {
+                    assert_eq!(mine.loan, its.held, "lent by rank {rank} to rank {peer}");
+                }
+            }
+        }
+    }
+}
+
+/// A category that none is.
+const NO_REPLY: u8 = 0xff;

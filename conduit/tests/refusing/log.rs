@@ -1,0 +1,82 @@
+//! What ranks are told.
+
+use argonet_am::{AmError, Category, Delivery, Lane, Message, Payload};
+use argonet_base::{HandlerIndex, SegmentOffset};
+use argonet_conduit::{OpToken, Part, Sink};
+use argonet_segment::SharedBytes;
+use std::collections::BTreeMap;
+
+/// What a request names: its arguments say which reply it wants.
+pub(crate) const ASK: HandlerIndex = HandlerIndex(128);
+pub(crate) const ANSWER: HandlerIndex = HandlerIndex(129);
+
+/// The sink of a rank.
+#[derive(Default)]
+pub(crate) struct Log {
+    /// How often the request, and the reply, of a number came.
+    pub(crate) requests: BTreeMap<u32, u32>,
+    pub(crate) replies: BTreeMap<u32, u32>,
+    /// How often both parts of an operation were told.
+    pub(crate) local: BTreeMap<u64, u32>,
+    pub(crate) remote: BTreeMap<u64, u32>,
+    pub(crate) told: Vec<AmError>,
+}
+
+/// Where the long of a number goes: none that is under way has the same place.
+pub(crate) fn place_of(lane: Lane, number: u32) -> SegmentOffset {
+    let lane = u64::from(lane == Lane::Reply);
+    SegmentOffset((1 + u64::from(number % LONGS) + lane * u64::from(LONGS)) * LONG_BYTES)
+}
+
+/// Numbers that are under way together, at most, and room for a long.
+const LONGS: u32 = 40;
+const LONG_BYTES: u64 = 8192;
+
+/// The bytes of a number.
+pub(crate) fn bytes(number: u32, len: usize) -> Vec<u8> {
+    (0..len)
+        .map(|at| (number as usize * 7 + at) as u8)
+        .collect()
+}
+
+impl Sink for Log {
+    fn deliver(&mut self, delivery: &mut Delivery<'_>) {
+        let number = delivery.arg(0);
+        let payload = delivery.payload().to_vec();
+        let is_whole = payload == bytes(number, payload.len());
+        assert!(is_whole, "the bytes of {:?} {number}", delivery.lane());
+        if delivery.lane() == Lane::Reply {
+            *self.replies.entry(number).or_default() += 1;
+            return;
+        }
+        *self.requests.entry(number).or_default() += 1;
+        let (category, len) = (delivery.arg(1), delivery.arg(2) as usize);
+        let Ok(category) = Category::try_from(category as u8) else {
+            return;
+        };
+        let data = bytes(number, len);
+        let data = SharedBytes::from_slice(&data);
+        let reply = delivery.reply(&Message {
+            handler: ANSWER,
+            args: &[number],
+            payload: match category {
+                Category::Short => Payload::None,
+                Category::Medium => Payload::Medium(data),
+                Category::Long => Payload::Long(data, place_of(Lane::Reply, number)),
+            },
+        });
+        self.told.extend(reply.err());
+    }
+
+    fn completed(&mut self, op: OpToken, part: Part) {
+        let parts = match part {
+            Part::Local => &mut self.local,
+            Part::Remote => &mut self.remote,
+        };
+        *parts.entry(op.handle).or_default() += 1;
+    }
+
+    fn broken(&mut self, error: AmError) {
+        self.told.push(error);
+    }
+}

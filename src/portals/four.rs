@@ -1,0 +1,62 @@
+//! Interfaces of a library of Portals 4, whose ranks learn each other's addresses from the key store.
+
+use super::Cause;
+use argonet_base::JobRank;
+use argonet_boot::{Bootstrap, Key, LocalJob};
+use argonet_conduit::paths;
+use argonet_conduit::portals::{Portals, PortalsConfig, PortalsSizes, four_config};
+use argonet_nic::portals::four::{Library, Opening, ProcessId};
+use argonet_settings::Settings;
+use std::sync::Arc;
+
+/// This rank's interface, without a map of ranks.
+pub(super) struct Open {
+    opening: Opening,
+}
+
+/// A rank has left no address.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "rank {peer} has published no address of Portals 4 but {got} bytes: does it have ARGONET_PORTALS_INTERFACE=portals4 and the same version of argonet?"
+)]
+struct NoAddress {
+    peer: JobRank,
+    got: usize,
+}
+
+impl Open {
+    /// Makes the network interface of this process, and publishes where it is.
+    pub(super) fn new(
+        boot: &LocalJob,
+        settings: &Settings,
+        sizes: &PortalsSizes,
+    ) -> Result<Self, Cause> {
+        let library = Library::of_settings(settings)?;
+        let config = four_config(sizes, boot.size())?;
+        let opening = Opening::new(&library, boot.rank(), config)?;
+        boot.publish(Key::Address, &opening.id().to_bits().to_le_bytes())?;
+        Ok(Self { opening })
+    }
+
+    pub(super) fn conduit(
+        self,
+        boot: &LocalJob,
+        config: PortalsConfig,
+    ) -> Result<paths::Network, Cause> {
+        let ranks: Vec<ProcessId> = (0..config.ranks)
+            .map(|peer| address(boot, JobRank(peer)))
+            .collect::<Result<_, Cause>>()?;
+        let nic = self.opening.map(&ranks)?;
+        Ok(Arc::new(Portals::over_own_memory(nic, config)?))
+    }
+}
+
+fn address(boot: &LocalJob, peer: JobRank) -> Result<ProcessId, Cause> {
+    let told = boot.lookup(peer, Key::Address)?;
+    let bits = told.as_slice().try_into();
+    let bits = bits.map_err(|_| NoAddress {
+        peer,
+        got: told.len(),
+    })?;
+    Ok(ProcessId::from_bits(u64::from_le_bytes(bits)))
+}

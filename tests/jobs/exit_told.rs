@@ -1,0 +1,221 @@
+//! The end of a job as ranks tell it each other over a network's system queue.
+//!
+//! The exit time-outs are so long that the guardian comes too late for these tests, except where ranks compute.
+
+use std::time::{Duration, Instant};
+
+use argonet::{Rank, World};
+
+use crate::support::{Done, Job, Outcome, Program, Test};
+
+pub(crate) const TESTS: &[Test] = &[
+    ("exit_is_told_to_ranks_in_a_barrier", || {
+        told("told-barrier", Ways::All)
+    }),
+    ("exit_is_told_to_ranks_that_poll", || {
+        told("told-poll", Ways::All)
+    }),
+    ("exit_by_a_signal_is_told_by_the_next_rest", || {
+        told("told-signal", Ways::All)
+    }),
+    ("exit_is_told_without_flow_control", || {
+        told("told-barrier", Ways::WithoutCredits)
+    }),
+    (
+        "exit_of_a_rank_ends_ranks_that_compute_by_the_launcher",
+        computing,
+    ),
+    ("exit_together_is_left_to_all_ranks", together),
+    ("exit_with_0_is_told_to_nobody", with_0),
+];
+
+pub(crate) const PROGRAMS: &[Program] = &[
+    ("told-barrier", || {
+        last(
+            |world| world.barrier().expect("a barrier"),
+            |_| argonet::exit(7),
+        )
+    }),
+    ("told-poll", || last(poll_for_ever, |_| argonet::exit(7))),
+    ("told-signal", || {
+        last(
+            |world| world.barrier().expect("a barrier"),
+            |world| {
+                let pid = rustix::process::getpid();
+                rustix::process::kill_process(pid, rustix::process::Signal::TERM)
+                    .expect("a signal");
+                world.barrier().expect("a barrier");
+            },
+        )
+    }),
+    ("told-compute", || {
+        last(
+            |world| match world.rank().0 {
+                0 => world.barrier().expect("a barrier"),
+                1 => poll_for_ever(world),
+                _ => compute_for_ever(),
+            },
+            |_| argonet::exit(7),
+        )
+    }),
+    ("told-together", || {
+        let world = acquainted()?;
+        world.barrier()?;
+        println!("{LAST_WORDS}");
+        argonet::exit(7)
+    }),
+    ("told-0", || {
+        last(
+            |world| world.barrier().expect("a barrier"),
+            |_| argonet::exit(0),
+        )
+    }),
+];
+
+const RANKS: u32 = 4;
+
+const LAST_WORDS: &str = "last words";
+
+/// Less than the guardian waits before it tells anybody: a quarter of [`TIMEOUT`].
+const LIMIT: Duration = Duration::from_secs(45);
+
+/// Seconds.
+const TIMEOUT: &str = "200";
+
+/// Every rank has sent something to each other one.
+fn acquainted() -> argonet::Result<World> {
+    let mut builder = World::builder();
+    let greet = builder.am("greet", |_, _: u32| {});
+    let world = builder.build()?;
+    for rank in (0..world.size()).map(Rank) {
+        world.send(rank, &greet, 0)?;
+    }
+    world.drain()?;
+    Ok(world)
+}
+
+/// The last rank does one thing, the others another.
+fn last(others: impl FnOnce(&World), last: impl FnOnce(&World)) -> Done {
+    let world = acquainted()?;
+    match world.rank().0 + 1 == world.size() {
+        true => last(&world),
+        false => others(&world),
+    }
+    Err("went on after its end".into())
+}
+
+fn poll_for_ever(world: &World) {
+    loop {
+        world.poll().expect("a poll");
+    }
+}
+
+fn compute_for_ever() {
+    while !std::hint::black_box(false) {
+        std::hint::spin_loop();
+    }
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Ways {
+    All,
+    WithoutCredits,
+}
+
+impl Ways {
+    /// Runs a program with each rank in a neighbourhood of its own, over each network; what came of it, what each rank has counted, and how long it took.
+    fn run(self, program: &str, timeout: &str, check: impl Fn(&Outcome, &[String], Duration)) {
+        for conduit in ["tcp", "portals"] {
+            let place = tempfile::tempdir().expect("a directory");
+            let name = |rank: &str| -> String {
+                let path = place.path().join(format!("stats-{rank}"));
+                path.to_str().expect("a name").to_owned()
+            };
+            let mut job = Job::launched(RANKS, program)
+                .env("ARGONET_CONDUIT", conduit)
+                .env("GASNET_SUPERNODE_MAXSIZE", "1")
+                .env("GASNET_EXITTIMEOUT", timeout)
+                .env("GASNET_STATSFILE", &name("%"));
+            if self == Self::WithoutCredits {
+                job = job.env("GASNET_PORTAL_FLOW_CONTROL", "0");
+            }
+            let begun = Instant::now();
+            let outcome = job.run();
+            let took = begun.elapsed();
+            // A rank that was killed has written nothing.
+            let read = |rank: u32| std::fs::read_to_string(name(&rank.to_string()));
+            let stats: Vec<String> = (0..RANKS)
+                .map(|rank| read(rank).unwrap_or_default())
+                .collect();
+            check(&outcome, &stats, took);
+        }
+    }
+}
+
+/// What a rank has counted: ranks that it told, those that confirmed, those that told it.
+fn counts(stats: &str) -> Option<[u32; 3]> {
+    let (_, line) = stats.split_once("exits: ")?;
+    let line = line.lines().next()?;
+    let numbers: Vec<u32> = line
+        .split(' ')
+        .filter_map(|word| word.parse().ok())
+        .collect();
+    numbers.try_into().ok()
+}
+
+/// Others wait or poll: they hear of it and end, long before the guardian comes.
+fn told(program: &str, ways: Ways) {
+    ways.run(program, TIMEOUT, |outcome, stats, took| {
+        let (code, reason) = match program {
+            "told-signal" => (143, "SIGTERM"),
+            _ => (7, "called exit(7)"),
+        };
+        assert_eq!(outcome.code(), Some(code), "{outcome:#?}");
+        let parts = ["rank 3 (pid ", reason, "; the other ranks were ended"];
+        let told = |line: &str| parts.iter().all(|part| line.contains(part));
+        assert!(outcome.err.lines().any(told), "{outcome:#?}");
+        let found: Vec<_> = stats.iter().map(|stats| counts(stats)).collect();
+        let heard = Some([0, 0, 1]);
+        let due = [heard, heard, heard, Some([3, 3, 0])];
+        assert_eq!(found, due, "{program}: {outcome:#?} {stats:#?}");
+        assert!(took < LIMIT, "{program} took {took:?}: {outcome:#?}");
+    });
+}
+
+/// One computes and hears nothing: the guardian's signal and the timer end it.
+fn computing() {
+    Ways::All.run("told-compute", "1", |outcome, stats, _| {
+        assert_eq!(outcome.code(), Some(7), "{outcome:#?}");
+        let told = stats.iter().map(|stats| counts(stats));
+        let told: Vec<_> = told.collect();
+        assert_eq!(told[..2], [Some([0, 0, 1]); 2], "{outcome:#?} {stats:#?}");
+        // Where a thread serves, rank 2 confirms, too.
+        assert!(
+            matches!(told[3], Some([3, 2..=3, 0])),
+            "{told:?} {outcome:#?}"
+        );
+    });
+}
+
+/// Who leaves the barrier later is not kept from what it does then.
+fn together() {
+    Ways::All.run("told-together", TIMEOUT, |outcome, _, took| {
+        assert_eq!(outcome.code(), Some(7), "{outcome:#?}");
+        assert!(!outcome.err.contains("were ended"), "{outcome:#?}");
+        let words = outcome.out.matches(LAST_WORDS).count();
+        assert_eq!(words, RANKS as usize, "{outcome:#?}");
+        assert!(took < LIMIT, "{took:?}: {outcome:#?}");
+    });
+}
+
+fn with_0() {
+    Ways::All.run("told-0", "1", |outcome, stats, _| {
+        assert_eq!(outcome.code(), Some(0), "{outcome:#?}");
+        let told: Vec<_> = stats.iter().filter_map(|stats| counts(stats)).collect();
+        assert_eq!(told, Vec::<[u32; 3]>::new(), "{outcome:#?} {stats:#?}");
+        assert!(
+            stats[3].contains("Statistical summary"),
+            "it counts: {stats:#?}"
+        );
+    });
+}
