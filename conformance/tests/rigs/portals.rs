@@ -51,7 +51,8 @@ impl Over for Narrow {
     fn endpoint(nic: Software, config: PortalsConfig) -> Portals<Self> {
         let (start, len_bytes) = nic.buffers();
         let buffers = argonet_conduit::portals::Buffers { start, len_bytes };
-        let nic = Self::new(nic, 64 << 10);
+        // More often than a rank has buffers.
+        let nic = Self::new(nic, 64 << 10).reluctant(100);
         // SAFETY: the buffers are mapped as long as the interface, which the conduit owns, and nobody else uses them.
         unsafe { Portals::new(nic, buffers, config) }.expect("endpoint")
     }

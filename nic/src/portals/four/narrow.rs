@@ -24,6 +24,9 @@ pub struct Narrow {
     bound: Mutex<HashMap<DescriptorHandle, u64>>,
     /// Longest put or get.
     message_bytes: u64,
+    /// How often each entry is found in use before it goes.
+    refusals: u32,
+    refused: Mutex<HashMap<EntryHandle, u32>>,
 }
 
 impl Narrow {
@@ -35,7 +38,15 @@ impl Narrow {
             portals: Mutex::default(),
             bound: Mutex::default(),
             message_bytes,
+            refusals: 0,
+            refused: Mutex::default(),
         }
+    }
+
+    /// Has each entry in use for so many calls that want to take it away, as it is with a library while events of it are written.
+    #[must_use]
+    pub fn reluctant(self, refusals: u32) -> Self {
+        Self { refusals, ..self }
     }
 
     /// The interface below.
@@ -192,6 +203,18 @@ impl Portals for Narrow {
     }
 
     fn unlink(&self, entry: EntryHandle) -> Result<(), NicError> {
+        let mut refused = self.refused.lock();
+        let times = refused.entry(entry).or_default();
+        if *times < self.refusals {
+            *times += 1;
+            return Err(NicError::InUse {
+                rank: self.inner.rank(),
+                what: "entry",
+                index: entry.index,
+                by: "by an operation of a peer",
+            });
+        }
+        refused.remove(&entry);
         self.inner.unlink(entry)
     }
 
