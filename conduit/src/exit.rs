@@ -263,7 +263,7 @@ mod tests {
     fn all_are_told_but_who_is_gone_and_at_most_a_window_at_a_time() {
         let exits = Exits::new(JobRank(0), 200);
         let others = Others::new(&exits, 200, &|rank| rank != 3);
-        exits.tell(&exit(Duration::from_secs(1000)), &others);
+        exits.tell(&exit(Duration::from_secs(60)), &others);
         let due = ExitCounts {
             told: 198,
             confirmed: 198,
@@ -272,7 +272,7 @@ mod tests {
         assert_eq!(exits.counts(), due);
         assert_eq!(others.most.get(), WINDOW as usize);
         // Once.
-        exits.tell(&exit(Duration::from_secs(1000)), &others);
+        exits.tell(&exit(Duration::from_secs(60)), &others);
         assert_eq!(exits.counts(), due);
     }
 
@@ -299,7 +299,7 @@ mod tests {
         told(2, 4);
         assert_eq!(*acted.lock(), [(1, 9), (2, 4)]);
         let others = Others::new(&exits, 3, &|_| true);
-        exits.tell(&exit(Duration::from_secs(1000)), &others);
+        exits.tell(&exit(Duration::from_secs(60)), &others);
         let due = ExitCounts {
             heard: 2,
             ..ExitCounts::default()

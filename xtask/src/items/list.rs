@@ -2,7 +2,7 @@
 //! P the Portals conduit, U usNIC, G the GNI provider, B failover of rails, T the TCP path.
 
 use super::Item;
-use super::State::{Partly, Waits};
+use super::State::{Built, Partly, Waits};
 
 const fn item(id: &'static str, title: &'static str, state: super::State) -> Item {
     Item { id, title, state }
@@ -75,7 +75,7 @@ pub(super) const ITEMS: [Item; 64] = [
     item(
         "P13",
         "Any rank may end the job at any time; the others are told, and forced after a bounded time",
-        Partly("the network's part waits for the first conduit between hosts"),
+        Partly("exits with 0 are told by the launchers alone (ADR 0028)"),
     ),
     item(
         "P14",
@@ -85,7 +85,7 @@ pub(super) const ITEMS: [Item; 64] = [
     item(
         "P15",
         "Every GASNET_PORTAL_* setting, checked; credit statistics to a file",
-        Partly("all are followed; statistics of credits come over tcp only"),
+        Built,
     ),
     item(
         "P16",
