@@ -10,8 +10,11 @@ macro_rules! refuses {
     }};
 }
 
+#[path = "../../../../tests/shared/documented.rs"]
+mod documented;
 mod errors;
 mod events;
+mod every_error;
 mod faulty;
 mod hostile;
 mod model;
