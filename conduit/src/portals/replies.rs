@@ -361,14 +361,14 @@ impl<N: Interface> Portals<N> {
         self.ends();
     }
 
-    /// Releases a temporary descriptor, whose one operation is over. While the interface thinks otherwise it is kept, with its memory.
+    /// Releases a temporary descriptor, whose one operation is over. While the interface does not it is kept, with its memory.
     pub(super) fn release(&self, descriptor: DescriptorHandle, memory: Option<Box<[u8]>>) {
         match self.nic.release(descriptor) {
-            Err(NicError::InUse { .. }) => {
+            Ok(()) | Err(NicError::BadHandle { .. }) => self.temporaries.give(1),
+            Err(_) => {
                 self.unreleased.lock().push((descriptor, memory));
                 self.send_again(Again::Release);
             }
-            _ => self.temporaries.give(1),
         }
     }
 }

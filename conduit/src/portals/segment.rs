@@ -159,15 +159,16 @@ pub(super) fn operations(safe: Queue) -> [Descriptor; 2] {
     [put, get]
 }
 
-/// Takes parts of a cover away; false while something uses one of them.
+/// Takes parts of a cover away; false while one of them stays, as something uses it.
 fn remove(nic: &impl Interface, entries: &[EntryHandle], descriptors: &[DescriptorHandle]) -> bool {
-    let is_busy = |result: Result<(), NicError>| matches!(result, Err(NicError::InUse { .. }));
-    let busy = entries
+    // What was taken away before is not there any more.
+    let stays = |result| !matches!(result, Ok(()) | Err(NicError::BadHandle { .. }));
+    let attached = entries
         .iter()
-        .filter(|entry| is_busy(nic.unlink(**entry)))
+        .filter(|entry| stays(nic.unlink(**entry)))
         .count();
     let bound = descriptors
         .iter()
-        .filter(|bound| is_busy(nic.release(**bound)));
-    busy + bound.count() == 0
+        .filter(|bound| stays(nic.release(**bound)));
+    attached + bound.count() == 0
 }

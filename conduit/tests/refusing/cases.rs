@@ -24,6 +24,9 @@ const POLL: &str = "queue_poll";
 /// Used by who sleeps and by what ends, where nothing comes of an error.
 const IN_VAIN: [&str; 2] = ["portal_enable", "queue_wait"];
 
+/// Takes entries and descriptors away.
+const TAKES_AWAY: [&str; 2] = ["release", "unlink"];
+
 const WAYS: [Way; 3] = [Way::AtOnce, Way::Late, Way::Unpaid];
 /// The first uses, and later ones.
 const USES: [u32; 10] = [0, 1, 2, 3, 7, 12, 20, 33, 60, 150];
@@ -104,7 +107,11 @@ fn what_an_interface_refuses_once_comes_about_or_is_told() {
 fn refused_once(way: Way, rule: &Rule) -> bool {
     let orders = Arc::new(Mutex::new(Orders::default()));
     let mut job = Job::start(way, Arc::clone(&orders)).unwrap();
-    orders.lock().unwrap().rule = Some(rule.clone());
+    let made = {
+        let mut orders = orders.lock().unwrap();
+        orders.rule = Some(rule.clone());
+        orders.made
+    };
     let told = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
         job.grow();
         job.work(way);
@@ -124,6 +131,10 @@ fn refused_once(way: Way, rule: &Rule) -> bool {
     );
     job.work(way);
     assert_eq!(job.compare(), 0, "{way:?}, {rule:?}: told later");
+    // Of what an interface says that it does not exist nothing can be taken away.
+    let gone = i64::from(rule.error == "BadHandle" && TAKES_AWAY.contains(&rule.call.as_str()));
+    let left = orders.lock().unwrap().made - made;
+    assert!((0..=gone).contains(&left), "{way:?}, {rule:?}: {left} more");
     refused
 }
 

@@ -4,8 +4,8 @@ use argonet_base::JobRank;
 use argonet_nic::portals::software::Software;
 use argonet_nic::portals::{
     Ack, AtomicKind, AtomicOp, Counter, Descriptor, DescriptorHandle, Entry, EntryHandle, Event,
-    Features, Limits, Matching, NicError, Part, PortalIndex, PortalOptions, Portals, Position,
-    Queue, Register, Target,
+    EventKind, Features, Limits, Matching, NicError, Part, PortalIndex, PortalOptions, Portals,
+    Position, Queue, Register, Target,
 };
 use core::ptr::NonNull;
 use core::time::Duration;
@@ -27,6 +27,8 @@ pub(crate) struct Orders {
     /// Whether a rule was followed.
     pub(crate) refused: bool,
     pub(crate) called: BTreeSet<&'static str>,
+    /// Entries and descriptors that there are.
+    pub(crate) made: i64,
 }
 
 /// A software interface whose calls may be refused.
@@ -50,6 +52,16 @@ impl Refusing {
         orders.rule = None;
         orders.refused = true;
         Err(error)
+    }
+}
+
+impl Refusing {
+    /// Follows how many entries and descriptors there are.
+    fn count<T>(&self, change: i64, answer: Result<T, NicError>) -> Result<T, NicError> {
+        if answer.is_ok() {
+            self.orders.lock().unwrap().made += change;
+        }
+        answer
     }
 }
 
@@ -144,7 +156,9 @@ impl Portals for Refusing {
 
     fn queue_get(&self, queue: Queue) -> Result<Option<Event>, NicError> {
         self.gate("queue_get")?;
-        self.nic.queue_get(queue)
+        let event = self.nic.queue_get(queue)?;
+        let has_left = event.is_some_and(|event| event.kind == EventKind::Unlink);
+        self.count(-i64::from(has_left), Ok(event))
     }
 
     fn queue_poll(&self, queues: &[Queue]) -> Result<Option<(usize, Event)>, NicError> {
@@ -222,15 +236,16 @@ impl Portals for Refusing {
     ) -> Result<EntryHandle, NicError> {
         self.gate("attach")?;
         // SAFETY: the caller's promise.
-        unsafe {
+        let attached = unsafe {
             self.nic
                 .attach(portal, position, matching, memory, len_bytes, entry)
-        }
+        };
+        self.count(1, attached)
     }
 
     fn unlink(&self, entry: EntryHandle) -> Result<(), NicError> {
         self.gate("unlink")?;
-        self.nic.unlink(entry)
+        self.count(-1, self.nic.unlink(entry))
     }
 
     unsafe fn bind(
@@ -241,12 +256,12 @@ impl Portals for Refusing {
     ) -> Result<DescriptorHandle, NicError> {
         self.gate("bind")?;
         // SAFETY: the caller's promise.
-        unsafe { self.nic.bind(memory, len_bytes, descriptor) }
+        self.count(1, unsafe { self.nic.bind(memory, len_bytes, descriptor) })
     }
 
     fn release(&self, descriptor: DescriptorHandle) -> Result<(), NicError> {
         self.gate("release")?;
-        self.nic.release(descriptor)
+        self.count(-1, self.nic.release(descriptor))
     }
 
     fn put(

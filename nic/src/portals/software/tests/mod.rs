@@ -11,8 +11,11 @@ macro_rules! refuses {
 }
 
 mod descriptors;
+#[path = "../../../../tests/shared/documented.rs"]
+mod documented;
 mod errors;
 mod events;
+mod every_error;
 mod faulty;
 mod hostile;
 mod model;
