@@ -134,16 +134,25 @@ impl Endpoint {
         self.counts
     }
 
+    /// Whether records may be submitted for a peer, when there is room.
+    ///
+    /// # Errors
+    /// [`ReliableError::Unknown`], [`ReliableError::Lost`].
+    pub fn check(&self, peer: JobRank) -> Result<(), ReliableError> {
+        match self.peers.get(peer.0 as usize) {
+            Some(place) if place.incarnation != 0 => match place.lost.as_deref() {
+                Some(lost) => Err((*lost).into()),
+                None => Ok(()),
+            },
+            _ => Err(self.unknown(peer)),
+        }
+    }
+
     /// The link to a peer, made when it is first used.
     fn link(&mut self, peer: JobRank, now: Duration) -> Result<&mut Link, ReliableError> {
+        self.check(peer)?;
         let unknown = self.unknown(peer);
-        let place = self.peers.get_mut(peer.0 as usize).ok_or(unknown.clone())?;
-        if place.incarnation == 0 {
-            return Err(unknown);
-        }
-        if let Some(lost) = place.lost.as_deref() {
-            return Err((*lost).into());
-        }
+        let place = self.peers.get_mut(peer.0 as usize).ok_or(unknown)?;
         let (first, first_in) = (self.incarnation, place.incarnation);
         let link = place.link.get_or_insert_with(|| {
             let (first, first_in) = (Seq::first_of(first), Seq::first_of(first_in));

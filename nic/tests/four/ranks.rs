@@ -1,10 +1,11 @@
-//! Two ranks: threads with the software interface, processes with a library of Portals 4.
+//! Two ranks: threads with the software interface or that between hosts, processes with the latter or a library of Portals 4.
 
 use super::group::{MEMORY, Member};
-use super::{cases, errors};
+use super::{cases, errors, hosts};
 use argonet_base::JobRank;
 use argonet_nic::portals::four::{FourConfig, Library, Opening, ProcessId};
 use argonet_nic::portals::software::{FaultRules, Software, SoftwareConfig};
+
 use argonet_settings::Settings;
 use core::ptr::NonNull;
 use libtest_mimic::Failed;
@@ -14,38 +15,43 @@ use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, Command, ExitCode, Stdio};
 use std::sync::{Arc, Barrier};
 
+/// Interfaces of ranks that are processes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// Over a library of Portals 4.
+    Four,
+    /// Between hosts.
+    Hosts,
+}
+
+impl Kind {
+    const fn word(self) -> &'static str {
+        match self {
+            Self::Four => "four",
+            Self::Hosts => "hosts",
+        }
+    }
+}
+
 /// The first word to a process that is a rank.
 pub(crate) const FLAG: &str = "--rank-of-a-test";
 /// Seconds after which a rank ends that hangs.
 const TOO_LONG: u32 = 60;
 
-pub(crate) fn software(name: &str) -> Result<(), Failed> {
-    let file = Arc::new(memfd_create("interfaces", MemfdFlags::CLOEXEC)?);
-    let barrier = Arc::new(Barrier::new(2));
-    let config = SoftwareConfig {
-        arena_bytes: MEMORY,
-        ..SoftwareConfig::default()
-    };
-    let threads: Vec<_> = (0..2)
+/// Runs `rank` as each of `ranks` ranks, a thread each, which wait for each other with what it is given.
+pub(crate) fn threads(
+    ranks: u32,
+    rank: impl Fn(u32, Box<dyn FnMut()>) + Send + Sync + 'static,
+) -> Result<(), Failed> {
+    let barrier = Arc::new(Barrier::new(ranks as usize));
+    let run = Arc::new(rank);
+    let threads: Vec<_> = (0..ranks)
         .map(|rank| {
-            let (file, barrier, name) = (file.clone(), barrier.clone(), name.to_owned());
-            std::thread::spawn(move || {
-                let rules = FaultRules::default();
-                let nic = Software::new(file.as_fd(), config, JobRank(rank), None, rules)
-                    .expect("interface");
-                let memory = nic.buffers().0;
-                let wait = Box::new(move || {
-                    barrier.wait();
-                });
-                cases::run(
-                    &name,
-                    Member {
-                        nic,
-                        memory,
-                        barrier: wait,
-                    },
-                );
-            })
+            let (barrier, run) = (barrier.clone(), run.clone());
+            let wait = move || {
+                barrier.wait();
+            };
+            std::thread::spawn(move || run(rank, Box::new(wait)))
         })
         .collect();
     for thread in threads {
@@ -54,11 +60,31 @@ pub(crate) fn software(name: &str) -> Result<(), Failed> {
     Ok(())
 }
 
+pub(crate) fn software(name: &'static str) -> Result<(), Failed> {
+    let file = memfd_create("interfaces", MemfdFlags::CLOEXEC)?;
+    let config = SoftwareConfig {
+        arena_bytes: MEMORY,
+        ..SoftwareConfig::default()
+    };
+    threads(2, move |rank, barrier| {
+        let rules = FaultRules::default();
+        let nic = Software::new(file.as_fd(), config, JobRank(rank), None, rules);
+        let nic = nic.expect("interface");
+        let memory = nic.buffers().0;
+        let member = Member {
+            nic,
+            memory,
+            barrier,
+        };
+        cases::run(name, member);
+    })
+}
+
 /// Starts both ranks, and gives each what both have said, line by line, until they end.
-pub(crate) fn processes(name: &str) -> Result<(), Failed> {
+pub(crate) fn processes(kind: Kind, name: &str) -> Result<(), Failed> {
     let start = |rank: u32| -> Result<Child, Failed> {
         let child = Command::new(std::env::current_exe()?)
-            .args([FLAG, &rank.to_string(), name])
+            .args([FLAG, &rank.to_string(), kind.word(), name])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()?;
@@ -97,7 +123,7 @@ pub(crate) fn processes(name: &str) -> Result<(), Failed> {
 }
 
 /// Says a line, and reads what both have said.
-fn gather(line: &str) -> [String; 2] {
+pub(crate) fn gather(line: &str) -> [String; 2] {
     let mut out = std::io::stdout().lock();
     writeln!(out, "{line}").expect("output");
     out.flush().expect("output");
@@ -110,10 +136,20 @@ fn gather(line: &str) -> [String; 2] {
 }
 
 /// A rank in a process of its own.
-pub(crate) fn child(rank: &str, case: &str) -> ExitCode {
+pub(crate) fn child(rank: &str, kind: &str, case: &str) -> ExitCode {
     // SAFETY: a call by value; the signal's action is to end the process.
     unsafe { libc::alarm(TOO_LONG) };
     let rank = JobRank(rank.parse().expect("rank"));
+    let barrier = Box::new(|| drop(gather(".")));
+    if kind == Kind::Hosts.word() {
+        cases::run(case, hosts::process(rank, barrier));
+    } else {
+        four(rank, case, barrier);
+    }
+    ExitCode::SUCCESS
+}
+
+fn four(rank: JobRank, case: &str, barrier: Box<dyn FnMut()>) {
     let settings = Settings::from_environment().expect("settings");
     let library = Library::of_settings(&settings).expect("library");
     let opening = Opening::new(&library, rank, FourConfig::default()).expect("interface");
@@ -125,7 +161,7 @@ pub(crate) fn child(rank: &str, case: &str) -> ExitCode {
     let mut member = Member {
         nic,
         memory,
-        barrier: Box::new(|| drop(gather("."))),
+        barrier,
     };
     if errors::NAMES.contains(&case) {
         errors::run(case, &member);
@@ -133,5 +169,4 @@ pub(crate) fn child(rank: &str, case: &str) -> ExitCode {
     } else {
         cases::run(case, member);
     }
-    ExitCode::SUCCESS
 }

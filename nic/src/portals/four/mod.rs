@@ -34,7 +34,6 @@ mod operate;
 mod outcome;
 mod probe;
 mod queue;
-mod slots;
 mod under_way;
 
 pub use config::FourConfig;

@@ -13,6 +13,7 @@
 //!
 //! [`FaultRules`] make it fail on demand.
 
+mod away;
 mod bound;
 mod bulk_atomic;
 mod config;
@@ -29,6 +30,7 @@ mod message;
 mod nic;
 mod objects;
 mod operate;
+mod pieces;
 mod queue;
 mod records;
 mod region;
@@ -40,6 +42,10 @@ mod sleep;
 mod tests;
 mod under_way;
 
+pub(super) use away::{Asked, Away, Request};
 pub use config::SoftwareConfig;
+pub(super) use deliver::Arrival;
 pub use faults::FaultRules;
 pub use interface::{Carried, Software};
+pub(super) use operate::ATOMIC_BYTES;
+pub(super) use pieces::Opened;
