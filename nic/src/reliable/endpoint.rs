@@ -161,10 +161,6 @@ impl Endpoint {
         Ok(link)
     }
 
-    fn existing(&self, peer: JobRank) -> Option<&Link> {
-        self.peers.get(peer.0 as usize)?.link.as_deref()
-    }
-
     /// Whether [`submit`](Self::submit) takes a record of any length for this peer.
     #[must_use]
     pub fn room(&self, peer: JobRank) -> bool {
@@ -436,12 +432,5 @@ impl Endpoint {
     pub fn is_drained(&self) -> bool {
         let mut links = self.peers.iter().filter_map(|place| place.link.as_ref());
         links.all(|link| link.is_drained())
-    }
-
-    /// Whether a record of this peer's is kept for [`take`](Self::take).
-    #[must_use]
-    pub fn has_kept(&self, peer: JobRank) -> bool {
-        self.existing(peer)
-            .is_some_and(|link| link.receiver.acknowledgement().1 & 1 == 1)
     }
 }

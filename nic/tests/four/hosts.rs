@@ -3,10 +3,11 @@
 use super::group::{MEMORY, Member};
 use super::{cases, ranks};
 use argonet_base::JobRank;
+use argonet_nic::portals::NicError;
 use argonet_nic::portals::networked::{Networked, NetworkedConfig, Port, Whereabouts, WireFaults};
 use argonet_nic::portals::software::{FaultRules, Software, SoftwareConfig};
 use argonet_nic::reliable::{ReliableConfig, Seal};
-use libtest_mimic::{Failed, Trial};
+use libtest_mimic::Failed;
 use parking_lot::Mutex;
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{MemfdFlags, memfd_create};
@@ -18,9 +19,9 @@ use std::time::Duration;
 #[derive(Clone, Copy)]
 pub(crate) struct Wire {
     pub(crate) name: &'static str,
-    datagram_bytes: usize,
+    pub(crate) datagram_bytes: usize,
     sealed: bool,
-    faults: WireFaults,
+    pub(crate) faults: WireFaults,
 }
 
 const NO_FAULTS: WireFaults = WireFaults {
@@ -81,20 +82,31 @@ pub(crate) fn port() -> Port {
 /// The interface of a rank that is one of `near` on its host, the first of which is `first`.
 pub(crate) fn open(
     file: &OwnedFd,
-    (first, near): (u32, u32),
+    place: (u32, u32),
     rank: JobRank,
     port: Port,
     peers: &[Whereabouts],
     config: &NetworkedConfig,
 ) -> Networked {
+    try_open(file, place, rank, port, peers, config).expect("interface")
+}
+
+pub(crate) fn try_open(
+    file: &OwnedFd,
+    (first, near): (u32, u32),
+    rank: JobRank,
+    port: Port,
+    peers: &[Whereabouts],
+    config: &NetworkedConfig,
+) -> Result<Networked, NicError> {
     let sizes = SoftwareConfig {
         first: JobRank(first),
         ranks: near,
         arena_bytes: MEMORY,
         ..SoftwareConfig::default()
     };
-    let software = Software::new(file.as_fd(), sizes, rank, None, FaultRules::default());
-    Networked::new(software.expect("interface"), port, peers, config).expect("interface")
+    let software = Software::new(file.as_fd(), sizes, rank, None, FaultRules::default())?;
+    Networked::new(software, port, peers, config)
 }
 
 pub(crate) fn member(nic: Networked, barrier: Box<dyn FnMut()>) -> Member<Networked> {
@@ -156,8 +168,4 @@ pub(crate) fn process(rank: JobRank, barrier: Box<dyn FnMut()>) -> Member<Networ
     let config = config(2, &WIRES[0]);
     let nic = open(&file(), (rank.0, 1), rank, port, &peers, &config);
     member(nic, barrier)
-}
-
-pub(crate) fn trials() -> Vec<Trial> {
-    vec![]
 }

@@ -2,12 +2,14 @@
 //! interface, with and without faults of the wire, and a library of Portals 4 between two processes, where one is found (`ARGONET_PORTALS_LIBRARY`, or the loader's path).
 
 mod atomics;
+mod away;
 mod cases;
 mod entries;
 mod errors;
 mod group;
 mod hosts;
 mod loader;
+mod mad;
 mod ranks;
 
 use argonet_nic::portals::four::Library;
@@ -36,7 +38,11 @@ fn main() -> ExitCode {
         let title = format!("hosts::processes::{name}");
         trials.push(Trial::test(title, || ranks::processes(Kind::Hosts, name)));
     }
-    trials.extend(hosts::trials());
+    trials.push(Trial::test(
+        format!("hosts::processes::{}", away::COMPUTING),
+        || ranks::processes(Kind::Hosts, away::COMPUTING),
+    ));
+    trials.extend(away::trials());
     let found = Library::of_settings(&settings);
     match found {
         Ok(_) => {

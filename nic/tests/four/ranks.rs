@@ -1,7 +1,7 @@
 //! Two ranks: threads with the software interface or that between hosts, processes with the latter or a library of Portals 4.
 
 use super::group::{MEMORY, Member};
-use super::{cases, errors, hosts};
+use super::{away, cases, errors, hosts};
 use argonet_base::JobRank;
 use argonet_nic::portals::four::{FourConfig, Library, Opening, ProcessId};
 use argonet_nic::portals::software::{FaultRules, Software, SoftwareConfig};
@@ -142,7 +142,13 @@ pub(crate) fn child(rank: &str, kind: &str, case: &str) -> ExitCode {
     let rank = JobRank(rank.parse().expect("rank"));
     let barrier = Box::new(|| drop(gather(".")));
     if kind == Kind::Hosts.word() {
-        cases::run(case, hosts::process(rank, barrier));
+        let mut member = hosts::process(rank, barrier);
+        if case == away::COMPUTING {
+            away::computing(&mut member);
+            (member.barrier)();
+        } else {
+            cases::run(case, member);
+        }
     } else {
         four(rank, case, barrier);
     }

@@ -16,7 +16,7 @@ pub struct NetworkedConfig {
     pub seal: Option<Seal>,
     /// Operations of this rank for other hosts that have not ended.
     pub operations: u32,
-    /// Answers that are kept for a peer that does not take them; it waits with its requests then.
+    /// Operations for one peer that this has not answered, and so most answers that a rank keeps for a peer; others wait. Of all ranks the same.
     pub answers: u32,
     /// How long an interface that is dropped goes on until all that it sent has arrived.
     pub linger: Duration,

@@ -59,6 +59,10 @@ impl Outgoing {
         matches!(self.head, Head::Answer { .. })
     }
 
+    fn asks(&self) -> bool {
+        matches!(self.head, Head::Request { asks: true, .. })
+    }
+
     /// Head and length of data of the next record of at most `most` bytes.
     pub(super) fn next(&self, most: usize) -> (Head, usize) {
         let head = if self.begun {
@@ -88,7 +92,7 @@ impl Outgoing {
     }
 
     /// Takes note that it has gone; whether it was the last.
-    pub(super) fn went(&mut self, len: usize) -> bool {
+    fn went(&mut self, len: usize) -> bool {
         self.begun = true;
         self.gone += len as u64;
         self.gone == self.len
@@ -116,12 +120,18 @@ pub(super) enum Incoming {
 }
 
 /// Both directions of what passes between this rank and a peer.
+///
+/// A message goes without a pause once it has begun. Answers go whatever the peer does, requests only while the peer has answered all but so many: so a peer
+/// has room for all answers that it owes, and nobody waits in a circle.
 #[derive(Debug)]
 pub(super) struct Lane {
-    pub(super) outgoing: VecDeque<Outgoing>,
-    /// How many of those are answers.
-    pub(super) answers: u32,
-    /// Operations that the peer has to answer.
+    requests: VecDeque<Outgoing>,
+    answers: VecDeque<Outgoing>,
+    /// Whose turn it is when both could go.
+    answers_next: bool,
+    /// Requests that have begun and that the peer has not answered.
+    asked: u32,
+    /// Operations that the peer has to answer, begun or not.
     pub(super) waiting: u32,
     pub(super) incoming: Incoming,
 }
@@ -129,8 +139,10 @@ pub(super) struct Lane {
 impl Default for Lane {
     fn default() -> Self {
         Self {
-            outgoing: VecDeque::new(),
-            answers: 0,
+            requests: VecDeque::new(),
+            answers: VecDeque::new(),
+            answers_next: true,
+            asked: 0,
             waiting: 0,
             incoming: Incoming::None,
         }
@@ -141,6 +153,95 @@ impl Lane {
     /// Whether the peer owes something that is no acknowledgement.
     pub(super) fn waits(&self) -> bool {
         self.waiting != 0 || !matches!(self.incoming, Incoming::None)
+    }
+
+    pub(super) fn ask(&mut self, request: Outgoing) {
+        self.waiting += u32::from(request.asks());
+        self.requests.push_back(request);
+    }
+
+    /// Whether another answer is kept; a peer asks for no more before it has these.
+    pub(super) fn has_room_for_answer(&self, most_answers: u32) -> bool {
+        (self.answers.len() as u64) < u64::from(most_answers)
+    }
+
+    pub(super) fn answer(&mut self, answer: Outgoing) {
+        self.answers.push_back(answer);
+    }
+
+    /// The peer has answered.
+    pub(super) fn answered(&mut self) {
+        self.waiting = self.waiting.saturating_sub(1);
+        self.asked = self.asked.saturating_sub(1);
+    }
+
+    fn may_ask(&self, most_answers: u32) -> bool {
+        let next = self.requests.front();
+        next.is_some_and(|next| !next.asks() || self.asked < most_answers)
+    }
+
+    /// The message of which something goes next.
+    pub(super) fn next(&mut self, most_answers: u32) -> Option<&mut Outgoing> {
+        let has_begun = |queue: &VecDeque<Outgoing>| queue.front().is_some_and(|m| m.begun);
+        let is_answer = if has_begun(&self.answers) || has_begun(&self.requests) {
+            has_begun(&self.answers)
+        } else if self.may_ask(most_answers) {
+            self.answers_next && !self.answers.is_empty()
+        } else {
+            true
+        };
+        if is_answer {
+            self.answers.front_mut()
+        } else {
+            self.requests.front_mut()
+        }
+    }
+
+    /// So much data of the [`next`](Self::next) message has gone; what is to be done if that was the last.
+    pub(super) fn went(&mut self, is_answer: bool, len: usize) -> Option<Then> {
+        let queue = if is_answer {
+            &mut self.answers
+        } else {
+            &mut self.requests
+        };
+        let message = queue.front_mut()?;
+        if !message.begun && message.asks() {
+            self.asked += 1;
+        }
+        if !message.went(len) {
+            return None;
+        }
+        self.answers_next = !is_answer;
+        queue.pop_front().map(|message| message.then)
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.requests.is_empty() && self.answers.is_empty()
+    }
+
+    /// Forgets what cannot go any more without memory of the client's.
+    pub(super) fn forget_memory(&mut self) {
+        for queue in [&mut self.requests, &mut self.answers] {
+            let reads = |message: &Outgoing| matches!(message.data, Data::Memory(_));
+            let first = queue.iter().position(reads);
+            queue.truncate(first.unwrap_or(usize::MAX));
+        }
+    }
+
+    /// Operations of the peer that have an entry open.
+    pub(super) fn into_opened(self) -> impl Iterator<Item = Opened> {
+        let coming = match self.incoming {
+            Incoming::Put { place, .. } => place.ok(),
+            Incoming::None | Incoming::Answer { .. } => None,
+        };
+        let going = self
+            .answers
+            .into_iter()
+            .filter_map(|answer| match answer.then {
+                Then::Close(opened) => Some(opened),
+                Then::Nothing | Then::Gone(_) => None,
+            });
+        coming.into_iter().chain(going)
     }
 }
 

@@ -73,8 +73,7 @@ impl Turn<'_> {
         let head = Head::Request { request, asks, id };
         let message = Outgoing::new(head, data, len, Then::Gone(id));
         if let Some(lane) = self.lane(peer) {
-            lane.outgoing.push_back(message);
-            lane.waiting += u32::from(asks);
+            lane.ask(message);
         }
         if asks {
             self.watch(peer);
@@ -95,7 +94,7 @@ impl Turn<'_> {
         let Some(lane) = lane.and_then(|lane| lane.as_deref_mut()) else {
             return false;
         };
-        let Some(message) = lane.outgoing.front_mut() else {
+        let Some(message) = lane.next(self.core.answers) else {
             return false;
         };
         if !state.endpoint.room(peer) {
@@ -110,16 +109,12 @@ impl Turn<'_> {
             // It was lost, which its event will tell.
             return false;
         }
-        if message.went(len)
-            && let Some(message) = lane.outgoing.pop_front()
-        {
-            lane.answers -= u32::from(message.is_answer());
-            match message.then {
-                Then::Nothing => {}
-                Then::Gone(id) => self.request_is_gone(id),
-                Then::Close(opened) => {
-                    self.core.software.close(opened, Outcome::Done);
-                }
+        let is_answer = message.is_answer();
+        match lane.went(is_answer, len) {
+            None | Some(Then::Nothing) => {}
+            Some(Then::Gone(id)) => self.request_is_gone(id),
+            Some(Then::Close(opened)) => {
+                self.core.software.close(opened, Outcome::Done);
             }
         }
         true
@@ -151,37 +146,21 @@ impl Turn<'_> {
         }
     }
 
-    /// Whether records of a peer are taken now: there must be room for an answer.
-    fn takes(state: &State, most_answers: u32, peer: JobRank) -> bool {
-        let lane = state.lanes.get(peer.0 as usize).and_then(Option::as_ref);
-        !state.stopping && lane.is_none_or(|lane| lane.answers < most_answers)
-    }
-
     /// A datagram has arrived.
     pub(super) fn arrive(&mut self, datagram: &[u8]) {
-        let most_answers = self.core.answers;
         let state = &mut *self.state;
-        let lanes = &state.lanes;
-        let stopping = state.stopping;
-        let takes = |peer: JobRank| {
-            let lane = lanes.get(peer.0 as usize).and_then(Option::as_ref);
-            !stopping && lane.is_none_or(|lane| lane.answers < most_answers)
-        };
-        let Some(arrived) = state.endpoint.handle_recv(self.now, datagram, takes) else {
-            return;
-        };
+        let takes = !state.stopping;
+        let arrived = state.endpoint.handle_recv(self.now, datagram, |_| takes);
+        let Some(arrived) = arrived else { return };
         let peer = arrived.peer;
         if let Some(record) = arrived.record {
             self.take_record(peer, datagram.get(record).unwrap_or_default());
         }
-        loop {
-            self.pump(peer);
-            let ready = Self::takes(&self.state, most_answers, peer);
-            let kept = ready.then(|| self.state.endpoint.take(self.now, peer));
-            let Some(record) = kept.flatten() else { break };
+        while takes && let Some(record) = self.state.endpoint.take(self.now, peer) {
             self.take_record(peer, record.bytes());
             self.state.endpoint.recycle(record);
         }
+        self.pump(peer);
     }
 
     fn take_record(&mut self, peer: JobRank, record: &[u8]) {
@@ -222,6 +201,12 @@ impl Turn<'_> {
         data: &[u8],
     ) -> Result<(), Bad> {
         self.is_between_messages(peer)?;
+        let most_answers = self.core.answers;
+        let is_answered = asks || matches!(request.asked, Asked::Get | Asked::Fetch { .. });
+        let has_room = |lane: &mut Lane| lane.has_room_for_answer(most_answers);
+        if is_answered && !self.lane(peer).is_some_and(has_room) {
+            return Err(Bad);
+        }
         let come = data.len() as u64;
         match request.asked {
             Asked::Get if come == 0 => {
@@ -298,8 +283,7 @@ impl Turn<'_> {
 
     fn queue_answer(&mut self, peer: JobRank, answer: Outgoing) {
         if let Some(lane) = self.lane(peer) {
-            lane.outgoing.push_back(answer);
-            lane.answers += 1;
+            lane.answer(answer);
         }
     }
 
@@ -419,7 +403,7 @@ impl Turn<'_> {
         };
         if pending.away.is_answered() {
             if let Some(lane) = self.lane(pending.peer) {
-                lane.waiting = lane.waiting.saturating_sub(1);
+                lane.answered();
             }
             self.watch(pending.peer);
         }
@@ -439,16 +423,7 @@ impl Turn<'_> {
     fn lose(&mut self, lost: &PeerLost) {
         let place = self.state.lanes.get_mut(lost.peer.0 as usize);
         if let Some(lane) = place.and_then(Option::take) {
-            let incoming = match lane.incoming {
-                Incoming::Put { place, .. } => place.ok(),
-                Incoming::None | Incoming::Answer { .. } => None,
-            };
-            let outgoing = lane.outgoing.into_iter().map(|message| message.then);
-            let gets = outgoing.filter_map(|then| match then {
-                Then::Close(opened) => Some(opened),
-                Then::Nothing | Then::Gone(_) => None,
-            });
-            for opened in incoming.into_iter().chain(gets) {
+            for opened in lane.into_opened() {
                 self.core.software.close(opened, Outcome::PeerDied);
             }
         }
@@ -464,9 +439,7 @@ impl Turn<'_> {
     pub(super) fn stop(&mut self) {
         self.state.stopping = true;
         for lane in self.state.lanes.iter_mut().flatten() {
-            let mut messages = lane.outgoing.iter();
-            let first = messages.position(|message| matches!(message.data, Data::Memory(_)));
-            lane.outgoing.truncate(first.unwrap_or(usize::MAX));
+            lane.forget_memory();
         }
         self.state.endpoint.flush();
         self.transmit();
@@ -475,7 +448,7 @@ impl Turn<'_> {
     /// Whether all has arrived that was sent before [`stop`](Self::stop).
     pub(super) fn is_drained(&self) -> bool {
         let mut lanes = self.state.lanes.iter().flatten();
-        self.state.endpoint.is_drained() && lanes.all(|lane| lane.outgoing.is_empty())
+        self.state.endpoint.is_drained() && lanes.all(|lane| lane.is_empty())
     }
 }
 

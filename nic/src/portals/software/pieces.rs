@@ -4,7 +4,7 @@
 //! and stays.
 
 use super::away::{Asked, Request};
-use super::deliver::Arrival;
+use super::deliver::{Arrival, UNDER_LOCK_BYTES};
 use super::interface::Software;
 use super::message::{Action, Message};
 use super::records::entry;
@@ -80,10 +80,21 @@ impl Software {
         data: NonNull<u8>,
         fetched: NonNull<u8>,
     ) -> Arrival {
-        match self.message(request, from, data, fetched) {
+        let Some(message) = self.message(request, from, data, fetched) else {
+            return Arrival::failed(Outcome::Refused);
+        };
+        if message.len <= UNDER_LOCK_BYTES {
             // SAFETY: the caller's promise. The own place is one of the file.
-            Some(message) => unsafe { self.shared.carry(self.shared.place, &message) },
-            None => Arrival::failed(Outcome::Refused),
+            return unsafe { self.shared.carry(self.shared.place, &message) };
+        }
+        // Announcements are of operations that this rank has begun: their ends name it.
+        match self.open(request, from) {
+            Ok(opened) => {
+                // SAFETY: the caller's promise; the entry has `moved` bytes there, no more than the request, and stays until it is closed.
+                unsafe { message.carry(opened.memory, opened.moved) };
+                self.close(opened, Outcome::Done)
+            }
+            Err(arrival) => arrival,
         }
     }
 

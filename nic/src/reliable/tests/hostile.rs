@@ -162,11 +162,28 @@ fn what_comes_early_is_kept_up_to_the_window() {
             .expect("good");
     }
     assert_eq!(end.counts().no_room, 127 - 4);
+    // What is kept takes its room once.
+    for _ in 0..100 {
+        let early = Header {
+            seq: good().seq.plus(1),
+            ..good()
+        };
+        end.handle_recv(NOW, &datagram(&early, &[1; 1000], None), |_| true)
+            .expect("good");
+    }
+    assert_eq!(end.counts().repeated, 100);
     assert!(end.take(NOW, JobRank(0)).is_none());
     end.handle_recv(NOW, &datagram(&good(), b"", None), |_| true)
         .expect("good");
     let taken = std::iter::from_fn(|| end.take(NOW, JobRank(0))).count();
     assert_eq!(taken, 4);
+    let more = Header {
+        seq: good().seq.plus(6),
+        ..good()
+    };
+    end.handle_recv(NOW, &datagram(&more, &[0; 1000], None), |_| true)
+        .expect("good");
+    assert_eq!(end.counts().no_room, 127 - 4, "room is given back");
 }
 
 #[test]
