@@ -4,6 +4,7 @@ use super::cases::{PORTAL, data};
 use super::group::{END, MEMORY, Member, exactly, part};
 use super::hosts::{self, Wire};
 use super::mad::{self, Mad};
+use super::ranks::{self, Kind};
 use argonet_base::JobRank;
 use argonet_nic::portals::networked::{Networked, NetworkedConfig, Port};
 use argonet_nic::portals::{
@@ -16,6 +17,9 @@ use std::time::{Duration, Instant};
 
 /// How long anything may take.
 const LIMIT: Duration = Duration::from_secs(20);
+
+/// A process that makes an entry, and is killed.
+pub(crate) const KILLED: &str = "killed";
 
 pub(crate) const COMPUTING: &str = "a_target_that_computes_is_served";
 
@@ -35,10 +39,12 @@ pub(crate) fn trials() -> Vec<Trial> {
         ));
     }
     type Test = fn() -> Result<(), Failed>;
-    let tests: [(&str, Test); 8] = [
+    let tests: [(&str, Test); 10] = [
         ("many_seeds_of_faults", many_seeds),
         ("sources_of_other_hosts_are_told_apart", sources),
         ("a_peer_that_is_silent_is_lost_and_named", silent),
+        ("who_owes_an_answer_is_asked_whether_it_lives", watched),
+        ("a_process_that_is_killed_is_lost", killed),
         ("a_put_that_stops_half_way_ends", half_way),
         ("operations_under_way_are_limited", limited),
         ("datagrams_of_strangers_change_nothing", strangers),
@@ -53,10 +59,10 @@ pub(crate) fn trials() -> Vec<Trial> {
 
 fn quick(ranks: u32) -> NetworkedConfig {
     let mut config = hosts::config(ranks, &hosts::WIRES[0]);
-    config.link.most_rto = Duration::from_millis(100);
-    config.link.first_rto = Duration::from_millis(20);
-    config.link.probe_after = Duration::from_millis(100);
-    config.link.give_up_after = Duration::from_millis(400);
+    config.link.most_rto = Duration::from_millis(200);
+    config.link.first_rto = Duration::from_millis(50);
+    config.link.probe_after = Duration::from_millis(200);
+    config.link.give_up_after = Duration::from_secs(2);
     config.linger = Duration::from_millis(200);
     config
 }
@@ -375,6 +381,72 @@ fn silent() -> Result<(), Failed> {
     for wanted in ["rank 0", "rank 1", "UDP", &address] {
         assert!(error.contains(wanted), "no {wanted} in: {error}");
     }
+    m.nic.release(from)?;
+    Ok(())
+}
+
+/// All datagrams were acknowledged, so no timer of theirs finds the peer dead.
+fn watched() -> Result<(), Failed> {
+    let (m, mut mad) = mad::beside(&quick(2));
+    let (queue, from) = source(&m);
+    m.nic
+        .put_region(from, part(0, 8), Ack::Event, to(1, 1, 0), 0)?;
+    mad.until(|mad| !mad.got.is_empty() && mad.endpoint.is_drained());
+    assert_eq!(m.next(queue).kind, EventKind::SendEnd);
+    assert_eq!(m.next(queue).outcome, Outcome::PeerDied);
+    assert!(m.nic.traffic().datagrams.probes > 0);
+    Ok(())
+}
+
+/// What the process does that is to be killed.
+pub(crate) fn be_killed(m: &mut Member<Networked>) {
+    told(m, exactly(1), 0, MEMORY);
+    (m.barrier)();
+    loop {
+        std::thread::park();
+    }
+}
+
+fn killed() -> Result<(), Failed> {
+    let port = hosts::port();
+    let here = port.whereabouts();
+    let mut child = ranks::Process::start(Kind::Hosts, 1, KILLED)?;
+    let there = child.line()?;
+    child.say(&hosts::to_line(here))?;
+    child.say(&there)?;
+    let peers = [here, hosts::of_line(&there)];
+    let config = quick(2);
+    let nic = hosts::open(&hosts::file(), (0, 1), JobRank(0), port, &peers, &config);
+    let m = hosts::member(nic, Box::new(|| {}));
+    let (queue, from) = source(&m);
+    // It has made its entry.
+    let barrier = child.line()?;
+    m.nic
+        .put_region(from, part(0, 8), Ack::Event, to(1, 1, 0), 0)?;
+    assert_eq!(m.next(queue).outcome, Outcome::Done);
+    assert_eq!(m.next(queue).outcome, Outcome::Done);
+    const GETS: usize = 100;
+    for _ in 0..GETS {
+        m.nic.get_region(from, part(0, 1 << 20), to(1, 1, 0))?;
+    }
+    // In the middle of them.
+    assert_eq!(m.next(queue).outcome, Outcome::Done);
+    child.kill()?;
+    drop(barrier);
+    let begun = Instant::now();
+    let outcomes: Vec<_> = (1..GETS).map(|_| m.next(queue).outcome).collect();
+    let lost = outcomes
+        .iter()
+        .filter(|outcome| **outcome == Outcome::PeerDied);
+    let done = outcomes.iter().filter(|outcome| **outcome == Outcome::Done);
+    let (lost, done) = (lost.count(), done.count());
+    assert!(lost > 0 && lost + done == GETS - 1, "{outcomes:?}");
+    assert!(begun.elapsed() < LIMIT / 2);
+    let again = m.nic.get_region(from, part(0, 8), to(1, 1, 0));
+    assert!(
+        matches!(again, Err(NicError::Unreachable { .. })),
+        "{again:?}"
+    );
     m.nic.release(from)?;
     Ok(())
 }

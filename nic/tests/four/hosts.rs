@@ -157,15 +157,21 @@ pub(crate) fn threads(wire: &Wire, name: &'static str) -> Result<(), Failed> {
 pub(crate) fn process(rank: JobRank, barrier: Box<dyn FnMut()>) -> Member<Networked> {
     let port = port();
     let here = port.whereabouts();
-    let all = ranks::gather(&format!("{} {}", here.address, here.incarnation));
-    let peers = all.map(|line| {
-        let (address, incarnation) = line.split_once(' ').expect("two words");
-        Whereabouts {
-            address: address.parse().expect("address"),
-            incarnation: incarnation.parse::<NonZeroU64>().expect("incarnation"),
-        }
-    });
+    let peers = ranks::gather(&to_line(here)).map(|line| of_line(&line));
     let config = config(2, &WIRES[0]);
     let nic = open(&file(), (rank.0, 1), rank, port, &peers, &config);
     member(nic, barrier)
+}
+
+/// Where a rank is, as one line.
+pub(crate) fn to_line(whereabouts: Whereabouts) -> String {
+    format!("{} {}", whereabouts.address, whereabouts.incarnation)
+}
+
+pub(crate) fn of_line(line: &str) -> Whereabouts {
+    let (address, incarnation) = line.trim().split_once(' ').expect("two words");
+    Whereabouts {
+        address: address.parse().expect("address"),
+        incarnation: incarnation.parse::<NonZeroU64>().expect("incarnation"),
+    }
 }

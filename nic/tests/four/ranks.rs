@@ -12,7 +12,7 @@ use libtest_mimic::Failed;
 use rustix::fd::AsFd;
 use rustix::fs::{MemfdFlags, memfd_create};
 use std::io::{BufRead, BufReader, Write};
-use std::process::{Child, Command, ExitCode, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Command, ExitCode, ExitStatus, Stdio};
 use std::sync::{Arc, Barrier};
 
 /// Interfaces of ranks that are processes.
@@ -80,38 +80,75 @@ pub(crate) fn software(name: &'static str) -> Result<(), Failed> {
     })
 }
 
-/// Starts both ranks, and gives each what both have said, line by line, until they end.
-pub(crate) fn processes(kind: Kind, name: &str) -> Result<(), Failed> {
-    let start = |rank: u32| -> Result<Child, Failed> {
-        let child = Command::new(std::env::current_exe()?)
+/// A rank in a process of its own, seen from outside.
+pub(crate) struct Process {
+    child: Child,
+    input: ChildStdin,
+    output: BufReader<ChildStdout>,
+}
+
+impl Process {
+    pub(crate) fn start(kind: Kind, rank: u32, name: &str) -> Result<Self, Failed> {
+        let mut child = Command::new(std::env::current_exe()?)
             .args([FLAG, &rank.to_string(), kind.word(), name])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()?;
-        Ok(child)
-    };
-    let mut children = [start(0)?, start(1)?];
-    let mut readers = Vec::new();
-    for child in &mut children {
-        readers.push(BufReader::new(child.stdout.take().ok_or("no output")?));
+        let input = child.stdin.take().ok_or("no input")?;
+        let output = BufReader::new(child.stdout.take().ok_or("no output")?);
+        Ok(Self {
+            child,
+            input,
+            output,
+        })
     }
+
+    /// The next line that it says; empty when it has ended.
+    pub(crate) fn line(&mut self) -> Result<String, Failed> {
+        let mut line = String::new();
+        self.output.read_line(&mut line)?;
+        Ok(line)
+    }
+
+    pub(crate) fn say(&mut self, line: &str) -> Result<(), Failed> {
+        writeln!(self.input, "{}", line.trim_end())?;
+        Ok(())
+    }
+
+    pub(crate) fn kill(mut self) -> Result<(), Failed> {
+        self.child.kill()?;
+        self.child.wait()?;
+        Ok(())
+    }
+
+    /// Waits for its end.
+    fn end(mut self) -> Result<ExitStatus, Failed> {
+        drop(self.input);
+        Ok(self.child.wait()?)
+    }
+}
+
+/// Starts both ranks, and gives each what both have said, line by line, until they end.
+pub(crate) fn processes(kind: Kind, name: &str) -> Result<(), Failed> {
+    let start = |rank| Process::start(kind, rank, name);
+    let mut both = [start(0)?, start(1)?];
     loop {
-        let mut lines = [String::new(), String::new()];
-        for (reader, line) in readers.iter_mut().zip(&mut lines) {
-            reader.read_line(line)?;
+        let mut lines = Vec::new();
+        for process in &mut both {
+            lines.push(process.line()?);
         }
         if lines.iter().any(String::is_empty) {
             break;
         }
-        for child in &mut children {
-            let input = child.stdin.as_mut().ok_or("no input")?;
-            input.write_all(lines.concat().as_bytes())?;
+        for process in &mut both {
+            for line in &lines {
+                process.say(line)?;
+            }
         }
     }
     let mut bad = Vec::new();
-    for (rank, child) in children.iter_mut().enumerate() {
-        drop(child.stdin.take());
-        let status = child.wait()?;
+    for (rank, process) in both.into_iter().enumerate() {
+        let status = process.end()?;
         if !status.success() {
             bad.push(format!("rank {rank}: {status}"));
         }
@@ -143,11 +180,13 @@ pub(crate) fn child(rank: &str, kind: &str, case: &str) -> ExitCode {
     let barrier = Box::new(|| drop(gather(".")));
     if kind == Kind::Hosts.word() {
         let mut member = hosts::process(rank, barrier);
-        if case == away::COMPUTING {
-            away::computing(&mut member);
-            (member.barrier)();
-        } else {
-            cases::run(case, member);
+        match case {
+            away::COMPUTING => {
+                away::computing(&mut member);
+                (member.barrier)();
+            }
+            away::KILLED => away::be_killed(&mut member),
+            _ => cases::run(case, member),
         }
     } else {
         four(rank, case, barrier);
