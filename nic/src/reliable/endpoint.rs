@@ -15,8 +15,8 @@ use core::ops::Range;
 use core::time::Duration;
 use std::collections::VecDeque;
 
-/// Most bytes of a peer that was never used.
-const IDLE_PEER_BYTES: usize = 32;
+/// Bytes of a peer that was never used.
+pub const IDLE_PEER_BYTES: usize = 24;
 
 /// A peer.
 #[derive(Debug, Default)]
@@ -25,11 +25,11 @@ struct Peer {
     incarnation: u64,
     /// From the first datagram on.
     link: Option<Box<Link>>,
-    /// How often the oldest record had been sent when it was lost, and for how long it had been silent.
+    /// Since it was lost.
     lost: Option<Box<PeerLost>>,
 }
 
-static_assertions::const_assert!(size_of::<Peer>() <= IDLE_PEER_BYTES);
+static_assertions::const_assert!(size_of::<Peer>() == IDLE_PEER_BYTES);
 
 /// A datagram that was good.
 #[derive(Clone, PartialEq, Eq, Debug)]

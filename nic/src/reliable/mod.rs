@@ -40,7 +40,7 @@ mod timers;
 pub use config::ReliableConfig;
 pub use counts::Counts;
 pub use datagram::{HEADER_BYTES, SEAL_BYTES};
-pub use endpoint::{Arrived, Endpoint, Transmit};
+pub use endpoint::{Arrived, Endpoint, IDLE_PEER_BYTES, Transmit};
 pub use error::{PeerLost, ReliableError};
 pub use pool::Record;
 pub use seal::Seal;

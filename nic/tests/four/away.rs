@@ -39,14 +39,22 @@ pub(crate) fn trials() -> Vec<Trial> {
         ));
     }
     type Test = fn() -> Result<(), Failed>;
-    let tests: [(&str, Test); 10] = [
+    let tests: [(&str, Test); 15] = [
         ("many_seeds_of_faults", many_seeds),
         ("sources_of_other_hosts_are_told_apart", sources),
         ("a_peer_that_is_silent_is_lost_and_named", silent),
         ("who_owes_an_answer_is_asked_whether_it_lives", watched),
         ("a_process_that_is_killed_is_lost", killed),
         ("a_put_that_stops_half_way_ends", half_way),
+        ("the_end_of_a_put_in_pieces_has_its_room", promised),
+        ("what_was_sent_arrives_though_its_sender_has_gone", lingers),
+        ("a_long_put_is_cut_where_its_entry_ends", cut),
         ("operations_under_way_are_limited", limited),
+        ("who_asks_for_too_much_gets_no_answer", greedy),
+        (
+            "an_answer_before_its_request_has_gone_ends_nothing",
+            early_answer,
+        ),
         ("datagrams_of_strangers_change_nothing", strangers),
         ("records_that_mean_nothing_change_nothing", mad_records),
         ("what_cannot_be_is_refused", refused),
@@ -470,6 +478,104 @@ fn half_way() -> Result<(), Failed> {
     Ok(())
 }
 
+/// An interface that is dropped goes on until what it sent has arrived.
+fn lingers() -> Result<(), Failed> {
+    const PUTS: u64 = 20;
+    let mut wire = hosts::WIRES[0];
+    wire.faults.seed = 3;
+    wire.faults.drop = 300_000;
+    hosts::job(2, 1, hosts::config(2, &wire), |mut m| {
+        if m.nic.rank() == JobRank(1) {
+            let (queue, _) = told(&m, exactly(1), 0, 4096);
+            (m.barrier)();
+            for n in 0..PUTS {
+                assert_eq!(m.next(queue).header, n);
+            }
+            return;
+        }
+        let (_, from) = source(&m);
+        (m.barrier)();
+        for n in 0..PUTS {
+            let put = m
+                .nic
+                .put_region(from, part(0, 8), Ack::None, to(1, 1, 0), n);
+            put.expect("put");
+        }
+    })
+}
+
+/// The rest of a put in pieces goes nowhere.
+fn cut() -> Result<(), Failed> {
+    hosts::job(2, 1, hosts::config(2, &hosts::WIRES[0]), |mut m| {
+        if m.nic.rank() == JobRank(1) {
+            let options = PortalOptions::default();
+            let portal = m.nic.portal_alloc(options, None, Some(PORTAL));
+            portal.expect("portal");
+            let entry = Entry {
+                truncate: true,
+                ..Entry::OPEN
+            };
+            m.attach(PORTAL, exactly(1), (0, 2000), entry);
+            (m.barrier)();
+            (m.barrier)();
+            assert_eq!(m.read(0, 9000), [vec![7; 2000], vec![0; 7000]].concat());
+            return;
+        }
+        let (queue, from) = source(&m);
+        m.write(0, &[7; 9000]);
+        (m.barrier)();
+        let put = m
+            .nic
+            .put_region(from, part(0, 9000), Ack::Event, to(1, 1, 0), 0);
+        put.expect("put");
+        assert_eq!(m.next(queue).kind, EventKind::SendEnd);
+        let ack = m.next(queue);
+        assert_eq!((ack.outcome, ack.moved_bytes), (Outcome::Done, 2000));
+        // And a get of more than there is brings no more.
+        let got = m.nic.get_region(from, part(16_000, 9000), to(1, 1, 0));
+        got.expect("get");
+        let reply = m.next(queue);
+        assert_eq!((reply.outcome, reply.moved_bytes), (Outcome::Done, 2000));
+        let all = m.read(16_000, 9000);
+        assert_eq!(all, [vec![7; 2000], vec![0; 7000]].concat());
+        (m.barrier)();
+    })
+}
+
+/// A queue that is filled while a put comes has kept room for its end.
+fn promised() -> Result<(), Failed> {
+    let (m, mut mad) = mad::beside(&hosts::config(2, &hosts::WIRES[0]));
+    let queue = m.nic.queue_alloc(4)?;
+    let options = PortalOptions::default();
+    m.nic.portal_alloc(options, Some(queue), Some(PORTAL))?;
+    let entry = Entry {
+        events: END,
+        queue: Some(queue),
+        ..Entry::OPEN
+    };
+    m.attach(PORTAL, exactly(1), (0, 64), entry);
+    let (own, from) = source(&m);
+    mad.say(&mad::request(mad::PUT, PORTAL.0, 1, 8, &[1; 3]));
+    for _ in 0..6 {
+        m.nic
+            .put_region(from, part(0, 8), Ack::Event, to(0, 1, 8), 0)?;
+        assert_eq!(m.next(own).kind, EventKind::SendEnd);
+        assert_eq!(m.next(own).kind, EventKind::Ack);
+    }
+    mad.say(&mad::more(3, &[1; 5]));
+    let mut peers = Vec::new();
+    loop {
+        match m.nic.queue_get(queue) {
+            Ok(Some(event)) => peers.push(event.peer.0),
+            Ok(None) => break,
+            Err(NicError::EventsDropped { count, .. }) => assert_eq!(count, 3),
+            Err(other) => return Err(other.into()),
+        }
+    }
+    assert_eq!(peers, [0, 0, 0, 1]);
+    Ok(())
+}
+
 fn limited() -> Result<(), Failed> {
     let config = NetworkedConfig {
         operations: 4,
@@ -493,6 +599,73 @@ fn limited() -> Result<(), Failed> {
         assert_eq!(m.next(queue).peer, JobRank(1));
     }
     m.nic.release(from)?;
+    Ok(())
+}
+
+/// What a put reads stays until all of it has gone, whatever its target says.
+fn early_answer() -> Result<(), Failed> {
+    let (m, mut mad) = mad::beside(&hosts::config(2, &hosts::WIRES[0]));
+    let (queue, from) = source(&m);
+    // More than the first window of a link.
+    const LEN: u64 = 500_000;
+    m.nic
+        .put_region(from, part(0, LEN), Ack::Event, to(1, 1, 0), 0)?;
+    // The first operation of an interface has number 0.
+    mad.shout(&[mad::answer(0, LEN, b"")]);
+    let begun = Instant::now();
+    while m.nic.traffic().bad_records < 1 {
+        assert!(begun.elapsed() < LIMIT, "it is believed");
+        std::thread::yield_now();
+    }
+    let busy = m.nic.release(from);
+    assert!(matches!(busy, Err(NicError::InUse { .. })), "{busy:?}");
+    let whole = |mad: &Mad| {
+        mad.got
+            .iter()
+            .map(|record| record.len() as u64)
+            .sum::<u64>()
+    };
+    mad.until(|mad| whole(mad) > LEN && mad.endpoint.is_drained());
+    assert_eq!(m.nic.queue_get(queue)?, None);
+    mad.say(&mad::answer(0, LEN, b""));
+    assert_eq!(m.next(queue).kind, EventKind::SendEnd);
+    assert_eq!(m.next(queue).outcome, Outcome::Done);
+    m.nic.release(from)?;
+    Ok(())
+}
+
+/// Gets whose answers are not taken: only so many are kept.
+fn greedy() -> Result<(), Failed> {
+    let config = NetworkedConfig {
+        answers: 2,
+        ..hosts::config(2, &hosts::WIRES[0])
+    };
+    let (m, mut mad) = mad::beside(&config);
+    let (queue, _) = told(&m, exactly(1), 0, MEMORY);
+    // More than the first window of a link.
+    const LEN: u64 = 500_000;
+    let gets = vec![mad::request(mad::GET, PORTAL.0, 1, LEN, b""); 5];
+    mad.shout(&gets);
+    let begun = Instant::now();
+    while m.nic.traffic().bad_records < 3 {
+        assert!(begun.elapsed() < LIMIT, "all are kept");
+        std::thread::yield_now();
+    }
+    // The other two are answered, whole.
+    let whole = |mad: &Mad| {
+        mad.got
+            .iter()
+            .map(|record| record.len() as u64)
+            .sum::<u64>()
+    };
+    mad.until(|mad| whole(mad) > 2 * LEN && mad.endpoint.is_drained());
+    let answers = mad.got.iter().filter(|record| record[0] == mad::ANSWER);
+    assert_eq!(answers.count(), 2);
+    for _ in 0..2 {
+        assert_eq!(m.next(queue).kind, EventKind::GetEnd);
+    }
+    still_works(&m, &mut mad, queue);
+    assert_eq!(m.nic.traffic().bad_records, 3);
     Ok(())
 }
 
@@ -563,11 +736,17 @@ fn mad_records() -> Result<(), Failed> {
         still_works(&m, &mut mad, queue);
     }
     // Portals that are not there, and offsets and lengths beyond everything, have their outcomes.
-    for (portal, bits, len) in [(u32::MAX, 1, 8), (PORTAL.0 + 1, 1, 8), (PORTAL.0, 2, 8)] {
+    let beyond = m.nic.limits().portals;
+    for (portal, bits, outcome) in [
+        (beyond, 1, Outcome::Refused),
+        (u32::MAX, 1, Outcome::Refused),
+        (PORTAL.0 + 1, 1, Outcome::Refused),
+        (PORTAL.0, 2, Outcome::NoMatch),
+    ] {
         let answers = mad.got.len();
-        mad.say(&mad::request(mad::PUT, portal, bits, len, &[1; 8]));
+        mad.say(&mad::request(mad::PUT, portal, bits, 8, &[1; 8]));
         mad.until(|mad| mad.got.len() == answers + 1);
-        assert_ne!(mad.got[answers][1], 0);
+        assert_eq!(mad.got[answers][1], u8::from(outcome), "portal {portal}");
     }
     let answers = mad.got.len();
     mad.say(&mad::request(mad::GET, PORTAL.0, 1, u64::MAX, b""));

@@ -91,17 +91,32 @@ impl Mad {
         self.until(|mad| mad.endpoint.is_drained());
     }
 
+    /// Says some records, and hears nothing.
+    pub(crate) fn shout(&mut self, records: &[Vec<u8>]) {
+        let now = self.begun.elapsed();
+        for record in records {
+            let fill = |place: &mut [u8]| place.copy_from_slice(record);
+            let said = self.endpoint.submit(now, self.to.0, record.len(), fill);
+            said.expect("room");
+        }
+        self.transmit();
+    }
+
+    fn transmit(&mut self) {
+        let now = self.begun.elapsed();
+        self.endpoint.handle_timeout(now);
+        while let Some(transmit) = self.endpoint.poll_transmit(now) {
+            let sent = self.socket.send_to(transmit.bytes, self.to.1);
+            sent.expect("send");
+        }
+    }
+
     /// Sends and receives until something is so.
     pub(crate) fn until(&mut self, is_so: impl Fn(&Self) -> bool) {
         let mut bytes = vec![0; 1 << 16];
         while !is_so(self) {
             assert!(self.begun.elapsed() < LIMIT, "it does not become so");
-            let now = self.begun.elapsed();
-            self.endpoint.handle_timeout(now);
-            while let Some(transmit) = self.endpoint.poll_transmit(now) {
-                let sent = self.socket.send_to(transmit.bytes, self.to.1);
-                sent.expect("send");
-            }
+            self.transmit();
             let Ok(len) = self.socket.recv(&mut bytes) else {
                 continue;
             };

@@ -6,8 +6,9 @@ use super::wire::Wire;
 use crate::portals::NicError;
 use crate::portals::slots::Slots;
 use crate::portals::software::{Away, Software};
-use crate::reliable::Endpoint;
+use crate::reliable::{Endpoint, IDLE_PEER_BYTES};
 use argonet_base::JobRank;
+use core::net::SocketAddr;
 use core::time::Duration;
 use parking_lot::Mutex;
 use rustix::fd::OwnedFd;
@@ -22,6 +23,13 @@ pub(super) struct Pending {
     /// Whether all of its request was given to the link, so that nothing reads its source any more.
     pub(super) gone: bool,
 }
+
+/// Most bytes of a peer of another host that was never used: its link, its address and its lane.
+const MOST_IDLE_BYTES: usize = 64;
+
+static_assertions::const_assert!(
+    IDLE_PEER_BYTES + size_of::<SocketAddr>() + size_of::<Option<Box<Lane>>>() <= MOST_IDLE_BYTES
+);
 
 /// What is under the lock of an interface.
 pub(super) struct State {

@@ -246,3 +246,81 @@ impl Lane {
 }
 
 static_assertions::const_assert!(MORE_BYTES < super::record::REQUEST_BYTES);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::portals::software::Asked;
+    use crate::portals::{Outcome, PortalIndex};
+
+    fn request(asks: bool, len: u64) -> Outgoing {
+        let request = Request {
+            asked: Asked::Put,
+            portal: PortalIndex(0),
+            bits: 0,
+            header: 0,
+            offset: 0,
+            len,
+            link: 0,
+        };
+        let head = Head::Request {
+            request,
+            asks,
+            id: 0,
+        };
+        Outgoing::new(head, Data::Kept(Box::new([7; 8])), len, Then::Gone(1))
+    }
+
+    fn answer() -> Outgoing {
+        let arrival = Arrival::failed(Outcome::NoMatch);
+        let head = Head::Answer { arrival, id: 0 };
+        Outgoing::new(head, Data::None, 0, Then::Nothing)
+    }
+
+    /// Sends a record of the next message with so much data; whether it was of an answer, and whether it was the last.
+    fn step(lane: &mut Lane, len: usize) -> Option<(bool, bool)> {
+        let is_answer = lane.next(2)?.is_answer();
+        Some((is_answer, lane.went(is_answer, len).is_some()))
+    }
+
+    #[test]
+    fn both_kinds_take_turns_but_not_within_a_message() {
+        let mut lane = Lane::default();
+        lane.ask(request(false, 8));
+        lane.ask(request(false, 0));
+        assert_eq!(step(&mut lane, 4), Some((false, false)));
+        for _ in 0..3 {
+            lane.answer(answer());
+        }
+        assert_eq!(step(&mut lane, 4), Some((false, true)));
+        assert_eq!(step(&mut lane, 0), Some((true, true)));
+        assert_eq!(step(&mut lane, 0), Some((false, true)));
+        assert_eq!(step(&mut lane, 0), Some((true, true)));
+        assert_eq!(step(&mut lane, 0), Some((true, true)));
+        assert_eq!(step(&mut lane, 0), None);
+        assert!(lane.is_empty() && !lane.waits());
+    }
+
+    #[test]
+    fn only_so_many_requests_wait_for_answers() {
+        let mut lane = Lane::default();
+        for _ in 0..3 {
+            lane.ask(request(true, 0));
+        }
+        lane.ask(request(false, 0));
+        assert_eq!(step(&mut lane, 0), Some((false, true)));
+        assert_eq!(step(&mut lane, 0), Some((false, true)));
+        // The third would be one too many, and what is behind it stays there; answers go.
+        assert_eq!(step(&mut lane, 0), None);
+        lane.answer(answer());
+        assert_eq!(step(&mut lane, 0), Some((true, true)));
+        assert_eq!(step(&mut lane, 0), None);
+        lane.answered();
+        assert_eq!(step(&mut lane, 0), Some((false, true)));
+        assert_eq!(step(&mut lane, 0), Some((false, true)));
+        assert!(lane.waits());
+        lane.answered();
+        lane.answered();
+        assert!(!lane.waits());
+    }
+}

@@ -23,6 +23,8 @@ mod nic;
 mod port;
 mod record;
 mod service;
+#[cfg(test)]
+mod tests;
 mod turn;
 mod wire;
 
