@@ -5,8 +5,10 @@
 //! is generic over the trait and asks for features, never for the implementation.
 //!
 //! * [`portals`] — matching interfaces, as of Portals 3.3 and Portals 4.
+//! * [`reliable`] — what interfaces in software stand on between hosts: records over datagrams that may be lost.
 
 #[cfg(not(target_pointer_width = "64"))]
 compile_error!("descriptors name memory by 64-bit addresses");
 
 pub mod portals;
+pub mod reliable;

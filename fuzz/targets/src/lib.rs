@@ -5,6 +5,7 @@
 #![cfg(not(test))]
 
 mod control;
+mod datagrams;
 mod handshake;
 mod interfaces;
 mod job;
@@ -36,10 +37,14 @@ pub struct Target {
 }
 
 /// All of them.
-pub const TARGETS: [Target; 10] = [
+pub const TARGETS: [Target; 11] = [
     Target {
         name: "control",
         run: control::run,
+    },
+    Target {
+        name: "datagrams",
+        run: datagrams::run,
     },
     Target {
         name: "handshake",

@@ -1,6 +1,9 @@
 //! What calls of an interface refuse.
 
+use crate::reliable::{PeerLost, ReliableError};
 use argonet_base::JobRank;
+use core::fmt;
+use core::net::SocketAddr;
 use thiserror::Error;
 
 /// A call that did nothing, and why. What becomes of an operation that was begun is told in its
@@ -178,6 +181,17 @@ pub enum NicError {
         /// What to look at.
         advice: &'static str,
     },
+    /// A rank of another host that was lost.
+    #[error("{lost}; it was reached over UDP at {}", WhereTo(address))]
+    Unreachable {
+        /// Where it was.
+        address: Option<SocketAddr>,
+        /// Who waited for whom, and for how long.
+        lost: PeerLost,
+    },
+    /// What a link between hosts refuses.
+    #[error("{0}")]
+    Link(ReliableError),
     /// The system refused.
     #[error("cannot {action}: {source}")]
     Os {
@@ -186,4 +200,16 @@ pub enum NicError {
         /// The system's answer.
         source: std::io::Error,
     },
+}
+
+/// An address, if it is known.
+struct WhereTo<'a>(&'a Option<SocketAddr>);
+
+impl fmt::Display for WhereTo<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Some(address) => address.fmt(f),
+            None => f.write_str("no known address"),
+        }
+    }
 }

@@ -54,7 +54,7 @@ pub enum Outcome {
     Refused,
     /// Something did not fit at a portal with flow control, which refuses from now on. Nothing was moved.
     Disabled,
-    /// The initiator ended in the middle; how much was moved is not known.
+    /// The other rank ended in the middle, or cannot be reached any more; how much was moved is not known.
     PeerDied,
     /// The target's tables say what cannot be. Nothing was moved.
     Corrupt,

@@ -199,7 +199,8 @@ pub trait Portals {
     ///
     /// # Errors
     /// [`NicError::BadHandle`]; [`NicError::OutOfRange`]; [`NicError::BadRank`]; [`NicError::BadPortal`] beyond the table;
-    /// [`NicError::Exhausted`]; [`NicError::Invalid`] when an ack by event or count has no queue or counter to go to.
+    /// [`NicError::Exhausted`]; [`NicError::Invalid`] when an ack by event or count has no queue or counter to go to; [`NicError::NoSpace`] where operations under way
+    /// are limited, and all are; [`NicError::Unreachable`].
     fn put_region(
         &self,
         source: DescriptorHandle,
@@ -213,7 +214,7 @@ pub trait Portals {
     ///
     /// # Errors
     /// [`NicError::BadHandle`]; [`NicError::OutOfRange`]; [`NicError::BadRank`]; [`NicError::BadPortal`] beyond the table;
-    /// [`NicError::Exhausted`].
+    /// [`NicError::Exhausted`]; [`NicError::NoSpace`] and [`NicError::Unreachable`] as of puts.
     fn get_region(
         &self,
         destination: DescriptorHandle,

@@ -6,7 +6,7 @@
 //! queues* and counters.
 //!
 //! [`Portals`] is the trait, and its methods say what each does. [`software`] implements it in shared memory,
-//! [`four`] over a library of Portals 4.
+//! [`networked`] in shared memory and between hosts, [`four`] over a library of Portals 4.
 //!
 //! # What is taken from where
 //!
@@ -27,8 +27,10 @@ mod event;
 pub mod four;
 mod handle;
 mod interface;
+pub mod networked;
 mod operation;
 mod options;
+mod slots;
 pub mod software;
 
 pub use error::NicError;

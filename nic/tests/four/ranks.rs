@@ -1,7 +1,7 @@
-//! Two ranks: threads with the software interface, or what is as narrow as a library, processes with a library of Portals 4.
+//! Two ranks: threads with the software interface, what is as narrow as a library, or that between hosts; processes with the latter or a library of Portals 4.
 
 use super::group::{MEMORY, Member};
-use super::{cases, errors};
+use super::{away, cases, errors, hosts};
 use argonet_base::JobRank;
 use argonet_nic::portals::Portals;
 use argonet_nic::portals::four::{FourConfig, Library, Narrow, Opening, ProcessId};
@@ -12,22 +12,86 @@ use libtest_mimic::Failed;
 use rustix::fd::AsFd;
 use rustix::fs::{MemfdFlags, memfd_create};
 use std::io::{BufRead, BufReader, Write};
-use std::process::{Child, Command, ExitCode, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Command, ExitCode, ExitStatus, Stdio};
 use std::sync::{Arc, Barrier};
+
+/// Interfaces of ranks that are processes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// Over a library of Portals 4.
+    Four,
+    /// Between hosts.
+    Hosts,
+}
+
+impl Kind {
+    const fn word(self) -> &'static str {
+        match self {
+            Self::Four => "four",
+            Self::Hosts => "hosts",
+        }
+    }
+}
 
 /// The first word to a process that is a rank.
 pub(crate) const FLAG: &str = "--rank-of-a-test";
 /// Seconds after which a rank ends that hangs.
 const TOO_LONG: u32 = 60;
 
+/// Runs `rank` as each of `ranks` ranks, a thread each, which wait for each other with what it is given.
+pub(crate) fn threads(
+    ranks: u32,
+    rank: impl Fn(u32, Box<dyn FnMut()>) + Send + Sync + 'static,
+) -> Result<(), Failed> {
+    let barrier = Arc::new(Barrier::new(ranks as usize));
+    let run = Arc::new(rank);
+    let threads: Vec<_> = (0..ranks)
+        .map(|rank| {
+            let (barrier, run) = (barrier.clone(), run.clone());
+            let wait = move || {
+                barrier.wait();
+            };
+            std::thread::spawn(move || run(rank, Box::new(wait)))
+        })
+        .collect();
+    for thread in threads {
+        thread.join().map_err(|_| "a rank panicked")?;
+    }
+    Ok(())
+}
+
 /// Two threads with the software interface.
-pub(crate) fn software(name: &str) -> Result<(), Failed> {
-    threads(name, |nic| nic)
+pub(crate) fn software(name: &'static str) -> Result<(), Failed> {
+    near(name, |nic| nic)
 }
 
 /// Two threads with it as narrow as a library of Portals 4.
-pub(crate) fn narrow(name: &str) -> Result<(), Failed> {
-    threads(name, |nic| Narrow::new(nic, MEMORY))
+pub(crate) fn narrow(name: &'static str) -> Result<(), Failed> {
+    near(name, |nic| Narrow::new(nic, MEMORY))
+}
+
+/// Two threads with what is over the software interface.
+fn near<N: Portals + 'static>(
+    name: &'static str,
+    over: impl Fn(Software) -> N + Send + Sync + 'static,
+) -> Result<(), Failed> {
+    let file = memfd_create("interfaces", MemfdFlags::CLOEXEC)?;
+    let config = SoftwareConfig {
+        arena_bytes: MEMORY,
+        ..SoftwareConfig::default()
+    };
+    threads(2, move |rank, barrier| {
+        let rules = FaultRules::default();
+        let nic = Software::new(file.as_fd(), config, JobRank(rank), None, rules);
+        let nic = nic.expect("interface");
+        let memory = nic.buffers().0;
+        let member = Member {
+            nic: over(nic),
+            memory,
+            barrier,
+        };
+        run(name, member);
+    })
 }
 
 /// Runs a case as this rank, of those of all interfaces or of the binding.
@@ -40,71 +104,75 @@ fn run<N: Portals>(name: &str, mut member: Member<N>) {
     }
 }
 
-fn threads<N: Portals + 'static>(name: &str, over: fn(Software) -> N) -> Result<(), Failed> {
-    let file = Arc::new(memfd_create("interfaces", MemfdFlags::CLOEXEC)?);
-    let barrier = Arc::new(Barrier::new(2));
-    let config = SoftwareConfig {
-        arena_bytes: MEMORY,
-        ..SoftwareConfig::default()
-    };
-    let threads: Vec<_> = (0..2)
-        .map(|rank| {
-            let (file, barrier, name) = (file.clone(), barrier.clone(), name.to_owned());
-            std::thread::spawn(move || {
-                let rules = FaultRules::default();
-                let nic = Software::new(file.as_fd(), config, JobRank(rank), None, rules)
-                    .expect("interface");
-                let memory = nic.buffers().0;
-                let wait = Box::new(move || {
-                    barrier.wait();
-                });
-                let member = Member {
-                    nic: over(nic),
-                    memory,
-                    barrier: wait,
-                };
-                run(&name, member);
-            })
-        })
-        .collect();
-    for thread in threads {
-        thread.join().map_err(|_| "a rank panicked")?;
-    }
-    Ok(())
+/// A rank in a process of its own, seen from outside.
+pub(crate) struct Process {
+    child: Child,
+    input: ChildStdin,
+    output: BufReader<ChildStdout>,
 }
 
-/// Starts both ranks, and gives each what both have said, line by line, until they end.
-pub(crate) fn processes(name: &str) -> Result<(), Failed> {
-    let start = |rank: u32| -> Result<Child, Failed> {
-        let child = Command::new(std::env::current_exe()?)
-            .args([FLAG, &rank.to_string(), name])
+impl Process {
+    pub(crate) fn start(kind: Kind, rank: u32, name: &str) -> Result<Self, Failed> {
+        let mut child = Command::new(std::env::current_exe()?)
+            .args([FLAG, &rank.to_string(), kind.word(), name])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()?;
-        Ok(child)
-    };
-    let mut children = [start(0)?, start(1)?];
-    let mut readers = Vec::new();
-    for child in &mut children {
-        readers.push(BufReader::new(child.stdout.take().ok_or("no output")?));
+        let input = child.stdin.take().ok_or("no input")?;
+        let output = BufReader::new(child.stdout.take().ok_or("no output")?);
+        Ok(Self {
+            child,
+            input,
+            output,
+        })
     }
+
+    /// The next line that it says; empty when it has ended.
+    pub(crate) fn line(&mut self) -> Result<String, Failed> {
+        let mut line = String::new();
+        self.output.read_line(&mut line)?;
+        Ok(line)
+    }
+
+    pub(crate) fn say(&mut self, line: &str) -> Result<(), Failed> {
+        writeln!(self.input, "{}", line.trim_end())?;
+        Ok(())
+    }
+
+    pub(crate) fn kill(mut self) -> Result<(), Failed> {
+        self.child.kill()?;
+        self.child.wait()?;
+        Ok(())
+    }
+
+    /// Waits for its end.
+    fn end(mut self) -> Result<ExitStatus, Failed> {
+        drop(self.input);
+        Ok(self.child.wait()?)
+    }
+}
+
+/// Starts both ranks, and gives each what both have said, line by line, until they end.
+pub(crate) fn processes(kind: Kind, name: &str) -> Result<(), Failed> {
+    let start = |rank| Process::start(kind, rank, name);
+    let mut both = [start(0)?, start(1)?];
     loop {
-        let mut lines = [String::new(), String::new()];
-        for (reader, line) in readers.iter_mut().zip(&mut lines) {
-            reader.read_line(line)?;
+        let mut lines = Vec::new();
+        for process in &mut both {
+            lines.push(process.line()?);
         }
         if lines.iter().any(String::is_empty) {
             break;
         }
-        for child in &mut children {
-            let input = child.stdin.as_mut().ok_or("no input")?;
-            input.write_all(lines.concat().as_bytes())?;
+        for process in &mut both {
+            for line in &lines {
+                process.say(line)?;
+            }
         }
     }
     let mut bad = Vec::new();
-    for (rank, child) in children.iter_mut().enumerate() {
-        drop(child.stdin.take());
-        let status = child.wait()?;
+    for (rank, process) in both.into_iter().enumerate() {
+        let status = process.end()?;
         if !status.success() {
             bad.push(format!("rank {rank}: {status}"));
         }
@@ -116,7 +184,7 @@ pub(crate) fn processes(name: &str) -> Result<(), Failed> {
 }
 
 /// Says a line, and reads what both have said.
-fn gather(line: &str) -> [String; 2] {
+pub(crate) fn gather(line: &str) -> [String; 2] {
     let mut out = std::io::stdout().lock();
     writeln!(out, "{line}").expect("output");
     out.flush().expect("output");
@@ -129,10 +197,28 @@ fn gather(line: &str) -> [String; 2] {
 }
 
 /// A rank in a process of its own.
-pub(crate) fn child(rank: &str, case: &str) -> ExitCode {
+pub(crate) fn child(rank: &str, kind: &str, case: &str) -> ExitCode {
     // SAFETY: a call by value; the signal's action is to end the process.
     unsafe { libc::alarm(TOO_LONG) };
     let rank = JobRank(rank.parse().expect("rank"));
+    let barrier = Box::new(|| drop(gather(".")));
+    if kind == Kind::Hosts.word() {
+        let mut member = hosts::process(rank, barrier);
+        match case {
+            away::COMPUTING => {
+                away::computing(&mut member);
+                (member.barrier)();
+            }
+            away::KILLED => away::be_killed(&mut member),
+            _ => cases::run(case, member),
+        }
+    } else {
+        four(rank, case, barrier);
+    }
+    ExitCode::SUCCESS
+}
+
+fn four(rank: JobRank, case: &str, barrier: Box<dyn FnMut()>) {
     let settings = Settings::from_environment().expect("settings");
     let library = Library::of_settings(&settings).expect("library");
     let opening = Opening::new(&library, rank, FourConfig::default()).expect("interface");
@@ -144,8 +230,7 @@ pub(crate) fn child(rank: &str, case: &str) -> ExitCode {
     let member = Member {
         nic,
         memory,
-        barrier: Box::new(|| drop(gather("."))),
+        barrier,
     };
     run(case, member);
-    ExitCode::SUCCESS
 }

@@ -38,7 +38,6 @@ mod operate;
 mod outcome;
 mod probe;
 mod queue;
-mod slots;
 mod under_way;
 
 pub use config::FourConfig;

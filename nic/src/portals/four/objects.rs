@@ -5,7 +5,7 @@ use super::answer::{check, made, unexpected};
 use super::config::FourConfig;
 use super::entry;
 use super::open::{Four, Ni};
-use super::slots::Slots;
+use crate::portals::slots::Slots;
 use crate::portals::{Counter, EntryHandle, NicError, PortalIndex, PortalOptions, Queue};
 use argonet_base::JobRank;
 use core::sync::atomic::Ordering;

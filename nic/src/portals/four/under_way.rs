@@ -6,7 +6,7 @@
 use super::abi;
 use super::outcome;
 use super::queue::Told;
-use super::slots::Slots;
+use crate::portals::slots::Slots;
 use crate::portals::{DescriptorHandle, Event, EventKind, NicError, Outcome, Target};
 use argonet_base::JobRank;
 use std::collections::VecDeque;

@@ -13,15 +13,15 @@ pub(super) const UNDER_LOCK_BYTES: u64 = 4096;
 
 /// What became of a message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Arrival {
-    pub(super) outcome: Outcome,
-    pub(super) moved: u64,
+pub(in crate::portals) struct Arrival {
+    pub(in crate::portals) outcome: Outcome,
+    pub(in crate::portals) moved: u64,
     /// Whether the target lets it be acknowledged.
-    pub(super) acknowledged: bool,
+    pub(in crate::portals) acknowledged: bool,
 }
 
 impl Arrival {
-    pub(super) const fn failed(outcome: Outcome) -> Self {
+    pub(in crate::portals) const fn failed(outcome: Outcome) -> Self {
         Self {
             outcome,
             moved: 0,
@@ -66,33 +66,9 @@ impl Shared {
         if let Some(arrival) = unsafe { section.deliver_brief(message) } {
             return arrival;
         }
-        let portal = self.region.layout.portal(place, message.portal.0);
-        let state = section.get(portal + portal::STATE);
-        if state & portal::ALLOCATED == 0 || state & portal::ENABLED == 0 {
-            section.count_up(DROPS, 1);
-            section.commit();
-            return Arrival::failed(Outcome::Refused);
-        }
-        let found = if self.faults.nothing_matches() {
-            Ok(None)
-        } else {
-            section.search(message)
-        };
-        let flow_control = state & portal::FLOW_CONTROL != 0;
-        let selected = match found {
-            Err(_) => return Arrival::failed(Outcome::Corrupt),
-            Ok(Some(selected)) if !flow_control || section.has_room_for(selected.entry) => selected,
-            Ok(None) if !flow_control => {
-                section.count_up(DROPS, 1);
-                section.commit();
-                return Arrival::failed(Outcome::NoMatch);
-            }
-            Ok(_) => {
-                section.count_up(DROPS, 1);
-                section.disable(message);
-                section.commit();
-                return Arrival::failed(Outcome::Disabled);
-            }
+        let selected = match section.admit(message) {
+            Ok(selected) => selected,
+            Err(arrival) => return arrival,
         };
         section.begin_operation(&selected, message);
         if let Some(claim) = claim {
@@ -121,6 +97,44 @@ impl Shared {
 }
 
 impl Section<'_> {
+    /// The entry that a message goes to, or what becomes of it otherwise.
+    pub(super) fn admit(&mut self, message: &Message) -> Result<Selected, Arrival> {
+        let portal = self
+            .shared
+            .region
+            .layout
+            .portal(self.place, message.portal.0);
+        let state = self.get(portal + portal::STATE);
+        if state & portal::ALLOCATED == 0 || state & portal::ENABLED == 0 {
+            self.count_up(DROPS, 1);
+            self.commit();
+            return Err(Arrival::failed(Outcome::Refused));
+        }
+        let found = if self.shared.faults.nothing_matches() {
+            Ok(None)
+        } else {
+            self.search(message)
+        };
+        let flow_control = state & portal::FLOW_CONTROL != 0;
+        match found {
+            Err(_) => Err(Arrival::failed(Outcome::Corrupt)),
+            Ok(Some(selected)) if !flow_control || self.has_room_for(selected.entry) => {
+                Ok(selected)
+            }
+            Ok(None) if !flow_control => {
+                self.count_up(DROPS, 1);
+                self.commit();
+                Err(Arrival::failed(Outcome::NoMatch))
+            }
+            Ok(_) => {
+                self.count_up(DROPS, 1);
+                self.disable(message);
+                self.commit();
+                Err(Arrival::failed(Outcome::Disabled))
+            }
+        }
+    }
+
     /// Whether all events of one operation on an entry have room: start, end, and that it leaves its list.
     fn has_room_for(&self, entry: u32) -> bool {
         let (queue, _) = self.reports(entry);
@@ -128,7 +142,7 @@ impl Section<'_> {
     }
 
     /// Keeps room for the end of an operation.
-    fn promise_end(&mut self, index: u32) {
+    pub(super) fn promise_end(&mut self, index: u32) {
         let at = self.shared.region.layout.entry(self.place, index);
         let (Some(queue), _) = self.reports(index) else {
             return;
@@ -168,7 +182,7 @@ impl Section<'_> {
         }
     }
 
-    fn end_of(&self, selected: &Selected, message: &Message) -> Event {
+    pub(super) fn end_of(&self, selected: &Selected, message: &Message) -> Event {
         Event {
             kind: message.kinds().1,
             outcome: Outcome::Done,
@@ -187,7 +201,7 @@ impl Section<'_> {
 
     /// An operation takes its room and its part of the threshold; the entry leaves its list if that was the last, as receive buffers do
     /// (seed P8).
-    fn begin_operation(&mut self, selected: &Selected, message: &Message) {
+    pub(super) fn begin_operation(&mut self, selected: &Selected, message: &Message) {
         let at = self.shared.region.layout.entry(self.place, selected.entry);
         let options = selected.options;
         let which = match message.action {

@@ -73,10 +73,10 @@ impl Section<'_> {
         let rank = self.shared.rank();
         let source = match matching.source {
             None => None,
-            Some(peer) => Some(self.shared.place_of(peer).ok_or(NicError::BadRank {
+            Some(peer) => Some(self.shared.source_place(peer).ok_or(NicError::BadRank {
                 rank,
                 peer,
-                ranks: self.shared.ranks(),
+                ranks: self.shared.reach.max(self.shared.ranks()),
             })?),
         };
         let place = match position {

@@ -74,6 +74,7 @@ impl Software {
             region,
             memory: Memory { segments },
             place: rank.0.wrapping_sub(config.first.0),
+            reach: 0,
             faults: Faults::new(faults),
             slots: AtomicU64::new(0),
             direct: AtomicU64::new(0),
@@ -179,7 +180,7 @@ impl Software {
         }
     }
 
-    pub(super) fn whole(&self, descriptor: DescriptorHandle) -> Result<Part, NicError> {
+    pub(in crate::portals) fn whole(&self, descriptor: DescriptorHandle) -> Result<Part, NicError> {
         Ok(Part {
             offset_bytes: 0,
             len_bytes: self.table.len(descriptor)?,

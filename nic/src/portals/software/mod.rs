@@ -13,6 +13,7 @@
 //!
 //! [`FaultRules`] make it fail on demand.
 
+mod away;
 mod bound;
 mod brief;
 mod bulk_atomic;
@@ -30,6 +31,7 @@ mod message;
 mod nic;
 mod objects;
 mod operate;
+mod pieces;
 mod queue;
 mod records;
 mod region;
@@ -41,6 +43,10 @@ mod sleep;
 mod tests;
 mod under_way;
 
+pub(super) use away::{Asked, Away, Request};
 pub use config::SoftwareConfig;
+pub(super) use deliver::Arrival;
 pub use faults::FaultRules;
 pub use interface::{Carried, Software};
+pub(super) use operate::ATOMIC_BYTES;
+pub(super) use pieces::Opened;

@@ -18,9 +18,9 @@ pub(super) struct Operation {
     /// Whom it is for.
     pub(super) place: u32,
     /// What it sends, and whether the target is to acknowledge that.
-    sends: Option<(Local, Ack)>,
+    pub(super) sends: Option<(Local, Ack)>,
     /// Where the answer goes.
-    receives: Option<Local>,
+    pub(super) receives: Option<Local>,
 }
 
 /// How the target combines.
@@ -32,7 +32,7 @@ pub(super) struct Combine {
 }
 
 /// Longest atomic operation: it is carried under the lock.
-pub(super) const ATOMIC_BYTES: u64 = super::deliver::UNDER_LOCK_BYTES;
+pub(in crate::portals) const ATOMIC_BYTES: u64 = super::deliver::UNDER_LOCK_BYTES;
 
 /// What operations of one rank work with.
 pub(super) struct Initiator<'a> {
@@ -52,7 +52,8 @@ impl Initiator<'_> {
         }
     }
 
-    fn place(&self, target: &Target) -> Result<u32, NicError> {
+    /// All ranks have as many portals.
+    pub(super) fn check_portal(&self, target: &Target) -> Result<(), NicError> {
         let config = &self.shared.region.layout.config;
         if target.portal.0 >= config.portals {
             return Err(NicError::BadPortal {
@@ -61,10 +62,15 @@ impl Initiator<'_> {
                 portals: config.portals,
             });
         }
+        Ok(())
+    }
+
+    fn place(&self, target: &Target) -> Result<u32, NicError> {
+        self.check_portal(target)?;
         self.shared.place_of(target.rank).ok_or(NicError::BadRank {
             rank: self.rank(),
             peer: target.rank,
-            ranks: config.ranks,
+            ranks: self.shared.ranks(),
         })
     }
 
@@ -110,19 +116,33 @@ impl Initiator<'_> {
         header: u64,
     ) -> Result<(), NicError> {
         let place = self.place(target)?;
+        self.start(self.put_to(place, source, part, ack, target, header)?);
+        Ok(())
+    }
+
+    /// A put to the rank at a place, which may be that of a rank of another host.
+    #[inline]
+    pub(super) fn put_to(
+        &self,
+        place: u32,
+        source: DescriptorHandle,
+        part: Part,
+        ack: Ack,
+        target: &Target,
+        header: u64,
+    ) -> Result<Operation, NicError> {
         let local = self.table.begin(source, part)?;
         if let Err(error) = self.check_ack(ack, &local.options) {
             self.table.abandon(&local);
             return Err(error);
         }
         let action = Action::Put { from: local.memory };
-        self.start(Operation {
+        Ok(Operation {
             message: self.message(action, target, header, part.len_bytes, local.link),
             place,
             sends: Some((local, ack)),
             receives: None,
-        });
-        Ok(())
+        })
     }
 
     #[inline]
@@ -133,15 +153,27 @@ impl Initiator<'_> {
         target: &Target,
     ) -> Result<(), NicError> {
         let place = self.place(target)?;
+        self.start(self.get_from(place, destination, part, target)?);
+        Ok(())
+    }
+
+    /// A get from the rank at a place, as [`put_to`](Self::put_to).
+    #[inline]
+    pub(super) fn get_from(
+        &self,
+        place: u32,
+        destination: DescriptorHandle,
+        part: Part,
+        target: &Target,
+    ) -> Result<Operation, NicError> {
         let local = self.table.begin(destination, part)?;
         let action = Action::Get { to: local.memory };
-        self.start(Operation {
+        Ok(Operation {
             message: self.message(action, target, 0, part.len_bytes, local.link),
             place,
             sends: None,
             receives: Some(local),
-        });
-        Ok(())
+        })
     }
 
     fn check_atomic(
@@ -169,19 +201,34 @@ impl Initiator<'_> {
     ) -> Result<(), NicError> {
         self.check_atomic(part, target, &how, false)?;
         let place = self.place(target)?;
+        self.start(self.atomic_at(place, source, part, ack, target, header, how)?);
+        Ok(())
+    }
+
+    /// An atomic operation at the rank at a place, as [`put_to`](Self::put_to). What is asked for was checked.
+    #[allow(clippy::too_many_arguments, reason = "as the operation has them")]
+    pub(super) fn atomic_at(
+        &self,
+        place: u32,
+        source: DescriptorHandle,
+        part: Part,
+        ack: Ack,
+        target: &Target,
+        header: u64,
+        how: Combine,
+    ) -> Result<Operation, NicError> {
         let local = self.table.begin(source, part)?;
         if let Err(error) = self.check_ack(ack, &local.options) {
             self.table.abandon(&local);
             return Err(error);
         }
         let action = how.action(&local, None);
-        self.start(Operation {
+        Ok(Operation {
             message: self.message(action, target, header, part.len_bytes, local.link),
             place,
             sends: Some((local, ack)),
             receives: None,
-        });
-        Ok(())
+        })
     }
 
     #[allow(clippy::too_many_arguments, reason = "as the operation has them")]
@@ -197,6 +244,33 @@ impl Initiator<'_> {
     ) -> Result<(), NicError> {
         self.check_atomic(part, target, &how, true)?;
         let place = self.place(target)?;
+        let begun = self.fetch_at(
+            place,
+            fetched,
+            fetched_offset,
+            source,
+            part,
+            target,
+            header,
+            how,
+        )?;
+        self.start(begun);
+        Ok(())
+    }
+
+    /// A fetching atomic operation, as [`atomic_at`](Self::atomic_at).
+    #[allow(clippy::too_many_arguments, reason = "as the operation has them")]
+    pub(super) fn fetch_at(
+        &self,
+        place: u32,
+        fetched: DescriptorHandle,
+        fetched_offset: u64,
+        source: DescriptorHandle,
+        part: Part,
+        target: &Target,
+        header: u64,
+        how: Combine,
+    ) -> Result<Operation, NicError> {
         let local = self.table.begin(source, part)?;
         let answer = Part {
             offset_bytes: fetched_offset,
@@ -210,13 +284,12 @@ impl Initiator<'_> {
             }
         };
         let action = how.action(&local, Some(&receives));
-        self.start(Operation {
+        Ok(Operation {
             message: self.message(action, target, header, part.len_bytes, local.link),
             place,
             sends: Some((local, Ack::None)),
             receives: Some(receives),
-        });
-        Ok(())
+        })
     }
 
     #[inline]
@@ -259,7 +332,7 @@ impl Initiator<'_> {
 
     /// Ends an operation: events and counts in one section, then the descriptors.
     #[inline]
-    fn finish(&self, operation: &Operation, arrival: Arrival) {
+    pub(super) fn finish(&self, operation: &Operation, arrival: Arrival) {
         let sent = operation
             .sends
             .map(|(local, _)| (local, self.table.end(&local, arrival.moved)));

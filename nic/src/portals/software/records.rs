@@ -25,7 +25,7 @@ pub(super) mod entry {
     pub(in super::super) const STATE: u64 = 0;
     pub(in super::super) const BITS: u64 = WORD;
     pub(in super::super) const IGNORE: u64 = 2 * WORD;
-    /// Options | (source + 1) << 32.
+    /// Options | place of the source << 32.
     pub(in super::super) const OPTIONS: u64 = 3 * WORD;
     pub(in super::super) const MEMORY: u64 = 4 * WORD;
     pub(in super::super) const LEN: u64 = 5 * WORD;
@@ -65,6 +65,8 @@ pub(super) const AUTO_UNLINK: u64 = 32;
 pub(super) const START_EVENTS: u64 = 64;
 pub(super) const END_EVENTS: u64 = 128;
 pub(super) const COUNT_BYTES: u64 = 256;
+/// Only messages of one source are accepted.
+pub(super) const SOURCE: u64 = 512;
 
 pub(super) mod counter {
     use super::WORD;
@@ -102,6 +104,11 @@ pub(super) fn options_of(entry: &Entry) -> u64 {
         | flag(entry.count.is_some_and(|c| c.bytes), COUNT_BYTES)
 }
 
+/// What says that only this place is accepted. A place of a rank of another host may be any number.
+fn source_of(place: u32) -> u64 {
+    SOURCE | u64::from(place) << 32
+}
+
 /// Whether operations change nothing in an entry and tell nobody.
 fn is_plain(entry: &Entry) -> bool {
     entry.managed == Managed::Remote
@@ -128,7 +135,7 @@ pub(super) struct New {
     pub(super) index: u32,
     pub(super) generation: u32,
     pub(super) portal: u32,
-    /// Whose messages it is for; `None`: anybody's.
+    /// Whose messages it is for, by the place that the rank would have in the file; `None`: anybody's.
     pub(super) source: Option<u32>,
     pub(super) memory: Place,
     pub(super) len: u64,
@@ -151,7 +158,7 @@ impl Section<'_> {
             (entry::IGNORE, matching.ignore),
             (
                 entry::OPTIONS,
-                options_of(options) | one_based(new.source) << 32,
+                options_of(options) | new.source.map_or(0, source_of),
             ),
             (entry::MEMORY, new.memory.to_bits()),
             (entry::LEN, new.len),

@@ -23,9 +23,8 @@ pub(super) struct Selected {
 /// Whether bits and source are what an entry wants.
 #[inline(always)]
 pub(super) fn matches(message: &Message, bits: u64, ignore: u64, options: u64) -> bool {
-    let source = options >> 32;
     (message.bits ^ bits) & !ignore == 0
-        && (source == 0 || source == u64::from(message.initiator) + 1)
+        && (options & records::SOURCE == 0 || options >> 32 == u64::from(message.initiator))
         && message.needs() & !options == 0
 }
 

@@ -17,6 +17,8 @@ pub(super) struct Shared {
     pub(super) memory: Memory,
     /// Which of the ranks that share the file this is.
     pub(super) place: u32,
+    /// How many ranks the job has, if operations of other hosts come, too; else 0.
+    pub(super) reach: u32,
     pub(super) faults: Faults,
     /// Which places for operations under way are taken by threads of this process, a bit each.
     pub(super) slots: AtomicU64,
@@ -46,6 +48,14 @@ impl Shared {
     pub(super) fn place_of(&self, rank: JobRank) -> Option<u32> {
         let place = rank.0.wrapping_sub(self.region.layout.config.first.0);
         (place < self.ranks()).then_some(place)
+    }
+
+    /// The place of a rank whose operations come, if it is one: outside of the file that of a rank of another host, modulo 2^32.
+    pub(super) fn source_place(&self, rank: JobRank) -> Option<u32> {
+        if rank.0 < self.reach {
+            return Some(rank.0.wrapping_sub(self.region.layout.config.first.0));
+        }
+        self.place_of(rank)
     }
 
     /// A step that a fault may make the last.

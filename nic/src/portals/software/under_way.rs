@@ -154,6 +154,15 @@ impl Section<'_> {
         }
     }
 
+    fn busy(&self, entry: u32) -> NicError {
+        NicError::InUse {
+            rank: self.shared.rank(),
+            what: "entry",
+            index: entry,
+            by: "by an operation of a peer",
+        }
+    }
+
     /// Refuses if some living rank has an operation on an entry under way; those of dead ones end. The lists are closed.
     pub(super) fn must_be_idle(&mut self, entry: u32) -> Result<(), NicError> {
         self.close_lists();
@@ -167,16 +176,16 @@ impl Section<'_> {
                 continue;
             }
             if place == self.shared.place || !self.shared.region.has_ended(place) {
-                return Err(NicError::InUse {
-                    rank: self.shared.rank(),
-                    what: "entry",
-                    index: entry,
-                    by: "by an operation of a peer",
-                });
+                return Err(self.busy(entry));
             }
             self.finish_operations_of(place);
             // A commit opens the lists.
             self.close_lists();
+        }
+        let at = self.shared.region.layout.entry(self.place, entry);
+        if self.get(at + entry::PENDING) != 0 {
+            // It comes in pieces from another host.
+            return Err(self.busy(entry));
         }
         Ok(())
     }

@@ -1,0 +1,121 @@
+//! What the threads of an interface share.
+
+use super::lane::Lane;
+use super::turn::Turn;
+use super::wire::Wire;
+use crate::portals::NicError;
+use crate::portals::slots::Slots;
+use crate::portals::software::{Away, Software};
+use crate::reliable::{Endpoint, IDLE_PEER_BYTES};
+use argonet_base::JobRank;
+use core::net::SocketAddr;
+use core::time::Duration;
+use parking_lot::Mutex;
+use rustix::fd::OwnedFd;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
+
+/// An operation for another host that has not ended.
+#[derive(Debug)]
+pub(super) struct Pending {
+    pub(super) peer: JobRank,
+    pub(super) away: Away,
+    /// Whether all of its request was given to the link, so that nothing reads its source any more.
+    pub(super) gone: bool,
+}
+
+/// Most bytes of a peer of another host that was never used: its link, its address and its lane.
+const MOST_IDLE_BYTES: usize = 64;
+
+static_assertions::const_assert!(
+    IDLE_PEER_BYTES + size_of::<SocketAddr>() + size_of::<Option<Box<Lane>>>() <= MOST_IDLE_BYTES
+);
+
+/// What is under the lock of an interface.
+pub(super) struct State {
+    pub(super) endpoint: Endpoint,
+    /// By rank, from the first message on.
+    pub(super) lanes: Box<[Option<Box<Lane>>]>,
+    pub(super) operations: Slots<Pending>,
+    /// Records of peers that mean nothing.
+    pub(super) bad_records: u64,
+    /// Whether the interface is being dropped: nothing new is taken.
+    pub(super) stopping: bool,
+}
+
+pub(super) struct Core {
+    pub(super) software: Software,
+    pub(super) wire: Wire,
+    pub(super) state: Mutex<State>,
+    /// Answers that a lane keeps at most.
+    pub(super) answers: u32,
+    pub(super) linger: Duration,
+    /// Longest atomic operation.
+    pub(super) atomic_bytes: u64,
+    pub(super) ranks: u32,
+    begun: Instant,
+    /// When the thread will look at its timers, in nanoseconds; `u64::MAX`: not by itself. Written by the thread under the lock before it sleeps,
+    /// and by who rings for an earlier time; 0 while it is awake and will look anyway.
+    pub(super) sleeps_until: AtomicU64,
+    /// Rouses the thread.
+    pub(super) bell: OwnedFd,
+}
+
+/// When a timer is due, as `sleeps_until` has it.
+pub(super) fn nanoseconds(at: Option<Duration>) -> u64 {
+    at.map_or(u64::MAX, |at| {
+        u64::try_from(at.as_nanos()).unwrap_or(u64::MAX)
+    })
+}
+
+impl Core {
+    pub(super) fn new(
+        software: Software,
+        wire: Wire,
+        state: State,
+        config: &super::NetworkedConfig,
+        atomic_bytes: u64,
+        bell: OwnedFd,
+    ) -> Self {
+        Self {
+            software,
+            wire,
+            state: Mutex::new(state),
+            answers: config.answers.max(1),
+            linger: config.linger,
+            atomic_bytes,
+            ranks: config.ranks,
+            begun: Instant::now(),
+            sleeps_until: AtomicU64::new(0),
+            bell,
+        }
+    }
+
+    /// Takes the lock.
+    pub(super) fn turn(&self) -> Turn<'_> {
+        Turn {
+            core: self,
+            state: self.state.lock(),
+            now: self.begun.elapsed(),
+        }
+    }
+
+    pub(super) fn ring(&self) {
+        // It fails only where it has rung for 2^64 times.
+        let _ = rustix::io::write(&self.bell, &1_u64.to_ne_bytes());
+    }
+
+    /// Begins an operation that the software interface has prepared.
+    pub(super) fn begin(&self, peer: JobRank, away: Away) -> Result<(), NicError> {
+        let mut turn = self.turn();
+        turn.begin(peer, away)?;
+        // The thread sleeps until the timers that it knew; the lock orders this with its going to sleep.
+        let due = nanoseconds(turn.state.endpoint.poll_timeout());
+        if due < self.sleeps_until.load(Ordering::Relaxed) {
+            self.sleeps_until.store(due, Ordering::Relaxed);
+            drop(turn);
+            self.ring();
+        }
+        Ok(())
+    }
+}

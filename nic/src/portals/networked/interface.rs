@@ -1,0 +1,143 @@
+//! The interface of a rank.
+
+use super::config::NetworkedConfig;
+use super::core::{Core, State};
+use super::faults::Faults;
+use super::port::{Port, Whereabouts};
+use super::record::REQUEST_BYTES;
+use super::service;
+use super::wire::Wire;
+use crate::portals::slots::Slots;
+use crate::portals::software::{ATOMIC_BYTES, Software};
+use crate::portals::{NicError, Part, Portals};
+use crate::reliable::{Counts, Endpoint};
+use argonet_base::JobRank;
+use rustix::event::{EventfdFlags, eventfd};
+use std::sync::Arc;
+use std::thread::JoinHandle;
+
+/// Largest element of an atomic operation.
+const ELEMENT_BYTES: u64 = 8;
+
+/// The interface of a rank, in shared memory for ranks of its host and over UDP for all others.
+pub struct Networked {
+    pub(super) core: Arc<Core>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// What has passed between this rank and other hosts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Traffic {
+    /// Datagrams.
+    pub datagrams: Counts,
+    /// Datagrams that the system did not send; they are sent again.
+    pub refused: u64,
+    /// Records of peers that mean nothing, which were dropped.
+    pub bad_records: u64,
+}
+
+impl Networked {
+    /// The interface of the rank that `software` is of. `peers` are the ports of all ranks, by rank; ranks of the host are never reached by theirs. All ranks
+    /// have tables of the same sizes.
+    ///
+    /// Call it behind `fork`: it has a thread.
+    ///
+    /// # Errors
+    /// [`NicError::Invalid`] if `peers` are not as many as ranks, or do not have `port` at this rank; [`NicError::BadRank`] if the job has no such rank;
+    /// [`NicError::Link`] for sizes and times that contradict each other; [`NicError::Os`].
+    pub fn new(
+        mut software: Software,
+        port: Port,
+        peers: &[Whereabouts],
+        config: &NetworkedConfig,
+    ) -> Result<Self, NicError> {
+        let (rank, ranks) = (software.rank(), config.ranks);
+        let invalid = |what| NicError::Invalid { rank, what };
+        if peers.len() as u64 != u64::from(ranks) {
+            return Err(invalid(
+                "whereabouts of more or fewer ranks than the job has",
+            ));
+        }
+        let own = peers.get(rank.0 as usize).ok_or(NicError::BadRank {
+            rank,
+            peer: rank,
+            ranks,
+        })?;
+        let incarnation = own.incarnation;
+        if incarnation != port.whereabouts().incarnation {
+            return Err(invalid("whereabouts that have another port at this rank"));
+        }
+        let seal = config.seal.clone();
+        let mut endpoint = Endpoint::new(config.link, rank, incarnation.get(), seal, ranks)
+            .map_err(NicError::Link)?;
+        for (peer, whereabouts) in (0..).map(JobRank).zip(peers) {
+            if !software.is_near(peer) {
+                endpoint
+                    .know(peer, whereabouts.incarnation.get())
+                    .map_err(NicError::Link)?;
+            }
+        }
+        // One record holds an atomic operation, and its answer.
+        let room = (endpoint.record_bytes() - REQUEST_BYTES) as u64;
+        let atomic_bytes = ATOMIC_BYTES.min(room / ELEMENT_BYTES * ELEMENT_BYTES);
+        let state = State {
+            endpoint,
+            lanes: (0..ranks).map(|_| None).collect(),
+            operations: Slots::new(rank, "operation under way", config.operations),
+            bad_records: 0,
+            stopping: false,
+        };
+        let os = |action| move |source: std::io::Error| NicError::Os { action, source };
+        let wire = Wire::new(port, peers, Faults::new(config.faults))?;
+        let bell = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)
+            .map_err(|error| os("make a bell for the thread of the interface")(error.into()))?;
+        software.reach(ranks);
+        let core = Core::new(software, wire, state, config, atomic_bytes, bell);
+        let core = Arc::new(core);
+        let served = core.clone();
+        let builder = std::thread::Builder::new().name("argonet-nic".into());
+        let thread = builder
+            .spawn(move || service::run(&served))
+            .map_err(os("start the thread of the interface"))?;
+        Ok(Self {
+            core,
+            thread: Some(thread),
+        })
+    }
+
+    /// The interface in shared memory, with its buffers and counts.
+    #[must_use]
+    pub fn software(&self) -> &Software {
+        &self.core.software
+    }
+
+    /// What has passed between this rank and other hosts.
+    #[must_use]
+    pub fn traffic(&self) -> Traffic {
+        let turn = self.core.turn();
+        Traffic {
+            datagrams: turn.state.endpoint.counts(),
+            refused: self.core.wire.refused(),
+            bad_records: turn.state.bad_records,
+        }
+    }
+
+    pub(super) fn whole(
+        &self,
+        descriptor: crate::portals::DescriptorHandle,
+    ) -> Result<Part, NicError> {
+        self.core.software.whole(descriptor)
+    }
+}
+
+impl Drop for Networked {
+    /// Waits until what was sent has arrived, for [`NetworkedConfig::linger`] at most.
+    fn drop(&mut self) {
+        self.core.turn().stop();
+        self.core.ring();
+        if let Some(thread) = self.thread.take() {
+            // It does not panic, and if it had there would be nothing to do.
+            let _ = thread.join();
+        }
+    }
+}

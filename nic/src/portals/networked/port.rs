@@ -1,0 +1,66 @@
+//! The place where datagrams of a rank arrive, before anybody is told of it.
+
+use crate::portals::NicError;
+use core::net::SocketAddr;
+use core::num::NonZeroU64;
+use std::net::UdpSocket;
+
+/// Bytes that the system is asked to keep of what comes and goes; it may give less.
+const SOCKET_BYTES: usize = 4 << 20;
+
+/// Where a rank is reached. The start of the job brings it to all others.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Whereabouts {
+    /// Host and port.
+    pub address: SocketAddr,
+    /// Which interface of this address it is: a number that no earlier one had.
+    pub incarnation: NonZeroU64,
+}
+
+/// A socket that has its address: the first step to an interface, so that addresses can be told before interfaces are made.
+#[derive(Debug)]
+pub struct Port {
+    pub(super) socket: UdpSocket,
+    whereabouts: Whereabouts,
+}
+
+fn os(action: &'static str) -> impl Fn(std::io::Error) -> NicError {
+    move |source| NicError::Os { action, source }
+}
+
+impl Port {
+    /// Takes an address; port 0 is any that is free.
+    ///
+    /// # Errors
+    /// [`NicError::Os`] if the address is taken or not of this host, or there are no random numbers.
+    pub fn bind(address: SocketAddr) -> Result<Self, NicError> {
+        let socket = UdpSocket::bind(address).map_err(os("take an address for datagrams"))?;
+        let address = socket
+            .local_addr()
+            .map_err(os("read the address for datagrams"))?;
+        // The limits of the system bound both; less only costs datagrams that are sent again.
+        let _ = rustix::net::sockopt::set_socket_recv_buffer_size(&socket, SOCKET_BYTES);
+        let _ = rustix::net::sockopt::set_socket_send_buffer_size(&socket, SOCKET_BYTES);
+        let incarnation = loop {
+            let random = getrandom::u64().map_err(|error| {
+                os("draw a random number")(std::io::Error::other(error.to_string()))
+            })?;
+            if let Some(incarnation) = NonZeroU64::new(random) {
+                break incarnation;
+            }
+        };
+        Ok(Self {
+            socket,
+            whereabouts: Whereabouts {
+                address,
+                incarnation,
+            },
+        })
+    }
+
+    /// Where it is: the address as it was bound, so an address of the host must have been given if others are to be told.
+    #[must_use]
+    pub fn whereabouts(&self) -> Whereabouts {
+        self.whereabouts
+    }
+}

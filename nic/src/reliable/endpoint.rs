@@ -1,0 +1,436 @@
+//! The machine of one rank for all of its peers.
+
+use super::config::ReliableConfig;
+use super::counts::Counts;
+use super::datagram::{Bad, HEADER_BYTES, Header, Kind, SEAL_BYTES};
+use super::error::{PeerLost, ReliableError};
+use super::link::{Due, Link};
+use super::pool::{Pool, Record};
+use super::receiver::Taken;
+use super::seal::Seal;
+use super::seq::Seq;
+use super::timers::Timers;
+use argonet_base::JobRank;
+use core::ops::Range;
+use core::time::Duration;
+use std::collections::VecDeque;
+
+/// Bytes of a peer that was never used.
+pub const IDLE_PEER_BYTES: usize = 24;
+
+/// A peer.
+#[derive(Debug, Default)]
+struct Peer {
+    /// 0: not known.
+    incarnation: u64,
+    /// From the first datagram on.
+    link: Option<Box<Link>>,
+    /// Since it was lost.
+    lost: Option<Box<PeerLost>>,
+}
+
+static_assertions::const_assert!(size_of::<Peer>() == IDLE_PEER_BYTES);
+
+/// A datagram that was good.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Arrived {
+    /// Who sent it. Its window may have room again, and [`Endpoint::take`] something.
+    pub peer: JobRank,
+    /// Where in the datagram the next record of the peer is, if it has that and it was accepted.
+    pub record: Option<Range<usize>>,
+}
+
+/// A datagram to be sent.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Transmit<'a> {
+    /// To whom.
+    pub peer: JobRank,
+    /// All of it.
+    pub bytes: &'a [u8],
+}
+
+/// Reliable, ordered records to and from every peer of a rank. The module has the list of its verbs.
+#[derive(Debug)]
+pub struct Endpoint {
+    config: ReliableConfig,
+    rank: JobRank,
+    incarnation: u64,
+    seal: Option<Seal>,
+    peers: Box<[Peer]>,
+    pool: Pool,
+    timers: Timers,
+    /// Peers that may have something to send, in turn.
+    ready: VecDeque<u32>,
+    lost: VecDeque<PeerLost>,
+    counts: Counts,
+    /// For datagrams without a record.
+    short: [u8; HEADER_BYTES + SEAL_BYTES],
+}
+
+impl Endpoint {
+    /// The endpoint of `rank`, for peers 0 to `peers`. `incarnation` is a number that nobody guesses and no earlier endpoint of the rank had; not 0.
+    ///
+    /// # Errors
+    /// [`ReliableError::Config`].
+    pub fn new(
+        config: ReliableConfig,
+        rank: JobRank,
+        incarnation: u64,
+        seal: Option<Seal>,
+        peers: u32,
+    ) -> Result<Self, ReliableError> {
+        let objection = config.objection();
+        let objection =
+            objection.or((incarnation == 0).then_some("incarnation 0, which stands for none"));
+        if let Some(what) = objection {
+            return Err(ReliableError::Config { rank, what });
+        }
+        Ok(Self {
+            config,
+            rank,
+            incarnation,
+            seal,
+            peers: (0..peers).map(|_| Peer::default()).collect(),
+            pool: Pool::new(config.datagram_bytes),
+            timers: Timers::default(),
+            ready: VecDeque::new(),
+            lost: VecDeque::new(),
+            counts: Counts::default(),
+            short: [0; HEADER_BYTES + SEAL_BYTES],
+        })
+    }
+
+    /// Which incarnation of a peer it is that belongs to this job. Before this is known, nothing goes to it or comes from it.
+    ///
+    /// # Errors
+    /// [`ReliableError::Unknown`] for a rank that is not there, incarnation 0, or another one than was said before.
+    pub fn know(&mut self, peer: JobRank, incarnation: u64) -> Result<(), ReliableError> {
+        let unknown = self.unknown(peer);
+        let place = self.peers.get_mut(peer.0 as usize).ok_or(unknown.clone())?;
+        if incarnation == 0 || ![0, incarnation].contains(&place.incarnation) {
+            return Err(unknown);
+        }
+        place.incarnation = incarnation;
+        Ok(())
+    }
+
+    fn unknown(&self, peer: JobRank) -> ReliableError {
+        ReliableError::Unknown {
+            rank: self.rank,
+            peer,
+            ranks: self.peers.len() as u32,
+        }
+    }
+
+    /// Longest record.
+    #[must_use]
+    pub fn record_bytes(&self) -> usize {
+        self.config.record_bytes(self.seal.is_some())
+    }
+
+    /// What it has counted.
+    #[must_use]
+    pub fn counts(&self) -> Counts {
+        self.counts
+    }
+
+    /// Whether records may be submitted for a peer, when there is room.
+    ///
+    /// # Errors
+    /// [`ReliableError::Unknown`], [`ReliableError::Lost`].
+    pub fn check(&self, peer: JobRank) -> Result<(), ReliableError> {
+        match self.peers.get(peer.0 as usize) {
+            Some(place) if place.incarnation != 0 => match place.lost.as_deref() {
+                Some(lost) => Err((*lost).into()),
+                None => Ok(()),
+            },
+            _ => Err(self.unknown(peer)),
+        }
+    }
+
+    /// The link to a peer, made when it is first used.
+    fn link(&mut self, peer: JobRank, now: Duration) -> Result<&mut Link, ReliableError> {
+        self.check(peer)?;
+        let unknown = self.unknown(peer);
+        let place = self.peers.get_mut(peer.0 as usize).ok_or(unknown)?;
+        let (first, first_in) = (self.incarnation, place.incarnation);
+        let link = place.link.get_or_insert_with(|| {
+            let (first, first_in) = (Seq::first_of(first), Seq::first_of(first_in));
+            Box::new(Link::new(first, first_in, now, &self.config))
+        });
+        Ok(link)
+    }
+
+    /// Whether [`submit`](Self::submit) takes a record of any length for this peer.
+    #[must_use]
+    pub fn room(&self, peer: JobRank) -> bool {
+        let Some(place) = self.peers.get(peer.0 as usize) else {
+            return false;
+        };
+        place.incarnation != 0
+            && place.lost.is_none()
+            && place
+                .link
+                .as_ref()
+                .is_none_or(|link| link.sender.has_room(&self.config))
+    }
+
+    /// A record of `len` bytes, which `fill` writes, for a peer.
+    ///
+    /// # Errors
+    /// [`ReliableError::Unknown`], [`ReliableError::TooLong`], [`ReliableError::Full`], [`ReliableError::Lost`]; nothing was filled then.
+    pub fn submit(
+        &mut self,
+        now: Duration,
+        peer: JobRank,
+        len: usize,
+        fill: impl FnOnce(&mut [u8]),
+    ) -> Result<(), ReliableError> {
+        let (rank, most_bytes) = (self.rank, self.record_bytes());
+        if len > most_bytes {
+            return Err(ReliableError::TooLong {
+                rank,
+                peer,
+                len_bytes: len,
+                most_bytes,
+            });
+        }
+        self.link(peer, now)?;
+        if !self.room(peer) {
+            return Err(ReliableError::Full { rank, peer });
+        }
+        // It fits, by the comparison above.
+        let Some(mut record) = self.pool.record(HEADER_BYTES, len) else {
+            return Err(ReliableError::Full { rank, peer });
+        };
+        fill(record.bytes_mut());
+        self.link(peer, now)?.sender.submit(record);
+        self.settle(peer);
+        Ok(())
+    }
+
+    /// Lists a peer if it has something to send, and sets its timer.
+    fn settle(&mut self, peer: JobRank) {
+        let link = self.peers.get_mut(peer.0 as usize);
+        let Some(link) = link.and_then(|place| place.link.as_deref_mut()) else {
+            return;
+        };
+        if !link.listed && link.due().is_some() {
+            link.listed = true;
+            self.ready.push_back(peer.0);
+        }
+        let at = link.deadline(&self.config);
+        self.timers.arm(peer.0, &mut link.armed, at);
+    }
+
+    /// A datagram has come. `accept` is asked whether the next record of this peer may be delivered now; otherwise it is kept for
+    /// [`take`](Self::take), like those that come before their turn. `None` for what was dropped, which is counted.
+    pub fn handle_recv(
+        &mut self,
+        now: Duration,
+        datagram: &[u8],
+        accept: impl FnOnce(JobRank) -> bool,
+    ) -> Option<Arrived> {
+        let (header, len) = match Header::read(datagram, self.seal.as_ref()) {
+            Ok(read) => read,
+            Err(Bad::Malformed) => {
+                self.counts.malformed += 1;
+                return None;
+            }
+            Err(Bad::Forged) => {
+                self.counts.forged += 1;
+                return None;
+            }
+        };
+        let peer = header.from;
+        let known = self.peers.get(peer.0 as usize).map(|p| p.incarnation);
+        let of_this_job = header.to == self.rank
+            && header.incarnations[1] == self.incarnation
+            && known == Some(header.incarnations[0]);
+        if !of_this_job || self.link(peer, now).is_err() {
+            self.counts.strangers += 1;
+            return None;
+        }
+        let record = HEADER_BYTES..HEADER_BYTES + len;
+        let bytes = datagram.get(record.clone())?;
+        let place = self.peers.get_mut(peer.0 as usize)?;
+        let link = place.link.as_deref_mut()?;
+        let (config, pool) = (&self.config, &mut self.pool);
+        let acknowledged =
+            link.sender
+                .acknowledged(header.ack, header.selective, now, config, pool);
+        if acknowledged.is_err() {
+            self.counts.impossible += 1;
+            return None;
+        }
+        self.counts.taken += 1;
+        link.heard(now);
+        let taken = match header.kind {
+            Kind::Data => Some(link.receiver.came(header.seq, bytes, || accept(peer), pool)),
+            Kind::Probe => {
+                link.owe(now, true, config);
+                None
+            }
+            Kind::Ack => None,
+        };
+        match taken {
+            None => {}
+            Some(Taken::Next | Taken::Kept) => link.owe(now, false, config),
+            Some(Taken::Repeated) => {
+                self.counts.repeated += 1;
+                link.owe(now, true, config);
+            }
+            Some(Taken::NoRoom) => self.counts.no_room += 1,
+            Some(Taken::Impossible) => self.counts.impossible += 1,
+        }
+        self.settle(peer);
+        Some(Arrived {
+            peer,
+            record: (taken == Some(Taken::Next)).then_some(record),
+        })
+    }
+
+    /// The next record of a peer, if it came before and was kept.
+    pub fn take(&mut self, now: Duration, peer: JobRank) -> Option<Record> {
+        let place = self.peers.get_mut(peer.0 as usize)?;
+        let link = place.link.as_deref_mut()?;
+        let record = link.receiver.take()?;
+        link.owe(now, false, &self.config);
+        self.settle(peer);
+        Some(record)
+    }
+
+    /// Gives a record's buffer back.
+    pub fn recycle(&mut self, record: Record) {
+        self.pool.give_back(record);
+    }
+
+    /// The next datagram to send.
+    pub fn poll_transmit(&mut self, now: Duration) -> Option<Transmit<'_>> {
+        let (peer, due) = loop {
+            let peer = *self.ready.front()?;
+            let place = self.peers.get_mut(peer as usize)?;
+            let link = place.link.as_deref_mut();
+            match link.as_ref().and_then(|link| link.due()) {
+                Some(due) => break (JobRank(peer), due),
+                None => {
+                    self.ready.pop_front();
+                    if let Some(link) = link {
+                        link.listed = false;
+                    }
+                }
+            }
+        };
+        let place = self.peers.get_mut(peer.0 as usize)?;
+        let link = place.link.as_deref_mut()?;
+        let (ack, selective) = link.receiver.acknowledgement();
+        let mut header = Header {
+            kind: Kind::Ack,
+            from: self.rank,
+            to: peer,
+            incarnations: [self.incarnation, place.incarnation],
+            seq: link.sender.next(),
+            ack,
+            selective,
+        };
+        self.counts.sent += 1;
+        link.sent(due, now);
+        match due {
+            Due::Record(index) => {
+                let (seq, again) = link.sender.send(index, now, &self.config)?;
+                self.counts.sent_again += u64::from(again);
+                header.kind = Kind::Data;
+                header.seq = seq;
+            }
+            Due::Probe => {
+                self.counts.probes += 1;
+                header.kind = Kind::Probe;
+            }
+            Due::Ack => self.counts.acknowledgements += 1,
+        }
+        let at = link.deadline(&self.config);
+        self.timers.arm(peer.0, &mut link.armed, at);
+        let (buffer, len) = match due {
+            Due::Record(index) => {
+                let record = link.sender.record(index)?;
+                let len = record.len();
+                (record.datagram(), len)
+            }
+            Due::Probe | Due::Ack => (&mut self.short[..], 0),
+        };
+        let end = header.write(buffer, len, self.seal.as_ref());
+        let bytes = buffer.get(..end)?;
+        Some(Transmit { peer, bytes })
+    }
+
+    /// When [`handle_timeout`](Self::handle_timeout) is to be called; `None`: only after something else.
+    #[must_use]
+    pub fn poll_timeout(&self) -> Option<Duration> {
+        self.timers.first()
+    }
+
+    /// Does what is due by now.
+    pub fn handle_timeout(&mut self, now: Duration) {
+        while let Some(peer) = self.timers.due(now) {
+            let Some(place) = self.peers.get_mut(peer as usize) else {
+                continue;
+            };
+            let Some(link) = place.link.as_deref_mut() else {
+                continue;
+            };
+            link.armed = None;
+            if let Some(silent) = link.handle_timeout(now, &self.config) {
+                let lost = PeerLost {
+                    rank: self.rank,
+                    peer: JobRank(peer),
+                    silent,
+                    sends: link.sender.sends_of_oldest(),
+                };
+                link.sender.dissolve(&mut self.pool);
+                link.receiver.dissolve(&mut self.pool);
+                place.link = None;
+                place.lost = Some(Box::new(lost));
+                self.lost.push_back(lost);
+            } else {
+                self.settle(JobRank(peer));
+            }
+        }
+    }
+
+    /// The next peer that was lost. Nothing goes to it or comes from it any more.
+    pub fn poll_event(&mut self) -> Option<PeerLost> {
+        self.lost.pop_front()
+    }
+
+    /// Why nothing goes to a peer any more, if it was lost.
+    #[must_use]
+    pub fn lost(&self, peer: JobRank) -> Option<PeerLost> {
+        self.peers.get(peer.0 as usize)?.lost.as_deref().copied()
+    }
+
+    /// Whether the driver waits for something from this peer that is not an acknowledgement: then a silent peer is asked whether it lives.
+    pub fn watch(&mut self, now: Duration, peer: JobRank, on: bool) {
+        // Nobody watches whom nobody knows or who was lost.
+        if let Ok(link) = self.link(peer, now) {
+            link.watch(on, now);
+            self.settle(peer);
+        }
+    }
+
+    /// Acknowledges now what is owed, before the driver ends.
+    pub fn flush(&mut self) {
+        for peer in 0..self.peers.len() as u32 {
+            if let Some(link) = self.peers[peer as usize].link.as_deref_mut() {
+                link.flush();
+                self.settle(JobRank(peer));
+            }
+        }
+    }
+
+    /// Whether all records have arrived that were submitted, and nothing is owed.
+    #[must_use]
+    pub fn is_drained(&self) -> bool {
+        let mut links = self.peers.iter().filter_map(|place| place.link.as_ref());
+        links.all(|link| link.is_drained())
+    }
+}

@@ -1,0 +1,76 @@
+//! What an endpoint refuses, and what it tells of peers.
+
+use argonet_base::JobRank;
+use core::time::Duration;
+use thiserror::Error;
+
+/// A call that did nothing, and why.
+#[derive(Clone, PartialEq, Eq, Debug, Error)]
+#[non_exhaustive]
+pub enum ReliableError {
+    /// Sizes or times that contradict each other.
+    #[error(
+        "rank {rank}: datagrams cannot be sent reliably with {what}; change the sizes or times of the link"
+    )]
+    Config {
+        /// Whose endpoint.
+        rank: JobRank,
+        /// What is wrong.
+        what: &'static str,
+    },
+    /// A rank that the endpoint was not told of.
+    #[error(
+        "rank {rank}: there is no rank {peer} among the {ranks} ranks that datagrams go to, or its incarnation is not known yet"
+    )]
+    Unknown {
+        /// Who asked.
+        rank: JobRank,
+        /// Who is not there.
+        peer: JobRank,
+        /// How many there are.
+        ranks: u32,
+    },
+    /// The window is full; there is room once the peer has acknowledged something.
+    #[error(
+        "rank {rank}: the window to rank {peer} is full; send it when the peer has acknowledged what is under way"
+    )]
+    Full {
+        /// Who asked.
+        rank: JobRank,
+        /// For whom.
+        peer: JobRank,
+    },
+    /// A record that no datagram holds.
+    #[error(
+        "rank {rank}: a record of {len_bytes} bytes for rank {peer} is longer than the {most_bytes} bytes of a datagram"
+    )]
+    TooLong {
+        /// Who asked.
+        rank: JobRank,
+        /// For whom.
+        peer: JobRank,
+        /// How long it is.
+        len_bytes: usize,
+        /// How long it may be.
+        most_bytes: usize,
+    },
+    /// The peer was lost.
+    #[error(transparent)]
+    Lost(#[from] PeerLost),
+}
+
+/// A peer that did not answer for too long. What was under way to it may have arrived or not.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
+#[error(
+    "rank {rank}: rank {peer} has answered no datagram for {silent:?}, after {sends} sends of the oldest; it has ended or the network between both hosts does not work"
+)]
+pub struct PeerLost {
+    /// Who waited.
+    pub rank: JobRank,
+    /// For whom.
+    pub peer: JobRank,
+    /// How long nothing came.
+    pub silent: Duration,
+    /// How often the oldest record was sent; 0 if only questions were open.
+    pub sends: u32,
+}

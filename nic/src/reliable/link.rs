@@ -1,0 +1,160 @@
+//! Both halves of what passes between two ranks, and when something has to be done.
+
+use super::config::ReliableConfig;
+use super::receiver::Receiver;
+use super::sender::Sender;
+use super::seq::Seq;
+use core::time::Duration;
+
+/// Records after which an acknowledgement waits for nothing (RFC 5681, 4.2).
+const OWED: u32 = 2;
+
+/// What is sent next.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Due {
+    /// This record of the sender.
+    Record(usize),
+    Probe,
+    Ack,
+}
+
+#[derive(Debug)]
+pub(super) struct Link {
+    pub(super) sender: Sender,
+    pub(super) receiver: Receiver,
+    /// An acknowledgement is to be sent, now or by that time.
+    ack_now: bool,
+    ack_at: Option<Duration>,
+    /// Whether the driver wants to know when the peer is lost, though nothing is under way to it.
+    pub(super) watched: bool,
+    /// The peer is to be asked; it was asked, or the watch began, then.
+    probe_now: bool,
+    asked_at: Duration,
+    heard_at: Duration,
+    /// Since when an answer is owed.
+    waiting_since: Option<Duration>,
+    /// When the timers have it looked at.
+    pub(super) armed: Option<Duration>,
+    /// Whether it is among those that have something to send.
+    pub(super) listed: bool,
+}
+
+impl Link {
+    pub(super) fn new(first: Seq, first_in: Seq, now: Duration, config: &ReliableConfig) -> Self {
+        Self {
+            sender: Sender::new(first, config),
+            receiver: Receiver::new(first_in, config.window_bytes),
+            ack_now: false,
+            ack_at: None,
+            watched: false,
+            probe_now: false,
+            asked_at: now,
+            heard_at: now,
+            waiting_since: None,
+            armed: None,
+            listed: false,
+        }
+    }
+
+    pub(super) fn watch(&mut self, on: bool, now: Duration) {
+        if on && !self.watched {
+            self.asked_at = now;
+        }
+        self.watched = on;
+    }
+
+    /// A datagram of the peer's was good, and what it acknowledges is known.
+    pub(super) fn heard(&mut self, now: Duration) {
+        self.heard_at = now;
+        self.waiting_since = (!self.sender.is_idle()).then_some(now);
+    }
+
+    /// The peer wants to know what has come, at once or with the next datagram.
+    pub(super) fn owe(&mut self, now: Duration, at_once: bool, config: &ReliableConfig) {
+        if at_once || self.receiver.owed >= OWED || self.receiver.has_gap() {
+            self.ack_now = true;
+        } else {
+            self.ack_at.get_or_insert(now + config.ack_delay);
+        }
+    }
+
+    pub(super) fn due(&self) -> Option<Due> {
+        if let Some(index) = self.sender.due() {
+            Some(Due::Record(index))
+        } else if self.probe_now {
+            Some(Due::Probe)
+        } else {
+            self.ack_now.then_some(Due::Ack)
+        }
+    }
+
+    /// Something is sent, which acknowledges whatever it is.
+    pub(super) fn sent(&mut self, due: Due, now: Duration) {
+        self.ack_now = false;
+        self.ack_at = None;
+        self.receiver.owed = 0;
+        match due {
+            Due::Ack => return,
+            Due::Probe => {
+                self.probe_now = false;
+                self.asked_at = now;
+            }
+            Due::Record(_) => {}
+        }
+        self.waiting_since.get_or_insert(now);
+    }
+
+    /// Whether all that was to be sent was sent and has arrived.
+    pub(super) fn is_drained(&self) -> bool {
+        self.sender.is_idle() && !self.ack_now && self.ack_at.is_none()
+    }
+
+    /// When to look at it again.
+    pub(super) fn deadline(&self, config: &ReliableConfig) -> Option<Duration> {
+        let give_up = self.waiting_since.map(|since| since + config.give_up_after);
+        let times = [
+            self.sender.timer,
+            self.ack_at,
+            self.probe_at(config),
+            give_up,
+        ];
+        times.into_iter().flatten().min()
+    }
+
+    fn probe_at(&self, config: &ReliableConfig) -> Option<Duration> {
+        let quiet_since = self.asked_at.max(self.heard_at);
+        (self.watched && self.sender.is_idle()).then(|| quiet_since + config.probe_after)
+    }
+
+    /// Does what is due by now; whether the peer is lost, silent for how long.
+    pub(super) fn handle_timeout(
+        &mut self,
+        now: Duration,
+        config: &ReliableConfig,
+    ) -> Option<Duration> {
+        let silent = self.waiting_since.map(|since| now.saturating_sub(since));
+        if let Some(silent) = silent.filter(|silent| *silent >= config.give_up_after) {
+            return Some(silent);
+        }
+        let is_due = |at: Option<Duration>| at.is_some_and(|at| at <= now);
+        if is_due(self.sender.timer) && self.sender.expired(now, config) {
+            self.probe_now = true;
+        }
+        if is_due(self.ack_at) {
+            self.ack_now = true;
+            self.ack_at = None;
+        }
+        if is_due(self.probe_at(config)) {
+            self.probe_now = true;
+            self.asked_at = now;
+        }
+        None
+    }
+
+    /// What is owed is acknowledged now.
+    pub(super) fn flush(&mut self) {
+        if self.ack_at.take().is_some() {
+            self.ack_now = true;
+        }
+    }
+}

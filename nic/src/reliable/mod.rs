@@ -1,0 +1,46 @@
+//! Records between ranks over datagrams that may be lost, repeated, reordered or forged.
+//!
+//! [`Endpoint`] is the machine of one rank for all of its peers. Each pair of ranks has a stream of *records* in each direction, one a datagram; every record arrives
+//! exactly once and in order, or the peer is told lost ([`PeerLost`]). It knows nothing of what records hold. It has no socket and no clock: a driver gives it
+//! datagrams and the time (since whatever beginning), and takes from it what is to be sent.
+//!
+//! | verb | what for |
+//! | --- | --- |
+//! | [`submit`](Endpoint::submit) | a record for a peer, if the window has [`room`](Endpoint::room) |
+//! | [`handle_recv`](Endpoint::handle_recv), [`take`](Endpoint::take) | a datagram that has come; records that came before their turn |
+//! | [`poll_transmit`](Endpoint::poll_transmit) | the next datagram to send |
+//! | [`poll_timeout`](Endpoint::poll_timeout), [`handle_timeout`](Endpoint::handle_timeout) | when to come back, and to have come |
+//! | [`poll_event`](Endpoint::poll_event) | peers that were lost |
+//! | [`watch`](Endpoint::watch) | asks a silent peer now and then whether it lives |
+//!
+//! * Acknowledgements are cumulative and selective, and ride on whatever is sent; alone they wait a little for company.
+//! * What is lost is found by later datagrams that arrived (three of them), or by a timer after measured round trips (RFC 6298), which doubles.
+//! * The window is bytes: it grows and shrinks with losses (RFC 5681) up to a limit. What comes early is kept up to the same limit.
+//! * A datagram names the incarnations of both ranks, numbers that nobody guesses, so those of other jobs are dropped; with a [`Seal`] each has a code by a
+//!   secret of the job, too, and forged ones are dropped.
+//! * A peer that was never used costs a few bytes of a table.
+
+mod config;
+mod congestion;
+mod counts;
+mod datagram;
+mod endpoint;
+mod error;
+mod link;
+mod pool;
+mod receiver;
+mod rtt;
+mod seal;
+mod sender;
+mod seq;
+#[cfg(test)]
+mod tests;
+mod timers;
+
+pub use config::ReliableConfig;
+pub use counts::Counts;
+pub use datagram::{HEADER_BYTES, SEAL_BYTES};
+pub use endpoint::{Arrived, Endpoint, IDLE_PEER_BYTES, Transmit};
+pub use error::{PeerLost, ReliableError};
+pub use pool::Record;
+pub use seal::Seal;

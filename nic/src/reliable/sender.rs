@@ -1,0 +1,265 @@
+//! The outgoing half of a link.
+
+use super::config::{ReliableConfig, SPAN};
+use super::congestion::Congestion;
+use super::pool::{Pool, Record};
+use super::rtt::Rtt;
+use super::seq::Seq;
+use core::time::Duration;
+use std::collections::VecDeque;
+
+/// A datagram is lost when one that was sent so many later has arrived (RFC 9002, 6.1.1).
+const REORDERED: u64 = 3;
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum State {
+    /// Not sent yet.
+    Queued,
+    UnderWay,
+    /// To be sent again.
+    Lost,
+    /// The peer has it, and its buffer is not needed any more.
+    Arrived,
+}
+
+#[derive(Debug)]
+struct Segment {
+    state: State,
+    /// Until it has arrived.
+    record: Option<Record>,
+    len: usize,
+    sends: u32,
+    /// Which of all sends of the link the last one was, and when.
+    order: u64,
+    sent_at: Duration,
+}
+
+/// What a peer acknowledges that was never sent to it.
+#[derive(Debug)]
+pub(super) struct Impossible;
+
+#[derive(Debug)]
+pub(super) struct Sender {
+    /// The number of the first segment.
+    base: Seq,
+    /// What the peer has not acknowledged cumulatively, in order; those not sent yet are the last.
+    segments: VecDeque<Segment>,
+    queued: usize,
+    lost: usize,
+    under_way_bytes: usize,
+    /// Of all that has not arrived.
+    kept_bytes: usize,
+    /// Sends so far.
+    order: u64,
+    /// The last send that has arrived.
+    arrived: u64,
+    /// Losses of sends before this one have been answered for.
+    recovery: u64,
+    rtt: Rtt,
+    congestion: Congestion,
+    /// The retransmission timer.
+    pub(super) timer: Option<Duration>,
+}
+
+impl Sender {
+    pub(super) fn new(first: Seq, config: &ReliableConfig) -> Self {
+        Self {
+            base: first,
+            segments: VecDeque::new(),
+            queued: 0,
+            lost: 0,
+            under_way_bytes: 0,
+            kept_bytes: 0,
+            order: 1,
+            arrived: 0,
+            recovery: 0,
+            rtt: Rtt::default(),
+            congestion: Congestion::new(config.datagram_bytes, config.window_bytes),
+            timer: None,
+        }
+    }
+
+    /// Whether another record may be submitted.
+    pub(super) fn has_room(&self, config: &ReliableConfig) -> bool {
+        let one = config.datagram_bytes;
+        let waiting = self.under_way_bytes + self.queued * one;
+        self.segments.len() < SPAN as usize
+            && self.lost == 0
+            && self.kept_bytes + one <= config.window_bytes
+            && (waiting == 0 || waiting + one <= self.congestion.window_bytes())
+    }
+
+    /// Whether the peer owes an acknowledgement.
+    pub(super) fn is_idle(&self) -> bool {
+        self.segments.is_empty()
+    }
+
+    /// How often the oldest record was sent.
+    pub(super) fn sends_of_oldest(&self) -> u32 {
+        self.segments.front().map_or(0, |segment| segment.sends)
+    }
+
+    pub(super) fn next(&self) -> Seq {
+        self.base.plus((self.segments.len() - self.queued) as u32)
+    }
+
+    pub(super) fn submit(&mut self, record: Record) {
+        let len = record.len();
+        self.kept_bytes += len;
+        self.queued += 1;
+        self.segments.push_back(Segment {
+            state: State::Queued,
+            record: Some(record),
+            len,
+            sends: 0,
+            order: 0,
+            sent_at: Duration::ZERO,
+        });
+    }
+
+    /// Which segment is to be sent now.
+    pub(super) fn due(&self) -> Option<usize> {
+        if self.lost == 0 {
+            return (self.queued > 0).then(|| self.segments.len() - self.queued);
+        }
+        let is_lost = |segment: &Segment| segment.state == State::Lost;
+        let first = self.segments.iter().position(is_lost)?;
+        let len = self.segments.get(first)?.len;
+        let fits = self.under_way_bytes == 0
+            || self.under_way_bytes + len <= self.congestion.window_bytes();
+        fits.then_some(first)
+    }
+
+    /// Takes note that a [`due`](Self::due) segment is sent; its number, and whether it was sent before.
+    pub(super) fn send(
+        &mut self,
+        index: usize,
+        now: Duration,
+        config: &ReliableConfig,
+    ) -> Option<(Seq, bool)> {
+        let seq = self.base.plus(index as u32);
+        if self.timer.is_none() {
+            self.timer = Some(now + self.rtt.rto(config));
+        }
+        let segment = self.segments.get_mut(index)?;
+        match segment.state {
+            State::Queued => self.queued -= 1,
+            State::Lost => self.lost -= 1,
+            State::UnderWay | State::Arrived => return None,
+        }
+        segment.state = State::UnderWay;
+        self.under_way_bytes += segment.len;
+        segment.order = self.order;
+        self.order += 1;
+        segment.sent_at = now;
+        let again = segment.sends != 0;
+        segment.sends = segment.sends.saturating_add(1);
+        Some((seq, again))
+    }
+
+    /// The record of a segment that has not arrived.
+    pub(super) fn record(&mut self, index: usize) -> Option<&mut Record> {
+        self.segments.get_mut(index)?.record.as_mut()
+    }
+
+    /// What the peer has: all before `ack`, and by the bits what it keeps.
+    pub(super) fn acknowledged(
+        &mut self,
+        ack: Seq,
+        selective: u128,
+        now: Duration,
+        config: &ReliableConfig,
+        pool: &mut Pool,
+    ) -> Result<(), Impossible> {
+        let Ok(gone) = usize::try_from(ack.distance(self.base)) else {
+            // An old one that was overtaken.
+            return Ok(());
+        };
+        let sent = self.segments.len() - self.queued;
+        let kept = sent.checked_sub(gone).ok_or(Impossible)?;
+        if kept < SPAN as usize && selective >> kept != 0 {
+            return Err(Impossible);
+        }
+        let mut trip = None;
+        let mut arrived_bytes = 0;
+        for index in 0..gone + (u128::BITS - selective.leading_zeros()) as usize {
+            let told = index < gone || selective >> (index - gone) & 1 == 1;
+            let Some(segment) = self.segments.get_mut(index).filter(|_| told) else {
+                continue;
+            };
+            match segment.state {
+                State::Arrived => continue,
+                State::Lost => self.lost -= 1,
+                State::UnderWay => self.under_way_bytes -= segment.len,
+                // Excluded by the comparison with `sent`.
+                State::Queued => return Err(Impossible),
+            }
+            segment.state = State::Arrived;
+            if let Some(record) = segment.record.take() {
+                pool.give_back(record);
+            }
+            self.kept_bytes -= segment.len;
+            arrived_bytes += segment.len;
+            if segment.order > self.arrived {
+                self.arrived = segment.order;
+                // Of what was sent twice nobody knows which has arrived (Karn).
+                trip = (segment.sends == 1).then(|| now.saturating_sub(segment.sent_at));
+            }
+        }
+        self.segments.drain(..gone);
+        self.base = ack;
+        if let Some(trip) = trip {
+            self.rtt.measured(trip);
+        }
+        if gone > 0 || arrived_bytes > 0 {
+            self.rtt.progress();
+            self.congestion.arrived(arrived_bytes);
+            self.timer = (!self.is_idle()).then(|| now + self.rtt.rto(config));
+            self.find_losses();
+        }
+        Ok(())
+    }
+
+    /// What was sent long enough before something that has arrived is lost.
+    fn find_losses(&mut self) {
+        let mut answer_for = false;
+        for segment in &mut self.segments {
+            if segment.state == State::UnderWay && segment.order + REORDERED <= self.arrived {
+                segment.state = State::Lost;
+                self.lost += 1;
+                self.under_way_bytes -= segment.len;
+                answer_for |= segment.order >= self.recovery;
+            }
+        }
+        if answer_for {
+            self.congestion.lost();
+            self.recovery = self.order;
+        }
+    }
+
+    /// The retransmission timer has fired: everything is sent again that may be lost. Whether there is nothing to send, so that the peer
+    /// must be asked what it has.
+    pub(super) fn expired(&mut self, now: Duration, config: &ReliableConfig) -> bool {
+        self.rtt.expired();
+        self.timer = Some(now + self.rtt.rto(config));
+        for segment in &mut self.segments {
+            if segment.state == State::UnderWay {
+                segment.state = State::Lost;
+                self.lost += 1;
+            }
+        }
+        self.under_way_bytes = 0;
+        self.recovery = self.order;
+        if self.lost == 0 {
+            return self.queued == 0;
+        }
+        self.congestion.timed_out();
+        false
+    }
+
+    /// Gives all buffers back.
+    pub(super) fn dissolve(&mut self, pool: &mut Pool) {
+        let records = self.segments.drain(..).filter_map(|segment| segment.record);
+        records.for_each(|record| pool.give_back(record));
+    }
+}

@@ -1,0 +1,23 @@
+//! Endpoints in virtual time, over wires of every kind.
+
+mod hostile;
+mod times;
+mod wire;
+mod worst;
+
+use super::{Endpoint, ReliableConfig, Seal};
+use argonet_base::JobRank;
+
+/// The nth rank's incarnation; the streams of rank 0 begin just before the end of numbers.
+const INCARNATIONS: [u64; 3] = [0xffff_fff0, 0x1234_5678_0000_0001, 77];
+
+fn endpoint(config: ReliableConfig, rank: u32, ranks: u32, seal: Option<&Seal>) -> Endpoint {
+    let incarnation = INCARNATIONS[rank as usize];
+    let mut endpoint =
+        Endpoint::new(config, JobRank(rank), incarnation, seal.cloned(), ranks).unwrap();
+    for peer in (0..ranks).filter(|peer| *peer != rank) {
+        let incarnation = INCARNATIONS[peer as usize];
+        endpoint.know(JobRank(peer), incarnation).unwrap();
+    }
+    endpoint
+}

@@ -1,0 +1,128 @@
+//! Exactly once and in order, whatever the wire does.
+//!
+//! Many seeds: `PROPTEST_CASES=100000 cargo test -p argonet-nic --release --lib reliable::tests::worst`.
+
+use super::wire::{Faults, World, record};
+use crate::reliable::{PeerLost, ReliableConfig, Seal};
+use argonet_base::JobRank;
+use core::time::Duration;
+use proptest::prelude::*;
+
+/// How long faults last, and how long everything may take behind them.
+const FAULTS_LAST: Duration = Duration::from_secs(5);
+const LIMIT: Duration = Duration::from_secs(60);
+
+fn config(datagram_bytes: usize, windows: usize) -> ReliableConfig {
+    ReliableConfig {
+        datagram_bytes,
+        window_bytes: datagram_bytes * windows,
+        // Faults as above are no reason to give up.
+        give_up_after: Duration::from_secs(30),
+        ..ReliableConfig::default()
+    }
+}
+
+/// Every rank sends `records` to every other, as room and chance permit.
+fn run(mut world: World, records: u64, sealed: bool, config: &ReliableConfig) {
+    let ranks = world.ends.len();
+    let most = config.record_bytes(sealed);
+    let mut sent = vec![vec![0; ranks]; ranks];
+    let pairs: Vec<_> = (0..ranks)
+        .flat_map(|a| (0..ranks).map(move |b| (a, b)))
+        .filter(|(a, b)| a != b)
+        .collect();
+    loop {
+        for (from, to) in pairs.iter().copied() {
+            let peer = JobRank(to as u32);
+            let n = &mut sent[from][to];
+            let mut burst = world.random(6);
+            while *n < records && burst > 0 && world.ends[from].room(peer) {
+                let bytes = record(from, to, *n, most);
+                let now = world.now;
+                let fill = |place: &mut [u8]| place.copy_from_slice(&bytes);
+                let submitted = world.ends[from].submit(now, peer, bytes.len(), fill);
+                submitted.expect("there is room");
+                *n += 1;
+                burst -= 1;
+            }
+        }
+        // A rank that does not take what comes, for a while.
+        let slow = world.random(ranks as u64) as usize;
+        world.accepts[slow] = world.random(4) != 0;
+        for peer in 0..ranks {
+            world.take(slow, peer);
+        }
+        if world.now > FAULTS_LAST {
+            world.faults = Faults::default();
+            world.accepts.fill(true);
+            for (to, from) in pairs.iter().copied() {
+                world.take(to, from);
+            }
+        }
+        let all = |got: &Vec<Vec<Vec<u8>>>| got.iter().map(|g| g.len() as u64).sum::<u64>();
+        let got: u64 = world.got.iter().map(all).sum();
+        if got == records * pairs.len() as u64 && world.ends.iter().all(|e| e.is_drained()) {
+            break;
+        }
+        let until = world.now + Duration::from_millis(1);
+        world.step(until);
+        if world.now < until && world.random(3) == 0 {
+            world.run(until);
+        }
+        assert!(
+            world.now < LIMIT,
+            "{got} records, and no more come: {sent:?}"
+        );
+    }
+    for (from, to) in pairs {
+        let got = &world.got[to][from];
+        assert_eq!(got.len() as u64, records, "from {from} to {to}");
+        for (n, bytes) in got.iter().enumerate() {
+            assert_eq!(*bytes, record(from, to, n as u64, most), "record {n}");
+        }
+    }
+    let lost: Vec<PeerLost> = world
+        .ends
+        .iter_mut()
+        .filter_map(|e| e.poll_event())
+        .collect();
+    assert_eq!(lost, []);
+}
+
+proptest! {
+    #[test]
+    fn every_record_arrives_once_and_in_order(
+        seed: u64,
+        ranks in 2_u32..=3,
+        sealed: bool,
+        datagram_bytes in 328_usize..1500,
+        windows in 1_usize..40,
+        records in 1_u64..200,
+        drop in 0_u64..400,
+        duplicate in 0_u64..300,
+        corrupt in 0_u64..100,
+        jitter_us in 0_u64..20_000,
+    ) {
+        let config = config(datagram_bytes, windows);
+        let seal = sealed.then(|| Seal::from_secret(b"of this job"));
+        let mut world = World::new(config, ranks, seal.as_ref(), seed);
+        // Without a code nobody finds a bit that has changed.
+        let corrupt = if sealed { corrupt } else { 0 };
+        world.faults = Faults { drop, duplicate, corrupt, jitter_us };
+        run(world, records, sealed, &config);
+    }
+}
+
+/// Numbers pass the end of 32 bits early in the streams of rank 0; here they do so by many windows.
+#[test]
+fn streams_are_longer_than_windows_and_numbers_wrap() {
+    let config = config(400, 64);
+    let mut world = World::new(config, 2, None, 1);
+    world.faults = Faults {
+        drop: 20,
+        duplicate: 20,
+        corrupt: 0,
+        jitter_us: 200,
+    };
+    run(world, 3000, false, &config);
+}

@@ -1,0 +1,856 @@
+//! What is so only between hosts.
+
+use super::cases::{PORTAL, data};
+use super::group::{END, MEMORY, Member, exactly, part};
+use super::hosts::{self, Wire};
+use super::mad::{self, Mad};
+use super::ranks::{self, Kind};
+use argonet_base::JobRank;
+use argonet_nic::portals::networked::{Networked, NetworkedConfig, Port};
+use argonet_nic::portals::{
+    Ack, AtomicKind, AtomicOp, Descriptor, DescriptorHandle, Entry, EventKind, Managed, Matching,
+    NicError, Outcome, PortalOptions, Portals, Queue, Register, Target,
+};
+use libtest_mimic::{Failed, Trial};
+use std::collections::HashMap;
+use std::time::{Duration, Instant};
+
+/// How long anything may take.
+const LIMIT: Duration = Duration::from_secs(20);
+
+/// A process that makes an entry, and is killed.
+pub(crate) const KILLED: &str = "killed";
+
+pub(crate) const COMPUTING: &str = "a_target_that_computes_is_served";
+
+pub(crate) fn trials() -> Vec<Trial> {
+    let mut trials = Vec::new();
+    for wire in hosts::WIRES {
+        let title = |name| format!("hosts::{}::{name}", wire.name);
+        let all = move || hosts::job(4, 2, hosts::config(4, &wire), everybody);
+        trials.push(Trial::test(
+            title("four_ranks_of_two_hosts_do_everything_at_once"),
+            all,
+        ));
+        let few = move || answers_wait(&wire);
+        trials.push(Trial::test(
+            title("requests_wait_until_others_are_answered"),
+            few,
+        ));
+    }
+    type Test = fn() -> Result<(), Failed>;
+    let tests: [(&str, Test); 15] = [
+        ("many_seeds_of_faults", many_seeds),
+        ("sources_of_other_hosts_are_told_apart", sources),
+        ("a_peer_that_is_silent_is_lost_and_named", silent),
+        ("who_owes_an_answer_is_asked_whether_it_lives", watched),
+        ("a_process_that_is_killed_is_lost", killed),
+        ("a_put_that_stops_half_way_ends", half_way),
+        ("the_end_of_a_put_in_pieces_has_its_room", promised),
+        ("what_was_sent_arrives_though_its_sender_has_gone", lingers),
+        ("a_long_put_is_cut_where_its_entry_ends", cut),
+        ("operations_under_way_are_limited", limited),
+        ("who_asks_for_too_much_gets_no_answer", greedy),
+        (
+            "an_answer_before_its_request_has_gone_ends_nothing",
+            early_answer,
+        ),
+        ("datagrams_of_strangers_change_nothing", strangers),
+        ("records_that_mean_nothing_change_nothing", mad_records),
+        ("what_cannot_be_is_refused", refused),
+    ];
+    for (name, test) in tests {
+        trials.push(Trial::test(format!("hosts::{name}"), test));
+    }
+    trials
+}
+
+fn quick(ranks: u32) -> NetworkedConfig {
+    let mut config = hosts::config(ranks, &hosts::WIRES[0]);
+    config.link.most_rto = Duration::from_millis(200);
+    config.link.first_rto = Duration::from_millis(50);
+    config.link.probe_after = Duration::from_millis(200);
+    config.link.give_up_after = Duration::from_secs(2);
+    config.linger = Duration::from_millis(200);
+    config
+}
+
+fn to(rank: u32, bits: u64, offset_bytes: u64) -> Target {
+    Target {
+        rank: JobRank(rank),
+        portal: PORTAL,
+        bits,
+        offset_bytes,
+    }
+}
+
+/// A queue, and a descriptor over all memory that reports to it.
+fn source(m: &Member<Networked>) -> (Queue, DescriptorHandle) {
+    let queue = m.nic.queue_alloc(1 << 10).expect("queue");
+    let from = m.bind(Descriptor {
+        events: END,
+        queue: Some(queue),
+        ..Descriptor::SILENT
+    });
+    (queue, from)
+}
+
+/// A portal with an entry over some of the memory that tells a queue.
+fn told(
+    m: &Member<Networked>,
+    matching: Matching,
+    at: u64,
+    len: u64,
+) -> (Queue, argonet_nic::portals::EntryHandle) {
+    let queue = m.nic.queue_alloc(1 << 10).expect("queue");
+    let options = PortalOptions::default();
+    let portal = m.nic.portal_alloc(options, Some(queue), Some(PORTAL));
+    portal.expect("portal");
+    let entry = Entry {
+        events: END,
+        queue: Some(queue),
+        ..Entry::OPEN
+    };
+    (queue, m.attach(PORTAL, matching, (at, len), entry))
+}
+
+fn word(m: &Member<Networked>, at: u64) -> u64 {
+    u64::from_ne_bytes(m.read(at, 8).try_into().expect("8"))
+}
+
+/// The target makes its entry and then reads its memory until the last put is there, calling nothing.
+pub(crate) fn computing(m: &mut Member<Networked>) {
+    const MARK: u64 = 0x600d;
+    const LAST: u64 = 1 << 20;
+    if m.nic.rank() == JobRank(1) {
+        let (queue, _) = told(m, exactly(1), 0, MEMORY);
+        (m.barrier)();
+        let begun = Instant::now();
+        while word(m, LAST) != MARK {
+            assert!(begun.elapsed() < LIMIT, "the last put does not come");
+            std::hint::spin_loop();
+        }
+        let kinds: Vec<_> = (0..7).map(|_| m.next(queue).kind).collect();
+        use EventKind::{AtomicEnd, GetEnd, PutEnd};
+        assert_eq!(
+            kinds,
+            [PutEnd, GetEnd, PutEnd, GetEnd, AtomicEnd, AtomicEnd, PutEnd]
+        );
+        return;
+    }
+    let (queue, from) = source(m);
+    (m.barrier)();
+    let wait = |kind| loop {
+        let event = m.next(queue);
+        assert_eq!(event.outcome, Outcome::Done);
+        if event.kind == kind {
+            break;
+        }
+    };
+    m.write(0, &data(300_000, 1));
+    for len in [8, 300_000] {
+        m.nic
+            .put_region(from, part(0, len), Ack::Event, to(1, 1, 64), 0)
+            .expect("put");
+        wait(EventKind::Ack);
+        m.nic
+            .get_region(from, part(LAST, len), to(1, 1, 64))
+            .expect("get");
+        wait(EventKind::ReplyEnd);
+        assert!(m.read(LAST, len as usize) == data(len, 1));
+    }
+    let (sum, kind) = (AtomicOp::Sum, AtomicKind::U64);
+    m.write(0, &1_u64.to_ne_bytes());
+    m.nic
+        .atomic(from, part(0, 8), Ack::Event, to(1, 1, 0), 0, sum, kind)
+        .expect("atomic");
+    wait(EventKind::Ack);
+    let fetched = m
+        .nic
+        .fetch_atomic(from, LAST, from, part(0, 8), to(1, 1, 0), 0, sum, kind, 0);
+    fetched.expect("fetch");
+    wait(EventKind::ReplyEnd);
+    assert_eq!(word(m, LAST), 1);
+    m.write(0, &MARK.to_ne_bytes());
+    m.nic
+        .put_region(from, part(0, 8), Ack::Event, to(1, 1, LAST), 0)
+        .expect("put");
+    wait(EventKind::Ack);
+}
+
+/// Lengths that one datagram holds, that some need, and many.
+const LENGTHS: [u64; 4] = [0, 40, 5000, 200_000];
+const ROUNDS: u64 = 6;
+/// Where each rank has what others put, its sums, what it puts, and what it gets.
+const TAKEN: u64 = 0;
+const SUMS: u64 = 1 << 20;
+const GIVEN: u64 = 2 << 20;
+const GOTTEN: u64 = 3 << 20;
+const SHARE: u64 = 250_000;
+
+/// All ranks put into all others, get from them what they have put, and add to their sums, with many operations under way; near ones the same as those of other hosts.
+fn everybody(mut m: Member<Networked>) {
+    let (this, ranks) = (m.nic.rank().0, 4);
+    let (queue, from) = source(&m);
+    let (told, _) = told(&m, exactly(1), 0, MEMORY);
+    m.write(GIVEN, &data(SHARE, u64::from(this)));
+    m.write(SUMS + 8, &1_u64.to_ne_bytes());
+    (m.barrier)();
+    let others = (0..ranks).filter(|rank| *rank != this);
+    let (mut acks, mut replies) = (0, 0);
+    for round in 0..ROUNDS {
+        let len = LENGTHS[round as usize % LENGTHS.len()];
+        for peer in others.clone() {
+            let place = to(peer, 1, TAKEN + u64::from(this) * SHARE);
+            m.nic
+                .put_region(from, part(GIVEN, len), Ack::Event, place, round)
+                .expect("put");
+            // In order, so it brings what was just put.
+            let back = part(GOTTEN + u64::from(peer) * SHARE, len);
+            m.nic.get_region(from, back, place).expect("get");
+            let (sum, kind) = (AtomicOp::Sum, AtomicKind::U64);
+            let one = part(SUMS + 8, 8);
+            m.nic
+                .atomic(from, one, Ack::Event, to(peer, 1, SUMS), 0, sum, kind)
+                .expect("atomic");
+            acks += 2;
+            replies += 1;
+        }
+        let mut ended = HashMap::new();
+        while acks > 0 || replies > 0 {
+            let event = m.next(queue);
+            assert_eq!(event.outcome, Outcome::Done, "{event:?}");
+            assert_ne!(event.peer, m.nic.rank());
+            *ended.entry(event.peer).or_insert(0) += 1;
+            match event.kind {
+                EventKind::Ack => acks -= 1,
+                EventKind::ReplyEnd => {
+                    replies -= 1;
+                    let at = GOTTEN + u64::from(event.peer.0) * SHARE;
+                    assert!(m.read(at, len as usize) == data(len, u64::from(this)));
+                }
+                kind => assert_eq!(kind, EventKind::SendEnd),
+            }
+        }
+        assert_eq!(ended.len(), 3);
+        (m.barrier)();
+    }
+    let mut puts = HashMap::new();
+    let mut next = HashMap::new();
+    for _ in 0..3 * 3 * ROUNDS {
+        let event = m.next(told);
+        assert_eq!(event.outcome, Outcome::Done);
+        if event.kind == EventKind::PutEnd {
+            *puts.entry(event.peer).or_insert(0) += 1;
+            let round: &mut u64 = next.entry(event.peer).or_default();
+            assert_eq!(event.header, *round, "of {}", event.peer);
+            *round += 1;
+        }
+    }
+    assert_eq!(m.nic.queue_get(told).expect("queue"), None);
+    assert!(puts.len() == 3 && puts.values().all(|count| *count == ROUNDS));
+    assert_eq!(word(&m, SUMS), 3 * ROUNDS);
+    for peer in others {
+        let got = m.read(TAKEN + u64::from(peer) * SHARE, 200_000);
+        assert!(got == data(200_000, u64::from(peer)), "of {peer}");
+    }
+    let traffic = m.nic.traffic();
+    assert_eq!((traffic.bad_records, traffic.refused), (0, 0));
+    (m.barrier)();
+}
+
+/// Wires with all faults, each with a seed of its own.
+fn many_seeds() -> Result<(), Failed> {
+    for seed in 0..8 {
+        let mut wire: Wire = hosts::WIRES[2];
+        wire.faults.seed = seed;
+        wire.faults.drop *= 1 + seed as u32 % 3;
+        wire.datagram_bytes = [1472, 8192][seed as usize % 2];
+        hosts::job(4, 2, hosts::config(4, &wire), everybody)?;
+    }
+    Ok(())
+}
+
+/// With room for one answer, many gets and puts at once all end.
+fn answers_wait(wire: &Wire) -> Result<(), Failed> {
+    let config = NetworkedConfig {
+        answers: 1,
+        ..hosts::config(2, wire)
+    };
+    hosts::job(2, 1, config, |mut m| {
+        let (queue, from) = source(&m);
+        told(&m, exactly(1), 0, MEMORY);
+        (m.barrier)();
+        let peer = 1 - m.nic.rank().0;
+        for _ in 0..60 {
+            m.nic
+                .get_region(from, part(0, 30_000), to(peer, 1, 0))
+                .expect("get");
+            m.nic
+                .put_region(from, part(0, 8), Ack::Event, to(peer, 1, 0), 0)
+                .expect("put");
+            m.nic
+                .put_region(from, part(0, 8), Ack::None, to(peer, 1, 0), 0)
+                .expect("put");
+        }
+        for _ in 0..240 {
+            assert_eq!(m.next(queue).outcome, Outcome::Done);
+        }
+        assert_eq!(m.nic.traffic().bad_records, 0);
+        (m.barrier)();
+    })
+}
+
+/// Entries for one source: the rank before the first of the host, too.
+fn sources() -> Result<(), Failed> {
+    hosts::job(4, 2, hosts::config(4, &hosts::WIRES[0]), |mut m| {
+        let (queue, from) = source(&m);
+        let this = m.nic.rank().0;
+        let options = PortalOptions::default();
+        m.nic
+            .portal_alloc(options, None, Some(PORTAL))
+            .expect("portal");
+        for peer in 0..4 {
+            let matching = Matching {
+                source: Some(JobRank(peer)),
+                ..exactly(1)
+            };
+            let entry = Entry {
+                managed: Managed::Local { min_free_bytes: 0 },
+                ..Entry::OPEN
+            };
+            m.attach(PORTAL, matching, (u64::from(peer) * 64, 64), entry);
+        }
+        let nobody = Matching {
+            source: Some(JobRank(4)),
+            ..exactly(1)
+        };
+        let at = m.at(0);
+        // SAFETY: nothing is attached.
+        let refused = unsafe {
+            let position = argonet_nic::portals::Position::Tail;
+            m.nic.attach(PORTAL, position, nobody, at, 8, Entry::OPEN)
+        };
+        assert!(
+            matches!(refused, Err(NicError::BadRank { ranks: 4, .. })),
+            "{refused:?}"
+        );
+        (m.barrier)();
+        m.write(1024, &[this as u8 + 1; 8]);
+        for peer in 0..4 {
+            m.nic
+                .put_region(from, part(1024, 8), Ack::Event, to(peer, 1, 0), 0)
+                .expect("put");
+        }
+        for _ in 0..8 {
+            assert_eq!(m.next(queue).outcome, Outcome::Done);
+        }
+        (m.barrier)();
+        for peer in 0..4_u8 {
+            let got = m.read(u64::from(peer) * 64, 16);
+            assert_eq!(got, [[peer + 1; 8], [0; 8]].concat());
+        }
+        (m.barrier)();
+    })
+}
+
+fn silent() -> Result<(), Failed> {
+    let config = quick(2);
+    let (m, mut mad) = mad::beside(&config);
+    let (queue, from) = source(&m);
+    let begun = Instant::now();
+    m.nic
+        .put_region(from, part(0, 8), Ack::Event, to(1, 1, 0), 0)?;
+    m.nic.get_region(from, part(0, 1 << 20), to(1, 1, 0))?;
+    m.nic
+        .put_region(from, part(0, 1 << 20), Ack::Event, to(1, 1, 0), 0)?;
+    // It acknowledges what arrives, but it answers nothing; then it ends.
+    mad.until(|mad| mad.got.len() > 3);
+    let mut outcomes = HashMap::new();
+    for _ in 0..5 {
+        let event = m.next(queue);
+        assert_eq!(event.peer, JobRank(1));
+        *outcomes.entry((event.kind, event.outcome)).or_insert(0) += 1;
+    }
+    assert!(begun.elapsed() < Duration::from_secs(10));
+    use EventKind::{Ack as Acked, ReplyEnd, SendEnd};
+    for (kind, outcome, count) in [
+        (SendEnd, Outcome::Done, 2),
+        (Acked, Outcome::PeerDied, 2),
+        (ReplyEnd, Outcome::PeerDied, 1),
+    ] {
+        assert_eq!(outcomes.get(&(kind, outcome)), Some(&count), "{outcomes:?}");
+    }
+    let again = m
+        .nic
+        .put_region(from, part(0, 8), Ack::Event, to(1, 1, 0), 0);
+    let error = again.expect_err("it is lost").to_string();
+    let address = mad.whereabouts().address.to_string();
+    for wanted in ["rank 0", "rank 1", "UDP", &address] {
+        assert!(error.contains(wanted), "no {wanted} in: {error}");
+    }
+    m.nic.release(from)?;
+    Ok(())
+}
+
+/// All datagrams were acknowledged, so no timer of theirs finds the peer dead.
+fn watched() -> Result<(), Failed> {
+    let (m, mut mad) = mad::beside(&quick(2));
+    let (queue, from) = source(&m);
+    m.nic
+        .put_region(from, part(0, 8), Ack::Event, to(1, 1, 0), 0)?;
+    mad.until(|mad| !mad.got.is_empty() && mad.endpoint.is_drained());
+    assert_eq!(m.next(queue).kind, EventKind::SendEnd);
+    assert_eq!(m.next(queue).outcome, Outcome::PeerDied);
+    assert!(m.nic.traffic().datagrams.probes > 0);
+    Ok(())
+}
+
+/// What the process does that is to be killed.
+pub(crate) fn be_killed(m: &mut Member<Networked>) {
+    told(m, exactly(1), 0, MEMORY);
+    (m.barrier)();
+    loop {
+        std::thread::park();
+    }
+}
+
+fn killed() -> Result<(), Failed> {
+    let port = hosts::port();
+    let here = port.whereabouts();
+    let mut child = ranks::Process::start(Kind::Hosts, 1, KILLED)?;
+    let there = child.line()?;
+    child.say(&hosts::to_line(here))?;
+    child.say(&there)?;
+    let peers = [here, hosts::of_line(&there)];
+    let config = quick(2);
+    let nic = hosts::open(&hosts::file(), (0, 1), JobRank(0), port, &peers, &config);
+    let m = hosts::member(nic, Box::new(|| {}));
+    let (queue, from) = source(&m);
+    // It has made its entry.
+    let barrier = child.line()?;
+    m.nic
+        .put_region(from, part(0, 8), Ack::Event, to(1, 1, 0), 0)?;
+    assert_eq!(m.next(queue).outcome, Outcome::Done);
+    assert_eq!(m.next(queue).outcome, Outcome::Done);
+    const GETS: usize = 100;
+    for _ in 0..GETS {
+        m.nic.get_region(from, part(0, 1 << 20), to(1, 1, 0))?;
+    }
+    // In the middle of them.
+    assert_eq!(m.next(queue).outcome, Outcome::Done);
+    child.kill()?;
+    drop(barrier);
+    let begun = Instant::now();
+    let outcomes: Vec<_> = (1..GETS).map(|_| m.next(queue).outcome).collect();
+    let lost = outcomes
+        .iter()
+        .filter(|outcome| **outcome == Outcome::PeerDied);
+    let done = outcomes.iter().filter(|outcome| **outcome == Outcome::Done);
+    let (lost, done) = (lost.count(), done.count());
+    assert!(lost > 0 && lost + done == GETS - 1, "{outcomes:?}");
+    assert!(begun.elapsed() < LIMIT / 2);
+    let again = m.nic.get_region(from, part(0, 8), to(1, 1, 0));
+    assert!(
+        matches!(again, Err(NicError::Unreachable { .. })),
+        "{again:?}"
+    );
+    m.nic.release(from)?;
+    Ok(())
+}
+
+fn half_way() -> Result<(), Failed> {
+    let (m, mut mad) = mad::beside(&quick(2));
+    let (queue, entry) = told(&m, exactly(1), 0, 4096);
+    mad.say(&mad::request(mad::PUT, PORTAL.0, 1, 4000, &[7; 100]));
+    mad.say(&mad::more(100, &[8; 100]));
+    let busy = m.nic.unlink(entry);
+    assert!(matches!(busy, Err(NicError::InUse { .. })), "{busy:?}");
+    assert_eq!(m.nic.queue_get(queue)?, None);
+    let event = m.next(queue);
+    assert_eq!(
+        (event.kind, event.outcome),
+        (EventKind::PutEnd, Outcome::PeerDied)
+    );
+    assert_eq!((event.requested_bytes, event.moved_bytes), (4000, 0));
+    assert_eq!(m.read(0, 200), [[7; 100], [8; 100]].concat());
+    m.nic.unlink(entry)?;
+    Ok(())
+}
+
+/// An interface that is dropped goes on until what it sent has arrived.
+fn lingers() -> Result<(), Failed> {
+    const PUTS: u64 = 20;
+    let mut wire = hosts::WIRES[0];
+    wire.faults.seed = 3;
+    wire.faults.drop = 300_000;
+    hosts::job(2, 1, hosts::config(2, &wire), |mut m| {
+        if m.nic.rank() == JobRank(1) {
+            let (queue, _) = told(&m, exactly(1), 0, 4096);
+            (m.barrier)();
+            for n in 0..PUTS {
+                assert_eq!(m.next(queue).header, n);
+            }
+            return;
+        }
+        let (_, from) = source(&m);
+        (m.barrier)();
+        for n in 0..PUTS {
+            let put = m
+                .nic
+                .put_region(from, part(0, 8), Ack::None, to(1, 1, 0), n);
+            put.expect("put");
+        }
+    })
+}
+
+/// The rest of a put in pieces goes nowhere.
+fn cut() -> Result<(), Failed> {
+    hosts::job(2, 1, hosts::config(2, &hosts::WIRES[0]), |mut m| {
+        if m.nic.rank() == JobRank(1) {
+            let options = PortalOptions::default();
+            let portal = m.nic.portal_alloc(options, None, Some(PORTAL));
+            portal.expect("portal");
+            let entry = Entry {
+                truncate: true,
+                ..Entry::OPEN
+            };
+            m.attach(PORTAL, exactly(1), (0, 2000), entry);
+            (m.barrier)();
+            (m.barrier)();
+            assert_eq!(m.read(0, 9000), [vec![7; 2000], vec![0; 7000]].concat());
+            return;
+        }
+        let (queue, from) = source(&m);
+        m.write(0, &[7; 9000]);
+        (m.barrier)();
+        let put = m
+            .nic
+            .put_region(from, part(0, 9000), Ack::Event, to(1, 1, 0), 0);
+        put.expect("put");
+        assert_eq!(m.next(queue).kind, EventKind::SendEnd);
+        let ack = m.next(queue);
+        assert_eq!((ack.outcome, ack.moved_bytes), (Outcome::Done, 2000));
+        // And a get of more than there is brings no more.
+        let got = m.nic.get_region(from, part(16_000, 9000), to(1, 1, 0));
+        got.expect("get");
+        let reply = m.next(queue);
+        assert_eq!((reply.outcome, reply.moved_bytes), (Outcome::Done, 2000));
+        let all = m.read(16_000, 9000);
+        assert_eq!(all, [vec![7; 2000], vec![0; 7000]].concat());
+        (m.barrier)();
+    })
+}
+
+/// A queue that is filled while a put comes has kept room for its end.
+fn promised() -> Result<(), Failed> {
+    let (m, mut mad) = mad::beside(&hosts::config(2, &hosts::WIRES[0]));
+    let queue = m.nic.queue_alloc(4)?;
+    let options = PortalOptions::default();
+    m.nic.portal_alloc(options, Some(queue), Some(PORTAL))?;
+    let entry = Entry {
+        events: END,
+        queue: Some(queue),
+        ..Entry::OPEN
+    };
+    m.attach(PORTAL, exactly(1), (0, 64), entry);
+    let (own, from) = source(&m);
+    mad.say(&mad::request(mad::PUT, PORTAL.0, 1, 8, &[1; 3]));
+    for _ in 0..6 {
+        m.nic
+            .put_region(from, part(0, 8), Ack::Event, to(0, 1, 8), 0)?;
+        assert_eq!(m.next(own).kind, EventKind::SendEnd);
+        assert_eq!(m.next(own).kind, EventKind::Ack);
+    }
+    mad.say(&mad::more(3, &[1; 5]));
+    let mut peers = Vec::new();
+    loop {
+        match m.nic.queue_get(queue) {
+            Ok(Some(event)) => peers.push(event.peer.0),
+            Ok(None) => break,
+            Err(NicError::EventsDropped { count, .. }) => assert_eq!(count, 3),
+            Err(other) => return Err(other.into()),
+        }
+    }
+    assert_eq!(peers, [0, 0, 0, 1]);
+    Ok(())
+}
+
+fn limited() -> Result<(), Failed> {
+    let config = NetworkedConfig {
+        operations: 4,
+        ..quick(2)
+    };
+    let (m, _mad) = mad::beside(&config);
+    let (queue, from) = source(&m);
+    for _ in 0..4 {
+        m.nic
+            .put_region(from, part(0, 8), Ack::Event, to(1, 1, 0), 0)?;
+    }
+    let full = m
+        .nic
+        .put_region(from, part(0, 8), Ack::Event, to(1, 1, 0), 0);
+    assert!(
+        matches!(full, Err(NicError::NoSpace { limit: 4, .. })),
+        "{full:?}"
+    );
+    assert_eq!(m.nic.software().begun(from)?.0, 4);
+    for _ in 0..8 {
+        assert_eq!(m.next(queue).peer, JobRank(1));
+    }
+    m.nic.release(from)?;
+    Ok(())
+}
+
+/// What a put reads stays until all of it has gone, whatever its target says.
+fn early_answer() -> Result<(), Failed> {
+    let (m, mut mad) = mad::beside(&hosts::config(2, &hosts::WIRES[0]));
+    let (queue, from) = source(&m);
+    // More than the first window of a link.
+    const LEN: u64 = 500_000;
+    m.nic
+        .put_region(from, part(0, LEN), Ack::Event, to(1, 1, 0), 0)?;
+    // The first operation of an interface has number 0.
+    mad.shout(&[mad::answer(0, LEN, b"")]);
+    let begun = Instant::now();
+    while m.nic.traffic().bad_records < 1 {
+        assert!(begun.elapsed() < LIMIT, "it is believed");
+        std::thread::yield_now();
+    }
+    let busy = m.nic.release(from);
+    assert!(matches!(busy, Err(NicError::InUse { .. })), "{busy:?}");
+    let whole = |mad: &Mad| {
+        mad.got
+            .iter()
+            .map(|record| record.len() as u64)
+            .sum::<u64>()
+    };
+    mad.until(|mad| whole(mad) > LEN && mad.endpoint.is_drained());
+    assert_eq!(m.nic.queue_get(queue)?, None);
+    mad.say(&mad::answer(0, LEN, b""));
+    assert_eq!(m.next(queue).kind, EventKind::SendEnd);
+    assert_eq!(m.next(queue).outcome, Outcome::Done);
+    m.nic.release(from)?;
+    Ok(())
+}
+
+/// Gets whose answers are not taken: only so many are kept.
+fn greedy() -> Result<(), Failed> {
+    let config = NetworkedConfig {
+        answers: 2,
+        ..hosts::config(2, &hosts::WIRES[0])
+    };
+    let (m, mut mad) = mad::beside(&config);
+    let (queue, _) = told(&m, exactly(1), 0, MEMORY);
+    // More than the first window of a link.
+    const LEN: u64 = 500_000;
+    let gets = vec![mad::request(mad::GET, PORTAL.0, 1, LEN, b""); 5];
+    mad.shout(&gets);
+    let begun = Instant::now();
+    while m.nic.traffic().bad_records < 3 {
+        assert!(begun.elapsed() < LIMIT, "all are kept");
+        std::thread::yield_now();
+    }
+    // The other two are answered, whole.
+    let whole = |mad: &Mad| {
+        mad.got
+            .iter()
+            .map(|record| record.len() as u64)
+            .sum::<u64>()
+    };
+    mad.until(|mad| whole(mad) > 2 * LEN && mad.endpoint.is_drained());
+    let answers = mad.got.iter().filter(|record| record[0] == mad::ANSWER);
+    assert_eq!(answers.count(), 2);
+    for _ in 0..2 {
+        assert_eq!(m.next(queue).kind, EventKind::GetEnd);
+    }
+    still_works(&m, &mut mad, queue);
+    assert_eq!(m.nic.traffic().bad_records, 3);
+    Ok(())
+}
+
+/// A put from the mad rank works, and takes 8 bytes to the beginning of the memory.
+fn still_works(m: &Member<Networked>, mad: &mut Mad, queue: Queue) {
+    let answers = mad.got.len();
+    mad.say(&mad::request(mad::PUT, PORTAL.0, 1, 8, &[9; 8]));
+    assert_eq!(m.next(queue).kind, EventKind::PutEnd);
+    assert_eq!(m.read(0, 8), [9; 8]);
+    mad.until(|mad| mad.got.len() == answers + 1);
+    assert_eq!(mad.got[answers][..2], [mad::ANSWER, 0]);
+    m.write(0, &[0; 8]);
+}
+
+fn strangers() -> Result<(), Failed> {
+    let (m, mut mad) = mad::beside(&hosts::config(2, &hosts::WIRES[0]));
+    let (queue, _) = told(&m, exactly(1), 0, 4096);
+    still_works(&m, &mut mad, queue);
+    let mut word = 1_u64;
+    let thrown = 300;
+    for n in 0..thrown {
+        let mut bytes: Vec<u8> = (0..n * 5)
+            .map(|_| {
+                word = word.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1);
+                (word >> 56) as u8
+            })
+            .collect();
+        if n % 2 == 1 {
+            // As far as it can look like one.
+            bytes.resize(200, 0);
+            bytes[..4].copy_from_slice(b"aRd1");
+            bytes[4..8].copy_from_slice(&[1, 1, 128, 0]);
+        }
+        mad.throw(&bytes);
+        if n % 50 == 0 {
+            still_works(&m, &mut mad, queue);
+        }
+    }
+    still_works(&m, &mut mad, queue);
+    let counts = m.nic.traffic().datagrams;
+    assert!(counts.malformed > 100 && counts.forged > 100, "{counts:?}");
+    assert_eq!(m.nic.traffic().bad_records, 0);
+    Ok(())
+}
+
+fn mad_records() -> Result<(), Failed> {
+    let (m, mut mad) = mad::beside(&hosts::config(2, &hosts::WIRES[0]));
+    let (queue, _) = told(&m, exactly(1), 0, 4096);
+    let (own, from) = source(&m);
+    // What means nothing between messages.
+    let mut fetch = mad::request(mad::FETCH, PORTAL.0, 1, 8, &[1; 8]);
+    fetch[2..4].copy_from_slice(&[6, 5]);
+    let bad = [
+        vec![],
+        vec![99; 80],
+        mad::more(0, b"of nothing"),
+        mad::answer(0, 0, b""),
+        mad::answer(u64::MAX, 0, b""),
+        mad::request(mad::PUT, PORTAL.0, 1, 8, &[1; 9]),
+        mad::request(mad::GET, PORTAL.0, 1, 8, &[1; 8]),
+        mad::request(mad::FETCH, PORTAL.0, 1, 16, &[1; 8]),
+        mad::request(mad::FETCH, PORTAL.0, 1, 7, &[1; 7]),
+        fetch,
+    ];
+    for (count, record) in (1..).zip(&bad) {
+        mad.say(record);
+        assert_eq!(m.nic.traffic().bad_records, count, "{record:?}");
+        still_works(&m, &mut mad, queue);
+    }
+    // Portals that are not there, and offsets and lengths beyond everything, have their outcomes.
+    let beyond = m.nic.limits().portals;
+    for (portal, bits, outcome) in [
+        (beyond, 1, Outcome::Refused),
+        (u32::MAX, 1, Outcome::Refused),
+        (PORTAL.0 + 1, 1, Outcome::Refused),
+        (PORTAL.0, 2, Outcome::NoMatch),
+    ] {
+        let answers = mad.got.len();
+        mad.say(&mad::request(mad::PUT, portal, bits, 8, &[1; 8]));
+        mad.until(|mad| mad.got.len() == answers + 1);
+        assert_eq!(mad.got[answers][1], u8::from(outcome), "portal {portal}");
+    }
+    let answers = mad.got.len();
+    mad.say(&mad::request(mad::GET, PORTAL.0, 1, u64::MAX, b""));
+    mad.until(|mad| mad.got.len() == answers + 1);
+    assert_ne!(mad.got[answers][1], 0);
+    // Within a message only more of it may come, and not more than all; the message goes on.
+    let so_far = m.nic.traffic().bad_records;
+    mad.say(&mad::request(mad::PUT, PORTAL.0, 1, 8, &[1; 3]));
+    let wrong = [
+        mad::more(2, &[2; 3]),
+        mad::more(3, &[2; 6]),
+        mad::request(mad::PUT, PORTAL.0, 1, 1, &[1]),
+        mad::answer(0, 0, b""),
+    ];
+    for record in &wrong {
+        mad.say(record);
+    }
+    assert_eq!(m.nic.traffic().bad_records, so_far + 4);
+    mad.say(&mad::more(3, &[4; 5]));
+    let event = m.next(queue);
+    assert_eq!((event.outcome, event.moved_bytes), (Outcome::Done, 8));
+    assert_eq!(m.read(0, 8), [1, 1, 1, 4, 4, 4, 4, 4]);
+    // An answer with more than was asked for: the operation ends, and nothing is written.
+    m.write(1024, &[5; 16]);
+    m.nic.get_region(from, part(1024, 8), to(1, 1, 0))?;
+    let come = mad.got.len();
+    mad.until(|mad| mad.got.len() > come);
+    let asked = mad.got.last().cloned().unwrap_or_default();
+    assert_eq!(asked[0], mad::GET);
+    let id = u64::from_le_bytes(asked[8..16].try_into()?);
+    mad.say(&mad::answer(id, 16, &[6; 16]));
+    let event = m.next(own);
+    assert_eq!(
+        (event.kind, event.outcome),
+        (EventKind::ReplyEnd, Outcome::Corrupt)
+    );
+    assert_eq!(m.read(1024, 16), [5; 16]);
+    still_works(&m, &mut mad, queue);
+    m.nic.release(from)?;
+    Ok(())
+}
+
+fn refused() -> Result<(), Failed> {
+    let config = hosts::config(2, &hosts::WIRES[0]);
+    let (m, mad) = mad::beside(&config);
+    let (queue, from) = source(&m);
+    assert!(!m.nic.features().synchronous);
+    assert_eq!(m.nic.limits().ranks, 2);
+    let most = m.nic.limits().atomic_bytes;
+    assert!(
+        (256..1472).contains(&most) && most.is_multiple_of(8),
+        "{most}"
+    );
+    let (sum, kind) = (AtomicOp::Sum, AtomicKind::U64);
+    for rank in [0, 1] {
+        let long = m.nic.atomic(
+            from,
+            part(0, most + 8),
+            Ack::None,
+            to(rank, 1, 0),
+            0,
+            sum,
+            kind,
+        );
+        assert!(matches!(long, Err(NicError::Invalid { .. })), "{long:?}");
+    }
+    let beyond = m
+        .nic
+        .put_region(from, part(0, 8), Ack::None, to(2, 1, 0), 0);
+    assert!(
+        matches!(beyond, Err(NicError::BadRank { ranks: 2, .. })),
+        "{beyond:?}"
+    );
+    let portal = Target {
+        portal: argonet_nic::portals::PortalIndex(m.nic.limits().portals),
+        ..to(1, 1, 0)
+    };
+    let beyond = m.nic.get_region(from, part(0, 8), portal);
+    assert!(
+        matches!(beyond, Err(NicError::BadPortal { .. })),
+        "{beyond:?}"
+    );
+    let beyond = m.nic.get_region(from, part(MEMORY, 8), to(1, 1, 0));
+    assert!(
+        matches!(beyond, Err(NicError::OutOfRange { .. })),
+        "{beyond:?}"
+    );
+    // Nothing of these is under way.
+    m.nic.release(from)?;
+    m.nic.queue_free(queue)?;
+    assert_eq!(m.nic.status(Register::Matched), 0);
+    let again = Port::bind(mad.whereabouts().address);
+    assert!(matches!(again, Err(NicError::Os { .. })), "{again:?}");
+    let here = hosts::port().whereabouts();
+    let there = hosts::port();
+    for peers in [vec![], vec![here], vec![here, here]] {
+        let port = hosts::port();
+        let made = hosts::try_open(&hosts::file(), (0, 1), JobRank(0), port, &peers, &config);
+        assert!(matches!(made, Err(NicError::Invalid { .. })));
+    }
+    let mut wrong = config.clone();
+    wrong.link.datagram_bytes = 100;
+    let peers = [there.whereabouts(), here];
+    let made = hosts::try_open(&hosts::file(), (0, 1), JobRank(0), there, &peers, &wrong);
+    assert!(matches!(made, Err(NicError::Link(_))));
+    Ok(())
+}
