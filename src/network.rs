@@ -91,12 +91,10 @@ impl Network {
             }
             _ => boot.all_share_memory(Smp::NAME)?,
         }
-        let (config, wish) = from_settings(settings).map_err(|error| failed(error.into()))?;
+        let (config, _) = from_settings(settings).map_err(|error| failed(error.into()))?;
         let host = host_name();
         let one_host = boot.host_ranks().len() == boot.size() as usize;
-        let chosen = interfaces::list(&host)
-            .and_then(|all| interfaces::choose(&all, &wish, one_host, &host))
-            .map_err(|error| failed(error.into()))?;
+        let chosen = addresses(settings, one_host).map_err(failed)?;
         let key = JobKey::from_bytes(*boot.job_key().bytes());
         let joiner = Joiner::new(config, key, rank, boot.size(), chosen);
         let joiner = joiner.map_err(|error| failed(error.into()))?;
@@ -260,6 +258,17 @@ pub(crate) fn follow_exits(
         network.tell_exit(exit);
         network.exits().is_some_and(|exits| exits.confirmed > 0)
     }));
+}
+
+/// Interfaces of this host that the settings choose to reach others by; `one_host`: the job has no other.
+pub(crate) fn addresses(
+    settings: &Settings,
+    one_host: bool,
+) -> Result<Vec<interfaces::Interface>, Box<dyn std::error::Error + Send + Sync>> {
+    let (_, wish) = from_settings(settings)?;
+    let host = host_name();
+    let all = interfaces::list(&host)?;
+    Ok(interfaces::choose(&all, &wish, one_host, &host)?)
 }
 
 /// The name of this host, for messages.

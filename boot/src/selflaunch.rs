@@ -86,7 +86,7 @@ fn bear_closed_pipes() {
 
 /// Whether ranks that share no memory reach each other through a conduit.
 fn is_network(conduit: &str, settings: &Settings) -> bool {
-    Reach::of(conduit, settings).neighbourhoods && conduit != NO_CONDUIT
+    Reach::of(conduit, settings).hosts && conduit != NO_CONDUIT
 }
 
 /// Which conduit the ranks would use.

@@ -3,33 +3,25 @@
 use crate::settings::Settings;
 use crate::table::portals::PORTALS_INTERFACE;
 
-/// Which ranks that do not share memory can communicate through a conduit, or need none (`none`).
+/// Which ranks a conduit joins, as its other settings are.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Reach {
-    /// Those of several hosts.
+    /// Those that do not share memory, on any hosts, or it needs none (`none`).
     pub hosts: bool,
-    /// Those of one host that are in several neighbourhoods.
-    pub neighbourhoods: bool,
     /// The conduit moves data between segments of ranks of one host, so that the segments of all of the host must be one file.
     pub segments: bool,
 }
 
 impl Reach {
     /// Conduits that join ranks of several hosts, for messages.
-    pub const OVER_HOSTS: &str = "tcp, portals with ARGONET_PORTALS_INTERFACE=portals4";
+    pub const OVER_HOSTS: &str = "tcp, portals";
 
-    /// That of a conduit, as its other settings are.
+    /// That of a conduit.
     #[must_use]
     pub fn of(conduit: &str, settings: &Settings) -> Self {
-        let [hosts, neighbourhoods, segments] = match (conduit, settings.peek(&PORTALS_INTERFACE)) {
-            ("tcp" | "none", _) | ("portals", "portals4") => [true, true, false],
-            ("portals", _) => [false, true, true],
-            _ => [false; 3],
-        };
         Self {
-            hosts,
-            neighbourhoods,
-            segments,
+            hosts: ["tcp", "portals", "none"].contains(&conduit),
+            segments: conduit == "portals" && settings.peek(&PORTALS_INTERFACE) == "software",
         }
     }
 }
@@ -48,13 +40,9 @@ mod tests {
     #[test]
     fn the_list_for_messages_names_who_spans_hosts_and_nobody_else() {
         for conduit in CONDUITS {
+            let named = Reach::OVER_HOSTS.split(", ").any(|one| one == *conduit);
             for interface in PORTALS_INTERFACES {
-                let name = match *conduit {
-                    "portals" => format!("{conduit} with ARGONET_PORTALS_INTERFACE={interface}"),
-                    _ => (*conduit).to_owned(),
-                };
-                let named = Reach::OVER_HOSTS.split(", ").any(|one| one == name);
-                assert_eq!(of(conduit, interface).hosts, named, "{name}");
+                assert_eq!(of(conduit, interface).hosts, named, "{conduit} {interface}");
             }
         }
     }
@@ -64,7 +52,6 @@ mod tests {
         assert!(of("portals", "software").segments);
         assert!(!of("portals", "portals4").segments);
         assert!(!of("tcp", "software").segments);
-        assert!(of("portals", "portals4").neighbourhoods);
-        assert!(!of("smp", "portals4").neighbourhoods);
+        assert!(!of("portals", "udp").segments);
     }
 }

@@ -26,7 +26,7 @@ pub(crate) struct Open {
 
 /// What the settings name.
 enum Interface {
-    Software(software::Open),
+    Software(Box<software::Open>),
     Four(Box<four::Open>),
 }
 
@@ -48,7 +48,10 @@ impl Open {
                 let open = four::Open::new(boot, settings, &sizes);
                 Interface::Four(Box::new(open.map_err(failed)?))
             }
-            _ => Interface::Software(software::Open::new(boot, &sizes).map_err(failed)?),
+            name => {
+                let open = software::Open::new(boot, settings, &sizes, name == "udp");
+                Interface::Software(Box::new(open.map_err(failed)?))
+            }
         };
         Ok(Self {
             sizes,

@@ -9,8 +9,12 @@ pub(crate) const TESTS: &[Test] = &[
         no_library,
     ),
     (
-        "interfaces_in_software_are_not_between_hosts",
+        "interfaces_in_software_are_between_hosts",
         software_between_hosts,
+    ),
+    (
+        "interfaces_over_udp_join_neighbours_of_one_host",
+        udp_on_one_host,
     ),
     (
         "interfaces_of_portals_4_are_between_hosts",
@@ -42,12 +46,16 @@ fn no_library() {
     ]);
 }
 
+/// Two ranks a host: some reach each other in shared memory, some over UDP.
 fn software_between_hosts() {
-    on_two_hosts("software").run().failed(&[
-        "would be on 2 hosts",
-        "ARGONET_PORTALS_INTERFACE=portals4",
-        "tcp",
-    ]);
+    for ranks in [2, 4] {
+        let job = Job::over_conduit("portals", ranks, "a,b", "replies").env("GASNET_SPAWNFN", "L");
+        over(job, "software").run().well();
+    }
+}
+
+fn udp_on_one_host() {
+    over(Job::launched(3, "replies"), "udp").run().well();
 }
 
 /// The launcher starts the ranks; what they lack is the library.

@@ -48,7 +48,7 @@ pub(crate) enum Path {
 }
 
 impl Path {
-    /// Names the path: "tcp 2" or "portals 1" for instance; "portals4 1" is portals over a library of Portals 4.
+    /// Names the path: "tcp 2" or "portals 1" for instance; "udp 1" is portals with every other rank over UDP, "portals4 1" portals over a library of Portals 4.
     const VARIABLE: &str = "ARGONET_TEST_PATH";
 
     /// As whoever started the tests says.
@@ -56,7 +56,7 @@ impl Path {
         let Ok(text) = std::env::var(Self::VARIABLE) else {
             return Self::Memory;
         };
-        let path = ["tcp", "portals4", "portals"]
+        let path = ["tcp", "portals4", "portals", "udp"]
             .into_iter()
             .find_map(|conduit| {
                 let neighbours = text.strip_prefix(conduit)?.strip_prefix(' ')?;
@@ -106,11 +106,12 @@ impl Path {
 
     fn give(self, command: &mut Command) {
         if let Self::Network(conduit, neighbours) = self {
-            if conduit == "portals4" {
+            if ["udp", "portals4"].contains(&conduit) {
                 command.env("ARGONET_PORTALS_INTERFACE", conduit);
+                command.env("ARGONET_CONDUIT", "portals");
+            } else {
+                command.env("ARGONET_CONDUIT", conduit);
             }
-            let conduit = conduit.trim_end_matches('4');
-            command.env("ARGONET_CONDUIT", conduit);
             command.env("GASNET_SUPERNODE_MAXSIZE", neighbours.to_string());
         }
     }

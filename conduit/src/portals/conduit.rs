@@ -88,6 +88,10 @@ impl<N: Interface + Send + Sync> Conduit for Portals<N> {
         unsafe { self.get_bytes(from, offset, dst, len, op) }
     }
 
+    fn linger(&self, limit: Duration) -> bool {
+        self.nic.linger(limit)
+    }
+
     fn segment_grown(&self) -> Result<(), String> {
         let followed = self.segment.follow(&self.nic);
         followed.map_err(|error| error.to_string())

@@ -1,10 +1,11 @@
-//! The conduit over the software interface.
+//! The conduit over the software interface, on one host and between hosts.
 
 use super::config::{Buffers, PortalsConfig, PortalsSizes};
 use super::core::{Portals, PortalsError};
 use super::needs::Needs;
 use argonet_am::credit::PlanError;
 use argonet_base::JobRank;
+use argonet_nic::portals::networked::Networked;
 use argonet_nic::portals::software::{Software, SoftwareConfig};
 
 /// How large the interfaces of `ranks` ranks from `first` on are, for a conduit of these sizes.
@@ -38,6 +39,18 @@ impl Portals<Software> {
     pub fn over_software(nic: Software, config: PortalsConfig) -> Result<Self, PortalsError> {
         let (start, len_bytes) = nic.buffers();
         // SAFETY: the buffers are mapped as long as the interface, which the conduit owns from now on; it is the only one to know them.
+        unsafe { Self::new(nic, Buffers { start, len_bytes }, config) }
+    }
+}
+
+impl Portals<Networked> {
+    /// The conduit over an interface in software that reaches other hosts, whose buffers nobody else may use.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn over_networked(nic: Networked, config: PortalsConfig) -> Result<Self, PortalsError> {
+        let (start, len_bytes) = nic.software().buffers();
+        // SAFETY: as in `over_software`.
         unsafe { Self::new(nic, Buffers { start, len_bytes }, config) }
     }
 }

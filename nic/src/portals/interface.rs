@@ -82,6 +82,15 @@ pub trait Portals {
     /// Has all threads of this rank return that are in [`queue_wait`](Self::queue_wait), or will be with a `come` that was false before.
     fn rouse(&self);
 
+    /// Waits, at most for so long, until peers have all that was begun and need nothing more of this process, which is about to end; whether they have. Takes
+    /// no lock for long.
+    ///
+    /// The default is right where nothing of what was begun depends on the process.
+    fn linger(&self, limit: Duration) -> bool {
+        let _ = limit;
+        true
+    }
+
     /// Makes a counter, which is 0.
     ///
     /// # Errors

@@ -11,12 +11,12 @@ const fn most(min: u64, max: u64, unit: &'static str) -> Kind {
 const EVENTS: Kind = most(0, u32::MAX as u64, "events");
 
 /// What the portals conduit can run over; the first is the default.
-pub const PORTALS_INTERFACES: &[&str] = &["software", "portals4"];
+pub const PORTALS_INTERFACES: &[&str] = &["software", "udp", "portals4"];
 
 settings! {
     PORTALS_INTERFACE: &'static str = "ARGONET_PORTALS_INTERFACE", Kind::Choice(PORTALS_INTERFACES), Preset::Is("software"), Scope::Job,
-        "What the portals conduit runs over: interfaces in software, for ranks of one host, or portals4, a library of Portals 4, \
-         for any ranks.";
+        "What the portals conduit runs over: interfaces in software, which reach ranks of the host in shared memory and others over UDP; \
+         udp, the same with every other rank over UDP; or portals4, a library of Portals 4.";
     PORTAL_MSG_LIMIT: u64 = "GASNET_PORTAL_MSG_LIMIT", most(4, 65_535, "messages"), Preset::Is("250"), Scope::Rank,
         "Messages of a rank that the portals conduit has under way at once; two are kept for replies.";
     PORTAL_NUM_TMPMD: u64 = "GASNET_PORTAL_NUM_TMPMD", most(1, 1 << 20, "descriptors"), Preset::Is("1024"), Scope::Rank,

@@ -43,6 +43,14 @@ pub(super) struct State {
     pub(super) stopping: bool,
 }
 
+impl State {
+    /// Whether all has arrived that was sent, and nothing waits to be.
+    pub(super) fn is_drained(&self) -> bool {
+        let mut lanes = self.lanes.iter().flatten();
+        self.endpoint.is_drained() && lanes.all(|lane| lane.is_empty())
+    }
+}
+
 pub(super) struct Core {
     pub(super) software: Software,
     pub(super) wire: Wire,

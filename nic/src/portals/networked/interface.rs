@@ -15,6 +15,7 @@ use argonet_base::JobRank;
 use rustix::event::{EventfdFlags, eventfd};
 use std::sync::Arc;
 use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 
 /// Largest element of an atomic operation.
 const ELEMENT_BYTES: u64 = 8;
@@ -119,6 +120,27 @@ impl Networked {
             datagrams: turn.state.endpoint.counts(),
             refused: self.core.wire.refused(),
             bad_records: turn.state.bad_records,
+        }
+    }
+
+    /// Waits until what was sent has arrived and what came is answered; the thread sees to that.
+    pub(super) fn wait_until_drained(&self, limit: Duration) -> bool {
+        const LOOK_EVERY: Duration = Duration::from_micros(200);
+        let end = Instant::now() + limit;
+        loop {
+            // A lock that is held for long is that of a thread that will not go on.
+            if self
+                .core
+                .state
+                .try_lock()
+                .is_some_and(|state| state.is_drained())
+            {
+                return true;
+            }
+            if Instant::now() >= end {
+                return false;
+            }
+            std::thread::sleep(LOOK_EVERY);
         }
     }
 

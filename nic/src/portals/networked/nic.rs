@@ -85,6 +85,10 @@ impl Portals for Networked {
         self.core.software.rouse();
     }
 
+    fn linger(&self, limit: Duration) -> bool {
+        self.wait_until_drained(limit)
+    }
+
     fn counter_alloc(&self) -> Result<Counter, NicError> {
         self.core.software.counter_alloc()
     }

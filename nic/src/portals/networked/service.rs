@@ -19,7 +19,7 @@ pub(super) fn run(core: &Core) {
         turn.handle_timeout();
         if turn.state.stopping {
             let end = *ends.get_or_insert_with(|| turn.now + core.linger);
-            if turn.now >= end || turn.is_drained() {
+            if turn.now >= end || turn.state.is_drained() {
                 return;
             }
         }

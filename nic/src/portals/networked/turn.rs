@@ -444,12 +444,6 @@ impl Turn<'_> {
         self.state.endpoint.flush();
         self.transmit();
     }
-
-    /// Whether all has arrived that was sent before [`stop`](Self::stop).
-    pub(super) fn is_drained(&self) -> bool {
-        let mut lanes = self.state.lanes.iter().flatten();
-        self.state.endpoint.is_drained() && lanes.all(|lane| lane.is_empty())
-    }
 }
 
 /// Puts a piece of a message to its place; what is beyond the entry is dropped.
