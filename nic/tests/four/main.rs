@@ -7,6 +7,7 @@ mod cases;
 mod entries;
 mod errors;
 mod group;
+mod hostile;
 mod hosts;
 mod loader;
 mod mad;
@@ -47,6 +48,7 @@ fn main() -> ExitCode {
         || ranks::processes(Kind::Hosts, away::COMPUTING),
     ));
     trials.extend(away::trials());
+    trials.extend(hostile::trials());
     let found = Library::of_settings(&settings);
     match found {
         Ok(_) => {

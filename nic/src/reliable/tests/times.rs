@@ -155,6 +155,15 @@ fn a_silent_peer_is_asked_and_lost_only_if_it_does_not_answer() {
     world.run(Duration::from_secs(60) + CONFIG.probe_after + CONFIG.give_up_after);
     let lost = world.ends[0].lost(TO).expect("lost");
     assert_eq!(lost.sends, 0);
+    // A watch begins with itself, not with the last word.
+    let mut world = World::new(CONFIG, 2, None, 0);
+    submit(&mut world, b"hello").unwrap();
+    world.run(Duration::from_secs(10));
+    world.ends[0].watch(world.now, TO, true);
+    world.run(Duration::from_millis(10_900));
+    assert_eq!(world.ends[0].counts().probes, 0);
+    world.run(Duration::from_millis(11_100));
+    assert_eq!(world.ends[0].counts().probes, 1);
     // Whom nobody watches is not asked.
     let mut world = World::new(CONFIG, 2, None, 0);
     submit(&mut world, b"hello").unwrap();
