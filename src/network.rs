@@ -32,7 +32,7 @@ pub(crate) enum Network {
     /// All ranks share memory.
     None,
     Tcp(Box<Open>),
-    Portals(portals::Open),
+    Portals(Box<portals::Open>),
 }
 
 /// What a network's conduit is made with.
@@ -87,7 +87,7 @@ impl Network {
         match settings.get(&CONDUIT) {
             Tcp::NAME => {}
             argonet_conduit::portals::NAME => {
-                return Ok(Self::Portals(portals::Open::new(boot, settings)?));
+                return Ok(Self::Portals(Box::new(portals::Open::new(boot, settings)?)));
             }
             _ => boot.all_share_memory(Smp::NAME)?,
         }

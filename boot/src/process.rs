@@ -583,3 +583,29 @@ fn now_ms() -> u64 {
     let now = clock_gettime(ClockId::Monotonic);
     (now.tv_sec as u64 * 1000 + now.tv_nsec as u64 / 1_000_000).max(1)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::attach::make_job;
+    use argonet_settings::Settings;
+
+    // seed P13: who is told ends with the code of the first that told its host.
+    #[test]
+    fn the_first_exit_heard_is_the_hosts_and_one_with_0_hurries_nobody() {
+        let heard = |codes: &[(u32, u8)]| {
+            let (_files, control) = make_job(4, &Settings::default()).unwrap();
+            for (from, code) in codes {
+                heard_exit(&control, JobRank(*from), *code);
+            }
+            (control.job().exit_word(), control.job().is_exit_told())
+        };
+        let word = |rank, code| {
+            let (kind, rank) = (ExitKind::Exit, JobRank(rank));
+            Some(ExitWord { kind, rank, code })
+        };
+        assert_eq!(heard(&[]), (None, false));
+        assert_eq!(heard(&[(3, 7), (2, 9), (1, 0)]), (word(3, 7), true));
+        assert_eq!(heard(&[(1, 0)]), (word(1, 0), false));
+    }
+}
