@@ -41,5 +41,6 @@ pub use self::core::{Portals, PortalsError};
 pub use account::{InUse, Lent};
 pub use conduit::{CAPABILITIES, NAME};
 pub use config::{Buffers, CHUNK_BYTES, PortalsConfig, PortalsSizes};
+pub use send::LIMITS;
 pub use settings::Accelerated;
 pub use software::software_config;
