@@ -46,5 +46,6 @@ pub use account::{InUse, Lent};
 pub use conduit::{CAPABILITIES, NAME};
 pub use config::{Buffers, CHUNK_BYTES, PortalsConfig, PortalsSizes};
 pub use four::four_config;
+pub use send::LIMITS;
 pub use settings::Accelerated;
 pub use software::software_config;

@@ -42,7 +42,8 @@ pub(super) enum Keeps {
     Until(OpToken),
 }
 
-pub(super) const LIMITS: Limits = Limits {
+/// Limits of the conduit.
+pub const LIMITS: Limits = Limits {
     args: MAX_CARRIED,
     medium_request: MAX_MEDIUM,
     medium_reply: MAX_MEDIUM,

@@ -146,6 +146,26 @@ mod tests {
     }
 
     #[test]
+    fn receive_space_keeps_to_its_setting() {
+        for (ranks, space) in [
+            (2, 256 << 10),
+            (64, 512 << 10),
+            (64, 4 << 20),
+            (1000, 4 << 20),
+        ] {
+            let given = of(&[("GASNET_PORTAL_AMRECV_SPACE", &space.to_string())]).unwrap();
+            let plan = given.plan(ranks).unwrap();
+            let bytes = plan.space().bytes();
+            assert!(bytes <= space, "{bytes} of {space} with {ranks} ranks");
+            // It is made use of.
+            assert!(
+                2 * bytes >= space.min(2 << 20),
+                "{bytes} of {space} with {ranks} ranks"
+            );
+        }
+    }
+
+    #[test]
     fn numbers_that_do_not_fit_are_refused_with_the_sums() {
         let refused = |pairs: &[(&str, &str)]| {
             let plan = of(pairs).unwrap().plan(4);

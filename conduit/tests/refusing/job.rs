@@ -172,7 +172,7 @@ impl Job {
 
     fn request(
         &mut self,
-        from: usize,
+        (from, to): (usize, usize),
         (category, len): (Category, usize),
         wants: Option<(Category, usize)>,
     ) {
@@ -181,7 +181,6 @@ impl Job {
         let data = bytes(number, len);
         let (kind, wanted) = wants.map_or((NO_REPLY, 0), |(kind, len)| (u8::from(kind), len));
         let args = [number, kind.into(), wanted as u32];
-        let to = JobRank(1 - from as u32);
         let sent = self.inject(|job| {
             let data = SharedBytes::from_slice(&data);
             let message = Message {
@@ -193,10 +192,10 @@ impl Job {
                     Category::Long => Payload::Long(data, place_of(Lane::Request, number)),
                 },
             };
-            job.ranks[from].request(to, &message)
+            job.ranks[from].request(JobRank(to as u32), &message)
         });
         if sent.is_some() {
-            self.due.push((1 - from, Lane::Request, number));
+            self.due.push((to, Lane::Request, number));
             if wants.is_some() {
                 self.due.push((from, Lane::Reply, number));
             }
@@ -264,20 +263,24 @@ impl Job {
                 (Category::Long, 100),
                 (Category::Long, LARGE),
             ] {
-                self.request(from, (category, len), None);
+                self.request((from, 1 - from), (category, len), None);
                 for wants in [
                     (Category::Short, 0),
                     (Category::Medium, 100),
                     (Category::Medium, LARGE),
                     (Category::Long, LARGE),
                 ] {
-                    self.request(from, (category, len), Some(wants));
+                    self.request((from, 1 - from), (category, len), Some(wants));
                 }
             }
             for in_segment in [false, true] {
                 for (is_put, len) in [(true, 100), (true, LARGE), (false, 100), (false, LARGE)] {
                     self.operation(from, is_put, len, in_segment);
                 }
+            }
+            // To itself: credits are called back from the other for this.
+            for _ in 0..8 {
+                self.request((from, from), (Category::Medium, 900), None);
             }
             self.negotiated(from, 100, true);
             self.negotiated(from, LARGE, true);

@@ -1,8 +1,10 @@
 //! The conduits of this program, and what each can do here.
 
 use argonet_am::MAX_ARGS;
+use argonet_base::JobRank;
 use argonet_base::size::HumanSize;
 use argonet_conduit::Limits;
+use argonet_conduit::portals::{self, PortalsSizes};
 use argonet_conduit::smp::{Barrier, Smp};
 use argonet_conduit::tcp::join::{from_settings, interfaces};
 use argonet_conduit::tcp::{Tcp, TcpCredits, TcpSizes};
@@ -12,8 +14,11 @@ use super::Facts;
 
 /// Each conduit by name.
 pub(super) fn facts(settings: &Settings, ranks: u32) -> Vec<(&'static str, Facts)> {
-    let tcp = tcp(settings, ranks);
-    vec![(Smp::NAME, smp(settings)), (Tcp::NAME, tcp)]
+    vec![
+        (Smp::NAME, smp(settings)),
+        (Tcp::NAME, tcp(settings, ranks)),
+        (portals::NAME, over_portals(settings, ranks)),
+    ]
 }
 
 /// Whether a job is started with it.
@@ -51,6 +56,47 @@ fn tcp(settings: &Settings, ranks: u32) -> Facts {
             "without the target's help",
             "nothing, but a thread of the target's may serve puts and gets (ARGONET_TCP_PROGRESS)".into(),
         ),
+    ]
+}
+
+fn over_portals(settings: &Settings, ranks: u32) -> Facts {
+    let can = portals::CAPABILITIES;
+    let does = [
+        (can.put, "put"),
+        (can.get, "get"),
+        (can.atomics, "atomic operations"),
+    ];
+    let does: Vec<_> = does.iter().filter(|d| d.0).map(|d| d.1).collect();
+    let refused = |why: String| format!("no job can start: {why}");
+    let sizes = PortalsSizes::from_settings(settings).map_err(|error| error.to_string());
+    let plan = sizes.clone().and_then(|sizes| {
+        let plan = sizes.plan(ranks).map_err(|error| error.to_string())?;
+        Ok(match sizes.flow_control {
+            true => plan.to_string(),
+            false => format!(
+                "{} bytes of a rank; what finds no room is sent again: there are no credits (ARGONET_CREDITS)",
+                plan.space().bytes()
+            ),
+        })
+    });
+    let memory = sizes.and_then(|sizes| {
+        let config = portals::software_config(&sizes, JobRank(0), ranks);
+        let own = config.map_err(|error| error.to_string())?.arena_bytes;
+        Ok(format!(
+            "{} of a rank, {} of {ranks} ranks of one host; what is not touched takes no memory",
+            HumanSize(own),
+            HumanSize(own * u64::from(ranks))
+        ))
+    });
+    vec![
+        ("reaches", "ranks of other neighbourhoods of a host, by interfaces in software; neighbours through smp".into()),
+        ("chosen", chosen(portals::NAME, settings).into()),
+        ("arguments of a message", format!("at most {MAX_ARGS}")),
+        ("payload of a medium", medium(portals::LIMITS)),
+        ("payload of a long", "up to the whole segment".into()),
+        ("requests that wait", plan.unwrap_or_else(refused)),
+        ("buffers", memory.unwrap_or_else(refused)),
+        ("without the target's help", does.join(", ")),
     ]
 }
 
