@@ -104,7 +104,7 @@ fn tell(rank: &Rank, limit: Duration, spares: u32) -> ExitCounts {
 fn while_polled<R>(others: &[Rank], act: impl FnOnce() -> R) -> R {
     let done = AtomicBool::new(false);
     std::thread::scope(|scope| {
-        scope.spawn(|| {
+        let polling = scope.spawn(|| {
             let mut seen = Seen::default();
             while !done.load(Ordering::Relaxed) {
                 for rank in others {
@@ -116,6 +116,7 @@ fn while_polled<R>(others: &[Rank], act: impl FnOnce() -> R) -> R {
         });
         let result = act();
         done.store(true, Ordering::Relaxed);
+        polling.join().expect("others poll");
         result
     })
 }
