@@ -125,9 +125,9 @@ mod tests {
     fn threads_use_it_one_at_a_time() {
         let count = Owned::new(ThreadMode::Par, 0_u64);
         std::thread::scope(|scope| {
-            for _ in 0..4 {
-                scope.spawn(|| (0..10_000).for_each(|_| *count.lock() += 1));
-            }
+            let add = || (0..10_000).for_each(|_| *count.lock() += 1);
+            let threads = [(); 4].map(|()| scope.spawn(add));
+            threads.map(|thread| thread.join().expect("a sum"));
         });
         assert_eq!(*count.lock(), 40_000);
     }
