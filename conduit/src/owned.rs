@@ -127,7 +127,9 @@ mod tests {
         std::thread::scope(|scope| {
             let add = || (0..10_000).for_each(|_| *count.lock() += 1);
             let threads = [(); 4].map(|()| scope.spawn(add));
-            threads.map(|thread| thread.join().expect("a sum"));
+            for thread in threads {
+                thread.join().expect("a sum");
+            }
         });
         assert_eq!(*count.lock(), 40_000);
     }

@@ -36,7 +36,7 @@ fn tell(rank: &Rank, limit: Duration) -> ExitCounts {
 fn while_polled<R>(other: &mut Rank, act: impl FnOnce() -> R) -> R {
     let done = AtomicBool::new(false);
     std::thread::scope(|scope| {
-        scope.spawn(|| {
+        let polling = scope.spawn(|| {
             while !done.load(Ordering::Relaxed) {
                 other.poll();
                 std::thread::yield_now();
@@ -44,6 +44,7 @@ fn while_polled<R>(other: &mut Rank, act: impl FnOnce() -> R) -> R {
         });
         let result = act();
         done.store(true, Ordering::Relaxed);
+        polling.join().expect("the other polls");
         result
     })
 }
