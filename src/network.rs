@@ -24,8 +24,9 @@ use core::time::Duration;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// For how long a process that ends waits until what it sent has left, at most.
-const LINGER: Duration = Duration::from_millis(200);
+/// For how long a process that ends waits until what it sent needs it no more, at most: over connections until it has left, over interfaces until it has arrived, which may
+/// take a datagram that is sent again.
+const LINGER: [Duration; 2] = [Duration::from_millis(200), Duration::from_secs(2)];
 
 /// A network that this rank has joined, and whose ends the others know after the next fence.
 pub(crate) enum Network {
@@ -113,15 +114,15 @@ impl Network {
     /// The conduit over it, after a fence.
     pub(crate) fn conduit(self, with: Connecting<'_>) -> Result<Option<paths::Network>> {
         let rank = with.boot.rank();
-        let (network, statistics) = match self {
+        let (network, statistics, limit) = match self {
             Self::None => return Ok(None),
             Self::Tcp(mut open) => {
                 let statistics = open.statistics.take();
-                (open.conduit(with)?, statistics)
+                (open.conduit(with)?, statistics, LINGER[0])
             }
             Self::Portals(mut open) => {
                 let statistics = open.statistics.take();
-                (open.conduit(with)?, statistics)
+                (open.conduit(with)?, statistics, LINGER[1])
             }
         };
         tell_summary(&network);
@@ -129,7 +130,7 @@ impl Network {
         process::at_end(Box::new(move || {
             // Who has left a barrier may have sent what others wait for there and what waits for its connection.
             if let Some(network) = last.upgrade() {
-                network.linger(LINGER);
+                network.linger(limit);
             }
             if let Some(path) = &statistics {
                 write_statistics(gauges.as_deref(), rank, path);

@@ -16,6 +16,7 @@ mod ledger;
 mod owned;
 #[cfg(not(loom))]
 pub mod paths;
+#[cfg(not(loom))]
 pub mod portals;
 pub mod smp;
 #[cfg(not(loom))]

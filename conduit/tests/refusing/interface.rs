@@ -7,6 +7,7 @@ use argonet_nic::portals::{
     EventKind, Features, Limits, Matching, NicError, Part, PortalIndex, PortalOptions, Portals,
     Position, Queue, Register, Target,
 };
+use argonet_nic::reliable::PeerLost;
 use core::ptr::NonNull;
 use core::time::Duration;
 use std::collections::BTreeSet;
@@ -116,6 +117,15 @@ fn error(name: &str, rank: JobRank) -> NicError {
         "Unsupported" => NicError::Unsupported {
             rank,
             feature: what,
+        },
+        "Unreachable" => NicError::Unreachable {
+            address: None,
+            lost: PeerLost {
+                rank,
+                peer: rank,
+                silent: Duration::from_secs(1),
+                sends: 1,
+            },
         },
         "EventsDropped" => NicError::EventsDropped {
             rank,

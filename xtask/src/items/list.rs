@@ -13,64 +13,62 @@ pub(super) const ITEMS: [Item; 64] = [
     item(
         "P1",
         "Memory descriptors by role: segment, send and receive chunks, catch-basin, temporary",
-        Partly("over interfaces in software; Portals 4 is to come"),
+        Built,
     ),
     item(
         "P2",
         "Three event queues (completions, requests, system) with limits a poll, polled in an order that cannot starve",
-        Partly("over interfaces in software; Portals 4 is to come"),
+        Built,
     ),
     item(
         "P3",
         "Put and get with a 24-bit handle that the network carries; blocking is non-blocking and poll",
-        Partly("over interfaces in software; Portals 4 is to come"),
+        Built,
     ),
     item(
         "P4",
         "Tickets bound what is in flight: sends, and temporary descriptors",
-        Partly("over interfaces in software; Portals 4 is to come"),
+        Built,
     ),
     item(
         "P5",
         "Messages short, medium and long; a long that fits travels packed with its header",
-        Partly("over interfaces in software; Portals 4 is to come"),
+        Built,
     ),
     item(
         "P6",
         "A reply goes into room kept since its request; for a handler that does not reply an empty one is sent",
-        Partly("over interfaces in software; Portals 4 is to come"),
+        Built,
     ),
     item(
         "P7",
         "A cache that matches header and data of a long in two messages, in either order",
-        Partly("over interfaces in software; Portals 4 is to come"),
+        Built,
     ),
     item(
         "P8",
         "Receive buffers are chained, unlinked when nearly full, linked again when all handlers have run",
-        Partly(
-            "over interfaces in software, which place messages themselves; Portals 4 is to come",
-        ),
+        Built,
     ),
     item(
         "P9",
         "Credits of 256 bytes a peer, from the receive space, by a table of job sizes",
-        Partly("the machine runs in the simulator; its conduits come"),
+        Built,
     ),
     item(
         "P10",
         "Credits move to where they are needed: loans asked for and given in one byte, decayed by epochs",
-        Partly("the machine runs in the simulator; its conduits come"),
+        Built,
     ),
     item(
         "P11",
         "When the bank runs low, idle credits are called back, fairly and without repeating it",
-        Partly("the machine runs in the simulator; its conduits come"),
+        Built,
     ),
     item(
         "P12",
         "A system queue of short messages, one outstanding a peer, each answered",
-        Partly("the machine runs in the simulator; its conduits come"),
+        Built,
     ),
     item(
         "P13",
@@ -80,7 +78,7 @@ pub(super) const ITEMS: [Item; 64] = [
     item(
         "P14",
         "A barrier at start before the first operation; addresses of ranks from the job manager",
-        Partly("addresses wait for the first conduit between hosts"),
+        Built,
     ),
     item(
         "P15",

@@ -155,6 +155,8 @@ impl Networked {
 impl Drop for Networked {
     /// Waits until what was sent has arrived, for [`NetworkedConfig::linger`] at most.
     fn drop(&mut self) {
+        // As long as memory of the client's may be read: what waits in descriptors goes, too.
+        self.wait_until_drained(self.core.linger);
         self.core.turn().stop();
         self.core.ring();
         if let Some(thread) = self.thread.take() {
