@@ -186,7 +186,6 @@ pub(crate) fn unit(run: &mut Run) {
         &mut cargo(&["test", "--workspace", "--doc", "--no-fail-fast"]),
     );
     loom(run);
-    counts::check(run);
 }
 
 /// How connections of tcp are made, and what becomes of a stream and of what travels beside it when they break: many more seeds.
@@ -369,6 +368,7 @@ pub(crate) fn c(run: &mut Run) {
             run.tests(&format!("{package} {name}"), &mut command);
         }
     }
+    counts::check(run);
 }
 
 /// Where sanitizers and libFuzzer are set up.
