@@ -7,7 +7,8 @@ use super::roles;
 use crate::conduit::{Injected, OpToken, SendError};
 use crate::wire::UserPlace;
 use argonet_base::{JobRank, SegmentOffset};
-use argonet_nic::portals::Portals as Interface;
+use argonet_nic::portals::{Answer, Outcome, Part, Portals as Interface, Target};
+use argonet_segment::bulk;
 
 impl<N: Interface> Portals<N> {
     /// Memory here for an operation: the segment, a chunk, or a temporary descriptor, in this order.
@@ -56,6 +57,55 @@ impl<N: Interface> Portals<N> {
         }
     }
 
+    /// Moves bytes between here and the segment of a rank, by an interface that says at once what became of that: no ticket, and no place in the table
+    /// of operations. False where the target did not do it all, which operations under way try again and tell.
+    ///
+    /// # Safety
+    /// As `Conduit::put`, and, if it `gets`, as `Conduit::get`.
+    #[inline]
+    unsafe fn move_at_once(
+        &self,
+        peer: JobRank,
+        offset: SegmentOffset,
+        here: *mut u8,
+        len: usize,
+        gets: bool,
+    ) -> Result<bool, SendError> {
+        // The descriptors of puts, which tell nobody.
+        let (source, transfer) = self.choose(peer, here, len, false)?;
+        if let (Source::Bounce(chunk), false) = (&source, gets) {
+            // SAFETY: the chunk is this operation's, the caller promises the source.
+            unsafe { self.send_chunks.write(*chunk, 0, here, len) };
+        }
+        let part = Part {
+            offset_bytes: transfer.from,
+            len_bytes: transfer.len,
+        };
+        let target = Target {
+            rank: peer,
+            portal: transfer.portal,
+            bits: 0,
+            offset_bytes: offset.0,
+        };
+        let answer = match gets {
+            true => self.nic.get_answered(transfer.object, part, target),
+            false => self.nic.put_answered(transfer.object, part, target, 0),
+        };
+        let whole = Answer {
+            outcome: Outcome::Done,
+            moved_bytes: transfer.len,
+        };
+        let is_done = answer.as_ref().is_ok_and(|answer| *answer == whole);
+        if let (Source::Bounce(chunk), true, true) = (&source, gets, is_done) {
+            let from = self.send_chunks.memory(*chunk);
+            // SAFETY: the caller promises the place; the chunk is this operation's.
+            unsafe { bulk::copy(here, from.as_ptr(), len) };
+        }
+        self.leave_source(peer, source);
+        answer.map_err(|error| self.refuses(peer, &error))?;
+        Ok(is_done)
+    }
+
     /// # Safety
     /// As `Conduit::put`.
     #[inline]
@@ -71,6 +121,12 @@ impl<N: Interface> Portals<N> {
             return Ok(Injected::Complete);
         }
         self.check_place(to, offset, len)?;
+        // SAFETY: the caller's promise; nothing is written here.
+        if self.reads_at_once(len)
+            && unsafe { self.move_at_once(to, offset, src.cast_mut(), len, false)? }
+        {
+            return Ok(Injected::Complete);
+        }
         if !self.tickets.take(1) {
             return Err(SendError::Full);
         }
@@ -119,6 +175,10 @@ impl<N: Interface> Portals<N> {
             return Ok(Injected::Complete);
         }
         self.check_place(from, offset, len)?;
+        // SAFETY: the caller's promise.
+        if self.reads_at_once(len) && unsafe { self.move_at_once(from, offset, dst, len, true)? } {
+            return Ok(Injected::Complete);
+        }
         if !self.tickets.take(1) {
             return Err(SendError::Full);
         }

@@ -342,6 +342,13 @@ impl<N: Interface + Send + Sync> Portals<N> {
 impl<N: Interface> Portals<N> {
     /// Gives back what an operation had, and its ticket.
     pub(super) fn operation_is_over(&self, to: JobRank, source: Source) {
+        self.leave_source(to, source);
+        self.tickets.give(1);
+        self.ends();
+    }
+
+    /// Gives back what an operation moved its bytes from or to.
+    pub(super) fn leave_source(&self, to: JobRank, source: Source) {
         match source {
             Source::Segment => {}
             Source::Bounce(chunk) => self.send_chunks.free.give(chunk),
@@ -357,8 +364,6 @@ impl<N: Interface> Portals<N> {
             },
             Source::Temporary(descriptor, memory) => self.release(descriptor, memory),
         }
-        self.tickets.give(1);
-        self.ends();
     }
 
     /// Releases a temporary descriptor, whose one operation is over. While the interface does not it is kept, with its memory.

@@ -3,9 +3,9 @@
 use argonet_base::JobRank;
 use argonet_nic::portals::software::Software;
 use argonet_nic::portals::{
-    Ack, AtomicKind, AtomicOp, Counter, Descriptor, DescriptorHandle, Entry, EntryHandle, Event,
-    EventKind, Features, Limits, Matching, NicError, Part, PortalIndex, PortalOptions, Portals,
-    Position, Queue, Register, Target,
+    Ack, Answer, AtomicKind, AtomicOp, Counter, Descriptor, DescriptorHandle, Entry, EntryHandle,
+    Event, EventKind, Features, Limits, Matching, NicError, Part, PortalIndex, PortalOptions,
+    Portals, Position, Queue, Register, Target,
 };
 use argonet_nic::reliable::PeerLost;
 use core::ptr::NonNull;
@@ -305,6 +305,27 @@ impl Portals for Refusing {
     ) -> Result<(), NicError> {
         self.gate("get_region")?;
         self.nic.get_region(destination, part, target)
+    }
+
+    fn put_answered(
+        &self,
+        source: DescriptorHandle,
+        part: Part,
+        target: Target,
+        header: u64,
+    ) -> Result<Answer, NicError> {
+        self.gate("put_answered")?;
+        self.nic.put_answered(source, part, target, header)
+    }
+
+    fn get_answered(
+        &self,
+        destination: DescriptorHandle,
+        part: Part,
+        target: Target,
+    ) -> Result<Answer, NicError> {
+        self.gate("get_answered")?;
+        self.nic.get_answered(destination, part, target)
     }
 
     fn get(&self, destination: DescriptorHandle, target: Target) -> Result<(), NicError> {

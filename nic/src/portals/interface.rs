@@ -1,8 +1,8 @@
 //! The trait of matching interfaces.
 
 use super::{
-    Ack, AtomicKind, AtomicOp, Counter, Descriptor, DescriptorHandle, Entry, EntryHandle, Event,
-    Features, Limits, Matching, NicError, Part, PortalIndex, PortalOptions, Position, Queue,
+    Ack, Answer, AtomicKind, AtomicOp, Counter, Descriptor, DescriptorHandle, Entry, EntryHandle,
+    Event, Features, Limits, Matching, NicError, Part, PortalIndex, PortalOptions, Position, Queue,
     Register, Target,
 };
 use argonet_base::JobRank;
@@ -219,6 +219,35 @@ pub trait Portals {
         header: u64,
     ) -> Result<(), NicError>;
 
+    /// As [`put_region`](Self::put_region) without an acknowledgement, and returns what that would say: for interfaces that have done their part when a call
+    /// returns ([`Features::synchronous`]). The target sees the data then.
+    ///
+    /// # Errors
+    /// [`NicError::BadHandle`]; [`NicError::OutOfRange`]; [`NicError::BadRank`]; [`NicError::BadPortal`] beyond the table;
+    /// [`NicError::Exhausted`]; [`NicError::Unsupported`] by interfaces that are not synchronous.
+    fn put_answered(
+        &self,
+        _source: DescriptorHandle,
+        _part: Part,
+        _target: Target,
+        _header: u64,
+    ) -> Result<Answer, NicError> {
+        Err(not_synchronous(self.rank()))
+    }
+
+    /// As [`get_region`](Self::get_region), and returns what its end says, as [`put_answered`](Self::put_answered). Events and counts of the descriptor tell of it as ever.
+    ///
+    /// # Errors
+    /// As [`put_answered`](Self::put_answered).
+    fn get_answered(
+        &self,
+        _destination: DescriptorHandle,
+        _part: Part,
+        _target: Target,
+    ) -> Result<Answer, NicError> {
+        Err(not_synchronous(self.rank()))
+    }
+
     /// Gets into a part of a descriptor's memory. Complete with `ReplyEnd` or its count.
     ///
     /// # Errors
@@ -274,4 +303,13 @@ pub trait Portals {
         kind: AtomicKind,
         compare: u64,
     ) -> Result<(), NicError>;
+}
+
+/// The error of calls that want what only synchronous interfaces can say.
+#[cold]
+pub(super) fn not_synchronous(rank: JobRank) -> NicError {
+    NicError::Unsupported {
+        rank,
+        feature: "an answer when the call returns",
+    }
 }

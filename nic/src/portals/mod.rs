@@ -37,7 +37,7 @@ pub use error::NicError;
 pub use event::{Event, EventKind, Outcome};
 pub use handle::{Counter, DescriptorHandle, EntryHandle, PortalIndex, Queue};
 pub use interface::Portals;
-pub use operation::{Ack, AtomicKind, AtomicOp, Part, Target};
+pub use operation::{Ack, Answer, AtomicKind, AtomicOp, Part, Target};
 pub use options::{
     Count, Descriptor, Entry, Events, Features, Limits, Managed, Matching, PortalOptions, Position,
     Register,

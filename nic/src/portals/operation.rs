@@ -1,6 +1,6 @@
 //! What operations are made of.
 
-use super::PortalIndex;
+use super::{Outcome, PortalIndex};
 use argonet_base::JobRank;
 use num_enum::{IntoPrimitive, TryFromPrimitive};
 
@@ -11,6 +11,15 @@ pub struct Part {
     pub offset_bytes: u64,
     /// How long it is.
     pub len_bytes: u64,
+}
+
+/// What became of an operation that is over when its call returns.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Answer {
+    /// How it ended.
+    pub outcome: Outcome,
+    /// Bytes that were moved; less where the target truncates.
+    pub moved_bytes: u64,
 }
 
 /// Where an operation goes.

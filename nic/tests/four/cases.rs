@@ -3,13 +3,14 @@
 use super::group::{END, MEMORY, Member, exactly, part, to};
 use argonet_base::JobRank;
 use argonet_nic::portals::{
-    Ack, Descriptor, DescriptorHandle, Entry, Event, EventKind, NicError, Outcome, Part,
+    Ack, Answer, Descriptor, DescriptorHandle, Entry, Event, EventKind, NicError, Outcome, Part,
     PortalIndex, PortalOptions, Portals, Queue, Register,
 };
 use std::time::Instant;
 
-pub(crate) const NAMES: [&str; 11] = [
+pub(crate) const NAMES: [&str; 12] = [
     "puts_and_gets",
+    "what_is_answered_at_once_or_refused",
     "many_puts_and_long_ones",
     "match_bits_select",
     "receive_buffers_fill_in_order_and_leave",
@@ -30,6 +31,7 @@ pub(crate) fn run<N: Portals>(name: &str, mut member: Member<N>) {
     let m = &mut member;
     match name {
         "puts_and_gets" => puts_and_gets(m),
+        "what_is_answered_at_once_or_refused" => answered(m),
         "many_puts_and_long_ones" => timed(m),
         "match_bits_select" => super::entries::bits(m),
         "receive_buffers_fill_in_order_and_leave" => super::entries::local(m),
@@ -146,6 +148,76 @@ fn puts_and_gets<N: Portals>(m: &mut Member<N>) {
         let right = m.read(17, len as usize) == data(len, len);
         assert!(right, "a get of {len} bytes brought others");
     }
+    (m.barrier)();
+}
+
+/// Synchronous interfaces answer by the call, and tell nobody else but by the events of the descriptor; others do nothing and say so.
+fn answered<N: Portals>(m: &mut Member<N>) {
+    const LEN: u64 = 10_000;
+    if m.is_target() {
+        let queue = target(m, PortalOptions::default(), 64);
+        m.write(0, &data(2 * LEN, 3));
+        m.attach(PORTAL, exactly(1), (0, 2 * LEN), Entry::OPEN);
+        let short = Entry {
+            truncate: true,
+            ..told(m, queue)
+        };
+        m.attach(PORTAL, exactly(2), (2 * LEN, 64), short);
+        (m.barrier)();
+        (m.barrier)();
+        if !m.nic.features().synchronous {
+            assert_eq!(m.nic.queue_get(queue).expect("queue"), None);
+            assert!(m.read(0, 2 * LEN as usize) == data(2 * LEN, 3));
+            return;
+        }
+        let event = m.next(queue);
+        assert_eq!((event.kind, event.header), (EventKind::PutEnd, 9));
+        assert_eq!((event.requested_bytes, event.moved_bytes), (100, 60));
+        assert!(m.read(LEN, LEN as usize) == data(LEN, 8));
+        assert!(m.read(2 * LEN + 4, 60) == data(LEN, 8)[..60]);
+        return;
+    }
+    let (queue, told) = source(m);
+    let silent = m.bind(Descriptor::SILENT);
+    (m.barrier)();
+    if m.nic.features().synchronous {
+        let done = |moved_bytes| Answer {
+            outcome: Outcome::Done,
+            moved_bytes,
+        };
+        m.write(17, &data(LEN, 8));
+        let put = |len, bits, offset| {
+            let target = to(PORTAL, bits, offset);
+            let answer = m.nic.put_answered(silent, part(17, len), target, 9);
+            answer.expect("put")
+        };
+        assert_eq!(put(LEN, 1, LEN), done(LEN));
+        assert_eq!(put(100, 2, 4), done(60));
+        let nothing = Answer {
+            outcome: Outcome::NoMatch,
+            moved_bytes: 0,
+        };
+        assert_eq!(put(8, 3, 0), nothing);
+        let get = |by| {
+            let target = to(PORTAL, 1, 0);
+            let answer = m.nic.get_answered(by, part(17, LEN), target);
+            answer.expect("get")
+        };
+        assert_eq!(get(silent), done(LEN));
+        assert!(m.read(17, LEN as usize) == data(LEN, 3));
+        assert_eq!(m.nic.queue_get(queue).expect("queue"), None);
+        assert_eq!(get(told), done(LEN));
+        assert_eq!(m.next(queue).kind, EventKind::ReplyEnd);
+    } else {
+        let target = to(PORTAL, 1, 0);
+        let put = m.nic.put_answered(silent, part(0, 8), target, 9);
+        let get = m.nic.get_answered(silent, part(0, 8), target);
+        for answer in [put, get] {
+            let unsupported = matches!(answer, Err(NicError::Unsupported { .. }));
+            assert!(unsupported, "{answer:?}");
+        }
+    }
+    assert_eq!(m.nic.queue_get(queue).expect("queue"), None);
     (m.barrier)();
 }
 

@@ -31,6 +31,7 @@ mod message;
 mod nic;
 mod objects;
 mod operate;
+mod packed;
 mod pieces;
 mod queue;
 mod records;

@@ -4,9 +4,9 @@ use super::interface::Software;
 use super::operate::{ATOMIC_BYTES, Combine};
 use super::shared::{DROPS, EVENTS_DROPPED, RECOVERIES};
 use crate::portals::{
-    Ack, AtomicKind, AtomicOp, Counter, Descriptor, DescriptorHandle, Entry, EntryHandle, Event,
-    Features, Limits, Matching, NicError, Part, PortalIndex, PortalOptions, Portals, Position,
-    Queue, Register, Target,
+    Ack, Answer, AtomicKind, AtomicOp, Counter, Descriptor, DescriptorHandle, Entry, EntryHandle,
+    Event, Features, Limits, Matching, NicError, Part, PortalIndex, PortalOptions, Portals,
+    Position, Queue, Register, Target,
 };
 use argonet_base::JobRank;
 use core::ptr::NonNull;
@@ -231,6 +231,27 @@ impl Portals for Software {
         target: Target,
     ) -> Result<(), NicError> {
         self.initiator().get(destination, part, &target)
+    }
+
+    #[inline]
+    fn put_answered(
+        &self,
+        source: DescriptorHandle,
+        part: Part,
+        target: Target,
+        header: u64,
+    ) -> Result<Answer, NicError> {
+        self.initiator().put_answered(source, part, &target, header)
+    }
+
+    #[inline]
+    fn get_answered(
+        &self,
+        destination: DescriptorHandle,
+        part: Part,
+        target: Target,
+    ) -> Result<Answer, NicError> {
+        self.initiator().get_answered(destination, part, &target)
     }
 
     fn get(&self, destination: DescriptorHandle, target: Target) -> Result<(), NicError> {

@@ -5,9 +5,10 @@ use super::deliver::Arrival;
 use super::message::{Action, Message};
 use super::section::Section;
 use super::shared::Shared;
+use crate::portals::interface::not_synchronous;
 use crate::portals::{
-    Ack, AtomicKind, AtomicOp, Descriptor, DescriptorHandle, Event, EventKind, NicError, Outcome,
-    Part, PortalIndex, Target,
+    Ack, Answer, AtomicKind, AtomicOp, Descriptor, DescriptorHandle, Event, EventKind, NicError,
+    Outcome, Part, PortalIndex, Target,
 };
 use argonet_base::JobRank;
 
@@ -174,6 +175,53 @@ impl Initiator<'_> {
             sends: None,
             receives: Some(local),
         })
+    }
+
+    #[inline]
+    pub(super) fn put_answered(
+        &self,
+        source: DescriptorHandle,
+        part: Part,
+        target: &Target,
+        header: u64,
+    ) -> Result<Answer, NicError> {
+        let place = self.place(target)?;
+        self.check_synchronous()?;
+        let begun = self.put_to(place, source, part, Ack::None, target, header)?;
+        Ok(self.answer(&begun))
+    }
+
+    #[inline]
+    pub(super) fn get_answered(
+        &self,
+        destination: DescriptorHandle,
+        part: Part,
+        target: &Target,
+    ) -> Result<Answer, NicError> {
+        let place = self.place(target)?;
+        self.check_synchronous()?;
+        let begun = self.get_from(place, destination, part, target)?;
+        Ok(self.answer(&begun))
+    }
+
+    /// Faults may hold operations back.
+    #[inline]
+    fn check_synchronous(&self) -> Result<(), NicError> {
+        match self.shared.faults.is_active() {
+            true => Err(not_synchronous(self.rank())),
+            false => Ok(()),
+        }
+    }
+
+    /// Carries an operation to its end.
+    #[inline]
+    fn answer(&self, operation: &Operation) -> Answer {
+        let arrival = self.go(operation);
+        self.finish(operation, arrival);
+        Answer {
+            outcome: arrival.outcome,
+            moved_bytes: arrival.moved,
+        }
     }
 
     fn check_atomic(

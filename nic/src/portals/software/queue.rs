@@ -5,11 +5,11 @@
 //! a new one.
 
 use super::layout::WORD;
+use super::packed::{EVENT_WORDS, Packed, unpack};
 use super::region::Words;
 use super::section::Section;
 use super::shared::{EVENTS_DROPPED, Shared};
-use crate::portals::{Event, EventKind, NicError, Outcome, PortalIndex, Queue};
-use argonet_base::JobRank;
+use crate::portals::{Event, NicError, Queue};
 use core::sync::atomic::Ordering;
 
 // Words of a queue. The first line is that of writers, whoever has the lock; the reader does not look at it.
@@ -172,10 +172,16 @@ impl Section<'_> {
         let region = &self.shared.region;
         let layout = &region.layout;
         let place = layout.event(self.place, queue, tail & (depth - 1));
-        let [first, rest @ ..] = encode(event);
+        let packed = Packed::new(event);
+        let [first, rest @ ..] = packed.line;
         if let Some(words) = region.words::<EVENT_WORDS>(place) {
             for (number, value) in (1..).zip(rest) {
                 words.set(number, value);
+            }
+            if let Some(lengths) = packed.lengths {
+                for (number, value) in (packed.line.len()..).zip(lengths) {
+                    words.set(number, value);
+                }
             }
         }
         self.shared.step();
@@ -227,7 +233,7 @@ impl Shared {
             if !is_there {
                 return Ok(None);
             }
-            let event = decode(&core::array::from_fn(|n| words.get(n)));
+            let event = unpack(|number| words.get(number));
             // The words have been read: writers may have the place. If another thread was first they may be those of a later event, and count for
             // nothing.
             if ring.advance(number(HEAD), head) {
@@ -283,54 +289,6 @@ impl Shared {
             count,
         })
     }
-}
-
-const EVENT_WORDS: usize = 10;
-
-fn encode(event: &Event) -> [u64; EVENT_WORDS] {
-    let kind = u64::from(u8::from(event.kind));
-    let outcome = u64::from(u8::from(event.outcome)) << 8;
-    [
-        kind | outcome | u64::from(event.portal.0 as u16) << 16,
-        event.peer.0.into(),
-        event.bits,
-        event.header,
-        event.requested_bytes,
-        event.moved_bytes,
-        event.offset_bytes,
-        event.user,
-        event.object,
-        event.link,
-    ]
-}
-
-fn decode(words: &[u64; EVENT_WORDS]) -> Option<Event> {
-    let [
-        what,
-        peer,
-        bits,
-        header,
-        requested_bytes,
-        moved_bytes,
-        offset_bytes,
-        user,
-        object,
-        link,
-    ] = *words;
-    Some(Event {
-        kind: EventKind::try_from(what as u8).ok()?,
-        outcome: Outcome::try_from((what >> 8) as u8).ok()?,
-        peer: JobRank(u32::try_from(peer).ok()?),
-        portal: PortalIndex(u32::from((what >> 16) as u16)),
-        bits,
-        header,
-        requested_bytes,
-        moved_bytes,
-        offset_bytes,
-        user,
-        object,
-        link,
-    })
 }
 
 impl Shared {

@@ -248,6 +248,14 @@ fn descriptors(seen: &mut Seen) {
     let put = nic.put_region(pair.from, part(0, 8), Ack::Event, pair.target(1, 0), 0);
     put.unwrap();
     seen.refused("release", nic.release(pair.from));
+    // What faults may hold back has no answer when the call returns.
+    let target = pair.target(1, 0);
+    let put = nic.put_answered(pair.from, part(0, 8), target, 0);
+    seen.refused("put_answered", put);
+    seen.refused(
+        "get_answered",
+        nic.get_answered(pair.from, part(0, 8), target),
+    );
     while drain(nic, pair.queue).is_empty() {}
     nic.release(pair.from).unwrap();
 }
@@ -306,6 +314,16 @@ fn operations(seen: &mut Seen) {
     refusals(seen, "put_region", false, nic, put_region);
     refusals(seen, "get", true, nic, get);
     refusals(seen, "get_region", false, nic, get_region);
+    let put_answered: Call<'_> = &|from, at, len, _, target| {
+        let answer = nic.put_answered(from, part(at, len), target, 0);
+        answer.map(drop)
+    };
+    let get_answered: Call<'_> = &|to, at, len, _, target| {
+        let answer = nic.get_answered(to, part(at, len), target);
+        answer.map(drop)
+    };
+    refusals(seen, "put_answered", false, nic, put_answered);
+    refusals(seen, "get_answered", false, nic, get_answered);
     // Acknowledgements that nobody could take.
     let mute = bind(nic, 0, 64, Descriptor::SILENT);
     let target = pair.target(1, 0);
