@@ -326,11 +326,11 @@ impl<N: Interface> Portals<N> {
 
     /// The error of an interface that refuses what it should not.
     #[cold]
-    pub(super) fn refuses(&self, peer: JobRank, why: &impl ToString) -> AmError {
+    pub(super) fn refuses(&self, peer: JobRank, why: &impl core::fmt::Display) -> AmError {
         AmError::Unreachable {
             at: self.rank,
             peer,
-            why: why.to_string(),
+            why: format!("rank {} over portals with rank {peer}: {why}", self.rank),
         }
     }
 

@@ -121,11 +121,13 @@ impl<N: Interface> Portals<N> {
             return Ok(Injected::Complete);
         }
         self.check_place(to, offset, len)?;
-        // SAFETY: the caller's promise; nothing is written here.
-        if self.reads_at_once(len)
-            && unsafe { self.move_at_once(to, offset, src.cast_mut(), len, false)? }
-        {
-            return Ok(Injected::Complete);
+        let reads_at_once = self.reads_at_once(len);
+        if reads_at_once {
+            // SAFETY: the caller's promise; nothing is written here.
+            let is_done = unsafe { self.move_at_once(to, offset, src.cast_mut(), len, false)? };
+            if is_done {
+                return Ok(Injected::Complete);
+            }
         }
         if !self.tickets.take(1) {
             return Err(SendError::Full);
@@ -143,7 +145,7 @@ impl<N: Interface> Portals<N> {
             // SAFETY: the chunk is this operation's, the caller promises the source.
             unsafe { self.send_chunks.write(chunk, 0, src, len) };
             injected = Injected::Local;
-        } else if self.reads_at_once(len) {
+        } else if reads_at_once {
             injected = Injected::Local;
         }
         let operation = Operation {
@@ -175,9 +177,12 @@ impl<N: Interface> Portals<N> {
             return Ok(Injected::Complete);
         }
         self.check_place(from, offset, len)?;
-        // SAFETY: the caller's promise.
-        if self.reads_at_once(len) && unsafe { self.move_at_once(from, offset, dst, len, true)? } {
-            return Ok(Injected::Complete);
+        if self.reads_at_once(len) {
+            // SAFETY: the caller's promise.
+            let is_done = unsafe { self.move_at_once(from, offset, dst, len, true)? };
+            if is_done {
+                return Ok(Injected::Complete);
+            }
         }
         if !self.tickets.take(1) {
             return Err(SendError::Full);

@@ -1,16 +1,17 @@
 //! Ranks whose interfaces are in one file: what the conformance suite does not see.
 
+use super::config::CHUNK_BYTES;
 use super::peer::State;
 use super::software_config;
 use super::system::scavenge;
 use super::{Portals, PortalsConfig, PortalsSizes};
-use crate::conduit::{Conduit, OpToken, Part, SendError, Sink};
+use crate::conduit::{Conduit, Injected, OpToken, Part, SendError, Sink};
 use crate::exit::{ExitCounts, TellExit};
 use crate::gauges::CreditReport;
 use crate::threads::ThreadMode;
 use argonet_am::credit::Wishes;
 use argonet_am::{AmError, Delivery, HandlerTable, Message, Payload};
-use argonet_base::{HandlerIndex, JobRank};
+use argonet_base::{HandlerIndex, JobRank, SegmentOffset};
 use argonet_nic::portals::software::{FaultRules, Software};
 use argonet_segment::{Directory, OwnSegment, PageKind, Resolver, SegmentFile, SharedBytes};
 use core::sync::atomic::{AtomicBool, Ordering};
@@ -34,6 +35,7 @@ struct Rank {
 #[derive(Default)]
 struct Seen {
     messages: usize,
+    completed: usize,
     broken: Vec<AmError>,
 }
 
@@ -42,7 +44,9 @@ impl Sink for Seen {
         self.messages += 1;
     }
 
-    fn completed(&mut self, _op: OpToken, _part: Part) {}
+    fn completed(&mut self, _op: OpToken, _part: Part) {
+        self.completed += 1;
+    }
 
     fn broken(&mut self, error: AmError) {
         self.broken.push(error);
@@ -267,4 +271,70 @@ fn what_is_shown_of_credits_is_so() {
         (bank.epoch(), bank.moved().lent)
     );
     assert!(lender.epochs > 0 && lender.lent > 0, "{lender:?}");
+}
+
+/// Of an operation that is told by the call alone.
+const TOKEN: OpToken = OpToken {
+    handle: 1,
+    implicit: false,
+};
+
+// seed P3: each case of the source, and more operations than there are tickets, chunks or temporary descriptors.
+#[test]
+fn puts_and_gets_in_software_are_over_when_their_calls_return() {
+    let ranks = job(2, PortalsSizes::smallest());
+    let (here, there) = (&ranks[0].portals, &ranks[1].portals);
+    let own = here.own(0, SEGMENT as usize).unwrap().as_ptr();
+    let at = SegmentOffset(5000);
+    for round in 0..500_u32 {
+        for len in [1, 8, CHUNK_BYTES, CHUNK_BYTES + 1, 20_000] {
+            let data: Vec<u8> = (0..len).map(|n| (n as u32 + round) as u8 | 1).collect();
+            let mut back = vec![0; len];
+            let target = there.own(at.0, len).unwrap();
+            // SAFETY: all ranges lie in the vectors and segments that they belong to; nobody else uses those meanwhile.
+            unsafe {
+                let put = here.put(JobRank(1), at, data.as_ptr(), len, TOKEN);
+                assert_eq!(put, Ok(Injected::Complete));
+                let seen = std::slice::from_raw_parts(target.as_ptr(), len);
+                assert!(seen == data, "a put of {len} bytes");
+                let get = here.get(JobRank(1), at, back.as_mut_ptr(), len, TOKEN);
+                assert_eq!(get, Ok(Injected::Complete));
+                assert!(back == data, "a get of {len} bytes");
+                let into_segment = here.get(JobRank(1), at, own.add(7), len, TOKEN);
+                assert_eq!(into_segment, Ok(Injected::Complete));
+                let put = here.put(JobRank(1), SegmentOffset(30_000), own.add(7), len, TOKEN);
+                assert_eq!(put, Ok(Injected::Complete));
+            }
+            let target = there.own(30_000, len).unwrap();
+            // SAFETY: as above.
+            let seen = unsafe { std::slice::from_raw_parts(target.as_ptr(), len) };
+            assert!(seen == data, "{len} bytes by the segment");
+        }
+    }
+    assert!(here.settled() && !here.has_anything());
+}
+
+#[test]
+fn what_a_target_does_not_do_at_once_is_told() {
+    let mut ranks = job(2, PortalsSizes::default());
+    // It takes nothing any more.
+    drop(ranks.pop());
+    let here = &ranks[0].portals;
+    let mut bytes = [7; 8];
+    // SAFETY: the bytes outlive the operations, which a poll ends.
+    unsafe {
+        let put = here.put(JobRank(1), SegmentOffset(0), bytes.as_ptr(), 8, TOKEN);
+        assert_eq!(put, Ok(Injected::Local));
+        let get = here.get(JobRank(1), SegmentOffset(0), bytes.as_mut_ptr(), 8, TOKEN);
+        assert_eq!(get, Ok(Injected::Pending));
+    }
+    let mut seen = Seen::default();
+    here.poll_with(&mut seen);
+    assert_eq!((seen.completed, bytes), (0, [7; 8]));
+    let told: Vec<_> = seen.broken.iter().map(ToString::to_string).collect();
+    assert_eq!(told.len(), 2, "{told:?}");
+    for (told, what) in told.iter().zip(["a put of 8 bytes", "a get of 8 bytes"]) {
+        let named = told.starts_with("rank 0 over portals with rank 1: ");
+        assert!(named && told.contains(what), "{told}");
+    }
 }
