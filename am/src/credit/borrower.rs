@@ -69,9 +69,8 @@ impl Peer {
     /// What the request that has just been paid for asks for.
     #[cold]
     fn ask_with(&mut self, cost: u16, attempt: &Attempt, bank: &Bank) -> u16 {
-        // A burst begins with it. What the last one did not come to ask for, it has done without.
-        let is_first = self.in_use == cost && !attempt.stalled;
-        if is_first && bank.rules().mends.one_burst {
+        // No other is under way, so a burst begins. What the last one did not come to ask for, it has done without.
+        if bank.rules().mends.one_burst && self.in_use == cost {
             self.wanting = 0;
         }
         self.ask(attempt, bank)

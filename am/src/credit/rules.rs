@@ -25,8 +25,8 @@ pub struct Mends {
     /// Where the field holds any question: who has asked for credits asks again when some were lent, when all that it used has come back, or in the
     /// lender's next epoch. By the text each request that has stalled asks, and many that stalled for the same credits are all lent some.
     pub one_question: bool,
-    /// With [`ask_ahead`](Self::ask_ahead): what a burst has still to ask for is forgotten when the next begins, with a request that has not waited while no other is under
-    /// way. Without it that request asks for the rest, so credits move long after the last stall.
+    /// With [`ask_ahead`](Self::ask_ahead): what a burst has still to ask for is forgotten when the next begins, with a request while no other is under way. Without it
+    /// that request asks for the rest, so credits move long after the last stall.
     pub one_burst: bool,
 }
 
