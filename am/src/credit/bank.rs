@@ -135,8 +135,8 @@ impl Bank {
         (1..=i64::from(count)).contains(&before)
     }
 
-    /// Ends the epoch whose last request this lane has taken, and those that others have filled until then: while nothing is left no other lane ends any, so
-    /// one that were passed over would be the last of all.
+    /// Ends the epoch whose last request this lane has taken, and those that others have filled until then. No other lane ends any while nothing is left, so
+    /// something must be: else none would ever end again.
     #[cold]
     pub(super) fn end_epochs(&self) {
         let length = i64::from(self.rules.epoch_requests);
