@@ -123,20 +123,30 @@ impl Bank {
     /// Counts requests.
     #[inline]
     pub(super) fn count_requests(&self, count: u32) {
-        let before = self.left.fetch_sub(count.into(), Relaxed);
-        // Exactly one lane takes the last one, whatever the others take meanwhile.
-        if (1..=i64::from(count)).contains(&before) {
-            self.end_epochs(i64::from(count) - before);
+        if self.takes_last(count) {
+            self.end_epochs();
         }
     }
 
-    /// Ends an epoch of which `beyond` requests more than its length have come.
+    /// Counts requests; whether the last of the epoch is one of them. Then the lane must end it. That is exactly one lane, whatever the others take meanwhile.
+    #[inline]
+    pub(super) fn takes_last(&self, count: u32) -> bool {
+        let before = self.left.fetch_sub(count.into(), Relaxed);
+        (1..=i64::from(count)).contains(&before)
+    }
+
+    /// Ends the epoch whose last request this lane has taken, and those that others have filled until then. No other lane ends any while nothing is left, so
+    /// something must be: else none would ever end again.
     #[cold]
-    fn end_epochs(&self, beyond: i64) {
+    pub(super) fn end_epochs(&self) {
         let length = i64::from(self.rules.epoch_requests);
-        let ended = 1 + beyond / length;
+        let mut ended = 0;
+        let go_on = |left: i64| {
+            ended = 1 - left / length;
+            Some(left + ended * length)
+        };
+        let _ = self.left.fetch_update(Relaxed, Relaxed, go_on);
         self.epoch.fetch_add(ended as u32, Relaxed);
-        self.left.fetch_add(ended * length, Relaxed);
     }
 
     /// Up to `wanted` credits to lend; all or none of them unless they may be given in part.

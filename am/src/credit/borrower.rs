@@ -43,7 +43,7 @@ impl Peer {
         self.peak = self.peak.max(self.in_use);
         self.quiet = 0;
         let extra = if attempt.stalled || self.wanting > 0 {
-            self.ask(attempt, bank)
+            self.ask_with(cost, attempt, bank)
         } else {
             0
         };
@@ -64,6 +64,16 @@ impl Peer {
             let most = bank.rules().most_counted();
             self.stalls = self.stalls.saturating_add(1).min(most);
         }
+    }
+
+    /// What the request that has just been paid for asks for.
+    #[cold]
+    fn ask_with(&mut self, cost: u16, attempt: &Attempt, bank: &Bank) -> u16 {
+        // No other is under way, so a burst begins. What the last one did not come to ask for, it has done without.
+        if bank.rules().mends.one_burst && self.in_use == cost {
+            self.wanting = 0;
+        }
+        self.ask(attempt, bank)
     }
 
     /// What a request asks for that has stalled, or goes after one that has.

@@ -25,6 +25,9 @@ pub struct Mends {
     /// Where the field holds any question: who has asked for credits asks again when some were lent, when all that it used has come back, or in the
     /// lender's next epoch. By the text each request that has stalled asks, and many that stalled for the same credits are all lent some.
     pub one_question: bool,
+    /// With [`ask_ahead`](Self::ask_ahead): what a burst has still to ask for is forgotten when the next begins, with a request while no other is under way. Without it
+    /// that request asks for the rest, so credits move long after the last stall.
+    pub one_burst: bool,
 }
 
 impl Mends {
@@ -37,6 +40,7 @@ impl Mends {
         patience: false,
         one_epoch: false,
         one_question: false,
+        one_burst: false,
     };
     /// All of them.
     pub const ALL: Mends = Mends {
@@ -47,6 +51,7 @@ impl Mends {
         patience: true,
         one_epoch: true,
         one_question: true,
+        one_burst: true,
     };
 }
 

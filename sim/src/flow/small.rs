@@ -121,6 +121,7 @@ impl Job {
                 patience: coin(),
                 one_epoch: coin(),
                 one_question: coin(),
+                one_burst: coin(),
             };
             let least = costs.largest() as u16 + random.pick(&[0, 0, 1, 5]);
             rules = Rules {

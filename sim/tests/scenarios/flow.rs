@@ -107,6 +107,34 @@ fn partners_of_different_rates_with_room_settle_soon() {
     assert!(figures.settled() <= 20, "{figures}");
 }
 
+// seed P10: nothing moves after the first bursts, however seldom a partner has one.
+#[test]
+fn partners_that_seldom_have_a_burst_settle_in_their_first() {
+    let rates = |mends, form, seed| {
+        let rules = Rules {
+            mends,
+            form,
+            ..rules(64, 400)
+        };
+        let setup = setup(64, Pattern::Rates, rules, 20_000, 100);
+        well(&Setup { seed, ..setup })
+    };
+    for seed in 1..=3 {
+        for form in [Form::BYTE, Form::WIDE] {
+            let figures = rates(Mends::ALL, form, seed);
+            assert!(figures.settled() <= 5, "seed {seed}: {figures}");
+            assert!(figures.total.moved > 64 * 600, "{figures}");
+        }
+    }
+    // Asked for by the next burst, the rest came with the second of who sends each 100th round.
+    let later = Mends {
+        one_burst: false,
+        ..Mends::ALL
+    };
+    let later = rates(later, Form::BYTE, 1);
+    assert!(later.settled() > 80, "{later}");
+}
+
 // seed P9: everybody at once to one rank.
 #[test]
 fn a_hot_spot_neither_stops_nor_overflows() {

@@ -2,6 +2,7 @@
 
 use super::super::*;
 use super::{Pair, rules};
+use proptest::prelude::*;
 use std::collections::VecDeque;
 
 // seed P10: many requests that stall for the same credits ask for them once.
@@ -144,4 +145,129 @@ fn who_is_pushed_back_may_ask_again() {
     };
     borrower.pushed_back(back).unwrap();
     assert_eq!(stalled(borrower).extra, 8);
+}
+
+/// A burst of requests of 4 credits, of which one more stalls than the 16 that the share of 64 is good for, with fields of a byte. Returns what is still under
+/// way, without answers, and what the request asks for that stalled.
+fn burst_that_stalls(pair: &mut Pair) -> (VecDeque<Tag>, u16) {
+    let mut under_way = VecDeque::new();
+    for _ in 0..16 {
+        let request = pair.peers[0].request(4, &mut Attempt::default(), &pair.banks[0]);
+        under_way.push_back(request.unwrap());
+    }
+    let mut attempt = Attempt::default();
+    let stalls = pair.peers[0].request(4, &mut attempt, &pair.banks[0]);
+    assert!(stalls.is_none());
+    answer(pair, under_way.pop_front().unwrap());
+    let request = pair.peers[0].request(4, &mut attempt, &pair.banks[0]);
+    let request = request.unwrap();
+    under_way.push_back(request);
+    (under_way, request.extra)
+}
+
+fn answer(pair: &mut Pair, request: Tag) {
+    let debt = pair.peers[1].arrived(request, &pair.banks[1]).unwrap();
+    let reply = pair.peers[1].reply(debt, 0, &pair.banks[1]);
+    pair.peers[0].replied(reply, &pair.banks[0]).unwrap();
+}
+
+fn of_a_byte(one_burst: bool) -> Rules {
+    Rules {
+        form: Form::BYTE,
+        epoch_requests: 1000,
+        mends: Mends {
+            one_burst,
+            ..Mends::ALL
+        },
+        ..rules()
+    }
+}
+
+// seed P10: no use, no movement.
+#[test]
+fn what_a_burst_still_wants_ends_with_it() {
+    for one_burst in [true, false] {
+        let mut pair = Pair::new(64, 1000, of_a_byte(one_burst));
+        let (mut under_way, asked) = burst_that_stalls(&mut pair);
+        assert_eq!((asked, pair.peers[0].wanting), (7, 57));
+        // The burst goes on: what has not waited asks for a part of the rest.
+        answer(&mut pair, under_way.pop_front().unwrap());
+        let goes_on = pair.peers[0].request(4, &mut Attempt::default(), &pair.banks[0]);
+        assert_eq!((goes_on.unwrap().extra, pair.peers[0].wanting), (7, 50));
+        under_way.push_back(goes_on.unwrap());
+        for request in under_way {
+            answer(&mut pair, request);
+        }
+        assert_eq!(pair.peers[0].in_use, 0);
+        // The next has all that it needs.
+        let first = pair.round(4, &mut Attempt::default()).unwrap();
+        let expected = if one_burst { (0, 0) } else { (7, 43) };
+        assert_eq!((first.extra, pair.peers[0].wanting), expected);
+    }
+}
+
+#[test]
+fn who_has_waited_until_nothing_is_under_way_still_asks() {
+    let mut pair = Pair::new(64, 1000, of_a_byte(true));
+    let (mut under_way, _) = burst_that_stalls(&mut pair);
+    while pair.peers[0].available() >= 4 {
+        let request = pair.peers[0].request(4, &mut Attempt::default(), &pair.banks[0]);
+        under_way.push_back(request.unwrap());
+    }
+    let mut attempt = Attempt::default();
+    assert!(
+        pair.peers[0]
+            .request(4, &mut attempt, &pair.banks[0])
+            .is_none()
+    );
+    for request in under_way {
+        answer(&mut pair, request);
+    }
+    assert_eq!(pair.peers[0].in_use, 0);
+    assert_eq!(pair.round(4, &mut attempt).unwrap().extra, 7);
+    assert!(pair.peers[0].wanting > 0);
+}
+
+proptest! {
+    // seed P10: a burst that fits moves nothing, and one that comes again fits at last.
+    #[test]
+    fn bursts_that_come_again_move_credits_no_more(
+        form in prop::sample::select(vec![Form::BYTE, Form::WIDE, Form::new(1, 4).unwrap()]),
+        share in 4u32..80,
+        cost in 1u16..5,
+        length in 1usize..80,
+        epoch_requests in 4u32..200,
+    ) {
+        let rules = Rules { form, epoch_requests, ..rules() };
+        let mut pair = Pair::new(share, 4000, rules);
+        let mut have_stalled = true;
+        for burst in 0.. {
+            // Each that stalls is lent one credit at least.
+            prop_assert!(burst <= length * usize::from(cost), "after {} bursts it still stalls", burst);
+            let before = pair.banks[1].moved();
+            let (mut under_way, mut stalls) = (VecDeque::new(), 0);
+            for _ in 0..length {
+                let mut attempt = Attempt::default();
+                let request = loop {
+                    if let Some(request) = pair.peers[0].request(cost, &mut attempt, &pair.banks[0]) {
+                        break request;
+                    }
+                    answer(&mut pair, under_way.pop_front().unwrap());
+                };
+                stalls += usize::from(attempt.has_stalled());
+                under_way.push_back(request);
+            }
+            for request in under_way {
+                answer(&mut pair, request);
+            }
+            if stalls == 0 {
+                prop_assert_eq!(pair.banks[1].moved(), before, "burst {} fits", burst);
+                // And one after it.
+                if !have_stalled {
+                    break;
+                }
+            }
+            have_stalled = stalls > 0;
+        }
+    }
 }

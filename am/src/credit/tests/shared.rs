@@ -82,6 +82,23 @@ fn threads_lend_and_call_back_without_losing_a_credit() {
     assert!(moved.lent > 500 && moved.returned > 200, "{moved:?}");
 }
 
+// seed P10: one lane ends an epoch, late, while others count on and fill the next.
+#[test]
+fn epochs_that_others_fill_meanwhile_end_too() {
+    let bank = bank(2, 8, 50, rules());
+    assert!(!bank.takes_last(7));
+    assert!(bank.takes_last(1));
+    for _ in 0..9 {
+        assert!(!bank.takes_last(1), "another lane is at it");
+    }
+    bank.end_epochs();
+    assert_eq!(bank.epoch(), 2);
+    bank.arrived(6);
+    assert_eq!(bank.epoch(), 2);
+    bank.arrived(1);
+    assert_eq!(bank.epoch(), 3);
+}
+
 proptest! {
     // seed P9: grants never exceed the receive space, whatever peers say.
     #[test]

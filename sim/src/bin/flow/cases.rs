@@ -190,6 +190,7 @@ pub(crate) fn all(ranks: u32, long_ranks: u32) -> Vec<Case> {
     );
     add("random", Pattern::Random, &[Mended], short, 400, derived);
     add("idle", Pattern::Idle, &[Mended], short, 400, derived);
+    add("rates", Pattern::Rates, &[Wide], short, 400, derived);
     add("ghost zones", ghost, &[Wide], short, 400, derived);
     add("ghost zones", ghost, &[Wide], short, 640, derived);
     add(
