@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use argonet::{Rank, World};
 
+use crate::network::Network;
 use crate::support::{Done, Job, Outcome, Program, Test};
 
 pub(crate) const TESTS: &[Test] = &[
@@ -38,6 +39,17 @@ pub(crate) const TESTS: &[Test] = &[
     ),
     ("exit_together_with_0_costs_few_messages", || together(0)),
     ("exit_is_told_by_shared_memory", by_memory),
+];
+
+pub(crate) const OVER_HOSTS: &[Test] = &[
+    ("exit_is_told_to_ranks_of_other_hosts", || {
+        over_hosts("told-barrier", 7);
+        over_hosts("told-poll", 7);
+    }),
+    ("exit_with_0_is_passed_on_to_ranks_of_other_hosts", || {
+        over_hosts("told-0-barrier", 0);
+        over_hosts("told-0-poll", 0);
+    }),
 ];
 
 pub(crate) const PROGRAMS: &[Program] = &[
@@ -156,30 +168,35 @@ impl Ways {
         check: impl Fn(&Outcome, &[String], Duration),
     ) {
         for conduit in ["tcp", "portals"] {
-            let place = tempfile::tempdir().expect("a directory");
-            let name = |rank: &str| -> String {
-                let path = place.path().join(format!("stats-{rank}"));
-                path.to_str().expect("a name").to_owned()
-            };
             let mut job = Job::launched(ranks, program)
                 .env("ARGONET_CONDUIT", conduit)
-                .env("GASNET_SUPERNODE_MAXSIZE", "1")
-                .env("GASNET_EXITTIMEOUT", timeout)
-                .env("GASNET_STATSFILE", &name("%"));
+                .env("GASNET_SUPERNODE_MAXSIZE", "1");
             if self == Self::WithoutCredits {
                 job = job.env("GASNET_PORTAL_FLOW_CONTROL", "0");
             }
-            let begun = Instant::now();
-            let outcome = job.run();
-            let took = begun.elapsed();
-            // A rank that was killed has written nothing.
-            let read = |rank: u32| std::fs::read_to_string(name(&rank.to_string()));
-            let stats: Vec<String> = (0..ranks)
-                .map(|rank| read(rank).unwrap_or_default())
-                .collect();
-            check(&outcome, &stats, took);
+            counted(job, ranks, timeout, &check);
         }
     }
+}
+
+/// Runs a job; what came of it, what each rank has counted, and how long it took.
+fn counted(job: Job, ranks: u32, timeout: &str, check: impl Fn(&Outcome, &[String], Duration)) {
+    let place = tempfile::tempdir().expect("a directory");
+    let name = |rank: &str| -> String {
+        let path = place.path().join(format!("stats-{rank}"));
+        path.to_str().expect("a name").to_owned()
+    };
+    let job = job.env("GASNET_EXITTIMEOUT", timeout);
+    let job = job.env("GASNET_STATSFILE", &name("%"));
+    let begun = Instant::now();
+    let outcome = job.run();
+    let took = begun.elapsed();
+    // A rank that was killed has written nothing.
+    let read = |rank: u32| std::fs::read_to_string(name(&rank.to_string()));
+    let stats: Vec<String> = (0..ranks)
+        .map(|rank| read(rank).unwrap_or_default())
+        .collect();
+    check(&outcome, &stats, took);
 }
 
 /// What a rank has counted: ranks that it told, those that confirmed, those that told it.
@@ -285,6 +302,37 @@ fn computing_and_0() {
             assert!(heard, "{outcome:#?} {stats}");
         }
     });
+}
+
+/// Ranks of a host hear of an exit on another before their launcher does anything about it; of one with 0 those of host c by passing on.
+fn over_hosts(program: &str, code: i32) {
+    let network = Network::new(&["a", "b", "c", "d"]);
+    for hosts in ["a:2,b:2", "a,b,c,d"] {
+        for conduit in ["tcp", "portals"] {
+            let job = Job::over_conduit(conduit, RANKS, hosts, program);
+            let job = job.env("GASNET_CSPAWN_CMD", &network.template());
+            counted(job, RANKS, TIMEOUT, |outcome, stats, took| {
+                assert_eq!(outcome.code(), Some(code), "{outcome:#?}");
+                let found: Vec<_> = stats.iter().map(|stats| counts(stats)).collect();
+                let others = match hosts {
+                    "a:2,b:2" => 0..2,
+                    _ => 0..3,
+                };
+                let due = match code {
+                    0 => 2,
+                    _ => others.len() as u32,
+                };
+                let told = found[3].is_some_and(|[told, ..]| told == due);
+                let heard = |[told, _, heard]: [u32; 3]| heard > 0 && (told == 0 || code == 0);
+                let heard = found[others].iter().all(|found| found.is_some_and(heard));
+                assert!(
+                    told && heard,
+                    "{conduit} {hosts}: {found:?} {outcome:#?} {stats:#?}"
+                );
+                assert!(took < LIMIT, "{program} took {took:?}: {outcome:#?}");
+            });
+        }
+    }
 }
 
 /// All share memory: its mark is what ranks that wait or poll hear of.
