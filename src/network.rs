@@ -28,6 +28,9 @@ use std::sync::Arc;
 /// take a datagram that is sent again.
 const LINGER: [Duration; 2] = [Duration::from_millis(200), Duration::from_secs(2)];
 
+/// The same where others were told that the job ends and have not confirmed it: they may have gone, and confirm nothing any more.
+const LINGER_FOR_THE_GONE: Duration = Duration::from_millis(100);
+
 /// A network that this rank has joined, and whose ends the others know after the next fence.
 pub(crate) enum Network {
     /// All ranks share memory.
@@ -130,6 +133,11 @@ impl Network {
         process::at_end(Box::new(move || {
             // Who has left a barrier may have sent what others wait for there and what waits for its connection.
             if let Some(network) = last.upgrade() {
+                let exits = network.exits().unwrap_or_default();
+                let limit = match exits.told > exits.confirmed {
+                    true => limit.min(LINGER_FOR_THE_GONE),
+                    false => limit,
+                };
                 network.linger(limit);
             }
             if let Some(path) = &statistics {
@@ -236,28 +244,21 @@ fn tell_summary(network: &paths::Network) {
     }));
 }
 
-/// The end of the job is told and heard over a network's system queue. `attend` has the engine's polls look for it.
+/// The end of the job is told and heard over a network's system queue.
 // seed P13: shutdown on the system queue.
-pub(crate) fn follow_exits(
-    network: &paths::Network,
-    boot: &Arc<LocalJob>,
-    attend: impl Fn() + Send + Sync + 'static,
-) {
+pub(crate) fn follow_exits(network: &paths::Network, boot: &Arc<LocalJob>) {
     let job = Arc::clone(boot);
     network.on_exit(Box::new(move |from, code| {
         argonet_trace::note_with(Letter::Conduit, || {
             format!("rank {from} says over the system queue that it exits with code {code}")
         });
         job.heard_exit(from, code);
-        attend();
     }));
     let network = Arc::downgrade(network);
     process::tell_exits(Box::new(move |exit| {
-        let Some(network) = network.upgrade() else {
-            return false;
-        };
-        network.tell_exit(exit);
-        network.exits().is_some_and(|exits| exits.confirmed > 0)
+        if let Some(network) = network.upgrade() {
+            network.tell_exit(exit);
+        }
     }));
 }
 

@@ -88,12 +88,12 @@ pub(crate) fn at_end(act: Box<dyn Fn() + Send + Sync>) {
     let _ = AT_END.set(act);
 }
 
-/// How other ranks are told over a network that this one ends the job; whether any has confirmed.
-type TellExit = Box<dyn Fn(&argonet_conduit::TellExit<'_>) -> bool + Send + Sync>;
+/// How other ranks are told over a network that this one ends the job.
+type TellExit = Box<dyn Fn(&argonet_conduit::TellExit<'_>) + Send + Sync>;
 
 static TELL_EXIT: OnceLock<TellExit> = OnceLock::new();
 
-/// `tell` is called when this rank ends the job in a hurry. Once a process.
+/// `tell` is called when this rank ends the job, or passes on that another does. Once a process.
 pub(crate) fn tell_exits(tell: TellExit) {
     if TELL_EXIT.set(tell).is_ok() {
         argonet_boot::tell_exits_by(|code, limit, spares| {
@@ -102,7 +102,9 @@ pub(crate) fn tell_exits(tell: TellExit) {
                 limit,
                 spares,
             };
-            TELL_EXIT.get().is_some_and(|tell| tell(&exit))
+            if let Some(tell) = TELL_EXIT.get() {
+                tell(&exit);
+            }
         });
     }
 }

@@ -191,7 +191,7 @@ pub fn join(
         clock: Box::new(move || start.elapsed()),
     });
     if let Some(network) = &exits {
-        follow_exits(network, &boot, engine.attends_in_polls());
+        follow_exits(network, &boot);
     }
     engine.tune_collectives(choices);
     let places = Arc::new(places);

@@ -6,6 +6,7 @@ use static_assertions::const_assert;
 
 use crate::board::Board;
 use crate::error::BootError;
+use crate::exit_mark::ExitMark;
 
 /// The longest value that [`Bootstrap::publish`] takes, in bytes.
 pub const MAX_VALUE_BYTES: usize = 240;
@@ -98,9 +99,14 @@ pub trait Bootstrap: Send + Sync {
     fn leaves_by_exit(&self) {}
 
     /// Ends this process if another rank, or a signal, has ended the job and it is time for it; else tells whether the job
-    /// is ending. For a thread that waits and is about to rest, not for every poll: it costs a load and a call.
+    /// is ending. For a thread that waits and is about to rest, and for polls that find nothing and see [`exit_mark`](Self::exit_mark); not for every poll: it costs a load and a call.
     fn attend(&self) -> bool {
         false
+    }
+
+    /// Where polls see that ranks have been told of the job's end; never set where nobody tells.
+    fn exit_mark(&self) -> ExitMark {
+        ExitMark::default()
     }
 
     /// Another rank has said, over the network, that it ends the job with `code`: that is the job's end for the ranks of this host, unless

@@ -10,6 +10,7 @@ use rustix::process::{Signal, getpgrp, getpid, kill_current_process_group};
 use crate::board::Board;
 use crate::bootstrap::{Bootstrap, Key, MAX_VALUE_BYTES};
 use crate::error::BootError;
+use crate::exit_mark::ExitMark;
 use crate::fence;
 use crate::files::SharedFiles;
 use crate::line::Line;
@@ -168,6 +169,10 @@ impl Bootstrap for LocalJob {
     #[inline]
     fn attend(&self) -> bool {
         self.control.job().is_ending() && process::attend(&self.control)
+    }
+
+    fn exit_mark(&self) -> ExitMark {
+        ExitMark::new(&self.control)
     }
 
     fn heard_exit(&self, from: JobRank, code: u8) {

@@ -47,17 +47,23 @@ static BEFORE_END: OnceLock<fn(bool)> = OnceLock::new();
 /// How other ranks are told of an exit over a network; see [`tell_exits_by`].
 static TELLER: OnceLock<TellOthers> = OnceLock::new();
 
-/// Tells other ranks over a network that this one ends the job: with which code, for how long at most, and whom it need not tell. Says whether any
-/// has confirmed.
-pub type TellOthers = fn(u8, Duration, &dyn Fn(JobRank) -> bool) -> bool;
+/// Tells other ranks over a network that this one ends the job, or passes on that another does with 0: with which code, for how long at most, and whom it need not
+/// tell.
+pub type TellOthers = fn(u8, Duration, &dyn Fn(JobRank) -> bool);
 
-/// How long a rank that waits goes on once it knows that others have been told: what it waits for, and has been sent, may still come, so ranks that
-/// leave a barrier to exit all do that by themselves.
-const GRACE: Duration = Duration::from_millis(100);
+/// How long a rank that waits goes on once it knows that others have been told, and so much more for each rank of its host, as those may have to wait for a
+/// processor: what it waits for, and has been sent, may still come, so ranks that leave a barrier to exit all do that by themselves.
+const GRACE: [Duration; 2] = [Duration::from_millis(100), Duration::from_millis(5)];
+
+/// The same for an exit with 0: all ranks end so, and nobody is in a hurry.
+const GRACE_OF_0: [Duration; 2] = [Duration::from_millis(500), Duration::from_millis(20)];
 
 /// The longest that a rank which exits tells others; a part of the time-out where that is short.
 const TELLING: Duration = Duration::from_millis(100);
 const TELLING_PART: u32 = 8;
+
+/// The longest that telling others of an exit with 0 takes: nobody confirms it, so nothing but what cannot leave at once is waited for.
+const TELLING_OF_0: Duration = Duration::from_millis(2);
 
 /// Whether fatal errors are told in the form that users of GASNet, and scripts of theirs, know.
 static GASNET_FORM: AtomicBool = AtomicBool::new(false);
@@ -112,6 +118,8 @@ pub(crate) struct RankProcess {
     seen_told_ms: AtomicU64,
     /// Whether this rank has told others of its exit, or has begun to.
     has_told: AtomicBool,
+    /// Whether this rank has heard over a network of an exit with 0, which is to be passed on.
+    passes_on: AtomicBool,
 }
 
 /// Whom this process tells of its end.
@@ -156,6 +164,7 @@ pub(crate) fn install(
         leaves: AtomicBool::new(false),
         seen_told_ms: AtomicU64::new(0),
         has_told: AtomicBool::new(false),
+        passes_on: AtomicBool::new(false),
     };
     if RANK.set(process).is_err() {
         return Ok(());
@@ -197,7 +206,7 @@ pub(crate) fn about_to_end(orderly: bool) {
     }
 }
 
-/// Has `tell` called, once, when this process exits with a code other than 0 and no other rank of its host has done so before: never in a
+/// Has `tell` called, once, when this process exits and no other rank of its host has done so before, or when it has heard of an exit with 0 over a network: never in a
 /// signal handler, but inside handlers of messages. The first function that is given counts.
 pub fn tell_exits_by(tell: TellOthers) {
     let _ = TELLER.set(tell);
@@ -253,17 +262,17 @@ pub(crate) fn attend(control: &Control) -> bool {
     word.kind.leaves_time()
 }
 
-/// Another rank says over the network that it ends the job in `control`. Lock-free.
+/// Another rank says over the network that it ends the job in `control`. Lock-free. A 0 is passed on by the next poll that finds nothing, or rest.
 pub(crate) fn heard_exit(control: &Control, from: JobRank, code: u8) {
     let (kind, rank) = (ExitKind::Exit, from);
     let job = control.job();
     job.set_exit_word(ExitWord { kind, rank, code });
-    // Who leaves with 0 is in no hurry.
-    if code != 0 {
-        job.tell_exit();
-    }
-    // The launchers know it from the rank that exits, and why. The guardian's time counts from now.
     let this = this().filter(|this| std::ptr::eq(&*this.control, control));
+    if let Some(this) = this.filter(|_| code == 0) {
+        this.passes_on.store(true, Ordering::Relaxed);
+    }
+    job.tell_exit();
+    // The launchers know it from the rank that exits, and why. The guardian's time counts from now.
     if let Some(link) = this.and_then(|this| this.ways.link.as_ref()) {
         guardian::tell_exit(link.as_fd());
     }
@@ -340,31 +349,36 @@ impl RankProcess {
         word
     }
 
-    /// Tells the ranks of other neighbourhoods, if it is this rank for which the job ends, once. Who leaves with 0 tells nobody: a job that ends well
-    /// needs no hurry, and all of its ranks leave so.
-    // seed P13: the first that exits tells all others, for a bounded time.
+    /// Tells the neighbours, by the mark in their memory, and the ranks of other neighbourhoods, if it is this rank for which the job ends, or if it passes on an
+    /// exit with 0; once.
+    // seed P13: the first that exits tells the others, for a bounded time.
     fn tell_others(&self, word: ExitWord) {
-        let Some(tell) = TELLER.get() else { return };
         let code = word.process_code();
-        if word.rank != self.rank || code == 0 || !word.kind.leaves_time() {
+        let is_own = word.rank == self.rank && word.kind.leaves_time();
+        let passes_on = code == 0 && self.passes_on.load(Ordering::Relaxed);
+        if !(is_own || passes_on) || self.has_told.swap(true, Ordering::Relaxed) {
             return;
         }
-        if self.has_told.swap(true, Ordering::Relaxed) {
+        self.control.job().tell_exit();
+        // A job that is cut short by who leaves with 0 and has not finalised ends with 1, which only launchers can say.
+        let is_left = word.kind == ExitKind::Left && code == 0;
+        let Some(tell) = TELLER.get().filter(|_| !is_left) else {
             return;
-        }
-        let limit = TELLING.min(self.timeout() / TELLING_PART);
-        if tell(code, limit, &|rank| self.need_not_tell(rank)) {
-            // The neighbours need not wait for the guardian either.
-            self.control.job().tell_exit();
-        }
+        };
+        let limit = if code == 0 { TELLING_OF_0 } else { TELLING };
+        let limit = limit.min(self.timeout() / TELLING_PART);
+        tell(code, limit, &|rank| self.need_not_tell(rank));
     }
 
-    /// Whether a rank sees the exit word where this one has stored it, or has come to its end.
+    /// Whether a rank sees the exit word where this one has stored it, or has come to its end, or is about to.
     fn need_not_tell(&self, rank: JobRank) -> bool {
         let part = self.control.part();
         let state = self.control.rank_page(rank).state();
         part.around(self.rank).contains(&rank.0)
-            || matches!(state, RankState::Finalised | RankState::Ended)
+            || matches!(
+                state,
+                RankState::Exiting | RankState::Finalised | RankState::Ended
+            )
             || (part.all().contains(&rank.0) && !state.is_member())
     }
 
@@ -489,8 +503,13 @@ impl RankProcess {
         // Without a guardian nobody tells this rank.
         let late =
             first != 0 && now_ms.saturating_sub(first) * 2 >= self.timeout().as_millis() as u64;
-        if self.control.job().is_exit_told() && self.has_waited_for_all(now_ms) {
-            self.is_told();
+        if self.control.job().is_exit_told() {
+            if self.passes_on.load(Ordering::Relaxed) {
+                self.tell_others(word);
+            }
+            if self.has_waited_for_all(now_ms, word) {
+                self.is_told();
+            }
         }
         if self.due.load(Ordering::Acquire) || late {
             if self.signal.load(Ordering::Relaxed) == 0 {
@@ -509,12 +528,23 @@ impl RankProcess {
     }
 
     /// Whether what was on its way to this rank when the end was told has had time to come. A rank that did not run meanwhile has that time yet.
-    fn has_waited_for_all(&self, now_ms: u64) -> bool {
+    fn has_waited_for_all(&self, now_ms: u64, word: ExitWord) -> bool {
         let first =
             self.seen_told_ms
                 .compare_exchange(0, now_ms, Ordering::Relaxed, Ordering::Relaxed);
-        let grace = GRACE.min(self.timeout() / WINDOW_PART);
-        first.is_err_and(|first| now_ms.saturating_sub(first) >= grace.as_millis() as u64)
+        let grace = self.grace(word).as_millis() as u64;
+        first.is_err_and(|first| now_ms.saturating_sub(first) >= grace)
+    }
+
+    /// How long a rank that waits goes on when it knows that the job ends for the reason of `word`; not longer than the guardian leaves it.
+    fn grace(&self, word: ExitWord) -> Duration {
+        let [at_least, more] = match word.process_code() {
+            0 => GRACE_OF_0,
+            _ => GRACE,
+        };
+        let ranks = self.control.part().ranks;
+        let grace = at_least.saturating_add(more.saturating_mul(ranks));
+        grace.min(self.timeout() / WINDOW_PART)
     }
 
     /// A signal asks this process to end. Async-signal-safe.
@@ -592,7 +622,7 @@ mod tests {
 
     // seed P13: who is told ends with the code of the first that told its host.
     #[test]
-    fn the_first_exit_heard_is_the_hosts_and_one_with_0_hurries_nobody() {
+    fn the_first_exit_heard_is_the_hosts_and_marks_it() {
         let heard = |codes: &[(u32, u8)]| {
             let (_files, control) = make_job(4, &Settings::default()).unwrap();
             for (from, code) in codes {
@@ -606,6 +636,6 @@ mod tests {
         };
         assert_eq!(heard(&[]), (None, false));
         assert_eq!(heard(&[(3, 7), (2, 9), (1, 0)]), (word(3, 7), true));
-        assert_eq!(heard(&[(1, 0)]), (word(1, 0), false));
+        assert_eq!(heard(&[(1, 0), (3, 7)]), (word(1, 0), true));
     }
 }

@@ -1,6 +1,6 @@
 //! The end of a job, as ranks tell it to each other over a network: the machine of the system queue with a clock and a lock.
 //!
-//! Both networks share this; what differs is how a question leaves and how answers are taken ([`Way`]). docs/adr/0028 says who is told, and
+//! Both networks share this; what differs is how a question leaves and how answers are taken ([`Way`]). docs/adr/0028 and 0030 say who is told, and
 //! why a job's launchers are told besides.
 
 use argonet_am::system_queue::{
@@ -29,7 +29,7 @@ pub type HearExit = Box<dyn Fn(JobRank, u8) + Send + Sync>;
 
 /// An exit that others are to be told.
 pub struct TellExit<'a> {
-    /// The code, as the job's.
+    /// The code, as the job's. With 0 few are told, who pass it on, and nobody confirms.
     pub code: u8,
     /// How long it may take.
     pub limit: Duration,
@@ -70,6 +70,9 @@ pub(crate) trait Way {
 
     /// Takes answers that have come, and runs no handler. `open` are those that have not confirmed.
     fn listen(&self, open: &[u32]);
+
+    /// Whether what a rank was told is on its way, without any more to be done here.
+    fn has_left(&self, rank: JobRank) -> bool;
 
     /// Whether a rank that was told cannot confirm any more.
     fn is_gone(&self, rank: JobRank) -> bool;
@@ -141,8 +144,8 @@ impl Exits {
         act(from, code);
     }
 
-    /// Tells others that this rank ends the job, and waits until they have confirmed or the time is over. A rank that was told tells nobody,
-    /// nor does one that has told already.
+    /// Tells others that this rank ends the job, and waits until they have confirmed, or with code 0 until what they are told has left, or the time is over. A rank
+    /// that was told tells nobody, but passes a 0 on; nor does one that has told already.
     // seed P13: the first rank that exits tells the others, and waits for a bounded time.
     pub(crate) fn tell(&self, exit: &TellExit<'_>, way: &impl Way) {
         let begun = Instant::now();
@@ -172,6 +175,10 @@ impl Exits {
             }
             let open: Vec<u32> = end.open().collect();
             drop(end);
+            // Ranks that end with 0 mostly end together, and hear no answers.
+            if exit.code == 0 && open.iter().all(|rank| way.has_left(JobRank(*rank))) {
+                return;
+            }
             way.listen(&open);
             match round {
                 ..EAGER_LOOKS => std::thread::yield_now(),
@@ -199,10 +206,13 @@ mod tests {
     /// Ranks 1 and up of a job of which rank 0 exits.
     struct Others<'a> {
         exits: &'a Exits,
+        code: u8,
         slots: RefCell<Vec<(Slot, Slot)>>,
         asked: RefCell<Vec<(u32, Frame)>>,
         /// Those that answer.
         answers: &'a dyn Fn(u32) -> bool,
+        /// Those to whom nothing leaves at first.
+        stays: &'a dyn Fn(u32) -> bool,
         most: Cell<usize>,
     }
 
@@ -210,9 +220,11 @@ mod tests {
         fn new(exits: &'a Exits, ranks: usize, answers: &'a dyn Fn(u32) -> bool) -> Self {
             Self {
                 exits,
+                code: 7,
                 slots: RefCell::new(vec![Default::default(); ranks]),
                 asked: RefCell::default(),
                 answers,
+                stays: &|_| false,
                 most: Cell::new(0),
             }
         }
@@ -238,11 +250,15 @@ mod tests {
                 let mut queue = SystemQueue::new(Duration::ZERO);
                 let (here, there) = &mut self.slots.borrow_mut()[rank as usize];
                 let heard = queue.handle_recv(Duration::ZERO, 0, there, frame);
-                assert_eq!(heard, Ok(Heard::Question(Question::Exit(7))));
+                assert_eq!(heard, Ok(Heard::Question(Question::Exit(self.code))));
                 let answer = SystemQueue::answer(there, Answer::Exiting);
                 let heard = queue.handle_recv(Duration::ZERO, rank, here, answer);
                 self.exits.heard(JobRank(rank), heard.expect("an answer"));
             }
+        }
+
+        fn has_left(&self, rank: JobRank) -> bool {
+            !(self.stays)(rank.0)
         }
 
         fn is_gone(&self, rank: JobRank) -> bool {
@@ -274,6 +290,50 @@ mod tests {
         // Once.
         exits.tell(&exit(Duration::from_secs(60)), &others);
         assert_eq!(exits.counts(), due);
+    }
+
+    // seed P13: with 0 few are told, and none is waited for.
+    #[test]
+    fn an_exit_with_0_leaves_to_few_and_waits_for_no_answer() {
+        let with_0 = || TellExit {
+            code: 0,
+            ..exit(Duration::from_secs(60))
+        };
+        let stays = Cell::new(0);
+        // Rank 2 is spared, so 3 is the next; what is for rank 8 leaves at the third look.
+        let looks = |rank| {
+            stays.set(stays.get() + u32::from(rank == 8));
+            rank == 8 && stays.get() < 3
+        };
+        let exits = Exits::new(JobRank(0), 30);
+        let others = Others {
+            code: 0,
+            stays: &looks,
+            ..Others::new(&exits, 30, &|rank| rank == 1)
+        };
+        exits.tell(&with_0(), &others);
+        // One of 1, 2 to 3, 4 to 7, 8 to 15, 16 to 29; 3 is gone.
+        let due = ExitCounts {
+            told: 5,
+            confirmed: 2,
+            heard: 0,
+        };
+        assert_eq!(exits.counts(), due);
+        assert_eq!(stays.get(), 3);
+
+        // It is passed on, once, by who has heard of it, and no other code is.
+        for (code, told) in [(0, 5), (7, 0)] {
+            let exits = Exits::new(JobRank(0), 30);
+            let others = Others {
+                code,
+                ..Others::new(&exits, 30, &|_| true)
+            };
+            exits.heard(JobRank(9), Heard::Question(Question::Exit(code)));
+            for again in [with_0(), with_0(), exit(Duration::from_secs(60))] {
+                exits.tell(&again, &others);
+                assert_eq!(exits.counts().told, told, "{code}");
+            }
+        }
     }
 
     // seed P13: the wait is bounded.

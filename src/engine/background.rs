@@ -35,8 +35,6 @@ pub(super) mod kind {
     pub(in super::super) const COLLECTIVES: u32 = 32;
     /// Peers that are to be told of non-contiguous puts.
     pub(in super::super) const VIS: u32 = 128;
-    /// Another rank has said that the job ends; stays for good.
-    pub(in super::super) const EXIT: u32 = 1;
     /// Those of them that go by lines.
     pub(in super::super) const LINES: u32 = 256;
 }
@@ -142,19 +140,12 @@ impl Steps {
 }
 
 impl<C: Conduit> Engine<C> {
-    /// Makes polls that find nothing ask whether it is time for this process to end, from the first call of the result on.
-    pub fn attends_in_polls(&self) -> impl Fn() + Send + Sync + use<C> {
-        let background = Arc::clone(&self.background);
-        // There is no lock of this kind: the bit is never taken away.
-        move || background.begin(kind::EXIT)
-    }
-
     /// Goes on with what is pending, without waiting; how much could be done. A poll before has taken so much.
     #[cold]
     #[inline(never)]
     pub(super) fn advance(&self, ctx: &ThreadCtx, before: usize) -> usize {
         let pending = self.background.pending();
-        if pending & kind::EXIT != 0 && before == 0 {
+        if before == 0 && self.exit_mark.is_set() {
             self.boot.attend();
         }
         if pending & kind::COMPLAINT != 0

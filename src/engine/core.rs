@@ -16,7 +16,7 @@ use super::watch::span;
 use argonet_am::record::Short;
 use argonet_am::{AmError, Delivery, HandlerTable, Lane, MAX_ARGS, Message, Payload, Registered};
 use argonet_base::{HandlerIndex, JobRank, SegmentOffset};
-use argonet_boot::{Bootstrap, WaitFor, Waiting};
+use argonet_boot::{Bootstrap, ExitMark, WaitFor, Waiting};
 use argonet_conduit::smp::{SegmentLen, ThreadMode};
 use argonet_conduit::{Conduit, OpToken, Part, PrepareRequest, Prepared, SendError, Sink};
 use argonet_event::HandleTable;
@@ -94,6 +94,8 @@ impl Internals {
 /// One rank's engine over one conduit.
 pub struct Engine<C> {
     pub(super) boot: Arc<dyn Bootstrap>,
+    /// Its mark, which polls read.
+    pub(super) exit_mark: ExitMark,
     pub(super) rank: JobRank,
     pub(super) size: u32,
     pub(super) conduit: C,
@@ -180,6 +182,7 @@ impl<C: Conduit> Engine<C> {
         Self {
             rank,
             size,
+            exit_mark: boot.exit_mark(),
             boot,
             conduit,
             directory: Resolver::new(directory),
@@ -580,7 +583,8 @@ impl<C: Conduit> Engine<C> {
     #[inline]
     pub(super) fn progress(&self, ctx: &ThreadCtx) -> usize {
         let taken = self.run_handlers(ctx, |runner| self.conduit.poll_with(runner));
-        if self.background.pending() != 0 {
+        // A poll that takes something has no eye for the job's end.
+        if self.background.pending() != 0 || (taken == 0 && self.exit_mark.is_set()) {
             return taken + self.advance(ctx, taken);
         }
         taken

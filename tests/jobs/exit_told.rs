@@ -1,4 +1,4 @@
-//! The end of a job as ranks tell it each other over a network's system queue.
+//! The end of a job as ranks tell it each other over a network's system queue, or in memory that they share.
 //!
 //! The exit time-outs are so long that the guardian comes too late for these tests, except where ranks compute.
 
@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use argonet::{Rank, World};
 
+use crate::network::Network;
 use crate::support::{Done, Job, Outcome, Program, Test};
 
 pub(crate) const TESTS: &[Test] = &[
@@ -25,8 +26,30 @@ pub(crate) const TESTS: &[Test] = &[
         "exit_of_a_rank_ends_ranks_that_compute_by_the_launcher",
         computing,
     ),
-    ("exit_together_is_left_to_all_ranks", together),
-    ("exit_with_0_is_told_to_nobody", with_0),
+    ("exit_together_is_left_to_all_ranks", || together(7)),
+    ("exit_with_0_is_passed_on_to_ranks_in_a_barrier", || {
+        passed_on("told-0-barrier")
+    }),
+    ("exit_with_0_is_passed_on_to_ranks_that_poll", || {
+        passed_on("told-0-poll")
+    }),
+    (
+        "exit_with_0_ends_ranks_that_compute_by_the_launcher",
+        computing_and_0,
+    ),
+    ("exit_together_with_0_costs_few_messages", || together(0)),
+    ("exit_is_told_by_shared_memory", by_memory),
+];
+
+pub(crate) const OVER_HOSTS: &[Test] = &[
+    ("exit_is_told_to_ranks_of_other_hosts", || {
+        over_hosts("told-barrier", 7);
+        over_hosts("told-poll", 7);
+    }),
+    ("exit_with_0_is_passed_on_to_ranks_of_other_hosts", || {
+        over_hosts("told-0-barrier", 0);
+        over_hosts("told-0-poll", 0);
+    }),
 ];
 
 pub(crate) const PROGRAMS: &[Program] = &[
@@ -58,15 +81,21 @@ pub(crate) const PROGRAMS: &[Program] = &[
             |_| argonet::exit(7),
         )
     }),
-    ("told-together", || {
-        let world = acquainted()?;
-        world.barrier()?;
-        println!("{LAST_WORDS}");
-        argonet::exit(7)
-    }),
-    ("told-0", || {
+    ("told-together", || all_together(7)),
+    ("told-0-together", || all_together(0)),
+    ("told-0-barrier", || {
         last(
             |world| world.barrier().expect("a barrier"),
+            |_| argonet::exit(0),
+        )
+    }),
+    ("told-0-poll", || last(poll_for_ever, |_| argonet::exit(0))),
+    ("told-0-compute", || {
+        last(
+            |world| match world.rank().0 {
+                0 => compute_for_ever(),
+                _ => world.barrier().expect("a barrier"),
+            },
             |_| argonet::exit(0),
         )
     }),
@@ -104,6 +133,13 @@ fn last(others: impl FnOnce(&World), last: impl FnOnce(&World)) -> Done {
     Err("went on after its end".into())
 }
 
+fn all_together(code: i32) -> Done {
+    let world = acquainted()?;
+    world.barrier()?;
+    println!("{LAST_WORDS}");
+    argonet::exit(code)
+}
+
 fn poll_for_ever(world: &World) {
     loop {
         world.poll().expect("a poll");
@@ -124,32 +160,43 @@ enum Ways {
 
 impl Ways {
     /// Runs a program with each rank in a neighbourhood of its own, over each network; what came of it, what each rank has counted, and how long it took.
-    fn run(self, program: &str, timeout: &str, check: impl Fn(&Outcome, &[String], Duration)) {
+    fn run(
+        self,
+        ranks: u32,
+        program: &str,
+        timeout: &str,
+        check: impl Fn(&Outcome, &[String], Duration),
+    ) {
         for conduit in ["tcp", "portals"] {
-            let place = tempfile::tempdir().expect("a directory");
-            let name = |rank: &str| -> String {
-                let path = place.path().join(format!("stats-{rank}"));
-                path.to_str().expect("a name").to_owned()
-            };
-            let mut job = Job::launched(RANKS, program)
+            let mut job = Job::launched(ranks, program)
                 .env("ARGONET_CONDUIT", conduit)
-                .env("GASNET_SUPERNODE_MAXSIZE", "1")
-                .env("GASNET_EXITTIMEOUT", timeout)
-                .env("GASNET_STATSFILE", &name("%"));
+                .env("GASNET_SUPERNODE_MAXSIZE", "1");
             if self == Self::WithoutCredits {
                 job = job.env("GASNET_PORTAL_FLOW_CONTROL", "0");
             }
-            let begun = Instant::now();
-            let outcome = job.run();
-            let took = begun.elapsed();
-            // A rank that was killed has written nothing.
-            let read = |rank: u32| std::fs::read_to_string(name(&rank.to_string()));
-            let stats: Vec<String> = (0..RANKS)
-                .map(|rank| read(rank).unwrap_or_default())
-                .collect();
-            check(&outcome, &stats, took);
+            counted(job, ranks, timeout, &check);
         }
     }
+}
+
+/// Runs a job; what came of it, what each rank has counted, and how long it took.
+fn counted(job: Job, ranks: u32, timeout: &str, check: impl Fn(&Outcome, &[String], Duration)) {
+    let place = tempfile::tempdir().expect("a directory");
+    let name = |rank: &str| -> String {
+        let path = place.path().join(format!("stats-{rank}"));
+        path.to_str().expect("a name").to_owned()
+    };
+    let job = job.env("GASNET_EXITTIMEOUT", timeout);
+    let job = job.env("GASNET_STATSFILE", &name("%"));
+    let begun = Instant::now();
+    let outcome = job.run();
+    let took = begun.elapsed();
+    // A rank that was killed has written nothing.
+    let read = |rank: u32| std::fs::read_to_string(name(&rank.to_string()));
+    let stats: Vec<String> = (0..ranks)
+        .map(|rank| read(rank).unwrap_or_default())
+        .collect();
+    check(&outcome, &stats, took);
 }
 
 /// What a rank has counted: ranks that it told, those that confirmed, those that told it.
@@ -165,7 +212,7 @@ fn counts(stats: &str) -> Option<[u32; 3]> {
 
 /// Others wait or poll: they hear of it and end, long before the guardian comes.
 fn told(program: &str, ways: Ways) {
-    ways.run(program, TIMEOUT, |outcome, stats, took| {
+    ways.run(RANKS, program, TIMEOUT, |outcome, stats, took| {
         let (code, reason) = match program {
             "told-signal" => (143, "SIGTERM"),
             _ => (7, "called exit(7)"),
@@ -184,7 +231,7 @@ fn told(program: &str, ways: Ways) {
 
 /// One computes and hears nothing: the guardian's signal and the timer end it.
 fn computing() {
-    Ways::All.run("told-compute", "1", |outcome, stats, _| {
+    Ways::All.run(RANKS, "told-compute", "1", |outcome, stats, _| {
         assert_eq!(outcome.code(), Some(7), "{outcome:#?}");
         let told = stats.iter().map(|stats| counts(stats));
         let told: Vec<_> = told.collect();
@@ -198,24 +245,111 @@ fn computing() {
 }
 
 /// Who leaves the barrier later is not kept from what it does then.
-fn together() {
-    Ways::All.run("told-together", TIMEOUT, |outcome, _, took| {
-        assert_eq!(outcome.code(), Some(7), "{outcome:#?}");
+fn together(code: i32) {
+    let (program, ranks) = match code {
+        0 => ("told-0-together", 8),
+        _ => ("told-together", RANKS),
+    };
+    Ways::All.run(ranks, program, TIMEOUT, |outcome, stats, took| {
+        assert_eq!(outcome.code(), Some(code), "{outcome:#?}");
         assert!(!outcome.err.contains("were ended"), "{outcome:#?}");
         let words = outcome.out.matches(LAST_WORDS).count();
-        assert_eq!(words, RANKS as usize, "{outcome:#?}");
+        assert_eq!(words, ranks as usize, "{outcome:#?}");
         assert!(took < LIMIT, "{took:?}: {outcome:#?}");
+        let told = stats.iter().filter_map(|stats| counts(stats));
+        let told: u32 = told.map(|[told, ..]| told).sum();
+        // The first tells; who has heard of it passes it on.
+        if code == 0 {
+            assert!(told <= ranks * ranks.ilog2(), "{told}: {stats:#?}");
+        }
     });
 }
 
-fn with_0() {
-    Ways::All.run("told-0", "1", |outcome, stats, _| {
+/// All end soon that wait or poll, whoever told them, and none sends more than a few messages.
+fn passed_on(program: &str) {
+    for ranks in [3, 5, 7] {
+        Ways::All.run(ranks, program, TIMEOUT, |outcome, stats, took| {
+            assert_eq!(outcome.code(), Some(0), "{outcome:#?}");
+            assert!(took < LIMIT, "{program} took {took:?}: {outcome:#?}");
+            let most = ranks.next_power_of_two().ilog2();
+            let found: Vec<_> = stats.iter().map(|stats| counts(stats)).collect();
+            for (rank, found) in (0..).zip(&found) {
+                let is_good = match (rank + 1 == ranks, *found) {
+                    (true, Some([told, _, 0])) => told == most,
+                    (false, Some([told, _, heard])) => told <= most && heard > 0,
+                    _ => false,
+                };
+                assert!(
+                    is_good,
+                    "rank {rank} of {ranks}: {found:?} {outcome:#?} {stats:#?}"
+                );
+            }
+            // Rank 2 of 7 is none of those that the last one tells.
+            if ranks == 7 {
+                let told: u32 = found.iter().flatten().map(|[told, ..]| told).sum();
+                assert!(told > most, "{found:?}");
+            }
+        });
+    }
+}
+
+/// Those that wait hear of it; the guardian's signal and the timer end the one that computes.
+fn computing_and_0() {
+    Ways::All.run(RANKS, "told-0-compute", "1", |outcome, stats, _| {
         assert_eq!(outcome.code(), Some(0), "{outcome:#?}");
-        let told: Vec<_> = stats.iter().filter_map(|stats| counts(stats)).collect();
-        assert_eq!(told, Vec::<[u32; 3]>::new(), "{outcome:#?} {stats:#?}");
-        assert!(
-            stats[3].contains("Statistical summary"),
-            "it counts: {stats:#?}"
-        );
+        for stats in &stats[1..3] {
+            let heard = counts(stats).is_some_and(|[.., heard]| heard > 0);
+            assert!(heard, "{outcome:#?} {stats}");
+        }
     });
+}
+
+/// Ranks of a host hear of an exit on another before their launcher does anything about it; of one with 0 those of host c by passing on.
+fn over_hosts(program: &str, code: i32) {
+    let network = Network::new(&["a", "b", "c", "d"]);
+    for hosts in ["a:2,b:2", "a,b,c,d"] {
+        for conduit in ["tcp", "portals"] {
+            let job = Job::over_conduit(conduit, RANKS, hosts, program);
+            let job = job.env("GASNET_CSPAWN_CMD", &network.template());
+            counted(job, RANKS, TIMEOUT, |outcome, stats, took| {
+                assert_eq!(outcome.code(), Some(code), "{outcome:#?}");
+                let found: Vec<_> = stats.iter().map(|stats| counts(stats)).collect();
+                let others = match hosts {
+                    "a:2,b:2" => 0..2,
+                    _ => 0..3,
+                };
+                let due = match code {
+                    0 => 2,
+                    _ => others.len() as u32,
+                };
+                let told = found[3].is_some_and(|[told, ..]| told == due);
+                let heard = |[told, _, heard]: [u32; 3]| heard > 0 && (told == 0 || code == 0);
+                let heard = found[others].iter().all(|found| found.is_some_and(heard));
+                assert!(
+                    told && heard,
+                    "{conduit} {hosts}: {found:?} {outcome:#?} {stats:#?}"
+                );
+                assert!(took < LIMIT, "{program} took {took:?}: {outcome:#?}");
+            });
+        }
+    }
+}
+
+/// All share memory: its mark is what ranks that wait or poll hear of.
+fn by_memory() {
+    for (program, code) in [
+        ("told-barrier", 7),
+        ("told-poll", 7),
+        ("told-0-barrier", 0),
+        ("told-0-poll", 0),
+    ] {
+        let begun = Instant::now();
+        let job = Job::launched(RANKS, program).env("ARGONET_CONDUIT", "smp");
+        let job = job.env("GASNET_SUPERNODE_MAXSIZE", "0");
+        let outcome = job.env("GASNET_EXITTIMEOUT", TIMEOUT).run();
+        let took = begun.elapsed();
+        assert_eq!(outcome.code(), Some(code), "{program}: {outcome:#?}");
+        assert!(took < LIMIT, "{program} took {took:?}: {outcome:#?}");
+        outcome.says(&["rank 3 (pid ", &format!("called exit({code})")]);
+    }
 }

@@ -122,7 +122,13 @@ fn main() {
     let mut trials: Vec<Trial> = tests.map(trial).collect();
     // They need hosts, which are network namespaces, and choose how ranks reach each other themselves.
     let over_hosts = match path {
-        support::Path::Memory => [doctor::TESTS, hosts::TESTS, spread::OVER_HOSTS].concat(),
+        support::Path::Memory => [
+            doctor::TESTS,
+            hosts::TESTS,
+            exit_told::OVER_HOSTS,
+            spread::OVER_HOSTS,
+        ]
+        .concat(),
         support::Path::Network(..) => Vec::new(),
     };
     let missing = network::missing();

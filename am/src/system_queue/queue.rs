@@ -50,6 +50,12 @@ impl Slot {
         self.marks & EXIT_KNOWN != 0
     }
 
+    /// Whether an exit waits until the peer has answered the question before.
+    #[must_use]
+    pub fn has_exit_waiting(&self) -> bool {
+        self.marks & EXIT_WAITS != 0
+    }
+
     fn set(&mut self, mark: u8, on: bool) {
         if on {
             self.marks |= mark;

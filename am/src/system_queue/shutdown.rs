@@ -3,8 +3,12 @@
 //! The rank that ends first tells all others and waits until they have confirmed, for a bounded time, a window of them at a time. Who is
 //! told confirms and tells nobody, so the job ends with two messages a rank. Ranks that end at the same moment tell each other; a question
 //! counts as a confirmation. When the time is over, the job is to be ended by force, through the launcher. A signal handler starts none of
-//! this: it sets a word that polls read (docs/adr/0012). Conduits over a network run it when a rank exits with a code other than 0
-//! (docs/adr/0028).
+//! this: it sets a word that polls read (docs/adr/0012).
+//!
+//! An end with code 0, which is how most jobs end, all ranks at once, is told to few and passed on: each rank tells one of each distance that is 1, 2 to 3, 4 to 7
+//! and so on, and who hears of it first does the same. So no rank sends more than a binary logarithm of messages.
+//!
+//! Conduits over a network run it when a rank exits (docs/adr/0028, 0030).
 // seed P13: the end of a job between hosts.
 
 use super::frame::{Answer, Frame, Question};
@@ -42,7 +46,7 @@ pub struct Shutdown {
     deadline: Duration,
     /// How long one who is told counts for the window.
     patience: Duration,
-    /// Ranks below this one were told, or passed over.
+    /// Ranks up to this distance, that one left out, were told, or passed over; 0 before this rank tells anybody.
     next: u32,
     /// Who was told and has not confirmed, in the order in which they were told, and when that was.
     open: VecDeque<(u32, Duration)>,
@@ -89,13 +93,16 @@ impl Shutdown {
         self.open.iter().map(|(rank, _)| *rank)
     }
 
-    /// This rank ends the job. Has no effect if it is ending already: the first code stays, and who was told tells nobody.
+    /// This rank ends the job, or passes on an end with code 0 that it has heard of. Has no effect if it does so already, nor if it was told of another end: the first
+    /// code stays.
     pub fn begin(&mut self, now: Duration, code: u8, limit: Duration) {
-        if self.state == ShutdownState::Running {
+        let passes_on = self.state == ShutdownState::Clean(0) && code == 0 && self.next == 0;
+        if self.state == ShutdownState::Running || passes_on {
             self.state = ShutdownState::Telling;
             self.code = code;
             self.deadline = now + limit;
             self.patience = limit / PATIENCE_PART;
+            self.next = 1;
             self.settle();
         }
     }
@@ -116,11 +123,9 @@ impl Shutdown {
             && self.open.len() - silent < self.window
             && self.next < self.ranks
         {
-            let rank = self.next;
+            let place = u64::from(self.me) + u64::from(self.next);
+            let rank = (place % u64::from(self.ranks)) as u32;
             self.next += 1;
-            if rank == self.me {
-                continue;
-            }
             let (mut asked, mut knows) = (false, false);
             tell(rank, &mut |slot| {
                 asked = true;
@@ -134,6 +139,10 @@ impl Shutdown {
                 continue;
             }
             self.told += 1;
+            if self.code == 0 {
+                // One of these distances is told.
+                self.next = self.next.checked_next_power_of_two().unwrap_or(self.ranks);
+            }
             match knows {
                 true => self.confirmed += 1,
                 false => self.open.push_back((rank, now)),
@@ -179,10 +188,10 @@ impl Shutdown {
     /// The time may be over.
     pub fn handle_timeout(&mut self, now: Duration) {
         if self.state == ShutdownState::Telling && now >= self.deadline {
-            let untold = (self.next..self.ranks).filter(|rank| *rank != self.me);
+            let untold = self.ranks.saturating_sub(self.next);
             self.state = ShutdownState::Forced {
                 code: self.code,
-                silent: self.open.len() as u32 + untold.count() as u32,
+                silent: self.open.len() as u32 + untold,
             };
         }
     }
@@ -196,8 +205,8 @@ impl Shutdown {
     }
 
     fn settle(&mut self) {
-        let is_last = |next: u32| next == self.ranks || (next == self.me && next + 1 == self.ranks);
-        if self.state == ShutdownState::Telling && self.open.is_empty() && is_last(self.next) {
+        let all = self.next >= self.ranks;
+        if self.state == ShutdownState::Telling && self.open.is_empty() && all {
             self.state = ShutdownState::Clean(self.code);
         }
     }

@@ -262,12 +262,95 @@ fn who_is_passed_over_or_gone_is_not_waited_for() {
     assert_eq!(job.wire.len(), 2);
     job.ends[1].forget(|rank| rank == 3);
     assert_eq!(job.ends[1].state(), ShutdownState::Telling);
-    let question = job.wire.remove(0);
+    // The ring of ranks is gone round from the next one on: 3, then 0.
+    let question = job.wire.remove(1);
     job.deliver(NOW, question);
     let answer = job.wire.remove(1);
     job.deliver(NOW, answer);
     assert_eq!(job.ends[1].state(), ShutdownState::Clean(9));
     assert_eq!(job.ends[1].told(), (2, 2));
+}
+
+/// Rank `first` ends with 0, all that hear of it pass it on, but those that are `deaf` to the end; how many each has told.
+fn passed_on(ranks: usize, first: usize, neighbourhood: usize, deaf: &[usize]) -> Vec<u32> {
+    let mut job = Job::new(ranks, 64);
+    let mut begun = vec![false; ranks];
+    let mut ending = vec![first];
+    while let Some(me) = ending.pop() {
+        if !core::mem::replace(&mut begun[me], true) {
+            job.ends[me].begin(NOW, 0, RESEND * 100);
+            let (slots, wire) = (&mut job.slots[me], &mut job.wire);
+            job.ends[me].poll_transmit(NOW, &mut job.queues[me], |rank, ask| {
+                let is_near = rank as usize / neighbourhood == me / neighbourhood;
+                if !is_near && let Some(frame) = ask(&mut slots[rank as usize]) {
+                    wire.push((me, rank as usize, frame));
+                }
+            });
+        }
+        while let Some((from, to, frame)) = job.wire.pop() {
+            if deaf.contains(&to) {
+                continue;
+            }
+            let heard = job.ends[to].state() == ShutdownState::Running;
+            job.deliver(NOW, (from, to, frame));
+            if heard {
+                ending.push(to);
+            }
+        }
+    }
+    for (rank, end) in job.ends.iter().enumerate() {
+        // One of a neighbourhood that hears is enough: its neighbours share memory with it.
+        let mine = rank - rank % neighbourhood;
+        let mine = mine..(mine + neighbourhood).min(ranks);
+        let hears = mine
+            .clone()
+            .any(|rank| job.ends[rank].state() != ShutdownState::Running);
+        assert!(
+            hears || mine.clone().all(|rank| deaf.contains(&rank)),
+            "{rank} of {ranks}: {end:?}"
+        );
+    }
+    job.ends.iter().map(|end| end.told().0).collect()
+}
+
+// seed P13: an end with 0 costs each rank a binary logarithm of messages, and all hear of it.
+#[test]
+fn an_end_with_0_is_passed_on_to_all() {
+    for ranks in (1..20).chain([64, 100, 127]) {
+        for first in [0, ranks / 2, ranks - 1] {
+            let told = passed_on(ranks, first, 1, &[]);
+            let most = (ranks as u32).next_power_of_two().trailing_zeros();
+            assert_eq!(told[first], most, "{first} of {ranks}");
+            assert_eq!(told.iter().max(), Some(&most), "{ranks}: {told:?}");
+        }
+        for neighbourhood in [2, 3, 5, 16] {
+            passed_on(ranks, ranks / 2, neighbourhood, &[]);
+        }
+    }
+    // Ranks that compute pass nothing on. They are reached by others, or not at all.
+    passed_on(16, 0, 1, &[1, 2, 8]);
+}
+
+// seed P13: what is passed on is the code 0 alone, once.
+#[test]
+fn who_was_told_of_another_code_or_has_passed_it_on_tells_nobody() {
+    for code in [0, 7] {
+        let mut job = Job::new(8, 64);
+        job.ends[0].begin(NOW, code, RESEND);
+        job.tell(0, NOW);
+        let first = job.wire.remove(0);
+        assert_eq!((first.0, first.1), (0, 1));
+        job.wire.clear();
+        job.deliver(NOW, first);
+        job.wire.clear();
+        for again in [0, 7, 0] {
+            job.ends[1].begin(NOW, again, RESEND);
+            job.tell(1, NOW);
+        }
+        let to: Vec<usize> = job.wire.iter().map(|frame| frame.1).collect();
+        let due: &[usize] = if code == 0 { &[2, 3, 5] } else { &[] };
+        assert_eq!(to, due, "{code}");
+    }
 }
 
 // seed P13: both have told each other and neither answers.
@@ -328,7 +411,7 @@ proptest! {
         }
         // Faults stop; some ranks end.
         for me in 0..enders.min(ranks) {
-            job.ends[me].begin(now, me as u8, RESEND * 1000);
+            job.ends[me].begin(now, me as u8 + 1, RESEND * 1000);
             job.tell(me, now);
         }
         for _ in 0..200 {

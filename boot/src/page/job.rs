@@ -47,8 +47,8 @@ pub struct JobPage {
     pub(super) host_ranks: AtomicU32,
     /// How many ranks of this host share memory at most. As `magic`.
     pub(super) neighbourhood: AtomicU32,
-    /// Not 0 once the end of the job has been told over a network's system queue, to a rank of this host or by one. Written by
-    /// that rank, read by ranks of this host that wait or poll. Relaxed: it stands for nothing but itself, and is stored after the exit word.
+    /// Not 0 once a rank of this host has begun to tell the others that it ends the job, or has heard of an end over a network. Written by
+    /// that rank after the exit word (Release); read by ranks of this host that wait or poll (Relaxed in polls, which look at the word by Acquire then).
     pub(super) exit_told: AtomicU32,
     _tail: [AtomicU64; 14],
 }
@@ -131,13 +131,14 @@ impl JobPage {
         self.exit_stage.store(stage.into(), Ordering::Release);
     }
 
-    /// Whether the end of the job has been told over the system queue.
+    /// Whether ranks of this host have been told of the end of the job: by this mark, which is their system queue.
+    #[inline]
     pub(crate) fn is_exit_told(&self) -> bool {
         self.exit_told.load(Ordering::Relaxed) != 0
     }
 
     pub(crate) fn tell_exit(&self) {
-        self.exit_told.store(1, Ordering::Relaxed);
+        self.exit_told.store(1, Ordering::Release);
     }
 
     pub(crate) fn set_guardian_pid(&self, pid: u32) {

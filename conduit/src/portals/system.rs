@@ -119,6 +119,11 @@ impl<N: Interface + Send + Sync> Way for Portals<N> {
         self.try_again_at_times(|_| {});
     }
 
+    fn has_left(&self, rank: JobRank) -> bool {
+        let state = self.peer(rank).state.try_lock();
+        state.is_some_and(|state| !state.slot.has_exit_waiting())
+    }
+
     fn is_gone(&self, _rank: JobRank) -> bool {
         false
     }

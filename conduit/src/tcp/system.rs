@@ -109,6 +109,11 @@ impl Way for Core {
         }
     }
 
+    fn has_left(&self, rank: JobRank) -> bool {
+        let outbound = self.used(rank.0).and_then(|peer| peer.outbound.try_lock());
+        outbound.is_some_and(|outbound| !outbound.slot.has_exit_waiting() && !outbound.is_unsent())
+    }
+
     /// Its connection has ended.
     fn is_gone(&self, rank: JobRank) -> bool {
         let outbound = self.used(rank.0).and_then(|peer| peer.outbound.try_lock());

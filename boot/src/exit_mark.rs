@@ -1,0 +1,42 @@
+//! The mark by which ranks that share memory tell each other that the job ends, as polls read it.
+
+use std::sync::Arc;
+
+use crate::page::Control;
+
+/// Whether the end of the job has been told to the ranks of this host. One load of a line that nobody writes before the end.
+// seed P13: the system queue of ranks that share memory.
+#[derive(Debug, Clone, Default)]
+pub struct ExitMark(Option<Arc<Control>>);
+
+impl ExitMark {
+    pub(crate) fn new(control: &Arc<Control>) -> Self {
+        Self(Some(Arc::clone(control)))
+    }
+
+    /// Whether it is set: then [`Bootstrap::attend`](crate::Bootstrap::attend) is to be called when there is nothing else to do.
+    #[inline]
+    #[must_use]
+    pub fn is_set(&self) -> bool {
+        self.0
+            .as_ref()
+            .is_some_and(|control| control.job().is_exit_told())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::attach::make_job;
+    use argonet_settings::Settings;
+
+    #[test]
+    fn a_mark_is_that_of_its_job_and_of_no_other() {
+        let jobs = [(); 2].map(|()| make_job(2, &Settings::default()).expect("a job").1);
+        let marks = jobs.each_ref().map(ExitMark::new);
+        assert!(!marks.iter().any(ExitMark::is_set));
+        jobs[1].job().tell_exit();
+        assert_eq!(marks.each_ref().map(ExitMark::is_set), [false, true]);
+        assert!(!ExitMark::default().is_set());
+    }
+}
