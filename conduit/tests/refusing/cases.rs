@@ -24,6 +24,9 @@ const POLL: &str = "queue_poll";
 /// Used by who sleeps and by what ends, where nothing comes of an error.
 const IN_VAIN: [&str; 2] = ["portal_enable", "queue_wait"];
 
+/// Those of the conduit.
+const PORTALS: u32 = 8;
+
 /// Takes entries and descriptors away.
 const TAKES_AWAY: [&str; 2] = ["release", "unlink"];
 
@@ -55,6 +58,7 @@ fn a_rank_that_cannot_start_says_why() {
                 call: call.clone(),
                 error: error.clone(),
                 after,
+                portal: None,
                 twice: false,
             };
             let orders = Orders {
@@ -92,6 +96,7 @@ fn what_an_interface_refuses_once_comes_about_or_is_told() {
                     call: call.clone(),
                     error: error.clone(),
                     after,
+                    portal: None,
                     twice: false,
                 };
                 if !goes_on(way, &rule).refused {
@@ -108,6 +113,28 @@ fn what_an_interface_refuses_once_comes_about_or_is_told() {
     }
 }
 
+/// Each purpose has a portal of its own; the last is that of questions and answers about credits.
+#[test]
+fn what_is_refused_once_of_any_portal_comes_about_or_is_told() {
+    for portal in 0..PORTALS {
+        let mut is_refused = false;
+        // Late ones that match nothing at first have been tried again already, and are told at once.
+        for way in [Way::AtOnce, Way::Unpaid] {
+            for after in 0..8 {
+                let rule = Rule {
+                    call: "put_region".to_owned(),
+                    error: "NoSpace".to_owned(),
+                    after,
+                    portal: Some(portal),
+                    twice: false,
+                };
+                is_refused |= goes_on(way, &rule).refused;
+            }
+        }
+        assert!(is_refused, "no put to portal {portal} was refused");
+    }
+}
+
 /// Nothing is tried a third time.
 #[test]
 fn what_an_interface_refuses_twice_comes_about_or_is_told() {
@@ -119,6 +146,7 @@ fn what_an_interface_refuses_twice_comes_about_or_is_told() {
                     call: call.to_owned(),
                     error: "NoSpace".to_owned(),
                     after,
+                    portal: None,
                     twice: true,
                 };
                 let Seen { refused, twice } = goes_on(way, &rule);

@@ -19,6 +19,8 @@ pub(crate) struct Rule {
     pub(crate) call: String,
     pub(crate) error: String,
     pub(crate) after: u32,
+    /// Puts to this portal alone.
+    pub(crate) portal: Option<u32>,
     /// Whether it is refused once more when it is tried again.
     pub(crate) twice: bool,
 }
@@ -74,7 +76,11 @@ impl Refusing {
             orders.refused_twice = true;
             return Err(error(&retry.rule.error, self.nic.rank()));
         }
-        let Some(rule) = orders.rule.as_mut().filter(|rule| rule.call == call) else {
+        let portal = same.map(|(_, target, _)| target.portal.0);
+        let due = |rule: &&mut Rule| {
+            rule.call == call && rule.portal.is_none_or(|only| portal == Some(only))
+        };
+        let Some(rule) = orders.rule.as_mut().filter(due) else {
             return Ok(());
         };
         if rule.after > 0 {
