@@ -13,7 +13,7 @@ use std::sync::OnceLock;
 use flate2::write::ZlibEncoder;
 use flate2::{Compression, Crc};
 
-use example::{RANKS, Scratch, finish, text, utf8};
+use example::{PORTALS_RANKS, RANKS, Scratch, finish, text, utf8};
 
 fn program() -> &'static Path {
     static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
@@ -455,6 +455,36 @@ fn other_ways_to_start() {
         assert_eq!((text(&run.stdout), text(&run.stderr)), Default::default());
         assert!(fs::read(&output).unwrap() == fs::read(&expected).unwrap());
         fs::remove_file(&output).unwrap();
+    }
+}
+
+// seed P1
+#[test]
+fn the_same_over_portals() {
+    let scratch = Scratch::new("heat-portals");
+    let output = scratch.0.join("out.png");
+    for (width, height) in [(9, 1), (5, 3), (200, 150)] {
+        let input = scratch.file("in.png", &Kind::new(RGB, 16).png(width, height));
+        for boundary in ["insulated", "periodic"] {
+            let options = ["--steps", "40", "--boundary", boundary];
+            let (expected, report) = same_on_all(&scratch, &input, &options);
+            for ranks in PORTALS_RANKS {
+                let mut command = example::over_portals(ranks, program());
+                command.args([&input, &output]).args(options);
+                let run = finish(command);
+                let what = format!(
+                    "{ranks} ranks, {width} x {height} {boundary}: {}",
+                    text(&run.stderr)
+                );
+                assert!(run.status.success(), "{what}");
+                assert_eq!(text(&run.stdout), report, "{what}");
+                assert!(
+                    fs::read(&output).unwrap() == fs::read(&expected).unwrap(),
+                    "{what}"
+                );
+                fs::remove_file(&output).unwrap();
+            }
+        }
     }
 }
 

@@ -12,7 +12,7 @@ use std::sync::OnceLock;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 
-use example::{RANKS, Scratch, finish, text, utf8};
+use example::{PORTALS_RANKS, RANKS, Scratch, finish, text, utf8};
 
 fn program() -> &'static Path {
     static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
@@ -28,6 +28,8 @@ enum Start {
     Option,
     /// By `argonet run`.
     Launcher,
+    /// The same, over the portals conduit.
+    Portals,
 }
 
 fn run(start: Start, ranks: u32, arguments: &[&str]) -> Output {
@@ -40,12 +42,13 @@ fn run(start: Start, ranks: u32, arguments: &[&str]) -> Output {
                 .arg(program());
             command
         }
+        Start::Portals => example::over_portals(ranks, program()),
     };
     command.env_remove("GASNET_PSHM_NODES");
     match start {
         Start::Variable => drop(command.env("GASNET_PSHM_NODES", ranks.to_string())),
         Start::Option => drop(command.args(["--ranks", &ranks.to_string()])),
-        Start::Launcher => {}
+        Start::Launcher | Start::Portals => {}
     }
     command.args(arguments);
     finish(command)
@@ -182,6 +185,26 @@ fn all_ways_to_start() {
     let expected = counted(Start::Variable, 3, &arguments);
     assert_eq!(counted(Start::Option, 3, &arguments), expected);
     assert_eq!(counted(Start::Launcher, 3, &arguments), expected);
+}
+
+/// Lists long enough for several messages, and a segment that grows.
+// seed P1
+#[test]
+fn the_same_over_portals() {
+    let scratch = Scratch::new("kmers-portals");
+    let genome = generated(&scratch, "genome.fa", "1MB");
+    let lambda = lambda();
+    for arguments in [
+        &[utf8(&lambda), "--verify"][..],
+        &[utf8(&genome), "--top", "500000", "--histogram", "1000"],
+    ] {
+        let expected = counted(Start::Variable, 1, arguments);
+        for ranks in PORTALS_RANKS {
+            let printed = counted(Start::Portals, ranks, arguments);
+            // Not assert_eq!, which would print both.
+            assert!(printed == expected, "{ranks} ranks, {arguments:?}");
+        }
+    }
 }
 
 /// A job fails with one error, which is `message`; a `*` in it stands for any number.

@@ -11,6 +11,8 @@ use std::time::{Duration, Instant};
 
 /// Numbers of ranks that a job is run on.
 pub(crate) const RANKS: [u32; 4] = [1, 2, 4, 7];
+/// And over portals.
+pub(crate) const PORTALS_RANKS: [u32; 3] = [2, 4, 8];
 /// How long a job may take. It normally takes a fraction of a second; this is for the slowest machine.
 const LIMIT: Duration = Duration::from_secs(120);
 /// In the environment of every process of a job.
@@ -41,6 +43,17 @@ pub(crate) fn build(name: &str) -> PathBuf {
         .status();
     assert!(built.is_ok_and(|status| status.success()), "cargo build");
     profile_dir.join(format!("examples/{name}"))
+}
+
+/// The launcher of a program of so many ranks, whose messages all go over the portals conduit.
+pub(crate) fn over_portals(ranks: u32, program: &Path) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_argonet"));
+    command
+        .args(["run", "--conduit", "portals", "-n", &ranks.to_string()])
+        .arg(program)
+        .env_remove("GASNET_PSHM_NODES")
+        .env("GASNET_SUPERNODE_MAXSIZE", "1");
+    command
 }
 
 /// Runs a job to its end, and checks that nothing is left of it.

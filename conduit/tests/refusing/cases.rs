@@ -24,8 +24,14 @@ const POLL: &str = "queue_poll";
 /// Used by who sleeps and by what ends, where nothing comes of an error.
 const IN_VAIN: [&str; 2] = ["portal_enable", "queue_wait"];
 
+/// Those of the conduit.
+const PORTALS: u32 = 8;
+
 /// Takes entries and descriptors away.
 const TAKES_AWAY: [&str; 2] = ["release", "unlink"];
+
+/// Calls that the conduit makes again by itself.
+const TRIED_AGAIN: [&str; 4] = ["attach", "put_region", "release", "unlink"];
 
 const WAYS: [Way; 3] = [Way::AtOnce, Way::Late, Way::Unpaid];
 /// The first uses, and later ones.
@@ -52,6 +58,8 @@ fn a_rank_that_cannot_start_says_why() {
                 call: call.clone(),
                 error: error.clone(),
                 after,
+                portal: None,
+                twice: false,
             };
             let orders = Orders {
                 rule: Some(rule.clone()),
@@ -88,8 +96,10 @@ fn what_an_interface_refuses_once_comes_about_or_is_told() {
                     call: call.clone(),
                     error: error.clone(),
                     after,
+                    portal: None,
+                    twice: false,
                 };
-                if !refused_once(way, &rule) {
+                if !goes_on(way, &rule).refused {
                     break;
                 }
                 seen.insert(rule.call);
@@ -104,8 +114,63 @@ fn what_an_interface_refuses_once_comes_about_or_is_told() {
     }
 }
 
-/// A job in which a call is refused; whether it was.
-fn refused_once(way: Way, rule: &Rule) -> bool {
+/// Each purpose has a portal of its own; the last is that of questions and answers about credits.
+#[test]
+fn what_is_refused_once_of_any_portal_comes_about_or_is_told() {
+    for portal in 0..PORTALS {
+        let mut is_refused = false;
+        // Late ones that match nothing at first have been tried again already, and are told at once.
+        for way in [Way::AtOnce, Way::Unpaid] {
+            for after in 0..8 {
+                let rule = Rule {
+                    call: "put_region".to_owned(),
+                    error: "NoSpace".to_owned(),
+                    after,
+                    portal: Some(portal),
+                    twice: false,
+                };
+                is_refused |= goes_on(way, &rule).refused;
+            }
+        }
+        assert!(is_refused, "no put to portal {portal} was refused");
+    }
+}
+
+/// Nothing is tried a third time.
+#[test]
+fn what_an_interface_refuses_twice_comes_about_or_is_told() {
+    let mut seen = BTreeSet::new();
+    for way in WAYS {
+        for call in TRIED_AGAIN {
+            for after in USES.into_iter().chain(4..40) {
+                let rule = Rule {
+                    call: call.to_owned(),
+                    error: "NoSpace".to_owned(),
+                    after,
+                    portal: None,
+                    twice: true,
+                };
+                let Seen { refused, twice } = goes_on(way, &rule);
+                if !refused {
+                    break;
+                }
+                if twice {
+                    seen.insert(call);
+                }
+            }
+        }
+    }
+    assert_eq!(seen, BTreeSet::from(TRIED_AGAIN));
+}
+
+/// What was done to the calls of a job.
+struct Seen {
+    refused: bool,
+    twice: bool,
+}
+
+/// A job in which a call is refused.
+fn goes_on(way: Way, rule: &Rule) -> Seen {
     let orders = Arc::new(Mutex::new(Orders::default()));
     let mut job = Job::start(way, Arc::clone(&orders)).unwrap();
     let made = {
@@ -116,16 +181,26 @@ fn refused_once(way: Way, rule: &Rule) -> bool {
     let told = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
         job.grow();
         job.work(way);
-        job.compare()
+        let fatal = job.fatal();
+        (job.compare(), fatal)
     }));
-    let told = told.unwrap_or_else(|_| panic!("{way:?}, {rule:?}"));
-    let refused = orders.lock().unwrap().refused;
+    let (told, fatal) = told.unwrap_or_else(|_| panic!("{way:?}, {rule:?}"));
+    let seen = {
+        let orders = orders.lock().unwrap();
+        Seen {
+            refused: orders.refused,
+            twice: orders.refused_twice,
+        }
+    };
     assert!(
-        refused || told == 0,
+        seen.refused || told == 0,
         "{way:?}, {rule:?}: told without a reason"
     );
+    if fatal > 0 {
+        return seen;
+    }
     // Whatever it was, all works again.
-    orders.lock().unwrap().rule = None;
+    orders.lock().unwrap().forget();
     assert!(
         job.grow(),
         "{way:?}, {rule:?}: the segment does not grow again"
@@ -136,7 +211,7 @@ fn refused_once(way: Way, rule: &Rule) -> bool {
     let gone = i64::from(rule.error == "BadHandle" && TAKES_AWAY.contains(&rule.call.as_str()));
     let left = orders.lock().unwrap().made - made;
     assert!((0..=gone).contains(&left), "{way:?}, {rule:?}: {left} more");
-    refused
+    seen
 }
 
 /// The conduit makes none of the calls that are left out above, so that none is forgotten when it does.

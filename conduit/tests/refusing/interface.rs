@@ -19,17 +19,42 @@ pub(crate) struct Rule {
     pub(crate) call: String,
     pub(crate) error: String,
     pub(crate) after: u32,
+    /// Puts to this portal alone.
+    pub(crate) portal: Option<u32>,
+    /// Whether it is refused once more when it is tried again.
+    pub(crate) twice: bool,
+}
+
+/// What tells a put or a get from others, so that one that is tried again is known.
+type Same = (Part, Target, u64);
+
+/// A call that was refused, and is when it is tried again. Without what tells puts and gets: the next of its name.
+pub(crate) struct Retry {
+    rule: Rule,
+    same: Option<Same>,
 }
 
 /// What interfaces of a job do, and have done.
 #[derive(Default)]
 pub(crate) struct Orders {
     pub(crate) rule: Option<Rule>,
-    /// Whether a rule was followed.
+    /// Whether a rule was followed, and once more.
     pub(crate) refused: bool,
+    pub(crate) refused_twice: bool,
+    /// Whether the call may have been made again, so that an error is the job's end.
+    pub(crate) ends: bool,
+    pub(crate) retry: Option<Retry>,
     pub(crate) called: BTreeSet<&'static str>,
     /// Entries and descriptors that there are.
     pub(crate) made: i64,
+}
+
+impl Orders {
+    /// From now on nothing is refused.
+    pub(crate) fn forget(&mut self) {
+        self.rule = None;
+        self.retry = None;
+    }
 }
 
 /// A software interface whose calls may be refused.
@@ -40,18 +65,33 @@ pub(crate) struct Refusing {
 
 impl Refusing {
     fn gate(&self, call: &'static str) -> Result<(), NicError> {
+        self.gate_of(call, None)
+    }
+
+    fn gate_of(&self, call: &'static str, same: Option<Same>) -> Result<(), NicError> {
         let mut orders = self.orders.lock().unwrap();
         orders.called.insert(call);
-        let Some(rule) = orders.rule.as_mut().filter(|rule| rule.call == call) else {
+        let again = |retry: &mut Retry| retry.rule.call == call && retry.same == same;
+        if let Some(retry) = orders.retry.take_if(again) {
+            orders.refused_twice = true;
+            return Err(error(&retry.rule.error, self.nic.rank()));
+        }
+        let portal = same.map(|(_, target, _)| target.portal.0);
+        let due = |rule: &&mut Rule| {
+            rule.call == call && rule.portal.is_none_or(|only| portal == Some(only))
+        };
+        let Some(rule) = orders.rule.as_mut().filter(due) else {
             return Ok(());
         };
         if rule.after > 0 {
             rule.after -= 1;
             return Ok(());
         }
+        let rule = orders.rule.take().expect("it was there");
         let error = error(&rule.error, self.nic.rank());
-        orders.rule = None;
         orders.refused = true;
+        orders.ends = rule.twice;
+        orders.retry = rule.twice.then_some(Retry { rule, same });
         Err(error)
     }
 }
@@ -293,7 +333,7 @@ impl Portals for Refusing {
         target: Target,
         header: u64,
     ) -> Result<(), NicError> {
-        self.gate("put_region")?;
+        self.gate_of("put_region", Some((part, target, header)))?;
         self.nic.put_region(source, part, ack, target, header)
     }
 
@@ -303,7 +343,7 @@ impl Portals for Refusing {
         part: Part,
         target: Target,
     ) -> Result<(), NicError> {
-        self.gate("get_region")?;
+        self.gate_of("get_region", Some((part, target, 0)))?;
         self.nic.get_region(destination, part, target)
     }
 

@@ -5,7 +5,7 @@ use crate::log::{ANSWER, ASK, Log, bytes, place_of};
 use argonet_am::{Category, HandlerTable, Lane, Message, Payload, Registered};
 use argonet_base::{JobRank, SegmentOffset};
 use argonet_conduit::portals::{
-    Buffers, Portals, PortalsConfig, PortalsError, PortalsSizes, software_config,
+    Buffers, InUse, Portals, PortalsConfig, PortalsError, PortalsSizes, software_config,
 };
 use argonet_conduit::smp::ThreadMode;
 use argonet_conduit::{Conduit, Injected, OpToken, PrepareRequest, SendError};
@@ -22,6 +22,8 @@ const SEGMENT: u64 = 2 << 20;
 const LARGE: usize = 5000;
 /// Rounds of polls after which whatever goes on is over.
 const ROUNDS: usize = 20_000;
+/// Rounds of polls in which nothing changes that would.
+const STILL_ROUNDS: usize = 200;
 
 /// How the ranks are set up.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -328,10 +330,12 @@ impl Job {
 
     /// Polls until nothing is in use any more, at any rank.
     fn finish(&mut self) {
+        let mut over = 0;
         for _ in 0..ROUNDS {
             self.poll();
             let idle = |rank: &Portals<Refusing>| rank.in_use().is_nothing() && rank.settled();
-            if self.ranks.iter().all(idle) {
+            over = if self.is_over() { over + 1 } else { 0 };
+            if self.ranks.iter().all(idle) || over > STILL_ROUNDS {
                 return;
             }
             // What is held back goes on with calls; what waits for room is tried again after some microseconds.
@@ -340,6 +344,38 @@ impl Job {
             }
         }
         panic!("something stays in use: {}", self.state());
+    }
+
+    /// Whether nothing goes on any more in a job that would have ended: who waits for what was refused twice waits for ever.
+    fn is_over(&self) -> bool {
+        let waits = |rank: &Portals<Refusing>| {
+            let InUse {
+                send_chunks,
+                halves,
+                questions,
+                ..
+            } = rank.in_use();
+            (send_chunks + halves + questions) as usize
+        };
+        let own = |rank: &Portals<Refusing>| InUse {
+            send_chunks: 0,
+            under_way: 0,
+            received: 0,
+            halves: 0,
+            questions: 0,
+            credits: 0,
+            ..rank.in_use()
+        };
+        let waiting: usize = self.ranks.iter().map(waits).sum();
+        (1..=2 * self.fatal()).contains(&waiting)
+            && self.ranks.iter().all(|rank| own(rank).is_nothing())
+    }
+
+    /// What was told to who polled, where calls are refused that are made again: a job ends by that.
+    pub(crate) fn fatal(&self) -> usize {
+        let ends = |rank: &Portals<Refusing>| rank.interface().orders.lock().unwrap().ends;
+        let told = self.logs.iter().map(|log| log.told.len()).sum();
+        if self.ranks.iter().any(ends) { told } else { 0 }
     }
 
     fn state(&self) -> String {
@@ -390,7 +426,9 @@ impl Job {
             .map(|log| log.requests.len() + log.replies.len())
             .sum();
         assert!(total <= self.due.len(), "more came than was sent");
-        self.check_credits();
+        if self.fatal() == 0 {
+            self.check_credits();
+        }
         self.due.clear();
         self.begun.clear();
         self.refused.clear();
