@@ -32,6 +32,19 @@ impl<N: Interface + Send + Sync> Portals<N> {
     /// Management first, then what gives resources back, then requests (seed P2).
     #[inline]
     pub(super) fn poll_queues<S: Sink + ?Sized>(&self, sink: &mut S) -> usize {
+        let mut taken = self.take_all(sink);
+        if taken == 0 && self.nic.attend() {
+            taken = self.take_all(sink);
+        }
+        self.try_again_at_times(|error| sink.broken(error));
+        if taken > 0 {
+            self.tell_threads();
+        }
+        taken
+    }
+
+    #[inline]
+    fn take_all<S: Sink + ?Sized>(&self, sink: &mut S) -> usize {
         let mut taken = 0;
         if !self.is_empty(self.queues.system) {
             taken += self.take_system(sink);
@@ -39,12 +52,7 @@ impl<N: Interface + Send + Sync> Portals<N> {
         if !self.is_empty(self.queues.safe) {
             taken += self.take_safe(sink);
         }
-        taken += self.take_requests(sink);
-        self.try_again_at_times(|error| sink.broken(error));
-        if taken > 0 {
-            self.tell_threads();
-        }
-        taken
+        taken + self.take_requests(sink)
     }
 
     /// Sends again what is to be, not more often than helps.

@@ -90,10 +90,14 @@ impl Networked {
         };
         let os = |action| move |source: std::io::Error| NicError::Os { action, source };
         let wire = Wire::new(port, peers, Faults::new(config.faults))?;
-        let bell = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)
-            .map_err(|error| os("make a bell for the thread of the interface")(error.into()))?;
+        let bell = |action| {
+            let bell = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK);
+            bell.map_err(|error| os(action)(error.into()))
+        };
         software.reach(ranks);
-        let core = Core::new(software, wire, state, config, atomic_bytes, bell);
+        software.hang_bell(bell("make a bell for threads that sleep")?);
+        let own = bell("make a bell for the thread of the interface")?;
+        let core = Core::new(software, wire, state, config, atomic_bytes, own);
         let core = Arc::new(core);
         let served = core.clone();
         let builder = std::thread::Builder::new().name("argonet-nic".into());
