@@ -67,6 +67,19 @@ impl WaitPolicy {
         }
     }
 
+    /// The policy where polls ask the system: as long a time takes fewer of them.
+    #[must_use]
+    pub const fn of_slow_polls(self) -> Self {
+        /// How many polls of memory take as long as one.
+        const POLLS: u32 = 16;
+        let spins = match self.spins {
+            Self::ENDLESS => Self::ENDLESS,
+            spins if spins / POLLS < Self::CROWDED.spins => Self::CROWDED.spins,
+            spins => spins / POLLS,
+        };
+        Self { spins, ..self }
+    }
+
     /// The policy of ranks that communicate over a network, too.
     #[must_use]
     pub const fn over_a_network(self) -> Self {
@@ -276,6 +289,15 @@ mod tests {
         assert_eq!(patience.next(), sleep);
         patience.reset();
         assert_eq!(steps(&mut patience, 100), whole);
+    }
+
+    #[test]
+    fn slow_polls_are_fewer() {
+        let spins = |policy: WaitPolicy| policy.of_slow_polls().spins;
+        assert_eq!(spins(WaitPolicy::for_host(2, 2)), 1250);
+        assert_eq!(spins(WaitPolicy::CROWDED), WaitPolicy::CROWDED.spins);
+        let endless = WaitPolicy::for_mode(WaitMode::Spin, WaitPolicy::CROWDED);
+        assert_eq!(spins(endless), WaitPolicy::ENDLESS);
     }
 
     #[test]

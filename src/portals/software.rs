@@ -90,11 +90,19 @@ impl Open {
             .collect::<Result<_, Cause>>()?;
         let mut network = NetworkedConfig::of_ranks(config.ranks);
         network.seal = Some(Seal::from_secret(boot.job_key().bytes()));
-        if is_one_host(boot) {
-            network.link.datagram_bytes = LOOPBACK_DATAGRAM_BYTES;
+        if let Some(bytes) = datagram_bytes(is_one_host(boot)) {
+            network.link.datagram_bytes = bytes;
         }
         let nic = Networked::new(nic, port, &peers, &network)?;
         Ok(Arc::new(Portals::over_networked(nic, config)?))
+    }
+}
+
+/// Longest datagram, if it is not what fits the frames of a network.
+const fn datagram_bytes(one_host: bool) -> Option<usize> {
+    match one_host {
+        true => Some(LOOPBACK_DATAGRAM_BYTES),
+        false => None,
     }
 }
 

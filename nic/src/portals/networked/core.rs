@@ -107,8 +107,13 @@ impl Core {
         Turn {
             core: self,
             state: self.state.lock(),
-            now: self.begun.elapsed(),
+            now: self.now(),
         }
+    }
+
+    /// The time since it began.
+    pub(super) fn now(&self) -> Duration {
+        self.begun.elapsed()
     }
 
     pub(super) fn ring(&self) {

@@ -98,6 +98,10 @@ impl Portals for Networked {
         self.core.attend()
     }
 
+    fn attends(&self) -> bool {
+        true
+    }
+
     fn rouse(&self) {
         self.core.software.rouse();
     }

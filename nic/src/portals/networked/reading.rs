@@ -1,21 +1,17 @@
 //! Who reads the socket.
 //!
 //! A thread that looks for events reads it itself, and so does one that sleeps for them where nothing but this process wakes it: then nobody else has to be woken
-//! between a datagram and its event. The thread of the interface reads only while no caller does. A caller that has read lately is taken to do so again; a caller
-//! that stops tells nobody, so the thread looks every [`LEASE`] whether it still reads.
+//! between a datagram and its event. The thread of the interface reads only while no caller does. A caller that has read is taken to do so again within a
+//! [`LEASE`]; one that does not tells nobody, so the thread looks when that is over.
 
 use super::core::{Core, nanoseconds};
 use super::wire::Inbox;
-use argonet_base::cpu::{SHORT_PAUSE_TICKS, ticks};
 use core::time::Duration;
 use parking_lot::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// For how long the thread leaves the socket to callers that have read lately.
-const LEASE: Duration = Duration::from_micros(200);
-
-/// How long ago that may be: some 50 microseconds.
-const LATELY_TICKS: u64 = 400 * SHORT_PAUSE_TICKS;
+/// For how long the thread leaves the socket to a caller that has read.
+const LEASE: Duration = Duration::from_micros(500);
 
 /// Batches that are read at once.
 const MOST_BATCHES: u32 = 16;
@@ -23,8 +19,8 @@ const MOST_BATCHES: u32 = 16;
 /// Who reads.
 pub(super) struct Reading {
     inbox: Mutex<Inbox>,
-    /// When a caller has read last, in ticks. A hint: written by callers, read by the thread.
-    called_at: AtomicU64,
+    /// When the lease ends of the caller that has read last, in nanoseconds. A hint: written by callers, read by the thread.
+    leased_until: AtomicU64,
     /// How often a caller began or ended to sleep on the socket: odd while one does. Written by whoever has the inbox; the thread reads it under the lock of the
     /// interface, which a caller takes after its sleep to see whether the thread must be told.
     sleeps: AtomicU64,
@@ -45,27 +41,21 @@ impl Reading {
     pub(super) fn new() -> Self {
         Self {
             inbox: Mutex::new(Inbox::new()),
-            called_at: AtomicU64::new(ticks().wrapping_sub(LATELY_TICKS)),
+            leased_until: AtomicU64::new(0),
             sleeps: AtomicU64::new(0),
         }
     }
 
-    /// Whether a caller reads, or will soon.
-    fn is_left_to_callers(&self) -> bool {
-        let ago = ticks().wrapping_sub(self.called_at.load(Ordering::Relaxed));
-        ago < LATELY_TICKS || self.sleeps.load(Ordering::Relaxed) % 2 == 1
-    }
-
-    /// What the thread does now; it has the lock of the interface. `seen` is the sleep that it saw last.
+    /// What the thread does now; it has the lock of the interface. `seen` is the sleep that it saw last: one that it sees twice is a long one.
     pub(super) fn leave(&self, now: Duration, seen: &mut u64) -> Leave {
         let sleeps = self.sleeps.load(Ordering::Relaxed);
-        if sleeps % 2 == 1 && *seen == sleeps {
-            return Leave::UntilRung;
-        }
-        *seen = sleeps;
-        match self.is_left_to_callers() {
-            true => Leave::Until(now + LEASE),
-            false => Leave::No,
+        let asleep = sleeps % 2 == 1;
+        let lease = Duration::from_nanos(self.leased_until.load(Ordering::Relaxed));
+        match (asleep, core::mem::replace(seen, sleeps) == sleeps) {
+            (true, true) => Leave::UntilRung,
+            (true, false) => Leave::Until(now + LEASE),
+            (false, _) if lease > now => Leave::Until(lease),
+            (false, _) => Leave::No,
         }
     }
 }
@@ -73,7 +63,8 @@ impl Reading {
 impl Core {
     /// Reads what has come, for the thread.
     pub(super) fn read_unless_callers_do(&self) {
-        if !self.reading.is_left_to_callers() {
+        // The sleep of a caller is none that was seen before.
+        if self.reading.leave(self.now(), &mut 0) == Leave::No {
             self.read(&mut self.reading.inbox.lock());
         }
     }
@@ -89,20 +80,23 @@ impl Core {
     }
 
     fn called(&self) {
-        self.reading.called_at.store(ticks(), Ordering::Relaxed);
+        let until = nanoseconds(Some(self.now() + LEASE));
+        self.reading.leased_until.store(until, Ordering::Relaxed);
     }
 
     fn read(&self, inbox: &mut Inbox) -> bool {
         let mut any = false;
         for _ in 0..MOST_BATCHES {
             let batch = inbox.receive(&self.wire, |datagram| self.turn().arrive(datagram));
-            any |= batch.any;
+            if batch.any {
+                any = true;
+                let mut turn = self.turn();
+                turn.transmit();
+                self.tell_of_timers(turn);
+            }
             if !batch.full {
                 break;
             }
-        }
-        if any {
-            self.tell_of_timers(self.turn());
         }
         any
     }
