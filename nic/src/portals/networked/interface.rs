@@ -35,6 +35,8 @@ pub struct Traffic {
     pub refused: u64,
     /// Records of peers that mean nothing, which were dropped.
     pub bad_records: u64,
+    /// Batches of datagrams that callers have read, who looked or slept for events; the thread of the interface reads the others.
+    pub read_by_callers: u64,
 }
 
 impl Networked {
@@ -124,6 +126,7 @@ impl Networked {
             datagrams: turn.state.endpoint.counts(),
             refused: self.core.wire.refused(),
             bad_records: turn.state.bad_records,
+            read_by_callers: self.core.reading.by_callers(),
         }
     }
 

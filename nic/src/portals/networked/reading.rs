@@ -24,6 +24,8 @@ pub(super) struct Reading {
     /// How often a caller began or ended to sleep on the socket: odd while one does. Written by whoever has the inbox; the thread reads it under the lock of the
     /// interface, which a caller takes after its sleep to see whether the thread must be told.
     sleeps: AtomicU64,
+    /// Batches that callers have read.
+    by_callers: AtomicU64,
 }
 
 /// Until when the thread leaves the socket to callers.
@@ -43,7 +45,19 @@ impl Reading {
             inbox: Mutex::new(Inbox::new()),
             leased_until: AtomicU64::new(0),
             sleeps: AtomicU64::new(0),
+            by_callers: AtomicU64::new(0),
         }
+    }
+
+    /// How many batches of datagrams callers have read.
+    pub(super) fn by_callers(&self) -> u64 {
+        self.by_callers.load(Ordering::Relaxed)
+    }
+
+    /// Whether a caller sleeps on the socket.
+    #[cfg(test)]
+    pub(super) fn is_asleep(&self) -> bool {
+        self.sleeps.load(Ordering::Relaxed) % 2 == 1
     }
 
     /// What the thread does now; it has the lock of the interface. `seen` is the sleep that it saw last: one that it sees twice is a long one.
@@ -75,21 +89,27 @@ impl Core {
         let Some(mut inbox) = self.reading.inbox.try_lock() else {
             return false;
         };
-        self.called();
-        self.read(&mut inbox)
+        self.read_for_caller(&mut inbox)
     }
 
-    fn called(&self) {
+    fn read_for_caller(&self, inbox: &mut Inbox) -> bool {
         let until = nanoseconds(Some(self.now() + LEASE));
         self.reading.leased_until.store(until, Ordering::Relaxed);
+        let batches = self.read(inbox);
+        if batches > 0 {
+            let by_callers = &self.reading.by_callers;
+            by_callers.fetch_add(batches.into(), Ordering::Relaxed);
+        }
+        batches > 0
     }
 
-    fn read(&self, inbox: &mut Inbox) -> bool {
-        let mut any = false;
-        for _ in 0..MOST_BATCHES {
+    /// How many batches there were.
+    fn read(&self, inbox: &mut Inbox) -> u32 {
+        let mut batches = 0;
+        while batches < MOST_BATCHES {
             let batch = inbox.receive(&self.wire, |datagram| self.turn().arrive(datagram));
             if batch.any {
-                any = true;
+                batches += 1;
                 let mut turn = self.turn();
                 turn.transmit();
                 self.tell_of_timers(turn);
@@ -98,22 +118,48 @@ impl Core {
                 break;
             }
         }
-        any
+        batches
     }
 
-    /// Has a caller sleep on the socket if nobody else reads it, and do what comes; `None` if another does. `sleep` gets what sleeps, and says whether it has.
+    /// Has a caller sleep on the socket, and do what comes; `None` if somebody else reads.
     pub(super) fn read_asleep<R>(&self, sleep: impl FnOnce() -> R) -> Option<R> {
         let mut inbox = self.reading.inbox.try_lock()?;
         self.reading.sleeps.fetch_add(1, Ordering::Relaxed);
         let slept = sleep();
         self.reading.sleeps.fetch_add(1, Ordering::Relaxed);
-        self.called();
-        self.read(&mut inbox);
+        self.read_for_caller(&mut inbox);
         drop(inbox);
         // The thread sees, under the lock, either that this sleep is over or what it is told here.
         let turn = self.turn();
         let look = nanoseconds(Some(turn.now + LEASE));
         self.tell(turn, look);
         Some(slept)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_thread_reads_when_no_caller_does() {
+        let reading = Reading::new();
+        let now = Duration::from_secs(1);
+        let mut seen = 0;
+        assert_eq!(reading.leave(now, &mut seen), Leave::No);
+        let until = now + LEASE;
+        let read = nanoseconds(Some(until));
+        reading.leased_until.store(read, Ordering::Relaxed);
+        assert_eq!(reading.leave(now, &mut seen), Leave::Until(until));
+        assert_eq!(reading.leave(until, &mut seen), Leave::No);
+        // A sleep is short until it is seen twice.
+        for sleep in [1, 3] {
+            reading.sleeps.store(sleep, Ordering::Relaxed);
+            let look = Leave::Until(until + LEASE);
+            assert_eq!(reading.leave(until, &mut seen), look);
+            assert_eq!(reading.leave(until, &mut seen), Leave::UntilRung);
+        }
+        reading.sleeps.store(4, Ordering::Relaxed);
+        assert_eq!(reading.leave(until, &mut seen), Leave::No);
     }
 }

@@ -109,6 +109,12 @@ impl Software {
         self.shared.bell.as_ref().map(AsFd::as_fd)
     }
 
+    /// Whether a thread of this rank sleeps or is about to.
+    #[cfg(test)]
+    pub(in crate::portals) fn is_slept_for(&self) -> bool {
+        self.shared.sleeps(self.shared.place)
+    }
+
     /// [`queue_wait`](crate::portals::Portals::queue_wait), asleep as the caller says.
     pub(in crate::portals) fn wait(
         &self,
