@@ -172,7 +172,13 @@ pub fn join(
     let exits = network.clone();
     let (conduit, policy) = match network {
         None => (Paths::near(smp), policy),
-        Some(network) => (Paths::over(network, smp), policy.over_a_network()),
+        Some(network) => {
+            let policy = match network.polls_ask_system() {
+                true => policy.of_slow_polls(),
+                false => policy,
+            };
+            (Paths::over(network, smp), policy.over_a_network())
+        }
     };
     let start = Instant::now();
     let engine = Engine::new(EngineConfig {

@@ -383,6 +383,11 @@ pub trait Conduit: Send + Sync {
         !self.has_work()
     }
 
+    /// Whether a poll that finds nothing has asked the system, and so takes as long as many polls of memory: who waits spins less then.
+    fn polls_ask_system(&self) -> bool {
+        false
+    }
+
     /// Lets others run between two polls that find nothing.
     fn yield_now(&self) {
         std::thread::yield_now();

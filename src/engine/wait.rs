@@ -67,6 +67,18 @@ impl WaitPolicy {
         }
     }
 
+    /// The policy where polls ask the system: after some 100 microseconds of them a wake-up costs little more. Who spins for longer uses up a turn at the
+    /// processor that it may need when its message comes, where others want to run, too.
+    #[must_use]
+    pub const fn of_slow_polls(self) -> Self {
+        const SPINS: u32 = 100;
+        let spins = match self.spins {
+            SPINS..Self::ENDLESS => SPINS,
+            spins => spins,
+        };
+        Self { spins, ..self }
+    }
+
     /// The policy of ranks that communicate over a network, too.
     #[must_use]
     pub const fn over_a_network(self) -> Self {
@@ -276,6 +288,15 @@ mod tests {
         assert_eq!(patience.next(), sleep);
         patience.reset();
         assert_eq!(steps(&mut patience, 100), whole);
+    }
+
+    #[test]
+    fn slow_polls_are_fewer() {
+        let spins = |policy: WaitPolicy| policy.of_slow_polls().spins;
+        assert_eq!(spins(WaitPolicy::for_host(2, 2)), 100);
+        assert_eq!(spins(WaitPolicy::CROWDED), WaitPolicy::CROWDED.spins);
+        let endless = WaitPolicy::for_mode(WaitMode::Spin, WaitPolicy::CROWDED);
+        assert_eq!(spins(endless), WaitPolicy::ENDLESS);
     }
 
     #[test]

@@ -88,14 +88,20 @@ impl Open {
         let peers: Vec<Whereabouts> = (0..config.ranks)
             .map(|peer| whereabouts(boot, JobRank(peer)))
             .collect::<Result<_, Cause>>()?;
-        let mut network = NetworkedConfig::of_ranks(config.ranks);
+        let mut network = network_config(config.ranks, is_one_host(boot));
         network.seal = Some(Seal::from_secret(boot.job_key().bytes()));
-        if is_one_host(boot) {
-            network.link.datagram_bytes = LOOPBACK_DATAGRAM_BYTES;
-        }
         let nic = Networked::new(nic, port, &peers, &network)?;
         Ok(Arc::new(Portals::over_networked(nic, config)?))
     }
+}
+
+/// Sizes and times between ranks of one host, which no network divides, or of several.
+fn network_config(ranks: u32, one_host: bool) -> NetworkedConfig {
+    let mut network = NetworkedConfig::of_ranks(ranks);
+    if one_host {
+        network.link.datagram_bytes = LOOPBACK_DATAGRAM_BYTES;
+    }
+    network
 }
 
 fn is_one_host(boot: &LocalJob) -> bool {
@@ -128,4 +134,16 @@ fn whereabouts(boot: &LocalJob, peer: JobRank) -> Result<Whereabouts, Cause> {
     });
     let got = || told.chars().take(64).collect();
     Ok(read.ok_or_else(|| NoAddress { peer, got: got() })?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn datagrams_between_hosts_fit_frames_and_others_are_long() {
+        // A frame of Ethernet has 1500 bytes, of which the headers of IPv4 and UDP take 28.
+        let of = |one_host| network_config(4, one_host).link.datagram_bytes;
+        assert_eq!([of(false), of(true)], [1472, 16_384]);
+    }
 }

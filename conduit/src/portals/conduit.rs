@@ -88,6 +88,10 @@ impl<N: Interface + Send + Sync> Conduit for Portals<N> {
         unsafe { self.get_bytes(from, offset, dst, len, op) }
     }
 
+    fn polls_ask_system(&self) -> bool {
+        self.nic.attends()
+    }
+
     fn linger(&self, limit: Duration) -> bool {
         self.nic.linger(limit)
     }

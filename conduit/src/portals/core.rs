@@ -160,6 +160,8 @@ pub struct Portals<N: Interface> {
     pub(super) agains: AtomicU32,
     /// Ticks when they were tried last. A hint.
     pub(super) tried_at: AtomicU64,
+    /// How often the time between two tries has doubled. A hint.
+    pub(super) doublings: AtomicU32,
     /// Payloads of large replies that are not acknowledged.
     pub(super) reply_halves: AtomicU32,
     /// Requests and operations that are not complete.
@@ -244,6 +246,7 @@ impl<N: Interface> Portals<N> {
             unreleased: Mutex::default(),
             agains: AtomicU32::new(0),
             tried_at: AtomicU64::new(0),
+            doublings: AtomicU32::new(0),
             reply_halves: AtomicU32::new(0),
             under_way: AtomicU32::new(0),
             epoch: AtomicU32::new(0),

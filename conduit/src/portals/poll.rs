@@ -18,6 +18,9 @@ const TRY_TICKS: u64 = 160 * SHORT_PAUSE_TICKS;
 /// Between two tries while it sleeps.
 const RETRY: Duration = Duration::from_millis(1);
 
+/// Doublings of the time between two tries in vain over an interface that moves data for each: up to some 20 milliseconds.
+const MOST_DOUBLINGS: u32 = 10;
+
 impl<N: Interface + Send + Sync> Portals<N> {
     /// Whether another event may be taken.
     #[inline]
@@ -32,6 +35,19 @@ impl<N: Interface + Send + Sync> Portals<N> {
     /// Management first, then what gives resources back, then requests (seed P2).
     #[inline]
     pub(super) fn poll_queues<S: Sink + ?Sized>(&self, sink: &mut S) -> usize {
+        let mut taken = self.take_all(sink);
+        if taken == 0 && self.nic.attend() {
+            taken = self.take_all(sink);
+        }
+        self.try_again_at_times(|error| sink.broken(error));
+        if taken > 0 {
+            self.tell_threads();
+        }
+        taken
+    }
+
+    #[inline]
+    fn take_all<S: Sink + ?Sized>(&self, sink: &mut S) -> usize {
         let mut taken = 0;
         if !self.is_empty(self.queues.system) {
             taken += self.take_system(sink);
@@ -39,12 +55,7 @@ impl<N: Interface + Send + Sync> Portals<N> {
         if !self.is_empty(self.queues.safe) {
             taken += self.take_safe(sink);
         }
-        taken += self.take_requests(sink);
-        self.try_again_at_times(|error| sink.broken(error));
-        if taken > 0 {
-            self.tell_threads();
-        }
-        taken
+        taken + self.take_requests(sink)
     }
 
     /// Sends again what is to be, not more often than helps.
@@ -61,11 +72,37 @@ impl<N: Interface + Send + Sync> Portals<N> {
     fn is_time_to_try(&self) -> bool {
         let now = ticks();
         let tried = self.tried_at.load(Ordering::Relaxed);
-        let is_time = !self.synchronous || now.wrapping_sub(tried) >= TRY_TICKS;
+        let doublings = self.doublings.load(Ordering::Relaxed);
+        let pause = match (self.synchronous, doublings) {
+            (true, _) => TRY_TICKS,
+            // News of the last try has taken its time.
+            (false, 0) => 0,
+            (false, doublings) => TRY_TICKS << doublings,
+        };
+        let is_time = now.wrapping_sub(tried) >= pause;
         if is_time {
             self.tried_at.store(now, Ordering::Relaxed);
         }
         is_time
+    }
+
+    /// Takes note of what news say of sends. A peer that has no room for long is tried less and less often, as each try moves the data.
+    #[inline]
+    pub(super) fn tried(&self, in_vain: bool) {
+        let doublings = self.doublings.load(Ordering::Relaxed);
+        let next = match in_vain {
+            true => MOST_DOUBLINGS.min(doublings + 1),
+            false => 0,
+        };
+        if !self.synchronous && next != doublings {
+            self.doublings.store(next, Ordering::Relaxed);
+        }
+    }
+
+    /// Longest sleep while something is to be sent again: nobody tells when there is room for it.
+    fn sleep_before_try(&self) -> Duration {
+        let doublings = self.doublings.load(Ordering::Relaxed).saturating_sub(5);
+        RETRY * (1 << doublings)
     }
 
     /// What ran here may be what another thread sleeps for, or is about to.
@@ -122,8 +159,10 @@ impl<N: Interface + Send + Sync> Portals<N> {
         let Self { queues, .. } = self;
         let timeout = match self.agains.load(Ordering::Relaxed) {
             0 => timeout,
-            // Nobody tells when there is room for what is to be sent again.
-            _ => Some(timeout.map_or(RETRY, |time| time.min(RETRY))),
+            _ => {
+                let most = self.sleep_before_try();
+                Some(timeout.map_or(most, |time| time.min(most)))
+            }
         };
         let mut wanted = vec![queues.system, queues.safe];
         // Without what a reply needs requests are left where they are; that comes back by the safe queue.

@@ -52,6 +52,9 @@ impl<N: Interface + Send + Sync> Portals<N> {
                 sink.broken(error);
             }
         }
+        if taken > 0 {
+            self.tried(in_vain > 0);
+        }
         taken + both - in_vain
     }
 

@@ -66,6 +66,17 @@ pub trait Portals {
     /// [`NicError::BadHandle`].
     fn queue_is_empty(&self, queue: Queue) -> Result<bool, NicError>;
 
+    /// Does what has come, where the interface has threads that would do it a little later; whether there was anything. For who looks into queues again and again
+    /// and finds nothing: it need not be called.
+    fn attend(&self) -> bool {
+        false
+    }
+
+    /// Whether [`attend`](Self::attend) does anything, which is a call of the system then.
+    fn attends(&self) -> bool {
+        false
+    }
+
     /// Sleeps until one of these queues has an event, [`rouse`](Self::rouse) is called, a signal comes, or the time is over (`PtlEQPoll`).
     /// Returns at once if there is an event, or if `come` says that what the caller waits for besides is there: it is asked once
     /// more when a `rouse` from then on will be noticed. May return for nothing.

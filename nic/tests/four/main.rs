@@ -9,6 +9,7 @@ mod errors;
 mod group;
 mod hostile;
 mod hosts;
+mod leaving;
 mod loader;
 mod mad;
 mod ranks;
@@ -48,6 +49,7 @@ fn main() -> ExitCode {
         || ranks::processes(Kind::Hosts, away::COMPUTING),
     ));
     trials.extend(away::trials());
+    trials.extend(leaving::trials());
     trials.extend(hostile::trials());
     let found = Library::of_settings(&settings);
     match found {

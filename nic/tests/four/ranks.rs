@@ -1,7 +1,7 @@
 //! Two ranks: threads with the software interface, what is as narrow as a library, or that between hosts; processes with the latter or a library of Portals 4.
 
 use super::group::{MEMORY, Member};
-use super::{away, cases, errors, hosts};
+use super::{away, cases, errors, hosts, leaving};
 use argonet_base::JobRank;
 use argonet_nic::portals::Portals;
 use argonet_nic::portals::four::{FourConfig, Library, Narrow, Opening, ProcessId};
@@ -146,7 +146,7 @@ impl Process {
     }
 
     /// Waits for its end.
-    fn end(mut self) -> Result<ExitStatus, Failed> {
+    pub(crate) fn end(mut self) -> Result<ExitStatus, Failed> {
         drop(self.input);
         Ok(self.child.wait()?)
     }
@@ -210,6 +210,7 @@ pub(crate) fn child(rank: &str, kind: &str, case: &str) -> ExitCode {
                 (member.barrier)();
             }
             away::KILLED => away::be_killed(&mut member),
+            leaving::LEAVES => leaving::leave(&mut member),
             _ => cases::run(case, member),
         }
     } else {

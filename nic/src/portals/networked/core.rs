@@ -1,6 +1,7 @@
 //! What the threads of an interface share.
 
 use super::lane::Lane;
+use super::reading::Reading;
 use super::turn::Turn;
 use super::wire::Wire;
 use crate::portals::NicError;
@@ -54,6 +55,7 @@ impl State {
 pub(super) struct Core {
     pub(super) software: Software,
     pub(super) wire: Wire,
+    pub(super) reading: Reading,
     pub(super) state: Mutex<State>,
     /// Answers that a lane keeps at most.
     pub(super) answers: u32,
@@ -88,6 +90,7 @@ impl Core {
         Self {
             software,
             wire,
+            reading: Reading::new(),
             state: Mutex::new(state),
             answers: config.answers.max(1),
             linger: config.linger,
@@ -104,8 +107,13 @@ impl Core {
         Turn {
             core: self,
             state: self.state.lock(),
-            now: self.begun.elapsed(),
+            now: self.now(),
         }
+    }
+
+    /// The time since it began.
+    pub(super) fn now(&self) -> Duration {
+        self.begun.elapsed()
     }
 
     pub(super) fn ring(&self) {
@@ -117,13 +125,22 @@ impl Core {
     pub(super) fn begin(&self, peer: JobRank, away: Away) -> Result<(), NicError> {
         let mut turn = self.turn();
         turn.begin(peer, away)?;
-        // The thread sleeps until the timers that it knew; the lock orders this with its going to sleep.
+        self.tell_of_timers(turn);
+        Ok(())
+    }
+
+    /// Rings where a timer is earlier than those that the thread sleeps for.
+    pub(super) fn tell_of_timers(&self, turn: Turn<'_>) {
         let due = nanoseconds(turn.state.endpoint.poll_timeout());
+        self.tell(turn, due);
+    }
+
+    /// Rings if the thread would sleep beyond a time; the lock orders this with its going to sleep.
+    pub(super) fn tell(&self, turn: Turn<'_>, due: u64) {
         if due < self.sleeps_until.load(Ordering::Relaxed) {
             self.sleeps_until.store(due, Ordering::Relaxed);
             drop(turn);
             self.ring();
         }
-        Ok(())
     }
 }

@@ -35,6 +35,8 @@ pub struct Traffic {
     pub refused: u64,
     /// Records of peers that mean nothing, which were dropped.
     pub bad_records: u64,
+    /// Batches of datagrams that callers have read, who looked or slept for events; the thread of the interface reads the others.
+    pub read_by_callers: u64,
 }
 
 impl Networked {
@@ -90,10 +92,14 @@ impl Networked {
         };
         let os = |action| move |source: std::io::Error| NicError::Os { action, source };
         let wire = Wire::new(port, peers, Faults::new(config.faults))?;
-        let bell = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)
-            .map_err(|error| os("make a bell for the thread of the interface")(error.into()))?;
+        let bell = |action| {
+            let bell = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK);
+            bell.map_err(|error| os(action)(error.into()))
+        };
         software.reach(ranks);
-        let core = Core::new(software, wire, state, config, atomic_bytes, bell);
+        software.hang_bell(bell("make a bell for threads that sleep")?);
+        let own = bell("make a bell for the thread of the interface")?;
+        let core = Core::new(software, wire, state, config, atomic_bytes, own);
         let core = Arc::new(core);
         let served = core.clone();
         let builder = std::thread::Builder::new().name("argonet-nic".into());
@@ -120,6 +126,7 @@ impl Networked {
             datagrams: turn.state.endpoint.counts(),
             refused: self.core.wire.refused(),
             bad_records: turn.state.bad_records,
+            read_by_callers: self.core.reading.by_callers(),
         }
     }
 

@@ -5,6 +5,7 @@
 //! ranks of the host use in shared memory, answers, and ends operations at their initiator. So nobody needs to call.
 //!
 //! * Calls send their datagrams themselves if the window permits; the thread sends the rest.
+//! * A thread that looks or sleeps for events reads the socket itself, and the thread of the interface leaves it to that as long.
 //! * Messages between two ranks stay in order, whatever their portals. A long one is cut into datagrams and put to its place as they come; it is one operation
 //!   with one start and one end.
 //! * An operation has been read when its `SendEnd` comes ([`Features::synchronous`](super::Features::synchronous) is false): data is copied into datagrams, and stays in the
@@ -21,6 +22,7 @@ mod interface;
 mod lane;
 mod nic;
 mod port;
+mod reading;
 mod record;
 mod service;
 #[cfg(test)]

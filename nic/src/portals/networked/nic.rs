@@ -1,6 +1,8 @@
 //! The trait: what is for ranks of the host, and all that is no operation, goes to the software interface.
 
 use super::interface::Networked;
+use super::service;
+use crate::portals::software::Rest;
 use crate::portals::{
     Ack, AtomicKind, AtomicOp, Counter, Descriptor, DescriptorHandle, Entry, EntryHandle, Event,
     Features, Limits, Matching, NicError, Part, PortalIndex, PortalOptions, Portals, Position,
@@ -9,6 +11,7 @@ use crate::portals::{
 use argonet_base::JobRank;
 use core::ptr::NonNull;
 use core::time::Duration;
+use rustix::fd::AsFd;
 
 impl Networked {
     fn check_atomic(
@@ -64,7 +67,11 @@ impl Portals for Networked {
 
     #[inline]
     fn queue_get(&self, queue: Queue) -> Result<Option<Event>, NicError> {
-        self.core.software.queue_get(queue)
+        let software = &self.core.software;
+        match software.queue_get(queue)? {
+            None if self.core.attend() => software.queue_get(queue),
+            event => Ok(event),
+        }
     }
 
     #[inline]
@@ -78,7 +85,21 @@ impl Portals for Networked {
         timeout: Option<Duration>,
         come: &dyn Fn() -> bool,
     ) -> Result<(), NicError> {
-        self.core.software.queue_wait(queues, timeout, come)
+        let core = &*self.core;
+        let asleep = core.software.bell().and_then(|bell| {
+            let sleep = &mut || service::sleep(bell, Some(core.wire.socket.as_fd()), timeout);
+            core.read_asleep(|| core.software.wait(queues, Rest::Bell(sleep), come))
+        });
+        asleep.unwrap_or_else(|| core.software.queue_wait(queues, timeout, come))
+    }
+
+    #[inline]
+    fn attend(&self) -> bool {
+        self.core.attend()
+    }
+
+    fn attends(&self) -> bool {
+        true
     }
 
     fn rouse(&self) {

@@ -1,19 +1,17 @@
 //! The thread that plays the hardware.
 
 use super::core::{Core, nanoseconds};
-use super::wire::Inbox;
+use super::reading::Leave;
 use core::time::Duration;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::Ordering;
-
-/// Batches that are taken before timers are looked at.
-const MOST_BATCHES: u32 = 16;
 
 /// Sleeps on the socket, and does what arrives and what time demands, until the interface is dropped and what it sent has arrived.
 pub(super) fn run(core: &Core) {
-    let mut inbox = Inbox::new();
     // From when the interface is being dropped.
     let mut ends: Option<Duration> = None;
+    let mut seen = 0;
     loop {
         let mut turn = core.turn();
         turn.handle_timeout();
@@ -24,35 +22,40 @@ pub(super) fn run(core: &Core) {
             }
         }
         let due = turn.state.endpoint.poll_timeout();
-        let due = due.into_iter().chain(ends).min();
+        let leave = core.reading.leave(turn.now, &mut seen);
+        let look = match leave {
+            Leave::Until(look) => Some(look),
+            Leave::No | Leave::UntilRung => None,
+        };
+        let due = due.into_iter().chain(ends).chain(look).min();
         core.sleeps_until.store(nanoseconds(due), Ordering::Relaxed);
         let left = due.map(|due| due.saturating_sub(turn.now));
         drop(turn);
-        sleep(core, left);
+        let socket = (leave == Leave::No).then(|| core.wire.socket.as_fd());
+        sleep(core.bell.as_fd(), socket, left);
         core.sleeps_until.store(0, Ordering::Relaxed);
-        for _ in 0..MOST_BATCHES {
-            if !inbox.receive(&core.wire, |datagram| core.turn().arrive(datagram)) {
-                break;
-            }
+        if leave == Leave::No {
+            core.read_unless_callers_do();
         }
     }
 }
 
-fn sleep(core: &Core, timeout: Option<Duration>) {
+/// Sleeps until a bell rings, something has come at the socket, or for so long.
+pub(super) fn sleep(
+    bell: BorrowedFd<'_>,
+    socket: Option<BorrowedFd<'_>>,
+    timeout: Option<Duration>,
+) {
     let timeout = timeout.map(|left| Timespec {
         tv_sec: i64::try_from(left.as_secs()).unwrap_or(i64::MAX),
         tv_nsec: left.subsec_nanos().into(),
     });
-    let mut wakes = [
-        PollFd::new(&core.wire.socket, PollFlags::IN),
-        PollFd::new(&core.bell, PollFlags::IN),
-    ];
+    let on = |fd| PollFd::from_borrowed_fd(fd, PollFlags::IN);
+    let mut wakes = [on(bell), on(socket.unwrap_or(bell))];
     // Whatever it says, everything is looked at again.
     let _ = poll(&mut wakes, timeout.as_ref());
-    if wakes.iter().any(|fd| fd.revents().contains(PollFlags::IN)) {
-        let rung = wakes.get(1).is_some_and(|bell| !bell.revents().is_empty());
-        if rung {
-            let _ = rustix::io::read(&core.bell, &mut [0_u8; 8]);
-        }
+    let [rings, _] = &wakes;
+    if rings.revents().contains(PollFlags::IN) {
+        let _ = rustix::io::read(bell, &mut [0_u8; 8]);
     }
 }

@@ -2,10 +2,12 @@
 
 use super::{Networked, NetworkedConfig, Port, WireFaults};
 use crate::portals::software::{FaultRules, Software, SoftwareConfig};
-use crate::portals::{Ack, Descriptor, EventKind, Outcome, Part, PortalIndex, Portals, Target};
+use crate::portals::{
+    Ack, Descriptor, DescriptorHandle, Entry, EventKind, Matching, Outcome, Part, PortalIndex,
+    PortalOptions, Portals, Position, Queue, Target,
+};
 use argonet_base::JobRank;
-use core::ptr::NonNull;
-use core::sync::atomic::Ordering;
+use core::sync::atomic::{AtomicBool, Ordering};
 use core::time::Duration;
 use rustix::fd::AsFd;
 use rustix::fs::{MemfdFlags, memfd_create};
@@ -14,7 +16,10 @@ use std::time::Instant;
 
 const LIMIT: Duration = Duration::from_secs(20);
 
-fn until(is_so: impl Fn() -> bool) {
+/// What is put, from the buffers of one rank to those of another.
+const WORD: u64 = 8;
+
+fn until(mut is_so: impl FnMut() -> bool) {
     let begun = Instant::now();
     while !is_so() {
         assert!(begun.elapsed() < LIMIT, "it does not become so");
@@ -22,10 +27,95 @@ fn until(is_so: impl Fn() -> bool) {
     }
 }
 
+/// The interface of a rank that is alone on its host.
+fn host(
+    rank: u32,
+    port: Port,
+    peers: &[super::Whereabouts],
+    config: &NetworkedConfig,
+) -> Networked {
+    let file = memfd_create("interfaces", MemfdFlags::CLOEXEC).unwrap();
+    let sizes = SoftwareConfig {
+        first: JobRank(rank),
+        ranks: 1,
+        ..SoftwareConfig::default()
+    };
+    let rules = FaultRules::default();
+    let software = Software::new(file.as_fd(), sizes, JobRank(rank), None, rules).unwrap();
+    Networked::new(software, port, peers, config).unwrap()
+}
+
+fn port() -> Port {
+    Port::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, 0))).unwrap()
+}
+
+/// Two of them.
+fn hosts() -> [Networked; 2] {
+    let ports = [port(), port()];
+    let peers = ports.each_ref().map(Port::whereabouts);
+    let config = NetworkedConfig::of_ranks(2);
+    let mut rank = 0..;
+    ports.map(|port| host(rank.next().unwrap(), port, &peers, &config))
+}
+
+/// A queue, and a descriptor over buffers that tells it of answers.
+fn source(nic: &Networked) -> (Queue, DescriptorHandle) {
+    let queue = nic.queue_alloc(64).unwrap();
+    let descriptor = Descriptor {
+        queue: Some(queue),
+        ..Descriptor::SILENT
+    };
+    // SAFETY: the buffers live as long as the interface and nobody touches them.
+    let from = unsafe { nic.bind(nic.software().buffers().0, WORD, descriptor) };
+    (queue, from.unwrap())
+}
+
+/// An entry over the buffers of a rank.
+fn entry(nic: &Networked) {
+    let portal = nic.portal_alloc(PortalOptions::default(), None, Some(PortalIndex(0)));
+    let matching = Matching {
+        bits: 0,
+        ignore: 0,
+        source: None,
+    };
+    let memory = nic.software().buffers().0;
+    // SAFETY: as in `source`; the buffers have many words, of which this is the second.
+    let made = unsafe {
+        let memory = memory.add(WORD as usize);
+        nic.attach(
+            portal.unwrap(),
+            Position::Tail,
+            matching,
+            memory,
+            WORD,
+            Entry::OPEN,
+        )
+    };
+    made.unwrap();
+}
+
+/// A put that is answered.
+fn put(nic: &Networked, from: DescriptorHandle, target: u32) {
+    let whole = Part {
+        offset_bytes: 0,
+        len_bytes: WORD,
+    };
+    let target = Target {
+        rank: JobRank(target),
+        portal: PortalIndex(0),
+        bits: 0,
+        offset_bytes: 0,
+    };
+    nic.put_region(from, whole, Ack::Event, target, 0).unwrap();
+}
+
+fn sleeps_for_ever(nic: &Networked) -> bool {
+    nic.core.sleeps_until.load(Ordering::Relaxed) == u64::MAX
+}
+
 /// Nothing arrives that could rouse the thread: the timer of the put must.
 #[test]
 fn the_thread_is_rung_for_a_timer_that_is_earlier_than_its_own() {
-    let port = || Port::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, 0))).unwrap();
     let (own, silent) = (port(), port());
     let peers = [own.whereabouts(), silent.whereabouts()];
     let mut config = NetworkedConfig::of_ranks(2);
@@ -37,39 +127,98 @@ fn the_thread_is_rung_for_a_timer_that_is_earlier_than_its_own() {
         drop: 1_000_000,
         ..WireFaults::default()
     };
-    let file = memfd_create("interfaces", MemfdFlags::CLOEXEC).unwrap();
-    let sizes = SoftwareConfig {
-        ranks: 1,
-        ..SoftwareConfig::default()
-    };
-    let rules = FaultRules::default();
-    let software = Software::new(file.as_fd(), sizes, JobRank(0), None, rules).unwrap();
-    let nic = Networked::new(software, own, &peers, &config).unwrap();
-    let queue = nic.queue_alloc(8).unwrap();
-    let descriptor = Descriptor {
-        queue: Some(queue),
-        ..Descriptor::SILENT
-    };
-    let mut word = [0_u64; 1];
-    let memory = NonNull::from(&mut word).cast();
-    // SAFETY: the word lives longer than the interface and is not touched.
-    let from = unsafe { nic.bind(memory, 8, descriptor) }.unwrap();
-    until(|| nic.core.sleeps_until.load(Ordering::Relaxed) == u64::MAX);
-    let whole = Part {
-        offset_bytes: 0,
-        len_bytes: 8,
-    };
-    let target = Target {
-        rank: JobRank(1),
-        portal: PortalIndex(0),
-        bits: 0,
-        offset_bytes: 0,
-    };
-    nic.put_region(from, whole, Ack::Event, target, 0).unwrap();
+    let nic = host(0, own, &peers, &config);
+    let (queue, from) = source(&nic);
+    until(|| sleeps_for_ever(&nic));
+    put(&nic, from, 1);
     until(|| !nic.queue_is_empty(queue).unwrap());
     let event = nic.queue_get(queue).unwrap().unwrap();
     assert_eq!(
         (event.kind, event.outcome),
         (EventKind::Ack, Outcome::PeerDied)
     );
+}
+
+#[test]
+fn who_looks_for_an_event_reads_the_socket() {
+    let [a, b] = hosts();
+    let (queue, from) = source(&a);
+    entry(&b);
+    until(|| {
+        put(&a, from, 1);
+        until(|| a.queue_get(queue).unwrap().is_some());
+        a.traffic().read_by_callers > 0
+    });
+    assert_eq!(b.traffic().read_by_callers, 0);
+}
+
+#[test]
+fn who_sleeps_for_an_event_reads_the_socket() {
+    let [a, b] = hosts();
+    let (queue, from) = source(&a);
+    entry(&b);
+    until(|| {
+        put(&a, from, 1);
+        until(|| {
+            let waited = a.queue_wait(&[queue], Some(LIMIT), &|| false);
+            waited.unwrap();
+            !a.queue_is_empty(queue).unwrap()
+        });
+        // What is taken when it is there is not looked for.
+        assert!(a.queue_get(queue).unwrap().is_some());
+        a.traffic().read_by_callers > 0
+    });
+}
+
+/// Who sleeps on the socket is woken by its own process, too: when roused, and when another thread moves data to its own rank.
+#[test]
+fn who_sleeps_on_the_socket_hears_its_own_rank() {
+    let [a, _b] = hosts();
+    let (queue, from) = source(&a);
+    entry(&a);
+    let roused = AtomicBool::new(false);
+    let wakes: [&(dyn Fn() + Sync); 2] = [&|| a.rouse(), &|| put(&a, from, 0)];
+    for wake in wakes {
+        let begun = Instant::now();
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                until(|| a.core.reading.is_asleep() && a.software().is_slept_for());
+                roused.store(true, Ordering::Relaxed);
+                wake();
+            });
+            let come = || roused.load(Ordering::Relaxed);
+            a.queue_wait(&[queue], Some(LIMIT), &come).unwrap();
+        });
+        roused.store(false, Ordering::Relaxed);
+        assert!(begun.elapsed() < LIMIT, "it was not woken");
+    }
+}
+
+/// A rank that has looked, or slept for long, and then calls nothing is served all the same.
+#[test]
+fn the_thread_goes_on_where_callers_stop() {
+    let [a, b] = hosts();
+    let (queue, from) = source(&a);
+    entry(&b);
+    let answered = || {
+        put(&a, from, 1);
+        until(|| a.queue_get(queue).unwrap().is_some());
+    };
+    assert!(!b.attend());
+    answered();
+    let over = AtomicBool::new(false);
+    let empty = b.queue_alloc(8).unwrap();
+    std::thread::scope(|scope| {
+        let sleeper = scope.spawn(|| {
+            while !over.load(Ordering::Relaxed) {
+                let come = || over.load(Ordering::Relaxed);
+                b.queue_wait(&[empty], None, &come).unwrap();
+            }
+        });
+        until(|| b.core.reading.is_asleep() && sleeps_for_ever(&b));
+        over.store(true, Ordering::Relaxed);
+        b.rouse();
+        sleeper.join().unwrap();
+    });
+    answered();
 }

@@ -146,7 +146,7 @@ impl Turn<'_> {
         }
     }
 
-    /// A datagram has arrived.
+    /// A datagram has arrived. What it has to be answered by is for the link to send, with what others of its batch have.
     pub(super) fn arrive(&mut self, datagram: &[u8]) {
         let state = &mut *self.state;
         let takes = !state.stopping;
@@ -160,7 +160,7 @@ impl Turn<'_> {
             self.take_record(peer, record.bytes());
             self.state.endpoint.recycle(record);
         }
-        self.pump(peer);
+        while self.pump_one(peer) {}
     }
 
     fn take_record(&mut self, peer: JobRank, record: &[u8]) {

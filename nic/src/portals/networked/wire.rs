@@ -88,6 +88,15 @@ impl Wire {
     }
 }
 
+/// What a look into the socket has found.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Batch {
+    /// Whether anything had arrived.
+    pub(super) any: bool,
+    /// Whether there may be more.
+    pub(super) full: bool,
+}
+
 /// Room for a batch of what arrives.
 pub(super) struct Inbox {
     buffers: Box<[u8]>,
@@ -102,15 +111,15 @@ impl Inbox {
         }
     }
 
-    /// Takes what has arrived, and gives each datagram to `take`; whether there may be more.
-    pub(super) fn receive(&mut self, wire: &Wire, mut take: impl FnMut(&[u8])) -> bool {
+    /// Takes what has arrived, and gives each datagram to `take`.
+    pub(super) fn receive(&mut self, wire: &Wire, mut take: impl FnMut(&[u8])) -> Batch {
         let mut chunks = self.buffers.chunks_mut(BUFFER_BYTES);
         let mut slices: [IoSliceMut<'_>; BATCH_SIZE] =
             core::array::from_fn(|_| IoSliceMut::new(chunks.next().unwrap_or_default()));
         let received = wire
             .state
             .recv((&wire.socket).into(), &mut slices, &mut self.meta);
-        let Ok(count) = received else { return false };
+        let count = received.unwrap_or(0);
         for (meta, buffer) in self.meta.iter().zip(&slices).take(count) {
             let bytes = buffer.get(..meta.len).unwrap_or_default();
             if bytes.is_empty() {
@@ -118,6 +127,9 @@ impl Inbox {
             }
             bytes.chunks(meta.stride.max(1)).for_each(&mut take);
         }
-        count == BATCH_SIZE
+        Batch {
+            any: count > 0,
+            full: count == BATCH_SIZE,
+        }
     }
 }

@@ -51,3 +51,4 @@ pub use faults::FaultRules;
 pub use interface::{Carried, Software};
 pub(super) use operate::ATOMIC_BYTES;
 pub(super) use pieces::Opened;
+pub(super) use sleep::Rest;

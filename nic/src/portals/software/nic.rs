@@ -3,6 +3,7 @@
 use super::interface::Software;
 use super::operate::{ATOMIC_BYTES, Combine};
 use super::shared::{DROPS, EVENTS_DROPPED, RECOVERIES};
+use super::sleep::Rest;
 use crate::portals::{
     Ack, Answer, AtomicKind, AtomicOp, Counter, Descriptor, DescriptorHandle, Entry, EntryHandle,
     Event, Features, Limits, Matching, NicError, Part, PortalIndex, PortalOptions, Portals,
@@ -83,22 +84,7 @@ impl Portals for Software {
         timeout: Option<Duration>,
         come: &dyn Fn() -> bool,
     ) -> Result<(), NicError> {
-        for queue in queues {
-            self.shared.is_empty(*queue)?;
-        }
-        // One that goes meanwhile is for the caller to find.
-        let has_event = || {
-            let mut queues = queues.iter();
-            queues.any(|queue| !matches!(self.shared.is_empty(*queue), Ok(true)))
-        };
-        if self.shared.faults.is_active() {
-            // What is held back goes on with calls alone.
-            self.progress();
-            std::thread::yield_now();
-        } else if !has_event() && !come() {
-            self.shared.sleep(timeout, has_event, come);
-        }
-        Ok(())
+        self.wait(queues, Rest::Word(timeout), come)
     }
 
     fn rouse(&self) {

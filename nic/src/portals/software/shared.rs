@@ -5,6 +5,7 @@ use super::memory::Memory;
 use super::region::Region;
 use argonet_base::JobRank;
 use core::sync::atomic::AtomicU64;
+use rustix::fd::OwnedFd;
 
 /// Which of an interface's counts.
 pub(super) const DROPS: u64 = 0;
@@ -19,6 +20,8 @@ pub(super) struct Shared {
     pub(super) place: u32,
     /// How many ranks the job has, if operations of other hosts come, too; else 0.
     pub(super) reach: u32,
+    /// Rung when threads of this rank are woken; of a rank that shares its file with nobody.
+    pub(super) bell: Option<OwnedFd>,
     pub(super) faults: Faults,
     /// Which places for operations under way are taken by threads of this process, a bit each.
     pub(super) slots: AtomicU64,

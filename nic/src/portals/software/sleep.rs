@@ -3,14 +3,28 @@
 //! An interface has a sleep word: 0, nobody sleeps; 1, somebody does or is about to. It is set, and looked at by those who post events, under the
 //! interface's lock. So either a sleeper finds the event in its queue, or who posts it finds the word. Who posts and dies before it has woken anybody leaves
 //! the word as it is, for the next.
+//!
+//! Threads sleep on the word, as a futex; one of a rank that shares its file with nobody may sleep on file descriptors instead, of which one is a bell. Who
+//! wakes the rank rings that, too.
 
+use super::interface::Software;
 use super::shared::Shared;
+use crate::portals::{NicError, Queue};
 use core::sync::atomic::{AtomicU32, Ordering};
 use core::time::Duration;
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::thread::futex;
 
 const AWAKE: u32 = 0;
 const SLEEPS: u32 = 1;
+
+/// How a thread that has set the word sleeps.
+pub(in crate::portals) enum Rest<'a> {
+    /// On the word, up to a time.
+    Word(Option<Duration>),
+    /// By a call that returns when the bell rings; one thread at a time.
+    Bell(&'a mut dyn FnMut()),
+}
 
 impl Shared {
     /// Whether a thread of the rank at `place` sleeps or is about to. The caller holds that interface's lock.
@@ -22,11 +36,24 @@ impl Shared {
     /// Wakes all threads of the rank at `place`.
     #[cold]
     pub(super) fn wake(&self, place: u32) {
+        if self.wake_those_on_word(place)
+            && place == self.place
+            && let Some(bell) = &self.bell
+        {
+            // It fails only where it has rung for 2^64 times.
+            let _ = rustix::io::write(bell, &1_u64.to_ne_bytes());
+        }
+    }
+
+    /// Whether there may be others.
+    fn wake_those_on_word(&self, place: u32) -> bool {
         let word = self.region.sleep_word(place);
-        if word.swap(AWAKE, Ordering::AcqRel) != AWAKE {
+        let any = word.swap(AWAKE, Ordering::AcqRel) != AWAKE;
+        if any {
             // The word is shared with other processes, so the futex is not a private one.
             let _ = futex::wake(word, futex::Flags::empty(), i32::MAX as u32);
         }
+        any
     }
 
     /// Wakes the threads of this rank, as an event does.
@@ -38,7 +65,7 @@ impl Shared {
     /// Sleeps unless `has_event`, asked under the lock, or `come`, asked afterwards, says no.
     pub(super) fn sleep(
         &self,
-        timeout: Option<Duration>,
+        rest: Rest<'_>,
         has_event: impl Fn() -> bool,
         come: &dyn Fn() -> bool,
     ) {
@@ -50,11 +77,67 @@ impl Shared {
         word.store(SLEEPS, Ordering::Relaxed);
         drop(section);
         // Who makes `come` true and rouses then has the lock either before us, and we see what it did, or after us, and it sees the word.
-        if !come() {
-            wait(word, timeout);
+        let has_come = come();
+        // Other threads of the process may sleep, too; they are woken at worst for nothing.
+        match rest {
+            Rest::Word(timeout) => {
+                if !has_come {
+                    wait(word, timeout);
+                }
+                self.wake(self.place);
+            }
+            Rest::Bell(sleep) => {
+                if !has_come {
+                    sleep();
+                }
+                self.wake_those_on_word(self.place);
+            }
         }
-        // Another thread of the process may sleep on the word, too; it is woken at worst for nothing.
-        self.wake(self.place);
+    }
+}
+
+impl Software {
+    /// Has a thread of this rank rung for that sleeps on file descriptors, if no other rank could have to.
+    pub(in crate::portals) fn hang_bell(&mut self, bell: OwnedFd) {
+        if self.shared.ranks() == 1 {
+            self.shared.bell = Some(bell);
+        }
+    }
+
+    /// What rings when threads of this rank are woken, if anything does.
+    pub(in crate::portals) fn bell(&self) -> Option<BorrowedFd<'_>> {
+        self.shared.bell.as_ref().map(AsFd::as_fd)
+    }
+
+    /// Whether a thread of this rank sleeps or is about to.
+    #[cfg(test)]
+    pub(in crate::portals) fn is_slept_for(&self) -> bool {
+        self.shared.sleeps(self.shared.place)
+    }
+
+    /// [`queue_wait`](crate::portals::Portals::queue_wait), asleep as the caller says.
+    pub(in crate::portals) fn wait(
+        &self,
+        queues: &[Queue],
+        rest: Rest<'_>,
+        come: &dyn Fn() -> bool,
+    ) -> Result<(), NicError> {
+        for queue in queues {
+            self.shared.is_empty(*queue)?;
+        }
+        // One that goes meanwhile is for the caller to find.
+        let has_event = || {
+            let mut queues = queues.iter();
+            queues.any(|queue| !matches!(self.shared.is_empty(*queue), Ok(true)))
+        };
+        if self.shared.faults.is_active() {
+            // What is held back goes on with calls alone.
+            self.progress();
+            std::thread::yield_now();
+        } else if !has_event() && !come() {
+            self.shared.sleep(rest, has_event, come);
+        }
+        Ok(())
     }
 }
 
