@@ -5,8 +5,8 @@ use argonet_base::JobRank;
 use argonet_boot::{Bootstrap, Key, LocalJob};
 use argonet_conduit::paths;
 use argonet_conduit::portals::{Portals, PortalsConfig, PortalsSizes, four_config};
-use argonet_nic::portals::four::{Library, Opening, ProcessId};
-use argonet_settings::Settings;
+use argonet_nic::portals::four::{FourConfig, Library, Opening, ProcessId};
+use argonet_settings::{PORTALS_MESSAGE, Settings};
 use std::sync::Arc;
 
 /// This rank's interface, without a map of ranks.
@@ -32,7 +32,12 @@ impl Open {
         sizes: &PortalsSizes,
     ) -> Result<Self, Cause> {
         let library = Library::of_settings(settings)?;
-        let config = four_config(sizes, boot.size())?;
+        let asked = settings.get(&PORTALS_MESSAGE);
+        let usual = four_config(sizes, boot.size())?;
+        let config = FourConfig {
+            message_bytes: asked.map_or(usual.message_bytes, |bytes| bytes.0),
+            ..usual
+        };
         let opening = Opening::new(&library, boot.rank(), config)?;
         boot.publish(Key::Address, &opening.id().to_bits().to_le_bytes())?;
         Ok(Self { opening })

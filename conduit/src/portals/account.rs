@@ -1,6 +1,7 @@
 //! What of a rank is in use: for reports, and for tests that nothing is lost.
 
 use super::core::Portals;
+use super::large::Large;
 use argonet_am::credit::Figures;
 use argonet_base::JobRank;
 use argonet_nic::portals::Portals as Interface;
@@ -96,9 +97,9 @@ impl<N: Interface> Portals<N> {
         let (received, halves) = {
             let arrivals = self.arrivals.lock();
             let returns = self.returns.lock();
-            let stocks = [&arrivals.requests, &arrivals.large, &returns.large];
+            let large = [&arrivals.large, &returns.large].map(Large::in_use);
             (
-                stocks.iter().map(|stock| stock.in_use()).sum(),
+                arrivals.requests.in_use() + large.iter().sum::<u32>(),
                 (arrivals.halves.len() + returns.halves.len()) as u32,
             )
         };

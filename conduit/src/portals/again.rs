@@ -110,8 +110,8 @@ impl<N: Interface> Portals<N> {
     fn link_buffers(&self) -> Result<(), NicError> {
         let arrivals = &mut *self.arrivals.lock();
         arrivals.requests.relink(&self.nic)?;
-        arrivals.large.relink(&self.nic)?;
-        self.returns.lock().large.relink(&self.nic)
+        arrivals.large.buffers.relink(&self.nic)?;
+        self.returns.lock().large.buffers.relink(&self.nic)
     }
 
     fn cost_of(&self, head: &Head, len: u64) -> u16 {

@@ -1,5 +1,6 @@
 //! What has come and waits for its other half, and where it lies.
 
+use super::large::{Large, Lies};
 use super::stock::Stock;
 use super::wire::{Body, HEADER_ARGS, Head, Kind, extent};
 use argonet_am::credit::Debt;
@@ -123,8 +124,8 @@ pub(super) struct Reply {
 /// Data that is here.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Half {
-    /// Of a large medium, in its buffer.
-    pub(super) place: Option<Place>,
+    /// Of a large medium.
+    pub(super) place: Option<Lies>,
     /// Of a long, in the segment.
     pub(super) offset: u64,
     pub(super) len: usize,
@@ -133,12 +134,12 @@ pub(super) struct Half {
 /// What arrives by the queue of requests.
 pub(super) struct Arrivals {
     pub(super) requests: Stock,
-    pub(super) large: Stock,
+    pub(super) large: Large,
     pub(super) halves: LidCache<Request, Half>,
 }
 
 /// What arrives by the queue that is safe to poll.
 pub(super) struct Returns {
-    pub(super) large: Stock,
+    pub(super) large: Large,
     pub(super) halves: LidCache<Reply, Half>,
 }

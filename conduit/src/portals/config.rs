@@ -12,6 +12,9 @@ use std::sync::Arc;
 /// Bytes of a chunk: the largest request or reply that travels in one message.
 pub const CHUNK_BYTES: usize = 1024;
 
+/// Bytes of the longest message that an interface must at least carry. All arguments fit it, so only payloads go in parts.
+pub const SHORTEST_MESSAGE: u64 = 512;
+
 /// Bytes of the payload of a large medium as it travels: aligned, so that all lie aligned in their buffers.
 pub(super) const LARGE_BYTES: usize = MAX_MEDIUM;
 pub(super) const LARGE_ALIGN: usize = 64;

@@ -2,7 +2,9 @@
 
 use super::arrivals::{Arrivals, Returns};
 use super::chunks::Chunks;
-use super::config::{Buffers, LARGE_BYTES, PortalsConfig, PortalsSizes};
+use super::config::{
+    Buffers, CHUNK_BYTES, LARGE_ALIGN, PortalsConfig, PortalsSizes, SHORTEST_MESSAGE,
+};
 use super::negotiated::Reserves;
 use super::operations::Table;
 use super::peer::Peer;
@@ -77,7 +79,7 @@ pub enum PortalsError {
     },
     /// An interface whose messages are shorter than the conduit's longest that cannot be divided.
     #[error(
-        "rank {rank}: the interface carries messages of {got} bytes at most, and payloads of mediums need {needed}; raise its limit (PTL_LIM_MAX_MSG_SIZE with the reference implementation of Portals 4)"
+        "rank {rank}: the interface carries messages of {got} bytes at most, and messages with all their arguments need {needed}; raise its limit (ARGONET_PORTALS_MESSAGE, of a library of Portals 4)"
     )]
     Messages {
         /// Which rank.
@@ -126,8 +128,10 @@ pub struct Portals<N: Interface> {
     pub(super) sizes: PortalsSizes,
     /// Whether the interface has done its part when a call returns.
     pub(super) synchronous: bool,
-    /// The longest put or get.
+    /// The longest put or get; whole lines, so that parts begin on them.
     pub(super) message_bytes: u64,
+    /// The longest message that has its payload with it.
+    pub(super) packed_bytes: usize,
     pub(super) directory: Arc<Directory>,
     pub(super) registered: Registered,
     pub(super) segment_len: SegmentLen,
@@ -197,13 +201,14 @@ impl<N: Interface> Portals<N> {
             rank: config.rank,
             cause,
         })?;
-        let (got, needed) = (nic.limits().message_bytes, LARGE_BYTES as u64);
+        let (got, needed) = (nic.limits().message_bytes, SHORTEST_MESSAGE);
         if got < needed {
             let rank = config.rank;
             return Err(PortalsError::Messages { rank, got, needed });
         }
+        let message_bytes = got - got % LARGE_ALIGN as u64;
         // SAFETY: the caller's promise.
-        let parts = unsafe { setup::set_up(&nic, buffers, &config, &plan)? };
+        let parts = unsafe { setup::set_up(&nic, buffers, &config, &plan, message_bytes)? };
         let (sizes, mode) = (config.sizes, config.mode);
         // No rank has this number: a rank may ask itself for credits as it asks others.
         let bank = || Bank::new(config.ranks, plan, sizes.rules);
@@ -220,7 +225,8 @@ impl<N: Interface> Portals<N> {
             mode,
             sizes,
             synchronous: nic.features().synchronous,
-            message_bytes: nic.limits().message_bytes,
+            message_bytes,
+            packed_bytes: message_bytes.min(CHUNK_BYTES as u64) as usize,
             queues: parts.queues,
             segment: Segment::new(&config, parts.queues.requests, parts.queues.safe),
             directory: config.directory,

@@ -1,6 +1,6 @@
 //! The conduit over interfaces that make any memory of a process reachable, as libraries of Portals 4 do.
 
-use super::config::{Buffers, PortalsConfig, PortalsSizes};
+use super::config::{Buffers, PortalsConfig, PortalsSizes, SHORTEST_MESSAGE};
 use super::core::{Portals, PortalsError};
 use super::needs::Needs;
 use argonet_am::credit::PlanError;
@@ -9,12 +9,12 @@ use argonet_nic::portals::four::FourConfig;
 use core::ptr::NonNull;
 use memmap2::MmapMut;
 
-/// What a library of Portals 4 is asked for, for a conduit of these sizes and `ranks` ranks.
+/// What a library of Portals 4 is asked for, for a conduit of these sizes and `ranks` ranks. How long its messages are it says later.
 ///
 /// # Errors
 /// Sizes that do not fit each other.
 pub fn four_config(sizes: &PortalsSizes, ranks: u32) -> Result<FourConfig, PlanError> {
-    let needs = Needs::of(sizes, ranks)?;
+    let needs = Needs::of(sizes, ranks, SHORTEST_MESSAGE)?;
     Ok(FourConfig {
         portals: needs.portals,
         entries: needs.entries,
@@ -23,6 +23,7 @@ pub fn four_config(sizes: &PortalsSizes, ranks: u32) -> Result<FourConfig, PlanE
         queue_events: needs.queue_events,
         counters: needs.counters,
         operations: needs.operations,
+        ..FourConfig::default()
     })
 }
 
@@ -33,7 +34,7 @@ impl<N: Interface> Portals<N> {
     /// As [`new`](Self::new), and if there is no memory.
     pub fn over_own_memory(nic: N, config: PortalsConfig) -> Result<Self, PortalsError> {
         let rank = config.rank;
-        let needs = Needs::of(&config.sizes, config.ranks);
+        let needs = Needs::of(&config.sizes, config.ranks, SHORTEST_MESSAGE);
         let len_bytes = needs
             .map_err(|cause| PortalsError::Plan { rank, cause })?
             .buffer_bytes;

@@ -6,7 +6,7 @@ use super::operations::{Operation, Source, Then, Transfer};
 use super::roles;
 use super::send::Reserved;
 use super::slots::Slots;
-use super::wire::Kind;
+use super::wire::{Kind, Piece};
 use crate::conduit::OpToken;
 use argonet_base::JobRank;
 use argonet_nic::portals::{Ack, DescriptorHandle, NicError, Part, Portals as Interface, Target};
@@ -145,7 +145,10 @@ impl<N: Interface> Portals<N> {
         if transfer.gets {
             self.nic.get_region(transfer.object, part, target)
         } else {
-            let header = transfer.total;
+            let header = match transfer.portal {
+                roles::LARGE_REQUESTS | roles::LARGE_REPLIES => Piece::of(transfer).header(),
+                _ => transfer.total,
+            };
             self.nic
                 .put_region(transfer.object, part, Ack::Event, target, header)
         }

@@ -22,14 +22,18 @@ pub(super) struct Needs {
 }
 
 impl Needs {
-    /// Of each of so many ranks.
-    pub(super) fn of(sizes: &PortalsSizes, ranks: u32) -> Result<Self, PlanError> {
+    /// Of each of so many ranks, over interfaces whose messages are that long.
+    pub(super) fn of(
+        sizes: &PortalsSizes,
+        ranks: u32,
+        message_bytes: u64,
+    ) -> Result<Self, PlanError> {
         let plan = sizes.plan(ranks)?;
         let Depths {
             system,
             safe,
             requests,
-        } = Depths::of(sizes, ranks, &plan);
+        } = Depths::of(sizes, ranks, &plan, message_bytes);
         Ok(Self {
             portals: roles::PORTALS,
             entries: plan.space().buffers + 2 * sizes.large_buffers + SPARE,

@@ -1,6 +1,5 @@
 //! Payloads that are filled before their message is sent.
 
-use super::config::CHUNK_BYTES;
 use super::core::Portals;
 use super::peer::Open;
 use super::send::{Keeps, LIMITS, Reserved, Shape};
@@ -41,7 +40,7 @@ impl<N: Interface> Portals<N> {
             Category::Long => want.most,
             _ => want.most.min(MAX_MEDIUM),
         };
-        let chunk = CHUNK_BYTES - Body::of(Kind::Medium, want.nargs, 0).len();
+        let chunk = self.packed_bytes - Body::of(Kind::Medium, want.nargs, 0).len();
         let capacities = match category {
             Category::Long => [most; 3],
             _ => [most, chunk.clamp(want.least, most), want.least],

@@ -2,6 +2,7 @@
 
 use super::arrivals::{Half, Parsed, Reply, Returns};
 use super::core::{Again, Portals};
+use super::large::Lies;
 use super::operations::{Operation, Source, Then};
 use super::peer::Peer;
 use super::requests::long_half;
@@ -11,7 +12,6 @@ use super::wire::{Head, Kind, handle_of, lid_of};
 use crate::conduit::{Part, Sink};
 use argonet_am::credit::PushedBack;
 use argonet_am::record::RecordError;
-use argonet_am::recycling::Place;
 use argonet_am::{AmError, Lane};
 use argonet_base::JobRank;
 use argonet_nic::portals::{
@@ -72,30 +72,12 @@ impl<N: Interface + Send + Sync> Portals<N> {
         returns: &mut Returns,
         event: &Event,
     ) -> Result<Option<Half>, AmError> {
-        let Some((Role::LargeReply, buffer)) = Role::of(event.user) else {
-            return Ok(None);
-        };
-        if event.kind == EventKind::Unlink {
-            let unlinked = returns.large.unlinked(&self.nic, buffer);
-            self.unless_linked(&unlinked);
-            return Ok(None);
+        match Role::of(event.user) {
+            Some((Role::LargeReply, buffer)) => {
+                self.follow_large(&mut returns.large, buffer, event)
+            }
+            _ => Ok(None),
         }
-        let cause = RecordError::Payload {
-            len: event.offset_bytes,
-            max: 0,
-        };
-        let place = returns.large.arrived(buffer, event);
-        let place = place.ok_or_else(|| self.broken(event.peer, cause))?;
-        if event.outcome != Outcome::Done {
-            let handled = returns.large.handled(&self.nic, place);
-            self.unless_linked(&handled);
-            return Ok(None);
-        }
-        Ok(Some(Half {
-            place: Some(place),
-            offset: 0,
-            len: event.moved_bytes as usize,
-        }))
     }
 
     fn safe_event<S: Sink + ?Sized>(
@@ -266,7 +248,7 @@ impl<N: Interface + Send + Sync> Portals<N> {
         result
     }
 
-    fn leave_reply(&self, large: Option<Place>) {
+    fn leave_reply(&self, large: Option<Lies>) {
         if let Some(place) = large {
             let handled = self.returns.lock().large.handled(&self.nic, place);
             self.unless_linked(&handled);

@@ -2,6 +2,7 @@
 
 use super::arrivals::{Arrivals, Half, Parsed, Request};
 use super::core::Portals;
+use super::large::Lies;
 use super::peer::{Hold, Open, Peer};
 use super::roles::Role;
 use super::wire::{Head, Kind, lid_of};
@@ -28,7 +29,7 @@ enum Came {
 }
 
 /// What a place that the interface names twice, or out of turn, is called.
-const OUT_OF_TURN: RecordError = RecordError::Account {
+pub(super) const OUT_OF_TURN: RecordError = RecordError::Account {
     what: "a message lies outside of its buffer",
     got: 1,
     most: 0,
@@ -97,18 +98,14 @@ impl<N: Interface + Send + Sync> Portals<N> {
             self.unless_linked(&result);
             Ok(Came::Settled)
         };
-        let turn = || self.broken(event.peer, OUT_OF_TURN);
         let role = Role::of(event.user);
         match (event.kind, role) {
             (EventKind::Unlink, Some((Role::RequestBuffer, buffer))) => {
                 linked(arrivals.requests.unlinked(&self.nic, buffer))
             }
-            (EventKind::Unlink, Some((Role::LargeRequest, buffer))) => {
-                linked(arrivals.large.unlinked(&self.nic, buffer))
-            }
             (EventKind::PutEnd, Some((Role::RequestBuffer, buffer))) => {
                 let place = arrivals.requests.arrived(buffer, event);
-                let place = place.ok_or_else(turn)?;
+                let place = place.ok_or_else(|| self.broken(event.peer, OUT_OF_TURN))?;
                 self.unless_died(event, Came::Request(place), || {
                     arrivals.requests.handled(&self.nic, place)
                 })
@@ -117,16 +114,9 @@ impl<N: Interface + Send + Sync> Portals<N> {
                 self.unless_linked(&arrivals.requests.follow_basin(&self.nic));
                 Ok(Came::Overflow)
             }
-            (EventKind::PutEnd, Some((Role::LargeRequest, buffer))) => {
-                let place = arrivals.large.arrived(buffer, event).ok_or_else(turn)?;
-                let half = Half {
-                    place: Some(place),
-                    offset: 0,
-                    len: event.moved_bytes as usize,
-                };
-                self.unless_died(event, Came::Half(half), || {
-                    arrivals.large.handled(&self.nic, place)
-                })
+            (_, Some((Role::LargeRequest, buffer))) => {
+                let half = self.follow_large(&mut arrivals.large, buffer, event)?;
+                Ok(half.map_or(Came::Settled, Came::Half))
             }
             (EventKind::PutEnd, Some((Role::LongRequest, _))) => {
                 let half = long_half(event);
@@ -399,7 +389,7 @@ impl<N: Interface + Send + Sync> Portals<N> {
     }
 
     /// Memory of a request is free.
-    fn leave(&self, request: Option<Place>, large: Option<Place>) {
+    fn leave(&self, request: Option<Place>, large: Option<Lies>) {
         let mut arrivals = self.arrivals.lock();
         if let Some(place) = request {
             self.unless_linked(&arrivals.requests.handled(&self.nic, place));

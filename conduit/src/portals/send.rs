@@ -1,7 +1,7 @@
 //! Requests on their way out.
 
 use super::chunks::Sent;
-use super::config::{CHUNK_BYTES, HELD_TICKETS};
+use super::config::HELD_TICKETS;
 use super::core::{Again, Portals};
 use super::peer::{Peer, State};
 use super::roles;
@@ -57,7 +57,7 @@ impl<N: Interface> Portals<N> {
     /// How a message of that many arguments and bytes travels.
     #[inline]
     pub(super) fn shape(&self, category: Category, nargs: usize, len: usize, offset: u64) -> Shape {
-        let fits = |kind| Body::of(kind, nargs, len).len() <= CHUNK_BYTES;
+        let fits = |kind| Body::of(kind, nargs, len).len() <= self.packed_bytes;
         let packs =
             || self.sizes.packed_longs && offset <= MOST_PACKED_OFFSET && fits(Kind::PackedLong);
         let kind = match category {

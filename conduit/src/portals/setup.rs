@@ -1,11 +1,13 @@
 //! How a rank's interface is set up: queues, portals, entries, descriptors, and where the buffers lie.
 
 use super::arrivals::{Arrivals, Returns};
+use super::assembly::Assembly;
 use super::chunks::Chunks;
 use super::config::{
     Buffers, CHUNK_BYTES, LARGE_BYTES, LARGE_IN_BUFFER, PortalsConfig, PortalsSizes,
 };
 use super::core::{PortalsError, Queues};
+use super::large::Large;
 use super::roles::{self, Role};
 use super::segment::operations;
 use super::slots::Slots;
@@ -32,7 +34,12 @@ pub(super) struct Depths {
 }
 
 impl Depths {
-    pub(super) fn of(sizes: &PortalsSizes, ranks: u32, plan: &Plan) -> Self {
+    pub(super) fn of(sizes: &PortalsSizes, ranks: u32, plan: &Plan, message_bytes: u64) -> Self {
+        // Parts of mediums but their last, of which nobody has paid for an event: as many as the buffers hold.
+        let parts = match message_bytes < LARGE_BYTES as u64 {
+            true => large_space(sizes).bytes() / message_bytes.max(1),
+            false => 0,
+        };
         let [ranks, chunks, large] = [ranks, sizes.send_chunks, sizes.large_buffers].map(u64::from);
         // seed P9: one event a credit. Without credits, as many as all ranks have chunks, twice for those of two halves.
         let arrive = match sizes.flow_control {
@@ -47,8 +54,9 @@ impl Depths {
                 + u64::from(sizes.messages)
                 + 2 * u64::from(sizes.reply_chunks)
                 + large
+                + parts
                 + SPARE_EVENTS,
-            requests: arrive + u64::from(plan.space().buffers) + large + SPARE_EVENTS,
+            requests: arrive + u64::from(plan.space().buffers) + large + parts + SPARE_EVENTS,
         }
     }
 }
@@ -130,9 +138,10 @@ pub(super) unsafe fn set_up(
     buffers: Buffers,
     config: &PortalsConfig,
     plan: &Plan,
+    message_bytes: u64,
 ) -> Result<Parts, PortalsError> {
     let sizes = &config.sizes;
-    let depths = Depths::of(sizes, config.ranks, plan);
+    let depths = Depths::of(sizes, config.ranks, plan, message_bytes);
     let queues = Queues {
         system: nic.queue_alloc(depths.system)?,
         safe: nic.queue_alloc(depths.safe)?,
@@ -189,7 +198,7 @@ pub(super) unsafe fn set_up(
         // SAFETY: the part is of the space's length, and used for nothing else.
         unsafe { Stock::new(nic, (role, portal, queue), start, space, basin) }
     };
-    let halves = depths.requests as usize;
+    let (halves, chunks) = (depths.requests as usize, sizes.send_chunks as usize);
     Ok(Parts {
         queues,
         // SAFETY: the part is as long as its chunks, covered by the descriptor, and used for nothing else.
@@ -225,27 +234,33 @@ pub(super) unsafe fn set_up(
                 plan.space(),
                 true,
             )?,
-            large: stock(
-                Role::LargeRequest,
-                roles::LARGE_REQUESTS,
-                requests,
-                large.0,
-                &large_space,
-                false,
-            )?,
+            large: Large {
+                buffers: stock(
+                    Role::LargeRequest,
+                    roles::LARGE_REQUESTS,
+                    requests,
+                    large.0,
+                    &large_space,
+                    false,
+                )?,
+                parts: Assembly::new(halves),
+            },
             halves: LidCache::new(halves, halves),
         },
         returns: Returns {
-            large: stock(
-                Role::LargeReply,
-                roles::LARGE_REPLIES,
-                safe,
-                large_reply.0,
-                &large_space,
-                false,
-            )?,
+            large: Large {
+                buffers: stock(
+                    Role::LargeReply,
+                    roles::LARGE_REPLIES,
+                    safe,
+                    large_reply.0,
+                    &large_space,
+                    false,
+                )?,
+                parts: Assembly::new(chunks),
+            },
             // One for each chunk.
-            halves: LidCache::new(sizes.send_chunks as usize, sizes.send_chunks as usize),
+            halves: LidCache::new(chunks, chunks),
         },
     })
 }

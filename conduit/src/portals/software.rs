@@ -17,7 +17,7 @@ pub fn software_config(
     first: JobRank,
     ranks: u32,
 ) -> Result<SoftwareConfig, PlanError> {
-    let needs = Needs::of(sizes, ranks)?;
+    let needs = Needs::of(sizes, ranks, u64::MAX)?;
     Ok(SoftwareConfig {
         first,
         ranks,

@@ -21,6 +21,8 @@ use rustix::fd::AsFd;
 use rustix::fs::{MemfdFlags, memfd_create};
 use std::sync::Arc;
 
+mod short;
+
 const NOTE: HandlerIndex = HandlerIndex(128);
 const SEGMENT: u64 = 1 << 16;
 

@@ -11,12 +11,15 @@
 //! ```
 //!
 //! The immediate data of a short are its first two arguments, of a medium its length, of a packed long length and offset, of a long in two messages
-//! the offset (its length begins the chunk's bytes), of a refusal the two counts of what was refused. Entries ignore all match bits: portals
-//! tell roles apart.
+//! the offset (its length begins the chunk's bytes), of a refusal the two counts of what was refused, of the payload of a large medium its length (low 32
+//! bits) and how much of it came before in parts. Entries ignore all match bits: portals tell roles apart.
 
+use super::config::{LARGE_BYTES, SHORTEST_MESSAGE};
+use super::operations::Transfer;
 use argonet_am::record::RecordError;
 use argonet_am::{Category, MAX_CARRIED, MAX_MEDIUM};
 use argonet_base::HandlerIndex;
+use static_assertions::const_assert;
 
 /// Bits of the number of a message in two halves.
 pub(super) const LID_BITS: u32 = 24;
@@ -114,6 +117,11 @@ pub(super) const fn args_bytes(nargs: usize) -> usize {
     (nargs * 4).next_multiple_of(8)
 }
 
+// The longest body without a payload: that of a split long.
+const_assert!(8 + args_bytes(MAX_CARRIED) as u64 <= SHORTEST_MESSAGE);
+// A piece's header has 32 bits for it.
+const_assert!(LARGE_BYTES <= u32::MAX as usize);
+
 /// How the bytes of a chunk are made up.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct Body {
@@ -198,6 +206,36 @@ pub(super) fn extent(kind: Kind, header: u64) -> Result<(usize, u64), RecordErro
     }
 }
 
+/// Which part of a large medium's payload a put has: its immediate data.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Piece {
+    /// Bytes of the whole payload as it travels.
+    pub(super) total: usize,
+    /// Of them before this part.
+    pub(super) offset: usize,
+}
+
+impl Piece {
+    /// What the interface moves next of it.
+    pub(super) fn of(transfer: &Transfer) -> Self {
+        Self {
+            total: transfer.total as usize,
+            offset: (transfer.total - transfer.len) as usize,
+        }
+    }
+
+    pub(super) fn header(self) -> u64 {
+        self.total as u64 | (self.offset as u64) << 32
+    }
+
+    pub(super) fn from_header(header: u64) -> Self {
+        Self {
+            total: header as u32 as usize,
+            offset: (header >> 32) as usize,
+        }
+    }
+}
+
 /// Match bits of an operation on the segment or of the data half of a message.
 #[inline]
 pub(super) fn operation(handle: u32, lid: u32) -> u64 {
@@ -245,6 +283,13 @@ mod tests {
     fn handles_and_numbers_keep_apart() {
         let bits = operation(0xff_fffe, 0xab_cdef);
         assert_eq!((handle_of(bits), lid_of(bits)), (0xff_fffe, 0xab_cdef));
+    }
+
+    #[test]
+    fn pieces_come_back() {
+        let (total, offset) = (LARGE_BYTES, LARGE_BYTES - 64);
+        let piece = Piece { total, offset };
+        assert_eq!(Piece::from_header(piece.header()), piece);
     }
 
     #[test]

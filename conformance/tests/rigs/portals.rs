@@ -2,12 +2,12 @@
 
 use argonet_base::{JobRank, SegmentOffset};
 use argonet_conduit::portals::{
-    CAPABILITIES, CHUNK_BYTES, Portals, PortalsConfig, PortalsSizes, software_config,
+    CAPABILITIES, CHUNK_BYTES, Portals, PortalsConfig, PortalsSizes, four_config, software_config,
 };
 use argonet_conduit::smp::ThreadMode;
 use argonet_conformance::{Buffers, Job, Promises, Rig, Setup};
 use argonet_nic::portals::four::Narrow;
-use argonet_nic::portals::software::{FaultRules, Software};
+use argonet_nic::portals::software::{FaultRules, Software, SoftwareConfig};
 use argonet_nic::portals::{Ack, Descriptor, Part, PortalIndex, Portals as Interface, Target};
 use argonet_segment::{Directory, OwnSegment, PageKind, Resolver, SegmentFile};
 use core::marker::PhantomData;
@@ -24,17 +24,26 @@ pub(crate) struct PortalsRig<N> {
 }
 
 /// What the conduit runs over.
-pub(crate) trait Over: Interface + Send + Sync + Sized + 'static {
+pub(crate) trait Over: 'static {
+    type Nic: Interface + Send + Sync;
+
     /// Behind the conduit's name.
     const NAME: &str;
 
     /// The longest put or get at which something changes.
     const MESSAGE_BYTES: Option<usize>;
 
-    fn endpoint(nic: Software, config: PortalsConfig) -> Portals<Self>;
+    /// How large an interface is.
+    fn software(sizes: &PortalsSizes, ranks: u32) -> SoftwareConfig {
+        software_config(sizes, JobRank(0), ranks).expect("sizes that fit")
+    }
+
+    fn endpoint(nic: Software, config: PortalsConfig) -> Portals<Self::Nic>;
 }
 
 impl Over for Software {
+    type Nic = Self;
+
     const NAME: &str = "";
     const MESSAGE_BYTES: Option<usize> = None;
 
@@ -43,16 +52,36 @@ impl Over for Software {
     }
 }
 
-/// What a library of Portals 4 can do, with the shortest messages that the conduit accepts.
-impl Over for Narrow {
-    const NAME: &str = " narrow";
-    const MESSAGE_BYTES: Option<usize> = Some(64 << 10);
+/// What a library of Portals 4 can do, with messages of at most so many bytes.
+pub(crate) enum Limited<const BYTES: usize> {}
 
-    fn endpoint(nic: Software, config: PortalsConfig) -> Portals<Self> {
+/// One in which the longest medium fits, one in which not even a chunk does.
+pub(crate) type Long = Limited<{ 64 << 10 }>;
+pub(crate) type Short = Limited<896>;
+
+impl<const BYTES: usize> Over for Limited<BYTES> {
+    type Nic = Narrow;
+
+    const NAME: &str = match BYTES {
+        896 => " narrow short",
+        _ => " narrow",
+    };
+    const MESSAGE_BYTES: Option<usize> = Some(BYTES);
+
+    fn software(sizes: &PortalsSizes, ranks: u32) -> SoftwareConfig {
+        SoftwareConfig {
+            queue_events: four_config(sizes, ranks)
+                .expect("sizes that fit")
+                .queue_events,
+            ..Software::software(sizes, ranks)
+        }
+    }
+
+    fn endpoint(nic: Software, config: PortalsConfig) -> Portals<Narrow> {
         let (start, len_bytes) = nic.buffers();
         let buffers = argonet_conduit::portals::Buffers { start, len_bytes };
         // More often than a rank has buffers.
-        let nic = Self::new(nic, 64 << 10).reluctant(100);
+        let nic = Narrow::new(nic, BYTES as u64).reluctant(100);
         // SAFETY: the buffers are mapped as long as the interface, which the conduit owns, and nobody else uses them.
         unsafe { Portals::new(nic, buffers, config) }.expect("endpoint")
     }
@@ -71,7 +100,7 @@ enum Variant {
 }
 
 pub(crate) struct PortalsJob<N: Over> {
-    endpoints: Vec<Option<Portals<N>>>,
+    endpoints: Vec<Option<Portals<N::Nic>>>,
     segments: Vec<OwnSegment>,
     interfaces: OwnedFd,
 }
@@ -90,6 +119,10 @@ impl<N: Over> PortalsRig<N> {
         let others = others.map(|variant| with(ThreadMode::Par, variant));
         let faulty = (1..=seeds).map(|seed| with(ThreadMode::Par, Variant::Faulty(seed)));
         modes.into_iter().chain(others).chain(faulty).collect()
+    }
+
+    pub(crate) fn is_par(&self) -> bool {
+        self.mode == ThreadMode::Par
     }
 
     fn sizes(&self, buffers: Buffers) -> PortalsSizes {
@@ -144,8 +177,11 @@ impl<N: Over> Rig for PortalsRig<N> {
             capabilities: CAPABILITIES,
             remote: true,
             knows_segments: true,
-            // Credits come back with replies, which the sender must take.
-            alone_bytes: 64 << 10,
+            // Credits come back with replies, which the sender must take; parts behind the first wait for its polls, too.
+            alone_bytes: match N::MESSAGE_BYTES {
+                Some(bytes) if bytes < CHUNK_BYTES => bytes - ARGUMENT_BYTES,
+                _ => 64 << 10,
+            },
             // What matches nothing, or finds no room, is sent again.
             ordered: false,
             settled_is_handled: true,
@@ -159,7 +195,7 @@ impl<N: Over> Rig for PortalsRig<N> {
             thresholds: vec![
                 64,
                 256,
-                CHUNK_BYTES - 72,
+                CHUNK_BYTES - ARGUMENT_BYTES,
                 CHUNK_BYTES - 8,
                 CHUNK_BYTES,
                 4096,
@@ -178,7 +214,7 @@ impl<N: Over> Rig for PortalsRig<N> {
         let segments = segments.into_fd();
         let interfaces = memfd_create("interfaces", MemfdFlags::CLOEXEC).expect("interfaces");
         let sizes = self.sizes(setup.buffers);
-        let software = software_config(&sizes, JobRank(0), ranks).expect("sizes that fit");
+        let software = N::software(&sizes, ranks);
         let mut job = PortalsJob {
             endpoints: Vec::new(),
             segments: Vec::new(),
@@ -219,6 +255,9 @@ impl<N: Over> Rig for PortalsRig<N> {
     }
 }
 
+/// Bytes of the most arguments of a test's message.
+const ARGUMENT_BYTES: usize = 72;
+
 /// Portal, match bits and immediate data of messages without bytes that nobody sends.
 const GARBAGE: [(u32, u64, u64); 10] = [
     // A request of no kind, one with 31 arguments, a medium and a short that are longer than what came.
@@ -238,9 +277,9 @@ const GARBAGE: [(u32, u64, u64); 10] = [
 ];
 
 impl<N: Over> Job for PortalsJob<N> {
-    type Conduit = Portals<N>;
+    type Conduit = Portals<N::Nic>;
 
-    fn endpoint(&self, rank: JobRank) -> &Portals<N> {
+    fn endpoint(&self, rank: JobRank) -> &Portals<N::Nic> {
         self.endpoints[rank.index()]
             .as_ref()
             .expect("the rank has not ended")

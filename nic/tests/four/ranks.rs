@@ -6,7 +6,7 @@ use argonet_base::JobRank;
 use argonet_nic::portals::Portals;
 use argonet_nic::portals::four::{FourConfig, Library, Narrow, Opening, ProcessId};
 use argonet_nic::portals::software::{FaultRules, Software, SoftwareConfig};
-use argonet_settings::Settings;
+use argonet_settings::{PORTALS_MESSAGE, Settings};
 use core::ptr::NonNull;
 use libtest_mimic::Failed;
 use rustix::fd::AsFd;
@@ -222,7 +222,13 @@ pub(crate) fn child(rank: &str, kind: &str, case: &str) -> ExitCode {
 fn four(rank: JobRank, case: &str, barrier: Box<dyn FnMut()>) {
     let settings = Settings::from_environment().expect("settings");
     let library = Library::of_settings(&settings).expect("library");
-    let opening = Opening::new(&library, rank, FourConfig::default()).expect("interface");
+    let usual = FourConfig::default();
+    let asked = settings.get(&PORTALS_MESSAGE);
+    let config = FourConfig {
+        message_bytes: asked.map_or(usual.message_bytes, |bytes| bytes.0),
+        ..usual
+    };
+    let opening = Opening::new(&library, rank, config).expect("interface");
     let ids = gather(&opening.id().to_bits().to_string());
     let ids = ids.map(|id| ProcessId::from_bits(id.parse().expect("address")));
     let nic = opening.map(&ids).expect("map");

@@ -1,13 +1,19 @@
 //! The conduit over Portals interfaces; what it has in common with others is in [credits](super::credits).
 
-use crate::kind::Kind;
+use crate::kind::{Kind, MAX_SIZE};
 use crate::row::{Preset, Scope};
 use crate::setting::settings;
+use crate::value::Bytes;
 
 const fn most(min: u64, max: u64, unit: &'static str) -> Kind {
     Kind::Count { min, max, unit }
 }
 
+/// Arguments need as much.
+const MESSAGE: Kind = Kind::Size {
+    min: 512,
+    max: MAX_SIZE,
+};
 const EVENTS: Kind = most(0, u32::MAX as u64, "events");
 
 /// What the portals conduit can run over; the first is the default.
@@ -17,6 +23,8 @@ settings! {
     PORTALS_INTERFACE: &'static str = "ARGONET_PORTALS_INTERFACE", Kind::Choice(PORTALS_INTERFACES), Preset::Is("software"), Scope::Job,
         "What the portals conduit runs over: interfaces in software, which reach ranks of the host in shared memory and others over UDP; \
          udp, the same with every other rank over UDP; or portals4, a library of Portals 4.";
+    PORTALS_MESSAGE: Option<Bytes> = "ARGONET_PORTALS_MESSAGE", MESSAGE, Preset::Words("the longest that it has"), Scope::Job,
+        "The longest message that a library of Portals 4 is asked for; what is longer goes in parts.";
     PORTAL_MSG_LIMIT: u64 = "GASNET_PORTAL_MSG_LIMIT", most(4, 65_535, "messages"), Preset::Is("250"), Scope::Rank,
         "Messages of a rank that the portals conduit has under way at once; two are kept for replies.";
     PORTAL_NUM_TMPMD: u64 = "GASNET_PORTAL_NUM_TMPMD", most(1, 1 << 20, "descriptors"), Preset::Is("1024"), Scope::Rank,

@@ -17,6 +17,8 @@ pub struct FourConfig {
     pub counters: u32,
     /// Operations with events of which not all have been taken.
     pub operations: u32,
+    /// Longest put or get.
+    pub message_bytes: u64,
 }
 
 impl Default for FourConfig {
@@ -29,6 +31,7 @@ impl Default for FourConfig {
             queue_events: 1 << 15,
             counters: 64,
             operations: 1 << 14,
+            message_bytes: i64::MAX as u64,
         }
     }
 }

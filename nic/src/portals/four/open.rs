@@ -117,7 +117,7 @@ fn desired(config: &FourConfig) -> NiLimits {
         iovecs: 1,
         list: int(u64::from(config.entries) + 1),
         triggered: 0,
-        message_bytes: i64::MAX as u64,
+        message_bytes: config.message_bytes,
         atomic_bytes: i64::MAX as u64,
         fetch_atomic_bytes: i64::MAX as u64,
         waw_ordered_bytes: 64,
@@ -162,7 +162,9 @@ impl Opening {
             unsafe { (call.fini)() };
             return Err(unexpected(rank, "PtlNIInit", code));
         }
-        let limits = actual.value;
+        let mut limits = actual.value;
+        // Whatever was asked for, a library may have no such limit.
+        limits.message_bytes = limits.message_bytes.min(config.message_bytes);
         let mut ni = Ni {
             library: library.clone(),
             handle,
@@ -175,7 +177,7 @@ impl Opening {
         };
         let sane = limits.last_portal > 0
             && limits.entries > 0
-            && limits.message_bytes >= 1 << 16
+            && limits.message_bytes >= 8
             && limits.atomic_bytes >= 8
             && limits.fetch_atomic_bytes >= 8;
         if !actual.is_whole() || !sane {
