@@ -28,8 +28,8 @@ use std::sync::Arc;
 /// take a datagram that is sent again.
 const LINGER: [Duration; 2] = [Duration::from_millis(200), Duration::from_secs(2)];
 
-/// The same where others were told that the job ends and have not confirmed it: they may have gone, and confirm nothing any more.
-const LINGER_FOR_THE_GONE: Duration = Duration::from_millis(100);
+/// The same over interfaces where others were told that the job ends and have not confirmed it: they may have gone, and nothing arrives there any more.
+const LINGER_FOR_THE_GONE: Duration = Duration::from_millis(200);
 
 /// A network that this rank has joined, and whose ends the others know after the next fence.
 pub(crate) enum Network {

@@ -32,7 +32,10 @@ mod tests {
 
     #[test]
     fn a_mark_is_that_of_its_job_and_of_no_other() {
-        let jobs = [(); 2].map(|()| make_job(2, &Settings::default()).expect("a job").1);
+        let jobs = [(); 2].map(|()| {
+            let (_files, control) = make_job(2, &Settings::default()).expect("a job");
+            Arc::new(control)
+        });
         let marks = jobs.each_ref().map(ExitMark::new);
         assert!(!marks.iter().any(ExitMark::is_set));
         jobs[1].job().tell_exit();

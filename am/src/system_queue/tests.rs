@@ -350,6 +350,14 @@ fn who_was_told_of_another_code_or_has_passed_it_on_tells_nobody() {
         let to: Vec<usize> = job.wire.iter().map(|frame| frame.1).collect();
         let due: &[usize] = if code == 0 { &[2, 3, 5] } else { &[] };
         assert_eq!(to, due, "{code}");
+        // Nor when all have confirmed.
+        while let Some(frame) = job.wire.pop() {
+            job.deliver(NOW, frame);
+        }
+        assert_eq!(job.ends[1].state(), ShutdownState::Clean(code));
+        job.ends[1].begin(NOW, 0, RESEND);
+        job.tell(1, NOW);
+        assert_eq!(job.ends[1].told().0, due.len() as u32, "{code}");
     }
 }
 

@@ -73,7 +73,7 @@ pub(super) const ITEMS: [Item; 64] = [
     item(
         "P13",
         "Any rank may end the job at any time; the others are told, and forced after a bounded time",
-        Partly("exits with 0 are told by the launchers alone (ADR 0028)"),
+        Built,
     ),
     item(
         "P14",
