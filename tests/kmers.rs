@@ -192,11 +192,11 @@ fn all_ways_to_start() {
 #[test]
 fn the_same_over_portals() {
     let scratch = Scratch::new("kmers-portals");
-    let genome = generated(&scratch, "genome.fa", "1MB");
+    let genome = generated(&scratch, "genome.fa", "300KB");
     let lambda = lambda();
     for arguments in [
         &[utf8(&lambda), "--verify"][..],
-        &[utf8(&genome), "--top", "500000", "--histogram", "1000"],
+        &[utf8(&genome), "--top", "150000", "--histogram", "1000"],
     ] {
         let expected = counted(Start::Variable, 1, arguments);
         for ranks in PORTALS_RANKS {

@@ -4,7 +4,7 @@ use super::config::CHUNK_BYTES;
 use super::peer::State;
 use super::software_config;
 use super::system::scavenge;
-use super::{Portals, PortalsConfig, PortalsSizes};
+use super::{Buffers, Portals, PortalsConfig, PortalsSizes};
 use crate::conduit::{Conduit, Injected, OpToken, Part, SendError, Sink};
 use crate::exit::{ExitCounts, TellExit};
 use crate::gauges::CreditReport;
@@ -12,6 +12,8 @@ use crate::threads::ThreadMode;
 use argonet_am::credit::Wishes;
 use argonet_am::{AmError, Delivery, HandlerTable, Message, Payload};
 use argonet_base::{HandlerIndex, JobRank, SegmentOffset};
+use argonet_nic::portals::Portals as Interface;
+use argonet_nic::portals::four::Narrow;
 use argonet_nic::portals::software::{FaultRules, Software};
 use argonet_segment::{Directory, OwnSegment, PageKind, Resolver, SegmentFile, SharedBytes};
 use core::sync::atomic::{AtomicBool, Ordering};
@@ -29,8 +31,8 @@ const SEGMENT: u64 = 1 << 16;
 /// Longer than any test takes.
 const LONG: Duration = Duration::from_secs(60);
 
-struct Rank {
-    portals: Portals<Software>,
+struct Rank<N: Interface = Software> {
+    portals: Portals<N>,
     _segment: OwnSegment,
 }
 
@@ -56,6 +58,17 @@ impl Sink for Seen {
 }
 
 fn job(ranks: u32, sizes: PortalsSizes) -> Vec<Rank> {
+    job_over(ranks, sizes, |nic, config| {
+        Portals::over_software(nic, config).unwrap()
+    })
+}
+
+/// The same over what a software interface is made into.
+fn job_over<N: Interface>(
+    ranks: u32,
+    sizes: PortalsSizes,
+    over: impl Fn(Software, PortalsConfig) -> Portals<N>,
+) -> Vec<Rank<N>> {
     let segments = SegmentFile::create(ranks, SEGMENT, PageKind::Normal).unwrap();
     let segments = segments.into_fd();
     let interfaces = memfd_create("interfaces", MemfdFlags::CLOEXEC).unwrap();
@@ -81,7 +94,7 @@ fn job(ranks: u32, sizes: PortalsSizes) -> Vec<Rank> {
             segment_len: Arc::new(|_| SEGMENT),
         };
         Rank {
-            portals: Portals::over_software(nic, config).unwrap(),
+            portals: over(nic, config),
             _segment: segment,
         }
     };
@@ -339,4 +352,52 @@ fn what_a_target_does_not_do_at_once_is_told() {
         let named = told.starts_with("rank 0 over portals with rank 1: ");
         assert!(named && told.contains(what), "{told}");
     }
+}
+
+/// Where nothing can be put before the catch-basin there is another behind each buffer that comes back, and the interface lets the old one
+/// go when it likes. What falls into it meanwhile is sent again, not for ever.
+// seed P8
+#[test]
+fn a_catch_basin_before_buffers_is_taken_away() {
+    const REFUSALS: u32 = 8;
+    let sizes = PortalsSizes {
+        send_chunks: 512,
+        flow_control: false,
+        ..PortalsSizes::smallest()
+    };
+    let ranks = job_over(2, sizes, |nic, config| {
+        let (start, len_bytes) = nic.buffers();
+        let nic = Narrow::new(nic, 64 << 10).reluctant(REFUSALS);
+        // SAFETY: the buffers are mapped as long as the interface, which the conduit owns, and nobody else uses them.
+        unsafe { Portals::new(nic, Buffers { start, len_bytes }, config) }.unwrap()
+    });
+    let [from, to] = [&ranks[0].portals, &ranks[1].portals];
+    let bytes = vec![7; 900];
+    let message = Message {
+        handler: NOTE,
+        args: &[],
+        payload: Payload::Medium(SharedBytes::from_slice(&bytes)),
+    };
+    let mut seen = Seen::default();
+    let (mut sent, mut tries) = (0, 0);
+    for _ in 0..8 {
+        // As many as there is room for, more than the target has buffers for.
+        for _ in 0..4 * sizes.send_chunks {
+            match from.request(JobRank(1), &message) {
+                Ok(()) => sent += 1,
+                refused => {
+                    assert_eq!(refused, Err(SendError::Full));
+                    from.poll_with(&mut Seen::default());
+                }
+            }
+        }
+        while seen.messages < sent {
+            to.poll_with(&mut seen);
+            from.poll_with(&mut Seen::default());
+            tries += 1;
+            assert!(tries < 1_000_000, "{} of {sent} came", seen.messages);
+        }
+    }
+    assert_eq!((seen.messages, seen.broken), (sent, vec![]));
+    assert!(sent > 1000, "{sent} were sent");
 }
