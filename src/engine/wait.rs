@@ -72,9 +72,10 @@ impl WaitPolicy {
     #[must_use]
     pub const fn of_slow_polls(self) -> Self {
         const SPINS: u32 = 100;
-        let spins = match self.spins {
-            SPINS..Self::ENDLESS => SPINS,
-            spins => spins,
+        let spins = if self.spins == Self::ENDLESS || self.spins < SPINS {
+            self.spins
+        } else {
+            SPINS
         };
         Self { spins, ..self }
     }
