@@ -120,10 +120,12 @@ fn what_is_refused_once_of_any_portal_comes_about_or_is_told() {
     for portal in 0..PORTALS {
         let mut is_refused = false;
         // Late ones that match nothing at first have been tried again already, and are told at once.
-        for way in [Way::AtOnce, Way::Unpaid] {
+        let calls = ["put_region", "put_answered"];
+        let ways = [Way::AtOnce, Way::Unpaid].into_iter();
+        for (way, call) in ways.flat_map(|way| calls.map(|call| (way, call))) {
             for after in 0..8 {
                 let rule = Rule {
-                    call: "put_region".to_owned(),
+                    call: call.to_owned(),
                     error: "NoSpace".to_owned(),
                     after,
                     portal: Some(portal),

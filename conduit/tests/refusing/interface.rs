@@ -354,7 +354,7 @@ impl Portals for Refusing {
         target: Target,
         header: u64,
     ) -> Result<Answer, NicError> {
-        self.gate("put_answered")?;
+        self.gate_of("put_answered", Some((part, target, header)))?;
         self.nic.put_answered(source, part, target, header)
     }
 
