@@ -125,6 +125,14 @@ impl<N: Over> PortalsRig<N> {
         self.mode == ThreadMode::Par
     }
 
+    pub(crate) fn is_usual(&self) -> bool {
+        self.variant == Variant::Usual
+    }
+
+    pub(crate) fn is_faulty(&self, seed: u64) -> bool {
+        self.variant == Variant::Faulty(seed)
+    }
+
     fn sizes(&self, buffers: Buffers) -> PortalsSizes {
         let sizes = match buffers {
             Buffers::Default => PortalsSizes::default(),
