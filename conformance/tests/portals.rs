@@ -4,9 +4,8 @@
 #[path = "rigs/portals.rs"]
 mod rig;
 
-use argonet_nic::portals::software::Software;
 use libtest_mimic::Arguments;
-use rig::{Long, PortalsRig, Short};
+use rig::{LONG, PortalsRig, SHORT, Whole};
 
 /// Seeds without being asked.
 const FEW: u64 = 2;
@@ -16,10 +15,10 @@ fn main() {
     let seeds = seeds.map_or(FEW, |seeds| {
         seeds.parse().expect("CONFORMANCE_SEEDS is a number")
     });
-    let software = PortalsRig::<Software>::all(seeds).into_iter();
-    let long = PortalsRig::<Long>::all(seeds).into_iter();
+    let software = PortalsRig::all(Whole, seeds).into_iter();
+    let long = PortalsRig::all(LONG, seeds).into_iter();
     // Threads make no difference to parts, which take their time: what differs in payment and packing only where much is asked for.
-    let mut short = PortalsRig::<Short>::all(seeds);
+    let mut short = PortalsRig::all(SHORT, seeds);
     short.retain(|rig| rig.is_par() && (seeds > FEW || rig.is_usual() || rig.is_faulty(1)));
     let trials = software
         .flat_map(argonet_conformance::trials)

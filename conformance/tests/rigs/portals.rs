@@ -10,7 +10,6 @@ use argonet_nic::portals::four::Narrow;
 use argonet_nic::portals::software::{FaultRules, Software, SoftwareConfig};
 use argonet_nic::portals::{Ack, Descriptor, Part, PortalIndex, Portals as Interface, Target};
 use argonet_segment::{Directory, OwnSegment, PageKind, Resolver, SegmentFile};
-use core::marker::PhantomData;
 use core::ptr::NonNull;
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{MemfdFlags, memfd_create};
@@ -20,68 +19,84 @@ use std::sync::Arc;
 pub(crate) struct PortalsRig<N> {
     mode: ThreadMode,
     variant: Variant,
-    interface: PhantomData<fn() -> N>,
+    over: N,
 }
 
 /// What the conduit runs over.
-pub(crate) trait Over: 'static {
+pub(crate) trait Over: Copy + Send + Sync + 'static {
     type Nic: Interface + Send + Sync;
 
     /// Behind the conduit's name.
-    const NAME: &str;
+    fn name(self) -> &'static str;
 
     /// The longest put or get at which something changes.
-    const MESSAGE_BYTES: Option<usize>;
+    fn message_bytes(self) -> Option<usize>;
 
     /// How large an interface is.
-    fn software(sizes: &PortalsSizes, ranks: u32) -> SoftwareConfig {
+    fn software(self, sizes: &PortalsSizes, ranks: u32) -> SoftwareConfig {
         software_config(sizes, JobRank(0), ranks).expect("sizes that fit")
     }
 
-    fn endpoint(nic: Software, config: PortalsConfig) -> Portals<Self::Nic>;
+    fn endpoint(self, nic: Software, config: PortalsConfig) -> Portals<Self::Nic>;
 }
 
-impl Over for Software {
-    type Nic = Self;
+/// The interface in software as it is.
+#[derive(Clone, Copy)]
+pub(crate) struct Whole;
 
-    const NAME: &str = "";
-    const MESSAGE_BYTES: Option<usize> = None;
+impl Over for Whole {
+    type Nic = Software;
 
-    fn endpoint(nic: Software, config: PortalsConfig) -> Portals<Self> {
+    fn name(self) -> &'static str {
+        ""
+    }
+
+    fn message_bytes(self) -> Option<usize> {
+        None
+    }
+
+    fn endpoint(self, nic: Software, config: PortalsConfig) -> Portals<Software> {
         Portals::over_software(nic, config).expect("endpoint")
     }
 }
 
 /// What a library of Portals 4 can do, with messages of at most so many bytes.
-pub(crate) enum Limited<const BYTES: usize> {}
+#[derive(Clone, Copy)]
+pub(crate) struct Limited(usize);
 
-/// One in which the longest medium fits, one in which not even a chunk does.
-pub(crate) type Long = Limited<{ 64 << 10 }>;
-pub(crate) type Short = Limited<896>;
+/// One in which the longest medium fits, and one in which not even a chunk does.
+pub(crate) const LONG: Limited = Limited(64 << 10);
+pub(crate) const SHORT: Limited = Limited(896);
 
-impl<const BYTES: usize> Over for Limited<BYTES> {
+impl Over for Limited {
     type Nic = Narrow;
 
-    const NAME: &str = match BYTES {
-        896 => " narrow short",
-        _ => " narrow",
-    };
-    const MESSAGE_BYTES: Option<usize> = Some(BYTES);
+    fn name(self) -> &'static str {
+        if self.0 < CHUNK_BYTES {
+            " narrow short"
+        } else {
+            " narrow"
+        }
+    }
 
-    fn software(sizes: &PortalsSizes, ranks: u32) -> SoftwareConfig {
+    fn message_bytes(self) -> Option<usize> {
+        Some(self.0)
+    }
+
+    fn software(self, sizes: &PortalsSizes, ranks: u32) -> SoftwareConfig {
         SoftwareConfig {
             queue_events: four_config(sizes, ranks)
                 .expect("sizes that fit")
                 .queue_events,
-            ..Software::software(sizes, ranks)
+            ..Whole.software(sizes, ranks)
         }
     }
 
-    fn endpoint(nic: Software, config: PortalsConfig) -> Portals<Narrow> {
+    fn endpoint(self, nic: Software, config: PortalsConfig) -> Portals<Narrow> {
         let (start, len_bytes) = nic.buffers();
         let buffers = argonet_conduit::portals::Buffers { start, len_bytes };
         // More often than a rank has buffers.
-        let nic = Narrow::new(nic, BYTES as u64).reluctant(100);
+        let nic = Narrow::new(nic, self.0 as u64).reluctant(100);
         // SAFETY: the buffers are mapped as long as the interface, which the conduit owns, and nobody else uses them.
         unsafe { Portals::new(nic, buffers, config) }.expect("endpoint")
     }
@@ -107,11 +122,11 @@ pub(crate) struct PortalsJob<N: Over> {
 
 impl<N: Over> PortalsRig<N> {
     /// Each thread mode; then other settings; then faults, by several seeds.
-    pub(crate) fn all(seeds: u64) -> Vec<Self> {
+    pub(crate) fn all(over: N, seeds: u64) -> Vec<Self> {
         let with = |mode, variant| Self {
             mode,
             variant,
-            interface: PhantomData,
+            over,
         };
         let usual = |mode| with(mode, Variant::Usual);
         let modes = [ThreadMode::Seq, ThreadMode::Parsync, ThreadMode::Par].map(usual);
@@ -170,7 +185,7 @@ impl<N: Over> Rig for PortalsRig<N> {
     type Job = PortalsJob<N>;
 
     fn name(&self) -> String {
-        let mode = format!("portals{} {:?}", N::NAME, self.mode).to_lowercase();
+        let mode = format!("portals{} {:?}", self.over.name(), self.mode).to_lowercase();
         match self.variant {
             Variant::Usual => mode,
             Variant::Unpaid => mode + " unpaid",
@@ -186,7 +201,7 @@ impl<N: Over> Rig for PortalsRig<N> {
             remote: true,
             knows_segments: true,
             // Credits come back with replies, which the sender must take; parts behind the first wait for its polls, too.
-            alone_bytes: match N::MESSAGE_BYTES {
+            alone_bytes: match self.over.message_bytes() {
                 Some(bytes) if bytes < CHUNK_BYTES => bytes - ARGUMENT_BYTES,
                 _ => 64 << 10,
             },
@@ -209,7 +224,7 @@ impl<N: Over> Rig for PortalsRig<N> {
                 4096,
             ]
             .into_iter()
-            .chain(N::MESSAGE_BYTES)
+            .chain(self.over.message_bytes())
             .collect(),
             // What finds no room is tried again after 20 us.
             idle_rounds: if faulty { 200 } else { 2000 },
@@ -222,7 +237,7 @@ impl<N: Over> Rig for PortalsRig<N> {
         let segments = segments.into_fd();
         let interfaces = memfd_create("interfaces", MemfdFlags::CLOEXEC).expect("interfaces");
         let sizes = self.sizes(setup.buffers);
-        let software = N::software(&sizes, ranks);
+        let software = self.over.software(&sizes, ranks);
         let mut job = PortalsJob {
             endpoints: Vec::new(),
             segments: Vec::new(),
@@ -257,7 +272,7 @@ impl<N: Over> Rig for PortalsRig<N> {
                 registered: setup.registered,
                 segment_len: Arc::new(move |_| bytes),
             };
-            job.endpoints.push(Some(N::endpoint(nic, config)));
+            job.endpoints.push(Some(self.over.endpoint(nic, config)));
         }
         job
     }
