@@ -1,6 +1,5 @@
 //! What is sent again: it found no room, no entry, or no credits at its target.
 
-use super::chunks::Sent;
 use super::core::{Again, Portals};
 use super::wire::Head;
 use argonet_am::AmError;
@@ -8,31 +7,62 @@ use argonet_base::JobRank;
 use argonet_nic::portals::{NicError, Portals as Interface};
 use core::sync::atomic::Ordering;
 
+/// What is sent again, and whether the interface has refused it before: it is told then.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Pending {
+    what: Again,
+    refused: bool,
+}
+
 impl<N: Interface> Portals<N> {
+    /// It was lost at its target: it goes again.
+    #[cold]
+    pub(super) fn send_again(&self, what: Again) {
+        let refused = false;
+        self.try_later(Pending { what, refused });
+    }
+
+    /// The interface has refused it, and nobody was told: it goes again once more.
+    #[cold]
+    pub(super) fn send_once_more(&self, what: Again) {
+        let refused = true;
+        self.try_later(Pending { what, refused });
+    }
+
+    fn try_later(&self, pending: Pending) {
+        self.again.lock().push(pending);
+        self.agains.fetch_add(1, Ordering::Relaxed);
+    }
+
     /// Sends again what found no room or no entry.
     #[cold]
     pub(super) fn try_again(&self, mut fails: impl FnMut(AmError)) {
         self.take_failures().into_iter().for_each(&mut fails);
         let all = core::mem::take(&mut *self.again.lock());
-        for what in all {
-            match self.try_one(what) {
-                Ok(true) => {
-                    self.agains.fetch_sub(1, Ordering::Relaxed);
-                }
-                Ok(false) => self.again.lock().push(what),
-                Err(error) => {
-                    self.agains.fetch_sub(1, Ordering::Relaxed);
-                    fails(error);
+        for Pending { what, refused } in all {
+            let tried = self.try_one(what);
+            self.agains.fetch_sub(1, Ordering::Relaxed);
+            match tried {
+                Ok(true) => {}
+                Ok(false) => self.try_later(Pending { what, refused }),
+                Err(_) if !refused => self.send_once_more(match what {
+                    // It has been paid for.
+                    Again::Refused(chunk) => Again::Request(chunk),
+                    what => what,
+                }),
+                Err((peer, error)) => {
+                    self.give_up(what);
+                    fails(self.refuses(peer, &error));
                 }
             }
         }
     }
 
-    /// Whether it could be sent now.
-    fn try_one(&self, what: Again) -> Result<bool, AmError> {
+    /// Whether it could be sent now; to whom, and why not, if the interface refuses it.
+    fn try_one(&self, what: Again) -> Result<bool, (JobRank, NicError)> {
         let told = |to: JobRank, result: Result<(), NicError>| match result {
             Ok(()) => Ok(true),
-            Err(error) => Err(self.refuses(to, &error)),
+            Err(error) => Err((to, error)),
         };
         match what {
             Again::Refused(chunk) => {
@@ -53,31 +83,19 @@ impl<N: Interface> Portals<N> {
                 };
                 sent.bits = Head { credits, ..head }.bits();
                 self.send_chunks.note(chunk, sent);
-                self.request_again(chunk, &sent)
+                told(sent.to, self.put_request(chunk, &sent))
             }
             // It has kept its ticket.
             Again::Request(chunk) => match self.send_chunks.sent(chunk) {
-                Some(sent) => self.request_again(chunk, &sent),
+                Some(sent) => told(sent.to, self.put_request(chunk, &sent)),
                 None => Ok(true),
             },
             Again::Reply(chunk) => match self.reply_chunks.sent(chunk) {
-                Some(sent) => {
-                    let put = self.put_reply(chunk, &sent);
-                    if put.is_err() {
-                        self.replied(chunk);
-                    }
-                    told(sent.to, put)
-                }
+                Some(sent) => told(sent.to, self.put_reply(chunk, &sent)),
                 None => Ok(true),
             },
             Again::Operation(handle) => match self.table.transfer(handle) {
-                Some(transfer) => {
-                    let issued = self.issue(handle, &transfer);
-                    if issued.is_err() {
-                        self.drop_operation(handle);
-                    }
-                    told(transfer.to, issued)
-                }
+                Some(transfer) => told(transfer.to, self.issue(handle, &transfer)),
                 None => Ok(true),
             },
             Again::System(to, word) => told(to, self.put_system(to, word)),
@@ -96,14 +114,20 @@ impl<N: Interface> Portals<N> {
         }
     }
 
-    /// Sends a request again, which has its ticket. One that is refused even so was not sent.
-    fn request_again(&self, chunk: u32, sent: &Sent) -> Result<bool, AmError> {
-        let Err(error) = self.put_request(chunk, sent) else {
-            return Ok(true);
-        };
-        let cost = Head::of(sent.bits).map_or(0, |head| self.cost_of(&head, sent.len));
-        self.abandon(self.peer(sent.to), chunk, cost);
-        Err(self.refuses(sent.to, &error))
+    /// Takes back what will not be sent.
+    fn give_up(&self, what: Again) {
+        match what {
+            Again::Request(chunk) | Again::Refused(chunk) => {
+                if let Some(sent) = self.send_chunks.sent(chunk) {
+                    let head = Head::of(sent.bits);
+                    let cost = head.map_or(0, |head| self.cost_of(&head, sent.len));
+                    self.abandon(self.peer(sent.to), chunk, cost);
+                }
+            }
+            Again::Reply(chunk) => self.replied(chunk),
+            Again::Operation(handle) => self.drop_operation(handle),
+            Again::System(..) | Again::Buffers | Again::Release => {}
+        }
     }
 
     /// Gives the interface all buffers that it has not got.

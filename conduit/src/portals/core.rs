@@ -1,5 +1,6 @@
 //! One rank's part of the conduit.
 
+use super::again::Pending;
 use super::arrivals::{Arrivals, Returns};
 use super::chunks::Chunks;
 use super::config::{
@@ -157,7 +158,7 @@ pub struct Portals<N: Interface> {
     pub(super) turns: [Owned<()>; 2],
     pub(super) arrivals: Owned<Arrivals>,
     pub(super) returns: Owned<Returns>,
-    pub(super) again: Mutex<Vec<Again>>,
+    pub(super) again: Mutex<Vec<Pending>>,
     /// What [`Again::Release`] is for.
     pub(super) unreleased: Mutex<Vec<Unreleased>>,
     /// How many of them there are.
@@ -343,17 +344,11 @@ impl<N: Interface> Portals<N> {
         }
     }
 
-    #[cold]
-    pub(super) fn send_again(&self, what: Again) {
-        self.again.lock().push(what);
-        self.agains.fetch_add(1, Ordering::Relaxed);
-    }
-
     /// Buffers are offered to the interface again if it has not taken them.
     #[inline]
     pub(super) fn unless_linked(&self, linked: &Result<(), NicError>) {
         if linked.is_err() {
-            self.send_again(Again::Buffers);
+            self.send_once_more(Again::Buffers);
         }
     }
 

@@ -131,7 +131,7 @@ impl<N: Interface> Portals<N> {
     fn send_reply(&self, chunk: u32, sent: Sent) {
         self.reply_chunks.note(chunk, sent);
         if self.put_reply(chunk, &sent).is_err() {
-            self.send_again(Again::Reply(chunk));
+            self.send_once_more(Again::Reply(chunk));
         }
     }
 

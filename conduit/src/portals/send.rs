@@ -254,7 +254,7 @@ impl<N: Interface> Portals<N> {
             Ok(()) => Ok(injected),
             // Its data waits for it at the target.
             Err(_) if half_sent => {
-                self.send_again(Again::Request(chunk));
+                self.send_once_more(Again::Request(chunk));
                 Ok(injected)
             }
             Err(error) => {

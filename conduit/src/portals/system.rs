@@ -93,7 +93,7 @@ impl<N: Interface> Portals<N> {
         if let Some(frame) = sends
             && self.put_system(from, frame.0).is_err()
         {
-            self.send_again(Again::System(from, frame.0));
+            self.send_once_more(Again::System(from, frame.0));
         }
         Ok(())
     }
@@ -178,7 +178,7 @@ pub(super) fn scavenge<N: Interface>(portals: &Portals<N>, bank: &Bank) {
             if let Some(frame) = frame
                 && portals.put_system(rank, frame.0).is_err()
             {
-                portals.send_again(Again::System(rank, frame.0));
+                portals.send_once_more(Again::System(rank, frame.0));
             }
         },
     );

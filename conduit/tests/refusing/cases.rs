@@ -119,10 +119,11 @@ fn what_an_interface_refuses_once_comes_about_or_is_told() {
 fn what_is_refused_once_of_any_portal_comes_about_or_is_told() {
     for portal in 0..PORTALS {
         let mut is_refused = false;
-        // Late ones that match nothing at first have been tried again already, and are told at once.
         let calls = ["put_region", "put_answered"];
-        let ways = [Way::AtOnce, Way::Unpaid].into_iter();
-        for (way, call) in ways.flat_map(|way| calls.map(|call| (way, call))) {
+        for (way, call) in WAYS
+            .into_iter()
+            .flat_map(|way| calls.map(|call| (way, call)))
+        {
             for after in 0..8 {
                 let rule = Rule {
                     call: call.to_owned(),
