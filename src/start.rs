@@ -168,7 +168,9 @@ pub fn join(
     if let Some(network) = &network {
         published.before_telling(reaches(network, rank));
     }
-    let policy = WaitPolicy::for_host(busy, processors);
+    let threads = network.as_ref().map_or(0, |n| n.busy_threads());
+    let running = busy.saturating_mul(1 + threads);
+    let policy = WaitPolicy::for_host(running, processors);
     let exits = network.clone();
     let (conduit, policy) = match network {
         None => (Paths::near(smp), policy),

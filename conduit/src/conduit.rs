@@ -388,6 +388,11 @@ pub trait Conduit: Send + Sync {
         false
     }
 
+    /// Threads of this rank that the conduit needs for anything to come and that never sleep: each wants a processor as much as a rank does.
+    fn busy_threads(&self) -> u32 {
+        0
+    }
+
     /// Lets others run between two polls that find nothing.
     fn yield_now(&self) {
         std::thread::yield_now();

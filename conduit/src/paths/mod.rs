@@ -302,6 +302,13 @@ impl Conduit for Paths {
         self.sleep_unless(timeout, seen, &|| false);
     }
 
+    fn yield_now(&self) {
+        match &self.far {
+            Some(far) => far.network.yield_now(),
+            None => std::thread::yield_now(),
+        }
+    }
+
     fn sleep_unless(&self, timeout: Option<Duration>, seen: u32, come: &dyn Fn() -> bool) {
         match (self.memory(), &self.far) {
             (Some(smp), None) => smp.sleep_unless(timeout, seen, come),

@@ -26,6 +26,7 @@ struct Noted {
     bell: Condvar,
     /// Calls of sleep that are under way.
     sleepers: AtomicU32,
+    yields: AtomicU32,
 }
 
 impl Noted {
@@ -98,6 +99,10 @@ impl Conduit for Noted {
 
     fn has_work(&self) -> bool {
         *self.arrived.lock()
+    }
+
+    fn yield_now(&self) {
+        self.yields.fetch_add(1, Ordering::Relaxed);
     }
 
     fn epoch(&self) -> u32 {
@@ -239,6 +244,13 @@ fn a_rank_without_neighbours_sends_to_itself_over_the_network_too() {
 }
 
 /// Breaks of the order in which a sleeper announces itself and looks lose wake-ups here, if seldom.
+#[test]
+fn what_needs_threads_to_run_says_how_others_are_let_run() {
+    let (paths, _, noted) = two();
+    paths.yield_now();
+    assert_eq!(noted.yields.load(Ordering::Relaxed), 1);
+}
+
 #[test]
 fn what_comes_over_the_network_wakes_who_sleeps_on_memory() {
     let (five, _six, network) = two();

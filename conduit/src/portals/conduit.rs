@@ -26,6 +26,9 @@ pub const CAPABILITIES: Capabilities = Capabilities {
     completes_at_injection: false,
 };
 
+/// How long threads of an interface that never sleep have the processor where a yield is asked for.
+const LEFT_TO_THREADS: Duration = Duration::from_micros(20);
+
 impl<N: Interface + Send + Sync> Conduit for Portals<N> {
     fn name(&self) -> &'static str {
         NAME
@@ -90,6 +93,17 @@ impl<N: Interface + Send + Sync> Conduit for Portals<N> {
 
     fn polls_ask_system(&self) -> bool {
         self.nic.attends()
+    }
+
+    fn busy_threads(&self) -> u32 {
+        self.nic.busy_threads()
+    }
+
+    fn yield_now(&self) {
+        match self.nic.busy_threads() {
+            0 => std::thread::yield_now(),
+            _ => std::thread::sleep(LEFT_TO_THREADS),
+        }
     }
 
     fn linger(&self, limit: Duration) -> bool {

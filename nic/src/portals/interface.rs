@@ -77,6 +77,12 @@ pub trait Portals {
         false
     }
 
+    /// Threads of this process that the interface needs for anything to come and that never sleep, so that each wants a processor: who waits leaves it to
+    /// them, by sleeping for a moment rather than by a yield, after which such a thread would run for its whole turn.
+    fn busy_threads(&self) -> u32 {
+        0
+    }
+
     /// Sleeps until one of these queues has an event, [`rouse`](Self::rouse) is called, a signal comes, or the time is over (`PtlEQPoll`).
     /// Returns at once if there is an event, or if `come` says that what the caller waits for besides is there: it is asked once
     /// more when a `rouse` from then on will be noticed. May return for nothing.

@@ -95,6 +95,10 @@ impl Portals for Four {
         self.is_queue_empty(queue)
     }
 
+    fn busy_threads(&self) -> u32 {
+        self.busy_threads
+    }
+
     fn queue_wait(
         &self,
         queues: &[Queue],

@@ -7,13 +7,15 @@ use super::config::FourConfig;
 use super::library::Library;
 use super::objects::Tables;
 use super::queue;
+use super::threads::Tid;
 use super::under_way::UnderWay;
 use crate::portals::slots::Slots;
 use crate::portals::{NicError, Target};
 use argonet_base::JobRank;
 use core::ffi::c_int;
-use core::sync::atomic::AtomicU64;
+use core::sync::atomic::{AtomicU32, AtomicU64};
 use parking_lot::{Condvar, Mutex, RwLock};
+use std::collections::BTreeSet;
 
 /// The address of a process in the network: what ranks tell each other before [`Opening::map`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -132,6 +134,8 @@ pub struct Opening {
     ni: Ni,
     config: FourConfig,
     id: ProcessId,
+    /// What the library has started.
+    threads: BTreeSet<Tid>,
 }
 
 impl Opening {
@@ -141,6 +145,7 @@ impl Opening {
     /// [`NicError::Library`] where there is no network, or no right to it; [`NicError::WrongLibrary`].
     pub fn new(library: &Library, rank: JobRank, config: FourConfig) -> Result<Self, NicError> {
         let call = &library.call;
+        let before = super::threads::all();
         // SAFETY: the library is loaded; the call has no arguments.
         check(rank, "PtlInit", unsafe { (call.init)() })?;
         let wanted = Guarded::new(desired(&config));
@@ -196,7 +201,13 @@ impl Opening {
             nid: id.nid_or_rank,
             pid: id.pid,
         };
-        Ok(Self { ni, config, id })
+        let threads = &super::threads::all() - &before;
+        Ok(Self {
+            ni,
+            config,
+            id,
+            threads,
+        })
     }
 
     /// The address of this process.
@@ -212,7 +223,12 @@ impl Opening {
     /// [`NicError::BadRank`] and [`NicError::Invalid`] if the own address is not at the own place; [`NicError::Library`];
     /// [`NicError::WrongLibrary`] if the library's constants or structures are others.
     pub fn map(self, ranks: &[ProcessId]) -> Result<Four, NicError> {
-        let Self { mut ni, config, id } = self;
+        let Self {
+            mut ni,
+            config,
+            id,
+            threads,
+        } = self;
         let rank = ni.rank;
         ni.ranks = u32::try_from(ranks.len()).unwrap_or(u32::MAX);
         ni.reach(rank)?;
@@ -257,6 +273,8 @@ impl Opening {
             roused: Condvar::new(),
             dropped: AtomicU64::new(0),
             begun: AtomicU64::new(0),
+            naps: AtomicU32::new(0),
+            busy_threads: super::threads::busy(&threads),
             config,
             ni,
         })
@@ -278,6 +296,10 @@ pub struct Four {
     pub(super) dropped: AtomicU64,
     /// Operations.
     pub(super) begun: AtomicU64,
+    /// How often in turn a thread slept and found nothing.
+    pub(super) naps: AtomicU32,
+    /// Threads of the library that never sleep.
+    pub(super) busy_threads: u32,
     pub(super) config: FourConfig,
     pub(super) ni: Ni,
 }

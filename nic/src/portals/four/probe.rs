@@ -256,7 +256,8 @@ impl Probe<'_> {
                     );
                     return Err(self.ni.wrong(text));
                 }
-                std::thread::yield_now();
+                // Not a yield: a thread of the library that never sleeps would keep the processor for its whole turn.
+                std::thread::sleep(super::queue::SHORTEST_NAP);
                 continue;
             }
             check(self.ni.rank, "PtlEQGet", code)?;

@@ -9,8 +9,9 @@ use core::time::Duration;
 use parking_lot::Mutex;
 use std::collections::VecDeque;
 
-/// After so long a thread that sleeps looks at its queues.
-const LONGEST_SLEEP: Duration = Duration::from_millis(1);
+/// After so long a thread that sleeps looks at its queues: at first, and after having found nothing [`MOST_NAPS`] times, with twice the time after each.
+pub(super) const SHORTEST_NAP: Duration = Duration::from_micros(20);
+const MOST_NAPS: u32 = 6;
 
 /// What a queue says next.
 #[derive(Clone, Copy, Debug)]
@@ -106,7 +107,10 @@ impl Four {
         let mut ready = record.ready.lock();
         loop {
             match ready.pop_front() {
-                Some(Told::Event(event)) => return Ok(Some(event)),
+                Some(Told::Event(event)) => {
+                    self.naps.store(0, Ordering::Relaxed);
+                    return Ok(Some(event));
+                }
                 Some(Told::Dropped) => {
                     self.dropped.fetch_add(1, Ordering::Relaxed);
                     return Err(NicError::EventsDropped {
@@ -134,7 +138,7 @@ impl Four {
         Ok(false)
     }
 
-    /// Waits until it is roused, for [`LONGEST_SLEEP`] at most: no call of the library that waits for events could be ended by another thread.
+    /// Waits until it is roused, or for one nap: no call of the library that waits for events could be ended by another thread.
     pub(super) fn wait_for_events(
         &self,
         queues: &[Queue],
@@ -149,8 +153,11 @@ impl Four {
             }
         }
         if !come() {
-            let longest = timeout.map_or(LONGEST_SLEEP, |time| time.min(LONGEST_SLEEP));
-            self.roused.wait_for(&mut asleep, longest);
+            let naps = self.naps.load(Ordering::Relaxed).min(MOST_NAPS);
+            self.naps.store(naps + 1, Ordering::Relaxed);
+            let nap = SHORTEST_NAP * (1 << naps);
+            self.roused
+                .wait_for(&mut asleep, timeout.map_or(nap, |time| time.min(nap)));
         }
         Ok(())
     }
