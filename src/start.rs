@@ -169,7 +169,7 @@ pub fn join(
         published.before_telling(reaches(network, rank));
     }
     let threads = network.as_ref().map_or(0, |n| n.busy_threads());
-    let running = busy.saturating_mul(1 + threads);
+    let running = busy.saturating_mul(threads.saturating_add(1));
     let policy = WaitPolicy::for_host(running, processors);
     let exits = network.clone();
     let (conduit, policy) = match network {

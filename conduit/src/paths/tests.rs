@@ -243,7 +243,6 @@ fn a_rank_without_neighbours_sends_to_itself_over_the_network_too() {
     assert!(paths.lines().is_none());
 }
 
-/// Breaks of the order in which a sleeper announces itself and looks lose wake-ups here, if seldom.
 #[test]
 fn what_needs_threads_to_run_says_how_others_are_let_run() {
     let (paths, _, noted) = two();
@@ -251,6 +250,7 @@ fn what_needs_threads_to_run_says_how_others_are_let_run() {
     assert_eq!(noted.yields.load(Ordering::Relaxed), 1);
 }
 
+/// Breaks of the order in which a sleeper announces itself and looks lose wake-ups here, if seldom.
 #[test]
 fn what_comes_over_the_network_wakes_who_sleeps_on_memory() {
     let (five, _six, network) = two();

@@ -18,19 +18,17 @@ impl<N: Interface> Portals<N> {
     /// It was lost at its target: it goes again.
     #[cold]
     pub(super) fn send_again(&self, what: Again) {
-        let refused = false;
-        self.try_later(Pending { what, refused });
+        self.try_later(what, false);
     }
 
     /// The interface has refused it, and nobody was told: it goes again once more.
     #[cold]
     pub(super) fn send_once_more(&self, what: Again) {
-        let refused = true;
-        self.try_later(Pending { what, refused });
+        self.try_later(what, true);
     }
 
-    fn try_later(&self, pending: Pending) {
-        self.again.lock().push(pending);
+    fn try_later(&self, what: Again, refused: bool) {
+        self.again.lock().push(Pending { what, refused });
         self.agains.fetch_add(1, Ordering::Relaxed);
     }
 
@@ -40,19 +38,29 @@ impl<N: Interface> Portals<N> {
         self.take_failures().into_iter().for_each(&mut fails);
         let all = core::mem::take(&mut *self.again.lock());
         for Pending { what, refused } in all {
-            let tried = self.try_one(what);
-            self.agains.fetch_sub(1, Ordering::Relaxed);
-            match tried {
-                Ok(true) => {}
-                Ok(false) => self.try_later(Pending { what, refused }),
-                Err(_) if !refused => self.send_once_more(match what {
-                    // It has been paid for.
-                    Again::Refused(chunk) => Again::Request(chunk),
-                    what => what,
-                }),
+            // What stays stays counted: a thread that saw none would sleep for long.
+            let stays = match self.try_one(what) {
+                Ok(true) => None,
+                Ok(false) => Some(Pending { what, refused }),
+                Err(_) if !refused => {
+                    let what = match what {
+                        // It has been paid for.
+                        Again::Refused(chunk) => Again::Request(chunk),
+                        what => what,
+                    };
+                    let refused = true;
+                    Some(Pending { what, refused })
+                }
                 Err((peer, error)) => {
                     self.give_up(what);
                     fails(self.refuses(peer, &error));
+                    None
+                }
+            };
+            match stays {
+                Some(pending) => self.again.lock().push(pending),
+                None => {
+                    self.agains.fetch_sub(1, Ordering::Relaxed);
                 }
             }
         }

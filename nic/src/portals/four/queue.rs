@@ -9,7 +9,7 @@ use core::time::Duration;
 use parking_lot::Mutex;
 use std::collections::VecDeque;
 
-/// After so long a thread that sleeps looks at its queues: at first, and after having found nothing [`MOST_NAPS`] times, with twice the time after each.
+/// After so long a thread that sleeps looks at its queues for the first time; each time it finds nothing the next takes twice as long, up to [`MOST_NAPS`] times.
 pub(super) const SHORTEST_NAP: Duration = Duration::from_micros(20);
 const MOST_NAPS: u32 = 6;
 
