@@ -129,6 +129,8 @@ pub struct Portals<N: Interface> {
     pub(super) sizes: PortalsSizes,
     /// Whether the interface has done its part when a call returns.
     pub(super) synchronous: bool,
+    /// Whether another try costs as much where it finds no room.
+    pub(super) remote: bool,
     /// The longest put or get; whole lines, so that parts begin on them.
     pub(super) message_bytes: u64,
     /// The longest message that has its payload with it.
@@ -226,6 +228,7 @@ impl<N: Interface> Portals<N> {
             mode,
             sizes,
             synchronous: nic.features().synchronous,
+            remote: nic.features().remote,
             message_bytes,
             packed_bytes: message_bytes.min(CHUNK_BYTES as u64) as usize,
             queues: parts.queues,

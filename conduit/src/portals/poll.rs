@@ -18,7 +18,7 @@ const TRY_TICKS: u64 = 160 * SHORT_PAUSE_TICKS;
 /// Between two tries while it sleeps.
 const RETRY: Duration = Duration::from_millis(1);
 
-/// Doublings of the time between two tries in vain where each is a call of the system: up to some 20 milliseconds.
+/// Doublings of the time between two tries in vain where each is dear: up to some 20 milliseconds.
 const MOST_DOUBLINGS: u32 = 10;
 
 impl<N: Interface + Send + Sync> Portals<N> {
@@ -86,7 +86,7 @@ impl<N: Interface + Send + Sync> Portals<N> {
         is_time
     }
 
-    /// Takes note of what news say of sends. A peer that has no room for long is tried less and less often where each try is a call of the system.
+    /// Takes note of what news say of sends. A peer that has no room for long is tried less and less often where each try is dear.
     #[inline]
     pub(super) fn tried(&self, in_vain: bool) {
         let doublings = self.doublings.load(Ordering::Relaxed);
@@ -94,7 +94,7 @@ impl<N: Interface + Send + Sync> Portals<N> {
             true => MOST_DOUBLINGS.min(doublings + 1),
             false => 0,
         };
-        if next != doublings && self.nic.attends() {
+        if next != doublings && self.remote {
             self.doublings.store(next, Ordering::Relaxed);
         }
     }

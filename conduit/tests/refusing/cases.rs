@@ -3,6 +3,7 @@
 use crate::documented::documented;
 use crate::interface::{Orders, Rule};
 use crate::job::{Job, Way};
+use core::time::Duration;
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 
@@ -26,6 +27,9 @@ const IN_VAIN: [&str; 2] = ["portal_enable", "queue_wait"];
 
 /// Those of the conduit.
 const PORTALS: u32 = 8;
+
+/// Where the payloads of large mediums go.
+const LARGE_REQUESTS: u32 = 3;
 
 /// Takes entries and descriptors away.
 const TAKES_AWAY: [&str; 2] = ["release", "unlink"];
@@ -237,4 +241,22 @@ fn calls_that_are_left_out_are_not_made() {
             "{called:?}"
         );
     }
+}
+
+/// A peer that has no room for long is asked less and less often where each try moves the data again; nothing is lost by that.
+#[test]
+fn what_finds_no_room_far_away_is_tried_less_and_less_often() {
+    let orders = Arc::new(Mutex::new(Orders::default()));
+    let mut job = Job::start(Way::Far, Arc::clone(&orders)).unwrap();
+    let tries = || orders.lock().unwrap().targets[&LARGE_REQUESTS];
+    // Until all that has room is there, and what has none was tried some times.
+    job.knock(Duration::from_millis(30));
+    let before = tries();
+    let time = job.knock(Duration::from_millis(100));
+    let more = tries() - before;
+    // Some 20 milliseconds apart by then; without a pause, thousands.
+    let most = 2 + time.as_millis() as u64 / 8;
+    assert!((1..=most).contains(&more), "{more} tries in {time:?}");
+    job.finish();
+    assert_eq!(job.compare(), 0);
 }

@@ -10,7 +10,7 @@ use argonet_nic::portals::{
 use argonet_nic::reliable::PeerLost;
 use core::ptr::NonNull;
 use core::time::Duration;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 
 /// Which call is refused, how, and after how many others of its name.
@@ -45,6 +45,8 @@ pub(crate) struct Orders {
     pub(crate) ends: bool,
     pub(crate) retry: Option<Retry>,
     pub(crate) called: BTreeSet<&'static str>,
+    /// Calls with a target, by its portal.
+    pub(crate) targets: BTreeMap<u32, u64>,
     /// Entries and descriptors that there are.
     pub(crate) made: i64,
 }
@@ -60,6 +62,8 @@ impl Orders {
 /// A software interface whose calls may be refused.
 pub(crate) struct Refusing {
     pub(crate) nic: Software,
+    /// It says that it is far from its targets.
+    pub(crate) far: bool,
     pub(crate) orders: Arc<Mutex<Orders>>,
 }
 
@@ -71,6 +75,9 @@ impl Refusing {
     fn gate_of(&self, call: &'static str, same: Option<Same>) -> Result<(), NicError> {
         let mut orders = self.orders.lock().unwrap();
         orders.called.insert(call);
+        if let Some((_, target, _)) = same {
+            *orders.targets.entry(target.portal.0).or_default() += 1;
+        }
         let again = |retry: &mut Retry| retry.rule.call == call && retry.same == same;
         if let Some(retry) = orders.retry.take_if(again) {
             orders.refused_twice = true;
@@ -187,7 +194,15 @@ impl Portals for Refusing {
     }
 
     fn features(&self) -> Features {
-        self.nic.features()
+        let features = self.nic.features();
+        match self.far {
+            true => Features {
+                synchronous: false,
+                remote: true,
+                ..features
+            },
+            false => features,
+        }
     }
 
     fn status(&self, register: Register) -> u64 {

@@ -15,11 +15,14 @@ use core::time::Duration;
 use rustix::fd::AsFd;
 use rustix::fs::{MemfdFlags, memfd_create};
 use std::sync::{Arc, Mutex};
+use std::time::Instant;
 
 const RANKS: u32 = 2;
 const SEGMENT: u64 = 2 << 20;
 /// More than a chunk, and a number of pages.
 const LARGE: usize = 5000;
+/// Of which buffers hold few.
+const LARGEST: usize = 60_000;
 /// Rounds of polls after which whatever goes on is over.
 const ROUNDS: usize = 20_000;
 /// Rounds of polls in which nothing changes that would.
@@ -34,6 +37,8 @@ pub(crate) enum Way {
     Late,
     /// Nothing is paid for, and receive buffers overflow.
     Unpaid,
+    /// As without payment, and the interface does it later, where each try is dear.
+    Far,
 }
 
 pub(crate) struct Job {
@@ -67,7 +72,7 @@ impl Way {
             ..PortalsSizes::smallest()
         };
         match self {
-            Self::Unpaid => PortalsSizes {
+            Self::Unpaid | Self::Far => PortalsSizes {
                 send_chunks: 512,
                 flow_control: false,
                 packed_longs: false,
@@ -132,6 +137,7 @@ impl Job {
             };
             let nic = Refusing {
                 nic,
+                far: way == Way::Far,
                 orders: Arc::clone(&orders),
             };
             // SAFETY: the buffers are mapped as long as the interface, which the conduit owns; nobody else knows them.
@@ -328,8 +334,33 @@ impl Job {
         }
     }
 
+    /// More large mediums than rank 1 has buffers for, of which rank 0 alone takes note for a while: how long that was.
+    pub(crate) fn knock(&mut self, time: Duration) -> Duration {
+        let begun = Instant::now();
+        while begun.elapsed() < time {
+            let number = self.numbers + 1;
+            let payload = bytes(number, LARGEST);
+            let message = Message {
+                handler: ASK,
+                args: &[number, NO_REPLY.into(), 0],
+                payload: Payload::Medium(SharedBytes::from_slice(&payload)),
+            };
+            match self.ranks[0].request(JobRank(1), &message) {
+                Ok(()) => {
+                    self.numbers = number;
+                    self.due.push((1, Lane::Request, number));
+                }
+                Err(SendError::Full) => {
+                    self.ranks[0].poll(&mut self.logs[0]);
+                }
+                Err(error) => panic!("{error}"),
+            }
+        }
+        begun.elapsed()
+    }
+
     /// Polls until nothing is in use any more, at any rank.
-    fn finish(&mut self) {
+    pub(crate) fn finish(&mut self) {
         let mut over = 0;
         for _ in 0..ROUNDS {
             self.poll();

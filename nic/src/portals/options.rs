@@ -163,6 +163,9 @@ pub struct Features {
     /// What an operation reads of its initiator it has read when its call returns, and a put has reached its target. That does not
     /// say how it ended.
     pub synchronous: bool,
+    /// What finds no room at its target has gone there all the same, by a call of the system or over a network, so that another try costs
+    /// as much as the first.
+    pub remote: bool,
 }
 
 /// How much of everything an interface has.

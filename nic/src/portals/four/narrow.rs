@@ -99,7 +99,10 @@ impl Portals for Narrow {
     }
 
     fn features(&self) -> Features {
-        FEATURES
+        Features {
+            remote: false,
+            ..FEATURES
+        }
     }
 
     fn status(&self, register: Register) -> u64 {

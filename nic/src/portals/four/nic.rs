@@ -19,6 +19,7 @@ pub(super) const FEATURES: Features = Features {
     start_events: false,
     ack_disable: false,
     synchronous: false,
+    remote: true,
 };
 
 impl Four {

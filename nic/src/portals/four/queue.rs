@@ -11,7 +11,7 @@ use std::collections::VecDeque;
 
 /// After so long a thread that sleeps looks at its queues for the first time; each time it finds nothing the next takes twice as long, up to [`MOST_NAPS`] times.
 pub(super) const SHORTEST_NAP: Duration = Duration::from_micros(20);
-const MOST_NAPS: u32 = 6;
+const MOST_NAPS: u32 = 8;
 
 /// What a queue says next.
 #[derive(Clone, Copy, Debug)]

@@ -49,6 +49,7 @@ impl Portals for Networked {
     fn features(&self) -> Features {
         Features {
             synchronous: false,
+            remote: true,
             ..self.core.software.features()
         }
     }

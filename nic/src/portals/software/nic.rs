@@ -41,6 +41,7 @@ impl Portals for Software {
             start_events: true,
             ack_disable: true,
             synchronous: !self.shared.faults.is_active(),
+            remote: false,
         }
     }
 
