@@ -18,7 +18,9 @@ pub(crate) const TESTS: &[Test] = &[
 
 pub(crate) const PROGRAMS: &[Program] = &[("credited", credited)];
 
-const COUNT: u64 = 64;
+/// Rounds of a long payload, and short ones that do not wait for each other where long ones do.
+const ROUNDS: u64 = 64;
+const SHORT_ONES: u64 = 8;
 
 /// All send rank 0 more than their shares; it waits until its standard input ends.
 fn credited() -> Done {
@@ -31,15 +33,18 @@ fn credited() -> Done {
     let world = builder.build()?;
     if world.rank().0 > 0 {
         let bytes = vec![7u8; 30_000];
-        for n in 0..COUNT {
-            world.send_medium(argonet::Rank(0), &take, n as u32, &bytes)?;
+        for n in 0..ROUNDS as u32 {
+            world.send_medium(argonet::Rank(0), &take, n, &bytes)?;
+            for _ in 0..SHORT_ONES {
+                world.send_medium(argonet::Rank(0), &take, n, &bytes[..500])?;
+            }
         }
     }
     world.drain()?;
     if world.rank().0 == 0 {
         assert_eq!(
             seen.load(Ordering::Relaxed),
-            COUNT * u64::from(world.size() - 1)
+            ROUNDS * (1 + SHORT_ONES) * u64::from(world.size() - 1)
         );
         eprintln!("ready");
         std::io::stdin().read_to_end(&mut Vec::new())?;

@@ -10,7 +10,6 @@ use super::negotiated::Reserves;
 use super::operations::Table;
 use super::peer::Peer;
 use super::resources::{Pieces, Tickets};
-use super::roles;
 use super::segment::Segment;
 use super::setup;
 use super::slots::Slots;
@@ -381,10 +380,6 @@ impl<N: Interface> Portals<N> {
 impl<N: Interface> Drop for Portals<N> {
     /// Peers that go on find nobody.
     fn drop(&mut self) {
-        for portal in 0..roles::PORTALS {
-            let _ = self
-                .nic
-                .portal_enable(argonet_nic::portals::PortalIndex(portal), false);
-        }
+        self.nic.retire();
     }
 }

@@ -156,6 +156,14 @@ pub trait Portals {
     /// [`NicError::BadPortal`].
     fn portal_enable(&self, portal: PortalIndex, enabled: bool) -> Result<(), NicError>;
 
+    /// What arrives from now on is refused, at all portals: the interface is about to be dropped. Does not wait for anybody.
+    fn retire(&self) {
+        for portal in 0..self.limits().portals {
+            // One that is not in use has nothing to refuse.
+            let _ = self.portal_enable(PortalIndex(portal), false);
+        }
+    }
+
     /// Makes `len_bytes` of memory reachable by an entry in the list of a portal.
     ///
     /// # Errors

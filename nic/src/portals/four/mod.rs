@@ -38,6 +38,7 @@ mod operate;
 mod outcome;
 mod probe;
 mod queue;
+mod signals;
 mod threads;
 mod under_way;
 

@@ -7,6 +7,7 @@ use super::config::FourConfig;
 use super::library::Library;
 use super::objects::Tables;
 use super::queue;
+use super::signals::Kept;
 use super::threads::Tid;
 use super::under_way::UnderWay;
 use crate::portals::slots::Slots;
@@ -146,6 +147,7 @@ impl Opening {
     pub fn new(library: &Library, rank: JobRank, config: FourConfig) -> Result<Self, NicError> {
         let call = &library.call;
         let before = super::threads::all();
+        let _children = Kept::of(libc::SIGCHLD);
         // SAFETY: the library is loaded; the call has no arguments.
         check(rank, "PtlInit", unsafe { (call.init)() })?;
         let wanted = Guarded::new(desired(&config));
