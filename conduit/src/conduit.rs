@@ -371,6 +371,12 @@ pub trait Conduit: Send + Sync {
         self.poll(sink)
     }
 
+    /// Whether something that this rank has sent to itself is still under way, so that [`poll_own`](Self::poll_own) did not give it to
+    /// anybody.
+    fn owes_itself(&self) -> bool {
+        false
+    }
+
     /// Whether anything has arrived that a poll would take. Looks at every peer.
     fn has_work(&self) -> bool;
 

@@ -558,7 +558,12 @@ impl<C: Conduit> Engine<C> {
     #[inline]
     pub fn poll_own(&self, ctx: &ThreadCtx) -> Result<usize, AmError> {
         ctx.permit("a poll", self.rank)?;
-        Ok(self.run_handlers(ctx, |runner| self.conduit.poll_own(runner)))
+        let taken = self.run_handlers(ctx, |runner| self.conduit.poll_own(runner));
+        if self.conduit.owes_itself() {
+            let what = Waiting::on(WaitFor::Arrival, self.rank);
+            self.wait_until(ctx, what, || !self.conduit.owes_itself())?;
+        }
+        Ok(taken)
     }
 
     /// Runs handlers of what `poll` takes.

@@ -329,10 +329,10 @@ pub(crate) fn jobs(run: &mut Run) {
     }
 }
 
-/// The jobs of the library again, whose ranks reach each other over a conduit for networks: connections, with neighbours and without, or interfaces in software.
+/// The jobs of the library again, whose ranks reach each other over a conduit for networks: connections, with neighbours and without, interfaces in software, or such over UDP.
 /// One of these and a part of the tests, which the commit gives, unless it is a full run.
 fn over_networks(run: &mut Run, threads: &str) {
-    const PATHS: [&str; 4] = ["tcp 1", "tcp 2", "portals 1", "portals 2"];
+    const PATHS: [&str; 5] = ["tcp 1", "tcp 2", "portals 1", "portals 2", "udp 1"];
     let (package, name) = ("argonet", "jobs");
     let base = commit_base(run);
     let turn = u64::from_str_radix(&base, 16).unwrap_or(0);

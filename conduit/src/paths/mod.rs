@@ -280,6 +280,11 @@ impl Conduit for Paths {
         }
     }
 
+    fn owes_itself(&self) -> bool {
+        let far = self.far.as_ref().filter(|_| self.memory().is_none());
+        far.is_some_and(|far| far.network.owes_itself())
+    }
+
     fn has_work(&self) -> bool {
         let near = self.memory().is_some_and(Conduit::has_work);
         near || self.far.as_ref().is_some_and(|far| far.network.has_work())

@@ -91,6 +91,10 @@ impl<N: Interface + Send + Sync> Conduit for Portals<N> {
         unsafe { self.get_bytes(from, offset, dst, len, op) }
     }
 
+    fn owes_itself(&self) -> bool {
+        !self.synchronous && self.peer(self.rank).state.lock().chunks > 0
+    }
+
     fn polls_ask_system(&self) -> bool {
         self.nic.attends()
     }

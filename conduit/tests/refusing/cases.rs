@@ -260,3 +260,15 @@ fn what_finds_no_room_far_away_is_tried_less_and_less_often() {
     job.finish();
     assert_eq!(job.compare(), 0);
 }
+
+/// Who has sent something to itself knows when it has come about, also where the interface takes its time.
+#[test]
+fn what_a_rank_sends_to_itself_is_owed_until_it_has_come() {
+    for (way, owes) in [(Way::AtOnce, false), (Way::Far, true)] {
+        let mut job = Job::start(way, Arc::new(Mutex::new(Orders::default()))).unwrap();
+        assert_eq!(job.send_to_itself(), owes, "{way:?}");
+        job.finish();
+        assert!(!job.owes_itself(), "{way:?}");
+        assert_eq!(job.compare(), 0);
+    }
+}

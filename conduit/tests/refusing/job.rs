@@ -334,6 +334,16 @@ impl Job {
         }
     }
 
+    /// Rank 0 does; whether it owes itself something then.
+    pub(crate) fn send_to_itself(&mut self) -> bool {
+        self.request((0, 0), (Category::Short, 0), None);
+        self.owes_itself()
+    }
+
+    pub(crate) fn owes_itself(&self) -> bool {
+        self.ranks[0].owes_itself()
+    }
+
     /// More large mediums than rank 1 has buffers for, of which rank 0 alone takes note for a while: how long that was.
     pub(crate) fn knock(&mut self, time: Duration) -> Duration {
         let begun = Instant::now();
