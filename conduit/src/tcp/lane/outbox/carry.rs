@@ -20,6 +20,11 @@ pub(crate) struct Claim {
 unsafe impl Send for Claim {}
 
 impl Claim {
+    /// Whether some of it is written.
+    pub(crate) fn has_begun(&self) -> bool {
+        self.at > 0
+    }
+
     /// What is not written.
     pub(crate) fn left(&self) -> usize {
         self.head.as_bytes().len() + self.len - self.at

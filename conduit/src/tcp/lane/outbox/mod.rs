@@ -324,7 +324,10 @@ impl Outbox {
     /// The bytes to write now, in order. They stay where they are until [`wrote`](Self::wrote).
     pub(crate) fn next_burst(&mut self, out: &mut Pieces) {
         if self.sent == self.boundary {
-            if self.control_at == self.control_end && (self.tell_now || self.untold() > 0) {
+            // It would lie before what is left of a payload that has begun.
+            let between_frames = self.own.as_ref().is_none_or(|own| !own.has_begun());
+            let has_left = self.control_at == self.control_end;
+            if between_frames && has_left && (self.tell_now || self.untold() > 0) {
                 self.write_control();
             }
             if self.waiting > 0 && self.carriers == 0 && self.own.is_none() {

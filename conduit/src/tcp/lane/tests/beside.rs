@@ -20,6 +20,8 @@ enum Step {
     ReadMain(usize),
     ReadSide(usize, usize),
     Tell,
+    /// The sender has something to tell of the other direction.
+    News,
     BreakMain,
     /// The sender gives a further connection up.
     GiveUp(usize),
@@ -44,6 +46,9 @@ struct World {
     /// Shorts, in order, by number.
     shorts: Vec<u32>,
     sent_shorts: u32,
+    /// What there is to tell, and what the receiver was told last.
+    news: u64,
+    told: u64,
 }
 
 /// Copies what was written into a pipe; how much.
@@ -95,6 +100,8 @@ impl World {
             complete: Vec::new(),
             shorts: Vec::new(),
             sent_shorts: 0,
+            news: 0,
+            told: 0,
         }
     }
 
@@ -263,6 +270,7 @@ impl World {
                         }
                         Kind::Put => self.done(&frame),
                         Kind::ShortRequest => self.shorts.extend(args),
+                        Kind::Control => self.told = frame.fields.offset,
                         _ => {}
                     }
                 }
@@ -296,6 +304,12 @@ impl World {
         let complete = self.apart.complete(self.inbox.taken());
         self.outbox.acknowledge(complete).expect("it was written");
         self.reap();
+    }
+
+    fn news(&mut self) {
+        self.news += 1;
+        self.outbox.set_tell(self.news, 0);
+        self.outbox.tell_now();
     }
 
     fn break_main(&mut self) {
@@ -346,6 +360,7 @@ impl World {
             Step::ReadMain(most) => self.read(None, most),
             Step::ReadSide(at, most) => self.read(Some(at), most),
             Step::Tell => self.tell(),
+            Step::News => self.news(),
             Step::BreakMain => self.break_main(),
             Step::GiveUp(at) => self.give_up(at),
             Step::Adopt(at) => self.adopt(at),
@@ -368,7 +383,7 @@ impl World {
             self.write_main(usize::MAX);
             self.read(None, usize::MAX);
             self.tell();
-            if self.outbox.is_settled() {
+            if self.outbox.is_settled() && self.told == self.news {
                 break;
             }
         }
@@ -376,6 +391,7 @@ impl World {
         assert!(self.complete.iter().all(|complete| *complete));
         assert!(self.apart.is_empty(), "{:?}", self.apart);
         assert_eq!(self.shorts, (0..self.sent_shorts).collect::<Vec<_>>());
+        assert_eq!(self.told, self.news);
         assert!(self.sources.is_empty());
         assert_eq!((self.outbox.used(), self.outbox.extents()), (0, 0));
         // What is stale may still be read.
@@ -404,6 +420,7 @@ fn step() -> impl Strategy<Value = Step> {
         5 => some().prop_map(Step::ReadMain),
         8 => (0usize..2, some()).prop_map(|(at, n)| Step::ReadSide(at, n)),
         3 => Just(Step::Tell),
+        3 => Just(Step::News),
         1 => Just(Step::BreakMain),
         2 => (0usize..2).prop_map(Step::GiveUp),
         2 => (0usize..2).prop_map(Step::Adopt),
