@@ -168,11 +168,12 @@ impl Kernel for ModelKernel {
         unreachable!("the model is of the sender's fence");
     }
 
-    fn wait(&self, word: &AtomicU32, value: u32, _timeout: Option<core::time::Duration>) {
+    fn wait(&self, word: &AtomicU32, value: u32, _timeout: Option<core::time::Duration>) -> bool {
         let guard = self.lock.lock().unwrap();
         if word.load(Ordering::SeqCst) == value {
             drop(self.queue.wait(guard).unwrap());
         }
+        false
     }
 
     fn wake_all(&self, _word: &AtomicU32) {

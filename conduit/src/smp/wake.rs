@@ -8,10 +8,22 @@
 //! barrier is between them on the sender's processor. Where a rank could not register for the
 //! barrier, all ranks of the neighbourhood use a SeqCst fence on both sides instead.
 //!
+//! Linux leaves processors out of that barrier at times, see [`VISIBLE`]: so who pays for the fence looks once more after a
+//! while, when what a sender had stored is there without one.
+//!
 //! loom models the second form (`tests/loom.rs`); the first differs only in who executes the
 //! sender's fence, and a stress test with two processes covers it.
 
 use argonet_base::sync::atomic::{AtomicU32, Ordering, fence};
+use core::time::Duration;
+
+/// No processor holds a store back for so long.
+///
+/// Which processors execute a barrier is decided by what Linux remembers of each: whether the process that ran there last is
+/// registered. It forgets that when a thread of the process ends there, and looks again only when another process
+/// has run there in between (`membarrier_switch_mm`; measured with 6.18). Until then a sender there executes no barrier, may look at the
+/// word before its record has left the processor, and find nobody asleep.
+const VISIBLE: Duration = Duration::from_millis(1);
 
 const AWAKE: u32 = 0;
 const SLEEPS: u32 = 1;
@@ -29,8 +41,8 @@ pub enum Barrier {
 pub(crate) trait Kernel {
     /// A full barrier on every running thread of every registered process.
     fn barrier_everywhere(&self);
-    /// Sleeps while the word holds `value`, at most for `timeout`.
-    fn wait(&self, word: &AtomicU32, value: u32, timeout: Option<core::time::Duration>);
+    /// Sleeps while the word holds `value`, at most for `timeout`. Whether that is over.
+    fn wait(&self, word: &AtomicU32, value: u32, timeout: Option<Duration>) -> bool;
     /// Wakes all who sleep on the word.
     fn wake_all(&self, word: &AtomicU32);
 }
@@ -72,7 +84,7 @@ pub(crate) fn sleep(
     word: &AtomicU32,
     barrier: Barrier,
     kernel: &impl Kernel,
-    timeout: Option<core::time::Duration>,
+    timeout: Option<Duration>,
     has_work: impl Fn() -> bool,
 ) -> bool {
     word.store(SLEEPS, Ordering::Relaxed);
@@ -80,12 +92,15 @@ pub(crate) fn sleep(
         Barrier::Sleeper => kernel.barrier_everywhere(),
         Barrier::Sender => fence(Ordering::SeqCst),
     }
-    let slept = if has_work() {
-        false
-    } else {
-        kernel.wait(word, SLEEPS, timeout);
-        true
-    };
+    let slept = !has_work();
+    if slept {
+        let looks_again = barrier == Barrier::Sleeper && timeout.is_none_or(|t| t > VISIBLE);
+        let first = if looks_again { Some(VISIBLE) } else { timeout };
+        let is_over = kernel.wait(word, SLEEPS, first);
+        if looks_again && is_over && !has_work() {
+            kernel.wait(word, SLEEPS, timeout.map(|t| t - VISIBLE));
+        }
+    }
     // Another thread of the process may sleep on the word too; it is woken at worst for nothing.
     if word.swap(AWAKE, Ordering::AcqRel) != AWAKE {
         kernel.wake_all(word);
@@ -123,15 +138,15 @@ impl Kernel for Linux {
         debug_assert_eq!(result, 0, "registered at start");
     }
 
-    fn wait(&self, word: &AtomicU32, value: u32, timeout: Option<core::time::Duration>) {
+    fn wait(&self, word: &AtomicU32, value: u32, timeout: Option<Duration>) -> bool {
         use rustix::thread::futex;
         let timeout = timeout.map(|t| futex::Timespec {
             tv_sec: i64::try_from(t.as_secs()).unwrap_or(i64::MAX),
             tv_nsec: t.subsec_nanos().into(),
         });
-        // Every outcome means the same: look again. The word is shared with other processes, so
-        // the futex is not a private one.
-        let _ = futex::wait(word, futex::Flags::empty(), value, timeout.as_ref());
+        // The word is shared with other processes, so the futex is not a private one.
+        let woken = futex::wait(word, futex::Flags::empty(), value, timeout.as_ref());
+        woken == Err(rustix::io::Errno::TIMEDOUT)
     }
 
     fn wake_all(&self, word: &AtomicU32) {
@@ -140,5 +155,86 @@ impl Kernel for Linux {
             rustix::thread::futex::Flags::empty(),
             i32::MAX as u32,
         );
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use core::cell::{Cell, RefCell};
+
+    /// Tells how long it was asked to sleep, and whether all of it has passed.
+    struct Script {
+        barriers: Cell<u32>,
+        waits: RefCell<Vec<Option<Duration>>>,
+        passes: bool,
+    }
+
+    impl Kernel for Script {
+        fn barrier_everywhere(&self) {
+            self.barriers.set(self.barriers.get() + 1);
+        }
+
+        fn wait(&self, _: &AtomicU32, value: u32, timeout: Option<Duration>) -> bool {
+            assert_eq!(value, SLEEPS);
+            self.waits.borrow_mut().push(timeout);
+            self.passes
+        }
+
+        fn wake_all(&self, _: &AtomicU32) {}
+    }
+
+    /// How long who finds something at a look, from 0, is asked to sleep before.
+    fn waits(
+        barrier: Barrier,
+        timeout: Option<Duration>,
+        found_at: usize,
+        passes: bool,
+    ) -> Vec<Option<Duration>> {
+        let (word, looks) = (AtomicU32::new(AWAKE), Cell::new(0));
+        let script = Script {
+            barriers: Cell::new(0),
+            waits: RefCell::default(),
+            passes,
+        };
+        let by_sleeper = u32::from(barrier == Barrier::Sleeper);
+        let has_work = || {
+            assert_eq!(word.load(Ordering::Relaxed), SLEEPS);
+            assert_eq!(script.barriers.get(), by_sleeper);
+            looks.replace(looks.get() + 1) >= found_at
+        };
+        let slept = sleep(&word, barrier, &script, timeout, has_work);
+        let waits = script.waits.take();
+        assert_eq!(slept, !waits.is_empty());
+        assert_eq!(word.load(Ordering::Relaxed), AWAKE);
+        waits
+    }
+
+    const LONG: Option<Duration> = Some(Duration::from_millis(500));
+
+    #[test]
+    fn what_a_barrier_has_missed_is_found_a_little_later() {
+        for timeout in [None, LONG] {
+            assert_eq!(waits(Barrier::Sleeper, timeout, 0, true), []);
+            assert_eq!(waits(Barrier::Sleeper, timeout, 1, true), [Some(VISIBLE)]);
+        }
+    }
+
+    #[test]
+    fn who_finds_nothing_sleeps_as_long_as_it_was_to() {
+        let never = usize::MAX;
+        let rest = LONG.map(|t| t - VISIBLE);
+        let waits_of = |barrier, timeout| waits(barrier, timeout, never, true);
+        assert_eq!(waits_of(Barrier::Sleeper, LONG), [Some(VISIBLE), rest]);
+        assert_eq!(waits_of(Barrier::Sleeper, None), [Some(VISIBLE), None]);
+        for timeout in [VISIBLE, VISIBLE / 2, Duration::ZERO] {
+            assert_eq!(waits_of(Barrier::Sleeper, Some(timeout)), [Some(timeout)]);
+        }
+        // A fence in the sender leaves nobody out.
+        assert_eq!(waits_of(Barrier::Sender, LONG), [LONG]);
+        assert_eq!(waits_of(Barrier::Sender, None), [None]);
+        // Somebody rang, or a signal came.
+        let waits = waits(Barrier::Sleeper, None, never, false);
+        assert_eq!(waits, [Some(VISIBLE)]);
     }
 }
