@@ -204,8 +204,18 @@ fn tail(log: &Path) -> io::Result<String> {
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// The processes that have not ended and have this variable, `NAME=VALUE`.
+/// The processes that have not ended and have this variable, `NAME=VALUE`. Who is about to become another program has none for
+/// a moment: nobody is there if nobody is found twice.
 pub(crate) fn marked(by: &str) -> Vec<u32> {
+    let found = seen_marked(by);
+    if !found.is_empty() {
+        return found;
+    }
+    std::thread::sleep(Duration::from_millis(5));
+    seen_marked(by)
+}
+
+fn seen_marked(by: &str) -> Vec<u32> {
     let of = |pid: u32| {
         // Empty for those that have ended; unreadable for other users' processes.
         let environment = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();

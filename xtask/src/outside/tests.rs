@@ -2,6 +2,8 @@
 
 use super::one::{Verdict, marked};
 use super::*;
+use std::io::Write;
+use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// A directory that goes with its owner.
@@ -16,10 +18,17 @@ impl Scratch {
         Self(path.canonicalize().unwrap())
     }
 
+    /// Another process writes it: a file that is open for writing here is so in what other tests start at that time, and nobody
+    /// may run it.
     fn script(&self, name: &str, body: &str) {
-        let path = self.0.join(name);
-        std::fs::write(&path, format!("#!/bin/sh\n{body}\n")).unwrap();
-        std::fs::set_permissions(path, PermissionsExt::from_mode(0o755)).unwrap();
+        let mut writer = Command::new("install");
+        writer.args(["-m", "755", "/dev/stdin"]);
+        writer.arg(self.0.join(name)).stdin(Stdio::piped());
+        let mut writer = writer.spawn().unwrap();
+        let mut input = writer.stdin.take().unwrap();
+        write!(input, "#!/bin/sh\n{body}\n").unwrap();
+        drop(input);
+        assert!(writer.wait().unwrap().success());
     }
 
     fn options(&self, ranks: &[u32], seconds: u64) -> Options {
