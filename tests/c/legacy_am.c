@@ -11,7 +11,7 @@ enum { PLACE = 4096, ANSWER_PLACE = 8192 };
 
 static volatile int answers;
 static gasnet_node_t partner;
-static char *base, *partner_base;
+static char *partner_base;
 static char answer[BYTES];
 /* Whether numbered calls are made or counted ones, and what kind; replies are of the same. */
 static enum { MEDIUM, LONG, LONG_ASYNC } kind;
@@ -58,7 +58,7 @@ static void check_payload(const void *data, size_t bytes, uint32_t key, const ch
     check_arguments(received, M, 0);                                                                      \
     CHECK(gex_Token_Info(token, &info, GEX_TI_IS_LONG) & GEX_TI_IS_LONG);                                 \
     is_long = info.gex_is_long;                                                                           \
-    check_payload(data, bytes, KEY, is_long ? base + PLACE : NULL);                                       \
+    check_payload(data, bytes, KEY, is_long ? legacy_segment(me) + PLACE : NULL);                         \
     check_fill(answer, BYTES, ANSWER_KEY);                                                                \
     there = legacy_segment(source(token)) + ANSWER_PLACE;                                           \
     if (is_long) {                                                                                        \
@@ -72,7 +72,7 @@ static void check_payload(const void *data, size_t bytes, uint32_t key, const ch
     const gex_AM_Arg_t received[] = {0 CHECK_LIST_##M(CHECK_PARAMETER_NAME)};                             \
     check_arguments(received, M, 1);                                                                      \
     CHECK_EQ(source(token), partner);                                                                     \
-    check_payload(data, bytes, ANSWER_KEY, kind == MEDIUM ? NULL : base + ANSWER_PLACE);                  \
+    check_payload(data, bytes, ANSWER_KEY, kind == MEDIUM ? NULL : legacy_segment(me) + ANSWER_PLACE);    \
     answers = answers + 1;                                                                                \
   }
 CHECK_COUNTS(HANDLERS)
@@ -141,7 +141,6 @@ int main(int argc, char **argv) {
   legacy_init(&argc, &argv, "legacy_am");
   CHECK(gasnet_AMMaxArgs() >= CHECK_MOST_ARGS);
   legacy_attach(table, CHECK_COUNT(table), 16384);
-  base = legacy_segment(me);
   /* One rank at a time: all longs to a rank have one place. */
   for (turn = 0; turn < ranks; ++turn) {
     if (turn == me) {
