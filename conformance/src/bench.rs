@@ -10,9 +10,37 @@ use argonet_conduit::{Conduit, Part, SendError};
 use std::panic::Location;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
 
 /// Bytes of a segment where a case does not say.
 pub(crate) const SEGMENT: u64 = 1 << 18;
+
+/// Nothing has moved for so long: another thread of a conduit, which may hold what a poll wants, has had its processor since.
+const STUCK: Duration = Duration::from_secs(10);
+
+/// Rounds in which nothing moved.
+#[derive(Default)]
+pub(crate) struct Idle {
+    rounds: u32,
+    since: Option<Instant>,
+}
+
+impl Idle {
+    /// One more round.
+    pub(crate) fn round(&mut self, moved: bool) {
+        if moved {
+            *self = Self::default();
+        } else {
+            self.rounds += 1;
+        }
+    }
+
+    /// Whether nothing will move any more.
+    pub(crate) fn is_stuck(&mut self, promises: &Promises) -> bool {
+        self.rounds > promises.idle_rounds
+            && self.since.get_or_insert_with(Instant::now).elapsed() > STUCK
+    }
+}
 
 /// A job, its logs, and the account.
 pub(crate) struct Bench<R: Rig> {
@@ -190,10 +218,10 @@ impl<R: Rig> Bench<R> {
         mut done: impl FnMut(&mut Self) -> bool,
     ) {
         self.board.phase(what);
-        let mut idle = 0;
+        let mut idle = Idle::default();
         while !done(self) {
-            idle = if self.round(who) > 0 { 0 } else { idle + 1 };
-            if idle > self.promises.idle_rounds {
+            idle.round(self.round(who) > 0);
+            if idle.is_stuck(&self.promises) {
                 self.fail(&format!("nothing moves, and it never came to this: {what}"));
             }
         }

@@ -1,7 +1,7 @@
 //! What happens when there is no room: nothing is lost, nobody waits for ever.
 
 use super::{Case, always};
-use crate::bench::{Bench, Want};
+use crate::bench::{Bench, Idle, Want};
 use crate::mail::Mail;
 use crate::rig::Rig;
 use argonet_am::Category;
@@ -38,7 +38,7 @@ fn largest_requests_with_largest_replies<R: Rig>(rig: &R) {
             .iter()
             .flat_map(|&from| all.iter().map(move |&to| (from, to)));
         let mut left: Vec<(u32, u32, u32)> = pairs.map(|(from, to)| (from, to, 0)).collect();
-        let mut idle = 0;
+        let mut idle = Idle::default();
         while !left.is_empty() {
             // All send as much as there is room for, before anybody polls.
             let mut sent = false;
@@ -55,10 +55,9 @@ fn largest_requests_with_largest_replies<R: Rig>(rig: &R) {
                 }
                 false
             });
-            let moved = bench.round(&all) > 0 || sent;
-            idle = if moved { 0 } else { idle + 1 };
+            idle.round(bench.round(&all) > 0 || sent);
             assert!(
-                idle <= bench.promises.idle_rounds,
+                !idle.is_stuck(&bench.promises),
                 "deadlock: {}",
                 bench.board.report()
             );
