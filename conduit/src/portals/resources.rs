@@ -1,16 +1,24 @@
-//! What is counted: tickets, chunks and slots.
+//! What is counted: tickets, chunks and slots. Any thread may look how many there are, also the one that sleeps on the network for
+//! the only thread that calls: counts are changed by who holds the lock, and read without it.
 
 use crate::owned::Owned;
 use crate::threads::ThreadMode;
+use core::sync::atomic::{AtomicU32, Ordering};
 
 /// Tickets: so many of something may be under way.
 // seed P4: send tickets and tickets of temporary descriptors.
 #[derive(Debug)]
-pub(super) struct Tickets(Owned<u32>);
+pub(super) struct Tickets {
+    lock: Owned<()>,
+    free: AtomicU32,
+}
 
 impl Tickets {
     pub(super) fn new(mode: ThreadMode, count: u32) -> Self {
-        Self(Owned::new(mode, count))
+        Self {
+            lock: Owned::new(mode, ()),
+            free: AtomicU32::new(count),
+        }
     }
 
     /// Takes `count`, all or none.
@@ -22,10 +30,10 @@ impl Tickets {
     /// Takes `count` if that leaves so many.
     #[inline]
     pub(super) fn take_leaving(&self, count: u32, rest: u32) -> bool {
-        let mut free = self.0.lock();
-        match free.checked_sub(count) {
+        let _held = self.lock.lock();
+        match self.free().checked_sub(count) {
             Some(left) if left >= rest => {
-                *free = left;
+                self.free.store(left, Ordering::Relaxed);
                 true
             }
             _ => false,
@@ -34,12 +42,13 @@ impl Tickets {
 
     #[inline]
     pub(super) fn give(&self, count: u32) {
-        *self.0.lock() += count;
+        let _held = self.lock.lock();
+        self.free.store(self.free() + count, Ordering::Relaxed);
     }
 
     #[inline]
     pub(super) fn free(&self) -> u32 {
-        *self.0.lock()
+        self.free.load(Ordering::Relaxed)
     }
 }
 
@@ -47,18 +56,26 @@ impl Tickets {
 #[derive(Debug)]
 pub(super) struct Pieces {
     free: Owned<Vec<u32>>,
+    count: AtomicU32,
 }
 
 impl Pieces {
     pub(super) fn new(mode: ThreadMode, count: u32) -> Self {
         Self {
             free: Owned::new(mode, (0..count).rev().collect()),
+            count: AtomicU32::new(count),
         }
+    }
+
+    /// So many are free now, as whoever holds the lock knows.
+    #[inline]
+    fn counted(&self, free: &[u32]) {
+        self.count.store(free.len() as u32, Ordering::Relaxed);
     }
 
     #[inline]
     pub(super) fn take(&self) -> Option<u32> {
-        self.free.lock().pop()
+        self.take_fairly(0)
     }
 
     /// Takes one for somebody who holds `held` already: not if fewer are left than that. So one peer that gives none back leaves half of
@@ -67,22 +84,27 @@ impl Pieces {
     pub(super) fn take_fairly(&self, held: u32) -> Option<u32> {
         let mut free = self.free.lock();
         let fair = held == 0 || (held as usize) < free.len();
-        if fair { free.pop() } else { None }
+        let piece = if fair { free.pop() } else { None };
+        self.counted(&free);
+        piece
     }
 
     #[inline]
     pub(super) fn give(&self, piece: u32) {
-        self.free.lock().push(piece);
+        let mut free = self.free.lock();
+        free.push(piece);
+        self.counted(&free);
     }
 
     /// How many are free.
+    #[inline]
     pub(super) fn count(&self) -> u32 {
-        self.free.lock().len() as u32
+        self.count.load(Ordering::Relaxed)
     }
 
     #[inline]
     pub(super) fn has_any(&self) -> bool {
-        !self.free.lock().is_empty()
+        self.count() > 0
     }
 }
 
@@ -118,5 +140,30 @@ mod tests {
         assert_eq!(hoard(&pieces), 0);
         pieces.give(3);
         assert_eq!(pieces.take_fairly(0), Some(3));
+    }
+
+    /// As one that sleeps on the network does, whoever calls.
+    #[test]
+    fn another_thread_may_look_where_one_calls() {
+        let (tickets, pieces) = (
+            Tickets::new(ThreadMode::Seq, 3),
+            Pieces::new(ThreadMode::Seq, 3),
+        );
+        let seen = AtomicU32::new(0);
+        std::thread::scope(|scope| {
+            let looks = scope.spawn(|| {
+                while seen.fetch_add(1, Ordering::Relaxed) < 100_000 {
+                    assert!((1..=3).contains(&tickets.free()));
+                    assert!(pieces.has_any() && pieces.count() <= 3);
+                }
+            });
+            while !looks.is_finished() {
+                assert!(tickets.take(2));
+                tickets.give(2);
+                let piece = pieces.take().expect("a piece");
+                pieces.give(piece);
+            }
+            looks.join().expect("what it sees can be");
+        });
     }
 }
