@@ -10,13 +10,10 @@ use argonet_conduit::{Conduit, Part, SendError};
 use std::panic::Location;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 /// Bytes of a segment where a case does not say.
 pub(crate) const SEGMENT: u64 = 1 << 18;
-
-/// Nothing has moved for so long: another thread of a conduit, which may hold what a poll wants, has had its processor since.
-const STUCK: Duration = Duration::from_secs(10);
 
 /// Rounds in which nothing moved.
 #[derive(Default)]
@@ -38,7 +35,7 @@ impl Idle {
     /// Whether nothing will move any more.
     pub(crate) fn is_stuck(&mut self, promises: &Promises) -> bool {
         self.rounds > promises.idle_rounds
-            && self.since.get_or_insert_with(Instant::now).elapsed() > STUCK
+            && self.since.get_or_insert_with(Instant::now).elapsed() >= promises.patience
     }
 }
 

@@ -4,6 +4,7 @@ use argonet_am::Registered;
 use argonet_base::{JobRank, SegmentOffset};
 use argonet_conduit::smp::ThreadMode;
 use argonet_conduit::{Capabilities, Conduit};
+use std::time::Duration;
 
 /// One way to set a conduit up: settings, thread mode, faults of the wire, seed.
 pub trait Rig: Send + Sync + 'static {
@@ -109,4 +110,6 @@ pub struct Promises {
     /// After so many rounds in which every endpoint is polled, takes nothing, and time is let pass,
     /// whatever was sent has arrived.
     pub idle_rounds: u32,
+    /// And after so long, where another thread of the conduit may hold what a poll wants, and wait for its processor.
+    pub patience: Duration,
 }

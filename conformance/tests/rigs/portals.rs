@@ -14,6 +14,7 @@ use core::ptr::NonNull;
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{MemfdFlags, memfd_create};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// How ranks are set up.
 pub(crate) struct PortalsRig<N> {
@@ -228,6 +229,7 @@ impl<N: Over> Rig for PortalsRig<N> {
             .collect(),
             // What finds no room is tried again after 20 us.
             idle_rounds: if faulty { 200 } else { 2000 },
+            patience: Duration::ZERO,
         }
     }
 

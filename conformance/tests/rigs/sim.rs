@@ -98,6 +98,7 @@ impl Rig for SimRig {
                 sizes.medium_bytes,
             ],
             idle_rounds: 4000,
+            patience: Duration::ZERO,
         }
     }
 

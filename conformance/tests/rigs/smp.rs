@@ -10,6 +10,7 @@ use argonet_segment::{Directory, OwnSegment, PageKind, SegmentFile};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{MemfdFlags, memfd_create};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Thread mode, and who executes the barrier.
 pub(crate) struct SmpRig {
@@ -79,6 +80,7 @@ impl Rig for SmpRig {
             thresholds: vec![UNIT, 64, 4096, 1 << 16],
             // A ring rests for some 130 ns after it was read; a round takes longer than 10.
             idle_rounds: 1000,
+            patience: Duration::ZERO,
         }
     }
 

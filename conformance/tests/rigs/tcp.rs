@@ -282,6 +282,7 @@ impl Rig for TcpRig {
             ],
             // What is gathered leaves after 50 us at the latest, and the system may be busy.
             idle_rounds: 5000,
+            patience: Duration::from_secs(10),
         }
     }
 
