@@ -1,5 +1,5 @@
-//! What each stage of `cargo xtask test` may take, and how many tests may be left out. This is the
-//! one place for these numbers.
+//! What each stage may take in `cargo xtask ci`, and how many tests may be left out there and in `cargo xtask full`. This is
+//! the one place for these numbers.
 
 use std::time::Duration;
 

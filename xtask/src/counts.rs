@@ -92,9 +92,8 @@ fn count(run: &mut Run) -> Option<Counts> {
             .skip(WHAT, "they are recorded for x86-64 Linux only");
         return None;
     }
-    if !has_valgrind() {
-        run.tally
-            .skip(WHAT, "no valgrind, and it could not be installed");
+    if !exists("valgrind", &["--version"]) {
+        run.tally.skip(WHAT, "no valgrind");
         return None;
     }
     let package = ["--package", "argonet-benches", "--bin", "counts"];
@@ -120,13 +119,6 @@ fn count(run: &mut Run) -> Option<Counts> {
         return None;
     }
     Some(counts)
-}
-
-/// Whether there is valgrind, which is installed if it can be.
-fn has_valgrind() -> bool {
-    let there = || exists("valgrind", &["--version"]);
-    // Who is not root is refused.
-    there() || (exists("apt-get", &["install", "--yes", "valgrind"]) && there())
 }
 
 /// All instructions of a run.

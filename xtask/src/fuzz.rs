@@ -63,7 +63,7 @@ pub(crate) fn each(run: &mut Run, names: &[String], time: Duration) {
     if !sanitizers_work(run, "libFuzzer") {
         return;
     }
-    if !cxx() {
+    if !exists("c++", &["--version"]) {
         run.tally
             .skip("libFuzzer", "no C++ compiler to build it with");
         return;
@@ -115,14 +115,4 @@ fn one(program: &Path, built: &Path, name: &str, time: Duration) -> Command {
         .arg("-print_final_stats=1")
         .arg("-verbosity=0");
     command
-}
-
-/// Whether there is a C++ compiler. A machine that only runs tests (`CI` is set) gets one, if it may.
-fn cxx() -> bool {
-    let there = || exists("c++", &["--version"]);
-    if !there() && std::env::var_os("CI").is_some() && exists("apt-get", &["--version"]) {
-        // Fails without the right to; then there is none.
-        exists("apt-get", &["install", "-y", "-q", "g++"]);
-    }
-    there()
 }

@@ -16,6 +16,7 @@ mod stages;
 mod suite;
 mod tally;
 mod tidy;
+mod tools;
 mod tsan;
 mod tsan_c;
 
@@ -34,14 +35,21 @@ struct Xtask {
 
 #[derive(Subcommand)]
 enum Task {
-    /// Run all tests, stage by stage, each within its time
+    /// Run all tests, stage by stage; those that want what this machine lacks are skipped, and named
     Test {
         /// Run only this stage (build, unit, seeds, conformance, jobs, c, asan); may be given several times
         #[arg(long, value_name = "STAGE")]
         only: Vec<String>,
     },
-    /// Run all tests as .ci/run does: `test`, and the whole run has a time limit, too
+    /// Run all tests as .ci/run does: as `test`, but each stage and the whole run have a time limit, and only so many tests may
+    /// be skipped
     Ci,
+    /// Install the Debian packages of programs that tests want and this machine lacks (as root)
+    Setup {
+        /// Only say what would be installed
+        #[arg(long)]
+        dry_run: bool,
+    },
     /// Run all tests at full counts, ThreadSanitizer and libFuzzer, and record the result in
     /// docs/test-results.md
     Full,
@@ -93,7 +101,8 @@ enum Task {
 fn main() -> ExitCode {
     let ok = match Xtask::parse().task {
         Task::Test { only } => Suite::new(Effort::Usual).run(&only),
-        Task::Ci => Suite::new(Effort::Usual).within(budget::WHOLE).run(&[]),
+        Task::Ci => Suite::new(Effort::Ci).within(budget::WHOLE).run(&[]),
+        Task::Setup { dry_run } => tools::setup(dry_run),
         Task::Full => Suite::new(Effort::Full).run_and_record(),
         Task::Loom => Suite::new(Effort::Usual).run_one(budget::UNIT, stages::loom),
         Task::Asan => Suite::new(Effort::Usual).run_one(budget::ASAN, asan::asan),
