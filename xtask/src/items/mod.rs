@@ -12,13 +12,12 @@ use std::fmt::Write as _;
 
 /// How much of an item exists.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[allow(dead_code, reason = "no item is complete before its conduit exists")]
 enum State {
     /// All of it.
     Built,
     /// Some; what is missing.
     Partly(&'static str),
-    /// Nothing before this conduit exists.
+    /// Nothing before this exists.
     Waits(&'static str),
 }
 
@@ -104,7 +103,13 @@ fn disagreements(items: &[Item], marks: &[Mark]) -> Vec<String> {
                     }
                 }
             }
-            State::Waits(_) => {
+            State::Waits(what) => {
+                let conduit = what
+                    .strip_prefix("the ")
+                    .and_then(|rest| rest.strip_suffix(" conduit"));
+                if conduit.is_some_and(|name| root().join("conduit/src").join(name).exists()) {
+                    complaints.push(format!("{id} is said to wait for {what}, which exists"));
+                }
                 if let Some(mark) = marked(false) {
                     complaints.push(format!(
                         "{id} is said not to be built and is marked in {}; say what of it is there (xtask/src/items/list.rs)",
@@ -132,7 +137,7 @@ fn table(items: &[Item], marks: &[Mark]) -> String {
     let count = |of: fn(&State) -> bool| items.iter().filter(|item| of(&item.state)).count();
     let _ = writeln!(
         text,
-        "{} items: {} built, {} in part, {} wait for their conduit.\n",
+        "{} items: {} built, {} in part, {} wait.\n",
         items.len(),
         count(|s| matches!(s, State::Built)),
         count(|s| matches!(s, State::Partly(_))),
@@ -150,7 +155,7 @@ fn table(items: &[Item], marks: &[Mark]) -> String {
         let state = match item.state {
             State::Built => "built".to_owned(),
             State::Partly(missing) => format!("in part: {missing}"),
-            State::Waits(conduit) => format!("waits for the {conduit} conduit"),
+            State::Waits(what) => format!("waits for {what}"),
         };
         let _ = writeln!(
             text,
@@ -197,13 +202,23 @@ mod tests {
 
     #[test]
     fn marks_of_unknown_and_of_waiting_items_are_found() {
-        let waits = item(State::Waits("tcp"));
+        let waits = item(State::Waits("the teleport conduit"));
         assert_eq!(disagreements(&waits, &[]).len(), 0);
         assert_eq!(disagreements(&waits, &[mark("P1", false)]).len(), 1);
         let unknown = disagreements(&waits, &[mark("P99", true)]);
         assert_eq!(unknown, ["a.rs: there is no item P99"]);
-        let twice = [item(State::Waits("tcp")), item(State::Waits("tcp"))].concat();
+        let twice = [waits, waits].concat();
         assert_eq!(disagreements(&twice, &[]).len(), 1);
+    }
+
+    #[test]
+    fn no_item_waits_for_a_conduit_that_exists() {
+        let waits = item(State::Waits("the tcp conduit"));
+        let complaints = disagreements(&waits, &[]);
+        assert_eq!(
+            complaints,
+            ["P1 is said to wait for the tcp conduit, which exists"]
+        );
     }
 
     #[test]

@@ -17,6 +17,7 @@ pub(super) const LONG_PAYLOAD: usize = if cfg!(test) { 16 } else { 16 << 10 };
 /// payload, which then goes to its place too.
 const READ_BEHIND: usize = 256;
 
+// seed T4: long payloads are received into their destination.
 /// The rest of a payload that goes straight to its place.
 #[derive(Debug)]
 struct Direct {
