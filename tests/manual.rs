@@ -39,6 +39,23 @@ fn the_manual_pages_name_every_option() {
 }
 
 #[test]
+fn the_manual_page_of_run_says_what_each_conduit_is() {
+    let page = text("docs/man/argonet-run.1");
+    let (_, conduits) = page
+        .split_once("\\-\\-conduit \" \\fINAME")
+        .expect("the option");
+    let (conduits, _) = conduits.split_once("\n.TP\n").expect("the next option");
+    for conduit in argonet_settings::CONDUITS {
+        assert!(
+            conduits
+                .lines()
+                .any(|line| line.starts_with(".B") && line.contains(&format!(" {conduit}"))),
+            "the manual page does not say what {conduit} is"
+        );
+    }
+}
+
+#[test]
 fn the_readme_shows_the_example() {
     let example = text("examples/first.rs");
     let (_, program) = example.split_once("\n\n").expect("an introduction");
