@@ -386,10 +386,19 @@ impl BootError {
     }
 
     pub(crate) fn system(what: impl Into<String>, source: impl Into<io::Error>) -> Self {
+        let source: io::Error = source.into();
+        let remedy = match source.raw_os_error() {
+            Some(libc::EMFILE) => "; raise the limit of open files (RLIMIT_NOFILE, `ulimit -n`)",
+            Some(libc::ENFILE) => "; the system has too many open files (fs.file-max)",
+            Some(libc::EFBIG) => {
+                "; raise the limit of the size of files (RLIMIT_FSIZE, `ulimit -f`)"
+            }
+            _ => "",
+        };
         Self::System {
             what: what.into(),
-            source: source.into(),
-            remedy: "",
+            source,
+            remedy,
         }
     }
 }
@@ -403,6 +412,19 @@ mod tests {
         assert_eq!(Missing(vec![JobRank(3)]).to_string(), "rank 3");
         let many = Missing((0..20).map(JobRank).collect());
         assert_eq!(many.to_string(), "ranks 0, 1, 2, 3, 4, 5, 6, 7 and 12 more");
+    }
+
+    #[test]
+    fn limits_of_files_are_named_where_they_are_the_cause() {
+        for (errno, limit) in [
+            (libc::EMFILE, "RLIMIT_NOFILE"),
+            (libc::ENFILE, "fs.file-max"),
+            (libc::EFBIG, "RLIMIT_FSIZE"),
+        ] {
+            let source = io::Error::from_raw_os_error(errno);
+            let text = BootError::system("sharing memory", source).to_string();
+            assert!(text.contains(limit), "{text}");
+        }
     }
 
     #[test]

@@ -4,7 +4,7 @@ use core::fmt;
 
 use argonet_base::JobRank;
 use rustix::io::Errno;
-use rustix::process::{WaitId, WaitIdOptions, WaitIdStatus, waitid};
+use rustix::process::{Resource, WaitId, WaitIdOptions, WaitIdStatus, getrlimit, waitid};
 
 use crate::page::{ExitKind, ExitWord, RankState};
 
@@ -177,7 +177,8 @@ impl fmt::Display for Verdict {
         let Self { rank, pid, .. } = self;
         let killed = |f: &mut fmt::Formatter<'_>, signal| {
             let name = signal_name(i32::from(signal));
-            write!(f, "was killed by signal {signal} ({name})")
+            write!(f, "was killed by signal {signal} ({name})")?;
+            limit_of(f, i32::from(signal))
         };
         if self.kind == ExitKind::Unguarded {
             let lost = LostGuardian(*pid, self.end);
@@ -204,6 +205,30 @@ impl fmt::Display for Verdict {
         } else {
             ""
         })
+    }
+}
+
+/// A stack limit below this is told of where a rank had a fault of memory access; usual is 8 MiB.
+const SMALL_STACK_BYTES: u64 = 1 << 20;
+
+/// The limit of this process, which ranks of this host inherit, that may have led to the signal.
+fn limit_of(f: &mut fmt::Formatter<'_>, signal: i32) -> fmt::Result {
+    match signal {
+        libc::SIGXFSZ => f.write_str(
+            ", as a file, or memory that ranks share, would have become larger than RLIMIT_FSIZE (`ulimit -f`) allows",
+        ),
+        libc::SIGXCPU => f.write_str(", as RLIMIT_CPU (`ulimit -t`) allows no more processor time"),
+        libc::SIGSEGV | libc::SIGBUS => match getrlimit(Resource::Stack).current {
+            Some(bytes) if bytes < SMALL_STACK_BYTES => {
+                let kib = bytes >> 10;
+                write!(
+                    f,
+                    ", perhaps as its stack was full: RLIMIT_STACK (`ulimit -s`) is {kib} KiB"
+                )
+            }
+            _ => Ok(()),
+        },
+        _ => Ok(()),
     }
 }
 
@@ -249,6 +274,26 @@ mod tests {
             "rank 3 (pid 4711) was killed by signal 9 (SIGKILL); the other ranks were ended"
         );
         assert_eq!(verdict.code(), 137);
+    }
+
+    #[test]
+    fn a_signal_that_a_limit_sends_is_told_with_the_limit() {
+        for (signal, limit) in [
+            (libc::SIGXFSZ, "RLIMIT_FSIZE"),
+            (libc::SIGXCPU, "RLIMIT_CPU"),
+        ] {
+            let word = ExitWord {
+                kind: ExitKind::Crashed,
+                rank: JobRank(0),
+                code: signal as u8,
+            };
+            let end = ProcessEnd::Signal(signal as u8);
+            let text = Verdict::new(word, 5, end, RankState::Running, true).to_string();
+            assert!(
+                text.contains(limit) && text.ends_with("the other ranks were ended"),
+                "{text}"
+            );
+        }
     }
 
     #[test]

@@ -4,7 +4,8 @@ use std::os::fd::{AsFd, OwnedFd};
 
 use argonet_settings::HugePages;
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, ftruncate, memfd_create};
-use rustix::io::fcntl_dupfd_cloexec;
+use rustix::io::{Errno, fcntl_dupfd_cloexec};
+use rustix::process::{Resource, getrlimit};
 
 use crate::error::BootError;
 use crate::page::Layout;
@@ -35,9 +36,21 @@ impl SharedFiles {
     /// Makes the files for a job of `size` ranks; the control file is all zero.
     pub(crate) fn create(size: u32, huge_pages: Option<HugePages>) -> Result<Self, BootError> {
         let control = memfd("argonet-control", SEALABLE)?;
-        ftruncate(&control, Layout::new(size).total_bytes() as u64).map_err(|e| {
-            BootError::system(format!("sizing the control memory of {size} ranks"), e)
-        })?;
+        let bytes = Layout::new(size).total_bytes() as u64;
+        let sizing = |e: Errno| {
+            BootError::system(
+                format!("sizing the control memory of {size} ranks ({bytes} bytes)"),
+                e,
+            )
+        };
+        // The system's own answer would be a signal, SIGXFSZ.
+        if getrlimit(Resource::Fsize)
+            .current
+            .is_some_and(|most| most < bytes)
+        {
+            return Err(sizing(Errno::FBIG));
+        }
+        ftruncate(&control, bytes).map_err(sizing)?;
         fcntl_add_seals(&control, SealFlags::SHRINK | SealFlags::GROW)
             .map_err(|e| BootError::system("sealing the control memory", e))?;
         let interfaces = growing("argonet-interfaces")?;
@@ -55,6 +68,8 @@ impl SharedFiles {
     pub(crate) fn of_other_neighbourhood(&self, reaches_segments: bool) -> Result<Self, BootError> {
         let share = |file: &OwnedFd| {
             fcntl_dupfd_cloexec(file, LOW_FD_LIMIT)
+                // The limit of open files is low.
+                .or_else(|_| fcntl_dupfd_cloexec(file, 0))
                 .map_err(|e| BootError::system("sharing memory between neighbourhoods", e))
         };
         Ok(Self {

@@ -21,7 +21,7 @@ use crate::file_limit::{SPARE_FILES, raise_file_limit};
 use crate::guardian;
 use crate::hosts::{self, HostOptions};
 use crate::outcome::{in_words, settle};
-use crate::output::{Source, TaggedOutput};
+use crate::output::{Source, TaggedOutput, code_without_output};
 use crate::page::{Control, ExitKind, ExitWord, HostPart};
 use crate::ranks::{HostRanks, RankEvent};
 use crate::secret::Secret;
@@ -299,7 +299,7 @@ impl Launched<'_> {
     /// All ranks have ended: ends what they left behind, and settles the code and its reason.
     fn finish(mut self, link: &guardian::Link) -> (u8, Option<String>) {
         self.ranks.kill_all();
-        let (code, reason) = match self.cancelled.take() {
+        let (mut code, reason) = match self.cancelled.take() {
             Some((code, reason)) => (code, Some(reason)),
             None => settle(
                 self.control.job().exit_word(),
@@ -312,7 +312,10 @@ impl Launched<'_> {
         if let Some(output) = self.output.take() {
             // An interrupt must end a launcher whose output is not taken.
             self.signals.mask_before().restore();
-            output.finish();
+            if let Some(lost) = output.finish() {
+                say(&lost);
+                code = code_without_output(code);
+            }
         }
         (code, reason)
     }

@@ -326,8 +326,8 @@ impl TaggedOutput {
     }
 
     /// Writes everything that has been written by the ranks so far; the ranks have ended. Blocks while the launcher's
-    /// own output is not taken.
-    pub(crate) fn finish(mut self) {
+    /// own output is not taken. Says what of it has been lost, and why.
+    pub(crate) fn finish(mut self) -> Option<String> {
         for i in 0..self.streams.len() {
             while self.read(i) {
                 self.flush();
@@ -339,11 +339,32 @@ impl TaggedOutput {
             });
         }
         self.flush();
+        let lost = |(to, sink): (To, &Sink)| {
+            let error = std::io::Error::from(sink.error()?);
+            let name = match to {
+                To::Out => "output",
+                To::Err => "error",
+            };
+            Some(format!(
+                "writing the ranks' standard {name} failed: {error}; what they wrote there is not complete"
+            ))
+        };
+        self.sinks().into_iter().find_map(lost)
     }
 
     fn flush(&mut self) {
         self.out.flush();
         self.err.flush();
+    }
+}
+
+/// The code of a job that would end with `code`, if its output has been lost: no success, and not that of a rank that got
+/// SIGPIPE because the launcher took no more.
+pub(crate) const fn code_without_output(code: u8) -> u8 {
+    const PIPE: u8 = 128 + libc::SIGPIPE as u8;
+    match code {
+        0 | PIPE => 1,
+        code => code,
     }
 }
 

@@ -87,6 +87,10 @@ pub(crate) fn spawn(size: u32, settings: &Settings) -> Result<(LocalJob, OwnedFd
     // What is buffered now would be written by every rank.
     sys::flush_stdio();
     let own_group = leave_group_without_terminal();
+    // The guardian may ask rank 0 to end before there is a handler: the signal waits until one has been installed.
+    let mask = Action::of(sys::job_signal())
+        .is_default()
+        .then(|| sys::SignalSet::of(&[sys::job_signal()]).block());
     let link = guardian::start(&control, Some(Rank0 { own_group }))?;
     let own_link = (link.as_fd().try_clone_to_owned())
         .map_err(|e| BootError::system("keeping the way to the guardian", e))?;
@@ -111,11 +115,18 @@ pub(crate) fn spawn(size: u32, settings: &Settings) -> Result<(LocalJob, OwnedFd
                 return Ok((local(control, files, key, rank, start_timeout), own_link));
             }
             Err(e) => {
+                // First: it would take the ranks that end now for a failure of the job.
+                link.dismiss();
                 pids.iter().for_each(|&pid| kill_child_group(pid));
                 for &pid in &pids {
                     ProcessEnd::wait(WaitId::Pid(pid), true);
                 }
-                link.dismiss();
+                if let Some(mask) = mask {
+                    // Discards the signal if it has come all the same.
+                    let before = Action::ignoring().install(sys::job_signal());
+                    mask.restore();
+                    before.install(sys::job_signal());
+                }
                 return Err(e);
             }
         }

@@ -20,6 +20,8 @@ pub(crate) struct Sink {
     chunk: usize,
     /// Nobody takes the output any more.
     closed: bool,
+    /// Why not, unless the reader has gone, which is nobody's fault.
+    error: Option<Errno>,
 }
 
 impl Sink {
@@ -33,7 +35,13 @@ impl Sink {
             written: 0,
             chunk,
             closed: false,
+            error: None,
         }
+    }
+
+    /// Why output has been lost, as on a full device; nothing if its reader has gone.
+    pub(crate) fn error(&self) -> Option<Errno> {
+        self.error
     }
 
     pub(crate) fn descriptor(&self) -> BorrowedFd<'static> {
@@ -62,7 +70,10 @@ impl Sink {
         match rustix::io::write(self.to, &waiting[..waiting.len().min(self.chunk)]) {
             Ok(n) => self.written += n,
             Err(Errno::INTR | Errno::AGAIN) => {}
-            Err(_) => self.closed = true,
+            Err(error) => {
+                self.closed = true;
+                self.error = Some(error).filter(|error| *error != Errno::PIPE);
+            }
         }
         if self.closed || self.waiting().is_empty() {
             self.queue.clear();

@@ -63,7 +63,8 @@ pub enum PlanError {
     },
     /// A share or the space is so small that a peer could never send the largest request.
     #[error(
-        "{share} credits a peer are too few: a request costs up to {needed}, which every peer must hold"
+        "{share} credits a peer are too few: a request costs up to {needed}, which every peer must hold; raise ARGONET_CREDITS_SHARE, or \
+         ARGONET_CREDITS_SPACE (over portals, also GASNET_PORTAL_CRED_PER_NODE and GASNET_PORTAL_AMRECV_SPACE)"
     )]
     TooFew {
         /// Credits a peer.

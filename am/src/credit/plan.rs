@@ -91,7 +91,7 @@ impl Plan {
         }
         if share > most {
             return Err(PlanError::Range {
-                what: "credits a peer at the start",
+                what: "credits a peer at the start (ARGONET_CREDITS_SHARE, GASNET_PORTAL_CRED_PER_NODE)",
                 got: share,
                 from: least,
                 to: most,

@@ -163,7 +163,7 @@ impl Rules {
         )?;
         within("least credits a peer", self.least.into(), largest, wide)?;
         within(
-            "most credits a peer",
+            "most credits a peer (ARGONET_CREDITS_MOST, GASNET_PORTAL_MAX_CRED_PER_NODE)",
             self.most.into(),
             self.least.into(),
             wide,

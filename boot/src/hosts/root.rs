@@ -23,7 +23,7 @@ use crate::launch::{
     LaunchOptions, TIMEOUT_CODE, cancelled, fired, say, second_signal, stop_this_process,
 };
 use crate::outcome::{Fate, in_words, settle};
-use crate::output::{Source, TaggedOutput, To};
+use crate::output::{Source, TaggedOutput, To, code_without_output};
 use crate::page::{ExitKind, ExitWord};
 use crate::secret::Secret;
 use crate::signals::{LauncherSignals, REPORT, asks_to_end};
@@ -357,13 +357,16 @@ impl Root<'_> {
         while !self.children.all_ended() {
             self.step(None);
         }
-        let (code, reason) = match self.cancelled.take() {
+        let (mut code, reason) = match self.cancelled.take() {
             Some((code, reason)) => (code, Some(reason)),
             None => settle(self.word, self.late_failure, &self.fates),
         };
         // An interrupt must end a launcher whose output is not taken.
         self.signals.mask_before().restore();
-        self.output.finish();
+        if let Some(lost) = self.output.finish() {
+            say(&lost);
+            code = code_without_output(code);
+        }
         (code, reason)
     }
 }

@@ -11,6 +11,7 @@ mod hosts;
 mod launched;
 mod leaving;
 mod left_behind;
+mod limits;
 mod programs;
 mod self_started;
 mod support;
@@ -44,6 +45,7 @@ fn main() {
         bad_input::TESTS,
         endings::TESTS,
         leaving::TESTS,
+        limits::TESTS,
     ];
     for &(name, test) in [parts.concat(), hosts::TESTS.concat()].concat().iter() {
         trials.push(Trial::test(name, move || {

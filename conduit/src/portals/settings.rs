@@ -172,7 +172,10 @@ mod tests {
             plan.unwrap_err().to_string()
         };
         let most = refused(&[("GASNET_PORTAL_MAX_CRED_PER_NODE", "3")]);
-        assert!(most.contains("most credits a peer is 3"), "{most}");
+        assert!(
+            most.contains("GASNET_PORTAL_MAX_CRED_PER_NODE) is 3"),
+            "{most}"
+        );
         let sums = refused(&[
             ("GASNET_PORTAL_CRED_PER_NODE", "400"),
             ("GASNET_PORTAL_BANKED_CREDITS", "100"),

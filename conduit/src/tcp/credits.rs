@@ -128,7 +128,7 @@ impl TcpCredits {
         let (least, widest) = (LEAST.into(), u16::MAX.into());
         if !(least..=widest).contains(&u64::from(self.most)) {
             return Err(PlanError::Range {
-                what: "most credits a peer",
+                what: "most credits a peer (ARGONET_CREDITS_MOST, GASNET_PORTAL_MAX_CRED_PER_NODE)",
                 got: self.most.into(),
                 from: least,
                 to: widest,

@@ -93,6 +93,8 @@ fn wishes_are_kept_or_refused_with_sums() {
     for (share, space) in [(Some(3), None), (None, Some(10_000)), (None, Some(0))] {
         let refused = wish(share, None, space).unwrap_err();
         assert!(matches!(refused, PlanError::TooFew { needed: 4, .. }));
+        let text = refused.to_string();
+        assert!(text.contains("ARGONET_CREDITS_SHARE") && text.contains("ARGONET_CREDITS_SPACE"));
     }
     assert!(wish(Some(401), None, None).is_err());
 }
