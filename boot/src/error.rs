@@ -113,6 +113,14 @@ pub enum BootError {
         /// Why.
         reason: String,
     },
+    /// A variable that ranks are to get is not set.
+    #[error("the environment variable {name} (-E) is not set here{}", nearest.as_ref().map_or(String::new(), |n| format!("; is {n} meant?")))]
+    UnknownVariable {
+        /// Its name.
+        name: String,
+        /// The name most like it of a variable that is set.
+        nearest: Option<String>,
+    },
     /// The program to run does not exist.
     #[error("cannot run \"{program}\": there is no such program{hint}")]
     NoSuchProgram {
@@ -375,6 +383,7 @@ impl BootError {
             | Self::BadHostList { .. }
             | Self::NoHosts { .. }
             | Self::NoTemplate
+            | Self::UnknownVariable { .. }
             | Self::NoRankCount { .. }
             | Self::BadTemplate { .. }
             | Self::OpenQuote { .. }

@@ -8,7 +8,7 @@ use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
 use argonet_base::JobRank;
-use argonet_settings::{CONDUIT, CONDUITS, Reach, SPAWN_VERBOSE, Settings};
+use argonet_settings::{CONDUIT, CONDUITS, Reach, SPAWN_VERBOSE, Settings, environment};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Resource, Rlimit, Signal, getrlimit, setrlimit};
 
@@ -66,6 +66,14 @@ pub struct LaunchOptions {
 /// When the job could not be started; nothing is left of it then. [`BootError::exit_code`] is the code to exit with.
 pub fn launch(options: &LaunchOptions, settings: &Settings) -> Result<u8, BootError> {
     let conduit = choose_conduit(options.conduit.clone(), settings)?;
+    for name in &options.hosts.propagate {
+        if !environment::is_set(name) {
+            return Err(BootError::UnknownVariable {
+                name: name.clone(),
+                nearest: environment::nearest(name),
+            });
+        }
+    }
     match hosts::choose(&options.hosts, &conduit, settings)? {
         Some(hosts) => hosts::launch(options, &conduit, hosts, settings),
         None => launch_here(options, &conduit, settings),

@@ -1,6 +1,8 @@
 //! Whether a job runs on other hosts, on which, and how they are reached: from options and settings.
 
 use std::ffi::OsString;
+use std::fs::File;
+use std::io::Read;
 use std::path::PathBuf;
 
 use argonet_settings::{
@@ -10,9 +12,12 @@ use argonet_settings::{
 
 use crate::error::BootError;
 use crate::hosts::description::Way;
-use crate::hosts::list::{Entry, parse_file, parse_list};
+use crate::hosts::list::{Entry, HostListError, parse_file, parse_list};
 use crate::hosts::words::split;
 use crate::launch::NO_CONDUIT;
+
+/// The longest file of hosts: some 20 bytes for each of the most hosts that a job may have.
+const MAX_FILE_BYTES: u64 = 1 << 20;
 
 /// Where a job runs, as far as the command line says it.
 #[derive(Debug, Clone, Default)]
@@ -132,8 +137,16 @@ fn list(
 
 fn read(path: &PathBuf, source: &str) -> Result<(Vec<Entry>, String), BootError> {
     let list = format!("{source} {}", path.display());
-    let text = std::fs::read_to_string(path)
+    let mut text = String::new();
+    // What has no end is not read to it, as a device.
+    File::open(path)
+        .and_then(|file| file.take(MAX_FILE_BYTES + 1).read_to_string(&mut text))
         .map_err(|e| BootError::system(format!("reading the list of hosts ({list})"), e))?;
+    if text.len() as u64 > MAX_FILE_BYTES {
+        let (bytes, most) = (text.len() as u64, MAX_FILE_BYTES);
+        let error = HostListError::TooLong { bytes, most };
+        return Err(BootError::BadHostList { list, error });
+    }
     let entries = parse_file(&text).map_err(|error| BootError::BadHostList {
         list: list.clone(),
         error,
@@ -178,6 +191,15 @@ mod tests {
             assert_eq!(hosts.is_none(), here, "{conduit} {given:?}");
         }
         assert!(chosen(&named("a"), "smp", &[]).unwrap().is_some());
+    }
+
+    #[test]
+    fn a_file_that_is_no_list_is_not_read_to_its_end() {
+        let path = std::env::temp_dir().join(format!("argonet-hosts-{}", std::process::id()));
+        std::fs::write(&path, "#\n".repeat(MAX_FILE_BYTES as usize)).unwrap();
+        let error = read(&path, "--hostfile").unwrap_err().to_string();
+        std::fs::remove_file(&path).unwrap();
+        assert!(error.contains("at most 1048576 are read"), "{error}");
     }
 
     #[test]

@@ -38,6 +38,22 @@ pub enum HostListError {
         /// The word.
         word: String,
     },
+    /// A line of a file that is more than a host.
+    #[error(
+        "\"{line}\" is no line of a file of hosts; write one host a line: name, name:ranks, name ranks or name slots=ranks"
+    )]
+    BadLine {
+        /// The line.
+        line: String,
+    },
+    /// A file that is no list.
+    #[error("it has {bytes} bytes, and at most {most} are read; is it a list of hosts?")]
+    TooLong {
+        /// Its length, as far as it is known.
+        bytes: u64,
+        /// The limit.
+        most: u64,
+    },
     /// A number of ranks that cannot be.
     #[error("\"{word}\" gives a host {given} ranks; a host runs 1 to {MAX_LOCAL_RANKS}")]
     BadCount {
@@ -83,25 +99,43 @@ pub(crate) fn parse_list(text: &str) -> Result<Vec<Entry>, HostListError> {
         .collect()
 }
 
-/// The hosts of a file: a host a line, as in a list, or followed by `slots=2` or by a number and anything else.
-/// `#` begins a comment.
+/// The hosts of a file: a host a line, as in a list, or followed by `slots=2` (and `max_slots=`, which counts for nothing) or by a
+/// number, after which a queue and its processors may be named as Grid Engine does. `#` begins a comment.
 pub(crate) fn parse_file(text: &str) -> Result<Vec<Entry>, HostListError> {
     let mut entries = Vec::new();
     for line in text.lines() {
-        let line = line.split('#').next().unwrap_or_default();
-        let mut words = line.split_whitespace();
-        let Some(first) = words.next() else { continue };
-        let mut entry = parse_word(first)?;
-        for word in words {
-            let count = word.strip_prefix("slots=").unwrap_or(word);
-            if word.starts_with("slots=") || is_number(count) {
-                entry.room = Some(parse_count(line.trim(), count)?);
-                break;
+        let line = line.split('#').next().unwrap_or_default().trim();
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let (first, count) = match words[..] {
+            [] => continue,
+            [first] => (first, None),
+            [first, count] => (first, Some(count)),
+            [first, count, most] if count.starts_with("slots=") && is_most(most) => {
+                (first, Some(count))
             }
+            [first, count, _, processors] if is_number(count) && !is_number(processors) => {
+                (first, Some(count))
+            }
+            _ => return Err(HostListError::BadLine { line: line.into() }),
+        };
+        let mut entry = parse_word(first)?;
+        if let Some(count) = count {
+            let number = count.strip_prefix("slots=");
+            if number.is_none() && !is_number(count) {
+                return Err(HostListError::BadLine { line: line.into() });
+            }
+            entry.room = Some(parse_count(line, number.unwrap_or(count))?);
         }
         entries.push(entry);
     }
     Ok(entries)
+}
+
+fn is_most(word: &str) -> bool {
+    let count = word
+        .strip_prefix("max_slots=")
+        .or(word.strip_prefix("max-slots="));
+    count.is_some_and(is_number)
 }
 
 fn is_number(text: &str) -> bool {
@@ -267,6 +301,27 @@ mod tests {
         ] {
             let error = placed(list, ranks).unwrap_err().to_string();
             assert!(error.contains(why), "{list}: {error}");
+        }
+    }
+
+    #[test]
+    fn lines_of_a_file_are_a_host_and_its_ranks() {
+        let good = "a\nb 2 # two\n\nc slots=3\nd slots=4 max_slots=8\ne:5\nf 6 all.q@f UNDEFINED\n";
+        let rooms: Vec<_> = parse_file(good).unwrap().iter().map(|e| e.room).collect();
+        assert_eq!(rooms, [None, Some(2), Some(3), Some(4), Some(5), Some(6)]);
+        for bad in [
+            "a b",
+            "a 2 b 2",
+            "a 2 b",
+            "a slots=2 b",
+            "a b slots=2",
+            "a slots=2 slots=3",
+        ] {
+            let error = parse_file(bad).unwrap_err().to_string();
+            assert!(
+                error.contains(bad) && error.contains("one host a line"),
+                "{error}"
+            );
         }
     }
 

@@ -298,6 +298,17 @@ fn bad_input() {
         2,
     )
     .says(&["%x stands for nothing"]);
+    let known = ("TEST_OF_NAMES", "1");
+    run(
+        &["conduit=none", "hosts=a,b", "env=TEST_OF_NAME"],
+        &[TEMPLATE, known],
+        2,
+    )
+    .says(&["TEST_OF_NAME (-E) is not set here; is TEST_OF_NAMES meant?"]);
+    let list = TestFile::new("two-a-line", "nodeA nodeB\n");
+    let file = format!("hostfile={}", list.path());
+    run(&["conduit=none", &file], &[TEMPLATE], 2)
+        .says(&["\"nodeA nodeB\" is no line of a file of hosts"]);
     // One host by an agent is one host.
     check_hello(&run(&["hosts=a:4"], &[TEMPLATE], 0).silent(), 4);
 }
