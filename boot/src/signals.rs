@@ -73,3 +73,8 @@ impl Drop for LauncherSignals {
 pub(crate) fn asks_to_end(signal: Signal) -> bool {
     signal == Signal::INT || signal == Signal::TERM
 }
+
+/// Whether a collected signal ends a process that does nothing about it, and stands for the wish to end.
+pub(crate) fn ends_by_default(signal: Signal) -> bool {
+    asks_to_end(signal) || signal == Signal::HUP || signal == Signal::QUIT
+}

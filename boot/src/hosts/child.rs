@@ -1,17 +1,19 @@
 //! One agent that this process has started.
 
 use std::ops::Range;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::process::{Child as Process, ExitStatus};
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal, kill_process_group};
+use rustix::process::{Pid, Signal, WaitId, kill_process_group};
 
 use crate::exit::{ProcessEnd, signal_name};
 use crate::hosts::description::{Description, Way};
 use crate::hosts::edge::Edge;
 use crate::hosts::list::Host;
+use crate::hosts::message::Message;
 use crate::hosts::pipe::transmit;
+use crate::signals::ends_by_default;
 
 /// How long the process of an agent may take to end once its connection has.
 pub(crate) const FAREWELL: Duration = Duration::from_secs(2);
@@ -42,6 +44,10 @@ pub(crate) struct Child {
     pub(crate) greeted: Option<Instant>,
     pub(crate) edge: Edge,
     pub(crate) stage: Stage,
+    /// What it is sent once it has greeted, beside its job: at most one message for each rank, and two more.
+    pub(crate) held: Vec<Message>,
+    /// The signal that asked for the end of the job before it greeted.
+    pub(crate) interrupted: Option<u8>,
     /// When the process is killed that has closed its connection.
     pub(crate) kill_at: Option<Instant>,
 }
@@ -78,13 +84,49 @@ impl Child {
         self.kill_at = Some(Instant::now() + FAREWELL);
     }
 
+    /// Acts on a message for an agent that has not greeted.
+    pub(crate) fn hold(&mut self, message: &Message) {
+        match message {
+            // No rank runs there that would need time to end. An agent that starts later finds its connection closed.
+            Message::Exit(_) => self.give_up(),
+            Message::Signal(number)
+                if Signal::from_named_raw((*number).into()).is_some_and(ends_by_default) =>
+            {
+                self.interrupted = Some(*number);
+            }
+            Message::Gone(_) | Message::Deaf(_) => self.held.push(message.clone()),
+            _ => {}
+        }
+    }
+
+    /// Closes the connection, which ends an agent and its ranks. A way to an agent that has not greeted may not notice, so it is
+    /// asked to end; what is left is killed after [`FAREWELL`].
+    pub(crate) fn give_up(&mut self) {
+        (self.input, self.output) = (None, None);
+        if self.stage == Stage::Starting {
+            self.signal(Signal::TERM);
+        }
+        self.stage = Stage::Lost;
+        self.kill_at = Some(Instant::now() + FAREWELL);
+    }
+
+    /// Whether the process has ended badly, has not been reaped, and no agent has greeted.
+    pub(crate) fn failed_to_start(&self) -> bool {
+        let end = || ProcessEnd::wait(WaitId::PidFd(self.pidfd.as_fd()), false);
+        self.stage == Stage::Starting && self.ended.is_none() && end() != ProcessEnd::Code(0)
+    }
+
     /// Kills the process, and what it started on this host.
     pub(crate) fn kill(&mut self) {
+        self.signal(Signal::KILL);
+    }
+
+    fn signal(&self, signal: Signal) {
         if self.ended.is_none()
             && let Some(pid) = Pid::from_raw(self.process.id() as i32)
         {
             // Not reaped yet, so the id is still the child's.
-            let _ = kill_process_group(pid, Signal::KILL);
+            let _ = kill_process_group(pid, signal);
         }
     }
 

@@ -10,7 +10,7 @@ use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use argonet_base::JobRank;
 
 use crate::error::BootError;
-use crate::exit::ProcessEnd;
+use crate::exit::{ProcessEnd, signal_name};
 use crate::hosts::child::{Child, FAREWELL, Stage, end_in_words};
 use crate::hosts::description::Description;
 use crate::hosts::edge::Edge;
@@ -45,6 +45,11 @@ pub(crate) struct Children<'a> {
     job: &'a Description,
     key: &'a Secret,
     list: Vec<Child>,
+    /// When this process last looked at them.
+    looked: Instant,
+    /// The last time that this process did not run for so long that agents may have given it up: when it ran again, and after
+    /// how long.
+    paused: Option<(Instant, Duration)>,
 }
 
 impl<'a> Children<'a> {
@@ -61,6 +66,8 @@ impl<'a> Children<'a> {
             job,
             key,
             list: Vec::new(),
+            looked: Instant::now(),
+            paused: None,
         };
         let mut failed = Vec::new();
         for part in tree::parts(hosts.len(), job.degree) {
@@ -112,6 +119,8 @@ impl<'a> Children<'a> {
             greeted: None,
             edge: Edge::above(Instant::now(), self.silence()),
             stage: Stage::Starting,
+            held: Vec::new(),
+            interrupted: None,
             kill_at: None,
         });
         Ok(())
@@ -147,10 +156,24 @@ impl<'a> Children<'a> {
         self.list.iter().all(Child::is_finished)
     }
 
-    /// Sends to one of them.
+    /// The hosts whose agents have neither greeted nor been lost, for the end of a sentence.
+    pub(crate) fn starting_in_words(&self) -> String {
+        let starting = self.list.iter().filter(|c| c.stage == Stage::Starting);
+        let words: Vec<String> = starting.map(|child| child.host().in_words()).collect();
+        match words.is_empty() {
+            true => String::new(),
+            false => format!("; the agent of {} had not answered", words.join(", ")),
+        }
+    }
+
+    /// Sends to one of them. One that has not greeted has no ranks: the end of the job ends it, and the rest waits for its greeting
+    /// or does not concern it.
     pub(crate) fn send(&mut self, child: usize, message: &Message) {
-        if self.list[child].stage == Stage::Working {
-            self.list[child].edge.send(Instant::now(), message);
+        let child = &mut self.list[child];
+        match child.stage {
+            Stage::Starting => child.hold(message),
+            Stage::Working => child.edge.send(Instant::now(), message),
+            Stage::Over | Stage::Lost => {}
         }
     }
 
@@ -205,6 +228,7 @@ impl<'a> Children<'a> {
 
     /// Acts on an event; what was said.
     pub(crate) fn serve(&mut self, event: ChildEvent, heard: &mut Vec<Heard>) {
+        self.note_pause(Instant::now());
         match event {
             ChildEvent::Readable(i) => self.read(i, heard),
             ChildEvent::Writable(i) => {
@@ -214,10 +238,44 @@ impl<'a> Children<'a> {
             }
             ChildEvent::Broken(i) => self.list[i].broken(),
             ChildEvent::Ended(i) => {
+                if self.list[i].failed_to_start() {
+                    // What it started may hold the connection open, and is no agent.
+                    self.list[i].kill();
+                    self.read(i, heard);
+                    let child = &mut self.list[i];
+                    if child.stage == Stage::Starting {
+                        (child.input, child.output) = (None, None);
+                    }
+                }
                 let child = &mut self.list[i];
                 child.ended = child.process.try_wait().ok().flatten();
                 self.look_at_end(i, heard);
             }
+        }
+    }
+
+    /// Notes whether this process has not run for a long time. While it does, a heartbeat is due more often.
+    fn note_pause(&mut self, now: Instant) {
+        let pause = now.duration_since(self.looked);
+        if pause > self.silence() / 2 {
+            self.paused = Some((now, pause));
+        }
+        self.looked = now;
+    }
+
+    /// Why an agent has ended by itself while the job needed it.
+    fn why_ended(&self, end: ProcessEnd) -> String {
+        let (now, silence) = (Instant::now(), self.silence());
+        match self.paused {
+            // An agent that has been left ends with this code.
+            Some((at, pause)) if end == ProcessEnd::Code(1) && now < at + silence => format!(
+                "its agent gave up this process (pid {}), which did not run for {:.1} s; was it stopped? Agents wait for {} s \
+                 (ARGONET_AGENT_TIMEOUT)",
+                std::process::id(),
+                pause.as_secs_f64(),
+                silence.as_secs_f64()
+            ),
+            _ => format!("its agent {} while the job needed it", end_in_words(end)),
         }
     }
 
@@ -267,6 +325,9 @@ impl<'a> Children<'a> {
                 let description = Box::new(self.job.for_hosts(&child.hosts));
                 child.edge.send(now, &Message::Job(description));
                 child.edge.send(now, &Message::Key(self.key.clone()));
+                for message in std::mem::take(&mut child.held) {
+                    child.edge.send(now, &message);
+                }
             }
             (Stage::Working, Message::Over) => {
                 child.stage = Stage::Over;
@@ -307,19 +368,19 @@ impl<'a> Children<'a> {
             ProcessEnd::from_raw_status(std::os::unix::process::ExitStatusExt::into_raw(status));
         let (code, why) = match child.stage {
             Stage::Starting => child.why_not_started(self.job, end),
-            _ => (
-                1,
-                format!("its agent {} while the job needed it", end_in_words(end)),
-            ),
+            _ => (1, self.why_ended(end)),
         };
         self.lose(i, code, &why, heard);
     }
 
     fn lose(&mut self, i: usize, code: u8, why: &str, heard: &mut Vec<Heard>) {
         let child = &mut self.list[i];
-        child.stage = Stage::Lost;
-        (child.input, child.output) = (None, None);
-        child.kill();
+        // One that has been given up is asked to end first.
+        if !child.is_finished() {
+            child.stage = Stage::Lost;
+            (child.input, child.output) = (None, None);
+            child.kill();
+        }
         heard.push(Heard::Lost(Trouble {
             rank: JobRank(child.host().first),
             code,
@@ -330,12 +391,22 @@ impl<'a> Children<'a> {
     /// Does what it is time for.
     pub(crate) fn look(&mut self, heard: &mut Vec<Heard>) {
         let now = Instant::now();
+        self.note_pause(now);
         for i in 0..self.len() {
             let silence = self.silence();
             let child = &mut self.list[i];
             if child.kill_at.is_some_and(|at| now >= at) {
                 child.kill_at = None;
                 child.kill();
+            }
+            if child.stage == Stage::Starting
+                && let Some(signal) = child.interrupted
+            {
+                child.give_up();
+                let name = signal_name(i32::from(signal));
+                let why = format!("signal {signal} ({name}) came before its agent answered");
+                self.lose(i, 128 + signal, &why, heard);
+                continue;
             }
             if child.is_finished() || child.output.is_none() {
                 continue;
@@ -363,9 +434,7 @@ impl<'a> Children<'a> {
     /// Closes all connections: an agent that lives ends its ranks.
     pub(crate) fn hang_up(&mut self) {
         for child in self.list.iter_mut().filter(|c| !c.is_finished()) {
-            (child.input, child.output) = (None, None);
-            child.stage = Stage::Lost;
-            child.kill_at = Some(Instant::now() + FAREWELL);
+            child.give_up();
         }
     }
 

@@ -162,8 +162,9 @@ impl Root<'_> {
             let left = (0..).map(JobRank).zip(&self.fates);
             let left = left.filter(|(_, fate)| fate.is_none()).map(|(r, _)| r);
             let left = Missing(left.collect());
+            let starting = self.children.starting_in_words();
             let reason = format!(
-                "the job did not end within {limit} s (--timeout); {left} still ran and were ended"
+                "the job did not end within {limit} s (--timeout); {left} still ran and were ended{starting}"
             );
             self.cancel(TIMEOUT_CODE, reason, ExitKind::Cancelled);
         }

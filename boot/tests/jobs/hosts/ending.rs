@@ -1,7 +1,7 @@
 //! How jobs over several hosts end, and that nothing is left of them.
 
-use super::rig::{TEMPLATE, agent_of, spread, spread_with, waiting, waiting_for};
-use crate::support::{Test, pid, until};
+use super::rig::{TEMPLATE, agent_of, clean, spread, spread_with, waiting, waiting_for};
+use crate::support::{Job, Test, pid, until};
 use rustix::process::Signal;
 
 pub(super) const TESTS: &[Test] = &[
@@ -31,7 +31,82 @@ pub(super) const TESTS: &[Test] = &[
     ("hosts_agent_that_hangs_is_given_up", agent_hangs),
     ("hosts_launcher_that_hangs_is_given_up", launcher_hangs),
     ("hosts_connection_cut", connection_cut),
+    (
+        "hosts_way_that_fails_ends_a_job_whose_other_hosts_are_slow",
+        way_fails,
+    ),
+    ("hosts_time_limit_reaches_a_slow_host", timeout_slow_host),
+    ("hosts_interrupt_reaches_a_slow_host", interrupt_slow_host),
+    ("hosts_early_failure_reaches_a_slow_host", failure_slow_host),
 ];
+
+/// A way to host b that never leads there. An agent's time-out is no help: it is far away.
+const SLOW_B: &str = "test %M = b && exec sleep 100000; HOST_OF_TEST=%M exec %C";
+
+fn with_slow_b(degree: &str, options: &[&str], program: &[&str]) -> Job {
+    let options = [&["conduit=none", "hosts=a:2,b:2"], options].concat();
+    clean(Job::launcher("4", &options, program))
+        .env(TEMPLATE.0, SLOW_B)
+        .env("ARGONET_AGENT_TIMEOUT", "80000")
+        .env("GASNET_SSH_OUT_DEGREE", degree)
+}
+
+fn way_fails() {
+    let slow_a = "test %M = a && exec sleep 100000; echo no route >&2";
+    // What the way has started may live on, and hold its output open.
+    for end in ["exit 255; : %C", "sleep 100000 & exit 255; : %C"] {
+        with_slow_b("0", &[], &["true"])
+            .env(TEMPLATE.0, &format!("{slow_a}; {end}"))
+            .run()
+            .code(1)
+            .says(&["host b (ranks 2-3): the way to its agent exited with code 255"]);
+    }
+}
+
+fn timeout_slow_host() {
+    for degree in ["1", "0"] {
+        let job = with_slow_b(degree, &["timeout=0.5"], &["sleep", "100000"]);
+        let outcome = job.run().code(124);
+        let outcome = outcome.says(&["the job did not end within 0.5 s (--timeout)"]);
+        if degree == "0" {
+            outcome.says(&["the agent of host b (ranks 2-3) had not answered"]);
+        }
+    }
+}
+
+fn interrupt_slow_host() {
+    for degree in ["1", "0"] {
+        let mut job = with_slow_b(degree, &[], &["sh", "-c", "echo here; exec sleep 100000"]);
+        job = job.env("GASNET_SPAWN_VERBOSE", "1");
+        let mut job = job.start();
+        job.read_until("here");
+        job.kill(job.pid(), Signal::INT);
+        job.outcome().code(130);
+    }
+    // All hosts are slow.
+    let job = with_slow_b("0", &[], &["true"]).env(TEMPLATE.0, "exec sleep 100000; : %M %C");
+    let job = job.start();
+    until(|| {
+        job.processes()
+            .iter()
+            .filter(|p| p.is_called("sleep"))
+            .count()
+            == 2
+    });
+    job.kill(job.pid(), Signal::INT);
+    job.outcome()
+        .code(130)
+        .says(&["host a (ranks 0-1): signal 2 (SIGINT) came before its agent answered"]);
+}
+
+fn failure_slow_host() {
+    for degree in ["1", "0"] {
+        with_slow_b(degree, &[], &["sh", "-c", "exit 7"])
+            .run()
+            .code(7)
+            .says(&["exited with code 7; the other ranks were ended"]);
+    }
+}
 
 fn exit_codes() {
     for rank in ["0", "3"] {
@@ -167,7 +242,10 @@ fn launcher_hangs() {
     // All but the launcher end.
     until(|| job.processes().len() == 1);
     job.kill(job.pid(), Signal::CONT);
-    job.outcome().code(1);
+    job.outcome().code(1).says(&[
+        "its agent gave up this process (pid ",
+        "was it stopped? Agents wait for 1 s (ARGONET_AGENT_TIMEOUT)",
+    ]);
 }
 
 fn connection_cut() {
