@@ -19,6 +19,7 @@ use crate::error::BootError;
 use crate::exit_options::ExitOptions;
 use crate::file_limit::make_room_for_connections;
 use crate::files::SharedFiles;
+use crate::foreign::foreign_launcher;
 use crate::line::Line;
 use crate::local::LocalJob;
 use crate::page::{Control, HostPart, JobIdentity, MAX_JOB_RANKS, MAX_LOCAL_RANKS};
@@ -30,12 +31,6 @@ use crate::{guardian, line, process, selfspawn, sys};
 /// six in the middle being descriptors and the last the job's identity in hexadecimal.
 pub(crate) const BOOT_VARIABLE: &str = "ARGONET_BOOT";
 const BOOT_FORMAT: &str = "2";
-
-/// What other launchers say about the number of processes that they started.
-const FOREIGN_SIZES: [(&str, &str); 2] = [
-    ("OMPI_COMM_WORLD_SIZE", "Open MPI's mpirun"),
-    ("PMI_SIZE", "a PMI launcher"),
-];
 
 /// What a program asks for when it attaches.
 #[derive(Debug, Clone, Default)]
@@ -108,22 +103,11 @@ fn find_job(
         let (job, link) = selfspawn::spawn(ranks, settings)?;
         return Ok((job, Some(link)));
     }
-    match foreign_launcher() {
+    // Who says that there is one rank wants jobs of one rank.
+    match foreign_launcher().filter(|_| settings.given(&PSHM_NODES).is_none()) {
         Some(error) => Err(error),
         None => Ok((alone(settings)?, None)),
     }
-}
-
-/// If another launcher has started several processes, the error that each of them would be alone.
-pub(crate) fn foreign_launcher() -> Option<BootError> {
-    FOREIGN_SIZES.into_iter().find_map(|(variable, launcher)| {
-        let size = env::var(variable).ok()?.parse().ok()?;
-        (size > 1).then_some(BootError::ForeignLauncher {
-            variable,
-            launcher,
-            size,
-        })
-    })
 }
 
 /// Checks a number of ranks.

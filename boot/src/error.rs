@@ -57,17 +57,19 @@ pub enum BootError {
     },
     /// Another launcher has started several processes, but this one would be rank 0 of 1.
     #[error(
-        "{variable} says that {launcher} started {size} processes, but each of them would be rank 0 of a job of 1: \
-         argonet cannot be started by it. Use `argonet run -n {size} program`, or remove {variable} from the environment \
-         if jobs of one rank are what you want"
+        "{variable} says that {launcher} started {} processes, but each of them would be rank 0 of a job of 1: \
+         argonet cannot be started by it. Start one process of `argonet run -n {} program` instead, or set GASNET_PSHM_NODES=1 \
+         if jobs of one rank are what you want",
+        .size.map_or("several".into(), |size| size.to_string()),
+        .size.map_or("N".into(), |size| size.to_string())
     )]
     ForeignLauncher {
         /// The environment variable that gives it away.
         variable: &'static str,
         /// Who sets that variable.
         launcher: &'static str,
-        /// The number of processes that it names.
-        size: u32,
+        /// The number of processes, if it says that.
+        size: Option<u64>,
     },
     /// A system call failed.
     #[error("{what} failed: {source}{remedy}")]

@@ -52,6 +52,7 @@ mod exit_word;
 mod fence;
 mod file_limit;
 mod files;
+mod foreign;
 pub mod guardian;
 pub mod hosts;
 mod launch;

@@ -5,8 +5,9 @@ use std::ffi::OsString;
 
 use argonet_settings::{CONDUIT, PSHM_NODES, Reach, SPAWN_FUNCTION, Settings};
 
-use crate::attach::{BOOT_VARIABLE, foreign_launcher};
+use crate::attach::BOOT_VARIABLE;
 use crate::error::BootError;
+use crate::foreign::foreign_launcher;
 use crate::hosts::{Answers, HostOptions, Post, agent};
 use crate::launch::{LaunchOptions, NO_CONDUIT, launch};
 use crate::sigact::Action;

@@ -164,23 +164,45 @@ fn two_programs() {
 }
 
 fn foreign() {
-    let job = Job::self_started("", &["hello"]).env("OMPI_COMM_WORLD_SIZE", "4");
-    job.run().code(3).says(&[
-        "OMPI_COMM_WORLD_SIZE says that Open MPI's mpirun started 4 processes",
-        "argonet run -n 4",
-    ]);
-    let job = Job::self_started("", &["hello"]).env("PMI_SIZE", "2");
-    job.run().code(3).says(&["PMI_SIZE"]);
-    Job::self_started("", &["hello"])
-        .env("PMI_SIZE", "1")
-        .run()
-        .code(0)
-        .silent();
-    Job::launched(2, &[], &["hello"])
-        .env("PMI_SIZE", "4")
-        .run()
-        .code(0)
-        .silent();
+    let several = |environment: &[(&str, &str)], says: &[&str]| {
+        let job = Job::self_started("", &["hello"]);
+        let job = environment.iter().fold(job, |job, (n, v)| job.env(n, v));
+        job.run().code(3).says(says);
+    };
+    several(
+        &[("OMPI_COMM_WORLD_SIZE", "4")],
+        &[
+            "OMPI_COMM_WORLD_SIZE says that Open MPI's mpirun started 4 processes",
+            "argonet run -n 4",
+            "GASNET_PSHM_NODES=1",
+        ],
+    );
+    several(&[("PMI_RANK", "1"), ("PMI_SIZE", "2")], &["PMI_SIZE"]);
+    several(
+        &[("PMIX_RANK", "1")],
+        &["PMIX_RANK says that a PMIx launcher started several processes"],
+    );
+    let step = [
+        ("SLURM_NTASKS", "4"),
+        ("SLURM_PROCID", "2"),
+        ("SLURM_STEP_ID", "0"),
+        ("SLURM_STEP_NUM_TASKS", "4"),
+    ];
+    several(
+        &step,
+        &["SLURM_STEP_NUM_TASKS says that Slurm's srun started 4 processes"],
+    );
+    let starts = |job: Job| job.run().code(0).silent();
+    let within = |job: Job| step.iter().fold(job, |job, (n, v)| job.env(n, v));
+    let alone = || Job::self_started("", &["hello"]);
+    starts(alone().env("PMI_SIZE", "1"));
+    // In a batch script and in a shell of salloc.
+    starts(alone().env("SLURM_NTASKS", "4").env("SLURM_PROCID", "0"));
+    // The user wants jobs of one rank.
+    starts(within(alone()).env("GASNET_PSHM_NODES", "1"));
+    // Under this library's own launcher.
+    starts(Job::launched(2, &[], &["hello"]).env("PMI_SIZE", "4"));
+    starts(within(Job::launched(2, &[], &["hello"])));
 }
 
 fn open_files() {

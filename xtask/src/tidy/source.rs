@@ -70,11 +70,12 @@ const LEFT_FOR_LATER: [&str; 3] = [
 ];
 
 /// Who reads the environment; all others ask the table of settings. Binaries, tests and examples may.
-const READERS: [&str; 3] = [
+const READERS: [&str; 4] = [
     // The table itself.
     "settings/src/environment.rs",
     // The job's description, and what other launchers leave.
     "boot/src/attach.rs",
+    "boot/src/foreign.rs",
     // What a program is that starts its own ranks.
     "boot/src/selflaunch.rs",
 ];
