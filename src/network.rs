@@ -24,13 +24,6 @@ use core::time::Duration;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// For how long a process that ends waits until what it sent needs it no more, at most: over connections until it has left, over interfaces until it has arrived, which may
-/// take a datagram that is sent again.
-const LINGER: [Duration; 2] = [Duration::from_millis(200), Duration::from_secs(2)];
-
-/// The same over interfaces where others were told that the job ends and have not confirmed it: they may have gone, and nothing arrives there any more.
-const LINGER_FOR_THE_GONE: Duration = Duration::from_millis(200);
-
 /// A network that this rank has joined, and whose ends the others know after the next fence.
 pub(crate) enum Network {
     /// All ranks share memory.
@@ -117,15 +110,16 @@ impl Network {
     /// The conduit over it, after a fence.
     pub(crate) fn conduit(self, with: Connecting<'_>) -> Result<Option<paths::Network>> {
         let rank = with.boot.rank();
-        let (network, statistics, limit) = match self {
+        let boot = Arc::downgrade(with.boot);
+        let (network, statistics) = match self {
             Self::None => return Ok(None),
             Self::Tcp(mut open) => {
                 let statistics = open.statistics.take();
-                (open.conduit(with)?, statistics, LINGER[0])
+                (open.conduit(with)?, statistics)
             }
             Self::Portals(mut open) => {
                 let statistics = open.statistics.take();
-                (open.conduit(with)?, statistics, LINGER[1])
+                (open.conduit(with)?, statistics)
             }
         };
         tell_summary(&network);
@@ -133,11 +127,8 @@ impl Network {
         process::at_end(Box::new(move || {
             // Who has left a barrier may have sent what others wait for there and what waits for its connection.
             if let Some(network) = last.upgrade() {
-                let exits = network.exits().unwrap_or_default();
-                let limit = match exits.told > exits.confirmed {
-                    true => limit.min(LINGER_FOR_THE_GONE),
-                    false => limit,
-                };
+                let job = boot.upgrade();
+                let limit = job.map_or(Duration::MAX, |job| job.time_to_linger());
                 network.linger(limit);
             }
             if let Some(path) = &statistics {

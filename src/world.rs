@@ -8,6 +8,7 @@ use crate::process;
 use crate::rpc::Calls;
 use argonet_base::{JobRank, Rank};
 use argonet_boot::{WaitFor, Waiting};
+use argonet_conduit::Conduit;
 use argonet_conduit::paths::Paths;
 use argonet_conduit::smp::ThreadMode;
 use core::future::Future;
@@ -348,7 +349,9 @@ impl<M: Threading> World<M> {
         self.finalised = true;
         self.drain_for(Meeting::Finalise)?;
         argonet_trace::close();
-        self.engine().boot().finalised();
+        let boot = self.engine().boot();
+        boot.finalised();
+        self.engine().conduit().linger(boot.time_to_linger());
         Ok(())
     }
 

@@ -1,5 +1,7 @@
 //! What the engine needs from whoever started the job, whatever that is.
 
+use std::time::Duration;
+
 use argonet_base::JobRank;
 use num_enum::{IntoPrimitive, TryFromPrimitive};
 use static_assertions::const_assert;
@@ -102,6 +104,12 @@ pub trait Bootstrap: Send + Sync {
     /// is ending. For a thread that waits and is about to rest, and for polls that find nothing and see [`exit_mark`](Self::exit_mark); not for every poll: it costs a load and a call.
     fn attend(&self) -> bool {
         false
+    }
+
+    /// For how long this process, which ends, may wait at most until others have what they need of it: without a limit while the job is not ending,
+    /// else so that it is not killed while it waits. Lock-free.
+    fn time_to_linger(&self) -> Duration {
+        Duration::MAX
     }
 
     /// Where polls see that ranks have been told of the job's end; never set where nobody tells.

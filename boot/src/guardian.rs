@@ -45,6 +45,7 @@ use crate::exit::ProcessEnd;
 use crate::file_limit::{SPARE_FILES, raise_file_limit};
 use crate::files::moved_up;
 use crate::page::{Control, ExitKind, ExitStage, ExitWord, RankState};
+use crate::process;
 use crate::sys::{self, SignalSet};
 
 /// How long rank 0 of a job that started itself has to report a failure before it is killed like the others.
@@ -511,17 +512,26 @@ impl<'a> Guardian<'a> {
 
     /// Begins what the exit word asks for.
     fn look_at_exit_word(&mut self) {
-        match self.control.job().exit_word() {
-            None => {}
-            Some(word) if word.kind.leaves_time() => {
-                let window = self.control.job().exit_timeout() / WINDOW_PART;
-                self.ending.get_or_insert(Ending {
-                    stage: ExitStage::Open,
-                    next: Some(Instant::now() + window),
-                });
-            }
-            Some(_) => self.end_job(),
+        let Some(word) = self.control.job().exit_word() else {
+            return;
+        };
+        if !word.kind.leaves_time() {
+            self.end_job();
+        } else if self.ending.is_none() {
+            let timeout = self.control.job().exit_timeout();
+            self.ending = Some(Ending {
+                stage: ExitStage::Open,
+                next: Some(Instant::now() + timeout / WINDOW_PART),
+            });
+            self.will_force_after(timeout);
         }
+    }
+
+    /// Ranks that end see how long they may wait for others.
+    fn will_force_after(&self, time: Duration) {
+        let ms = u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+        let at_ms = process::now_ms().saturating_add(ms);
+        self.control.job().set_forced_at_ms(at_ms);
     }
 
     fn killing(&self) -> bool {
@@ -556,10 +566,12 @@ impl<'a> Guardian<'a> {
         // From now, not from the beginning: what the ranks are told to do takes them part of the time-out, however late
         // this process, or the whole host, has come to telling them.
         let timeout = self.control.job().exit_timeout();
+        let rest = timeout - timeout / WINDOW_PART;
         self.ending = Some(Ending {
             stage: ExitStage::Notice,
-            next: Some(Instant::now() + (timeout - timeout / WINDOW_PART)),
+            next: Some(Instant::now() + rest),
         });
+        self.will_force_after(rest);
         self.control.job().set_exit_stage(ExitStage::Notice);
         let size = self.control.size();
         for rank in self.ranks.iter().filter(|r| !r.ended && r.rank.0 < size) {

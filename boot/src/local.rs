@@ -171,6 +171,10 @@ impl Bootstrap for LocalJob {
         self.control.job().is_ending() && process::attend(&self.control)
     }
 
+    fn time_to_linger(&self) -> Duration {
+        process::time_to_linger(&self.control)
+    }
+
     fn exit_mark(&self) -> ExitMark {
         ExitMark::new(&self.control)
     }

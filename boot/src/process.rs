@@ -65,6 +65,9 @@ const TELLING_PART: u32 = 8;
 /// The longest that telling others of an exit with 0 takes: nobody confirms it, so nothing but what cannot leave at once is waited for.
 const TELLING_OF_0: Duration = Duration::from_millis(2);
 
+/// The part of the time that is left in which a process that ends may wait for others.
+const LINGER_PART: u32 = 2;
+
 /// Whether fatal errors are told in the form that users of GASNet, and scripts of theirs, know.
 static GASNET_FORM: AtomicBool = AtomicBool::new(false);
 
@@ -608,8 +611,15 @@ impl RankProcess {
     }
 }
 
+/// For how long a process that ends in the job of `control` may wait for what others need of it, such as acknowledgements: no longer than half of the time
+/// that is left until it is killed, since the rest of its end needs time, too. Without a limit while nobody has ended the job.
+pub(crate) fn time_to_linger(control: &Control) -> Duration {
+    let left = control.job().time_until_forced(now_ms());
+    left.map_or(Duration::MAX, |left| left / LINGER_PART)
+}
+
 /// A monotonic clock; never 0.
-fn now_ms() -> u64 {
+pub(crate) fn now_ms() -> u64 {
     let now = clock_gettime(ClockId::Monotonic);
     (now.tv_sec as u64 * 1000 + now.tv_nsec as u64 / 1_000_000).max(1)
 }

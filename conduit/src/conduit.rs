@@ -448,8 +448,9 @@ pub trait Conduit: Send + Sync {
         None
     }
 
-    /// Waits, at most for so long, until all that was sent has left this process: for a process that is about to end, whose messages
-    /// may still wait for a connection. Takes no lock that a handler's thread may hold. Whether all has left.
+    /// Waits until all that was sent needs this process no more, which is about to end: over connections until it has left, over interfaces until it
+    /// has arrived. Says to peers that it ends, where they could wait for something of it. It waits no longer than `limit`, which is what the end of the job
+    /// leaves, nor than the conduit finds worth it. Waits for no lock that a handler's thread may hold. Whether nothing needs it any more.
     ///
     /// The default is right where what is sent has left when the call that sends it returns.
     fn linger(&self, limit: Duration) -> bool {

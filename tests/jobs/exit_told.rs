@@ -4,7 +4,8 @@
 
 use std::time::{Duration, Instant};
 
-use argonet::{Rank, World};
+use argonet::{Rank, SharedVec, World};
+use rustix::process::{Signal, getpid, kill_process};
 
 use crate::network::Network;
 use crate::support::{Done, Job, Outcome, Program, Test};
@@ -39,6 +40,10 @@ pub(crate) const TESTS: &[Test] = &[
     ),
     ("exit_together_with_0_costs_few_messages", || together(0)),
     ("exit_is_told_by_shared_memory", by_memory),
+    (
+        "exit_waits_for_a_peer_no_longer_than_the_job_lets_it_live",
+        stopped,
+    ),
 ];
 
 pub(crate) const OVER_HOSTS: &[Test] = &[
@@ -53,6 +58,7 @@ pub(crate) const OVER_HOSTS: &[Test] = &[
 ];
 
 pub(crate) const PROGRAMS: &[Program] = &[
+    ("exit-before-a-stopped-rank", exit_before_a_stopped_rank),
     ("told-barrier", || {
         last(
             |world| world.barrier().expect("a barrier"),
@@ -102,6 +108,9 @@ pub(crate) const PROGRAMS: &[Program] = &[
 ];
 
 const RANKS: u32 = 4;
+
+/// What only a rank writes into its statistics that comes to its own end.
+const SUMMARY: &str = "Total application run time";
 
 const LAST_WORDS: &str = "last words";
 
@@ -351,5 +360,57 @@ fn by_memory() {
         assert_eq!(outcome.code(), Some(code), "{program}: {outcome:#?}");
         assert!(took < LIMIT, "{program} took {took:?}: {outcome:#?}");
         outcome.says(&["rank 3 (pid ", &format!("called exit({code})")]);
+    }
+}
+
+/// Rank 2 stops and confirms nothing any more; then rank 0 sends to it and exits with 0, and rank 1 does the same when rank 0 has ended. So the time-out
+/// of rank 1 by itself would be later than the job's.
+fn exit_before_a_stopped_rank() -> Done {
+    let mut builder = World::builder();
+    let greet = builder.am("greet", |_, _: u32| {});
+    let world = builder.build()?;
+    let processes = SharedVec::<u64>::alloc(&world, 3)?;
+    world.barrier()?;
+    let (me, last) = (world.rank().index(), Rank(2));
+    for rank in (0..3).map(Rank) {
+        world.put_value(processes.gptr(rank, me), u64::from(std::process::id()))?;
+    }
+    world.barrier()?;
+    if world.rank() == last {
+        kill_process(getpid(), Signal::STOP)?;
+        return Err("went on after its end".into());
+    }
+    let becomes = |rank: usize, state: &str| -> Done {
+        let stat = format!("/proc/{}/stat", processes.read(&world, rank));
+        while !std::fs::read_to_string(&stat)?.contains(state) {
+            std::thread::yield_now();
+        }
+        Ok(())
+    };
+    becomes(2, ") T ")?;
+    world.send(last, &greet, 0)?;
+    if me == 1 {
+        becomes(0, ") Z ")?;
+    }
+    argonet::exit(0)
+}
+
+/// A rank that waits for one which confirms nothing is not killed for it: it comes to its own end, as its statistics tell, and the job's code is that of the exit.
+fn stopped() {
+    for (conduit, interface) in [("tcp", "software"), ("portals", "udp")] {
+        let job = Job::launched(3, "exit-before-a-stopped-rank")
+            .env("ARGONET_CONDUIT", conduit)
+            .env("ARGONET_PORTALS_INTERFACE", interface)
+            .env("GASNET_SUPERNODE_MAXSIZE", "2");
+        counted(job, 3, "2", |outcome, stats, _| {
+            assert_eq!(outcome.code(), Some(0), "{conduit}: {outcome:#?}");
+            let written = stats.iter().map(|stats| stats.contains(SUMMARY));
+            let written: Vec<bool> = written.collect();
+            assert_eq!(
+                written,
+                [true, true, false],
+                "{conduit}: {outcome:#?} {stats:#?}"
+            );
+        });
     }
 }

@@ -50,7 +50,10 @@ pub struct JobPage {
     /// Not 0 once a rank of this host has begun to tell the others that it ends the job, or has heard of an end over a network. Written by
     /// that rank after the exit word (Release); read by ranks of this host that wait or poll (Relaxed in polls, which look at the word by Acquire then).
     pub(super) exit_told: AtomicU32,
-    _tail: [AtomicU64; 14],
+    /// When the guardian kills whatever is left of the ranks, in milliseconds of the monotonic clock; 0 while it has not begun to end the job.
+    /// Written by the guardian, read by ranks that end. Relaxed: nothing else depends on it.
+    pub(super) forced_at_ms: AtomicU64,
+    _tail: [AtomicU64; 13],
 }
 const_assert_eq!(size_of::<JobPage>(), 256);
 
@@ -129,6 +132,21 @@ impl JobPage {
 
     pub(crate) fn set_exit_stage(&self, stage: ExitStage) {
         self.exit_stage.store(stage.into(), Ordering::Release);
+    }
+
+    /// How long it is until the guardian kills whatever is left of the ranks; `None` while nobody has ended the job. Where the guardian
+    /// does not know of the end yet, it is the whole time-out, which it counts from when it does.
+    pub(crate) fn time_until_forced(&self, now_ms: u64) -> Option<Duration> {
+        let at_ms = self.forced_at_ms.load(Ordering::Relaxed);
+        match (self.exit_word(), at_ms) {
+            (None, _) => None,
+            (Some(_), 0) => Some(self.exit_timeout()),
+            (Some(_), at_ms) => Some(Duration::from_millis(at_ms.saturating_sub(now_ms))),
+        }
+    }
+
+    pub(crate) fn set_forced_at_ms(&self, at_ms: u64) {
+        self.forced_at_ms.store(at_ms, Ordering::Relaxed);
     }
 
     /// Whether ranks of this host have been told of the end of the job: by this mark, which is their system queue.

@@ -26,6 +26,12 @@ pub const CAPABILITIES: Capabilities = Capabilities {
     completes_at_injection: false,
 };
 
+/// The longest that a process which ends waits for peers that do not confirm what it sent: that may take a datagram that is sent again.
+const LINGER: Duration = Duration::from_secs(2);
+
+/// The same where others were told that the job ends and have not confirmed it: they may have gone without a word.
+const LINGER_FOR_THE_GONE: Duration = Duration::from_millis(200);
+
 /// How long threads of an interface that never sleep have the processor where a yield is asked for.
 const LEFT_TO_THREADS: Duration = Duration::from_micros(20);
 
@@ -111,7 +117,12 @@ impl<N: Interface + Send + Sync> Conduit for Portals<N> {
     }
 
     fn linger(&self, limit: Duration) -> bool {
-        self.nic.linger(limit)
+        let exits = self.exits.counts();
+        let most = match exits.told > exits.confirmed {
+            true => LINGER_FOR_THE_GONE,
+            false => LINGER,
+        };
+        self.nic.linger(limit.min(most))
     }
 
     fn segment_grown(&self) -> Result<(), String> {

@@ -26,6 +26,9 @@ pub struct Tcp {
     pub(super) core: Arc<Core>,
 }
 
+/// The longest that a process which ends waits for peers that take nothing.
+const LINGER: Duration = Duration::from_millis(200);
+
 /// Between two looks at whether all has left.
 const LINGERS: Duration = Duration::from_micros(100);
 
@@ -344,6 +347,7 @@ impl Conduit for Tcp {
 
     fn linger(&self, limit: Duration) -> bool {
         let begun = std::time::Instant::now();
+        let limit = limit.min(LINGER);
         let has_left = |peer: &Peer| {
             let outbound = peer.outbound.try_lock();
             outbound.is_some_and(|outbound| outbound.failed.is_some() || !outbound.is_unsent())

@@ -11,6 +11,8 @@ pub struct Counts {
     pub acknowledgements: u64,
     /// Of them questions whether a peer lives.
     pub probes: u64,
+    /// Of them those that say that this rank ends.
+    pub leaves: u64,
     /// Taken, of every kind.
     pub taken: u64,
     /// Records that came again.

@@ -36,6 +36,8 @@ pub(super) enum Kind {
     Ack = 2,
     /// It wants an acknowledgement.
     Probe = 3,
+    /// Its sender ends: it needs nothing more and takes nothing any more.
+    Leave = 4,
 }
 
 /// Everything but the record.

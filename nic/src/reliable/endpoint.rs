@@ -271,6 +271,10 @@ impl Endpoint {
                 link.owe(now, true, config);
                 None
             }
+            Kind::Leave => {
+                link.peer_left = true;
+                None
+            }
             Kind::Ack => None,
         };
         match taken {
@@ -346,6 +350,10 @@ impl Endpoint {
                 self.counts.probes += 1;
                 header.kind = Kind::Probe;
             }
+            Due::Leave => {
+                self.counts.leaves += 1;
+                header.kind = Kind::Leave;
+            }
             Due::Ack => self.counts.acknowledgements += 1,
         }
         let at = link.deadline(&self.config);
@@ -356,7 +364,7 @@ impl Endpoint {
                 let len = record.len();
                 (record.datagram(), len)
             }
-            Due::Probe | Due::Ack => (&mut self.short[..], 0),
+            Due::Probe | Due::Leave | Due::Ack => (&mut self.short[..], 0),
         };
         let end = header.write(buffer, len, self.seal.as_ref());
         let bytes = buffer.get(..end)?;
@@ -427,7 +435,26 @@ impl Endpoint {
         }
     }
 
-    /// Whether all records have arrived that were submitted, and nothing is owed.
+    /// Tells each peer with which something has passed that this rank ends, once: from then on the peer waits for no acknowledgement of
+    /// what it sends here. Records that were submitted are still sent again until the driver ends. Nothing tells whether it has arrived.
+    pub fn leave(&mut self) {
+        for peer in 0..self.peers.len() as u32 {
+            if let Some(link) = self.peers[peer as usize].link.as_deref_mut() {
+                link.leave();
+                self.settle(JobRank(peer));
+            }
+        }
+    }
+
+    /// Whether a peer has said that it ends.
+    #[must_use]
+    pub fn has_left(&self, peer: JobRank) -> bool {
+        let place = self.peers.get(peer.0 as usize);
+        let link = place.and_then(|place| place.link.as_ref());
+        link.is_some_and(|link| link.peer_left)
+    }
+
+    /// Whether all records have arrived that were submitted, and nothing is owed to a peer that has not left.
     #[must_use]
     pub fn is_drained(&self) -> bool {
         let mut links = self.peers.iter().filter_map(|place| place.link.as_ref());

@@ -15,6 +15,7 @@ pub(super) enum Due {
     /// This record of the sender.
     Record(usize),
     Probe,
+    Leave,
     Ack,
 }
 
@@ -33,6 +34,10 @@ pub(super) struct Link {
     heard_at: Duration,
     /// Since when an answer is owed.
     waiting_since: Option<Duration>,
+    /// The peer is to be sent [`Due::Leave`].
+    leave_now: bool,
+    /// Whether the peer has said that it ends.
+    pub(super) peer_left: bool,
     /// When the timers have it looked at.
     pub(super) armed: Option<Duration>,
     /// Whether it is among those that have something to send.
@@ -51,6 +56,8 @@ impl Link {
             asked_at: now,
             heard_at: now,
             waiting_since: None,
+            leave_now: false,
+            peer_left: false,
             armed: None,
             listed: false,
         }
@@ -83,6 +90,8 @@ impl Link {
             Some(Due::Record(index))
         } else if self.probe_now {
             Some(Due::Probe)
+        } else if self.leave_now {
+            Some(Due::Leave)
         } else {
             self.ack_now.then_some(Due::Ack)
         }
@@ -95,6 +104,10 @@ impl Link {
         self.receiver.owed = 0;
         match due {
             Due::Ack => return,
+            Due::Leave => {
+                self.leave_now = false;
+                return;
+            }
             Due::Probe => {
                 self.probe_now = false;
                 self.asked_at = now;
@@ -104,9 +117,15 @@ impl Link {
         self.waiting_since.get_or_insert(now);
     }
 
-    /// Whether all that was to be sent was sent and has arrived.
+    /// Whether all that was to be sent was sent and has arrived. A peer that has left is owed nothing: nobody
+    /// there takes records or waits for acknowledgements.
     pub(super) fn is_drained(&self) -> bool {
-        self.sender.is_idle() && !self.ack_now && self.ack_at.is_none()
+        self.peer_left || (self.sender.is_idle() && !self.ack_now && self.ack_at.is_none())
+    }
+
+    /// The peer is told that this rank ends.
+    pub(super) fn leave(&mut self) {
+        self.leave_now = true;
     }
 
     /// When to look at it again.

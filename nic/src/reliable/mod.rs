@@ -11,11 +11,13 @@
 //! | [`poll_transmit`](Endpoint::poll_transmit) | the next datagram to send |
 //! | [`poll_timeout`](Endpoint::poll_timeout), [`handle_timeout`](Endpoint::handle_timeout) | when to come back, and to have come |
 //! | [`poll_event`](Endpoint::poll_event) | peers that were lost |
+//! | [`flush`](Endpoint::flush), [`leave`](Endpoint::leave) | before the driver ends |
 //! | [`watch`](Endpoint::watch) | asks a silent peer now and then whether it lives |
 //!
 //! * Acknowledgements are cumulative and selective, and ride on whatever is sent; alone they wait a little for company.
 //! * What is lost is found by later datagrams that arrived (three of them), or by a timer after measured round trips (RFC 6298), which doubles.
 //! * The window is bytes: it grows and shrinks with losses (RFC 5681) up to a limit. What comes early is kept up to the same limit.
+//! * A rank that ends says so ([`leave`](Endpoint::leave)), so that peers which end, too, do not wait for acknowledgements that nobody sends.
 //! * A datagram names the incarnations of both ranks, numbers that nobody guesses, so those of other jobs are dropped; with a [`Seal`] each has a code by a
 //!   secret of the job, too, and forged ones are dropped.
 //! * A peer that was never used costs a few bytes of a table.

@@ -40,15 +40,20 @@ pub(super) struct State {
     pub(super) operations: Slots<Pending>,
     /// Records of peers that mean nothing.
     pub(super) bad_records: u64,
-    /// Whether the interface is being dropped: nothing new is taken.
+    /// Whether it has waited for what is under way, and has told peers that it leaves.
+    pub(super) has_lingered: bool,
+    /// Whether the interface is being dropped: nothing new is taken, and the thread ends.
     pub(super) stopping: bool,
 }
 
 impl State {
-    /// Whether all has arrived that was sent, and nothing waits to be.
+    /// Whether all has arrived that was sent, and nothing waits to be, but for peers that have left.
     pub(super) fn is_drained(&self) -> bool {
-        let mut lanes = self.lanes.iter().flatten();
-        self.endpoint.is_drained() && lanes.all(|lane| lane.is_empty())
+        let has_gone = |(peer, lane): (u32, &Option<Box<Lane>>)| {
+            let is_empty = lane.as_ref().is_none_or(|lane| lane.is_empty());
+            is_empty || self.endpoint.has_left(JobRank(peer))
+        };
+        self.endpoint.is_drained() && (0..).zip(&self.lanes).all(has_gone)
     }
 }
 
@@ -59,6 +64,7 @@ pub(super) struct Core {
     pub(super) state: Mutex<State>,
     /// Answers that a lane keeps at most.
     pub(super) answers: u32,
+    /// For how long an interface is dropped that has not lingered.
     pub(super) linger: Duration,
     /// Longest atomic operation.
     pub(super) atomic_bytes: u64,
@@ -109,6 +115,13 @@ impl Core {
             state: self.state.lock(),
             now: self.now(),
         }
+    }
+
+    /// Takes the lock if it is free by then.
+    pub(super) fn turn_by(&self, end: Instant) -> Option<Turn<'_>> {
+        let state = self.state.try_lock_until(end)?;
+        let (core, now) = (self, self.now());
+        Some(Turn { core, state, now })
     }
 
     /// The time since it began.

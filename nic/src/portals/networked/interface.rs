@@ -17,6 +17,9 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+/// How long a rank that ends waits for the lock of its interface, to say so, where it has no more time for anything else.
+const LOCK: Duration = Duration::from_millis(10);
+
 /// Largest element of an atomic operation.
 const ELEMENT_BYTES: u64 = 8;
 
@@ -88,6 +91,7 @@ impl Networked {
             lanes: (0..ranks).map(|_| None).collect(),
             operations: Slots::new(rank, "operation under way", config.operations),
             bad_records: 0,
+            has_lingered: false,
             stopping: false,
         };
         let os = |action| move |source: std::io::Error| NicError::Os { action, source };
@@ -130,10 +134,26 @@ impl Networked {
         }
     }
 
-    /// Waits until what was sent has arrived and what came is answered; the thread sees to that.
-    pub(super) fn wait_until_drained(&self, limit: Duration) -> bool {
-        const LOOK_EVERY: Duration = Duration::from_micros(200);
+    /// Waits until what was sent has arrived and what came is answered, except for peers that have left; the thread sees to that. Then says to all peers that
+    /// this rank leaves, whether it has waited long enough or not.
+    pub(super) fn leave(&self, limit: Duration) -> bool {
         let end = Instant::now() + limit;
+        // What is owed need not wait for company.
+        if let Some(mut turn) = self.core.turn_by(end) {
+            turn.state.endpoint.flush();
+            turn.transmit();
+        }
+        let drained = self.wait_until_drained(end);
+        if let Some(mut turn) = self.core.turn_by(end.max(Instant::now() + LOCK)) {
+            turn.state.has_lingered = true;
+            turn.state.endpoint.leave();
+            turn.transmit();
+        }
+        drained
+    }
+
+    fn wait_until_drained(&self, end: Instant) -> bool {
+        const LOOK_EVERY: Duration = Duration::from_micros(200);
         loop {
             // A lock that is held for long is that of a thread that will not go on.
             if self
@@ -160,11 +180,13 @@ impl Networked {
 }
 
 impl Drop for Networked {
-    /// Waits until what was sent has arrived, for [`NetworkedConfig::linger`] at most.
+    /// Waits until what was sent has arrived, for [`NetworkedConfig::linger`] at most, unless it has lingered before.
     fn drop(&mut self) {
-        // As long as memory of the client's may be read: what waits in descriptors goes, too.
-        self.wait_until_drained(self.core.linger);
-        self.core.turn().stop();
+        let has_lingered = self.core.turn().state.has_lingered;
+        if !has_lingered {
+            self.leave(self.core.linger);
+        }
+        self.core.turn().state.stopping = true;
         self.core.ring();
         if let Some(thread) = self.thread.take() {
             // It does not panic, and if it had there would be nothing to do.

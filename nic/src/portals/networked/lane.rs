@@ -219,15 +219,6 @@ impl Lane {
         self.requests.is_empty() && self.answers.is_empty()
     }
 
-    /// Forgets what cannot go any more without memory of the client's.
-    pub(super) fn forget_memory(&mut self) {
-        for queue in [&mut self.requests, &mut self.answers] {
-            let reads = |message: &Outgoing| matches!(message.data, Data::Memory(_));
-            let first = queue.iter().position(reads);
-            queue.truncate(first.unwrap_or(usize::MAX));
-        }
-    }
-
     /// Operations of the peer that have an entry open.
     pub(super) fn into_opened(self) -> impl Iterator<Item = Opened> {
         let coming = match self.incoming {

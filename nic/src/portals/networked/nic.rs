@@ -108,7 +108,7 @@ impl Portals for Networked {
     }
 
     fn linger(&self, limit: Duration) -> bool {
-        self.wait_until_drained(limit)
+        self.leave(limit)
     }
 
     fn counter_alloc(&self) -> Result<Counter, NicError> {

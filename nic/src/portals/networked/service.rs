@@ -7,19 +7,14 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::Ordering;
 
-/// Sleeps on the socket, and does what arrives and what time demands, until the interface is dropped and what it sent has arrived.
+/// Sleeps on the socket, and does what arrives and what time demands, until the interface is dropped.
 pub(super) fn run(core: &Core) {
-    // From when the interface is being dropped.
-    let mut ends: Option<Duration> = None;
     let mut seen = 0;
     loop {
         let mut turn = core.turn();
         turn.handle_timeout();
         if turn.state.stopping {
-            let end = *ends.get_or_insert_with(|| turn.now + core.linger);
-            if turn.now >= end || turn.state.is_drained() {
-                return;
-            }
+            return;
         }
         let due = turn.state.endpoint.poll_timeout();
         let leave = core.reading.leave(turn.now, &mut seen);
@@ -27,7 +22,7 @@ pub(super) fn run(core: &Core) {
             Leave::Until(look) => Some(look),
             Leave::No | Leave::UntilRung => None,
         };
-        let due = due.into_iter().chain(ends).chain(look).min();
+        let due = due.into_iter().chain(look).min();
         core.sleeps_until.store(nanoseconds(due), Ordering::Relaxed);
         let left = due.map(|due| due.saturating_sub(turn.now));
         drop(turn);

@@ -224,3 +224,39 @@ fn the_thread_goes_on_where_callers_stop() {
     });
     answered();
 }
+
+/// Ranks that end wait for nobody who has ended before, and say so when they are dropped or linger.
+#[test]
+fn a_peer_that_has_left_is_not_waited_for() {
+    for is_dropped in [false, true] {
+        let [a, b] = hosts();
+        let (queue, from) = source(&a);
+        entry(&b);
+        put(&a, from, 1);
+        until(|| a.queue_get(queue).unwrap().is_some());
+        let kept = if is_dropped {
+            drop(b);
+            None
+        } else {
+            assert!(b.linger(LIMIT));
+            Some(b)
+        };
+        until(|| a.core.turn().state.endpoint.has_left(JobRank(1)));
+        put(&a, from, 1);
+        assert!(a.linger(LIMIT), "dropped: {is_dropped}");
+        drop((a, kept));
+    }
+}
+
+#[test]
+fn an_interface_that_has_lingered_in_vain_is_dropped_at_once() {
+    let (own, silent) = (port(), port());
+    let peers = [own.whereabouts(), silent.whereabouts()];
+    let mut config = NetworkedConfig::of_ranks(2);
+    config.linger = Duration::from_secs(3600);
+    let nic = host(0, own, &peers, &config);
+    let (_, from) = source(&nic);
+    put(&nic, from, 1);
+    assert!(!nic.linger(Duration::from_millis(10)));
+    drop(nic);
+}

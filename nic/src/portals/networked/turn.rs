@@ -434,16 +434,6 @@ impl Turn<'_> {
             self.finish(id, Arrival::failed(Outcome::PeerDied));
         }
     }
-
-    /// The interface is being dropped: what the link has goes on, but nothing is read from memory of the client's any more, and nothing taken.
-    pub(super) fn stop(&mut self) {
-        self.state.stopping = true;
-        for lane in self.state.lanes.iter_mut().flatten() {
-            lane.forget_memory();
-        }
-        self.state.endpoint.flush();
-        self.transmit();
-    }
 }
 
 /// Puts a piece of a message to its place; what is beyond the entry is dropped.

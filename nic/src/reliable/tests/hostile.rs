@@ -244,7 +244,7 @@ proptest! {
     #[test]
     fn any_numbers_are_survived(
         headers in prop::collection::vec(
-            (1_u8..=3, any::<u32>(), -300_i32..300, -300_i32..300, any::<u128>(), 0_usize..200),
+            (1_u8..=4, any::<u32>(), -300_i32..300, -300_i32..300, any::<u128>(), 0_usize..200),
             1..60,
         ),
         near: bool,

@@ -60,6 +60,27 @@ fn an_acknowledgement_waits_for_company_but_not_for_ever() {
 
 /// A timer that runs already does not hold an earlier one up.
 #[test]
+fn who_has_left_is_owed_nothing() {
+    let mut world = World::new(CONFIG, 2, None, 0);
+    submit(&mut world, b"one").unwrap();
+    world.run(Duration::from_millis(10));
+    assert!(world.ends.iter().all(|end| end.is_drained()));
+    // Nobody takes what comes once a rank has gone.
+    world.ends[1].leave();
+    submit(&mut world, b"two").unwrap();
+    world.transmit();
+    assert_eq!(world.ends[1].counts().leaves, 1);
+    assert!(!world.ends[0].has_left(TO) && !world.ends[0].is_drained());
+    world.dead[1] = true;
+    world.run(Duration::from_millis(20));
+    assert!(world.ends[0].has_left(TO) && world.ends[0].is_drained());
+    // It is said once, and what comes later is owed nothing, either.
+    assert_eq!(world.ends[1].counts().leaves, 1);
+    submit(&mut world, b"three").unwrap();
+    assert!(world.ends[0].is_drained());
+}
+
+#[test]
 fn an_acknowledgement_is_not_held_up_by_what_is_under_way() {
     let mut world = World::new(CONFIG, 2, None, 0);
     submit(&mut world, b"lost").unwrap();
