@@ -247,9 +247,8 @@ pub(crate) fn follow_exits(network: &paths::Network, boot: &Arc<LocalJob>) {
     }));
     let network = Arc::downgrade(network);
     process::tell_exits(Box::new(move |exit| {
-        if let Some(network) = network.upgrade() {
-            network.tell_exit(exit);
-        }
+        let network = network.upgrade();
+        network.is_none_or(|network| network.tell_exit(exit))
     }));
 }
 

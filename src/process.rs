@@ -88,8 +88,8 @@ pub(crate) fn at_end(act: Box<dyn Fn() + Send + Sync>) {
     let _ = AT_END.set(act);
 }
 
-/// How other ranks are told over a network that this one ends the job.
-type TellExit = Box<dyn Fn(&argonet_conduit::TellExit<'_>) + Send + Sync>;
+/// How other ranks are told over a network that this one ends the job; whether the calling thread could.
+type TellExit = Box<dyn Fn(&argonet_conduit::TellExit<'_>) -> bool + Send + Sync>;
 
 static TELL_EXIT: OnceLock<TellExit> = OnceLock::new();
 
@@ -102,9 +102,7 @@ pub(crate) fn tell_exits(tell: TellExit) {
                 limit,
                 spares,
             };
-            if let Some(tell) = TELL_EXIT.get() {
-                tell(&exit);
-            }
+            TELL_EXIT.get().is_none_or(|tell| tell(&exit))
         });
     }
 }

@@ -19,9 +19,9 @@
 
 use core::ffi::c_int;
 use std::os::fd::{AsFd, OwnedFd};
-use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU8, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use argonet_base::JobRank;
 use rustix::process::{Pid, getpid};
@@ -48,8 +48,18 @@ static BEFORE_END: OnceLock<fn(bool)> = OnceLock::new();
 static TELLER: OnceLock<TellOthers> = OnceLock::new();
 
 /// Tells other ranks over a network that this one ends the job, or passes on that another does with 0: with which code, for how long at most, and whom it need not
-/// tell.
-pub type TellOthers = fn(u8, Duration, &dyn Fn(JobRank) -> bool);
+/// tell. False if the calling thread cannot, and another can that rests ([`Bootstrap::attend`](crate::Bootstrap::attend)).
+pub type TellOthers = fn(u8, Duration, &dyn Fn(JobRank) -> bool) -> bool;
+
+/// How far this rank has come with telling others of its exit.
+const NOT_TOLD: u8 = 0;
+const TELLING: u8 = 1;
+/// The thread that exits could not: the next one that rests does.
+const LEFT: u8 = 2;
+const TOLD: u8 = 3;
+
+/// Between two looks whether another thread has told others.
+const TOLD_PAUSE: Duration = Duration::from_micros(50);
 
 /// How long a rank that waits goes on once it knows that others have been told, and so much more for each rank of its host, as those may have to wait for a
 /// processor: what it waits for, and has been sent, may still come, so ranks that leave a barrier to exit all do that by themselves.
@@ -59,7 +69,7 @@ const GRACE: [Duration; 2] = [Duration::from_millis(100), Duration::from_millis(
 const GRACE_OF_0: [Duration; 2] = [Duration::from_millis(500), Duration::from_millis(20)];
 
 /// The longest that a rank which exits tells others; a part of the time-out where that is short.
-const TELLING: Duration = Duration::from_millis(100);
+const TELLING_OF_ANY: Duration = Duration::from_millis(100);
 const TELLING_PART: u32 = 8;
 
 /// The longest that telling others of an exit with 0 takes: nobody confirms it, so nothing but what cannot leave at once is waited for.
@@ -119,8 +129,8 @@ pub(crate) struct RankProcess {
     leaves: AtomicBool,
     /// When a thread that rests or polls first saw that the end has been told over the network, in milliseconds; 0 before.
     seen_told_ms: AtomicU64,
-    /// Whether this rank has told others of its exit, or has begun to.
-    has_told: AtomicBool,
+    /// How far this rank has come with telling others of its exit. Written by threads that exit or rest; who takes it to [`TELLING`] tells.
+    telling: AtomicU8,
     /// Whether this rank has heard over a network of an exit with 0, which is to be passed on.
     passes_on: AtomicBool,
 }
@@ -166,7 +176,7 @@ pub(crate) fn install(
         seen_ms: AtomicU64::new(0),
         leaves: AtomicBool::new(false),
         seen_told_ms: AtomicU64::new(0),
-        has_told: AtomicBool::new(false),
+        telling: AtomicU8::new(NOT_TOLD),
         passes_on: AtomicBool::new(false),
     };
     if RANK.set(process).is_err() {
@@ -209,8 +219,9 @@ pub(crate) fn about_to_end(orderly: bool) {
     }
 }
 
-/// Has `tell` called, once, when this process exits and no other rank of its host has done so before, or when it has heard of an exit with 0 over a network: never in a
-/// signal handler, but inside handlers of messages. The first function that is given counts.
+/// Has `tell` called when this process exits and no other rank of its host has done so before, or when it has heard of an exit with 0 over a network: never in a
+/// signal handler, but inside handlers of messages. Once, unless the thread that exits cannot tell; then once more, by the next thread that rests, for which the one
+/// that exits waits a bounded time. The first function that is given counts.
 pub fn tell_exits_by(tell: TellOthers) {
     let _ = TELLER.set(tell);
 }
@@ -359,7 +370,13 @@ impl RankProcess {
         let code = word.process_code();
         let is_own = word.rank == self.rank && word.kind.leaves_time();
         let passes_on = code == 0 && self.passes_on.load(Ordering::Relaxed);
-        if !(is_own || passes_on) || self.has_told.swap(true, Ordering::Relaxed) {
+        if !(is_own || passes_on) {
+            return;
+        }
+        let begins = |now: u8| matches!(now, NOT_TOLD | LEFT).then_some(TELLING);
+        let (set, fetch) = (Ordering::AcqRel, Ordering::Acquire);
+        let before = self.telling.fetch_update(set, fetch, begins);
+        if before.is_err() {
             return;
         }
         self.control.job().tell_exit();
@@ -368,9 +385,36 @@ impl RankProcess {
         let Some(tell) = TELLER.get().filter(|_| !is_left) else {
             return;
         };
-        let limit = if code == 0 { TELLING_OF_0 } else { TELLING };
-        let limit = limit.min(self.timeout() / TELLING_PART);
-        tell(code, limit, &|rank| self.need_not_tell(rank));
+        let most = TELLING_OF_ANY.min(self.timeout() / TELLING_PART);
+        let limit = if code == 0 {
+            TELLING_OF_0.min(most)
+        } else {
+            most
+        };
+        let has_told = tell(code, limit, &|rank| self.need_not_tell(rank));
+        // If not even the thread that rests can, the launchers alone tell.
+        if has_told || before == Ok(LEFT) {
+            self.telling.store(TOLD, Ordering::Release);
+        } else {
+            self.telling.store(LEFT, Ordering::Release);
+            self.wait_until_told(most);
+        }
+    }
+
+    /// Waits until another thread has told others: so long until it begins, and so long until it is done. It may compute.
+    fn wait_until_told(&self, limit: Duration) {
+        let begun = Instant::now();
+        loop {
+            let most = match self.telling.load(Ordering::Acquire) {
+                LEFT => limit,
+                TELLING => limit * 2,
+                _ => return,
+            };
+            if begun.elapsed() >= most {
+                return;
+            }
+            std::thread::sleep(TOLD_PAUSE);
+        }
     }
 
     /// Whether a rank sees the exit word where this one has stored it, or has come to its end, or is about to.
@@ -497,6 +541,9 @@ impl RankProcess {
     fn obey(&self, word: ExitWord) {
         if !word.kind.leaves_time() {
             return; // The guardian is killing everybody.
+        }
+        if self.telling.load(Ordering::Acquire) == LEFT {
+            self.tell_others(word);
         }
         let now_ms = now_ms();
         let first = self

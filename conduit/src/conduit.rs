@@ -470,9 +470,14 @@ pub trait Conduit: Send + Sync {
     }
 
     /// Tells other ranks over the system queue that this one ends the job, and waits until they have confirmed, for a bounded time. Runs no
-    /// handler and waits for no lock that a handler's thread may hold, so it may be called inside one; not in a signal handler.
-    fn tell_exit(&self, exit: &TellExit<'_>) {
+    /// handler and waits for no lock that a handler's thread may hold, so it may be called inside one; not in a signal handler. Any thread may
+    /// call it in every [mode](crate::threads::ThreadMode).
+    ///
+    /// False if only another thread can do that, the one that calls a conduit which does not lock: nothing has been done then but to wake that thread,
+    /// which calls this when it next rests.
+    fn tell_exit(&self, exit: &TellExit<'_>) -> bool {
         let _ = exit;
+        true
     }
 
     /// Exits that were told and heard so; `None` without a system queue. For reports.

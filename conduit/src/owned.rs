@@ -8,16 +8,16 @@ use core::sync::atomic::{AtomicU8, Ordering};
 use crossbeam_utils::Backoff;
 use std::time::Instant;
 
-/// A value behind a lock that costs one atomic exchange to take and a plain store to release; in SEQ and PARSYNC, where the caller has
-/// promised that one thread at a time calls, a load and two stores. Held for a few instructions only: who waits for it spins.
+/// A value behind a lock that costs one atomic exchange to take and a plain store to release; in SEQ, where the conduit's owner lets in one
+/// thread alone, a load and two stores. Held for a few instructions only: who waits for it spins.
 pub(crate) struct Owned<T> {
     held: AtomicU8,
     mode: ThreadMode,
     value: UnsafeCell<T>,
 }
 
-// SAFETY: the value is used by who holds the lock, one thread at a time: in PAR `held` is exchanged, otherwise only one thread calls at a time (the promise of
-// the mode), and `held` keeps it from using the value twice.
+// SAFETY: the value is used by who holds the lock, one thread at a time: `held` is exchanged, or, in SEQ, one thread alone comes here (the promise of the
+// mode; an exit by another thread is turned away, `Portals::may_enter`), and `held` keeps it from using the value twice.
 unsafe impl<T: Send> Sync for Owned<T> {}
 
 /// The value, until dropped.
@@ -65,7 +65,7 @@ impl<T> Owned<T> {
 
     #[inline(always)]
     fn take(&self) -> bool {
-        if self.mode == ThreadMode::Par {
+        if self.mode.locks() {
             return self.held.swap(1, Ordering::Acquire) == 0;
         }
         let is_free = self.held.load(Ordering::Relaxed) == 0;
@@ -75,10 +75,7 @@ impl<T> Owned<T> {
 
     #[cold]
     fn wait(&self) {
-        assert!(
-            self.mode == ThreadMode::Par,
-            "what one thread uses is used again"
-        );
+        assert!(self.mode.locks(), "what one thread uses is used again");
         let backoff = Backoff::new();
         while self.held.load(Ordering::Relaxed) != 0 || !self.take() {
             backoff.snooze();

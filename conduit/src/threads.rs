@@ -10,3 +10,11 @@ pub enum ThreadMode {
     /// Several at once.
     Par,
 }
+
+impl ThreadMode {
+    /// Whether a lock of the process is one. In SEQ it is not, and other threads stay out, also one that ends the process. In PARSYNC
+    /// no thread can be told from the one that is inside, so it locks.
+    pub(crate) const fn locks(self) -> bool {
+        !matches!(self, Self::Seq)
+    }
+}

@@ -17,6 +17,13 @@ pub(crate) const TESTS: &[Test] = &[
     ("exit_is_told_to_ranks_that_poll", || {
         told("told-poll", Ways::All)
     }),
+    (
+        "exit_by_another_thread_is_told_by_the_one_that_calls",
+        || {
+            told("told-thread", Ways::All);
+            told("told-thread-leaves", Ways::All);
+        },
+    ),
     ("exit_by_a_signal_is_told_by_the_next_rest", || {
         told("told-signal", Ways::All)
     }),
@@ -66,6 +73,8 @@ pub(crate) const PROGRAMS: &[Program] = &[
         )
     }),
     ("told-poll", || last(poll_for_ever, |_| argonet::exit(7))),
+    ("told-thread", || by_thread(|| argonet::exit(7))),
+    ("told-thread-leaves", || by_thread(|| std::process::exit(7))),
     ("told-signal", || {
         last(
             |world| world.barrier().expect("a barrier"),
@@ -140,6 +149,18 @@ fn last(others: impl FnOnce(&World), last: impl FnOnce(&World)) -> Done {
         false => others(&world),
     }
     Err("went on after its end".into())
+}
+
+/// A thread of the last rank that may not call ends the job, while all wait.
+fn by_thread(exit: fn()) -> Done {
+    last(
+        |world| world.barrier().expect("a barrier"),
+        |world| {
+            std::thread::spawn(exit);
+            // Not the barrier of the others, which would complete.
+            world.wait_until(|| false).expect("a wait");
+        },
+    )
 }
 
 fn all_together(code: i32) -> Done {
@@ -224,6 +245,7 @@ fn told(program: &str, ways: Ways) {
     ways.run(RANKS, program, TIMEOUT, |outcome, stats, took| {
         let (code, reason) = match program {
             "told-signal" => (143, "SIGTERM"),
+            "told-thread-leaves" => (7, "exited with code 7"),
             _ => (7, "called exit(7)"),
         };
         assert_eq!(outcome.code(), Some(code), "{outcome:#?}");
@@ -232,7 +254,9 @@ fn told(program: &str, ways: Ways) {
         assert!(outcome.err.lines().any(told), "{outcome:#?}");
         let found: Vec<_> = stats.iter().map(|stats| counts(stats)).collect();
         let heard = Some([0, 0, 1]);
-        let due = [heard, heard, heard, Some([3, 3, 0])];
+        // The hook at the end of the process closes the statistics before it tells.
+        let told = (program != "told-thread-leaves").then_some([3, 3, 0]);
+        let due = [heard, heard, heard, told];
         assert_eq!(found, due, "{program}: {outcome:#?} {stats:#?}");
         assert!(took < LIMIT, "{program} took {took:?}: {outcome:#?}");
     });

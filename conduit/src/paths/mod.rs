@@ -365,10 +365,9 @@ impl Conduit for Paths {
         }
     }
 
-    fn tell_exit(&self, exit: &TellExit<'_>) {
-        if let Some(far) = &self.far {
-            far.network.tell_exit(exit);
-        }
+    fn tell_exit(&self, exit: &TellExit<'_>) -> bool {
+        let far = self.far.as_ref();
+        far.is_none_or(|far| far.network.tell_exit(exit))
     }
 
     fn exits(&self) -> Option<ExitCounts> {

@@ -162,7 +162,8 @@ impl<N: Interface + Send + Sync> Conduit for Portals<N> {
     }
 
     fn ledger(&self, peer: JobRank) -> Option<PeerLedger> {
-        let state = self.used(peer)?.state.try_lock()?;
+        let used = self.used(peer).filter(|_| self.may_enter());
+        let state = used?.state.try_lock()?;
         Some(PeerLedger {
             unit: "messages",
             requests: LaneLedger {
@@ -190,8 +191,14 @@ impl<N: Interface + Send + Sync> Conduit for Portals<N> {
         self.exits.on_exit(act);
     }
 
-    fn tell_exit(&self, exit: &TellExit<'_>) {
+    fn tell_exit(&self, exit: &TellExit<'_>) -> bool {
+        if !self.may_enter() {
+            // The thread that calls may sleep, and nobody else wakes it for this.
+            self.rouse();
+            return false;
+        }
         self.exits.tell(exit, self);
+        true
     }
 
     fn exits(&self) -> Option<ExitCounts> {

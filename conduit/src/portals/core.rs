@@ -28,6 +28,8 @@ use core::ptr::NonNull;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use memmap2::MmapMut;
 use parking_lot::Mutex;
+use rustix::process::Pid;
+use rustix::thread::gettid;
 use std::sync::{Arc, OnceLock};
 
 /// Why a rank cannot use its interface.
@@ -125,6 +127,8 @@ pub struct Portals<N: Interface> {
     pub(super) rank: JobRank,
     pub(super) ranks: u32,
     pub(super) mode: ThreadMode,
+    /// The thread that made it: in SEQ the one that calls.
+    maker: Pid,
     pub(super) sizes: PortalsSizes,
     /// Whether the interface has done its part when a call returns.
     pub(super) synchronous: bool,
@@ -225,6 +229,7 @@ impl<N: Interface> Portals<N> {
             rank: config.rank,
             ranks: config.ranks,
             mode,
+            maker: gettid(),
             sizes,
             synchronous: nic.features().synchronous,
             remote: nic.features().remote,
@@ -268,6 +273,11 @@ impl<N: Interface> Portals<N> {
         };
         portals.segment.follow(&portals.nic)?;
         Ok(portals)
+    }
+
+    /// Whether the calling thread may use what [`Owned`] holds: in SEQ nothing locks it. For calls that come from any thread, an exit above all.
+    pub(super) fn may_enter(&self) -> bool {
+        self.mode.locks() || self.maker == gettid()
     }
 
     /// The interface.
@@ -356,7 +366,7 @@ impl<N: Interface> Portals<N> {
 
     #[inline]
     fn count_under_way(&self, change: u32) {
-        if self.mode == ThreadMode::Par {
+        if self.mode.locks() {
             self.under_way.fetch_add(change, Ordering::Release);
         } else {
             // Nobody changes it meanwhile.

@@ -2,7 +2,6 @@
 
 use super::core::Portals;
 use crate::conduit::{SendError, Sink};
-use crate::threads::ThreadMode;
 use argonet_am::AmError;
 use argonet_base::cpu::{SHORT_PAUSE_TICKS, ticks};
 use argonet_nic::portals::{NicError, Portals as Interface, Queue};
@@ -108,7 +107,7 @@ impl<N: Interface + Send + Sync> Portals<N> {
     /// What ran here may be what another thread sleeps for, or is about to.
     #[inline]
     fn tell_threads(&self) {
-        if self.mode != ThreadMode::Par && self.sleepers.load(Ordering::Relaxed) == 0 {
+        if !self.mode.locks() && self.sleepers.load(Ordering::Relaxed) == 0 {
             // Nobody looks at it meanwhile.
             let epoch = self.epoch.load(Ordering::Relaxed);
             self.epoch.store(epoch.wrapping_add(1), Ordering::Relaxed);

@@ -69,6 +69,15 @@ fn job_over<N: Interface>(
     sizes: PortalsSizes,
     over: impl Fn(Software, PortalsConfig) -> Portals<N>,
 ) -> Vec<Rank<N>> {
+    job_in(ThreadMode::Seq, ranks, sizes, over)
+}
+
+fn job_in<N: Interface>(
+    mode: ThreadMode,
+    ranks: u32,
+    sizes: PortalsSizes,
+    over: impl Fn(Software, PortalsConfig) -> Portals<N>,
+) -> Vec<Rank<N>> {
     let segments = SegmentFile::create(ranks, SEGMENT, PageKind::Normal).unwrap();
     let segments = segments.into_fd();
     let interfaces = memfd_create("interfaces", MemfdFlags::CLOEXEC).unwrap();
@@ -86,7 +95,7 @@ fn job_over<N: Interface>(
         let config = PortalsConfig {
             rank,
             ranks,
-            mode: ThreadMode::Seq,
+            mode,
             sizes,
             reached: Arc::clone(&directory),
             directory,
@@ -172,6 +181,35 @@ fn who_makes_no_call_is_waited_for_no_longer_than_the_limit_and_hears_it_later()
     assert_eq!((counts.told, counts.confirmed), (1, 0));
     ranks[1].portals.poll_with(&mut Seen::default());
     assert_eq!(*heard.lock(), [(0, 7)]);
+}
+
+/// In SEQ nothing locks: who ends the process in another thread leaves it to the one that calls.
+#[test]
+fn an_exit_by_another_thread_enters_only_where_the_conduit_locks() {
+    for mode in [ThreadMode::Seq, ThreadMode::Parsync, ThreadMode::Par] {
+        let ranks = job_in(mode, 2, PortalsSizes::default(), |nic, config| {
+            Portals::over_software(nic, config).unwrap()
+        });
+        let here = &ranks[0].portals;
+        let exit = || {
+            here.tell_exit(&TellExit {
+                code: 7,
+                limit: Duration::from_millis(20),
+                spares: &|_| false,
+            })
+        };
+        let epoch = here.epoch();
+        let entered = std::thread::scope(|scope| scope.spawn(exit).join().unwrap());
+        let told = here.exits().unwrap().told;
+        if mode == ThreadMode::Seq {
+            assert_eq!((entered, told), (false, 0), "{mode:?}");
+            assert_ne!(here.epoch(), epoch, "who calls is woken");
+            assert!(exit(), "who calls tells");
+            assert_eq!(here.exits().unwrap().told, 1);
+        } else {
+            assert_eq!((entered, told), (true, 1), "{mode:?}");
+        }
+    }
 }
 
 #[test]

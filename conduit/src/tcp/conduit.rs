@@ -371,8 +371,10 @@ impl Conduit for Tcp {
         self.core.exits.on_exit(act);
     }
 
-    fn tell_exit(&self, exit: &TellExit<'_>) {
+    fn tell_exit(&self, exit: &TellExit<'_>) -> bool {
+        // Threads of the library's own serve connections in every mode, so everything here locks.
         self.core.exits.tell(exit, &*self.core);
+        true
     }
 
     fn exits(&self) -> Option<ExitCounts> {
