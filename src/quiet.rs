@@ -56,7 +56,13 @@ impl<M: Threading> World<M> {
         let unfinished = Unfinished(self);
         let result = f(&Quiet { _private: () });
         core::mem::forget(unfinished);
-        process::with(|ctx| self.engine().barrier(ctx, Meeting::Quiet))?;
+        if let Err(error) = process::with(|ctx| self.engine().barrier(ctx, Meeting::Quiet)) {
+            // Other ranks may still hold slices, and the caller would have the world again.
+            let engine = self.engine();
+            engine.fatal(&format!(
+                "a quiet phase ends and cannot wait for the others: {error}"
+            ));
+        }
         Ok(result)
     }
 }

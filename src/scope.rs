@@ -21,6 +21,9 @@ impl<M: Threading> World<M> {
     /// Runs `f`, which may start puts and gets on borrowed buffers; all are complete when this
     /// returns.
     ///
+    /// A scope whose end cannot wait for those under way ends the job, as nobody knows when the buffers
+    /// are free: one that ends while the thread holds a [`Room`](crate::raw::Room), be it by a panic.
+    ///
     /// ```
     /// # use argonet::{SharedVec, World};
     /// # let world = World::init().unwrap();
@@ -76,8 +79,12 @@ impl<M: Threading> Drop for End<'_, M> {
             return;
         }
         let engine = self.world.engine();
-        // Only a handler may not wait, and it cannot have started anything.
-        let _ = process::with(|ctx| engine.wait_outside(ctx));
+        if let Err(error) = process::with(|ctx| engine.wait_outside(ctx)) {
+            // To return would give the buffers back while operations still read and write them.
+            engine.fatal(&format!(
+                "World::scope ends and cannot wait for the puts and gets that it has started: {error}"
+            ));
+        }
     }
 }
 
@@ -125,10 +132,9 @@ impl<'scope, 'env, M: Threading> Scope<'scope, 'env, M> {
     /// The transfer's own memory is readable or writable until the scope has ended.
     #[inline]
     unsafe fn start(&self, transfer: Transfer) -> Result<()> {
-        self.started.set(true);
         let engine = self.world.engine();
-        // SAFETY: the caller's promise; `End` waits before the scope ends, in the thread that it belongs to.
-        process::with(|ctx| unsafe { engine.start_outside(ctx, transfer) })?;
+        // SAFETY: the caller's promise; `End` waits before the scope ends, in the thread that it belongs to, or ends the job.
+        process::with(|ctx| unsafe { engine.start_outside(ctx, transfer, self.started) })?;
         Ok(())
     }
 }

@@ -20,6 +20,7 @@ use argonet_event::{
 };
 use argonet_segment::bulk;
 use argonet_trace::{Kind, What};
+use core::cell::Cell;
 
 /// Why an operation was not started, or an event cannot be waited for.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -486,6 +487,23 @@ impl<C: Conduit> Engine<C> {
         self.wait_for(ctx, |cache| self.events.test(cache, event))
     }
 
+    /// Polls until an operation on memory that the caller has only lent is complete. A wait that fails ends the job: to return
+    /// would give the memory back while the operation still reads or writes it.
+    #[inline]
+    pub(super) fn wait_or_end(&self, ctx: &ThreadCtx, event: Event) {
+        if let Err(error) = self.wait(ctx, event) {
+            self.cannot_wait(&error);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn cannot_wait(&self, error: &OpError) -> ! {
+        self.fatal(&format!(
+            "a blocking operation has begun and cannot be waited for: {error}"
+        ))
+    }
+
     /// Polls until at least one of the events is complete; complete ones become
     /// [`Event::DONE`]. Returns at once if all are so already.
     ///
@@ -511,8 +529,8 @@ impl<C: Conduit> Engine<C> {
         self.wait_for(ctx, |cache| self.events.nbi(cache).test(mask))
     }
 
-    /// Starts an implicit transfer for which [`wait_outside`](Self::wait_outside) waits: in an access region it is complete on
-    /// return.
+    /// Starts an implicit transfer for which [`wait_outside`](Self::wait_outside) waits if `started` says so afterwards: in an access region,
+    /// and where the segment is mapped, it is complete on return.
     ///
     /// # Safety
     /// As [`start`](Self::start), until that has returned.
@@ -524,17 +542,27 @@ impl<C: Conduit> Engine<C> {
         &self,
         ctx: &ThreadCtx,
         transfer: Transfer,
+        started: &Cell<bool>,
     ) -> Result<(), OpError> {
         // SAFETY: the caller's promise.
         if unsafe { ctx.is_free() && self.transfer_directly(transfer) } {
             return Ok(());
         }
+        // It may be the first call of its thread, which must be let in before it has handles.
+        ctx.permit(transfer.name(), self.rank)?;
         if ctx.with_cache(&self.events, |cache| self.events.nbi(cache).in_region()) {
             // SAFETY: the caller's promise.
             return unsafe { self.transfer(ctx, transfer) };
         }
+        // Before the call: if that panics, the operation may be under way.
+        let started_before = started.replace(true);
         // SAFETY: the caller's promise.
-        unsafe { self.start_implicit(ctx, transfer, Outlook::Wait) }
+        let outcome = unsafe { self.start_implicit(ctx, transfer, Outlook::Wait) };
+        if outcome.is_err() {
+            // A refused operation is not under way. A handler has all refused, and the end of its scope must not wait.
+            started.set(started_before);
+        }
+        outcome
     }
 
     /// Polls until this thread's implicit operations outside of access regions are complete.

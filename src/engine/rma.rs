@@ -26,6 +26,7 @@ impl<C: Conduit> Engine<C> {
         if event.is_done() {
             return Ok(());
         }
-        self.wait(ctx, event)
+        self.wait_or_end(ctx, event);
+        Ok(())
     }
 }

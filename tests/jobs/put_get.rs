@@ -1,10 +1,11 @@
 //! Put and get: against a model of all segments, byte by byte.
 
-use argonet::{GlobalPtr, Rank, SharedVec, World};
+use argonet::raw::{Lane, Outlook, PrepareRequest};
+use argonet::{GlobalPtr, JobRank, Rank, SharedVec, World};
 use rustix::process::{Pid, Signal, kill_process};
 use std::panic::AssertUnwindSafe;
 
-use crate::support::{Done, Path, Pattern, Program, Random, SIZES, Test, each};
+use crate::support::{Done, Job, Path, Pattern, Program, Random, SIZES, Test, each};
 
 pub(crate) const TESTS: &[Test] = &[
     ("put_get_random_against_a_model", || each(&SIZES, "model")),
@@ -13,6 +14,13 @@ pub(crate) const TESTS: &[Test] = &[
     }),
     ("put_get_values_of_many_types", || each(&[1, 3], "types")),
     ("put_get_scope", || each(&SIZES, "scope")),
+    ("put_get_scope_as_the_first_call_of_a_thread", || {
+        each(&[1, 2], "scope-of-thread");
+    }),
+    (
+        "put_get_scope_that_cannot_wait_at_its_end_ends_the_job",
+        scope_that_cannot_wait,
+    ),
     ("put_get_started_while_the_target_is_stopped", || {
         each(&[2], "stopped");
     }),
@@ -24,6 +32,9 @@ pub(crate) const PROGRAMS: &[Program] = &[
     ("alignments", alignments),
     ("types", types),
     ("scope", scope),
+    ("scope-of-thread", scope_of_thread),
+    ("scope-with-room", || scope_with_room(false)),
+    ("scope-with-room-panics", || scope_with_room(true)),
     ("stopped", stopped),
     ("flag", flag),
 ];
@@ -265,6 +276,64 @@ fn stopped() -> Done {
     assert!(raw.end_region()?.is_done());
     assert_eq!(*world.get(at(2), LONG)?.wait()?, *ones);
     assert_eq!(*world.get(at(3), LONG)?.wait()?, *there);
+    world.barrier()?;
+    Ok(world.finalise()?)
+}
+
+fn scope_of_thread() -> Done {
+    let world = World::builder().build_par()?;
+    let v = SharedVec::<u32>::alloc(&world, 1)?;
+    let (source, next) = ([world.rank().0], world.neighbour(1));
+    std::thread::scope(|threads| {
+        let put = || world.scope(|s| s.put(v.gptr(next, 0), &source));
+        threads.spawn(put).join().expect("a thread")
+    })?;
+    world.barrier()?;
+    assert_eq!(v.read(&world, 0), world.neighbour(-1).0);
+    Ok(world.finalise()?)
+}
+
+/// A thread that holds a room cannot wait, so the buffers of the scope would be free while the gets still write them.
+fn scope_that_cannot_wait() {
+    for conduit in ["tcp", "portals"] {
+        for program in ["scope-with-room", "scope-with-room-panics"] {
+            let job = Job::launched(2, program).env("ARGONET_CONDUIT", conduit);
+            let job = job.env("GASNET_SUPERNODE_MAXSIZE", "1");
+            let outcome = job.run().failed(&[
+                "rank 0 (pid ",
+                "World::scope ends and cannot wait for the puts and gets that it has started",
+                "between prepare and commit of a negotiated payload (rank 0)",
+            ]);
+            assert_eq!(outcome.out, "", "{conduit}: the buffer came back");
+        }
+    }
+}
+
+fn scope_with_room(panics: bool) -> Done {
+    let world = World::init()?;
+    let v = SharedVec::<u8>::alloc(&world, PART)?;
+    world.barrier()?;
+    if world.rank() == Rank(0) {
+        let want = PrepareRequest {
+            to: JobRank(1),
+            lane: Lane::Request,
+            nargs: 0,
+            least: 8,
+            most: 8,
+            offset: None,
+        };
+        let (mut buffer, mut room) = (vec![0u8; PART], None);
+        let _ = std::panic::catch_unwind(AssertUnwindSafe(|| {
+            world.scope(|s| {
+                s.get(v.gptr(Rank(1), 0), &mut buffer).expect("a get");
+                room = Some(world.raw().prepare(&want, Outlook::Wait).expect("room"));
+                if panics {
+                    std::panic::resume_unwind(Box::new("left"));
+                }
+            });
+        }));
+        println!("the scope has ended");
+    }
     world.barrier()?;
     Ok(world.finalise()?)
 }

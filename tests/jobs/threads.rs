@@ -22,6 +22,9 @@ pub(crate) const TESTS: &[Test] = &[
     ("threads_results_come_from_other_threads_polls", || {
         each(&[2], "threads-calls");
     }),
+    ("threads_begin_with_a_scope", || {
+        each(&[1, 2], "threads-scope-first");
+    }),
 ];
 
 pub(crate) const PROGRAMS: &[Program] = &[
@@ -30,6 +33,7 @@ pub(crate) const PROGRAMS: &[Program] = &[
     ("threads-short-lived", short_lived),
     ("threads-order", order),
     ("threads-calls", calls),
+    ("threads-scope-first", scope_first),
 ];
 
 argonet::rpc! {
@@ -183,5 +187,28 @@ fn calls() -> Done {
             assert_eq!(op.wait().expect("a result"), 2 * x);
         }
     });
+    Ok(world.finalise()?)
+}
+
+/// The first thing that a thread does is an operation of a scope.
+fn scope_first() -> Done {
+    let world = World::builder().build_par()?;
+    let v = SharedVec::<u64>::alloc(&world, 2)?;
+    let me = world.rank();
+    for to in world.ranks() {
+        in_threads(2, |thread| {
+            let value = [u64::from(me.0) + 1];
+            let mut seen = [7];
+            world
+                .scope(|s| match thread {
+                    0 => s.put(v.gptr(me, 0), &value),
+                    _ => s.get(v.gptr(to, 1), &mut seen),
+                })
+                .expect("a thread that may call");
+            assert!([7, 0].contains(&seen[0]));
+        });
+    }
+    assert_eq!(v.read(&world, 0), u64::from(me.0) + 1);
+    world.barrier()?;
     Ok(world.finalise()?)
 }

@@ -170,7 +170,8 @@ impl<C: Conduit> Engine<C> {
         }
         // SAFETY: the caller's promise; the wait ends without the operation's end with the job alone.
         let event = unsafe { self.collective_start(ctx, team, call) }?;
-        self.wait(ctx, event)
+        self.wait_or_end(ctx, event);
+        Ok(())
     }
 
     /// Gives a call its number, after one of the library's own where that is due.

@@ -145,7 +145,7 @@ impl<C: Conduit> Engine<C> {
         if !fits {
             // SAFETY: the caller's promise.
             let event = unsafe { self.far_put(ctx, place, src, len, outlook) }?;
-            self.wait(ctx, event)?;
+            self.wait_or_end(ctx, event);
             outlook = Outlook::Wait;
         }
         let bytes = Prefix::BYTES + carried;

@@ -68,9 +68,7 @@ impl<C: Conduit> Engine<C> {
         // SAFETY: the value is there until the event is complete, or the process ends.
         let event =
             unsafe { self.atomic_explicit(ctx, target, what, &raw mut before, Outlook::Wait) }?;
-        if let Err(error) = self.wait(ctx, event) {
-            self.fatal(&error.to_string());
-        }
+        self.wait_or_end(ctx, event);
         Ok(before)
     }
 

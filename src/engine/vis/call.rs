@@ -104,7 +104,8 @@ impl<C: Conduit> Engine<C> {
         if event.is_done() {
             return Ok(());
         }
-        self.wait(ctx, event)
+        self.wait_or_end(ctx, event);
+        Ok(())
     }
 
     /// Starts a non-contiguous put or get and returns the event of its completion;
