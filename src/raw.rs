@@ -140,11 +140,22 @@ impl<'w, M: Threading> Raw<'w, M> {
     ///
     /// ```
     /// # let world = argonet::World::init().unwrap();
-    /// let engine = world.raw().engine();
+    /// // SAFETY: nothing is called but what tells of the job.
+    /// let engine = unsafe { world.raw().engine() };
     /// assert_eq!(engine.size(), world.size());
     /// ```
+    ///
+    /// It asks for none of the promises that the safe calls of all ranks rely on, so it is not to be had by safe code:
+    ///
+    /// ```compile_fail
+    /// # let world = argonet::World::init().unwrap();
+    /// let engine = world.raw().engine();
+    /// ```
+    ///
+    /// # Safety
+    /// The caller keeps, with this engine, the [contract of the engine](crate::engine#contract).
     #[must_use]
-    pub fn engine(&self) -> &'w Engine<Paths> {
+    pub unsafe fn engine(&self) -> &'w Engine<Paths> {
         self.0.engine()
     }
 

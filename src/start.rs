@@ -1,5 +1,7 @@
 //! Joining a job, and attaching a segment at once or later: what [`World`](crate::World) and the C
-//! API do alike.
+//! API do alike. For programs there is [`World`](crate::World) alone; what is here takes `unsafe` and the
+//! [contract of the engine](crate::engine#contract).
+#![allow(unsafe_code)]
 
 use crate::collective::fold_with;
 use crate::engine::{
@@ -48,15 +50,28 @@ pub struct Joining<'a> {
 }
 
 /// Calls `f` with the context of the calling thread, which every call of an [`Engine`] takes.
+///
+/// Safe code has none, as a thread that is retired or enters another context makes ends of scopes believe what is not so:
+///
+/// ```compile_fail
+/// argonet::start::with_thread(|ctx| ctx.retire());
+/// ```
+///
+/// # Safety
+/// What `f` does with the context keeps the [contract of the engine](crate::engine#contract); it is given to calls of the engine of
+/// this process's job only.
 #[inline(always)]
-pub fn with_thread<R>(f: impl FnOnce(&ThreadCtx) -> R) -> R {
+pub unsafe fn with_thread<R>(f: impl FnOnce(&ThreadCtx) -> R) -> R {
     process::with(f)
 }
 
 /// At most `most` live threads may call from now on: the first call of another one fails with
 /// [`AmError::TooManyThreads`](argonet_am::AmError::TooManyThreads). `at_end` is called by each thread that has called, when
 /// it ends, before what the library keeps for it is given back. Once a process.
-pub fn expect_threads(most: u64, at_end: fn(&ThreadCtx)) {
+///
+/// # Safety
+/// `at_end` keeps the [contract of the engine](crate::engine#contract) with the context that it is given.
+pub unsafe fn expect_threads(most: u64, at_end: fn(&ThreadCtx)) {
     process::expect_threads(most, at_end);
 }
 
@@ -99,7 +114,7 @@ pub(crate) fn launch_if_alone() -> Result<()> {
 ///
 /// # Errors
 /// Whatever keeps the job from starting; see [`Error`].
-pub fn join(
+pub(crate) fn join(
     how: Joining<'_>,
     register: impl FnOnce(&mut HandlerTable) -> Result<()>,
 ) -> Result<Joined> {
@@ -183,7 +198,7 @@ pub fn join(
         }
     };
     let start = Instant::now();
-    let engine = Engine::new(EngineConfig {
+    let config = EngineConfig {
         boot: Arc::clone(&boot) as Arc<dyn Bootstrap>,
         conduit,
         handlers,
@@ -197,7 +212,10 @@ pub fn join(
         mode: how.mode,
         operations: HandleTable::MAX_OPERATIONS,
         clock: Box::new(move || start.elapsed()),
-    });
+    };
+    // SAFETY: a world keeps the contract, as it gives the engine to nobody without `unsafe`; a runtime has promised to keep it
+    // (`join_as_runtime`). The conduit was made here, with the handlers of the table.
+    let engine = unsafe { Engine::new(config) };
     if let Some(network) = &exits {
         follow_exits(network, &boot);
     }
@@ -226,6 +244,27 @@ pub fn join(
         places,
         published,
     })
+}
+
+/// [`World::init`](crate::World::init) for what is no [`World`](crate::World): joins the job; `register` puts the client's handlers into the
+/// table. A process joins once. Ranks may communicate after [`Joined::start`].
+///
+/// ```compile_fail
+/// # fn f(how: argonet::start::Joining<'_>) {
+/// let joined = argonet::start::join_as_runtime(how, |_| Ok(())).unwrap();
+/// # }
+/// ```
+///
+/// # Safety
+/// The caller keeps the [contract of the engine](crate::engine#contract) with what it gets: other ranks of the job may be worlds.
+///
+/// # Errors
+/// Whatever keeps the job from starting; see [`Error`].
+pub unsafe fn join_as_runtime(
+    how: Joining<'_>,
+    register: impl FnOnce(&mut HandlerTable) -> Result<()>,
+) -> Result<Joined> {
+    join(how, register)
 }
 
 /// What one message of a non-contiguous transfer moves at most.

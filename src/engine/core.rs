@@ -158,7 +158,12 @@ impl<C: Conduit> Sink for Runner<'_, C> {
 
 impl<C: Conduit> Engine<C> {
     /// Puts the parts together.
-    pub fn new(config: EngineConfig<C>) -> Self {
+    ///
+    /// # Safety
+    /// The caller keeps the [contract of the engine](crate::engine#contract), and so does everybody to whom it gives the engine. The
+    /// handlers are those that the conduit was told of, and the conduit is used by nothing else.
+    #[allow(unsafe_code)]
+    pub unsafe fn new(config: EngineConfig<C>) -> Self {
         let EngineConfig {
             boot,
             conduit,

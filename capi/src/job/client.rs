@@ -6,7 +6,7 @@ use std::ffi::CString;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use argonet::start::{Joining, join};
+use argonet::start::{Joining, join_as_runtime};
 use argonet_am::HandlerTable;
 use argonet_boot::Bootstrap;
 use argonet_conduit::smp::ThreadMode;
@@ -114,10 +114,9 @@ fn init(
     };
     argonet_boot::tell_as_gasnet();
     let handlers: &'static Handlers = Box::leak(Box::default());
-    let joined = join(
-        how,
-        |table: &mut HandlerTable| Ok(handlers.register(table)?),
-    )?;
+    let register = |table: &mut HandlerTable| Ok(handlers.register(table)?);
+    // SAFETY: the functions of this crate keep the engine's contract, or ask C for it (see `with_job`). They hold no quiet phases.
+    let joined = unsafe { join_as_runtime(how, register) }?;
     if segments == SegmentMode::Everything {
         everything::bind(&joined);
     }

@@ -41,7 +41,9 @@ impl Threads {
     /// one after the other worked with other implementations, too.
     pub(crate) fn expect(&self, debug: bool) {
         let counted = debug || self.mode != ThreadMode::Seq;
-        expect_threads(if counted { self.most } else { u64::MAX }, left);
+        let most = if counted { self.most } else { u64::MAX };
+        // SAFETY: `left` looks what the thread has left over, and changes nothing of its context.
+        unsafe { expect_threads(most, left) };
     }
 
     /// Why a thread may not call.

@@ -12,7 +12,6 @@ use super::threads::{self, pin};
 use super::{mesh, plot, sizes, table, tune};
 use argonet::{Rank, World};
 use argonet_boot::binding::allowed_cores;
-use argonet_conduit::Conduit as _;
 use clap::Args;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -188,8 +187,7 @@ impl Perf {
             true => Ok(()),
             false => pin_in_turn(world.rank()),
         };
-        let conduit = world.raw().engine().conduit().name();
-        let found = pinned.and_then(|()| tune::run(&world, conduit, self.chunks, here));
+        let found = pinned.and_then(|()| tune::run(&world, self.chunks, here));
         let text = found.unwrap_or_else(|error| give_up(&error));
         world.finalise()?;
         match (text, &self.out) {

@@ -28,7 +28,6 @@ const MOST_CALLS: f64 = 2000.0;
 /// Measures, and returns the tuning file at rank 0. Collective. `before` is the load average when the command began.
 pub(super) fn run(
     world: &World,
-    conduit: &str,
     chunks: usize,
     (machine, before): (Machine, Option<f64>),
 ) -> Result<Option<String>, PerfError> {
@@ -43,6 +42,7 @@ pub(super) fn run(
     if world.rank().0 != 0 {
         return Ok(None);
     }
+    let conduit = rig.conduit();
     let average = |load: Option<f64>| load.map_or("unknown".into(), |load| load.to_string());
     let heading = [
         format!(

@@ -4,10 +4,11 @@
 use super::knobs::Load;
 use argonet::engine::{
     Call, DataType, Engine, Folding, Hoods, Kind, Meets, Operation, Schedule, Situation, Step,
-    Task, Team, Tuning, plan,
+    Task, Team, ThreadCtx, Tuning, plan,
 };
 use argonet::start::with_thread;
 use argonet::{JobRank, Reduction, Result, World};
+use argonet_conduit::Conduit;
 use argonet_conduit::paths::Paths;
 use std::cell::RefCell;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -29,7 +30,8 @@ pub(super) struct Rig<'w> {
 
 impl<'w> Rig<'w> {
     pub(super) fn new(world: &'w World) -> Self {
-        let engine = world.raw().engine();
+        // SAFETY: the world is of this thread, and so is the rig, which borrows it; it calls collective operations of clients alone.
+        let engine = unsafe { world.raw().engine() };
         let hoods = Hoods::new(engine.size(), |rank| engine.neighbourhood_of(JobRank(rank)));
         Self {
             world,
@@ -42,6 +44,10 @@ impl<'w> Rig<'w> {
 
     pub(super) fn world(&self) -> &World {
         self.world
+    }
+
+    pub(super) fn conduit(&self) -> &'static str {
+        self.engine.conduit().name()
     }
 
     pub(super) fn neighbourhoods(&self) -> u32 {
@@ -121,12 +127,14 @@ impl<'w> Rig<'w> {
         };
         self.world.barrier()?;
         let start = Instant::now();
-        with_thread(|ctx| {
+        let all = |ctx: &ThreadCtx| {
             (0..calls).try_for_each(|number| {
                 // SAFETY: both areas are long enough for the kind and this function's alone until the call returns; they are apart.
                 unsafe { self.engine.collective_wait(ctx, &self.team, call(number)) }
             })
-        })?;
+        };
+        // SAFETY: the context is given to calls of the job's engine.
+        unsafe { with_thread(all) }?;
         self.world.barrier()?;
         Ok(start.elapsed().as_secs_f64() * 1e9 / calls as f64)
     }
