@@ -7,7 +7,7 @@ use crate::payload::Payload;
 use crate::process;
 use crate::world::{Threading, World};
 use argonet_am::record::Short;
-use argonet_am::{AmError, Delivery, HandlerFn, HandlerTable, Message};
+use argonet_am::{AmError, CLIENT_BASE, Delivery, HandlerFn, HandlerTable, Message};
 use argonet_base::{HandlerIndex, Rank};
 use argonet_segment::SharedBytes;
 use core::marker::PhantomData;
@@ -247,7 +247,10 @@ impl<A: Global> Am<A> {
         if index != UNRESOLVED {
             return Ok(HandlerIndex(index as u8));
         }
-        let found = find(self.name);
+        // Only clients' handlers have names that are found. What is not one is refused here all the
+        // same: whatever passes is sent without another look, and a forged message of the library's
+        // own breaks what safe calls promise.
+        let found = find(self.name).filter(|index| *index >= CLIENT_BASE);
         let found = found.ok_or_else(|| AmError::UnknownName {
             name: self.name.into(),
         })?;

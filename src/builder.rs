@@ -88,7 +88,7 @@ impl Builder {
 
     /// Registers a handler of the [raw layer](crate::raw) at an index of its own choice, from
     /// [`CLIENT_BASE`](crate::CLIENT_BASE) to 255. All ranks register the same names at the same
-    /// indices; typed messages get those that are left.
+    /// indices; typed messages get those that are left. No two handlers have one name.
     ///
     /// ```
     /// use argonet::{HandlerIndex, raw::Outlook};

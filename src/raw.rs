@@ -398,7 +398,7 @@ impl<'w, M: Threading> Raw<'w, M> {
         Ok(process::with(|ctx| self.0.engine().end_region(ctx))?)
     }
 
-    /// Index of the handler with a name.
+    /// Index of the client's handler with a name; the library's own are not found.
     ///
     /// See the example of [`request`](Self::request).
     #[must_use]

@@ -19,6 +19,17 @@ pub enum AmError {
         /// Who holds it.
         holder: String,
     },
+    /// Another handler has the name.
+    #[error(
+        "the name `{name}` is taken by the handler at index {index}{}; give the handler another name",
+        if *index < CLIENT_BASE { ", which is the library's own" } else { "" }
+    )]
+    NameTaken {
+        /// The name.
+        name: String,
+        /// Where its handler stands.
+        index: HandlerIndex,
+    },
     /// The index belongs to the library.
     #[error("handler index {index} of `{name}` is not a client's: clients have {first} to {last}", last = HANDLERS - 1)]
     NotClients {

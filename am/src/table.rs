@@ -33,7 +33,8 @@ impl HandlerTable {
     /// Registers a client's handler at an index that it chose.
     ///
     /// # Errors
-    /// [`AmError::NotClients`] below the client's range, [`AmError::Taken`].
+    /// [`AmError::NotClients`] below the client's range, [`AmError::Taken`],
+    /// [`AmError::NameTaken`].
     pub fn register_at(
         &mut self,
         index: HandlerIndex,
@@ -47,6 +48,9 @@ impl HandlerTable {
                 first: CLIENT_BASE,
             });
         }
+        // The index first: an index of its own choice is what the caller got wrong more often.
+        self.vacant(index, name)?;
+        self.unnamed(name)?;
         self.place(index, name, run)
     }
 
@@ -55,8 +59,9 @@ impl HandlerTable {
     /// The highest, so that fixed indices, which clients count up from the base, stay free.
     ///
     /// # Errors
-    /// [`AmError::TableFull`].
+    /// [`AmError::TableFull`], [`AmError::NameTaken`].
     pub fn register(&mut self, name: &str, run: Box<HandlerFn>) -> Result<HandlerIndex, AmError> {
+        self.unnamed(name)?;
         let first = usize::from(CLIENT_BASE.0);
         let free = (first..HANDLERS).rev().find(|&i| self.run[i].is_none());
         let index = free
@@ -118,6 +123,18 @@ impl HandlerTable {
         Ok(())
     }
 
+    /// Clients send by name, so a name has one handler. Those of the library count too: a client
+    /// that takes one of them means a handler that it cannot reach.
+    fn unnamed(&self, name: &str) -> Result<(), AmError> {
+        match self.names().find(|(_, held)| *held == name) {
+            Some((index, _)) => Err(AmError::NameTaken {
+                name: name.into(),
+                index,
+            }),
+            None => Ok(()),
+        }
+    }
+
     fn place(
         &mut self,
         index: HandlerIndex,
@@ -155,11 +172,12 @@ impl HandlerTable {
         registered
     }
 
-    /// Index of a name.
+    /// Index of a client's handler by name. The library's own are not found: a client that could
+    /// send them could forge its barriers.
     #[must_use]
     pub fn find(&self, name: &str) -> Option<HandlerIndex> {
         self.names()
-            .find(|(_, held)| *held == name)
+            .find(|(index, held)| *index >= CLIENT_BASE && *held == name)
             .map(|(index, _)| index)
     }
 
@@ -235,13 +253,58 @@ mod tests {
         let index = HandlerIndex(9);
         table.reserve_internal(index, "mine").unwrap();
         assert!(table.registered().contains(index));
-        assert_eq!(table.find("mine"), Some(index));
+        assert!(table.names().any(|named| named == (index, "mine")));
         for refused in [
             table.reserve_internal(index, "other"),
             table.register_internal(index, "other", nothing()),
         ] {
             assert!(matches!(refused, Err(AmError::Taken { holder, .. }) if holder == "mine"));
         }
+    }
+
+    #[test]
+    fn the_librarys_own_handlers_are_not_found_by_name() {
+        let mut table = HandlerTable::default();
+        table.reserve_internal(HandlerIndex(9), "own").unwrap();
+        table
+            .register_internal(HandlerIndex(1), "lib::barrier", nothing())
+            .unwrap();
+        assert_eq!(table.find("lib::barrier"), None);
+        assert_eq!(table.find("own"), None);
+        let index = table.register("client", nothing()).unwrap();
+        assert_eq!(table.find("client"), Some(index));
+    }
+
+    #[test]
+    fn a_name_that_is_taken_is_refused() {
+        let mut table = HandlerTable::default();
+        table
+            .register_internal(HandlerIndex(1), "lib::barrier", nothing())
+            .unwrap();
+        table
+            .register_at(HandlerIndex(130), "mine", nothing())
+            .unwrap();
+        let free = HandlerIndex(140);
+        for (refused, name, holder) in [
+            (
+                table.register("lib::barrier", nothing()).map(drop),
+                "lib::barrier",
+                1,
+            ),
+            (
+                table.register_at(free, "lib::barrier", nothing()),
+                "lib::barrier",
+                1,
+            ),
+            (table.register("mine", nothing()).map(drop), "mine", 130),
+            (table.register_at(free, "mine", nothing()), "mine", 130),
+        ] {
+            let error = refused.unwrap_err();
+            let text = error.to_string();
+            assert!(text.contains(&format!("`{name}`")), "{text}");
+            assert!(text.contains(&format!("index {holder}")), "{text}");
+        }
+        assert_eq!(table.names().count(), 2);
     }
 
     #[test]

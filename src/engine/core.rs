@@ -211,7 +211,7 @@ impl<C: Conduit> Engine<C> {
         }
     }
 
-    /// Index of the handler with a name.
+    /// Index of the client's handler with a name. The library's own have none for clients.
     pub fn handler_named(&self, name: &str) -> Option<HandlerIndex> {
         self.handlers.find(name)
     }

@@ -27,6 +27,20 @@ pub(crate) const TESTS: &[Test] = &[
     ("refused_messages_that_cannot_be_sent", || {
         each(&[1, 3], "bad-messages");
     }),
+    ("refused_messages_by_the_names_of_the_librarys_own", || {
+        each(&[1, 2], "library-names");
+    }),
+    ("refused_handlers_with_names_that_are_taken", || {
+        for (program, name) in [
+            ("taken-library-name", "argonet::barrier"),
+            ("taken-library-name-at", "argonet::tree_up"),
+            ("taken-name-at", "twice"),
+            ("taken-names-at", "both"),
+        ] {
+            let outcome = Job::launched(2, program).run();
+            outcome.failed(&[&format!("`{name}`")]);
+        }
+    }),
     ("refused_addresses_outside_the_segment", || {
         each(&[1, 3], "bad-addresses");
     }),
@@ -37,6 +51,25 @@ pub(crate) const PROGRAMS: &[Program] = &[
     ("block-on-in-handler", block_on_in_handler),
     ("bad-replies", bad_replies),
     ("bad-messages", bad_messages),
+    ("library-names", library_names),
+    ("taken-library-name", || {
+        taken(|builder| drop(builder.am("argonet::barrier", |_, _: [u32; 3]| ())))
+    }),
+    ("taken-library-name-at", || {
+        taken(|builder| builder.handler_at(HandlerIndex(140), "argonet::tree_up", |_| {}))
+    }),
+    ("taken-name-at", || {
+        taken(|builder| {
+            builder.handler_at(HandlerIndex(140), "twice", |_| {});
+            drop(builder.am("twice", |_, _: u32| ()));
+        })
+    }),
+    ("taken-names-at", || {
+        taken(|builder| {
+            builder.handler_at(HandlerIndex(140), "both", |_| {});
+            builder.handler_at(HandlerIndex(141), "both", |_| {});
+        })
+    }),
     ("bad-addresses", bad_addresses),
 ];
 
@@ -348,4 +381,47 @@ fn bad_addresses() -> Done {
     assert_eq!(here, [0; 4], "nothing was written");
     world.drain()?;
     Ok(world.finalise()?)
+}
+
+#[allow(unsafe_code)]
+/// The library's own handlers can be sent to by nobody: a barrier that nobody called would let a rank out of a quiet phase.
+fn library_names() -> Done {
+    let world = World::init()?;
+    let me = world.rank();
+    for index in 0..argonet::CLIENT_BASE.0 {
+        let raw = world.raw();
+        // SAFETY: a short has no destination.
+        let sent = unsafe { raw.request(me, HandlerIndex(index), &[0; 3], None, Outlook::Wait) };
+        says(sent, &["is the library's own"]);
+    }
+    fn forged(_: &mut argonet::AmContext<'_, '_>, _: [u32; 3]) {}
+    for name in [
+        "argonet::barrier",
+        "argonet::tree_up",
+        "argonet::tree_down",
+        "argonet::rpc_call",
+        "argonet::rpc_result",
+        "argonet::named",
+        "argonet::collective",
+        "argonet::between",
+    ] {
+        let forged = argonet::Am::new(name, forged);
+        let why = &["no active message is registered", name];
+        says(world.send(me, &forged, [0, 0, 2]), why);
+        says(world.send_medium(me, &forged, [0, 0, 2], b"bytes"), why);
+        let v = SharedVec::<u8>::alloc(&world, 1)?;
+        says(
+            world.send_long(v.gptr(me, 0), &forged, [0, 0, 2], b"b"),
+            why,
+        );
+        assert_eq!(world.raw().handler(name), None);
+        world.barrier()?;
+    }
+    Ok(world.finalise()?)
+}
+
+fn taken(register: fn(&mut argonet::Builder)) -> Done {
+    let mut builder = World::builder();
+    register(&mut builder);
+    Ok(builder.build()?.finalise()?)
 }

@@ -47,8 +47,8 @@ pub(crate) fn pair() -> [TcpStream; 2] {
 
 pub(crate) fn registered() -> Registered {
     let mut table = HandlerTable::default();
-    for index in [ASK, NOTE] {
-        let placed = table.register_at(index, "of the bench", Box::new(|_| {}));
+    for (index, name) in [(ASK, "ask"), (NOTE, "note")] {
+        let placed = table.register_at(index, name, Box::new(|_| {}));
         placed.expect("clients' indices");
     }
     table.registered()
