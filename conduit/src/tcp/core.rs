@@ -325,6 +325,8 @@ impl Core {
         let mut outbound = peer.outbound.lock();
         self.unwire(peer, inbound, &mut outbound);
         self.unwire_sides(inbound, &mut outbound);
+        // Where a payload was going is not written any more.
+        inbound.inbox.reset();
         outbound.failed = Some(error);
     }
 

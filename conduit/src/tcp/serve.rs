@@ -94,7 +94,7 @@ impl<S: Sink + ?Sized> Visit<'_, S> {
             }
             Kind::Refused => {
                 self.moved = true;
-                self.cut_op(inbound, frame.fields.op);
+                self.cut_op(inbound, frame.fields.op)?;
                 let mut outbound = self.outbound();
                 outbound.operations.refused(&frame.fields)?;
                 outbound.errors.push(AmError::OutsideSegment {
@@ -133,7 +133,7 @@ impl<S: Sink + ?Sized> Visit<'_, S> {
         }
         match frame.kind {
             Kind::Put => self.taken += 1,
-            Kind::Got => self.got(inbound, frame),
+            Kind::Got => self.got(inbound, frame)?,
             _ => {
                 let bytes = inbound.inbox.bytes();
                 if self.serves_only {
@@ -161,7 +161,7 @@ impl<S: Sink + ?Sized> Visit<'_, S> {
         self.budget -= 1;
         match frame.kind {
             Kind::Put => self.taken += 1,
-            Kind::Got => self.got(inbound, frame),
+            Kind::Got => self.got(inbound, frame)?,
             _ => {
                 let mut head = [0; LONGEST_HEAD];
                 let head = &mut head[..frame.head_len()];
@@ -297,16 +297,20 @@ impl<S: Sink + ?Sized> Visit<'_, S> {
     }
 
     /// Data of a get is at its place.
-    pub(super) fn got(&mut self, inbound: &mut Inbound, frame: &Frame) {
+    ///
+    /// # Errors
+    /// The get is complete by that, and the peer is about to write more there.
+    pub(super) fn got(&mut self, inbound: &mut Inbound, frame: &Frame) -> Result<(), RecordError> {
         let complete = self
             .outbound()
             .operations
             .answered(frame.fields.op, frame.length);
         if let Some(op) = complete {
-            self.cut_op(inbound, frame.fields.op);
+            self.cut_op(inbound, frame.fields.op)?;
             self.sink.completed(op, Part::Remote);
             self.taken += 1;
         }
+        Ok(())
     }
 
     /// Answers a part of a get.

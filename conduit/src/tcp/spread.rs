@@ -287,17 +287,26 @@ impl<S: Sink + ?Sized> Visit<'_, S> {
             return self.nowhere_at(inbound, frame, position);
         }
         match frame.kind {
-            Kind::Got => self.got(inbound, frame),
+            Kind::Got => self.got(inbound, frame)?,
             _ => self.taken += 1,
         }
         Ok(())
     }
 
     /// Nothing more is written to where an operation's data goes: it is complete, or refused.
-    pub(super) fn cut_op(&mut self, inbound: &mut Inbound, op: u32) {
-        if op != 0 {
-            self.cut(inbound, u16::MAX, |body| body.fields.op == op);
+    ///
+    /// # Errors
+    /// The stream itself brings more data for it. A rank that keeps to the protocol sends each byte once, so all that its
+    /// stream brings for a get is there before the get is complete.
+    pub(super) fn cut_op(&mut self, inbound: &mut Inbound, op: u32) -> Result<(), RecordError> {
+        if op == 0 {
+            return Ok(());
         }
+        if inbound.inbox.is_placing_data(op) {
+            return Err(RecordError::Kind(Kind::Got.into()));
+        }
+        self.cut(inbound, u16::MAX, |body| body.fields.op == op);
+        Ok(())
     }
 
     /// Ends all connections but one that are about to place such a body.

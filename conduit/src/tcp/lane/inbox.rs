@@ -288,10 +288,25 @@ impl Inbox {
         }
     }
 
+    /// Whether the next bytes of the stream itself, and of no body, are data that goes to the place of this get.
+    pub(crate) fn is_placing_data(&self, op: u32) -> bool {
+        let data = |direct: &Direct| {
+            let Frame { kind, fields, .. } = &direct.frame;
+            *kind == Kind::Got && fields.op == op && direct.left > 0
+        };
+        self.direct.as_ref().is_some_and(data)
+    }
+
     /// The body that is on its way to its place.
     pub(crate) fn placing(&self) -> Option<&Frame> {
         let direct = self.direct.as_ref()?;
         (direct.frame.kind == Kind::Body).then_some(&direct.frame)
+    }
+
+    /// Whether the next bytes go to a place.
+    #[cfg(test)]
+    pub(crate) fn is_placing(&self) -> bool {
+        self.direct.as_ref().is_some_and(|direct| direct.left > 0)
     }
 
     /// A frame has begun whose payload goes nowhere.

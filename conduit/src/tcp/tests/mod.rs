@@ -21,6 +21,7 @@ use std::sync::Arc;
 mod connections;
 mod credits;
 mod exit;
+mod hostile;
 mod lost_sides;
 mod polls;
 mod progress;
@@ -91,7 +92,7 @@ struct Rank {
     seen: Seen,
 }
 
-#[derive(Default)]
+#[derive(Default, Debug)]
 struct Seen {
     messages: usize,
     /// First arguments.
