@@ -36,6 +36,14 @@ use std::sync::{Arc, OnceLock};
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PortalsError {
+    /// There is no such rank.
+    #[error("portals: rank {rank} is none of the {ranks} ranks of the job")]
+    Rank {
+        /// Which rank.
+        rank: JobRank,
+        /// Ranks of the job.
+        ranks: u32,
+    },
     /// Numbers that do not fit each other.
     #[error("rank {rank}: {cause}")]
     Plan {
@@ -202,6 +210,10 @@ impl<N: Interface> Portals<N> {
         buffers: Buffers,
         config: PortalsConfig,
     ) -> Result<Self, PortalsError> {
+        let (rank, ranks) = (config.rank, config.ranks);
+        if rank.0 >= ranks {
+            return Err(PortalsError::Rank { rank, ranks });
+        }
         let plan = config.sizes.plan(config.ranks);
         let plan = plan.map_err(|cause| PortalsError::Plan {
             rank: config.rank,

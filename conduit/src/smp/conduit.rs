@@ -1,5 +1,6 @@
 //! The smp conduit: its parts, and the trait over them.
 
+use super::layout::MOST_RANKS;
 use super::lines::Lines;
 use super::lock::ThreadMode;
 use super::peer::Peer;
@@ -39,6 +40,47 @@ pub struct SmpConfig {
     pub registered: Registered,
     /// Attached bytes of a rank's segment, as that rank publishes them.
     pub segment_len: SegmentLen,
+}
+
+/// Numbers of a neighbourhood that cannot be.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum SmpConfigError {
+    /// The rank shares no memory with those that do.
+    #[error("smp: rank {rank} is none of the {ranks} ranks from {first} on that share memory")]
+    Rank {
+        /// This rank.
+        rank: JobRank,
+        /// The lowest of the neighbourhood.
+        first: JobRank,
+        /// Ranks of the neighbourhood.
+        ranks: u32,
+    },
+    /// No memory is as large as those would need, or their numbers are no numbers of ranks.
+    #[error(
+        "smp: {ranks} ranks from {first} on cannot share memory: at most {MOST_RANKS}, with numbers below 2^32"
+    )]
+    Ranks {
+        /// The lowest of the neighbourhood.
+        first: JobRank,
+        /// Ranks of the neighbourhood.
+        ranks: u32,
+    },
+}
+
+impl SmpConfig {
+    /// Checks all that offsets into the region are made of.
+    fn check(&self) -> Result<(), SmpConfigError> {
+        let &Self {
+            rank, first, ranks, ..
+        } = self;
+        if ranks > MOST_RANKS || first.0.checked_add(ranks).is_none() {
+            return Err(SmpConfigError::Ranks { first, ranks });
+        }
+        if rank.0.wrapping_sub(first.0) >= ranks {
+            return Err(SmpConfigError::Rank { rank, first, ranks });
+        }
+        Ok(())
+    }
 }
 
 /// Tells the attached bytes of a rank's segment, as that rank publishes them.
@@ -96,8 +138,11 @@ impl Smp {
     /// Maps the shared region in `file`, which all ranks of the neighbourhood share.
     ///
     /// # Errors
-    /// What the system says of the mapping.
+    /// [`SmpConfigError`] as [`InvalidInput`](std::io::ErrorKind::InvalidInput) if the rank is none of the ranks, or those are too
+    /// many; or what the system says of the mapping.
     pub fn new(file: BorrowedFd<'_>, config: SmpConfig) -> std::io::Result<Self> {
+        let invalid = |error| std::io::Error::new(std::io::ErrorKind::InvalidInput, error);
+        config.check().map_err(invalid)?;
         let region = Region::map(file, config.first, config.ranks)?;
         Ok(Self {
             rank: config.rank,
@@ -134,6 +179,14 @@ impl Smp {
     #[inline(always)]
     pub(super) fn peer(&self, rank: JobRank) -> &Peer {
         &self.peers[self.region.place(rank)]
+    }
+
+    /// Another conduit may have prepared a message, for ranks that this one has not.
+    fn expect_peer(&self, rank: JobRank) {
+        assert!(
+            self.region.place(rank) < self.peers.len(),
+            "a message is committed where it was prepared"
+        );
     }
 
     #[inline(always)]
@@ -241,6 +294,7 @@ impl Conduit for Smp {
     }
 
     fn commit(&self, prepared: Prepared, handler: HandlerIndex, args: &[u32], len: usize) {
+        self.expect_peer(prepared.to());
         assert_eq!(
             args.len(),
             prepared.nargs(),
@@ -261,6 +315,7 @@ impl Conduit for Smp {
     }
 
     fn cancel(&self, prepared: Prepared) {
+        self.expect_peer(prepared.to());
         let (at, units) = prepared.place();
         let ring = self.region.ring(prepared.to(), self.rank, prepared.lane());
         publish(&ring, at, Head::skip(units));

@@ -72,8 +72,17 @@ pub struct Layout {
     pools: usize,
 }
 
+/// Ranks that can share memory: what their rings need is less than there are addresses.
+pub const MOST_RANKS: u32 = 1 << 20;
+
+const_assert!((MOST_RANKS as u128).pow(2) * 2 * (RING_BYTES + LINE) as u128 <= 1 << 62);
+const_assert!(
+    MOST_RANKS as u128 * (SLOTS as u128 * BLOCK_BYTES as u128 + POOLS as u128 * POOL_BYTES as u128)
+        <= 1 << 61
+);
+
 impl Layout {
-    /// The layout for `ranks` ranks, from `first` on.
+    /// The layout for `ranks` ranks, from `first` on: at most [`MOST_RANKS`], whose numbers are below 2^32.
     #[must_use]
     pub const fn new(first: JobRank, ranks: u32) -> Self {
         let ranks = ranks as usize;
@@ -130,6 +139,13 @@ impl Layout {
     #[must_use]
     pub fn place(&self, rank: JobRank) -> usize {
         rank.index().wrapping_sub(self.first)
+    }
+
+    /// Whether a rank is one of the ranks.
+    #[inline(always)]
+    #[must_use]
+    pub fn has(&self, rank: JobRank) -> bool {
+        self.place(rank) < self.ranks
     }
 
     #[inline(always)]

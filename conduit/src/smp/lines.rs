@@ -231,9 +231,12 @@ mod shared {
         }
 
         /// Wakes those of the ranks that sleep, after something that they may wait for.
+        ///
+        /// # Panics
+        /// If there is no such rank.
         #[inline(always)]
         pub fn ring(&self, ranks: impl Iterator<Item = JobRank>) {
-            let words = ranks.map(|rank| self.region.sleep_word(rank));
+            let words = ranks.map(|rank| self.region.sleep_word_of(rank));
             wake::ring_all(words, self.barrier, &Linux);
         }
 

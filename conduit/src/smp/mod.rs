@@ -28,9 +28,9 @@ mod wake;
 mod words;
 
 #[cfg(not(loom))]
-pub use conduit::{SegmentLen, Smp, SmpConfig};
+pub use conduit::{SegmentLen, Smp, SmpConfig, SmpConfigError};
 #[cfg(not(loom))]
-pub use layout::{Layout, RING_BYTES};
+pub use layout::{Layout, MOST_RANKS, RING_BYTES};
 pub use lines::Entry;
 #[cfg(not(loom))]
 pub use lines::Lines;

@@ -69,6 +69,16 @@ impl Region {
         self.atomic(self.layout.sleep_word(rank))
     }
 
+    /// The same of a rank that nobody has checked.
+    ///
+    /// # Panics
+    /// If there is no such rank.
+    #[inline(always)]
+    pub(crate) fn sleep_word_of(&self, rank: JobRank) -> &AtomicU32 {
+        assert!(self.layout.has(rank), "a rank of the neighbourhood");
+        self.sleep_word(rank)
+    }
+
     /// The lines of a rank in a slot.
     ///
     /// # Panics

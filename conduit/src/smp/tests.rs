@@ -1,8 +1,8 @@
 //! The ring against a model, and what smp promises beyond the suite of all conduits
 //! (`argonet-conformance`).
 
-use super::conduit::{Smp, SmpConfig};
-use super::layout::{LAP_UNITS, RING_UNITS};
+use super::conduit::{Smp, SmpConfig, SmpConfigError};
+use super::layout::{LAP_UNITS, MOST_RANKS, RING_UNITS};
 use super::lock::ThreadMode;
 use super::peer::Rest;
 use super::ring::{Reader, Ring, Writer, publish};
@@ -339,4 +339,51 @@ fn prepared_payloads_keep_their_place() {
             (0, 128, vec![9], vec![]),
         ]
     );
+}
+
+/// Offsets into shared memory are made of these numbers.
+#[test]
+fn a_rank_that_shares_no_memory_is_refused() {
+    let made = |rank, first, ranks| {
+        let file = memfd_create("rings", MemfdFlags::CLOEXEC).unwrap();
+        let segments = SegmentFile::create(1, 4096, PageKind::Normal).unwrap();
+        let config = SmpConfig {
+            rank: JobRank(rank),
+            first: JobRank(first),
+            ranks,
+            mode: ThreadMode::Seq,
+            barrier: Barrier::Sender,
+            directory: Directory::new(segments, JobRank(0)).unwrap(),
+            registered: HandlerTable::default().registered(),
+            segment_len: Arc::new(|_| 0),
+        };
+        Smp::new(file.as_fd(), config)
+    };
+    let refused = |rank, first, ranks| {
+        let error = made(rank, first, ranks).err().unwrap();
+        assert_eq!(error.kind(), std::io::ErrorKind::InvalidInput);
+        let error = error.into_inner().unwrap();
+        error.downcast_ref::<SmpConfigError>().unwrap().clone()
+    };
+    for (rank, first, ranks) in [(1 << 30, 0, 1), (1, 0, 1), (4, 5, 2), (7, 5, 2), (0, 0, 0)] {
+        let (rank, first) = (JobRank(rank), JobRank(first));
+        let error = SmpConfigError::Rank { rank, first, ranks };
+        assert_eq!(refused(rank.0, first.0, ranks), error);
+    }
+    for (first, ranks) in [(0, MOST_RANKS + 1), (u32::MAX - 1, 2), (0, u32::MAX)] {
+        let error = SmpConfigError::Ranks {
+            first: JobRank(first),
+            ranks,
+        };
+        assert_eq!(refused(first, first, ranks), error);
+    }
+    assert!(made(6, 5, 2).is_ok());
+}
+
+#[test]
+#[should_panic(expected = "a rank of the neighbourhood")]
+fn nobody_is_rung_who_shares_no_memory() {
+    let pair = pair();
+    let [a, _] = &pair.ranks;
+    a.lines().unwrap().ring([JobRank(1 << 30)].into_iter());
 }

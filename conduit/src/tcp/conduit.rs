@@ -47,10 +47,16 @@ impl Tcp {
     /// A rank without connections; they come from the connector.
     ///
     /// # Errors
-    /// A size that cannot be, as [`io::ErrorKind::InvalidInput`]; or what the system says of the descriptors that it needs.
+    /// A size that cannot be, or a rank that is none of the ranks, as [`io::ErrorKind::InvalidInput`]; or what the system says of
+    /// the descriptors that it needs.
     pub fn new(config: TcpConfig) -> io::Result<Self> {
         let checked = config.sizes.check();
         checked.map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
+        let (rank, ranks) = (config.rank, config.ranks);
+        if rank.0 >= ranks {
+            let what = format!("tcp: rank {rank} is none of the {ranks} ranks of the job");
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, what));
+        }
         let core = Arc::new(Core::new(config)?);
         core.helper.attach(&core);
         // Those that are there already can be sent to without a poll.
