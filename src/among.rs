@@ -210,7 +210,7 @@ impl<'w, M: Threading> Among<'w, M> {
     /// Starts a call on buffers that are kept for it; `result` makes the operation's result of them.
     ///
     /// # Safety
-    /// The call's memory is that of `buffers`, which are not moved with their owner.
+    /// The call's memory is that of `buffers`, which own it wherever they are moved.
     unsafe fn start<B: 'w, R: 'w>(
         &self,
         call: Call,
@@ -228,19 +228,19 @@ impl<'w, M: Threading> Among<'w, M> {
 }
 
 /// A call between two slices of blocks of `count` elements.
-fn between<T, U>(kind: Kind, count: usize, src: &[T], dst: &mut [U]) -> Call {
+fn between<T, U>(kind: Kind, count: usize, src: *const [T], dst: *mut [U]) -> Call {
     Call {
         unit: size_of::<T>(),
         count,
-        src: src.as_ptr().cast(),
-        dst: dst.as_mut_ptr().cast(),
+        src: src.cast(),
+        dst: dst.cast(),
         ..Call::of(kind)
     }
 }
 
 /// A call in one slice.
-fn within<T>(kind: Kind, values: &mut [T]) -> Call {
-    let dst = values.as_mut_ptr().cast::<u8>();
+fn within<T>(kind: Kind, values: *mut [T]) -> Call {
+    let dst = values.cast::<u8>();
     Call {
         unit: size_of::<T>(),
         count: values.len(),

@@ -62,6 +62,7 @@ mod error;
 mod global;
 mod global_slice;
 mod heap;
+mod kept;
 mod network;
 mod op;
 mod payload;

@@ -4,34 +4,10 @@
 use crate::engine::{Outlook, Transfer};
 use crate::error::Result;
 use crate::global::{Global, GlobalPtr};
+use crate::kept::Kept;
 use crate::op::Op;
 use crate::process;
 use crate::world::{Threading, World};
-use core::mem::ManuallyDrop;
-use core::ptr::NonNull;
-
-/// Values that an operation reads or writes while their owner is moved about: not as a box, which would claim them for itself with each move.
-struct Kept<T>(NonNull<[T]>);
-
-impl<T> Kept<T> {
-    fn new(values: Box<[T]>) -> Self {
-        Self(NonNull::from(Box::leak(values)))
-    }
-
-    /// The operation is complete.
-    fn give(self) -> Box<[T]> {
-        let values = ManuallyDrop::new(self).0;
-        // SAFETY: leaked by `new`, and nobody else has it any more.
-        unsafe { Box::from_raw(values.as_ptr()) }
-    }
-}
-
-impl<T> Drop for Kept<T> {
-    fn drop(&mut self) {
-        // SAFETY: leaked by `new`; whoever starts an operation with it forgets it if the end of that is not known.
-        drop(unsafe { Box::from_raw(self.0.as_ptr()) });
-    }
-}
 
 impl<M: Threading> World<M> {
     /// Writes one value. When this returns it is visible to all ranks that synchronise later.
@@ -128,7 +104,7 @@ impl<M: Threading> World<M> {
         let transfer = Transfer::Put {
             rank: Self::job_rank(to.rank()),
             offset: to.offset(),
-            src: kept.0.as_ptr().cast(),
+            src: kept.as_ptr().cast(),
             len,
         };
         self.start(transfer, kept)
@@ -145,7 +121,7 @@ impl<M: Threading> World<M> {
         let transfer = Transfer::Get {
             rank: Self::job_rank(from.rank()),
             offset: from.offset(),
-            dst: kept.0.as_ptr().cast(),
+            dst: kept.as_ptr().cast(),
             len: count * size_of::<T>(),
         };
         self.start(transfer, kept)

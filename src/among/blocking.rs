@@ -66,7 +66,7 @@ impl<M: Threading> Among<'_, M> {
         let call = Call {
             root: root.0,
             folding: Some(folding::<T>(reduction)),
-            ..between(Kind::Reduce, values.len(), values, &mut result)
+            ..between(Kind::Reduce, values.len(), values, &mut *result)
         };
         // SAFETY: both slices are borrowed; the target counts at the root alone.
         unsafe { self.run(call) }?;
@@ -137,7 +137,7 @@ impl<M: Threading> Among<'_, M> {
         let mut result = zeroed(blocks * values.len());
         let call = Call {
             root: root.0,
-            ..between(Kind::Gather, values.len(), values, &mut result)
+            ..between(Kind::Gather, values.len(), values, &mut *result)
         };
         // SAFETY: both slices are borrowed, the target with a block for each rank where it counts.
         unsafe { self.run(call) }?;
@@ -152,7 +152,7 @@ impl<M: Threading> Among<'_, M> {
     /// [`AmError::Restricted`](crate::AmError::Restricted) inside a handler.
     pub fn gather_all<T: Global>(&self, values: &[T]) -> Result<Vec<T>> {
         let mut result = zeroed(self.size() * values.len());
-        let call = between(Kind::GatherAll, values.len(), values, &mut result);
+        let call = between(Kind::GatherAll, values.len(), values, &mut *result);
         // SAFETY: both slices are borrowed, the target with a block for each rank.
         unsafe { self.run(call) }?;
         Ok(result)
@@ -208,7 +208,7 @@ impl<M: Threading> Among<'_, M> {
     pub fn exchange<T: Global>(&self, blocks: &[T]) -> Result<Vec<T>> {
         let count = self.each(blocks);
         let mut result = zeroed(blocks.len());
-        let call = between(Kind::Exchange, count, blocks, &mut result);
+        let call = between(Kind::Exchange, count, blocks, &mut *result);
         // SAFETY: both slices are borrowed, with a block for each rank.
         unsafe { self.run(call) }?;
         Ok(result)
@@ -249,7 +249,7 @@ impl<M: Threading> Among<'_, M> {
         let mut result = zeroed(count);
         let call = Call {
             folding: Some(folding::<T>(reduction)),
-            ..between(Kind::ReduceScatter, count, blocks, &mut result)
+            ..between(Kind::ReduceScatter, count, blocks, &mut *result)
         };
         // SAFETY: both slices are borrowed, the source with a block for each rank.
         unsafe { self.run(call) }?;
@@ -296,7 +296,7 @@ impl<M: Threading> Among<'_, M> {
         let mut result = zeroed(values.len());
         let call = Call {
             folding: Some(folding::<T>(reduction)),
-            ..between(Kind::ExclusiveScan, values.len(), values, &mut result)
+            ..between(Kind::ExclusiveScan, values.len(), values, &mut *result)
         };
         // SAFETY: both slices are borrowed.
         unsafe { self.run(call) }?;

@@ -6,12 +6,13 @@ use crate::collective::{Reducible, Reduction};
 use crate::engine::{Call, Kind};
 use crate::error::Result;
 use crate::global::Global;
+use crate::kept::Kept;
 use crate::op::Op;
 use crate::world::Threading;
 use argonet_base::Rank;
 
-fn zeroed<T: Global>(count: usize) -> Box<[T]> {
-    vec![T::new_zeroed(); count].into()
+fn zeroed<T: Global>(count: usize) -> Kept<T> {
+    Kept::new(vec![T::new_zeroed(); count].into())
 }
 
 impl<'w, M: Threading> Among<'w, M> {
@@ -45,14 +46,15 @@ impl<'w, M: Threading> Among<'w, M> {
     pub fn start_broadcast<T: Global>(
         &self,
         root: Rank,
-        mut values: Box<[T]>,
+        values: Box<[T]>,
     ) -> Result<Op<'w, Box<[T]>>> {
+        let values = Kept::new(values);
         let call = Call {
             root: root.0,
-            ..within(Kind::Broadcast, &mut values)
+            ..within(Kind::Broadcast, values.as_ptr())
         };
-        // SAFETY: a box's memory stays where it is.
-        unsafe { self.start(call, values, |values| values) }
+        // SAFETY: the values are kept where they are.
+        unsafe { self.start(call, values, Kept::give) }
     }
 
     /// Starts what [`reduce`](Self::reduce) does.
@@ -74,13 +76,15 @@ impl<'w, M: Threading> Among<'w, M> {
         values: Box<[T]>,
     ) -> Result<Op<'w, Option<Box<[T]>>>> {
         let is_root = self.is(root);
-        let mut result = zeroed(if is_root { values.len() } else { 0 });
+        let count = values.len();
+        let result = zeroed(if is_root { count } else { 0 });
+        let values = Kept::new(values);
         let call = Call {
             root: root.0,
             folding: Some(folding::<T>(reduction)),
-            ..between(Kind::Reduce, values.len(), &values, &mut result)
+            ..between(Kind::Reduce, count, values.as_ptr(), result.as_ptr())
         };
-        let finish = move |(_, result)| is_root.then_some(result);
+        let finish = move |(_, result): (Kept<T>, Kept<T>)| is_root.then(|| result.give());
         // SAFETY: as above; the target counts at the root alone.
         unsafe { self.start(call, (values, result), finish) }
     }
@@ -94,14 +98,15 @@ impl<'w, M: Threading> Among<'w, M> {
     pub fn start_reduce_all<T: Reducible>(
         &self,
         reduction: Reduction,
-        mut values: Box<[T]>,
+        values: Box<[T]>,
     ) -> Result<Op<'w, Box<[T]>>> {
+        let values = Kept::new(values);
         let call = Call {
             folding: Some(folding::<T>(reduction)),
-            ..within(Kind::ReduceAll, &mut values)
+            ..within(Kind::ReduceAll, values.as_ptr())
         };
         // SAFETY: as above.
-        unsafe { self.start(call, values, |values| values) }
+        unsafe { self.start(call, values, Kept::give) }
     }
 
     /// Starts what [`gather`](Self::gather) does.
@@ -122,16 +127,14 @@ impl<'w, M: Threading> Among<'w, M> {
         values: Box<[T]>,
     ) -> Result<Op<'w, Option<Box<[T]>>>> {
         let is_root = self.is(root);
-        let mut result = zeroed(if is_root {
-            self.size() * values.len()
-        } else {
-            0
-        });
+        let count = values.len();
+        let result = zeroed(if is_root { self.size() * count } else { 0 });
+        let values = Kept::new(values);
         let call = Call {
             root: root.0,
-            ..between(Kind::Gather, values.len(), &values, &mut result)
+            ..between(Kind::Gather, count, values.as_ptr(), result.as_ptr())
         };
-        let finish = move |(_, result)| is_root.then_some(result);
+        let finish = move |(_, result): (Kept<T>, Kept<T>)| is_root.then(|| result.give());
         // SAFETY: as above; the target has a block for each rank where it counts.
         unsafe { self.start(call, (values, result), finish) }
     }
@@ -147,10 +150,12 @@ impl<'w, M: Threading> Among<'w, M> {
     /// # Errors
     /// As [`gather_all`](Self::gather_all).
     pub fn start_gather_all<T: Global>(&self, values: Box<[T]>) -> Result<Op<'w, Box<[T]>>> {
-        let mut result = zeroed(self.size() * values.len());
-        let call = between(Kind::GatherAll, values.len(), &values, &mut result);
+        let count = values.len();
+        let result = zeroed(self.size() * count);
+        let values = Kept::new(values);
+        let call = between(Kind::GatherAll, count, values.as_ptr(), result.as_ptr());
         // SAFETY: as above.
-        unsafe { self.start(call, (values, result), |(_, result)| result) }
+        unsafe { self.start(call, (values, result), |(_, result)| result.give()) }
     }
 
     /// Starts what [`scatter`](Self::scatter) does: `blocks` counts at the root, and each rank gets `count` values.
@@ -178,13 +183,14 @@ impl<'w, M: Threading> Among<'w, M> {
             !self.is(root) || blocks.len() == self.size() * count,
             "a scatter gives each rank of the team a block"
         );
-        let mut result = zeroed(count);
+        let result = zeroed(count);
+        let blocks = Kept::new(blocks);
         let call = Call {
             root: root.0,
-            ..between(Kind::Scatter, count, &blocks, &mut result)
+            ..between(Kind::Scatter, count, blocks.as_ptr(), result.as_ptr())
         };
         // SAFETY: as above; the source has a block for each rank where it counts.
-        unsafe { self.start(call, (blocks, result), |(_, result)| result) }
+        unsafe { self.start(call, (blocks, result), |(_, result)| result.give()) }
     }
 
     /// Starts what [`exchange`](Self::exchange) does.
@@ -203,10 +209,11 @@ impl<'w, M: Threading> Among<'w, M> {
     /// As [`exchange`](Self::exchange).
     pub fn start_exchange<T: Global>(&self, blocks: Box<[T]>) -> Result<Op<'w, Box<[T]>>> {
         let count = self.each(&blocks);
-        let mut result = zeroed(blocks.len());
-        let call = between(Kind::Exchange, count, &blocks, &mut result);
+        let result = zeroed(blocks.len());
+        let blocks = Kept::new(blocks);
+        let call = between(Kind::Exchange, count, blocks.as_ptr(), result.as_ptr());
         // SAFETY: as above, with a block for each rank.
-        unsafe { self.start(call, (blocks, result), |(_, result)| result) }
+        unsafe { self.start(call, (blocks, result), |(_, result)| result.give()) }
     }
 
     /// Starts what [`reduce_scatter`](Self::reduce_scatter) does.
@@ -230,13 +237,14 @@ impl<'w, M: Threading> Among<'w, M> {
         blocks: Box<[T]>,
     ) -> Result<Op<'w, Box<[T]>>> {
         let count = self.each(&blocks);
-        let mut result = zeroed(count);
+        let result = zeroed(count);
+        let blocks = Kept::new(blocks);
         let call = Call {
             folding: Some(folding::<T>(reduction)),
-            ..between(Kind::ReduceScatter, count, &blocks, &mut result)
+            ..between(Kind::ReduceScatter, count, blocks.as_ptr(), result.as_ptr())
         };
         // SAFETY: as above, with a block for each rank.
-        unsafe { self.start(call, (blocks, result), |(_, result)| result) }
+        unsafe { self.start(call, (blocks, result), |(_, result)| result.give()) }
     }
 
     /// Starts what [`scan`](Self::scan) does.
@@ -253,13 +261,14 @@ impl<'w, M: Threading> Among<'w, M> {
     pub fn start_scan<T: Reducible>(
         &self,
         reduction: Reduction,
-        mut values: Box<[T]>,
+        values: Box<[T]>,
     ) -> Result<Op<'w, Box<[T]>>> {
+        let values = Kept::new(values);
         let call = Call {
             folding: Some(folding::<T>(reduction)),
-            ..within(Kind::Scan, &mut values)
+            ..within(Kind::Scan, values.as_ptr())
         };
         // SAFETY: as above.
-        unsafe { self.start(call, values, |values| values) }
+        unsafe { self.start(call, values, Kept::give) }
     }
 }

@@ -7,6 +7,7 @@ use crate::engine::{
 use crate::error::Result;
 use crate::global::Global;
 use crate::global_slice::GlobalSlice;
+use crate::kept::Kept;
 use crate::op::Op;
 use crate::process;
 use crate::section::{Section, SectionError};
@@ -239,10 +240,11 @@ impl<M: Threading> World<M> {
     /// # Safety
     /// The addresses of this side are those of memory that `buffers` own, wherever they are moved to, and nobody else
     /// uses.
-    pub(super) unsafe fn start_checked<'w, B: 'w>(
+    pub(super) unsafe fn start_checked<'w, K: 'w, B: 'w>(
         &'w self,
         checked: Checked,
-        buffers: B,
+        buffers: K,
+        give: fn(K) -> B,
     ) -> Result<Op<'w, B>> {
         let engine = self.engine();
         let event = checked.with(|transfer| {
@@ -251,7 +253,9 @@ impl<M: Threading> World<M> {
         })?;
         // The engine reads the lists until the end.
         let kept = (buffers, checked);
-        Ok(Op::of_event(self, event, kept, |(buffers, _)| buffers))
+        Ok(Op::of_event(self, event, kept, move |(buffers, _)| {
+            give(buffers)
+        }))
     }
 }
 
@@ -260,6 +264,22 @@ pub(super) fn listed<T: Global>(slice: &[T]) -> Piece {
         address: slice.as_ptr().expose_provenance(),
         len: size_of_val(slice),
     }
+}
+
+pub(super) fn listed_kept<T: Global>(kept: &Kept<T>) -> Piece {
+    let values = kept.as_ptr();
+    Piece {
+        address: values.cast::<T>().expose_provenance(),
+        len: values.len().saturating_mul(size_of::<T>()),
+    }
+}
+
+pub(super) fn kept_each<T: Global>(values: Vec<Box<[T]>>) -> Vec<Kept<T>> {
+    values.into_iter().map(Kept::new).collect()
+}
+
+pub(super) fn give_each<T: Global>(kept: Vec<Kept<T>>) -> Vec<Box<[T]>> {
+    kept.into_iter().map(Kept::give).collect()
 }
 
 pub(super) fn listed_mut<T: Global>(slice: &mut [T]) -> Piece {

@@ -7,11 +7,12 @@ use crate::engine::Direction;
 use crate::error::Result;
 use crate::global::Global;
 use crate::global_slice::GlobalSlice;
+use crate::kept::Kept;
 use crate::op::Op;
 use crate::scope::Scope;
 use crate::section::Section;
 use crate::world::{Threading, World};
-use checked::{listed, listed_mut};
+use checked::{give_each, kept_each, listed, listed_kept, listed_mut};
 
 impl<M: Threading> World<M> {
     /// Writes a section of a slice into a section of global memory, blocking until it is visible there.
@@ -91,13 +92,13 @@ impl<M: Threading> World<M> {
         values: Box<[T]>,
         of: &Section,
     ) -> Result<Op<'_, Box<[T]>>> {
-        let checked = self.strided(
-            Direction::Put,
-            (to, at),
-            (values.as_ptr(), values.len(), of),
-        )?;
+        let values = Kept::new(values);
+        let first = values.as_ptr();
+        let local = (first.cast::<T>().cast_const(), first.len(), of);
+        first.cast::<T>().expose_provenance();
+        let checked = self.strided(Direction::Put, (to, at), local)?;
         // SAFETY: the operation keeps the values.
-        unsafe { self.start_checked(checked, values) }
+        unsafe { self.start_checked(checked, values, Kept::give) }
     }
 
     /// Starts what [`get_strided`](Self::get_strided) does; the operation owns the slice and gives it back.
@@ -108,16 +109,18 @@ impl<M: Threading> World<M> {
     /// As [`put_strided`](Self::put_strided).
     pub fn start_get_strided<T: Global>(
         &self,
-        mut values: Box<[T]>,
+        values: Box<[T]>,
         of: &Section,
         from: GlobalSlice<T>,
         at: &Section,
     ) -> Result<Op<'_, Box<[T]>>> {
-        let local = (values.as_mut_ptr().cast_const(), values.len(), of);
-        values.as_mut_ptr().expose_provenance();
+        let values = Kept::new(values);
+        let first = values.as_ptr();
+        let local = (first.cast::<T>().cast_const(), first.len(), of);
+        first.cast::<T>().expose_provenance();
         let checked = self.strided(Direction::Get, (from, at), local)?;
         // SAFETY: the operation keeps the slice, any bytes are values of a `Global` type.
-        unsafe { self.start_checked(checked, values) }
+        unsafe { self.start_checked(checked, values, Kept::give) }
     }
 
     /// Writes slices, one after another, into pieces of global memory of one rank, one after another; both have as many
@@ -183,9 +186,10 @@ impl<M: Threading> World<M> {
         to: &[GlobalSlice<T>],
         values: Vec<Box<[T]>>,
     ) -> Result<Op<'_, Vec<Box<[T]>>>> {
-        let checked = self.vector(Direction::Put, to, values.iter().map(|slice| listed(slice)))?;
+        let values = kept_each(values);
+        let checked = self.vector(Direction::Put, to, values.iter().map(listed_kept))?;
         // SAFETY: the operation keeps the slices.
-        unsafe { self.start_checked(checked, values) }
+        unsafe { self.start_checked(checked, values, give_each) }
     }
 
     /// Starts what [`get_vector`](Self::get_vector) does; the operation owns the slices and gives them back.
@@ -196,13 +200,13 @@ impl<M: Threading> World<M> {
     /// As [`put_vector`](Self::put_vector).
     pub fn start_get_vector<T: Global>(
         &self,
-        mut values: Vec<Box<[T]>>,
+        values: Vec<Box<[T]>>,
         from: &[GlobalSlice<T>],
     ) -> Result<Op<'_, Vec<Box<[T]>>>> {
-        let local = values.iter_mut().map(|slice| listed_mut(slice));
-        let checked = self.vector(Direction::Get, from, local)?;
+        let values = kept_each(values);
+        let checked = self.vector(Direction::Get, from, values.iter().map(listed_kept))?;
         // SAFETY: the operation keeps the slices, any bytes are values of a `Global` type.
-        unsafe { self.start_checked(checked, values) }
+        unsafe { self.start_checked(checked, values, give_each) }
     }
 }
 

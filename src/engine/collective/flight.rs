@@ -151,11 +151,11 @@ impl Work {
     }
 
     /// Where a range lies.
-    fn place(&mut self, range: Range) -> *mut u8 {
+    fn place(&self, range: Range) -> *mut u8 {
         let base = match range.area {
             Area::Source => self.call.src.cast_mut(),
             Area::Target => self.call.dst,
-            Area::Scratch => self.scratch.as_mut_ptr(),
+            Area::Scratch => self.scratch.as_ptr(),
         };
         base.wrapping_add(range.at)
     }
@@ -164,7 +164,7 @@ impl Work {
     ///
     /// # Safety
     /// The call's memory is as `collective_start` demands.
-    unsafe fn bytes(&mut self, range: Range) -> SharedBytes<'static> {
+    unsafe fn bytes(&self, range: Range) -> SharedBytes<'static> {
         let start = NonNull::new(self.place(range)).unwrap_or(NonNull::dangling());
         // SAFETY: the schedule's ranges lie in the areas, which are the call's until it is complete; the view is gone
         // before that.

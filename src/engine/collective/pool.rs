@@ -182,8 +182,8 @@ impl Pools<'_> {
             return;
         };
         let (unit, rank, size) = (self.call.unit, self.rank(), self.near.size());
-        let mut scratch = self.near.spare.take(2 * BLOCK_BYTES);
-        let acc = scratch.as_mut_ptr();
+        let scratch = self.near.spare.take(2 * BLOCK_BYTES);
+        let acc = scratch.as_ptr();
         let theirs = acc.wrapping_add(BLOCK_BYTES);
         for block in pieces(range, unit, BLOCK_BYTES) {
             let (count, len) = (block.len / unit, block.len);

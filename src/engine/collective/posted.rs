@@ -1,7 +1,7 @@
 //! A receive to which a call has come: where its bytes go.
 #![allow(unsafe_code)]
 
-use argonet_segment::SharedBytes;
+use argonet_segment::{SharedBytes, bulk};
 
 /// Memory of a call.
 #[derive(Clone, Copy)]
@@ -47,10 +47,9 @@ impl Posted {
         }
         if len > 0 {
             // SAFETY: the bytes lie inside the `self.len` bytes at the place, which are the call's and writable until the
-            // receive is complete; it is not while bytes are missing.
-            unsafe {
-                core::ptr::copy_nonoverlapping(payload.as_ptr(), self.place.0.add(offset), len);
-            }
+            // receive is complete; it is not while bytes are missing. The payload may lie where its sender can still write, which
+            // the bulk routine allows; it does not overlap with the memory of a call of this process.
+            unsafe { bulk::copy(self.place.0.add(offset), payload.as_ptr(), len) };
         }
         self.missing -= len;
         self.complete = self.missing == 0;

@@ -1,6 +1,8 @@
 //! Memory of calls' own. A member keeps one piece from call to call: new pages cost more than what is done in them.
+#![allow(unsafe_code)]
 
 use core::mem::MaybeUninit;
+use core::ptr::NonNull;
 use parking_lot::Mutex;
 
 /// Aligned for every predefined type.
@@ -11,20 +13,41 @@ struct Line([u8; 64]);
 const MOST_KEPT: usize = 4 << 20;
 
 /// Some of it. What is read has been written before: schedules see to that.
-#[derive(Default)]
-pub(super) struct Scratch(Box<[MaybeUninit<Line>]>);
+///
+/// It holds the pointer that the box gave, never the box: receives are posted into it with pointers
+/// made of this one, which are used while others are made. A box that is borrowed anew, or moved,
+/// would end them.
+pub(super) struct Scratch(NonNull<[MaybeUninit<Line>]>);
+
+// SAFETY: it owns the memory, as a box of bytes does.
+unsafe impl Send for Scratch {}
 
 impl Scratch {
     fn new(bytes: usize) -> Self {
-        Self(Box::new_uninit_slice(bytes.div_ceil(size_of::<Line>())))
+        let lines = Box::new_uninit_slice(bytes.div_ceil(size_of::<Line>()));
+        Self(NonNull::from(Box::leak(lines)))
     }
 
     fn bytes(&self) -> usize {
-        size_of_val(&*self.0)
+        self.0.len() * size_of::<Line>()
     }
 
-    pub(super) fn as_mut_ptr(&mut self) -> *mut u8 {
-        self.0.as_mut_ptr().cast()
+    /// Where it lies, for as long as it lives.
+    pub(super) fn as_ptr(&self) -> *mut u8 {
+        self.0.as_ptr().cast()
+    }
+}
+
+impl Default for Scratch {
+    fn default() -> Self {
+        Self::new(0)
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        // SAFETY: the pointer came from a box, in `new`, and nobody else gives it back.
+        drop(unsafe { Box::from_raw(self.0.as_ptr()) });
     }
 }
 
@@ -63,15 +86,15 @@ mod tests {
     fn the_longest_piece_up_to_a_limit_is_kept_for_one_call() {
         let spare = Spare::default();
         assert_eq!(spare.take(0).bytes(), 0);
-        let mut short = spare.take(100);
-        assert_eq!((short.bytes(), short.as_mut_ptr() as usize % 64), (128, 0));
-        let mut long = spare.take(5000);
-        let place = long.as_mut_ptr();
+        let short = spare.take(100);
+        assert_eq!((short.bytes(), short.as_ptr() as usize % 64), (128, 0));
+        let long = spare.take(5000);
+        let place = long.as_ptr();
         spare.give(short);
         spare.give(long);
         spare.give(Scratch::new(MOST_KEPT + 1));
-        let mut again = spare.take(4000);
-        assert_eq!(again.as_mut_ptr(), place);
-        assert_ne!(spare.take(4000).as_mut_ptr(), place);
+        let again = spare.take(4000);
+        assert_eq!(again.as_ptr(), place);
+        assert_ne!(spare.take(4000).as_ptr(), place);
     }
 }
