@@ -60,8 +60,8 @@ impl<T: FromBytes + IntoBytes + Immutable + KnownLayout + Copy + Send + 'static>
 /// world.put_value(p.add(3), 9).unwrap();
 /// assert_eq!(world.get_value(v.gptr(world.rank(), 3)).unwrap(), 9);
 /// assert_eq!(GlobalPtr::new(p.rank(), p.offset()), p);
-/// let byte: GlobalPtr<u8> = p.cast();
-/// assert_eq!(byte.add(12), p.add(3).cast());
+/// let bits: GlobalPtr<f32> = p.cast();
+/// assert_eq!(bits.add(3), p.add(3).cast());
 /// ```
 pub struct GlobalPtr<T: Global> {
     rank: Rank,
@@ -118,11 +118,30 @@ impl<T: Global> GlobalPtr<T> {
         )
     }
 
-    /// The same place seen as another type.
+    /// The same place seen as another type of the same size.
     ///
     /// See the example of [`GlobalPtr`].
+    ///
+    /// Another size is refused when compiling, so that words which are changed atomically are not seen as words of another size by
+    /// accident:
+    ///
+    /// ```compile_fail
+    /// # use argonet::{GlobalPtr, World};
+    /// # fn f(world: &World, p: GlobalPtr<u64>) {
+    /// world.fetch_add(p.cast::<u32>(), 1).unwrap();
+    /// # }
+    /// # fn main() { f(&World::init().unwrap(), GlobalPtr::new(argonet::Rank(0), argonet::SegmentOffset(0))) }
+    /// ```
+    ///
+    /// Who wants the bytes of a place makes a pointer to them: `GlobalPtr::<u8>::new(p.rank(), p.offset())`.
     #[must_use]
     pub const fn cast<U: Global>(self) -> GlobalPtr<U> {
+        const {
+            assert!(
+                size_of::<T>() == size_of::<U>(),
+                "a global pointer is cast to a type of the same size; `GlobalPtr::new` makes others"
+            );
+        }
         GlobalPtr::new(self.rank, self.offset)
     }
 }

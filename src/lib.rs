@@ -55,6 +55,7 @@
 mod am;
 mod among;
 mod atomics;
+mod auto_traits;
 mod builder;
 mod collective;
 pub mod engine;

@@ -196,12 +196,30 @@ impl<T: Global> SharedVec<T> {
     /// # }
     /// ```
     ///
+    /// Any thread may ask for it, so elements must be [`Sync`]:
+    ///
+    /// ```compile_fail
+    /// # use argonet::{Quiet, SharedVec};
+    /// # use core::{cell::Cell, marker::PhantomData};
+    /// # use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
+    /// #[derive(Clone, Copy, FromBytes, IntoBytes, Immutable, KnownLayout)]
+    /// #[repr(C)]
+    /// struct OneThread { id: u64, _not_sync: PhantomData<Cell<u8>> }
+    /// fn first<'q>(v: &'q SharedVec<OneThread>, quiet: &'q Quiet) -> &'q OneThread {
+    ///     &v.local(quiet)[0]
+    /// }
+    /// ```
+    ///
     /// See the example of [`World::quiet`].
     #[must_use]
-    pub fn local<'q>(&'q self, _quiet: &'q Quiet) -> &'q [T] {
+    pub fn local<'q>(&'q self, _quiet: &'q Quiet) -> &'q [T]
+    where
+        T: Sync,
+    {
         // SAFETY: `place` gives an aligned, mapped array of `len` elements, initialised as files
         // are, valid whatever their bytes (Global). Nobody writes while `Quiet` lives: it exists
-        // only inside `World::quiet`, on all ranks at once.
+        // only inside `World::quiet`, on all ranks at once. Other threads may have the same slice,
+        // which `Sync` allows.
         unsafe { core::slice::from_raw_parts(self.place(0, self.len), self.len) }
     }
 

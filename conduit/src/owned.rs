@@ -3,6 +3,7 @@
 use crate::threads::ThreadMode;
 use core::cell::UnsafeCell;
 use core::fmt;
+use core::marker::PhantomData;
 use core::ops::{Deref, DerefMut};
 use core::sync::atomic::{AtomicU8, Ordering};
 use crossbeam_utils::Backoff;
@@ -20,8 +21,9 @@ pub(crate) struct Owned<T> {
 // mode; an exit by another thread is turned away, `Portals::may_enter`), and `held` keeps it from using the value twice.
 unsafe impl<T: Send> Sync for Owned<T> {}
 
-/// The value, until dropped.
-pub(crate) struct Using<'a, T>(&'a Owned<T>);
+/// The value, until dropped. Shared and sent as `&mut T` is, so threads share one only if they may
+/// share a `T`.
+pub(crate) struct Using<'a, T>(&'a Owned<T>, PhantomData<&'a mut T>);
 
 impl<T> Owned<T> {
     pub(crate) const fn new(mode: ThreadMode, value: T) -> Self {
@@ -41,14 +43,14 @@ impl<T> Owned<T> {
         if !self.take() {
             self.wait();
         }
-        Using(self)
+        Using(self, PhantomData)
     }
 
     /// The value, if nobody uses it.
     #[inline(always)]
     pub(crate) fn try_lock(&self) -> Option<Using<'_, T>> {
         // A plain load first: looking does not take the line from who has it.
-        (self.held.load(Ordering::Relaxed) == 0 && self.take()).then(|| Using(self))
+        (self.held.load(Ordering::Relaxed) == 0 && self.take()).then(|| Using(self, PhantomData))
     }
 
     /// The value, if whoever uses it is done by that time.
@@ -117,6 +119,12 @@ impl<T> fmt::Debug for Owned<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use core::cell::Cell;
+    use static_assertions::{assert_impl_all, assert_not_impl_any};
+
+    // Derefs to `&T`: a thread that is handed a `&Using<T>` has a `&T`.
+    assert_not_impl_any!(Using<'static, Cell<u8>>: Sync);
+    assert_impl_all!(Using<'static, u8>: Sync);
 
     #[test]
     fn threads_use_it_one_at_a_time() {

@@ -370,7 +370,7 @@ fn bad_addresses() -> Done {
             );
             says(world.atomic_load(odd), &[&place]);
             if !shift.is_multiple_of(4) {
-                let odd = odd.cast::<u32>();
+                let odd = GlobalPtr::<u32>::new(to, odd.offset());
                 says(world.fetch_add(odd, 1), &["is not aligned", "of 4"]);
             }
             world.get_value(odd)?;

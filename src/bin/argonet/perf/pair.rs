@@ -75,7 +75,8 @@ impl<'w> Pair<'w> {
 
     /// Where bulk data goes in the memory of rank 1.
     pub(crate) fn bulk(&self) -> GlobalPtr<u8> {
-        self.memory.gptr(Rank(1), Shared::FRONT / 8).cast()
+        let words = self.memory.gptr(Rank(1), Shared::FRONT / 8);
+        GlobalPtr::new(words.rank(), words.offset())
     }
 
     /// A word of rank 1 for single words.

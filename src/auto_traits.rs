@@ -1,0 +1,29 @@
+//! Which types go to other threads, and which are shared with them. The compiler derives it from
+//! fields, so a field that changes could change it unnoticed.
+
+use crate::among::Among;
+use crate::engine::ThreadCtx;
+use crate::op::Op;
+use crate::raw::{Raw, Room, Token};
+use crate::scope::Scope;
+use crate::world::{Par, Seq, World};
+use crate::{AmContext, Rank};
+use static_assertions::{assert_impl_all, assert_not_impl_any};
+
+// One thread calls, so nothing by which it calls leaves it.
+assert_not_impl_any!(World<Seq>: Send, Sync);
+assert_not_impl_any!(Raw<'static, Seq>: Send, Sync);
+assert_not_impl_any!(Among<'static, Seq>: Send, Sync);
+assert_impl_all!(World<Par>: Send, Sync);
+
+// The thread that began waits: what it has under way counts in its own context.
+assert_not_impl_any!(Op<'static, Box<[u8]>>: Send, Sync);
+assert_not_impl_any!(Op<'static, Rank>: Send, Sync);
+assert_not_impl_any!(Scope<'static, 'static, Seq>: Send, Sync);
+assert_not_impl_any!(Scope<'static, 'static, Par>: Send, Sync);
+assert_not_impl_any!(Room<'static>: Send, Sync);
+assert_not_impl_any!(ThreadCtx: Sync);
+
+// A handler's way to reply is its thread's.
+assert_not_impl_any!(AmContext<'static, 'static>: Send, Sync);
+assert_not_impl_any!(Token<'static, 'static>: Send, Sync);
