@@ -181,6 +181,14 @@ fn run<M: Threading>(
     told(world, what, done)
 }
 
+/// Reductions go through buffers in whole elements.
+const fn assert_element<T>() {
+    assert!(
+        size_of::<T>() > 0 && size_of::<T>() <= 4096,
+        "elements of a reduction have 1 byte to 4 KiB"
+    );
+}
+
 impl<M: Threading> World<M> {
     /// Gives all ranks the values that `root` has. Collective; all slices have the same length.
     ///
@@ -226,6 +234,24 @@ impl<M: Threading> World<M> {
     /// }
     /// ```
     ///
+    /// Elements have 1 byte to 4 KiB; others do not compile:
+    ///
+    /// ```compile_fail,E0080
+    /// # use argonet::{Rank, Reducible, Reduction, World};
+    /// # use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
+    /// #[derive(Clone, Copy, FromBytes, IntoBytes, Immutable, KnownLayout)]
+    /// #[repr(C)]
+    /// struct Nothing;
+    ///
+    /// impl Reducible for Nothing {
+    ///     fn combine(_: Reduction, a: Self, _: Self) -> Self {
+    ///         a
+    ///     }
+    /// }
+    /// # let world = World::init().unwrap();
+    /// world.reduce(Rank(0), Reduction::Sum, &mut [Nothing]).unwrap();
+    /// ```
+    ///
     /// # Errors
     /// As [`broadcast`](Self::broadcast).
     pub fn reduce<T: Reducible>(
@@ -234,6 +260,7 @@ impl<M: Threading> World<M> {
         reduction: Reduction,
         values: &mut [T],
     ) -> Result<()> {
+        const { assert_element::<T>() };
         let fold = fold_with(|a, b| T::combine(reduction, a, b));
         let pass = Pass {
             root: Self::job_rank(root),
@@ -295,12 +322,7 @@ impl<M: Threading> World<M> {
         values: &mut [T],
         combine: impl Fn(T, T) -> T,
     ) -> Result<()> {
-        const {
-            assert!(
-                size_of::<T>() > 0 && size_of::<T>() <= 4096,
-                "elements of a reduction have 1 byte to 4 KiB"
-            );
-        }
+        const { assert_element::<T>() };
         let fold = fold_with(combine);
         let pass = Pass {
             root: Self::job_rank(Rank(0)),

@@ -1,6 +1,7 @@
 //! Which elements of an array a strided operation moves.
 
 use crate::engine::Few;
+use argonet_base::Rank;
 use core::ops::Range;
 
 /// What is wrong with a section, or with two of them together.
@@ -78,6 +79,22 @@ pub enum SectionError {
         ranges: usize,
         /// Dimensions of the array.
         extents: usize,
+    },
+    /// Elements that would lie beyond all memory, though their array says that it has them.
+    #[error(
+        "elements {lowest} to {last} of {size} bytes each, of an array at offset {offset} of rank {rank}, would end beyond 2^63 bytes, where no segment has memory; the global slice was made with an offset or a length that no array has"
+    )]
+    Unaddressable {
+        /// The lowest of them.
+        lowest: usize,
+        /// The highest.
+        last: usize,
+        /// Bytes of each.
+        size: usize,
+        /// Where the array begins.
+        offset: u64,
+        /// In whose segment.
+        rank: u32,
     },
     /// Memory of several ranks in one operation.
     #[error(
@@ -379,14 +396,37 @@ impl Section {
         self.dims.iter().map(|(count, _)| *count).collect()
     }
 
-    /// Where the first element begins, and the strides, in bytes. All of it lies in an array of `len` elements of so many bytes; if
-    /// memory can have no such array, a first byte that is in no segment.
-    pub(crate) fn in_bytes(&self, size: usize) -> (usize, Few<isize>) {
+    /// Where the first element begins and the strides, in bytes, of a section that was
+    /// [checked](Self::check), in an array of elements of so many bytes at `offset` of `rank`.
+    ///
+    /// # Errors
+    /// [`SectionError::Unaddressable`]. What is returned overflows nowhere: no element ends beyond
+    /// 2^63 bytes.
+    pub(crate) fn in_bytes(
+        &self,
+        size: usize,
+        (rank, offset): (Rank, u64),
+    ) -> Result<(usize, Few<isize>), SectionError> {
+        let Some((first, lowest, span)) = self.span() else {
+            return Ok((0, self.dims.iter().map(|_| 0).collect()));
+        };
+        // The array has more elements than the highest's number.
+        let end = (lowest + span).checked_mul(size);
+        let end = end.and_then(|end| offset.checked_add(end as u64));
+        if end.is_none_or(|end| end > i64::MAX as u64) {
+            return Err(SectionError::Unaddressable {
+                lowest,
+                last: lowest + (span - 1),
+                size,
+                offset,
+                rank: rank.0,
+            });
+        }
         let strides = self.dims.iter().map(|&(count, stride)| match count {
-            0 | 1 => 0,
-            _ => stride.saturating_mul(size as isize),
+            1 => 0,
+            _ => stride * size as isize,
         });
-        (self.first.saturating_mul(size), strides.collect())
+        Ok((first * size, strides.collect()))
     }
 }
 

@@ -142,7 +142,9 @@ impl<M: Threading> World<M> {
             first: here.wrapping_add(here_first).cast(),
             stride: bytes(ours.stride),
         };
-        let what = (theirs.count, theirs.run * size);
+        // There may be any number of rows of no bytes.
+        let count = if size == 0 { 0 } else { theirs.count };
+        let what = (count, theirs.run * size);
         let engine = self.engine();
         let span = (rank, SegmentOffset(begins), span);
         // SAFETY: this function's contract.
@@ -158,12 +160,15 @@ impl<M: Threading> World<M> {
     ) -> Result<Checked> {
         Self::check_sections(direction, (there, at), (len, of))?;
         let size = size_of::<T>();
-        let place = |base: usize, section: &Section| {
-            let (first, strides) = section.in_bytes(size);
-            (base.wrapping_add(first), strides)
+        let place = |base: usize, whose, section: &Section| {
+            let (first, strides) = section.in_bytes(size, whose)?;
+            // The slice's offset may already have led around to an address, which is found outside
+            // of the segment; the section leads no further around, as it ends below 2^63.
+            Ok::<_, SectionError>((base.wrapping_add(first), strides))
         };
-        let remote = place(self.address(there)?, at);
-        let local = place(here.expose_provenance(), of);
+        let theirs = (there.rank(), there.first().offset().0);
+        let remote = place(self.address(there)?, theirs, at)?;
+        let local = place(here.expose_provenance(), (self.rank(), 0), of)?;
         let (to, from) = match direction {
             Direction::Put => (remote, local),
             Direction::Get => (local, remote),

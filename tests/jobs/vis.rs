@@ -15,6 +15,12 @@ pub(crate) const TESTS: &[Test] = &[
     }),
     ("vis_halo_of_a_torus", || each(&[1, 2, 3, 8], "vis_halo")),
     ("vis_refused", || each(&[1, 2], "vis_refused")),
+    ("vis_sections_beyond_all_memory_are_refused", || {
+        each(&[1, 2], "vis_beyond");
+    }),
+    ("vis_elements_of_no_bytes", || {
+        each(&[1, 2], "vis_of_nothing")
+    }),
 ];
 
 pub(crate) const PROGRAMS: &[Program] = &[
@@ -22,6 +28,8 @@ pub(crate) const PROGRAMS: &[Program] = &[
     ("vis_lists", lists),
     ("vis_halo", halo),
     ("vis_refused", refused),
+    ("vis_beyond", beyond),
+    ("vis_of_nothing", of_nothing),
 ];
 
 /// Elements of each rank's array for every rank.
@@ -320,5 +328,85 @@ fn refused() -> Done {
     let expected: Vec<u64> = (0..20).map(|at| if at % 4 == 3 { 7 } else { 0 }).collect();
     world.barrier()?;
     assert_eq!(*world.get(here.first(), 20)?.wait()?, *expected);
+    Ok(world.finalise()?)
+}
+
+/// Slices whose makers say that they are longer than any memory: an offset that is too large for a number reaches no other place.
+fn beyond() -> Done {
+    let world = World::init()?;
+    let v = SharedVec::<u64>::alloc(&world, 32)?;
+    for rank in world.ranks() {
+        let offset = v.gptr(rank, 16).offset().0;
+        let one = Section::new(0, &[(1, 1)]);
+        let two = Section::new(0, &[(2, 1)]);
+        for (offset, first, dims, mine) in [
+            // Multiplied by 8, each of them wraps around or nearly does.
+            (offset, 1 << 61, (1, 1), &one),
+            (offset, (1 << 61) - 1, (1, 1), &one),
+            (offset, 1 << 60, (1, 1), &one),
+            (offset, usize::MAX - 1, (1, 1), &one),
+            (offset, 0, (2, 1 << 61), &two),
+            (offset, 1 << 61, (2, -(1 << 61)), &two),
+            // Added to the slice's offset, this one does.
+            (u64::MAX - 7, 3, (1, 1), &one),
+            (u64::MAX - 7, 3, (2, 7), &two),
+        ] {
+            let slice = GlobalPtr::<u64>::new(rank, SegmentOffset(offset)).slice(usize::MAX);
+            let (at, mut values) = (Section::new(first, &[dims]), [7u64; 2]);
+            let refused = [
+                world.put_strided(slice, &at, &values, mine),
+                world.get_strided(&mut values, mine, slice, &at),
+                world
+                    .start_put_strided(slice, &at, Box::new(values), mine)
+                    .map(drop),
+                world
+                    .start_get_strided(Box::new(values), mine, slice, &at)
+                    .map(drop),
+            ];
+            for refused in refused {
+                let Err(Error::Section(error)) = refused else {
+                    panic!("{offset} {first} {dims:?}: {refused:?}");
+                };
+                let (text, last) = (
+                    error.to_string(),
+                    first.max(first + dims.1.max(0) as usize * (dims.0 - 1)),
+                );
+                for part in [
+                    format!("to {last} "),
+                    format!("offset {offset} "),
+                    format!("rank {rank}"),
+                ] {
+                    assert!(text.contains(&part), "no \"{part}\" in \"{text}\"");
+                }
+            }
+            assert_eq!(values, [7; 2]);
+        }
+        world.barrier()?;
+    }
+    assert_eq!(*world.get(v.gptr(world.rank(), 0), 32)?.wait()?, [0; 32]);
+    Ok(world.finalise()?)
+}
+
+/// As many elements as a number can say, all of which are nothing, take no time.
+fn of_nothing() -> Done {
+    let world = World::init()?;
+    let all = Section::new(0, &[(isize::MAX as usize, 1)]);
+    let apart = Section::new(3, &[(isize::MAX as usize / 4, 2), (2, 1)]);
+    let mut values = [(); usize::MAX];
+    for rank in world.ranks() {
+        let there = GlobalPtr::<()>::new(rank, SegmentOffset(0)).slice(usize::MAX);
+        for section in [&all, &apart] {
+            world.put_strided(there, section, &values, section)?;
+            world.get_strided(&mut values, section, there, section)?;
+            let owned: Box<[()]> = Box::new([(); usize::MAX]);
+            let owned = world
+                .start_put_strided(there, section, owned, section)?
+                .wait()?;
+            world
+                .start_get_strided(owned, section, there, section)?
+                .wait()?;
+        }
+    }
+    world.barrier()?;
     Ok(world.finalise()?)
 }
