@@ -483,7 +483,9 @@ impl<'w, M: Threading> Raw<'w, M> {
     }
 
     /// Reserves room for a payload that is written in place. Until it is committed or cancelled
-    /// this thread can do nothing else. Of `want`, the lane is ignored: it is a request's.
+    /// this thread can do nothing else, and what other threads send to the same rank waits behind
+    /// it. A room that is forgotten ([`mem::forget`](core::mem::forget)) stays so, and the job ends
+    /// when the world is finalised or dropped. Of `want`, the lane is ignored: it is a request's.
     ///
     /// See the example of [`request`](Self::request).
     ///

@@ -335,19 +335,22 @@ impl<M: Threading> World<M> {
     }
 
     /// Finalises: waits for all ranks and everything under way, then leaves the job. Dropping
-    /// the world does the same, but cannot tell of an error.
+    /// the world does the same. What keeps it from waiting for the others ends the job, with the
+    /// error of [`drain`](Self::drain): they wait for this rank.
     ///
     /// See the example of [`World`].
     ///
     /// # Errors
-    /// As [`drain`](Self::drain).
+    /// None that leaves the job running.
     pub fn finalise(mut self) -> Result<()> {
         self.leave()
     }
 
     fn leave(&mut self) -> Result<()> {
-        self.finalised = true;
         self.drain_for(Meeting::Finalise)?;
+        // Only now: others wait for this rank there, so a world that has not met them ends the job
+        // when it is dropped.
+        self.finalised = true;
         argonet_trace::close();
         let boot = self.engine().boot();
         boot.finalised();

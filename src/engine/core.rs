@@ -457,7 +457,7 @@ impl<C: Conduit> Engine<C> {
         }
         if nargs > most_args {
             return Err(AmError::TooManyArgs {
-                count: nargs + MAX_ARGS - most_args,
+                count: nargs - (most_args - MAX_ARGS),
                 from,
                 to,
             });
@@ -500,7 +500,8 @@ impl<C: Conduit> Engine<C> {
     /// [`AmError::Unregistered`]; the payload is cancelled then.
     ///
     /// # Panics
-    /// If the number of arguments or the length is not what was prepared.
+    /// If the number of arguments or the length is not what was prepared; the payload is cancelled
+    /// then.
     pub fn commit(
         &self,
         ctx: &ThreadCtx,
@@ -509,15 +510,9 @@ impl<C: Conduit> Engine<C> {
         args: &[u32],
         len: usize,
     ) -> Result<(), AmError> {
-        assert_eq!(
-            args.len(),
-            prepared.nargs(),
-            "a commit gives as many arguments as were prepared"
-        );
-        assert!(
-            len <= prepared.capacity(),
-            "a commit sends at most what was prepared"
-        );
+        if args.len() != prepared.nargs() || len > prepared.capacity() {
+            self.broken_commit(ctx, prepared, args.len(), len);
+        }
         if !self.registered.contains(handler) {
             let to = prepared.to();
             self.cancel(ctx, prepared);
@@ -534,6 +529,25 @@ impl<C: Conduit> Engine<C> {
         }
         self.conduit.commit(prepared, handler, args, len);
         Ok(())
+    }
+
+    /// Gives the payload back before it panics: its room would stay reserved for ever, and nothing
+    /// behind it would be read.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn broken_commit(
+        &self,
+        ctx: &ThreadCtx,
+        prepared: Prepared,
+        nargs: usize,
+        len: usize,
+    ) -> ! {
+        let (prepared_nargs, capacity) = (prepared.nargs(), prepared.capacity());
+        self.cancel(ctx, prepared);
+        panic!(
+            "rank {}: a commit of {nargs} arguments and {len} bytes, where {prepared_nargs} arguments and at most {capacity} bytes were prepared",
+            self.rank
+        );
     }
 
     /// Gives a prepared payload back; nothing is sent.

@@ -22,6 +22,19 @@ pub(crate) const TESTS: &[Test] = &[
         let outcome = Job::launched(2, "negotiate-left-open").run();
         outcome.failed(&["is not allowed between prepare and commit"]);
     }),
+    (
+        "negotiated_left_open_ends_the_job_whatever_is_made_of_the_error",
+        || {
+            let outcome = Job::launched(2, "negotiate-left-open-unheard").run();
+            outcome.failed(&["rank 0", "is not allowed between prepare and commit"]);
+        },
+    ),
+    ("negotiated_broken_commits_are_cancelled", || {
+        for ranks in [1, 2] {
+            // The panics are on standard error.
+            Job::launched(ranks, "negotiate-broken").run().ended_well();
+        }
+    }),
 ];
 
 pub(crate) const PROGRAMS: &[Program] = &[
@@ -29,6 +42,8 @@ pub(crate) const PROGRAMS: &[Program] = &[
     ("cancels", cancels),
     ("negotiate-refused", refused),
     ("negotiate-left-open", left_open),
+    ("negotiate-left-open-unheard", left_open_unheard),
+    ("negotiate-broken", broken),
 ];
 
 fn medium(to: Rank, nargs: usize, least: usize, most: usize) -> PrepareRequest {
@@ -162,6 +177,8 @@ fn refused() -> Done {
         &format!("rank {} does not exist", world.size()),
     );
     refuse(medium(me, 17, 0, 1), "17 arguments, at most 16");
+    let most = format!("{} arguments, at most 16", usize::MAX);
+    refuse(medium(me, usize::MAX, 0, 1), &most);
     refuse(
         medium(me, 0, MAX_MEDIUM + 1, MAX_MEDIUM + 1),
         "medium payload of 65537 bytes",
@@ -205,5 +222,48 @@ fn left_open() -> Done {
     let open = world.raw().prepare(&medium(to, 0, 1, 8), Outlook::Wait)?;
     // What is forgotten stays open.
     std::mem::forget(open);
+    Ok(world.finalise()?)
+}
+
+/// Rank 0 does not look at the error. The others wait for it.
+fn left_open_unheard() -> Done {
+    let world = World::init()?;
+    if world.rank() == Rank(0) {
+        let to = world.neighbour(1);
+        let open = world.raw().prepare(&medium(to, 0, 1, 8), Outlook::Wait)?;
+        std::mem::forget(open);
+        let _ = world.finalise();
+        // It goes on with something that takes for ever.
+        loop {
+            std::thread::park();
+        }
+    }
+    Ok(world.finalise()?)
+}
+
+/// A commit with another number of arguments, or more bytes, than were prepared panics; what was prepared is given back.
+fn broken() -> Done {
+    let (pattern, logs) = (Arc::new(Pattern::new()), Logs::new());
+    let mut builder = World::builder();
+    logged(&pattern, &logs, &mut builder);
+    let world = builder.build()?;
+    let handler = world.raw().handler("logged").expect("registered");
+    for to in world.ranks() {
+        for (args, len) in [(&[0; 3][..], 0), (&[0; 1], 0), (&[0; 2], 100_000)] {
+            let open = world.raw().prepare(&medium(to, 2, 8, 8), Outlook::Wait)?;
+            let commit = std::panic::AssertUnwindSafe(|| {
+                // SAFETY: prepared just now, by this thread.
+                unsafe { world.raw().commit(open, handler, args, len) }
+            });
+            assert!(std::panic::catch_unwind(commit).is_err());
+            world.poll()?;
+        }
+        let mut prepared = world.raw().prepare(&medium(to, 2, 8, 8), Outlook::Wait)?;
+        prepared.buffer().copy_from(0, pattern.piece(0, 8))?;
+        // SAFETY: prepared just now, by this thread.
+        unsafe { world.raw().commit(prepared, handler, &[0, 8], 8)? };
+    }
+    world.drain()?;
+    logs.check(&world, 1);
     Ok(world.finalise()?)
 }

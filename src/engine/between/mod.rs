@@ -176,6 +176,14 @@ impl<C: Conduit> Engine<C> {
         }
         // The handler comes with the commit.
         self.check_ends(want.to, ends, CLIENT_BASE)?;
+        // Before the word is counted among them.
+        if want.nargs > MAX_ARGS {
+            return Err(AmError::TooManyArgs {
+                count: want.nargs,
+                from: self.rank,
+                to: want.to,
+            });
+        }
         let carried = PrepareRequest {
             nargs: want.nargs + 1,
             ..*want
@@ -206,6 +214,9 @@ impl<C: Conduit> Engine<C> {
         if let Err(error) = self.check_ends(to, ends, handler) {
             self.cancel(ctx, prepared);
             return Err(error);
+        }
+        if args.len() > MAX_ARGS {
+            self.broken_commit(ctx, prepared, args.len(), len);
         }
         let carried = Carried::new(ends, handler, args);
         self.commit(ctx, prepared, internal::BETWEEN, carried.args(), len)?;
