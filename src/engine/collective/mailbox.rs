@@ -26,6 +26,8 @@ const REMEMBERED: u32 = 256;
 const MOST_EACH: usize = 128;
 /// Messages that are kept in any case.
 const LEAST: usize = 4096;
+/// What a message takes beside its bytes, about.
+const EACH_BYTES: usize = 128;
 /// Buffers that are kept for the next messages.
 const POOLED: usize = 64;
 
@@ -90,6 +92,8 @@ pub(super) struct Mailbox {
     pool: Vec<Vec<u8>>,
     /// Messages that are kept at most.
     most: usize,
+    /// Bytes that messages took before the team was opened.
+    early_bytes: usize,
     /// Questions about calls to come.
     questions: usize,
     /// What has been called, by kind.
@@ -123,6 +127,7 @@ impl Default for Mailbox {
             posted: HashMap::new(),
             pool: Vec::new(),
             most: LEAST,
+            early_bytes: 0,
             questions: 0,
             counts: [Count::default(); 16],
         }
@@ -130,10 +135,22 @@ impl Default for Mailbox {
 }
 
 impl Mailbox {
-    /// The team is open.
-    pub(super) fn open(&mut self, team: &Arc<Team>) {
+    /// The team is open; how many bytes messages took before.
+    pub(super) fn open(&mut self, team: &Arc<Team>) -> usize {
         self.team = Some(Arc::clone(team));
         self.most = LEAST + MOST_EACH * team.size() as usize;
+        core::mem::take(&mut self.early_bytes)
+    }
+
+    /// A message of so many bytes is about to come: what it takes, if it is kept for a team that is
+    /// not open. This mailbox counts that until it [opens](Self::open).
+    pub(super) fn early(&mut self, form: Form, bytes: usize) -> Option<usize> {
+        if self.team.is_some() || form == Form::Question {
+            return None;
+        }
+        let taken = bytes + EACH_BYTES;
+        self.early_bytes += taken;
+        Some(taken)
     }
 
     /// Compares what a member calls with what is known of that call.

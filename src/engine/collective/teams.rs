@@ -14,13 +14,17 @@ use crate::engine::{Members, Team, TeamKey};
 use argonet_am::{AmError, Delivery, HandlerTable};
 use argonet_base::JobRank;
 use argonet_conduit::Conduit;
-use core::sync::atomic::{AtomicBool, Ordering};
+use argonet_segment::SharedBytes;
+use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
 /// Teams that messages may name and that nobody has opened, at most.
 const MOST_UNOPENED: usize = 1024;
+
+/// Bytes that messages for such teams take, at most, all together.
+const MOST_UNOPENED_BYTES: usize = 256 << 20;
 
 /// A team's member, and what belongs to its calls.
 pub(super) struct Member {
@@ -61,6 +65,9 @@ pub type HoodOf = Box<dyn Fn(JobRank) -> u32 + Send + Sync>;
 #[derive(Default)]
 pub(in crate::engine) struct Collectives {
     registry: Mutex<Registry>,
+    /// What messages for teams that are not open take. Changed under the lock of the mailbox that
+    /// they are in; Relaxed, as it is a sum that nothing else depends on.
+    early_bytes: AtomicUsize,
     world: OnceLock<(Arc<Team>, Arc<Member>)>,
     hood_of: OnceLock<HoodOf>,
     tuning: OnceLock<Tuning>,
@@ -92,9 +99,29 @@ impl Collectives {
                 "rank {source} sent a message of a collective operation that is none"
             ));
         };
-        let mailbox = self.mailbox(&header, source)?;
+        self.take(source, &header, delivery.payload())
+    }
+
+    fn take(
+        &self,
+        source: JobRank,
+        header: &Header,
+        payload: SharedBytes<'_>,
+    ) -> Result<(), String> {
+        let mailbox = self.mailbox(header, source)?;
         let mut mailbox = mailbox.lock();
-        mailbox.arrive(source, &header, delivery.payload())
+        if let Some(bytes) = mailbox.early(header.form, payload.len()) {
+            let before = self.early_bytes.fetch_add(bytes, Ordering::Relaxed);
+            if before + bytes > MOST_UNOPENED_BYTES {
+                return Err(format!(
+                    "rank {source} sent a message of team {:#x}, which this rank has not opened, and messages of such teams \
+                     take more than {MOST_UNOPENED_BYTES} bytes; make teams at about the same time on all ranks, or set \
+                     ARGONET_COLL_EAGER_SIZE to less",
+                    header.key.0
+                ));
+            }
+        }
+        mailbox.arrive(source, header, payload)
     }
 
     /// Where what comes for a member is kept.
@@ -139,7 +166,8 @@ impl Collectives {
         let known = registry.mailboxes.remove(&key);
         registry.unopened -= usize::from(known.is_some());
         let mailbox = known.unwrap_or_default();
-        mailbox.lock().open(team);
+        let early = mailbox.lock().open(team);
+        self.early_bytes.fetch_sub(early, Ordering::Relaxed);
         let member = Arc::new(Member {
             team: Arc::clone(team),
             hoods,
@@ -304,3 +332,6 @@ impl<C: Conduit> Engine<C> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -20,10 +20,15 @@ use argonet_segment::registration::Access;
 use argonet_segment::{SharedBytes, bulk};
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use parking_lot::Mutex;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// Parts of one reply that one poll sends at most.
 const PARTS_A_POLL: usize = 16;
+
+/// Replies of one rank of which some parts have come and others have not, at most. A rank sends one
+/// to another before it begins the next, so that there are more only where parts overtake each
+/// other.
+const MOST_COMING: usize = 64;
 
 /// What stands before the bytes of a part.
 const HEADER: usize = Prefix::BYTES + 16;
@@ -49,22 +54,34 @@ pub(in super::super) struct Owed {
     pub(in super::super) stuck: AtomicBool,
 }
 
-/// Replies of which a part has come: how many bytes have not, by sender and number.
+/// Replies of which a part has come: their numbers, and how many bytes have not, by sender.
 #[derive(Default)]
-pub(super) struct Coming(Mutex<HashMap<(JobRank, u64), u64>>);
+pub(super) struct Coming(Mutex<HashMap<JobRank, Vec<(u64, u64)>>>);
 
 impl Coming {
     /// A part of so many bytes has been dealt with; whether it was the last one.
     fn landed(&self, from: JobRank, number: u64, len: u64, bytes: u64) -> Result<bool, Wrong> {
         // The lock orders what the threads that took other parts have written before the handler.
-        let mut replies = self.0.lock();
-        let missing = replies.entry((from, number)).or_insert(len);
-        *missing = missing.checked_sub(bytes).ok_or(LENGTHS)?;
-        let last = *missing == 0;
-        if last {
-            replies.remove(&(from, number));
+        let mut senders = self.0.lock();
+        let replies = senders.entry(from).or_default();
+        let known = replies.iter().position(|(known, _)| *known == number);
+        let missing = known.map_or(len, |at| replies[at].1);
+        let missing = missing.checked_sub(bytes).ok_or(LENGTHS)?;
+        match known {
+            Some(at) if missing == 0 => _ = replies.swap_remove(at),
+            Some(at) => replies[at].1 = missing,
+            None if missing == 0 => {}
+            None if replies.len() >= MOST_COMING => {
+                return Err(
+                    "it begins another long reply while 64 others of that rank are not all there",
+                );
+            }
+            None => replies.push((number, missing)),
         }
-        Ok(last)
+        if replies.is_empty() {
+            senders.remove(&from);
+        }
+        Ok(missing == 0)
     }
 }
 
@@ -112,7 +129,15 @@ impl<C: Conduit> Engine<C> {
         let owed = &self.background.owed;
         let mut steps = Steps::default();
         let mut queue = owed.queue.lock();
-        queue.retain_mut(|reply| !self.send_parts(reply, &mut steps));
+        // One reply to a rank at a time: it keeps account of those whose parts are not all there.
+        let mut begun = HashSet::new();
+        queue.retain_mut(|reply| {
+            let sent = !begun.contains(&reply.to) && self.send_parts(reply, &mut steps);
+            if !sent {
+                begun.insert(reply.to);
+            }
+            !sent
+        });
         let taken = steps.publish(&self.background, &owed.stuck);
         if queue.is_empty() {
             self.background.end(kind::REPLIES);
@@ -199,6 +224,23 @@ mod tests {
         assert_eq!(coming.landed(one, 1, 4, 3), Ok(false));
         assert_eq!(coming.landed(one, 0, 10, 6), Ok(true));
         assert!(coming.landed(one, 1, 4, 2).is_err());
-        assert_eq!(coming.0.lock().len(), 1);
+        let one_is_open = HashMap::from([(one, vec![(1, 1)])]);
+        assert_eq!(*coming.0.lock(), one_is_open);
+    }
+
+    #[test]
+    fn a_rank_that_begins_more_replies_than_it_may_is_refused() {
+        let coming = Coming::default();
+        let (one, other) = (JobRank(1), JobRank(2));
+        for number in 0..MOST_COMING as u64 {
+            assert_eq!(coming.landed(one, number, 10, 4), Ok(false));
+        }
+        let refused = coming.landed(one, 1 << 40, 10, 4).unwrap_err();
+        assert!(refused.contains(&MOST_COMING.to_string()), "{refused}");
+        // One of a single part is not kept, others of the rank go on, and other ranks begin theirs.
+        assert_eq!(coming.landed(one, 1 << 41, 10, 10), Ok(true));
+        assert_eq!(coming.landed(other, 0, 10, 4), Ok(false));
+        assert_eq!(coming.landed(one, 5, 10, 6), Ok(true));
+        assert_eq!(coming.landed(one, 1 << 40, 10, 4), Ok(false));
     }
 }
