@@ -1,5 +1,6 @@
 //! Remote procedure calls.
 
+use crate::bounded::{DecodeError, MAX_RPC_DEPTH, MAX_RPC_ELEMENTS, decode};
 use crate::engine::{Outlook, internal};
 use crate::error::Result;
 use crate::op::Op;
@@ -109,6 +110,10 @@ pub enum Status {
     ResultTooLong = 4,
     /// What came back was not understood.
     Garbled = 5,
+    /// The arguments are nested deeper than [`MAX_RPC_DEPTH`].
+    TooDeep = 6,
+    /// The arguments have more elements than [`MAX_RPC_ELEMENTS`].
+    TooMany = 7,
 }
 
 impl core::fmt::Display for Status {
@@ -120,6 +125,18 @@ impl core::fmt::Display for Status {
             Status::BadResult => "its result cannot be encoded",
             Status::ResultTooLong => "its result is longer than one message can carry",
             Status::Garbled => "its reply was not understood",
+            Status::TooDeep => {
+                return write!(
+                    f,
+                    "its arguments are nested deeper than {MAX_RPC_DEPTH} levels"
+                );
+            }
+            Status::TooMany => {
+                return write!(
+                    f,
+                    "its arguments have more than {MAX_RPC_ELEMENTS} elements"
+                );
+            }
         })
     }
 }
@@ -201,7 +218,11 @@ impl<A: DeserializeOwned + 'static, R: Serialize + 'static> RpcEntry for Rpc<A, 
     fn runner(&self) -> Run {
         let function = self.function;
         Arc::new(move |bytes| {
-            let args = postcard::from_bytes(bytes).map_err(|_| Status::BadArguments)?;
+            let args = decode(bytes).map_err(|error| match error {
+                DecodeError::TooDeep => Status::TooDeep,
+                DecodeError::TooMany => Status::TooMany,
+                DecodeError::Bytes(_) => Status::BadArguments,
+            })?;
             postcard::to_stdvec(&function(args)).map_err(|_| Status::BadResult)
         })
     }
@@ -307,9 +328,9 @@ impl Calls {
 impl<M: Threading> World<M> {
     /// Runs a registered function at `to`, during a later poll there, and returns its result.
     ///
-    /// Arguments and result travel encoded, at most [`MAX_MEDIUM`](crate::MAX_MEDIUM) bytes each.
-    /// The function runs as a handler: it cannot communicate, and it should be short. Who called
-    /// is told by [`caller`].
+    /// Arguments and result travel encoded, at most [`MAX_MEDIUM`](crate::MAX_MEDIUM) bytes each, and decode only up to a depth of
+    /// [`MAX_RPC_DEPTH`](crate::MAX_RPC_DEPTH) and to [`MAX_RPC_ELEMENTS`](crate::MAX_RPC_ELEMENTS) elements, whatever a message
+    /// claims. The function runs as a handler: it cannot communicate, and it should be short. Who called is told by [`caller`].
     ///
     /// ```
     /// argonet::rpc! {
@@ -378,7 +399,7 @@ impl<M: Threading> World<M> {
                 outcome
                     .map_err(failed)
                     .and_then(|bytes| {
-                        postcard::from_bytes(&bytes).map_err(|cause| RpcError::Decode {
+                        decode(&bytes).map_err(|cause| RpcError::Decode {
                             name: name.into(),
                             at: to,
                             cause: cause.to_string(),
