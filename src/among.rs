@@ -5,7 +5,7 @@ mod blocking;
 mod started;
 
 use crate::collective::{Reducible, Reduction};
-use crate::engine::{Call, Folding, Kind, Team as EngineTeam};
+use crate::engine::{Call, Folding, Kind, Signature, Team as EngineTeam};
 use crate::error::Result;
 use crate::op::Op;
 use crate::process;
@@ -101,7 +101,7 @@ unsafe fn combine<T: Reducible>(
     each!(0 Sum 1 Product 2 Min 3 Max);
 }
 
-fn code(reduction: Reduction) -> usize {
+pub(crate) fn code(reduction: Reduction) -> usize {
     match reduction {
         Reduction::Sum => 0,
         Reduction::Product => 1,
@@ -151,7 +151,7 @@ pub(crate) fn folding<T: Reducible>(reduction: Reduction) -> Folding {
         function: combine::<T>,
         context: [core::ptr::without_provenance(code), core::ptr::null()],
         ordered: false,
-        digest: (1 << 9 | code << 6 | (size_of::<T>() % 64)) as u16,
+        signature: Signature::reduction(code as u16),
     }
 }
 
@@ -228,24 +228,26 @@ impl<'w, M: Threading> Among<'w, M> {
 }
 
 /// A call between two slices of blocks of `count` elements.
-fn between<T, U>(kind: Kind, count: usize, src: *const [T], dst: *mut [U]) -> Call {
+fn between<T: 'static, U>(kind: Kind, count: usize, src: *const [T], dst: *mut [U]) -> Call {
     Call {
         unit: size_of::<T>(),
         count,
         src: src.cast(),
         dst: dst.cast(),
+        element: Signature::element::<T>(),
         ..Call::of(kind)
     }
 }
 
 /// A call in one slice.
-fn within<T>(kind: Kind, values: *mut [T]) -> Call {
+fn within<T: 'static>(kind: Kind, values: *mut [T]) -> Call {
     let dst = values.cast::<u8>();
     Call {
         unit: size_of::<T>(),
         count: values.len(),
         src: dst,
         dst,
+        element: Signature::element::<T>(),
         ..Call::of(kind)
     }
 }

@@ -1,11 +1,11 @@
 //! Broadcast and reduction.
 
-use crate::engine::Pass;
+use crate::among;
+use crate::engine::{Pass, Signature};
 use crate::error::{Error, Result};
 use crate::global::Global;
 use crate::process;
 use crate::world::{Threading, World};
-use argonet_am::AmError;
 use argonet_base::Rank;
 use zerocopy::{FromBytes, IntoBytes};
 
@@ -102,11 +102,16 @@ pub(crate) fn fold_with<T: Global>(combine: impl Fn(T, T) -> T) -> impl Fn(&mut 
     }
 }
 
+/// What ranks compare of values and of how they are combined.
+fn signature<T: Reducible>(reduction: Reduction) -> Signature {
+    Signature::reduction(among::code(reduction) as u16).on::<T>()
+}
+
 /// In the third word of a vote of every rank but the root: what comes back from the root lacks it.
 const UNDECIDED: u64 = 1 << 63;
 
-/// Whether all ranks call `what` with the same two numbers. Collective. Ranks that call another
-/// collective operation of the tree meanwhile count as different.
+/// Whether all ranks call `what` with the same two numbers. Collective. Ranks that call something else that votes count as
+/// different; those that call another collective operation end the job.
 pub(crate) fn vote<M: Threading>(
     world: &World<M>,
     what: &'static str,
@@ -134,8 +139,9 @@ pub(crate) fn vote<M: Threading>(
         root,
         fold: Some(&fold),
         down: true,
+        signature: Signature::VOTE,
     };
-    run(world, what, &pass, words.as_mut_bytes(), 32)?;
+    run(world, &pass, words.as_mut_bytes(), 32)?;
     if words[2] != 0 || !same(&words, &[numbers[0], numbers[1], 0, topic]) {
         return Err(Error::Mismatch {
             rank: world.rank(),
@@ -145,40 +151,20 @@ pub(crate) fn vote<M: Threading>(
     Ok(())
 }
 
-/// Whether all ranks call what is too long for one pass, before any data moves.
-fn agree<M: Threading>(
-    world: &World<M>,
-    what: &'static str,
-    pass: &Pass<'_>,
-    total: usize,
-) -> Result<()> {
-    let done = process::with(|ctx| world.engine().agree(ctx, pass, total));
-    told(world, what, done)
-}
-
-fn told<M: Threading>(
-    world: &World<M>,
-    what: &'static str,
-    done: core::result::Result<(), AmError>,
-) -> Result<()> {
-    done.map_err(|error| match error {
-        AmError::DifferentCalls { .. } => Error::Mismatch {
-            rank: world.rank(),
-            what,
-        },
-        error => error.into(),
-    })
+/// All ranks call what is too long for one pass, before any data moves, or the job ends.
+fn agree<M: Threading>(world: &World<M>, pass: &Pass<'_>, total: usize) -> Result<()> {
+    Ok(process::with(|ctx| world.engine().agree(ctx, pass, total))?)
 }
 
 fn run<M: Threading>(
     world: &World<M>,
-    what: &'static str,
     pass: &Pass<'_>,
     bytes: &mut [u8],
     unit: usize,
 ) -> Result<()> {
-    let done = process::with(|ctx| world.engine().collective(ctx, pass, bytes, unit));
-    told(world, what, done)
+    Ok(process::with(|ctx| {
+        world.engine().collective(ctx, pass, bytes, unit)
+    })?)
 }
 
 /// Reductions go through buffers in whole elements.
@@ -202,20 +188,20 @@ impl<M: Threading> World<M> {
     /// ```
     ///
     /// # Errors
-    /// A root that does not exist; slices of different lengths or another operation on some rank,
-    /// which all ranks are told ([`Error::Mismatch`]); [`AmError::Restricted`]. Ranks that name
-    /// different roots wait for each other for ever.
+    /// A root that does not exist; [`AmError::Restricted`](crate::AmError::Restricted) inside a handler. Ranks that call
+    /// another operation, or this one with another root, type or length, end the job with an error that names both calls.
     pub fn broadcast<T: Global>(&self, root: Rank, values: &mut [T]) -> Result<()> {
         let pass = Pass {
             root: Self::job_rank(root),
             fold: None,
             down: true,
+            signature: Signature::default().on::<T>(),
         };
         if size_of_val(values) > self.engine().longest_pass() {
-            agree(self, "a broadcast", &pass, size_of_val(values))?;
+            agree(self, &pass, size_of_val(values))?;
             return self.among().broadcast(root, values);
         }
-        run(self, "a broadcast", &pass, values.as_mut_bytes(), 1)
+        run(self, &pass, values.as_mut_bytes(), 1)
     }
 
     /// Combines the ranks' slices element by element; `root` gets the result, other ranks' slices
@@ -266,14 +252,9 @@ impl<M: Threading> World<M> {
             root: Self::job_rank(root),
             fold: Some(&fold),
             down: false,
+            signature: signature::<T>(reduction),
         };
-        run(
-            self,
-            "a reduction",
-            &pass,
-            values.as_mut_bytes(),
-            size_of::<T>(),
-        )
+        run(self, &pass, values.as_mut_bytes(), size_of::<T>())
     }
 
     /// Combines the ranks' slices element by element and gives all ranks the result. Collective;
@@ -296,11 +277,13 @@ impl<M: Threading> World<M> {
                 root: Self::job_rank(Rank(0)),
                 fold: Some(&fold),
                 down: true,
+                signature: signature::<T>(reduction),
             };
-            agree(self, "a reduction", &pass, size_of_val(values))?;
+            agree(self, &pass, size_of_val(values))?;
             return self.among().reduce_all(reduction, values);
         }
-        self.reduce_all_with(values, |a, b| T::combine(reduction, a, b))
+        let combine = |a, b| T::combine(reduction, a, b);
+        self.reduce_all_as(values, signature::<T>(reduction), combine)
     }
 
     /// As [`reduce_all`](Self::reduce_all) with a combination of one's own, which must be
@@ -322,19 +305,23 @@ impl<M: Threading> World<M> {
         values: &mut [T],
         combine: impl Fn(T, T) -> T,
     ) -> Result<()> {
+        self.reduce_all_as(values, Signature::CLOSURE.on::<T>(), combine)
+    }
+
+    fn reduce_all_as<T: Global>(
+        &self,
+        values: &mut [T],
+        signature: Signature,
+        combine: impl Fn(T, T) -> T,
+    ) -> Result<()> {
         const { assert_element::<T>() };
         let fold = fold_with(combine);
         let pass = Pass {
             root: Self::job_rank(Rank(0)),
             fold: Some(&fold),
             down: true,
+            signature,
         };
-        run(
-            self,
-            "a reduction",
-            &pass,
-            values.as_mut_bytes(),
-            size_of::<T>(),
-        )
+        run(self, &pass, values.as_mut_bytes(), size_of::<T>())
     }
 }

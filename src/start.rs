@@ -5,8 +5,8 @@
 
 use crate::collective::fold_with;
 use crate::engine::{
-    Direction, Engine, EngineConfig, Internals, Meeting, Pass, SegmentBase, ThreadCtx, WaitPolicy,
-    watch_handlers,
+    Direction, Engine, EngineConfig, Internals, Meeting, Pass, SegmentBase, Signature, ThreadCtx,
+    WaitPolicy, watch_handlers,
 };
 use crate::error::{Error, Result};
 use crate::network::{Connecting, Network, follow_exits, reaches};
@@ -336,6 +336,7 @@ impl Joined {
             root: JobRank(0),
             fold: Some(&sum),
             down: true,
+            signature: Signature::VOTE,
         };
         let words = requests.as_mut_bytes();
         engine.collective(ctx, &pass, words, size_of::<u64>())?;

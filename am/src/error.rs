@@ -205,14 +205,6 @@ pub enum AmError {
         /// The replier.
         to: JobRank,
     },
-    /// Ranks are in different collective operations, or in one with different lengths.
-    #[error(
-        "rank {rank}: the ranks call collective operations that differ in kind or length; all ranks must call the same, in the same order, with slices of the same length"
-    )]
-    DifferentCalls {
-        /// Who found out; every rank does.
-        rank: JobRank,
-    },
     /// The other side has no room now.
     #[error("no room for a message to rank {to} now (rank {from}); poll and try again")]
     Full {

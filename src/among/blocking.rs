@@ -2,7 +2,7 @@
 
 use super::{Among, between, combine_with, folding, within};
 use crate::collective::{Reducible, Reduction};
-use crate::engine::{Call, Folding, Kind};
+use crate::engine::{Call, Folding, Kind, Signature};
 use crate::error::Result;
 use crate::global::Global;
 use crate::process;
@@ -116,7 +116,7 @@ impl<M: Threading> Among<'_, M> {
             function: combine_with::<T, F>,
             context: [(&raw const combine).cast(), core::ptr::null()],
             ordered: true,
-            digest: (1 << 10 | (size_of::<T>() % 64)) as u16,
+            signature: Signature::CLOSURE,
         };
         let call = Call {
             folding: Some(folding),

@@ -151,7 +151,7 @@ impl<C: Conduit> Engine<C> {
         if pending & kind::COMPLAINT != 0
             && let Some(message) = &*self.background.complaint.lock()
         {
-            self.fatal(message);
+            self.fatal_for_several(message);
         }
         let mut taken = 0;
         if pending & kind::NAMED != 0 {

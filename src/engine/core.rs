@@ -6,6 +6,7 @@ use super::between::Tables;
 use super::far::Far;
 use super::limits::internal;
 use super::lines::Circles;
+use super::mismatch::Mismatch;
 use super::team::Making;
 use super::thread::{Context, ThreadCtx};
 use super::tree::{Barrier, Tree};
@@ -66,6 +67,7 @@ pub struct Internals {
     barrier: Arc<Barrier>,
     tree: Arc<Tree>,
     background: Arc<Background>,
+    mismatch: Arc<Mismatch>,
 }
 
 impl Internals {
@@ -77,9 +79,11 @@ impl Internals {
         let barrier = Arc::new(Barrier::default());
         let tree = Arc::new(Tree::default());
         let background = Arc::new(Background::default());
+        let mismatch = Arc::new(Mismatch::default());
         barrier.register(handlers)?;
         tree.register(handlers)?;
         background.register(handlers)?;
+        mismatch.register(handlers)?;
         Far::register(handlers)?;
         super::ratomic::register(handlers)?;
         handlers.reserve_internal(internal::BETWEEN, "argonet::between")?;
@@ -87,6 +91,7 @@ impl Internals {
             barrier,
             tree,
             background,
+            mismatch,
         })
     }
 }
@@ -106,6 +111,7 @@ pub struct Engine<C> {
     pub(super) barrier: Arc<Barrier>,
     pub(super) tree: Arc<Tree>,
     pub(super) background: Arc<Background>,
+    pub(super) mismatch: Arc<Mismatch>,
     pub(super) events: Arc<HandleTable>,
     pub(super) mode: ThreadMode,
     pub(super) clock: Box<dyn Fn() -> Duration + Send + Sync>,
@@ -197,6 +203,7 @@ impl<C: Conduit> Engine<C> {
             barrier: internals.barrier,
             tree: internals.tree,
             background: internals.background,
+            mismatch: internals.mismatch,
             events: Arc::new(HandleTable::new(operations)),
             mode,
             clock,

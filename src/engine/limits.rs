@@ -18,6 +18,8 @@ pub mod internal {
     pub const NAMED: HandlerIndex = HandlerIndex(7);
     /// A message of a collective operation of a team.
     pub const COLLECTIVE: HandlerIndex = HandlerIndex(9);
+    /// What ranks say of collective calls that last.
+    pub const MISMATCH: HandlerIndex = HandlerIndex(10);
     /// A client's message from or to a further endpoint, a request or a reply.
     pub const BETWEEN: HandlerIndex = HandlerIndex(12);
     /// Bytes for memory that a client has bound.

@@ -38,6 +38,7 @@ mod far;
 mod heap;
 mod limits;
 mod lines;
+mod mismatch;
 mod named;
 mod near;
 mod ratomic;
@@ -56,8 +57,8 @@ pub use argonet_settings::WaitMode;
 pub use between::EndpointState;
 pub(crate) use collective::TREES;
 pub use collective::{
-    Area, Call, Count, FoldFn, Folding, HoodOf, Hoods, Kind, Meets, Range, Schedule, Situation,
-    Step, Task, Tuning, plan, radix_of, tree_of,
+    Area, Call, Count, FoldFn, Folding, HoodOf, Hoods, Kind, Meets, Range, Schedule, Signature,
+    Situation, Step, Task, Tuning, plan, radix_of, tree_of,
 };
 pub use datatype::{DataType, Operation, fold, fold_before};
 pub use events::{OpError, Transfer};

@@ -5,8 +5,10 @@
 //! rank leaves an operation before all have entered it, and a rank is never more than one
 //! operation ahead of another: two sets of slots, used in turn, are enough.
 
+use super::collective::{self, Label, Signature};
 use super::core::Engine;
 use super::limits::internal;
+use super::mismatch::{Called, Doubt, Sequence};
 use super::thread::ThreadCtx;
 use super::watch::span;
 use crate::engine::Outlook;
@@ -16,7 +18,7 @@ use argonet_boot::{WaitFor, Waiting};
 use argonet_conduit::Conduit;
 use argonet_segment::SharedBytes;
 use argonet_trace::{Kind, What};
-use core::sync::atomic::{AtomicU32, Ordering};
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use parking_lot::Mutex;
 use std::sync::Arc;
 
@@ -55,14 +57,28 @@ impl From<Meeting> for WaitFor {
     }
 }
 
+impl Meeting {
+    /// All kinds, by their numbers.
+    pub(super) const ALL: [Self; 5] = [
+        Self::Barrier,
+        Self::Drain,
+        Self::Quiet,
+        Self::Finalise,
+        Self::Segments,
+    ];
+}
+
 /// Kinds of barriers.
-const MEETINGS: usize = 5;
+const MEETINGS: usize = Meeting::ALL.len();
 
 /// State of the barriers of one kind.
 #[derive(Default)]
 struct Rounds {
     /// One thread of the rank at a time; holds the parity of the next barrier.
     turn: Mutex<u32>,
+    /// Barriers that this rank has entered. Written by who has the turn, read by who is told of others' calls; Relaxed, as
+    /// both are calls of this rank.
+    calls: AtomicU64,
     /// Messages of each round, by parity. Handlers add (Release), the waiting thread takes away.
     arrived: [[AtomicU32; ROUNDS]; 2],
 }
@@ -86,34 +102,10 @@ impl Barrier {
 #[derive(Default)]
 struct Slot {
     full: AtomicU32,
-    /// What the sender calls (see [`Call`]); written before `full`, read after it.
-    call: AtomicU32,
+    /// What the sender calls: the [`Label`]'s word, and the root. Written before `full`, read after it.
+    word: AtomicU64,
+    root: AtomicU32,
     bytes: Mutex<Vec<u8>>,
-}
-
-/// Which operation a rank calls: its length and direction in 31 bits, and whether the sender
-/// already knows that ranks differ.
-#[derive(Clone, Copy, PartialEq, Eq)]
-struct Call(u32);
-
-impl Call {
-    const DIFFERENT: u32 = 1 << 31;
-
-    fn new(pass: &Pass<'_>, total: usize) -> Self {
-        let kind = usize::from(pass.fold.is_some()) << 1 | usize::from(pass.down);
-        Self((total << 2 | kind) as u32 & !Self::DIFFERENT)
-    }
-
-    /// Takes note of what another rank calls.
-    fn meet(&mut self, other: u32) {
-        if other != self.0 {
-            self.0 |= Self::DIFFERENT;
-        }
-    }
-
-    fn is_different(self) -> bool {
-        self.0 & Self::DIFFERENT != 0
-    }
 }
 
 /// Slots of the trees: contributions of each child, and the result from the parent.
@@ -121,6 +113,8 @@ impl Call {
 pub(super) struct Tree {
     /// One thread of the rank at a time; holds the parity of the next operation.
     turn: Mutex<u32>,
+    /// Passes that this rank has begun, as [`Rounds::calls`].
+    passes: AtomicU64,
     up: [[Slot; ROUNDS]; 2],
     down: [Slot; 2],
 }
@@ -128,13 +122,16 @@ pub(super) struct Tree {
 impl Slot {
     /// A handler fills it. The buffer keeps its memory, so repeating an operation allocates
     /// nothing.
-    fn fill(&self, call: u32, payload: SharedBytes<'_>) {
+    fn fill(&self, delivery: &Delivery<'_>) {
+        let payload = delivery.payload();
         let mut bytes = self.bytes.lock();
         bytes.resize(payload.len(), 0);
         // Cannot fail: the buffer has the payload's length.
         let copied = payload.copy_to(0, &mut bytes);
         debug_assert!(copied.is_ok());
-        self.call.store(call, Ordering::Relaxed);
+        let word = u64::from(delivery.arg(2)) | u64::from(delivery.arg(3)) << 32;
+        self.word.store(word, Ordering::Relaxed);
+        self.root.store(delivery.arg(1) >> 1, Ordering::Relaxed);
         self.full.store(1, Ordering::Release);
     }
 
@@ -142,9 +139,16 @@ impl Slot {
         self.full.load(Ordering::Acquire) != 0
     }
 
+    /// What the sender calls.
+    fn call(&self) -> (u64, u32) {
+        (
+            self.word.load(Ordering::Relaxed),
+            self.root.load(Ordering::Relaxed),
+        )
+    }
+
     /// Empties it for the operation after the next.
-    fn take(&self, call: &mut Call, read: impl FnOnce(&[u8])) {
-        call.meet(self.call.load(Ordering::Relaxed));
+    fn take(&self, read: impl FnOnce(&[u8])) {
         read(&self.bytes.lock());
         self.full.store(0, Ordering::Relaxed);
     }
@@ -156,13 +160,13 @@ impl Tree {
         let up = move |delivery: &mut Delivery<'_>| {
             let child = delivery.arg(0) as usize % ROUNDS;
             let slot = &this.up[delivery.arg(1) as usize & 1][child];
-            slot.fill(delivery.arg(2), delivery.payload());
+            slot.fill(delivery);
         };
         handlers.register_internal(internal::TREE_UP, "argonet::tree_up", Box::new(up))?;
         let this = Arc::clone(self);
         let down = move |delivery: &mut Delivery<'_>| {
             let slot = &this.down[delivery.arg(1) as usize & 1];
-            slot.fill(delivery.arg(2), delivery.payload());
+            slot.fill(delivery);
         };
         handlers.register_internal(internal::TREE_DOWN, "argonet::tree_down", Box::new(down))
     }
@@ -182,6 +186,21 @@ pub struct Pass<'f> {
     pub fold: Option<&'f Fold<'f>>,
     /// Whether the root's bytes come back down to everybody.
     pub down: bool,
+    /// What ranks compare of the values and of how they are folded.
+    pub signature: Signature,
+}
+
+impl Pass<'_> {
+    /// What ranks compare of a pass of so many bytes.
+    #[inline(always)]
+    pub(super) fn label(&self, total: usize) -> Label {
+        let kind = match (self.fold.is_some(), self.down) {
+            (true, true) => collective::Kind::ReduceAll,
+            (true, false) => collective::Kind::Reduce,
+            (false, _) => collective::Kind::Broadcast,
+        };
+        Label::new(kind, self.root.0, total as u64, self.signature)
+    }
 }
 
 impl<C: Conduit> Engine<C> {
@@ -199,7 +218,8 @@ impl<C: Conduit> Engine<C> {
             && let Some(circles) = &self.circles
             && let Some(lines) = self.conduit.lines()
         {
-            return self.barrier_by_lines(ctx, lines, &circles.barrier);
+            self.barrier_by_lines(ctx, lines, &circles.barrier);
+            return Ok(());
         }
         self.barrier_by_messages(ctx, meeting)
     }
@@ -209,6 +229,9 @@ impl<C: Conduit> Engine<C> {
         let mut turn = rounds.turn.lock();
         let parity = *turn & 1;
         *turn = turn.wrapping_add(1);
+        let number = rounds.calls.load(Ordering::Relaxed);
+        rounds.calls.store(number + 1, Ordering::Relaxed);
+        let called = || Called::meeting(meeting, number);
         let mut distance = 1u32;
         let mut round = 0u32;
         while distance < self.size {
@@ -217,8 +240,8 @@ impl<C: Conduit> Engine<C> {
             self.signal(ctx, to, internal::BARRIER, &args, &[])?;
             let arrived = &rounds.arrived[parity as usize][round as usize];
             let from = u64::from(self.rank.0) + u64::from(self.size - distance);
-            let waiting = Waiting::on(meeting.into(), JobRank(self.wrap(from)));
-            self.wait_until(ctx, waiting, || arrived.load(Ordering::Acquire) > 0)?;
+            let from = (meeting.into(), JobRank(self.wrap(from)));
+            self.wait_in(ctx, from, called, || arrived.load(Ordering::Acquire) > 0)?;
             arrived.fetch_sub(1, Ordering::Relaxed);
             distance = distance.saturating_mul(2);
             round += 1;
@@ -239,7 +262,7 @@ impl<C: Conduit> Engine<C> {
         if let Some(span) = span.as_mut().filter(|_| meeting == Meeting::Finalise) {
             span.forget();
         }
-        for _ in 0..2 {
+        for turn in 0..2 {
             self.barrier(ctx, meeting)?;
             self.wait_until(ctx, Waiting::new(meeting.into()), || self.conduit.settled())?;
         }
@@ -254,7 +277,7 @@ impl<C: Conduit> Engine<C> {
     /// bytes. Collective; polls.
     ///
     /// # Errors
-    /// [`AmError::Restricted`] inside a handler; [`AmError::DifferentCalls`], on all ranks.
+    /// [`AmError::Restricted`] inside a handler.
     fn pass(
         &self,
         ctx: &ThreadCtx,
@@ -266,17 +289,40 @@ impl<C: Conduit> Engine<C> {
         let mut turn = self.tree.turn.lock();
         let parity = *turn & 1;
         *turn = turn.wrapping_add(1);
+        let passes = self.tree.passes.load(Ordering::Relaxed) + 1;
+        self.tree.passes.store(passes, Ordering::Relaxed);
         let up = &self.tree.up[parity as usize];
         let down = &self.tree.down[parity as usize];
         let place = self.place(pass.root);
         let children = self.children(pass.root);
-        let mut call = Call::new(pass, total);
+        let label = pass.label(total);
+        let word = label.to_word();
+        let called = || Called {
+            sequence: Sequence::Passes,
+            number: self.passes() - 1,
+            label,
+        };
+        let meet = |slot: &Slot, rank| {
+            let (theirs, root) = slot.call();
+            if (theirs, root) != (word, pass.root.0 & (u32::MAX >> 1)) {
+                self.pass_differs(label, rank, theirs, root);
+            }
+        };
+        let args = |k| {
+            [
+                k,
+                parity | pass.root.0 << 1,
+                word as u32,
+                (word >> 32) as u32,
+            ]
+        };
 
-        let waits_for = |rank| Waiting::on(WaitFor::Collective, rank);
+        let waits_for = |rank| (WaitFor::Collective, rank);
         for (k, rank) in children.clone() {
             let slot = &up[k as usize];
-            self.wait_until(ctx, waits_for(rank), || slot.is_full())?;
-            slot.take(&mut call, |theirs| {
+            self.wait_in(ctx, waits_for(rank), called, || slot.is_full())?;
+            meet(slot, rank);
+            slot.take(|theirs| {
                 if let Some(fold) = pass.fold {
                     fold(bytes, theirs);
                 }
@@ -286,10 +332,11 @@ impl<C: Conduit> Engine<C> {
             let parent = u64::from(place & (place - 1)) + u64::from(pass.root.0);
             let contribution: &[u8] = if pass.fold.is_some() { bytes } else { &[] };
             let parent = JobRank(self.wrap(parent));
-            let args = [place.trailing_zeros(), parity, call.0];
-            self.signal(ctx, parent, internal::TREE_UP, &args, contribution)?;
-            self.wait_until(ctx, waits_for(parent), || down.is_full())?;
-            down.take(&mut call, |theirs| {
+            let up = args(place.trailing_zeros());
+            self.signal(ctx, parent, internal::TREE_UP, &up, contribution)?;
+            self.wait_in(ctx, waits_for(parent), called, || down.is_full())?;
+            meet(down, parent);
+            down.take(|theirs| {
                 if pass.down {
                     let len = bytes.len().min(theirs.len());
                     bytes[..len].copy_from_slice(&theirs[..len]);
@@ -298,12 +345,64 @@ impl<C: Conduit> Engine<C> {
         }
         for (_, rank) in children {
             let result: &[u8] = if pass.down { bytes } else { &[] };
-            self.signal(ctx, rank, internal::TREE_DOWN, &[0, parity, call.0], result)?;
-        }
-        if call.is_different() {
-            return Err(AmError::DifferentCalls { rank: self.rank });
+            self.signal(ctx, rank, internal::TREE_DOWN, &args(0), result)?;
         }
         Ok(())
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn pass_differs(&self, mine: Label, rank: JobRank, theirs: u64, root: u32) -> ! {
+        let of_all = |label: Label| Called {
+            sequence: Sequence::Passes,
+            number: 0,
+            label,
+        };
+        match Label::from_word(theirs) {
+            Some(label) => {
+                let theirs = of_all(Label { root, ..label });
+                self.calls_differ(&of_all(mine), rank, &theirs)
+            }
+            None => self.calls_differ(&of_all(mine), rank, &format!("something ({theirs:#x})")),
+        }
+    }
+
+    /// Waits in a call of all ranks for a rank.
+    fn wait_in(
+        &self,
+        ctx: &ThreadCtx,
+        (what, rank): (WaitFor, JobRank),
+        called: impl Fn() -> Called,
+        done: impl Fn() -> bool,
+    ) -> Result<(), AmError> {
+        ctx.permit("waiting", self.rank)?;
+        let mut wait = self.waiting(Waiting::on(what, rank));
+        let mut doubt = Doubt::default();
+        while !done() {
+            wait.pause(ctx);
+            if wait.lasts() && !done() {
+                self.doubt(&mut doubt, rank, &called);
+            }
+        }
+        Ok(())
+    }
+
+    /// Passes that this rank has begun: those by lines where it has some.
+    pub(super) fn passes(&self) -> u64 {
+        match &self.circles {
+            Some(circles) => circles.tree.next(),
+            None => self.tree.passes.load(Ordering::Relaxed),
+        }
+    }
+
+    /// Barriers of a kind that this rank has entered.
+    pub(super) fn meetings(&self, meeting: Meeting) -> u64 {
+        match &self.circles {
+            Some(circles) if meeting == Meeting::Barrier => circles.barrier.next(),
+            _ => self.barrier.0[meeting as usize]
+                .calls
+                .load(Ordering::Relaxed),
+        }
     }
 
     /// This rank counted from the root.
@@ -326,9 +425,7 @@ impl<C: Conduit> Engine<C> {
     /// As many passes as `bytes` needs; `unit` is the size of an element, which is never split.
     ///
     /// # Errors
-    /// [`AmError::Restricted`] inside a handler; [`AmError::NoSuchRank`] for the root;
-    /// [`AmError::DifferentCalls`], on all ranks, if they differ in length or operation. Ranks that
-    /// name different roots wait for each other for ever.
+    /// [`AmError::Restricted`] inside a handler; [`AmError::NoSuchRank`] for the root. Ranks that differ end the job.
     pub fn collective(
         &self,
         ctx: &ThreadCtx,
@@ -350,7 +447,7 @@ impl<C: Conduit> Engine<C> {
         }
         if let Some(circles) = &self.circles
             && let Some(lines) = self.conduit.lines()
-            && self.pass_by_lines(ctx, (lines, &circles.tree), pass, bytes)?
+            && self.pass_by_lines(ctx, (lines, &circles.tree), pass, bytes)
         {
             return Ok(());
         }
@@ -365,7 +462,7 @@ impl<C: Conduit> Engine<C> {
             .try_for_each(|part| self.pass(ctx, pass, part, total))
     }
 
-    /// Whether all ranks call the same operation of `total` bytes: a pass without them. Collective; polls.
+    /// Makes sure that all ranks call the same operation of `total` bytes: a pass without them. Collective; polls.
     ///
     /// # Errors
     /// As [`collective`](Self::collective).
@@ -380,7 +477,8 @@ impl<C: Conduit> Engine<C> {
         }
         match (&self.circles, self.conduit.lines()) {
             (Some(circles), Some(lines)) => {
-                self.agree_by_lines(ctx, (lines, &circles.tree), pass, total)
+                self.agree_by_lines(ctx, (lines, &circles.tree), pass, total);
+                Ok(())
             }
             _ => self.pass(ctx, pass, &mut [], total),
         }

@@ -49,8 +49,8 @@ pub(crate) const TESTS: &[Test] = &[
             ] {
                 job.run().failed(&[
                     "rank 1: members of a team call different operations",
-                    "a broadcast with root 0 and 20000 bytes at rank 1",
-                    "a broadcast with root 0 and 5 bytes at rank 0",
+                    "a broadcast with root 0 and 20000 u8 at rank 1",
+                    "a broadcast with root 0 and 5 u8 at rank 0",
                 ]);
             }
         },

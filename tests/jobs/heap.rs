@@ -26,6 +26,18 @@ pub(crate) const TESTS: &[Test] = &[
         }
     }),
     ("heap_different_arguments", || each(&[2, 3, 8], "mismatch")),
+    (
+        "heap_an_allocation_against_another_call_ends_the_job",
+        || {
+            let outcome = Job::launched(2, "other-call").run();
+            assert_eq!(outcome.code(), Some(1), "{outcome:#?}");
+            outcome.failed(&[
+                "members of a team call different operations",
+                "about the arguments of a call at rank 0",
+                "a reduce-to-all of 4 u64 by Sum at rank 1",
+            ]);
+        },
+    ),
     ("heap_start_size_over_the_hosts_memory", || {
         for ranks in [1, 3] {
             let job = Job::launched(ranks, "start")
@@ -52,6 +64,7 @@ pub(crate) const PROGRAMS: &[Program] = &[
     ("over-limit", over_limit),
     ("over-memory", over_memory),
     ("mismatch", mismatch),
+    ("other-call", other_call),
     ("start", start),
     ("start-sizes", start_sizes),
 ];
@@ -175,6 +188,18 @@ fn grow_on(world: &World) -> Done {
     Ok(v.free(world)?)
 }
 
+/// An allocation on one rank while the other reduces.
+fn other_call() -> Done {
+    let world = World::init()?;
+    if world.rank().0 == 0 {
+        SharedVec::<u64>::alloc(&world, 6)?;
+    } else {
+        world.reduce_all(argonet::Reduction::Sum, &mut [1u64; 4])?;
+    }
+    world.barrier()?;
+    Ok(())
+}
+
 fn mismatch() -> Done {
     let world = World::init()?;
     let odd = world.rank().0 + 1 == world.size();
@@ -207,13 +232,6 @@ fn mismatch() -> Done {
     } else {
         SharedVec::<u64>::alloc(&world, 6).map(drop)
     });
-    // An allocation against another collective operation.
-    let mut numbers = [1u64; 4];
-    if odd {
-        let _ = world.reduce_all(argonet::Reduction::Sum, &mut numbers);
-    } else {
-        differs(SharedVec::<u64>::alloc(&world, 6).map(drop));
-    }
     let d = SharedVec::<u64>::alloc(&world, 8)?;
     world.put_value(d.gptr(world.neighbour(1), 7), 3)?;
     world.barrier()?;

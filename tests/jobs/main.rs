@@ -20,6 +20,7 @@ mod hosts;
 mod interfaces;
 mod lifecycle;
 mod messages;
+mod mismatch;
 mod negotiated;
 #[path = "../network/mod.rs"]
 mod network;
@@ -52,6 +53,7 @@ fn main() {
             heap::PROGRAMS,
             among::PROGRAMS,
             collectives::PROGRAMS,
+            mismatch::PROGRAMS,
             connections::PROGRAMS,
             credits::PROGRAMS,
             quiet::PROGRAMS,
@@ -87,6 +89,7 @@ fn main() {
         heap::TESTS,
         among::TESTS,
         collectives::TESTS,
+        mismatch::TESTS,
         connections::TESTS,
         credits::TESTS,
         quiet::TESTS,

@@ -105,7 +105,7 @@ impl Arguments {
             function: call_client,
             context: [user_op as *const (), self.cdata.cast()],
             ordered,
-            digest: Folding::digest_of(op, dt),
+            signature: Folding::signature_of(op, dt),
         }
     }
 }

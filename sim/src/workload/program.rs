@@ -7,7 +7,7 @@ use super::observed::{Answer, Entry, FIXED_ARGS, Observed, REQUEST, check_memory
 use super::shape::Shape;
 use crate::job::{Rank, Simulated};
 use crate::random::Random;
-use argonet::engine::{Meeting, Outlook, Pass, Transfer};
+use argonet::engine::{Meeting, Outlook, Pass, Signature, Transfer};
 use argonet_am::{AmError, Category, Lane, MAX_ARGS, Message, Payload};
 use argonet_base::{JobRank, SegmentOffset};
 use argonet_boot::{WaitFor, Waiting};
@@ -513,6 +513,7 @@ impl<'r, C: Simulated> Program<'r, C> {
                 root: JobRank(root),
                 fold: if kind == 1 { None } else { Some(&fold) },
                 down: kind != 3,
+                signature: Signature::default(),
             };
             self.must(engine.collective(ctx, &pass, &mut data, 8));
             let sum = |i| {

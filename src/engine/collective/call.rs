@@ -1,8 +1,8 @@
 //! What a member calls, and what of that all members must call alike.
 #![allow(unsafe_code)]
 
+use super::label::{Label, Signature};
 use crate::engine::datatype::{DataType, Operation, fold_before};
-use core::fmt;
 
 /// Kinds of collective operations. A block is `unit * count` bytes.
 #[derive(
@@ -88,8 +88,8 @@ pub struct Folding {
     pub context: [*const (); 2],
     /// Whether the operands must stay in the order of ranks, because the operation does not commute.
     pub ordered: bool,
-    /// Something below 2^14 that differs for operations that differ: members that do not agree about it are told.
-    pub digest: u16,
+    /// What members compare of it, so that those that combine differently end the job.
+    pub signature: Signature,
 }
 
 impl Folding {
@@ -101,15 +101,18 @@ impl Folding {
             function: built_in,
             context: [word(op.into()), word(dt.into())],
             ordered: false,
-            digest: Self::digest_of(op, dt),
+            signature: Self::signature_of(op, dt),
         }
     }
 
     /// What members that name operation and type alike agree about.
     #[must_use]
-    pub fn digest_of(op: Operation, dt: DataType) -> u16 {
+    pub fn signature_of(op: Operation, dt: DataType) -> Signature {
         let (op, dt) = (op.bit().trailing_zeros(), u32::from(dt).trailing_zeros());
-        1 << 8 | (dt << 5 | op) as u16
+        Signature {
+            operation: 1 << 8 | (dt << 5 | op) as u16,
+            element: 0,
+        }
     }
 }
 
@@ -159,6 +162,8 @@ pub struct Call {
     pub dst: *mut u8,
     /// How values are combined; for the kinds that do.
     pub folding: Option<Folding>,
+    /// The type of the elements, as [`Signature::element`] has it; 0 where only bytes count.
+    pub element: u16,
     /// Whether all members meet.
     pub meets: Meets,
 }
@@ -179,6 +184,7 @@ impl Call {
             src: core::ptr::null(),
             dst: core::ptr::null_mut(),
             folding: None,
+            element: 0,
             meets: Meets {
                 before: false,
                 after: false,
@@ -193,45 +199,15 @@ impl Call {
     }
 
     /// What all members call alike.
+    #[inline(always)]
     pub(super) fn label(&self) -> Label {
-        Label {
-            kind: self.kind,
-            root: self.root,
-            len: self.block() as u64,
-            digest: self.folding.map_or(0, |folding| folding.digest)
-                | u16::from(self.meets.before) << 15
-                | u16::from(self.meets.after) << 14,
-        }
-    }
-}
-
-/// What all members must call alike; every message has it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Label {
-    pub(super) kind: Kind,
-    pub(super) root: u32,
-    /// Bytes of a block.
-    pub(super) len: u64,
-    pub(super) digest: u16,
-}
-
-impl fmt::Display for Label {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            kind,
-            root,
-            len,
-            digest,
-        } = *self;
-        f.write_str(kind.name())?;
-        if kind.is_rooted() {
-            write!(f, " with root {root} and {len} bytes")?;
-        } else if !matches!(kind, Kind::Barrier | Kind::Window) {
-            write!(f, " of {len} bytes")?;
-        }
-        if kind.folds() {
-            write!(f, " by operation {digest:#06x}")?;
-        }
-        Ok(())
+        let signature = self
+            .folding
+            .map_or_else(Signature::default, |f| f.signature);
+        let signature = Signature {
+            element: signature.element | self.element,
+            ..signature
+        };
+        Label::new(self.kind, self.root, self.block() as u64, signature).with(self.meets)
     }
 }

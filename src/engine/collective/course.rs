@@ -1,7 +1,8 @@
 //! What a call by lines does: what a member writes, whose lines it reads, and what it makes of them.
 #![allow(unsafe_code)]
 
-use super::call::{Call, Kind, Label, Meets};
+use super::call::{Call, Kind, Meets};
+use super::label::History;
 use super::pool::Stage;
 use argonet_conduit::smp::Lines;
 use core::ops::Range;
@@ -36,27 +37,6 @@ impl Call {
     }
 }
 
-impl Label {
-    /// As a word of a line, for calls that fit lines.
-    pub(super) fn to_word(self) -> u64 {
-        let kind: u8 = self.kind.into();
-        u64::from(kind) << 56
-            | u64::from(self.root & 0xff) << 48
-            | u64::from(self.digest) << 32
-            | u64::from(self.len as u32)
-    }
-
-    /// `None` for a word that nobody writes.
-    pub(super) fn from_word(word: u64) -> Option<Self> {
-        Some(Self {
-            kind: Kind::try_from((word >> 56) as u8).ok()?,
-            root: (word >> 48) as u32 & 0xff,
-            digest: (word >> 32) as u16,
-            len: u64::from(word as u32),
-        })
-    }
-}
-
 /// A call by lines, as one member goes through it.
 pub(super) struct Course {
     pub(super) call: Call,
@@ -66,6 +46,8 @@ pub(super) struct Course {
     pub(super) before: u64,
     /// What others compare.
     pub(super) what: u64,
+    /// The partial calls before it.
+    pub(super) history: History,
     pub(super) entered: bool,
     /// Which stage of a call that goes through pools; `None` for a call that its line holds.
     pub(super) stage: Option<Stage>,
@@ -82,6 +64,7 @@ impl Course {
         call: Call,
         stage: Option<Stage>,
         (number, before): (u64, u64),
+        history: History,
         rank: u32,
         size: u32,
     ) -> Self {
@@ -101,11 +84,14 @@ impl Course {
             Kind::Scan => 0..rank + 1,
             Kind::ExclusiveScan => 0..rank,
         };
+        let word = call.label().to_word();
+        let is_partial = stage.is_none() && call.kind.is_partial();
         Self {
             call,
             number,
             before,
-            what: call.label().to_word(),
+            what: if is_partial { word } else { history.mix(word) },
+            history,
             entered: false,
             stage,
             unfinished: 0,
@@ -113,6 +99,12 @@ impl Course {
             rank,
             size,
         }
+    }
+
+    /// Whether some member reads only some others' lines.
+    #[inline(always)]
+    pub(super) fn is_partial(&self) -> bool {
+        self.stage.is_none() && self.call.kind.is_partial()
     }
 
     /// Whether all members' lines are read, which says that all have finished the calls before.

@@ -2,17 +2,15 @@
 
 use super::call::Kind;
 use super::flight::{Flight, State, Work};
+use super::near::Standing;
 use super::schedule::Step;
 use super::wire::Form;
 use crate::engine::background::Steps;
 use crate::engine::core::Engine;
+use crate::engine::mismatch::{Called, PATIENCE, Sequence};
 use argonet_am::Payload;
 use argonet_conduit::Conduit;
 use core::time::Duration;
-
-/// How long a member waits in a round to which nothing comes before it asks those that it waits for whether they call the
-/// same. A call that goes well costs no message for it unless somebody is as late as this.
-const PATIENCE: Duration = Duration::from_millis(200);
 
 /// What a member to which nothing comes thinks of it.
 #[derive(Clone, Copy)]
@@ -23,9 +21,21 @@ pub(super) enum Doubt {
     Looks { at: Duration, asked: bool },
 }
 
+impl Flight {
+    /// The call, as other ranks are told of it.
+    fn called(&self) -> Called {
+        let standing = self.standing.as_ref();
+        Called {
+            sequence: Sequence::Team(self.member.team.key),
+            number: standing.map_or(u64::from(self.number), Standing::before),
+            label: self.label,
+        }
+    }
+}
+
 impl<C: Conduit> Engine<C> {
-    /// Asks those that this member waits for whether they call the same, if nothing comes for long, and looks from time to time
-    /// what members of the neighbourhood have called.
+    /// Asks those that this member waits for whether they call the same, if nothing comes in a round for [`PATIENCE`], and looks from
+    /// time to time what members of the neighbourhood have called, and what ranks say of other calls.
     pub(super) fn ask_in_doubt(&self, flight: &Flight, work: &mut Work, steps: &mut Steps) {
         // Whoever is late in one of the library's own is late in another, too.
         if work.call.kind == Kind::Window {
@@ -40,6 +50,9 @@ impl<C: Conduit> Engine<C> {
                 }
                 if let Some(standing) = &flight.standing {
                     self.doubt_standing(work.call.label(), standing);
+                }
+                if flight.blocks {
+                    self.look_at_heard(&flight.called());
                 }
                 true
             }
@@ -65,6 +78,9 @@ impl<C: Conduit> Engine<C> {
                 let header = flight.header(other, tag, Form::Question);
                 // Whom there is no room for is not asked.
                 self.tell(flight, &header, Payload::None, steps);
+                if flight.blocks {
+                    self.question(&flight.called(), flight.member.team.job_rank(other));
+                }
             }
         }
     }

@@ -1,8 +1,9 @@
 //! A call that is under way: executes its schedule as far as it goes without waiting.
 #![allow(unsafe_code)]
 
-use super::call::{Call, Label};
+use super::call::Call;
 use super::doubt::Doubt;
+use super::label::Label;
 use super::mailbox::{Coming, Slot};
 use super::near::Standing;
 use super::posted::Place;
@@ -60,7 +61,9 @@ pub(super) struct Work {
 pub(super) struct Flight {
     pub(super) member: Arc<Member>,
     pub(super) number: u32,
-    label: Label,
+    pub(super) label: Label,
+    /// Its caller does nothing before it is complete.
+    pub(super) blocks: bool,
     /// Where the team has lines.
     pub(super) standing: Option<Standing>,
     /// Held by the thread that goes on with it. Nobody waits for it, since that thread may be in a function of the client's.
@@ -73,6 +76,14 @@ unsafe impl Send for Flight {}
 // SAFETY: as above.
 unsafe impl Sync for Flight {}
 
+/// What belongs to a client's call; nothing of it to one of the library's own.
+#[derive(Default)]
+pub(super) struct Told {
+    pub(super) event: Option<Event>,
+    pub(super) standing: Option<Standing>,
+    pub(super) blocks: bool,
+}
+
 impl Flight {
     /// A call that has its number, and its schedule.
     pub(super) fn new(
@@ -80,8 +91,13 @@ impl Flight {
         number: u32,
         call: Call,
         schedule: Schedule,
-        (event, standing): (Option<Event>, Option<Standing>),
+        told: Told,
     ) -> Self {
+        let Told {
+            event,
+            standing,
+            blocks,
+        } = told;
         let scratch = member.spare.take(schedule.scratch_bytes());
         let work = Work {
             call,
@@ -98,6 +114,7 @@ impl Flight {
             member,
             number,
             label: call.label(),
+            blocks,
             standing,
             work: Mutex::new(work),
         }

@@ -5,7 +5,8 @@
 //! member runs at most two [`WINDOW`]s of calls ahead of another, and in a call each pair of members exchanges few messages
 //! of that size.
 
-use super::call::{Kind, Label};
+use super::call::Kind;
+use super::label::Label;
 use super::posted::{Place, Posted};
 use super::pull::Lies;
 use super::wire::{Form, Header};
@@ -197,6 +198,11 @@ impl Mailbox {
         let kinds = (0..).map(Kind::try_from).zip(self.counts);
         let called = kinds.filter_map(|(kind, count)| Some((kind.ok()?, count)));
         called.filter(|(_, count)| count.calls > 0).collect()
+    }
+
+    /// Number of the next call.
+    pub(super) fn next(&self) -> u32 {
+        self.next
     }
 
     /// Whether the next call is one of the library's own.

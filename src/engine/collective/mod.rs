@@ -17,6 +17,7 @@ mod call;
 mod course;
 mod doubt;
 mod flight;
+mod label;
 mod mailbox;
 mod near;
 mod plan;
@@ -32,6 +33,8 @@ mod teams;
 mod wire;
 
 pub use call::{Call, FoldFn, Folding, Kind, Meets};
+pub use label::Signature;
+pub(super) use label::{History, Label};
 pub use mailbox::Count;
 pub(super) use near::{Near, NearCalls};
 pub(crate) use plan::TREES;

@@ -3,14 +3,15 @@
 //! What a member does with its own line and with others' is here; how calls get through their lines is in [`queue`](super::queue).
 #![allow(unsafe_code)]
 
-use super::call::{Call, Label};
+use super::call::Call;
 use super::course::Course;
+use super::label::{History, Label};
 use super::pool::{Pools, Stage};
 use super::scratch::Spare;
 use super::seats::{Offer, Offered, Seats, can_sit};
 use crate::engine::core::Engine;
 use crate::engine::lines::{Circle, MOST_MEMBERS, Place, WORLD_SLOT};
-use crate::engine::{Members, Team};
+use crate::engine::{Members, Team, TeamKey};
 use argonet_base::JobRank;
 use argonet_conduit::Conduit;
 use argonet_conduit::smp::{Entry, Lines, ThreadMode};
@@ -31,6 +32,7 @@ pub(super) struct Pending {
 /// A team's slot, and its calls.
 pub(in crate::engine) struct Near {
     pub(in crate::engine) circle: Circle,
+    pub(super) key: TeamKey,
     /// The oldest first. Locked by who has the circle's turn.
     pub(super) queue: Mutex<VecDeque<Pending>>,
     /// Calls in the queue. Changed under its lock (Release), read by who asks whether earlier calls are complete (Acquire).
@@ -44,6 +46,8 @@ pub(in crate::engine) struct Near {
     untold: AtomicU64,
     /// Pieces that have gone through the pools. Changed by who has the turn.
     pub(in crate::engine) pieces: AtomicU64,
+    /// The [`History`] of the team's calls. Changed by who has the turn.
+    history: Arc<AtomicU64>,
     pub(super) spare: Spare,
 }
 
@@ -66,15 +70,17 @@ pub(in crate::engine) struct NearCalls {
 }
 
 impl Near {
-    pub(in crate::engine) fn new(circle: Circle) -> Self {
+    pub(in crate::engine) fn new(circle: Circle, key: TeamKey, history: Arc<AtomicU64>) -> Self {
         Self {
             next: AtomicU64::new(circle.next()),
             calls: AtomicU64::new(circle.next()),
             circle,
+            key,
             queue: Mutex::default(),
             pending: AtomicU32::new(0),
             untold: AtomicU64::new(0),
             pieces: AtomicU64::new(0),
+            history,
             spare: Spare::default(),
         }
     }
@@ -114,7 +120,29 @@ impl Near {
         let number = self.next.load(Ordering::Relaxed);
         self.next.store(number + 1, Ordering::Relaxed);
         let numbers = (number, self.count());
-        Course::new(call, stage, numbers, self.circle.rank, self.size())
+        let history = self.history();
+        let (rank, size) = (self.circle.rank, self.size());
+        let course = Course::new(call, stage, numbers, history, rank, size);
+        if course.is_partial() {
+            let after = history.after(course.what);
+            self.history.store(after, Ordering::Relaxed);
+        }
+        course
+    }
+
+    #[inline(always)]
+    fn history(&self) -> History {
+        History::from_bits(self.history.load(Ordering::Relaxed))
+    }
+
+    /// Number of the next call by lines.
+    pub(in crate::engine) fn next(&self) -> u64 {
+        self.next.load(Ordering::Relaxed)
+    }
+
+    /// Calls of the team that this member has made, by lines or not.
+    pub(super) fn calls(&self) -> u64 {
+        self.calls.load(Ordering::Relaxed)
     }
 
     /// Tells the others of the last call by messages, unless a call by lines before it waits for room: they would take this member
@@ -166,6 +194,13 @@ impl fmt::Debug for Near {
     }
 }
 
+impl Standing {
+    /// How many calls of the team precede it.
+    pub(super) fn before(&self) -> u64 {
+        self.before
+    }
+}
+
 impl<C: Conduit> Engine<C> {
     /// Gives the world its slot, if its ranks share memory.
     pub(super) fn seat_world(&self, team: &Team) {
@@ -175,7 +210,8 @@ impl<C: Conduit> Engine<C> {
             && (2..=MOST_MEMBERS).contains(&size)
         {
             let members = (0..size).map(JobRank).collect();
-            let near = Near::new(Circle::new(WORLD_SLOT, team.rank, members, 0));
+            let circle = Circle::new(WORLD_SLOT, team.rank, members, 0);
+            let near = Near::new(circle, team.key, Arc::clone(&self.mismatch.history));
             let set = team.near.set(Arc::new(near));
             debug_assert!(set.is_ok(), "a new team");
         }
@@ -209,7 +245,8 @@ impl<C: Conduit> Engine<C> {
             return;
         };
         let members = (0..team.size()).map(|rank| team.job_rank(rank)).collect();
-        let near = Near::new(Circle::new(slot, team.rank, members, agreed.first));
+        let circle = Circle::new(slot, team.rank, members, agreed.first);
+        let near = Near::new(circle, team.key, Arc::default());
         let set = team.near.set(Arc::new(near));
         debug_assert!(set.is_ok(), "a new team");
     }
@@ -265,7 +302,7 @@ impl<C: Conduit> Engine<C> {
         entry: Entry,
     ) {
         if entry.what != course.what {
-            self.members_differ(course.call.label(), place.rank, Some(entry));
+            self.lines_differ(course.call.label(), course.history, place, entry.what);
         }
         course.unfinished = course.unfinished.max(entry.unfinished);
         // SAFETY: whoever made the course has promised it, and it has been entered.
@@ -336,7 +373,7 @@ impl<C: Conduit> Engine<C> {
             }
             // Looked at after that: who begins a call by messages says so before it enters those by lines that follow.
             if lines.by_messages(slot, rank) <= before {
-                self.members_differ(label, rank, entry);
+                self.members_differ(label, near, rank, entry);
             }
         }
     }
@@ -347,27 +384,21 @@ impl<C: Conduit> Engine<C> {
         let Place { slot, rank, call } = place;
         // The second look: it may have entered this call, and then another by messages.
         if lines.by_messages(slot, rank) > course.before && lines.look(slot, rank, call).is_none() {
-            self.fatal(&format!(
-                "rank {own}: members of a team call different operations: a {} at rank {own}, and at rank {rank} one that \
-                 is longer or goes by messages for another reason; all must call the same with the same root and length",
-                course.call.label(),
-                own = self.rank,
-            ));
+            let own = format!("a {}", course.call.label());
+            let theirs = "one that is longer or goes by messages for another reason";
+            self.calls_differ(&own, rank, &theirs);
         }
     }
 
     #[cold]
     #[inline(never)]
-    fn members_differ(&self, own: Label, rank: JobRank, entry: Option<Entry>) -> ! {
-        let theirs = match entry.map(|entry| (entry.what, Label::from_word(entry.what))) {
+    fn members_differ(&self, own: Label, near: &Near, rank: JobRank, entry: Option<Entry>) -> ! {
+        let read = |entry: Entry| (entry.what, near.history().read(entry.what));
+        let theirs = match entry.map(read) {
             Some((_, Some(label))) => format!("a {label}"),
             Some((what, None)) => format!("something unknown ({what:#x})"),
             None => "something shorter".into(),
         };
-        self.fatal(&format!(
-            "rank {me}: members of a team call different operations: a {own} at rank {me}, and {theirs} at rank {rank}; all \
-             must call the same with the same root and length",
-            me = self.rank,
-        ));
+        self.calls_differ(&format!("a {own}"), rank, &theirs);
     }
 }

@@ -8,6 +8,7 @@ use super::pool::stages;
 use crate::engine::background::{Steps, kind};
 use crate::engine::core::{Engine, Outlook};
 use crate::engine::events::OpError;
+use crate::engine::mismatch::{Called, Doubt, Sequence};
 use crate::engine::thread::ThreadCtx;
 use argonet_boot::{WaitFor, Waiting};
 use argonet_conduit::Conduit;
@@ -180,12 +181,21 @@ impl<C: Conduit> Engine<C> {
             debug_assert!(entered, "nobody else uses the room");
         }
         self.poll_between(ctx, course.number);
+        let mut lasts = Doubt::default();
         while let Some(place) = near.awaited(&course) {
             let entry = match lines.look(place.slot, place.rank, place.call) {
                 Some(entry) => entry,
                 None => {
                     let waiting = Waiting::on(what, place.rank);
-                    let doubt = || self.doubt_line(lines, &course, place);
+                    let called = || Called {
+                        sequence: Sequence::Team(near.key),
+                        number: course.before,
+                        label: course.call.label(),
+                    };
+                    let doubt = || {
+                        self.doubt_line(lines, &course, place);
+                        self.doubt(&mut lasts, place.rank, &called);
+                    };
                     self.wait_for_line(ctx, lines, place, waiting, doubt)
                 }
             };

@@ -2,8 +2,7 @@
 #![allow(unsafe_code)]
 
 use super::call::{Call, Kind};
-use super::flight::Flight;
-use super::near::Standing;
+use super::flight::{Flight, Told};
 use super::plan::{Hoods, Situation, Task, plan};
 use super::schedule::Schedule;
 use super::teams::Member;
@@ -81,6 +80,21 @@ impl<C: Conduit> Engine<C> {
         team: &Arc<Team>,
         call: Call,
     ) -> Result<Event, OpError> {
+        // SAFETY: the caller's promise.
+        unsafe { self.begin_call(ctx, team, call, false) }
+    }
+
+    /// As [`collective_start`](Self::collective_start); `blocks` says that the caller does nothing before the event is complete.
+    ///
+    /// # Safety
+    /// As there.
+    unsafe fn begin_call(
+        &self,
+        ctx: &ThreadCtx,
+        team: &Arc<Team>,
+        call: Call,
+        blocks: bool,
+    ) -> Result<Event, OpError> {
         ctx.permit("a collective operation", self.rank)?;
         let mut span = span(ctx, trace_kind(call.kind));
         if let Some(span) = &mut span {
@@ -118,7 +132,12 @@ impl<C: Conduit> Engine<C> {
             return Ok(Event::DONE);
         }
         let event = self.handle(ctx, Parts::REMOTE, Outlook::Wait)?;
-        let flight = self.take_off(&member, call, schedule, (Some(event), standing));
+        let told = Told {
+            event: Some(event),
+            standing,
+            blocks,
+        };
+        let flight = self.take_off(&member, call, schedule, told);
         let mut steps = Steps::default();
         self.advance_one(ctx, &flight, &mut steps);
         if steps.stuck {
@@ -169,7 +188,7 @@ impl<C: Conduit> Engine<C> {
             }
         }
         // SAFETY: the caller's promise; the wait ends without the operation's end with the job alone.
-        let event = unsafe { self.collective_start(ctx, team, call) }?;
+        let event = unsafe { self.begin_call(ctx, team, call, true) }?;
         self.wait_or_end(ctx, event);
         Ok(())
     }
@@ -180,7 +199,7 @@ impl<C: Conduit> Engine<C> {
         member: &Arc<Member>,
         call: Call,
         schedule: Schedule,
-        told: (Option<Event>, Option<Standing>),
+        told: Told,
     ) -> Arc<Flight> {
         let collectives = &self.background.collectives;
         // Numbers and flights are in the same order.
@@ -189,13 +208,13 @@ impl<C: Conduit> Engine<C> {
         let numbered = |call: &Call, mailbox: &mut super::mailbox::Mailbox| {
             let is_window = call.kind == Kind::Window;
             let outcome = mailbox.call(self.rank, call.label(), is_window);
-            outcome.unwrap_or_else(|message| self.fatal(&message))
+            outcome.unwrap_or_else(|message| self.fatal_for_several(&message))
         };
         if mailbox.is_window_due() {
             let window = Call::of(Kind::Window);
             let number = numbered(&window, &mut mailbox);
             let steps = member.schedule(&window);
-            let flight = Flight::new(Arc::clone(member), number, window, steps, (None, None));
+            let flight = Flight::new(Arc::clone(member), number, window, steps, Told::default());
             flights.push(Arc::new(flight));
         }
         let number = numbered(&call, &mut mailbox);

@@ -2,6 +2,7 @@
 
 use super::call::Kind;
 use super::flight::Flight;
+use super::label::Label;
 use super::mailbox::{Count, Mailbox};
 use super::plan::{Hoods, Tuning};
 use super::pull::Near;
@@ -160,6 +161,14 @@ impl Collectives {
         registry.members.get(&(team.key, team.rank)).map(Arc::clone)
     }
 
+    /// The one member that this process is of a team that is open.
+    fn only_member(&self, key: TeamKey) -> Option<Arc<Member>> {
+        let registry = self.registry.lock();
+        let mut members = registry.members.values().filter(|m| m.team.key == key);
+        let first = members.next().map(Arc::clone);
+        first.filter(|_| members.next().is_none())
+    }
+
     fn open(&self, team: &Arc<Team>, hoods: Hoods) -> Arc<Member> {
         let key = (team.key, team.rank);
         let mut registry = self.registry.lock();
@@ -276,6 +285,28 @@ impl<C: Conduit> Engine<C> {
         let team = Arc::new(Team::new(key, members, rank));
         self.background.collectives.open(&team, hoods);
         team
+    }
+
+    /// Calls of a team that this rank has made, the library's own included; `None` if it is not open here.
+    pub(in crate::engine) fn team_calls(&self, key: TeamKey) -> Option<u64> {
+        if key == TeamKey::WORLD {
+            self.world_team();
+        }
+        let member = self.background.collectives.only_member(key)?;
+        Some(match member.team.near.get() {
+            Some(near) => near.calls(),
+            None => member.mailbox.lock().next().into(),
+        })
+    }
+
+    /// Whether a call of this rank in a team is not complete before a rank of the job has called it.
+    pub(in crate::engine) fn team_needs(&self, key: TeamKey, label: &Label, rank: JobRank) -> bool {
+        let member = self.background.collectives.only_member(key);
+        let needs = |member: Arc<Member>| {
+            let other = member.team.members.rank_of(rank)?;
+            Some(label.waits_for(member.team.rank, other))
+        };
+        member.and_then(needs).unwrap_or(false)
     }
 
     /// How operations of a team go.

@@ -2,12 +2,13 @@
 //!
 //! ```text
 //! 0, 1  team key           2  number of the call        3  rank of the sender     4  rank of the receiver
-//! 5     tag                6  kind | form << 8 | digest << 16                     7  root
+//! 5     tag                6  kind | form << 4 | digest << 7                      7  root
 //! 8, 9  bytes of a block   10, 11  offset of a piece; place of an offer          12, 13  bytes of an offer
 //! ```
 //! A message has as many as its form needs.
 
-use super::call::{Kind, Label};
+use super::call::Kind;
+use super::label::{DIGEST_BITS, Label};
 use crate::engine::TeamKey;
 use argonet_am::Delivery;
 use num_enum::{IntoPrimitive, TryFromPrimitive};
@@ -16,6 +17,11 @@ use num_enum::{IntoPrimitive, TryFromPrimitive};
 const COMMON: usize = 10;
 /// Arguments of the longest.
 const MOST: usize = 14;
+
+/// Where form and digest stand beside the kind.
+const FORM_AT: u32 = 4;
+const DIGEST_AT: u32 = 7;
+static_assertions::const_assert_eq!(DIGEST_AT + DIGEST_BITS, 32);
 
 /// What a message is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, TryFromPrimitive, IntoPrimitive)]
@@ -87,8 +93,8 @@ impl Header {
         } = self.label;
         let [key, block, at, offered] = [self.key.0, len, self.at, self.len].map(halves);
         let what = u32::from(u8::from(kind))
-            | u32::from(u8::from(self.form)) << 8
-            | u32::from(digest) << 16;
+            | u32::from(u8::from(self.form)) << FORM_AT
+            | digest << DIGEST_AT;
         let (number, from, to, tag) = (self.number, self.from, self.to, self.tag);
         Args {
             words: [
@@ -108,8 +114,8 @@ impl Header {
         let word = |at: usize| delivery.arg(at);
         let long = |at: usize| u64::from(word(at)) | u64::from(word(at + 1)) << 32;
         let what = word(6);
-        let kind = Kind::try_from(what as u8).ok()?;
-        let form = Form::try_from((what >> 8) as u8).ok()?;
+        let kind = Kind::try_from(what as u8 & 0xf).ok()?;
+        let form = Form::try_from((what >> FORM_AT) as u8 & 7).ok()?;
         if count != nargs(form) {
             return None;
         }
@@ -124,7 +130,7 @@ impl Header {
                 kind,
                 root: word(7),
                 len: long(8),
-                digest: (what >> 16) as u16,
+                digest: what >> DIGEST_AT,
             },
             at: if count > COMMON { long(10) } else { 0 },
             len: if count == MOST { long(12) } else { 0 },

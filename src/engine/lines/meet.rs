@@ -1,9 +1,11 @@
 //! Calls by lines that wait: no event, no allocation, and in PAR mode one lock, the circle's turn.
 
 use super::circle::Circle;
+use crate::engine::collective::Label;
 use crate::engine::core::Engine;
+use crate::engine::mismatch::{Called, Doubt, Sequence};
 use crate::engine::thread::ThreadCtx;
-use argonet_am::AmError;
+use crate::engine::tree::Meeting;
 use argonet_base::JobRank;
 use argonet_boot::{WaitFor, Waiting};
 use argonet_conduit::Conduit;
@@ -30,6 +32,8 @@ pub(in crate::engine) struct Entered<'e, C: Conduit> {
     lines: Lines<'e>,
     circle: &'e Circle,
     call: u64,
+    label: Label,
+    /// What is in this rank's line.
     what: u64,
     _turn: Option<MutexGuard<'e, ()>>,
 }
@@ -53,7 +57,7 @@ pub(in crate::engine) struct Line<'e> {
 }
 
 impl Line<'_> {
-    /// Copies what the member contributed; it has been checked that all mean the same operation, so all contribute as much as
+    /// Copies what the member contributed; it has been checked that it means the same operation, so it contributes as much as
     /// that says.
     #[inline(always)]
     pub(in crate::engine) fn read(&self, data: &mut [u8]) {
@@ -62,7 +66,7 @@ impl Line<'_> {
 }
 
 impl<C: Conduit> Engine<C> {
-    /// Enters the next call of a circle: `what` says which operation it is, the same on all members. Waits for cells only.
+    /// Enters the next call of a circle, the same operation on all members. Waits for cells only.
     ///
     /// The caller has asked for permission to wait.
     #[inline(always)]
@@ -70,9 +74,10 @@ impl<C: Conduit> Engine<C> {
         &'e self,
         ctx: &ThreadCtx,
         (lines, circle): (Lines<'e>, &'e Circle),
-        what: u64,
+        label: Label,
         data: &[u8],
     ) -> Entered<'e, C> {
+        let what = self.world_history().mix(label.to_word());
         let turn = (self.mode == ThreadMode::Par).then(|| circle.turn.lock());
         let call = circle.next();
         if !circle.has_room(call) && !circle.look_for_room(lines, call) {
@@ -87,6 +92,7 @@ impl<C: Conduit> Engine<C> {
             lines,
             circle,
             call,
+            label,
             what,
             _turn: turn,
         }
@@ -99,7 +105,7 @@ impl<C: Conduit> Engine<C> {
         lines: Lines<'_>,
         place: Place,
         waiting: Waiting,
-        doubt: impl Fn(),
+        mut doubt: impl FnMut(),
     ) -> Entry {
         let Place { slot, rank, call } = place;
         let look = || lines.look(slot, rank, call);
@@ -197,46 +203,48 @@ impl<'e, C: Conduit> Entered<'e, C> {
             call: self.call,
         };
         let waiting = Waiting::on(why, rank);
+        let called = || match why {
+            WaitFor::Barrier => Called::meeting(Meeting::Barrier, self.call),
+            _ => Called {
+                sequence: Sequence::Passes,
+                number: self.call,
+                label: self.label,
+            },
+        };
+        let mut doubt = Doubt::default();
         self.engine
-            .wait_for_line(ctx, self.lines, place, waiting, || {})
+            .wait_for_line(ctx, self.lines, place, waiting, || {
+                self.engine.doubt(&mut doubt, rank, &called);
+            })
     }
 
-    /// Waits for all members, calls `visit` with their lines in the order of ranks, with this rank's too, and finishes the call.
-    ///
-    /// # Errors
-    /// [`AmError::DifferentCalls`] if a member means another operation, which all are told that wait for all.
+    #[cold]
+    #[inline(never)]
+    fn differs(&self, rank: JobRank, theirs: u64) -> ! {
+        let place = Place {
+            slot: self.circle.slot,
+            rank,
+            call: self.call,
+        };
+        self.engine.world_lines_differ(self.label, place, theirs)
+    }
+
+    /// Waits for all members, calls `visit` with their lines in the order of ranks, with this rank's too, and finishes the call. Ends
+    /// the job if a member means another operation.
     #[inline(always)]
-    pub(super) fn all(
-        self,
-        ctx: &ThreadCtx,
-        why: WaitFor,
-        mut visit: impl FnMut(&Line<'e>),
-    ) -> Result<(), AmError> {
+    pub(super) fn all(self, ctx: &ThreadCtx, why: WaitFor, mut visit: impl FnMut(&Line<'e>)) {
         self.engine.poll_between(ctx, self.call);
-        let mut same = true;
         let mut unfinished = 0;
         for member in 0..self.circle.members.len() as u32 {
             let (line, entry) = self.await_line(ctx, member, why);
-            same &= entry.what == self.what;
-            unfinished = unfinished.max(entry.unfinished);
-            if same {
-                visit(&line);
+            if entry.what != self.what {
+                self.differs(line.rank, entry.what);
             }
+            unfinished = unfinished.max(entry.unfinished);
+            visit(&line);
         }
         // Who has entered this call has finished those before.
         self.circle.knows(self.call.saturating_sub(unfinished));
-        self.finish(same)
-    }
-
-    #[inline(always)]
-    fn finish(self, same: bool) -> Result<(), AmError> {
         self.lines.finish(self.circle.slot, self.call + 1);
-        if same {
-            Ok(())
-        } else {
-            Err(AmError::DifferentCalls {
-                rank: self.engine.rank,
-            })
-        }
     }
 }

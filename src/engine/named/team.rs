@@ -1,7 +1,7 @@
 //! The barrier with names of a team that is not all ranks: a reduce-to-all of what the names come to.
 #![allow(unsafe_code)]
 
-use super::super::collective::{Call, Folding, Kind};
+use super::super::collective::{Call, Folding, Kind, Signature};
 use super::super::core::Engine;
 use super::super::events::OpError;
 use super::super::team::{Team, TeamKey};
@@ -51,9 +51,6 @@ unsafe fn agree(_: [*const (); 2], left: *const u8, right: *mut u8, count: usize
     }
 }
 
-/// Differs from those of other operations.
-const DIGEST: u16 = 1 << 11;
-
 /// The errors of a call on an event of one's own that is waited for once are those of the call.
 fn own(error: OpError) -> NamedError {
     match error {
@@ -92,7 +89,7 @@ impl<C: Conduit> Engine<C> {
                 function: agree,
                 context: [core::ptr::null(); 2],
                 ordered: false,
-                digest: DIGEST,
+                signature: Signature::NAMES,
             }),
             ..Call::of(Kind::ReduceAll)
         };

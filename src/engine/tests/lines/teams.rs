@@ -129,7 +129,7 @@ fn begin_at(
         function: join,
         context: [::core::ptr::null(); 2],
         ordered: true,
-        digest: 77,
+        signature: Signature::CLOSURE,
     });
     let raw = crate::engine::Call {
         root: call.root,
@@ -346,7 +346,7 @@ fn ranks_that_differ_are_told_what_each_calls() {
         (Kind::GatherAll, 1, "a gather-all of 3 bytes"),
         // By messages.
         (Kind::Broadcast, 200, "longer"),
-        (Kind::Scan, 1, "by operation"),
+        (Kind::Scan, 1, "by a combination of its own"),
     ];
     for (kind, count, text) in kinds {
         let messages = told(|engine, ctx, team| {

@@ -1,0 +1,452 @@
+//! Mismatches: ranks whose collective calls differ.
+//!
+//! Whatever carries a call, a line, a message of a tree or of a schedule, carries its [`Label`]
+//! too, and who takes it compares. So no data comes out of a call that others do not make. What is
+//! left are ranks that wait for each other in calls that never exchange anything: a barrier and a
+//! reduction, trees of different roots, calls of two teams. They find that out as follows, and no
+//! call pays for it that does not last:
+//!
+//! ```text
+//! rank 0, in call X for 200 ms                rank 1, in call Y for 200 ms
+//!      | -- question: I am in X, and wait for you -> |
+//!      |                                             | Y is X by its number, and its label differs: the job ends here
+//!      | <- answer: I am in Y, and have not called X |   X is not called here, and Y needs rank 0
+//!   Y is not called, and X not complete: the job ends here
+//! ```
+//! Both wait for good: X needs rank 1, which calls nothing before Y is complete, and Y needs rank
+//! 0. In PAR mode another thread might call, so there only calls of one team count, which all ranks
+//! call in the same order.
+
+use super::background::Steps;
+use super::collective::{History, Kind, Label, Signature};
+use super::core::Engine;
+use super::limits::internal;
+use super::lines::{Place, WORLD_SLOT};
+use super::team::TeamKey;
+use super::tree::Meeting;
+use argonet_am::{AmError, Delivery, HandlerTable, Message, Payload};
+use argonet_base::JobRank;
+use argonet_conduit::Conduit;
+use argonet_conduit::smp::{Lines, ThreadMode};
+use core::fmt;
+use core::sync::atomic::{AtomicU64, Ordering};
+use core::time::Duration;
+use parking_lot::Mutex;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// How long a rank waits in a collective call before it asks, and before it looks again at what
+/// others have said.
+pub(super) const PATIENCE: Duration = Duration::from_millis(200);
+
+/// How long a rank leaves it to rank 0 to say what both have found, in steps between which it looks
+/// whether the job has ended; each further rank waits two steps longer, up to so many.
+const LEAVES_STEP: Duration = Duration::from_millis(10);
+const LEAVES_STEPS: u32 = 40;
+const MOST_APART: u32 = 50;
+
+/// Arguments that say what a rank has called, and which call an answer is about.
+const CALL_ARGS: usize = 8;
+const ABOUT_ARGS: usize = 5;
+
+/// Calls that are numbered together.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Sequence {
+    /// Barriers of all ranks, of each kind.
+    Meetings(Meeting),
+    /// Passes of all ranks.
+    Passes,
+    /// Calls of a team.
+    Team(TeamKey),
+}
+
+impl Sequence {
+    fn to_args(self) -> [u32; 3] {
+        let (class, key) = match self {
+            Self::Passes => (0, 0),
+            Self::Team(key) => (1, key.0),
+            Self::Meetings(meeting) => (2 + meeting as u32, 0),
+        };
+        [class, key as u32, (key >> 32) as u32]
+    }
+
+    fn from_args(args: [u32; 3]) -> Option<Self> {
+        let [class, low, high] = args;
+        Some(match class {
+            0 => Self::Passes,
+            1 => Self::Team(TeamKey(u64::from(low) | u64::from(high) << 32)),
+            _ => Self::Meetings(*Meeting::ALL.get(class as usize - 2)?),
+        })
+    }
+}
+
+/// A call of a rank.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Called {
+    pub(super) sequence: Sequence,
+    pub(super) number: u64,
+    pub(super) label: Label,
+}
+
+impl Called {
+    /// A barrier of all ranks.
+    pub(super) fn meeting(meeting: Meeting, number: u64) -> Self {
+        Self {
+            sequence: Sequence::Meetings(meeting),
+            number,
+            label: Label::new(Kind::Barrier, 0, 0, Signature::default()),
+        }
+    }
+
+    fn to_args(self) -> [u32; CALL_ARGS] {
+        let [class, low, high] = self.sequence.to_args();
+        let (number, word) = (self.number, self.label.to_word());
+        let halves = |word: u64| [word as u32, (word >> 32) as u32];
+        let ([n0, n1], [w0, w1]) = (halves(number), halves(word));
+        [class, low, high, n0, n1, w0, w1, self.label.root]
+    }
+
+    /// `None` if it is nothing that a rank says.
+    fn from_args(args: &[u32]) -> Option<Self> {
+        let &[class, low, high, n0, n1, w0, w1, root] = args else {
+            return None;
+        };
+        let whole = |low, high| u64::from(low) | u64::from(high) << 32;
+        Some(Self {
+            sequence: Sequence::from_args([class, low, high])?,
+            number: whole(n0, n1),
+            label: Label {
+                root,
+                ..Label::from_word(whole(w0, w1))?
+            },
+        })
+    }
+
+    /// Whether it is the same call at two ranks, by its number.
+    fn is_at(&self, sequence: Sequence, number: u64) -> bool {
+        (self.sequence, self.number) == (sequence, number)
+    }
+
+    /// Whether both mean the same, as far as words say it.
+    fn means(&self, other: &Self) -> bool {
+        self.label.root == other.label.root && self.label.to_word() == other.label.to_word()
+    }
+}
+
+impl fmt::Display for Called {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.sequence {
+            Sequence::Meetings(Meeting::Barrier) => f.write_str("a barrier of all ranks"),
+            Sequence::Meetings(Meeting::Drain) => f.write_str("a drain"),
+            Sequence::Meetings(Meeting::Quiet) => f.write_str("the begin or end of a quiet phase"),
+            Sequence::Meetings(Meeting::Finalise) => f.write_str("the end of the world"),
+            Sequence::Meetings(Meeting::Segments) => f.write_str("the use of segments"),
+            Sequence::Team(key) if key != TeamKey::WORLD => {
+                write!(f, "a {} of team {:#x}", self.label, key.0)
+            }
+            Sequence::Team(_) | Sequence::Passes => write!(f, "a {} of all ranks", self.label),
+        }
+    }
+}
+
+/// What another rank has said last.
+#[derive(Default)]
+struct Heard {
+    /// The call in which it waits for this rank, and whether it has got an answer.
+    question: Option<(Called, bool)>,
+    /// The call in which it waits, and that of this rank which it has not called.
+    answer: Option<(Called, Sequence, u64)>,
+}
+
+/// What ranks have said of calls that last, and what partial calls of all ranks have been.
+#[derive(Default)]
+pub(super) struct Mismatch {
+    /// By rank: so there are no more than ranks. Taken for moments.
+    heard: Mutex<BTreeMap<JobRank, Heard>>,
+    /// A [`History`]. Changed by who has the turn of the world's lines; Relaxed, as that is a lock
+    /// or a thread.
+    pub(super) history: Arc<AtomicU64>,
+}
+
+impl Mismatch {
+    pub(super) fn register(self: &Arc<Self>, handlers: &mut HandlerTable) -> Result<(), AmError> {
+        let this = Arc::clone(self);
+        let run = move |delivery: &mut Delivery<'_>| this.hear(delivery.source(), delivery.args());
+        handlers.register_internal(internal::MISMATCH, "argonet::mismatch", Box::new(run))
+    }
+
+    /// Who waits looks at it.
+    fn hear(&self, source: JobRank, args: &[u32]) {
+        let Some((call, about)) = args.split_at_checked(CALL_ARGS) else {
+            return;
+        };
+        let Some(call) = Called::from_args(call) else {
+            return;
+        };
+        let mut heard = self.heard.lock();
+        let heard = heard.entry(source).or_default();
+        match *about {
+            [] => heard.question = Some((call, false)),
+            [class, low, high, n0, n1] => {
+                let number = u64::from(n0) | u64::from(n1) << 32;
+                let about = Sequence::from_args([class, low, high]);
+                heard.answer = about.map(|sequence| (call, sequence, number));
+            }
+            _ => {}
+        }
+    }
+
+    /// The partial calls of all ranks up to now.
+    #[inline(always)]
+    pub(super) fn history(&self) -> History {
+        History::from_bits(self.history.load(Ordering::Relaxed))
+    }
+}
+
+/// What a rank does about a call in which it waits.
+#[derive(Default)]
+pub(super) struct Doubt {
+    looks_at: Option<Duration>,
+    asked: Option<JobRank>,
+}
+
+impl<C: Conduit> Engine<C> {
+    /// From time to time in a call that lasts: asks the rank that it waits for, and looks at what
+    /// others have said.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn doubt(&self, doubt: &mut Doubt, awaited: JobRank, called: &dyn Fn() -> Called) {
+        let now = (self.clock)();
+        let Some(at) = doubt.looks_at.replace(now + PATIENCE) else {
+            return;
+        };
+        if now < at {
+            doubt.looks_at = Some(at);
+            return;
+        }
+        let mine = called();
+        if doubt.asked != Some(awaited) && self.question(&mine, awaited) {
+            doubt.asked = Some(awaited);
+        }
+        self.look_at_heard(&mine);
+    }
+
+    /// The partial calls before a call of all ranks. None in PAR, where another thread may make them
+    /// at any time.
+    #[inline(always)]
+    pub(super) fn world_history(&self) -> History {
+        match self.mode {
+            ThreadMode::Par => History::default(),
+            _ => self.mismatch.history(),
+        }
+    }
+
+    /// Tells a rank that this one waits for it in a call; whether there was room.
+    pub(super) fn question(&self, mine: &Called, awaited: JobRank) -> bool {
+        // Who ends waits for nobody who has called anything else, and may be waited for by nobody.
+        if mine.sequence == Sequence::Meetings(Meeting::Finalise) || awaited == self.rank {
+            return true;
+        }
+        self.say(awaited, &mine.to_args())
+    }
+
+    fn say(&self, to: JobRank, args: &[u32]) -> bool {
+        let message = Message {
+            handler: internal::MISMATCH,
+            args,
+            payload: Payload::None,
+        };
+        self.send_now(to, &message, &mut Steps::default())
+    }
+
+    /// Ends the job if another rank waits for this one in a call that this one cannot come to, and
+    /// the other way round.
+    pub(super) fn look_at_heard(&self, mine: &Called) {
+        let differs = {
+            let mut heard = self.mismatch.heard.lock();
+            let mut said = heard.iter_mut();
+            said.find_map(|(&rank, heard)| self.weigh(mine, rank, heard))
+        };
+        if let Some((rank, theirs)) = differs {
+            self.calls_differ(mine, rank, &theirs);
+        }
+    }
+
+    /// What a rank has called in the place of this rank's call.
+    fn weigh(&self, mine: &Called, rank: JobRank, heard: &mut Heard) -> Option<(JobRank, Called)> {
+        // A rank that leaves answers for itself: see `quiescence`.
+        if mine.sequence == Sequence::Meetings(Meeting::Finalise) {
+            return None;
+        }
+        // In PAR threads of a rank may be in several sequences at once, in any order.
+        let may_cross = |other: &Called| match [mine.sequence, other.sequence] {
+            [_, Sequence::Meetings(Meeting::Finalise)] => false,
+            [Sequence::Team(here), Sequence::Team(there)] if here == there => true,
+            _ => self.mode != ThreadMode::Par,
+        };
+        if let Some((theirs, answered)) = &mut heard.question {
+            if mine.is_at(theirs.sequence, theirs.number) {
+                if !mine.means(theirs) {
+                    return Some((rank, *theirs));
+                }
+            } else if !*answered
+                && may_cross(theirs)
+                && self.needs(mine, rank)
+                && !self.has_called(theirs)
+            {
+                let mut args = [0; CALL_ARGS + ABOUT_ARGS];
+                args[..CALL_ARGS].copy_from_slice(&mine.to_args());
+                args[CALL_ARGS..].copy_from_slice(&theirs.to_args()[..ABOUT_ARGS]);
+                *answered = self.say(rank, &args);
+            }
+        }
+        if let Some((theirs, sequence, number)) = heard.answer
+            && mine.is_at(sequence, number)
+            && may_cross(&theirs)
+            && !self.has_called(&theirs)
+        {
+            return Some((rank, theirs));
+        }
+        None
+    }
+
+    /// Whether a call of this rank is not complete before a rank has called it.
+    fn needs(&self, mine: &Called, rank: JobRank) -> bool {
+        match mine.sequence {
+            Sequence::Team(key) => self.team_needs(key, &mine.label, rank),
+            Sequence::Meetings(_) | Sequence::Passes => true,
+        }
+    }
+
+    /// Whether this rank has made the call of that number, or one that cannot be told from it.
+    fn has_called(&self, theirs: &Called) -> bool {
+        let calls = match theirs.sequence {
+            Sequence::Meetings(meeting) => Some(self.meetings(meeting)),
+            Sequence::Passes => Some(self.passes()),
+            Sequence::Team(key) => self.team_calls(key),
+        };
+        calls.is_none_or(|calls| calls > theirs.number)
+    }
+
+    /// Ends the job: two ranks have called what differs.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn calls_differ(
+        &self,
+        mine: &dyn fmt::Display,
+        rank: JobRank,
+        theirs: &dyn fmt::Display,
+    ) -> ! {
+        self.fatal_for_several(&format!(
+            "rank {me}: members of a team call different operations: {mine} at rank {me}, and {theirs} at rank {rank}; all \
+             must call the same in the same order, with the same root, type and length",
+            me = self.rank,
+        ));
+    }
+
+    /// Ends the job for a reason that several ranks find at about the same time, so that one of
+    /// them says it: the lowest, if it is among them, as the others leave it some time. Its end
+    /// ends this process.
+    #[cold]
+    pub(super) fn fatal_for_several(&self, message: &str) -> ! {
+        let steps = match self.rank.0 {
+            0 => 0,
+            rank => LEAVES_STEPS + 2 * rank.min(MOST_APART),
+        };
+        for _ in 0..steps {
+            self.boot.attend();
+            std::thread::sleep(LEAVES_STEP);
+        }
+        self.fatal(message)
+    }
+
+    /// Ends the job: the line of a rank has another word than this rank's in a call, which is
+    /// `mine` and follows these partial calls.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn lines_differ(
+        &self,
+        mine: Label,
+        history: History,
+        Place { slot, rank, call }: Place,
+        theirs: u64,
+    ) -> ! {
+        let earlier = self.earlier_difference(slot, rank, call);
+        match earlier.or(history.read(theirs).map(|theirs| (mine, theirs))) {
+            Some((mine, theirs)) if mine != theirs => {
+                self.calls_differ(&format!("a {mine}"), rank, &format!("a {theirs}"))
+            }
+            // It was longer ago than lines hold.
+            _ => {
+                let theirs =
+                    format!("something else ({theirs:#x}), or other calls with a root before");
+                self.calls_differ(&format!("a {mine}"), rank, &theirs)
+            }
+        }
+    }
+
+    /// The same in a call of all ranks: partial calls are in another slot.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn world_lines_differ(&self, mine: Label, place: Place, theirs: u64) -> ! {
+        let history = self.world_history();
+        let partial = self.world_team().near.get().map(|near| Place {
+            slot: WORLD_SLOT,
+            rank: place.rank,
+            call: near.next(),
+        });
+        let earlier = partial.and_then(|at| self.earlier_difference(at.slot, at.rank, at.call));
+        if let Some((mine, theirs)) = earlier {
+            self.calls_differ(&format!("a {mine}"), place.rank, &format!("a {theirs}"));
+        }
+        self.lines_differ(mine, history, place, theirs);
+    }
+
+    /// The first of the partial calls before a call that differs, as far as lines still hold them.
+    fn earlier_difference(&self, slot: u32, rank: JobRank, call: u64) -> Option<(Label, Label)> {
+        let lines = self.conduit.lines()?;
+        let partial = |rank, call| {
+            let entry = lines.look(slot, rank, call)?;
+            Label::from_word(entry.what).filter(|label| label.kind.is_partial())
+        };
+        (call.saturating_sub(Lines::DEPTH - 1)..call)
+            .filter_map(|call| Some((partial(self.rank, call)?, partial(rank, call)?)))
+            .find(|(mine, theirs)| mine != theirs)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_said_is_read_as_it_was_said() {
+        let label = Label::new(Kind::Broadcast, 70, 12, Signature::reduction(1).on::<u16>());
+        let sequences = Meeting::ALL.map(Sequence::Meetings).into_iter();
+        for sequence in sequences.chain([Sequence::Passes, Sequence::Team(TeamKey(u64::MAX - 3))]) {
+            let called = Called {
+                sequence,
+                number: 1 << 40 | 3,
+                label,
+            };
+            let read = Called::from_args(&called.to_args()).unwrap();
+            assert!(read.is_at(sequence, called.number) && read.means(&called));
+        }
+        let mut wrong = Called::meeting(Meeting::Quiet, 3).to_args();
+        wrong[0] = 7;
+        assert_eq!(Called::from_args(&wrong), None);
+        assert_eq!(Called::from_args(&wrong[1..]), None);
+    }
+
+    #[test]
+    fn what_no_rank_says_is_left_out() {
+        let mismatch = Mismatch::default();
+        mismatch.hear(JobRank(1), &[]);
+        mismatch.hear(JobRank(1), &[9; CALL_ARGS]);
+        mismatch.hear(JobRank(1), &[0; 20]);
+        assert!(mismatch.heard.lock().is_empty());
+        let call = Called::meeting(Meeting::Barrier, 3).to_args();
+        mismatch.hear(JobRank(1), &call);
+        assert!(mismatch.heard.lock()[&JobRank(1)].question.is_some());
+    }
+}

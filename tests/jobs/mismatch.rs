@@ -1,0 +1,326 @@
+//! Ranks whose collective calls differ: whatever the conduit, the job ends with an error that names
+//! both calls, and no rank gets data out of them.
+
+use argonet::{Among, Rank, Reducible, Reduction, Seq, World};
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
+
+use crate::support::{Done, Job, Path, Program, Test};
+
+/// How ranks reach each other: the conduit, how many of them share memory at most, and how many
+/// there are.
+const PATHS: [(&str, &str, u32); 5] = [
+    ("smp", "64", 2),
+    ("smp", "64", 3),
+    ("tcp", "1", 2),
+    ("tcp", "2", 3),
+    ("portals", "1", 2),
+];
+
+/// What two ranks call, and how that is named.
+struct Case {
+    name: &'static str,
+    /// What all ranks but rank 1 call.
+    one: fn(&World) -> Done,
+    /// What rank 1 calls.
+    other: fn(&World) -> Done,
+    names: [&'static str; 2],
+}
+
+/// Two words of a program's own, as large as a `u64`.
+#[derive(Clone, Copy, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[repr(C)]
+struct Point {
+    x: i32,
+    y: i32,
+}
+
+impl Reducible for Point {
+    fn combine(reduction: Reduction, a: Self, b: Self) -> Self {
+        Self {
+            x: i32::combine(reduction, a.x, b.x),
+            y: i32::combine(reduction, a.y, b.y),
+        }
+    }
+}
+
+/// What a rank prints that gets data which it must not have.
+const DATA: &str = "data of a mismatch";
+/// What a rank prints that gets through the next barrier.
+const PASSED: &str = "passed a barrier";
+
+fn reduce_all<T: Reducible>(world: &World, reduction: Reduction, values: &mut [T]) -> Done {
+    world.reduce_all(reduction, values)?;
+    println!("{DATA}");
+    Ok(())
+}
+
+fn broadcast<T: Reducible>(world: &World, root: u32, values: &mut [T]) -> Done {
+    world.broadcast(Rank(root), values)?;
+    println!("{DATA}");
+    Ok(())
+}
+
+fn all(world: &World) -> Among<'_, Seq> {
+    world.among()
+}
+
+/// A team of all ranks, the first or the second of two.
+fn reduce_in_team(world: &World, which: usize) -> Done {
+    let split = || world.team().split(world, Some(0), 0);
+    let teams = [split()?.expect("a team"), split()?.expect("a team")];
+    teams[which]
+        .among(world)
+        .reduce_all(Reduction::Sum, &mut [1u32])?;
+    println!("{DATA}");
+    Ok(())
+}
+
+const CASES: &[Case] = &[
+    Case {
+        name: "mismatch-barrier",
+        one: |world| Ok(world.barrier()?),
+        other: |world| reduce_all(world, Reduction::Sum, &mut [1u64]),
+        names: ["a barrier", "a reduce-to-all of 1 u64 by Sum"],
+    },
+    Case {
+        name: "mismatch-reduction",
+        one: |world| reduce_all(world, Reduction::Sum, &mut [1u64]),
+        other: |world| reduce_all(world, Reduction::Max, &mut [1u64]),
+        names: [
+            "a reduce-to-all of 1 u64 by Sum",
+            "a reduce-to-all of 1 u64 by Max",
+        ],
+    },
+    Case {
+        name: "mismatch-type",
+        one: |world| reduce_all(world, Reduction::Sum, &mut [1u64]),
+        other: |world| reduce_all(world, Reduction::Sum, &mut [1f64]),
+        names: [
+            "a reduce-to-all of 1 u64 by Sum",
+            "a reduce-to-all of 1 f64 by Sum",
+        ],
+    },
+    Case {
+        name: "mismatch-own-type",
+        one: |world| reduce_all(world, Reduction::Sum, &mut [1u64]),
+        other: |world| reduce_all(world, Reduction::Sum, &mut [Point { x: 1, y: 2 }]),
+        names: [
+            "a reduce-to-all of 1 u64 by Sum",
+            "a reduce-to-all of 8 bytes of a type of its own",
+        ],
+    },
+    Case {
+        name: "mismatch-closure",
+        one: |world| Ok(world.reduce_all_with(&mut [1u64], |a, b| a + b)?),
+        other: |world| reduce_all(world, Reduction::Sum, &mut [1u64]),
+        names: [
+            "a reduce-to-all of 1 u64 by a combination of its own",
+            "a reduce-to-all of 1 u64 by Sum",
+        ],
+    },
+    Case {
+        name: "mismatch-count",
+        one: |world| reduce_all(world, Reduction::Sum, &mut [1u32; 3]),
+        other: |world| reduce_all(world, Reduction::Sum, &mut [1u32; 4]),
+        names: [
+            "a reduce-to-all of 3 u32 by Sum",
+            "a reduce-to-all of 4 u32 by Sum",
+        ],
+    },
+    Case {
+        name: "mismatch-long",
+        one: |world| broadcast(world, 0, &mut [1u64; 20_000]),
+        other: |world| broadcast(world, 0, &mut [1u64; 20_001]),
+        names: [
+            "a broadcast with root 0 and 20000 u64",
+            "a broadcast with root 0 and 20001 u64",
+        ],
+    },
+    Case {
+        name: "mismatch-root",
+        one: |world| broadcast(world, 0, &mut [1u64]),
+        other: |world| broadcast(world, 1, &mut [1u64]),
+        names: [
+            "a broadcast with root 0 and 1 u64",
+            "a broadcast with root 1 and 1 u64",
+        ],
+    },
+    Case {
+        name: "mismatch-root-of-reduction",
+        one: |world| Ok(world.reduce(Rank(0), Reduction::Min, &mut [1i16])?),
+        other: |world| Ok(world.reduce(Rank(1), Reduction::Min, &mut [1i16])?),
+        names: [
+            "a reduce-to-one with root 0 and 1 i16 by Min",
+            "a reduce-to-one with root 1 and 1 i16 by Min",
+        ],
+    },
+    Case {
+        name: "mismatch-kind",
+        one: |world| broadcast(world, 0, &mut [1u8; 5]),
+        other: |world| reduce_all(world, Reduction::Product, &mut [1u8; 5]),
+        names: [
+            "a broadcast with root 0 and 5 u8",
+            "a reduce-to-all of 5 u8 by Product",
+        ],
+    },
+    Case {
+        name: "mismatch-among-reduction",
+        one: |world| Ok(all(world).reduce_all(Reduction::Sum, &mut [1u64])?),
+        other: |world| Ok(all(world).reduce_all(Reduction::Max, &mut [1u64])?),
+        names: [
+            "a reduce-to-all of 1 u64 by Sum",
+            "a reduce-to-all of 1 u64 by Max",
+        ],
+    },
+    Case {
+        name: "mismatch-among-long",
+        one: |world| Ok(all(world).reduce_all(Reduction::Sum, &mut [1u64; 9000])?),
+        other: |world| Ok(all(world).reduce_all(Reduction::Sum, &mut [1f64; 9000])?),
+        names: [
+            "a reduce-to-all of 9000 u64 by Sum",
+            "a reduce-to-all of 9000 f64 by Sum",
+        ],
+    },
+    Case {
+        name: "mismatch-among-started",
+        one: |world| {
+            all(world)
+                .start_reduce_all(Reduction::Sum, vec![1u64].into())?
+                .wait()?;
+            Ok(())
+        },
+        other: |world| {
+            all(world)
+                .start_reduce_all(Reduction::Sum, vec![1f64].into())?
+                .wait()?;
+            Ok(())
+        },
+        names: [
+            "a reduce-to-all of 1 u64 by Sum",
+            "a reduce-to-all of 1 f64 by Sum",
+        ],
+    },
+    Case {
+        name: "mismatch-among-bytes",
+        one: |world| Ok(all(world).gather_all(&[1u64]).map(drop)?),
+        other: |world| Ok(all(world).gather_all(&[1u32; 2]).map(drop)?),
+        names: ["a gather-all of 1 u64", "a gather-all of 2 u32"],
+    },
+    Case {
+        name: "mismatch-among-root",
+        one: |world| Ok(all(world).broadcast(Rank(0), &mut [1u64])?),
+        other: |world| Ok(all(world).broadcast(Rank(1), &mut [1u64])?),
+        names: [
+            "a broadcast with root 0 and 1 u64",
+            "a broadcast with root 1 and 1 u64",
+        ],
+    },
+    Case {
+        name: "mismatch-among-world",
+        one: |world| Ok(world.barrier()?),
+        other: |world| Ok(all(world).reduce_all(Reduction::Sum, &mut [1u64])?),
+        names: [
+            "a barrier of all ranks",
+            "a reduce-to-all of 1 u64 by Sum of all ranks",
+        ],
+    },
+    Case {
+        name: "mismatch-among-world-long",
+        one: |world| Ok(world.barrier()?),
+        other: |world| Ok(all(world).gather_all(&[1u64; 9000]).map(drop)?),
+        names: [
+            "a barrier of all ranks",
+            "a gather-all of 9000 u64 of all ranks",
+        ],
+    },
+    Case {
+        name: "mismatch-team",
+        one: |world| reduce_in_team(world, 0),
+        other: |world| reduce_in_team(world, 1),
+        names: [
+            "a reduce-to-all of 1 u32 by Sum of team",
+            "a reduce-to-all of 1 u32 by Sum of team",
+        ],
+    },
+    Case {
+        name: "mismatch-team-world",
+        one: |world| reduce_in_team(world, 0),
+        other: |world| {
+            let split = || world.team().split(world, Some(0), 0);
+            let _teams = [split()?, split()?];
+            Ok(world.barrier()?)
+        },
+        names: [
+            "a reduce-to-all of 1 u32 by Sum of team",
+            "a barrier of all ranks",
+        ],
+    },
+];
+
+fn run(case: &Case) -> Done {
+    let world = World::init()?;
+    // All have begun.
+    world.barrier()?;
+    match world.rank() {
+        Rank(1) => (case.other)(&world)?,
+        _ => (case.one)(&world)?,
+    }
+    world.barrier()?;
+    println!("{PASSED}");
+    Ok(world.finalise()?)
+}
+
+/// Runs a case over all conduits, or over that of this run.
+fn check(name: &str) {
+    let case = CASES.iter().find(|case| case.name == name).expect("a case");
+    let own = Path::of_this_run() == Path::Memory;
+    for (path, neighbours, ranks) in PATHS {
+        let mut job = Job::launched(ranks, name);
+        if own {
+            job = job.env("ARGONET_CONDUIT", path);
+            job = job.env("GASNET_SUPERNODE_MAXSIZE", neighbours);
+        } else if path != "smp" {
+            continue;
+        }
+        let outcome = job.run().failed(&case.names);
+        assert!(!outcome.out.contains(DATA), "{path}: {outcome:#?}");
+        assert!(!outcome.out.contains(PASSED), "{path}: {outcome:#?}");
+        let told = outcome
+            .err
+            .lines()
+            .filter(|line| line.contains("at rank 1"));
+        assert_eq!(told.count(), 1, "{path}: one error {outcome:#?}");
+    }
+}
+
+macro_rules! tests {
+    ($($test:literal $case:literal;)*) => {
+        pub(crate) const TESTS: &[Test] = &[$(($test, || check($case)),)*];
+
+        pub(crate) const PROGRAMS: &[Program] = &[$(($case, || {
+            run(CASES.iter().find(|case| case.name == $case).expect("a case"))
+        }),)*];
+    };
+}
+
+tests! {
+    "mismatch_of_a_barrier_and_a_reduction" "mismatch-barrier";
+    "mismatch_of_reductions" "mismatch-reduction";
+    "mismatch_of_types" "mismatch-type";
+    "mismatch_of_a_type_of_its_own" "mismatch-own-type";
+    "mismatch_of_a_closure" "mismatch-closure";
+    "mismatch_of_counts" "mismatch-count";
+    "mismatch_of_long_counts" "mismatch-long";
+    "mismatch_of_roots" "mismatch-root";
+    "mismatch_of_roots_of_reductions" "mismatch-root-of-reduction";
+    "mismatch_of_kinds" "mismatch-kind";
+    "mismatch_among_of_reductions" "mismatch-among-reduction";
+    "mismatch_among_of_long_types" "mismatch-among-long";
+    "mismatch_among_of_started" "mismatch-among-started";
+    "mismatch_among_of_types_as_long" "mismatch-among-bytes";
+    "mismatch_among_of_roots" "mismatch-among-root";
+    "mismatch_of_a_barrier_and_among" "mismatch-among-world";
+    "mismatch_of_a_barrier_and_among_long" "mismatch-among-world-long";
+    "mismatch_of_teams" "mismatch-team";
+    "mismatch_of_a_team_and_the_world" "mismatch-team-world";
+}
