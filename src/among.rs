@@ -12,6 +12,7 @@ use crate::process;
 use crate::team::Team;
 use crate::world::{Threading, World};
 use argonet_event::Event;
+use core::any::TypeId;
 use core::mem::ManuallyDrop;
 use std::sync::Arc;
 
@@ -144,6 +145,16 @@ unsafe fn combine_with<T: Copy, F: Fn(T, T) -> T>(
     }
 }
 
+/// Whether a type is one of those whose combination is the library's own.
+fn is_number<T: 'static>() -> bool {
+    macro_rules! any {
+        ($($number:ty)*) => {
+            [$(TypeId::of::<$number>()),*].contains(&TypeId::of::<T>())
+        };
+    }
+    any!(u8 i8 u16 i16 u32 i32 u64 i64 u128 i128 usize isize f32 f64)
+}
+
 /// How a [`Reduction`] of a type is done.
 pub(crate) fn folding<T: Reducible>(reduction: Reduction) -> Folding {
     let code = code(reduction);
@@ -151,6 +162,7 @@ pub(crate) fn folding<T: Reducible>(reduction: Reduction) -> Folding {
         function: combine::<T>,
         context: [core::ptr::without_provenance(code), core::ptr::null()],
         ordered: false,
+        is_client_code: !is_number::<T>(),
         signature: Signature::reduction(code as u16),
     }
 }

@@ -1,7 +1,7 @@
 //! Remote procedure calls.
 
 use crate::bounded::{DecodeError, MAX_RPC_DEPTH, MAX_RPC_ELEMENTS, decode};
-use crate::engine::{Outlook, internal};
+use crate::engine::{Outlook, call_named, internal};
 use crate::error::Result;
 use crate::op::Op;
 use crate::process;
@@ -216,14 +216,24 @@ impl<A: DeserializeOwned + 'static, R: Serialize + 'static> RpcEntry for Rpc<A, 
     }
 
     fn runner(&self) -> Run {
-        let function = self.function;
+        let Self { name, function, .. } = *self;
+        // The four are the client's code, which a message names if one of them panics.
+        let of = move |what: &str| match process::caller() {
+            Some(Rank(caller)) => format!("{what} `{name}`, called by rank {caller},"),
+            None => format!("{what} `{name}`"),
+        };
         Arc::new(move |bytes| {
-            let args = decode(bytes).map_err(|error| match error {
+            let args = call_named(|| of("decoding the arguments of"), || decode(bytes));
+            let args = args.map_err(|error| match error {
                 DecodeError::TooDeep => Status::TooDeep,
                 DecodeError::TooMany => Status::TooMany,
                 DecodeError::Bytes(_) => Status::BadArguments,
             })?;
-            postcard::to_stdvec(&function(args)).map_err(|_| Status::BadResult)
+            let result = call_named(|| of("the function"), || function(args));
+            let encode = || postcard::to_stdvec(&result);
+            let bytes = call_named(|| of("encoding the result of"), encode);
+            call_named(|| of("dropping the result of"), || drop(result));
+            bytes.map_err(|_| Status::BadResult)
         })
     }
 }
@@ -330,7 +340,9 @@ impl<M: Threading> World<M> {
     ///
     /// Arguments and result travel encoded, at most [`MAX_MEDIUM`](crate::MAX_MEDIUM) bytes each, and decode only up to a depth of
     /// [`MAX_RPC_DEPTH`](crate::MAX_RPC_DEPTH) and to [`MAX_RPC_ELEMENTS`](crate::MAX_RPC_ELEMENTS) elements, whatever a message
-    /// claims. The function runs as a handler: it cannot communicate, and it should be short. Who called is told by [`caller`].
+    /// claims. The function runs as a handler, and so do decoding its arguments, encoding and dropping its result: they cannot
+    /// communicate, they should be short, and if they panic the job ends. Who called is told by [`caller`]. At the caller,
+    /// arguments are encoded in this call and the result is decoded in that which waits for it, as code of the caller's own.
     ///
     /// ```
     /// argonet::rpc! {

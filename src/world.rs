@@ -1,7 +1,7 @@
 //! The job as one rank sees it.
 
 use crate::builder::Builder;
-use crate::engine::{Engine, Meeting, WaitMode};
+use crate::engine::{Engine, Meeting, PANIC_CODE, WaitMode};
 use crate::error::Result;
 use crate::heap::Memory;
 use crate::process;
@@ -66,9 +66,6 @@ impl Threading for Seq {
 impl Threading for Par {
     const MODE: ThreadMode = ThreadMode::Par;
 }
-
-/// The exit code of a Rust program that panicked.
-const PANIC_CODE: u8 = 101;
 
 pub(crate) struct Inner {
     pub(crate) engine: Engine<Paths>,

@@ -154,9 +154,9 @@ pub enum AmError {
         /// Target.
         to: JobRank,
     },
-    /// A request, a put, a get or a poll from inside a handler.
+    /// A request, a put, a get or a poll from inside a handler, a remote procedure, or what combines values in a reduction.
     #[error(
-        "{operation} is not allowed inside an active-message handler (rank {rank}): a handler may only reply, once"
+        "{operation} is not allowed inside an active-message handler, a remote procedure or the combination of a reduction (rank {rank}): a handler may only reply, once"
     )]
     Restricted {
         /// What was tried.

@@ -37,7 +37,7 @@ fn not_here(function: &str, error: &AmError) -> ! {
     let place = match error {
         AmError::TooManyThreads { .. } => failed(function, error),
         AmError::Preparing { .. } => "between gex_AM_Prepare* and gex_AM_Commit* or gex_AM_Cancel*",
-        _ => "in a handler",
+        _ => "in a handler or the function of a reduction",
     };
     fatal(
         function,

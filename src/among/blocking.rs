@@ -95,7 +95,8 @@ impl<M: Threading> Among<'_, M> {
     }
 
     /// As [`reduce_all`](Self::reduce_all) with a combination of one's own, which must be associative and the same on all
-    /// ranks. Left operands come from lower ranks. Any thread that polls may be the one that combines.
+    /// ranks. Left operands come from lower ranks. Any thread that polls may be the one that combines; for panics and for calls
+    /// into the library see [`Reducible::combine`].
     ///
     /// ```
     /// # let world = argonet::World::init().unwrap();
@@ -116,6 +117,7 @@ impl<M: Threading> Among<'_, M> {
             function: combine_with::<T, F>,
             context: [(&raw const combine).cast(), core::ptr::null()],
             ordered: true,
+            is_client_code: true,
             signature: Signature::CLOSURE,
         };
         let call = Call {

@@ -105,7 +105,6 @@ impl Background {
         let flags = [
             &self.named.stuck,
             &self.collectives.stuck,
-            &self.near.stuck,
             &self.owed.stuck,
             &self.notices.stuck,
         ];
@@ -161,7 +160,7 @@ impl<C: Conduit> Engine<C> {
             taken += self.advance_collectives(ctx);
         }
         if pending & kind::LINES != 0 {
-            taken += self.advance_near();
+            taken += self.advance_near(ctx);
         }
         if pending & kind::REPLIES != 0 {
             taken += self.advance_replies();

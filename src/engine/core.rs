@@ -3,6 +3,7 @@
 use super::WaitMode;
 use super::background::Background;
 use super::between::Tables;
+use super::client::{ClientCode, Running, Unwound};
 use super::far::Far;
 use super::limits::internal;
 use super::lines::Circles;
@@ -25,7 +26,6 @@ use argonet_segment::{Directory, Resolver};
 use argonet_settings::Letter;
 use argonet_trace::Kind;
 use core::time::Duration;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 /// What an engine is made of.
@@ -126,6 +126,7 @@ pub struct Engine<C> {
     pub(super) circles: Option<Circles>,
     pub(super) making: Arc<Making>,
     pub(super) vis: Vis,
+    pub(super) unwound: Unwound,
 }
 
 /// Whether an injection may wait for room.
@@ -144,9 +145,14 @@ struct Runner<'a, C> {
 impl<C: Conduit> Sink for Runner<'_, C> {
     #[inline(always)]
     fn deliver(&mut self, delivery: &mut Delivery<'_>) {
-        if !self.engine.handlers.dispatch(delivery) {
-            self.engine.serve(delivery);
+        let running = Running {
+            delivery,
+            unwound: &self.engine.unwound,
+        };
+        if !self.engine.handlers.dispatch(running.delivery) {
+            self.engine.serve(running.delivery);
         }
+        core::mem::forget(running);
     }
 
     fn completed(&mut self, op: OpToken, part: Part) {
@@ -215,6 +221,7 @@ impl<C: Conduit> Engine<C> {
             circles,
             making: Arc::default(),
             vis: Vis::default(),
+            unwound: Unwound::default(),
         }
     }
 
@@ -267,14 +274,20 @@ impl<C: Conduit> Engine<C> {
     /// what this one knows of its peers.
     #[cold]
     pub fn fatal(&self, message: &str) -> ! {
+        self.fatal_with(1, message)
+    }
+
+    /// As [`fatal`](Self::fatal), with an exit code.
+    #[cold]
+    pub(super) fn fatal_with(&self, code: u8, message: &str) -> ! {
         argonet_trace::note(Letter::Info, message);
         match self.boot.board().filter(|_| self.size > 1) {
             Some(board) => {
                 let ledger = self.ledger();
                 self.boot
-                    .abort(1, &format!("{message}\nAll ranks:\n{board}{ledger}"))
+                    .abort(code, &format!("{message}\nAll ranks:\n{board}{ledger}"))
             }
-            None => self.boot.abort(1, message),
+            None => self.boot.abort(code, message),
         }
     }
 
@@ -599,15 +612,9 @@ impl<C: Conduit> Engine<C> {
         ctx: &ThreadCtx,
         poll: impl FnOnce(&mut Runner<'_, C>) -> usize,
     ) -> usize {
-        let before = ctx.enter(Context::Handler);
-        let run = || poll(&mut Runner { engine: self });
-        let taken = match catch_unwind(AssertUnwindSafe(run)) {
-            Ok(taken) => taken,
-            // The panic hook has printed where; the other ranks must not wait for this one.
-            Err(_) => self.fatal("a handler panicked"),
-        };
-        ctx.enter(before);
-        taken
+        self.call_client(ctx, ClientCode::Handlers, || {
+            poll(&mut Runner { engine: self })
+        })
     }
 
     /// A poll whose context has been checked.

@@ -30,6 +30,7 @@
 
 mod background;
 mod between;
+mod client;
 mod collective;
 mod core;
 mod datatype;
@@ -55,6 +56,8 @@ mod watch;
 pub use self::core::{Engine, EngineConfig, Internals, Outlook, SegmentBase};
 pub use argonet_settings::WaitMode;
 pub use between::EndpointState;
+pub(crate) use client::PANIC_CODE;
+pub(crate) use client::call_named;
 pub(crate) use collective::TREES;
 pub use collective::{
     Area, Call, Count, FoldFn, Folding, HoodOf, Hoods, Kind, Meets, Range, Schedule, Signature,

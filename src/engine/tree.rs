@@ -5,6 +5,7 @@
 //! rank leaves an operation before all have entered it, and a rank is never more than one
 //! operation ahead of another: two sets of slots, used in turn, are enough.
 
+use super::client::ClientCode;
 use super::collective::{self, Label, Signature};
 use super::core::Engine;
 use super::limits::internal;
@@ -149,7 +150,10 @@ impl Slot {
 
     /// Empties it for the operation after the next.
     fn take(&self, read: impl FnOnce(&[u8])) {
-        read(&self.bytes.lock());
+        // Not read under the lock: a fold is the client's.
+        let bytes = core::mem::take(&mut *self.bytes.lock());
+        read(&bytes);
+        *self.bytes.lock() = bytes;
         self.full.store(0, Ordering::Relaxed);
     }
 }
@@ -324,7 +328,7 @@ impl<C: Conduit> Engine<C> {
             meet(slot, rank);
             slot.take(|theirs| {
                 if let Some(fold) = pass.fold {
-                    fold(bytes, theirs);
+                    self.call_client(ctx, ClientCode::Combination, || fold(bytes, theirs));
                 }
             });
         }

@@ -182,7 +182,13 @@ impl<'e, C: Conduit> Wait<'e, C> {
                 };
                 let time = time.min(left).min(most);
                 let seen = self.patience.seen();
-                let come = || come() || self.engine.lines_have_come();
+                let seen_of_others = self.seen;
+                // The second after the first: who has gone on with a call says so before it lets go of it.
+                let come = || {
+                    come()
+                        || self.engine.lines_have_come()
+                        || self.engine.background.stepped_since(seen_of_others)
+                };
                 self.engine.conduit.sleep_unless(Some(time), seen, &come);
             }
         }

@@ -29,7 +29,8 @@ pub(crate) const TESTS: &[Test] = &[
     }),
     ("lifecycle_a_panic_in_a_handler_ends_the_job", || {
         let outcome = Job::launched(3, "handler-panic").run();
-        outcome.failed(&["on purpose", "rank 2", "a handler panicked"]);
+        assert_eq!(outcome.code(), Some(101), "{outcome:#?}");
+        outcome.failed(&["on purpose", "rank 2", " of a message from rank"]);
     }),
     ("lifecycle_one_world_a_process", || {
         each(&[1, 2, 3], "second-world");

@@ -7,6 +7,7 @@
 
 mod among;
 mod atomics;
+mod client;
 mod collectives;
 mod connections;
 mod credits;
@@ -72,6 +73,7 @@ fn main() {
             garbled::PROGRAMS,
             spread::PROGRAMS,
             hosts::PROGRAMS,
+            &client::PROGRAMS.concat(),
         ]
         .concat();
         let program = programs.iter().find(|(held, _)| *held == name);
@@ -108,6 +110,7 @@ fn main() {
         crowd::TESTS,
         garbled::TESTS,
         spread::TESTS,
+        &client::TESTS.concat(),
     ]
     .concat();
     let trial = |&(name, test): &support::Test| {

@@ -19,7 +19,10 @@ pub(crate) const TESTS: &[Test] = &[
     }),
     ("refused_block_on_in_a_handler", || {
         let outcome = Job::launched(2, "block-on-in-handler").run();
-        outcome.failed(&["inside an active-message handler", "a handler panicked"]);
+        outcome.failed(&[
+            "inside an active-message handler",
+            "the handler `wait` of a message from rank",
+        ]);
     }),
     ("refused_second_reply_and_reply_to_a_reply", || {
         each(&[1, 3], "bad-replies");

@@ -22,7 +22,11 @@ pub(crate) const TESTS: &[Test] = &[
     ("rpc_pointers_travel", || each(&SIZES, "rpc-pointers")),
     ("rpc_panic_ends_the_job", || {
         let outcome = Job::launched(3, "rpc-panic").run();
-        outcome.failed(&["out of luck", "rank 2", "a handler panicked"]);
+        outcome.failed(&[
+            "out of luck",
+            "rank 2",
+            "unlucky`, called by rank 0, panicked: out of luck",
+        ]);
     }),
 ];
 

@@ -52,7 +52,7 @@ pub(crate) const TESTS: &[Test] = &[
         let outcome = Job::launched(2, "fatal-while-others-wait").run();
         outcome.failed(&[
             "rank 0 (pid ",
-            "a handler panicked",
+            "panicked: ",
             "waits in a barrier for rank 0 since",
             "with rank 1: requests",
         ]);

@@ -23,7 +23,8 @@ macro_rules! call {
         }
     };
     (@one $function:expr, ($($value:expr => $type:ty),*), $($arg:ident)*) => {{
-        type Function = unsafe extern "C" fn($($type,)* $(call!(@argument $arg)),*);
+        // An exception of C++ ends the process where the engine calls handlers.
+        type Function = unsafe extern "C-unwind" fn($($type,)* $(call!(@argument $arg)),*);
         // SAFETY: a pointer to a function, which the client says is one for such messages.
         let function: Function = unsafe { transmute::<unsafe extern "C" fn(), Function>($function) };
         // SAFETY: as above; token and payload are good until it returns.

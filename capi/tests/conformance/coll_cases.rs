@@ -4,7 +4,15 @@ use crate::bad::Expected::Ends;
 use crate::cases::Build::Any;
 use crate::cases::Case;
 
-pub(crate) const COLL: [Case; 35] = [
+pub(crate) const COLL: [Case; 36] = [
+    (
+        "reduce-calls",
+        Any,
+        Ends(&[
+            "gex_Coll_BarrierNB",
+            "in a handler or the function of a reduction",
+        ]),
+    ),
     (
         "reduce-root",
         Any,

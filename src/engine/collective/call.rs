@@ -75,8 +75,8 @@ impl Kind {
     }
 }
 
-/// Combines elements: each of the `count` at `right` becomes `left op right`. The two do not overlap. It is called with no
-/// lock of the engine's held that another call could wait for, by any thread that polls.
+/// Combines elements: each of the `count` at `right` becomes `left op right`. The two do not overlap. It is called by any thread
+/// that polls; it cannot communicate, and its panic ends the job.
 pub type FoldFn = unsafe fn(context: [*const (); 2], left: *const u8, right: *mut u8, count: usize);
 
 /// How values are combined.
@@ -88,6 +88,8 @@ pub struct Folding {
     pub context: [*const (); 2],
     /// Whether the operands must stay in the order of ranks, because the operation does not commute.
     pub ordered: bool,
+    /// Whether the function is, or calls, the client's: it is called with no lock held that another call waits for.
+    pub is_client_code: bool,
     /// What members compare of it, so that those that combine differently end the job.
     pub signature: Signature,
 }
@@ -101,6 +103,7 @@ impl Folding {
             function: built_in,
             context: [word(op.into()), word(dt.into())],
             ordered: false,
+            is_client_code: false,
             signature: Self::signature_of(op, dt),
         }
     }
@@ -190,6 +193,11 @@ impl Call {
                 after: false,
             },
         }
+    }
+
+    /// Whether it folds by code of the client's.
+    pub(super) fn runs_client_code(&self) -> bool {
+        self.folding.is_some_and(|folding| folding.is_client_code)
     }
 
     /// Bytes of a block.

@@ -38,6 +38,7 @@ impl Call {
 }
 
 /// A call by lines, as one member goes through it.
+#[derive(Clone)]
 pub(super) struct Course {
     pub(super) call: Call,
     /// Its number among those by lines.

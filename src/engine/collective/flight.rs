@@ -14,15 +14,15 @@ use super::teams::Member;
 use super::wire::{Form, Header};
 use crate::engine::Team;
 use crate::engine::background::Steps;
+use crate::engine::client::ClientCode;
 use crate::engine::core::Engine;
-use crate::engine::thread::{Context, ThreadCtx};
+use crate::engine::thread::ThreadCtx;
 use argonet_am::{Message, Payload};
 use argonet_conduit::Conduit;
 use argonet_event::Event;
 use argonet_segment::SharedBytes;
 use core::ptr::NonNull;
 use parking_lot::Mutex;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 /// What has become of a message of the current round.
@@ -188,16 +188,7 @@ impl Work {
         unsafe { SharedBytes::from_raw(start, range.len) }
     }
 
-    /// Copies and folds. A client's function may not communicate.
-    fn local(&mut self, ctx: &ThreadCtx) {
-        if self.schedule.local(self.round).is_empty() {
-            return;
-        }
-        let before = ctx.enter(Context::Handler);
-        self.do_local();
-        ctx.enter(before);
-    }
-
+    /// Copies and folds.
     fn do_local(&mut self) {
         for at in 0..self.schedule.local(self.round).len() {
             match self.schedule.local(self.round)[at] {
@@ -253,10 +244,8 @@ impl<C: Conduit> Engine<C> {
                 self.ask_in_doubt(flight, work, steps);
                 return;
             }
-            let run = || work.local(ctx);
-            if catch_unwind(AssertUnwindSafe(run)).is_err() {
-                // The panic hook has printed where; the other ranks must not wait for this one.
-                self.fatal("the operation of a reduction panicked");
+            if !work.schedule.local(work.round).is_empty() {
+                self.call_client(ctx, ClientCode::Combination, || work.do_local());
             }
             work.round += 1;
             work.states.clear();

@@ -9,15 +9,17 @@ use super::label::{History, Label};
 use super::pool::{Pools, Stage};
 use super::scratch::Spare;
 use super::seats::{Offer, Offered, Seats, can_sit};
+use crate::engine::client::ClientCode;
 use crate::engine::core::Engine;
 use crate::engine::lines::{Circle, MOST_MEMBERS, Place, WORLD_SLOT};
+use crate::engine::thread::ThreadCtx;
 use crate::engine::{Members, Team, TeamKey};
 use argonet_base::JobRank;
 use argonet_conduit::Conduit;
 use argonet_conduit::smp::{Entry, Lines, ThreadMode};
 use argonet_event::Event;
 use core::fmt;
-use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use parking_lot::{Mutex, MutexGuard};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -27,6 +29,8 @@ pub(super) struct Pending {
     pub(super) course: Course,
     /// `None` until its caller has found one.
     pub(super) event: Option<Event>,
+    /// A thread goes on with a copy of the course, which it puts back. The oldest call alone.
+    pub(super) in_hand: bool,
 }
 
 /// A team's slot, and its calls.
@@ -65,7 +69,6 @@ pub(super) struct Standing {
 pub(in crate::engine) struct NearCalls {
     /// Teams whose queue is not empty.
     pub(super) busy: Mutex<Vec<Arc<Near>>>,
-    pub(in crate::engine) stuck: AtomicBool,
     pub(in crate::engine) seats: Seats,
 }
 
@@ -162,12 +165,17 @@ impl Near {
         let Some(queue) = self.queue.try_lock() else {
             return true;
         };
-        let oldest = queue.front().map(|pending| &pending.course);
-        oldest.is_some_and(|course| match self.awaited(course) {
-            _ if !course.entered => self.may_enter(lines, course),
-            Some(place) => lines.look(place.slot, place.rank, place.call).is_some(),
-            None => true,
-        })
+        let oldest = queue.front();
+        oldest.is_some_and(
+            |Pending {
+                 course, in_hand, ..
+             }| match self.awaited(course) {
+                _ if *in_hand => true,
+                _ if !course.entered => self.may_enter(lines, course),
+                Some(place) => lines.look(place.slot, place.rank, place.call).is_some(),
+                None => true,
+            },
+        )
     }
 
     /// Whether there is room for a call.
@@ -261,7 +269,48 @@ impl<C: Conduit> Engine<C> {
         (self.mode == ThreadMode::Par).then(|| near.circle.turn.lock())
     }
 
-    /// Enters the call if there is room; says whether it is entered. `unfinished` calls precede it.
+    /// Does what comes before a stage is entered.
+    pub(super) fn begin_stage(
+        &self,
+        ctx: &ThreadCtx,
+        lines: Lines<'_>,
+        near: &Near,
+        course: &Course,
+    ) {
+        if let Some(stage) = &course.stage {
+            let pools = Pools {
+                lines,
+                near,
+                call: &course.call,
+            };
+            // SAFETY: whoever made the course has promised it; stages are entered one after the other.
+            let begin = || unsafe { pools.begin(stage) };
+            self.call_client(ctx, ClientCode::Combination, begin);
+        }
+    }
+
+    /// Does what comes when all have entered a stage.
+    #[inline(always)]
+    pub(super) fn end_stage(
+        &self,
+        ctx: &ThreadCtx,
+        lines: Lines<'_>,
+        near: &Near,
+        course: &Course,
+    ) {
+        if let Some(stage) = &course.stage {
+            let pools = Pools {
+                lines,
+                near,
+                call: &course.call,
+            };
+            // SAFETY: whoever made the course has promised it, and all lines of the call have been seen.
+            let end = || unsafe { pools.end(stage) };
+            self.call_client(ctx, ClientCode::Combination, end);
+        }
+    }
+
+    /// Enters the call, whose stage has begun, if there is room; says whether it is entered. `unfinished` calls precede it.
     #[inline(always)]
     pub(super) fn enter_course(
         &self,
@@ -274,11 +323,6 @@ impl<C: Conduit> Engine<C> {
             return false;
         }
         let (circle, number) = (&near.circle, course.number);
-        if let Some(stage) = &course.stage {
-            let call = &course.call;
-            // SAFETY: whoever made the course has promised it; stages are entered one after the other.
-            unsafe { Pools { lines, near, call }.begin(stage) };
-        }
         let what = course.what;
         // SAFETY: whoever made the course has promised it.
         unsafe {
@@ -296,6 +340,7 @@ impl<C: Conduit> Engine<C> {
     #[inline(always)]
     pub(super) fn take_entry(
         &self,
+        ctx: &ThreadCtx,
         lines: Lines<'_>,
         course: &mut Course,
         place: Place,
@@ -305,30 +350,37 @@ impl<C: Conduit> Engine<C> {
             self.lines_differ(course.call.label(), course.history, place, entry.what);
         }
         course.unfinished = course.unfinished.max(entry.unfinished);
+        let folds = course.call.folding.is_some();
         // SAFETY: whoever made the course has promised it, and it has been entered.
-        unsafe { course.take(|data| lines.read(place.slot, place.rank, place.call, data)) };
+        let mut take =
+            || unsafe { course.take(|data| lines.read(place.slot, place.rank, place.call, data)) };
+        match folds {
+            false => take(),
+            true => self.call_client(ctx, ClientCode::Combination, take),
+        }
     }
 
     /// Reads the lines that have come; whether that was all.
     #[inline(always)]
-    pub(super) fn read_lines(&self, lines: Lines<'_>, near: &Near, course: &mut Course) -> bool {
+    pub(super) fn read_lines(
+        &self,
+        ctx: &ThreadCtx,
+        lines: Lines<'_>,
+        near: &Near,
+        course: &mut Course,
+    ) -> bool {
         while let Some(place) = near.awaited(course) {
             let Some(entry) = lines.look(place.slot, place.rank, place.call) else {
                 return false;
             };
-            self.take_entry(lines, course, place, entry);
+            self.take_entry(ctx, lines, course, place, entry);
         }
         true
     }
 
-    /// The call has been read.
+    /// The call has been read, and its stage has ended.
     #[inline(always)]
     pub(super) fn finish_course(&self, lines: Lines<'_>, near: &Near, course: &Course) {
-        if let Some(stage) = &course.stage {
-            let call = &course.call;
-            // SAFETY: whoever made the course has promised it, and all lines of the call have been seen.
-            unsafe { Pools { lines, near, call }.end(stage) };
-        }
         let circle = &near.circle;
         if course.reads_all() {
             circle.knows(course.number.saturating_sub(course.unfinished));

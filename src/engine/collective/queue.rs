@@ -1,4 +1,7 @@
 //! Calls by lines that are started, or waited for: at once as far as they go, then by polls, in the order of the calls.
+//!
+//! Combinations may be the client's code, which may wait for another thread that calls into the library. So a poll goes on with
+//! a copy of a team's oldest call, and holds no lock meanwhile; the call is marked, and other threads pass by.
 #![allow(unsafe_code)]
 
 use super::call::{Call, Kind};
@@ -18,9 +21,9 @@ use core::sync::atomic::Ordering;
 use parking_lot::MutexGuard;
 use std::sync::Arc;
 
-/// Looks at the line that a started call waits for before it is left to polls: less than an event costs. None where the rank
+/// Looks at the line that a started call waits for before it is left to polls: less than an event costs. One where the rank
 /// that is waited for may wait for this processor.
-const LOOKS: u32 = 32;
+const LOOKS: u32 = 33;
 
 impl<C: Conduit> Engine<C> {
     /// Starts a call by lines; see `collective_start`. `Event::DONE` if it is complete.
@@ -36,9 +39,13 @@ impl<C: Conduit> Engine<C> {
         let turn = self.turn(near);
         let mut course = near.course(call, None);
         if near.is_idle() && self.enter_course(lines, near, &mut course, 0) {
-            let looks = if self.waits.are_crowded() { 0 } else { LOOKS };
-            for _ in 0..=looks {
-                if self.read_lines(lines, near, &mut course) {
+            let looks = match self.may_fold_in_turn(&call) {
+                false => 0,
+                true if self.waits.are_crowded() => 1,
+                true => LOOKS,
+            };
+            for _ in 0..looks {
+                if self.read_lines(ctx, lines, near, &mut course) {
                     self.finish_course(lines, near, &course);
                     return Ok(Event::DONE);
                 }
@@ -61,7 +68,9 @@ impl<C: Conduit> Engine<C> {
         let turn = self.turn(near);
         let stages = stages(near, &call, scratch).into_iter();
         let mut courses: Vec<_> = stages.map(|stage| near.course(call, Some(stage))).collect();
-        if near.is_idle() {
+        if near.is_idle() && near.may_enter(lines, &courses[0]) {
+            // The first stage gives, and combines nothing.
+            self.begin_stage(ctx, lines, near, &courses[0]);
             self.enter_course(lines, near, &mut courses[0], 0);
         }
         self.start_courses(ctx, near, courses, turn)
@@ -81,7 +90,11 @@ impl<C: Conduit> Engine<C> {
             near.pending
                 .fetch_add(courses.len() as u32, Ordering::Release);
             let event = None;
-            queue.extend(courses.into_iter().map(|course| Pending { course, event }));
+            queue.extend(courses.into_iter().map(|course| Pending {
+                course,
+                event,
+                in_hand: false,
+            }));
         }
         {
             let mut busy = self.background.near.busy.lock();
@@ -171,12 +184,13 @@ impl<C: Conduit> Engine<C> {
         mut course: Course,
         what: WaitFor,
     ) {
-        if !self.enter_course(lines, near, &mut course, 0) {
+        if course.stage.is_some() || !self.enter_course(lines, near, &mut course, 0) {
             let mut wait = self.waiting_for_line(Waiting::new(what));
             let may_enter = || near.may_enter(lines, &course);
             while !may_enter() {
                 wait.pause_unless(ctx, &may_enter);
             }
+            self.begin_stage(ctx, lines, near, &course);
             let entered = self.enter_course(lines, near, &mut course, 0);
             debug_assert!(entered, "nobody else uses the room");
         }
@@ -199,62 +213,63 @@ impl<C: Conduit> Engine<C> {
                     self.wait_for_line(ctx, lines, place, waiting, doubt)
                 }
             };
-            self.take_entry(lines, &mut course, place, entry);
+            self.take_entry(ctx, lines, &mut course, place, entry);
         }
+        self.end_stage(ctx, lines, near, &course);
         self.finish_course(lines, near, &course);
     }
 
     /// Goes on with calls by lines that are not complete; how much could be done.
-    pub(in crate::engine) fn advance_near(&self) -> usize {
+    pub(in crate::engine) fn advance_near(&self, ctx: &ThreadCtx) -> usize {
         let Some(lines) = self.conduit.lines() else {
             return 0;
         };
-        let mut steps = Steps::default();
-        // A thread that holds it goes on with all calls.
-        let Some(mut busy) = self.background.near.busy.try_lock() else {
-            return 0;
-        };
-        busy.retain(|near| !self.advance_queue(lines, near, &mut steps));
-        let taken = steps.publish(&self.background, &self.background.near.stuck);
+        let all = &self.background.near.busy;
+        let (mut taken, mut at) = (0, 0);
+        loop {
+            let Some(near) = all.lock().get(at).map(Arc::clone) else {
+                break;
+            };
+            taken += self.advance_queue(ctx, lines, &near);
+            at += 1;
+        }
+        let mut busy = all.lock();
+        busy.retain(|near| !near.is_idle());
         if busy.is_empty() {
             self.background.end(kind::LINES);
         }
         taken
     }
 
-    /// Goes on with the calls of a team; whether all are complete.
-    fn advance_queue(&self, lines: Lines<'_>, near: &Near, steps: &mut Steps) -> bool {
+    /// Goes on with the calls of a team; how much could be done.
+    fn advance_queue(&self, ctx: &ThreadCtx, lines: Lines<'_>, near: &Near) -> usize {
+        let mut steps = Steps::default();
+        while let Some(mut course) = self.take_in_hand(lines, near, &mut steps) {
+            let is_complete = self.go_on_with(ctx, lines, near, &mut course);
+            self.put_back(lines, near, course, is_complete, &mut steps);
+            if !is_complete {
+                break;
+            }
+        }
+        steps.taken
+    }
+
+    /// Enters calls as far as there is room, and takes the oldest in hand: nobody else goes on with it until it is put back.
+    fn take_in_hand(&self, lines: Lines<'_>, near: &Near, steps: &mut Steps) -> Option<Course> {
         let _turn = match self.mode {
-            ThreadMode::Par => match near.circle.turn.try_lock() {
-                Some(turn) => Some(turn),
-                None => return false,
-            },
+            ThreadMode::Par => Some(near.circle.turn.try_lock()?),
             _ => None,
         };
         let mut queue = near.queue.lock();
-        loop {
-            // Before anything that follows a call by messages is entered.
-            near.tell_untold(lines, &queue);
-            let Some(pending) = queue.front_mut() else {
-                break;
-            };
-            if !self.read_lines_of(lines, near, &mut pending.course) {
-                break;
-            }
-            self.finish_course(lines, near, &pending.course);
-            if let Some(event) = pending.event {
-                self.finish(event, steps);
-            } else {
-                steps.taken += 1;
-            }
-            queue.pop_front();
-            near.pending.fetch_sub(1, Ordering::Release);
-        }
         // Others need not wait until those before are complete here.
         for at in 0..queue.len() {
             if queue[at].course.entered {
                 continue;
             }
+            if queue[at].in_hand {
+                break;
+            }
+            // Before anything that follows a call by messages is entered.
             near.tell_untold(lines, &queue);
             let course = &mut queue[at].course;
             // A stage begins with work on what the one before has left.
@@ -264,19 +279,72 @@ impl<C: Conduit> Engine<C> {
             steps.taken += 1;
         }
         near.tell_untold(lines, &queue);
-        queue.is_empty()
+        let oldest = queue.front_mut()?;
+        let course = &oldest.course;
+        if oldest.in_hand || !(course.entered || near.may_enter(lines, course)) {
+            return None;
+        }
+        oldest.in_hand = true;
+        Some(oldest.course.clone())
     }
 
-    /// As `read_lines`, of a call that waits: doubts it if nothing comes.
-    fn read_lines_of(&self, lines: Lines<'_>, near: &Near, course: &mut Course) -> bool {
-        if !course.entered && !self.enter_course(lines, near, course, 0) {
+    /// Goes on with the call that this thread has in hand; whether it is complete. Holds no lock while it combines.
+    fn go_on_with(
+        &self,
+        ctx: &ThreadCtx,
+        lines: Lines<'_>,
+        near: &Near,
+        course: &mut Course,
+    ) -> bool {
+        if !course.entered {
+            self.begin_stage(ctx, lines, near, course);
+            let _turn = self.turn(near);
+            let mut queue = near.queue.lock();
+            near.tell_untold(lines, &queue);
+            let entered = self.enter_course(lines, near, course, 0);
+            debug_assert!(entered, "nobody enters a call before the oldest");
+            if let Some(oldest) = queue.front_mut() {
+                oldest.course.entered = entered;
+            }
+            near.tell_untold(lines, &queue);
+        }
+        if !self.read_lines(ctx, lines, near, course) {
+            if let Some(place) = near.awaited(course) {
+                self.doubt_line(lines, course, place);
+            }
             return false;
         }
-        let complete = self.read_lines(lines, near, course);
-        if let Some(place) = near.awaited(course).filter(|_| !complete) {
-            self.doubt_line(lines, course, place);
+        self.end_stage(ctx, lines, near, course);
+        true
+    }
+
+    /// Gives the call that this thread has in hand back to its team, or ends it.
+    fn put_back(
+        &self,
+        lines: Lines<'_>,
+        near: &Near,
+        course: Course,
+        is_complete: bool,
+        steps: &mut Steps,
+    ) {
+        let _turn = self.turn(near);
+        let mut queue = near.queue.lock();
+        if !is_complete {
+            if let Some(oldest) = queue.front_mut() {
+                (oldest.course, oldest.in_hand) = (course, false);
+            }
+            return;
         }
-        complete
+        self.finish_course(lines, near, &course);
+        match queue.front().and_then(|oldest| oldest.event) {
+            Some(event) => self.finish(event, steps),
+            None => steps.taken += 1,
+        }
+        // Before others can see that nobody has it in hand.
+        self.background.stepped();
+        queue.pop_front();
+        near.pending.fetch_sub(1, Ordering::Release);
+        near.tell_untold(lines, &queue);
     }
 
     /// Whether a thread that is about to sleep has something to do for calls by lines.

@@ -15,6 +15,7 @@ use crate::engine::watch::span;
 use argonet_am::AmError;
 use argonet_base::JobRank;
 use argonet_conduit::Conduit;
+use argonet_conduit::smp::ThreadMode;
 use argonet_event::{Event, Parts};
 use argonet_trace::What;
 use core::sync::atomic::Ordering;
@@ -174,6 +175,7 @@ impl<C: Conduit> Engine<C> {
         if let Some((lines, near)) = self.near(team)
             && ctx.is_free()
             && call.root < team.size()
+            && self.may_fold_in_turn(&call)
         {
             if call.fits_lines(team.size()) {
                 // SAFETY: the caller's promise.
@@ -191,6 +193,13 @@ impl<C: Conduit> Engine<C> {
         let event = unsafe { self.begin_call(ctx, team, call, true) }?;
         self.wait_or_end(ctx, event);
         Ok(())
+    }
+
+    /// Whether the call may be gone through in its team's turn, which threads wait for: not where it runs client code, which may
+    /// wait for them.
+    #[inline(always)]
+    pub(super) fn may_fold_in_turn(&self, call: &Call) -> bool {
+        self.mode != ThreadMode::Par || !call.runs_client_code()
     }
 
     /// Gives a call its number, after one of the library's own where that is due.

@@ -28,7 +28,7 @@ const POLL_EVERY: u64 = 8;
 /// A call that this rank has entered and not finished.
 #[must_use]
 pub(in crate::engine) struct Entered<'e, C: Conduit> {
-    engine: &'e Engine<C>,
+    pub(super) engine: &'e Engine<C>,
     lines: Lines<'e>,
     circle: &'e Circle,
     call: u64,

@@ -1,6 +1,7 @@
 //! Calls of all ranks by lines, as the Rust API has them: each rank waits for all others.
 
 use super::circle::Circle;
+use crate::engine::client::ClientCode;
 use crate::engine::collective::{Kind, Label, Signature};
 use crate::engine::core::Engine;
 use crate::engine::thread::ThreadCtx;
@@ -78,6 +79,7 @@ impl<C: Conduit> super::meet::Entered<'_, C> {
     /// Folds what all members contribute, in the order of ranks, into `bytes`, which takes at most `WORDS` words.
     #[inline(always)]
     fn fold<const WORDS: usize>(self, ctx: &ThreadCtx, fold: &Fold<'_>, bytes: &mut [u8]) {
+        let engine = self.engine;
         self.all(ctx, WaitFor::Collective, |line| {
             if line.member == 0 {
                 line.read(bytes);
@@ -86,7 +88,7 @@ impl<C: Conduit> super::meet::Entered<'_, C> {
             let mut words = [[0; 8]; WORDS];
             let theirs = &mut words.as_flattened_mut()[..bytes.len()];
             line.read(theirs);
-            fold(bytes, theirs);
+            engine.call_client(ctx, ClientCode::Combination, || fold(bytes, theirs));
         });
     }
 }

@@ -86,6 +86,7 @@ impl<C: Conduit> Engine<C> {
             src: at,
             dst: at,
             folding: Some(Folding {
+                is_client_code: false,
                 function: agree,
                 context: [core::ptr::null(); 2],
                 ordered: false,

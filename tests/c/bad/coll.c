@@ -3,6 +3,10 @@
 #include <gasnet_coll.h>
 
 static double src[4], dst[8];
+static void calls(const void *a, void *b, size_t n, const void *c) {
+  (void)a, (void)b, (void)n, (void)c;
+  gex_Event_Wait(gex_Coll_BarrierNB(team, 0));
+}
 static void twice(const void *a, void *b, size_t n, const void *c) { (void)a, (void)b, (void)n, (void)c; }
 
 #define ONE(root, dt, size, count, op, fn, flags) \
@@ -25,6 +29,7 @@ static void reductions(void) {
   CASE("reduce-no-count") ALL(GEX_DT_I32, 4, 0, GEX_OP_ADD, NULL);
   CASE("reduce-too-much") ALL(GEX_DT_USER, (size_t)1 << 40, (size_t)1 << 40, GEX_OP_USER, twice);
   CASE("reduce-no-function") ALL(GEX_DT_USER, 4, 1, GEX_OP_USER_NC, NULL);
+  CASE("reduce-calls") ALL(GEX_DT_USER, 8, 1, GEX_OP_USER, calls);
   CASE("reduce-no-source") gex_Event_Wait(gex_Coll_ReduceToAllNB(team, dst, NULL, GEX_DT_DBL, 8, 1, GEX_OP_ADD, NULL, NULL, 0));
   CASE("reduce-nowhere") gex_Event_Wait(gex_Coll_ReduceToAllNB(team, NULL, src, GEX_DT_DBL, 8, 1, GEX_OP_ADD, NULL, NULL, 0));
   CASE("reduce-pair") gex_Event_Wait(gex_Coll_ReduceToAllNB(gex_TM_Pair(ep, 0), dst, src, GEX_DT_DBL, 8, 1, GEX_OP_ADD, NULL, NULL, 0));

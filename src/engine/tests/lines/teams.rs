@@ -126,6 +126,7 @@ fn begin_at(
         false => vec![0xee; blocks as usize * 3 * call.count],
     };
     let folding = call.kind.folds().then_some(Folding {
+        is_client_code: true,
         function: join,
         context: [::core::ptr::null(); 2],
         ordered: true,
