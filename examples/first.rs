@@ -1,26 +1,28 @@
 //! The program that README.md shows.
 
-use argonet::{Result, SharedVec, World};
+use argonet::{Result, SharedVec};
 
 argonet::rpc! {
     fn square(x: u64) -> u64 { x * x }
 }
 
-fn main() -> Result<()> {
-    let world = World::init()?;
-    let next = world.neighbour(1);
-    // Four numbers on every rank, which every rank can read and write.
-    let numbers = SharedVec::<u64>::alloc(&world, 4)?;
-    // Write into the next rank's part; it need not do anything for that.
-    world.put_value(numbers.gptr(next, 2), u64::from(world.rank().0))?;
-    world.barrier()?;
-    let found = numbers.read(&world, 2);
-    // Run a function on the next rank and wait for its result.
-    let squared = world.rpc(next, &square, (found,))?.wait()?;
-    println!(
-        "rank {} of {}: found {found}, squared {squared}",
-        world.rank(),
-        world.size()
-    );
-    world.finalise()
+fn main() {
+    // Where it returns an error, that rank prints it and ends the job.
+    argonet::run(|world| -> Result<()> {
+        let next = world.neighbour(1);
+        // Four numbers on every rank, which every rank can read and write.
+        let numbers = SharedVec::<u64>::alloc(world, 4)?;
+        // Write into the next rank's part; it need not do anything for that.
+        world.put_value(numbers.gptr(next, 2), u64::from(world.rank().0))?;
+        world.barrier()?;
+        let found = numbers.read(world, 2);
+        // Run a function on the next rank and wait for its result.
+        let squared = world.rpc(next, &square, (found,))?.wait()?;
+        println!(
+            "rank {} of {}: found {found}, squared {squared}",
+            world.rank(),
+            world.size()
+        );
+        Ok(())
+    });
 }

@@ -1,20 +1,21 @@
 //! Says hello from every rank, in order.
 
-use argonet::{Reduction, Result, World};
+use argonet::{Reduction, Result};
 
-fn main() -> Result<()> {
-    let world = World::init()?;
-    for rank in world.ranks() {
-        if rank == world.rank() {
-            println!("hello from rank {rank} of {}", world.size());
+fn main() {
+    argonet::run(|world| -> Result<()> {
+        for rank in world.ranks() {
+            if rank == world.rank() {
+                println!("hello from rank {rank} of {}", world.size());
+            }
+            world.barrier()?;
         }
-        world.barrier()?;
-    }
-    let mut sum = [u64::from(world.rank().0)];
-    world.reduce_all(Reduction::Sum, &mut sum)?;
-    assert_eq!(
-        sum[0],
-        u64::from(world.size()) * u64::from(world.size() - 1) / 2
-    );
-    world.finalise()
+        let mut sum = [u64::from(world.rank().0)];
+        world.reduce_all(Reduction::Sum, &mut sum)?;
+        assert_eq!(
+            sum[0],
+            u64::from(world.size()) * u64::from(world.size() - 1) / 2
+        );
+        Ok(())
+    });
 }

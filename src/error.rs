@@ -8,6 +8,7 @@ use argonet_base::Rank;
 use argonet_boot::BootError;
 use argonet_segment::SegmentError;
 use argonet_settings::SettingsError;
+use core::fmt;
 
 /// What can go wrong in a call of this library. Each message names the rank, what was expected and
 /// what to change.
@@ -21,7 +22,9 @@ use argonet_settings::SettingsError;
 ///     other => panic!("{other:?}"),
 /// }
 /// ```
-#[derive(Debug, thiserror::Error)]
+/// Its `Debug` form is the message, too, as `fn main() -> Result<()>` prints that.
+/// [`run`](crate::run()) prints an error with the rank, and ends the job.
+#[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// Starting the job.
@@ -166,6 +169,12 @@ pub enum Error {
     },
 }
 
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
 impl From<OpError> for Error {
     fn from(error: OpError) -> Self {
         match error {
@@ -178,10 +187,12 @@ impl From<OpError> for Error {
 /// Result of this library's calls.
 ///
 /// ```
-/// fn main() -> argonet::Result<()> {
-///     let world = argonet::World::init()?;
-///     world.barrier()?;
-///     world.finalise()
+/// use argonet::{Reduction, Result, World};
+/// fn sum_of_ranks(world: &World) -> Result<u32> {
+///     let mut ranks = [world.rank().0];
+///     world.reduce_all(Reduction::Sum, &mut ranks)?;
+///     Ok(ranks[0])
 /// }
+/// assert_eq!(argonet::run(|world| sum_of_ranks(world)), 0);
 /// ```
 pub type Result<T, E = Error> = std::result::Result<T, E>;

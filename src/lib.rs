@@ -5,31 +5,32 @@
 //! write. A [`World`] is the job as one rank sees it:
 //!
 //! ```
-//! use argonet::{Result, SharedVec, World};
+//! use argonet::{Result, SharedVec};
 //!
 //! argonet::rpc! {
 //!     fn square(x: u64) -> u64 { x * x }
 //! }
 //!
-//! fn main() -> Result<()> {
-//!     let world = World::init()?;
-//!     let next = world.neighbour(1);
-//!     // An array of four numbers on every rank.
-//!     let numbers = SharedVec::<u64>::alloc(&world, 4)?;
-//!     // Write into the next rank's array, without its help.
-//!     world.put_value(numbers.gptr(next, 2), 7)?;
-//!     world.barrier()?;
-//!     assert_eq!(numbers.read(&world, 2), 7);
-//!     // Run a function there.
-//!     assert_eq!(world.rpc(next, &square, (12,))?.wait()?, 144);
-//!     Ok(())
+//! fn main() {
+//!     argonet::run(|world| -> Result<()> {
+//!         let next = world.neighbour(1);
+//!         // An array of four numbers on every rank.
+//!         let numbers = SharedVec::<u64>::alloc(world, 4)?;
+//!         // Write into the next rank's array, without its help.
+//!         world.put_value(numbers.gptr(next, 2), 7)?;
+//!         world.barrier()?;
+//!         assert_eq!(numbers.read(world, 2), 7);
+//!         // Run a function there.
+//!         assert_eq!(world.rpc(next, &square, (12,))?.wait()?, 144);
+//!         Ok(())
+//!     })
 //! }
 //! ```
 //!
 //! Run it alone and it is a job of one rank; `GASNET_PSHM_NODES=4 ./program` makes four ranks on
 //! this host, `argonet run -n 4 ./program` does the same from a launcher. Ranks that are joined by the conduit tcp a program starts
 //! itself, too: `ARGONET_CONDUIT=tcp ./program 4 arguments` starts four on this host, whose arguments lack the first, and with
-//! `GASNET_SPAWNFN=L` or `C` they are on the hosts of `GASNET_SSH_SERVERS`. The process that was started is their launcher: its [`World::init`] does
+//! `GASNET_SPAWNFN=L` or `C` they are on the hosts of `GASNET_SSH_SERVERS`. The process that was started is their launcher: its [`run()`] or [`World::init`] does
 //! not return, so what a program does before that, such as to look at its arguments, it does there, too.
 //!
 //! # Soundness
@@ -78,6 +79,7 @@ pub mod raw;
 mod registry;
 mod rma;
 mod rpc;
+mod run;
 mod scope;
 mod section;
 mod settings;
@@ -110,6 +112,7 @@ pub use payload::Payload;
 pub use process::exit;
 pub use quiet::Quiet;
 pub use rpc::{Rpc, RpcError, caller};
+pub use run::run;
 pub use scope::Scope;
 pub use section::{Section, SectionError};
 pub use shared_vec::SharedVec;

@@ -634,7 +634,9 @@ fn fails(ranks: u32, input: &Path, output: &Path, options: &[&str], message: &st
     );
     assert_eq!(run.status.code(), Some(1), "{what}");
     assert!(run.stdout.is_empty(), "{what}");
-    let told: Vec<&str> = errors.lines().filter(|l| l.starts_with("heat: ")).collect();
+    let told: Vec<&str> = errors.lines().filter(|l| l.contains(message)).collect();
     assert_eq!(told.len(), 1, "{what}");
-    assert!(told[0].starts_with(&format!("heat: {message}")), "{what}");
+    let (rank, error) = told[0].split_once("): ").expect(&what);
+    assert!(rank.starts_with("argonet: rank "), "{what}");
+    assert!(error.starts_with(message), "{what}");
 }

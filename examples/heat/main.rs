@@ -79,37 +79,29 @@ fn main() -> ExitCode {
     let arguments = Arguments::try_parse();
     // Before there is a second thread: other ranks may be forked here.
     let ranks = arguments.as_ref().ok().and_then(|a| a.ranks);
-    let builder = World::builder();
-    let world = match ranks {
-        Some(ranks) => builder.ranks(ranks).build(),
-        None => builder.build(),
-    };
-    let world = match world {
-        Ok(world) => world,
-        Err(error) => return complain(&error),
-    };
-    // Every rank has the same arguments; one complains about them.
-    let arguments = match arguments {
-        Ok(arguments) => arguments,
-        Err(error) => {
-            if world.rank() == Rank(0) {
-                // There is nowhere left to tell when this fails.
-                let _ = error.print();
-            }
-            return ExitCode::from(error.exit_code() as u8);
-        }
-    };
-    match run(&world, &arguments) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(Failure::Here(error)) => complain(&*error),
-        Err(Failure::Elsewhere) => ExitCode::FAILURE,
+    let mut builder = World::builder();
+    if let Some(ranks) = ranks {
+        builder = builder.ranks(ranks);
     }
-}
-
-/// Prints an error in one piece, since several ranks may write.
-fn complain(error: &dyn Error) -> ExitCode {
-    let _ = io::stderr().write_all(format!("heat: {error}\n").as_bytes());
-    ExitCode::FAILURE
+    // It prints the error of a rank, and ends the job.
+    builder.run(|world| -> Result<ExitCode, Box<dyn Error>> {
+        // Every rank has the same arguments; one complains about them.
+        let arguments = match arguments {
+            Ok(arguments) => arguments,
+            Err(error) => {
+                if world.rank() == Rank(0) {
+                    // There is nowhere left to tell when this fails.
+                    let _ = error.print();
+                }
+                return Ok(ExitCode::from(error.exit_code() as u8));
+            }
+        };
+        match flow(world, &arguments) {
+            Ok(()) => Ok(ExitCode::SUCCESS),
+            Err(Failure::Here(error)) => Err(error),
+            Err(Failure::Elsewhere) => Ok(ExitCode::FAILURE),
+        }
+    })
 }
 
 /// Makes an error of any rank one of all: of the ranks that have one, the lowest gets it to print. Collective.
@@ -124,7 +116,7 @@ fn agree<T>(world: &World, result: Result<T, impl Into<Box<dyn Error>>>) -> Resu
     }
 }
 
-fn run(world: &World, arguments: &Arguments) -> Result<(), Failure> {
+fn flow(world: &World, arguments: &Arguments) -> Result<(), Failure> {
     // Rank 0 alone reads and writes files, so that the others need not see them.
     let first = world.rank() == Rank(0);
     let picture = first

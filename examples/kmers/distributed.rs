@@ -26,8 +26,8 @@ const SLOTS: u32 = 1024;
 const MIN_SLOTS: u32 = 8;
 
 /// The job, and what its handlers fill.
-pub struct Distributed {
-    world: World,
+pub struct Distributed<'w> {
+    world: &'w World,
     batch: Am<u32>,
     grant: Arc<Am<u32>>,
     done: Am<u64>,
@@ -75,41 +75,44 @@ fn add(table: &mut Option<Table>, error: &mut Option<TableError>, hashes: &[Hash
     }
 }
 
-impl Distributed {
-    /// Joins the job that this process was started in, or starts one of `ranks`.
-    pub fn join(ranks: Option<u32>) -> argonet::Result<Self> {
-        let counter = Arc::new(Mutex::new(Counter {
-            table: None,
-            error: None,
-            received: Box::new([Hash::default(); BATCH]),
-        }));
-        let codes_done = Arc::new(AtomicU64::new(0));
-        let mut builder = World::builder();
-        if let Some(ranks) = ranks {
-            builder = builder.ranks(ranks);
+/// Joins the job that this process was started in, or starts one of `ranks`, and calls `program` on
+/// each. An error of a rank is printed and ends the job.
+pub fn run<T>(
+    ranks: Option<u32>,
+    program: impl FnOnce(&mut Distributed<'_>) -> Result<T, Box<dyn Error>>,
+) -> T {
+    let counter = Arc::new(Mutex::new(Counter {
+        table: None,
+        error: None,
+        received: Box::new([Hash::default(); BATCH]),
+    }));
+    let codes_done = Arc::new(AtomicU64::new(0));
+    let mut builder = World::builder();
+    if let Some(ranks) = ranks {
+        builder = builder.ranks(ranks);
+    }
+    let granted = Arc::new(Mutex::new(Vec::<Vec<u32>>::new()));
+    let grant = Arc::new(builder.am("kmers grant", {
+        let granted = Arc::clone(&granted);
+        move |message, slot| {
+            if let Some(slots) = granted.lock().get_mut(message.source().0 as usize) {
+                slots.push(slot);
+            }
         }
-        let granted = Arc::new(Mutex::new(Vec::<Vec<u32>>::new()));
-        let grant = Arc::new(builder.am("kmers grant", {
-            let granted = Arc::clone(&granted);
-            move |message, slot| {
-                if let Some(slots) = granted.lock().get_mut(message.source().0 as usize) {
-                    slots.push(slot);
-                }
-            }
-        }));
-        let batch = builder.am("kmers batch", {
-            let (counter, grant) = (Arc::clone(&counter), Arc::clone(&grant));
-            move |message, slot| counter.lock().receive(message, &grant, slot)
-        });
-        let done = builder.am("kmers done", {
-            let codes_done = Arc::clone(&codes_done);
-            move |_, codes| {
-                codes_done.fetch_add(codes, Ordering::Relaxed);
-            }
-        });
-        let world = builder.build()?;
+    }));
+    let batch = builder.am("kmers batch", {
+        let (counter, grant) = (Arc::clone(&counter), Arc::clone(&grant));
+        move |message, slot| counter.lock().receive(message, &grant, slot)
+    });
+    let done = builder.am("kmers done", {
+        let codes_done = Arc::clone(&codes_done);
+        move |_, codes| {
+            codes_done.fetch_add(codes, Ordering::Relaxed);
+        }
+    });
+    builder.run(|world| {
         granted.lock().resize(world.size() as usize, Vec::new());
-        Ok(Self {
+        program(&mut Distributed {
             world,
             batch,
             grant,
@@ -118,8 +121,10 @@ impl Distributed {
             granted,
             codes_done,
         })
-    }
+    })
+}
 
+impl Distributed<'_> {
     /// Slots that each rank has for each other.
     fn slots_each(&self) -> u32 {
         (SLOTS / self.world.size()).max(MIN_SLOTS)
@@ -228,7 +233,7 @@ impl Batch {
     }
 }
 
-impl Ranks for Distributed {
+impl Ranks for Distributed<'_> {
     fn part(&self) -> Part {
         Part {
             rank: self.world.rank().0,
@@ -267,7 +272,7 @@ impl Ranks for Distributed {
         let table = self.agree(table)?;
         self.counter.lock().table = Some(table);
         let slots = SharedVec::alloc(
-            &self.world,
+            self.world,
             (self.slots_each() * self.world.size()) as usize * BATCH,
         )?;
         self.grant_slots()?;
@@ -289,7 +294,7 @@ impl Ranks for Distributed {
             self.world.wait_until(|| show() >= codes)?;
         }
         self.world.drain()?;
-        slots.free(&self.world)?;
+        slots.free(self.world)?;
 
         let (table, error) = {
             let mut counter = self.counter.lock();
@@ -311,8 +316,8 @@ impl Ranks for Distributed {
         let mut longest = [words.len() as u64];
         self.world.reduce_all(Reduction::Max, &mut longest)?;
         let longest = usize::try_from(longest[0]).unwrap_or(usize::MAX);
-        let tallies = SharedVec::<u64>::alloc(&self.world, longest)?;
-        tallies.write_from(&self.world, 0, &words);
+        let tallies = SharedVec::<u64>::alloc(self.world, longest)?;
+        tallies.write_from(self.world, 0, &words);
         self.world.barrier()?;
         let first = self.world.rank() == Rank(0);
         if first {
@@ -322,7 +327,7 @@ impl Ranks for Distributed {
                 tally.merge(&theirs);
             }
         }
-        tallies.free(&self.world)?;
+        tallies.free(self.world)?;
         Ok(first.then_some(tally))
     }
 }

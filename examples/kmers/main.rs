@@ -31,7 +31,6 @@ use std::time::{Duration, Instant};
 use clap::Parser;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use distributed::Distributed;
 use generate::Size;
 use kmer::K;
 use partition::Part;
@@ -80,24 +79,20 @@ fn histogram_limit(text: &str) -> Result<usize, String> {
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
-    let done = match (&arguments.generate, &arguments.file) {
-        (Some(what), _) => generate(what, arguments.output.as_deref()).map_err(Failure::Here),
+    match (&arguments.generate, &arguments.file) {
+        (Some(what), _) => match generate(what, arguments.output.as_deref()) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) => complain(&*error),
+        },
         (None, Some(file)) => count_on_ranks(&arguments, file),
-        (None, None) => Ok(()),
-    };
-    let Err(failure) = done else {
-        return ExitCode::SUCCESS;
-    };
-    if let Failure::Here(error) = failure {
-        complain(&*error);
+        (None, None) => ExitCode::SUCCESS,
     }
-    ExitCode::FAILURE
 }
 
-/// Prints an error in one piece, since several ranks may write.
-fn complain(error: &dyn Error) {
+fn complain(error: &dyn Error) -> ExitCode {
     // There is nowhere left to tell when this fails.
     let _ = io::stderr().write_all(format!("kmers: {error}\n").as_bytes());
+    ExitCode::FAILURE
 }
 
 fn generate(what: &[String], output: Option<&Path>) -> Result<(), Box<dyn Error>> {
@@ -121,20 +116,21 @@ fn generate(what: &[String], output: Option<&Path>) -> Result<(), Box<dyn Error>
     Ok(())
 }
 
-fn count_on_ranks(arguments: &Arguments, file: &Path) -> Result<(), Failure> {
+fn count_on_ranks(arguments: &Arguments, file: &Path) -> ExitCode {
     // Before there is a second thread: other ranks may be forked here.
-    let mut ranks = Distributed::join(arguments.ranks)?;
-    let counted = if ranks.part() == Part::WHOLE {
-        count(arguments, file, &mut Direct)
-    } else {
-        count(arguments, file, &mut ranks)
-    };
-    if let Err(Failure::Here(error)) = counted {
-        // Here and not later: this rank leaves the job with the others, who may then be gone before it writes.
-        complain(&*error);
-        return Err(Failure::Elsewhere);
-    }
-    counted
+    distributed::run(arguments.ranks, |ranks| {
+        let counted = if ranks.part() == Part::WHOLE {
+            count(arguments, file, &mut Direct)
+        } else {
+            count(arguments, file, ranks)
+        };
+        match counted {
+            Ok(()) => Ok(ExitCode::SUCCESS),
+            Err(Failure::Here(error)) => Err(error),
+            // The rank that has the error ends the job.
+            Err(Failure::Elsewhere) => Ok(ExitCode::FAILURE),
+        }
+    })
 }
 
 fn count(arguments: &Arguments, file: &Path, ranks: &mut impl Ranks) -> Result<(), Failure> {

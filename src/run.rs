@@ -1,0 +1,171 @@
+//! Programs whose errors end their job.
+
+use crate::builder::Builder;
+use crate::error::Result;
+use crate::world::{Par, Seq, Threading, World};
+use argonet_settings::Letter;
+use std::error::Error;
+use std::fmt::Write as _;
+use std::io::{self, Write as _};
+
+/// The exit code of a program that returns an error.
+const FAILURE: u8 = 1;
+
+/// Runs a program on every rank of the job: joins with the default settings, calls `program`, and
+/// finalizes.
+///
+/// Where `program` returns an error, the rank prints it on standard error with its number, then
+/// what caused it, and ends the job with code 1 at once, whatever the other ranks do: it does not
+/// wait for them, and no destructor or exit handler runs. So `?` can be used on one rank alone.
+/// Where joining fails, the process prints why and exits with code 1.
+///
+/// The error may be anything that becomes a `Box<dyn Error>`: an [`Error`](crate::Error), `Box<dyn
+/// Error>` itself, a `String` or an error of a library such as anyhow. A closure with `?` names its
+/// result type:
+///
+/// ```
+/// argonet::run(|world| -> argonet::Result<()> {
+///     println!("rank {} of {}", world.rank(), world.size());
+///     world.barrier()?;
+///     Ok(())
+/// });
+/// ```
+///
+/// It returns what `program` does, after all ranks have come to their end and everything under way
+/// has been handled. So a program has an exit code of its own:
+///
+/// ```no_run
+/// use std::process::ExitCode;
+/// use argonet::{Result, World};
+///
+/// fn main() -> ExitCode {
+///     argonet::run(program)
+/// }
+///
+/// fn program(world: &mut World) -> Result<ExitCode> {
+///     world.barrier()?;
+///     Ok(ExitCode::from(if world.size() > 1 { 0 } else { 3 }))
+/// }
+/// ```
+///
+/// A panic of `program` ends the job of several ranks with code 101, as it does for every
+/// [`World`]. Settings and handlers of the program's own are given to [`Builder::run`]; a world for
+/// many threads is that of [`Builder::run_par`].
+///
+/// Blocks; call it on the first thread, before there is a second one.
+pub fn run<T, E>(program: impl FnOnce(&mut World) -> std::result::Result<T, E>) -> T
+where
+    E: Into<Box<dyn Error>>,
+{
+    Builder::new().run(program)
+}
+
+impl Builder {
+    /// As [`run`](crate::run()), with the settings and handlers of this builder.
+    ///
+    /// ```
+    /// let mut builder = argonet::World::builder().segment_bytes(1 << 20);
+    /// let double = builder.rpc("double", |(x,): (u32,)| x * 2);
+    /// let four = builder.run(|world| -> argonet::Result<u32> {
+    ///     world.rpc(world.rank(), &double, (2,))?.wait()
+    /// });
+    /// assert_eq!(four, 4);
+    /// ```
+    pub fn run<T, E>(self, program: impl FnOnce(&mut World<Seq>) -> std::result::Result<T, E>) -> T
+    where
+        E: Into<Box<dyn Error>>,
+    {
+        run_in(self.build(), program)
+    }
+
+    /// As [`run`](Self::run), with a world that any number of threads may use.
+    ///
+    /// ```
+    /// argonet::World::builder().run_par(|world| {
+    ///     std::thread::scope(|s| {
+    ///         let threads: Vec<_> = (0..4).map(|_| s.spawn(|| world.poll())).collect();
+    ///         threads.into_iter().try_for_each(|t| t.join().unwrap().map(drop))
+    ///     })
+    /// });
+    /// ```
+    pub fn run_par<T, E>(
+        self,
+        program: impl FnOnce(&mut World<Par>) -> std::result::Result<T, E>,
+    ) -> T
+    where
+        E: Into<Box<dyn Error>>,
+    {
+        run_in(self.build_par(), program)
+    }
+}
+
+fn run_in<M: Threading, T, E: Into<Box<dyn Error>>>(
+    joined: Result<World<M>>,
+    program: impl FnOnce(&mut World<M>) -> std::result::Result<T, E>,
+) -> T {
+    let mut world = joined.unwrap_or_else(|error| fail_alone(&error));
+    match program(&mut world) {
+        Ok(value) => {
+            if let Err(error) = world.finalise() {
+                fail_alone(&error);
+            }
+            value
+        }
+        Err(error) => {
+            let message = with_causes(&*error.into());
+            argonet_trace::note(Letter::Info, &message);
+            world.engine().boot().abort(FAILURE, &message)
+        }
+    }
+}
+
+/// Ends a process that has no world. If it is a rank already, its end is that of the job.
+#[cold]
+fn fail_alone(error: &crate::Error) -> ! {
+    // In one write, since several ranks may have the same to say.
+    let line = format!("argonet: {}\n", with_causes(error));
+    // There is nowhere left to report that this fails.
+    let _ = io::stderr().write_all(line.as_bytes());
+    std::process::exit(FAILURE.into())
+}
+
+/// The message of an error, and those of its causes that it does not repeat.
+fn with_causes(error: &dyn Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        let message = error.to_string();
+        if !text.contains(&message) {
+            // Writing to a string cannot fail.
+            let _ = write!(text, ": {message}");
+        }
+        cause = error.source();
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug, thiserror::Error)]
+    #[error("{0}")]
+    struct Told(&'static str, #[source] Option<Box<Told>>);
+
+    #[test]
+    fn causes_follow_unless_the_message_has_them() {
+        let inner = || Some(Box::new(Told("no such file", None)));
+        let outer = Told("cannot read the input", inner());
+        assert_eq!(with_causes(&outer), "cannot read the input: no such file");
+        let outer = Told("cannot read: no such file", inner());
+        assert_eq!(with_causes(&outer), "cannot read: no such file");
+    }
+
+    #[test]
+    fn the_debug_form_of_an_error_is_its_message() {
+        let error = crate::Error::DuplicateName {
+            name: "twin".into(),
+        };
+        assert_eq!(format!("{error:?}"), error.to_string());
+    }
+}
