@@ -7,17 +7,23 @@ use argonet_boot::{WaitFor, Waiting};
 use argonet_event::Event;
 use core::future::Future;
 use core::pin::Pin;
-use core::task::{Context, Poll};
+use core::task::{Context, Poll, Waker};
 
 /// What an operation needs of its world, whatever the world's threading.
 pub(crate) trait Progress {
     fn poll_once(&self) -> Result<usize>;
+    /// Whether the waker is that of [`World::block_on`], which polls again without being woken.
+    fn is_own(&self, waker: &Waker) -> bool;
     fn wait(&self, done: &mut dyn FnMut() -> bool) -> Result<()>;
 }
 
 impl<M: Threading> Progress for World<M> {
     fn poll_once(&self) -> Result<usize> {
         self.poll()
+    }
+
+    fn is_own(&self, waker: &Waker) -> bool {
+        waker.will_wake(&self.engine().waker())
     }
 
     fn wait(&self, done: &mut dyn FnMut() -> bool) -> Result<()> {
@@ -201,7 +207,9 @@ impl<B: Unpin> Future for Op<'_, B> {
         match self.take() {
             Some(result) => Poll::Ready(result),
             None => {
-                cx.waker().wake_by_ref();
+                if !self.world.is_own(cx.waker()) {
+                    cx.waker().wake_by_ref();
+                }
                 Poll::Pending
             }
         }

@@ -1,7 +1,7 @@
 //! The job as one rank sees it.
 
 use crate::builder::Builder;
-use crate::engine::{Engine, Meeting, PANIC_CODE, WaitMode};
+use crate::engine::{Engine, Leaving, Meeting, PANIC_CODE, WaitMode};
 use crate::error::Result;
 use crate::heap::Memory;
 use crate::process;
@@ -14,7 +14,7 @@ use argonet_conduit::smp::ThreadMode;
 use core::future::Future;
 use core::marker::PhantomData;
 use core::pin::pin;
-use core::task::{Context, Poll, Waker};
+use core::task::{Context, Poll};
 use core::time::Duration;
 use std::sync::Arc;
 
@@ -75,8 +75,11 @@ pub(crate) struct Inner {
 
 /// The job as one rank sees it: its rank, the other ranks, and all operations on them.
 ///
-/// There is one world a process. Dropping it finalises: it waits until all ranks have dropped
-/// theirs and everything sent has been handled. It does not end the process. A panic that leaves
+/// There is one world a process. [`run`](crate::run()) makes it and ends the job when the program
+/// fails. Dropping it finalises: it waits until all ranks have dropped
+/// theirs and everything sent has been handled. It does not end the process. If others wait
+/// meanwhile in something else that nobody can bring any more, the job ends with a message that names
+/// both. A panic that leaves
 /// the world of several ranks does not finalise: it ends the process and its job, with code 101,
 /// even if somebody would have caught it. So does [`exit`](crate::exit), with any code.
 ///
@@ -196,7 +199,13 @@ impl<M: Threading> World<M> {
     }
 
     /// Polls until `done` says so: first busily, then yielding, then sleeping until something
-    /// arrives. `done` should depend on what handlers of this rank do.
+    /// arrives. `done` should depend on what handlers of this rank, puts of other ranks, or other
+    /// threads of this process do. It runs in this call, between polls: it may call what this thread
+    /// may, and a panic of it goes to the caller.
+    ///
+    /// If `done` cannot come true any more, because another rank has left its world, all others wait
+    /// and nothing is under way, the job ends with a message that names both ranks. So what depends
+    /// on time or on files is waited for with [`wait_timeout`](Self::wait_timeout).
     ///
     /// See the example of [`poll`](Self::poll).
     ///
@@ -295,19 +304,28 @@ impl<M: Threading> World<M> {
     /// assert_eq!(sum.unwrap(), 0);
     /// ```
     ///
+    /// If another rank has left its world, all others wait and nothing is under way, the job ends
+    /// with a message that names both ranks, unless the future is woken meanwhile: a future that
+    /// waits for something outside of the library keeps its waker and wakes it, or another thread
+    /// of this process runs.
+    ///
     /// # Panics
     /// If the future has to wait inside a handler, which cannot wait for anything.
     pub fn block_on<F: Future>(&self, future: F) -> F::Output {
         let mut future = pin!(future);
         let mut wait = self.engine().waiting(Waiting::new(WaitFor::Future));
+        let waker = self.engine().waker();
+        let mut woken = self.engine().wakes();
         loop {
             // Operations poll the network themselves; between polls of the future this loop does,
             // and it sleeps when nothing happens.
-            if let Poll::Ready(output) = future
-                .as_mut()
-                .poll(&mut Context::from_waker(Waker::noop()))
-            {
+            if let Poll::Ready(output) = future.as_mut().poll(&mut Context::from_waker(&waker)) {
                 return output;
+            }
+            let wakes = self.engine().wakes();
+            if core::mem::replace(&mut woken, wakes) != wakes {
+                // It can go on, so this rank does not sleep.
+                wait = self.engine().waiting(Waiting::new(WaitFor::Future));
             }
             let idle = process::with(|ctx| wait.idle(ctx));
             if let Err(error) = idle {
@@ -340,10 +358,11 @@ impl<M: Threading> World<M> {
     /// # Errors
     /// None that leaves the job running.
     pub fn finalise(mut self) -> Result<()> {
-        self.leave()
+        self.leave(Leaving::Finalized)
     }
 
-    fn leave(&mut self) -> Result<()> {
+    fn leave(&mut self, how: Leaving) -> Result<()> {
+        self.engine().begin_to_leave(how);
         self.drain_for(Meeting::Finalise)?;
         // Only now: others wait for this rank there, so a world that has not met them ends the job
         // when it is dropped.
@@ -375,7 +394,7 @@ impl<M: Threading> Drop for World<M> {
             }
             return;
         }
-        if let Err(error) = self.leave() {
+        if let Err(error) = self.leave(Leaving::Dropped) {
             self.engine().fatal(&error.to_string());
         }
     }

@@ -133,6 +133,13 @@ pub trait Bootstrap: Send + Sync {
         None
     }
 
+    /// Whether a thread of this process other than the calling one, and those of the library, may
+    /// do anything before another thread wakes it. For a rank that looks whether it can go on;
+    /// takes a look at each thread.
+    fn other_threads_may_act(&self) -> bool {
+        true
+    }
+
     /// Ends the job as failed: stores the failure for the other ranks and whoever started the job, prints one line
     /// with the rank and `message` on standard error, and ends this process. The other ranks are killed. `code` is the
     /// job's exit code; 0 becomes 1, since a job that was aborted did not succeed.

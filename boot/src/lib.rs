@@ -72,6 +72,7 @@ mod signals;
 mod sink;
 mod spawn;
 mod sys;
+mod threads;
 
 pub use argonet_settings::HugePages;
 #[doc(hidden)]

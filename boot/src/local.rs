@@ -16,7 +16,7 @@ use crate::files::SharedFiles;
 use crate::line::Line;
 use crate::page::{Control, ExitKind, ExitWord, JobPage, RankPage, RankState};
 use crate::secret::Secret;
-use crate::{crash, process, sys};
+use crate::{crash, process, sys, threads};
 
 /// The job as one of its ranks sees it. Made by [`attach()`](crate::attach()).
 ///
@@ -189,6 +189,10 @@ impl Bootstrap for LocalJob {
 
     fn board(&self) -> Option<Board<'_>> {
         Some(Board::new(&self.control))
+    }
+
+    fn other_threads_may_act(&self) -> bool {
+        threads::others_may_act()
     }
 
     fn abort(&self, code: u8, message: &str) -> ! {

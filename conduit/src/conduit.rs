@@ -411,6 +411,12 @@ pub trait Conduit: Send + Sync {
         0
     }
 
+    /// How much of what polls have returned was neither a message nor a completion for the sink,
+    /// such as news of credits. It grows, and may wrap around.
+    fn kept_from_sinks(&self) -> u64 {
+        0
+    }
+
     /// Sleeps until something arrives, a signal comes, or the time is over; returns at once if
     /// something is there or the [`epoch`](Self::epoch) is not `seen` any more. Spurious returns
     /// are allowed.

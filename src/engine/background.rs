@@ -8,6 +8,7 @@ use super::collective::{Collectives, NearCalls};
 use super::core::Engine;
 use super::far::Owed;
 use super::named::Named;
+use super::quiescence::{self, Quiescence};
 use super::thread::ThreadCtx;
 use super::vis::Notices;
 use argonet_am::{AmError, HandlerTable, Message};
@@ -37,6 +38,8 @@ pub(super) mod kind {
     pub(in super::super) const VIS: u32 = 128;
     /// Those of them that go by lines.
     pub(in super::super) const LINES: u32 = 256;
+    /// Looking for a job that cannot end.
+    pub(in super::super) const QUIESCENCE: u32 = 512;
 }
 
 /// State of all operations that go on in the background.
@@ -53,11 +56,13 @@ pub(super) struct Background {
     pub(super) near: NearCalls,
     pub(super) owed: Owed,
     pub(super) notices: Notices,
+    pub(super) quiescence: Quiescence,
 }
 
 impl Background {
     pub(super) fn register(self: &Arc<Self>, handlers: &mut HandlerTable) -> Result<(), AmError> {
         super::named::register(self, handlers)?;
+        quiescence::register(self, handlers)?;
         super::collective::register(self, handlers)
     }
 
@@ -107,6 +112,7 @@ impl Background {
             &self.collectives.stuck,
             &self.owed.stuck,
             &self.notices.stuck,
+            &self.quiescence.stuck,
         ];
         self.pending() != 0 && flags.iter().any(|stuck| stuck.load(Ordering::Relaxed))
     }
@@ -167,6 +173,10 @@ impl<C: Conduit> Engine<C> {
         }
         if pending & kind::VIS != 0 {
             taken += self.advance_notices();
+        }
+        if pending & kind::QUIESCENCE != 0 {
+            self.background.quiescence.did(before + taken);
+            taken += self.advance_quiescence();
         }
         taken
     }

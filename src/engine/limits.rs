@@ -22,6 +22,8 @@ pub mod internal {
     pub const MISMATCH: HandlerIndex = HandlerIndex(10);
     /// A client's message from or to a further endpoint, a request or a reply.
     pub const BETWEEN: HandlerIndex = HandlerIndex(12);
+    /// What some ranks found that look for a job that cannot end.
+    pub const QUIESCENCE: HandlerIndex = HandlerIndex(13);
     /// Bytes for memory that a client has bound.
     pub const FAR_PUT: HandlerIndex = HandlerIndex(16);
     /// They lie there.

@@ -268,6 +268,9 @@ impl<C: Conduit> Engine<C> {
         }
         for turn in 0..2 {
             self.barrier(ctx, meeting)?;
+            if turn == 0 && meeting == Meeting::Finalise {
+                self.all_leave();
+            }
             self.wait_until(ctx, Waiting::new(meeting.into()), || self.conduit.settled())?;
         }
         if meeting == Meeting::Finalise {

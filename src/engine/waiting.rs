@@ -163,11 +163,15 @@ impl<'e, C: Conduit> Wait<'e, C> {
         let ending = self.engine.boot.attend();
         match step {
             Step::Spin => {}
-            Step::Look => self.look(),
+            Step::Look => {
+                self.look();
+                self.look_for_quiescence(deadline);
+            }
             Step::Yield => self.engine.conduit.yield_now(),
             Step::Sleep(time) => {
                 argonet_trace::rest();
                 self.look();
+                let looks_again = self.look_for_quiescence(deadline);
                 if self.engine.background.stepped_since(self.seen) {
                     return;
                 }
@@ -181,6 +185,7 @@ impl<'e, C: Conduit> Wait<'e, C> {
                     time
                 };
                 let time = time.min(left).min(most);
+                let time = looks_again.map_or(time, |soon| time.min(soon));
                 let seen = self.patience.seen();
                 let seen_of_others = self.seen;
                 // The second after the first: who has gone on with a call says so before it lets go of it.
@@ -203,6 +208,15 @@ impl<'e, C: Conduit> Wait<'e, C> {
     /// Whether it did not end within microseconds.
     pub(super) fn lasts(&self) -> bool {
         self.lasting.is_some()
+    }
+
+    /// Takes part where ranks look for a job that cannot end; the longest sleep before it looks again.
+    fn look_for_quiescence(&self, deadline: Option<Duration>) -> Option<Duration> {
+        let Self { engine, what, .. } = self;
+        match engine.seeks_quiescence() {
+            true => engine.look_for_quiescence(*what, deadline.is_some()),
+            false => None,
+        }
     }
 
     /// Tells others what this thread waits for, and looks whether they want to know more.
@@ -319,6 +333,7 @@ impl<C: Conduit> Engine<C> {
         {
             board.end(self.rank());
         }
+        self.background.quiescence.did(1);
         if self.mode == ThreadMode::Par {
             self.waits.threads.fetch_sub(1, Ordering::Relaxed);
         }

@@ -19,6 +19,7 @@ mod garbled;
 mod heap;
 mod hosts;
 mod interfaces;
+mod leaving;
 mod lifecycle;
 mod messages;
 mod mismatch;
@@ -66,6 +67,7 @@ fn main() {
             tracing::PROGRAMS,
             vis::PROGRAMS,
             waiting::PROGRAMS,
+            leaving::PROGRAMS,
             lifecycle::PROGRAMS,
             exit::PROGRAMS,
             exit_told::PROGRAMS,
@@ -103,6 +105,7 @@ fn main() {
         tracing::TESTS,
         vis::TESTS,
         waiting::TESTS,
+        leaving::TESTS,
         lifecycle::TESTS,
         exit::TESTS,
         interfaces::TESTS,

@@ -303,6 +303,11 @@ impl Conduit for Paths {
         near.wrapping_add(far)
     }
 
+    fn kept_from_sinks(&self) -> u64 {
+        let far = self.far.as_ref();
+        far.map_or(0, |far| far.network.kept_from_sinks())
+    }
+
     fn sleep(&self, timeout: Option<Duration>, seen: u32) {
         self.sleep_unless(timeout, seen, &|| false);
     }

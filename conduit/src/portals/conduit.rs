@@ -152,6 +152,10 @@ impl<N: Interface + Send + Sync> Conduit for Portals<N> {
         self.epoch.load(Ordering::Acquire)
     }
 
+    fn kept_from_sinks(&self) -> u64 {
+        self.kept_from_sinks.load(Ordering::Relaxed)
+    }
+
     fn sleep(&self, timeout: Option<Duration>, seen: u32) {
         self.wait(timeout, seen);
     }

@@ -188,6 +188,9 @@ pub struct Portals<N: Interface> {
     /// sleepers. Both SeqCst, so one sees the other.
     pub(super) epoch: AtomicU32,
     pub(super) sleepers: AtomicU32,
+    /// What polls have returned and not given to sinks. Written by polling threads, read by those
+    /// that look whether this rank can go on; Relaxed, as nothing else goes by it.
+    pub(super) kept_from_sinks: AtomicU64,
     pub(super) reserves: Mutex<Reserves>,
     /// Errors that the next poll tells; counted in `agains`.
     pub(super) failures: Mutex<Vec<AmError>>,
@@ -277,6 +280,7 @@ impl<N: Interface> Portals<N> {
             under_way: AtomicU32::new(0),
             epoch: AtomicU32::new(0),
             sleepers: AtomicU32::new(0),
+            kept_from_sinks: AtomicU64::new(0),
             reserves: Mutex::default(),
             failures: Mutex::default(),
             memory: None,

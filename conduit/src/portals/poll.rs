@@ -1,8 +1,8 @@
 //! Polls, and waiting for them to find something.
 
 use super::core::Portals;
-use crate::conduit::{SendError, Sink};
-use argonet_am::AmError;
+use crate::conduit::{OpToken, Part, SendError, Sink};
+use argonet_am::{AmError, Delivery};
 use argonet_base::cpu::{SHORT_PAUSE_TICKS, ticks};
 use argonet_nic::portals::{NicError, Portals as Interface, Queue};
 use core::sync::atomic::Ordering;
@@ -20,6 +20,34 @@ const RETRY: Duration = Duration::from_millis(1);
 /// Doublings of the time between two tries in vain where each is dear: up to some 20 milliseconds.
 const MOST_DOUBLINGS: u32 = 10;
 
+/// A sink, and how much it was given.
+struct Given<'s, S: ?Sized> {
+    sink: &'s mut S,
+    count: usize,
+}
+
+impl<S: Sink + ?Sized> Sink for Given<'_, S> {
+    #[inline]
+    fn deliver(&mut self, delivery: &mut Delivery<'_>) {
+        self.count += 1;
+        self.sink.deliver(delivery);
+    }
+
+    fn completed(&mut self, op: OpToken, part: Part) {
+        self.count += 1;
+        self.sink.completed(op, part);
+    }
+
+    fn completed_all(&mut self, op: OpToken, part: Part, count: u32) {
+        self.count += 1;
+        self.sink.completed_all(op, part, count);
+    }
+
+    fn broken(&mut self, error: AmError) {
+        self.sink.broken(error);
+    }
+}
+
 impl<N: Interface + Send + Sync> Portals<N> {
     /// Whether another event may be taken.
     #[inline]
@@ -34,9 +62,15 @@ impl<N: Interface + Send + Sync> Portals<N> {
     /// Management first, then what gives resources back, then requests (seed P2).
     #[inline]
     pub(super) fn poll_queues<S: Sink + ?Sized>(&self, sink: &mut S) -> usize {
-        let mut taken = self.take_all(sink);
+        let given = &mut Given { sink, count: 0 };
+        let mut taken = self.take_all(given);
         if taken == 0 && self.nic.attend() {
-            taken = self.take_all(sink);
+            taken = self.take_all(given);
+        }
+        let Given { count, .. } = *given;
+        if taken != count {
+            let kept = (taken as u64).wrapping_sub(count as u64);
+            self.kept_from_sinks.fetch_add(kept, Ordering::Relaxed);
         }
         self.try_again_at_times(|error| sink.broken(error));
         if taken > 0 {
