@@ -39,3 +39,35 @@ pub const SHORT_PAUSE_TICKS: u64 = if cfg!(target_arch = "aarch64") {
 } else {
     300
 };
+
+/// Ticks a second as the processor describes its counter; `None` where it does not. Takes some tens
+/// of microseconds in a virtual machine, which emulates the instruction.
+#[must_use]
+pub fn described_tick_rate() -> Option<u64> {
+    #[cfg(target_arch = "x86_64")]
+    {
+        use core::arch::x86_64::__cpuid_count;
+        /// Time-stamp counter and core crystal clock.
+        const LEAF: u32 = 0x15;
+        if __cpuid_count(0, 0).eax < LEAF {
+            return None;
+        }
+        let leaf = __cpuid_count(LEAF, 0);
+        let (denominator, numerator, crystal_hz) = (leaf.eax, leaf.ebx, leaf.ecx);
+        let scaled = u64::from(crystal_hz) * u64::from(numerator);
+        scaled
+            .checked_div(u64::from(denominator))
+            .filter(|&rate| rate > 0)
+    }
+    #[cfg(target_arch = "aarch64")]
+    {
+        let rate: u64;
+        // SAFETY: reading the counter's frequency touches no memory; Linux enables it for user
+        // processes.
+        #[allow(unsafe_code)]
+        unsafe {
+            core::arch::asm!("mrs {}, cntfrq_el0", out(reg) rate, options(nomem, nostack));
+        }
+        (rate > 0).then_some(rate)
+    }
+}

@@ -43,7 +43,8 @@ impl Settings {
         let mut settings = Self::default();
         let mut bad = Vec::new();
         let mut names = BTreeSet::new();
-        let index = Index::new();
+        // Sorting all names costs more than looking nothing up.
+        let mut index = None;
         for (name, text) in pairs {
             let Ok(name) = name.into_string() else {
                 continue;
@@ -56,7 +57,7 @@ impl Settings {
             if value.is_empty() {
                 continue;
             }
-            match index.find(&name) {
+            match index.get_or_insert_with(Index::new).find(&name) {
                 Some(row) => {
                     if let Err(error) = settings.take(row, &name, value, text.to_str().is_some()) {
                         bad.push(error);

@@ -9,7 +9,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 
 use crate::tools::errors::{self, Mechanism};
 use crate::tools::rwlock::Held;
-use crate::tools::ticks::Rate;
+use crate::tools::ticks::{Rate, Reading};
 use crate::tools::trace::{Callback, Line};
 
 /// Headers of this version refer to it.
@@ -42,6 +42,12 @@ pub(crate) fn keep_mechanisms(chosen: Vec<Mechanism>) {
 pub(crate) fn mechanisms() -> Option<&'static [Mechanism]> {
     // SAFETY: null, or what `keep_mechanisms` leaked, which nobody changes; the Acquire pairs with its Release.
     unsafe { MECHANISMS.load(Ordering::Acquire).as_ref() }.map(Vec::as_slice)
+}
+
+/// Counter and clock as they were when this was first called: before `main`.
+pub(crate) fn begin_reading() -> Reading {
+    static BEGIN: OnceLock<Reading> = OnceLock::new();
+    *BEGIN.get_or_init(Reading::now)
 }
 
 /// The rate of the tick counter, found when it is first asked for.

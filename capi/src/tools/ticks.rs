@@ -14,8 +14,8 @@ use crate::tools::environment::settings_of;
 use crate::tools::errors::{fatal, warn};
 use crate::tools::state;
 
-/// For how long the counter is compared with the clock, in nanoseconds.
-const COMPARED_NS: u64 = 10_000_000;
+/// Readings so far apart, in nanoseconds, say what the rate is: reading takes 50 ns or so.
+const APART_NS: u64 = 1_000_000;
 /// How often the two are read together; the pair that was read fastest counts.
 const READINGS: u32 = 16;
 /// Ticks a second that a user may give.
@@ -35,29 +35,73 @@ fn clock_ns() -> u64 {
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 
-/// Ticks and clock at one time, as nearly as the machine lets.
-fn together() -> (u64, u64) {
-    let read = || {
-        let before = cpu::ticks();
-        let ns = clock_ns();
-        let after = cpu::ticks();
-        (after.wrapping_sub(before), before, ns)
-    };
-    let (width, before, ns) = (0..READINGS).map(|_| read()).min().unwrap_or_else(read);
-    (before.wrapping_add(width / 2), ns)
+/// Counter and clock at one time, as nearly as the machine lets.
+#[derive(Clone, Copy)]
+pub(crate) struct Reading {
+    ticks: u64,
+    ns: u64,
+    /// Ticks between the reads around that of the clock.
+    width: u64,
 }
 
-/// Ticks a second between two readings.
-fn rate_between(from: (u64, u64), to: (u64, u64)) -> f64 {
-    to.0.wrapping_sub(from.0) as f64 * 1e9 / to.1.saturating_sub(from.1).max(1) as f64
-}
-
-fn together_after(ns: u64) -> (u64, u64) {
-    let end = clock_ns() + ns;
-    while clock_ns() < end {
-        cpu::relax();
+impl Reading {
+    pub(crate) fn now() -> Self {
+        let read = || {
+            let before = cpu::ticks();
+            let ns = clock_ns();
+            let width = cpu::ticks().wrapping_sub(before);
+            let ticks = before.wrapping_add(width / 2);
+            Self { ticks, ns, width }
+        };
+        let readings = (0..READINGS).map(|_| read());
+        readings
+            .min_by_key(|reading| reading.width)
+            .unwrap_or_else(read)
     }
-    together()
+}
+
+/// The process begins: what the first conversion of ticks compares with, so that it need not wait.
+#[ctor::ctor(unsafe)]
+fn begin() {
+    state::begin_reading();
+}
+
+/// A rate, and its relative uncertainty.
+#[derive(Clone, Copy, PartialEq, Debug)]
+struct Measured {
+    rate: f64,
+    within: f64,
+}
+
+/// What two readings say, if they are so far apart that it is worth something.
+fn measured(from: Reading, to: Reading) -> Option<Measured> {
+    let ns = to.ns.saturating_sub(from.ns);
+    if ns < APART_NS {
+        return None;
+    }
+    let ticks = to.ticks.wrapping_sub(from.ticks) as f64;
+    Some(Measured {
+        rate: ticks * 1e9 / ns as f64,
+        within: (from.width + to.width) as f64 / ticks.max(1.0),
+    })
+}
+
+/// The rate since the process began, or as the processor describes it. Only in the first
+/// millisecond of a process whose processor says nothing does this wait for the end of that.
+fn measure(begin: Reading) -> Measured {
+    let described = || {
+        let rate = cpu::described_tick_rate()? as f64;
+        Some(Measured { rate, within: 0.0 })
+    };
+    let since_begin = || measured(begin, Reading::now());
+    since_begin().or_else(described).unwrap_or_else(|| {
+        loop {
+            match since_begin() {
+                Some(measured) => return measured,
+                None => cpu::relax(),
+            }
+        }
+    })
 }
 
 /// The rate as the kernel describes the first processor. Where it gives none, the user's choice cannot be kept.
@@ -96,7 +140,7 @@ fn chosen(settings: &Settings, measured: f64) -> f64 {
 }
 
 impl Rate {
-    /// Compares counter and clock, which takes a little more than 10 ms.
+    /// Compares counter and clock with how they were when the process began.
     pub(crate) fn find() -> Self {
         let settings = settings_of(&[
             "GASNET_TSC_RATE",
@@ -104,15 +148,9 @@ impl Rate {
             "GASNET_TSC_RATE_HARD_TOLERANCE",
             "GASNET_TSC_VERBOSE",
         ]);
-        let first = together();
-        let second = together_after(COMPARED_NS / 2);
-        let third = together_after(COMPARED_NS / 2);
-        let measured = rate_between(first, third);
-        let rate = chosen(&settings, measured);
-        // Of a measured rate both halves must say the same.
-        let halves = [rate_between(first, second), rate_between(second, third)];
-        let error = |other: &f64| (other / rate - 1.0).abs();
-        let difference = halves.iter().map(error).fold(0.0, f64::max);
+        let measured = measure(state::begin_reading());
+        let rate = chosen(&settings, measured.rate);
+        let difference = (measured.rate / rate - 1.0).abs() + measured.within;
         let told = format!(
             "the tick counter is taken to run at {rate:.0} ticks per second, within {difference:.1e}"
         );
@@ -129,8 +167,8 @@ impl Rate {
             warn(&format!("{told}: more than GASNET_TSC_RATE_TOLERANCE"));
         }
         let from = cpu::ticks();
-        let last = (0..1000).fold(from, |_, _| cpu::ticks());
-        let overhead_us = last.wrapping_sub(from).max(1) as f64 / 1000.0 / rate * 1e6;
+        let last = (0..100).fold(from, |_, _| cpu::ticks());
+        let overhead_us = last.wrapping_sub(from).max(1) as f64 / 100.0 / rate * 1e6;
         Self {
             scale: (1e9 / rate * (1u64 << 32) as f64).round() as u64,
             overhead_us,
@@ -143,7 +181,7 @@ impl Rate {
 }
 
 export! {
-    /// The nanoseconds that so many ticks take. The first call finds the rate, which takes 10 ms.
+    /// The nanoseconds that so many ticks take. The first call finds the rate.
     fn argonett_ticks_to_ns(ticks: u64) -> u64 {
         state::rate().ns(ticks)
     }
@@ -193,8 +231,43 @@ mod tests {
         assert_eq!(rate.ns(u64::MAX), u64::MAX / 2);
     }
 
+    fn reading(ticks: u64, ns: u64) -> Reading {
+        let width = 30;
+        Reading { ticks, ns, width }
+    }
+
     #[test]
     fn a_rate_is_ticks_a_second() {
-        assert_eq!(rate_between((100, 1_000), (400, 1_100)), 3e9);
+        let from = reading(100, 1_000);
+        let measured = measured(from, reading(100 + 6_000_000, 1_000 + 2 * APART_NS)).unwrap();
+        assert_eq!(measured.rate, 3e9);
+        assert_eq!(measured.within, 60.0 / 6e6);
+    }
+
+    #[test]
+    fn readings_that_are_near_say_nothing() {
+        let from = reading(100, 1_000);
+        assert_eq!(measured(from, reading(3_000_000, 999 + APART_NS)), None);
+        assert_eq!(measured(from, reading(3_000_000, 0)), None);
+    }
+
+    #[test]
+    fn the_counter_wraps() {
+        let from = reading(u64::MAX - 999_999, 0);
+        let measured = measured(from, reading(1_000_000, APART_NS)).unwrap();
+        assert_eq!(measured.rate, 2e9);
+    }
+
+    /// A program that measures takes a stall of a rank for the cost of what it measures.
+    #[test]
+    fn a_process_that_has_run_for_a_while_does_not_wait() {
+        let begun = Reading::now();
+        while clock_ns() < begun.ns + APART_NS {
+            cpu::relax();
+        }
+        let now = Reading::now();
+        assert!(measured(begun, now).is_some());
+        let rate = measure(begun).rate;
+        assert!((1e7..1e10).contains(&rate), "{rate}");
     }
 }
