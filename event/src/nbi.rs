@@ -26,6 +26,18 @@ pub(crate) struct ThreadScopes {
     in_region: Cell<bool>,
 }
 
+impl ThreadScopes {
+    /// The scope that operations count for now.
+    #[inline]
+    fn current(&self) -> &Cell<Option<Open>> {
+        if self.in_region.get() {
+            &self.region
+        } else {
+            &self.default
+        }
+    }
+}
+
 /// The implicit operations of the calling thread.
 ///
 /// An operation counts for the thread's default scope, or for its access region between
@@ -97,12 +109,7 @@ impl NbiScope<'_> {
     /// Fails if no scope is free, or if [`NbiScope::MAX_OUTSTANDING`] would be exceeded.
     #[inline]
     pub fn initiate(&self, category: Category, count: u32) -> Result<NbiToken, EventError> {
-        let implicit = &self.cache.implicit;
-        let cell = if implicit.in_region.get() {
-            &implicit.region
-        } else {
-            &implicit.default
-        };
+        let cell = self.cache.implicit.current();
         let mut open = match cell.get() {
             Some(open) => open,
             None => self.table.open(self.cache)?,
@@ -130,6 +137,14 @@ impl NbiScope<'_> {
     pub fn test_outside(&self, mask: CategoryMask) -> bool {
         let open = self.cache.implicit.default.get();
         open.is_none_or(|open| self.table.scope(open.index).is_drained(mask))
+    }
+
+    /// Whether all puts are locally complete that count for the access region, or outside of one for
+    /// the thread's implicit operations.
+    #[must_use]
+    pub fn is_local(&self) -> bool {
+        let open = self.cache.implicit.current().get();
+        open.is_none_or(|open| self.table.scope(open.index).is_drained(Category::Lc.mask()))
     }
 
     /// Begins an access region: implicit operations count for it until it ends.

@@ -86,6 +86,15 @@ pub enum Transfer {
     },
 }
 
+/// How far the local completion of an implicit transfer is when the call that started it returns.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum LocalCompletion {
+    /// The source of a put may be changed, the destination of a get may be read.
+    Done,
+    /// The memory is in use until [`Engine::wait_local`] has returned, or the operation is complete.
+    Pending,
+}
+
 impl Transfer {
     fn target(self) -> (JobRank, SegmentOffset, usize) {
         match self {
@@ -209,7 +218,8 @@ impl<C: Conduit> Engine<C> {
     }
 
     /// Starts an implicit transfer: it counts for the thread's access region if there is one,
-    /// else for its implicit operations.
+    /// else for its implicit operations. Says whether its local completion is over already, as it is
+    /// where the conduit has copied the payload.
     ///
     /// # Safety
     /// As [`start`](Self::start), until [`wait_implicit`](Self::wait_implicit) or the region's
@@ -223,14 +233,14 @@ impl<C: Conduit> Engine<C> {
         ctx: &ThreadCtx,
         transfer: Transfer,
         outlook: Outlook,
-    ) -> Result<(), OpError> {
+    ) -> Result<LocalCompletion, OpError> {
         if !ctx.is_free() {
             // SAFETY: the caller's promise.
             return unsafe { self.start_implicit_watched(ctx, transfer, outlook) };
         }
         // SAFETY: the caller's promise.
         if unsafe { self.transfer_directly(transfer) } {
-            return Ok(());
+            return Ok(LocalCompletion::Done);
         }
         // SAFETY: the caller's promise.
         unsafe { self.start_implicit_far(ctx, transfer, outlook) }
@@ -245,10 +255,10 @@ impl<C: Conduit> Engine<C> {
         ctx: &ThreadCtx,
         transfer: Transfer,
         outlook: Outlook,
-    ) -> Result<(), OpError> {
+    ) -> Result<LocalCompletion, OpError> {
         // SAFETY: the caller's promise.
         if self.extend(transfer)? && unsafe { self.transfer_directly(transfer) } {
-            return Ok(());
+            return Ok(LocalCompletion::Done);
         }
         let local = matches!(transfer, Transfer::Put { .. });
         let token = self.implicit(ctx, |scope| {
@@ -265,10 +275,10 @@ impl<C: Conduit> Engine<C> {
         };
         // SAFETY: the caller's promise.
         match unsafe { self.launch(ctx, transfer, op, outlook) } {
-            Ok(Injected::Pending) => Ok(()),
+            Ok(Injected::Pending) => Ok(LocalCompletion::Pending),
             Ok(Injected::Local) => {
                 self.complete(op, Part::Local, 1);
-                Ok(())
+                Ok(LocalCompletion::Done)
             }
             outcome => {
                 self.events.complete_nbi(token, 1)?;
@@ -276,7 +286,7 @@ impl<C: Conduit> Engine<C> {
                     self.events
                         .complete_nbi(token.with_category(Category::Lc), 1)?;
                 }
-                outcome.map(|_| ())
+                outcome.map(|_| LocalCompletion::Done)
             }
         }
     }
@@ -562,7 +572,16 @@ impl<C: Conduit> Engine<C> {
             // A refused operation is not under way. A handler has all refused, and the end of its scope must not wait.
             started.set(started_before);
         }
-        outcome
+        outcome.map(|_| ())
+    }
+
+    /// Polls until the puts that count for the thread's access region, or else for its implicit
+    /// operations, are locally complete.
+    ///
+    /// # Errors
+    /// A call inside a handler, and nothing else.
+    pub fn wait_local(&self, ctx: &ThreadCtx) -> Result<(), OpError> {
+        self.wait_for(ctx, |cache| Ok(self.events.nbi(cache).is_local()))
     }
 
     /// Polls until this thread's implicit operations outside of access regions are complete.

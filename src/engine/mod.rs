@@ -65,7 +65,7 @@ pub use collective::{
     Situation, Step, Task, Tuning, plan, radix_of, tree_of,
 };
 pub use datatype::{DataType, Operation, fold, fold_before};
-pub use events::{OpError, Transfer};
+pub use events::{LocalCompletion, OpError, Transfer};
 pub use far::{FarBound, FarPlace, ProcessOf, ReplyPlace};
 pub use heap::{Heap, HeapError};
 pub use limits::internal;

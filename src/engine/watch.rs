@@ -4,7 +4,7 @@
 #![allow(unsafe_code)]
 
 use super::core::{Engine, Outlook};
-use super::events::{OpError, Transfer};
+use super::events::{LocalCompletion, OpError, Transfer};
 use super::thread::{LookedAway, ThreadCtx};
 use argonet_am::{AmError, CLIENT_BASE, Category, Delivery, HandlerTable, Lane, Message, Payload};
 use argonet_am::{Endpoints, Registered, ReplyPort};
@@ -358,7 +358,7 @@ impl<C: Conduit> Engine<C> {
         ctx: &ThreadCtx,
         transfer: Transfer,
         outlook: Outlook,
-    ) -> Result<(), OpError> {
+    ) -> Result<LocalCompletion, OpError> {
         let kind = if transfer.is_put() {
             Kind::PutNbi
         } else {

@@ -1,6 +1,6 @@
 //! How operations complete: before the call returns, by an event, or with the thread's implicit ones.
 
-use argonet::engine::{OpError, Outlook, Span};
+use argonet::engine::{LocalCompletion, OpError, Outlook, Span};
 use argonet_am::AmError;
 use argonet_event::{Category, Event};
 use argonet_trace::Kind;
@@ -79,12 +79,8 @@ fn not_started(span: &mut Option<Span<'_>>) -> bool {
 impl Operation<'_> {
     /// Waits until it is complete; false if it was not started.
     pub(crate) fn block(&self) -> bool {
-        self.block_as([Kind::Put, Kind::Get])
-    }
-
-    fn block_as(&self, kinds: [Kind; 2]) -> bool {
         self.place(|job, ctx, place| {
-            let mut span = self.span(job, ctx, kinds);
+            let mut span = self.span(job, ctx, [Kind::Put, Kind::Get]);
             let Some(place) = place else {
                 return true;
             };
@@ -103,19 +99,21 @@ impl Operation<'_> {
 
     /// Starts it among the implicit ones; false if it was not.
     pub(crate) fn implicit(&self, local: &LocalOption) -> bool {
-        const KINDS: [Kind; 2] = [Kind::PutNbi, Kind::GetNbi];
-        // An implicit operation has no event of its own to wait for.
-        if matches!(local, LocalOption::Now) {
-            return self.block_as(KINDS);
-        }
         self.place(|job, ctx, place| {
-            let mut span = self.span(job, ctx, KINDS);
+            let mut span = self.span(job, ctx, [Kind::PutNbi, Kind::GetNbi]);
             let Some(place) = place else {
                 return true;
             };
             // SAFETY: the caller's memory, which it leaves alone until the completion that it asked for.
             let outcome = unsafe { self.start_implicit(job, ctx, place) };
-            started(self.function, self.outlook(), outcome).is_some() || not_started(&mut span)
+            match started(self.function, self.outlook(), outcome) {
+                None => not_started(&mut span),
+                Some(LocalCompletion::Pending) if matches!(local, LocalOption::Now) => {
+                    done(self.function, job.joined.engine.wait_local(ctx));
+                    true
+                }
+                Some(_) => true,
+            }
         })
     }
 

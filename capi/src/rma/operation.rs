@@ -4,7 +4,9 @@ use core::ffi::c_void;
 use core::marker::PhantomData;
 
 use argonet::JobRank;
-use argonet::engine::{FarPlace, OpError, Outlook, Span, ThreadCtx, Transfer, span};
+use argonet::engine::{
+    FarPlace, LocalCompletion, OpError, Outlook, Span, ThreadCtx, Transfer, span,
+};
 use argonet_event::Event;
 use argonet_trace::Kind;
 
@@ -174,18 +176,19 @@ impl<'a> Operation<'a> {
         job: &Job,
         ctx: &ThreadCtx,
         place: Place,
-    ) -> Result<(), OpError> {
+    ) -> Result<LocalCompletion, OpError> {
         let (engine, outlook) = (&job.joined.engine, self.outlook());
         // SAFETY: the caller's promise.
         unsafe {
             match (place, self.direction) {
                 (Place::Mapped(transfer), _) => engine.start_implicit(ctx, transfer, outlook),
-                (Place::Far(far, src), Direction::Put) => {
-                    engine.far_put_implicit(ctx, far, src, self.bytes, outlook)
-                }
-                (Place::Far(far, dst), Direction::Get) => {
-                    engine.far_get_implicit(ctx, far, dst, self.bytes, outlook)
-                }
+                // The messages have the payload.
+                (Place::Far(far, src), Direction::Put) => engine
+                    .far_put_implicit(ctx, far, src, self.bytes, outlook)
+                    .map(|()| LocalCompletion::Done),
+                (Place::Far(far, dst), Direction::Get) => engine
+                    .far_get_implicit(ctx, far, dst, self.bytes, outlook)
+                    .map(|()| LocalCompletion::Pending),
             }
         }
     }

@@ -43,6 +43,7 @@ const PROGRAMS: &[&str] = &[
     "lc_copy",
     "events",
     "nbi",
+    "implicit_now",
     "hsl",
     "barrier",
     "barrier_order",
