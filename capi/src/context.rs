@@ -54,6 +54,25 @@ pub(crate) fn communicating<R>(function: &str, f: impl FnOnce(&'static Job, &Thr
     })
 }
 
+/// Calls `f` with the job and the calling thread, which may communicate, or is in a handler and has nothing to wait for, as
+/// `is_over` finds: there a release build gives `over`. Clients rely on that; a debug build reports it.
+pub(crate) fn waiting<R>(
+    function: &str,
+    over: R,
+    is_over: impl FnOnce(&Job, &ThreadCtx) -> bool,
+    f: impl FnOnce(&'static Job, &ThreadCtx) -> R,
+) -> R {
+    with_job(function, |job, ctx| {
+        let rank = job.joined.engine.rank();
+        match ctx.permit("it", rank) {
+            Ok(()) => may_communicate(function, job, ctx),
+            Err(AmError::Restricted { .. }) if !job.debug && is_over(job, ctx) => return over,
+            Err(error) => not_here(function, &error),
+        }
+        f(job, ctx)
+    })
+}
+
 /// What the engine gives, or the end of the job.
 #[inline]
 pub(crate) fn done<T>(function: &str, outcome: Result<T, OpError>) -> T {

@@ -7,9 +7,9 @@ use argonet_conduit::paths::Paths;
 use argonet_event::{Category, CategoryMask, Event};
 
 use crate::Prototype;
-use crate::context::{communicating, done};
+use crate::context::{communicating, done, waiting};
 use crate::export::{export, names};
-use crate::job::{NOT_READY, OK, fatal};
+use crate::job::{Job, NOT_READY, OK, fatal};
 
 names! {
     Event = "gex_Event_t",
@@ -24,7 +24,7 @@ pub(crate) fn prototypes() -> Vec<Prototype> {
 /// What a call on several events does.
 type Several<R> = fn(&Engine<Paths>, &ThreadCtx, &mut [Event]) -> Result<R, OpError>;
 
-/// Does `call` with the array of events that C gave.
+/// Does `call` with the array of events that C gave; `over` is what it gives if all are over already.
 ///
 /// # Safety
 /// Null, or `count` events that nobody else uses meanwhile.
@@ -34,6 +34,7 @@ pub(crate) unsafe fn several<R>(
     count: usize,
     flags: u32,
     call: Several<R>,
+    over: R,
 ) -> R {
     no_flags(function, flags);
     let events = match count {
@@ -42,9 +43,13 @@ pub(crate) unsafe fn several<R>(
         // SAFETY: this function's contract.
         _ => unsafe { core::slice::from_raw_parts_mut(events, count) },
     };
-    communicating(function, |job, ctx| {
-        done(function, call(&job.joined.engine, ctx, events))
-    })
+    let is_over = events.iter().all(|event| event.is_done());
+    waiting(
+        function,
+        over,
+        |_, _| is_over,
+        |job, ctx| done(function, call(&job.joined.engine, ctx, events)),
+    )
 }
 
 fn no_flags(function: &str, flags: u32) {
@@ -80,6 +85,14 @@ fn category(function: &str, category: u32) -> Category {
     }
 }
 
+/// Waits for the thread's implicit operations.
+pub(crate) fn wait_implicit(function: &str, mask: CategoryMask) {
+    let is_over = |job: &Job, ctx: &ThreadCtx| job.joined.engine.is_idle(ctx, mask);
+    waiting(function, (), is_over, |job, ctx| {
+        done(function, job.joined.engine.wait_implicit(ctx, mask))
+    });
+}
+
 export! {
     fn argonet_event_test(event: Event) -> c_int {
         const FUNCTION: &str = "gex_Event_Test";
@@ -99,36 +112,37 @@ export! {
 
     fn gex_Event_TestSome(events: *mut Event, count: usize, flags: u32) -> c_int {
         // SAFETY: as the header asks.
-        code(unsafe { several("gex_Event_TestSome", events, count, flags, Engine::peek_some) })
+        code(unsafe { several("gex_Event_TestSome", events, count, flags, Engine::peek_some, true) })
     }
 
     fn gex_Event_TestAll(events: *mut Event, count: usize, flags: u32) -> c_int {
         // SAFETY: as the header asks.
-        code(unsafe { several("gex_Event_TestAll", events, count, flags, Engine::peek_all) })
+        code(unsafe { several("gex_Event_TestAll", events, count, flags, Engine::peek_all, true) })
     }
 
     fn gex_Event_WaitSome(events: *mut Event, count: usize, flags: u32) {
         // SAFETY: as the header asks.
-        unsafe { several("gex_Event_WaitSome", events, count, flags, Engine::wait_some) };
+        unsafe { several("gex_Event_WaitSome", events, count, flags, Engine::wait_some, ()) };
     }
 
     fn gex_Event_WaitAll(events: *mut Event, count: usize, flags: u32) {
         // SAFETY: as the header asks.
-        unsafe { several("gex_Event_WaitAll", events, count, flags, Engine::wait_all) };
+        unsafe { several("gex_Event_WaitAll", events, count, flags, Engine::wait_all, ()) };
     }
 
     fn gex_NBI_Test(mask: u32, flags: u32) -> c_int {
         const FUNCTION: &str = "gex_NBI_Test";
         no_flags(FUNCTION, flags);
         let mask = categories(FUNCTION, mask);
-        communicating(FUNCTION, |job, ctx| code(done(FUNCTION, job.joined.engine.peek_implicit(ctx, mask))))
+        let is_over = |job: &Job, ctx: &ThreadCtx| job.joined.engine.is_idle(ctx, mask);
+        code(waiting(FUNCTION, true, is_over, |job, ctx| done(FUNCTION, job.joined.engine.peek_implicit(ctx, mask))))
     }
 
     fn gex_NBI_Wait(mask: u32, flags: u32) {
         const FUNCTION: &str = "gex_NBI_Wait";
         no_flags(FUNCTION, flags);
         let mask = categories(FUNCTION, mask);
-        communicating(FUNCTION, |job, ctx| done(FUNCTION, job.joined.engine.wait_implicit(ctx, mask)));
+        wait_implicit(FUNCTION, mask);
     }
 
     fn gex_NBI_BeginAccessRegion(flags: u32) {

@@ -469,6 +469,14 @@ impl<C: Conduit> Engine<C> {
         self.look_at(ctx, |cache| self.events.nbi(cache).test(mask))
     }
 
+    /// Whether this thread has no implicit operation of these categories outstanding and is in no access region, so that there
+    /// is nothing to wait for. Neither polls nor changes anything, and may be called in a handler.
+    #[must_use]
+    pub fn is_idle(&self, ctx: &ThreadCtx, mask: CategoryMask) -> bool {
+        let idle = ctx.look_at_cache(|cache| self.events.nbi(cache).test(mask) == Ok(true));
+        idle.unwrap_or(true)
+    }
+
     /// A test without a poll.
     #[inline]
     fn look_at(

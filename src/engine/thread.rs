@@ -211,6 +211,12 @@ impl ThreadCtx {
         f(&handles.cache)
     }
 
+    /// Calls `f` with this thread's part of the engine's handle table, wherever the thread is, if it has one. `f` changes nothing.
+    pub(super) fn look_at_cache<R>(&self, f: impl FnOnce(&ThreadCache) -> R) -> Option<R> {
+        let handles = self.handles.borrow();
+        handles.as_ref().map(|handles| f(&handles.cache))
+    }
+
     /// Gives free handles that this thread keeps to others that were refused one.
     pub(super) fn relieve(&self) {
         if let Some(handles) = &*self.handles.borrow() {

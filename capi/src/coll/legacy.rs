@@ -188,14 +188,14 @@ export! {
         const FUNCTION: &str = "gasnet_coll_try_sync_some";
         poll(FUNCTION);
         // SAFETY: as the header asks.
-        code(unsafe { several(FUNCTION, handles, count, 0, Engine::peek_some) })
+        code(unsafe { several(FUNCTION, handles, count, 0, Engine::peek_some, true) })
     }
 
     fn gasnet_coll_try_sync_all(handles: *mut Event, count: usize) -> c_int {
         const FUNCTION: &str = "gasnet_coll_try_sync_all";
         poll(FUNCTION);
         // SAFETY: as the header asks.
-        code(unsafe { several(FUNCTION, handles, count, 0, Engine::peek_all) })
+        code(unsafe { several(FUNCTION, handles, count, 0, Engine::peek_all, true) })
     }
 
     fn gasnet_coll_wait_sync(handle: Event) {
@@ -204,12 +204,12 @@ export! {
 
     fn gasnet_coll_wait_sync_some(handles: *mut Event, count: usize) {
         // SAFETY: as the header asks.
-        unsafe { several("gasnet_coll_wait_sync_some", handles, count, 0, Engine::wait_some) };
+        unsafe { several("gasnet_coll_wait_sync_some", handles, count, 0, Engine::wait_some, ()) };
     }
 
     fn gasnet_coll_wait_sync_all(handles: *mut Event, count: usize) {
         // SAFETY: as the header asks.
-        unsafe { several("gasnet_coll_wait_sync_all", handles, count, 0, Engine::wait_all) };
+        unsafe { several("gasnet_coll_wait_sync_all", handles, count, 0, Engine::wait_all, ()) };
     }
 
     fn gasnet_coll_dumpTuningState(filename: *const c_char, team: *const Team) {

@@ -6,7 +6,7 @@ use argonet::engine::Engine;
 use argonet_event::{Category, CategoryMask, Event};
 
 use crate::context::{communicating, done};
-use crate::events::{code, several};
+use crate::events::{code, several, wait_implicit};
 use crate::export::export;
 
 const GETS: CategoryMask = Category::Get.mask();
@@ -32,12 +32,6 @@ fn try_implicit(function: &str, mask: CategoryMask) -> c_int {
     })
 }
 
-fn wait_implicit(function: &str, mask: CategoryMask) {
-    communicating(function, |job, ctx| {
-        done(function, job.joined.engine.wait_implicit(ctx, mask))
-    });
-}
-
 export! {
     fn gasnet_try_syncnb(handle: Event) -> c_int {
         const FUNCTION: &str = "gasnet_try_syncnb";
@@ -49,14 +43,14 @@ export! {
         const FUNCTION: &str = "gasnet_try_syncnb_some";
         poll(FUNCTION);
         // SAFETY: as the header asks.
-        code(unsafe { several(FUNCTION, handles, count, 0, Engine::peek_some) })
+        code(unsafe { several(FUNCTION, handles, count, 0, Engine::peek_some, true) })
     }
 
     fn gasnet_try_syncnb_all(handles: *mut Event, count: usize) -> c_int {
         const FUNCTION: &str = "gasnet_try_syncnb_all";
         poll(FUNCTION);
         // SAFETY: as the header asks.
-        code(unsafe { several(FUNCTION, handles, count, 0, Engine::peek_all) })
+        code(unsafe { several(FUNCTION, handles, count, 0, Engine::peek_all, true) })
     }
 
     fn argonet_legacy_try_syncnb_nopoll(handle: Event) -> c_int {
@@ -65,12 +59,12 @@ export! {
 
     fn gasnet_try_syncnb_some_nopoll(handles: *mut Event, count: usize) -> c_int {
         // SAFETY: as the header asks.
-        code(unsafe { several("gasnet_try_syncnb_some_nopoll", handles, count, 0, Engine::peek_some) })
+        code(unsafe { several("gasnet_try_syncnb_some_nopoll", handles, count, 0, Engine::peek_some, true) })
     }
 
     fn gasnet_try_syncnb_all_nopoll(handles: *mut Event, count: usize) -> c_int {
         // SAFETY: as the header asks.
-        code(unsafe { several("gasnet_try_syncnb_all_nopoll", handles, count, 0, Engine::peek_all) })
+        code(unsafe { several("gasnet_try_syncnb_all_nopoll", handles, count, 0, Engine::peek_all, true) })
     }
 
     fn argonet_legacy_wait_syncnb(handle: Event) {
@@ -80,12 +74,12 @@ export! {
 
     fn gasnet_wait_syncnb_some(handles: *mut Event, count: usize) {
         // SAFETY: as the header asks.
-        unsafe { several("gasnet_wait_syncnb_some", handles, count, 0, Engine::wait_some) };
+        unsafe { several("gasnet_wait_syncnb_some", handles, count, 0, Engine::wait_some, ()) };
     }
 
     fn gasnet_wait_syncnb_all(handles: *mut Event, count: usize) {
         // SAFETY: as the header asks.
-        unsafe { several("gasnet_wait_syncnb_all", handles, count, 0, Engine::wait_all) };
+        unsafe { several("gasnet_wait_syncnb_all", handles, count, 0, Engine::wait_all, ()) };
     }
 
     fn gasnet_try_syncnbi_gets() -> c_int {
