@@ -3,6 +3,7 @@
 use core::ffi::{CStr, c_char, c_int, c_void};
 use core::mem::offset_of;
 use std::ffi::CString;
+use std::io::Write;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -74,26 +75,39 @@ impl Variant {
 }
 
 /// What is wrong with the arguments of `gex_Client_Init`.
-fn check(variant: &Variant, name: &CStr, flags: u32) -> Result<(ThreadMode, SegmentMode), String> {
+fn check(variant: &Variant, flags: u32) -> Result<(ThreadMode, SegmentMode), String> {
     let modes = variant.mode().zip(variant.segment());
     let Some(modes) = modes.filter(|_| variant.version == VARIANT_VERSION) else {
         return Err("the library of the conduit and libargonet are of different versions".into());
     };
-    let named = name.to_str().is_ok_and(|name| {
-        let word = |c: char| c.is_ascii_alphanumeric() || c == '_';
-        name.chars().all(word) && name.starts_with(|c: char| c.is_ascii_alphabetic())
-    });
-    if !named {
-        return Err(format!(
-            "the client's name is {name:?}; it must be a letter, then letters, digits and _"
-        ));
-    }
     if flags & !(USES_GASNET1 | DEFER_THREADS) != 0 {
         return Err(format!(
             "flags are {flags:#x}; only GEX_FLAG_USES_GASNET1 and GEX_FLAG_DEFER_THREADS are known"
         ));
     }
     Ok(modes)
+}
+
+/// Whether a client's name is of the form that the specification asks for: `[A-Z][A-Z0-9_]+`.
+fn is_plain(name: &CStr) -> bool {
+    let word = |byte: &u8| byte.is_ascii_uppercase() || byte.is_ascii_digit() || *byte == b'_';
+    match name.to_bytes() {
+        [first, rest @ ..] => {
+            first.is_ascii_uppercase() && !rest.is_empty() && rest.iter().all(word)
+        }
+        [] => false,
+    }
+}
+
+/// Tells of a client's name that is not what it should be, which no call depends on. Once in a job.
+fn warn_of_name(job: &Job, name: &CStr, function: &str) {
+    if job.joined.engine.rank().0 == 0 && !is_plain(name) {
+        let line = format!(
+            "argonet: warning: {function}: the client's name is {name:?}; it should be a capital letter, then capital letters, digits and _, two characters at least\n"
+        );
+        // Nobody is left to tell if standard error is closed.
+        let _ = std::io::stderr().write_all(line.as_bytes());
+    }
 }
 
 /// Joins the job.
@@ -208,7 +222,7 @@ pub(crate) fn start(
         let why = "argc and argv must both be null, or neither";
         return Err(refuse(function, BAD_ARG, why));
     }
-    let modes = check(variant, name, flags).map_err(|why| refuse(function, BAD_ARG, &why))?;
+    let modes = check(variant, flags).map_err(|why| refuse(function, BAD_ARG, &why))?;
     match launch(variant) {
         Ok(None) => {}
         // The ranks were other processes, or this was the agent of a host.
@@ -216,7 +230,9 @@ pub(crate) fn start(
         Err(why) => return Err(refuse(function, RESOURCE, &why)),
     }
     let job = init(modes, variant.debug != 0, name, flags, gasnet1);
-    job.map_err(|error| refuse(function, RESOURCE, &error.to_string()))
+    let job = job.map_err(|error| refuse(function, RESOURCE, &error.to_string()))?;
+    warn_of_name(job, name, function);
+    Ok(job)
 }
 
 /// Whether this process has begun already; says so if it has.
@@ -292,3 +308,27 @@ pub(crate) const LAYOUT: &[(&str, usize)] = &[
         offset_of!(Variant, conduit),
     ),
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::is_plain;
+
+    #[test]
+    fn names_are_plain_as_the_specification_has_it() {
+        for name in [c"UPCXX", c"A1", c"A_", c"GASNET1"] {
+            assert!(is_plain(name), "{name:?}");
+        }
+        for name in [
+            c"",
+            c"A",
+            c"1A",
+            c"_A",
+            c"Ab",
+            c"A-B",
+            c"my client",
+            c"\xc3\x84B",
+        ] {
+            assert!(!is_plain(name), "{name:?}");
+        }
+    }
+}

@@ -155,7 +155,7 @@ int main(int argc, char **argv)
   gex_Client_t client;
   gex_EP_t endpoint;
   gex_Segment_t segment;
-  CHECK(gex_Client_Init(&client, &endpoint, &team, "halo", &argc, &argv, 0));
+  CHECK(gex_Client_Init(&client, &endpoint, &team, "HALO", &argc, &argv, 0));
   me = gex_TM_QueryRank(team);
   ranks = gex_TM_QuerySize(team);
   rows = argc == 4 ? number(argv[1]) : 200;

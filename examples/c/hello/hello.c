@@ -20,7 +20,7 @@ int main(int argc, char **argv)
   gex_Client_t client; /* this program, as the library knows it */
   gex_EP_t endpoint;   /* where messages to this rank arrive */
   gex_TM_t team;       /* all ranks, and this one's number among them */
-  CHECK(gex_Client_Init(&client, &endpoint, &team, "hello", &argc, &argv, 0));
+  CHECK(gex_Client_Init(&client, &endpoint, &team, "HELLO", &argc, &argv, 0));
 
   const gex_Rank_t me = gex_TM_QueryRank(team);
   const gex_Rank_t ranks = gex_TM_QuerySize(team);

@@ -61,7 +61,7 @@ int main(int argc, char **argv)
   gex_Client_t client;
   gex_EP_t endpoint;
   gex_TM_t team;
-  CHECK(gex_Client_Init(&client, &endpoint, &team, "ring", &argc, &argv, 0));
+  CHECK(gex_Client_Init(&client, &endpoint, &team, "RING", &argc, &argv, 0));
 
   /* What may arrive: as a request or a reply, short, medium or long, with how many arguments. Wrong messages are found. */
   gex_AM_Entry_t handlers[] = {
