@@ -69,13 +69,13 @@
 #define ARGONETT_DEBUG_WORD "nodebug"
 #endif
 
-#define GASNETT_SPEC_VERSION_MAJOR 1
-#define GASNETT_SPEC_VERSION_MINOR 20
 #define GASNETT_RELEASE_VERSION_MAJOR GASNET_RELEASE_VERSION_MAJOR
 #define GASNETT_RELEASE_VERSION_MINOR GASNET_RELEASE_VERSION_MINOR
 #define GASNETT_RELEASE_VERSION_PATCH GASNET_RELEASE_VERSION_PATCH
 
 #include "argonet/annotations.h"
+#include "argonet/numbers_tools.h"
+
 #include "argonet/atomics.h"
 #include "argonet/system.h"
 #include "argonet/tools_calls.h"

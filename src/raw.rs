@@ -249,7 +249,7 @@ impl<'w, M: Threading> Raw<'w, M> {
     ///
     /// # Errors
     /// As [`World::put_value`]; with [`Outlook::Immediate`] also that there is no room or no
-    /// handle. At the limit of 2^24 - 1 outstanding operations a world of one thread ends the job,
+    /// handle. At the limit of 2^24 - 2 outstanding operations a world of one thread ends the job,
     /// one of several polls for 10 s before it does.
     pub unsafe fn start(&self, transfer: Transfer, outlook: Outlook) -> Result<Event> {
         // SAFETY: the caller's promise.

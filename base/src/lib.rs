@@ -1,9 +1,11 @@
 //! What every other crate of argonet names: ranks and indices ([`ids`]), sizes as users write them
-//! ([`size`]), processor primitives with one file per architecture ([`cpu`]) and the atomics that
+//! ([`size`]), processor primitives with one file per architecture ([`cpu`]), the numbers of
+//! GASNet's interface ([`gasnet`]) and the atomics that
 //! loom can replace ([`sync`]).
 #![deny(unsafe_code)]
 
 pub mod cpu;
+pub mod gasnet;
 pub mod ids;
 pub mod size;
 pub mod sync;

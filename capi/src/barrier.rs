@@ -5,12 +5,14 @@ use std::sync::Arc;
 
 use argonet::engine::{Name, NamedError, Verdict};
 
+use argonet_base::gasnet::number32;
+
 use crate::export::export;
 use crate::job::{BAD_ARG, BARRIER_MISMATCH, Job, NOT_READY, OK, Team, fatal, refuse, with_job};
 
-const ANONYMOUS: c_int = 1;
-const MISMATCH: c_int = 2;
-const UNNAMED: c_int = 5;
+const ANONYMOUS: c_int = number32("GASNET_BARRIERFLAG_ANONYMOUS") as c_int;
+const MISMATCH: c_int = number32("GASNET_BARRIERFLAG_MISMATCH") as c_int;
+const UNNAMED: c_int = number32("GASNET_BARRIERFLAG_UNNAMED") as c_int;
 
 /// What a barrier is called, or what is wrong with its flags.
 fn name(id: c_int, flags: c_int, function: &str) -> Name {
@@ -32,7 +34,7 @@ fn name(id: c_int, flags: c_int, function: &str) -> Name {
 fn code(verdict: Verdict) -> c_int {
     match verdict {
         Verdict::Match => OK,
-        Verdict::Mismatch => BARRIER_MISMATCH,
+        Verdict::Mismatch => BARRIER_MISMATCH.number(),
     }
 }
 
@@ -76,7 +78,7 @@ pub(crate) fn try_once(function: &str, team: Option<&Team>, id: c_int, flags: c_
     with_job(function, |job, ctx| {
         let engine = &job.joined.engine;
         let verdict = done(function, engine.team_try(ctx, of(job, team), name));
-        verdict.map_or(NOT_READY, code)
+        verdict.map_or(NOT_READY.number(), code)
     })
 }
 

@@ -3,6 +3,7 @@
 use core::ffi::c_int;
 
 use argonet::engine::{Engine, OpError, ThreadCtx};
+use argonet_base::gasnet::number32;
 use argonet_conduit::paths::Paths;
 use argonet_event::{Category, CategoryMask, Event};
 
@@ -59,26 +60,46 @@ fn no_flags(function: &str, flags: u32) {
 }
 
 pub(crate) fn code(is_done: bool) -> c_int {
-    if is_done { OK } else { NOT_READY }
+    if is_done { OK } else { NOT_READY.number() }
 }
+
+/// `GEX_EC_*`. A put has a bit of its own and that of local completion; that of messages is nothing else.
+const GET: u32 = number32("GEX_EC_GET");
+const PUT: u32 = number32("GEX_EC_PUT");
+const LC: u32 = number32("GEX_EC_LC");
+const RMW: u32 = number32("GEX_EC_RMW");
+const ALL: u32 = number32("GEX_EC_ALL");
+
+const _: () = assert!(number32("GEX_EC_AM") == LC && PUT & LC == LC && PUT != LC);
 
 /// The categories of `gex_EC_t`.
 fn categories(function: &str, mask: u32) -> CategoryMask {
-    let known = u8::try_from(mask).ok().and_then(CategoryMask::from_bits);
-    match known {
-        Some(known) if mask != 0 => known,
-        _ => fatal(
+    if mask == ALL {
+        return CategoryMask::ALL;
+    }
+    if mask == 0 || mask & !(GET | PUT | LC | RMW) != 0 {
+        fatal(
             function,
             &format!("event_mask is {mask:#x}; give at least one of GEX_EC_*"),
-        ),
+        );
     }
+    let all = [
+        (GET, Category::Get.mask()),
+        (PUT & !LC, Category::Put.mask()),
+        (LC, Category::Lc.mask() | Category::Am.mask()),
+        (RMW, Category::Rmw.mask()),
+    ];
+    let named = all.into_iter().filter(|(bit, _)| mask & bit != 0);
+    named.fold(CategoryMask::NONE, |set, (_, category)| set | category)
 }
 
 fn category(function: &str, category: u32) -> Category {
-    let bit = |known: &Category| u32::from(known.mask().bits()) == category;
-    match Category::ALL.into_iter().find(bit) {
-        Some(known) => known,
-        None => fatal(
+    match category {
+        GET => Category::Get,
+        PUT => Category::Put,
+        LC => Category::Lc,
+        RMW => Category::Rmw,
+        _ => fatal(
             function,
             &format!("event_category is {category:#x}; give one of GEX_EC_*, not several"),
         ),

@@ -2,8 +2,13 @@
 
 use core::ffi::{c_int, c_void};
 
+use argonet_base::gasnet::number32;
+
 use crate::export::export;
 use crate::job::{BAD_ARG, Client, Kind, fatal, given, refuse};
+
+/// `GEX_MK_CLASS_HOST`.
+const HOST: c_int = number32("GEX_MK_CLASS_HOST") as c_int;
 
 export! {
     /// What `gex_MK_Create` calls with the class that it was given, -1 for none.
@@ -14,7 +19,7 @@ export! {
         if kind.is_null() || class < 0 || flags != 0 {
             return refuse(FUNCTION, BAD_ARG, "the place for the kind and the arguments must not be null, and flags must be 0");
         }
-        if class == 0 {
+        if class == HOST {
             return refuse(FUNCTION, BAD_ARG, "the class is GEX_MK_CLASS_HOST, whose kind is GEX_MK_HOST and not created");
         }
         refuse(FUNCTION, BAD_ARG, &format!("this library is built without devices (class {class}); GASNET_HAVE_MK_CLASS_* tell"))

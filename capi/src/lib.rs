@@ -17,6 +17,7 @@ mod context;
 mod events;
 mod exit;
 mod export;
+mod flags;
 mod heap;
 mod hsl;
 mod job;

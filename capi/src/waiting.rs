@@ -4,6 +4,7 @@ use core::ffi::c_int;
 use core::mem::{MaybeUninit, align_of};
 
 use argonet::engine::{Wait, WaitMode};
+use argonet_base::gasnet::number32;
 use argonet_boot::{WaitFor, Waiting};
 use argonet_conduit::paths::Paths;
 
@@ -48,11 +49,14 @@ export! {
 
     fn gasnet_set_waitmode(mode: c_int) -> c_int {
         const FUNCTION: &str = "gasnet_set_waitmode";
+        const SPIN: c_int = number32("GASNET_WAIT_SPIN") as c_int;
+        const BLOCK: c_int = number32("GASNET_WAIT_BLOCK") as c_int;
+        const SPINBLOCK: c_int = number32("GASNET_WAIT_SPINBLOCK") as c_int;
         let mode = match mode {
-            0 => WaitMode::Spin,
-            1 => WaitMode::Sleep,
+            SPIN => WaitMode::Spin,
+            BLOCK => WaitMode::Sleep,
             // It spins as long as there are processors for that, then sleeps.
-            2 => WaitMode::Auto,
+            SPINBLOCK => WaitMode::Auto,
             _ => return refuse(FUNCTION, BAD_ARG, &format!("the mode is {mode}; give one of GASNET_WAIT_*")),
         };
         job(FUNCTION).joined.engine.set_wait_mode(mode);

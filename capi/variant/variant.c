@@ -24,13 +24,20 @@ extern int ARGONET_INIT(gex_Client_t *client, gex_EP_t *endpoint, gex_TM_t *team
                         const char *name, int *argc, char ***argv, gex_Flags_t flags);
 
 /* What headers of GASNet-1 reach a job by. The first team has no rank whose memory is near. */
-static const struct argonet_near_team argonet_nowhere = {ARGONET_NEAR_MAGIC, ARGONET_NEAR_VERSION, 0, 0, 0, 0, {0}};
+static struct argonet_near_team argonet_nowhere = {ARGONET_NEAR_MAGIC, ARGONET_NEAR_VERSION, 0, 0, 0, 0, {0}};
 gex_TM_t argonet_legacy_team = &argonet_nowhere;
 gex_Rank_t gasneti_mynode = GEX_RANK_INVALID;
 gex_Rank_t gasneti_nodes = 0;
 
 static const struct argonet_variant argonet_this_variant = {ARGONET_VARIANT_VERSION, ARGONET_THREADS_NUMBER, ARGONET_DEBUG,
-                                                            ARGONET_SEGMENT_NUMBER, ARGONET_CONDUIT_WORD};
+                                                            ARGONET_SEGMENT_NUMBER, ARGONET_CONDUIT_WORD,
+                                                            ARGONET_VARIANT_ERRORS};
+
+/* Before main: what is asked before a job starts depends on it. */
+__attribute__((__constructor__)) static void argonet_say_what_is_linked(void)
+{
+    argonet_linked_with(&argonet_this_variant);
+}
 
 static int argonet_began(int result, gex_TM_t team)
 {

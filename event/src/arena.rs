@@ -253,7 +253,7 @@ impl<S: Linked> Arena<S> {
             let head = shared.head;
             let word = self.known(head - 1).links().chain.load(Ordering::Relaxed);
             let len = word >> crate::event::INDEX_BITS;
-            shared.head = word & crate::event::MAX_SLOTS;
+            shared.head = word & crate::event::INDEX_MASK as u32;
             shared.free -= len;
             return Ok(Chain { head, len });
         }

@@ -6,27 +6,32 @@
 //! ```text
 //!  63                                27 26  24 23                     0
 //! +------------------------------------+------+------------------------+
-//! | generation (odd while it lives)    | kind | index of the slot + 1  |
+//! | generation (odd while it lives)    | kind | index of the slot + 2  |
 //! +------------------------------------+------+------------------------+
 //! ```
 //!
 //! A slot's generation grows when it is allocated and when it is freed. An odd generation is a
-//! living operation, so no value ever matches a free slot.
+//! living operation, so no value ever matches a free slot. The two lowest values name no slot: [`Event::DONE`] and
+//! [`Event::NO_OP`], the numbers of which are GASNet's.
 
 use core::fmt;
 
+use argonet_base::gasnet::number;
+
 use crate::Category;
 
-/// Bits of `index + 1`.
+/// Bits of `index + FIRST`.
 pub(crate) const INDEX_BITS: u32 = 24;
-const INDEX_MASK: u64 = (1 << INDEX_BITS) - 1;
+pub(crate) const INDEX_MASK: u64 = (1 << INDEX_BITS) - 1;
+/// What the slot 0 is named by.
+const FIRST: u32 = 2;
 const KIND_MASK: u64 = 0b111;
 /// Position of the generation, here and in the words of a slot.
 pub(crate) const GENERATION_SHIFT: u32 = 27;
 /// One step of the generation.
 pub(crate) const GENERATION_STEP: u64 = 1 << GENERATION_SHIFT;
-/// The number of slots that the index can name, 2^24 - 1.
-pub(crate) const MAX_SLOTS: u32 = (1 << INDEX_BITS) - 1;
+/// The number of slots that the index can name, 2^24 - 2.
+pub(crate) const MAX_SLOTS: u32 = (1 << INDEX_BITS) - FIRST;
 
 /// What a value stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,12 +74,12 @@ impl Kind {
 const fn encode(word: u64, kind: Kind, index: u32) -> u64 {
     (word >> GENERATION_SHIFT << GENERATION_SHIFT)
         | (kind.bits() << INDEX_BITS)
-        | (index as u64 + 1)
+        | (index as u64 + FIRST as u64)
 }
 
-/// The index that a value names; `None` if its low 24 bits are zero.
+/// The index that a value names; `None` if its low 24 bits are none of a slot.
 const fn index_of(raw: u64) -> Option<u32> {
-    ((raw & INDEX_MASK) as u32).checked_sub(1)
+    ((raw & INDEX_MASK) as u32).checked_sub(FIRST)
 }
 
 /// Whether `word`, the word of a slot, holds the living generation that `raw` names.
@@ -100,12 +105,15 @@ pub(crate) const fn next_generation(word: u64) -> u64 {
 #[repr(transparent)]
 pub struct Event(u64);
 
+// Neither names a slot.
+const _: () = assert!(Event::DONE.0 == 0 && Event::NO_OP.0 != 0 && Event::NO_OP.0 < FIRST as u64);
+
 impl Event {
     /// The operation is complete; no handle is held (`GEX_EVENT_INVALID`).
-    pub const DONE: Self = Self(0);
+    pub const DONE: Self = Self(number("GEX_EVENT_INVALID"));
 
     /// The operation was not started (`GEX_EVENT_NO_OP`). It must not be tested.
-    pub const NO_OP: Self = Self(1 << INDEX_BITS);
+    pub const NO_OP: Self = Self(number("GEX_EVENT_NO_OP"));
 
     /// The value as it goes through C or over a network.
     #[must_use]

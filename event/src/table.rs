@@ -71,7 +71,7 @@ pub struct HandleTable {
 }
 
 impl HandleTable {
-    /// The most explicit operations that a table can hold, 2^24 - 1.
+    /// The most explicit operations that a table can hold, 2^24 - 2.
     pub const MAX_OPERATIONS: u32 = MAX_SLOTS;
 
     /// A table for up to `limit` explicit operations, otherwise as [`Limits::for_operations`] has

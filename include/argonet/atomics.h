@@ -3,6 +3,7 @@
 #define ARGONET_ATOMICS_H
 
 #include "argonet/annotations.h"
+#include "argonet/numbers_tools.h"
 #include <stdint.h>
 
 #define GASNETT_MEMBAR_CONFIG "builtin"
@@ -35,20 +36,6 @@ void gasnett_spinloop_hint(void)
 
 #if !GASNETT_LITE_MODE
 
-#define GASNETT_ATOMIC_NONE 0
-#define GASNETT_ATOMIC_RMB_PRE 0x01
-#define GASNETT_ATOMIC_WMB_PRE 0x02
-#define GASNETT_ATOMIC_MB_PRE 0x04
-#define GASNETT_ATOMIC_RMB_POST 0x08
-#define GASNETT_ATOMIC_WMB_POST 0x10
-#define GASNETT_ATOMIC_MB_POST 0x20
-#define GASNETT_ATOMIC_RMB_POST_IF_TRUE 0x40
-#define GASNETT_ATOMIC_RMB_POST_IF_FALSE 0x80
-#define GASNETT_ATOMIC_REL GASNETT_ATOMIC_WMB_PRE
-#define GASNETT_ATOMIC_ACQ GASNETT_ATOMIC_RMB_POST
-#define GASNETT_ATOMIC_ACQ_IF_TRUE GASNETT_ATOMIC_RMB_POST_IF_TRUE
-#define GASNETT_ATOMIC_ACQ_IF_FALSE GASNETT_ATOMIC_RMB_POST_IF_FALSE
-
 /* The processor's operations that read and write are full barriers on x86-64: only the compiler needs to be told. */
 #if PLATFORM_ARCH_X86_64
 #define ARGONETT_FENCE_OF_UPDATE(order) __atomic_signal_fence(__ATOMIC_SEQ_CST)
@@ -60,7 +47,7 @@ void gasnett_spinloop_hint(void)
 GASNETT_INLINE(argonett_before_read)
 void argonett_before_read(int flags)
 {
-    if (flags & (GASNETT_ATOMIC_MB_PRE | GASNETT_ATOMIC_WMB_PRE)) {
+    if (flags & GASNETT_ATOMIC_WMB_PRE) {
         __atomic_thread_fence(__ATOMIC_SEQ_CST);
     } else if (flags & GASNETT_ATOMIC_RMB_PRE) {
         __atomic_thread_fence(__ATOMIC_ACQUIRE);
@@ -71,9 +58,9 @@ void argonett_before_read(int flags)
 GASNETT_INLINE(argonett_before_set)
 void argonett_before_set(int flags)
 {
-    if (flags & GASNETT_ATOMIC_MB_PRE) {
+    if ((flags & GASNETT_ATOMIC_MB_PRE) == GASNETT_ATOMIC_MB_PRE) {
         __atomic_thread_fence(__ATOMIC_SEQ_CST);
-    } else if (flags & (GASNETT_ATOMIC_RMB_PRE | GASNETT_ATOMIC_WMB_PRE)) {
+    } else if (flags & GASNETT_ATOMIC_MB_PRE) {
         __atomic_thread_fence(__ATOMIC_ACQ_REL);
     }
 }
@@ -81,7 +68,7 @@ void argonett_before_set(int flags)
 GASNETT_INLINE(argonett_after_access)
 void argonett_after_access(int flags)
 {
-    if (flags & (GASNETT_ATOMIC_MB_POST | GASNETT_ATOMIC_WMB_POST)) {
+    if (flags & GASNETT_ATOMIC_WMB_POST) {
         __atomic_thread_fence(__ATOMIC_SEQ_CST);
     } else if (flags & GASNETT_ATOMIC_RMB_POST) {
         __atomic_thread_fence(__ATOMIC_ACQUIRE);
@@ -91,7 +78,7 @@ void argonett_after_access(int flags)
 GASNETT_INLINE(argonett_before_update)
 void argonett_before_update(int flags)
 {
-    if (flags & (GASNETT_ATOMIC_MB_PRE | GASNETT_ATOMIC_RMB_PRE | GASNETT_ATOMIC_WMB_PRE)) {
+    if (flags & GASNETT_ATOMIC_MB_PRE) {
         ARGONETT_FENCE_OF_UPDATE(__ATOMIC_SEQ_CST);
     }
 }
@@ -99,7 +86,7 @@ void argonett_before_update(int flags)
 GASNETT_INLINE(argonett_after_update)
 void argonett_after_update(int flags)
 {
-    if (flags & (GASNETT_ATOMIC_MB_POST | GASNETT_ATOMIC_RMB_POST | GASNETT_ATOMIC_WMB_POST)) {
+    if (flags & GASNETT_ATOMIC_MB_POST) {
         ARGONETT_FENCE_OF_UPDATE(__ATOMIC_SEQ_CST);
     }
 }
@@ -132,8 +119,8 @@ int argonett_after_test(int flags, int result)
 #endif
 
 #if ARGONETT_SHOWS_ORDER
-#define ARGONETT_PRE_FLAGS (GASNETT_ATOMIC_RMB_PRE | GASNETT_ATOMIC_WMB_PRE | GASNETT_ATOMIC_MB_PRE)
-#define ARGONETT_POST_FLAGS (GASNETT_ATOMIC_RMB_POST | GASNETT_ATOMIC_WMB_POST | GASNETT_ATOMIC_MB_POST)
+#define ARGONETT_PRE_FLAGS GASNETT_ATOMIC_MB_PRE
+#define ARGONETT_POST_FLAGS GASNETT_ATOMIC_MB_POST
 /* After a test, too, whatever it found. */
 #define ARGONETT_TEST_FLAGS                                                                                            \
     (ARGONETT_POST_FLAGS | GASNETT_ATOMIC_RMB_POST_IF_TRUE | GASNETT_ATOMIC_RMB_POST_IF_FALSE)

@@ -56,7 +56,7 @@
 #define ARGONET_DEBUGMALLOC_FACET argonet_link_debugmalloc
 #define ARGONET_DEBUG 1
 #define ARGONET_DEBUG_WORD "debug"
-#define ARGONET_DEBUG_PART debug_near
+#define ARGONET_DEBUG_PART debug_layout_
 #define ARGONET_DEBUG_FACET argonet_link_debug_debug
 #else
 #undef GASNET_NDEBUG
@@ -68,7 +68,7 @@
 #define ARGONET_DEBUGMALLOC_FACET argonet_link_nodebugmalloc
 #define ARGONET_DEBUG 0
 #define ARGONET_DEBUG_WORD "nodebug"
-#define ARGONET_DEBUG_PART ndebug_near
+#define ARGONET_DEBUG_PART ndebug_layout_
 #define ARGONET_DEBUG_FACET argonet_link_debug_nodebug
 #endif
 
@@ -169,27 +169,14 @@
 #define ARGONET_PSHM_FACET argonet_link_nopshm
 #endif
 
-/* Limits and features. */
-#define GASNET_NULL_ARGV_OK 1
-#define GASNET_HIDDEN_AM_CONCURRENCY_LEVEL 0
+/* Limits and features. Others are in numbers.h. */
+#include "argonet/numbers.h"
 #define GASNET_PAGESIZE GASNETT_PAGESIZE
-#define GASNET_MAXEPS 32
-#define GASNET_MAXNODES 0x7FFFFFFF
-#define SIZEOF_GEX_RMA_VALUE_T 8
 #if GASNET_SEQ
 #define GASNETI_MAX_THREADS 1
 #else
 #define GASNETI_MAX_THREADS 256
 #endif
-#define GASNET_SUPPORTS_TI_SRCRANK 1
-#define GASNET_SUPPORTS_TI_EP 1
-#define GASNET_SUPPORTS_TI_ENTRY 1
-#define GASNET_SUPPORTS_TI_IS_REQ 1
-#define GASNET_SUPPORTS_TI_IS_LONG 1
-#define GASNET_SUPPORTS_AM_CANCEL 20240418L
-#define GASNET_SUPPORTS_AM_COMMIT_V2 20240906L
-#define GASNET_NATIVE_NP_ALLOC_REQ_MEDIUM 1
-#define GASNET_HAVE_MK_CLASS_HOST 1
 
 /* The version of GASNet-1 that programs of that interface find, and how large segments may be where nobody says. */
 #define ARGONET_GASNET1_VERSION "1"

@@ -8,6 +8,12 @@
 #define ARGONET_NUMBERED_HELPER(name, number) argonet_link_##name##_##number
 #define ARGONET_NUMBERED(name, number) ARGONET_NUMBERED_HELPER(name, number)
 
+/* All numbers and types of the interface, and of near.h: objects that were compiled with other headers have other ones. */
+#define ARGONET_LAYOUT_HELPER(numbers, near_layout) numbers##_##near_layout
+#define ARGONET_LAYOUT_OF(numbers, near_layout) ARGONET_LAYOUT_HELPER(numbers, near_layout)
+#define ARGONET_LAYOUT ARGONET_LAYOUT_OF(ARGONET_NUMBERS_DIGEST, ARGONET_NEAR_LAYOUT)
+#define ARGONET_LAYOUT_FACET ARGONET_NUMBERED(layout, ARGONET_LAYOUT)
+
 /* EACH(symbol) for all of them. */
 #define ARGONET_FACETS(EACH)                                                                                           \
     EACH(ARGONET_NUMBERED(release_major, GASNET_RELEASE_VERSION_MAJOR))                                                \
@@ -33,16 +39,16 @@
     EACH(ARGONET_NUMBERED(cache_line, GASNETT_CACHE_LINE_BYTES))                                                       \
     EACH(ARGONET_CORE_FACET)                                                                                           \
     EACH(argonet_link_extended_ARGONET)                                                                                \
-    EACH(ARGONET_NUMBERED(near_layout, ARGONET_NEAR_LAYOUT))
+    EACH(ARGONET_LAYOUT_FACET)
 
 /* The entry point is called by the whole configuration. */
-#define ARGONET_INIT_HELPER(major, minor, patch, conduit, threads, segment, debug, near_layout)                        \
-    argonet_client_init_##major##_##minor##_##patch##conduit##threads##segment##debug##near_layout
-#define ARGONET_INIT_OF(major, minor, patch, conduit, threads, segment, debug, near_layout)                            \
-    ARGONET_INIT_HELPER(major, minor, patch, conduit, threads, segment, debug, near_layout)
+#define ARGONET_INIT_HELPER(major, minor, patch, conduit, threads, segment, debug, layout)                             \
+    argonet_client_init_##major##_##minor##_##patch##conduit##threads##segment##debug##layout
+#define ARGONET_INIT_OF(major, minor, patch, conduit, threads, segment, debug, layout)                                 \
+    ARGONET_INIT_HELPER(major, minor, patch, conduit, threads, segment, debug, layout)
 #define ARGONET_INIT                                                                                                   \
     ARGONET_INIT_OF(GASNET_RELEASE_VERSION_MAJOR, GASNET_RELEASE_VERSION_MINOR, GASNET_RELEASE_VERSION_PATCH,          \
                     ARGONET_CONDUIT_PART, ARGONET_THREADS_PART, ARGONET_SEGMENT_PART, ARGONET_DEBUG_PART,              \
-                    ARGONET_NEAR_LAYOUT)
+                    ARGONET_LAYOUT)
 
 #endif

@@ -16,6 +16,9 @@ extern gex_Rank_t gasneti_mynode;
 extern gex_Rank_t gasneti_nodes;
 GASNETT_END_EXTERNC
 
+/* An index that gex_EP_Index_t cannot hold is refused, and not cut to another. */
+#define gex_TM_Pair(ep, remote) argonet_tm_pair((ep), (uint64_t)(remote))
+
 static inline gex_Rank_t gex_TM_QueryRank(gex_TM_t tm) { return ARGONET_DEBUG ? argonet_tm_rank(tm) : tm->rank; }
 static inline gex_Rank_t gex_TM_QuerySize(gex_TM_t tm) { return ARGONET_DEBUG ? argonet_tm_size(tm) : tm->size; }
 

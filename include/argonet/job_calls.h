@@ -9,6 +9,7 @@ GASNETT_BEGIN_EXTERNC
 struct argonet_variant;
 
 extern int argonet_client_init(const struct argonet_variant *variant, gex_Client_t *client, gex_EP_t *ep, gex_TM_t *tm, const char *name, int *argc, char ***argv, gex_Flags_t flags);
+extern void argonet_linked_with(const struct argonet_variant *variant);
 extern gex_Flags_t gex_Client_QueryFlags(gex_Client_t client);
 extern const char *gex_Client_QueryName(gex_Client_t client);
 extern void gex_Client_SetCData(gex_Client_t client, const void *value);
@@ -40,6 +41,7 @@ extern uintptr_t gasnet_getMaxGlobalSegmentSize(void);
 extern int gasnet_getSegmentInfo(gasnet_seginfo_t *table, int count);
 
 extern gex_TM_t gex_TM_Pair(gex_EP_t ep, gex_EP_Index_t remote);
+extern gex_TM_t argonet_tm_pair(gex_EP_t ep, uint64_t remote);
 extern size_t gex_TM_Split(gex_TM_t *new_tm, gex_TM_t parent, int color, int key, void *scratch_addr, size_t scratch_size, gex_Flags_t flags);
 extern size_t gex_TM_Create(gex_TM_t *new_tms, size_t num_new_tms, gex_TM_t parent, gex_EP_Location_t *args, size_t numargs, gex_Addr_t *scratch_addrs, size_t scratch_size, gex_Flags_t flags);
 extern int gex_TM_Destroy(gex_TM_t tm, gex_Memvec_t *scratch, gex_Flags_t flags);

@@ -3,18 +3,14 @@
 #define ARGONET_LEGACY_TYPES_H
 
 #include "hsl_calls.h"
+#include "numbers_legacy.h"
 #include "types.h"
-
-#define GASNET_SPEC_VERSION_MAJOR 1
-#define GASNET_SPEC_VERSION_MINOR 8
-#define GASNET_VERSION GASNET_SPEC_VERSION_MAJOR
 
 typedef gex_Rank_t gasnet_node_t;
 typedef gex_Token_t gasnet_token_t;
 typedef gex_AM_Index_t gasnet_handler_t;
 typedef gex_AM_Arg_t gasnet_handlerarg_t;
 typedef gex_RMA_Value_t gasnet_register_value_t;
-#define SIZEOF_GASNET_REGISTER_VALUE_T SIZEOF_GEX_RMA_VALUE_T
 typedef gex_HSL_t gasnet_hsl_t;
 
 /* An operation that goes on, for any thread to wait for. */

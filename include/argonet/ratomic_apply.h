@@ -62,7 +62,7 @@ ARGONET_AD_ACCESSES(64)
   }
 
 /* The operations that fetch. */
-#define ARGONET_AD_FETCHING ((_GEX_OP_PLAIN << 12) | GEX_OP_GET)
+#define ARGONET_AD_FETCHING ((_GEX_OP_PLAIN * _GEX_OP_STEP) | GEX_OP_GET)
 
 #define ARGONET_AD_ENDS(type, value)                                                                                   \
   default:                                                                                                             \

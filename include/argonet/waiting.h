@@ -4,10 +4,6 @@
 
 #include "waiting_calls.h"
 
-#define GASNET_WAIT_SPIN 0
-#define GASNET_WAIT_BLOCK 1
-#define GASNET_WAIT_SPINBLOCK 2
-
 /* Polls until the condition is true, which it evaluates again and again, and once at least. What was written before it
  * became true is visible afterwards. */
 #define GASNET_BLOCKUNTIL(condition)                                                                                   \

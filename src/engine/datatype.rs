@@ -1,10 +1,11 @@
 //! Types of data and operations on them, of reductions and of remote atomic operations (GASNet-EX 0.19, "Data types
-//! for atomics and reductions" and "Operation codes"). The values are those of `include/gasnet_fwd.h`.
+//! for atomics and reductions" and "Operation codes"). The values are GASNet's.
 
 mod fold;
 
 pub use fold::{fold, fold_before};
 
+use argonet_base::gasnet::number32;
 use num_enum::{IntoPrimitive, TryFromPrimitive};
 
 /// A type of data (`gex_DT_t`), one bit each.
@@ -12,19 +13,19 @@ use num_enum::{IntoPrimitive, TryFromPrimitive};
 #[repr(u32)]
 pub enum DataType {
     /// Signed, 32 bits.
-    I32 = 1,
+    I32 = number32("GEX_DT_I32"),
     /// Unsigned, 32 bits.
-    U32 = 2,
+    U32 = number32("GEX_DT_U32"),
     /// Signed, 64 bits.
-    I64 = 4,
+    I64 = number32("GEX_DT_I64"),
     /// Unsigned, 64 bits.
-    U64 = 8,
+    U64 = number32("GEX_DT_U64"),
     /// IEEE 754 binary32.
-    F32 = 16,
+    F32 = number32("GEX_DT_FLT"),
     /// IEEE 754 binary64.
-    F64 = 32,
+    F64 = number32("GEX_DT_DBL"),
     /// The client's own, of reductions alone.
-    User = 64,
+    User = number32("GEX_DT_USER"),
 }
 
 /// An operation (`gex_OP_t`), one bit each. `op0` is what stands at the target of an atomic operation before it, or the left
@@ -33,68 +34,69 @@ pub enum DataType {
 #[repr(u32)]
 pub enum Operation {
     /// `op0 & op1`.
-    And = 1,
+    And = number32("GEX_OP_AND"),
     /// `op0 | op1`.
-    Or = 1 << 1,
+    Or = number32("GEX_OP_OR"),
     /// `op0 ^ op1`.
-    Xor = 1 << 2,
+    Xor = number32("GEX_OP_XOR"),
     /// `op0 + op1`.
-    Add = 1 << 3,
+    Add = number32("GEX_OP_ADD"),
     /// `op0 - op1`.
-    Sub = 1 << 4,
+    Sub = number32("GEX_OP_SUB"),
     /// `op0 * op1`.
-    Mult = 1 << 5,
+    Mult = number32("GEX_OP_MULT"),
     /// `op0 < op1 ? op0 : op1`.
-    Min = 1 << 6,
+    Min = number32("GEX_OP_MIN"),
     /// `op0 > op1 ? op0 : op1`.
-    Max = 1 << 7,
+    Max = number32("GEX_OP_MAX"),
     /// `op0 + 1`.
-    Inc = 1 << 8,
+    Inc = number32("GEX_OP_INC"),
     /// `op0 - 1`.
-    Dec = 1 << 9,
+    Dec = number32("GEX_OP_DEC"),
     /// `op1`.
-    Set = 1 << 10,
+    Set = number32("GEX_OP_SET"),
     /// `op0 == op1 ? op2 : op0`.
-    Cas = 1 << 11,
+    Cas = number32("GEX_OP_CAS"),
     /// [`And`](Self::And), and fetches `op0`.
-    FetchAnd = 1 << 12,
+    FetchAnd = number32("GEX_OP_FAND"),
     /// [`Or`](Self::Or), and fetches `op0`.
-    FetchOr = 1 << 13,
+    FetchOr = number32("GEX_OP_FOR"),
     /// [`Xor`](Self::Xor), and fetches `op0`.
-    FetchXor = 1 << 14,
+    FetchXor = number32("GEX_OP_FXOR"),
     /// [`Add`](Self::Add), and fetches `op0`.
-    FetchAdd = 1 << 15,
+    FetchAdd = number32("GEX_OP_FADD"),
     /// [`Sub`](Self::Sub), and fetches `op0`.
-    FetchSub = 1 << 16,
+    FetchSub = number32("GEX_OP_FSUB"),
     /// [`Mult`](Self::Mult), and fetches `op0`.
-    FetchMult = 1 << 17,
+    FetchMult = number32("GEX_OP_FMULT"),
     /// [`Min`](Self::Min), and fetches `op0`.
-    FetchMin = 1 << 18,
+    FetchMin = number32("GEX_OP_FMIN"),
     /// [`Max`](Self::Max), and fetches `op0`.
-    FetchMax = 1 << 19,
+    FetchMax = number32("GEX_OP_FMAX"),
     /// [`Inc`](Self::Inc), and fetches `op0`.
-    FetchInc = 1 << 20,
+    FetchInc = number32("GEX_OP_FINC"),
     /// [`Dec`](Self::Dec), and fetches `op0`.
-    FetchDec = 1 << 21,
+    FetchDec = number32("GEX_OP_FDEC"),
     /// [`Set`](Self::Set), and fetches `op0`.
-    Swap = 1 << 22,
+    Swap = number32("GEX_OP_SWAP"),
     /// [`Cas`](Self::Cas), and fetches `op0`.
-    FetchCas = 1 << 23,
+    FetchCas = number32("GEX_OP_FCAS"),
     /// Fetches `op0` and changes nothing.
-    Get = 1 << 24,
+    Get = number32("GEX_OP_GET"),
     /// The client's own, commutative.
-    User = 1 << 25,
+    User = number32("GEX_OP_USER"),
     /// The client's own, in the order of ranks.
-    UserNonCommutative = 1 << 26,
+    UserNonCommutative = number32("GEX_OP_USER_NC"),
 }
 
-/// Bits of the operations that have a fetching partner, and how much further on those stand.
-const PLAIN: u32 = 0xfff;
-const TO_FETCHING: u32 = 12;
+/// Bits of the operations that have a fetching partner, [`Operation::And`] to `Cas`, and how much further on those stand.
+const PLAIN: u32 = 2 * Operation::Cas as u32 - Operation::And as u32;
+const TO_FETCHING: u32 =
+    Operation::FetchAnd.bit().trailing_zeros() - Operation::And.bit().trailing_zeros();
 const FETCHING: u32 = PLAIN << TO_FETCHING | Operation::Get as u32;
 
 /// [`Operation::And`], `Or` and `Xor`, which floats have not.
-const BITWISE: u32 = 7;
+const BITWISE: u32 = Operation::And as u32 | Operation::Or as u32 | Operation::Xor as u32;
 const ATOMIC: u32 = PLAIN | FETCHING;
 const REDUCING: u32 = BITWISE
     | Operation::Add as u32
@@ -180,7 +182,7 @@ impl Operation {
 
     /// All operations, from the lowest bit on.
     pub fn all() -> impl Iterator<Item = Self> {
-        (0..27).filter_map(|bit| Self::try_from(1 << bit).ok())
+        (0..u32::BITS).filter_map(|bit| Self::try_from(1 << bit).ok())
     }
 
     /// Whether remote atomics have it on this type.
@@ -319,7 +321,7 @@ mod tests {
 
     #[test]
     fn numbers_that_are_no_single_bit_are_refused() {
-        for wrong in [0, 3, 1 << 27, u32::MAX] {
+        for wrong in [0, 3, 1 << 12, 1 << 28, u32::MAX] {
             assert!(Operation::try_from(wrong).is_err());
         }
         for wrong in [0, 3, 128] {

@@ -9,6 +9,7 @@ mod fuzz;
 mod install;
 mod items;
 mod man;
+mod numbers;
 mod outside;
 mod perf;
 mod record;
@@ -94,6 +95,8 @@ enum Task {
     Uninstall(install::UninstallOptions),
     /// Write the manual pages that are made from tables
     Man,
+    /// Write the constants of the headers from the table of GASNet's numbers, base/gasnet.tsv
+    Numbers(numbers::Options),
     /// Check the rules of the house: lengths, layers, unsafe code, globals
     Tidy,
 }
@@ -131,6 +134,7 @@ fn main() -> ExitCode {
         Task::Install(options) => install::install(&options),
         Task::Uninstall(options) => install::uninstall(&options),
         Task::Man => man::write(),
+        Task::Numbers(options) => numbers::numbers(&options),
         Task::Tidy => {
             let complaints = tidy::check(&command::root());
             complaints.iter().for_each(|c| println!("{c}"));

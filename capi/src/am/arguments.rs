@@ -2,9 +2,11 @@
 
 use argonet_am::{AmError, CLIENT_BASE, Category, Lane, MAX_ARGS};
 use argonet_base::HandlerIndex;
+use argonet_base::gasnet::number32;
 
 use crate::am::entry::Entry;
 use crate::context::holds_nothing;
+use crate::flags::{COPY, IMMEDIATE, PEER_DISPOSITION, SELF_DISPOSITION};
 use crate::job::{Job, fatal, job};
 
 /// An index in the low eight bits, and a number of arguments above them: `ARGONET_AM_WHAT` of the header.
@@ -99,11 +101,14 @@ fn not_the_clients(job: &Job, handler: HandlerIndex, function: &str) -> ! {
     )
 }
 
-/// Flags that a message may have: `GEX_FLAG_IMMEDIATE`, one `SEG` flag for each side, and `LC_COPY`.
-const KNOWN: u32 = 0x3ff1;
+/// Flags that a message may have, one `SEG` flag for each side.
+const KNOWN: u32 = IMMEDIATE | SELF_DISPOSITION | PEER_DISPOSITION | COPY;
 
 /// `GEX_FLAG_AM_PREPARE_LEAST_*`, which mean nothing to those who prepare.
-pub(crate) const LEAST: u32 = 0x30000;
+pub(crate) const LEAST: u32 = number32("GEX_FLAG_AM_PREPARE_LEAST_CLIENT") | LEAST_ALLOC;
+pub(crate) const LEAST_ALLOC: u32 = number32("GEX_FLAG_AM_PREPARE_LEAST_ALLOC");
+
+const _: () = assert!(LEAST & KNOWN == 0);
 
 /// In debug builds, ends the job if the thread holds locks, or the flags are not those of a message or exclude each other.
 #[inline]
@@ -119,7 +124,7 @@ pub(crate) fn check_flags(job: &Job, flags: u32, ignored: u32, function: &str) {
             &format!("flags are {flags:#x}; this call does not take {unknown:#x}"),
         );
     }
-    for group in [0xf0, 0xf00, 0x3000] {
+    for group in [SELF_DISPOSITION, PEER_DISPOSITION, COPY] {
         if (flags & group).count_ones() > 1 {
             fatal(
                 function,

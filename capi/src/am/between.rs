@@ -7,8 +7,9 @@ use argonet_am::{AmError, Message, Payload};
 
 use crate::am::arguments::failed;
 use crate::am::far;
-use crate::am::request::{IMMEDIATE, outlook, sent};
+use crate::am::request::{outlook, sent};
 use crate::context::done;
+use crate::flags::IMMEDIATE;
 use crate::hsl;
 use crate::job::{Job, Receiver, fatal};
 

@@ -5,13 +5,14 @@ use core::mem::offset_of;
 use std::borrow::Cow;
 
 use argonet_am::{Category, Lane};
+use argonet_base::gasnet::number32;
 
 /// `GEX_FLAG_AM_SHORT` and its kin: one of the first three bits or `MEDLONG`, and one or both of the others.
-pub(crate) const SHORT: u32 = 1;
-pub(crate) const MEDIUM: u32 = 2;
-pub(crate) const LONG: u32 = 4;
-pub(crate) const REQUEST: u32 = 8;
-pub(crate) const REPLY: u32 = 16;
+pub(crate) const SHORT: u32 = number32("GEX_FLAG_AM_SHORT");
+pub(crate) const MEDIUM: u32 = number32("GEX_FLAG_AM_MEDIUM");
+pub(crate) const LONG: u32 = number32("GEX_FLAG_AM_LONG");
+pub(crate) const REQUEST: u32 = number32("GEX_FLAG_AM_REQUEST");
+pub(crate) const REPLY: u32 = number32("GEX_FLAG_AM_REPLY");
 pub(crate) const CATEGORIES: u32 = SHORT | MEDIUM | LONG;
 pub(crate) const KINDS: u32 = REQUEST | REPLY;
 

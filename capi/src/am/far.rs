@@ -7,8 +7,9 @@ use argonet_am::{AmError, Delivery, Message, Payload};
 use argonet_base::{JobRank, SegmentOffset};
 use argonet_segment::SharedBytes;
 
-use crate::am::place::{PEER_OFFSET, refused};
+use crate::am::place::refused;
 use crate::am::request::outlook;
+use crate::flags::PEER_OFFSET;
 use crate::job::{Job, Receiver, far_base};
 
 /// The endpoint whose segment others have mapped, if it was attached.

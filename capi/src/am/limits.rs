@@ -6,15 +6,12 @@ use argonet::engine::EndpointState;
 use argonet_am::{Delivery, Lane, MAX_ARGS};
 use argonet_conduit::Conduit;
 
-use crate::am::arguments::LEAST;
+use crate::am::arguments::{LEAST, LEAST_ALLOC};
 use crate::am::between::{check_there, state_there};
 use crate::am::local::AnyLocal;
 use crate::am::token::{Token, delivery};
 use crate::export::export;
 use crate::job::{Job, Receiver, Team, fatal, job, team, with_job};
-
-/// `GEX_FLAG_AM_PREPARE_LEAST_ALLOC`.
-const LEAST_ALLOC: u32 = 0x20000;
 
 /// Bytes of a long: what C's `int` holds, as clients keep lengths there.
 const LONGEST: usize = c_int::MAX as usize;

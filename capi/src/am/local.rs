@@ -2,6 +2,7 @@
 
 use argonet_am::Lane;
 
+use crate::flags::{DEFER, GROUP, NOW};
 use crate::job::fatal;
 
 /// `gex_Event_t *`: one of three numbers, or a place for an event.
@@ -20,11 +21,6 @@ impl AnyLocal {
         let _ = self.0;
     }
 }
-
-/// `GEX_EVENT_NOW`, `GEX_EVENT_DEFER`, `GEX_EVENT_GROUP`.
-const NOW: usize = 1;
-const DEFER: usize = 2;
-const GROUP: usize = 3;
 
 /// `GEX_EVENT_INVALID`: it is complete.
 const DONE: usize = 0;
@@ -70,5 +66,3 @@ impl Local {
         }
     }
 }
-
-const _: () = assert!(NOW < DEFER && DEFER < GROUP);

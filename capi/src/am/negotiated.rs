@@ -11,12 +11,13 @@ use crate::am::arguments::{LEAST, What, arguments, check_flags, check_handler, f
 use crate::am::between::check_there;
 use crate::am::limits::{ALLOCATED, largest_medium, longest, longest_allocated};
 use crate::am::local::Local;
-use crate::am::place::{SELF_OFFSET, check_overlap, destination_at, source};
+use crate::am::place::{check_overlap, destination_at, source};
 use crate::am::reply::{answer, requester};
-use crate::am::request::{IMMEDIATE, both_sides, outlook, send, sent};
+use crate::am::request::{both_sides, outlook, send, sent};
 use crate::am::room::{self, Open, Room};
 use crate::am::token::{Token, delivery};
 use crate::export::export;
+use crate::flags::{IMMEDIATE, SELF_OFFSET};
 use crate::job::{Job, Receiver, Team, fatal, job, with_job};
 
 /// What all prepares are given.

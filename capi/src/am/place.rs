@@ -9,11 +9,8 @@ use argonet_segment::SharedBytes;
 
 use crate::am::arguments::failed;
 use crate::am::limits::longest;
+use crate::flags::{PEER_OFFSET, SELF_OFFSET};
 use crate::job::{Endpoint, Job, Receiver, fatal, job};
-
-/// `GEX_FLAG_SELF_SEG_OFFSET`, `GEX_FLAG_PEER_SEG_OFFSET`.
-pub(crate) const SELF_OFFSET: u32 = 0x80;
-pub(crate) const PEER_OFFSET: u32 = 0x800;
 
 /// The payload that a caller names.
 ///

@@ -12,10 +12,8 @@ use crate::am::local::Local;
 use crate::am::place::{check_overlap, destination_at, source};
 use crate::am::{between, far};
 use crate::export::export;
+use crate::flags::IMMEDIATE;
 use crate::job::{Endpoint, Job, Receiver, Team, fatal, given, job, with_job};
-
-/// `GEX_FLAG_IMMEDIATE`.
-pub(crate) const IMMEDIATE: u32 = 1;
 
 /// The bit that indices of clients have and those of the library do not.
 const CLIENTS: u8 = 0x80;

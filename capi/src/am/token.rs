@@ -6,6 +6,7 @@ use core::mem::offset_of;
 use core::ptr::null_mut;
 
 use argonet_am::{Category, Delivery, Lane};
+use argonet_base::gasnet::number32;
 
 use crate::am::entry::Entry;
 use crate::export::export;
@@ -80,7 +81,7 @@ pub(crate) struct Info {
 }
 
 /// `GEX_TI_ALL`.
-const ALL: u32 = 31;
+const ALL: u32 = number32("GEX_TI_ALL");
 
 export! {
     fn gex_Token_Info(token: *mut Token, info: *mut Info, mask: u32) -> u32 {

@@ -7,6 +7,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
 use argonet::engine::{Call, Count, Engine, Kind, Meets};
+use argonet_base::gasnet::number32;
 use argonet_event::Event;
 
 use super::{Asked, bytes};
@@ -17,12 +18,24 @@ use crate::export::export;
 use crate::job::{Team, fatal, job};
 
 /// `GASNET_COLL_*`. Of the first three of each group a call gives one.
-const IN: [c_int; 3] = [1, 2, 4];
-const OUT: [c_int; 3] = [8, 16, 32];
-const LOCAL: c_int = 64;
+const IN: [c_int; 3] = [
+    number32("GASNET_COLL_IN_NOSYNC") as c_int,
+    number32("GASNET_COLL_IN_MYSYNC") as c_int,
+    number32("GASNET_COLL_IN_ALLSYNC") as c_int,
+];
+const OUT: [c_int; 3] = [
+    number32("GASNET_COLL_OUT_NOSYNC") as c_int,
+    number32("GASNET_COLL_OUT_MYSYNC") as c_int,
+    number32("GASNET_COLL_OUT_ALLSYNC") as c_int,
+];
+const LOCAL: c_int = number32("GASNET_COLL_LOCAL") as c_int;
 /// What is known besides, and changes nothing: where memory lies is found out, there are no images but ranks, and nothing
 /// searches while a program runs.
-const HINTS: c_int = 128 | 256 | 512 | 1024;
+const HINTS: c_int = (number32("GASNET_COLL_FIXED_THREADS_PER_NODE")
+    | number32("GASNET_COLL_DST_IN_SEGMENT")
+    | number32("GASNET_COLL_SRC_IN_SEGMENT")
+    | number32("GASNET_COLL_DISABLE_AUTOTUNE")
+    | number32("GASNET_COLL_NO_IMAGES")) as c_int;
 
 /// Where all meet.
 fn meets(function: &str, flags: c_int) -> Meets {

@@ -135,7 +135,7 @@ export! {
 
     fn argonet_hsl_trylock(hsl: *mut Hsl) -> c_int {
         // SAFETY: as the header asks.
-        if checked::try_lock(unsafe { lock(hsl, "gex_HSL_Trylock") }) { OK } else { NOT_READY }
+        if checked::try_lock(unsafe { lock(hsl, "gex_HSL_Trylock") }) { OK } else { NOT_READY.number() }
     }
 }
 

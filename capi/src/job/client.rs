@@ -1,7 +1,6 @@
 //! The client, and how a job begins.
 
 use core::ffi::{CStr, c_char, c_int, c_void};
-use core::mem::offset_of;
 use std::ffi::CString;
 use std::io::Write;
 use std::sync::OnceLock;
@@ -9,6 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use argonet::start::{Joining, join_as_runtime};
 use argonet_am::HandlerTable;
+use argonet_base::gasnet::number32;
 use argonet_boot::Bootstrap;
 use argonet_conduit::smp::ThreadMode;
 use argonet_settings::{MAX_THREADS, Settings};
@@ -17,6 +17,7 @@ use parking_lot::Mutex;
 use crate::am::Handlers;
 use crate::export::export;
 use crate::job::everything::{self, SegmentMode};
+use crate::job::linked::{Variant, linked_with};
 use crate::job::state::{find, set};
 use crate::job::threads::Threads;
 use crate::job::{
@@ -26,23 +27,10 @@ use crate::job::{
 use crate::legacy::{Permit, ValueGets};
 
 /// `GEX_FLAG_USES_GASNET1`.
-pub(crate) const USES_GASNET1: u32 = 1;
+pub(crate) const USES_GASNET1: u32 = number32("GEX_FLAG_USES_GASNET1");
 
 /// `GEX_FLAG_DEFER_THREADS`.
-const DEFER_THREADS: u32 = 2;
-
-/// `struct argonet_variant`: which library a program was linked with.
-#[repr(C)]
-pub(crate) struct Variant {
-    version: u32,
-    mode: u32,
-    debug: u32,
-    segment: u32,
-    conduit: *const c_char,
-}
-
-/// Changes with [`Variant`].
-const VARIANT_VERSION: u32 = 2;
+const DEFER_THREADS: u32 = number32("GEX_FLAG_DEFER_THREADS");
 
 /// The client of a job.
 pub(crate) struct Client {
@@ -60,24 +48,10 @@ impl Client {
     }
 }
 
-impl Variant {
-    fn mode(&self) -> Option<ThreadMode> {
-        [ThreadMode::Seq, ThreadMode::Parsync, ThreadMode::Par]
-            .get(self.mode as usize)
-            .copied()
-    }
-
-    fn segment(&self) -> Option<SegmentMode> {
-        use SegmentMode::{Everything, Fast, Large};
-        let all = [Fast, Large, Everything];
-        all.get(self.segment as usize).copied()
-    }
-}
-
 /// What is wrong with the arguments of `gex_Client_Init`.
 fn check(variant: &Variant, flags: u32) -> Result<(ThreadMode, SegmentMode), String> {
     let modes = variant.mode().zip(variant.segment());
-    let Some(modes) = modes.filter(|_| variant.version == VARIANT_VERSION) else {
+    let Some(modes) = modes.filter(|_| variant.fits()) else {
         return Err("the library of the conduit and libargonet are of different versions".into());
     };
     if flags & !(USES_GASNET1 | DEFER_THREADS) != 0 {
@@ -184,7 +158,7 @@ fn init(
 pub(crate) struct Start<'a> {
     /// What C calls the call.
     pub(crate) function: &'static str,
-    pub(crate) variant: &'a Variant,
+    pub(crate) variant: &'static Variant,
     pub(crate) name: &'a CStr,
     pub(crate) flags: u32,
     pub(crate) gasnet1: Permit,
@@ -192,15 +166,9 @@ pub(crate) struct Start<'a> {
 
 /// Starts the job, if that is this process's part in it: the code to exit with.
 fn launch(variant: &Variant) -> Result<Option<u8>, String> {
-    let linked = match variant.conduit.is_null() {
-        true => c"",
-        // SAFETY: the variant's library passes a string.
-        false => unsafe { CStr::from_ptr(variant.conduit) },
-    };
     let settings = Settings::from_environment().map_err(|error| error.to_string())?;
     settings.keep_quiet();
-    let linked = linked.to_str().unwrap_or_default();
-    let launched = argonet_boot::launch_self(linked, std::env::args_os(), &settings);
+    let launched = argonet_boot::launch_self(variant.conduit(), std::env::args_os(), &settings);
     launched.map_err(|error| error.to_string())
 }
 
@@ -222,6 +190,7 @@ pub(crate) fn start(
         let why = "argc and argv must both be null, or neither";
         return Err(refuse(function, BAD_ARG, why));
     }
+    linked_with(variant);
     let modes = check(variant, flags).map_err(|why| refuse(function, BAD_ARG, &why))?;
     match launch(variant) {
         Ok(None) => {}
@@ -229,7 +198,7 @@ pub(crate) fn start(
         Ok(Some(code)) => std::process::exit(code.into()),
         Err(why) => return Err(refuse(function, RESOURCE, &why)),
     }
-    let job = init(modes, variant.debug != 0, name, flags, gasnet1);
+    let job = init(modes, variant.is_debug(), name, flags, gasnet1);
     let job = job.map_err(|error| refuse(function, RESOURCE, &error.to_string()))?;
     warn_of_name(job, name, function);
     Ok(job)
@@ -252,7 +221,7 @@ export! {
             return refuse(FUNCTION, BAD_ARG, "the places for client, endpoint and team, and the name, must not be null");
         }
         // SAFETY: the variant's library passes its own; the name is a string, as the header asks.
-        let (variant, name) = unsafe { (given(variant, FUNCTION, "variant"), CStr::from_ptr(name)) };
+        let (variant, name): (&'static Variant, _) = unsafe { (given(variant, FUNCTION, "variant"), CStr::from_ptr(name)) };
         let gasnet1 = if flags & USES_GASNET1 == 0 { Permit::never() } else { Permit::now() };
         let job = match start(Start { function: FUNCTION, variant, name, flags, gasnet1 }, argc, argv) {
             Ok(job) => job,
@@ -288,26 +257,6 @@ export! {
         unsafe { given(client, "gex_Client_QueryCData", "client") }.cdata.get()
     }
 }
-
-pub(crate) const LAYOUT: &[(&str, usize)] = &[
-    ("sizeof(struct argonet_variant)", size_of::<Variant>()),
-    (
-        "offsetof(struct argonet_variant, mode)",
-        offset_of!(Variant, mode),
-    ),
-    (
-        "offsetof(struct argonet_variant, debug)",
-        offset_of!(Variant, debug),
-    ),
-    (
-        "offsetof(struct argonet_variant, segment)",
-        offset_of!(Variant, segment),
-    ),
-    (
-        "offsetof(struct argonet_variant, conduit)",
-        offset_of!(Variant, conduit),
-    ),
-];
 
 #[cfg(test)]
 mod tests {

@@ -3,13 +3,13 @@
 use core::ffi::{c_char, c_int, c_void};
 
 use crate::export::names;
-use crate::job::client::Variant;
 use crate::job::endpoint::Location;
 use crate::job::segment::{Info, Kind};
 use crate::job::system::{Node, ProgressThread};
-use crate::job::{Client, Endpoint, Segment, Team};
+use crate::job::{Client, Endpoint, Segment, Team, Variant};
 
 names! {
+    u16 = "gex_EP_Index_t",
     u32 = "uint32_t",
     *const Variant = "const struct argonet_variant *",
     *const Client = "gex_Client_t",

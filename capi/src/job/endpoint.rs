@@ -5,6 +5,8 @@ use core::ptr::null;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
+use argonet_base::gasnet::number32;
+
 use crate::am::{Entry, Handlers};
 use crate::export::export;
 use crate::job::state::Job;
@@ -13,18 +15,22 @@ use crate::job::{BAD_ARG, CData, Client, OK, RESOURCE, Segment, Team, given, job
 /// `GASNET_MAXEPS`.
 pub(crate) const MAX_ENDPOINTS: u32 = argonet_am::ENDPOINTS as u32;
 
+// `gex_EP_Index_t` holds every index of one.
+const _: () =
+    assert!(MAX_ENDPOINTS == number32("GASNET_MAXEPS") && MAX_ENDPOINTS <= 1 << u16::BITS);
+
 /// `GEX_EP_CAPABILITY_AM`, and all capabilities.
-const AM: u32 = 2;
-const ALL: u32 = 31;
+const AM: u32 = number32("GEX_EP_CAPABILITY_AM");
+const ALL: u32 = number32("GEX_EP_CAPABILITY_ALL");
 
 /// `GEX_FLAG_HINT_ACCEL_ALL`.
-const HINTS: u32 = 3;
+const HINTS: u32 = number32("GEX_FLAG_HINT_ACCEL_ALL");
 
 /// `gex_EP_Location_t`.
 #[repr(C)]
 pub(crate) struct Location {
     pub(crate) rank: u32,
-    pub(crate) endpoint: u32,
+    pub(crate) endpoint: u16,
 }
 
 /// What a `gex_EP_t` leads to. Lives as long as the process: the interface has no way to destroy one.
@@ -159,9 +165,9 @@ export! {
         endpoint.segment().map_or(null(), std::ptr::from_ref)
     }
 
-    fn gex_EP_QueryIndex(ep: *const Endpoint) -> u32 {
+    fn gex_EP_QueryIndex(ep: *const Endpoint) -> u16 {
         // SAFETY: an endpoint of ours, or null.
-        unsafe { given(ep, "gex_EP_QueryIndex", "ep") }.index
+        unsafe { given(ep, "gex_EP_QueryIndex", "ep") }.index as u16
     }
 
     fn gex_EP_SetCData(ep: *const Endpoint, value: *const c_void) {

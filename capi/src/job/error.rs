@@ -4,40 +4,41 @@ use core::ffi::{CStr, c_char, c_int};
 use std::io::Write;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use argonet_base::gasnet::number32;
+
 use crate::export::export;
+use crate::job::linked::Code;
 use crate::job::state;
 
-pub(crate) const OK: c_int = 0;
-pub(crate) const NOT_INIT: c_int = 10001;
-pub(crate) const RESOURCE: c_int = 10002;
-pub(crate) const BAD_ARG: c_int = 10003;
-pub(crate) const NOT_READY: c_int = 10004;
-pub(crate) const BARRIER_MISMATCH: c_int = 10005;
+/// `GASNET_OK`.
+pub(crate) const OK: c_int = number32("GASNET_OK") as c_int;
+
+pub(crate) const NOT_INIT: Code = Code::NotInit;
+pub(crate) const RESOURCE: Code = Code::Resource;
+pub(crate) const BAD_ARG: Code = Code::BadArg;
+pub(crate) const NOT_READY: Code = Code::NotReady;
+pub(crate) const BARRIER_MISMATCH: Code = Code::BarrierMismatch;
 
 /// Whether calls that return an error say why.
 static VERBOSE: AtomicBool = AtomicBool::new(true);
 
-fn name(code: c_int) -> &'static CStr {
+fn name(code: Code) -> &'static CStr {
     match code {
-        OK => c"GASNET_OK",
-        NOT_INIT => c"GASNET_ERR_NOT_INIT",
-        RESOURCE => c"GASNET_ERR_RESOURCE",
-        BAD_ARG => c"GASNET_ERR_BAD_ARG",
-        NOT_READY => c"GASNET_ERR_NOT_READY",
-        BARRIER_MISMATCH => c"GASNET_ERR_BARRIER_MISMATCH",
-        _ => c"an unknown code",
+        Code::NotInit => c"GASNET_ERR_NOT_INIT",
+        Code::Resource => c"GASNET_ERR_RESOURCE",
+        Code::BadArg => c"GASNET_ERR_BAD_ARG",
+        Code::NotReady => c"GASNET_ERR_NOT_READY",
+        Code::BarrierMismatch => c"GASNET_ERR_BARRIER_MISMATCH",
     }
 }
 
-fn description(code: c_int) -> &'static CStr {
+fn description(code: Code) -> &'static CStr {
     match code {
-        OK => c"no error",
-        NOT_INIT => c"the library is not initialised, or is so already",
-        RESOURCE => c"something needed has run out",
-        BAD_ARG => c"an argument is not allowed",
-        NOT_READY => c"not complete yet",
-        BARRIER_MISMATCH => c"ranks named different barriers",
-        _ => c"no such code",
+        Code::NotInit => c"the library is not initialised, or is so already",
+        Code::Resource => c"something needed has run out",
+        Code::BadArg => c"an argument is not allowed",
+        Code::NotReady => c"not complete yet",
+        Code::BarrierMismatch => c"ranks named different barriers",
     }
 }
 
@@ -49,16 +50,16 @@ fn place() -> String {
     )
 }
 
-/// Says why a call returns an error, unless the client does not want to know; returns the code.
+/// Says why a call returns an error, unless the client does not want to know; returns the number of the code.
 #[cold]
-pub(crate) fn refuse(function: &str, code: c_int, why: &str) -> c_int {
+pub(crate) fn refuse(function: &str, code: Code, why: &str) -> c_int {
     if VERBOSE.load(Ordering::Relaxed) {
         let name = name(code).to_string_lossy();
         let line = format!("argonet: {}: {function} returns {name}: {why}\n", place());
         // Nobody is left to tell if standard error is closed.
         let _ = std::io::stderr().write_all(line.as_bytes());
     }
-    code
+    code.number()
 }
 
 /// Ends the job because a call cannot do what it is asked for and has no way to say so.
@@ -79,11 +80,19 @@ pub(crate) fn fatal(function: &str, why: &str) -> ! {
 
 export! {
     fn gasnet_ErrorName(code: c_int) -> *const c_char {
-        name(code).as_ptr()
+        let name = match code {
+            OK => c"GASNET_OK",
+            _ => Code::of(code).map_or(c"an unknown code", name),
+        };
+        name.as_ptr()
     }
 
     fn gasnet_ErrorDesc(code: c_int) -> *const c_char {
-        description(code).as_ptr()
+        let description = match code {
+            OK => c"no error",
+            _ => Code::of(code).map_or(c"no such code", description),
+        };
+        description.as_ptr()
     }
 
     fn gex_System_GetVerboseErrors() -> c_int {

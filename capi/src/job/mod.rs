@@ -6,6 +6,7 @@ mod endpoint;
 mod error;
 mod everything;
 mod hooks;
+mod linked;
 mod object;
 mod placed;
 mod published;
@@ -16,12 +17,13 @@ mod team;
 mod teams;
 mod threads;
 
-pub(crate) use client::{Client, Start, USES_GASNET1, Variant, is_second, start};
+pub(crate) use client::{Client, Start, USES_GASNET1, is_second, start};
 pub(crate) use endpoint::Endpoint;
 pub(crate) use error::{
     BAD_ARG, BARRIER_MISMATCH, NOT_INIT, NOT_READY, OK, RESOURCE, fatal, refuse,
 };
 pub(crate) use everything::SegmentMode;
+pub(crate) use linked::Variant;
 pub(crate) use object::{CData, given};
 pub(crate) use placed::Placed;
 pub(crate) use published::far_base;
@@ -38,6 +40,7 @@ pub(crate) fn prototypes() -> Vec<Prototype> {
         client::PROTOTYPES,
         endpoint::PROTOTYPES,
         error::PROTOTYPES,
+        linked::PROTOTYPES,
         published::PROTOTYPES,
         segment::PROTOTYPES,
         system::PROTOTYPES,
@@ -48,5 +51,5 @@ pub(crate) fn prototypes() -> Vec<Prototype> {
 
 /// Sizes and places in structs that C declares too, as C would ask for them.
 pub(crate) fn layouts() -> Vec<(&'static str, usize)> {
-    [client::LAYOUT, system::LAYOUT, team::LAYOUT].concat()
+    [linked::LAYOUT, system::LAYOUT, team::LAYOUT].concat()
 }

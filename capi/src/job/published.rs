@@ -10,12 +10,10 @@ use argonet_event::Event;
 
 use crate::context::{communicating, done};
 use crate::export::export;
+use crate::flags::IMMEDIATE;
 use crate::job::{
     BAD_ARG, Endpoint, Job, OK, Segment, Team, fatal, given, job, known, refuse, team, with_job,
 };
-
-/// `GEX_FLAG_IMMEDIATE`.
-const IMMEDIATE: u32 = 1;
 
 /// A bound segment, as somebody asks for it.
 #[derive(Clone, Copy, Default)]
@@ -231,7 +229,7 @@ export! {
         });
         if found.bytes == 0 {
             // The places stay as they are. Not said aloud: asking is how clients find out.
-            return BAD_ARG;
+            return BAD_ARG.number();
         }
         // SAFETY: null or the caller's, as the header asks.
         unsafe { found.tell(owner, local, bytes) };

@@ -6,6 +6,7 @@ use core::sync::atomic::Ordering;
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 
 use argonet::engine::ThreadCtx;
+use argonet_base::gasnet::number32;
 use argonet_segment::PageKind;
 use argonet_settings::Letter;
 use argonet_trace::note_with;
@@ -100,7 +101,7 @@ fn check_create(address: *mut c_void, bytes: usize, kind: usize, flags: u32) -> 
 }
 
 /// `GEX_MK_HOST`.
-const KIND_HOST: usize = 1;
+const KIND_HOST: usize = number32("GEX_MK_HOST") as usize;
 
 /// What is wrong with the size of an attached segment. Where all memory is reached it says nothing.
 pub(crate) fn check_size(job: &Job, size: usize) -> Result<(), String> {

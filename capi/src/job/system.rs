@@ -23,6 +23,7 @@ pub(crate) struct Node {
     host: u32,
     neighbourhood: u32,
     offset: usize,
+    reserved: usize,
 }
 
 /// Writes where somebody wants to know.
@@ -157,7 +158,7 @@ export! {
                 true => engine.segment_delta(JobRank(rank)) as usize,
                 false => 0,
             };
-            let node = Node { host, neighbourhood, offset };
+            let node = Node { host, neighbourhood, offset, reserved: 0 };
             // SAFETY: the caller says that the table has `count` entries.
             unsafe { *table.add(rank as usize) = node };
         }

@@ -75,7 +75,7 @@ export! {
             return code;
         }
         // SAFETY: the variant's library passes its own.
-        let variant = unsafe { given(variant, FUNCTION, "variant") };
+        let variant: &'static Variant = unsafe { given(variant, FUNCTION, "variant") };
         let how = Start { function: FUNCTION, variant, name: c"GASNET1", flags: USES_GASNET1, gasnet1: Permit::after_attach() };
         match start(how, argc, argv) {
             Ok(job) => {

@@ -2,21 +2,24 @@
 
 use argonet::JobRank;
 use argonet::engine::{AtomicTarget, ThreadCtx};
+use argonet_base::gasnet::number32;
 
 use crate::context::done;
+use crate::flags::{IMMEDIATE, PEER_OFFSET, RANK_IS_JOBRANK, SELF_OFFSET};
 use crate::job::{Job, Team, fatal};
-use crate::ratomic::operation::{
-    ACQUIRE, IMMEDIATE, JOBRANK, Operation, PEER_OFFSET, RELEASE, SELF_OFFSET,
-};
+use crate::ratomic::operation::{ACQUIRE, Operation, RELEASE};
 
-/// Bits of `gasnet_fwd.h`: `GEX_FLAG_AD_MY_RANK`, `GEX_FLAG_AD_MY_NBRHD`.
-const MY_RANK: u32 = 0x10_0000;
-const MY_NEIGHBOURS: u32 = 0x20_0000;
+/// `GEX_FLAG_AD_MY_RANK`, `GEX_FLAG_AD_MY_NBRHD`.
+const MY_RANK: u32 = number32("GEX_FLAG_AD_MY_RANK");
+const MY_NEIGHBOURS: u32 = number32("GEX_FLAG_AD_MY_NBRHD");
 const HINTS: u32 = MY_RANK | MY_NEIGHBOURS;
-const ALL: u32 = IMMEDIATE | SELF_OFFSET | PEER_OFFSET | HINTS | ACQUIRE | RELEASE | JOBRANK;
+const ALL: u32 =
+    IMMEDIATE | SELF_OFFSET | PEER_OFFSET | HINTS | ACQUIRE | RELEASE | RANK_IS_JOBRANK;
 
 /// `GEX_FLAG_AD_FAVOR_MY_RANK`, `_MY_NBRHD`, `_REMOTE`.
-const FAVOUR: u32 = 7;
+const FAVOUR: u32 = number32("GEX_FLAG_AD_FAVOR_MY_RANK")
+    | number32("GEX_FLAG_AD_FAVOR_MY_NBRHD")
+    | number32("GEX_FLAG_AD_FAVOR_REMOTE");
 
 /// Unknown flags, and hints that are not true of a rank of the team.
 pub(super) fn flags(operation: &Operation<'_>, job: &Job, rank: u32) {

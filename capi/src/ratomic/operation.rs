@@ -7,22 +7,19 @@ use argonet::JobRank;
 use argonet::engine::{
     self, Atomic, AtomicTarget, AtomicWord, DataType, OpError, Outlook, ThreadCtx,
 };
+use argonet_base::gasnet::number32;
 use argonet_event::Event;
 
 use crate::context::communicating;
+use crate::flags::{IMMEDIATE, PEER_OFFSET, RANK_IS_JOBRANK, SELF_OFFSET};
 use crate::job::{Job, Team, fatal, member};
 use crate::ratomic::checks;
 use crate::ratomic::domain::{Domain, domain};
 use crate::rma::{Found, Remote, own_offset, started};
 
-/// Bits of `gasnet_fwd.h`: `GEX_FLAG_IMMEDIATE`, `GEX_FLAG_SELF_SEG_OFFSET`, `GEX_FLAG_PEER_SEG_OFFSET`, `GEX_FLAG_AD_ACQ`,
-/// `GEX_FLAG_AD_REL`, `GEX_FLAG_RANK_IS_JOBRANK`.
-pub(super) const IMMEDIATE: u32 = 1;
-pub(super) const SELF_OFFSET: u32 = 0x80;
-pub(super) const PEER_OFFSET: u32 = 0x800;
-pub(super) const ACQUIRE: u32 = 0x40_0000;
-pub(super) const RELEASE: u32 = 0x80_0000;
-pub(super) const JOBRANK: u32 = 0x100_0000;
+/// `GEX_FLAG_AD_ACQ`, `GEX_FLAG_AD_REL`.
+pub(super) const ACQUIRE: u32 = number32("GEX_FLAG_AD_ACQ");
+pub(super) const RELEASE: u32 = number32("GEX_FLAG_AD_REL");
 
 /// What C asks for, but for the values.
 pub(super) struct Operation<'a> {
@@ -156,7 +153,7 @@ impl<'a> Operation<'a> {
     /// The rank in the team.
     fn rank(&self) -> u32 {
         let team = self.domain.team();
-        if self.flags & JOBRANK == 0 {
+        if self.flags & RANK_IS_JOBRANK == 0 {
             return member(team, self.rank, self.function, "tgt_rank");
         }
         match team.rank_of(JobRank(self.rank)) {

@@ -2,20 +2,17 @@
 
 use argonet::JobRank;
 use argonet::engine::{Engine, FarPlace, Transfer};
+use argonet_base::gasnet::number32;
 use argonet_conduit::Conduit;
 
+use crate::flags::{COPY, IMMEDIATE, PEER_DISPOSITION, SELF_DISPOSITION};
 use crate::job::{Job, fatal};
 use crate::rma::Operation;
 use crate::rma::operation::Direction;
 
-/// Bits of `gasnet_fwd.h`.
-const NEVER_SELF: u32 = 2;
-const NEVER_NEIGHBOUR: u32 = 4;
-const SELF_DISPOSITION: u32 = 0xf0;
-const PEER_DISPOSITION: u32 = 0xf00;
-const ALL: u32 = 0xff7;
-/// `GEX_FLAG_LC_COPY_YES`, `GEX_FLAG_LC_COPY_NO`: advice for puts. All of them copy, or are complete, before they return.
-const COPY: u32 = 0x3000;
+const NEVER_SELF: u32 = number32("GEX_FLAG_PEER_NEVER_SELF");
+const NEVER_NEIGHBOUR: u32 = number32("GEX_FLAG_PEER_NEVER_NBRHD");
+const ALL: u32 = IMMEDIATE | NEVER_SELF | NEVER_NEIGHBOUR | SELF_DISPOSITION | PEER_DISPOSITION;
 
 #[inline]
 pub(crate) fn value_size(function: &str, bytes: usize) {

@@ -6,6 +6,7 @@ use argonet_event::{Category, Event};
 use argonet_trace::Kind;
 
 use crate::context::{done, refused};
+use crate::flags::{DEFER, GROUP, NOW};
 use crate::job::fatal;
 use crate::rma::Operation;
 
@@ -18,11 +19,6 @@ pub(crate) enum LocalOption {
     /// When this event is complete, which the call writes.
     Event(*mut Event),
 }
-
-/// `GEX_EVENT_NOW`, `GEX_EVENT_DEFER` and `GEX_EVENT_GROUP`.
-const NOW: usize = 1;
-const DEFER: usize = 2;
-const GROUP: usize = 3;
 
 impl LocalOption {
     pub(super) fn of_implicit(function: &str, lc_opt: *mut Event) -> Self {

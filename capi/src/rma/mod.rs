@@ -12,6 +12,7 @@ use argonet_event::Event;
 
 use crate::Prototype;
 use crate::export::export;
+use crate::flags::{IMMEDIATE, SELF_DISPOSITION};
 use crate::job::Team;
 pub(crate) use checks::value_size;
 pub(crate) use complete::{LocalOption, started};
@@ -28,9 +29,6 @@ pub(crate) fn code(started: bool) -> c_int {
     c_int::from(!started)
 }
 
-/// `GEX_FLAG_SELF_SEG_OFFSET` and its kin, which say nothing about a value.
-const SELF: u32 = 0xf0;
-
 /// A put of the low bytes of `value`, which outlives the operation.
 pub(crate) fn put_value<'a>(
     function: &'static str,
@@ -43,7 +41,15 @@ pub(crate) fn put_value<'a>(
 ) -> Operation<'a> {
     value_size(function, bytes);
     let src = std::ptr::from_ref(value).cast();
-    Operation::put(function, tm, rank, dst, src, bytes, flags & !SELF)
+    Operation::put(
+        function,
+        tm,
+        rank,
+        dst,
+        src,
+        bytes,
+        flags & !SELF_DISPOSITION,
+    )
 }
 
 export! {
@@ -81,7 +87,7 @@ export! {
         let mut value = 0u64;
         let dst = (&raw mut value).cast();
         // The result has no way to say that nothing was done, so it waits.
-        let flags = flags & !(SELF | operation::IMMEDIATE);
+        let flags = flags & !(SELF_DISPOSITION | IMMEDIATE);
         Operation::get(FUNCTION, tm, dst, rank, src, bytes, flags).block();
         value
     }
@@ -113,6 +119,3 @@ export! {
 
 /// Values are the first bytes of their memory.
 const _: () = assert!(cfg!(target_endian = "little"));
-
-// The flags of `gasnet_fwd.h`, one beside the other.
-const _: () = assert!(SELF & operation::IMMEDIATE == 0);

@@ -11,14 +11,10 @@ use argonet_event::Event;
 use argonet_trace::Kind;
 
 use crate::context::communicating;
+use crate::flags::{IMMEDIATE, PEER_OFFSET, SELF_OFFSET};
 use crate::job::{Job, Team, fatal, known, team};
 use crate::rma::checks;
 use crate::rma::remote::{Found, Remote, own_offset};
-
-/// `GEX_FLAG_IMMEDIATE`, `GEX_FLAG_SELF_SEG_OFFSET`, `GEX_FLAG_PEER_SEG_OFFSET`.
-pub(super) const IMMEDIATE: u32 = 1;
-const SELF_OFFSET: u32 = 0x80;
-const PEER_OFFSET: u32 = 0x800;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Direction {

@@ -7,17 +7,18 @@ use argonet::engine::{
     self, Direction, Notice, Outlook, PeerMemory, Piece, Pieces, Shape, ThreadCtx, VisTransfer,
 };
 use argonet_am::Endpoints;
+use argonet_base::gasnet::number32;
 use argonet_event::Event;
 
 use crate::am;
 use crate::context::communicating;
+use crate::flags::IMMEDIATE;
 use crate::job::{Job, Receiver, Team, fatal, known, team};
 use crate::rma::{code, started};
 use crate::vis::checks;
 
-/// `GEX_FLAG_IMMEDIATE`, `GEX_FLAG_ENABLE_LEAF_LC`.
-pub(super) const IMMEDIATE: u32 = 1;
-pub(super) const ENABLE_LEAF_LC: u32 = 0x40000;
+/// `GEX_FLAG_ENABLE_LEAF_LC`.
+pub(super) const ENABLE_LEAF_LC: u32 = number32("GEX_FLAG_ENABLE_LEAF_LC");
 
 /// How the caller learns that it is complete.
 #[derive(Clone, Copy, PartialEq, Eq)]

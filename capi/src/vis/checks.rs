@@ -2,8 +2,9 @@
 
 use argonet::engine::{Direction, Piece, Pieces, Shape, VisTransfer};
 
+use crate::flags::IMMEDIATE;
 use crate::job::fatal;
-use crate::vis::call::{Call, ENABLE_LEAF_LC, Form, IMMEDIATE};
+use crate::vis::call::{Call, ENABLE_LEAF_LC, Form};
 
 /// Unknown flags, and those that are not for such a call.
 pub(super) fn flags(call: &Call, form: Form) {

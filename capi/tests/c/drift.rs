@@ -118,7 +118,8 @@ fn same_types(face: &Face) -> Result<(), Failed> {
             some => some.join(", "),
         };
         text += &format!(
-            "extern {} {}({arguments});\n",
+            // In parentheses, as some are macros too.
+            "extern {} ({})({arguments});\n",
             prototype.result, prototype.name
         );
     }

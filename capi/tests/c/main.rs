@@ -9,6 +9,7 @@ mod headers;
 mod linked;
 mod mixed;
 mod names;
+mod numbers;
 mod one_sided;
 mod one_sided_runs;
 mod running;
@@ -83,6 +84,7 @@ fn main() {
     trials.extend(headers::trials());
     trials.extend(linked::trials());
     trials.extend(mixed::trials());
+    trials.extend(numbers::trials());
     trials.extend(one_sided::trials());
     trials.extend(one_sided_runs::trials());
     trials.extend(running::trials());

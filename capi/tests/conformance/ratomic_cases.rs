@@ -25,7 +25,7 @@ pub(crate) const RATOMIC: [Case; 40] = [
     (
         "create-unknown-operation",
         Any,
-        Ends(&[CREATE, "0x8000000 is no atomic operation"]),
+        Ends(&[CREATE, "0x1000 is no atomic operation"]),
     ),
     (
         "create-two-favours",

@@ -51,6 +51,12 @@ pub(crate) fn check(root: &Path) -> Vec<String> {
     }
     source::check_exceptions(&files, &mut complaints);
     layers::check(&files, &mut complaints);
+    match crate::numbers::stale(root) {
+        Ok(stale) => complaints.extend(stale.into_iter().map(|file| {
+            format!("{file}: is not what base/gasnet.tsv says; run `cargo xtask numbers`")
+        })),
+        Err(error) => complaints.push(error),
+    }
     complaints.sort();
     complaints
 }

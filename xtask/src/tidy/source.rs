@@ -36,6 +36,7 @@ const GLOBALS: &[&str] = &[
     // The job of this process, for functions without an object; whether errors are told.
     "capi/src/job/state.rs",
     "capi/src/job/error.rs",
+    "capi/src/job/linked.rs",
     // The number of the calling thread, for debug builds.
     "capi/src/job/threads.rs",
     // The negotiated payload that a thread of a C program has begun.

@@ -67,7 +67,7 @@ fn made(debug: bool) -> Result<(), Failed> {
             return Err(said(&output).into());
         }
         let output = run(&mut Command::new(place.file("client")))?;
-        let wanted = format!("smp {number} {debug} version 2 for client\n");
+        let wanted = format!("smp {number} {debug} version 3 for client\n");
         assert_eq!((output.status.code(), said(&output)), (Some(0), wanted));
         for program in ["tools", "cxx"] {
             let output = run(&mut Command::new(place.file(program)))?;
@@ -171,7 +171,7 @@ fn misfits() -> Result<(), Failed> {
             wrong(
                 &[&client],
                 "par",
-                "argonet_client_init_2025_8_0_SMP_SEQ_FAST_ndebug_near",
+                "argonet_client_init_2025_8_0_SMP_SEQ_FAST_ndebug_layout_",
             )?;
             let second = object("second", &["-DGASNET_PAR"])?;
             wrong(&[&silent, &second], "seq", "argonet_link_threads_PAR")?;

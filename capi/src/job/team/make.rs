@@ -7,11 +7,13 @@ use std::sync::Arc;
 
 use argonet::JobRank;
 use argonet::engine::{self, Choice, TeamError, Terms};
+use argonet_base::gasnet::number32;
 use argonet_settings::Letter;
 use argonet_trace::note_with;
 
 use crate::context::{communicating, done};
 use crate::export::export;
+use crate::flags::RANK_IS_JOBRANK;
 use crate::job::endpoint::Location;
 use crate::job::team::scratch::{
     GLOBAL, KINDS, LOCAL, NO_SCRATCH, SEG_OFFSET, SIZES, SYMMETRIC, scratch, size_asked_for,
@@ -20,11 +22,8 @@ use crate::job::team::{Made, Team, member, team};
 use crate::job::{Endpoint, Job, fatal, job};
 use crate::job_tools::Piece;
 
-/// `GEX_FLAG_RANK_IS_JOBRANK`.
-const RANK_IS_JOBRANK: u32 = 0x100_0000;
-
 /// `GEX_FLAG_GLOBALLY_QUIESCED`.
-const GLOBALLY_QUIESCED: u32 = 128;
+const GLOBALLY_QUIESCED: u32 = number32("GEX_FLAG_GLOBALLY_QUIESCED");
 
 fn check_flags(flags: u32, known: u32, what: &str, function: &str) {
     if flags & !known != 0 {
@@ -104,7 +103,7 @@ impl List<'_> {
             0 => parent.job_rank(member(parent, rank, function, "gex_rank of args")),
             _ => rank,
         };
-        let place = |arg: &Location| (JobRank(process(arg.rank)), arg.endpoint);
+        let place = |arg: &Location| (JobRank(process(arg.rank)), arg.endpoint.into());
         self.args.iter().map(place).collect()
     }
 

@@ -18,6 +18,26 @@ fn may_translate(function: &str) {
     }
 }
 
+/// The pair of an endpoint and the remote ones of an index, or the end of the job if there can be none of that index.
+///
+/// # Safety
+/// As [`given`].
+unsafe fn pair(ep: *const Endpoint, remote: u64) -> *const Team {
+    const FUNCTION: &str = "gex_TM_Pair";
+    // SAFETY: this function's contract.
+    let endpoint: &'static Endpoint = unsafe { given(ep, FUNCTION, "ep") };
+    let index = u32::try_from(remote).ok();
+    match index.and_then(|index| endpoint.pair(index, job(FUNCTION))) {
+        Some(pair) => pair,
+        None => fatal(
+            FUNCTION,
+            &format!(
+                "the remote index is {remote}; a process has at most {MAX_ENDPOINTS} endpoints"
+            ),
+        ),
+    }
+}
+
 export! {
     /// What `gex_TM_QueryRank` calls in debug builds.
     fn argonet_tm_rank(tm: *const Team) -> u32 {
@@ -33,14 +53,15 @@ export! {
         unsafe { team(tm, FUNCTION) }.no_pair(FUNCTION).size()
     }
 
-    fn gex_TM_Pair(ep: *const Endpoint, remote: u32) -> *const Team {
-        const FUNCTION: &str = "gex_TM_Pair";
+    fn gex_TM_Pair(ep: *const Endpoint, remote: u16) -> *const Team {
         // SAFETY: an endpoint of ours, or null.
-        let endpoint = unsafe { given(ep, FUNCTION, "ep") };
-        match endpoint.pair(remote, job(FUNCTION)) {
-            Some(pair) => pair,
-            None => fatal(FUNCTION, &format!("the remote index is {remote}; a process has at most {MAX_ENDPOINTS} endpoints")),
-        }
+        unsafe { pair(ep, remote.into()) }
+    }
+
+    /// What the macro `gex_TM_Pair` calls: the index as the client has it, in whatever type.
+    fn argonet_tm_pair(ep: *const Endpoint, remote: u64) -> *const Team {
+        // SAFETY: an endpoint of ours, or null.
+        unsafe { pair(ep, remote) }
     }
 
     fn gex_TM_QueryClient(tm: *const Team) -> *const Client {
@@ -94,6 +115,6 @@ export! {
         }
         // SAFETY: a team of ours, or null.
         let team = unsafe { team(tm, FUNCTION) }.no_pair(FUNCTION);
-        Location { rank: known(team, rank, FUNCTION), endpoint: team.remote_endpoint(rank) }
+        Location { rank: known(team, rank, FUNCTION), endpoint: team.remote_endpoint(rank) as u16 }
     }
 }

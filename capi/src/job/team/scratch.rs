@@ -1,22 +1,24 @@
 //! Scratch memory, which clients give teams. The collective operations of this library do not use it: they have memory of their own,
 //! so that any size does. It is checked as if they did, kept, and given back.
 
+use argonet_base::gasnet::number32;
+
 use crate::job::{Endpoint, Job, fatal};
 
 /// `GEX_FLAG_TM_SCRATCH_SIZE_MIN`, `GEX_FLAG_TM_SCRATCH_SIZE_RECOMMENDED`.
-const SIZE_MIN: u32 = 1;
-const SIZE_RECOMMENDED: u32 = 2;
+const SIZE_MIN: u32 = number32("GEX_FLAG_TM_SCRATCH_SIZE_MIN");
+const SIZE_RECOMMENDED: u32 = number32("GEX_FLAG_TM_SCRATCH_SIZE_RECOMMENDED");
 pub(super) const SIZES: u32 = SIZE_MIN | SIZE_RECOMMENDED;
 
 /// `GEX_FLAG_TM_GLOBAL_SCRATCH` and its kin.
-pub(super) const GLOBAL: u32 = 4;
-pub(super) const LOCAL: u32 = 8;
-pub(super) const SYMMETRIC: u32 = 16;
-pub(super) const NO_SCRATCH: u32 = 32;
+pub(super) const GLOBAL: u32 = number32("GEX_FLAG_TM_GLOBAL_SCRATCH");
+pub(super) const LOCAL: u32 = number32("GEX_FLAG_TM_LOCAL_SCRATCH");
+pub(super) const SYMMETRIC: u32 = number32("GEX_FLAG_TM_SYMMETRIC_SCRATCH");
+pub(super) const NO_SCRATCH: u32 = number32("GEX_FLAG_TM_NO_SCRATCH");
 pub(super) const KINDS: u32 = GLOBAL | LOCAL | SYMMETRIC | NO_SCRATCH;
 
 /// `GEX_FLAG_SCRATCH_SEG_OFFSET`.
-pub(super) const SEG_OFFSET: u32 = 64;
+pub(super) const SEG_OFFSET: u32 = number32("GEX_FLAG_SCRATCH_SEG_OFFSET");
 
 /// The size that is recommended to clients, in bytes: the least that has a line for itself.
 const RECOMMENDED: usize = 64;

@@ -229,7 +229,7 @@ static void mistake(const char *which)
 {
   static gex_HSL_t other = GEX_HSL_INITIALIZER;
   uint64_t value = 0;
-  gex_Event_t stale = (gex_Event_t)(uintptr_t)0x8000001, some = GEX_EVENT_NO_OP;
+  gex_Event_t stale = (gex_Event_t)(uintptr_t)0x8000002, some = GEX_EVENT_NO_OP;
 #define IS(name) (strcmp(which, name) == 0)
   if (IS("rank")) gex_RMA_PutBlocking(tm, ranks, theirs, &value, 8, 0);
   if (IS("outside")) gex_RMA_GetBlocking(tm, &value, me, mine + SEGMENT - 4, 8, 0);
@@ -285,7 +285,7 @@ static void mistake(const char *which)
 int main(int argc, char **argv)
 {
   static const struct argonet_variant own = {ARGONET_VARIANT_VERSION, ARGONET_THREADS_NUMBER, ARGONET_DEBUG,
-                                             ARGONET_SEGMENT_NUMBER, "smp"};
+                                             ARGONET_SEGMENT_NUMBER, "smp", ARGONET_VARIANT_ERRORS};
   gex_Client_t client;
   gex_Segment_t segment;
   void *base = NULL;
