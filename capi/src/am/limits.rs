@@ -4,14 +4,16 @@ use core::ffi::c_int;
 
 use argonet::engine::EndpointState;
 use argonet_am::{Delivery, Lane, MAX_ARGS};
-use argonet_conduit::Conduit;
+use argonet_conduit::smp::Smp;
+use argonet_conduit::tcp::TcpSizes;
+use argonet_conduit::{Conduit, Limits, portals};
 
 use crate::am::arguments::{LEAST, LEAST_ALLOC};
 use crate::am::between::{check_there, state_there};
 use crate::am::local::AnyLocal;
 use crate::am::token::{Token, delivery};
 use crate::export::export;
-use crate::job::{Job, Receiver, Team, fatal, job, team, with_job};
+use crate::job::{Job, Receiver, Team, fatal, find, job, team, with_job};
 
 /// Bytes of a long: what C's `int` holds, as clients keep lengths there.
 const LONGEST: usize = c_int::MAX as usize;
@@ -21,7 +23,10 @@ pub(crate) const ALLOCATED: usize = 1 << 20;
 
 /// The most bytes of a medium.
 pub(crate) fn largest_medium(job: &Job, lane: Lane) -> usize {
-    let limits = job.joined.engine.conduit().limits();
+    medium(&job.joined.engine.conduit().limits(), lane)
+}
+
+fn medium(limits: &Limits, lane: Lane) -> usize {
     match lane {
         Lane::Request => limits.medium_request,
         Lane::Reply => limits.medium_reply,
@@ -32,6 +37,25 @@ pub(crate) fn largest_medium(job: &Job, lane: Lane) -> usize {
 #[inline]
 pub(crate) fn longest(job: &Job) -> usize {
     job.joined.engine.conduit().limits().long.min(LONGEST)
+}
+
+/// What holds for every message of the job, or, before there is one, for those of every conduit that it may have.
+fn limits() -> Limits {
+    match find() {
+        Some(job) => job.joined.engine.conduit().limits(),
+        None => of_all([Smp::LIMITS, TcpSizes::default().limits(), portals::LIMITS]),
+    }
+}
+
+/// The least of each.
+fn of_all(all: [Limits; 3]) -> Limits {
+    let least = |limit: fn(&Limits) -> usize| all.iter().map(limit).min().unwrap_or(0);
+    Limits {
+        args: least(|limits| limits.args),
+        medium_request: least(|limits| limits.medium_request),
+        medium_reply: least(|limits| limits.medium_reply),
+        long: least(|limits| limits.long),
+    }
 }
 
 /// The most bytes of a long for which there is a buffer.
@@ -184,18 +208,18 @@ export! {
     }
 
     fn gex_AM_LUBRequestMedium() -> usize {
-        largest_medium(job("gex_AM_LUBRequestMedium"), Lane::Request)
+        medium(&limits(), Lane::Request)
     }
 
     fn gex_AM_LUBReplyMedium() -> usize {
-        largest_medium(job("gex_AM_LUBReplyMedium"), Lane::Reply)
+        medium(&limits(), Lane::Reply)
     }
 
     fn gex_AM_LUBRequestLong() -> usize {
-        longest(job("gex_AM_LUBRequestLong"))
+        limits().long.min(LONGEST)
     }
 
     fn gex_AM_LUBReplyLong() -> usize {
-        longest(job("gex_AM_LUBReplyLong"))
+        limits().long.min(LONGEST)
     }
 }

@@ -23,7 +23,7 @@ pub(crate) use error::{
     BAD_ARG, BARRIER_MISMATCH, NOT_INIT, NOT_READY, OK, RESOURCE, fatal, refuse,
 };
 pub(crate) use everything::SegmentMode;
-pub(crate) use linked::Variant;
+pub(crate) use linked::{Variant, linked};
 pub(crate) use object::{CData, given};
 pub(crate) use placed::Placed;
 pub(crate) use published::far_base;

@@ -4,9 +4,12 @@ use core::ffi::{c_char, c_int, c_uint, c_void};
 use core::mem::offset_of;
 
 use argonet::JobRank;
+use argonet_conduit::smp::ThreadMode;
+use argonet_settings::{MAX_THREADS, Settings};
 
 use crate::export::export;
-use crate::job::{BAD_ARG, Client, Job, OK, RESOURCE, given, job, refuse};
+use crate::job::threads::most_threads;
+use crate::job::{BAD_ARG, Client, Job, OK, RESOURCE, Variant, find, given, job, linked, refuse};
 
 /// `gex_ProgressThreadInfo_t`.
 #[repr(C)]
@@ -79,7 +82,13 @@ export! {
     }
 
     fn gex_System_QueryMaxThreads() -> u64 {
-        job("gex_System_QueryMaxThreads").threads.most()
+        if let Some(job) = find() {
+            return job.threads.most();
+        }
+        // Before there is a job: what it will be. A bad environment is told when the job starts.
+        let mode = linked().and_then(Variant::mode).unwrap_or(ThreadMode::Par);
+        let settings = Settings::from_environment().unwrap_or_default();
+        most_threads(mode, settings.get(&MAX_THREADS))
     }
 
     fn gex_System_QueryNbrhdInfo(info: *mut *const u32, count: *mut u32, index: *mut u32) {

@@ -27,7 +27,7 @@ impl Threads {
     pub(crate) fn new(mode: ThreadMode, most: u64, debug: bool) -> Self {
         Self {
             mode,
-            most: if mode == ThreadMode::Seq { 1 } else { most },
+            most: most_threads(mode, most),
             serial: (debug && mode == ThreadMode::Parsync).then(Serial::default),
         }
     }
@@ -66,6 +66,14 @@ impl Threads {
             None => None,
             Some(serial) => serial.enter(function),
         }
+    }
+}
+
+/// How many threads may call, if the settings allow `most`.
+pub(crate) fn most_threads(mode: ThreadMode, most: u64) -> u64 {
+    match mode {
+        ThreadMode::Seq => 1,
+        ThreadMode::Parsync | ThreadMode::Par => most,
     }
 }
 

@@ -3,6 +3,7 @@
 
 mod compiler;
 mod drift;
+mod early;
 mod endings;
 mod files;
 mod headers;
@@ -81,6 +82,7 @@ fn main() {
         refused,
     ));
     trials.extend(drift::trials());
+    trials.extend(early::trials());
     trials.extend(headers::trials());
     trials.extend(linked::trials());
     trials.extend(mixed::trials());
