@@ -3,9 +3,6 @@
 #define _GASNET_RATOMIC_H
 
 #include "gasnetex.h"
-#include <limits.h>
-
-#include <limits.h>
 
 #ifdef __cplusplus
 extern "C" {

@@ -10,11 +10,19 @@
 #include "gasnet_config.h"
 #include "gasnet_portable_platform.h"
 
+/* Some of these are here because clients have always had them from here. */
+#include <ctype.h>
 #include <inttypes.h>
+#include <limits.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/param.h>
+#include <unistd.h>
 
 #if defined(GASNETT_THREAD_SAFE) && !GASNETT_THREAD_SAFE
 #undef GASNETT_THREAD_SAFE

@@ -16,11 +16,21 @@
 #include "argonet/annotations.h"
 #include "argonet/config.h"
 
+/* Some of these are here because clients have always had them from here. */
+#include <ctype.h>
+#include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/param.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "gasnet_fwd.h"
 

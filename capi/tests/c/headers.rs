@@ -151,7 +151,112 @@ pub(crate) fn trials() -> Vec<Trial> {
     trials.push(alone.with_ignored_flag(!Compiler::OWN.exists()));
     trials.push(Trial::test("gasnet_fwd.h needs and brings little", forward));
     trials.push(Trial::test("headers define no macros but theirs", macros));
+    let first = "another header of the platform may come first, or last";
+    trials.push(Trial::test(first, other_platform));
+    let brought = "clients get the system's headers from gasnetex.h and gasnet_tools.h";
+    trials.push(Trial::test(brought, system_headers));
     trials
+}
+
+/// What an older header of the same names defines, and a newer one: each as one of another library would.
+const OLDER: &str = "\
+#define _PORTABLE_PLATFORM_H PLATFORM_HEADER_VERSION
+#define PLATFORM_HEADER_VERSION 5
+#define PLATFORM_COMPILER_VERSION 1
+#define PLATFORM_COMPILER_FAMILYNAME OTHER
+#define PLATFORM_COMPILER_IDSTR \"other\"
+#define PLATFORM_COMPILER_VERSION_GT(a, b, c) 0
+#define PLATFORM_OS_LINUX 2
+#define PLATFORM_ARCH_64 2
+";
+const NEWER: &str = "\
+#if !defined(_PORTABLE_PLATFORM_H) || !defined(PLATFORM_HEADER_VERSION) || PLATFORM_HEADER_VERSION < 99
+#undef _PORTABLE_PLATFORM_H
+#undef PLATFORM_HEADER_VERSION
+#define _PORTABLE_PLATFORM_H 99
+#define PLATFORM_HEADER_VERSION 99
+#undef PLATFORM_COMPILER_FAMILYNAME
+#define PLATFORM_COMPILER_FAMILYNAME OTHER
+#undef PLATFORM_OS_LINUX
+#define PLATFORM_OS_LINUX 3
+#undef PLATFORM_ARCH_64
+#define PLATFORM_ARCH_64 3
+#endif
+";
+const OURS: &str = "#include <gasnet_portable_platform.h>\n";
+
+/// Whoever comes second neither warns nor takes the place of a newer one.
+fn other_platform() -> Result<(), Failed> {
+    let place = Workplace::new()?;
+    // An older one that comes second leaves all as it is.
+    let guarded = format!(
+        "#if !defined(PLATFORM_HEADER_VERSION) || PLATFORM_HEADER_VERSION < 5\n{OLDER}#endif\n"
+    );
+    let orders = [
+        (OLDER.to_owned() + OURS, 1),
+        (OURS.to_owned() + &guarded, 1),
+        (NEWER.to_owned() + OURS, 3),
+        (OURS.to_owned() + NEWER, 3),
+        (OLDER.to_owned() + NEWER + OURS, 3),
+        (OLDER.to_owned() + OURS + OURS + NEWER + OURS, 3),
+    ];
+    for (number, (text, linux)) in orders.into_iter().enumerate() {
+        let check = format!(
+            "#if PLATFORM_OS_LINUX != {linux} || PLATFORM_ARCH_64 != {linux}\n#error {linux}\n#endif\nextern int unit;\n"
+        );
+        let file = place.file(&format!("platform{number}.c"));
+        std::fs::write(&file, text + &check)?;
+        for dialect in [Dialect::C99, Dialect::CPP17] {
+            Compiler::OWN.compile(
+                dialect,
+                &["-fsyntax-only"],
+                std::slice::from_ref(&file),
+                &[],
+            )?;
+        }
+    }
+    Ok(())
+}
+
+/// Names of the system's headers that clients use without including them.
+fn system_headers() -> Result<(), Failed> {
+    let both = "\
+extern unsigned int (*sleeps)(unsigned int);
+extern int (*digit)(int);
+extern int (*raises)(int);
+unsigned int (*sleeps)(unsigned int) = sleep;
+int (*digit)(int) = isdigit;
+int (*raises)(int) = raise;
+extern int least;
+int least = MIN(INT_MAX, MAX(SIGINT, 1));
+";
+    let more = "\
+extern FILE *out;
+FILE *out;
+extern pthread_mutex_t mutex;
+pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+extern time_t (*now)(time_t *);
+time_t (*now)(time_t *) = time;
+extern int busy;
+int busy = EBUSY;
+";
+    let place = Workplace::new()?;
+    for (header, text) in [
+        ("gasnetex.h", both.to_owned() + more),
+        ("gasnet.h", both.to_owned() + more),
+        ("gasnet_tools.h", both.to_owned()),
+    ] {
+        let file = place.file(&format!("brought_{header}.c"));
+        std::fs::write(&file, format!("#include <{header}>\n{text}"))?;
+        for dialect in [Dialect::C11, Dialect::CPP17] {
+            for mode in ["-DGASNET_SEQ", "-DGASNET_PAR"] {
+                // As a file of make has it.
+                let options = ["-fsyntax-only", "-D_GNU_SOURCE=1", mode];
+                Compiler::OWN.compile(dialect, &options, std::slice::from_ref(&file), &[])?;
+            }
+        }
+    }
+    Ok(())
 }
 
 /// A file of `#include` lines, with something after them, since an empty unit is not C.
@@ -327,6 +432,7 @@ const OTHERS: &[&str] = &[
     "_GASNET_VIS_H",
     "_INCLUDED_GASNET_H",
     "_INCLUDED_GASNET_TOOLS_H",
+    "_PORTABLE_PLATFORM_H",
     "_STRINGIFY",
     "_STRINGIFY_HELPER",
     "if_pf",
@@ -336,15 +442,20 @@ const OTHERS: &[&str] = &[
 fn macros() -> Result<(), Failed> {
     let place = Workplace::new()?;
     let system = [
+        "ctype.h",
         "errno.h",
         "inttypes.h",
         "limits.h",
         "pthread.h",
+        "signal.h",
         "stdarg.h",
         "stddef.h",
         "stdio.h",
         "stdlib.h",
         "string.h",
+        "sys/param.h",
+        "time.h",
+        "unistd.h",
     ];
     let others = defined(&place, &[], &system)?;
     let all = defined(&place, &["-DGASNET_PAR"], UNITS[1])?;
