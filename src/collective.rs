@@ -32,7 +32,7 @@ pub trait Reducible: Global {
     /// The combination of two values.
     ///
     /// It runs in the midst of the library's work, in any thread that polls: what it calls that communicates gives
-    /// [`AmError::Restricted`], and its panic ends the job with code 101 and a message that says so.
+    /// [`AmError::Restricted`](crate::AmError::Restricted), and its panic ends the job with code 101 and a message that says so.
     ///
     /// See the example of [`Reducible`].
     fn combine(reduction: Reduction, a: Self, b: Self) -> Self;

@@ -36,8 +36,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// How long a rank waits in a collective call before it asks, and before it looks again at what
-/// others have said.
-pub(super) const PATIENCE: Duration = Duration::from_millis(200);
+/// others have said. So long a job may rest before a message shows that a rank has died.
+pub const PATIENCE: Duration = Duration::from_millis(200);
 
 /// How long a rank leaves it to rank 0 to say what both have found, in steps between which it looks
 /// whether the job has ended; each further rank waits two steps longer, up to so many.

@@ -69,6 +69,7 @@ pub use events::{LocalCompletion, OpError, Transfer};
 pub use far::{FarBound, FarPlace, ProcessOf, ReplyPlace};
 pub use heap::{Heap, HeapError};
 pub use limits::internal;
+pub use mismatch::PATIENCE as MISMATCH_PATIENCE;
 pub use named::{Name, NamedError, Verdict};
 pub use near::{NEAR_MAGIC, NEAR_NONE, NEAR_TABLE, NEAR_VERSION, NearPrefix, near_entry};
 pub use quiescence::Leaving;

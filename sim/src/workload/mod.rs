@@ -15,6 +15,7 @@ mod shape;
 use crate::Trace;
 use crate::conduit::SimConduit;
 use crate::job::{Failure, JobConfig, Outcome, Rank, Simulated, StartError, run};
+use argonet::engine::MISMATCH_PATIENCE;
 use argonet_am::{AmError, HandlerTable};
 use argonet_base::JobRank;
 use argonet_segment::Directory;
@@ -173,8 +174,11 @@ fn judge_death(shape: &Shape, outcome: &Outcome, dead: u32, at_ns: u64) -> Optio
     // a failure already: ranks that are done need not notice.
     let abort = outcome.abort.as_ref()?;
     let link = &shape.job.sim.sizes.link;
-    // Its last word may have come a little later, and a probe is sent after a while.
-    let slack_ns = 2 * link.keepalive_ns + link.most_rto_ns + shape.job.sim.faults.stop_ns;
+    // Its last word may have come a little later, and a probe is sent after a while. Ranks that have had nothing from it, and
+    // have sent it nothing, begin with the question that follows a long wait in a collective call.
+    let asked_ns = MISMATCH_PATIENCE.as_nanos() as u64;
+    let slack_ns =
+        2 * link.keepalive_ns + link.most_rto_ns + shape.job.sim.faults.stop_ns + asked_ns;
     let limit = Duration::from_nanos(
         at_ns.max(shape.job.sim.faults.stop_ns) + link.dead_after_ns + slack_ns,
     );

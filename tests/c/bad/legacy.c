@@ -41,7 +41,6 @@ static void before_init(int *argc, char ***argv) {
   CASE("node-before-init") gasnet_mynode();
   CASE("nodes-before-init") gasnet_nodes();
   CASE("objects-before-init") gasnet_QueryGexObjects(NULL, NULL, NULL, NULL);
-  CASE("limit-before-init") gasnet_AMMaxMedium();
   CASE("request-before-init") gasnet_AMRequestShort0(0, REQUEST);
   CASE("put-before-init") gasnet_put(0, buffer, buffer + 32, 8);
   CASE("get-before-init") gasnet_get_bulk(buffer, 0, buffer + 32, 8);
