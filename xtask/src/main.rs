@@ -51,9 +51,13 @@ enum Task {
         #[arg(long)]
         dry_run: bool,
     },
-    /// Run all tests at full counts, ThreadSanitizer and libFuzzer, and record the result in
+    /// Run all tests at full counts, ThreadSanitizer and libFuzzer, and record each stage's result in
     /// docs/test-results.md
-    Full,
+    Full {
+        /// Run only this stage (those of `test`, tsan, fuzz); may be given several times
+        #[arg(long, value_name = "STAGE")]
+        only: Vec<String>,
+    },
     /// Run the loom models
     Loom,
     /// Run unit tests under AddressSanitizer
@@ -106,7 +110,7 @@ fn main() -> ExitCode {
         Task::Test { only } => Suite::new(Effort::Usual).run(&only),
         Task::Ci => Suite::new(Effort::Ci).within(budget::WHOLE).run(&[]),
         Task::Setup { dry_run } => tools::setup(dry_run),
-        Task::Full => Suite::new(Effort::Full).run_and_record(),
+        Task::Full { only } => Suite::new(Effort::Full).run_and_record(&only),
         Task::Loom => Suite::new(Effort::Usual).run_one(budget::UNIT, stages::loom),
         Task::Asan => Suite::new(Effort::Usual).run_one(budget::ASAN, asan::asan),
         Task::Counts { record } => {

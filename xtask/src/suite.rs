@@ -2,8 +2,9 @@
 
 use crate::budget::{self, Budget};
 use crate::command::processor_time;
+use crate::record::Record;
 use crate::tally::Tally;
-use crate::{asan, fuzz, record, stages, tools, tsan};
+use crate::{asan, fuzz, stages, tools, tsan};
 use std::time::{Duration, Instant};
 
 /// How much is done, and what is a failure beside tests that fail.
@@ -97,35 +98,39 @@ impl Suite {
 
     /// Runs the stages named, or all; whether all is well.
     pub(crate) fn run(mut self, only: &[String]) -> bool {
-        if let Some(unknown) = only
-            .iter()
-            .find(|name| STAGES.iter().all(|(b, _)| b.stage != name.as_str()))
-        {
-            let known: Vec<&str> = STAGES.iter().map(|(b, _)| b.stage).collect();
-            eprintln!(
-                "there is no stage {unknown}; there are {}",
-                known.join(", ")
-            );
+        let Some(chosen) = chosen(STAGES.to_vec(), only) else {
             return false;
-        }
-        for (budget, stage) in STAGES {
-            if only.is_empty() || only.iter().any(|name| name == budget.stage) {
-                self.stage(budget, stage);
-            }
+        };
+        for (budget, stage) in chosen {
+            self.stage(budget, stage);
         }
         self.summary()
     }
 
-    /// Runs everything and writes the result down.
-    pub(crate) fn run_and_record(mut self) -> bool {
-        for (budget, stage) in STAGES.into_iter().chain(FULL_STAGES) {
+    /// Runs the stages named, or all, and writes each result down as soon as it is there.
+    pub(crate) fn run_and_record(mut self, only: &[String]) -> bool {
+        let all: Vec<(Budget, Stage)> = STAGES.into_iter().chain(FULL_STAGES).collect();
+        let order: Vec<&str> = all.iter().map(|(budget, _)| budget.stage).collect();
+        let Some(chosen) = chosen(all, only) else {
+            return false;
+        };
+        let record = Record::new();
+        let mut recorded = true;
+        for (budget, stage) in chosen {
             self.stage(budget, stage);
+            let outcome = self
+                .outcomes
+                .last()
+                .map(|outcome| record.write(outcome, &order));
+            if let Some(Err(error)) = outcome {
+                eprintln!(
+                    "the result of {} could not be recorded: {error}",
+                    budget.stage
+                );
+                recorded = false;
+            }
         }
-        let recorded = record::write(&self.outcomes);
-        if let Err(error) = &recorded {
-            eprintln!("the result could not be recorded: {error}");
-        }
-        self.summary() && recorded.is_ok()
+        self.summary() && recorded
     }
 
     /// Runs a part of a stage.
@@ -195,6 +200,25 @@ impl Suite {
         }
         in_time && self.outcomes.iter().all(|outcome| outcome.ok(self.effort))
     }
+}
+
+/// The stages that `only` names, or all; `None`, after a message, if it names one that does not exist.
+fn chosen(stages: Vec<(Budget, Stage)>, only: &[String]) -> Option<Vec<(Budget, Stage)>> {
+    let is = |name: &String, (budget, _): &(Budget, Stage)| name == budget.stage;
+    if let Some(unknown) = only
+        .iter()
+        .find(|name| !stages.iter().any(|stage| is(name, stage)))
+    {
+        let known: Vec<&str> = stages.iter().map(|(budget, _)| budget.stage).collect();
+        eprintln!(
+            "there is no stage {unknown}; there are {}",
+            known.join(", ")
+        );
+        return None;
+    }
+    let mut chosen = stages;
+    chosen.retain(|stage| only.is_empty() || only.iter().any(|name| is(name, stage)));
+    Some(chosen)
 }
 
 /// When a stage is ended: at its own limit or at that of the whole run.
