@@ -68,15 +68,8 @@ enum Task {
         #[arg(long)]
         record: bool,
     },
-    /// Measure with a release build and print the tables of docs/performance.md
-    Perf {
-        /// Put them into docs/performance.md
-        #[arg(long)]
-        write: bool,
-        /// Options of `argonet perf`
-        #[arg(last = true, value_name = "OPTION")]
-        options: Vec<String>,
-    },
+    /// Measure with a release build, from Rust and from C, and print the tables of docs/performance.md
+    Perf(perf::Options),
     /// Run tests of threads under ThreadSanitizer
     Tsan,
     /// Let libFuzzer look for inputs that break a promise
@@ -121,7 +114,7 @@ fn main() -> ExitCode {
             };
             Suite::new(Effort::Usual).run_one(budget::C, stage)
         }
-        Task::Perf { write, options } => perf::perf(write, &options),
+        Task::Perf(options) => perf::perf(&options),
         Task::Tsan => Suite::new(Effort::Usual).run_one(budget::TSAN, tsan::tsan),
         Task::Fuzz { target, seconds } => {
             let names = if target.is_empty() {

@@ -13,6 +13,7 @@ mod names;
 mod numbers;
 mod one_sided;
 mod one_sided_runs;
+mod rows;
 mod running;
 mod told;
 
@@ -83,6 +84,7 @@ fn main() {
     ));
     trials.extend(drift::trials());
     trials.extend(early::trials());
+    trials.extend(rows::trials());
     trials.extend(headers::trials());
     trials.extend(linked::trials());
     trials.extend(mixed::trials());

@@ -1,5 +1,7 @@
 //! `cargo xtask perf`: the tables of docs/performance.md.
 
+mod rows;
+
 use crate::command::{cargo, root, target};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -8,25 +10,55 @@ use std::process::{Command, Stdio};
 const BEGIN: &str = "<!-- begin of what `cargo xtask perf --write` writes -->";
 const END: &str = "<!-- end -->";
 
-/// The first of them for the conduit that the options name.
-fn begin(options: &[String]) -> String {
+/// What the command line says.
+#[derive(clap::Args, Clone, Debug)]
+pub(crate) struct Options {
+    /// Put the tables into docs/performance.md
+    #[arg(long)]
+    write: bool,
+    /// A release of GASNet-EX, installed outside of this repository, to measure the rows of C beside
+    #[arg(long, value_name = "PREFIX")]
+    peer: Option<PathBuf>,
+    /// Runs of the program in C, each of the peer's in turn with one of ours
+    #[arg(long, value_name = "N", default_value_t = 6)]
+    runs: u32,
+    /// Ranks of the program in C; with other numbers than 2 only collective operations are measured
+    #[arg(long, value_name = "N", default_value_t = 2)]
+    ranks: u32,
+    /// Measure from C alone
+    #[arg(long)]
+    only_c: bool,
+    /// Options of `argonet perf`
+    #[arg(last = true, value_name = "OPTION")]
+    rust: Vec<String>,
+}
+
+/// Chunks of each row of the program in C.
+const CHUNKS: u32 = 9;
+
+/// The conduit that the options name.
+fn conduit(options: &[String]) -> &str {
     let at = options.iter().position(|option| option == "--conduit");
-    match at.and_then(|at| options.get(at + 1)) {
-        Some(conduit) if conduit != "smp" => {
-            format!(
-                "<!-- begin of what `cargo xtask perf --write -- --conduit {conduit}` writes -->"
-            )
-        }
-        _ => BEGIN.into(),
+    at.and_then(|at| options.get(at + 1))
+        .map_or("smp", String::as_str)
+}
+
+/// The first of the lines for a conduit.
+fn begin(conduit: &str) -> String {
+    match conduit {
+        "smp" => BEGIN.into(),
+        _ => format!(
+            "<!-- begin of what `cargo xtask perf --write -- --conduit {conduit}` writes -->"
+        ),
     }
 }
 
 /// Builds for release, measures, and prints the tables, or puts them into the page; whether all went
 /// well.
-pub(crate) fn perf(write: bool, options: &[String]) -> bool {
-    match tables(options).and_then(|tables| {
-        if write {
-            put(&begin(options), &tables)
+pub(crate) fn perf(options: &Options) -> bool {
+    match all(options).and_then(|tables| {
+        if options.write {
+            put(&begin(conduit(&options.rust)), &tables)
         } else {
             print(&tables)
         }
@@ -37,6 +69,32 @@ pub(crate) fn perf(write: bool, options: &[String]) -> bool {
             false
         }
     }
+}
+
+/// What Rust sees, and what C sees of the same conduit.
+fn all(options: &Options) -> Result<String, String> {
+    let mut text = String::new();
+    if !options.only_c {
+        text += &tables(&options.rust)?;
+    }
+    // Who asks for some metrics of the Rust program, or for a list of them, wants no other.
+    let some = ["--only", "--list"];
+    if options.only_c
+        || !options
+            .rust
+            .iter()
+            .any(|option| some.contains(&option.as_str()))
+    {
+        text.push('\n');
+        text += &rows::table(&rows::Question {
+            conduit: conduit(&options.rust).to_owned(),
+            ranks: options.ranks,
+            runs: options.runs,
+            chunks: CHUNKS,
+            peer: options.peer.clone(),
+        })?;
+    }
+    Ok(text)
 }
 
 fn tables(options: &[String]) -> Result<String, String> {
@@ -124,8 +182,8 @@ mod tests {
     #[test]
     fn the_page_has_a_place_for_them() {
         let page = std::fs::read_to_string(page()).unwrap();
-        for options in [&[][..], &["--conduit".into(), "tcp".into()]] {
-            assert!(replaced(&page, &begin(options), "new").is_some());
+        for conduit in ["smp", "tcp"] {
+            assert!(replaced(&page, &begin(conduit), "new").is_some());
         }
     }
 }
