@@ -8,6 +8,8 @@ use crate::kept::Kept;
 use crate::op::Op;
 use crate::process;
 use crate::world::{Threading, World};
+use argonet_segment::bulk;
+use core::ptr::NonNull;
 
 impl<M: Threading> World<M> {
     /// Writes one value. When this returns it is visible to all ranks that synchronise later.
@@ -31,7 +33,34 @@ impl<M: Threading> World<M> {
     /// inside a handler.
     #[inline]
     pub fn put_value<T: Global>(&self, to: GlobalPtr<T>, value: T) -> Result<()> {
+        let Some(place) = self.mapped(to) else {
+            return self.put_unmapped(to, value);
+        };
+        // SAFETY: the place has the size of a `T` in a segment that is mapped here, and a `Global`
+        // type has no padding.
+        unsafe { bulk::put_value(place.as_ptr(), value) };
+        Ok(())
+    }
+
+    /// Where a value lies, if this call may load and store there.
+    #[inline(always)]
+    fn mapped<T: Global>(&self, at: GlobalPtr<T>) -> Option<NonNull<u8>> {
+        let rank = Self::job_rank(at.rank());
+        process::with(|ctx| self.engine().mapped(ctx, rank, at.offset(), size_of::<T>()))
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn put_unmapped<T: Global>(&self, to: GlobalPtr<T>, value: T) -> Result<()> {
         self.put_from(to, core::slice::from_ref(&value))
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn get_unmapped<T: Global>(&self, from: GlobalPtr<T>) -> Result<T> {
+        let mut value = T::new_zeroed();
+        self.get_into(from, core::slice::from_mut(&mut value))?;
+        Ok(value)
     }
 
     /// Reads one value. Where ranks race the bytes may be of different writes.
@@ -42,9 +71,11 @@ impl<M: Threading> World<M> {
     /// As [`put_value`](Self::put_value).
     #[inline]
     pub fn get_value<T: Global>(&self, from: GlobalPtr<T>) -> Result<T> {
-        let mut value = T::new_zeroed();
-        self.get_into(from, core::slice::from_mut(&mut value))?;
-        Ok(value)
+        let Some(place) = self.mapped(from) else {
+            return self.get_unmapped(from);
+        };
+        // SAFETY: as in `put_value`; any bytes are a value of a `Global` type.
+        Ok(unsafe { bulk::get_value(place.as_ptr()) })
     }
 
     /// Writes a slice, blocking until it is visible at the target.

@@ -4,9 +4,27 @@
 use super::core::{Engine, Outlook};
 use super::events::{OpError, Transfer};
 use super::thread::ThreadCtx;
+use argonet_base::{JobRank, SegmentOffset};
 use argonet_conduit::Conduit;
+use core::ptr::NonNull;
 
 impl<C: Conduit> Engine<C> {
+    /// Where `len` bytes of a segment are mapped here, for a thread that may load and store there
+    /// without asking. `None` says nothing but that [`transfer`](Self::transfer) has to find out.
+    #[inline(always)]
+    pub(crate) fn mapped(
+        &self,
+        ctx: &ThreadCtx,
+        rank: JobRank,
+        offset: SegmentOffset,
+        len: usize,
+    ) -> Option<NonNull<u8>> {
+        if !ctx.is_free() {
+            return None;
+        }
+        self.directory.resolve(rank, offset, len)
+    }
+
     /// Does a transfer; complete, locally and remotely, on return.
     ///
     /// # Safety

@@ -127,6 +127,36 @@ single_put!(put_2, "2", "strh", "{w:w}");
 single_put!(put_4, "4", "str", "{w:w}");
 single_put!(put_8, "8", "str", "{w:x}");
 
+macro_rules! single_get {
+    ($name:ident, $len:literal, $load:literal, $reg:literal) => {
+        #[doc = concat!("Loads ", $len, " bytes with one load, as the low bytes of a word.")]
+        ///
+        /// # Safety
+        ///
+        /// `src` as in the contract of `bulk::copy` for that length.
+        #[inline(always)]
+        pub(super) unsafe fn $name(src: *const u8) -> u64 {
+            let word: u64;
+            // SAFETY: the block reads exactly the bytes that the caller vouches for. A write to the
+            // low half of a register clears the other.
+            unsafe {
+                asm!(
+                    concat!($load, " ", $reg, ", [{s}]"),
+                    s = in(reg) src,
+                    w = lateout(reg) word,
+                    options(nostack, preserves_flags, readonly),
+                );
+            }
+            word
+        }
+    };
+}
+
+single_get!(get_1, "1", "ldrb", "{w:w}");
+single_get!(get_2, "2", "ldrh", "{w:w}");
+single_get!(get_4, "4", "ldr", "{w:w}");
+single_get!(get_8, "8", "ldr", "{w:x}");
+
 /// Calls libc's `memcpy` without the compiler seeing what is called.
 ///
 /// # Safety

@@ -20,6 +20,7 @@
 //! * [`copy`] and [`fill`]: up to 64 bytes inline moves, written by hand for each processor (one
 //!   file each); above that libc's `memcpy` and `memset`, called from inline assembly so that
 //!   the compiler cannot see through the call.
+//! * [`put_value`] and [`get_value`]: one value, in a register if it fits one.
 //! * [`load_u8`] to [`load_u64`] and [`store_u8`] to [`store_u64`]: aligned values, as relaxed
 //!   atomics. They never tear.
 //! * [`SharedBytes`] and [`SharedBytesMut`]: safe, bounds-checked views on top.
@@ -40,6 +41,8 @@ mod shared;
 compile_error!("argonet has its copy routine for x86-64 and aarch64 only; add a file beside them");
 
 pub use shared::{OutOfRange, SharedBytes, SharedBytesMut};
+
+use core::mem::{MaybeUninit, transmute_copy};
 
 /// Longest copy that is made with inline moves instead of a call.
 pub const INLINE_BYTES: usize = 64;
@@ -66,6 +69,52 @@ pub unsafe fn copy(dst: *mut u8, src: *const u8, len: usize) {
             copy_inline(dst, src, len);
         } else {
             arch::copy_call(dst, src, len);
+        }
+    }
+}
+
+/// Stores one value: [`copy`] from `value`, without a detour through memory where it has 1, 2, 4 or 8
+/// bytes.
+///
+/// # Safety
+///
+/// `dst` as for [`copy`] with the size of `T`, all of whose bytes are initialized (no padding).
+#[inline(always)]
+pub unsafe fn put_value<T: Copy>(dst: *mut u8, value: T) {
+    // SAFETY: the caller's contract is that of all branches; `value` is a place of its own, and each
+    // `transmute_copy` reads as many bytes as `T` has, which are initialized.
+    unsafe {
+        match size_of::<T>() {
+            1 => arch::put_1(dst, u64::from(transmute_copy::<T, u8>(&value))),
+            2 => arch::put_2(dst, u64::from(transmute_copy::<T, u16>(&value))),
+            4 => arch::put_4(dst, u64::from(transmute_copy::<T, u32>(&value))),
+            8 => arch::put_8(dst, transmute_copy::<T, u64>(&value)),
+            len => copy(dst, (&raw const value).cast(), len),
+        }
+    }
+}
+
+/// Loads one value, the other way around.
+///
+/// # Safety
+///
+/// `src` as for [`copy`] with the size of `T`, for which any bytes are a value.
+#[inline(always)]
+#[must_use]
+pub unsafe fn get_value<T: Copy>(src: *const u8) -> T {
+    // SAFETY: as in `put_value`; any bytes are a `T`. The integers are cut to its size, and the rest
+    // of each word is zero.
+    unsafe {
+        match size_of::<T>() {
+            1 => transmute_copy(&(arch::get_1(src) as u8)),
+            2 => transmute_copy(&(arch::get_2(src) as u16)),
+            4 => transmute_copy(&(arch::get_4(src) as u32)),
+            8 => transmute_copy(&arch::get_8(src)),
+            len => {
+                let mut value = MaybeUninit::<T>::uninit();
+                copy(value.as_mut_ptr().cast(), src, len);
+                value.assume_init()
+            }
         }
     }
 }

@@ -4,8 +4,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use proptest::prelude::*;
 
 use super::{
-    OutOfRange, SharedBytes, SharedBytesMut, copy, fill, load_u8, load_u16, load_u32, load_u64,
-    store_u8, store_u16, store_u32, store_u64,
+    OutOfRange, SharedBytes, SharedBytesMut, copy, fill, get_value, load_u8, load_u16, load_u32,
+    load_u64, put_value, store_u8, store_u16, store_u32, store_u64,
 };
 
 const GUARD: usize = 64;
@@ -260,4 +260,38 @@ proptest! {
         }
         prop_assert_eq!(view.as_shared().to_vec(), model);
     }
+}
+
+#[test]
+fn values_go_through_registers_and_memory_alike() {
+    fn check<T: Copy + PartialEq + core::fmt::Debug>(value: T, filler: T) {
+        // Both ends of the bytes around it, at every alignment.
+        let mut bytes = [0xee_u8; 64];
+        for at in 8..24 {
+            let place = bytes.as_mut_ptr();
+            // SAFETY: the value lies inside of the array at any of these places, and has no padding.
+            let back = unsafe {
+                put_value(place.add(at), filler);
+                put_value(place.add(at), value);
+                get_value::<T>(place.add(at))
+            };
+            assert_eq!(back, value);
+            let end = at + size_of::<T>();
+            assert!(
+                bytes[..at]
+                    .iter()
+                    .chain(&bytes[end..])
+                    .all(|&byte| byte == 0xee)
+            );
+            bytes.fill(0xee);
+        }
+    }
+    check(0xa5_u8, 0);
+    check(0xa5c3_u16, 0);
+    check(-0x1234_5678_i32, -1);
+    check(core::f64::consts::PI, -1.0);
+    check([1_u8, 2, 3], [9; 3]);
+    check([1_u64, u64::MAX, 3], [9; 3]);
+    check([7_u16; 9], [9; 9]);
+    check((), ());
 }

@@ -154,6 +154,36 @@ single_put!(put_2, "2", "word", "{w:x}", reg, u16);
 single_put!(put_4, "4", "dword", "{w:e}", reg, u32);
 single_put!(put_8, "8", "qword", "{w:r}", reg, u64);
 
+macro_rules! single_get {
+    ($name:ident, $len:literal, $load:literal, $reg:literal, $width:literal) => {
+        #[doc = concat!("Loads ", $len, " bytes with one load, as the low bytes of a word.")]
+        ///
+        /// # Safety
+        ///
+        /// `src` as in the contract of `bulk::copy` for that length.
+        #[inline(always)]
+        pub(super) unsafe fn $name(src: *const u8) -> u64 {
+            let word: u64;
+            // SAFETY: the block reads exactly the bytes that the caller vouches for. A write to the
+            // low half of a register clears the other.
+            unsafe {
+                asm!(
+                    concat!($load, " ", $reg, ", ", $width, " ptr [{s}]"),
+                    s = in(reg) src,
+                    w = lateout(reg) word,
+                    options(nostack, preserves_flags, readonly),
+                );
+            }
+            word
+        }
+    };
+}
+
+single_get!(get_1, "1", "movzx", "{w:e}", "byte");
+single_get!(get_2, "2", "movzx", "{w:e}", "word");
+single_get!(get_4, "4", "mov", "{w:e}", "dword");
+single_get!(get_8, "8", "mov", "{w:r}", "qword");
+
 /// Calls libc's `memcpy` without the compiler seeing what is called.
 ///
 /// # Safety
