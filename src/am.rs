@@ -2,7 +2,8 @@
 
 use crate::engine::Outlook;
 use crate::error::Result;
-use crate::global::{Global, GlobalPtr};
+use crate::global::Global;
+use crate::global_slice::GlobalSlice;
 use crate::payload::Payload;
 use crate::process;
 use crate::world::{Threading, World};
@@ -407,21 +408,23 @@ impl<M: Threading> World<M> {
     /// }
     /// # let world = World::init().unwrap();
     /// let v = SharedVec::<u16>::alloc(&world, 4).unwrap();
-    /// world.send_long(v.gptr(world.rank(), 1), &arrived, 0, &[5, 6]).unwrap();
+    /// world.send_long(v.on(world.rank()).part(1..3), &arrived, 0, &[5, 6]).unwrap();
     /// world.wait_until(|| ARRIVED.load(Ordering::Relaxed) == 4).unwrap();
     /// assert_eq!([v.read(&world, 1), v.read(&world, 2)], [5, 6]);
     /// ```
     ///
     /// # Errors
-    /// As [`send`](Self::send), and a destination outside its segment.
+    /// As [`send`](Self::send), a destination outside its segment, and another number of values than
+    /// the destination has.
     #[inline]
     pub fn send_long<A: Global, T: Global>(
         &self,
-        dst: GlobalPtr<T>,
+        dst: GlobalSlice<T>,
         am: &Am<A>,
         args: A,
         payload: &[T],
     ) -> Result<()> {
+        dst.check_len(payload.len())?;
         let bytes = SharedBytes::from_slice(payload.as_bytes());
         self.request(
             dst.rank(),

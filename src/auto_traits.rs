@@ -7,7 +7,7 @@ use crate::op::Op;
 use crate::raw::{Raw, Room, Token};
 use crate::scope::Scope;
 use crate::world::{Par, Seq, World};
-use crate::{AmContext, Rank};
+use crate::{AmContext, GlobalRef, Rank};
 use static_assertions::{assert_impl_all, assert_not_impl_any};
 
 // One thread calls, so nothing by which it calls leaves it.
@@ -15,6 +15,7 @@ assert_not_impl_any!(World<Seq>: Send, Sync);
 assert_not_impl_any!(Raw<'static, Seq>: Send, Sync);
 assert_not_impl_any!(Among<'static, Seq>: Send, Sync);
 assert_impl_all!(World<Par>: Send, Sync);
+assert_impl_all!(GlobalRef<'static, u64>: Send, Sync);
 
 // The thread that began waits: what it has under way counts in its own context.
 assert_not_impl_any!(Op<'static, Box<[u8]>>: Send, Sync);

@@ -42,6 +42,18 @@ pub enum Error {
     /// Which elements a non-contiguous operation is to move.
     #[error(transparent)]
     Section(#[from] SectionError),
+    /// A global slice and the values for it differ in length.
+    #[error(
+        "{values} values for a global slice of {slice} elements on rank {rank}; give as many as it has, or a part of it"
+    )]
+    SliceLength {
+        /// Whose memory the slice is.
+        rank: Rank,
+        /// Its elements.
+        slice: usize,
+        /// The values given.
+        values: usize,
+    },
     /// The symmetric heap is full.
     #[error("rank {rank}: {cause}")]
     Heap {

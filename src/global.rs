@@ -48,20 +48,31 @@ pub trait Global: FromBytes + IntoBytes + Immutable + KnownLayout + Copy + Send 
 
 impl<T: FromBytes + IntoBytes + Immutable + KnownLayout + Copy + Send + 'static> Global for T {}
 
-/// Names a `T` in the segment of some rank. It cannot be dereferenced; it can be copied, sent in
+/// Names one `T` in the segment of some rank. It cannot be dereferenced; it can be copied, sent in
 /// messages, and used by any rank. Rank and offset are checked where it is used, so a forged or
-/// stale pointer yields an error or other data, never undefined behaviour.
+/// stale pointer yields an error or other data, never undefined behavior.
+///
+/// Arrays hand it out, for one element ([`SharedVec::gptr`](crate::SharedVec::gptr),
+/// [`GlobalSlice::at`](crate::GlobalSlice::at)). Nothing leads from it to the element beside it:
+/// several elements are a [`GlobalSlice`](crate::GlobalSlice), which knows where it ends. Pointer
+/// arithmetic, and pointers made of a rank and an offset, are in [`raw`](crate::raw).
 ///
 /// ```
 /// # use argonet::{GlobalPtr, SharedVec, World};
 /// # let world = World::init().unwrap();
 /// let v = SharedVec::<u32>::alloc(&world, 10).unwrap();
-/// let p = v.gptr(world.rank(), 0);
-/// world.put_value(p.add(3), 9).unwrap();
-/// assert_eq!(world.get_value(v.gptr(world.rank(), 3)).unwrap(), 9);
-/// assert_eq!(GlobalPtr::new(p.rank(), p.offset()), p);
+/// let p = v.gptr(world.rank(), 3);
+/// world.put_value(p, 0x4010_0000).unwrap();
 /// let bits: GlobalPtr<f32> = p.cast();
-/// assert_eq!(bits.add(3), p.add(3).cast());
+/// assert_eq!(world.get_value(bits).unwrap(), 2.25);
+/// assert_eq!((p.rank(), p.offset()), (bits.rank(), bits.offset()));
+/// ```
+///
+/// ```compile_fail,E0599
+/// # use argonet::{GlobalPtr, World};
+/// # fn f(world: &World, p: GlobalPtr<u32>) {
+/// world.put_value(p.add(1), 9).unwrap();
+/// # }
 /// ```
 pub struct GlobalPtr<T: Global> {
     rank: Rank,
@@ -71,11 +82,8 @@ pub struct GlobalPtr<T: Global> {
 
 impl<T: Global> GlobalPtr<T> {
     /// A pointer to `offset` bytes from the start of the segment of `rank`. Checked when used.
-    ///
-    /// See the example of [`GlobalPtr`].
     #[inline(always)]
-    #[must_use]
-    pub const fn new(rank: Rank, offset: SegmentOffset) -> Self {
+    pub(crate) const fn new(rank: Rank, offset: SegmentOffset) -> Self {
         Self {
             rank,
             offset,
@@ -102,15 +110,8 @@ impl<T: Global> GlobalPtr<T> {
     }
 
     /// The pointer `elements` further on. Saturates; an offset too large is refused when used.
-    ///
-    /// See the example of [`GlobalPtr`].
     #[inline(always)]
-    #[must_use]
-    #[allow(
-        clippy::should_implement_trait,
-        reason = "the name that raw pointers have"
-    )]
-    pub const fn add(self, elements: usize) -> Self {
+    pub(crate) const fn offset_by(self, elements: usize) -> Self {
         let bytes = (elements as u64).saturating_mul(size_of::<T>() as u64);
         Self::new(
             self.rank,
@@ -130,16 +131,16 @@ impl<T: Global> GlobalPtr<T> {
     /// # fn f(world: &World, p: GlobalPtr<u64>) {
     /// world.fetch_add(p.cast::<u32>(), 1).unwrap();
     /// # }
-    /// # fn main() { f(&World::init().unwrap(), GlobalPtr::new(argonet::Rank(0), argonet::SegmentOffset(0))) }
+    /// # fn main() { f(&World::init().unwrap(), argonet::raw::global_ptr(argonet::Rank(0), argonet::SegmentOffset(0))) }
     /// ```
     ///
-    /// Who wants the bytes of a place makes a pointer to them: `GlobalPtr::<u8>::new(p.rank(), p.offset())`.
+    /// [`raw::global_ptr`](crate::raw::global_ptr) makes a pointer to the bytes of a place.
     #[must_use]
     pub const fn cast<U: Global>(self) -> GlobalPtr<U> {
         const {
             assert!(
                 size_of::<T>() == size_of::<U>(),
-                "a global pointer is cast to a type of the same size; `GlobalPtr::new` makes others"
+                "a global pointer is cast to a type of the same size; `raw::global_ptr` makes others"
             );
         }
         GlobalPtr::new(self.rank, self.offset)

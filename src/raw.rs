@@ -6,6 +6,8 @@
 
 use crate::engine::{Engine, OpError};
 use crate::error::Result;
+use crate::global::{Global, GlobalPtr};
+use crate::global_slice::GlobalSlice;
 use crate::process;
 use crate::token::payload_of;
 use crate::world::{Threading, World};
@@ -22,6 +24,39 @@ pub use crate::token::Token;
 pub use argonet_am::Lane;
 pub use argonet_conduit::PrepareRequest;
 pub use argonet_event::{Category, CategoryMask, Event};
+
+/// A pointer to `offset` bytes from the start of the segment of `rank`. It is checked where it is used,
+/// against the segment alone: nothing keeps it inside of an array.
+///
+/// ```
+/// use argonet::{SharedVec, World, raw};
+/// # let world = World::init().unwrap();
+/// let v = SharedVec::<u32>::alloc(&world, 4).unwrap();
+/// let p = v.gptr(world.rank(), 1);
+/// assert_eq!(raw::global_ptr(p.rank(), p.offset()), p);
+/// assert_eq!(raw::offset_by(p, 2), v.gptr(world.rank(), 3));
+/// assert_eq!(raw::global_slice(p, 3), v.on(world.rank()).part(1..4));
+/// ```
+#[must_use]
+pub const fn global_ptr<T: Global>(rank: Rank, offset: SegmentOffset) -> GlobalPtr<T> {
+    GlobalPtr::new(rank, offset)
+}
+
+/// The pointer `elements` further on. It saturates; an offset too large is refused when used.
+///
+/// See the example of [`global_ptr`].
+#[must_use]
+pub const fn offset_by<T: Global>(p: GlobalPtr<T>, elements: usize) -> GlobalPtr<T> {
+    p.offset_by(elements)
+}
+
+/// The value that `first` names and those behind it, `len` in all.
+///
+/// See the example of [`global_ptr`].
+#[must_use]
+pub const fn global_slice<T: Global>(first: GlobalPtr<T>, len: usize) -> GlobalSlice<T> {
+    GlobalSlice::new(first, len)
+}
 
 /// The raw calls of a world.
 ///

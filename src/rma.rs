@@ -4,6 +4,7 @@
 use crate::engine::{Outlook, Transfer};
 use crate::error::Result;
 use crate::global::{Global, GlobalPtr};
+use crate::global_slice::GlobalSlice;
 use crate::kept::Kept;
 use crate::op::Op;
 use crate::process;
@@ -21,11 +22,12 @@ impl<M: Threading> World<M> {
     /// let p = v.gptr(world.neighbour(1), 2);
     /// world.put_value(p, 1.5).unwrap();
     /// assert_eq!(world.get_value(p).unwrap(), 1.5);
-    /// world.put_from(p, &[2.0, 3.0]).unwrap();
+    /// let two = v.on(world.neighbour(1)).part(2..4);
+    /// world.put_from(two, &[2.0, 3.0]).unwrap();
     /// let mut back = [0.0; 2];
-    /// world.get_into(p, &mut back).unwrap();
+    /// world.get_into(two, &mut back).unwrap();
     /// assert_eq!(back, [2.0, 3.0]);
-    /// assert_eq!(*world.get(p, 2).unwrap().wait().unwrap(), back);
+    /// assert_eq!(*world.get(two).unwrap().wait().unwrap(), back);
     /// ```
     ///
     /// # Errors
@@ -49,17 +51,23 @@ impl<M: Threading> World<M> {
         process::with(|ctx| self.engine().mapped(ctx, rank, at.offset(), size_of::<T>()))
     }
 
-    #[cold]
-    #[inline(never)]
-    fn put_unmapped<T: Global>(&self, to: GlobalPtr<T>, value: T) -> Result<()> {
-        self.put_from(to, core::slice::from_ref(&value))
+    /// The same, after the checks of any transfer; maps what is not mapped yet.
+    pub(crate) fn reach<T: Global>(&self, at: GlobalPtr<T>) -> Result<Option<NonNull<u8>>> {
+        let rank = Self::job_rank(at.rank());
+        Ok(self.engine().reach(rank, at.offset(), size_of::<T>())?)
     }
 
     #[cold]
     #[inline(never)]
-    fn get_unmapped<T: Global>(&self, from: GlobalPtr<T>) -> Result<T> {
+    pub(crate) fn put_unmapped<T: Global>(&self, to: GlobalPtr<T>, value: T) -> Result<()> {
+        self.put_from(GlobalSlice::new(to, 1), core::slice::from_ref(&value))
+    }
+
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn get_unmapped<T: Global>(&self, from: GlobalPtr<T>) -> Result<T> {
         let mut value = T::new_zeroed();
-        self.get_into(from, core::slice::from_mut(&mut value))?;
+        self.get_into(GlobalSlice::new(from, 1), core::slice::from_mut(&mut value))?;
         Ok(value)
     }
 
@@ -83,9 +91,11 @@ impl<M: Threading> World<M> {
     /// See the example of [`put_value`](Self::put_value).
     ///
     /// # Errors
-    /// As [`put_value`](Self::put_value); nothing has been written then.
+    /// As [`put_value`](Self::put_value), and another number of values than the slice has; nothing has
+    /// been written then.
     #[inline]
-    pub fn put_from<T: Global>(&self, to: GlobalPtr<T>, values: &[T]) -> Result<()> {
+    pub fn put_from<T: Global>(&self, to: GlobalSlice<T>, values: &[T]) -> Result<()> {
+        to.check_len(values.len())?;
         let transfer = Transfer::Put {
             rank: Self::job_rank(to.rank()),
             offset: to.offset(),
@@ -104,7 +114,8 @@ impl<M: Threading> World<M> {
     /// # Errors
     /// As [`put_value`](Self::put_value); the slice is unchanged then.
     #[inline]
-    pub fn get_into<T: Global>(&self, from: GlobalPtr<T>, values: &mut [T]) -> Result<()> {
+    pub fn get_into<T: Global>(&self, from: GlobalSlice<T>, values: &mut [T]) -> Result<()> {
+        from.check_len(values.len())?;
         let transfer = Transfer::Get {
             rank: Self::job_rank(from.rank()),
             offset: from.offset(),
@@ -123,13 +134,14 @@ impl<M: Threading> World<M> {
     /// # use argonet::{SharedVec, World};
     /// # let world = World::init().unwrap();
     /// let v = SharedVec::<u16>::alloc(&world, 3).unwrap();
-    /// let buffer = world.put(v.gptr(world.rank(), 0), vec![1, 2, 3].into()).unwrap().wait().unwrap();
+    /// let buffer = world.put(v.on(world.rank()), vec![1, 2, 3].into()).unwrap().wait().unwrap();
     /// assert_eq!(&*buffer, [1, 2, 3]);
     /// ```
     ///
     /// # Errors
     /// As [`put_value`](Self::put_value).
-    pub fn put<T: Global>(&self, to: GlobalPtr<T>, values: Box<[T]>) -> Result<Op<'_, Box<[T]>>> {
+    pub fn put<T: Global>(&self, to: GlobalSlice<T>, values: Box<[T]>) -> Result<Op<'_, Box<[T]>>> {
+        to.check_len(values.len())?;
         let len = size_of_val(&*values);
         let kept = Kept::new(values);
         let transfer = Transfer::Put {
@@ -141,19 +153,19 @@ impl<M: Threading> World<M> {
         self.start(transfer, kept)
     }
 
-    /// Starts reading `count` values.
+    /// Starts reading the values of a slice.
     ///
     /// See the example of [`put_value`](Self::put_value).
     ///
     /// # Errors
     /// As [`put_value`](Self::put_value).
-    pub fn get<T: Global>(&self, from: GlobalPtr<T>, count: usize) -> Result<Op<'_, Box<[T]>>> {
-        let kept = Kept::new(vec![T::new_zeroed(); count].into_boxed_slice());
+    pub fn get<T: Global>(&self, from: GlobalSlice<T>) -> Result<Op<'_, Box<[T]>>> {
+        let kept = Kept::new(vec![T::new_zeroed(); from.len()].into_boxed_slice());
         let transfer = Transfer::Get {
             rank: Self::job_rank(from.rank()),
             offset: from.offset(),
             dst: kept.as_ptr().cast(),
-            len: count * size_of::<T>(),
+            len: from.len() * size_of::<T>(),
         };
         self.start(transfer, kept)
     }

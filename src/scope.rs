@@ -3,7 +3,8 @@
 
 use crate::engine::Transfer;
 use crate::error::Result;
-use crate::global::{Global, GlobalPtr};
+use crate::global::Global;
+use crate::global_slice::GlobalSlice;
 use crate::process;
 use crate::world::{Seq, Threading, World};
 use core::cell::Cell;
@@ -31,22 +32,22 @@ impl<M: Threading> World<M> {
     /// let (source, mut target) = ([1u64; 4], [0u64; 4]);
     /// let next = world.neighbour(1);
     /// world.scope(|s| {
-    ///     s.put(v.gptr(next, 0), &source)?;
-    ///     s.get(v.gptr(next, 4), &mut target)
+    ///     s.put(v.on(next).part(0..4), &source)?;
+    ///     s.get(v.on(next).part(4..8), &mut target)
     /// }).unwrap();
     /// ```
     ///
     /// A buffer that dies inside is refused, and so are two gets into one buffer:
     ///
     /// ```compile_fail
-    /// # use argonet::{GlobalPtr, World};
-    /// # fn f(world: &World, p: GlobalPtr<u64>) {
+    /// # use argonet::{GlobalSlice, World};
+    /// # fn f(world: &World, p: GlobalSlice<u64>) {
     /// world.scope(|s| { let b = [1u64]; s.put(p, &b) }).unwrap();
     /// # }
     /// ```
     /// ```compile_fail
-    /// # use argonet::{GlobalPtr, World};
-    /// # fn f(world: &World, p: GlobalPtr<u64>) {
+    /// # use argonet::{GlobalSlice, World};
+    /// # fn f(world: &World, p: GlobalSlice<u64>) {
     /// let mut b = [1u64];
     /// world.scope(|s| { s.get(p, &mut b)?; s.get(p, &mut b) }).unwrap();
     /// # }
@@ -99,7 +100,8 @@ impl<'scope, 'env, M: Threading> Scope<'scope, 'env, M> {
     ///
     /// # Errors
     /// As [`World::put_value`].
-    pub fn put<T: Global>(&'scope self, to: GlobalPtr<T>, values: &'env [T]) -> Result<()> {
+    pub fn put<T: Global>(&'scope self, to: GlobalSlice<T>, values: &'env [T]) -> Result<()> {
+        to.check_len(values.len())?;
         let transfer = Transfer::Put {
             rank: World::<M>::job_rank(to.rank()),
             offset: to.offset(),
@@ -116,7 +118,8 @@ impl<'scope, 'env, M: Threading> Scope<'scope, 'env, M> {
     ///
     /// # Errors
     /// As [`World::put_value`].
-    pub fn get<T: Global>(&'scope self, from: GlobalPtr<T>, values: &'env mut [T]) -> Result<()> {
+    pub fn get<T: Global>(&'scope self, from: GlobalSlice<T>, values: &'env mut [T]) -> Result<()> {
+        from.check_len(values.len())?;
         let transfer = Transfer::Get {
             rank: World::<M>::job_rank(from.rank()),
             offset: from.offset(),

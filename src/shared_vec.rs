@@ -106,16 +106,16 @@ impl<T: Global> SharedVec<T> {
     /// See the example of [`SharedVec`].
     ///
     /// # Panics
-    /// If `i` is larger than the length; the length itself is allowed, as the end.
+    /// If there is no element `i`.
     #[inline]
     #[must_use]
     pub fn gptr(&self, rank: Rank, i: usize) -> GlobalPtr<T> {
         assert!(
-            i <= self.len,
+            i < self.len,
             "element {i} of a shared array of {} elements a rank",
             self.len
         );
-        GlobalPtr::new(rank, self.offset).add(i)
+        GlobalPtr::new(rank, self.offset).offset_by(i)
     }
 
     /// The part of `rank`.
@@ -126,7 +126,7 @@ impl<T: Global> SharedVec<T> {
     #[inline]
     #[must_use]
     pub fn on(&self, rank: Rank) -> GlobalSlice<T> {
-        self.gptr(rank, 0).slice(self.len)
+        GlobalSlice::new(GlobalPtr::new(rank, self.offset), self.len)
     }
 
     /// Reads element `i` of this rank's part.

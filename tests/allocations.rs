@@ -47,13 +47,13 @@ fn traffic(world: &World, array: &SharedVec<u64>, buffer: &mut [u64]) -> argonet
     world.send(me, &ask, 1)?;
     world.send(me, &answer, 2)?;
     world.send_medium(me, &ask_echo, [3; 16], buffer)?;
-    world.send_long(array.gptr(me, 0), &ask, 4, buffer)?;
+    world.send_long(array.on(me).part(..buffer.len()), &ask, 4, buffer)?;
     world.wait_until(|| ANSWERS.load(Ordering::Relaxed) == wanted)?;
     world.put_value(array.gptr(me, 1), 5)?;
-    world.put_from(array.gptr(me, 0), buffer)?;
-    world.get_into(array.gptr(me, 0), buffer)?;
+    world.put_from(array.on(me).part(..buffer.len()), buffer)?;
+    world.get_into(array.on(me).part(..buffer.len()), buffer)?;
     world.fetch_add(array.gptr(me, 0), 1)?;
-    world.scope(|s| s.put(array.gptr(me, 0), &[7]))?;
+    world.scope(|s| s.put(array.on(me).part(..1), &[7]))?;
     world.barrier()?;
     world.broadcast(me, buffer)?;
     world.reduce_all(Reduction::Sum, buffer)

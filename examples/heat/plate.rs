@@ -139,7 +139,7 @@ impl Plate {
     pub fn scatter(&self, world: &World, values: &[f64]) -> Result<()> {
         world.ranks().try_for_each(|rank| {
             let part = &values[self.values_of(rank, world)];
-            world.put_from(self.rows.gptr(rank, 0), part)
+            world.put_from(self.rows.on(rank).part(..part.len()), part)
         })
     }
 
@@ -160,7 +160,7 @@ impl Plate {
     pub fn gather(&self, world: &World, values: &mut [f64]) -> Result<()> {
         world.ranks().try_for_each(|rank| {
             let part = &mut values[self.values_of(rank, world)];
-            world.get_into(self.rows.gptr(rank, 0), part)
+            world.get_into(self.rows.on(rank).part(..part.len()), part)
         })
     }
 
@@ -209,11 +209,11 @@ impl Plate {
         let (above, below) = (self.halo(Side::Above), self.halo(Side::Below));
         let [up, down] = self.neighbours(world.rank());
         match up {
-            Some(rank) => world.put_from(self.halos.gptr(rank, below), top)?,
+            Some(rank) => world.put_from(self.halos.on(rank).part(below..below + row), top)?,
             None => self.halos.write_from(world, above, top),
         }
         match down {
-            Some(rank) => world.put_from(self.halos.gptr(rank, above), bottom)?,
+            Some(rank) => world.put_from(self.halos.on(rank).part(above..above + row), bottom)?,
             None => self.halos.write_from(world, below, bottom),
         }
         Ok(())

@@ -163,7 +163,8 @@ impl Distributed<'_> {
             self.counter.lock().add(hashes);
         } else {
             let slot = self.slot(owner)?;
-            let place = slots.gptr(owner, slot as usize * BATCH);
+            let first = slot as usize * BATCH;
+            let place = slots.on(owner).part(first..first + hashes.len());
             self.world.send_long(place, &self.batch, slot, hashes)?;
         }
         self.world.poll()?;
@@ -323,7 +324,7 @@ impl Ranks for Distributed<'_> {
         if first {
             let mut theirs = vec![0; longest];
             for rank in self.world.ranks().skip(1) {
-                self.world.get_into(tallies.gptr(rank, 0), &mut theirs)?;
+                self.world.get_into(tallies.on(rank), &mut theirs)?;
                 tally.merge(&theirs);
             }
         }

@@ -25,6 +25,21 @@ impl<C: Conduit> Engine<C> {
         self.directory.resolve(rank, offset, len)
     }
 
+    /// Where `len` bytes of a segment are mapped here, if they are, whatever the thread may do.
+    ///
+    /// # Errors
+    /// [`AmError::OutsideSegment`](argonet_am::AmError::OutsideSegment),
+    /// [`NoSuchRank`](argonet_am::AmError::NoSuchRank).
+    pub(crate) fn reach(
+        &self,
+        rank: JobRank,
+        offset: SegmentOffset,
+        len: usize,
+    ) -> Result<Option<NonNull<u8>>, OpError> {
+        self.reach_or_far(rank, offset, len)?;
+        Ok(self.directory.resolve(rank, offset, len))
+    }
+
     /// Does a transfer; complete, locally and remotely, on return.
     ///
     /// # Safety

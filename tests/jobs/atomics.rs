@@ -137,10 +137,10 @@ fn one<T: Atomic + core::fmt::Debug>(
 ) -> argonet::Result<()> {
     let v = SharedVec::<T>::alloc(world, 3)?;
     let next = world.neighbour(1);
-    world.put_from(v.gptr(next, 0), &[b, b, b])?;
+    world.put_from(v.on(next), &[b, b, b])?;
     world.atomic_store(v.gptr(next, 1), a)?;
     assert_eq!(operation(world, v.gptr(next, 1))?, a);
-    let left = world.get(v.gptr(next, 0), 3)?.wait()?;
+    let left = world.get(v.on(next))?.wait()?;
     assert_eq!(*left, [b, after, b]);
     v.free(world)
 }

@@ -531,7 +531,7 @@ fn sending() -> Done {
                     let sent = match round % 4 {
                         0 => world.send(to, ask, 1),
                         1 => world.send_medium(to, ask, 1, &[0u32; 10_000]),
-                        2 => (world.put(room.gptr(to, 0), vec![7; 4096].into()))
+                        2 => (world.put(room.on(to).part(..4096), vec![7; 4096].into()))
                             .and_then(|op| op.wait().map(drop)),
                         _ => world.put_value(room.gptr(to, 3), 4),
                     };

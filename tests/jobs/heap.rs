@@ -86,7 +86,7 @@ fn grow(sizes: &[usize]) -> Done {
         world.barrier()?;
         assert_eq!((v.read(&world, 0), v.read(&world, len - 1)), (from, from));
         assert_eq!(v.read(&world, len / 2), 0);
-        let far = world.get(v.gptr(next, 0), len)?.wait()?;
+        let far = world.get(v.on(next))?.wait()?;
         assert_eq!(far.iter().filter(|byte| **byte != 0).count(), 2);
         world.barrier()?;
         held.push(v);

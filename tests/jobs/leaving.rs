@@ -157,7 +157,7 @@ fn failing(others: impl FnOnce(&mut World) -> Result<()>) -> Done {
         // All ranks have started.
         world.barrier()?;
         if is_last(world) {
-            let nowhere = argonet::GlobalPtr::<u64>::new(Rank(99), argonet::SegmentOffset(0));
+            let nowhere = argonet::raw::global_ptr::<u64>(Rank(99), argonet::SegmentOffset(0));
             world.put_value(nowhere, 1)?;
         }
         others(world)

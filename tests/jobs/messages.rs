@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use argonet::engine::Outlook;
-use argonet::{GlobalPtr, MAX_MEDIUM, Rank, Reduction, SegmentOffset, SharedVec, World};
+use argonet::{MAX_MEDIUM, Rank, Reduction, SegmentOffset, SharedVec, World, raw};
 
 use crate::support::{Done, Job, Pattern, Program, SIZES, Test, each};
 
@@ -314,7 +314,8 @@ fn long_lengths() -> Done {
         };
         let key = u64::from(world.rank().0) * 1000 + step as u64;
         let payload = make(key, len);
-        world.send_long(all.gptr(next, first), &long, [key, len as u64], &payload)?;
+        let there = all.on(next).part(first..first + len);
+        world.send_long(there, &long, [key, len as u64], &payload)?;
         let done = step as u64 + 1;
         world.wait_until(|| seen.load(Ordering::Relaxed) == done)?;
         // The bytes stay where they were put.
@@ -325,8 +326,9 @@ fn long_lengths() -> Done {
         world.barrier()?;
     }
     // One byte more than there is, and the end with no byte at all.
-    let end: GlobalPtr<u8> = all.gptr(next, whole);
-    let error = world.send_long(end, &long, [0, 1], &[1u8]).unwrap_err();
+    let end = all.on(next).part(whole..);
+    let beyond = raw::global_slice(raw::global_ptr::<u8>(next, end.offset()), 1);
+    let error = world.send_long(beyond, &long, [0, 1], &[1u8]).unwrap_err();
     assert!(error.to_string().contains("1 bytes at offset 1048576"));
     world.send_long(end, &long, [0, 0], &[0u8; 0])?;
     world.drain()?;

@@ -1,7 +1,7 @@
 //! Put and get: against a model of all segments, byte by byte.
 
 use argonet::raw::{Lane, Outlook, PrepareRequest};
-use argonet::{GlobalPtr, JobRank, Rank, SharedVec, World};
+use argonet::{Error, JobRank, Rank, SharedVec, World};
 use rustix::process::{Pid, Signal, kill_process};
 use std::panic::AssertUnwindSafe;
 
@@ -24,6 +24,7 @@ pub(crate) const TESTS: &[Test] = &[
     ("put_get_started_while_the_target_is_stopped", || {
         each(&[2], "stopped");
     }),
+    ("put_get_keeps_to_its_array", || each(&[1, 2, 3], "bounds")),
     ("put_get_flag_after_data", || each(&[2, 3, 8], "flag")),
 ];
 
@@ -37,6 +38,7 @@ pub(crate) const PROGRAMS: &[Program] = &[
     ("scope-with-room-panics", || scope_with_room(true)),
     ("stopped", stopped),
     ("flag", flag),
+    ("bounds", bounds),
 ];
 
 const PART: usize = 100_000;
@@ -59,7 +61,8 @@ fn model() -> Done {
         let len = random
             .below(longest.min(stripe - at) + 1)
             .min(Pattern::LONGEST);
-        let p = v.gptr(Rank(target as u32), first + at);
+        let stripe_of = v.on(Rank(target as u32)).part(first..first + stripe);
+        let p = stripe_of.part(at..at + len);
         let model = &mut models[target];
         match random.below(5) {
             0 => {
@@ -74,7 +77,7 @@ fn model() -> Done {
                 model[at..at + len].copy_from_slice(&payload);
             }
             2 => {
-                world.put_value(p, step as u8)?;
+                world.put_value(stripe_of.at(at), step as u8)?;
                 model[at] = step as u8;
             }
             3 => {
@@ -85,14 +88,14 @@ fn model() -> Done {
                 assert!(buffer[1..=len] == model[at..at + len]);
             }
             _ => {
-                let got = world.get(p, len)?.wait()?;
+                let got = world.get(p)?.wait()?;
                 assert!(*got == model[at..at + len]);
             }
         }
     }
     for (target, model) in models.iter().enumerate() {
         let got = world
-            .get(v.gptr(Rank(target as u32), first), stripe)?
+            .get(v.on(Rank(target as u32)).part(first..first + stripe))?
             .wait()?;
         assert!(*got == **model, "stripe on rank {target}");
     }
@@ -112,9 +115,10 @@ fn alignments() -> Done {
     let path = Path::of_this_run();
     for len in (0..=140).chain([255, 256, 257]) {
         for shift in (0..17).filter(|shift| path.has_turn(len + shift)) {
-            world.put_from(v.gptr(next, 0), &[0xcc; 512])?;
-            world.put_from(v.gptr(next, 64 + shift), &source[shift..shift + len])?;
-            let got = world.get(v.gptr(next, 0), 512)?.wait()?;
+            world.put_from(v.on(next), &[0xcc; 512])?;
+            let there = v.on(next).part(64 + shift..64 + shift + len);
+            world.put_from(there, &source[shift..shift + len])?;
+            let got = world.get(v.on(next))?.wait()?;
             for (i, byte) in got.iter().enumerate() {
                 let inside = (64 + shift..64 + shift + len).contains(&i);
                 let expected = if inside { source[i - 64] } else { 0xcc };
@@ -166,8 +170,9 @@ fn scope() -> Done {
     let mut halves = vec![0u32; 1000 * world.size() as usize];
     let count = world.scope(|s| -> argonet::Result<usize> {
         for to in world.ranks() {
-            s.put(v.gptr(to, mine), &source[..500])?;
-            s.put(v.gptr(to, mine + 500), &source[500..])?;
+            let there = v.on(to).part(mine..mine + 1000);
+            s.put(there.part(..500), &source[..500])?;
+            s.put(there.part(500..), &source[500..])?;
         }
         Ok(source.len())
     })?;
@@ -175,10 +180,11 @@ fn scope() -> Done {
     world.barrier()?;
     world.scope(|s| -> argonet::Result<()> {
         for (from, piece) in world.ranks().zip(halves.chunks_mut(1000)) {
-            let first: GlobalPtr<u32> = v.gptr(from, from.index() * 1000);
+            let theirs = from.index() * 1000;
+            let there = v.on(from).part(theirs..theirs + 1000);
             let (low, high) = piece.split_at_mut(300);
-            s.get(first.add(300), high)?;
-            s.get(first, low)?;
+            s.get(there.part(300..), high)?;
+            s.get(there.part(..300), low)?;
         }
         Ok(())
     })?;
@@ -221,18 +227,18 @@ fn stopped() -> Done {
         return Ok(world.finalise()?);
     }
     let other = Pid::from_raw(v.read(&world, 0) as i32).expect("a process");
-    let at = |part: usize| v.gptr(Rank(1), part * LONG);
+    let at = |part: usize| v.on(Rank(1)).part(part * LONG..(part + 1) * LONG);
     let ones: Vec<u32> = (1..=LONG as u32).collect();
     let twice: Box<[u32]> = ones.iter().map(|one| 2 * one).collect();
 
     runs(other, false);
-    let short = world.put(at(3), vec![7].into())?;
+    let short = world.put(at(3).part(..1), vec![7].into())?;
     let long = world.put(at(1), twice.clone())?;
-    let back = world.get(at(3), 1)?;
+    let back = world.get(at(3).part(..1))?;
     let mut zeros = [9; 8];
     world.scope(|s| -> argonet::Result<()> {
         s.put(at(0), &ones)?;
-        s.get(at(2), &mut zeros)?;
+        s.get(at(2).part(..8), &mut zeros)?;
         runs(other, true);
         Ok(())
     })?;
@@ -242,14 +248,14 @@ fn stopped() -> Done {
     assert!(there == ones);
     assert_eq!(*long.wait()?, *twice);
     assert_eq!((&*short.wait()?, back.wait()?.len()), (&[7][..], 1));
-    assert_eq!(*world.get(at(1), LONG)?.wait()?, *twice);
+    assert_eq!(*world.get(at(1))?.wait()?, *twice);
 
     // Nobody waits, and what is dropped belongs to the operation until its end.
     let puts: Vec<_> = (0..4)
         .map(|_| world.put(at(2), twice.clone()))
         .collect::<Result<_, _>>()?;
-    drop((puts, world.get(at(2), LONG)?));
-    assert_eq!(*world.get(at(2), LONG)?.wait()?, *twice);
+    drop((puts, world.get(at(2))?));
+    assert_eq!(*world.get(at(2))?.wait()?, *twice);
 
     // A scope that is left by a panic has ended, too.
     let mut there = vec![0; LONG];
@@ -274,8 +280,8 @@ fn stopped() -> Done {
         raw.begin_region()
     })?;
     assert!(raw.end_region()?.is_done());
-    assert_eq!(*world.get(at(2), LONG)?.wait()?, *ones);
-    assert_eq!(*world.get(at(3), LONG)?.wait()?, *there);
+    assert_eq!(*world.get(at(2))?.wait()?, *ones);
+    assert_eq!(*world.get(at(3))?.wait()?, *there);
     world.barrier()?;
     Ok(world.finalise()?)
 }
@@ -285,7 +291,7 @@ fn scope_of_thread() -> Done {
     let v = SharedVec::<u32>::alloc(&world, 1)?;
     let (source, next) = ([world.rank().0], world.neighbour(1));
     std::thread::scope(|threads| {
-        let put = || world.scope(|s| s.put(v.gptr(next, 0), &source));
+        let put = || world.scope(|s| s.put(v.on(next), &source));
         threads.spawn(put).join().expect("a thread")
     })?;
     world.barrier()?;
@@ -325,7 +331,8 @@ fn scope_with_room(panics: bool) -> Done {
         let (mut buffer, mut room) = (vec![0u8; PART], None);
         let _ = std::panic::catch_unwind(AssertUnwindSafe(|| {
             world.scope(|s| {
-                s.get(v.gptr(Rank(1), 0), &mut buffer).expect("a get");
+                s.get(v.on(Rank(1)).part(..PART), &mut buffer)
+                    .expect("a get");
                 room = Some(world.raw().prepare(&want, Outlook::Wait).expect("room"));
                 if panics {
                     std::panic::resume_unwind(Box::new("left"));
@@ -338,6 +345,69 @@ fn scope_with_room(panics: bool) -> Done {
     Ok(world.finalise()?)
 }
 
+/// Another number of values than the slice has is refused, and nothing is written; so no call of
+/// the safe API reaches the array beside it.
+fn bounds() -> Done {
+    let world = World::init()?;
+    let [first, second] = [(), ()].map(|()| SharedVec::<u32>::alloc(&world, 8));
+    let (first, second) = (first?, second?);
+    let next = world.neighbour(1);
+    second.write_from(&world, 0, &[5; 8]);
+    first.write_from(&world, 0, &[6; 8]);
+    world.barrier()?;
+    let (last, mut buffer) = (first.on(next).part(6..), [7; 3]);
+    let refused = [
+        world.put_from(last, &[1; 3]),
+        world.put_from(last, &[1]),
+        world.get_into(last, &mut buffer),
+        world.put(last, vec![1; 3].into()).map(drop),
+        world.scope(|s| s.put(last, &[1; 3])),
+        world.scope(|s| s.get(last, &mut buffer)),
+        world.send_long(last, &unheard, 0, &[1; 3]),
+    ];
+    for refused in refused {
+        let error = refused.expect_err("another number of values");
+        let (rank, slice) = (next, 2);
+        assert!(
+            matches!(error, Error::SliceLength { rank: r, slice: s, .. } if (r, s) == (rank, slice)),
+            "{error}"
+        );
+        assert!(error.to_string().contains("of 2 elements"), "{error}");
+    }
+    assert_eq!(buffer, [7; 3]);
+    let hook = std::panic::take_hook();
+    std::panic::set_hook(Box::new(|_| {}));
+    for outside in [8, usize::MAX] {
+        let found = std::panic::catch_unwind(AssertUnwindSafe(|| first.gptr(next, outside)));
+        assert!(found.is_err());
+        let found = std::panic::catch_unwind(AssertUnwindSafe(|| {
+            first.element(&world, next, outside).map(drop)
+        }));
+        assert!(found.is_err());
+    }
+    std::panic::set_hook(hook);
+    world.barrier()?;
+    assert_eq!(*world.get(first.on(next))?.wait()?, [6; 8]);
+    assert_eq!(*world.get(second.on(next))?.wait()?, [5; 8]);
+    world.barrier()?;
+    // What was checked once, over memory that is mapped here and over a network.
+    let element = first.element(&world, next, 7)?;
+    world.put_at(&element, 9)?;
+    assert_eq!(
+        (world.get_at(&element)?, element.ptr()),
+        (9, first.gptr(next, 7))
+    );
+    assert!(first.element(&world, Rank(world.size()), 0).is_err());
+    world.barrier()?;
+    assert_eq!((first.read(&world, 6), first.read(&world, 7)), (6, 9));
+    assert_eq!(second.read(&world, 0), 5);
+    Ok(world.finalise()?)
+}
+
+argonet::am! {
+    fn unheard(_ctx, _nothing: u32) {}
+}
+
 /// A put that is complete is seen by who sees a later atomic store.
 fn flag() -> Done {
     let world = World::init()?;
@@ -346,7 +416,7 @@ fn flag() -> Done {
     let flags = SharedVec::<u64>::alloc(&world, 2)?;
     let path = Path::of_this_run();
     for round in 1..=path.many(3000) {
-        world.put_from(data.gptr(next, 0), &[round; 64])?;
+        world.put_from(data.on(next), &[round; 64])?;
         world.atomic_store(flags.gptr(next, 0), round)?;
         while world.atomic_load(flags.gptr(before, 0))? < round {
             path.look_again(&world);

@@ -7,9 +7,7 @@ use std::sync::{Arc, Mutex};
 use std::task::Poll;
 
 use argonet::engine::{Outlook, internal};
-use argonet::{
-    AmError, GlobalPtr, HandlerIndex, MAX_MEDIUM, Rank, SegmentOffset, SharedVec, World,
-};
+use argonet::{AmError, HandlerIndex, MAX_MEDIUM, Rank, SegmentOffset, SharedVec, World, raw};
 
 use crate::support::{Done, Job, Program, Test, each};
 
@@ -112,24 +110,25 @@ fn in_handler() -> Done {
         let tried = Arc::clone(&tried);
         move |ctx, place: GlobalPtrWords| {
             let world = in_handler_world();
-            let p: GlobalPtr<u64> = GlobalPtr::new(Rank(place[0]), SegmentOffset(place[1].into()));
+            let p = raw::global_ptr::<u64>(Rank(place[0]), SegmentOffset(place[1].into()));
+            let one_there = raw::global_slice(p, 1);
             let (to, me) = (ctx.source(), ctx.rank());
             let mut buffer = [1u64];
             let rank = format!("(rank {me})");
             let all = [
                 world.put_value(p, 1),
                 world.get_value(p).map(drop),
-                world.put_from(p, &buffer),
-                world.get_into(p, &mut buffer),
-                world.put(p, Box::new([1])).map(drop),
-                world.get(p, 1).map(drop),
-                world.scope(|s| s.put(p, &[1])),
+                world.put_from(one_there, &buffer),
+                world.get_into(one_there, &mut buffer),
+                world.put(one_there, Box::new([1])).map(drop),
+                world.get(one_there).map(drop),
+                world.scope(|s| s.put(one_there, &[1])),
                 world.fetch_add(p, 1).map(drop),
                 world.compare_exchange(p, 0, 1).map(drop),
                 world.atomic_load(p).map(drop),
                 world.send(to, &nothing, 1),
                 world.send_medium(to, &nothing, 1, &[1u8]),
-                world.send_long(p, &nothing, 1, &[1]),
+                world.send_long(one_there, &nothing, 1, &[1]),
                 world.rpc(to, &one, ()).map(drop),
                 world.poll().map(drop),
                 world.wait_until(|| true),
@@ -265,15 +264,16 @@ fn bad_messages() -> Done {
             &*format!("seen by rank {me}"),
         ];
         let absent = Rank(absent);
-        let p = GlobalPtr::<u64>::new(absent, SegmentOffset(0));
+        let p = raw::global_ptr::<u64>(absent, SegmentOffset(0));
+        let there = |len| raw::global_slice(p, len);
         says(world.send(absent, &nothing, 1), why);
         says(world.send_medium(absent, &nothing, 1, &[1u8]), why);
-        says(world.send_long(p, &nothing, 1, &[1]), why);
-        says(world.send_long(p, &nothing, 1, &[]), why);
+        says(world.send_long(there(1), &nothing, 1, &[1]), why);
+        says(world.send_long(there(0), &nothing, 1, &[]), why);
         says(world.rpc(absent, &one, ()).map(drop), why);
         says(world.put_value(p, 1), why);
         says(world.get_value(p), why);
-        says(world.put_from(p, &[]), why);
+        says(world.put_from(there(0), &[]), why);
         says(world.fetch_add(p, 1), why);
         says(world.broadcast(absent, &mut [1u8]), why);
     }
@@ -335,19 +335,20 @@ fn bad_addresses() -> Done {
             u64::MAX - 7,
             u64::MAX,
         ] {
-            let p = GlobalPtr::<u64>::new(to, SegmentOffset(offset));
+            let p = raw::global_ptr::<u64>(to, SegmentOffset(offset));
+            let there = |len| raw::global_slice(p, len);
             let why: &[&str] = &[
                 &format!("8 bytes at offset {offset} do not lie"),
                 &segment_text,
             ];
             let mut buffer = [7u64];
             says(world.put_value(p, 1), why);
-            says(world.get_into(p, &mut buffer), why);
+            says(world.get_into(there(1), &mut buffer), why);
             assert_eq!(buffer, [7], "unchanged");
-            says(world.put(p, Box::new([1])).map(drop), why);
-            says(world.get(p, 1).map(drop), why);
-            says(world.scope(|s| s.put(p, &[1])), why);
-            says(world.send_long(p, &nothing, 1, &[1]), why);
+            says(world.put(there(1), Box::new([1])).map(drop), why);
+            says(world.get(there(1)).map(drop), why);
+            says(world.scope(|s| s.put(there(1), &[1])), why);
+            says(world.send_long(there(1), &nothing, 1, &[1]), why);
             // No word at all is what is said first of it.
             let why = match offset % 8 {
                 0 => why,
@@ -357,23 +358,27 @@ fn bad_addresses() -> Done {
             says(world.compare_exchange(p, 0, 1), why);
         }
         // Begins inside, ends outside.
-        let last = GlobalPtr::<u64>::new(to, SegmentOffset(segment - 8));
+        let last = raw::global_ptr::<u64>(to, SegmentOffset(segment - 8));
+        let two = raw::global_slice(last, 2);
         world.get_value(last)?;
         let crossing = format!("16 bytes at offset {}", segment - 8);
-        says(world.get(last, 2).map(drop), &[&crossing]);
-        says(world.put_from(last, &[1, 2]), &[&crossing]);
+        says(world.get(two).map(drop), &[&crossing]);
+        says(world.put_from(two, &[1, 2]), &[&crossing]);
         // Pointer arithmetic saturates.
-        says(world.get_value(last.add(usize::MAX)), &["do not lie"]);
+        says(
+            world.get_value(raw::offset_by(last, usize::MAX)),
+            &["do not lie"],
+        );
         // No whole word.
         for shift in 1..8 {
-            let odd = GlobalPtr::<u64>::new(to, SegmentOffset(v.gptr(to, 1).offset().0 + shift));
+            let odd = raw::global_ptr::<u64>(to, SegmentOffset(v.gptr(to, 1).offset().0 + shift));
             let place = format!(
                 "8 bytes at {:#x} of rank {to} is not aligned",
                 odd.offset().0
             );
             says(world.atomic_load(odd), &[&place]);
             if !shift.is_multiple_of(4) {
-                let odd = GlobalPtr::<u32>::new(to, odd.offset());
+                let odd = raw::global_ptr::<u32>(to, odd.offset());
                 says(world.fetch_add(odd, 1), &["is not aligned", "of 4"]);
             }
             world.get_value(odd)?;
@@ -413,10 +418,7 @@ fn library_names() -> Done {
         says(world.send(me, &forged, [0, 0, 2]), why);
         says(world.send_medium(me, &forged, [0, 0, 2], b"bytes"), why);
         let v = SharedVec::<u8>::alloc(&world, 1)?;
-        says(
-            world.send_long(v.gptr(me, 0), &forged, [0, 0, 2], b"b"),
-            why,
-        );
+        says(world.send_long(v.on(me), &forged, [0, 0, 2], b"b"), why);
         assert_eq!(world.raw().handler(name), None);
         world.barrier()?;
     }

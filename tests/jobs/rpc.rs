@@ -5,7 +5,7 @@ use std::future::Future;
 use std::pin::{Pin, pin};
 use std::task::{Context, Poll};
 
-use argonet::{Error, GlobalPtr, MAX_MEDIUM, Op, Rank, Result, RpcError, SharedVec, World};
+use argonet::{Error, GlobalPtr, MAX_MEDIUM, Op, Rank, Result, RpcError, SharedVec, World, raw};
 
 use crate::support::{Done, Job, Program, SIZES, Test, each};
 
@@ -56,7 +56,7 @@ argonet::rpc! {
     }
     fn reversed(bytes: Vec<u8>) -> Vec<u8> { bytes.into_iter().rev().collect() }
     fn bytes_of(len: usize) -> Vec<u8> { vec![3; len] }
-    fn next_of(p: GlobalPtr<u32>) -> GlobalPtr<u32> { p.add(1) }
+    fn next_of(p: GlobalPtr<u32>) -> GlobalPtr<u32> { raw::offset_by(p, 1) }
     fn unlucky(x: u32) -> u32 { assert!(x != 13, "out of luck"); x }
 }
 
@@ -181,8 +181,10 @@ fn futures() -> Done {
         let me = world.rank();
         let value: Result<u64> = world.block_on(async {
             let a = world.rpc(world.neighbour(1), &add, (round, 1))?.await?;
-            world.put(v.gptr(me, 1), Box::new([a, a + 1]))?.await?;
-            let both = world.get(v.gptr(me, 1), 2)?.await?;
+            world
+                .put(v.on(me).part(1..3), Box::new([a, a + 1]))?
+                .await?;
+            let both = world.get(v.on(me).part(1..3))?.await?;
             world
                 .rpc(world.neighbour(-1), &add, (both[0], both[1]))?
                 .await

@@ -201,8 +201,8 @@ fn scope_first() -> Done {
             let mut seen = [7];
             world
                 .scope(|s| match thread {
-                    0 => s.put(v.gptr(me, 0), &value),
-                    _ => s.get(v.gptr(to, 1), &mut seen),
+                    0 => s.put(v.on(me).part(..1), &value),
+                    _ => s.get(v.on(to).part(1..2), &mut seen),
                 })
                 .expect("a thread that may call");
             assert!([7, 0].contains(&seen[0]));

@@ -1,7 +1,8 @@
 //! Non-contiguous puts and gets between ranks, by the safe API.
 
 use argonet::{
-    AmError, Error, GlobalPtr, Rank, Section, SectionError, SegmentOffset, SharedVec, World,
+    AmError, Error, Global, GlobalSlice, Rank, Section, SectionError, SegmentOffset, SharedVec,
+    World, raw,
 };
 
 use crate::support::{Done, Program, Random, SIZES, Test, each};
@@ -22,6 +23,11 @@ pub(crate) const TESTS: &[Test] = &[
         each(&[1, 2], "vis_of_nothing")
     }),
 ];
+
+/// `len` values at any place, which no array need have.
+fn slice_at<T: Global>(rank: Rank, offset: u64, len: usize) -> GlobalSlice<T> {
+    raw::global_slice(raw::global_ptr(rank, SegmentOffset(offset)), len)
+}
 
 pub(crate) const PROGRAMS: &[Program] = &[
     ("vis_sections", sections),
@@ -88,7 +94,7 @@ fn sections() -> Done {
         let (at, of) = (section(&mut random, &counts), section(&mut random, &counts));
         let mine: Vec<u32> = (0..PART as u32).map(|i| i * 7 + step * 1000).collect();
         let before: Vec<u32> = (0..PART as u32).map(|i| i * 3 + step).collect();
-        world.put_from(there.first(), &before)?;
+        world.put_from(there, &before)?;
         let pairs = elements(&at, &counts)
             .into_iter()
             .zip(elements(&of, &counts));
@@ -100,7 +106,7 @@ fn sections() -> Done {
         }
         let after = |expected: &[u32]| -> Done {
             assert!(
-                *world.get(there.first(), PART)?.wait()? == *expected,
+                *world.get(there)?.wait()? == *expected,
                 "{at:?} from {of:?}"
             );
             Ok(())
@@ -172,7 +178,7 @@ fn lists() -> Done {
         let before: Vec<u16> = (0..PART as u16)
             .map(|i| i.wrapping_mul(3).wrapping_sub(step))
             .collect();
-        world.put_from(there.first(), &before)?;
+        world.put_from(there, &before)?;
         let pieces: Vec<_> = far
             .iter()
             .map(|(at, len)| there.part(*at..*at + *len))
@@ -210,7 +216,7 @@ fn lists() -> Done {
             let right: Vec<u16> = flat(&far).into_iter().map(|at| before[at]).collect();
             assert!(got == right);
         }
-        assert!(*world.get(there.first(), PART)?.wait()? == *expected);
+        assert!(*world.get(there)?.wait()? == *expected);
     }
     Ok(world.finalise()?)
 }
@@ -303,13 +309,13 @@ fn refused() -> Done {
         "{error}"
     );
     // What a pointer claims is checked too.
-    let beyond = GlobalPtr::<u64>::new(world.rank(), SegmentOffset(1 << 50)).slice(usize::MAX);
+    let beyond = slice_at::<u64>(world.rank(), 1 << 50, usize::MAX);
     for first in [0, 1 << 60, usize::MAX - 1] {
         let far = Section::new(first, &[(2, 1)]);
         let refused = world.put_strided(beyond, &far, &buffer, &line(2));
         assert!(refused.is_err(), "{first}");
     }
-    let nobody = GlobalPtr::<u64>::new(Rank(world.size()), SegmentOffset(0)).slice(20);
+    let nobody = slice_at::<u64>(Rank(world.size()), 0, 20);
     let refused = world.get_strided(&mut buffer, &line(2), nobody, &line(2));
     assert!(
         matches!(refused, Err(Error::Am(AmError::NoSuchRank { .. }))),
@@ -327,7 +333,7 @@ fn refused() -> Done {
     assert_eq!(buffer, [7; 10]);
     let expected: Vec<u64> = (0..20).map(|at| if at % 4 == 3 { 7 } else { 0 }).collect();
     world.barrier()?;
-    assert_eq!(*world.get(here.first(), 20)?.wait()?, *expected);
+    assert_eq!(*world.get(here)?.wait()?, *expected);
     Ok(world.finalise()?)
 }
 
@@ -351,7 +357,7 @@ fn beyond() -> Done {
             (u64::MAX - 7, 3, (1, 1), &one),
             (u64::MAX - 7, 3, (2, 7), &two),
         ] {
-            let slice = GlobalPtr::<u64>::new(rank, SegmentOffset(offset)).slice(usize::MAX);
+            let slice = slice_at::<u64>(rank, offset, usize::MAX);
             let (at, mut values) = (Section::new(first, &[dims]), [7u64; 2]);
             let refused = [
                 world.put_strided(slice, &at, &values, mine),
@@ -383,7 +389,7 @@ fn beyond() -> Done {
         }
         world.barrier()?;
     }
-    assert_eq!(*world.get(v.gptr(world.rank(), 0), 32)?.wait()?, [0; 32]);
+    assert_eq!(*world.get(v.on(world.rank()))?.wait()?, [0; 32]);
     Ok(world.finalise()?)
 }
 
@@ -394,7 +400,7 @@ fn of_nothing() -> Done {
     let apart = Section::new(3, &[(isize::MAX as usize / 4, 2), (2, 1)]);
     let mut values = [(); usize::MAX];
     for rank in world.ranks() {
-        let there = GlobalPtr::<()>::new(rank, SegmentOffset(0)).slice(usize::MAX);
+        let there = slice_at::<()>(rank, 0, usize::MAX);
         for section in [&all, &apart] {
             world.put_strided(there, section, &values, section)?;
             world.get_strided(&mut values, section, there, section)?;

@@ -36,14 +36,14 @@ pub(super) fn links() -> Done {
             let source = content(chunk);
             let begun = Instant::now();
             for _ in 0..PUTS {
-                world.put_from(part.gptr(Rank(1), 0), &source)?;
+                world.put_from(part.on(Rank(1)), &source)?;
             }
             let bytes = BYTES as f64 * PUTS as f64;
             rates.push(bytes / begun.elapsed().as_secs_f64() / 1e6);
         }
         world.barrier()?;
         if world.rank() == Rank(1) {
-            let here = world.get(part.gptr(Rank(1), 0), BYTES)?.wait()?;
+            let here = world.get(part.on(Rank(1)))?.wait()?;
             assert!(*here == *content(chunk), "chunk {chunk}");
         }
         world.barrier()?;

@@ -34,11 +34,11 @@ pub(super) fn rails() -> Done {
             break;
         }
         let mut source = content(round, me);
-        world.put_from(part.gptr(next, 0), &source)?;
+        world.put_from(part.on(next), &source)?;
         // It is this program's again.
         source.fill(0xee);
         world.fetch_add(counts.gptr(next, 0), 1)?;
-        let back = world.get(part.gptr(next, 0), BYTES)?.wait()?;
+        let back = world.get(part.on(next))?.wait()?;
         assert!(*back == *content(round, me), "round {round}");
         world.barrier()?;
         assert_eq!(counts.read(&world, 0), round + 1);

@@ -80,12 +80,13 @@ pub(super) fn storm() -> Done {
             }
         }
         for to in world.ranks() {
-            let place = parts.gptr(to, me as usize * BYTES);
+            let first = me as usize * BYTES;
+            let place = parts.on(to).part(first..first + BYTES);
             let mut source = pattern.piece(round * 100 + me, BYTES).to_vec();
             world.put_from(place, &source)?;
             // It is this program's again.
             source.fill(0xee);
-            let back = world.get(place, BYTES)?.wait()?;
+            let back = world.get(place)?.wait()?;
             assert!(
                 *back == *pattern.piece(round * 100 + me, BYTES),
                 "round {round}, rank {to}"

@@ -86,7 +86,9 @@ pub(super) fn stress() -> Done {
             let longest = [100, STRIPE][usize::from(random.below(8) == 0)];
             let len = random.below(longest.min(STRIPE - at)).min(Pattern::LONGEST);
             let key = random.next() as u32;
-            let place = stripes.gptr(rank, me * STRIPE + at);
+            let place = stripes
+                .on(rank)
+                .part(me * STRIPE + at..me * STRIPE + at + len);
             let model = &mut models[target][at..at + len];
             match random.below(6) {
                 0 => {
@@ -97,7 +99,7 @@ pub(super) fn stress() -> Done {
                     source.fill(0xee);
                 }
                 1 => {
-                    let got = world.get(place, len)?.wait()?;
+                    let got = world.get(place)?.wait()?;
                     assert!(*got == *model, "round {round}: a get of {len} from {rank}");
                 }
                 2 => {
@@ -149,8 +151,10 @@ pub(super) fn stress() -> Done {
         let answers = [0, 1].map(|i| ANSWERS[i].load(Ordering::Relaxed));
         assert_eq!(answers, [asked, keys], "round {round}: answers");
         for (target, model) in models.iter().enumerate() {
-            let place = stripes.gptr(Rank(target as u32), me * STRIPE);
-            let got = world.get(place, STRIPE)?.wait()?;
+            let place = stripes
+                .on(Rank(target as u32))
+                .part(me * STRIPE..(me + 1) * STRIPE);
+            let got = world.get(place)?.wait()?;
             assert!(
                 *got == **model,
                 "round {round}: the stripe at rank {target}"

@@ -57,16 +57,16 @@ const SHORTS: u32 = 5;
 fn work<M: Threading>(world: &World<M>, v: &SharedVec<u64>) -> Done {
     let next = world.neighbour(1);
     world.put_value(v.gptr(next, 0), 1)?;
-    world.put_from(v.gptr(next, 1), &[2, 3])?;
+    world.put_from(v.on(next).part(1..3), &[2, 3])?;
     world.put_value(v.gptr(world.rank(), 3), 4)?;
     let mut back = [0; 3];
-    world.get_into(v.gptr(next, 0), &mut back)?;
+    world.get_into(v.on(next).part(..3), &mut back)?;
     world.fetch_add(v.gptr(next, 4), 1)?;
     for _ in 0..SHORTS {
         world.send(next, &ping, 7)?;
     }
     world.send_medium(next, &ping, 0, &[5u8; 100])?;
-    world.send_long(v.gptr(next, 5), &ping, 0, &[6u64, 7])?;
+    world.send_long(v.on(next).part(5..7), &ping, 0, &[6u64, 7])?;
     world.wait_until(|| {
         PINGS.load(Ordering::Relaxed) == SHORTS + 2 && PONGS.load(Ordering::Relaxed) == SHORTS
     })?;

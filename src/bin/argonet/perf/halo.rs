@@ -3,7 +3,7 @@
 
 use super::metric::Load;
 use super::pair::Pair;
-use argonet::{GlobalPtr, GlobalSlice, Rank, Result, Section};
+use argonet::{GlobalSlice, Rank, Result, Section, raw};
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 use zerocopy::FromBytes;
@@ -40,8 +40,8 @@ impl Face {
 }
 
 fn cube(pair: &Pair<'_>) -> GlobalSlice<f64> {
-    let bytes = pair.bulk();
-    GlobalPtr::new(bytes.rank(), bytes.offset()).slice(ALL)
+    let bytes = pair.bulk(ALL * size_of::<f64>());
+    raw::global_slice(raw::global_ptr(bytes.rank(), bytes.offset()), ALL)
 }
 
 fn by_rank_0(pair: &Pair<'_>, mut work: impl FnMut(&[f64]) -> Result<()>) -> Result<Duration> {

@@ -37,19 +37,19 @@ pub(crate) fn get_word(pair: &Pair<'_>, load: Load) -> Result<Duration> {
 
 /// Puts of one size, one after the other.
 pub(crate) fn put_flood(pair: &Pair<'_>, load: Load) -> Result<Duration> {
-    let to = pair.bulk();
+    let to = pair.bulk(load.bytes);
     by_rank_0(pair, load, |bytes, _| pair.world.put_from(to, bytes))
 }
 
 /// Gets of one size, one after the other.
 pub(crate) fn get_flood(pair: &Pair<'_>, load: Load) -> Result<Duration> {
-    let from = pair.bulk();
+    let from = pair.bulk(load.bytes);
     by_rank_0(pair, load, |bytes, _| pair.world.get_into(from, bytes))
 }
 
 /// Puts of one size that are all started before one is waited for.
 pub(crate) fn put_started(pair: &Pair<'_>, load: Load) -> Result<Duration> {
-    let (to, start) = (pair.bulk(), Instant::now());
+    let (to, start) = (pair.bulk(load.bytes), Instant::now());
     if pair.rank().0 == 0 {
         pair.with_private(|bytes| {
             let bytes = &bytes[..load.bytes];
@@ -62,7 +62,7 @@ pub(crate) fn put_started(pair: &Pair<'_>, load: Load) -> Result<Duration> {
 
 /// Gets of one size, of which as many are started as this rank has room for before one is waited for.
 pub(crate) fn get_started(pair: &Pair<'_>, load: Load) -> Result<Duration> {
-    let (from, start, mut left) = (pair.bulk(), Instant::now(), load.count as usize);
+    let (from, start, mut left) = (pair.bulk(load.bytes), Instant::now(), load.count as usize);
     while pair.rank().0 == 0 && left > 0 {
         left -= pair.with_private(|bytes| {
             let places = bytes[..LARGEST].chunks_exact_mut(load.bytes).take(left);

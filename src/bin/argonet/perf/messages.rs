@@ -117,7 +117,7 @@ pub(crate) fn medium_round_trip(pair: &Pair<'_>, load: Load) -> Result<Duration>
 
 /// Long request to the same place each time, with a payload that nobody reads, short reply.
 pub(crate) fn long_round_trip(pair: &Pair<'_>, load: Load) -> Result<Duration> {
-    let to = pair.bulk();
+    let to = pair.bulk(load.bytes);
     round_trips(pair, load, |bytes, i| {
         pair.world.send_long(to, &ask, i, bytes)
     })
@@ -166,7 +166,7 @@ pub(crate) fn medium_flood_copied(pair: &Pair<'_>, load: Load) -> Result<Duratio
 
 /// Longs one way, always to the same place.
 pub(crate) fn long_flood(pair: &Pair<'_>, load: Load) -> Result<Duration> {
-    let to = pair.bulk();
+    let to = pair.bulk(load.bytes);
     flood(pair, load, |bytes, i| {
         pair.world.send_long(to, &drop_it, i, bytes)
     })

@@ -6,7 +6,7 @@ use super::modes::Modes;
 use super::over::Over;
 use super::sockets::Sockets;
 use super::stats::Chunks;
-use argonet::{GlobalPtr, Rank, Result, SharedVec, World};
+use argonet::{GlobalPtr, GlobalSlice, Rank, Result, SharedVec, World, raw};
 use std::cell::{Cell, OnceCell, RefCell};
 use std::time::Duration;
 
@@ -73,10 +73,11 @@ impl<'w> Pair<'w> {
         self.world.rank()
     }
 
-    /// Where bulk data goes in the memory of rank 1.
-    pub(crate) fn bulk(&self) -> GlobalPtr<u8> {
-        let words = self.memory.gptr(Rank(1), Shared::FRONT / 8);
-        GlobalPtr::new(words.rank(), words.offset())
+    /// Where so many bytes of bulk data go in the memory of rank 1.
+    pub(crate) fn bulk(&self, bytes: usize) -> GlobalSlice<u8> {
+        let words = self.memory.on(Rank(1)).part(Shared::FRONT / 8..);
+        assert!(bytes <= words.len() * 8, "{bytes} bytes of bulk data");
+        raw::global_slice(raw::global_ptr(words.rank(), words.offset()), bytes)
     }
 
     /// A word of rank 1 for single words.
