@@ -14,9 +14,10 @@ use core::fmt;
 /// what to change.
 ///
 /// ```
-/// use argonet::{AmError, Error, GlobalPtr, Rank, SegmentOffset};
+/// use argonet::{AmError, Error, Rank, SharedVec};
 /// # let world = argonet::World::init().unwrap();
-/// let nowhere = GlobalPtr::<u64>::new(Rank(world.size()), SegmentOffset(0));
+/// let v = SharedVec::<u64>::alloc(&world, 1).unwrap();
+/// let nowhere = v.gptr(Rank(world.size()), 0);
 /// match world.put_value(nowhere, 1) {
 ///     Err(Error::Am(AmError::NoSuchRank { .. })) => {}
 ///     other => panic!("{other:?}"),

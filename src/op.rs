@@ -51,20 +51,20 @@ enum State<'w, B> {
 /// # use argonet::{SharedVec, World};
 /// # let world = World::init().unwrap();
 /// let v = SharedVec::<u64>::alloc(&world, 2).unwrap();
-/// let here = v.gptr(world.rank(), 0);
+/// let here = v.on(world.rank());
 /// // Blocking.
 /// let buffer = world.put(here, vec![3, 4].into()).unwrap().wait().unwrap();
 /// // As a future.
-/// let values = world.block_on(async { world.get(here, 2)?.await });
+/// let values = world.block_on(async { world.get(here)?.await });
 /// assert_eq!(buffer, values.unwrap());
 /// ```
 ///
 /// It cannot outlive its world:
 ///
 /// ```compile_fail
-/// # use argonet::{GlobalPtr, World};
-/// # fn f(world: World, p: GlobalPtr<u64>) {
-/// let op = world.get(p, 1).unwrap();
+/// # use argonet::{GlobalSlice, World};
+/// # fn f(world: World, p: GlobalSlice<u64>) {
+/// let op = world.get(p).unwrap();
 /// world.finalise().unwrap();
 /// op.wait().unwrap();
 /// # }

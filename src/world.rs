@@ -298,7 +298,7 @@ impl<M: Threading> World<M> {
     /// # let world = World::init().unwrap();
     /// let v = SharedVec::<u64>::alloc(&world, 8).unwrap();
     /// let sum: argonet::Result<u64> = world.block_on(async {
-    ///     let data = world.get(v.gptr(world.rank(), 0), 8)?.await?;
+    ///     let data = world.get(v.on(world.rank()))?.await?;
     ///     Ok(data.iter().sum())
     /// });
     /// assert_eq!(sum.unwrap(), 0);
