@@ -362,14 +362,22 @@ impl<N: Interface> Portals<N> {
         AmError::Broken { at, from, cause }
     }
 
-    /// The error of an interface that refuses what it should not.
+    /// The error of an interface that refuses what it should not. Where it has lost the peer, its
+    /// own reason says what to check.
     #[cold]
     pub(super) fn refuses(&self, peer: JobRank, why: &impl core::fmt::Display) -> AmError {
-        AmError::Unreachable {
-            at: self.rank,
-            peer,
-            why: format!("rank {} over portals with rank {peer}: {why}", self.rank),
-        }
+        let at = self.rank;
+        let why = match self.nic.lost(peer) {
+            Some(lost) => lost.to_string(),
+            None => {
+                let why = why.to_string();
+                // Errors of the interface name this rank themselves.
+                let own = format!("rank {at}: ");
+                let why = why.strip_prefix(&own).unwrap_or(&why);
+                format!("rank {at} over portals with rank {peer}: {why}")
+            }
+        };
+        AmError::Unreachable { at, peer, why }
     }
 
     /// Buffers are offered to the interface again if it has not taken them.

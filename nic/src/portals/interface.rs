@@ -77,6 +77,12 @@ pub trait Portals {
         false
     }
 
+    /// Why no operation reaches a peer any more, if the interface has lost it.
+    fn lost(&self, peer: JobRank) -> Option<NicError> {
+        let _ = peer;
+        None
+    }
+
     /// Threads of this process that the interface needs for anything to come and that never sleep, so that each wants a processor: who waits leaves it to
     /// them, by sleeping for a moment rather than by a yield, after which such a thread would run for its whole turn.
     fn busy_threads(&self) -> u32 {

@@ -103,6 +103,13 @@ impl Portals for Networked {
         true
     }
 
+    fn lost(&self, peer: JobRank) -> Option<NicError> {
+        if self.core.software.is_near(peer) {
+            return None;
+        }
+        self.core.turn().lost(peer)
+    }
+
     fn rouse(&self) {
         self.core.software.rouse();
     }

@@ -48,11 +48,16 @@ impl Turn<'_> {
     fn check(&self, peer: JobRank) -> Result<(), NicError> {
         match self.state.endpoint.check(peer) {
             Ok(()) => self.state.operations.room(),
-            Err(ReliableError::Lost(lost)) => Err(NicError::Unreachable {
-                address: self.core.wire.address(peer.0),
-                lost,
-            }),
+            Err(ReliableError::Lost(lost)) => Err(self.core.unreachable(lost)),
             Err(error) => Err(NicError::Link(error)),
+        }
+    }
+
+    /// The error of a peer that was lost.
+    pub(super) fn lost(&self, peer: JobRank) -> Option<NicError> {
+        match self.state.endpoint.check(peer) {
+            Err(ReliableError::Lost(lost)) => Some(self.core.unreachable(lost)),
+            _ => None,
         }
     }
 
