@@ -227,6 +227,9 @@ fn tell_summary(network: &paths::Network) {
         if let Some(all) = network.connections() {
             argonet_trace::count_text(Letter::Conduit, &format!("connections of {all}"));
         }
+        if let Some(all) = network.datagrams() {
+            argonet_trace::count_text(Letter::Conduit, &format!("datagrams of {all}"));
+        }
         if let Some(exits) = network.exits().filter(|all| *all != ExitCounts::default()) {
             argonet_trace::count_text(Letter::Conduit, &format!("exits: {exits}"));
         }

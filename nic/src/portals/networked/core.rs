@@ -5,15 +5,16 @@ use super::lane::Lane;
 use super::reading::Reading;
 use super::turn::Turn;
 use super::wire::Wire;
-use crate::portals::NicError;
 use crate::portals::slots::Slots;
 use crate::portals::software::{Away, Software};
+use crate::portals::{NicError, ReportDropped};
 use crate::reliable::{Endpoint, IDLE_PEER_BYTES, PeerLost};
 use argonet_base::JobRank;
 use core::net::SocketAddr;
 use core::time::Duration;
 use parking_lot::Mutex;
 use rustix::fd::OwnedFd;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
@@ -78,6 +79,8 @@ pub(super) struct Core {
     pub(super) sleeps_until: AtomicU64,
     /// Rouses the thread.
     pub(super) bell: OwnedFd,
+    /// Publishes what is dropped. Set once by the owner, read under the lock.
+    pub(super) on_dropped: OnceLock<ReportDropped>,
 }
 
 /// When a timer is due, as `sleeps_until` has it.
@@ -109,6 +112,7 @@ impl Core {
             begun: Instant::now(),
             sleeps_until: AtomicU64::new(0),
             bell,
+            on_dropped: OnceLock::new(),
         }
     }
 

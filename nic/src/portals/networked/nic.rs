@@ -4,9 +4,9 @@ use super::interface::Networked;
 use super::service;
 use crate::portals::software::Rest;
 use crate::portals::{
-    Ack, AtomicKind, AtomicOp, Counter, Descriptor, DescriptorHandle, Entry, EntryHandle, Event,
-    Features, Limits, Matching, NicError, Part, PortalIndex, PortalOptions, Portals, Position,
-    Queue, Register, Target,
+    Ack, AtomicKind, AtomicOp, Counter, Descriptor, DescriptorHandle, Dropped, Entry, EntryHandle,
+    Event, Features, Limits, Matching, NicError, Part, PortalIndex, PortalOptions, Portals,
+    Position, Queue, Register, ReportDropped, Target,
 };
 use argonet_base::JobRank;
 use core::ptr::NonNull;
@@ -108,6 +108,16 @@ impl Portals for Networked {
             return None;
         }
         self.core.turn().lost(peer)
+    }
+
+    fn dropped(&self) -> Option<Dropped> {
+        Some(self.core.turn().dropped())
+    }
+
+    fn on_dropped(&self, report: ReportDropped) {
+        // The first stays.
+        let _ = self.core.on_dropped.set(report);
+        self.core.turn().report_dropped();
     }
 
     fn rouse(&self) {
