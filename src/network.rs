@@ -89,7 +89,6 @@ impl Network {
             _ => boot.all_share_memory(Smp::NAME)?,
         }
         let (config, _) = from_settings(settings).map_err(|error| failed(error.into()))?;
-        let host = host_name();
         let one_host = boot.host_ranks().len() == boot.size() as usize;
         let chosen = addresses(settings, one_host).map_err(failed)?;
         let key = JobKey::from_bytes(*boot.job_key().bytes());
@@ -97,8 +96,7 @@ impl Network {
         let joiner = joiner.map_err(|error| failed(error.into()))?;
         let addresses = write_addresses(joiner.addresses(), MAX_VALUE_BYTES);
         boot.publish(Key::Address, &addresses)?;
-        let name = host.as_bytes();
-        boot.publish(Key::Host, &name[..name.len().min(MAX_VALUE_BYTES)])?;
+        publish_host(boot)?;
         Ok(Self::Tcp(Box::new(Open {
             joiner,
             sizes: sizes(settings),
@@ -229,6 +227,9 @@ fn tell_summary(network: &paths::Network) {
         if let Some(all) = network.connections() {
             argonet_trace::count_text(Letter::Conduit, &format!("connections of {all}"));
         }
+        if let Some(all) = network.datagrams() {
+            argonet_trace::count_text(Letter::Conduit, &format!("datagrams of {all}"));
+        }
         if let Some(exits) = network.exits().filter(|all| *all != ExitCounts::default()) {
             argonet_trace::count_text(Letter::Conduit, &format!("exits: {exits}"));
         }
@@ -269,12 +270,25 @@ fn host_name() -> String {
     system.nodename().to_string_lossy().into_owned()
 }
 
+/// Publishes the name of this host, which errors of other ranks name.
+pub(crate) fn publish_host(boot: &LocalJob) -> Result<()> {
+    let name = host_name();
+    let name = name.as_bytes();
+    Ok(boot.publish(Key::Host, &name[..name.len().min(MAX_VALUE_BYTES)])?)
+}
+
+/// The name of a rank's host, as it has published it; empty if it has not.
+pub(crate) fn host_of(boot: &LocalJob, peer: JobRank) -> String {
+    let name = boot.lookup(peer, Key::Host).unwrap_or_default();
+    String::from_utf8_lossy(&name).into_owned()
+}
+
 /// Where a rank can be reached, as it has published.
 fn whereabouts(boot: &LocalJob, peer: JobRank) -> Whereabouts {
     // What a rank has not published leaves the place empty, which is told when the peer is wanted.
-    let told = |key| boot.lookup(peer, key).unwrap_or_default();
+    let address = boot.lookup(peer, Key::Address).unwrap_or_default();
     Whereabouts {
-        host: String::from_utf8_lossy(&told(Key::Host)).into_owned(),
-        addresses: read_addresses(&told(Key::Address)),
+        host: host_of(boot, peer),
+        addresses: read_addresses(&address),
     }
 }

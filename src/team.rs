@@ -241,8 +241,7 @@ impl<M: Threading> World<M> {
     /// # Errors
     /// As [`Team::split`].
     pub fn host_team(&self) -> Result<Team> {
-        // There is one host as long as smp is the only conduit.
-        self.team_of(0)
+        self.team_of(self.inner.places.host(self.engine().rank()))
     }
 
     /// The team of the ranks that say the same of where they are.

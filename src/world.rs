@@ -4,6 +4,7 @@ use crate::builder::Builder;
 use crate::engine::{Engine, Leaving, Meeting, PANIC_CODE, WaitMode};
 use crate::error::Result;
 use crate::heap::Memory;
+use crate::places::Places;
 use crate::process;
 use crate::rpc::Calls;
 use argonet_base::{JobRank, Rank};
@@ -71,6 +72,8 @@ pub(crate) struct Inner {
     pub(crate) engine: Engine<Paths>,
     pub(crate) memory: Memory,
     pub(crate) calls: Arc<Calls>,
+    /// Where the ranks are.
+    pub(crate) places: Arc<Places>,
 }
 
 /// The job as one rank sees it: its rank, the other ranks, and all operations on them.

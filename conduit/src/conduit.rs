@@ -1,5 +1,6 @@
 //! The trait that every conduit implements, and what passes through it.
 
+use crate::datagrams::Datagrams;
 use crate::exit::{ExitCounts, HearExit, TellExit};
 use crate::gauges::Gauges;
 use crate::ledger::PeerLedger;
@@ -451,6 +452,12 @@ pub trait Conduit: Send + Sync {
     /// What is kept for connections, and who has asked for some; `None` where there are none. For reports; may be called at any time by any
     /// thread.
     fn connections(&self) -> Option<Connections> {
+        None
+    }
+
+    /// What came to the rank's socket and was dropped; `None` where no datagrams come. For reports;
+    /// may be called at any time by any thread.
+    fn datagrams(&self) -> Option<Datagrams> {
         None
     }
 

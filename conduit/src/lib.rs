@@ -8,6 +8,8 @@
 #[cfg(not(loom))]
 mod conduit;
 #[cfg(not(loom))]
+mod datagrams;
+#[cfg(not(loom))]
 mod exit;
 #[cfg(not(loom))]
 mod gauges;
@@ -33,6 +35,8 @@ pub use conduit::{
     Capabilities, Conduit, Injected, Limits, OpToken, Part, PrepareRequest, Prepared, SendError,
     Sink,
 };
+#[cfg(not(loom))]
+pub use datagrams::{DATAGRAMS_FILE_NAME, Datagrams};
 #[cfg(not(loom))]
 pub use exit::{ExitCounts, HearExit, TellExit};
 #[cfg(not(loom))]

@@ -8,7 +8,9 @@ ifneq ($(MAKECMDGOALS),clean)
 ifndef GASNET
 $(error say where argonet is installed: make GASNET=DIR)
 endif
-include $(GASNET)/include/$(CONDUIT)-conduit/$(CONDUIT)-$(MODE).mak
+# Those of portals lie apart, since build systems of others take "portals" for "portals4".
+PLACE_portals = static/
+include $(GASNET)/include/$(CONDUIT)-conduit/$(PLACE_$(CONDUIT))$(CONDUIT)-$(MODE).mak
 endif
 
 $(PROGRAM): $(PROGRAM).o

@@ -50,6 +50,8 @@ GASNETT_FORMAT_PRINTF(argonett_fatal_at, 4, 5,
 }
 
 #define gasnett_fatalerror(...) argonett_fatal_at(__func__, __FILE__, __LINE__, __VA_ARGS__)
+/* The name that older programs use. */
+#define gasneti_fatalerror(...) gasnett_fatalerror(__VA_ARGS__)
 #define gasnett_fatalerror_nopos(...) argonett_fatal_at("", "", 0, __VA_ARGS__)
 #define gasnett_current_loc argonett_location(__func__, __FILE__, __LINE__)
 

@@ -380,6 +380,9 @@ impl<C: Conduit> Engine<C> {
         if let Some(connections) = self.conduit.connections() {
             let _ = write!(text, "\n  connections of {connections}");
         }
+        if let Some(datagrams) = self.conduit.datagrams() {
+            let _ = write!(text, "\n  datagrams of {datagrams}");
+        }
         text
     }
 }

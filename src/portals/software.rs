@@ -1,12 +1,12 @@
 //! Interfaces in software: in a file that the ranks of the host have inherited, and over UDP, whose ranks learn each other's addresses from the key store.
 
 use super::Cause;
-use crate::network::addresses;
+use crate::network::{addresses, host_of, publish_host};
 use argonet_base::JobRank;
 use argonet_boot::{Bootstrap, Key, LocalJob};
 use argonet_conduit::paths;
 use argonet_conduit::portals::{Portals, PortalsConfig, PortalsSizes, software_config};
-use argonet_nic::portals::networked::{Networked, NetworkedConfig, Port, Whereabouts};
+use argonet_nic::portals::networked::{HostNames, Networked, NetworkedConfig, Port, Whereabouts};
 use argonet_nic::portals::software::{FaultRules, Software, SoftwareConfig};
 use argonet_nic::reliable::Seal;
 use argonet_segment::Resolver;
@@ -72,7 +72,7 @@ impl Open {
 
     pub(super) fn conduit(
         self,
-        boot: &LocalJob,
+        boot: &Arc<LocalJob>,
         config: PortalsConfig,
     ) -> Result<paths::Network, Cause> {
         let file = match &self.own_file {
@@ -89,6 +89,8 @@ impl Open {
             .map(|peer| whereabouts(boot, JobRank(peer)))
             .collect::<Result<_, Cause>>()?;
         let mut network = network_config(config.ranks, is_one_host(boot));
+        let job = Arc::clone(boot);
+        network.hosts = HostNames::new(move |peer| host_of(&job, peer));
         network.seal = Some(Seal::from_secret(boot.job_key().bytes()));
         let nic = Networked::new(nic, port, &peers, &network)?;
         Ok(Arc::new(Portals::over_networked(nic, config)?))
@@ -118,6 +120,7 @@ fn publish(boot: &LocalJob, settings: &Settings) -> Result<Port, Cause> {
         incarnation,
     } = port.whereabouts();
     boot.publish(Key::Address, format!("{address} {incarnation}").as_bytes())?;
+    publish_host(boot)?;
     Ok(port)
 }
 

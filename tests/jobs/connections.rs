@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::fs;
 use std::io::{Read as _, Write as _};
-use std::net::TcpStream;
+use std::net::{TcpStream, UdpSocket};
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -14,12 +14,18 @@ use crate::support::{Done, Job, Program, Test};
 pub(crate) const TESTS: &[Test] = &[
     ("connections_of_a_live_job_and_strangers_at_its_doors", live),
     ("connections_of_another_process_are_none", elsewhere),
+    ("connections_datagrams_of_strangers_are_counted", datagrams),
 ];
 
 pub(crate) const PROGRAMS: &[Program] = &[("visited", visited)];
 
 /// Ports at which this process listens.
 fn ports() -> Vec<u16> {
+    listening("tcp", "0A")
+}
+
+/// Ports of this process of a protocol that are in one state.
+fn listening(protocol: &str, state: &str) -> Vec<u16> {
     let entries = fs::read_dir("/proc/self/fd").expect("/proc");
     let links = entries
         .flatten()
@@ -27,10 +33,10 @@ fn ports() -> Vec<u16> {
     let files: HashSet<String> = links
         .map(|link| link.to_string_lossy().into_owned())
         .collect();
-    let table = fs::read_to_string("/proc/self/net/tcp").expect("/proc");
+    let table = fs::read_to_string(format!("/proc/self/net/{protocol}")).expect("/proc");
     let rows = table.lines().skip(1);
     let rows = rows.map(|row| row.split_whitespace().collect::<Vec<_>>());
-    let own = rows.filter(|row| row[3] == "0A" && files.contains(&format!("socket:[{}]", row[9])));
+    let own = rows.filter(|row| row[3] == state && files.contains(&format!("socket:[{}]", row[9])));
     let port = |row: Vec<&str>| u16::from_str_radix(row[1].split_once(':')?.1, 16).ok();
     own.filter_map(port).collect()
 }
@@ -47,7 +53,9 @@ fn visited() -> Done {
     }
     if world.rank() == Rank(0) {
         world.wait_until(|| TAKEN.load(Ordering::Relaxed))?;
-        eprintln!("listens {}", ports()[0]);
+        // A socket for datagrams is in state 07 when it listens.
+        let all = [ports(), listening("udp", "07")].concat();
+        eprintln!("listens {}", all[0]);
         let reader = std::thread::spawn(|| {
             let _ = std::io::stdin().read_to_end(&mut Vec::new());
             ENDED.store(true, Ordering::Release);
@@ -155,6 +163,57 @@ fn live() {
     for (what, count) in STRANGERS {
         assert_eq!(number(&text, what), count, "{what} in {text}");
     }
+}
+
+/// Junk at the socket of a rank over portals: `info`, the report of a job that hangs and the
+/// statistics count it.
+fn datagrams() {
+    let place = tempfile::tempdir().expect("a directory");
+    let statistics = place.path().join("statistics-%");
+    let job = Job::launched(3, "visited")
+        .env("ARGONET_CONDUIT", "portals")
+        .env("ARGONET_PORTALS_INTERFACE", "udp")
+        .env("GASNET_SUPERNODE_MAXSIZE", "1")
+        .env("ARGONET_STALL_TIMEOUT", "0.2")
+        .env("GASNET_STATSFILE", statistics.to_str().expect("a name"));
+    let junk: [&[u8]; 4] = [b"", b"hello", &[0; 100], &[0xff; 1400]];
+    let (what, count) = ("of another protocol", junk.len() as u64);
+    let outcome = job.run_with(|talk| {
+        let line = talk.line_with("listens ");
+        let port: u16 = line["listens ".len()..].parse().expect("a port");
+        let pid = talk.pid.as_raw_nonzero().to_string();
+        let before = info(&pid);
+        assert_eq!(before.matches("process ").count(), 3, "{before}");
+        assert_eq!(number(&before, "dropped"), 0, "{before}");
+        let stranger = UdpSocket::bind(("127.0.0.1", 0)).expect("a socket");
+        for bytes in junk {
+            let sent = stranger.send_to(bytes, ("127.0.0.1", port));
+            assert_eq!(sent.expect("it is sent"), bytes.len());
+        }
+        // The watchdog bounds this.
+        let after = loop {
+            let said = info(&pid);
+            if number(&said, "dropped") >= count {
+                break said;
+            }
+        };
+        assert_eq!(number(&after, what), count, "{after}");
+        loop {
+            let line = talk.line_with("  datagrams of rank 0 of 3: ");
+            if number(&line, "dropped") == count {
+                assert_eq!(number(&line, what), count, "{line}");
+                break;
+            }
+        }
+    });
+    assert_eq!(outcome.code(), Some(0), "{outcome:#?}");
+    let path = place.path().join("statistics-0");
+    let text = fs::read_to_string(&path).expect("statistics");
+    let line = text
+        .lines()
+        .find(|line| line.contains("datagrams of rank 0 of 3: "));
+    let line = line.unwrap_or_else(|| panic!("{text}"));
+    assert_eq!(number(line, what), count, "{line}");
 }
 
 fn elsewhere() {

@@ -13,6 +13,7 @@ use crate::support::{Done, Job, Program, Test};
 pub(crate) const TESTS: &[Test] = &[
     ("credits_of_a_live_job_and_its_file", live),
     ("credits_that_do_not_fit_are_told_with_their_sums", wishes),
+    ("credits_of_none_name_their_setting", none),
     ("credits_can_be_turned_off", off),
 ];
 
@@ -223,6 +224,41 @@ fn wishes() {
         let outcome = job.run();
         assert_ne!(outcome.code(), Some(0), "{outcome:#?}");
         assert!(outcome.err.contains(sums), "{}", outcome.err);
+    }
+}
+
+/// A setting of 0: the error names it, or, as of a bank that is empty at the start, it is a value
+/// like others.
+fn none() {
+    const SETTINGS: [(&str, &str, bool); 5] = [
+        ("ARGONET_CREDITS_SHARE", "GASNET_PORTAL_CRED_PER_NODE", true),
+        (
+            "ARGONET_CREDITS_MOST",
+            "GASNET_PORTAL_MAX_CRED_PER_NODE",
+            true,
+        ),
+        ("ARGONET_CREDITS_SPACE", "GASNET_PORTAL_AMRECV_SPACE", true),
+        (
+            "ARGONET_CREDITS_BANK",
+            "GASNET_PORTAL_BANKED_CREDITS",
+            false,
+        ),
+        (
+            "ARGONET_CREDITS_EPOCH",
+            "GASNET_PORTAL_EPOCH_DURATION",
+            true,
+        ),
+    ];
+    for network in &NETWORKS {
+        for (own, of_portals, is_refused) in SETTINGS {
+            for name in [own, of_portals] {
+                let outcome = network.job().env(name, "0").run();
+                let failed = outcome.code() != Some(0);
+                assert_eq!(failed, is_refused, "{name}: {outcome:#?}");
+                let named = outcome.err.contains(name);
+                assert_eq!(named, is_refused, "{name}: {}", outcome.err);
+            }
+        }
     }
 }
 

@@ -24,6 +24,7 @@ pub(crate) const TESTS: &[Test] = &[
         each(&[1, 2, 4], "teams-threads")
     }),
     ("teams_where_ranks_are", || each(&SIZES, "teams-places")),
+    ("teams_of_hosts", hosts),
 ];
 
 pub(crate) const PROGRAMS: &[Program] = &[
@@ -33,6 +34,7 @@ pub(crate) const PROGRAMS: &[Program] = &[
     ("teams-dropped", dropped),
     ("teams-threads", threads),
     ("teams-places", places),
+    ("teams-hosts", on_hosts),
 ];
 
 /// A team is of these ranks of the world, and they reach each other through it.
@@ -303,5 +305,50 @@ fn places() -> Done {
     is_team(&world, &world.neighbourhood_team()?, &all[near], &slots)?;
     // All are on one host.
     is_team(&world, &world.host_team()?, &all, &slots)?;
+    Ok(world.finalise()?)
+}
+
+/// What the command that starts an agent gives its ranks: the name of their host.
+const HOST: &str = "ARGONET_TEST_HOST";
+
+/// Jobs over hosts that are agents of this machine.
+fn hosts() {
+    let template = format!("{HOST}=%M exec %C");
+    for (ranks, hosts) in [(4, "1:2,2:2"), (5, "1:3,2:2"), (4, "1,2:2,3")] {
+        for neighbors in ["1", "2", "255"] {
+            let job = Job::over(ranks, hosts, "teams-hosts")
+                .env("GASNET_CSPAWN_CMD", &template)
+                .env("ARGONET_TCP_INTERFACES", "lo")
+                .env("GASNET_SUPERNODE_MAXSIZE", neighbors);
+            job.run().well();
+        }
+    }
+}
+
+/// The team of a host is the ranks whose agent has its name, in their order, and a neighborhood is
+/// within it.
+fn on_hosts() -> Done {
+    let world = World::init()?;
+    let slots = SharedVec::<u32>::alloc(&world, 1)?;
+    let names = SharedVec::<u32>::alloc(&world, world.size() as usize)?;
+    let own: u32 = std::env::var(HOST)?.parse()?;
+    for rank in world.ranks() {
+        world.put_value(names.gptr(rank, world.rank().index()), own)?;
+    }
+    world.barrier()?;
+    let mut on_host = Vec::new();
+    for rank in world.ranks() {
+        if world.get_value(names.gptr(world.rank(), rank.index()))? == own {
+            on_host.push(rank);
+        }
+    }
+    assert!(on_host.len() < world.size() as usize, "there are others");
+    let host = world.host_team()?;
+    is_team(&world, &host, &on_host, &slots)?;
+    let near = world.neighbourhood_team()?;
+    let most: usize = std::env::var("GASNET_SUPERNODE_MAXSIZE")?.parse()?;
+    assert!(near.size() as usize <= most && near.size() <= host.size());
+    let mut all = near.ranks().map(|rank| near.world_rank(rank));
+    assert!(all.all(|rank| host.rank_of(rank).is_some()), "it is within");
     Ok(world.finalise()?)
 }

@@ -43,7 +43,8 @@ pub enum PlanError {
     /// More was wished for than the space holds.
     #[error(
         "{share} credits for each of {peers} peers and {bank} in the bank are {sum} credits, but the receive space of {bytes} bytes holds {holds}: \
-         give fewer credits a peer, bank fewer, or give at least {enough} bytes"
+         lower ARGONET_CREDITS_SHARE (or GASNET_PORTAL_CRED_PER_NODE) or ARGONET_CREDITS_BANK (or GASNET_PORTAL_BANKED_CREDITS), or raise \
+         ARGONET_CREDITS_SPACE (or GASNET_PORTAL_AMRECV_SPACE) to at least {enough} bytes"
     )]
     TooMany {
         /// Credits a peer.
@@ -63,8 +64,8 @@ pub enum PlanError {
     },
     /// A share or the space is so small that a peer could never send the largest request.
     #[error(
-        "{share} credits a peer are too few: a request costs up to {needed}, which every peer must hold; raise ARGONET_CREDITS_SHARE, or \
-         ARGONET_CREDITS_SPACE (over portals, also GASNET_PORTAL_CRED_PER_NODE and GASNET_PORTAL_AMRECV_SPACE)"
+        "{share} credits a peer are too few: a request costs up to {needed}, which every peer must hold; raise ARGONET_CREDITS_SHARE \
+         (or GASNET_PORTAL_CRED_PER_NODE), or ARGONET_CREDITS_SPACE (or GASNET_PORTAL_AMRECV_SPACE)"
     )]
     TooFew {
         /// Credits a peer.

@@ -115,7 +115,7 @@ impl Plan {
             nodes,
             share: share as u16,
             bank: u32::try_from(bank).map_err(|_| PlanError::Range {
-                what: "credits in the bank",
+                what: "credits in the bank (ARGONET_CREDITS_BANK, GASNET_PORTAL_BANKED_CREDITS)",
                 got: bank,
                 from: 0,
                 to: u32::MAX.into(),

@@ -168,7 +168,12 @@ impl Rules {
             self.least.into(),
             wide,
         )?;
-        within("requests of an epoch", self.epoch_requests, 1, u32::MAX)?;
+        within(
+            "requests of an epoch (ARGONET_CREDITS_EPOCH, GASNET_PORTAL_EPOCH_DURATION)",
+            self.epoch_requests,
+            1,
+            u32::MAX,
+        )?;
         within("shift of the decay", self.decay_shift, 1, 15)?;
         within(
             "credits lent to a peer in an epoch",

@@ -41,6 +41,11 @@ pub(crate) fn settings_of(names: &[&str]) -> Settings {
     Settings::from_pairs(pairs).unwrap_or_else(|error| fatal("", &error.to_string()))
 }
 
+/// Whether one of these variables is set.
+pub(crate) fn is_any_set(names: &[&str]) -> bool {
+    names.iter().any(|name| !raw(name).is_null())
+}
+
 fn verbose() -> bool {
     settings_of(&["GASNET_VERBOSEENV"]).get(&VERBOSE_ENV)
 }

@@ -50,10 +50,16 @@ pub(crate) fn begin_reading() -> Reading {
     *BEGIN.get_or_init(Reading::now)
 }
 
-/// The rate of the tick counter, found when it is first asked for.
-pub(crate) fn rate() -> &'static Rate {
+/// The rate of the tick counter, once it has been found.
+pub(crate) fn rate() -> &'static OnceLock<Rate> {
     static RATE: OnceLock<Rate> = OnceLock::new();
-    RATE.get_or_init(Rate::find)
+    &RATE
+}
+
+/// A rate that is never above it, for intervals that end before it can be found.
+pub(crate) fn coarse_rate() -> &'static OnceLock<Rate> {
+    static COARSE: OnceLock<Rate> = OnceLock::new();
+    &COARSE
 }
 
 /// The name of this host, for as long as the process lives.

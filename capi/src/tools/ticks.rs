@@ -10,12 +10,21 @@ use core::ffi::c_int;
 use rustix::time::{ClockId, clock_gettime};
 
 use crate::export::export;
-use crate::tools::environment::settings_of;
+use crate::tools::environment::{is_any_set, settings_of};
 use crate::tools::errors::{fatal, warn};
 use crate::tools::state;
 
 /// Readings so far apart, in nanoseconds, say what the rate is: reading takes 50 ns or so.
 const APART_NS: u64 = 1_000_000;
+/// Readings so far apart say it within some thousandths.
+const COARSELY_APART_NS: u64 = 20_000;
+/// What users set about the rate.
+const SETTINGS: [&str; 4] = [
+    "GASNET_TSC_RATE",
+    "GASNET_TSC_RATE_TOLERANCE",
+    "GASNET_TSC_RATE_HARD_TOLERANCE",
+    "GASNET_TSC_VERBOSE",
+];
 /// How often the two are read together; the pair that was read fastest counts.
 const READINGS: u32 = 16;
 /// Ticks a second that a user may give.
@@ -73,10 +82,10 @@ struct Measured {
     within: f64,
 }
 
-/// What two readings say, if they are so far apart that it is worth something.
-fn measured(from: Reading, to: Reading) -> Option<Measured> {
+/// What two readings say, if they are so many nanoseconds apart that it is worth something.
+fn measured(from: Reading, to: Reading, apart_ns: u64) -> Option<Measured> {
     let ns = to.ns.saturating_sub(from.ns);
-    if ns < APART_NS {
+    if ns < apart_ns {
         return None;
     }
     let ticks = to.ticks.wrapping_sub(from.ticks) as f64;
@@ -93,7 +102,7 @@ fn measure(begin: Reading) -> Measured {
         let rate = cpu::described_tick_rate()? as f64;
         Some(Measured { rate, within: 0.0 })
     };
-    let since_begin = || measured(begin, Reading::now());
+    let since_begin = || measured(begin, Reading::now(), APART_NS);
     since_begin().or_else(described).unwrap_or_else(|| {
         loop {
             match since_begin() {
@@ -142,12 +151,7 @@ fn chosen(settings: &Settings, measured: f64) -> f64 {
 impl Rate {
     /// Compares counter and clock with how they were when the process began.
     pub(crate) fn find() -> Self {
-        let settings = settings_of(&[
-            "GASNET_TSC_RATE",
-            "GASNET_TSC_RATE_TOLERANCE",
-            "GASNET_TSC_RATE_HARD_TOLERANCE",
-            "GASNET_TSC_VERBOSE",
-        ]);
+        let settings = settings_of(&SETTINGS);
         let measured = measure(state::begin_reading());
         let rate = chosen(&settings, measured.rate);
         let difference = (measured.rate / rate - 1.0).abs() + measured.within;
@@ -166,6 +170,10 @@ impl Rate {
         if difference > settings.get(&TSC_RATE_TOLERANCE) {
             warn(&format!("{told}: more than GASNET_TSC_RATE_TOLERANCE"));
         }
+        Self::of(rate)
+    }
+
+    fn of(rate: f64) -> Self {
         let from = cpu::ticks();
         let last = (0..100).fold(from, |_, _| cpu::ticks());
         let overhead_us = last.wrapping_sub(from).max(1) as f64 / 100.0 / rate * 1e6;
@@ -175,25 +183,66 @@ impl Rate {
         }
     }
 
+    /// From readings that are near each other: the most ticks a second that they allow. So an
+    /// interval comes out shorter than by the rate that is found later, never longer, and time that
+    /// grows does not go back when that is found.
+    fn coarse(measured: Measured) -> Self {
+        Self::of(measured.rate * (1.0 + measured.within))
+    }
+
     fn ns(&self, ticks: u64) -> u64 {
         ((u128::from(ticks) * u128::from(self.scale)) >> 32) as u64
     }
 }
 
+/// The rate for an interval of so many ticks.
+///
+/// In the first millisecond of a process it is the coarse one, for which nobody waits longer than
+/// the 20 us that must lie between two readings. That holds for an interval of this process alone:
+/// more ticks than it has lived are no interval but a time, and an error of thousandths would be
+/// hours there. It does not hold where the user has a say about the rate, whose tolerances are for
+/// the better one.
+#[inline]
+fn rate_for(ticks: u64) -> &'static Rate {
+    match state::rate().get() {
+        Some(rate) => rate,
+        None => early_rate(ticks),
+    }
+}
+
+#[cold]
+fn early_rate(ticks: u64) -> &'static Rate {
+    let begin = state::begin_reading();
+    let lived = cpu::ticks().wrapping_sub(begin.ticks);
+    let is_early = clock_ns().saturating_sub(begin.ns) < APART_NS;
+    if is_early && ticks <= lived && !is_any_set(&SETTINGS) {
+        return state::coarse_rate().get_or_init(|| {
+            loop {
+                match measured(begin, Reading::now(), COARSELY_APART_NS) {
+                    Some(measured) => return Rate::coarse(measured),
+                    None => cpu::relax(),
+                }
+            }
+        });
+    }
+    state::rate().get_or_init(Rate::find)
+}
+
 export! {
-    /// The nanoseconds that so many ticks take. The first call finds the rate.
+    /// The nanoseconds that so many ticks take. A call in the first millisecond of the process may
+    /// take a rate that is some thousandths too high.
     fn argonett_ticks_to_ns(ticks: u64) -> u64 {
-        state::rate().ns(ticks)
+        rate_for(ticks).ns(ticks)
     }
 
     /// The least difference of two ticks, in microseconds: more than zero.
     fn argonett_tick_granularity_us() -> f64 {
-        state::rate().scale as f64 / (1u64 << 32) as f64 / 1000.0
+        rate_for(0).scale as f64 / (1u64 << 32) as f64 / 1000.0
     }
 
     /// What reading the counter costs, in microseconds: more than zero.
     fn argonett_tick_overhead_us() -> f64 {
-        state::rate().overhead_us
+        rate_for(0).overhead_us
     }
 
     /// Microseconds since 1970.
@@ -239,7 +288,12 @@ mod tests {
     #[test]
     fn a_rate_is_ticks_a_second() {
         let from = reading(100, 1_000);
-        let measured = measured(from, reading(100 + 6_000_000, 1_000 + 2 * APART_NS)).unwrap();
+        let measured = measured(
+            from,
+            reading(100 + 6_000_000, 1_000 + 2 * APART_NS),
+            APART_NS,
+        )
+        .unwrap();
         assert_eq!(measured.rate, 3e9);
         assert_eq!(measured.within, 60.0 / 6e6);
     }
@@ -247,14 +301,15 @@ mod tests {
     #[test]
     fn readings_that_are_near_say_nothing() {
         let from = reading(100, 1_000);
-        assert_eq!(measured(from, reading(3_000_000, 999 + APART_NS)), None);
-        assert_eq!(measured(from, reading(3_000_000, 0)), None);
+        for to in [reading(3_000_000, 999 + APART_NS), reading(3_000_000, 0)] {
+            assert_eq!(measured(from, to, APART_NS), None);
+        }
     }
 
     #[test]
     fn the_counter_wraps() {
         let from = reading(u64::MAX - 999_999, 0);
-        let measured = measured(from, reading(1_000_000, APART_NS)).unwrap();
+        let measured = measured(from, reading(1_000_000, APART_NS), APART_NS).unwrap();
         assert_eq!(measured.rate, 2e9);
     }
 
@@ -266,8 +321,33 @@ mod tests {
             cpu::relax();
         }
         let now = Reading::now();
-        assert!(measured(begun, now).is_some());
+        assert!(measured(begun, now, APART_NS).is_some());
         let rate = measure(begun).rate;
         assert!((1e7..1e10).contains(&rate), "{rate}");
+    }
+
+    /// Wherever in its width the clock was read, what the coarse rate gives is not more than what
+    /// the true one does.
+    #[test]
+    fn a_coarse_rate_never_gives_more_than_the_true_one() {
+        const TRUE: f64 = 2.5e9;
+        let ticks_at = |ns: u64| (ns as f64 * TRUE / 1e9) as u64;
+        let width = 100;
+        // Half a width early or late, at both ends.
+        for (early, late) in [(0, 0), (0, width), (width, 0), (width, width)] {
+            let at = |ns: u64, off: u64| Reading {
+                ticks: ticks_at(ns) + off - width / 2,
+                ns,
+                width,
+            };
+            let (from, to) = (at(1_000, early), at(1_000 + COARSELY_APART_NS, late));
+            let coarse = Rate::coarse(measured(from, to, COARSELY_APART_NS).unwrap());
+            let fine = Rate::of(TRUE);
+            for ticks in [1_000, 50_000, 2_500_000] {
+                let (low, right) = (coarse.ns(ticks), fine.ns(ticks));
+                assert!(low <= right, "{low} of {right}");
+                assert!(low >= right - right / 100 - 1, "{low} of {right}");
+            }
+        }
     }
 }

@@ -150,13 +150,13 @@ fn waits() -> Result<(), Failed> {
     ends(
         &release,
         &["EARLY", "region"],
-        "gex_NBI_Wait: called in a handler or the function of a reduction",
+        "gex_NBI_Wait: called in a handler or the function of a reduction, where it is not allowed",
     )?;
     let debug = program(&place, DEBUG, "SMP")?;
     ends(
         &debug,
         &["EARLY", "wait"],
-        "called in a handler or the function of a reduction",
+        "called in a handler or the function of a reduction, where it is not allowed",
     )
 }
 

@@ -155,6 +155,8 @@ pub(crate) fn trials() -> Vec<Trial> {
     trials.push(Trial::test(first, other_platform));
     let brought = "clients get the system's headers from gasnetex.h and gasnet_tools.h";
     trials.push(Trial::test(brought, system_headers));
+    let taken = "clients take addresses of functions of the reference";
+    trials.push(Trial::test(taken, taken_addresses));
     trials
 }
 
@@ -253,6 +255,53 @@ int busy = EBUSY;
                 // As a file of make has it.
                 let options = ["-fsyntax-only", "-D_GNU_SOURCE=1", mode];
                 Compiler::OWN.compile(dialect, &options, std::slice::from_ref(&file), &[])?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Realm and Legion keep compilers from warning of functions that they do not use by taking their
+/// addresses, at file scope. So the functions are there by the reference's names, whichever header
+/// brings them, and neither is reported as unused where nobody takes them.
+fn taken_addresses() -> Result<(), Failed> {
+    const TAKEN: &str = "\
+static const void *argonet_taken1 __attribute__((unused)) = (void *)_gasneti_threadkey_init;
+static const void *argonet_taken2 __attribute__((unused)) = (void *)_gasnett_trace_printf_noop;
+extern void fails(int rank);
+void fails(int rank) { if (rank < 0) gasneti_fatalerror(\"rank %d\", rank); }
+";
+    const REFUSED: &str = "\
+extern void wrong(void);
+void wrong(void) { _gasnett_trace_printf_noop(\"%d\", \"text\"); }
+";
+    let place = Workplace::new()?;
+    let options = ["-c", "-Wall", "-Wextra", "-Werror", "-Wunused"];
+    let headers = [
+        "#include <gasnet.h>\n",
+        "#include <gasnet.h>\n#include <gasnet_coll.h>\n#include <gasnet_tools.h>\n",
+        "#include <gasnetex.h>\n#include <gasnet_tools.h>\n",
+        "#include <gasnet_tools.h>\n",
+    ];
+    for (number, headers) in headers.into_iter().enumerate() {
+        let file = place.file(&format!("taken{number}.c"));
+        std::fs::write(&file, headers.to_owned() + TAKEN)?;
+        let unused = place.file(&format!("not_taken{number}.c"));
+        std::fs::write(&unused, headers.to_owned() + "extern int unit;\n")?;
+        let wrong = place.file(&format!("wrong{number}.c"));
+        std::fs::write(&wrong, headers.to_owned() + REFUSED)?;
+        for dialect in [Dialect::C11, Dialect::CPP17] {
+            for mode in MODES {
+                let options = [options.as_slice(), mode].concat();
+                for file in [&file, &unused] {
+                    let file = std::slice::from_ref(file);
+                    Compiler::OWN.compile(dialect, &options, file, &["-o", "/dev/null"])?;
+                }
+                let wrong = std::slice::from_ref(&wrong);
+                let checked = Compiler::OWN.compile(dialect, &options, wrong, &["-o", "/dev/null"]);
+                if checked.is_ok() {
+                    return Err("arguments are not checked against the format".into());
+                }
             }
         }
     }

@@ -70,7 +70,36 @@ pub(crate) fn trials() -> Vec<Trial> {
             trials.push(Trial::test(name, test).with_ignored_flag(!compiler.exists()));
         }
     }
+    let first = "the first conversion of ticks does not wait";
+    trials.push(Trial::test(first, first_ticks).with_ignored_flag(!Compiler::OWN.exists()));
     trials
+}
+
+/// What a measuring program would take for a stall of its rank. A loaded machine delays some
+/// processes, so the least time of several counts.
+fn first_ticks() -> Result<(), Failed> {
+    const PROCESSES: usize = 20;
+    const MOST_NS: u64 = 50_000;
+    let place = Workplace::new()?;
+    let to = place.file("first_ticks");
+    let options = ["-O2", SAFE];
+    let (own, library) = (Compiler::OWN, Library::Static);
+    build(own, Dialect::C11, library, &options, "first_ticks", &to)?;
+    for later in [None, Some("later")] {
+        let mut least = u64::MAX;
+        for _ in 0..PROCESSES {
+            let output = command(&to).args(later).output()?;
+            let text = said(&output);
+            // A warning would be more than the number.
+            let took: Result<u64, _> = text.trim().parse();
+            let took = took.map_err(|error| format!("{error}: {}\n{text}", output.status))?;
+            least = least.min(took);
+        }
+        if least > MOST_NS {
+            return Err(format!("{later:?}: at least {least} ns").into());
+        }
+    }
+    Ok(())
 }
 
 /// Builds one of the programs, with another translation unit beside it.

@@ -16,6 +16,7 @@ mod watch;
 use crate::conduit::{
     Capabilities, Conduit, Injected, Limits, OpToken, PrepareRequest, Prepared, SendError, Sink,
 };
+use crate::datagrams::Datagrams;
 use crate::exit::{ExitCounts, HearExit, TellExit};
 use crate::gauges::Gauges;
 use crate::ledger::PeerLedger;
@@ -353,6 +354,10 @@ impl Conduit for Paths {
 
     fn connections(&self) -> Option<Connections> {
         self.far.as_ref()?.network.connections()
+    }
+
+    fn datagrams(&self) -> Option<Datagrams> {
+        self.far.as_ref()?.network.datagrams()
     }
 
     fn linger(&self, limit: Duration) -> bool {

@@ -5,6 +5,7 @@ use super::send::{Keeps, LIMITS};
 use crate::conduit::{
     Capabilities, Conduit, Injected, Limits, OpToken, PrepareRequest, Prepared, SendError, Sink,
 };
+use crate::datagrams::Datagrams;
 use crate::exit::{ExitCounts, HearExit, TellExit};
 use crate::gauges::Gauges;
 use crate::ledger::{Held, LaneLedger, PeerLedger};
@@ -184,6 +185,14 @@ impl<N: Interface + Send + Sync> Conduit for Portals<N> {
                 waiting: false,
             },
             held: Held::default(),
+        })
+    }
+
+    fn datagrams(&self) -> Option<Datagrams> {
+        Some(Datagrams {
+            rank: self.rank.0,
+            ranks: self.ranks,
+            dropped: self.nic.dropped()?,
         })
     }
 

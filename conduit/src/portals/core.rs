@@ -13,6 +13,7 @@ use super::resources::{Pieces, Tickets};
 use super::segment::Segment;
 use super::setup;
 use super::slots::Slots;
+use crate::datagrams::DatagramGauge;
 use crate::exit::Exits;
 use crate::gauges::Gauges;
 use crate::owned::Owned;
@@ -56,7 +57,9 @@ pub enum PortalsError {
     #[error(transparent)]
     Interface(#[from] NicError),
     /// The system gives no memory that shows credits to others.
-    #[error("rank {rank} cannot make the memory file that shows its credits: {cause}")]
+    #[error(
+        "rank {rank} cannot make the memory file that shows its credits or its datagrams: {cause}"
+    )]
     Gauges {
         /// Which rank.
         rank: JobRank,
@@ -240,6 +243,14 @@ impl<N: Interface> Portals<N> {
             rank: config.rank,
             cause,
         })?;
+        if nic.dropped().is_some() {
+            let gauge = DatagramGauge::new(config.rank.0, config.ranks);
+            let gauge = gauge.map_err(|cause| PortalsError::Gauges {
+                rank: config.rank,
+                cause,
+            })?;
+            nic.on_dropped(Box::new(move |dropped| gauge.show(dropped)));
+        }
         let portals = Self {
             rank: config.rank,
             ranks: config.ranks,
@@ -362,14 +373,22 @@ impl<N: Interface> Portals<N> {
         AmError::Broken { at, from, cause }
     }
 
-    /// The error of an interface that refuses what it should not.
+    /// The error of an interface that refuses what it should not. Where it has lost the peer, its
+    /// own reason says what to check.
     #[cold]
     pub(super) fn refuses(&self, peer: JobRank, why: &impl core::fmt::Display) -> AmError {
-        AmError::Unreachable {
-            at: self.rank,
-            peer,
-            why: format!("rank {} over portals with rank {peer}: {why}", self.rank),
-        }
+        let at = self.rank;
+        let why = match self.nic.lost(peer) {
+            Some(lost) => lost.to_string(),
+            None => {
+                let why = why.to_string();
+                // Errors of the interface name this rank themselves.
+                let own = format!("rank {at}: ");
+                let why = why.strip_prefix(&own).unwrap_or(&why);
+                format!("rank {at} over portals with rank {peer}: {why}")
+            }
+        };
+        AmError::Unreachable { at, peer, why }
     }
 
     /// Buffers are offered to the interface again if it has not taken them.

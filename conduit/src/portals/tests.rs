@@ -23,6 +23,7 @@ use rustix::fd::AsFd;
 use rustix::fs::{MemfdFlags, memfd_create};
 use std::sync::Arc;
 
+mod lost;
 mod short;
 
 const NOTE: HandlerIndex = HandlerIndex(128);

@@ -229,7 +229,8 @@ mod tests {
         };
         let said = credits.plan(100).unwrap_err().to_string();
         let sums = "400 credits for each of 99 peers and 100 in the bank are 39700 credits, but the receive space of 1048576 bytes holds 4096: \
-                    give fewer credits a peer, bank fewer, or give at least 10163200 bytes";
+                    lower ARGONET_CREDITS_SHARE (or GASNET_PORTAL_CRED_PER_NODE) or ARGONET_CREDITS_BANK (or GASNET_PORTAL_BANKED_CREDITS), \
+                    or raise ARGONET_CREDITS_SPACE (or GASNET_PORTAL_AMRECV_SPACE) to at least 10163200 bytes";
         assert_eq!(said, sums);
     }
 }

@@ -166,6 +166,7 @@ fn error(name: &str, rank: JobRank) -> NicError {
             feature: what,
         },
         "Unreachable" => NicError::Unreachable {
+            host: String::new(),
             address: None,
             lost: PeerLost {
                 rank,

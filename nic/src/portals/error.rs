@@ -1,6 +1,6 @@
 //! What calls of an interface refuse.
 
-use crate::reliable::{PeerLost, ReliableError};
+use crate::reliable::{ADVICE, PeerLost, ReliableError, Silence};
 use argonet_base::JobRank;
 use core::fmt;
 use core::net::SocketAddr;
@@ -182,8 +182,13 @@ pub enum NicError {
         advice: &'static str,
     },
     /// A rank of another host that was lost.
-    #[error("{lost}; it was reached over UDP at {}", WhereTo(address))]
+    #[error(
+        "rank {} cannot reach rank {} {}: {}; {ADVICE}",
+        lost.rank, lost.peer, WhereTo(host, address), Silence(lost)
+    )]
     Unreachable {
+        /// The name of its host; empty if it is not known.
+        host: String,
         /// Where it was.
         address: Option<SocketAddr>,
         /// Who waited for whom, and for how long.
@@ -202,14 +207,18 @@ pub enum NicError {
     },
 }
 
-/// An address, if it is known.
-struct WhereTo<'a>(&'a Option<SocketAddr>);
+/// A host and an address, as far as they are known.
+struct WhereTo<'a>(&'a str, &'a Option<SocketAddr>);
 
 impl fmt::Display for WhereTo<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0 {
-            Some(address) => address.fmt(f),
-            None => f.write_str("no known address"),
+        let Self(host, address) = self;
+        if !host.is_empty() {
+            write!(f, "on {host} ")?;
+        }
+        match address {
+            Some(address) => write!(f, "over UDP at {address}"),
+            None => f.write_str("over UDP at no known address"),
         }
     }
 }

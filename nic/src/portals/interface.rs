@@ -1,13 +1,16 @@
 //! The trait of matching interfaces.
 
 use super::{
-    Ack, Answer, AtomicKind, AtomicOp, Counter, Descriptor, DescriptorHandle, Entry, EntryHandle,
-    Event, Features, Limits, Matching, NicError, Part, PortalIndex, PortalOptions, Position, Queue,
-    Register, Target,
+    Ack, Answer, AtomicKind, AtomicOp, Counter, Descriptor, DescriptorHandle, Dropped, Entry,
+    EntryHandle, Event, Features, Limits, Matching, NicError, Part, PortalIndex, PortalOptions,
+    Position, Queue, Register, Target,
 };
 use argonet_base::JobRank;
 use core::ptr::NonNull;
 use core::time::Duration;
+
+/// Publishes the counts of datagrams that were dropped.
+pub type ReportDropped = Box<dyn Fn(Dropped) + Send + Sync>;
 
 /// The interface of one rank.
 ///
@@ -75,6 +78,23 @@ pub trait Portals {
     /// Whether [`attend`](Self::attend) does anything, which is a call of the system then.
     fn attends(&self) -> bool {
         false
+    }
+
+    /// Why no operation reaches a peer any more, if the interface has lost it.
+    fn lost(&self, peer: JobRank) -> Option<NicError> {
+        let _ = peer;
+        None
+    }
+
+    /// Datagrams that came from other hosts and were dropped; `None` where none come.
+    fn dropped(&self) -> Option<Dropped> {
+        None
+    }
+
+    /// The thread that drops a datagram calls `report` with the counts, under a lock of the
+    /// interface, which `report` must not use. The first `report` that is given stays.
+    fn on_dropped(&self, report: ReportDropped) {
+        drop(report);
     }
 
     /// Threads of this process that the interface needs for anything to come and that never sleep, so that each wants a processor: who waits leaves it to

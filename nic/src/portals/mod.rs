@@ -22,6 +22,7 @@
 //!   that matched nothing never comes.)
 //! * Events at the initiator carry the operation's match bits and header, as in 3.3.
 
+mod dropped;
 mod error;
 mod event;
 pub mod four;
@@ -33,10 +34,11 @@ mod options;
 mod slots;
 pub mod software;
 
+pub use dropped::Dropped;
 pub use error::NicError;
 pub use event::{Event, EventKind, Outcome};
 pub use handle::{Counter, DescriptorHandle, EntryHandle, PortalIndex, Queue};
-pub use interface::Portals;
+pub use interface::{Portals, ReportDropped};
 pub use operation::{Ack, Answer, AtomicKind, AtomicOp, Part, Target};
 pub use options::{
     Count, Descriptor, Entry, Events, Features, Limits, Managed, Matching, PortalOptions, Position,

@@ -1,6 +1,7 @@
 //! What an endpoint refuses, and what it tells of peers.
 
 use argonet_base::JobRank;
+use core::fmt;
 use core::time::Duration;
 use thiserror::Error;
 
@@ -59,11 +60,27 @@ pub enum ReliableError {
     Lost(#[from] PeerLost),
 }
 
+/// What the user of a job checks where a peer does not answer; tcp says the same.
+pub(crate) const ADVICE: &str = "see whether the program there still runs, and whether a firewall or ARGONET_TCP_INTERFACES keeps the hosts apart";
+
+/// For how long a peer has been silent, and how often the oldest datagram was sent.
+pub(crate) struct Silence<'a>(pub(crate) &'a PeerLost);
+
+impl fmt::Display for Silence<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (seconds, sends) = (self.0.silent.as_secs_f64(), self.0.sends);
+        write!(f, "it has answered no datagram for {seconds:.1} s")?;
+        match sends {
+            0 => Ok(()),
+            1 => f.write_str(", after 1 send of the oldest"),
+            _ => write!(f, ", after {sends} sends of the oldest"),
+        }
+    }
+}
+
 /// A peer that did not answer for too long. What was under way to it may have arrived or not.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
-#[error(
-    "rank {rank}: rank {peer} has answered no datagram for {silent:?}, after {sends} sends of the oldest; it has ended or the network between both hosts does not work"
-)]
+#[error("rank {rank} cannot reach rank {peer}: {}; {ADVICE}", Silence(self))]
 pub struct PeerLost {
     /// Who waited.
     pub rank: JobRank,

@@ -43,6 +43,7 @@ pub use config::ReliableConfig;
 pub use counts::Counts;
 pub use datagram::{HEADER_BYTES, SEAL_BYTES};
 pub use endpoint::{Arrived, Endpoint, IDLE_PEER_BYTES, Transmit};
+pub(crate) use error::{ADVICE, Silence};
 pub use error::{PeerLost, ReliableError};
 pub use pool::Record;
 pub use seal::Seal;

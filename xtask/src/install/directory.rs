@@ -2,7 +2,7 @@
 
 use super::build::Found;
 use super::tree::{LAST, Tree};
-use super::variant::{CONDUITS, Variant};
+use super::variant::{CONDUITS, Linking, Variant};
 use super::words::replacement;
 
 /// Where it lies.
@@ -35,9 +35,9 @@ pub(super) fn write(tree: &mut Tree, debug: bool, found: &Found) -> Result<(), S
     tree.link(&own, &format!("../../{UP}/bin/amudprun"))?;
     for variant in Variant::all(debug) {
         let conduit = format!("{}-conduit", variant.conduit);
-        let name = format!("{conduit}/{}.mak", variant.name());
-        let own = format!("{DIRECTORY}/{name}");
-        tree.link(&own, &format!("../{UP}/include/{name}"))?;
+        let own = format!("{DIRECTORY}/{conduit}/{}.mak", variant.name());
+        let fragment = variant.fragment(Linking::Static);
+        tree.link(&own, &format!("../{UP}/{fragment}"))?;
         let name = format!("lib{}.a", variant.library());
         let own = format!("{DIRECTORY}/{conduit}/{name}");
         tree.link(&own, &format!("../{UP}/lib/{name}"))?;

@@ -3,27 +3,61 @@
 use super::build::Found;
 use super::tree::Tree;
 use super::variant::{CONDUITS, Linking, Variant};
+use super::words::shell;
 
 /// Writes those of all variants.
 pub(super) fn write(tree: &mut Tree, debug: bool, found: &Found) -> Result<(), String> {
     for variant in Variant::all(debug) {
         for linking in Linking::ALL {
             let variables = variant.variables(linking, found);
-            let (conduit, suffix) = (variant.conduit, linking.suffix());
-            let name = format!("{}{suffix}", variant.name());
-            // Apart: clients take every file of the conduit's directory for a conduit and a mode with one hyphen between.
-            let place = match linking {
-                Linking::Static => "",
-                Linking::Shared => "shared/",
-            };
-            let file = format!("include/{conduit}-conduit/{place}{name}.mak");
-            tree.write(&file, &make(&variant, &variables))?;
+            tree.write(&variant.fragment(linking), &make(&variant, &variables))?;
+            let name = format!("{}{}", variant.name(), linking.suffix());
             let file = format!("lib/pkgconfig/gasnet-{name}.pc");
             let text = pkg_config(&variant, linking, &variables, &found.version);
             tree.write(&file, &text)?;
         }
     }
+    for is_threaded in [false, true] {
+        let mode = if is_threaded { "par" } else { "seq" };
+        let file = format!("include/gasnet_tools-{mode}.mak");
+        tree.write(&file, &tools(is_threaded, debug, found))?;
+    }
     cmake(tree, debug, found)
+}
+
+/// `gasnet_tools-MODE.mak`: for programs that use `gasnet_tools.h` alone. Build systems also add
+/// its variables to those of a variant, so no value contradicts one of the variant's.
+fn tools(is_threaded: bool, debug: bool, found: &Found) -> String {
+    let option =
+        |start: &str, directory: &str| shell(&format!("{start}{}{directory}", found.prefix));
+    let mut preprocessor = vec!["-D_GNU_SOURCE=1".to_owned()];
+    if is_threaded {
+        preprocessor.extend(["-D_REENTRANT", "-DGASNETT_THREAD_SAFE=1"].map(str::to_owned));
+    }
+    if debug {
+        preprocessor.push("-DGASNET_DEBUG=1".to_owned());
+    }
+    preprocessor.push(option("-I", "/include"));
+    let mut libraries = vec![option("-L", "/lib"), "-largonet".to_owned()];
+    libraries.extend_from_slice(&found.system_libraries);
+    let (cc, cxx) = (found.tools.cc.words(), found.tools.cxx.words());
+    let optimization = if debug { "-g" } else { "-O2" };
+    let mut text =
+        "# What programs that use gasnet_tools.h alone are compiled and linked with. Made by the installation.\n".to_owned();
+    for (name, value) in [
+        ("CC", cc.as_str()),
+        ("CPPFLAGS", &preprocessor.join(" ")),
+        ("CFLAGS", optimization),
+        ("CXX", &cxx),
+        ("CXXFLAGS", optimization),
+        ("LD", &cc),
+        ("LDFLAGS", ""),
+        ("LIBS", &libraries.join(" ")),
+    ] {
+        text += format!("GASNETTOOLS_{name} = {value}").trim_end();
+        text += "\n";
+    }
+    text
 }
 
 /// `CONDUIT-MODE.mak`.

@@ -13,6 +13,11 @@ pub(super) struct Conduit {
     script: &'static str,
     /// Whether releases of GASNet have one of this name, so that build systems of clients know it.
     pub(super) is_gasnets: bool,
+    /// Whether the name is within another that build systems of clients know, as `portals` is
+    /// within `portals4`. Such a system collects
+    /// `include/*-conduit/*.mak`, keeps of its own list what matches a name that it found, and then
+    /// asks for a conduit that does not exist. So the files of make lie where it does not look.
+    is_within_another: bool,
 }
 
 /// All that exist, with `portals` named as older releases of GASNet had it, and `udp`: what clients ask for that know the networks of GASNet alone and want the one for Ethernet. Here that
@@ -23,24 +28,28 @@ pub(super) const CONDUITS: [Conduit; 4] = [
         word: "smp",
         script: include_str!("gasnetrun_smp.sh"),
         is_gasnets: true,
+        is_within_another: false,
     },
     Conduit {
         name: "tcp",
         word: "tcp",
         script: AMUDPRUN,
         is_gasnets: false,
+        is_within_another: false,
     },
     Conduit {
         name: "udp",
         word: "tcp",
         script: AMUDPRUN,
         is_gasnets: true,
+        is_within_another: false,
     },
     Conduit {
         name: "portals",
         word: "portals",
         script: AMUDPRUN,
         is_gasnets: false,
+        is_within_another: true,
     },
 ];
 
@@ -74,6 +83,7 @@ pub(super) struct Variant {
     pub(super) word: &'static str,
     pub(super) mode: &'static str,
     debug: bool,
+    is_within_another: bool,
 }
 
 /// How a client is linked.
@@ -104,6 +114,7 @@ impl Variant {
                 word: conduit.word,
                 mode,
                 debug,
+                is_within_another: conduit.is_within_another,
             })
         })
     }
@@ -111,6 +122,19 @@ impl Variant {
     /// As in the name of its file for make.
     pub(super) fn name(&self) -> String {
         format!("{}-{}", self.conduit, self.mode)
+    }
+
+    /// Its file for make, below the root of the tree. Clients take every file of the conduit's
+    /// directory for a conduit and a mode with one hyphen between, so shared libraries have theirs
+    /// apart.
+    pub(super) fn fragment(&self, linking: Linking) -> String {
+        let place = match linking {
+            Linking::Static if self.is_within_another => "static/",
+            Linking::Static => "",
+            Linking::Shared => "shared/",
+        };
+        let (conduit, name, suffix) = (self.conduit, self.name(), linking.suffix());
+        format!("include/{conduit}-conduit/{place}{name}{suffix}.mak")
     }
 
     /// As `-l` takes it.

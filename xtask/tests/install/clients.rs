@@ -32,6 +32,12 @@ pub(crate) fn trials() -> Vec<Trial> {
             libraries,
         )
         .with_ignored_flag(cmake),
+        Trial::test(
+            "CMake modules that match names choose one that exists",
+            chosen,
+        )
+        .with_ignored_flag(cmake),
+        Trial::test("programs of tools alone by make", tools_alone).with_ignored_flag(make),
         Trial::test("files are filled in as in a build directory", filled_in),
         Trial::test("what cannot be filled in", not_filled_in),
         Trial::test(
@@ -244,6 +250,92 @@ fn libraries() -> Result<(), Failed> {
         let told = told.join(" ");
         assert!(told.contains(why), "{why} in {told}");
         std::fs::remove_dir_all(place.file("errors"))?;
+    }
+    Ok(())
+}
+
+/// What a client's module for CMake does that knows the conduits of GASNet and none of ours: it
+/// collects the files of make, keeps of its list what matches a name that it found, and takes the
+/// first. Its file of a variant and that of the tools go through make together.
+const MODULE: &str = r#"
+file(GLOB files "${root}/include/*-conduit/*.mak")
+set(found)
+foreach(file IN LISTS files)
+  get_filename_component(name "${file}" NAME_WE)
+  string(REGEX REPLACE "-.*" "" conduit "${name}")
+  list(APPEND found "${conduit}")
+endforeach()
+list(REMOVE_DUPLICATES found)
+string(REPLACE ";" "|" pattern "${found}")
+set(preferred mxm psm gemini aries pami ibv shmem portals4 ofi mpi udp smp ucx)
+set(kept)
+foreach(conduit IN LISTS preferred)
+  if(conduit MATCHES "${pattern}")
+    list(APPEND kept "${conduit}")
+  endif()
+endforeach()
+list(GET kept 0 chosen)
+message(STATUS "chosen ${chosen} of ${found}")
+set(file "${root}/include/${chosen}-conduit/${chosen}-par.mak")
+if(NOT EXISTS "${file}")
+  message(FATAL_ERROR "no ${file}")
+endif()
+foreach(mode seq par)
+  set(file "${root}/include/${chosen}-conduit/../gasnet_tools-${mode}.mak")
+  if(NOT EXISTS "${file}")
+    message(FATAL_ERROR "no ${file}")
+  endif()
+endforeach()
+"#;
+
+fn chosen() -> Result<(), Failed> {
+    let place = Place::installed("chosen", false)?;
+    let root = format!("set(root \"{}\")", place.prefix().display());
+    let told = succeeded(&configured(&place, "matched", &(root + MODULE))?)?;
+    assert!(told.contains("chosen udp of smp;tcp;udp"), "{told}");
+    Ok(())
+}
+
+/// A program of `gasnet_tools.h` by the files of make for that, for C and C++, and with those of a
+/// variant.
+fn tools_alone() -> Result<(), Failed> {
+    const PROGRAM: &str = "\
+#include <gasnet_tools.h>
+#if defined(THREADS) != GASNETT_THREAD_SAFE
+#error threads
+#endif
+int main(void) { return gasnett_ticks_to_ns(gasnett_ticks_now()) > 0 && gasnett_cpu_count() > 0 ? 0 : 1; }
+";
+    const RULES: &str = "\
+include $(GASNET)/include/gasnet_tools-$(MODE).mak
+all: c cxx both
+c: tool.c
+\t$(GASNETTOOLS_CC) $(GASNETTOOLS_CPPFLAGS) $(GASNETTOOLS_CFLAGS) $(THREADS) -Wall -Wextra -Werror -c tool.c -o c.o
+\t$(GASNETTOOLS_LD) $(GASNETTOOLS_LDFLAGS) -Wl,--strip-debug c.o -o c $(GASNETTOOLS_LIBS)
+cxx: tool.c
+\t$(GASNETTOOLS_CXX) -x c++ $(GASNETTOOLS_CPPFLAGS) $(GASNETTOOLS_CXXFLAGS) $(THREADS) -Wall -Wextra -Werror -c tool.c -o cxx.o
+include $(GASNET)/include/smp-conduit/smp-$(MODE).mak
+both: tool.c
+\t$(GASNET_CC) $(GASNET_CPPFLAGS) $(GASNET_CFLAGS) $(GASNETTOOLS_CPPFLAGS) $(GASNETTOOLS_CFLAGS) $(THREADS) \
+\t  -Wall -Wextra -Werror -c tool.c -o both.o
+\t$(GASNET_LD) $(GASNET_LDFLAGS) -Wl,--strip-debug both.o -o both $(GASNET_LIBS) $(GASNETTOOLS_LIBS)
+";
+    let place = Place::installed("tools alone", false)?;
+    let gasnet = place.prefix().display().to_string().replace(' ', "\\ ");
+    for (mode, threads) in [("seq", ""), ("par", "-DTHREADS")] {
+        let directory = place.file(mode);
+        std::fs::create_dir_all(&directory)?;
+        std::fs::write(directory.join("tool.c"), PROGRAM)?;
+        std::fs::write(directory.join("Makefile"), RULES)?;
+        let words = [
+            format!("GASNET={gasnet}"),
+            format!("MODE={mode}"),
+            format!("THREADS={threads}"),
+        ];
+        succeeded(&run(make(&directory).args(words))?)?;
+        for program in ["c", "both"] {
+            succeeded(&run(&mut Command::new(directory.join(program)))?)?;
+        }
     }
     Ok(())
 }

@@ -34,6 +34,8 @@ fn complete() -> Result<(), Failed> {
         "lib/argonet/build/config.status",
         "lib/argonet/build/other/amudp/amudprun",
         "lib/argonet/build/other/amudp/Makefile",
+        "include/gasnet_tools-seq.mak",
+        "include/gasnet_tools-par.mak",
         "bin/amudprun",
         "share/man/man1/amudprun.1",
         "share/man/man7/argonet-c.7",
@@ -59,7 +61,10 @@ fn complete() -> Result<(), Failed> {
                 format!("include/{conduit}-conduit"),
                 format!("lib/argonet/build/{conduit}-conduit"),
             );
-            wanted.push(format!("{own}/{variant}.mak"));
+            wanted.push(match conduit {
+                "portals" => format!("{own}/static/{variant}.mak"),
+                _ => format!("{own}/{variant}.mak"),
+            });
             wanted.push(format!("{own}/shared/{variant}-shared.mak"));
             wanted.push(format!("{build}/{variant}.mak"));
             wanted.push(format!("lib/libgasnet-{variant}.a"));

@@ -1,18 +1,20 @@
 //! What the threads of an interface share.
 
+use super::config::HostNames;
 use super::lane::Lane;
 use super::reading::Reading;
 use super::turn::Turn;
 use super::wire::Wire;
-use crate::portals::NicError;
 use crate::portals::slots::Slots;
 use crate::portals::software::{Away, Software};
-use crate::reliable::{Endpoint, IDLE_PEER_BYTES};
+use crate::portals::{NicError, ReportDropped};
+use crate::reliable::{Endpoint, IDLE_PEER_BYTES, PeerLost};
 use argonet_base::JobRank;
 use core::net::SocketAddr;
 use core::time::Duration;
 use parking_lot::Mutex;
 use rustix::fd::OwnedFd;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
@@ -69,12 +71,16 @@ pub(super) struct Core {
     /// Longest atomic operation.
     pub(super) atomic_bytes: u64,
     pub(super) ranks: u32,
+    /// Names of hosts, for errors.
+    hosts: HostNames,
     begun: Instant,
     /// When the thread will look at its timers, in nanoseconds; `u64::MAX`: not by itself. Written by the thread under the lock before it sleeps,
     /// and by who rings for an earlier time; 0 while it is awake and will look anyway.
     pub(super) sleeps_until: AtomicU64,
     /// Rouses the thread.
     pub(super) bell: OwnedFd,
+    /// Publishes what is dropped. Set once by the owner, read under the lock.
+    pub(super) on_dropped: OnceLock<ReportDropped>,
 }
 
 /// When a timer is due, as `sleeps_until` has it.
@@ -102,9 +108,20 @@ impl Core {
             linger: config.linger,
             atomic_bytes,
             ranks: config.ranks,
+            hosts: config.hosts.clone(),
             begun: Instant::now(),
             sleeps_until: AtomicU64::new(0),
             bell,
+            on_dropped: OnceLock::new(),
+        }
+    }
+
+    /// The error of a peer that was lost, with where it was.
+    pub(super) fn unreachable(&self, lost: PeerLost) -> NicError {
+        NicError::Unreachable {
+            host: self.hosts.of(lost.peer),
+            address: self.wire.address(lost.peer.0),
+            lost,
         }
     }
 

@@ -30,7 +30,7 @@ mod tests;
 mod turn;
 mod wire;
 
-pub use config::NetworkedConfig;
+pub use config::{HostNames, NetworkedConfig};
 pub use faults::WireFaults;
 pub use interface::{Networked, Traffic};
 pub use port::{Port, Whereabouts};

@@ -4,9 +4,9 @@ use super::interface::Networked;
 use super::service;
 use crate::portals::software::Rest;
 use crate::portals::{
-    Ack, AtomicKind, AtomicOp, Counter, Descriptor, DescriptorHandle, Entry, EntryHandle, Event,
-    Features, Limits, Matching, NicError, Part, PortalIndex, PortalOptions, Portals, Position,
-    Queue, Register, Target,
+    Ack, AtomicKind, AtomicOp, Counter, Descriptor, DescriptorHandle, Dropped, Entry, EntryHandle,
+    Event, Features, Limits, Matching, NicError, Part, PortalIndex, PortalOptions, Portals,
+    Position, Queue, Register, ReportDropped, Target,
 };
 use argonet_base::JobRank;
 use core::ptr::NonNull;
@@ -101,6 +101,23 @@ impl Portals for Networked {
 
     fn attends(&self) -> bool {
         true
+    }
+
+    fn lost(&self, peer: JobRank) -> Option<NicError> {
+        if self.core.software.is_near(peer) {
+            return None;
+        }
+        self.core.turn().lost(peer)
+    }
+
+    fn dropped(&self) -> Option<Dropped> {
+        Some(self.core.turn().dropped())
+    }
+
+    fn on_dropped(&self, report: ReportDropped) {
+        // The first stays.
+        let _ = self.core.on_dropped.set(report);
+        self.core.turn().report_dropped();
     }
 
     fn rouse(&self) {

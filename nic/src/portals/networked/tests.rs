@@ -1,6 +1,6 @@
 //! What only the inside shows.
 
-use super::{Networked, NetworkedConfig, Port, WireFaults};
+use super::{HostNames, Networked, NetworkedConfig, Port, WireFaults};
 use crate::portals::software::{FaultRules, Software, SoftwareConfig};
 use crate::portals::{
     Ack, Descriptor, DescriptorHandle, Entry, EventKind, Matching, Outcome, Part, PortalIndex,
@@ -259,4 +259,44 @@ fn an_interface_that_has_lingered_in_vain_is_dropped_at_once() {
     put(&nic, from, 1);
     assert!(!nic.linger(Duration::from_millis(10)));
     drop(nic);
+}
+
+/// A peer that does not answer is named once with what the user can do; so is a peer of which the
+/// host is not known.
+#[test]
+fn a_peer_that_was_lost_is_named_with_its_host_and_what_to_check() {
+    let (own, silent) = (port(), port());
+    let peers = [own.whereabouts(), silent.whereabouts()];
+    let mut config = NetworkedConfig::of_ranks(2);
+    config.linger = Duration::ZERO;
+    let short = Duration::from_millis(50);
+    config.link.probe_after = short;
+    config.link.most_rto = short;
+    config.link.first_rto = short;
+    config.link.give_up_after = short;
+    config.hosts = HostNames::new(|peer| format!("node{peer}"));
+    let nic = host(0, own, &peers, &config);
+    let (queue, from) = source(&nic);
+    assert!(nic.lost(JobRank(1)).is_none(), "it may still answer");
+    put(&nic, from, 1);
+    let mut lost = None;
+    until(|| {
+        while let Some(event) = nic.queue_get(queue).unwrap() {
+            lost = (event.outcome == Outcome::PeerDied).then_some(event.peer);
+        }
+        lost.is_some()
+    });
+    let text = nic.lost(JobRank(1)).expect("it was lost").to_string();
+    let address = silent.whereabouts().address;
+    let begin = format!(
+        "rank 0 cannot reach rank 1 on node1 over UDP at {address}: it has answered no datagram for "
+    );
+    assert!(text.starts_with(&begin), "{text}");
+    assert!(
+        text.ends_with("; see whether the program there still runs, and whether a firewall or ARGONET_TCP_INTERFACES keeps the hosts apart"),
+        "{text}"
+    );
+    assert_eq!(text.matches("rank 0").count(), 1, "{text}");
+    assert_eq!(text.matches("rank 1").count(), 1, "{text}");
+    assert!(nic.lost(JobRank(0)).is_none(), "its own rank");
 }

@@ -4,7 +4,7 @@ use super::core::{Core, Pending, State};
 use super::lane::{Data, Incoming, Lane, Outgoing, Then};
 use super::record::Head;
 use crate::portals::software::{ATOMIC_BYTES, Arrival, Asked, Away, Opened, Request};
-use crate::portals::{NicError, Outcome};
+use crate::portals::{Dropped, NicError, Outcome};
 use crate::reliable::{PeerLost, ReliableError};
 use argonet_base::JobRank;
 use argonet_segment::bulk;
@@ -48,11 +48,27 @@ impl Turn<'_> {
     fn check(&self, peer: JobRank) -> Result<(), NicError> {
         match self.state.endpoint.check(peer) {
             Ok(()) => self.state.operations.room(),
-            Err(ReliableError::Lost(lost)) => Err(NicError::Unreachable {
-                address: self.core.wire.address(peer.0),
-                lost,
-            }),
+            Err(ReliableError::Lost(lost)) => Err(self.core.unreachable(lost)),
             Err(error) => Err(NicError::Link(error)),
+        }
+    }
+
+    /// The error of a peer that was lost.
+    pub(super) fn lost(&self, peer: JobRank) -> Option<NicError> {
+        match self.state.endpoint.check(peer) {
+            Err(ReliableError::Lost(lost)) => Some(self.core.unreachable(lost)),
+            _ => None,
+        }
+    }
+
+    pub(super) fn dropped(&self) -> Dropped {
+        Dropped::new(&self.state.endpoint.counts(), self.state.bad_records)
+    }
+
+    #[cold]
+    pub(super) fn report_dropped(&self) {
+        if let Some(report) = self.core.on_dropped.get() {
+            report(self.dropped());
         }
     }
 
@@ -151,7 +167,10 @@ impl Turn<'_> {
         let state = &mut *self.state;
         let takes = !state.stopping;
         let arrived = state.endpoint.handle_recv(self.now, datagram, |_| takes);
-        let Some(arrived) = arrived else { return };
+        let Some(arrived) = arrived else {
+            self.report_dropped();
+            return;
+        };
         let peer = arrived.peer;
         if let Some(record) = arrived.record {
             self.take_record(peer, datagram.get(record).unwrap_or_default());
@@ -174,6 +193,7 @@ impl Turn<'_> {
         };
         if taken.is_err() {
             self.state.bad_records += 1;
+            self.report_dropped();
         }
     }
 

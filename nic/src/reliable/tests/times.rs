@@ -155,7 +155,7 @@ fn timers_double_until_a_dead_peer_is_lost() {
     let lost = world.ends[0].poll_event().unwrap();
     assert_eq!((lost.rank, lost.peer, lost.sends), (FROM, TO, 8));
     assert_eq!(world.ends[0].poll_event(), None);
-    for wanted in ["rank 0", "rank 1", "5s", "8 sends"] {
+    for wanted in ["rank 0", "rank 1", "5.0 s", "8 sends"] {
         assert!(lost.to_string().contains(wanted), "{lost}");
     }
     assert!(!world.ends[0].room(TO));

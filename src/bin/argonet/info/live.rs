@@ -1,20 +1,18 @@
 //! Reports of ranks that run on this host, out of the memory files in which they keep them.
 
-use std::fmt::{Display, Write as _};
+use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-/// The reports of all ranks that this user may look at, or of one process and those that it has started: what `read` makes of the
-/// bytes of memory files called `name`. `what` says what a rank has that has such a file.
-pub(super) fn text<R: Display>(
-    name: &str,
-    read: fn(&[u8]) -> Option<R>,
-    what: &str,
-    pid: Option<u32>,
-) -> String {
+/// One kind of memory file: its name, and its report in words.
+pub(super) type Kind = (&'static str, fn(&[u8]) -> Option<String>);
+
+/// The reports of all ranks that this user may look at, or of one process and those that it has
+/// started, out of memory files of some kinds. `what` says what a rank has that has such a file.
+pub(super) fn text(kinds: &[Kind], what: &str, pid: Option<u32>) -> String {
     let mut text = String::new();
     for process in processes() {
         if pid.is_none_or(|root| is_within(process, root)) {
-            for report in reports(process, name, read) {
+            for report in kinds.iter().flat_map(|kind| reports(process, kind)) {
                 // Writing to a string cannot fail.
                 let _ = writeln!(text, "process {process}: {report}");
             }
@@ -23,7 +21,7 @@ pub(super) fn text<R: Display>(
     if text.is_empty() {
         let whose = pid.map_or("on this host".to_owned(), |pid| format!("of process {pid}"));
         text = format!(
-            "no rank {whose} {what}: they are of jobs over tcp (--conduit tcp) whose ranks are of the same user\n"
+            "no rank {whose} {what}: they are of jobs over tcp or portals (--conduit) whose ranks are of the same user\n"
         );
     }
     text
@@ -59,14 +57,14 @@ fn parent(process: u32) -> Option<u32> {
 }
 
 /// What a process keeps; nothing if it has ended meanwhile, or is somebody else's.
-fn reports<R>(process: u32, name: &str, read: fn(&[u8]) -> Option<R>) -> Vec<R> {
+fn reports(process: u32, kind: &Kind) -> Vec<String> {
     let directory = PathBuf::from(format!("/proc/{process}/fd"));
     let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
-    let report = |entry: std::fs::DirEntry| report(&entry.path(), name, read);
+    let report = |entry: std::fs::DirEntry| report(&entry.path(), kind);
     entries.filter_map(report).collect()
 }
 
-fn report<R>(descriptor: &Path, wanted: &str, read: fn(&[u8]) -> Option<R>) -> Option<R> {
+fn report(descriptor: &Path, &(wanted, read): &Kind) -> Option<String> {
     let target = std::fs::read_link(descriptor).ok()?;
     let name = target.to_str()?.strip_prefix("/memfd:")?;
     if name.split(' ').next()? != wanted {

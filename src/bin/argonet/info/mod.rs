@@ -5,7 +5,7 @@ use std::io::{ErrorKind, Write as _};
 use std::process::ExitCode;
 
 use argonet_conduit::tcp::{CONNECTIONS_FILE_NAME, Connections};
-use argonet_conduit::{CREDITS_FILE_NAME, CreditReport};
+use argonet_conduit::{CREDITS_FILE_NAME, CreditReport, DATAGRAMS_FILE_NAME, Datagrams};
 use argonet_settings::{MAX_LOCAL_RANKS, Settings};
 use clap::Args;
 use clap::builder::RangedU64ValueParser;
@@ -14,6 +14,18 @@ mod conduits;
 mod host;
 mod live;
 mod settings;
+
+const CREDITS: live::Kind = (CREDITS_FILE_NAME, |bytes| {
+    Some(CreditReport::read(bytes)?.to_string())
+});
+
+const CONNECTIONS: live::Kind = (CONNECTIONS_FILE_NAME, |bytes| {
+    Some(Connections::read(bytes)?.to_string())
+});
+
+const DATAGRAMS: live::Kind = (DATAGRAMS_FILE_NAME, |bytes| {
+    Some(Datagrams::read(bytes)?.to_string())
+});
 
 /// What is said of a thing: name and value, in order.
 type Facts = Vec<(&'static str, String)>;
@@ -37,7 +49,8 @@ pub(crate) struct Info {
     /// Credits of jobs that run over tcp or portals on this host instead: held, in use, stalled, lent, banked
     #[arg(long, conflicts_with = "settings", group = "live")]
     credits: bool,
-    /// Connections of such jobs instead: peers used, memory kept for them, and who has come to the doors: of the job, or a stranger
+    /// Connections of such jobs instead: peers used, memory kept for them, and who has come to the
+    /// doors: of the job, or a stranger; over portals, datagrams that were dropped, by the reason
     #[arg(long, conflicts_with = "settings", group = "live")]
     connections: bool,
     /// Only of this process and those that it has started
@@ -60,19 +73,13 @@ impl Info {
             Self { settings: true, .. } => settings::text(),
             Self {
                 credits: true, pid, ..
-            } => Ok(live::text(
-                CREDITS_FILE_NAME,
-                CreditReport::read,
-                "uses credits",
-                pid,
-            )),
+            } => Ok(live::text(&[CREDITS], "uses credits", pid)),
             Self {
                 connections: true,
                 pid,
                 ..
             } => Ok(live::text(
-                CONNECTIONS_FILE_NAME,
-                Connections::read,
+                &[CONNECTIONS, DATAGRAMS],
                 "makes connections",
                 pid,
             )),
