@@ -1,6 +1,6 @@
 //! What every other crate of argonet names: ranks and indices ([`ids`]), sizes as users write them
 //! ([`size`]), processor primitives with one file per architecture ([`cpu`]), the numbers of
-//! GASNet's interface ([`gasnet`]) and the atomics that
+//! GASNet's interface ([`gasnet`]), the library's own threads ([`threads`]) and the atomics that
 //! loom can replace ([`sync`]).
 #![deny(unsafe_code)]
 
@@ -9,5 +9,6 @@ pub mod gasnet;
 pub mod ids;
 pub mod size;
 pub mod sync;
+pub mod threads;
 
 pub use ids::{HandlerIndex, JobRank, Rank, SegmentOffset};

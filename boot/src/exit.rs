@@ -84,10 +84,12 @@ pub(crate) struct Verdict {
     pub(crate) word_code: u8,
     /// Whether other ranks were ended because of it.
     pub(crate) others_ended: bool,
+    /// The limit of the rank's stack, where it is small.
+    pub(crate) small_stack: Option<SmallStack>,
 }
 
 impl Verdict {
-    /// The verdict on the process `pid` of the rank that `word` names.
+    /// The verdict on the process `pid` of the rank that `word` names; of its stack nothing is known.
     pub(crate) fn new(
         word: ExitWord,
         pid: u32,
@@ -103,6 +105,7 @@ impl Verdict {
             state,
             word_code: word.code,
             others_ended,
+            small_stack: None,
         }
     }
 
@@ -174,11 +177,16 @@ pub(crate) fn was_ended(state: RankState, end: ProcessEnd) -> bool {
 
 impl fmt::Display for Verdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { rank, pid, .. } = self;
+        let Self {
+            rank,
+            pid,
+            small_stack,
+            ..
+        } = self;
         let killed = |f: &mut fmt::Formatter<'_>, signal| {
             let name = signal_name(i32::from(signal));
             write!(f, "was killed by signal {signal} ({name})")?;
-            limit_of(f, i32::from(signal))
+            limit_of(f, i32::from(signal), *small_stack)
         };
         if self.kind == ExitKind::Unguarded {
             let lost = LostGuardian(*pid, self.end);
@@ -208,26 +216,49 @@ impl fmt::Display for Verdict {
     }
 }
 
-/// A stack limit below this is told of where a rank had a fault of memory access; usual is 8 MiB.
-const SMALL_STACK_BYTES: u64 = 1 << 20;
+/// A limit of the stack in KiB that is far below the usual 8 MiB, so that a fault of memory access may come from it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct SmallStack(u32);
 
-/// The limit of this process, which ranks of this host inherit, that may have led to the signal.
-fn limit_of(f: &mut fmt::Formatter<'_>, signal: i32) -> fmt::Result {
-    match signal {
-        libc::SIGXFSZ => f.write_str(
+impl SmallStack {
+    const BELOW_KIB: u32 = 1 << 10;
+
+    /// The limit of this process, which the ranks that it starts inherit, if it is small.
+    pub(crate) fn here() -> Option<Self> {
+        let bytes = getrlimit(Resource::Stack).current?;
+        Self::of_kib(u32::try_from(bytes >> 10).ok()?)
+    }
+
+    /// A limit, if it is small.
+    pub(crate) const fn of_kib(kib: u32) -> Option<Self> {
+        match kib < Self::BELOW_KIB {
+            true => Some(Self(kib)),
+            false => None,
+        }
+    }
+
+    pub(crate) const fn kib(self) -> u32 {
+        self.0
+    }
+}
+
+/// The limit that may have led to the signal.
+fn limit_of(
+    f: &mut fmt::Formatter<'_>,
+    signal: i32,
+    small_stack: Option<SmallStack>,
+) -> fmt::Result {
+    match (signal, small_stack) {
+        (libc::SIGXFSZ, _) => f.write_str(
             ", as a file, or memory that ranks share, would have become larger than RLIMIT_FSIZE (`ulimit -f`) allows",
         ),
-        libc::SIGXCPU => f.write_str(", as RLIMIT_CPU (`ulimit -t`) allows no more processor time"),
-        libc::SIGSEGV | libc::SIGBUS => match getrlimit(Resource::Stack).current {
-            Some(bytes) if bytes < SMALL_STACK_BYTES => {
-                let kib = bytes >> 10;
-                write!(
-                    f,
-                    ", perhaps as its stack was full: RLIMIT_STACK (`ulimit -s`) is {kib} KiB"
-                )
-            }
-            _ => Ok(()),
-        },
+        (libc::SIGXCPU, _) => {
+            f.write_str(", as RLIMIT_CPU (`ulimit -t`) allows no more processor time")
+        }
+        (libc::SIGSEGV | libc::SIGBUS, Some(SmallStack(kib))) => write!(
+            f,
+            ", perhaps as its stack was full: RLIMIT_STACK (`ulimit -s`) is {kib} KiB"
+        ),
         _ => Ok(()),
     }
 }

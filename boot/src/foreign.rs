@@ -9,13 +9,15 @@ use std::ffi::OsString;
 
 use crate::error::BootError;
 
-/// Variables in which launchers say how many processes they started, the most specific first: one
-/// launcher may start another.
-const SIZES: [(&str, &str); 3] = [
+/// Variables in which implementations of MPI say how many processes their launchers started. Those
+/// launchers may start their daemons by another one, so these count before what others have left.
+const OF_MPI: [(&str, &str); 2] = [
     ("OMPI_COMM_WORLD_SIZE", "Open MPI's mpirun"),
     ("MV2_COMM_WORLD_SIZE", "MVAPICH's launcher"),
-    ("PMI_SIZE", "a PMI launcher"),
 ];
+
+/// The same for all launchers that speak PMI.
+const PMI_SIZE: &str = "PMI_SIZE";
 
 const STEP_SIZE: &str = "SLURM_STEP_NUM_TASKS";
 const STEP: &str = "SLURM_STEP_ID";
@@ -34,27 +36,48 @@ pub(crate) fn foreign_launcher() -> Option<BootError> {
     judge(|name| std::env::var_os(name))
 }
 
+/// What `argonet run` warns of where another launcher has started several processes, since each may
+/// be an `argonet run`.
+pub(crate) fn warning() -> Option<String> {
+    let BootError::ForeignLauncher {
+        variable,
+        launcher,
+        size,
+    } = foreign_launcher()?
+    else {
+        return None;
+    };
+    let size = size.map_or("several".into(), |size| size.to_string());
+    Some(format!(
+        "warning: {variable} says that {launcher} started {size} processes; if each of them is an \
+         `argonet run`, there are as many jobs"
+    ))
+}
+
 fn judge(variable: impl Fn(&str) -> Option<OsString>) -> Option<BootError> {
     let number = |name: &str| variable(name)?.to_str()?.trim().parse::<u64>().ok();
-    let step = number(STEP).filter(|&step| step < SPECIAL_STEPS);
-    let srun = step
-        .and(number(STEP_SIZE))
-        .map(|size| (STEP_SIZE, SRUN, size));
-    let other = SIZES
-        .into_iter()
-        .find_map(|(name, launcher)| Some((name, launcher, number(name)?)));
-    let found = match (other, srun) {
-        // srun speaks PMI, too.
-        (Some((SIZES_OF_PMI, _, pmi)), Some(srun)) if pmi == srun.2 => Some(srun),
-        (other, srun) => other.or(srun),
+    let special_step = number(STEP).is_some_and(|step| step >= SPECIAL_STEPS);
+    let sized = |name, launcher| Some((name, launcher, number(name)?));
+    let of_mpi = (OF_MPI.into_iter()).find_map(|(name, launcher)| sized(name, launcher));
+    let srun = number(STEP)
+        .filter(|_| !special_step)
+        .and_then(|_| sized(STEP_SIZE, SRUN));
+    let pmi = sized(PMI_SIZE, "a PMI launcher");
+    // srun speaks PMI, too. Where they differ, one is left from what started the other, and which
+    // one that is nobody can see: no process of several may count as alone.
+    let larger = match (srun, pmi) {
+        (Some(srun), Some(pmi)) if pmi.2 > srun.2 => Some(pmi),
+        (srun, pmi) => srun.or(pmi),
     };
-    match found {
+    match of_mpi.or(larger) {
         Some((_, _, 0 | 1)) => None,
         Some((variable, launcher, size)) => Some(BootError::ForeignLauncher {
             variable,
             launcher,
             size: Some(size),
         }),
+        // The shell of an allocation has a rank of PMIx, and so has all that is started from it.
+        None if special_step => None,
         None => variable(PMIX_RANK).map(|_| BootError::ForeignLauncher {
             variable: PMIX_RANK,
             launcher: "a PMIx launcher",
@@ -62,8 +85,6 @@ fn judge(variable: impl Fn(&str) -> Option<OsString>) -> Option<BootError> {
         }),
     }
 }
-
-const SIZES_OF_PMI: &str = SIZES[2].0;
 
 #[cfg(test)]
 mod tests {
@@ -102,6 +123,10 @@ mod tests {
         assert_eq!(step("3", "1"), None);
         assert_eq!(step("4294967291", "4"), None, "the batch step");
         assert_eq!(step("4294967290", "4"), None, "a shell in an allocation");
+        // Slurm's plugin for PMIx gives the shell of salloc a rank, too.
+        let mut shell = ALLOCATION.to_vec();
+        shell.extend([("SLURM_STEP_ID", "4294967290"), ("PMIX_RANK", "0")]);
+        assert_eq!(found(&shell), None, "a shell in an allocation");
     }
 
     #[test]
@@ -110,7 +135,11 @@ mod tests {
         let with = |more: &[(&'static str, &'static str)]| found(&[&srun, more].concat());
         assert_eq!(with(&[("PMI_SIZE", "4")]), Some((STEP_SIZE, Some(4))));
         assert_eq!(with(&[("PMIX_RANK", "2")]), Some((STEP_SIZE, Some(4))));
-        assert_eq!(with(&[("PMI_SIZE", "2")]), Some(("PMI_SIZE", Some(2))));
+        // One of the two is left from what started the other; none is refused for the smaller.
+        assert_eq!(with(&[("PMI_SIZE", "2")]), Some((STEP_SIZE, Some(4))));
+        assert_eq!(with(&[("PMI_SIZE", "1")]), Some((STEP_SIZE, Some(4))));
+        assert_eq!(with(&[("PMI_SIZE", "8")]), Some(("PMI_SIZE", Some(8))));
+        assert_eq!(with(&[("MV2_COMM_WORLD_SIZE", "1")]), None);
         // mpirun starts its daemons by srun.
         assert_eq!(with(&[("OMPI_COMM_WORLD_SIZE", "1")]), None);
         let mpi = [("OMPI_COMM_WORLD_SIZE", "3"), ("PMIX_RANK", "0")];

@@ -18,6 +18,7 @@ use crate::board::Board;
 use crate::error::{BootError, Missing};
 use crate::exit::{LostGuardian, signal_name};
 use crate::file_limit::{SPARE_FILES, raise_file_limit};
+use crate::foreign;
 use crate::guardian;
 use crate::hosts::{self, HostOptions};
 use crate::outcome::{in_words, settle};
@@ -73,6 +74,9 @@ pub fn launch(options: &LaunchOptions, settings: &Settings) -> Result<u8, BootEr
                 nearest: environment::nearest(name),
             });
         }
+    }
+    if let Some(warning) = foreign::warning() {
+        say(&warning);
     }
     match hosts::choose(&options.hosts, &conduit, settings)? {
         Some(hosts) => hosts::launch(options, &conduit, hosts, settings),
@@ -320,7 +324,7 @@ impl Launched<'_> {
         if let Some(output) = self.output.take() {
             // An interrupt must end a launcher whose output is not taken.
             self.signals.mask_before().restore();
-            if let Some(lost) = output.finish() {
+            for lost in output.finish() {
                 say(&lost);
                 code = code_without_output(code);
             }

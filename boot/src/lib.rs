@@ -71,6 +71,7 @@ mod sigact;
 mod signals;
 mod sink;
 mod spawn;
+mod streams;
 mod sys;
 mod threads;
 

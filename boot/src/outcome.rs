@@ -2,7 +2,7 @@
 
 use argonet_base::JobRank;
 
-use crate::exit::{ProcessEnd, Verdict, was_ended};
+use crate::exit::{ProcessEnd, SmallStack, Verdict, was_ended};
 use crate::page::{ExitKind, ExitWord, RankState};
 
 /// What became of a rank.
@@ -11,6 +11,8 @@ pub(crate) struct Fate {
     pub(crate) pid: u32,
     pub(crate) end: ProcessEnd,
     pub(crate) state: RankState,
+    /// The limit of its stack, where it is small: that of its host.
+    pub(crate) small_stack: Option<SmallStack>,
 }
 
 impl Fate {
@@ -51,7 +53,10 @@ pub(crate) fn settle(
     let Some(Some(fate)) = fates.get(word.rank.index()) else {
         return (word.code.max(1), Some(word.to_string()));
     };
-    let verdict = Verdict::new(word, fate.pid, fate.end, fate.state, others_ended);
+    let verdict = Verdict {
+        small_stack: fate.small_stack,
+        ..Verdict::new(word, fate.pid, fate.end, fate.state, others_ended)
+    };
     let line = verdict.is_news().then(|| verdict.to_string());
     (verdict.code(), line)
 }

@@ -326,8 +326,8 @@ impl TaggedOutput {
     }
 
     /// Writes everything that has been written by the ranks so far; the ranks have ended. Blocks while the launcher's
-    /// own output is not taken. Says what of it has been lost, and why.
-    pub(crate) fn finish(mut self) -> Option<String> {
+    /// own output is not taken. Says what of it has been lost, and why, for each stream.
+    pub(crate) fn finish(mut self) -> Vec<String> {
         for i in 0..self.streams.len() {
             while self.read(i) {
                 self.flush();
@@ -349,7 +349,7 @@ impl TaggedOutput {
                 "writing the ranks' standard {name} failed: {error}; what they wrote there is not complete"
             ))
         };
-        self.sinks().into_iter().find_map(lost)
+        self.sinks().into_iter().filter_map(lost).collect()
     }
 
     fn flush(&mut self) {
@@ -405,6 +405,28 @@ mod tests {
         for _ in 0..100 {
             tagger.take(&[b'x'; 10_000], &mut Vec::new());
             assert!(tagger.line.len() <= MAX_LINE_BYTES);
+        }
+    }
+
+    #[test]
+    fn each_stream_that_is_lost_is_reported() {
+        let full = std::fs::File::options().write(true).open("/dev/full");
+        let full: &'static std::fs::File = Box::leak(Box::new(full.unwrap()));
+        let mut output = TaggedOutput {
+            out: Sink::new(full.as_fd()),
+            err: Sink::new(full.as_fd()),
+            streams: Streams::new(),
+        };
+        output.sink(To::Out).queue().extend_from_slice(b"lost\n");
+        output
+            .sink(To::Err)
+            .queue()
+            .extend_from_slice(b"lost, too\n");
+        let lost = output.finish();
+        assert_eq!(lost.len(), 2, "{lost:?}");
+        for (line, name) in lost.iter().zip(["output", "error"]) {
+            let begin = format!("writing the ranks' standard {name} failed: No space left");
+            assert!(line.starts_with(&begin), "{line}");
         }
     }
 

@@ -36,7 +36,7 @@ use crate::line::Line;
 use crate::page::{Control, ExitKind, ExitStage, ExitWord, RankPage, RankState};
 use crate::selfspawn;
 use crate::sigact::{self, Action, Arrival, Handle, Timer};
-use crate::sys;
+use crate::{streams, sys};
 
 /// The rank that this process is, reachable from signal and exit handlers.
 static RANK: OnceLock<RankProcess> = OnceLock::new();
@@ -250,7 +250,7 @@ pub fn exit_without_handlers(code: i32) -> ! {
     match this() {
         Some(rank) => rank.exit_without_handlers(code as u8),
         None if sigact::in_signal_handler(is_ours) => {
-            sigact::flush_c_streams();
+            streams::flush_of_c();
             sys::exit_now(code as u8)
         }
         None => sys::flush_and_exit_now(code as u8),
@@ -469,7 +469,7 @@ impl RankProcess {
     fn write_and_end(&self) -> ! {
         about_to_end(true);
         if !self.flushed.load(Ordering::Relaxed) {
-            sys::flush_stdio();
+            streams::flush();
             self.flushed.store(true, Ordering::Relaxed);
         }
         self.end_now()
@@ -488,6 +488,7 @@ impl RankProcess {
     /// The exit hook: this process exits with `code`.
     fn at_exit(&self, code: c_int) {
         about_to_end(true);
+        streams::flush_standard_output_of_c();
         let own = gettid().as_raw_nonzero().get();
         let _ = self
             .ender
@@ -509,6 +510,11 @@ impl RankProcess {
             self.arm(self.timeout() * 2 + guardian::RANK_0_GRACE);
         }
         selfspawn::at_exit(code);
+        let code = code as u8;
+        if streams::code_after_loss(code) != code {
+            // The code cannot be changed otherwise.
+            sys::flush_and_exit_now(code);
+        }
     }
 
     fn kind_of_leaving(&self) -> ExitKind {
@@ -523,7 +529,7 @@ impl RankProcess {
         about_to_end(false);
         if !self.flushed.swap(true, Ordering::Relaxed) {
             self.arm(self.timeout() / WINDOW_PART);
-            sigact::flush_c_streams();
+            streams::flush_of_c();
         }
         if self.options.fs_sync {
             sigact::sync_file_systems();

@@ -11,7 +11,7 @@ use rustix::event::{PollFd, PollFlags};
 use rustix::process::{Pid, PidfdFlags, Signal, WaitId, pidfd_open};
 
 use crate::error::BootError;
-use crate::exit::ProcessEnd;
+use crate::exit::{ProcessEnd, SmallStack};
 use crate::guardian::Link;
 use crate::line;
 use crate::outcome::Fate;
@@ -220,7 +220,13 @@ impl<'a> HostRanks<'a> {
         page.end_unattached();
         let state = page.state();
         let pid = self.ranks[i].pid();
-        let fate = Fate { pid, end, state };
+        let small_stack = SmallStack::here();
+        let fate = Fate {
+            pid,
+            end,
+            state,
+            small_stack,
+        };
         if fate.is_late_failure() {
             self.late_failure.get_or_insert(rank);
         } else if end.is_failure(state) {
@@ -245,6 +251,7 @@ impl<'a> HostRanks<'a> {
                 pid: process.pid(),
                 end: process.end?,
                 state: self.control.rank_page(self.rank(i)).state(),
+                small_stack: SmallStack::here(),
             })
         };
         self.ranks.iter().enumerate().map(fate).collect()

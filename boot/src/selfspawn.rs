@@ -24,7 +24,7 @@ use rustix::process::{
 use crate::attach::{make_part, neighbourhood_limit, new_job_id};
 use crate::board::{Board, Fixed};
 use crate::error::BootError;
-use crate::exit::{ProcessEnd, Verdict, was_ended};
+use crate::exit::{ProcessEnd, SmallStack, Verdict, was_ended};
 use crate::file_limit::SPARE_FILES;
 use crate::files::SharedFiles;
 use crate::guardian::{self, Link, Rank0};
@@ -34,7 +34,7 @@ use crate::page::{Control, ExitKind, ExitWord, HostPart, RankState};
 use crate::secret::Secret;
 use crate::sigact::{self, Action, Arrival, Handle};
 use crate::signals::REPORT;
-use crate::sys;
+use crate::{streams, sys};
 
 /// Whether this process, or the one that it was forked from, has forked ranks: a process does so once.
 static SPAWNED: AtomicBool = AtomicBool::new(false);
@@ -85,12 +85,12 @@ pub(crate) fn spawn(size: u32, settings: &Settings) -> Result<(LocalJob, OwnedFd
     let (files, control) = make_part(new_job_id()?, size, part, settings)?;
     let control = Arc::new(control);
     // What is buffered now would be written by every rank.
-    sys::flush_stdio();
+    streams::flush();
     let own_group = leave_group_without_terminal();
     // The guardian may ask rank 0 to end before there is a handler: the signal waits until one has been installed.
-    let mask = Action::of(sys::job_signal())
+    let blocked = Action::of(sys::job_signal())
         .is_default()
-        .then(|| sys::SignalSet::of(&[sys::job_signal()]).block());
+        .then(BlockedSignal::new);
     let link = guardian::start(&control, Some(Rank0 { own_group }))?;
     let own_link = (link.as_fd().try_clone_to_owned())
         .map_err(|e| BootError::system("keeping the way to the guardian", e))?;
@@ -111,6 +111,7 @@ pub(crate) fn spawn(size: u32, settings: &Settings) -> Result<(LocalJob, OwnedFd
         match forked {
             Ok(Some(pid)) => pids.push(pid),
             Ok(None) => {
+                keep_blocked(blocked);
                 let files = others.unwrap_or(files);
                 return Ok((local(control, files, key, rank, start_timeout), own_link));
             }
@@ -121,16 +122,11 @@ pub(crate) fn spawn(size: u32, settings: &Settings) -> Result<(LocalJob, OwnedFd
                 for &pid in &pids {
                     ProcessEnd::wait(WaitId::Pid(pid), true);
                 }
-                if let Some(mask) = mask {
-                    // Discards the signal if it has come all the same.
-                    let before = Action::ignoring().install(sys::job_signal());
-                    mask.restore();
-                    before.install(sys::job_signal());
-                }
                 return Err(e);
             }
         }
     }
+    keep_blocked(blocked);
     control.rank_page(JobRank(0)).join(process::id());
     let children = Children {
         control: control.clone(),
@@ -160,6 +156,32 @@ pub(crate) fn spawn(size: u32, settings: &Settings) -> Result<(LocalJob, OwnedFd
     }
     let job = local(control, files, key, JobRank(0), start_timeout);
     Ok((job, own_link))
+}
+
+/// The guardian's signal, blocked in this thread until there is a handler, or starting fails.
+struct BlockedSignal {
+    before: sys::SignalSet,
+}
+
+impl BlockedSignal {
+    fn new() -> Self {
+        let before = sys::SignalSet::of(&[sys::job_signal()]).block();
+        Self { before }
+    }
+}
+
+impl Drop for BlockedSignal {
+    fn drop(&mut self) {
+        // Discards the signal if it has come all the same.
+        let before = Action::ignoring().install(sys::job_signal());
+        self.before.restore();
+        before.install(sys::job_signal());
+    }
+}
+
+/// Ranks have been made: `process::install` unblocks the signal when its handler is there.
+fn keep_blocked(signal: Option<BlockedSignal>) {
+    std::mem::forget(signal);
 }
 
 fn local(
@@ -348,7 +370,10 @@ impl Children {
             ),
             false => (0, RankState::Running),
         };
-        Verdict::new(word, pid, end, state, others_ended)
+        Verdict {
+            small_stack: SmallStack::here(),
+            ..Verdict::new(word, pid, end, state, others_ended)
+        }
     }
 
     /// The verdict on a job that ended because of `word`, once all other ranks have ended.

@@ -218,13 +218,6 @@ pub(crate) fn signal_on_hang_up(socket: std::os::fd::BorrowedFd<'_>, signal: c_i
     }
 }
 
-/// Writes the buffers of C's streams. In a signal handler this may wait for ever for a stream that the interrupted code has
-/// locked: only with a timer armed.
-pub(crate) fn flush_c_streams() {
-    // SAFETY: a null pointer means all open output streams.
-    unsafe { libc::fflush(ptr::null_mut()) };
-}
-
 /// Writes all file systems' buffers.
 pub(crate) fn sync_file_systems() {
     // SAFETY: no precondition.

@@ -12,6 +12,7 @@ use std::os::unix::process::CommandExt;
 use std::process::Command;
 
 use crate::board::Fixed;
+use crate::streams;
 use rustix::process::{Pid, Signal, kill_process_group};
 
 /// How many threads this process has.
@@ -36,18 +37,11 @@ pub(crate) fn fork() -> io::Result<Option<Pid>> {
     Ok(Pid::from_raw(pid))
 }
 
-/// Ends this process without running exit handlers. Async-signal-safe.
+/// Ends this process without running exit handlers, with a code that is not 0 if its output has been lost. Async-signal-safe.
 pub(crate) fn exit_now(code: u8) -> ! {
+    let code = streams::code_after_loss(code);
     // SAFETY: `_exit` has no precondition.
     unsafe { libc::_exit(c_int::from(code)) }
-}
-
-/// Writes what Rust's and C's standard streams still hold.
-pub(crate) fn flush_stdio() {
-    // A stream that cannot be flushed has nobody to complain to here.
-    let _ = io::stdout().flush();
-    // SAFETY: a null pointer means all open output streams.
-    unsafe { libc::fflush(ptr::null_mut()) };
 }
 
 /// Writes a line on standard error in one piece, so that lines of several ranks do not run into each other.
@@ -65,9 +59,9 @@ pub(crate) fn say_line(line: &Line) {
     let _ = rustix::io::write(rustix::stdio::stderr(), line.text());
 }
 
-/// [`flush_stdio`], then [`exit_now`].
+/// [`streams::flush`], then [`exit_now`].
 pub(crate) fn flush_and_exit_now(code: u8) -> ! {
-    flush_stdio();
+    streams::flush();
     exit_now(code)
 }
 

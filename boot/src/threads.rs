@@ -1,15 +1,13 @@
 //! Whether other threads of this process can do anything, as the system tells of them.
 //!
 //! A thread that sleeps on a futex without a time-out, as in a join, on a mutex or a condition
-//! variable, does nothing before another thread wakes it. Threads of the library do nothing for the
-//! program by themselves; they have names that begin with [`LIBRARY`].
+//! variable, does nothing before another thread wakes it. The library's own threads, which
+//! [`argonet_base::threads`] knows, do nothing for the program by themselves.
 
 use std::fs;
 
+use argonet_base::threads::is_of_library;
 use rustix::thread::gettid;
-
-/// How the names of the library's own threads begin.
-const LIBRARY: &str = "argonet-";
 
 /// Whether a thread other than the calling one may act before it is woken by one. True where the
 /// system does not tell.
@@ -22,9 +20,12 @@ pub(crate) fn others_may_act() -> bool {
         if thread.file_name() == *own {
             return false;
         }
-        let read = |file| fs::read_to_string(thread.path().join(file)).ok();
-        let is_library = read("comm").is_some_and(|name| name.starts_with(LIBRARY));
-        !is_library && !read("syscall").is_some_and(|call| sleeps_until_woken(&call))
+        let number = thread.file_name().to_str().and_then(|n| n.parse().ok());
+        if number.is_some_and(is_of_library) {
+            return false;
+        }
+        let call = fs::read_to_string(thread.path().join("syscall"));
+        !call.is_ok_and(|call| sleeps_until_woken(&call))
     })
 }
 

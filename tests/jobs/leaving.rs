@@ -282,11 +282,12 @@ fn leave_third() -> Done {
     Ok(())
 }
 
-/// Rank 1 waits for a thread of its own.
+/// Rank 1 waits for a thread of its own, whose name does not matter.
 fn leave_thread() -> Done {
     let world = World::init()?;
     if world.rank() == Rank(1) {
-        let thread = thread::spawn(compute);
+        let builder = thread::Builder::new().name("argonet-heat".into());
+        let thread = builder.spawn(compute)?;
         world.wait_until(|| thread.is_finished())?;
     }
     Ok(())

@@ -16,6 +16,7 @@ use crate::hosts::description::Description;
 use crate::hosts::edge::Edge;
 use crate::hosts::list::Host;
 use crate::hosts::message::{Message, Trouble};
+use crate::hosts::node::DESERTED_CODE;
 use crate::hosts::pipe::{receive, unblock, writable};
 use crate::hosts::start::{Started, start};
 use crate::hosts::tree;
@@ -267,14 +268,15 @@ impl<'a> Children<'a> {
     fn why_ended(&self, end: ProcessEnd) -> String {
         let (now, silence) = (Instant::now(), self.silence());
         match self.paused {
-            // An agent that has been left ends with this code.
-            Some((at, pause)) if end == ProcessEnd::Code(1) && now < at + silence => format!(
-                "its agent gave up this process (pid {}), which did not run for {:.1} s; was it stopped? Agents wait for {} s \
+            Some((at, pause)) if end == ProcessEnd::Code(DESERTED_CODE) && now < at + silence => {
+                format!(
+                    "its agent gave up this process (pid {}), which did not run for {:.1} s; was it stopped? Agents wait for {} s \
                  (ARGONET_AGENT_TIMEOUT)",
-                std::process::id(),
-                pause.as_secs_f64(),
-                silence.as_secs_f64()
-            ),
+                    std::process::id(),
+                    pause.as_secs_f64(),
+                    silence.as_secs_f64()
+                )
+            }
             _ => format!("its agent {} while the job needed it", end_in_words(end)),
         }
     }
@@ -325,7 +327,9 @@ impl<'a> Children<'a> {
                 let description = Box::new(self.job.for_hosts(&child.hosts));
                 child.edge.send(now, &Message::Job(description));
                 child.edge.send(now, &Message::Key(self.key.clone()));
-                for message in std::mem::take(&mut child.held) {
+                // As one that greeted before: its ranks may catch the signal.
+                let interrupt = child.interrupted.take().map(Message::Signal);
+                for message in child.held.drain(..).chain(interrupt) {
                     child.edge.send(now, &message);
                 }
             }

@@ -16,8 +16,8 @@ use crate::hosts::list::{Entry, HostListError, parse_file, parse_list};
 use crate::hosts::words::split;
 use crate::launch::NO_CONDUIT;
 
-/// The longest file of hosts: some 20 bytes for each of the most hosts that a job may have.
-const MAX_FILE_BYTES: u64 = 1 << 20;
+/// The longest file of hosts: some 128 bytes, a long name and a number, for each of the most hosts that a job may have.
+const MAX_FILE_BYTES: u64 = 8 << 20;
 
 /// Where a job runs, as far as the command line says it.
 #[derive(Debug, Clone, Default)]
@@ -199,7 +199,7 @@ mod tests {
         std::fs::write(&path, "#\n".repeat(MAX_FILE_BYTES as usize)).unwrap();
         let error = read(&path, "--hostfile").unwrap_err().to_string();
         std::fs::remove_file(&path).unwrap();
-        assert!(error.contains("at most 1048576 are read"), "{error}");
+        assert!(error.contains("at most 8388608 are read"), "{error}");
     }
 
     #[test]

@@ -113,7 +113,7 @@ pub(crate) fn parse_file(text: &str) -> Result<Vec<Entry>, HostListError> {
             [first, count, most] if count.starts_with("slots=") && is_most(most) => {
                 (first, Some(count))
             }
-            [first, count, _, processors] if is_number(count) && !is_number(processors) => {
+            [first, count, _, processors] if is_number(count) && are_processors(processors) => {
                 (first, Some(count))
             }
             _ => return Err(HostListError::BadLine { line: line.into() }),
@@ -136,6 +136,15 @@ fn is_most(word: &str) -> bool {
         .strip_prefix("max_slots=")
         .or(word.strip_prefix("max-slots="));
     count.is_some_and(is_number)
+}
+
+/// Whether Grid Engine writes this behind the name of a queue: no processors, or pairs of socket and core.
+fn are_processors(word: &str) -> bool {
+    let is_pair = |pair: &str| match pair.split_once(',') {
+        Some((socket, core)) => is_number(socket) && is_number(core),
+        None => false,
+    };
+    matches!(word, "UNDEFINED" | "<NULL>" | "NULL" | "NONE") || word.split(':').all(is_pair)
 }
 
 fn is_number(text: &str) -> bool {
@@ -306,9 +315,11 @@ mod tests {
 
     #[test]
     fn lines_of_a_file_are_a_host_and_its_ranks() {
-        let good = "a\nb 2 # two\n\nc slots=3\nd slots=4 max_slots=8\ne:5\nf 6 all.q@f UNDEFINED\n";
+        let good = "a\nb 2 # two\n\nc slots=3\nd slots=4 max_slots=8\ne:5\nf 6 all.q@f UNDEFINED\n\
+                    g 7 all.q@g <NULL>\nh 8 all.q@h 0,0:0,1\n";
         let rooms: Vec<_> = parse_file(good).unwrap().iter().map(|e| e.room).collect();
-        assert_eq!(rooms, [None, Some(2), Some(3), Some(4), Some(5), Some(6)]);
+        assert_eq!(rooms[0], None);
+        assert_eq!(rooms[1..], [2, 3, 4, 5, 6, 7, 8].map(Some));
         for bad in [
             "a b",
             "a 2 b 2",
@@ -316,6 +327,8 @@ mod tests {
             "a slots=2 b",
             "a b slots=2",
             "a slots=2 slots=3",
+            "a 2 nodeB nodeC",
+            "a 2 b.q c.q",
         ] {
             let error = parse_file(bad).unwrap_err().to_string();
             assert!(

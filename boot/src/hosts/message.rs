@@ -4,7 +4,7 @@ use argonet_base::JobRank;
 use num_enum::{IntoPrimitive, TryFromPrimitive};
 use static_assertions::const_assert;
 
-use crate::exit::ProcessEnd;
+use crate::exit::{ProcessEnd, SmallStack};
 use crate::hosts::description::Description;
 use crate::hosts::frame::Garbled;
 use crate::hosts::hello::Hello;
@@ -178,6 +178,8 @@ impl Message {
                 };
                 to.extend_from_slice(&[how, number, u8::from(*late_failure)]);
                 to.extend_from_slice(&u32::from(fate.state).to_le_bytes());
+                let stack_kib = fate.small_stack.map_or(u32::MAX, SmallStack::kib);
+                to.extend_from_slice(&stack_kib.to_le_bytes());
             }
             Self::Trouble(trouble) => {
                 to.extend_from_slice(&trouble.rank.0.to_le_bytes());
@@ -240,7 +242,13 @@ fn parse(kind: Kind, body: &mut Reader<'_>) -> Option<Message> {
                 _ => return None,
             };
             let state = RankState::try_from(body.u32()?).ok()?;
-            Message::Ended(rank, Fate { pid, end, state }, flag(late_failure)?)
+            let fate = Fate {
+                pid,
+                end,
+                state,
+                small_stack: SmallStack::of_kib(body.u32()?),
+            };
+            Message::Ended(rank, fate, flag(late_failure)?)
         }
         Kind::Over => Message::Over,
         Kind::Trouble => Message::Trouble(Trouble {

@@ -25,6 +25,10 @@ use crate::ranks::RankEvent;
 use crate::signals::{LauncherSignals, REPORT};
 use crate::spawn::Spawner;
 
+/// The exit code of an agent whose connection upwards has ended, or is silent: a temporary failure (`EX_TEMPFAIL`), and none
+/// that the way to it has of its own.
+pub(crate) const DESERTED_CODE: u8 = 75;
+
 #[derive(Debug, Clone, Copy)]
 enum Event {
     Signal,
@@ -158,7 +162,7 @@ impl<'a> Node<'a> {
             here.ranks.reap();
             here.farewell();
         }
-        u8::from(self.deserted)
+        if self.deserted { DESERTED_CODE } else { 0 }
     }
 
     fn is_over(&mut self) -> bool {

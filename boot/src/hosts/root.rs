@@ -355,6 +355,8 @@ impl Root<'_> {
 
     /// All ranks have ended, or their hosts are lost: settles the code and its reason.
     fn finish(mut self) -> (u8, Option<String>) {
+        // The job has ended in time, however long the ways take that are left.
+        self.deadline = None;
         while !self.children.all_ended() {
             self.step(None);
         }
@@ -364,7 +366,7 @@ impl Root<'_> {
         };
         // An interrupt must end a launcher whose output is not taken.
         self.signals.mask_before().restore();
-        if let Some(lost) = self.output.finish() {
+        for lost in self.output.finish() {
             say(&lost);
             code = code_without_output(code);
         }

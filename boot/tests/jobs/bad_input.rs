@@ -201,8 +201,13 @@ fn foreign() {
     // The user wants jobs of one rank.
     starts(within(alone()).env("GASNET_PSHM_NODES", "1"));
     // Under this library's own launcher.
-    starts(Job::launched(2, &[], &["hello"]).env("PMI_SIZE", "4"));
-    starts(within(Job::launched(2, &[], &["hello"])));
+    starts(Job::launched(2, &[], &["hello"]).env("PMI_SIZE", "1"));
+    // Perhaps as often as there are tasks, each with a job of its own.
+    let outcome = within(Job::launched(2, &[], &["hello"])).run().code(0);
+    outcome.says(&[
+        "argonet run: warning: SLURM_STEP_NUM_TASKS says that Slurm's srun started 4 processes; \
+         if each of them is an `argonet run`, there are as many jobs",
+    ]);
 }
 
 fn open_files() {

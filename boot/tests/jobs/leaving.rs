@@ -209,6 +209,28 @@ pub(crate) fn rank(args: &[&str]) -> Option<i32> {
             // Whether the job ends was told before the process ended.
             Some(if job.attend() { 8 } else { 0 })
         }
+        // C's streams hold what a full device does not take.
+        ["c-full", how] => {
+            let job = start_quietly();
+            #[allow(unsafe_code)]
+            // SAFETY: a string that ends with 0.
+            unsafe {
+                libc::puts(c"held by C".as_ptr())
+            };
+            fence(&job);
+            match how {
+                "return" => job.finalised(),
+                "return-member" => job.leaves_by_exit(),
+                "exit" => argonet_boot::exit(0),
+                "c-exit" => exit_without_handlers(0),
+                "handler" => {
+                    handle(libc::SIGUSR1, exits_well as *const () as usize);
+                    raise(libc::SIGUSR1);
+                }
+                other => panic!("no such way to leave: {other}"),
+            }
+            Some(0)
+        }
         ["c-told"] => {
             let job = start();
             if job.rank() == JobRank(2) {
@@ -230,6 +252,14 @@ fn outlive(job: &LocalJob, rank: JobRank) {
     until(|| std::fs::read_to_string(&stat).map_or(true, |text| text.contains(") Z ")));
 }
 
+/// Joins and starts up without a word.
+fn start_quietly() -> LocalJob {
+    let job = join();
+    fence(&job);
+    job.started();
+    job
+}
+
 /// Leaves text in the streams of C and Rust, and an exit handler.
 fn hold() {
     at_exit(ran);
@@ -247,6 +277,10 @@ extern "C" fn ran() {
 
 extern "C" fn exits(_signal: i32) {
     exit_without_handlers(6 + i32::from(std::env::args().any(|arg| arg == "7")))
+}
+
+extern "C" fn exits_well(_signal: i32) {
+    exit_without_handlers(0)
 }
 
 extern "C" fn exits_again() {

@@ -3,12 +3,27 @@
 use crate::support::{Job, Test, this_program};
 
 pub(crate) const TESTS: &[Test] = &[
-    ("limits_processes_run_out_while_ranks_are_forked", processes),
     ("limits_open_files_of_many_neighbourhoods", open_files),
     ("limits_size_of_files", file_size),
     ("limits_small_stack_is_named_where_a_rank_faults", stack),
     ("limits_full_device_is_told_and_no_success", full_device),
+    (
+        "limits_full_device_is_reported_by_ranks",
+        full_device_of_ranks,
+    ),
+    (
+        "limits_small_stack_of_another_host_is_named",
+        stack_of_other_host,
+    ),
+    (
+        "limits_a_start_that_fails_leaves_no_signal_blocked",
+        failed_start,
+    ),
 ];
+
+/// Tests that become other users, and so do not run everywhere.
+pub(crate) const TESTS_OF_USERS: &[Test] =
+    &[("limits_processes_run_out_while_ranks_are_forked", processes)];
 
 /// Users without processes: what has ended, and has not been reaped, counts for its user.
 const NOBODIES: std::ops::Range<u32> = 61_843..61_848;
@@ -24,22 +39,34 @@ fn launched(first: &str, args: &[&str]) -> Job {
     after(first, &[&[this.as_str(), "__launch"], args].concat())
 }
 
+/// The command by which a test runs as one of [`NOBODIES`].
+fn become_user(user: u32) -> [String; 3] {
+    [
+        "setpriv".into(),
+        format!("--reuid={user}"),
+        "--clear-groups".into(),
+    ]
+}
+
+/// Whether this user may become another.
+pub(crate) fn may_become_users() -> bool {
+    let [command, args @ ..] = become_user(NOBODIES.start);
+    let status = std::process::Command::new(command)
+        .args(args)
+        .arg("true")
+        .stderr(std::process::Stdio::null())
+        .status();
+    status.is_ok_and(|status| status.success())
+}
+
 fn processes() {
     let this = this_program();
     let script = "ulimit -u 6 && exec \"$@\"";
     let shell = ["bash", "-c", script, "bash", &this, "__rank", "hello"];
     // Whether the guardian, or rank 0, runs first must not matter.
     for user in NOBODIES {
-        let become_user = ["setpriv", &format!("--reuid={user}"), "--clear-groups"];
-        let status = std::process::Command::new(become_user[0])
-            .args(&become_user[1..])
-            .arg("true")
-            .stderr(std::process::Stdio::null())
-            .status();
-        if !status.is_ok_and(|status| status.success()) {
-            eprintln!("left out: this user may not become another");
-            return;
-        }
+        let become_user = become_user(user);
+        let become_user = become_user.each_ref().map(String::as_str);
         Job::program(&[&become_user[..], &shell].concat())
             .env("GASNET_PSHM_NODES", "16")
             .run()
@@ -107,4 +134,62 @@ fn full_device() {
             .code(1)
             .says(&["standard output failed: No space left on device"]);
     }
+}
+
+/// What C's streams hold when a rank ends, in whichever way.
+fn full_device_of_ranks() {
+    let this = this_program();
+    for how in ["return", "return-member", "exit", "c-exit", "handler"] {
+        let rank = [this.as_str(), "__rank", "c-full", how];
+        let launch = [&[this.as_str(), "__launch", "2", "--"], &rank[..]].concat();
+        let jobs = [
+            after("exec >/dev/full", &launch),
+            after("exec >/dev/full", &rank).env("GASNET_PSHM_NODES", "2"),
+            after("exec >/dev/full", &rank),
+        ];
+        for job in jobs {
+            let outcome = job.env("GASNET_EXITTIMEOUT", "60").run().code(1);
+            outcome.says(&[
+                "argonet: rank 0 (pid ",
+                "): writing standard output failed: No space left on device",
+            ]);
+        }
+    }
+}
+
+fn stack_of_other_host() {
+    let script = "kill -SEGV $$";
+    let job = |first, template| {
+        launched(
+            first,
+            &["2", "conduit=none", "hosts=a,b", "--", "sh", "-c", script],
+        )
+        .env("GASNET_CSPAWN_CMD", template)
+        .env("GASNET_SPAWNFN", "")
+        .run()
+        .code(139)
+    };
+    job("true", "ulimit -S -s 512; HOST_OF_TEST=%M exec %C").says(&[
+        "signal 11 (SIGSEGV), perhaps as its stack was full: RLIMIT_STACK (`ulimit -s`) is 512 KiB",
+    ]);
+    let outcome = job(
+        "ulimit -S -s 512",
+        "ulimit -S -s 8192; HOST_OF_TEST=%M exec %C",
+    );
+    assert!(!outcome.err.contains("RLIMIT_STACK"), "{outcome:?}");
+}
+
+/// The guardian cannot be made under one of these limits, or the files, or the ranks.
+fn failed_start() {
+    let this = this_program();
+    let mut refused = 0;
+    for files in 3..24 {
+        let first = format!("ulimit -S -n {files}");
+        let outcome = after(&first, &[&this, "__rank", "fails-to-start"])
+            .env("GASNET_PSHM_NODES", "2")
+            .run();
+        assert!(!outcome.out.contains("blocked"), "{files} {outcome:?}");
+        refused += usize::from(outcome.out.contains("refused"));
+    }
+    assert!(refused > 3, "{refused}");
 }

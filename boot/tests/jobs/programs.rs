@@ -357,6 +357,26 @@ pub(crate) fn rank(args: Vec<String>) -> i32 {
             complain(&format!("attach: {error}"));
             3
         }
+        // Says whether joining was refused, and whether a signal has been left blocked then.
+        "fails-to-start" => {
+            let result = attach(AttachOptions::new(), &settings().expect("settings"));
+            let file_limit = rustix::process::getrlimit(rustix::process::Resource::Nofile);
+            let more = rustix::process::Rlimit {
+                current: file_limit.maximum,
+                ..file_limit
+            };
+            rustix::process::setrlimit(rustix::process::Resource::Nofile, more).expect("limit");
+            match result {
+                Ok(job) => job.finalised(),
+                Err(_) => say("refused"),
+            }
+            let status = std::fs::read_to_string("/proc/self/status").expect("status");
+            let blocked = status.lines().find_map(|l| l.strip_prefix("SigBlk:"));
+            if blocked.map(str::trim) != Some("0000000000000000") {
+                say("blocked");
+            }
+            0
+        }
         "twice" => {
             let _job = join();
             let error = attach(AttachOptions::new(), &settings().expect("settings"))

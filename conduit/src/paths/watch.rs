@@ -49,8 +49,8 @@ impl Watch {
         }
         let thread = self.thread.get_or_init(|| {
             let (shared, network, wake) = (Arc::clone(&self.shared), Arc::clone(network), wake());
-            let builder = std::thread::Builder::new().name("argonet-watch".into());
-            builder.spawn(move || shared.run(&network, &wake)).ok()
+            let run = move || shared.run(&network, &wake);
+            argonet_base::threads::spawn("argonet-watch", run).ok()
         });
         thread.is_some()
     }

@@ -52,9 +52,8 @@ impl Helper {
             && !*stop
             && let Some(core) = self.core.get().cloned()
         {
-            let builder = std::thread::Builder::new().name("argonet-tcp".into());
             // Without a thread what was gathered leaves with the rank's next poll.
-            *thread = builder.spawn(move || run(&core)).ok();
+            *thread = argonet_base::threads::spawn("argonet-tcp", move || run(&core)).ok();
         }
         self.call.notify_one();
     }

@@ -122,8 +122,8 @@ impl Progress {
     pub(super) fn begin(&self, core: &Arc<Core>) -> io::Result<()> {
         if self.is_there() {
             let core = Arc::downgrade(core);
-            let builder = std::thread::Builder::new().name("argonet-serve".into());
-            *self.thread.lock() = Some(builder.spawn(move || run(&core))?);
+            let thread = argonet_base::threads::spawn("argonet-serve", move || run(&core))?;
+            *self.thread.lock() = Some(thread);
         }
         Ok(())
     }

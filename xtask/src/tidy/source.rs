@@ -19,10 +19,14 @@ const GLOBALS: &[&str] = &[
     "boot/src/selfspawn.rs",
     // The rank that a process is, for exit and signal handlers.
     "boot/src/process.rs",
+    // Which threads of the process are the library's.
+    "base/src/threads.rs",
     // The thread that crashes, and what its signal did before.
     "boot/src/crash.rs",
     // The function that the C library calls at exit.
     "boot/src/sys.rs",
+    // Whether output of this process has been lost, for exit and signal handlers.
+    "boot/src/streams.rs",
     // What the process traces, which one file and signal handlers make process-wide; the calling thread's part of it.
     "trace/src/process.rs",
     "trace/src/source.rs",

@@ -10,6 +10,7 @@ use proptest::prelude::*;
 pub(crate) fn samples() -> Vec<Message> {
     let rank = JobRank(3);
     let fate = |end| Fate {
+        small_stack: SmallStack::of_kib(512),
         pid: 4711,
         end,
         state: RankState::Finalised,

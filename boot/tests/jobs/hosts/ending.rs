@@ -1,7 +1,9 @@
 //! How jobs over several hosts end, and that nothing is left of them.
 
-use super::rig::{TEMPLATE, agent_of, clean, spread, spread_with, waiting, waiting_for};
-use crate::support::{Job, Test, pid, until};
+use std::time::{Duration, Instant};
+
+use super::rig::{TEMPLATE, TestFifo, agent_of, clean, spread, spread_with, waiting, waiting_for};
+use crate::support::{Job, Test, pid, this_program, until};
 use rustix::process::Signal;
 
 pub(super) const TESTS: &[Test] = &[
@@ -38,6 +40,22 @@ pub(super) const TESTS: &[Test] = &[
     ("hosts_time_limit_reaches_a_slow_host", timeout_slow_host),
     ("hosts_interrupt_reaches_a_slow_host", interrupt_slow_host),
     ("hosts_early_failure_reaches_a_slow_host", failure_slow_host),
+    (
+        "hosts_interrupt_that_comes_with_the_greeting",
+        interrupt_with_greeting,
+    ),
+    (
+        "hosts_lost_output_reaches_a_slow_host",
+        lost_output_slow_host,
+    ),
+    (
+        "hosts_time_limit_does_not_fire_for_ways_that_are_left",
+        way_is_left,
+    ),
+    (
+        "hosts_agent_that_fails_is_not_taken_for_one_that_gave_up",
+        agent_fails_unseen,
+    ),
 ];
 
 /// A way to host b that never leads there. An agent's time-out is no help: it is far away.
@@ -106,6 +124,78 @@ fn failure_slow_host() {
             .code(7)
             .says(&["exited with code 7; the other ranks were ended"]);
     }
+}
+
+/// The launcher finds both when it runs again.
+fn interrupt_with_greeting() {
+    let mut go = TestFifo::new("greeting");
+    let template = format!("read go < {}; HOST_OF_TEST=%M exec %C", go.path());
+    let job = with_slow_b("0", &[], &["sleep", "100000"]);
+    let job = job.env(TEMPLATE.0, &template).start();
+    let launcher = job.pid();
+    let ways = |state: &str| {
+        let all = job.processes().into_iter();
+        let ways = all.filter(|p| pid(p.pid) != launcher && p.is_in_state(state));
+        ways.map(|p| p.is_called("sh")).collect::<Vec<_>>()
+    };
+    until(|| ways("S") == [true, true]);
+    job.kill(launcher, Signal::STOP);
+    until(|| job.is_stopped(launcher));
+    job.kill(launcher, Signal::INT);
+    go.let_go(2);
+    // The agents have greeted, and wait for what they are to do.
+    until(|| ways("S") == [false, false]);
+    job.kill(launcher, Signal::CONT);
+    job.outcome().code(130).says(&["(SIGINT)"]);
+}
+
+/// Rank 0 ends when nobody takes its output, and only then lets host b greet, whose rank waits for the same.
+fn lost_output_slow_host() {
+    let go = TestFifo::new("output");
+    let this = this_program();
+    let path = go.path();
+    let template = format!("test %M = b && read go < {path}; HOST_OF_TEST=%M exec %C");
+    let script = format!(
+        "trap '' PIPE; while echo y 2>/dev/null; do :; done; test $HOST_OF_TEST = b || echo go > {path}"
+    );
+    let shell = ["sh", "-c", "exec \"$0\" \"$@\" >/dev/full", &this];
+    let launch = ["__launch", "2", "conduit=none", "hosts=a,b", "--"];
+    let job = Job::program(&[&shell[..], &launch, &["sh", "-c", &script]].concat());
+    clean(job)
+        .env(TEMPLATE.0, &template)
+        .env("GASNET_SSH_OUT_DEGREE", "0")
+        .run()
+        .code(1)
+        .says(&["standard output failed: No space left on device"]);
+}
+
+/// The ways outlive their agents until they are killed. On a slow host the job itself may take longer than it may.
+fn way_is_left() {
+    let template = "HOST_OF_TEST=%M; trap '' TERM; %C; sleep 100000";
+    let job = spread_with(2, "a,b", &["timeout=1"], &["quick"]).env(TEMPLATE.0, template);
+    let outcome = job.run();
+    if outcome.err.contains("did not end within 1 s") {
+        return;
+    }
+    outcome.code(0).silent();
+}
+
+/// The launcher does not run for a while, in which an agent fails.
+fn agent_fails_unseen() {
+    let template = "HOST_OF_TEST=%M; %C; exit 1";
+    let job = waiting_for(&["a"], 1, |job| {
+        job.env(TEMPLATE.0, template)
+            .env("ARGONET_AGENT_TIMEOUT", "1")
+    });
+    let [agent, _] = agent_of(&job, "a");
+    job.kill(job.pid(), Signal::STOP);
+    let begun = Instant::now();
+    job.kill(agent, Signal::KILL);
+    until(|| job.processes().len() == 1 && begun.elapsed() > Duration::from_millis(600));
+    job.kill(job.pid(), Signal::CONT);
+    job.outcome()
+        .code(1)
+        .says(&["its agent exited with code 1 while the job needed it"]);
 }
 
 fn exit_codes() {

@@ -42,6 +42,37 @@ impl Drop for TestFile {
     }
 }
 
+/// A pipe with a name, at which the ways to hosts wait for the test.
+pub(super) struct TestFifo {
+    name: TestFile,
+    /// Both ends, so that nobody waits for the other one to be opened.
+    pipe: std::fs::File,
+}
+
+impl TestFifo {
+    pub(super) fn new(name: &str) -> Self {
+        let name = TestFile::new(name, "");
+        std::fs::remove_file(name.path()).expect("a file");
+        let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
+        let kind = rustix::fs::FileType::Fifo;
+        rustix::fs::mknodat(rustix::fs::CWD, name.path(), kind, mode, 0).expect("a fifo");
+        let options = &mut std::fs::File::options();
+        let pipe = options.read(true).write(true).open(name.path());
+        let pipe = pipe.expect("a fifo");
+        Self { name, pipe }
+    }
+
+    pub(super) fn path(&self) -> &str {
+        self.name.path()
+    }
+
+    /// Gives as many readers a line each.
+    pub(super) fn let_go(&mut self, readers: usize) {
+        let lines = "go\n".repeat(readers);
+        std::io::Write::write_all(&mut self.pipe, lines.as_bytes()).expect("written");
+    }
+}
+
 /// A job of waiting ranks with a child each, two on every host; all processes are there.
 pub(super) fn waiting(hosts: &[&str], degree: &str, change: impl FnOnce(Job) -> Job) -> Running {
     waiting_for(hosts, 0, |job| {

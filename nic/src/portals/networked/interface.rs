@@ -106,9 +106,7 @@ impl Networked {
         let core = Core::new(software, wire, state, config, atomic_bytes, own);
         let core = Arc::new(core);
         let served = core.clone();
-        let builder = std::thread::Builder::new().name("argonet-nic".into());
-        let thread = builder
-            .spawn(move || service::run(&served))
+        let thread = argonet_base::threads::spawn("argonet-nic", move || service::run(&served))
             .map_err(os("start the thread of the interface"))?;
         Ok(Self {
             core,

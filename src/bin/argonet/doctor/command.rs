@@ -97,6 +97,9 @@ impl Doctor {
             false => report.text(),
         };
         let written = std::io::stdout().write_all(text.as_bytes());
+        if let Err(error) = &written {
+            complain(&format!("writing the report failed: {error}"));
+        }
         match (written, report.is_well()) {
             (Ok(()), true) => ExitCode::SUCCESS,
             _ => ExitCode::FAILURE,
