@@ -5,7 +5,7 @@ use super::lines::Lines;
 use super::lock::ThreadMode;
 use super::peer::Peer;
 use super::region::Region;
-use super::ring::{Reader, Writer, publish};
+use super::ring::{Reader, Ring, Writer, publish};
 use super::wake::{self, Barrier, Linux};
 use crate::conduit::{
     Capabilities, Conduit, Injected, Limits, OpToken, PrepareRequest, Prepared, SendError, Sink,
@@ -181,12 +181,20 @@ impl Smp {
         &self.peers[self.region.place(rank)]
     }
 
-    /// Another conduit may have prepared a message, for ranks that this one has not.
-    fn expect_peer(&self, rank: JobRank) {
-        assert!(
-            self.region.place(rank) < self.peers.len(),
-            "a message is committed where it was prepared"
-        );
+    /// The ring of a prepared message that takes at least `least_units`, and where the message lies.
+    ///
+    /// # Panics
+    /// If another conduit prepared it: that one may have other ranks, or rings of another length.
+    fn prepared_place(&self, prepared: &Prepared, least_units: u32) -> (Ring<'_>, usize, u32) {
+        const WHERE: &str = "a message is committed or cancelled where it was prepared";
+        let to = prepared.to();
+        assert!(self.region.place(to) < self.peers.len(), "{WHERE}");
+        let ring = self.region.ring(to, self.rank, prepared.lane());
+        let (at, units) = prepared.place();
+        let (unit, total) = (at / 2, ring.units as usize);
+        let is_inside = at.is_multiple_of(2) && unit < total && units as usize <= total - unit;
+        assert!(is_inside && units >= least_units.max(1), "{WHERE}");
+        (ring, at, units)
     }
 
     #[inline(always)]
@@ -266,6 +274,8 @@ impl Conduit for Smp {
             None => Category::Medium,
         };
         Self::LIMITS.check(self.rank, to, category, nargs, least)?;
+        let is_peer = self.region.place(to) < self.peers.len();
+        assert!(is_peer, "a rank of the neighbourhood");
         let ring = self.region.ring(to, self.rank, lane);
         let _guard =
             (lane == Lane::Request).then(|| self.peer(to).out_request_lock.lock(self.mode));
@@ -294,7 +304,6 @@ impl Conduit for Smp {
     }
 
     fn commit(&self, prepared: Prepared, handler: HandlerIndex, args: &[u32], len: usize) {
-        self.expect_peer(prepared.to());
         assert_eq!(
             args.len(),
             prepared.nargs(),
@@ -308,16 +317,18 @@ impl Conduit for Smp {
             Some(offset) => (Category::Long, offset.0),
             None => (Category::Medium, 0),
         };
-        let (at, units) = prepared.place();
-        let ring = self.region.ring(prepared.to(), self.rank, prepared.lane());
+        let carried = match category {
+            Category::Medium => len,
+            _ => 0,
+        };
+        let least_units = record::record_units(category, args.len(), carried);
+        let (ring, at, units) = self.prepared_place(&prepared, least_units);
         self.publish_packed(&ring, at, units, handler, category, args, len, offset);
         self.ring_doorbell(prepared.to());
     }
 
     fn cancel(&self, prepared: Prepared) {
-        self.expect_peer(prepared.to());
-        let (at, units) = prepared.place();
-        let ring = self.region.ring(prepared.to(), self.rank, prepared.lane());
+        let (ring, at, units) = self.prepared_place(&prepared, 1);
         publish(&ring, at, Head::skip(units));
         self.ring_doorbell(prepared.to());
     }

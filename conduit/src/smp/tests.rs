@@ -8,7 +8,7 @@ use super::peer::Rest;
 use super::ring::{Reader, Ring, Writer, publish};
 use super::wake::Barrier;
 use super::words::Words;
-use crate::conduit::{Conduit, OpToken, Part, PrepareRequest, SendError, Sink};
+use crate::conduit::{Conduit, OpToken, Part, PrepareRequest, Prepared, SendError, Sink};
 use argonet_am::record::{Head, Kind, MAX_UNITS};
 use argonet_am::{AmError, Category, Delivery, HandlerTable, Lane, MAX_MEDIUM, Message, Payload};
 use argonet_base::{HandlerIndex, JobRank, SegmentOffset, cpu};
@@ -18,6 +18,7 @@ use proptest::prelude::*;
 use rustix::fd::AsFd;
 use rustix::fs::{MemfdFlags, memfd_create};
 use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 mod threads;
@@ -386,4 +387,73 @@ fn nobody_is_rung_who_shares_no_memory() {
     let pair = pair();
     let [a, _] = &pair.ranks;
     a.lines().unwrap().ring([JobRank(1 << 30)].into_iter());
+}
+
+/// What a conduit of more ranks, or of another kind, may have prepared.
+fn prepared_elsewhere(to: u32, nargs: usize, position: usize, extent: u32) -> Prepared {
+    let want = PrepareRequest {
+        to: JobRank(to),
+        lane: Lane::Request,
+        nargs,
+        least: 0,
+        most: 0,
+        offset: None,
+    };
+    // SAFETY: the buffer has no bytes.
+    unsafe { Prepared::new(want, core::ptr::null_mut(), 0, position, extent) }
+}
+
+#[test]
+fn a_payload_of_another_conduit_is_refused() {
+    let pair = pair();
+    let [a, _] = &pair.ranks;
+    let refused = |act: &dyn Fn()| {
+        let payload = catch_unwind(AssertUnwindSafe(act)).unwrap_err();
+        let text = payload.downcast_ref::<&str>().copied();
+        let text = text.or(payload.downcast_ref::<String>().map(|text| &**text));
+        let expected = "is committed or cancelled where it was prepared";
+        assert!(text.unwrap().contains(expected), "{text:?}");
+    };
+    let end = RING_UNITS as usize * 2;
+    for (to, position, extent) in [
+        (2, 0, 1),
+        (1, end, 1),
+        (1, end - 2, 2),
+        (1, 1, 1),
+        (1, usize::MAX - 1, 1),
+        (1, 0, 0),
+        (1, 0, u32::MAX),
+    ] {
+        refused(&|| a.cancel(prepared_elsewhere(to, 0, position, extent)));
+        let commit = || {
+            let prepared = prepared_elsewhere(to, 0, position, extent);
+            a.commit(prepared, HandlerIndex(130), &[], 0);
+        };
+        refused(&commit);
+    }
+    // The header of so many arguments is longer than what was reserved.
+    refused(&|| {
+        a.commit(
+            prepared_elsewhere(1, 8, 0, 1),
+            HandlerIndex(130),
+            &[0; 8],
+            0,
+        )
+    });
+}
+
+#[test]
+#[should_panic(expected = "a rank of the neighbourhood")]
+fn nothing_is_prepared_for_a_rank_that_shares_no_memory() {
+    let pair = pair();
+    let [a, _] = &pair.ranks;
+    let want = PrepareRequest {
+        to: JobRank(1 << 30),
+        lane: Lane::Request,
+        nargs: 0,
+        least: 0,
+        most: 8,
+        offset: None,
+    };
+    _ = a.prepare(&want);
 }
