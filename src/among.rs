@@ -204,6 +204,12 @@ impl<'w, M: Threading> Among<'w, M> {
         self.team.size() as usize
     }
 
+    /// Elements of a block of `count` for each member.
+    fn blocks(&self, count: usize) -> usize {
+        let all = self.size().checked_mul(count);
+        all.expect("so many elements for each member are more than any slice has")
+    }
+
     /// Whether this rank is the root.
     fn is(&self, root: argonet_base::Rank) -> bool {
         root.0 == self.team.rank

@@ -9,6 +9,7 @@ use crate::world::{Threading, World};
 use argonet_am::{AmError, Delivery, HandlerTable, MAX_MEDIUM, Message, Payload};
 use argonet_base::Rank;
 use argonet_segment::SharedBytes;
+use core::mem::ManuallyDrop;
 use core::sync::atomic::{AtomicU32, Ordering};
 use num_enum::{IntoPrimitive, TryFromPrimitive};
 use parking_lot::Mutex;
@@ -230,9 +231,12 @@ impl<A: DeserializeOwned + 'static, R: Serialize + 'static> RpcEntry for Rpc<A, 
                 DecodeError::Bytes(_) => Status::BadArguments,
             })?;
             let result = call_named(|| of("the function"), || function(args));
-            let encode = || postcard::to_stdvec(&result);
+            // Not dropped while an encoder's panic unwinds: another panic would abort without a word.
+            let result = ManuallyDrop::new(result);
+            let encode = || postcard::to_stdvec(&*result);
             let bytes = call_named(|| of("encoding the result of"), encode);
-            call_named(|| of("dropping the result of"), || drop(result));
+            let drops = || drop(ManuallyDrop::into_inner(result));
+            call_named(|| of("dropping the result of"), drops);
             bytes.map_err(|_| Status::BadResult)
         })
     }

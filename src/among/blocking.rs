@@ -153,7 +153,7 @@ impl<M: Threading> Among<'_, M> {
     /// # Errors
     /// [`AmError::Restricted`](crate::AmError::Restricted) inside a handler.
     pub fn gather_all<T: Global>(&self, values: &[T]) -> Result<Vec<T>> {
-        let mut result = zeroed(self.size() * values.len());
+        let mut result = zeroed(self.blocks(values.len()));
         let call = between(Kind::GatherAll, values.len(), values, &mut *result);
         // SAFETY: both slices are borrowed, the target with a block for each rank.
         unsafe { self.run(call) }?;
@@ -180,7 +180,7 @@ impl<M: Threading> Among<'_, M> {
         if self.is(root) {
             assert_eq!(
                 blocks.len(),
-                self.size() * values.len(),
+                self.blocks(values.len()),
                 "a scatter gives each rank of the team a block"
             );
         }

@@ -128,7 +128,7 @@ impl<'w, M: Threading> Among<'w, M> {
     ) -> Result<Op<'w, Option<Box<[T]>>>> {
         let is_root = self.is(root);
         let count = values.len();
-        let result = zeroed(if is_root { self.size() * count } else { 0 });
+        let result = zeroed(if is_root { self.blocks(count) } else { 0 });
         let values = Kept::new(values);
         let call = Call {
             root: root.0,
@@ -151,7 +151,7 @@ impl<'w, M: Threading> Among<'w, M> {
     /// As [`gather_all`](Self::gather_all).
     pub fn start_gather_all<T: Global>(&self, values: Box<[T]>) -> Result<Op<'w, Box<[T]>>> {
         let count = values.len();
-        let result = zeroed(self.size() * count);
+        let result = zeroed(self.blocks(count));
         let values = Kept::new(values);
         let call = between(Kind::GatherAll, count, values.as_ptr(), result.as_ptr());
         // SAFETY: as above.
@@ -180,7 +180,7 @@ impl<'w, M: Threading> Among<'w, M> {
         count: usize,
     ) -> Result<Op<'w, Box<[T]>>> {
         assert!(
-            !self.is(root) || blocks.len() == self.size() * count,
+            !self.is(root) || blocks.len() == self.blocks(count),
             "a scatter gives each rank of the team a block"
         );
         let result = zeroed(count);

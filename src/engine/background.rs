@@ -153,10 +153,12 @@ impl<C: Conduit> Engine<C> {
         if before == 0 && self.exit_mark.is_set() {
             self.boot.attend();
         }
-        if pending & kind::COMPLAINT != 0
-            && let Some(message) = &*self.background.complaint.lock()
-        {
-            self.fatal_for_several(message);
+        if pending & kind::COMPLAINT != 0 {
+            // The lock is given back, as this thread leaves it some time to others.
+            let complaint = self.background.complaint.lock().clone();
+            if let Some(message) = complaint {
+                self.fatal_for_several(&message);
+            }
         }
         let mut taken = 0;
         if pending & kind::NAMED != 0 {

@@ -643,6 +643,8 @@ impl<C: Conduit> Engine<C> {
         let _span = span(ctx, Kind::WaitUntil);
         let mut wait = self.waiting(what);
         while !done() {
+            // The condition is the client's, and may have prepared a payload.
+            ctx.permit("waiting", self.rank)?;
             wait.pause(ctx);
         }
         Ok(())
@@ -667,6 +669,7 @@ impl<C: Conduit> Engine<C> {
             if (self.clock)() >= deadline {
                 return Ok(false);
             }
+            ctx.permit("waiting", self.rank)?;
             wait.pause_at_most(ctx, Some(deadline));
         }
         Ok(true)

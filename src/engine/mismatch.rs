@@ -40,10 +40,11 @@ use std::sync::Arc;
 pub const PATIENCE: Duration = Duration::from_millis(200);
 
 /// How long a rank leaves it to rank 0 to say what both have found, in steps between which it looks
-/// whether the job has ended; each further rank waits two steps longer, up to so many.
-const LEAVES_STEP: Duration = Duration::from_millis(10);
-const LEAVES_STEPS: u32 = 40;
-const MOST_APART: u32 = 50;
+/// whether the job has ended; each further rank waits a step longer, up to so many. With the time
+/// before anybody asks, the error is on the screen within a second.
+const LEAVES_STEP: Duration = Duration::from_millis(5);
+const LEAVES_STEPS: u32 = 20;
+const MOST_APART: u32 = 60;
 
 /// Arguments that say what a rank has called, and which call an answer is about.
 const CALL_ARGS: usize = 8;
@@ -351,7 +352,7 @@ impl<C: Conduit> Engine<C> {
     pub(super) fn fatal_for_several(&self, message: &str) -> ! {
         let steps = match self.rank.0 {
             0 => 0,
-            rank => LEAVES_STEPS + 2 * rank.min(MOST_APART),
+            rank => LEAVES_STEPS + rank.min(MOST_APART),
         };
         for _ in 0..steps {
             self.boot.attend();

@@ -346,7 +346,7 @@ impl<C: Conduit> Engine<C> {
                 }
             }
         }
-        if has_deadline || !self.is_blocked(what) {
+        if has_deadline || !self.is_blocked(what, leaving.is_some()) {
             return Some(RETRY);
         }
         {
@@ -377,9 +377,11 @@ impl<C: Conduit> Engine<C> {
 
     /// Whether only other ranks can end the wait of the calling thread, and no thread of this rank
     /// can do anything for them.
-    fn is_blocked(&self, what: Waiting) -> bool {
+    fn is_blocked(&self, what: Waiting, leaves: bool) -> bool {
         let by_others = !matches!(what.what, WaitFor::Room | WaitFor::Handle);
-        let threads_count = self.mode == ThreadMode::Par || is_of_the_client(what.what);
+        // A world that ends is its thread's alone.
+        let threads_count =
+            !leaves && (self.mode == ThreadMode::Par || is_of_the_client(what.what));
         by_others && self.conduit.settled() && !(threads_count && self.boot.other_threads_may_act())
     }
 

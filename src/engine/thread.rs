@@ -186,10 +186,12 @@ impl ThreadCtx {
         self.rest.get() == Context::Watched
     }
 
-    /// A payload is not prepared any more.
+    /// A payload is not prepared any more. In a handler nothing changes.
     #[inline(always)]
     pub fn leave_preparing(&self) {
-        self.context.set(self.rest.get());
+        if self.context.get() == Context::Preparing {
+            self.context.set(self.rest.get());
+        }
     }
 
     /// Calls `f` with this thread's part of the engine's handle table, after [`permit`](Self::permit).

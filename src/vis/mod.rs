@@ -63,8 +63,9 @@ impl<M: Threading> World<M> {
         from: GlobalSlice<T>,
         at: &Section,
     ) -> Result<()> {
-        let local = (values.as_mut_ptr(), values.len(), of);
-        values.as_mut_ptr().expose_provenance();
+        let (len, start) = (values.len(), values.as_mut_ptr());
+        start.expose_provenance();
+        let local = (start, len, of);
         // SAFETY: the slice is writable, and any bytes are values of a `Global` type.
         unsafe { self.run_strided(Direction::Get, (from, at), local) }
     }

@@ -2,10 +2,11 @@
 #![allow(unsafe_code)]
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use argonet::engine::Outlook;
-use argonet::raw::PrepareRequest;
-use argonet::{AmError, Error, JobRank, MAX_MEDIUM, Rank, SharedVec, World};
+use argonet::raw::{PrepareRequest, Room};
+use argonet::{AmError, Error, JobRank, MAX_MEDIUM, Rank, SharedVec, Threading, World};
 
 use crate::ordering::Logs;
 use crate::support::{Done, Job, Pattern, Program, Random, SIZES, Test, each};
@@ -29,6 +30,10 @@ pub(crate) const TESTS: &[Test] = &[
             outcome.failed(&["rank 0", "is not allowed between prepare and commit"]);
         },
     ),
+    ("negotiated_in_a_condition_ends_the_wait", || {
+        each(&[1, 3], "negotiate-in-condition");
+        each(&[2], "negotiate-in-condition-par");
+    }),
     ("negotiated_broken_commits_are_cancelled", || {
         for ranks in [1, 2] {
             // The panics are on standard error.
@@ -43,6 +48,12 @@ pub(crate) const PROGRAMS: &[Program] = &[
     ("negotiate-refused", refused),
     ("negotiate-left-open", left_open),
     ("negotiate-left-open-unheard", left_open_unheard),
+    ("negotiate-in-condition", || {
+        in_condition(argonet::Builder::build)
+    }),
+    ("negotiate-in-condition-par", || {
+        in_condition(argonet::Builder::build_par)
+    }),
     ("negotiate-broken", broken),
 ];
 
@@ -265,5 +276,44 @@ fn broken() -> Done {
     }
     world.drain()?;
     logs.check(&world, 1);
+    Ok(world.finalise()?)
+}
+
+/// A condition prepares. Polls between prepare and commit would run handlers, which could give the room back and then
+/// communicate, so the wait ends before the next poll.
+fn in_condition<M: Threading>(build: fn(argonet::Builder) -> argonet::Result<World<M>>) -> Done {
+    let (pattern, logs) = (Arc::new(Pattern::new()), Logs::new());
+    let mut builder = World::builder();
+    logged(&pattern, &logs, &mut builder);
+    let world = build(builder)?;
+    let handler = world.raw().handler("logged").expect("registered");
+    let me = world.rank();
+    let send = |room: Room<'_>, number: u32| -> Done {
+        let mut room = room;
+        room.buffer()
+            .copy_from(0, pattern.piece(number.into(), 8))?;
+        // SAFETY: prepared by this thread.
+        unsafe { world.raw().commit(room, handler, &[number, 8], 8)? };
+        Ok(())
+    };
+    let want = medium(me, 2, 8, 8);
+    for (number, timeout) in [(0, None), (2, Some(Duration::from_secs(100)))] {
+        send(world.raw().prepare(&want, Outlook::Wait)?, number)?;
+        let mut room = None;
+        let condition = || {
+            assert!(room.is_none(), "the wait went on");
+            room = Some(world.raw().prepare(&want, Outlook::Wait).expect("room"));
+            false
+        };
+        let waited = match timeout {
+            None => world.wait_until(condition),
+            Some(timeout) => world.wait_timeout(timeout, condition).map(drop),
+        };
+        assert!(matches!(waited, Err(Error::Am(AmError::Preparing { .. }))));
+        assert_eq!(logs.len_of(me), number as usize, "no handler has run");
+        send(room.expect("prepared"), number + 1)?;
+        world.drain()?;
+        assert_eq!(logs.len_of(me), number as usize + 2);
+    }
     Ok(world.finalise()?)
 }

@@ -61,6 +61,11 @@ impl Logs {
             .sum()
     }
 
+    /// Entries of one rank.
+    pub(crate) fn len_of(&self, source: argonet::Rank) -> usize {
+        self.0[source.index()].lock().expect("log").len()
+    }
+
     /// Each of `world`'s ranks has sent 0, 1, 2, ... `count` entries, and nobody else anything.
     pub(crate) fn check<M: argonet::Threading>(&self, world: &World<M>, count: u64) {
         for (rank, log) in self.0.iter().enumerate() {

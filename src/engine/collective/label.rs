@@ -28,7 +28,7 @@ static_assertions::const_assert_eq!(KIND_AT + 4, 64);
 pub(super) const DIGEST_BITS: u32 = ELEMENT_BITS + OPERATION_BITS + 2;
 
 /// How values are combined, beside what C can name
-/// ([`Folding::digest_of`](super::Folding::digest_of)).
+/// ([`Folding::signature_of`](super::Folding::signature_of)).
 const OWN_OPERATIONS: u16 = 1 << 8 | 7 << 5;
 
 /// The type of an element by [`Signature::element`], from 1 on.

@@ -12,7 +12,8 @@ struct Line([u8; 64]);
 /// What a member keeps at most.
 const MOST_KEPT: usize = 4 << 20;
 
-/// Some of it. What is read has been written before: schedules see to that.
+/// Some of it. What is read has been written before: schedules see to that. It is zero at first all the
+/// same, as a peer that sends a piece twice makes a receive count as complete that has a hole.
 ///
 /// It holds the pointer that the box gave, never the box: receives are posted into it with pointers
 /// made of this one, which are used while others are made. A box that is borrowed anew, or moved,
@@ -24,7 +25,7 @@ unsafe impl Send for Scratch {}
 
 impl Scratch {
     fn new(bytes: usize) -> Self {
-        let lines = Box::new_uninit_slice(bytes.div_ceil(size_of::<Line>()));
+        let lines = Box::new_zeroed_slice(bytes.div_ceil(size_of::<Line>()));
         Self(NonNull::from(Box::leak(lines)))
     }
 
