@@ -18,8 +18,10 @@ pub(crate) struct Fate {
 impl Fate {
     /// Whether the rank ended badly after it had finalised, or asked for the end: the job's code, but no reason to end others.
     pub(crate) fn is_late_failure(&self) -> bool {
-        matches!(self.state, RankState::Finalised | RankState::Exiting)
-            && self.end.is_failure(self.state)
+        matches!(
+            self.state,
+            RankState::Finalised | RankState::Exiting | RankState::Returned
+        ) && self.end.is_failure(self.state)
     }
 }
 

@@ -355,6 +355,7 @@ impl RankProcess {
         if kind != ExitKind::Signal && !follows {
             // Not if this rank has been told.
             self.page().advance(RankState::Exiting);
+            self.note_own_end(code);
         }
         if let Some(link) = &self.ways.link {
             guardian::tell_exit(link.as_fd());
@@ -417,6 +418,16 @@ impl RankProcess {
         }
     }
 
+    /// The program ends this process with `code`, not because the job ends. Where the rank knew already
+    /// that the job ends with 0, it was not made to end all the same. Async-signal-safe.
+    fn note_own_end(&self, code: u8) {
+        let word = self.control.job().exit_word();
+        let with_0 = code == 0 && word.is_some_and(|word| word.process_code() == 0);
+        if with_0 && self.page().state() == RankState::Told {
+            self.page().advance(RankState::Returned);
+        }
+    }
+
     /// Whether a rank sees the exit word where this one has stored it, or has come to its end, or is about to.
     fn need_not_tell(&self, rank: JobRank) -> bool {
         let part = self.control.part();
@@ -424,7 +435,7 @@ impl RankProcess {
         part.around(self.rank).contains(&rank.0)
             || matches!(
                 state,
-                RankState::Exiting | RankState::Finalised | RankState::Ended
+                RankState::Exiting | RankState::Finalised | RankState::Ended | RankState::Returned
             )
             || (part.all().contains(&rank.0) && !state.is_member())
     }
@@ -490,9 +501,12 @@ impl RankProcess {
         about_to_end(true);
         streams::flush_standard_output_of_c();
         let own = gettid().as_raw_nonzero().get();
-        let _ = self
+        let ender = self
             .ender
             .compare_exchange(0, own, Ordering::AcqRel, Ordering::Relaxed);
+        if ender.is_ok() {
+            self.note_own_end(code as u8);
+        }
         if self.page().state().is_member() {
             if self.options.catch_exit {
                 self.arm(self.timeout());

@@ -322,14 +322,17 @@ impl<'a> Children<'a> {
                         "{differ}; install the same version as {agent} there, or name its path with ARGONET_AGENT"
                     )
                 })?;
+                if child.interrupted.is_some() {
+                    // The signal came first, and would find no ranks there: nothing is started, and
+                    // `look` gives the agent up.
+                    return Ok(());
+                }
                 child.stage = Stage::Working;
                 child.greeted = Some(now);
                 let description = Box::new(self.job.for_hosts(&child.hosts));
                 child.edge.send(now, &Message::Job(description));
                 child.edge.send(now, &Message::Key(self.key.clone()));
-                // As one that greeted before: its ranks may catch the signal.
-                let interrupt = child.interrupted.take().map(Message::Signal);
-                for message in child.held.drain(..).chain(interrupt) {
+                for message in child.held.drain(..) {
                     child.edge.send(now, &message);
                 }
             }

@@ -60,7 +60,7 @@ pub(super) const LAYOUT_HASH: u64 = {
         offset_of!(RankPage, segment_base),
         offset_of!(RankPage, fences_entered),
         offset_of!(RankPage, notice),
-        RankState::Told as usize,
+        RankState::Returned as usize,
         offset_of!(JobPage, exit_timeout_ms),
         VERSION as usize,
     ];

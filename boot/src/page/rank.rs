@@ -27,6 +27,8 @@ pub enum RankState {
     Exiting = 5,
     /// The rank was told that the job is ending, before it asked for that itself.
     Told = 6,
+    /// The rank knew that the job ends, with 0, and then came to its own end with 0: nobody made it.
+    Returned = 7,
 }
 
 impl RankState {
@@ -45,6 +47,7 @@ impl RankState {
             Self::Ended => "ended",
             Self::Exiting => "exiting",
             Self::Told => "told to end",
+            Self::Returned => "returned",
         }
     }
 }
@@ -106,11 +109,11 @@ impl RankPage {
         self.state.fetch_max(to.into(), Ordering::AcqRel) < to.into()
     }
 
-    /// Notes that the rank was told to end; false if it had asked for that itself.
+    /// Notes that the rank was told to end; false if it had come to its end by itself.
     pub(crate) fn tell(&self) -> bool {
         let told = RankState::Told.into();
-        let by_itself = RankState::Exiting.into();
-        let raise = |state| (state != by_itself).then_some(told);
+        let by_itself = [RankState::Exiting.into(), RankState::Returned.into()];
+        let raise = |state| (!by_itself.contains(&state)).then_some(told);
         self.state
             .fetch_update(Ordering::AcqRel, Ordering::Acquire, raise)
             .is_ok()

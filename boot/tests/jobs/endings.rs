@@ -1,5 +1,6 @@
 //! Jobs that are ended from within: exits at the edges, crashes, signals, hanging exit handlers; and who is told.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use argonet_base::JobRank;
@@ -12,6 +13,10 @@ use crate::support::{Job, Running, Test, pid, until};
 pub(crate) const TESTS: &[Test] = &[
     ("endings_exit_of_all_during_start_up", start_up_all),
     ("endings_exit_of_one_during_start_up", start_up_one),
+    (
+        "endings_with_0_of_all_are_silent_however_late",
+        ends_when_asked,
+    ),
     ("endings_crashes_name_rank_and_signal", crashes),
     ("endings_fatal_errors", fatal),
     ("endings_backtraces_of_crashes", backtraces),
@@ -34,6 +39,9 @@ pub(crate) const TESTS: &[Test] = &[
     ("endings_bad_settings", bad_settings),
 ];
 
+/// Whether this process was asked to end.
+static ASKED: AtomicBool = AtomicBool::new(false);
+
 /// `program` launched and self-started.
 pub(crate) fn both(ranks: u32, program: &[&str]) -> [Job; 2] {
     [
@@ -46,6 +54,16 @@ fn start_up_all() {
     for ranks in [1, 2, 4] {
         for job in both(ranks, &["exit-early", "all", "6"]) {
             job.env("GASNET_EXITTIMEOUT", "60").run().code(6).silent();
+        }
+    }
+}
+
+/// Ranks that still compute when one has exited with 0 are asked to end. Those that then come to their
+/// end by themselves, with 0, were ended by nobody.
+fn ends_when_asked() {
+    for how in ["exit", "std-exit"] {
+        for job in both(3, &["end-when-asked", how]) {
+            job.env("GASNET_EXITTIMEOUT", "4").run().code(0).silent();
         }
     }
 }
@@ -399,6 +417,22 @@ pub(crate) fn rank(args: &[&str]) -> Option<i32> {
             }
             fence(&job);
             exit(0)
+        }
+        // Rank 0 exits with 0. The others compute until they learn of it, and then end by themselves.
+        ["end-when-asked", how] => {
+            let job = start();
+            extern "C" fn asked(_signal: i32) {
+                ASKED.store(true, Ordering::Release);
+            }
+            handle(libc::SIGQUIT, asked as *const () as usize);
+            fence(&job);
+            while job.rank() != JobRank(0) && !ASKED.load(Ordering::Acquire) {
+                std::hint::spin_loop();
+            }
+            match how {
+                "exit" => exit(0),
+                _ => std::process::exit(0),
+            }
         }
         // Exits when a line can be read by rank 0, which tells it at a fence.
         ["wait-then-exit", who, code] => {
