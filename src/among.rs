@@ -20,7 +20,9 @@ use std::sync::Arc;
 /// give.
 ///
 /// All ranks of the team call the same operations in the same order, with the same root, length and operation; ranks that
-/// differ end the job with a message that names two of them. Ranks here are ranks in the team. Any number of started
+/// differ end the job with a message that names two of them. Started operations without data for all
+/// (broadcast, scatter, reduction to one, gather, scan) and the calls of the [`World`] have one order,
+/// too. Ranks here are ranks in the team. Any number of started
 /// operations may be under way, of one team and of several, and be waited for in any order; polls go on with them. No
 /// operation is a barrier but [`start_barrier`](Self::start_barrier): a rank is done when its own part is.
 ///

@@ -208,7 +208,9 @@ impl<M: Threading> World<M> {
     ///
     /// If `done` cannot come true any more, because another rank has left its world, all others wait
     /// and nothing is under way, the job ends with a message that names both ranks. So what depends
-    /// on time or on files is waited for with [`wait_timeout`](Self::wait_timeout).
+    /// on time, on files, on a signal handler or on a process that is no rank is waited for with
+    /// [`wait_timeout`](Self::wait_timeout), and `done` looks and does not put or send. A `done` that
+    /// prepares a payload of the raw layer ends the wait with an error.
     ///
     /// See the example of [`poll`](Self::poll).
     ///
