@@ -155,6 +155,8 @@ impl<'a> Node<'a> {
 
     /// Works until all ranks here and below have ended and that has been told; the exit code of the agent.
     pub(crate) fn run(mut self) -> u8 {
+        // What came together with the job has been received, so nothing would announce it.
+        self.take_received();
         while !self.is_over() {
             self.step();
         }
@@ -329,6 +331,11 @@ impl<'a> Node<'a> {
             self.desert();
             return;
         }
+        self.take_received();
+    }
+
+    /// Acts on the messages from above that have been received whole.
+    fn take_received(&mut self) {
         loop {
             let taken = match self.up.next() {
                 Ok(Some(message)) => self.take_from_above(message),
