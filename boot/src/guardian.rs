@@ -7,7 +7,8 @@
 //! the program, so that no process id is ever looked up (a recycled id cannot be hit), and what was sent before the launcher
 //! died is still received.
 //!
-//! * The socket ends or the launcher's pidfd fires: the launcher has gone. Every rank's process group is killed.
+//! * The socket ends, unless rank 0 holds its other end, or the launcher's pidfd fires: the
+//!   launcher has gone. Every rank's process group is killed.
 //! * A rank's pidfd fires while the rank is a member (joined, not finalised): the first failure is stored in the exit word, and
 //!   every rank's process group is killed.
 //! * A rank says that it has asked for the end of the job, or its pidfd fires with the exit word set so: for a quarter of the
@@ -15,6 +16,8 @@
 //!   whatever is left is killed.
 //! * A rank asks for the end at once (a second interrupt): as a failure.
 //! * Everything watched has ended and the launcher has gone: the guardian ends.
+//! * Rank 0 of a job that started itself runs another program before it has finalised: the job ends
+//!   ([`replaced`]).
 //!
 //! Rank 0 of a job that started itself is the process that the user waits for. It is asked by a signal to report the
 //! failure and end with the job's code, and killed only if it has not done so after [`RANK_0_GRACE`].
@@ -45,8 +48,8 @@ use crate::exit::ProcessEnd;
 use crate::file_limit::{SPARE_FILES, raise_file_limit};
 use crate::files::moved_up;
 use crate::page::{Control, ExitKind, ExitStage, ExitWord, RankState};
-use crate::process;
 use crate::sys::{self, SignalSet};
+use crate::{process, replaced};
 
 /// How long rank 0 of a job that started itself has to report a failure before it is killed like the others.
 pub const RANK_0_GRACE: Duration = Duration::from_secs(2);
@@ -77,6 +80,9 @@ pub(crate) struct Link {
     /// The guardian, to ask how it ended.
     guardian: Option<OwnedFd>,
     pid: u32,
+    /// What rank 0 of a job that started itself holds as long as it runs its program; see
+    /// [`replaced`].
+    _program: Option<OwnedFd>,
 }
 
 /// Rank 0 of a job that started itself, which is both launcher and rank.
@@ -107,6 +113,11 @@ pub(crate) fn start(control: &Control, rank_0: Option<Rank0>) -> Result<Link, Bo
         None,
     )
     .map_err(failed("no socket"))?;
+    let (program, program_end) = match rank_0 {
+        Some(_) => replaced::pipe().map(|(ours, theirs)| (Some(ours), Some(theirs))),
+        None => Ok((None, None)),
+    }
+    .map_err(failed("no pipe"))?;
     let launcher_pid = getpid();
     let launcher = pidfd_open(launcher_pid, PidfdFlags::empty())
         .map_err(failed("no pidfd (Linux 5.3 or newer)"))?;
@@ -117,17 +128,18 @@ pub(crate) fn start(control: &Control, rank_0: Option<Rank0>) -> Result<Link, Bo
         reason: format!("no process: {e} (see `ulimit -u`)"),
     };
     let Some(middle) = sys::fork().map_err(fork_failed)? else {
-        drop(ours);
+        drop((ours, program_end));
         let in_session = setsid().is_ok();
         match sys::fork() {
             Ok(None) if in_session => {
+                let rank_0 = rank_0.zip(program);
                 Guardian::new(control, theirs, launcher, launcher_pid, rank_0).run()
             }
             Ok(_) => sys::exit_now(0),
             Err(_) => sys::exit_now(1),
         }
     };
-    drop(theirs);
+    drop((theirs, program));
     ProcessEnd::wait(WaitId::Pid(middle), true);
     // End of file if it could not be made.
     match receive(ours.as_fd(), RecvFlags::empty()) {
@@ -140,6 +152,7 @@ pub(crate) fn start(control: &Control, rank_0: Option<Rank0>) -> Result<Link, Bo
             socket: moved_up(ours),
             guardian: pidfd.map(moved_up),
             pid,
+            _program: program_end.map(moved_up),
         }),
         _ => Err(BootError::NoGuardian {
             reason: "it could not be forked, or ended at once (see `ulimit -u`)".into(),
@@ -326,11 +339,28 @@ impl Watched {
     }
 }
 
+/// What the guardian waits for.
+#[derive(Debug, Clone, Copy)]
+enum Source {
+    /// The process of the rank of this index has ended.
+    Rank(usize),
+    /// See [`Guardian::program`].
+    Program,
+    Launcher,
+    Socket,
+}
+
 struct Guardian<'a> {
     control: &'a Control,
     socket: OwnedFd,
     launcher: OwnedFd,
     launcher_gone: bool,
+    /// Whether nothing can come over the socket any more.
+    socket_ended: bool,
+    /// Whether rank 0 is the launcher.
+    is_self_started: bool,
+    /// Ends when rank 0 of a job that started itself runs its program no more.
+    program: Option<OwnedFd>,
     ranks: Vec<Watched>,
     /// How the job is being ended.
     ending: Option<Ending>,
@@ -350,8 +380,9 @@ impl<'a> Guardian<'a> {
         socket: OwnedFd,
         launcher: OwnedFd,
         pid: Pid,
-        rank_0: Option<Rank0>,
+        rank_0: Option<(Rank0, OwnedFd)>,
     ) -> Self {
+        let (rank_0, program) = rank_0.unzip();
         let rank_0 = rank_0.and_then(|rank_0| {
             let pidfd = launcher.try_clone().ok()?;
             let Rank0 { own_group: group } = rank_0;
@@ -371,6 +402,9 @@ impl<'a> Guardian<'a> {
             socket,
             launcher,
             launcher_gone: false,
+            socket_ended: false,
+            is_self_started: program.is_some(),
+            program,
             ranks,
             ending: None,
         }
@@ -380,6 +414,7 @@ impl<'a> Guardian<'a> {
         SignalSet::full().block();
         let mut keep = vec![self.socket.as_fd(), self.launcher.as_fd()];
         keep.extend(self.ranks.iter().map(|r| r.pidfd.as_fd()));
+        keep.extend(self.program.iter().map(AsFd::as_fd));
         sys::close_all_except(&keep);
         // The standard descriptors, closed above, now lead nowhere, so that no other file gets their numbers.
         for _ in 0..3 {
@@ -405,15 +440,23 @@ impl<'a> Guardian<'a> {
 
     /// Waits for one event or more and acts on them.
     fn step(&mut self) {
-        let mut live = Vec::with_capacity(self.ranks.len());
-        let mut fds = Vec::with_capacity(self.ranks.len() + 2);
-        if !self.launcher_gone {
-            fds.push(PollFd::new(&self.socket, PollFlags::IN));
-            fds.push(PollFd::new(&self.launcher, PollFlags::IN));
-        }
+        let mut sources = Vec::with_capacity(self.ranks.len() + 3);
+        let mut fds = Vec::with_capacity(self.ranks.len() + 3);
+        let mut wait_for = |source, fd| {
+            sources.push(source);
+            fds.push(PollFd::from_borrowed_fd(fd, PollFlags::IN));
+        };
         for (i, rank) in self.ranks.iter().enumerate().filter(|(_, r)| !r.ended) {
-            live.push(i);
-            fds.push(PollFd::new(&rank.pidfd, PollFlags::IN));
+            wait_for(Source::Rank(i), rank.pidfd.as_fd());
+        }
+        if let Some(program) = &self.program {
+            wait_for(Source::Program, program.as_fd());
+        }
+        if !self.launcher_gone {
+            wait_for(Source::Launcher, self.launcher.as_fd());
+        }
+        if !self.launcher_gone && !self.socket_ended {
+            wait_for(Source::Socket, self.socket.as_fd());
         }
         let next = self.ending.and_then(|ending| ending.next);
         // A time that the system's type cannot hold never comes.
@@ -421,43 +464,40 @@ impl<'a> Guardian<'a> {
             .map(|next| next.saturating_duration_since(Instant::now()))
             .and_then(|left| Timespec::try_from(left).ok());
         let _ = retry(|| poll(&mut fds, limit.as_ref()));
-        let fired: Vec<bool> = fds.iter().map(|fd| !fd.revents().is_empty()).collect();
+        let fired = sources.into_iter().zip(&fds);
+        let fired = fired.filter(|(_, fd)| !fd.revents().is_empty());
+        let fired: Vec<Source> = fired.map(|(source, _)| source).collect();
         drop(fds);
 
-        let about_ranks = if self.launcher_gone {
-            &fired[..]
-        } else {
-            &fired[2..]
-        };
-        let ended: Vec<usize> = live
-            .into_iter()
-            .zip(about_ranks)
-            .filter(|(_, fired)| **fired)
-            .map(|(i, _)| i)
-            .collect();
-        for i in ended {
-            self.rank_ended(i);
+        let mut launcher_fired = false;
+        for source in fired {
+            match source {
+                Source::Rank(i) => self.rank_ended(i),
+                Source::Program => self.program_of_rank_0_ended(),
+                Source::Launcher => launcher_fired = true,
+                Source::Socket => while self.receive() {},
+            }
         }
-        if !self.launcher_gone && (fired[0] || fired[1]) {
+        if launcher_fired {
             // Whatever the launcher sent before it went comes first.
             while self.receive() {}
-            if fired[1] {
-                self.launcher_gone = true;
-            }
-            if self.launcher_gone {
-                self.end_job();
-            }
+            self.launcher_gone = true;
+        }
+        if self.launcher_gone {
+            self.end_job();
         }
         self.go_on();
     }
 
-    /// Takes one message; false if there is none now. The end of file means that the launcher has gone.
+    /// Takes one message; false if there is none now. The end of file means that the launcher has
+    /// gone, unless it is rank 0, which may have closed its end and live, as by exec.
     fn receive(&mut self) -> bool {
         let message = match receive(self.socket.as_fd(), RecvFlags::DONTWAIT) {
             Err(Errno::AGAIN) => return false,
             Ok(Some(message)) => message,
             _ => {
-                self.launcher_gone = true;
+                self.socket_ended = true;
+                self.launcher_gone |= !self.is_self_started;
                 return false;
             }
         };
@@ -488,6 +528,33 @@ impl<'a> Guardian<'a> {
             _ => {}
         }
         true
+    }
+
+    /// Rank 0 of a job that started itself has replaced its program, is ending, or has closed its
+    /// descriptors.
+    fn program_of_rank_0_ended(&mut self) {
+        self.program = None;
+        let mut ranks = self.ranks.iter_mut();
+        let Some(rank_0) = ranks.find(|r| r.rank == JobRank(0) && !r.ended) else {
+            return;
+        };
+        let state = self.control.rank_page(JobRank(0)).state();
+        if !state.is_member() || !replaced::runs_another_program(rank_0.pid) {
+            return;
+        }
+        // The new program has no handler that could report.
+        rank_0.ask_first = false;
+        let pid = rank_0.pid;
+        let line = format!(
+            "argonet: rank 0 (pid {pid}) replaced its program by exec without finalising; the ranks were ended"
+        );
+        replaced::say_there(rank_0.pidfd.as_fd(), pid, &line);
+        self.control.job().set_exit_word(ExitWord {
+            kind: ExitKind::Died,
+            rank: JobRank(0),
+            code: 1,
+        });
+        self.end_job();
     }
 
     fn rank_ended(&mut self, i: usize) {

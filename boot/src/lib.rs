@@ -64,6 +64,7 @@ pub mod page;
 mod part;
 mod process;
 mod ranks;
+mod replaced;
 mod secret;
 mod selflaunch;
 mod selfspawn;

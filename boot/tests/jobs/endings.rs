@@ -434,6 +434,42 @@ pub(crate) fn rank(args: &[&str]) -> Option<i32> {
                 _ => std::process::exit(0),
             }
         }
+        // One replaces its program, the others wait for ever.
+        ["execs", who, ref program @ ..] => {
+            let job = start();
+            fence(&job);
+            if job.rank() == JobRank(who.parse().expect("a rank")) {
+                replace(program);
+            }
+            for_ever()
+        }
+        ["finalises-and-execs", ref program @ ..] => {
+            let job = start();
+            fence(&job);
+            job.finalised();
+            if job.rank() == JobRank(0) {
+                replace(program);
+            }
+            Some(0)
+        }
+        // Rank 0 closes what it has not opened itself, and goes on once the guardian has seen that.
+        ["closes"] => {
+            let job = start();
+            fence(&job);
+            if job.rank() == JobRank(0) {
+                let guardian = job.job_page().guardian_pid().expect("a guardian");
+                close_what_is_not_standard();
+                until(|| !has_a_pipe(guardian));
+                say("goes on");
+                fence(&job);
+                job.finalised();
+                // Nothing is closed a second time.
+                std::process::exit(0);
+            }
+            fence(&job);
+            job.finalised();
+            Some(0)
+        }
         // Exits when a line can be read by rank 0, which tells it at a fence.
         ["wait-then-exit", who, code] => {
             let job = join();
@@ -460,6 +496,29 @@ pub(crate) fn rank(args: &[&str]) -> Option<i32> {
         }
         _ => None,
     }
+}
+
+fn replace(program: &[&str]) -> ! {
+    let mut command = std::process::Command::new(program[0]);
+    let error = std::os::unix::process::CommandExt::exec(command.args(&program[1..]));
+    panic!("exec: {error}");
+}
+
+#[allow(unsafe_code)]
+fn close_what_is_not_standard() {
+    // SAFETY: what the job still does with its descriptors fails, and the test opens none that
+    // could be taken for them.
+    unsafe { libc::close_range(3, u32::MAX, 0) };
+}
+
+/// Whether a process has a pipe open.
+fn has_a_pipe(process: u32) -> bool {
+    let files = std::fs::read_dir(format!("/proc/{process}/fd")).expect("its descriptors");
+    let targets = files
+        .flatten()
+        .filter_map(|file| std::fs::read_link(file.path()).ok());
+    let mut targets = targets.map(|target| target.to_string_lossy().into_owned());
+    targets.any(|target| target.starts_with("pipe:"))
 }
 
 #[inline(never)]

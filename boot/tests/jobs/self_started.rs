@@ -24,6 +24,9 @@ pub(crate) const TESTS: &[Test] = &[
         "self_started_by_a_process_that_ignores_the_end_of_children",
         ignores_children,
     ),
+    ("self_started_exec_in_a_rank", execs),
+    ("self_started_exec_after_finalising", execs_after_finalising),
+    ("self_started_rank_0_closes_descriptors", closes),
 ];
 
 fn hello() {
@@ -151,4 +154,35 @@ fn ignores_children() {
     job(&["exit", "1", "8"])
         .code(8)
         .says(&["argonet: rank 1 (pid ", "exited with code 8 without"]);
+}
+
+fn execs() {
+    let outcome = Job::self_started("3", &["execs", "0", "sleep", "100000"])
+        .run()
+        .code(137);
+    outcome.says(&[
+        "argonet: rank 0 (pid ",
+        "replaced its program by exec without finalising; the ranks were ended",
+    ]);
+    // A rank that is not the process that the user started may run any program, and its end is that
+    // of the rank.
+    for job in [
+        Job::self_started("3", &["execs", "1", "true"]),
+        Job::launched(3, &[], &["execs", "0", "true"]),
+    ] {
+        job.run()
+            .code(1)
+            .says(&["exited with code 0 without finalising; the other ranks were ended"]);
+    }
+}
+
+fn execs_after_finalising() {
+    let program = ["finalises-and-execs", "sh", "-c", "echo done; exit 5"];
+    let outcome = Job::self_started("3", &program).run().code(5).silent();
+    assert!(outcome.out.contains("done"), "{outcome:?}");
+}
+
+fn closes() {
+    let outcome = Job::self_started("3", &["closes"]).run().code(0).silent();
+    assert!(outcome.out.contains("goes on"), "{outcome:?}");
 }
