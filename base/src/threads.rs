@@ -1,8 +1,8 @@
 //! The library's own threads, by the system's numbers of them.
 //!
-//! Whether a job can go on depends on whether threads of the program can act. Names do not say whose
-//! a thread is: a program's main thread has the name of its file, and clients name theirs as they
-//! like. So a thread of the library registers itself when it begins.
+//! Whether a job can go on depends on whether threads of the program can act. Names do not say
+//! whose a thread is: a program's main thread has the name of its file, and clients name theirs as
+//! they like. So a thread of the library registers itself when it begins.
 
 use std::io;
 use std::sync::{Mutex, PoisonError};
@@ -14,8 +14,8 @@ use rustix::thread::gettid;
 /// library has threads.
 static OWN: Mutex<Vec<u32>> = Mutex::new(Vec::new());
 
-/// Starts a thread of the library, which does nothing for the program by itself. Until it has begun,
-/// it counts as a thread of the program.
+/// Starts a thread of the library, which does nothing for the program by itself. Until it has
+/// begun, it counts as a thread of the program.
 ///
 /// # Errors
 /// The system gives no thread.

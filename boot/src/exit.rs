@@ -89,7 +89,8 @@ pub(crate) struct Verdict {
 }
 
 impl Verdict {
-    /// The verdict on the process `pid` of the rank that `word` names; of its stack nothing is known.
+    /// The verdict on the process `pid` of the rank that `word` names; of its stack nothing is
+    /// known.
     pub(crate) fn new(
         word: ExitWord,
         pid: u32,
@@ -216,7 +217,8 @@ impl fmt::Display for Verdict {
     }
 }
 
-/// A limit of the stack in KiB that is far below the usual 8 MiB, so that a fault of memory access may come from it.
+/// A limit of the stack in KiB that is far below the usual 8 MiB, so that a fault of memory access
+/// may come from it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct SmallStack(u32);
 

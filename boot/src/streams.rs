@@ -35,8 +35,8 @@ pub(crate) fn flush() {
     flush_of_c();
 }
 
-/// Writes what C's streams hold. In a signal handler this may wait for ever for a stream that the interrupted code has
-/// locked: only with a timer armed.
+/// Writes what C's streams hold. In a signal handler this may wait for ever for a stream that the
+/// interrupted code has locked: only with a timer armed.
 pub(crate) fn flush_of_c() {
     // SAFETY: a null pointer means all open output streams.
     if unsafe { libc::fflush(ptr::null_mut()) } != 0 {
@@ -44,11 +44,11 @@ pub(crate) fn flush_of_c() {
     }
 }
 
-/// Writes what C's standard output holds, for an exit hook: a stream that another thread has locked, perhaps for ever, is left to
-/// the C library.
+/// Writes what C's standard output holds, for an exit hook: a stream that another thread has
+/// locked, perhaps for ever, is left to the C library.
 pub(crate) fn flush_standard_output_of_c() {
-    // SAFETY: the C library initialises the variable before any code of the program runs, and only a
-    // program that replaces the stream writes it; the stream is locked while it is flushed, and
+    // SAFETY: the C library initialises the variable before any code of the program runs, and only
+    // a program that replaces the stream writes it; the stream is locked while it is flushed, and
     // unlocked once by the thread that locked it.
     let flushed = unsafe {
         let file = stdout;
@@ -73,7 +73,8 @@ pub(crate) fn code_after_loss(code: u8) -> u8 {
     }
 }
 
-/// Output could not be written, for the reason of this error number; says so once. Async-signal-safe.
+/// Output could not be written, for the reason of this error number; says so once.
+/// Async-signal-safe.
 fn note(error: Option<i32>) {
     let error = error.map_or(Errno::IO, Errno::from_raw_os_error);
     // A reader that has gone, or a stream that the user has closed, wants no more.

@@ -37,7 +37,8 @@ pub(crate) fn fork() -> io::Result<Option<Pid>> {
     Ok(Pid::from_raw(pid))
 }
 
-/// Ends this process without running exit handlers, with a code that is not 0 if its output has been lost. Async-signal-safe.
+/// Ends this process without running exit handlers, with a code that is not 0 if its output has
+/// been lost. Async-signal-safe.
 pub(crate) fn exit_now(code: u8) -> ! {
     let code = streams::code_after_loss(code);
     // SAFETY: `_exit` has no precondition.

@@ -37,7 +37,8 @@ const GREETING: Duration = Duration::from_secs(30);
 const FILES_OF_RANK: u64 = 4;
 
 /// Runs the agent of this host for the launcher, or the agent, at the other end of standard input and output, and returns
-/// the exit code of this process: 0 once all ranks here and below have ended and the other end knows, or 75 if that end has gone.
+/// the exit code of this process: 0 once all ranks here and below have ended and the other end
+/// knows, or 75 if that end has gone.
 ///
 /// An agent that is only asked about its host ([`visit`](crate::visit())) leaves the answers to `look`.
 ///

@@ -16,7 +16,8 @@ use crate::hosts::list::{Entry, HostListError, parse_file, parse_list};
 use crate::hosts::words::split;
 use crate::launch::NO_CONDUIT;
 
-/// The longest file of hosts: some 128 bytes, a long name and a number, for each of the most hosts that a job may have.
+/// The longest file of hosts: some 128 bytes, a long name and a number, for each of the most hosts
+/// that a job may have.
 const MAX_FILE_BYTES: u64 = 8 << 20;
 
 /// Where a job runs, as far as the command line says it.

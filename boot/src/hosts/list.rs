@@ -138,7 +138,8 @@ fn is_most(word: &str) -> bool {
     count.is_some_and(is_number)
 }
 
-/// Whether Grid Engine writes this behind the name of a queue: no processors, or pairs of socket and core.
+/// Whether Grid Engine writes this behind the name of a queue: no processors, or pairs of socket
+/// and core.
 fn are_processors(word: &str) -> bool {
     let is_pair = |pair: &str| match pair.split_once(',') {
         Some((socket, core)) => is_number(socket) && is_number(core),

@@ -25,8 +25,8 @@ use crate::ranks::RankEvent;
 use crate::signals::{LauncherSignals, REPORT};
 use crate::spawn::Spawner;
 
-/// The exit code of an agent whose connection upwards has ended, or is silent: a temporary failure (`EX_TEMPFAIL`), and none
-/// that the way to it has of its own.
+/// The exit code of an agent whose connection upwards has ended, or is silent: a temporary failure
+/// (`EX_TEMPFAIL`), and none that the way to it has of its own.
 pub(crate) const DESERTED_CODE: u8 = 75;
 
 #[derive(Debug, Clone, Copy)]

@@ -149,7 +149,8 @@ fn interrupt_with_greeting() {
     job.outcome().code(130).says(&["(SIGINT)"]);
 }
 
-/// Rank 0 ends when nobody takes its output, and only then lets host b greet, whose rank waits for the same.
+/// Rank 0 ends when nobody takes its output, and only then lets host b greet, whose rank waits for
+/// the same.
 fn lost_output_slow_host() {
     let go = TestFifo::new("output");
     let this = this_program();
@@ -169,7 +170,8 @@ fn lost_output_slow_host() {
         .says(&["standard output failed: No space left on device"]);
 }
 
-/// The ways outlive their agents until they are killed. On a slow host the job itself may take longer than it may.
+/// The ways outlive their agents until they are killed. On a slow host the job itself may take
+/// longer than it may.
 fn way_is_left() {
     let template = "HOST_OF_TEST=%M; trap '' TERM; %C; sleep 100000";
     let job = spread_with(2, "a,b", &["timeout=1"], &["quick"]).env(TEMPLATE.0, template);
