@@ -15,6 +15,7 @@ pub(crate) const TESTS: &[Test] = &[
     ("doctor_sees_one_direction_and_one_network", partly),
     ("doctor_compares_limits_and_packets", limits),
     ("doctor_refuses_what_cannot_be", refused),
+    ("doctor_says_that_its_report_is_lost", full_device),
 ];
 
 /// What a run has found.
@@ -315,4 +316,20 @@ fn refused() {
         assert_eq!(output.status.code(), Some(2), "{args:?}: {errors}");
         says(&errors, parts);
     }
+}
+
+fn full_device() {
+    let full = std::fs::File::options().write(true).open("/dev/full");
+    let output = Command::new(env!("CARGO_BIN_EXE_argonet"))
+        .args(["doctor", "-H", "a"])
+        .env("GASNET_CSPAWN_CMD", ": %M; exec %C")
+        .stdout(full.expect("a full device"))
+        .output()
+        .expect("argonet can be run");
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{errors}");
+    says(
+        &errors,
+        &["argonet doctor: writing the report failed: No space left on device"],
+    );
 }
