@@ -15,7 +15,9 @@ pub const CONDUITS: &[&str] = &["smp", "tcp", "portals"];
 settings! {
     PSHM_NODES: u64 = "GASNET_PSHM_NODES",
         Kind::Count { min: 0, max: MAX_LOCAL_RANKS as u64, unit: "ranks" }, Preset::Is("0"), Scope::Job,
-        "How many ranks a program becomes that was started alone; 0 is one. `argonet run` has its own option.";
+        "How many ranks a program becomes that was started alone; 0 is one. 1 also allows jobs of one rank where another \
+         launcher, such as srun or mpirun, has started several processes; without it they are refused. `argonet run` has its \
+         own option.";
     CONDUIT: &'static str = "ARGONET_CONDUIT", Kind::Choice(CONDUITS), Preset::Is("smp"), Scope::Job,
         "The conduit of jobs that `argonet run` starts, where `--conduit` is not given.";
     START_TIMEOUT: Duration = "ARGONET_START_TIMEOUT",
