@@ -22,7 +22,6 @@ mod files;
 mod launcher;
 mod leaking;
 mod legacy_cases;
-mod measuring;
 mod network;
 mod ratomic_cases;
 mod running;
@@ -42,7 +41,6 @@ fn main() {
     trials.extend(bad::trials(chosen));
     trials.extend(diagnosing::trials());
     trials.extend(leaking::trials());
-    trials.extend(measuring::trials());
     trials.extend(launcher::trials());
     trials.extend(chosen::trials());
     trials.push(Trial::test("each work place is another", work_places));
