@@ -17,7 +17,7 @@
 //! * A rank asks for the end at once (a second interrupt): as a failure.
 //! * Everything watched has ended and the launcher has gone: the guardian ends.
 //! * Rank 0 of a job that started itself runs another program before it has finalised: the job ends
-//!   ([`replaced`]).
+//!   (module `replaced`).
 //!
 //! Rank 0 of a job that started itself is the process that the user waits for. It is asked by a signal to report the
 //! failure and end with the job's code, and killed only if it has not done so after [`RANK_0_GRACE`].
