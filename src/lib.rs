@@ -70,7 +70,6 @@ mod global;
 mod global_ref;
 mod global_slice;
 mod heap;
-mod kept;
 mod network;
 mod op;
 mod payload;

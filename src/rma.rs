@@ -5,10 +5,10 @@ use crate::engine::{Outlook, Transfer};
 use crate::error::Result;
 use crate::global::{Global, GlobalPtr};
 use crate::global_slice::GlobalSlice;
-use crate::kept::Kept;
 use crate::op::Op;
 use crate::process;
 use crate::world::{Threading, World};
+use argonet_base::kept::Kept;
 use argonet_segment::bulk;
 use core::ptr::NonNull;
 

@@ -6,10 +6,10 @@ use crate::collective::{Reducible, Reduction};
 use crate::engine::{Call, Kind};
 use crate::error::Result;
 use crate::global::Global;
-use crate::kept::Kept;
 use crate::op::Op;
 use crate::world::Threading;
 use argonet_base::Rank;
+use argonet_base::kept::Kept;
 
 fn zeroed<T: Global>(count: usize) -> Kept<T> {
     Kept::new(vec![T::new_zeroed(); count].into())

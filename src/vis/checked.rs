@@ -7,12 +7,12 @@ use crate::engine::{
 use crate::error::Result;
 use crate::global::Global;
 use crate::global_slice::GlobalSlice;
-use crate::kept::Kept;
 use crate::op::Op;
 use crate::process;
 use crate::section::{Section, SectionError};
 use crate::world::{Threading, World};
 use argonet_am::AmError;
+use argonet_base::kept::Kept;
 use argonet_base::{Rank, SegmentOffset};
 
 /// A transfer whose shape was checked. Addresses are those of buffers that its maker keeps.

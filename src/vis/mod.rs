@@ -7,11 +7,11 @@ use crate::engine::Direction;
 use crate::error::Result;
 use crate::global::Global;
 use crate::global_slice::GlobalSlice;
-use crate::kept::Kept;
 use crate::op::Op;
 use crate::scope::Scope;
 use crate::section::Section;
 use crate::world::{Threading, World};
+use argonet_base::kept::Kept;
 use checked::{give_each, kept_each, listed, listed_kept, listed_mut};
 
 impl<M: Threading> World<M> {

@@ -22,6 +22,7 @@ use crate::threads::ThreadMode;
 use argonet_am::credit::{Bank, PlanError};
 use argonet_am::record::RecordError;
 use argonet_am::{AmError, Registered};
+use argonet_base::kept::Kept;
 use argonet_base::{JobRank, SegmentOffset};
 use argonet_nic::portals::{DescriptorHandle, NicError, Portals as Interface, Queue};
 use argonet_segment::Directory;
@@ -130,7 +131,7 @@ pub(super) enum Again {
 }
 
 /// A temporary descriptor that is still bound, with its memory where that is the conduit's.
-pub(super) type Unreleased = (DescriptorHandle, Option<Box<[u8]>>);
+pub(super) type Unreleased = (DescriptorHandle, Option<Kept<u8>>);
 
 /// The conduit over a matching interface.
 pub struct Portals<N: Interface> {

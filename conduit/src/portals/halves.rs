@@ -9,6 +9,7 @@ use super::slots::Slots;
 use super::wire::{Kind, Piece};
 use crate::conduit::OpToken;
 use argonet_base::JobRank;
+use argonet_base::kept::Kept;
 use argonet_nic::portals::{Ack, DescriptorHandle, NicError, Part, Portals as Interface, Target};
 use argonet_segment::SharedBytes;
 use core::ptr::NonNull;
@@ -71,8 +72,11 @@ impl<N: Interface> Portals<N> {
             Source::Segment
         } else {
             let kept = (!self.reads_at_once(len) && local.is_none())
-                .then(|| bytes.to_vec().into_boxed_slice());
-            let start = kept.as_ref().map_or(bytes.as_ptr(), |kept| kept.as_ptr());
+                .then(|| Kept::new(bytes.to_vec().into()));
+            let start = match &kept {
+                Some(kept) => kept.as_ptr().cast::<u8>().cast_const(),
+                None => bytes.as_ptr(),
+            };
             let descriptor = self.bind_temporary(start, len, false)?;
             transfer.object = descriptor;
             Source::Temporary(descriptor, kept)

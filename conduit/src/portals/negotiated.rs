@@ -7,6 +7,7 @@ use super::wire::{Body, Kind};
 use crate::conduit::{PrepareRequest, Prepared, SendError};
 use argonet_am::{AmError, Category, Lane, MAX_MEDIUM, Message, Payload};
 use argonet_base::HandlerIndex;
+use argonet_base::kept::Kept;
 use argonet_nic::portals::Portals as Interface;
 use argonet_segment::SharedBytes;
 use std::collections::BTreeMap;
@@ -15,7 +16,7 @@ use std::collections::BTreeMap;
 pub(super) type Reserves = BTreeMap<usize, Reserve>;
 
 pub(super) struct Reserve {
-    buffer: Box<[u8]>,
+    buffer: Kept<u8>,
     shape: Shape,
     of: Of,
 }
@@ -68,8 +69,8 @@ impl<N: Interface> Portals<N> {
                 }
             };
             drop(state);
-            let mut buffer = vec![0; capacity.max(1)].into_boxed_slice();
-            let start = buffer.as_mut_ptr();
+            let buffer = Kept::new(vec![0; capacity.max(1)].into());
+            let start = buffer.as_ptr().cast::<u8>();
             let reserve = Reserve { buffer, shape, of };
             self.reserves.lock().insert(start.addr(), reserve);
             // SAFETY: the buffer is kept, and touched by nobody else, until commit or cancel.
@@ -101,6 +102,7 @@ impl<N: Interface> Portals<N> {
             "a commit sends at most what was prepared"
         );
         let Reserve { buffer, shape, of } = self.take_reserve(prepared);
+        let buffer = buffer.give();
         let bytes = SharedBytes::from_slice(&buffer[..len]);
         let message = Message {
             handler,

@@ -5,6 +5,7 @@ use crate::owned::Owned;
 use crate::threads::ThreadMode;
 use crate::wire::UserPlace;
 use argonet_base::JobRank;
+use argonet_base::kept::Kept;
 use argonet_nic::portals::{DescriptorHandle, PortalIndex};
 
 /// Bits of a handle that are its place; the others say how often that was used before.
@@ -57,7 +58,7 @@ pub(super) enum Source {
     /// The slot of a large medium.
     Slot(u32),
     /// A temporary descriptor (TMPMD), with its memory where that is the conduit's.
-    Temporary(DescriptorHandle, Option<Box<[u8]>>),
+    Temporary(DescriptorHandle, Option<Kept<u8>>),
 }
 
 /// Whom to tell when it is complete.

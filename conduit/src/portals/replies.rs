@@ -14,6 +14,7 @@ use argonet_am::credit::PushedBack;
 use argonet_am::record::RecordError;
 use argonet_am::{AmError, Lane};
 use argonet_base::JobRank;
+use argonet_base::kept::Kept;
 use argonet_nic::portals::{
     DescriptorHandle, Event, EventKind, NicError, Outcome, Portals as Interface,
 };
@@ -352,7 +353,7 @@ impl<N: Interface> Portals<N> {
     }
 
     /// Releases a temporary descriptor, whose one operation is over. While the interface does not it is kept, with its memory.
-    pub(super) fn release(&self, descriptor: DescriptorHandle, memory: Option<Box<[u8]>>) {
+    pub(super) fn release(&self, descriptor: DescriptorHandle, memory: Option<Kept<u8>>) {
         match self.nic.release(descriptor) {
             Ok(()) | Err(NicError::BadHandle { .. }) => self.temporaries.give(1),
             Err(_) => {

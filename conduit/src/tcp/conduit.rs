@@ -14,6 +14,7 @@ use crate::ledger::{LaneLedger, PeerLedger};
 use crate::wire::{UserBytes, UserPlace};
 use argonet_am::record::Short;
 use argonet_am::{Category, Lane, MAX_MEDIUM, Message, Payload};
+use argonet_base::kept::Kept;
 use argonet_base::{HandlerIndex, JobRank, SegmentOffset};
 use argonet_segment::{SharedBytes, bulk};
 use core::ptr::NonNull;
@@ -161,8 +162,8 @@ impl Conduit for Tcp {
         outbound.reserved.charge += kept.charge;
         outbound.reserved.owned += kept.owned;
         drop(outbound);
-        let mut buffer = vec![0; capacity.max(1)].into_boxed_slice();
-        let start = buffer.as_mut_ptr();
+        let buffer = Kept::new(vec![0; capacity.max(1)].into());
+        let start = buffer.as_ptr().cast::<u8>();
         let position = start.addr();
         core.prepared.lock().insert(position, buffer);
         // SAFETY: the buffer is kept, and touched by nobody else, until commit or cancel.

@@ -19,6 +19,7 @@ use crate::threads::ThreadMode;
 use argonet_am::credit::Bank;
 use argonet_am::record::RecordError;
 use argonet_am::{AmError, Registered};
+use argonet_base::kept::Kept;
 use argonet_base::{JobRank, SegmentOffset};
 use argonet_segment::Directory;
 use core::ptr::NonNull;
@@ -79,7 +80,7 @@ pub(super) struct Core {
     pub(super) epoll: OwnedFd,
     pub(super) sleepers: Sleepers,
     /// Buffers of payloads that are being prepared, by their address.
-    pub(super) prepared: Mutex<BTreeMap<usize, Box<[u8]>>>,
+    pub(super) prepared: Mutex<BTreeMap<usize, Kept<u8>>>,
     pub(super) helper: Helper,
     pub(super) progress: Progress,
     pub(super) vitals: Vitals,

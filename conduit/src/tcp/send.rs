@@ -227,16 +227,13 @@ impl Core {
         let (lane, nargs) = (prepared.lane(), prepared.nargs());
         let is_long = prepared.offset().is_some();
         let kept = Self::reserved(lane, nargs, is_long, prepared.capacity());
+        let (position, _) = prepared.place();
+        let buffer = self.prepared.lock().remove(&position);
+        let buffer = buffer.expect("a payload that this conduit has prepared");
         outbound.reserved.ring -= kept.ring;
         outbound.reserved.charge -= kept.charge;
         outbound.reserved.owned -= kept.owned;
-        let (position, _) = prepared.place();
-        let buffer = self.prepared.lock().remove(&position);
-        assert!(
-            buffer.is_some(),
-            "a payload that this conduit did not prepare"
-        );
-        buffer.unwrap_or_default()
+        buffer.give()
     }
 
     /// Whether nothing is half way with any peer.
