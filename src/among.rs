@@ -20,10 +20,11 @@ use std::sync::Arc;
 /// give.
 ///
 /// All ranks of the team call the same operations in the same order, with the same root, length and operation; ranks that
-/// differ end the job with a message that names two of them. Started operations without data for all
-/// (broadcast, scatter, reduction to one, gather, scan) and the calls of the [`World`] have one order,
-/// too. Ranks here are ranks in the team. Any number of started
-/// operations may be under way, of one team and of several, and be waited for in any order; polls go on with them. No
+/// differ end the job with a message that names two of them. Ranks here are ranks in the team. Any number of started
+/// operations may be under way, of one team and of several, and be waited for in any order; polls go on with them. Those of
+/// the world's team are in one order with calls of [`World`] itself, such as [`World::barrier`]: a rank that starts a
+/// broadcast, a scatter, a gather, a reduction to one or a scan before such a call differs from one that starts it
+/// afterwards. No
 /// operation is a barrier but [`start_barrier`](Self::start_barrier): a rank is done when its own part is.
 ///
 /// Values are combined in an order that depends on the number of ranks, where they are, and lengths alone, so the same input gives
@@ -207,6 +208,9 @@ impl<'w, M: Threading> Among<'w, M> {
     }
 
     /// Elements of a block of `count` for each member.
+    ///
+    /// # Panics
+    /// If no slice has as many.
     fn blocks(&self, count: usize) -> usize {
         let all = self.size().checked_mul(count);
         all.expect("so many elements for each member are more than any slice has")

@@ -7,7 +7,7 @@ use crate::op::Op;
 use crate::raw::{Raw, Room, Token};
 use crate::scope::Scope;
 use crate::world::{Par, Seq, World};
-use crate::{AmContext, GlobalRef, Rank};
+use crate::{AmContext, GlobalRef, Quiet, Rank, SharedVec, Team};
 use static_assertions::{assert_impl_all, assert_not_impl_any};
 
 // One thread calls, so nothing by which it calls leaves it.
@@ -16,6 +16,15 @@ assert_not_impl_any!(Raw<'static, Seq>: Send, Sync);
 assert_not_impl_any!(Among<'static, Seq>: Send, Sync);
 assert_impl_all!(World<Par>: Send, Sync);
 assert_impl_all!(GlobalRef<'static, u64>: Send, Sync);
+assert_impl_all!(Raw<'static, Par>: Send, Sync);
+assert_impl_all!(Among<'static, Par>: Send, Sync);
+
+// Values that name memory or ranks, and communicate by a world that they are given.
+assert_impl_all!(Team: Send, Sync);
+assert_impl_all!(SharedVec<u64>: Send, Sync);
+
+// Slices of shared memory are lent by the thread that is in the quiet phase.
+assert_impl_all!(Quiet: Send, Sync);
 
 // The thread that began waits: what it has under way counts in its own context.
 assert_not_impl_any!(Op<'static, Box<[u8]>>: Send, Sync);

@@ -26,19 +26,19 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 ///
 /// References, `bool` and `char` are refused when compiling:
 ///
-/// ```compile_fail
+/// ```compile_fail,E0277
 /// # use argonet::{SharedVec, World};
 /// # fn f(world: &World) -> argonet::Result<()> {
 /// let flags = SharedVec::<bool>::alloc(world, 1)?;
 /// # Ok(()) }
 /// ```
-/// ```compile_fail
+/// ```compile_fail,E0277
 /// # use argonet::{SharedVec, World};
 /// # fn f(world: &World) -> argonet::Result<()> {
 /// let letters = SharedVec::<char>::alloc(world, 1)?;
 /// # Ok(()) }
 /// ```
-/// ```compile_fail
+/// ```compile_fail,E0277
 /// # use argonet::{SharedVec, World};
 /// # fn f(world: &World) -> argonet::Result<()> {
 /// let references = SharedVec::<&'static u8>::alloc(world, 1)?;
@@ -126,7 +126,7 @@ impl<T: Global> GlobalPtr<T> {
     /// Another size is refused when compiling, so that words which are changed atomically are not seen as words of another size by
     /// accident:
     ///
-    /// ```compile_fail
+    /// ```compile_fail,E0080
     /// # use argonet::{GlobalPtr, World};
     /// # fn f(world: &World, p: GlobalPtr<u64>) {
     /// world.fetch_add(p.cast::<u32>(), 1).unwrap();

@@ -61,7 +61,7 @@ enum State<'w, B> {
 ///
 /// It cannot outlive its world:
 ///
-/// ```compile_fail
+/// ```compile_fail,E0505
 /// # use argonet::{GlobalSlice, World};
 /// # fn f(world: World, p: GlobalSlice<u64>) {
 /// let op = world.get(p).unwrap();

@@ -28,13 +28,13 @@ impl<M: Threading> World<M> {
     /// let sum: u64 = world.quiet(|q| v.local(q).iter().sum()).unwrap();
     /// assert_eq!(sum, 56);
     /// ```
-    /// ```compile_fail
+    /// ```compile_fail,E0502
     /// # use argonet::{GlobalPtr, World};
     /// # fn f(world: &mut World, p: GlobalPtr<u64>) {
     /// world.quiet(|_| { let _ = world.put_value(p, 1); }).unwrap();
     /// # }
     /// ```
-    /// ```compile_fail
+    /// ```compile_fail,E0502
     /// # use argonet::{SharedVec, World};
     /// # fn f(world: &mut World, v: SharedVec<u64>) {
     /// world.quiet(|q| { let slice = v.local(q); v.write(world, 0, 99); slice[0] }).unwrap();

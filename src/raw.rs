@@ -100,7 +100,7 @@ impl<M: Threading> World<M> {
 ///
 /// It lies in memory of its world, which cannot be finalised meanwhile:
 ///
-/// ```compile_fail
+/// ```compile_fail,E0505
 /// # use argonet::{World, engine::Outlook, raw::PrepareRequest};
 /// # fn f(world: World, want: &PrepareRequest) {
 /// let mut room = world.raw().prepare(want, Outlook::Wait).unwrap();
@@ -182,7 +182,7 @@ impl<'w, M: Threading> Raw<'w, M> {
     ///
     /// It asks for none of the promises that the safe calls of all ranks rely on, so it is not to be had by safe code:
     ///
-    /// ```compile_fail
+    /// ```compile_fail,E0133
     /// # let world = argonet::World::init().unwrap();
     /// let engine = world.raw().engine();
     /// ```

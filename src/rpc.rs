@@ -163,7 +163,7 @@ const UNRESOLVED: u32 = u32::MAX;
 ///
 /// It cannot capture anything: all ranks must have it. A capturing closure is refused:
 ///
-/// ```compile_fail
+/// ```compile_fail,E0308
 /// # let mut builder = argonet::World::builder();
 /// let k = 3;
 /// let add = builder.rpc("add", move |(x,): (u32,)| x + k);
@@ -230,13 +230,13 @@ impl<A: DeserializeOwned + 'static, R: Serialize + 'static> RpcEntry for Rpc<A, 
                 DecodeError::TooMany => Status::TooMany,
                 DecodeError::Bytes(_) => Status::BadArguments,
             })?;
+            // Not dropped by a panic of its encoding: a second panic would abort the process.
             let result = call_named(|| of("the function"), || function(args));
-            // Not dropped while an encoder's panic unwinds: another panic would abort without a word.
             let result = ManuallyDrop::new(result);
             let encode = || postcard::to_stdvec(&*result);
             let bytes = call_named(|| of("encoding the result of"), encode);
-            let drops = || drop(ManuallyDrop::into_inner(result));
-            call_named(|| of("dropping the result of"), drops);
+            let drop_result = || drop(ManuallyDrop::into_inner(result));
+            call_named(|| of("dropping the result of"), drop_result);
             bytes.map_err(|_| Status::BadResult)
         })
     }

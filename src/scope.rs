@@ -39,13 +39,13 @@ impl<M: Threading> World<M> {
     ///
     /// A buffer that dies inside is refused, and so are two gets into one buffer:
     ///
-    /// ```compile_fail
+    /// ```compile_fail,E0597
     /// # use argonet::{GlobalSlice, World};
     /// # fn f(world: &World, p: GlobalSlice<u64>) {
     /// world.scope(|s| { let b = [1u64]; s.put(p, &b) }).unwrap();
     /// # }
     /// ```
-    /// ```compile_fail
+    /// ```compile_fail,E0499
     /// # use argonet::{GlobalSlice, World};
     /// # fn f(world: &World, p: GlobalSlice<u64>) {
     /// let mut b = [1u64];

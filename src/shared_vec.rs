@@ -188,7 +188,7 @@ impl<T: Global> SharedVec<T> {
     ///
     /// There is no slice while other ranks may write, as nobody can make a [`Quiet`]:
     ///
-    /// ```compile_fail
+    /// ```compile_fail,E0451
     /// # use argonet::{Quiet, SharedVec, World};
     /// # fn f(v: SharedVec<u64>) {
     /// let quiet = Quiet { _private: () };
@@ -198,7 +198,7 @@ impl<T: Global> SharedVec<T> {
     ///
     /// Any thread may ask for it, so elements must be [`Sync`]:
     ///
-    /// ```compile_fail
+    /// ```compile_fail,E0277
     /// # use argonet::{Quiet, SharedVec};
     /// # use core::{cell::Cell, marker::PhantomData};
     /// # use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
@@ -225,7 +225,7 @@ impl<T: Global> SharedVec<T> {
 
     /// This rank's part as a slice that can be written, one at a time:
     ///
-    /// ```compile_fail
+    /// ```compile_fail,E0502
     /// # use argonet::{SharedVec, World};
     /// # fn f(world: &mut World, mut v: SharedVec<u64>) {
     /// world.quiet(|q| {

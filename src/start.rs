@@ -53,7 +53,7 @@ pub struct Joining<'a> {
 ///
 /// Safe code has none, as a thread that is retired or enters another context makes ends of scopes believe what is not so:
 ///
-/// ```compile_fail
+/// ```compile_fail,E0133
 /// argonet::start::with_thread(|ctx| ctx.retire());
 /// ```
 ///
@@ -249,7 +249,7 @@ pub(crate) fn join(
 /// [`World::init`](crate::World::init) for what is no [`World`](crate::World): joins the job; `register` puts the client's handlers into the
 /// table. A process joins once. Ranks may communicate after [`Joined::start`].
 ///
-/// ```compile_fail
+/// ```compile_fail,E0133
 /// # fn f(how: argonet::start::Joining<'_>) {
 /// let joined = argonet::start::join_as_runtime(how, |_| Ok(())).unwrap();
 /// # }

@@ -46,7 +46,7 @@ pub trait Threading: sealed::Sealed + 'static {
 ///
 /// The world cannot go to another thread:
 ///
-/// ```compile_fail
+/// ```compile_fail,E0277
 /// # use argonet::World;
 /// # fn f(world: World) {
 /// std::thread::spawn(move || world.poll());
@@ -207,9 +207,10 @@ impl<M: Threading> World<M> {
     /// may, and a panic of it goes to the caller.
     ///
     /// If `done` cannot come true any more, because another rank has left its world, all others wait
-    /// and nothing is under way, the job ends with a message that names both ranks. So what depends
-    /// on time, on files, on a signal handler or on a process that is no rank is waited for with
-    /// [`wait_timeout`](Self::wait_timeout), and `done` looks and does not put or send. A `done` that
+    /// and nothing is under way, the job ends with a message that names both ranks. Threads of this
+    /// process count, as far as they run or sleep for a limited time, and so does what `done` itself
+    /// sends or writes. The library knows nothing of what depends on time, on files, on signals or on
+    /// processes that are no ranks: [`wait_timeout`](Self::wait_timeout) waits for that. A `done` that
     /// prepares a payload of the raw layer ends the wait with an error.
     ///
     /// See the example of [`poll`](Self::poll).
@@ -283,7 +284,8 @@ impl<M: Threading> World<M> {
     }
 
     /// Waits until every rank has entered the barrier. Collective. Messages sent before it may
-    /// still be under way; see [`quiet`](World::quiet).
+    /// still be under way; see [`quiet`](World::quiet). All ranks make calls of the world in one
+    /// order, among which are operations of [`among`](World::among) that were started.
     ///
     /// See the example of [`World`].
     ///
@@ -324,7 +326,8 @@ impl<M: Threading> World<M> {
         loop {
             // Operations poll the network themselves; between polls of the future this loop does,
             // and it sleeps when nothing happens.
-            if let Poll::Ready(output) = future.as_mut().poll(&mut Context::from_waker(&waker)) {
+            let poll = || future.as_mut().poll(&mut Context::from_waker(&waker));
+            if let Poll::Ready(output) = process::with(|ctx| self.engine().decide(ctx, poll)) {
                 return output;
             }
             let wakes = self.engine().wakes();

@@ -140,6 +140,18 @@ pub trait Bootstrap: Send + Sync {
         true
     }
 
+    /// Whether this rank is the first of its host that asks, so that it reports what several ranks
+    /// find at about the same time. True where ranks of a host know nothing of each other.
+    fn claim_report(&self) -> bool {
+        true
+    }
+
+    /// Whether this process has threads beside the calling one and the library's own. True where
+    /// that is not known.
+    fn has_other_threads(&self) -> bool {
+        true
+    }
+
     /// Ends the job as failed: stores the failure for the other ranks and whoever started the job, prints one line
     /// with the rank and `message` on standard error, and ends this process. The other ranks are killed. `code` is the
     /// job's exit code; 0 becomes 1, since a job that was aborted did not succeed.

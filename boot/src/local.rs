@@ -195,6 +195,14 @@ impl Bootstrap for LocalJob {
         threads::others_may_act()
     }
 
+    fn claim_report(&self) -> bool {
+        self.control.job().claim_report()
+    }
+
+    fn has_other_threads(&self) -> bool {
+        threads::others_exist()
+    }
+
     fn abort(&self, code: u8, message: &str) -> ! {
         let code = code.max(1);
         let (rank, pid) = (self.rank, std::process::id());

@@ -5,28 +5,38 @@
 //! [`argonet_base::threads`] knows, do nothing for the program by themselves.
 
 use std::fs;
+use std::path::Path;
 
 use argonet_base::threads::is_of_library;
 use rustix::thread::gettid;
 
 /// Whether a thread other than the calling one may act before it is woken by one. True where the
-/// system does not tell.
+/// system does not report it.
 pub(crate) fn others_may_act() -> bool {
+    any_other(|thread| !read(thread, "syscall").is_some_and(|call| sleeps_until_woken(&call)))
+}
+
+/// Whether there is a thread beside the calling one and the library's own. True where the system
+/// does not report it.
+pub(crate) fn others_exist() -> bool {
+    any_other(|_| true)
+}
+
+/// Whether such a thread is among the client's but the calling one, by their directories.
+fn any_other(is_such: impl Fn(&Path) -> bool) -> bool {
     let own = gettid().as_raw_nonzero().to_string();
     let Ok(threads) = fs::read_dir("/proc/self/task") else {
         return true;
     };
     threads.flatten().any(|thread| {
-        if thread.file_name() == *own {
-            return false;
-        }
-        let number = thread.file_name().to_str().and_then(|n| n.parse().ok());
-        if number.is_some_and(is_of_library) {
-            return false;
-        }
-        let call = fs::read_to_string(thread.path().join("syscall"));
-        !call.is_ok_and(|call| sleeps_until_woken(&call))
+        let name = thread.file_name();
+        let number = name.to_str().and_then(|n| n.parse().ok());
+        name != *own && !number.is_some_and(is_of_library) && is_such(&thread.path())
     })
+}
+
+fn read(thread: &Path, file: &str) -> Option<String> {
+    fs::read_to_string(thread.join(file)).ok()
 }
 
 /// Whether a line of `/proc/PID/task/TID/syscall` is a wait on a futex without a time-out.
@@ -77,7 +87,7 @@ mod tests {
                 std::hint::spin_loop();
             }
         });
-        assert!(others_may_act());
+        assert!(others_may_act() && others_exist());
         drop(stop);
         spinning.join().unwrap();
     }

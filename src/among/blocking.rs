@@ -135,8 +135,12 @@ impl<M: Threading> Among<'_, M> {
     /// # Errors
     /// As [`broadcast`](Self::broadcast).
     pub fn gather<T: Global>(&self, root: Rank, values: &[T]) -> Result<Option<Vec<T>>> {
-        let blocks = if self.is(root) { self.size() } else { 0 };
-        let mut result = zeroed(blocks * values.len());
+        let is_root = self.is(root);
+        let mut result = zeroed(if is_root {
+            self.blocks(values.len())
+        } else {
+            0
+        });
         let call = Call {
             root: root.0,
             ..between(Kind::Gather, values.len(), values, &mut *result)

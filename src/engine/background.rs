@@ -154,7 +154,7 @@ impl<C: Conduit> Engine<C> {
             self.boot.attend();
         }
         if pending & kind::COMPLAINT != 0 {
-            // The lock is given back, as this thread leaves it some time to others.
+            // A copy: it takes a while, and handlers of other threads take the lock meanwhile.
             let complaint = self.background.complaint.lock().clone();
             if let Some(message) = complaint {
                 self.fatal_for_several(&message);

@@ -8,6 +8,7 @@ use super::far::Far;
 use super::limits::internal;
 use super::lines::Circles;
 use super::mismatch::Mismatch;
+use super::quiescence::is_of_the_client;
 use super::team::Making;
 use super::thread::{Context, ThreadCtx};
 use super::tree::{Barrier, Tree};
@@ -642,12 +643,22 @@ impl<C: Conduit> Engine<C> {
         ctx.permit("waiting", self.rank)?;
         let _span = span(ctx, Kind::WaitUntil);
         let mut wait = self.waiting(what);
-        while !done() {
-            // The condition is the client's, and may have prepared a payload.
+        if done() {
+            return Ok(());
+        }
+        loop {
+            // The condition is the client's: it may have prepared a payload. Handlers that ran
+            // between prepare and commit could cancel it and then communicate.
             ctx.permit("waiting", self.rank)?;
             wait.pause(ctx);
+            let is_over = match is_of_the_client(what.what) {
+                true => self.decide(ctx, &mut done),
+                false => done(),
+            };
+            if is_over {
+                return Ok(());
+            }
         }
-        Ok(())
     }
 
     /// [`wait_until`](Self::wait_until) with an end: whether `done` came true before the engine's

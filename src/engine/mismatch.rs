@@ -14,8 +14,8 @@
 //!   Y is not called, and X not complete: the job ends here
 //! ```
 //! Both wait for good: X needs rank 1, which calls nothing before Y is complete, and Y needs rank
-//! 0. In PAR mode another thread might call, so there only calls of one team count, which all ranks
-//! call in the same order.
+//! 0. In PAR mode another thread might call. So a rank that has other threads compares calls of one
+//! team alone, which all ranks call in the same order.
 
 use super::background::Steps;
 use super::collective::{History, Kind, Label, Signature};
@@ -39,12 +39,16 @@ use std::sync::Arc;
 /// others have said. So long a job may rest before a message shows that a rank has died.
 pub const PATIENCE: Duration = Duration::from_millis(200);
 
-/// How long a rank leaves it to rank 0 to say what both have found, in steps between which it looks
-/// whether the job has ended; each further rank waits a step longer, up to so many. With the time
-/// before anybody asks, the error is on the screen within a second.
+/// How long a rank leaves it to rank 0 to report what both have found, in steps between which it
+/// looks whether the job has ended; each further rank waits a step longer, up to so many. Together
+/// 0.4 s at most, so that an error is on the screen within a second of the call.
 const LEAVES_STEP: Duration = Duration::from_millis(5);
 const LEAVES_STEPS: u32 = 20;
 const MOST_APART: u32 = 60;
+
+/// Steps for which a rank waits for the end of the job by a rank of its host that has claimed the
+/// report: a second, in case that one does not get so far.
+const CLAIMED_STEPS: u32 = 200;
 
 /// Arguments that say what a rank has called, and which call an answer is about.
 const CALL_ARGS: usize = 8;
@@ -279,11 +283,12 @@ impl<C: Conduit> Engine<C> {
         if mine.sequence == Sequence::Meetings(Meeting::Finalise) {
             return None;
         }
-        // In PAR threads of a rank may be in several sequences at once, in any order.
+        // In PAR threads of a rank may be in several sequences at once, in any order. A thread that
+        // sleeps counts, too, as a handler may wake it.
         let may_cross = |other: &Called| match [mine.sequence, other.sequence] {
             [_, Sequence::Meetings(Meeting::Finalise)] => false,
             [Sequence::Team(here), Sequence::Team(there)] if here == there => true,
-            _ => self.mode != ThreadMode::Par,
+            _ => self.mode != ThreadMode::Par || !self.boot.has_other_threads(),
         };
         if let Some((theirs, answered)) = &mut heard.question {
             if mine.is_at(theirs.sequence, theirs.number) {
@@ -346,17 +351,22 @@ impl<C: Conduit> Engine<C> {
     }
 
     /// Ends the job for a reason that several ranks find at about the same time, so that one of
-    /// them says it: the lowest, if it is among them, as the others leave it some time. Its end
-    /// ends this process.
+    /// them reports it: the lowest, if it is among them, as the others leave it some time. Its end
+    /// ends this process. Of the ranks of a host only the first one reports.
     #[cold]
     pub(super) fn fatal_for_several(&self, message: &str) -> ! {
-        let steps = match self.rank.0 {
-            0 => 0,
-            rank => LEAVES_STEPS + rank.min(MOST_APART),
+        let rest = |steps| {
+            for _ in 0..steps {
+                self.boot.attend();
+                std::thread::sleep(LEAVES_STEP);
+            }
         };
-        for _ in 0..steps {
-            self.boot.attend();
-            std::thread::sleep(LEAVES_STEP);
+        match self.rank.0 {
+            0 => {}
+            rank => rest(LEAVES_STEPS + rank.min(MOST_APART)),
+        }
+        if !self.boot.claim_report() {
+            rest(CLAIMED_STEPS);
         }
         self.fatal(message)
     }

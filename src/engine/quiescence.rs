@@ -26,6 +26,7 @@
 use super::background::{Background, kind};
 use super::core::Engine;
 use super::limits::internal;
+use super::thread::ThreadCtx;
 use super::tree::ROUNDS;
 use argonet_am::{AmError, Delivery, HandlerTable, Message, Payload};
 use argonet_base::JobRank;
@@ -203,8 +204,9 @@ pub(super) struct Quiescence {
     /// How this rank leaves; 0 if it does not. Written by the thread that leaves, read by it when
     /// it waits.
     leaving: AtomicU8,
-    /// Messages that polls have taken, steps in the background and waits that have ended, as far as
-    /// they were counted: while [`kind::QUIESCENCE`] is pending. Relaxed, as `heard`: what counts
+    /// Messages that polls have taken, steps in the background, waits that have ended, and
+    /// conditions and futures of the client that have communicated, as far as they were counted:
+    /// while [`kind::QUIESCENCE`] is pending. Relaxed, as `heard`: what counts
     /// is what one thread does between two looks of its own.
     done: AtomicU64,
     /// Messages of rounds among them. Counted by the handler.
@@ -274,7 +276,7 @@ impl Quiescence {
 
 /// Whether client code decides when the wait is over, which may go by what other threads of the
 /// process do.
-fn is_of_the_client(what: WaitFor) -> bool {
+pub(super) fn is_of_the_client(what: WaitFor) -> bool {
     matches!(
         what,
         WaitFor::Condition | WaitFor::Future | WaitFor::Arrival
@@ -293,6 +295,27 @@ impl<C: Conduit> Engine<C> {
     #[must_use]
     pub fn wakes(&self) -> u64 {
         self.background.quiescence.wakes.0.load(Ordering::Relaxed)
+    }
+
+    /// Calls a condition or a future of the client, which may put or send where no poll sees it:
+    /// that is activity of this rank, too.
+    #[inline]
+    pub fn decide<R>(&self, ctx: &ThreadCtx, decide: impl FnOnce() -> R) -> R {
+        match self.background.pending() & kind::QUIESCENCE {
+            0 => decide(),
+            _ => self.decide_counted(ctx, decide),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn decide_counted<R>(&self, ctx: &ThreadCtx, decide: impl FnOnce() -> R) -> R {
+        let deciding = ctx.deciding();
+        let result = decide();
+        if deciding.has_acted() {
+            self.background.quiescence.did(1);
+        }
+        result
     }
 
     /// This rank leaves the job. Its next call is [`drain`](Self::drain) with
@@ -376,12 +399,11 @@ impl<C: Conduit> Engine<C> {
     }
 
     /// Whether only other ranks can end the wait of the calling thread, and no thread of this rank
-    /// can do anything for them.
+    /// can do anything for them. Threads of a rank that leaves have no world any more.
     fn is_blocked(&self, what: Waiting, leaves: bool) -> bool {
         let by_others = !matches!(what.what, WaitFor::Room | WaitFor::Handle);
-        // A world that ends is its thread's alone.
-        let threads_count =
-            !leaves && (self.mode == ThreadMode::Par || is_of_the_client(what.what));
+        let may_have_threads = self.mode == ThreadMode::Par && !leaves;
+        let threads_count = may_have_threads || is_of_the_client(what.what);
         by_others && self.conduit.settled() && !(threads_count && self.boot.other_threads_may_act())
     }
 

@@ -22,7 +22,13 @@ pub enum Context {
     Handler,
     /// Between prepare and commit of a negotiated payload: nothing but commit or cancel.
     Preparing,
+    /// In a condition or a future of the client, while ranks look for a job that cannot end:
+    /// everything. The first call that does more than to look is noted, and makes it what it was.
+    Deciding,
 }
+
+/// What a thread may call in [`Context::Deciding`] without being noted.
+const LOOKS: [&str; 3] = ["a poll", "a test", "waiting"];
 
 /// Why a thread may not call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -43,6 +49,8 @@ pub struct ThreadCtx {
     handles: RefCell<Option<ManuallyDrop<ThreadHandles>>>,
     /// What the peer of the thread's next non-contiguous put is told.
     armed: Cell<Option<Notice>>,
+    /// Whether it has communicated while it was deciding.
+    acted: Cell<bool>,
     /// Called by the first call of the thread, and by the first one after each [`retire`](Self::retire).
     arrive: fn() -> Result<(), Crowded>,
 }
@@ -56,6 +64,24 @@ impl Drop for LookedAway<'_> {
         // A payload may have been prepared.
         if self.0.context.get() == Context::Free {
             self.0.context.set(Context::Watched);
+        }
+    }
+}
+
+/// A thread that runs what the client decides by.
+pub(super) struct Deciding<'c>(&'c ThreadCtx);
+
+impl Deciding<'_> {
+    /// Whether it has communicated.
+    pub(super) fn has_acted(&self) -> bool {
+        self.0.acted.get()
+    }
+}
+
+impl Drop for Deciding<'_> {
+    fn drop(&mut self) {
+        if self.0.context.get() == Context::Deciding {
+            self.0.context.set(self.0.rest.get());
         }
     }
 }
@@ -77,6 +103,7 @@ impl ThreadCtx {
             may_be_watched: false,
             handles: RefCell::new(None),
             armed: Cell::new(None),
+            acted: Cell::new(false),
             arrive,
         }
     }
@@ -164,6 +191,13 @@ impl ThreadCtx {
                 self.context.set(rest);
                 Ok(())
             }
+            Context::Deciding => {
+                if !LOOKS.contains(&operation) {
+                    self.acted.set(true);
+                    self.context.set(self.rest.get());
+                }
+                Ok(())
+            }
             Context::Handler => Err(AmError::Restricted { operation, rank }),
             Context::Preparing => Err(AmError::Preparing { operation, rank }),
         }
@@ -179,6 +213,15 @@ impl ThreadCtx {
         self.context.set(Context::Free);
         self.rest.set(Context::Free);
         Some(LookedAway(self))
+    }
+
+    /// Notes whether the thread communicates, for as long as the result lives.
+    pub(super) fn deciding(&self) -> Deciding<'_> {
+        self.acted.set(false);
+        if matches!(self.context.get(), Context::Free | Context::Watched) {
+            self.context.set(Context::Deciding);
+        }
+        Deciding(self)
     }
 
     /// Whether the thread is watched when nothing is going on.
@@ -267,6 +310,30 @@ mod tests {
         ctx.retire();
         ctx.permit("a poll", RANK).unwrap();
         assert_eq!(ARRIVALS.get(), 2);
+    }
+
+    #[test]
+    fn a_thread_that_decides_may_do_everything_and_what_it_does_is_noted() {
+        let ctx = ThreadCtx::uncounted();
+        ctx.permit("a poll", RANK).unwrap();
+        for (operations, acts) in [
+            (&["a poll", "a test", "waiting"][..], false),
+            (&["a test", "a put", "a poll"], true),
+            (&[], false),
+        ] {
+            let deciding = ctx.deciding();
+            for operation in operations {
+                ctx.permit(operation, RANK).unwrap();
+            }
+            assert_eq!(deciding.has_acted(), acts, "{operations:?}");
+            drop(deciding);
+            assert!(ctx.is_free());
+        }
+        // A payload may be prepared when it ends.
+        let deciding = ctx.deciding();
+        ctx.enter(Context::Preparing);
+        drop(deciding);
+        assert!(ctx.is_preparing());
     }
 
     #[test]

@@ -270,6 +270,8 @@ impl<C: Conduit> Engine<C> {
             self.barrier(ctx, meeting)?;
             if turn == 0 && meeting == Meeting::Finalise {
                 self.all_leave();
+                // Nobody calls anything any more, so what ranks have called is whole.
+                self.leave_seated_teams(ctx)?;
             }
             self.wait_until(ctx, Waiting::new(meeting.into()), || self.conduit.settled())?;
         }

@@ -1,5 +1,6 @@
 //! How long a thread that waits spins, yields and sleeps.
 
+use super::mismatch::PATIENCE;
 use argonet_settings::WaitMode;
 use core::time::Duration;
 
@@ -134,11 +135,11 @@ const BEGINNING: u32 = 256;
 const LOOK_EVERY: u32 = 1 << 16;
 
 impl Patience {
-    /// Waiting for a message: the sender rings, the long sleep is only a second net.
+    /// Waiting for a message: the sender rings, the long sleep is only a second net. The first ones
+    /// are as long as a call waits before it asks whether others call the same.
     #[must_use]
     pub(super) fn for_message(policy: WaitPolicy) -> Self {
-        let long = Duration::from_millis(500);
-        Self::new(policy, long, long)
+        Self::new(policy, PATIENCE, Duration::from_millis(500))
     }
 
     /// Waiting for room at a peer: nobody rings when it frees some, so the waiting thread looks
@@ -276,7 +277,7 @@ mod tests {
             gives_way: false,
         };
         let mut patience = Patience::for_message(policy);
-        let sleep = Step::Sleep(Duration::from_millis(500));
+        let sleep = Step::Sleep(PATIENCE);
         let whole = [
             Step::Spin,
             Step::Spin,
@@ -286,7 +287,8 @@ mod tests {
             sleep,
         ];
         assert_eq!(steps(&mut patience, 100), whole);
-        assert_eq!(patience.next(), sleep);
+        assert_eq!(patience.next(), Step::Sleep(PATIENCE * 2));
+        assert_eq!(patience.next(), Step::Sleep(Duration::from_millis(500)));
         patience.reset();
         assert_eq!(steps(&mut patience, 100), whole);
     }

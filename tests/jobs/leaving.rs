@@ -36,6 +36,10 @@ pub(crate) const TESTS: &[Test] = &[
         let outcome = Job::launched(3, "drop-par").run();
         blamed(&outcome, 2, "its world was dropped", "in a barrier");
     }),
+    ("leaving_with_a_thread_that_computes_names_both", || {
+        let outcome = Job::launched(3, "drop-par-thread").run();
+        blamed(&outcome, 2, "its world was dropped", "in a barrier");
+    }),
     ("leaving_early_is_allowed_while_others_can_go_on", || {
         for program in [
             "leave-computes",
@@ -44,6 +48,8 @@ pub(crate) const TESTS: &[Test] = &[
             "leave-timeout",
             "leave-woken",
             "leave-ring",
+            "leave-condition-puts",
+            "leave-future-puts",
         ] {
             each(&[3], program);
         }
@@ -121,12 +127,24 @@ pub(crate) const PROGRAMS: &[Program] = &[
         Ok(world.barrier()?)
     }),
     ("drop-par", leaving_par),
+    ("drop-par-thread", leaving_par_with_a_thread),
     ("leave-computes", leave_computes),
     ("leave-third", leave_third),
     ("leave-thread", leave_thread),
     ("leave-timeout", leave_timeout),
     ("leave-woken", leave_woken),
     ("leave-ring", leave_ring),
+    ("leave-condition-puts", || {
+        leave_puts(|world, mut step| world.wait_until(&mut step))
+    }),
+    ("leave-future-puts", || {
+        leave_puts(|world, mut step| {
+            world.block_on(core::future::poll_fn(|_| match step() {
+                true => core::task::Poll::Ready(Ok(())),
+                false => core::task::Poll::Pending,
+            }))
+        })
+    }),
 ];
 
 fn is_last<M: argonet::Threading>(world: &World<M>) -> bool {
@@ -256,6 +274,47 @@ fn leaving_par() -> Done {
         return Ok(());
     }
     thread::scope(|s| s.spawn(|| world.barrier()).join().expect("no panic"))?;
+    Ok(())
+}
+
+/// A thread of the rank that leaves goes on, and has no world.
+fn leaving_par_with_a_thread() -> Done {
+    let world: World<Par> = World::builder().build_par()?;
+    world.barrier()?;
+    if is_last(&world) {
+        thread::spawn(|| spin());
+        return Ok(());
+    }
+    Ok(world.barrier()?)
+}
+
+/// Two ranks play with puts alone, each in one wait: they handle no message and end no wait, and go on all the same.
+fn leave_puts(wait: fn(&World, Box<dyn FnMut() -> bool + '_>) -> Result<()>) -> Done {
+    const LAST: u64 = u64::MAX;
+    let world = World::init()?;
+    let numbers = SharedVec::<u64>::alloc(&world, 1)?;
+    world.barrier()?;
+    let other = match world.rank() {
+        Rank(rank @ 0..2) => Rank(1 - rank),
+        _ => return Ok(()),
+    };
+    if world.rank() == Rank(0) {
+        world.put_value(numbers.gptr(other, 0), 1)?;
+    }
+    let (begun, mut seen) = (Instant::now(), 0);
+    let step = || {
+        let number = numbers.read(&world, 0);
+        if number == LAST || number == seen {
+            return number == LAST;
+        }
+        seen = number;
+        let is_last = begun.elapsed() > Duration::from_millis(1500);
+        let next = if is_last { LAST } else { number + 1 };
+        let put = world.put_value(numbers.gptr(other, 0), next);
+        put.expect("a put");
+        is_last
+    };
+    wait(&world, Box::new(step))?;
     Ok(())
 }
 

@@ -53,7 +53,10 @@ pub struct JobPage {
     /// When the guardian kills whatever is left of the ranks, in milliseconds of the monotonic clock; 0 while it has not begun to end the job.
     /// Written by the guardian, read by ranks that end. Relaxed: nothing else depends on it.
     pub(super) forced_at_ms: AtomicU64,
-    _tail: [AtomicU64; 13],
+    /// Not 0 once a rank of this host is about to report what several ranks find, and to end the job.
+    /// Set by that rank, by a swap. Relaxed: nothing else depends on it.
+    pub(super) claimed: AtomicU64,
+    _tail: [AtomicU64; 12],
 }
 const_assert_eq!(size_of::<JobPage>(), 256);
 
@@ -161,6 +164,11 @@ impl JobPage {
 
     pub(crate) fn set_guardian_pid(&self, pid: u32) {
         self.guardian_pid.store(pid, Ordering::Relaxed);
+    }
+
+    /// Whether the caller is the first of this host that is about to report what several ranks find.
+    pub(crate) fn claim_report(&self) -> bool {
+        self.claimed.swap(1, Ordering::Relaxed) == 0
     }
 
     /// The first failure of the job, if there was one. Async-signal-safe.

@@ -55,6 +55,7 @@ pub(super) const LAYOUT_HASH: u64 = {
         offset_of!(JobPage, neighbourhood),
         offset_of!(JobPage, exit_told),
         offset_of!(JobPage, forced_at_ms),
+        offset_of!(JobPage, claimed),
         offset_of!(FenceWords, host_arrived),
         offset_of!(RankPage, segment_len),
         offset_of!(RankPage, segment_base),

@@ -12,6 +12,7 @@ use super::seats::{Offer, Offered, Seats, can_sit};
 use crate::engine::client::ClientCode;
 use crate::engine::core::Engine;
 use crate::engine::lines::{Circle, MOST_MEMBERS, Place, WORLD_SLOT};
+use crate::engine::mismatch::PATIENCE;
 use crate::engine::thread::ThreadCtx;
 use crate::engine::{Members, Team, TeamKey};
 use argonet_base::JobRank;
@@ -20,9 +21,13 @@ use argonet_conduit::smp::{Entry, Lines, ThreadMode};
 use argonet_event::Event;
 use core::fmt;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use core::time::Duration;
 use parking_lot::{Mutex, MutexGuard};
 use std::collections::VecDeque;
 use std::sync::Arc;
+
+/// How long a member leaves it to one that calls something longer to name both calls.
+const LEFT_TO_OTHERS: Duration = PATIENCE.saturating_mul(3);
 
 /// A call that waits for others' lines.
 pub(super) struct Pending {
@@ -52,6 +57,9 @@ pub(in crate::engine) struct Near {
     pub(in crate::engine) pieces: AtomicU64,
     /// The [`History`] of the team's calls. Changed by who has the turn.
     history: Arc<AtomicU64>,
+    /// The call in whose place a member has called something by messages, and since when this one
+    /// knows. Taken for moments, and only then.
+    differs_since: Mutex<Option<(u64, Duration)>>,
     pub(super) spare: Spare,
 }
 
@@ -84,6 +92,7 @@ impl Near {
             untold: AtomicU64::new(0),
             pieces: AtomicU64::new(0),
             history,
+            differs_since: Mutex::default(),
             spare: Spare::default(),
         }
     }
@@ -107,7 +116,7 @@ impl Near {
             .max(calls.load(Ordering::Relaxed))
     }
 
-    pub(super) fn is_idle(&self) -> bool {
+    pub(in crate::engine) fn is_idle(&self) -> bool {
         self.pending.load(Ordering::Acquire) == 0
     }
 
@@ -431,11 +440,24 @@ impl<C: Conduit> Engine<C> {
     }
 
     /// Ends the job if the rank whose line does not come has called something that goes by messages.
+    /// That rank reads in this one's line what is called here, and can name both calls, so it has
+    /// some time to do so; a root that has sent and gone on never does.
     #[inline(never)]
-    pub(super) fn doubt_line(&self, lines: Lines<'_>, course: &Course, place: Place) {
+    pub(super) fn doubt_line(&self, lines: Lines<'_>, near: &Near, course: &Course, place: Place) {
         let Place { slot, rank, call } = place;
         // The second look: it may have entered this call, and then another by messages.
         if lines.by_messages(slot, rank) > course.before && lines.look(slot, rank, call).is_none() {
+            let now = (self.clock)();
+            let since = match &mut *near.differs_since.lock() {
+                Some((of, since)) if *of == call => *since,
+                other => {
+                    *other = Some((call, now));
+                    now
+                }
+            };
+            if now.saturating_sub(since) < LEFT_TO_OTHERS {
+                return;
+            }
             let own = format!("a {}", course.call.label());
             let theirs = "one that is longer or goes by messages for another reason";
             self.calls_differ(&own, rank, &theirs);

@@ -207,7 +207,7 @@ impl<C: Conduit> Engine<C> {
                         label: course.call.label(),
                     };
                     let doubt = || {
-                        self.doubt_line(lines, &course, place);
+                        self.doubt_line(lines, near, &course, place);
                         self.doubt(&mut lasts, place.rank, &called);
                     };
                     self.wait_for_line(ctx, lines, place, waiting, doubt)
@@ -310,7 +310,7 @@ impl<C: Conduit> Engine<C> {
         }
         if !self.read_lines(ctx, lines, near, course) {
             if let Some(place) = near.awaited(course) {
-                self.doubt_line(lines, course, place);
+                self.doubt_line(lines, near, course, place);
             }
             return false;
         }

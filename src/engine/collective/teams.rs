@@ -228,6 +228,14 @@ impl Collectives {
             .sum()
     }
 
+    /// Open teams that have a slot of lines, those included that this rank has begun to leave.
+    pub(in crate::engine) fn seated(&self) -> Vec<Arc<Team>> {
+        let registry = self.registry.lock();
+        let teams = registry.members.values().map(|member| &member.team);
+        let seated = teams.filter(|team| team.near.get().is_some());
+        seated.map(Arc::clone).collect()
+    }
+
     /// How this rank chooses algorithms, if no team is open yet.
     pub(super) fn tune(&self, tuning: Tuning) -> bool {
         self.tuning.set(tuning).is_ok()

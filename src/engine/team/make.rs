@@ -8,7 +8,9 @@ use super::super::{Call, Kind, OpError};
 use super::entry::{self, Choice, Digest, ENTRY_BYTES, Entry, Part, Terms, check_list};
 use super::error::TeamError;
 use super::{Members, Team, TeamKey, form};
+use argonet_am::AmError;
 use argonet_base::JobRank;
+use argonet_boot::{WaitFor, Waiting};
 use argonet_conduit::Conduit;
 use argonet_event::Event;
 use parking_lot::Mutex;
@@ -175,6 +177,33 @@ impl<C: Conduit> Engine<C> {
         let event = unsafe { self.collective_start(ctx, team, Call::of(Kind::Barrier)) }?;
         self.making.left.lock().push((Arc::clone(team), event));
         Ok(())
+    }
+
+    /// Leaves all teams that have a slot of lines, the world's included, and waits until their
+    /// members have. The barrier by which a member leaves compares what calls with a root were
+    /// before it, so ranks that differ in those alone are found at the end of the job at the
+    /// latest. Collective, after the last call of any rank.
+    pub(in crate::engine) fn leave_seated_teams(&self, ctx: &ThreadCtx) -> Result<(), AmError> {
+        if self.conduit.lines().is_none() {
+            return Ok(());
+        }
+        // Another rank may have called something of it where this one has not.
+        self.world_team();
+        let left: Vec<_> = {
+            let left = self.making.left.lock();
+            left.iter().map(|(team, _)| team.key).collect()
+        };
+        let seated = self.background.collectives.seated();
+        for team in seated.iter().filter(|team| !left.contains(&team.key)) {
+            match self.start_leaving(ctx, team) {
+                Err(OpError::Am(error)) => return Err(error),
+                Err(error) => self.fatal(&error.to_string()),
+                Ok(()) => {}
+            }
+        }
+        let nears = || seated.iter().filter_map(|team| team.near.get());
+        let what = Waiting::new(WaitFor::Finalise);
+        self.wait_until(ctx, what, || nears().all(|near| near.is_idle()))
     }
 
     /// The team as a value that leaves it when it is dropped: whatever thread does that, wherever, as only the next call that makes or

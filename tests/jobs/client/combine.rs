@@ -30,7 +30,7 @@ pub(super) const TESTS: &[Test] = &[
 ];
 
 /// Programs, and who panics in them.
-const PANICS: [(&str, &str); 9] = [
+const PANICS: [(&str, &str); 10] = [
     ("combine-panic-unrelated", "rank 0"),
     ("combine-panic-lines", "rank 0"),
     ("combine-panic-lines-started", "rank 0"),
@@ -41,6 +41,7 @@ const PANICS: [(&str, &str); 9] = [
     ("combine-panic-messages", "rank 1"),
     ("combine-panic-tree", "rank 0"),
     ("combine-panic-closure", "rank 0"),
+    ("combine-panic-among-closure", "rank 0"),
 ];
 
 const REENTERS: [&str; 2] = ["combine-calls", "combine-calls-par"];
@@ -59,6 +60,7 @@ pub(super) const PROGRAMS: &[Program] = &[
     ("combine-panic-messages", || panics(Way::Messages)),
     ("combine-panic-tree", || panics(Way::Tree)),
     ("combine-panic-closure", || panics(Way::Closure)),
+    ("combine-panic-among-closure", || panics(Way::AmongClosure)),
     ("combine-calls", || calls(World::init()?)),
     ("combine-calls-par", || calls(World::builder().build_par()?)),
     ("combine-waits-lines", || waits(1)),
@@ -110,9 +112,10 @@ enum Way {
     Messages,
     Tree,
     Closure,
+    AmongClosure,
 }
 
-const WAYS: [Way; 8] = [
+const WAYS: [Way; 9] = [
     Way::Lines,
     Way::LinesStarted,
     Way::Pool,
@@ -121,6 +124,7 @@ const WAYS: [Way; 8] = [
     Way::Messages,
     Way::Tree,
     Way::Closure,
+    Way::AmongClosure,
 ];
 
 /// A reduction of ones that goes a way.
@@ -130,7 +134,7 @@ fn reduce<M: Threading>(world: &World<M>, way: Way) -> Done {
     let ones = |count| vec![Touchy(1); count];
     let sum = Reduction::Sum;
     let mut values = ones(match way {
-        Way::Lines | Way::LinesStarted | Way::Tree | Way::Closure => 1,
+        Way::Lines | Way::LinesStarted | Way::Tree | Way::Closure | Way::AmongClosure => 1,
         Way::Pool | Way::PoolStarted => 500,
         Way::PoolLong | Way::Messages => 50_000,
     });
@@ -147,6 +151,9 @@ fn reduce<M: Threading>(world: &World<M>, way: Way) -> Done {
             let own = world.rank().0 + 1;
             assert_eq!(values, vec![Touchy(own); count], "{way:?}");
             values = vec![Touchy(size); count];
+        }
+        Way::AmongClosure => {
+            all.reduce_all_with(&mut values, |a, b| Touchy::combine(sum, a, b))?;
         }
         Way::Tree => world.reduce_all(sum, &mut values)?,
         Way::Closure => world.reduce_all_with(&mut values, |a, b| Touchy::combine(sum, a, b))?,

@@ -81,6 +81,17 @@ fn condition<M: argonet::Threading>(world: World<M>) -> Done {
             met += 1;
             met == 3
         })?;
+        // The same of a future.
+        let mut met = 0;
+        world.block_on(std::future::poll_fn(|_| {
+            allowed();
+            world.barrier().expect("a barrier");
+            met += 1;
+            match met {
+                3 => Poll::Ready(()),
+                _ => Poll::Pending,
+            }
+        }));
         world.barrier()?;
     }
     Ok(take_back(world).finalise()?)

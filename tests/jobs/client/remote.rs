@@ -28,6 +28,8 @@ pub(super) const TESTS: &[Test] = &[
             ("rpc-falls-decoding", "arguments of `", DECODES),
             ("rpc-falls-encoding", "result of `", ENCODES),
             ("rpc-falls-dropping", "result of `", DROPS),
+            // The second panic would abort the process if the first one dropped the value.
+            ("rpc-falls-twice", "encoding the result of `", ENCODES),
         ] {
             let parts = ["rank 1", "called by rank 0", what, panic];
             ends_by_panic(2, program, &parts);
@@ -79,6 +81,9 @@ pub(super) const PROGRAMS: &[Program] = &[
                 .map(drop)
         })
     }),
+    ("rpc-falls-twice", || {
+        falls(|world| world.rpc(Rank(1), &make, (FALLS_TWICE,))?.wait().map(drop))
+    }),
     ("rpc-falls-here", falls_here),
     ("remote-calls", || calls(World::init()?)),
     ("remote-calls-par", || calls(World::builder().build_par()?)),
@@ -89,12 +94,15 @@ pub(super) const PROGRAMS: &[Program] = &[
 const FALLS_ENCODING: u8 = 1;
 const FALLS_DECODING: u8 = 2;
 const FALLS_DROPPING: u8 = 3;
+/// When it is encoded, and when it is dropped.
+const FALLS_TWICE: u8 = 4;
 const CALLS_ENCODING: u8 = 11;
 const CALLS_DECODING: u8 = 12;
 const CALLS_DROPPING: u8 = 13;
-/// As [`CALLS_ENCODING`] and [`CALLS_DECODING`], where that is allowed.
+/// As those, where that is allowed.
 const WORKS_ENCODING: u8 = 21;
 const WORKS_DECODING: u8 = 22;
+const WORKS_DROPPING: u8 = 23;
 
 const ENCODES: &str = "the client's encoder panics";
 const DECODES: &str = "the client's decoder panics";
@@ -106,7 +114,7 @@ struct Touchy(u8);
 impl Serialize for Touchy {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self.0 {
-            FALLS_ENCODING => panic!("{ENCODES}"),
+            FALLS_ENCODING | FALLS_TWICE => panic!("{ENCODES}"),
             CALLS_ENCODING => refused(),
             WORKS_ENCODING => allowed(),
             _ => {}
@@ -131,8 +139,12 @@ impl<'de> Deserialize<'de> for Touchy {
 impl Drop for Touchy {
     fn drop(&mut self) {
         match self.0 {
-            FALLS_DROPPING => panic!("{DROPS}"),
+            FALLS_DROPPING | FALLS_TWICE => panic!("{DROPS}"),
             CALLS_DROPPING => refused(),
+            WORKS_DROPPING => {
+                allowed();
+                DROPPED.fetch_add(1, Ordering::Relaxed);
+            }
             _ => {}
         }
     }
@@ -150,6 +162,8 @@ argonet::rpc! {
 }
 
 static CALLED: AtomicU32 = AtomicU32::new(0);
+/// Values whose destructor has called into the library.
+static DROPPED: AtomicU32 = AtomicU32::new(0);
 
 argonet::am! {
     fn fall(_ctx, x: u32) { panic!("handler of {x}") }
@@ -216,6 +230,12 @@ fn calls<M: argonet::Threading>(world: World<M>) -> Done {
     assert_eq!(REFUSED.get(), 5);
     let taken = world.rpc(to, &take, (Touchy(WORKS_ENCODING),))?.wait()?;
     assert_eq!(taken, WORKS_ENCODING);
+    // What the caller gave is dropped in its own call.
+    let taken = world.rpc(to, &take, (Touchy(WORKS_DROPPING),))?.wait()?;
+    assert_eq!(
+        (taken, DROPPED.load(Ordering::Relaxed)),
+        (WORKS_DROPPING, 1)
+    );
     let made = world.rpc(to, &make, (WORKS_DECODING,))?.wait()?;
     assert_eq!(made.0, WORKS_DECODING);
     world.barrier()?;
