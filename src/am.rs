@@ -1,7 +1,7 @@
 //! Typed active messages.
 
 use crate::engine::Outlook;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::global::Global;
 use crate::global_slice::GlobalSlice;
 use crate::payload::Payload;
@@ -395,7 +395,9 @@ impl<M: Threading> World<M> {
     }
 
     /// Sends a long active message: the values are written to `dst`, whose rank then runs the
-    /// handler, with the values as its payload.
+    /// handler, with the values as its payload. Of any length: above
+    /// [`Limits::long`](crate::Limits::long) the values are put first, and a message follows when
+    /// they lie there.
     ///
     /// ```
     /// # use argonet::{SharedVec, World};
@@ -426,12 +428,32 @@ impl<M: Threading> World<M> {
     ) -> Result<()> {
         dst.check_len(payload.len())?;
         let bytes = SharedBytes::from_slice(payload.as_bytes());
-        self.request(
-            dst.rank(),
-            am,
-            args,
-            argonet_am::Payload::Long(bytes, dst.offset()),
-        )
+        let long = argonet_am::Payload::Long(bytes, dst.offset());
+        match self.request(dst.rank(), am, args, long) {
+            Err(Error::Am(AmError::TooLong { .. })) => {
+                self.send_long_in_parts(dst, am, args, bytes)
+            }
+            sent => sent,
+        }
+    }
+
+    #[cold]
+    fn send_long_in_parts<A: Global, T: Global>(
+        &self,
+        dst: GlobalSlice<T>,
+        am: &Am<A>,
+        args: A,
+        bytes: SharedBytes<'_>,
+    ) -> Result<()> {
+        let handler = am.index(|name| self.engine().handler_named(name))?;
+        let (to, offset) = (Self::job_rank(dst.rank()), dst.offset());
+        with_words(args, |args| {
+            process::with(|ctx| {
+                let engine = self.engine();
+                engine.long_request_in_parts(ctx, to, handler, args, bytes, offset)
+            })
+        })?;
+        Ok(())
     }
 }
 

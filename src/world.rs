@@ -4,6 +4,7 @@ use crate::builder::Builder;
 use crate::engine::{Engine, Leaving, Meeting, PANIC_CODE, WaitMode};
 use crate::error::Result;
 use crate::heap::Memory;
+use crate::limits::Limits;
 use crate::places::Places;
 use crate::process;
 use crate::rpc::Calls;
@@ -138,6 +139,19 @@ impl<M: Threading> World<M> {
     #[inline(always)]
     pub(crate) fn engine(&self) -> &Engine<Paths> {
         &self.inner.engine
+    }
+
+    /// What messages of this job carry at most. All ranks have the same.
+    ///
+    /// ```
+    /// # let world = argonet::World::init().unwrap();
+    /// let limits = world.limits();
+    /// assert_eq!([limits.medium_request, limits.medium_reply], [argonet::MAX_MEDIUM; 2]);
+    /// assert!(limits.long >= 1 << 20);
+    /// ```
+    #[must_use]
+    pub fn limits(&self) -> Limits {
+        Limits::of(self.engine().conduit().limits())
     }
 
     /// This rank.

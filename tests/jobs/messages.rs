@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use argonet::engine::Outlook;
 use argonet::{MAX_MEDIUM, Rank, Reduction, SegmentOffset, SharedVec, World, raw};
 
-use crate::support::{Done, Job, Pattern, Program, SIZES, Test, each};
+use crate::support::{Done, Job, Path, Pattern, Program, SIZES, Test, each};
 
 pub(crate) const TESTS: &[Test] = &[
     ("messages_medium_of_every_length", || {
@@ -21,8 +21,15 @@ pub(crate) const TESTS: &[Test] = &[
     ("messages_replies_of_every_kind", || each(&SIZES, "replies")),
     ("messages_long_up_to_the_whole_segment", || {
         for ranks in SIZES {
-            let job = Job::launched(ranks, "long-lengths").env("ARGONET_SEGMENT", "1MB");
+            let job = Job::launched(ranks, "long-lengths").env("ARGONET_SEGMENT", "1152KB");
             job.run().well();
+        }
+    }),
+    ("messages_long_above_the_limit_over_connections", || {
+        if Path::of_this_run() == Path::Memory {
+            let job = Job::launched(2, "long-in-parts").env("ARGONET_SEGMENT", "1152KB");
+            let job = job.env("ARGONET_CONDUIT", "tcp");
+            job.env("GASNET_SUPERNODE_MAXSIZE", "1").run().well();
         }
     }),
     ("messages_64_ranks_reach_each_other", || {
@@ -36,7 +43,8 @@ pub(crate) const PROGRAMS: &[Program] = &[
     ("argument-sizes", argument_sizes),
     ("raw-words", raw_words),
     ("replies", replies),
-    ("long-lengths", long_lengths),
+    ("long-lengths", || long_lengths(false)),
+    ("long-in-parts", || long_lengths(true)),
     ("all-to-all", all_to_all),
 ];
 
@@ -274,9 +282,9 @@ fn replies() -> Done {
     Ok(world.finalise()?)
 }
 
-fn long_lengths() -> Done {
+fn long_lengths(in_parts: bool) -> Done {
     let pattern = Arc::new(Pattern::new());
-    let whole = 1 << 20;
+    let whole = 1152 << 10;
     let seen = Arc::new(AtomicU64::new(0));
     let mut builder = World::builder();
     let long = builder.am("long", {
@@ -292,6 +300,7 @@ fn long_lengths() -> Done {
     });
     let world = builder.build()?;
     assert_eq!(world.raw().segment_len(), whole as u64);
+    assert!(!in_parts || world.limits().long < whole);
     let all = SharedVec::<u8>::alloc(&world, whole)?;
     let make = |key: u64, len: usize| -> Vec<u8> {
         let starts = (0..len).step_by(Pattern::LONGEST).enumerate();
@@ -329,7 +338,11 @@ fn long_lengths() -> Done {
     let end = all.on(next).part(whole..);
     let beyond = raw::global_slice(raw::global_ptr::<u8>(next, end.offset()), 1);
     let error = world.send_long(beyond, &long, [0, 1], &[1u8]).unwrap_err();
-    assert!(error.to_string().contains("1 bytes at offset 1048576"));
+    assert!(
+        error
+            .to_string()
+            .contains(&format!("1 bytes at offset {whole}"))
+    );
     world.send_long(end, &long, [0, 0], &[0u8; 0])?;
     world.drain()?;
     assert_eq!(seen.load(Ordering::Relaxed), 10);

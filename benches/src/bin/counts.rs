@@ -11,7 +11,7 @@ mod engines;
 #[path = "../rounds.rs"]
 mod rounds;
 
-use argonet::engine::ThreadCtx;
+use argonet::engine::{Call, DataType, Folding, Kind, Operation, ThreadCtx};
 use argonet::{JobRank, Result};
 use argonet_conduit::smp::{Barrier, ThreadMode};
 use argonet_conduit::tcp::TcpCredits;
@@ -22,8 +22,24 @@ use std::process::ExitCode;
 /// Name, and what does so many.
 type Round = (&'static str, fn(u64));
 
-/// Round trips: over a connection, also for the cost of credits (docs/flow-control.md), and over interfaces in software.
-const ROUNDS: [Round; 3] = [
+/// What two ranks do, both of this process: round trips over a connection, also for the cost of
+/// credits (docs/flow-control.md), and over interfaces in software; collective calls by lines.
+const ROUNDS: [Round; 5] = [
+    ("barrier-lines", |times| {
+        by_lines(times, Call::of(Kind::Barrier));
+    }),
+    ("reduce-all-lines", |times| {
+        let (given, mut got) = ([1u64], [0u64; 2]);
+        let call = Call {
+            unit: 8,
+            count: 1,
+            src: given.as_ptr().cast(),
+            dst: got.as_mut_ptr().cast(),
+            folding: Some(Folding::built_in(Operation::Add, DataType::U64)),
+            ..Call::of(Kind::ReduceAll)
+        };
+        by_lines(times, call);
+    }),
     ("tcp-round-trip", |times| {
         rounds::over_tcp(times, Some(TcpCredits::default()));
     }),
@@ -70,6 +86,32 @@ const CASES: [Case; 4] = [
         operation: poll,
     },
 ];
+
+/// So many collective calls of two ranks on neighboring lines. Rank 1 starts one, which rank 0 then
+/// finds entered, so that its blocking call never waits; then rank 1 completes its own.
+#[allow(unsafe_code)]
+fn by_lines(times: u64, call: Call) {
+    let memory = Memory::create(2).expect("memory");
+    let station = |rank| {
+        Station::new(&memory, JobRank(rank), ThreadMode::Seq, Barrier::Sleeper).expect("a rank")
+    };
+    let stations = [station(0), station(1)];
+    let [own, other] = stations.each_ref().map(|station| &station.engine);
+    let contexts = [Station::context(), Station::context()];
+    // The results of both ranks are one behind the other.
+    let others = Call {
+        dst: call.dst.wrapping_add(call.count * call.unit),
+        ..call
+    };
+    for _ in 0..times {
+        // SAFETY: what the calls read and write outlives them, as each is complete at the end of its round.
+        let event = unsafe { other.collective_start(&contexts[1], other.world_team(), others) }
+            .expect("a start");
+        // SAFETY: as above.
+        unsafe { own.collective_wait(&contexts[0], own.world_team(), call) }.expect("a call");
+        while !other.test(&contexts[1], event).expect("a test") {}
+    }
+}
 
 fn poll(station: &Station, ctx: &ThreadCtx, _: u64) -> Result<()> {
     black_box(station.poll(ctx)?);

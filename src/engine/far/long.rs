@@ -10,7 +10,7 @@
 //! ```
 
 use super::super::core::{Engine, Outlook};
-use super::super::events::OpError;
+use super::super::events::{OpError, Transfer};
 use super::super::limits::internal;
 use super::super::thread::ThreadCtx;
 use super::super::watch::{far_message, far_reply, span};
@@ -18,7 +18,7 @@ use super::serve::Wrong;
 use super::wire::Range;
 use super::{FarPlace, ReplyPlace};
 use argonet_am::{AmError, CLIENT_BASE, Delivery, Endpoints, Lane, Message, Payload};
-use argonet_base::{HandlerIndex, JobRank};
+use argonet_base::{HandlerIndex, JobRank, SegmentOffset};
 use argonet_conduit::{Conduit, PrepareRequest};
 use argonet_segment::registration::Access;
 use argonet_segment::{SharedBytes, SharedBytesMut, bulk};
@@ -148,16 +148,6 @@ impl<C: Conduit> Engine<C> {
             self.wait_or_end(ctx, event);
             outlook = Outlook::Wait;
         }
-        let bytes = Prefix::BYTES + carried;
-        let want = PrepareRequest {
-            to: place.rank,
-            lane: Lane::Request,
-            nargs: args.len(),
-            least: bytes,
-            most: bytes,
-            offset: None,
-        };
-        let mut prepared = self.prepare(ctx, &want, outlook)?;
         let prefix = Prefix {
             range: Range {
                 endpoint: place.endpoint,
@@ -168,6 +158,80 @@ impl<C: Conduit> Engine<C> {
             is_offset: false,
             ends,
         };
+        // SAFETY: the caller's promise: all of the source is readable.
+        unsafe { self.send_prefixed(ctx, place.rank, prefix, args, (src, carried), outlook) }
+    }
+
+    /// Sends a long request to a segment whose payload is above the conduit's limit of longs
+    /// ([`Limits::long`](argonet_conduit::Limits::long)): the payload is put first, and a message
+    /// behind it runs the handler. The source may be reused when this returns.
+    ///
+    /// # Errors
+    /// As [`request`](Self::request), and what a put can meet with.
+    pub fn long_request_in_parts(
+        &self,
+        ctx: &ThreadCtx,
+        to: JobRank,
+        handler: HandlerIndex,
+        args: &[u32],
+        bytes: SharedBytes<'_>,
+        offset: SegmentOffset,
+    ) -> Result<(), OpError> {
+        ctx.permit("a request", self.rank)?;
+        let envelope = Message {
+            handler,
+            args,
+            payload: Payload::None,
+        };
+        self.check(to, &envelope)?;
+        let ends = Endpoints::PRIMORDIAL;
+        self.check_client(handler, ends, to)?;
+        let (src, len) = (bytes.as_ptr(), bytes.len());
+        let put = Transfer::Put {
+            rank: to,
+            offset,
+            src,
+            len,
+        };
+        // SAFETY: the view is readable, and the transfer ends before this returns.
+        unsafe { self.transfer(ctx, put) }?;
+        let prefix = Prefix {
+            range: Range {
+                endpoint: Range::FIRST,
+                address: offset.0,
+                len: len as u64,
+            },
+            handler,
+            is_offset: true,
+            ends,
+        };
+        // SAFETY: nothing is read.
+        unsafe { self.send_prefixed(ctx, to, prefix, args, (src, 0), Outlook::Wait) }
+    }
+
+    /// Sends a prefix, with so many bytes of its payload at `src` behind it.
+    ///
+    /// # Safety
+    /// `src` is readable for `carried` bytes during the call.
+    unsafe fn send_prefixed(
+        &self,
+        ctx: &ThreadCtx,
+        to: JobRank,
+        prefix: Prefix,
+        args: &[u32],
+        (src, carried): (*const u8, usize),
+        outlook: Outlook,
+    ) -> Result<(), OpError> {
+        let bytes = Prefix::BYTES + carried;
+        let want = PrepareRequest {
+            to,
+            lane: Lane::Request,
+            nargs: args.len(),
+            least: bytes,
+            most: bytes,
+            offset: None,
+        };
+        let mut prepared = self.prepare(ctx, &want, outlook)?;
         assert!(
             prepared.capacity() >= bytes,
             "a conduit prepares at least what was asked for"

@@ -88,7 +88,7 @@ impl Memory {
 
 /// An engine with three handlers, and what they count.
 pub(crate) struct Station {
-    engine: Engine<Smp>,
+    pub(crate) engine: Engine<Smp>,
     _segment: OwnSegment,
     /// A request that is answered.
     pub(crate) ask: HandlerIndex,
