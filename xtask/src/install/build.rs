@@ -1,11 +1,12 @@
 //! Building what is installed: the one library, its variants by the C compiler, and the shared form of both.
 
+use super::archive;
 use super::sources::Sources;
 use super::tools::{Tools, program, said};
 use super::tree::Tree;
 use super::variant::Variant;
 use super::words;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// What the system has for the installation.
 pub(super) struct Found {
@@ -41,29 +42,30 @@ impl Found {
     }
 }
 
-/// Names that a shared library lets others see.
-const EXPORTED: &str = "{ global: argonet*; gasnet*; gex*; local: *; };\n";
-
 /// The number of the shared libraries' interface. Clients are compiled for a release and refuse others by their symbols.
 const NUMBER: &str = "0";
 
 /// Puts the library and its shared form into the tree.
 pub(super) fn library(tree: &mut Tree, from: &Path, found: &Found) -> Result<(), String> {
-    tree.copy(from, "lib/libargonet.a")?;
+    // Before a linker complains of it in its own words.
+    super::at(from, std::fs::File::open(from))?;
     let exported = tree.path("exported")?;
-    super::at(&exported, std::fs::write(&exported, EXPORTED))?;
-    let archive = tree.path("lib/libargonet.a")?;
+    super::at(
+        &exported,
+        std::fs::write(&exported, archive::version_script()),
+    )?;
     let mut script = std::ffi::OsString::from("-Wl,--version-script=");
     script.push(&exported);
     let mut words: Vec<std::ffi::OsString> = vec![
         script,
         "-Wl,--gc-sections".into(),
         "-Wl,--whole-archive".into(),
-        archive.into(),
+        from.into(),
         "-Wl,--no-whole-archive".into(),
     ];
     words.extend(found.system_libraries.iter().map(Into::into));
-    shared(tree, "argonet", words, found)
+    let shared = shared(tree, "argonet", words, found)?;
+    archive::write(tree, from, &shared, found)
 }
 
 /// Puts the library of a variant into the tree.
@@ -103,11 +105,11 @@ pub(super) fn variant(
     // Found beside it, whoever loads it.
     let mut words: Vec<std::ffi::OsString> = objects.into_iter().map(Into::into).collect();
     words.extend([directory, "-largonet".into(), "-Wl,-rpath,$ORIGIN".into()]);
-    shared(tree, &name, words, found)
+    shared(tree, &name, words, found).map(drop)
 }
 
-/// A shared library in the tree, and the link by which linkers find it.
-fn shared<I>(tree: &mut Tree, library: &str, words: I, found: &Found) -> Result<(), String>
+/// A shared library in the tree, and the link by which linkers find it; where the library is for now.
+fn shared<I>(tree: &mut Tree, library: &str, words: I, found: &Found) -> Result<PathBuf, String>
 where
     I: IntoIterator<Item: AsRef<std::ffi::OsStr>>,
 {
@@ -116,5 +118,6 @@ where
     let to = tree.path(&file)?;
     found.tools.shared(&name, words, &to)?;
     tree.add(&file)?;
-    tree.link(&format!("lib/shared/lib{library}.so"), &name)
+    tree.link(&format!("lib/shared/lib{library}.so"), &name)?;
+    Ok(to)
 }

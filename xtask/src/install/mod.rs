@@ -1,5 +1,6 @@
 //! `cargo xtask install`: the tree in which C runtimes look for GASNet; `uninstall` takes it away again.
 
+mod archive;
 mod build;
 mod directory;
 mod manifest;

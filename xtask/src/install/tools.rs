@@ -1,4 +1,4 @@
-//! The programs that the installation is made with: the C compiler, which links too, and the archiver.
+//! The programs that the installation is made with: the C compiler, which links too, and those that know objects and archives.
 
 use super::words;
 use std::ffi::OsStr;
@@ -96,20 +96,29 @@ pub(super) struct Tools {
     pub(super) cc: Tool,
     pub(super) cxx: Tool,
     ar: Tool,
+    /// Puts objects together; the compiler may use another linker for programs.
+    pub(super) ld: Tool,
+    pub(super) nm: Tool,
+    pub(super) objcopy: Tool,
 }
 
 impl Tools {
-    /// By `CC`, `CXX` and `AR`, or by their usual names.
+    /// By `CC`, `CXX`, `AR` and the like, or by their usual names.
     pub(super) fn find() -> Result<Self, String> {
         // Nothing here needs a compiler for C++: where there is none, the name must do.
         let cxx = Tool::find("CXX", "c++").unwrap_or_else(|_| Tool {
             path: "c++".into(),
             options: Vec::new(),
         });
+        // GNU's also where `ld` is another.
+        let bfd = program("ld.bfd".as_ref()).map_or("ld", |_| "ld.bfd");
         Ok(Self {
             cc: Tool::find("CC", "cc")?,
             cxx,
             ar: Tool::find("AR", "ar")?,
+            ld: Tool::find("LD", bfd)?,
+            nm: Tool::find("NM", "nm")?,
+            objcopy: Tool::find("OBJCOPY", "objcopy")?,
         })
     }
 

@@ -1,6 +1,7 @@
 //! An installed tree, used as C's build systems use it. The library in it is the one that was built with this test.
 
 mod clients;
+mod library;
 mod linking;
 mod place;
 mod portals;
@@ -18,6 +19,7 @@ use argonet_capi as _;
 fn main() {
     let mut trials = tree::trials();
     trials.extend(linking::trials());
+    trials.extend(library::trials());
     trials.extend(clients::trials());
     trials.extend(refused::trials());
     trials.extend(replaced::trials());

@@ -102,7 +102,7 @@ fn command(library: &Path, prefix: &Path) -> Command {
 }
 
 /// The library for C, as cargo has built it for these tests.
-fn library() -> Result<PathBuf, String> {
+pub(crate) fn library() -> Result<PathBuf, String> {
     let own = std::env::current_exe().map_err(|error| error.to_string())?;
     Ok(own.with_file_name("libargonet_capi.a"))
 }

@@ -212,6 +212,9 @@ fn tools() -> Result<(), Failed> {
         ),
         ("CC", "false", "exit status: 1"),
         ("AR", "false", "exit status: 1"),
+        ("LD", "false", "GNU ld 2.29 or later is needed (LD)"),
+        ("NM", "false", "exit status: 1"),
+        ("OBJCOPY", "false", "exit status: 1"),
     ] {
         let told = failed(&run(installing(&prefix)?.env(variable, value))?)?;
         assert!(
@@ -244,7 +247,7 @@ fn few_tools() -> Result<(), Failed> {
     };
     let directory = place.file("bin");
     std::fs::create_dir(&directory)?;
-    for name in ["cc", "ar", "as", "ld"] {
+    for name in ["cc", "ar", "as", "ld", "nm", "objcopy"] {
         std::os::unix::fs::symlink(find(name)?, directory.join(name))?;
     }
     let mut command = installing(&place.prefix())?;

@@ -26,6 +26,7 @@ fn complete() -> Result<(), Failed> {
     let prefix = place.prefix();
     let mut wanted: Vec<String> = [
         "lib/libargonet.a",
+        "lib/debug/libargonet.a",
         "lib/shared/libargonet.so",
         "lib/shared/libargonet.so.0",
         "lib/cmake/GASNet/GASNetConfig.cmake",
