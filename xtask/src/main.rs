@@ -13,6 +13,7 @@ mod numbers;
 mod outside;
 mod perf;
 mod record;
+mod sizes;
 mod stages;
 mod suite;
 mod tally;
@@ -68,6 +69,8 @@ enum Task {
         #[arg(long)]
         record: bool,
     },
+    /// Compare the bytes of an installed release, and of a program for C, with their limits
+    Sizes,
     /// Measure with a release build, from Rust and from C, and print the tables of docs/performance.md
     Perf(perf::Options),
     /// Run tests of threads under ThreadSanitizer
@@ -114,6 +117,7 @@ fn main() -> ExitCode {
             };
             Suite::new(Effort::Usual).run_one(budget::C, stage)
         }
+        Task::Sizes => Suite::new(Effort::Full).run_one(budget::C, sizes::check),
         Task::Perf(options) => perf::perf(&options),
         Task::Tsan => Suite::new(Effort::Usual).run_one(budget::TSAN, tsan::tsan),
         Task::Fuzz { target, seconds } => {

@@ -2,7 +2,7 @@
 
 use crate::command::{End, cargo, exists, output, root, run, target};
 use crate::suite::{Effort, Run};
-use crate::{asan, budget, counts};
+use crate::{asan, budget, counts, sizes};
 use std::process::Command;
 use std::time::Instant;
 
@@ -369,6 +369,10 @@ pub(crate) fn c(run: &mut Run) {
         }
     }
     counts::check(run);
+    // Optimizes a release, which takes minutes.
+    if run.full() {
+        sizes::check(run);
+    }
 }
 
 /// Where sanitizers and libFuzzer are set up.
