@@ -16,6 +16,17 @@ const PACKAGES: [&str; 4] = [
     "argonet-conduit",
 ];
 
+/// Compiles with AddressSanitizer, in a directory of its own.
+fn checked(command: &mut Command) {
+    command
+        .env("RUSTC_BOOTSTRAP", "1")
+        .env("RUSTFLAGS", "-Zsanitizer=address")
+        .env("CARGO_TARGET_DIR", target().join("asan"))
+        // Enough for the lines in a report, and compiled sooner.
+        .env("CARGO_PROFILE_DEV_DEBUG", "line-tables-only")
+        .env("CARGO_PROFILE_DEV_OPT_LEVEL", "0");
+}
+
 /// `cargo test` of the libraries, and of smp through the conformance suite.
 fn commands() -> [(&'static str, Command); 2] {
     let mut units = cargo(&["test", "--target", TRIPLE, "--lib", "--no-fail-fast"]);
@@ -28,15 +39,7 @@ fn commands() -> [(&'static str, Command); 2] {
         ("AddressSanitizer", units),
         ("AddressSanitizer, conformance of smp", smp),
     ];
-    for (_, command) in &mut both {
-        command
-            .env("RUSTC_BOOTSTRAP", "1")
-            .env("RUSTFLAGS", "-Zsanitizer=address")
-            .env("CARGO_TARGET_DIR", target().join("asan"))
-            // Enough for the lines in a report, and compiled sooner.
-            .env("CARGO_PROFILE_DEV_DEBUG", "line-tables-only")
-            .env("CARGO_PROFILE_DEV_OPT_LEVEL", "0");
-    }
+    both.iter_mut().for_each(|(_, command)| checked(command));
     both
 }
 
@@ -49,6 +52,17 @@ pub(crate) fn build(run: &mut Run) {
     }
 }
 
+/// The unit tests of the library itself in full runs: safe plans, which take most of their time, are
+/// left to the stage `unit`.
+fn library() -> Command {
+    let mut command = cargo(&["test", "--target", TRIPLE, "--lib", "--package", "argonet"]);
+    command.args(["--", "--skip", "collective::plan"]);
+    checked(&mut command);
+    // Tests leave engines behind that have ended by an error, with what they own.
+    command.env("ASAN_OPTIONS", "detect_leaks=0");
+    command
+}
+
 /// The tests.
 pub(crate) fn asan(run: &mut Run) {
     if !sanitizers_work(run, NAME) {
@@ -59,4 +73,7 @@ pub(crate) fn asan(run: &mut Run) {
     run.tests(units, unit_tests.env("PROPTEST_CASES", cases));
     // The thread mode that takes locks; the others run less code.
     run.tests(smp, smp_tests.args(["--", "smp par::"]));
+    if run.full() {
+        run.tests("AddressSanitizer, the library", &mut library());
+    }
 }
