@@ -21,6 +21,12 @@ static void nothing(gex_Token_t token, void *data, size_t bytes) { (void)token, 
 
 static int is(const char *which, const char *name) { return strcmp(which, name) == 0; }
 
+/* Computes for so long, and calls nothing of the library. */
+static void compute(unsigned ms) {
+  uint64_t begun = gasnett_ticks_now();
+  while (gasnett_ticks_to_ns(gasnett_ticks_now() - begun) < (uint64_t)ms * 1000000) endless = 0;
+}
+
 static void at_exit(void) {
   static const char text[] = "atexit ran\n";
   if (write(1, text, sizeof text - 1) < 0) _exit(99);
@@ -60,6 +66,10 @@ int main(int argc, char **argv) {
   check_barrier();
   if (is(which, "collective")) gasnet_exit(code);
   if (is(which, "return")) return code;
+  if (is(which, "return-late")) {
+    compute(300 * me);
+    return code;
+  }
   if (is(which, "exit")) exit(code);
   if (is(which, "locked")) {
     (void)&lock;

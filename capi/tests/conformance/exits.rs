@@ -10,10 +10,11 @@ use crate::network::Network;
 use crate::running::Run;
 
 /// The cases of `exits.c`, and whether functions given to `atexit` run: by all ranks, or by the one that returns.
-const CASES: [(&str, Atexit); 19] = [
+const CASES: [(&str, Atexit); 20] = [
     ("before-attach", Atexit::Never),
     ("collective", Atexit::Never),
     ("return", Atexit::All),
+    ("return-late", Atexit::All),
     ("exit", Atexit::All),
     ("locked", Atexit::Never),
     ("prepared", Atexit::Never),
@@ -97,15 +98,10 @@ fn tells(program: &Program, (case, words, code): (&str, &str, i32)) -> Result<()
 }
 
 fn ends(program: &Program, case: &str, ranks: u32, atexit: Atexit) -> Result<(), Failed> {
-    let ran = match atexit {
-        Atexit::Never => 0,
-        Atexit::One => 1,
-        Atexit::All => ranks,
-    };
     // At once: each waits for most of its time.
     std::thread::scope(|scope| {
         let runs = [0, 7, 200].map(|code| {
-            let run = move || ends_with(program, (case, code), ranks, ran);
+            let run = move || ends_with(program, (case, code), ranks, atexit);
             scope.spawn(run)
         });
         runs.into_iter().try_for_each(|run| {
@@ -119,8 +115,13 @@ fn ends_with(
     program: &Program,
     (case, code): (&str, i32),
     ranks: u32,
-    ran: u32,
+    atexit: Atexit,
 ) -> Result<(), Failed> {
+    let ran = match atexit {
+        Atexit::Never => 0,
+        Atexit::One => 1,
+        Atexit::All => ranks,
+    };
     let run = Run::new(program, ranks, &[case, &code.to_string()], 60)?;
     let out = run.out();
     let count = |text| u32::try_from(out.matches(text).count()).unwrap_or(u32::MAX);
@@ -128,6 +129,10 @@ fn ends_with(
     if run.code() != code || lines != ranks || count("atexit ran\n") != ran {
         let wanted = format!("code {code}, {ranks} lines, {ran} runs of atexit");
         return Err(format!("not {wanted}: {}", run.said()).into());
+    }
+    // All ranks end by themselves, and well: nobody has to hear of that.
+    if matches!(atexit, Atexit::All) && code == 0 && !run.err().is_empty() {
+        return Err(format!("not silent: {}", run.said()).into());
     }
     Ok(())
 }
