@@ -75,6 +75,9 @@ const TELLING_PART: u32 = 8;
 /// The longest that telling others of an exit with 0 takes: nobody confirms it, so nothing but what cannot leave at once is waited for.
 const TELLING_OF_0: Duration = Duration::from_millis(2);
 
+/// The part of the time-out in which a rank that computes is looked at once more.
+const COMPUTING_PART: u32 = 16;
+
 /// The part of the time that is left in which a process that ends may wait for others.
 const LINGER_PART: u32 = 2;
 
@@ -129,6 +132,10 @@ pub(crate) struct RankProcess {
     leaves: AtomicBool,
     /// When a thread that rests or polls first saw that the end has been told over the network, in milliseconds; 0 before.
     seen_told_ms: AtomicU64,
+    /// Processor time of this process when it was last looked at, in milliseconds.
+    worked_ms: AtomicU64,
+    /// When this rank came to know that another ends the job, in milliseconds.
+    told_ms: AtomicU64,
     /// How far this rank has come with telling others of its exit. Written by threads that exit or rest; who takes it to [`TELLING`] tells.
     telling: AtomicU8,
     /// Whether this rank has heard over a network of an exit with 0, which is to be passed on.
@@ -176,6 +183,8 @@ pub(crate) fn install(
         seen_ms: AtomicU64::new(0),
         leaves: AtomicBool::new(false),
         seen_told_ms: AtomicU64::new(0),
+        worked_ms: AtomicU64::new(0),
+        told_ms: AtomicU64::new(0),
         telling: AtomicU8::new(NOT_TOLD),
         passes_on: AtomicBool::new(false),
     };
@@ -232,8 +241,9 @@ pub fn tell_exits_by(tell: TellOthers) {
 ///
 /// Where all ranks call this, or have finalised and end, within a quarter of the exit time-out
 /// (`GASNET_EXITTIMEOUT`), nothing is said about it. Ranks that do not are told then, by a signal that makes a `SIGQUIT`
-/// handler of the program run and the next wait in this library end the process, and are killed when the time-out is
-/// over; one line on standard error names the rank that ended the job.
+/// handler of the program run and the next wait in this library end the process. Half of the time-out after the
+/// first exit they end wherever they are, but for ranks that compute in a job that ends with 0: those have most of it, and a
+/// return of all from `main` says nothing. Ranks are killed when the time-out is over; one line on standard error names the rank that ended the job.
 ///
 /// Exit handlers run and streams are written, except in a signal handler: there only C's streams are, and no
 /// exit handler runs. A process that is not a rank just exits.
@@ -314,7 +324,7 @@ impl Handle for JobSignal {
     fn handle(arrival: Arrival) {
         let Some(rank) = this() else { return };
         match arrival.code {
-            libc::SI_TIMER => rank.end_now(),
+            libc::SI_TIMER => rank.time_is_up(),
             // A band code: the guardian's end of the socket has gone.
             code if code > 0 => selfspawn::guardian_gone(),
             _ => rank.notified(),
@@ -538,6 +548,38 @@ impl RankProcess {
         }
     }
 
+    /// The timer has fired. A rank of a job that ends with 0 may compute on while most of the
+    /// time-out lasts, since it may return from main by itself; one that sleeps or waits does not.
+    /// Async-signal-safe but for C's streams.
+    fn time_is_up(&self) {
+        let with_0 = self
+            .control
+            .job()
+            .exit_word()
+            .is_some_and(|word| word.process_code() == 0);
+        let by_itself = with_0
+            && self.ender.load(Ordering::Relaxed) == 0
+            && self.signal.load(Ordering::Relaxed) == 0
+            && self.page().state() == RankState::Told;
+        let work_ms = processor_ms();
+        let worked = work_ms > self.worked_ms.swap(work_ms, Ordering::Relaxed);
+        let step = self.timeout() / COMPUTING_PART;
+        let now_ms = now_ms();
+        let told_for =
+            Duration::from_millis(now_ms.saturating_sub(self.told_ms.load(Ordering::Relaxed)));
+        let left = self
+            .control
+            .job()
+            .time_until_forced(now_ms)
+            .unwrap_or_default();
+        // Its own end needs time before the guardian kills it.
+        if by_itself && worked && left > 2 * step && told_for < self.timeout() {
+            self.arm(step);
+        } else {
+            self.end_now();
+        }
+    }
+
     /// Ends this process now, in whatever state it is. Async-signal-safe but for C's streams.
     pub(crate) fn end_now(&self) -> ! {
         about_to_end(false);
@@ -642,6 +684,8 @@ impl RankProcess {
     /// This rank knows that another ends the job, and had its time to come to its end by itself. Async-signal-safe.
     fn is_told(&self) {
         if !self.told.swap(true, Ordering::Relaxed) && self.page().tell() {
+            self.worked_ms.store(processor_ms(), Ordering::Relaxed);
+            self.told_ms.store(now_ms(), Ordering::Relaxed);
             self.arm(self.timeout() / WINDOW_PART);
             self.call_quit_handler();
             self.due.store(true, Ordering::Release);
@@ -687,8 +731,17 @@ pub(crate) fn time_to_linger(control: &Control) -> Duration {
 
 /// A monotonic clock; never 0.
 pub(crate) fn now_ms() -> u64 {
-    let now = clock_gettime(ClockId::Monotonic);
-    (now.tv_sec as u64 * 1000 + now.tv_nsec as u64 / 1_000_000).max(1)
+    ms_of(ClockId::Monotonic).max(1)
+}
+
+/// Processor time of this process. Async-signal-safe.
+fn processor_ms() -> u64 {
+    ms_of(ClockId::ProcessCPUTime)
+}
+
+fn ms_of(clock: ClockId) -> u64 {
+    let now = clock_gettime(clock);
+    now.tv_sec as u64 * 1000 + now.tv_nsec as u64 / 1_000_000
 }
 
 #[cfg(test)]

@@ -67,7 +67,7 @@ int main(int argc, char **argv) {
   if (is(which, "collective")) gasnet_exit(code);
   if (is(which, "return")) return code;
   if (is(which, "return-late")) {
-    compute(300 * me);
+    compute(250 * me);
     return code;
   }
   if (is(which, "exit")) exit(code);
