@@ -201,6 +201,8 @@ impl Conduit for Tcp {
             outbound.grant.use_up(charge(kind, args.len(), len));
             core.depart(peer, &mut outbound, unsent);
         }
+        // SAFETY: the buffer is still here.
+        unsafe { outbound.outbox.keep_lent() };
     }
 
     fn cancel(&self, prepared: Prepared) {

@@ -11,6 +11,9 @@ use argonet_am::{AmError, Category, Lane, MAX_MEDIUM, Message, Payload, Register
 use argonet_base::{JobRank, SegmentOffset};
 use core::ptr::NonNull;
 
+/// Payloads that are copied are written first from this length on, so that the peer reads while they are copied.
+const LENT_BYTES: usize = 16 << 10;
+
 // The room that is kept for replies is for any of them.
 static_assertions::const_assert!(REPLY_ROOM >= LONGEST_HEAD + MAX_MEDIUM);
 
@@ -98,6 +101,8 @@ impl Core {
             outbound.operations.note(begin, end, op, true, false);
         }
         self.depart(peer, &mut outbound, unsent);
+        // SAFETY: the payload is the caller's, who waits for this call.
+        unsafe { outbound.outbox.keep_lent() };
         Ok(())
     }
 
@@ -124,7 +129,8 @@ impl Core {
         }
     }
 
-    /// Adds a message for which there is room; where it begins.
+    /// Adds a message for which there is room; where it begins. Whoever adds it calls [`keep_lent`](super::lane::Outbox::keep_lent)
+    /// while the payload can be read and nobody else can have the outbox.
     #[inline]
     pub(super) fn add(
         &self,
@@ -149,6 +155,9 @@ impl Core {
             (None, _) => Body::Empty,
             (_, Some(bytes)) => Body::Stay(Extent::User(bytes)),
             (Some(bytes), _) if bytes.is_empty() => Body::Empty,
+            (Some(bytes), _) if (LENT_BYTES..=MAX_MEDIUM).contains(&bytes.len()) => {
+                Body::Lend(bytes)
+            }
             (Some(bytes), _) if bytes.len() <= MAX_MEDIUM => Body::Copy(bytes),
             (Some(bytes), _) => Body::Stay(Extent::Owned(
                 bytes.to_vec().into_boxed_slice(),
@@ -253,9 +262,16 @@ impl ReplyPort for Core {
         if let Payload::Long(_, offset) = message.payload {
             self.check_place(to, offset, len)?;
         }
-        // The request was taken only because there is room. It leaves at the end of the visit.
-        let mut outbound = self.peer(to).outbound.lock();
+        // The request was taken only because there is room. It leaves at the end of the visit, or at once where copying takes as long
+        // as a call of the system.
+        let peer = self.peer(to);
+        let mut outbound = peer.outbound.lock();
         self.add(&mut outbound, Lane::Reply, message, None);
+        if outbound.outbox.is_lent() && to != self.rank {
+            self.flush(peer, &mut outbound);
+        }
+        // SAFETY: the payload is the caller's, who waits for this call.
+        unsafe { outbound.outbox.keep_lent() };
         debug_assert!(outbound.outbox.used() + outbound.reserved.ring <= self.sizes.replay_bytes);
         Ok(())
     }

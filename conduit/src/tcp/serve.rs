@@ -1,7 +1,7 @@
 //! What is done with a frame that has come.
 
 use super::frame::{Fields, Frame, HEADER_BYTES, HeadBytes, Kind, LONGEST_HEAD};
-use super::lane::{Body, Extent, Parked};
+use super::lane::{Body, Extent, PAYLOAD_ALIGN, Parked};
 use super::operations::Data;
 use super::peer::Inbound;
 use super::visit::Visit;
@@ -14,9 +14,6 @@ use core::ptr::NonNull;
 
 /// Data of gets up to this length is copied; longer data is sent from where it lies.
 const COPIED_DATA: usize = 16 << 10;
-
-/// How the payload of a medium is aligned for its handler, which may have it as an array of any type.
-const PAYLOAD_ALIGN: usize = 8;
 
 /// The payload behind a head, moved over the head's last bytes to where it is aligned. Frames have any length, as padding would
 /// be sent.

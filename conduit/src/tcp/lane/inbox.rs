@@ -2,8 +2,8 @@
 
 use super::pieces::Pieces;
 use crate::tcp::frame::{Frame, Kind, LONGEST_HEAD, WholePut, WholeShort};
-use argonet_am::MAX_MEDIUM;
 use argonet_am::record::RecordError;
+use argonet_am::{Category, MAX_MEDIUM};
 use argonet_segment::bulk;
 use core::ptr::NonNull;
 
@@ -13,9 +13,30 @@ const STAGING_BYTES: usize = 2 * (MAX_MEDIUM + 2 * LONGEST_HEAD);
 /// Payloads from this length on go straight to their places: another read costs less than another copy.
 pub(super) const LONG_PAYLOAD: usize = if cfg!(test) { 16 } else { 16 << 10 };
 
-/// How much is read behind a payload that goes to its place, and after one: a head, and little of the next
+/// How much is read behind a payload that goes to its place or is aligned, and after one: a head, and little of the next
 /// payload, which then goes to its place too.
 const READ_BEHIND: usize = 256;
+
+/// How the payload of a medium is aligned for its handler, which may have it as an array of any type.
+pub(crate) const PAYLOAD_ALIGN: usize = 8;
+
+/// A medium with a long payload: the next one probably has the same lengths.
+#[derive(Clone, Copy, Debug)]
+struct LongMedium {
+    head_len: usize,
+    /// Bytes of the frame.
+    len: usize,
+}
+
+impl LongMedium {
+    fn of(frame: &Frame) -> Option<Self> {
+        let is_medium = matches!(frame.kind.message(), Some((_, Category::Medium)));
+        (is_medium && frame.length >= LONG_PAYLOAD).then(|| Self {
+            head_len: frame.head_len(),
+            len: frame.len(),
+        })
+    }
+}
 
 // seed T4: long payloads are received into their destination.
 /// The rest of a payload that goes straight to its place.
@@ -61,6 +82,8 @@ pub(crate) struct Inbox {
     skipping: Option<Frame>,
     /// The last payload went to its place: the next bytes may be a long payload too.
     expects_placed: bool,
+    /// The last whole frame was that one, and nothing was read since: the next bytes may be another.
+    expects_medium: Option<LongMedium>,
     long_bytes: usize,
     /// Frames that had been taken before.
     pub(crate) repeated: u64,
@@ -77,6 +100,7 @@ impl Inbox {
             skip: 0,
             skipping: None,
             expects_placed: false,
+            expects_medium: None,
             long_bytes,
             repeated: 0,
         }
@@ -113,7 +137,19 @@ impl Inbox {
         }
         if self.start == self.end {
             self.start = 0;
-            self.end = 0;
+            if let Some(medium) = self.expects_medium {
+                self.start = self.start_of(medium);
+                most = medium.len + READ_BEHIND;
+            }
+            self.end = self.start;
+        } else if let Some(medium) = self.begun() {
+            let (start, here) = (self.start_of(medium), self.end - self.start);
+            let is_aligned = self.start % PAYLOAD_ALIGN == start;
+            if !is_aligned || self.start + medium.len + READ_BEHIND > STAGING_BYTES {
+                self.staging.copy_within(self.start..self.end, start);
+                (self.start, self.end) = (start, start + here);
+            }
+            most = medium.len - here + READ_BEHIND;
         } else if self.end + LONGEST_HEAD + MAX_MEDIUM > STAGING_BYTES {
             self.staging.copy_within(self.start..self.end, 0);
             self.end -= self.start;
@@ -121,6 +157,21 @@ impl Inbox {
         }
         let room = &mut self.staging[self.end..];
         out.add(room.as_mut_ptr(), room.len().min(most));
+    }
+
+    /// The medium with a long payload of which not all bytes are here. It is read to its end and little further, so that its payload
+    /// is aligned by moving the little of it that is here.
+    fn begun(&self) -> Option<LongMedium> {
+        let here = &self.staging[self.start..self.end];
+        let frame = Frame::read(here, self.long_bytes).ok()??;
+        LongMedium::of(&frame).filter(|medium| medium.len > here.len())
+    }
+
+    /// Where it begins at the front of the staging area, if its payload is aligned.
+    #[inline]
+    fn start_of(&self, medium: LongMedium) -> usize {
+        let payload = self.staging.as_ptr().addr() + medium.head_len;
+        payload.wrapping_neg() % PAYLOAD_ALIGN
     }
 
     /// So many bytes were read to there.
@@ -136,6 +187,9 @@ impl Inbox {
         } else {
             // Whatever comes now is no long payload, or shows itself to be one.
             self.expects_placed = false;
+            if bytes > 0 {
+                self.expects_medium = None;
+            }
         }
         self.end += rest;
         debug_assert!(self.end <= self.staging.len());
@@ -243,6 +297,7 @@ impl Inbox {
         if !frame.kind.is_outside() {
             self.taken += frame.len() as u64;
             self.expects_placed = frame.length >= LONG_PAYLOAD && frame.kind.is_placed();
+            self.expects_medium = LongMedium::of(frame);
         }
     }
 
@@ -261,6 +316,7 @@ impl Inbox {
         // SAFETY: fewer bytes than the payload has are here, and the caller promises its place.
         unsafe { bulk::copy(place.as_ptr(), self.staging[self.start..].as_ptr(), here) };
         self.start = self.end;
+        self.expects_medium = None;
         self.direct = Some(Direct {
             at: place.map_addr(|at| at.saturating_add(here)),
             left: frame.length - here,
@@ -334,5 +390,6 @@ impl Inbox {
         self.skip = 0;
         self.skipping = None;
         self.expects_placed = false;
+        self.expects_medium = None;
     }
 }

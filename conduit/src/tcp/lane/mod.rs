@@ -22,7 +22,7 @@ mod tests;
 
 pub(crate) use apart::{Apart, Wanted};
 pub(crate) use grant::{Aside, Grant, Parked};
-pub(crate) use inbox::{Inbox, Next};
+pub(crate) use inbox::{Inbox, Next, PAYLOAD_ALIGN};
 pub(crate) use outbox::{Body, Claim, Credits, Extent, Outbox};
 pub(crate) use pieces::Pieces;
 pub(crate) use stripes::{Choice, Link, Speed, best};

@@ -1,6 +1,7 @@
 //! The bytes of frames that the peer has not taken, in a ring that grows up to a limit.
 
 use super::pieces::Pieces;
+use argonet_segment::{SharedBytes, bulk};
 
 /// Bytes of a ring that was used, at least.
 const LEAST: usize = 4096;
@@ -78,6 +79,30 @@ impl Ring {
         fill(0, &mut self.bytes[at..at + first]);
         if first < len {
             fill(first, &mut self.bytes[..len - first]);
+        }
+    }
+
+    /// Writes a head and takes the room of the bytes behind it, which [`fill`](Self::fill) writes; the position of those.
+    #[inline]
+    pub(crate) fn push_head(&mut self, head: &[u8], len: usize) -> u64 {
+        // Both at once: the ring grows before anything is where it stays.
+        self.index_for(head.len() + len);
+        self.push(head);
+        let position = self.head;
+        self.reserve(len);
+        position
+    }
+
+    /// Writes bytes that are in use, from a position on.
+    pub(crate) fn fill(&mut self, position: u64, bytes: SharedBytes<'_>) {
+        debug_assert!(position >= self.tail && position + bytes.len() as u64 <= self.head);
+        let at = self.index(position);
+        let first = bytes.len().min(self.bytes.len() - at);
+        let (to, from) = (self.bytes.as_mut_ptr(), bytes.as_ptr());
+        // SAFETY: the bytes are in use, so there are as many in the ring, in one part or two, and nobody else has it.
+        unsafe {
+            bulk::copy(to.add(at), from, first);
+            bulk::copy(to, from.add(first), bytes.len() - first);
         }
     }
 

@@ -42,6 +42,8 @@ pub(crate) enum Body<'a> {
     Empty,
     /// Bytes that are copied.
     Copy(SharedBytes<'a>),
+    /// The same, but written from where they lie until they are, by [`Outbox::keep_lent`](super::Outbox::keep_lent).
+    Lend(SharedBytes<'a>),
     /// Bytes that stay where they are.
     Stay(Extent),
     /// The same, and they may leave the stream: the kind and the fields of the head.

@@ -3,6 +3,7 @@
 mod carry;
 mod credits;
 mod extent;
+mod lent;
 
 pub(crate) use carry::Claim;
 pub(crate) use credits::Credits;
@@ -13,6 +14,7 @@ use super::ring::Ring;
 use crate::tcp::frame::{Fields, HEADER_BYTES, HeadBytes, Kind, WholePut};
 use argonet_am::record::RecordError;
 use argonet_segment::{SharedBytes, bulk};
+use lent::Lent;
 use std::collections::VecDeque;
 
 /// Extents that one burst writes, at most.
@@ -111,6 +113,8 @@ pub(crate) struct Outbox {
     /// Other connections that could take them; where there is none, this one does.
     carriers: usize,
     own: Option<Claim>,
+    /// The copy that is not made yet.
+    lent: Option<Lent>,
 }
 
 impl Outbox {
@@ -144,6 +148,7 @@ impl Outbox {
             writing: 0,
             carriers: 0,
             own: None,
+            lent: None,
         }
     }
 
@@ -219,14 +224,21 @@ impl Outbox {
             self.asked = self.head;
         }
         let head = head.as_bytes();
-        if let Body::Copy(bytes) = body {
-            self.copy_in(head, bytes);
-            return begin;
+        match body {
+            Body::Copy(bytes) => {
+                self.copy_in(head, bytes);
+                return begin;
+            }
+            Body::Lend(bytes) => {
+                self.lend(head, bytes);
+                return begin;
+            }
+            _ => {}
         }
         self.ring.push(head);
         self.head += head.len() as u64;
         match body {
-            Body::Empty | Body::Copy(_) => {}
+            Body::Empty | Body::Copy(_) | Body::Lend(_) => {}
             Body::Stay(extent) => self.push_extent(begin, extent, None),
             Body::Move(extent, kind, fields) => {
                 self.push_extent(begin, extent, Some((kind, fields)));
@@ -360,7 +372,7 @@ impl Outbox {
                     let until = placed.map_or(self.boundary, |p| p.at.min(self.boundary));
                     let before = placed.map_or(self.extents_total, |p| p.before);
                     let len = (until - position) as usize;
-                    self.ring.pieces(position - before, len, out);
+                    self.ring_pieces(position - before, len, out);
                     position = until;
                 }
             }

@@ -1,0 +1,66 @@
+//! A payload that is written before it is copied: its peer reads while this rank copies.
+
+use super::Outbox;
+use crate::tcp::lane::pieces::Pieces;
+use argonet_segment::SharedBytes;
+use core::ptr::NonNull;
+
+/// A payload whose place in the ring is taken and not filled.
+#[derive(Debug)]
+pub(super) struct Lent {
+    /// Position in the ring.
+    at: u64,
+    start: NonNull<u8>,
+    len: usize,
+}
+
+// SAFETY: nobody reads it but who has lent it, before the call that lends it ends.
+unsafe impl Send for Lent {}
+
+impl Outbox {
+    /// Adds a head, and a payload that [`keep_lent`](Self::keep_lent) copies.
+    #[inline]
+    pub(super) fn lend(&mut self, head: &[u8], bytes: SharedBytes<'_>) {
+        debug_assert!(self.lent.is_none(), "one payload at a time");
+        let len = bytes.len();
+        let at = self.ring.push_head(head, len);
+        self.head += (head.len() + len) as u64;
+        let start = NonNull::new(bytes.as_ptr().cast_mut());
+        self.lent = start.map(|start| Lent { at, start, len });
+    }
+
+    /// Whether the payload that was added last is only lent.
+    #[inline]
+    pub(crate) fn is_lent(&self) -> bool {
+        self.lent.is_some()
+    }
+
+    /// Copies the payload that was added last, if it is only lent.
+    ///
+    /// # Safety
+    /// The payload can still be read.
+    #[inline]
+    pub(crate) unsafe fn keep_lent(&mut self) {
+        if let Some(Lent { at, start, len }) = self.lent.take() {
+            // SAFETY: the caller promises it.
+            let bytes = unsafe { SharedBytes::from_raw(start, len) };
+            self.ring.fill(at, bytes);
+        }
+    }
+
+    /// Adds the places of `len` bytes from a position of the ring on, of which some may be lent.
+    #[inline]
+    pub(super) fn ring_pieces(&mut self, from: u64, len: usize, out: &mut Pieces) {
+        let until = from + len as u64;
+        let Some(lent) = self.lent.as_ref().filter(|lent| lent.at < until) else {
+            self.ring.pieces(from, len, out);
+            return;
+        };
+        // It is the last that was added.
+        debug_assert!(until <= lent.at + lent.len as u64);
+        let begin = lent.at.max(from);
+        let place = lent.start.as_ptr().wrapping_add((begin - lent.at) as usize);
+        self.ring.pieces(from, (begin - from) as usize, out);
+        out.add(place, (until - begin) as usize);
+    }
+}
