@@ -167,7 +167,7 @@ impl<'e, C: Conduit> Wait<'e, C> {
                 self.look();
                 self.look_for_quiescence(deadline);
             }
-            Step::Yield => self.engine.conduit.yield_now(),
+            Step::Yield => self.engine.give_way(),
             Step::Sleep(time) => {
                 argonet_trace::rest();
                 self.look();

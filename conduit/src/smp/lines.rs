@@ -3,10 +3,10 @@
 //! For each *slot*, which a team has to itself, a rank has a block that it alone writes and all others may read:
 //!
 //! ```text
-//! bytes      0      8      16            192           384      3072        4032         4096
-//!            +------+------+-------------+-------------+-- ... --+- ... ------+------------+
-//!            | call | what | data        | cell        | cells   | -          | done, by   |
-//!            +------+------+-------------+-------------+-- ... --+- ... ------+------------+
+//! bytes      0      8      16            192           384      3072    3968      4032         4096
+//!            +------+------+-------------+-------------+-- ... --+- ... --+---------+------------+
+//!            | call | what | data        | cell        | cells   | -      | on      | done, by   |
+//!            +------+------+-------------+-------------+-- ... --+- ... --+---------+------------+
 //!            cell of calls 0, 16, 32 ...   1, 17, 33 ...
 //!
 //! call       number of the call + 1 in the upper 56 bits; in the lower 8 the calls before it that this rank has
@@ -14,6 +14,7 @@
 //! what       which operation it is, for others to compare
 //! done       calls that this rank has finished: it reads nothing of them any more
 //! by         operations of the team that this rank has begun by messages
+//! on         the processor on which this rank has waited last, + 1; 0 before that
 //! ```
 //!
 //! A rank *enters* a call by writing into the call's cell, the word `call` last; up to 48 bytes of data travel in the cache
@@ -25,7 +26,8 @@
 //!
 //! Orderings: `call` is stored with Release and loaded with Acquire, so whoever sees the number sees the data. `done` is stored with
 //! Release after the last read of a call and loaded with Acquire by who wants to write the cell anew; the same order follows from
-//! `call` where a rank says there that it has finished the calls before.
+//! `call` where a rank says there that it has finished the calls before. `on` is a hint, Relaxed, and on a line of its own, as it
+//! hardly ever changes while `done` changes with each call.
 
 use super::words::Words;
 use argonet_base::sync::atomic::Ordering;
@@ -53,7 +55,14 @@ const DONE_WORD: usize = BLOCK_WORDS - 8;
 /// Where `by` is.
 const BY_WORD: usize = DONE_WORD + 1;
 
-const_assert!(DEPTH as usize * CELL_WORDS + if cfg!(loom) { 0 } else { 8 } <= DONE_WORD);
+/// Where `on` is.
+const ON_WORD: usize = if cfg!(loom) {
+    BY_WORD + 1
+} else {
+    DONE_WORD - 8
+};
+
+const_assert!(DEPTH as usize * CELL_WORDS + if cfg!(loom) { 0 } else { 16 } <= DONE_WORD);
 const_assert!(DEPTH <= 1 << UNFINISHED_BITS);
 
 /// Bits of the number of unfinished calls.
@@ -159,6 +168,21 @@ impl Block {
     #[inline(always)]
     pub(crate) fn tell_messages(&self, count: u64) {
         self.0.store(BY_WORD, count, Ordering::Release);
+    }
+
+    /// The processor on which the owner has waited last.
+    #[inline]
+    pub(crate) fn processor(&self) -> Option<u32> {
+        u32::try_from(self.0.load(ON_WORD, Ordering::Relaxed).checked_sub(1)?).ok()
+    }
+
+    /// The owner waits on that processor.
+    #[inline]
+    pub(crate) fn waits_on(&self, processor: u32) {
+        if self.processor() != Some(processor) {
+            let word = u64::from(processor) + 1;
+            self.0.store(ON_WORD, word, Ordering::Relaxed);
+        }
     }
 }
 
@@ -296,6 +320,26 @@ mod shared {
             self.region.block(slot, rank).by_messages()
         }
 
+        /// Says that this rank waits, and for a call of which ranks; whether one of them may need this processor to come to it: it
+        /// has not entered the call, and has waited here last, or never. A hint: ranks move.
+        ///
+        /// # Panics
+        /// If there is no such slot or rank.
+        #[must_use]
+        pub fn needs_processor(&self, slot: u32, ranks: &[JobRank], call: u64) -> bool {
+            let here = u32::try_from(rustix::thread::sched_getcpu()).unwrap_or(0);
+            self.needs(here, slot, ranks, call)
+        }
+
+        /// The same for a rank that waits on the processor `here`.
+        pub(crate) fn needs(&self, here: u32, slot: u32, ranks: &[JobRank], call: u64) -> bool {
+            self.own(slot).waits_on(here);
+            ranks.iter().any(|&rank| {
+                let block = self.region.block(slot, rank);
+                block.processor().is_none_or(|on| on == here) && block.look(call).is_none()
+            })
+        }
+
         /// This rank has begun so many operations by messages.
         ///
         /// # Panics
@@ -319,6 +363,24 @@ mod tests {
     fn block(memory: &mut Memory) -> Block {
         // SAFETY: the memory is BLOCK_WORDS words, aligned, and its owner outlives the block in each test.
         Block(unsafe { Words::new(memory.0.as_mut_ptr().cast(), BLOCK_WORDS) })
+    }
+
+    #[test]
+    fn a_block_says_on_which_processor_its_owner_waited_last() {
+        let mut memory = Box::new(Memory([0; BLOCK_WORDS]));
+        let block = block(&mut memory);
+        assert_eq!(block.processor(), None);
+        for processor in [0, 3, u32::MAX] {
+            block.waits_on(processor);
+            assert_eq!(block.processor(), Some(processor));
+        }
+        // Nothing else is there.
+        (0..DEPTH).for_each(|call| assert_eq!(block.look(call), None));
+        assert_eq!((block.done(), block.by_messages()), (0, 0));
+        // What a peer wrote that is no processor.
+        memory.0[ON_WORD] = u64::MAX;
+        let block = self::tests::block(&mut memory);
+        assert_eq!(block.processor(), None);
     }
 
     #[test]

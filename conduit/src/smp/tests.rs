@@ -1,6 +1,7 @@
 //! The ring against a model, and what smp promises beyond the suite of all conduits
 //! (`argonet-conformance`).
 
+use super::Entry;
 use super::conduit::{Smp, SmpConfig, SmpConfigError};
 use super::layout::{LAP_UNITS, MOST_RANKS, RING_UNITS};
 use super::lock::ThreadMode;
@@ -387,6 +388,29 @@ fn nobody_is_rung_who_shares_no_memory() {
     let pair = pair();
     let [a, _] = &pair.ranks;
     a.lines().unwrap().ring([JobRank(1 << 30)].into_iter());
+}
+
+/// Whoever waits for ranks that run elsewhere, or have come, keeps its processor.
+#[test]
+fn a_processor_is_needed_by_those_who_waited_there_and_have_not_come() {
+    let pair = pair();
+    let [a, b] = pair.ranks.each_ref().map(|rank| rank.lines().unwrap());
+    let [of_a, of_b] = [JobRank(0), JobRank(1)];
+    let (slot, call) = (1, 0);
+    // Nobody knows where it is.
+    assert!(a.needs(4, slot, &[of_b], call));
+    // It waits elsewhere, and finds that this one does, too.
+    assert!(!b.needs(5, slot, &[of_a], call));
+    assert!(!a.needs(4, slot, &[of_b], call));
+    // Both in one place, until one has come.
+    assert!(b.needs(4, slot, &[of_b, of_a], call));
+    assert!(a.needs(4, slot, &[of_b], call));
+    b.enter(slot, call, Entry::default(), &[]);
+    assert!(!a.needs(4, slot, &[of_b], call));
+    assert!(a.needs(4, slot, &[of_b], call + 1));
+    // The processor on which this thread runs.
+    let _ = a.needs_processor(slot, &[of_b], call);
+    assert!(!a.needs_processor(slot, &[], call));
 }
 
 /// What a conduit of more ranks, or of another kind, may have prepared.

@@ -194,6 +194,25 @@ impl Near {
         circle.has_room(number) || circle.look_for_room(lines, number)
     }
 
+    /// Whether somebody that the oldest call waits for may need this thread's processor.
+    pub(super) fn needs_processor(&self, lines: Lines<'_>) -> bool {
+        let Some(queue) = self.queue.try_lock() else {
+            return true;
+        };
+        // Who waits for room has all others before it.
+        queue.front().is_some_and(|Pending { course, .. }| {
+            let slot = self.circle.slot;
+            !course.entered
+                || lines.needs_processor(slot, self.awaited_members(course), course.number)
+        })
+    }
+
+    /// Those whose lines are not read.
+    pub(super) fn awaited_members(&self, course: &Course) -> &[JobRank] {
+        let left = course.left.start as usize..course.left.end as usize;
+        self.circle.members.get(left).unwrap_or(&[])
+    }
+
     /// The line that is read next.
     pub(super) fn awaited(&self, course: &Course) -> Option<Place> {
         let member = course.left.clone().next()?;

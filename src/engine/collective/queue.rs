@@ -11,6 +11,7 @@ use super::pool::stages;
 use crate::engine::background::{Steps, kind};
 use crate::engine::core::{Engine, Outlook};
 use crate::engine::events::OpError;
+use crate::engine::lines::LOOKS_AT_OTHERS;
 use crate::engine::mismatch::{Called, Doubt, Sequence};
 use crate::engine::thread::ThreadCtx;
 use argonet_boot::{WaitFor, Waiting};
@@ -210,7 +211,8 @@ impl<C: Conduit> Engine<C> {
                         self.doubt_line(lines, near, &course, place);
                         self.doubt(&mut lasts, place.rank, &called);
                     };
-                    self.wait_for_line(ctx, lines, place, waiting, doubt)
+                    let awaited = near.awaited_members(&course);
+                    self.wait_for_line(ctx, lines, place, awaited, waiting, doubt)
                 }
             };
             self.take_entry(ctx, lines, &mut course, place, entry);
@@ -345,6 +347,31 @@ impl<C: Conduit> Engine<C> {
         queue.pop_front();
         near.pending.fetch_sub(1, Ordering::Release);
         near.tell_untold(lines, &queue);
+    }
+
+    /// Lets another rank run, unless all that the oldest calls by lines wait for have other processors: those are looked for a little
+    /// longer first.
+    pub(in crate::engine) fn give_way(&self) {
+        if self.background.pending() & kind::LINES != 0
+            && let Some(lines) = self.conduit.lines()
+            && !self.lines_need_processor(lines)
+        {
+            for _ in 0..LOOKS_AT_OTHERS {
+                if self.lines_have_come() {
+                    return;
+                }
+                argonet_base::cpu::relax();
+            }
+        }
+        self.conduit.yield_now();
+    }
+
+    /// Whether a rank that an oldest call by lines waits for may need this processor.
+    fn lines_need_processor(&self, lines: Lines<'_>) -> bool {
+        let Some(busy) = self.background.near.busy.try_lock() else {
+            return true;
+        };
+        busy.iter().any(|near| near.needs_processor(lines))
     }
 
     /// Whether a thread that is about to sleep has something to do for calls by lines.

@@ -22,6 +22,9 @@ const LOOKS: u32 = 64;
 const LOOKS_BETWEEN_YIELDS: u32 = 16;
 const YIELDS: u32 = 4;
 
+/// Looks before such a yield where nobody that is waited for needs this processor: as long as some ranks take on another one.
+pub(in crate::engine) const LOOKS_AT_OTHERS: u32 = 400;
+
 /// Calls of which one polls in any case. The others poll when they have to wait.
 const POLL_EVERY: u64 = 8;
 
@@ -98,12 +101,13 @@ impl<C: Conduit> Engine<C> {
         }
     }
 
-    /// What a rank says of a call, once it has entered it. `doubt` is called from time to time when that lasts.
+    /// What a rank says of a call, once it has entered it. The call needs the lines of all that are `awaited`. `doubt` is called from time to time when that lasts.
     pub(in crate::engine) fn wait_for_line(
         &self,
         ctx: &ThreadCtx,
         lines: Lines<'_>,
         place: Place,
+        awaited: &[JobRank],
         waiting: Waiting,
         mut doubt: impl FnMut(),
     ) -> Entry {
@@ -118,6 +122,14 @@ impl<C: Conduit> Engine<C> {
         };
         for turn in 0..=yields {
             if turn > 0 {
+                if !lines.needs_processor(slot, awaited, call) {
+                    for _ in 0..LOOKS_AT_OTHERS {
+                        if let Some(entry) = look() {
+                            return entry;
+                        }
+                        argonet_base::cpu::relax();
+                    }
+                }
                 self.conduit.yield_now();
             }
             for _ in 0..looks {
@@ -212,10 +224,16 @@ impl<'e, C: Conduit> Entered<'e, C> {
             },
         };
         let mut doubt = Doubt::default();
-        self.engine
-            .wait_for_line(ctx, self.lines, place, waiting, || {
+        self.engine.wait_for_line(
+            ctx,
+            self.lines,
+            place,
+            &self.circle.members,
+            waiting,
+            || {
                 self.engine.doubt(&mut doubt, rank, &called);
-            })
+            },
+        )
     }
 
     #[cold]

@@ -16,5 +16,5 @@ mod named;
 mod world;
 
 pub(super) use circle::{Circle, Circles, KEPT_SLOTS, MOST_MEMBERS, WORLD_SLOT};
-pub(super) use meet::Place;
+pub(super) use meet::{LOOKS_AT_OTHERS, Place};
 pub(super) use named::Seat;
