@@ -59,9 +59,9 @@ mod tests {
     fn a_pointer_stays_good_while_its_owner_is_moved() {
         let kept = Kept::new(vec![1u8, 2, 3].into());
         let first = kept.as_ptr().cast::<u8>();
-        let moved = Some(Box::new(kept));
+        let moved = Box::new(kept);
         // SAFETY: the first of three values that are kept.
         unsafe { first.write(7) };
-        assert_eq!(*moved.unwrap().give(), [7, 2, 3]);
+        assert_eq!(*moved.give(), [7, 2, 3]);
     }
 }
