@@ -30,8 +30,11 @@ struct LongMedium {
 
 impl LongMedium {
     fn of(frame: &Frame) -> Option<Self> {
+        if frame.length < LONG_PAYLOAD {
+            return None;
+        }
         let is_medium = matches!(frame.kind.message(), Some((_, Category::Medium)));
-        (is_medium && frame.length >= LONG_PAYLOAD).then(|| Self {
+        is_medium.then(|| Self {
             head_len: frame.head_len(),
             len: frame.len(),
         })
