@@ -1,9 +1,11 @@
 //! Arrays with one part on every rank.
 #![allow(unsafe_code)]
 
+use crate::engine::ThreadCtx;
 use crate::error::Result;
 use crate::global::{Global, GlobalPtr};
 use crate::global_slice::GlobalSlice;
+use crate::process;
 use crate::quiet::Quiet;
 use crate::world::{Threading, World};
 use argonet_base::{Rank, SegmentOffset};
@@ -178,6 +180,8 @@ impl<T: Global> SharedVec<T> {
     #[inline]
     pub fn write_from<M: Threading>(&self, _world: &World<M>, first: usize, from: &[T]) {
         let to = self.place(first, from.len());
+        // Others read it by gets, which are no messages that they could miss.
+        process::with(ThreadCtx::note_write);
         // SAFETY: `place` has checked the elements; the slice is readable.
         unsafe {
             argonet_segment::bulk::copy(to.cast(), from.as_ptr().cast(), size_of_val(from));

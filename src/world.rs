@@ -223,8 +223,8 @@ impl<M: Threading> World<M> {
     /// If `done` cannot come true any more, because another rank has left its world, all others wait
     /// and nothing is under way, the job ends with a message that names both ranks. Threads of this
     /// process count, as far as they run or sleep for a limited time, and so does what `done` itself
-    /// sends or writes. The library knows nothing of what depends on time, on files, on signals or on
-    /// processes that are no ranks: [`wait_timeout`](Self::wait_timeout) waits for that. A `done` that
+    /// sends, writes or gets over a network; loads of memory that is mapped here do not. The library
+    /// knows nothing of what depends on time, on files, on signals or on processes that are no ranks: [`wait_timeout`](Self::wait_timeout) waits for that. A `done` that
     /// prepares a payload of the raw layer ends the wait with an error.
     ///
     /// See the example of [`poll`](Self::poll).

@@ -562,8 +562,10 @@ impl RankProcess {
             && self.signal.load(Ordering::Relaxed) == 0
             && self.page().state() == RankState::Told;
         let work_ms = processor_ms();
-        let worked = work_ms > self.worked_ms.swap(work_ms, Ordering::Relaxed);
         let step = self.timeout() / COMPUTING_PART;
+        // More than what the library's own threads take.
+        let least_ms = step.as_millis() as u64 / 8;
+        let worked = work_ms > self.worked_ms.swap(work_ms, Ordering::Relaxed) + least_ms;
         let now_ms = now_ms();
         let told_for =
             Duration::from_millis(now_ms.saturating_sub(self.told_ms.load(Ordering::Relaxed)));
@@ -573,7 +575,7 @@ impl RankProcess {
             .time_until_forced(now_ms)
             .unwrap_or_default();
         // Its own end needs time before the guardian kills it.
-        if by_itself && worked && left > 2 * step && told_for < self.timeout() {
+        if by_itself && worked && left > self.timeout() / WINDOW_PART && told_for < self.timeout() {
             self.arm(step);
         } else {
             self.end_now();
@@ -584,7 +586,11 @@ impl RankProcess {
     pub(crate) fn end_now(&self) -> ! {
         about_to_end(false);
         if !self.flushed.swap(true, Ordering::Relaxed) {
-            self.arm(self.timeout() / WINDOW_PART);
+            // In time before the guardian kills it.
+            let left = self.control.job().time_until_forced(now_ms());
+            let most = left.unwrap_or(Duration::MAX) / 2;
+            let most = most.min(self.timeout() / WINDOW_PART);
+            self.arm(most.max(Duration::from_millis(1)));
             streams::flush_of_c();
         }
         if self.options.fs_sync {

@@ -68,20 +68,40 @@ impl Drop for LookedAway<'_> {
     }
 }
 
-/// A thread that runs what the client decides by.
-pub(super) struct Deciding<'c>(&'c ThreadCtx);
+/// A thread that runs what the client decides by. One may be inside of another.
+pub(super) struct Deciding<'c> {
+    ctx: &'c ThreadCtx,
+    /// What the one around it has done so far.
+    outer_acted: bool,
+    is_inner: bool,
+}
 
 impl Deciding<'_> {
     /// Whether it has communicated.
     pub(super) fn has_acted(&self) -> bool {
-        self.0.acted.get()
+        self.ctx.acted.get()
     }
 }
 
 impl Drop for Deciding<'_> {
     fn drop(&mut self) {
-        if self.0.context.get() == Context::Deciding {
-            self.0.context.set(self.0.rest.get());
+        let ctx = self.ctx;
+        ctx.acted.set(ctx.acted.get() | self.outer_acted);
+        if !self.is_inner && ctx.context.get() == Context::Deciding {
+            ctx.context.set(ctx.rest.get());
+        }
+    }
+}
+
+/// A thread that reads while it decides: that is no more than to look.
+pub(super) struct Reading<'c>(Option<&'c ThreadCtx>);
+
+impl Drop for Reading<'_> {
+    fn drop(&mut self) {
+        if let Some(ctx) = self.0
+            && ctx.context.get() == ctx.rest.get()
+        {
+            ctx.context.set(Context::Deciding);
         }
     }
 }
@@ -217,11 +237,34 @@ impl ThreadCtx {
 
     /// Notes whether the thread communicates, for as long as the result lives.
     pub(super) fn deciding(&self) -> Deciding<'_> {
-        self.acted.set(false);
+        let outer_acted = self.acted.replace(false);
+        let is_inner = self.context.get() == Context::Deciding;
         if matches!(self.context.get(), Context::Free | Context::Watched) {
             self.context.set(Context::Deciding);
         }
-        Deciding(self)
+        Deciding {
+            ctx: self,
+            outer_acted,
+            is_inner,
+        }
+    }
+
+    /// What the thread does is not noted for as long as the result lives, if `reads` says that it is a
+    /// get or an atomic load.
+    pub(super) fn reading(&self, reads: bool) -> Reading<'_> {
+        let decides = reads && self.context.get() == Context::Deciding;
+        if decides {
+            self.context.set(self.rest.get());
+        }
+        Reading(decides.then_some(self))
+    }
+
+    /// Notes that the thread has written memory that others read, where it decides.
+    #[inline(always)]
+    pub(crate) fn note_write(&self) {
+        if self.context.get() == Context::Deciding {
+            self.acted.set(true);
+        }
     }
 
     /// Whether the thread is watched when nothing is going on.
@@ -329,6 +372,34 @@ mod tests {
             drop(deciding);
             assert!(ctx.is_free());
         }
+        // What an inner one does is the outer one's, too, and what that has done is not forgotten.
+        for (before, inside, after) in [
+            (true, false, false),
+            (false, true, false),
+            (false, false, true),
+        ] {
+            let put = |acts| acts && ctx.permit("a put", RANK).is_ok();
+            let outer = ctx.deciding();
+            put(before);
+            let inner = ctx.deciding();
+            put(inside);
+            assert_eq!(inner.has_acted(), inside);
+            drop(inner);
+            put(after);
+            assert!(outer.has_acted());
+            drop(outer);
+            assert!(ctx.is_free());
+        }
+        // Reads are looks; what follows them counts.
+        let deciding = ctx.deciding();
+        let reading = ctx.reading(true);
+        ctx.permit("a get", RANK).unwrap();
+        drop(reading);
+        assert!(!deciding.has_acted());
+        ctx.note_write();
+        assert!(deciding.has_acted());
+        drop(deciding);
+        assert!(ctx.is_free());
         // A payload may be prepared when it ends.
         let deciding = ctx.deciding();
         ctx.enter(Context::Preparing);

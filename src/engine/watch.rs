@@ -320,6 +320,7 @@ impl<C: Conduit> Engine<C> {
         } else {
             Kind::Get
         };
+        let _reading = ctx.reading(!transfer.is_put());
         let mut span = permitted(ctx, transfer.name(), self.rank, kind)?;
         // SAFETY: the caller's promise.
         let outcome = unsafe { self.transfer(ctx, transfer) };

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use argonet::{Par, Rank, Reduction, Result, SharedVec, World};
+use argonet::{Par, Rank, Reduction, Result, SegmentOffset, SharedVec, World, raw};
 
 use crate::support::{Done, Job, Outcome, Program, Test, each};
 
@@ -97,6 +97,15 @@ pub(crate) const PROGRAMS: &[Program] = &[
     }),
     ("drop-condition", || {
         leaving(|world| world.wait_until(|| false))
+    }),
+    ("drop-load", || {
+        leaving(|world| {
+            // A word that nobody writes.
+            let word = raw::global_ptr::<u64>(world.rank(), SegmentOffset(0));
+            let get = || world.get_value(word).expect("a get");
+            let load = || world.atomic_load(word).expect("a load");
+            world.wait_until(|| get() + load() == u64::MAX)
+        })
     }),
     ("drop-future", || {
         leaving(|world| world.block_on(core::future::pending()))
@@ -503,6 +512,7 @@ fn dropped() {
         ("drop-reduction", "in a collective operation"),
         ("drop-long-reduction", "in a collective operation"),
         ("drop-condition", "for a condition of the program"),
+        ("drop-load", "for a condition of the program"),
         ("drop-future", "for a future"),
         ("drop-started", "for operations to complete"),
         ("drop-drain", "for everything under way to end"),

@@ -12,7 +12,6 @@ use super::seats::{Offer, Offered, Seats, can_sit};
 use crate::engine::client::ClientCode;
 use crate::engine::core::Engine;
 use crate::engine::lines::{Circle, MOST_MEMBERS, Place, WORLD_SLOT};
-use crate::engine::mismatch::PATIENCE;
 use crate::engine::thread::ThreadCtx;
 use crate::engine::{Members, Team, TeamKey};
 use argonet_base::JobRank;
@@ -27,7 +26,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 /// How long a member leaves it to one that calls something longer to name both calls.
-const LEFT_TO_OTHERS: Duration = PATIENCE.saturating_mul(3);
+const LEFT_TO_OTHERS: Duration = Duration::from_millis(300);
 
 /// A call that waits for others' lines.
 pub(super) struct Pending {

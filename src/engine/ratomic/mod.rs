@@ -117,6 +117,7 @@ impl<C: Conduit> Engine<C> {
         target: AtomicTarget,
         what: Atomic<T>,
     ) -> Result<T, OpError> {
+        let _reading = ctx.reading(what.operation == Operation::Get);
         ctx.permit(NAME, self.rank)?;
         let mut span = self.atomic_span::<T>(ctx, Kind::Atomic, target);
         let outcome = match self.atomic_here(target, what) {

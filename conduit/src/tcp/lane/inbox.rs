@@ -220,6 +220,7 @@ impl Inbox {
         self.start += short.len();
         self.taken += short.len() as u64;
         self.expects_placed = false;
+        self.expects_medium = None;
     }
 
     /// A put that came next was used.
@@ -229,6 +230,7 @@ impl Inbox {
         self.start += len;
         self.taken += len as u64;
         self.expects_placed = put.length >= LONG_PAYLOAD;
+        self.expects_medium = None;
     }
 
     /// What comes next.
