@@ -53,6 +53,10 @@ pub enum Injected {
     Local,
 }
 
+/// Puts of up to so many bytes have read their source when [`Conduit::put`] returns, on every conduit,
+/// so that nobody waits or counts for their local completion.
+pub const SMALL_PUT: usize = 64;
+
 /// Why an injection did not happen. Nothing was sent.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -309,7 +313,8 @@ pub trait Conduit: Send + Sync {
     /// Gives the room of a negotiated payload back; nothing is sent.
     fn cancel(&self, prepared: Prepared);
 
-    /// Writes `len` bytes into the segment of `to`.
+    /// Writes `len` bytes into the segment of `to`. Never [`Injected::Pending`] for up to
+    /// [`SMALL_PUT`] bytes.
     ///
     /// # Safety
     /// `src` is readable for `len` bytes, until [`Part::Local`] where the result is pending.

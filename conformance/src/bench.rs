@@ -7,6 +7,7 @@ use crate::watchdog::{Board, Watchdog};
 use argonet_base::{JobRank, SegmentOffset};
 use argonet_conduit::smp::ThreadMode;
 use argonet_conduit::{Conduit, Part, SendError};
+use argonet_segment::SharedBytes;
 use std::panic::Location;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -389,14 +390,19 @@ impl<R: Rig> Bench<R> {
 
     /// Bytes of a segment.
     pub(crate) fn read(&self, rank: u32, offset: u64, len: usize) -> Vec<u8> {
-        let mut bytes = vec![0; len];
-        self.job
-            .read(JobRank(rank), SegmentOffset(offset), &mut bytes);
-        bytes
+        self.place(rank, offset, len).to_vec()
+    }
+
+    /// Where bytes of a segment lie.
+    pub(crate) fn place(&self, rank: u32, offset: u64, len: usize) -> SharedBytes<'_> {
+        let segment = self.job.segment(JobRank(rank));
+        segment.bytes(SegmentOffset(offset), len).expect("inside")
     }
 
     /// Stores bytes into a segment.
     pub(crate) fn write(&self, rank: u32, offset: u64, bytes: &[u8]) {
-        self.job.write(JobRank(rank), SegmentOffset(offset), bytes);
+        let segment = self.job.segment(JobRank(rank));
+        let view = segment.bytes_mut(SegmentOffset(offset), bytes.len());
+        view.expect("inside").copy_from(0, bytes).expect("inside");
     }
 }

@@ -1,9 +1,10 @@
 //! What a conduit gives to the suite.
 
 use argonet_am::Registered;
-use argonet_base::{JobRank, SegmentOffset};
+use argonet_base::JobRank;
 use argonet_conduit::smp::ThreadMode;
 use argonet_conduit::{Capabilities, Conduit};
+use argonet_segment::OwnSegment;
 use std::time::Duration;
 
 /// One way to set a conduit up: settings, thread mode, faults of the wire, seed.
@@ -35,11 +36,8 @@ pub trait Job: Send + Sync {
     /// Ends a rank without notice: drops its endpoint.
     fn end(&mut self, rank: JobRank);
 
-    /// Reads the segment of a rank, as the rank itself does.
-    fn read(&self, rank: JobRank, offset: SegmentOffset, bytes: &mut [u8]);
-
-    /// Writes the segment of a rank, as the rank itself does.
-    fn write(&self, rank: JobRank, offset: SegmentOffset, bytes: &[u8]);
+    /// The segment of a rank, as the rank itself reaches it.
+    fn segment(&self, rank: JobRank) -> &OwnSegment;
 
     /// Lets time pass or the wire work; called when polls of all endpoints have found nothing.
     fn advance(&self);

@@ -3,6 +3,7 @@
 use crate::link::LinkConfig;
 use crate::wire::FaultPlan;
 use argonet_am::{MAX_CARRIED, MAX_MEDIUM};
+use argonet_conduit::SMALL_PUT;
 
 /// Sizes and times of the simulated conduit. Every size can be at its smallest.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -79,6 +80,10 @@ impl Sizes {
 
     /// The links' configuration: messages as long as the longest of this conduit.
     pub(crate) fn link(&self) -> LinkConfig {
+        assert!(
+            self.copy_bytes >= SMALL_PUT,
+            "copy_bytes below {SMALL_PUT}, which small puts have"
+        );
         let payload = self.medium_bytes.max(self.long_bytes).max(self.chunk_bytes);
         LinkConfig {
             message_bytes: crate::conduit::HEADER_BYTES + MAX_CARRIED * 4 + payload,

@@ -13,7 +13,7 @@ use argonet_am::AmError;
 use argonet_base::{JobRank, SegmentOffset};
 use argonet_boot::{WaitFor, Waiting};
 use argonet_conduit::smp::ThreadMode;
-use argonet_conduit::{Conduit, Injected, OpToken, Part, SendError};
+use argonet_conduit::{Conduit, Injected, OpToken, Part, SMALL_PUT, SendError};
 use argonet_event::{
     Category, CategoryMask, Decision, Event, EventError, Exhausted, ExhaustionPolicy, NbiScope,
     NbiToken, Parts, ThreadCache,
@@ -116,6 +116,11 @@ impl Transfer {
             Transfer::Put { .. } => "a put",
             Transfer::Get { .. } => "a get",
         }
+    }
+
+    /// Whether a conduit may read its source after it has taken the transfer.
+    fn reads_later(self) -> bool {
+        matches!(self, Transfer::Put { len, .. } if len > SMALL_PUT)
     }
 
     fn parts(self) -> Parts {
@@ -260,7 +265,7 @@ impl<C: Conduit> Engine<C> {
         if self.extend(transfer)? && unsafe { self.transfer_directly(transfer) } {
             return Ok(LocalCompletion::Done);
         }
-        let local = matches!(transfer, Transfer::Put { .. });
+        let local = transfer.reads_later();
         let token = self.implicit(ctx, |scope| {
             let token = scope.initiate(transfer.category(), 1)?;
             if local && let Err(error) = scope.initiate(Category::Lc, 1) {
@@ -277,7 +282,9 @@ impl<C: Conduit> Engine<C> {
         match unsafe { self.launch(ctx, transfer, op, outlook) } {
             Ok(Injected::Pending) => Ok(LocalCompletion::Pending),
             Ok(Injected::Local) => {
-                self.complete(op, Part::Local, 1);
+                if local {
+                    self.complete(op, Part::Local, 1);
+                }
                 Ok(LocalCompletion::Done)
             }
             outcome => {

@@ -4,14 +4,15 @@ use super::config::CHUNK_BYTES;
 use super::core::Portals;
 use super::operations::{Operation, Source, Then, Transfer};
 use super::roles;
-use crate::conduit::{Injected, OpToken, SendError};
+use crate::conduit::{Injected, OpToken, SMALL_PUT, SendError};
 use crate::wire::UserPlace;
 use argonet_base::{JobRank, SegmentOffset};
 use argonet_nic::portals::{Answer, Outcome, Part, Portals as Interface, Target};
 use argonet_segment::bulk;
 
 impl<N: Interface> Portals<N> {
-    /// Memory here for an operation: the segment, a chunk, or a temporary descriptor, in this order.
+    /// Memory here for an operation: the segment, a chunk, or a temporary descriptor, in this order. A
+    /// small put takes a chunk, from which it leaves whenever the interface reads it.
     // seed P3: the three cases of the source.
     fn choose(
         &self,
@@ -31,7 +32,8 @@ impl<N: Interface> Portals<N> {
             from: 0,
             gets,
         };
-        if let Some(found) = self.segment.find(address, len) {
+        let is_small_put = !gets && len <= SMALL_PUT;
+        if !is_small_put && let Some(found) = self.segment.find(address, len) {
             transfer.object = if gets { found.get } else { found.put };
             transfer.from = found.offset;
             return Ok((Source::Segment, transfer));
@@ -42,7 +44,7 @@ impl<N: Interface> Portals<N> {
             transfer.from = self.send_chunks.offset(chunk);
             return Ok((Source::Bounce(chunk), transfer));
         }
-        if !self.temporaries.take(1) {
+        if is_small_put || !self.temporaries.take(1) {
             return Err(SendError::Full);
         }
         match self.bind_temporary(address, len, gets) {

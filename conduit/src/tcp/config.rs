@@ -3,7 +3,7 @@
 use super::connector::Connector;
 use super::credits::TcpCredits;
 use super::frame::{LARGEST_CHARGE, LONGEST_HEAD, MAX_CHUNK};
-use crate::conduit::Limits;
+use crate::conduit::{Limits, SMALL_PUT};
 use crate::smp::SegmentLen;
 use crate::threads::ThreadMode;
 use argonet_am::{MAX_CARRIED, MAX_MEDIUM, Registered};
@@ -103,7 +103,7 @@ impl TcpSizes {
     #[must_use]
     pub fn smallest() -> Self {
         Self {
-            copy_bytes: 64,
+            copy_bytes: SMALL_PUT,
             replay_bytes: 2 * REPLY_ROOM,
             window_bytes: LARGEST_CHARGE,
             credits: Some(TcpCredits::smallest()),
@@ -121,7 +121,7 @@ impl TcpSizes {
     pub fn check(&self) -> Result<(), TcpSizeError> {
         const MOST: usize = 1 << 30;
         for (field, value, least, most) in [
-            ("copy_bytes", self.copy_bytes, 0, MAX_MEDIUM),
+            ("copy_bytes", self.copy_bytes, SMALL_PUT, MAX_MEDIUM),
             ("replay_bytes", self.replay_bytes, 2 * REPLY_ROOM, MOST),
             ("window_bytes", self.window_bytes, LARGEST_CHARGE, MOST),
             ("long_bytes", self.long_bytes, 512, MOST),
@@ -179,6 +179,6 @@ mod tests {
             ..TcpSizes::default()
         };
         let said = sizes.check().unwrap_err().to_string();
-        assert_eq!(said, "tcp: copy_bytes is 65537, allowed is 0 to 65536");
+        assert_eq!(said, "tcp: copy_bytes is 65537, allowed is 64 to 65536");
     }
 }

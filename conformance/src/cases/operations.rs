@@ -4,7 +4,7 @@ use crate::bench::Bench;
 use crate::log::token;
 use crate::rig::Rig;
 use argonet_base::{JobRank, SegmentOffset};
-use argonet_conduit::{Conduit, Injected, Part, SendError};
+use argonet_conduit::{Conduit, Injected, Part, SMALL_PUT, SendError};
 
 /// Bytes on both sides of what is got, which must not change; on both sides of puts, too.
 pub(super) const MARGIN: usize = 64;
@@ -99,6 +99,10 @@ impl Operations {
                     .put(JobRank(to), SegmentOffset(offset), at, len, op)
             }
         });
+        assert!(
+            len > SMALL_PUT || injected != Injected::Pending,
+            "a put of {len} bytes may still read its source"
+        );
         self.injected(
             injected,
             Due {

@@ -9,7 +9,7 @@ use crate::pattern;
 use crate::rig::{Promises, Rig};
 use argonet_am::Category;
 use argonet_base::{JobRank, SegmentOffset};
-use argonet_conduit::{Conduit, Injected, Part, SendError};
+use argonet_conduit::{Conduit, Injected, Part, SMALL_PUT, SendError};
 
 pub(super) fn cases<R: Rig>() -> Vec<Case<R>> {
     let case = |name, run| Case {
@@ -25,6 +25,10 @@ pub(super) fn cases<R: Rig>() -> Vec<Case<R>> {
         case(
             "gets_of_every_length_and_place",
             gets_of_every_length_and_place,
+        ),
+        case(
+            "small_puts_have_read_their_source",
+            small_puts_have_read_their_source,
         ),
         case("many_puts_under_way", many_puts_under_way),
         case("many_gets_under_way", many_gets_under_way),
@@ -73,6 +77,47 @@ fn puts_of_every_length_and_place<R: Rig>(rig: &R) {
     }
     bench.account();
     assert!(bench.logs[0].completed.is_empty(), "a completion too many");
+}
+
+/// Also where it lies in the segment, from which others are put as it is.
+fn small_puts_have_read_their_source<R: Rig>(rig: &R) {
+    const TIMES: u32 = 200;
+    let mut bench = Bench::new(rig, Want::ranks(2));
+    let mut under_way = Vec::new();
+    for n in 0..TIMES {
+        let len = 1 + n as usize % SMALL_PUT;
+        let bytes = pattern::bytes(n, len);
+        let target = SegmentOffset(4096 + u64::from(n) * 64);
+        bench.write(0, 8, &bytes);
+        bench.until("room for a put", |bench| {
+            let source = bench.place(0, 8, len);
+            // SAFETY: segments live as long as the job.
+            let put = unsafe {
+                bench.at(0).put(
+                    JobRank(1),
+                    target,
+                    source.as_ptr(),
+                    len,
+                    token(u64::from(n)),
+                )
+            };
+            assert_ne!(put, Ok(Injected::Pending), "a put of {len} bytes");
+            under_way.extend((put == Ok(Injected::Local)).then_some((u64::from(n), Part::Remote)));
+            put != Err(SendError::Full)
+        });
+        // At once.
+        bench.write(0, 8, &vec![0xee; len]);
+    }
+    bench.until("all are complete", |bench| {
+        bench.logs[0].completed.len() >= under_way.len()
+    });
+    bench.logs[0].completed.sort_by_key(|&(handle, _)| handle);
+    assert_eq!(bench.logs[0].completed, under_way, "remote parts alone");
+    for n in 0..TIMES {
+        let len = 1 + n as usize % SMALL_PUT;
+        let there = bench.read(1, 4096 + u64::from(n) * 64, len);
+        assert!(there == pattern::bytes(n, len), "a put of {len} bytes");
+    }
 }
 
 fn gets_of_every_length_and_place<R: Rig>(rig: &R) {

@@ -1,9 +1,10 @@
 //! Ranks on a simulated wire, in virtual time.
 
-use argonet_base::{JobRank, SegmentOffset};
+use argonet_base::JobRank;
 use argonet_conduit::Capabilities;
 use argonet_conduit::smp::ThreadMode;
 use argonet_conformance::{Buffers, Job, Promises, Rig, Setup};
+use argonet_segment::OwnSegment;
 use argonet_sim::{
     Cluster, FaultPlan, Node, Quality, Random, SimConduit, SimConfig, Simulated, Sizes,
 };
@@ -146,14 +147,8 @@ impl Job for SimJob {
         self.nodes[rank.index()] = None;
     }
 
-    fn read(&self, rank: JobRank, offset: SegmentOffset, bytes: &mut [u8]) {
-        let view = self.node(rank).segment.bytes(offset, bytes.len());
-        view.expect("inside").copy_to(0, bytes).expect("inside");
-    }
-
-    fn write(&self, rank: JobRank, offset: SegmentOffset, bytes: &[u8]) {
-        let view = self.node(rank).segment.bytes_mut(offset, bytes.len());
-        view.expect("inside").copy_from(0, bytes).expect("inside");
+    fn segment(&self, rank: JobRank) -> &OwnSegment {
+        &self.node(rank).segment
     }
 
     fn advance(&self) {

@@ -2,7 +2,7 @@
 
 use argonet_am::record::{Head, UNIT};
 use argonet_am::{Category, Lane, MAX_CARRIED};
-use argonet_base::{HandlerIndex, JobRank, SegmentOffset};
+use argonet_base::{HandlerIndex, JobRank};
 use argonet_conduit::Capabilities;
 use argonet_conduit::smp::{Barrier, Layout, Smp, SmpConfig, ThreadMode};
 use argonet_conformance::{Job, Promises, Rig, Setup};
@@ -145,14 +145,8 @@ impl Job for SmpJob {
         self.endpoints[rank.index()] = None;
     }
 
-    fn read(&self, rank: JobRank, offset: SegmentOffset, bytes: &mut [u8]) {
-        let view = self.segments[rank.index()].bytes(offset, bytes.len());
-        view.expect("inside").copy_to(0, bytes).expect("inside");
-    }
-
-    fn write(&self, rank: JobRank, offset: SegmentOffset, bytes: &[u8]) {
-        let view = self.segments[rank.index()].bytes_mut(offset, bytes.len());
-        view.expect("inside").copy_from(0, bytes).expect("inside");
+    fn segment(&self, rank: JobRank) -> &OwnSegment {
+        &self.segments[rank.index()]
     }
 
     fn advance(&self) {}

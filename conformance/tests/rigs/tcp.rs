@@ -1,6 +1,6 @@
 //! Ranks that are connected over the loopback interface, in one process; some share memory besides with ranks next to them.
 
-use argonet_base::{JobRank, SegmentOffset};
+use argonet_base::JobRank;
 use argonet_conduit::paths::Paths;
 use argonet_conduit::smp::{Barrier, Smp, SmpConfig, ThreadMode};
 use argonet_conduit::tcp::{Connection, Connector, Made, Tcp, TcpConfig, TcpSizes};
@@ -425,11 +425,7 @@ const GARBAGE: [[u8; 12]; 8] = [
     [8, 128, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0],
 ];
 
-impl TcpJob {
-    fn segment(&self, rank: JobRank) -> &OwnSegment {
-        &self.segments[rank.index()]
-    }
-}
+impl TcpJob {}
 
 impl Job for TcpJob {
     type Conduit = Paths;
@@ -452,14 +448,8 @@ impl Job for TcpJob {
         state.sockets.retain(|(from, ..), _| *from != rank.0);
     }
 
-    fn read(&self, rank: JobRank, offset: SegmentOffset, bytes: &mut [u8]) {
-        let view = self.segment(rank).bytes(offset, bytes.len());
-        view.expect("inside").copy_to(0, bytes).expect("inside");
-    }
-
-    fn write(&self, rank: JobRank, offset: SegmentOffset, bytes: &[u8]) {
-        let view = self.segment(rank).bytes_mut(offset, bytes.len());
-        view.expect("inside").copy_from(0, bytes).expect("inside");
+    fn segment(&self, rank: JobRank) -> &OwnSegment {
+        &self.segments[rank.index()]
     }
 
     fn advance(&self) {

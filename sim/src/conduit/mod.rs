@@ -379,7 +379,11 @@ impl Conduit for SimConduit {
                 Source::User(user)
             };
             book.begin(op, to.0, Transfer::Put(source), offset.0, len, now_ns);
-            Ok(Injected::Pending)
+            Ok(if copies {
+                Injected::Local
+            } else {
+                Injected::Pending
+            })
         })
     }
 

@@ -160,8 +160,6 @@ impl Book {
     ) {
         if let Transfer::Put(Source::Copied(bytes)) = &transfer {
             self.operations.copied_bytes += bytes.len();
-            self.reports
-                .push_back(Report::Completed(token, Part::Local));
         }
         let operations = &mut self.operations;
         operations.next += 1;

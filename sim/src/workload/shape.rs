@@ -6,6 +6,7 @@ use crate::link::LinkConfig;
 use crate::random::Random;
 use crate::wire::FaultPlan;
 use argonet::engine::WaitPolicy;
+use argonet_conduit::SMALL_PUT;
 use core::fmt;
 
 /// A workload.
@@ -87,7 +88,7 @@ fn draw_sizes(random: &mut Random) -> Sizes {
     let small = Sizes::smallest();
     let medium_bytes = random.pick(&[512, 2000, 16 * 1024]);
     let long_bytes = random.pick(&[1024, 4096]);
-    let copy_bytes = random.pick(&[0, 64, 1000, 8192]);
+    let copy_bytes = random.pick(&[SMALL_PUT, 100, 1000, 8192]);
     Sizes {
         link: LinkConfig {
             part_bytes: random.pick(&[64, 100, 1024, 8192]),
