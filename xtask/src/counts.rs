@@ -114,6 +114,12 @@ fn count(run: &mut Run) -> Option<Counts> {
         // Starting a program does not always take the same.
         counts.push((name.to_owned(), (each * 10.0).round() / 10.0));
     }
+    for (name, count) in super::counts_c::count(run) {
+        match count {
+            Some(count) => counts.push((name, count)),
+            None => run.tally.step(&format!("instructions of {name}"), false),
+        }
+    }
     if counts.is_empty() {
         run.tally.step(WHAT, false);
         return None;
@@ -139,7 +145,7 @@ fn total(program: &std::path::Path, name: &str, times: u64) -> Option<u64> {
 }
 
 /// The number in "==1234== Collected : 567".
-fn collected(text: &str) -> Option<u64> {
+pub(crate) fn collected(text: &str) -> Option<u64> {
     let (_, rest) = text.split_once("Collected :")?;
     rest.split_whitespace().next()?.parse().ok()
 }

@@ -5,6 +5,7 @@ mod asan;
 mod budget;
 mod command;
 mod counts;
+mod counts_c;
 mod fuzz;
 mod install;
 mod items;
