@@ -9,7 +9,7 @@ argonet::rpc! {
 fn main() {
     // Where it returns an error, that rank prints it and ends the job.
     argonet::run(|world| -> Result<()> {
-        let next = world.neighbour(1);
+        let next = world.neighbor(1);
         // Four numbers on every rank, which every rank can read and write.
         let numbers = SharedVec::<u64>::alloc(world, 4)?;
         // Write into the next rank's part; it need not do anything for that.

@@ -138,7 +138,7 @@ pub enum Error {
         /// What the system says.
         cause: std::io::Error,
     },
-    /// The network between hosts, or between neighbourhoods, cannot be used.
+    /// The network between hosts, or between neighborhoods, cannot be used.
     #[error("rank {rank}: the conduit {conduit} cannot be set up: {cause}")]
     Network {
         /// Where.

@@ -13,7 +13,7 @@
 //!
 //! fn main() {
 //!     argonet::run(|world| -> Result<()> {
-//!         let next = world.neighbour(1);
+//!         let next = world.neighbor(1);
 //!         // An array of four numbers on every rank.
 //!         let numbers = SharedVec::<u64>::alloc(world, 4)?;
 //!         // Write into the next rank's array, without its help.
@@ -39,7 +39,7 @@
 //!
 //! # Soundness
 //!
-//! No safe call can cause a data race that is undefined behaviour, a dangling buffer or an invalid
+//! No safe call can cause a data race that is undefined behavior, a dangling buffer or an invalid
 //! value. What may live in global memory is bounded by [`Global`]: every bit pattern is valid.
 //! Access to it is by copy or atomic, so a race may tear a value but is not undefined; a slice
 //! exists only inside [`World::quiet`], when no rank can communicate. An operation owns its buffer

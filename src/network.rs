@@ -72,7 +72,7 @@ pub(crate) struct Open {
 impl Network {
     /// Opens the network that the settings name, where one is needed, and publishes where this rank can be reached.
     pub(crate) fn open(boot: &LocalJob, settings: &Settings) -> Result<Self> {
-        if boot.neighbourhood().len() == boot.size() as usize {
+        if boot.neighborhood().len() == boot.size() as usize {
             return Ok(Self::None);
         }
         let rank = boot.rank();

@@ -65,7 +65,7 @@ enum State<'w, B> {
 /// # use argonet::{GlobalSlice, World};
 /// # fn f(world: World, p: GlobalSlice<u64>) {
 /// let op = world.get(p).unwrap();
-/// world.finalise().unwrap();
+/// world.finalize().unwrap();
 /// op.wait().unwrap();
 /// # }
 /// ```

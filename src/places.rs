@@ -9,7 +9,7 @@ use argonet_settings::{SegmentLimit, Settings};
 use core::ops::Range;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
-/// What the first rank of a neighbourhood publishes.
+/// What the first rank of a neighborhood publishes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, FromBytes, IntoBytes, Immutable, KnownLayout)]
 #[repr(C)]
 pub(crate) struct Card {
@@ -17,7 +17,7 @@ pub(crate) struct Card {
     pub(crate) limit: u64,
     /// Memory that was available on the host, bytes.
     pub(crate) available: u64,
-    /// The neighbourhood's ranks.
+    /// The neighborhood's ranks.
     first: u32,
     end: u32,
     /// The host's ranks.
@@ -26,13 +26,13 @@ pub(crate) struct Card {
 }
 
 impl Card {
-    /// That of this rank's neighbourhood; its first rank looks at the host for all.
+    /// That of this rank's neighborhood; its first rank looks at the host for all.
     pub(crate) fn make(
         boot: &LocalJob,
         preset: Option<SegmentLimit>,
         settings: &Settings,
     ) -> Result<Self> {
-        let (near, host) = (boot.neighbourhood(), boot.host_ranks());
+        let (near, host) = (boot.neighborhood(), boot.host_ranks());
         let memory = HostMemory::probe()?;
         Ok(Self {
             limit: segment_limit(&memory, host.len() as u32, preset, settings),
@@ -61,7 +61,7 @@ impl Card {
     }
 }
 
-/// A neighbourhood.
+/// A neighborhood.
 #[derive(Clone, Debug)]
 struct Hood {
     card: Card,
@@ -69,12 +69,12 @@ struct Hood {
     host: u32,
 }
 
-/// The neighbourhoods of a job, in the order of their ranks.
+/// The neighborhoods of a job, in the order of their ranks.
 #[derive(Clone, Debug)]
 pub struct Places(Vec<Hood>);
 
 impl Places {
-    /// Reads what the neighbourhoods have published, after a fence.
+    /// Reads what the neighborhoods have published, after a fence.
     pub(crate) fn read(boot: &LocalJob) -> Result<Self> {
         let mut cards = Vec::new();
         let mut rank = 0;
@@ -111,26 +111,26 @@ impl Places {
         after.saturating_sub(1)
     }
 
-    /// The card of a rank's neighbourhood.
+    /// The card of a rank's neighborhood.
     pub(crate) fn card(&self, rank: JobRank) -> &Card {
         &self.0[self.of(rank.0)].card
     }
 
-    /// How many neighbourhoods there are.
+    /// How many neighborhoods there are.
     #[must_use]
-    pub fn neighbourhoods(&self) -> u32 {
+    pub fn neighborhoods(&self) -> u32 {
         self.0.len() as u32
     }
 
-    /// Which neighbourhood a rank is of, from 0 on.
+    /// Which neighborhood a rank is of, from 0 on.
     #[must_use]
-    pub fn neighbourhood(&self, rank: JobRank) -> u32 {
+    pub fn neighborhood(&self, rank: JobRank) -> u32 {
         self.of(rank.0) as u32
     }
 
     /// The ranks that share memory with a rank, itself among them.
     #[must_use]
-    pub fn neighbours(&self, rank: JobRank) -> Range<u32> {
+    pub fn neighbors(&self, rank: JobRank) -> Range<u32> {
         self.card(rank).ranks()
     }
 
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn ranks_are_found_by_neighbourhood_and_host() {
+    fn ranks_are_found_by_neighborhood_and_host() {
         let (mib, page) = (1 << 20, PageKind::Normal.page_bytes());
         let places = Places::new(vec![
             card(0..2, 0..3, 8 * mib, 64 * mib),
@@ -193,12 +193,12 @@ mod tests {
             card(3..7, 3..7, 4 * mib, 9 * mib),
             card(7..8, 7..8, 16 * mib, mib),
         ]);
-        let hoods: Vec<u32> = (0..8).map(|r| places.neighbourhood(JobRank(r))).collect();
+        let hoods: Vec<u32> = (0..8).map(|r| places.neighborhood(JobRank(r))).collect();
         assert_eq!(hoods, [0, 0, 1, 2, 2, 2, 2, 3]);
         let hosts: Vec<u32> = (0..8).map(|r| places.host(JobRank(r))).collect();
         assert_eq!(hosts, [0, 0, 0, 1, 1, 1, 1, 2]);
-        assert_eq!((places.neighbourhoods(), places.hosts()), (4, 3));
-        assert_eq!(places.neighbours(JobRank(1)), 0..2);
+        assert_eq!((places.neighborhoods(), places.hosts()), (4, 3));
+        assert_eq!(places.neighbors(JobRank(1)), 0..2);
         assert_eq!(places.on_host(JobRank(2)), 0..3);
         assert_eq!(places.limit(), 4 * mib);
         assert_eq!(places.share(), mib / page * page);

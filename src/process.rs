@@ -169,7 +169,7 @@ pub(crate) fn caller() -> Option<Rank> {
 /// job that ends so has ended well. Any rank may call it at any time, from any thread, before it
 /// has a world or after, inside a handler, in a signal handler.
 ///
-/// Where all ranks call it at about the same time, or have finalised, the job just ends. Otherwise
+/// Where all ranks call it at about the same time, or have finalized, the job just ends. Otherwise
 /// the ranks that have not called it are made to end within `GASNET_EXITTIMEOUT` seconds (1.1 to 5
 /// by default, more with more ranks), as soon as they wait in a call of this library; and one line
 /// on standard error says which rank it was. Of several codes the first counts.

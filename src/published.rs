@@ -7,11 +7,11 @@ use core::ops::Range;
 use core::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
-/// Neighbours' pages have it, of the others it is published once and then remembered.
+/// Neighbors' pages have it, of the others it is published once and then remembered.
 pub(crate) struct Published {
     boot: Arc<LocalJob>,
     near: Range<u32>,
-    /// Where segments of ranks elsewhere begin; 0 if it has not been looked up. Empty, as the next, where all are neighbours.
+    /// Where segments of ranks elsewhere begin; 0 if it has not been looked up. Empty, as the next, where all are neighbors.
     bases: Box<[AtomicU64]>,
     /// How long segments of ranks elsewhere are, as the ranks said when they attached them together.
     lens: Box<[AtomicU64]>,
@@ -26,7 +26,7 @@ pub(crate) type Reaches = Box<dyn Fn() -> Result<()> + Send + Sync>;
 
 impl Published {
     pub(crate) fn new(boot: Arc<LocalJob>) -> Self {
-        let (near, size) = (boot.neighbourhood(), boot.size());
+        let (near, size) = (boot.neighborhood(), boot.size());
         let elsewhere = if near.len() == size as usize { 0 } else { size };
         let zeros = || (0..elsewhere).map(|_| AtomicU64::new(0)).collect();
         Self {
@@ -39,7 +39,7 @@ impl Published {
         }
     }
 
-    /// Whether ranks elsewhere have to be told what neighbours see.
+    /// Whether ranks elsewhere have to be told what neighbors see.
     pub(crate) fn has_others(&self) -> bool {
         !self.lens.is_empty()
     }
@@ -54,7 +54,7 @@ impl Published {
         Ok(())
     }
 
-    /// Tells neighbours how long this rank's segment is.
+    /// Tells neighbors how long this rank's segment is.
     ///
     /// # Errors
     /// What keeps it from being reached.

@@ -98,20 +98,20 @@ impl<M: Threading> World<M> {
 
 /// Room for a payload that is written in place, made by [`Raw::prepare`].
 ///
-/// It lies in memory of its world, which cannot be finalised meanwhile:
+/// It lies in memory of its world, which cannot be finalized meanwhile:
 ///
 /// ```compile_fail,E0505
 /// # use argonet::{World, engine::Outlook, raw::PrepareRequest};
 /// # fn f(world: World, want: &PrepareRequest) {
 /// let mut room = world.raw().prepare(want, Outlook::Wait).unwrap();
-/// world.finalise().unwrap();
+/// world.finalize().unwrap();
 /// room.buffer().fill(0, 1, 7).unwrap();
 /// # }
 /// ```
 ///
 /// See the example of [`Raw::request`].
 ///
-/// Dropped without a commit it is cancelled. It stays on the thread that made it.
+/// Dropped without a commit it is canceled. It stays on the thread that made it.
 pub struct Room<'w> {
     /// Taken only by a commit and by `drop`.
     prepared: Option<Prepared>,
@@ -517,10 +517,10 @@ impl<'w, M: Threading> Raw<'w, M> {
         Ok(())
     }
 
-    /// Reserves room for a payload that is written in place. Until it is committed or cancelled
+    /// Reserves room for a payload that is written in place. Until it is committed or canceled
     /// this thread can do nothing else, and what other threads send to the same rank waits behind
     /// it. A room that is forgotten ([`mem::forget`](core::mem::forget)) stays so, and the job ends
-    /// when the world is finalised or dropped. Of `want`, the lane is ignored: it is a request's.
+    /// when the world is finalized or dropped. Of `want`, the lane is ignored: it is a request's.
     ///
     /// See the example of [`request`](Self::request).
     ///
@@ -547,7 +547,7 @@ impl<'w, M: Threading> Raw<'w, M> {
     /// `room` came from [`prepare`](Self::prepare) of this world, on this thread.
     ///
     /// # Errors
-    /// A handler that is not registered; the payload is cancelled then.
+    /// A handler that is not registered; the payload is canceled then.
     pub unsafe fn commit(
         &self,
         mut room: Room<'_>,

@@ -13,16 +13,16 @@ use argonet_segment::bulk;
 use core::ptr::NonNull;
 
 impl<M: Threading> World<M> {
-    /// Writes one value. When this returns it is visible to all ranks that synchronise later.
+    /// Writes one value. When this returns it is visible to all ranks that synchronize later.
     ///
     /// ```
     /// # use argonet::{SharedVec, World};
     /// # let world = World::init().unwrap();
     /// let v = SharedVec::<f32>::alloc(&world, 8).unwrap();
-    /// let p = v.gptr(world.neighbour(1), 2);
+    /// let p = v.gptr(world.neighbor(1), 2);
     /// world.put_value(p, 1.5).unwrap();
     /// assert_eq!(world.get_value(p).unwrap(), 1.5);
-    /// let two = v.on(world.neighbour(1)).part(2..4);
+    /// let two = v.on(world.neighbor(1)).part(2..4);
     /// world.put_from(two, &[2.0, 3.0]).unwrap();
     /// let mut back = [0.0; 2];
     /// world.get_into(two, &mut back).unwrap();

@@ -106,7 +106,7 @@ fn run_in<M: Threading, T, E: Into<Box<dyn Error>>>(
     let mut world = joined.unwrap_or_else(|error| fail_alone(&error));
     match program(&mut world) {
         Ok(value) => {
-            if let Err(error) = world.finalise() {
+            if let Err(error) = world.finalize() {
                 fail_alone(&error);
             }
             value

@@ -30,7 +30,7 @@ impl<M: Threading> World<M> {
     /// # let world = World::init().unwrap();
     /// let v = SharedVec::<u64>::alloc(&world, 8).unwrap();
     /// let (source, mut target) = ([1u64; 4], [0u64; 4]);
-    /// let next = world.neighbour(1);
+    /// let next = world.neighbor(1);
     /// world.scope(|s| {
     ///     s.put(v.on(next).part(0..4), &source)?;
     ///     s.get(v.on(next).part(4..8), &mut target)

@@ -220,7 +220,7 @@ impl<T: Global> SharedVec<T> {
     where
         T: Sync,
     {
-        // SAFETY: `place` gives an aligned, mapped array of `len` elements, initialised as files
+        // SAFETY: `place` gives an aligned, mapped array of `len` elements, initialized as files
         // are, valid whatever their bytes (Global). Nobody writes while `Quiet` lives: it exists
         // only inside `World::quiet`, on all ranks at once. Other threads may have the same slice,
         // which `Sync` allows.

@@ -147,7 +147,7 @@ pub(crate) fn join(
     tracing::start(&*boot, trace)?;
     watch_handlers(&mut handlers);
     check_handlers(&*boot, how.digest, how.count)?;
-    let near = boot.neighbourhood();
+    let near = boot.neighborhood();
     let barrier = agree_on_barrier(&*boot, near.clone())?;
     let (lengths, bases) = (Arc::clone(&published), Arc::clone(&published));
     let segment_len: SegmentLen = Arc::new(move |rank| lengths.len(rank));
@@ -222,7 +222,7 @@ pub(crate) fn join(
     engine.tune_collectives(choices);
     let places = Arc::new(places);
     let hoods = Arc::clone(&places);
-    engine.set_neighbourhoods(Box::new(move |rank| hoods.neighbourhood(rank)));
+    engine.set_neighborhoods(Box::new(move |rank| hoods.neighborhood(rank)));
     if settings.get(&CROSS_MEMORY) {
         // The ranks of a host descend from the launcher, or from the rank that forked the others.
         allow_descendants_of(boot.job_page().launcher_pid());
@@ -372,14 +372,14 @@ impl Joined {
     }
 }
 
-/// Reserves addresses for the segments of all neighbours; and where all ranks are. Fences.
+/// Reserves addresses for the segments of all neighbors; and where all ranks are. Fences.
 fn spans(
     boot: &LocalJob,
     preset: Option<SegmentLimit>,
     settings: &Settings,
     published: &Published,
 ) -> Result<(Arc<Directory>, Option<Arc<Directory>>, Places)> {
-    let (rank, near) = (boot.rank(), boot.neighbourhood());
+    let (rank, near) = (boot.rank(), boot.neighborhood());
     let reaches = near != boot.host_ranks() && Reach::of(settings.get(&CONDUIT), settings).segments;
     // Whose segments the file holds.
     let whole = if reaches {
@@ -402,7 +402,7 @@ fn spans(
             cause,
         })
     };
-    // One rank decides for its neighbours: ranks that look at the host a moment later see another number.
+    // One rank decides for its neighbors: ranks that look at the host a moment later see another number.
     let card = match rank.0 == near.start {
         true => Some(Card::make(boot, preset, settings)?),
         false => None,
@@ -430,7 +430,7 @@ fn spans(
         true => Some(Directory::of_all(open()?)?),
         false => None,
     };
-    let directory = Directory::of_neighbourhood(file, rank, boot.size(), near)?;
+    let directory = Directory::of_neighborhood(file, rank, boot.size(), near)?;
     if let Some(base) = directory.span_base(rank) {
         published.tell_base(base.addr().get() as u64)?;
     }
@@ -455,7 +455,7 @@ fn check_handlers(boot: &dyn Bootstrap, digest: &[u8], count: usize) -> Result<(
     })
 }
 
-/// All neighbours have registered, or all use the sender's fence.
+/// All neighbors have registered, or all use the sender's fence.
 fn agree_on_barrier(boot: &dyn Bootstrap, near: Range<u32>) -> Result<Barrier> {
     for rank in near.map(JobRank) {
         if boot.lookup(rank, Key::Membarrier)? != [1] {

@@ -26,10 +26,10 @@ use argonet_base::{JobRank, Rank};
 /// assert_eq!(team.rank_of(world.rank()), Some(team.rank()));
 /// // The next rank of the row, around its end.
 /// let v = SharedVec::<u32>::alloc(&world, 1).unwrap();
-/// let next = team.world_rank(team.neighbour(1));
+/// let next = team.world_rank(team.neighbor(1));
 /// world.put_value(v.gptr(next, 0), world.rank().0).unwrap();
 /// team.barrier(&world).unwrap();
-/// assert_eq!(v.read(&world, 0), team.world_rank(team.neighbour(-1)).0);
+/// assert_eq!(v.read(&world, 0), team.world_rank(team.neighbor(-1)).0);
 /// ```
 ///
 /// Source: GASNet-EX, `gex_TM_t`.
@@ -84,7 +84,7 @@ impl Team {
     ///
     /// See the example of [`Team`].
     #[must_use]
-    pub fn neighbour(&self, distance: i64) -> Rank {
+    pub fn neighbor(&self, distance: i64) -> Rank {
         let size = i64::from(self.size());
         let place = i64::from(self.rank().0) + distance.rem_euclid(size);
         Rank((place % size) as u32)
@@ -117,8 +117,8 @@ impl Team {
         Some(Rank(rank))
     }
 
-    /// Splits the team: ranks that give the same colour become a team, in the order of their keys, then of their ranks
-    /// here. Who gives no colour takes part and joins none. Collective over the team, and a barrier of it.
+    /// Splits the team: ranks that give the same color become a team, in the order of their keys, then of their ranks
+    /// here. Who gives no color takes part and joins none. Collective over the team, and a barrier of it.
     ///
     /// ```
     /// # let world = argonet::World::init().unwrap();
@@ -135,10 +135,10 @@ impl Team {
     pub fn split<M: Threading>(
         &self,
         world: &World<M>,
-        colour: Option<u32>,
+        color: Option<u32>,
         key: i32,
     ) -> Result<Option<Team>> {
-        let choice = colour.map(|colour| Choice { colour, key });
+        let choice = color.map(|color| Choice { color, key });
         let engine = world.engine();
         let outcome =
             process::with(|ctx| engine.team_split(ctx, &self.team, choice, Terms::default()));
@@ -221,22 +221,22 @@ impl<M: Threading> World<M> {
     ///
     /// ```
     /// # let world = argonet::World::init().unwrap();
-    /// let neighbours = world.neighbourhood_team().unwrap();
+    /// let neighbors = world.neighborhood_team().unwrap();
     /// let host = world.host_team().unwrap();
-    /// assert!(neighbours.size() <= host.size() && host.size() <= world.size());
-    /// assert!(neighbours.ranks().all(|rank| host.rank_of(neighbours.world_rank(rank)).is_some()));
+    /// assert!(neighbors.size() <= host.size() && host.size() <= world.size());
+    /// assert!(neighbors.ranks().all(|rank| host.rank_of(neighbors.world_rank(rank)).is_some()));
     /// ```
     ///
     /// # Errors
     /// As [`Team::split`].
-    pub fn neighbourhood_team(&self) -> Result<Team> {
+    pub fn neighborhood_team(&self) -> Result<Team> {
         let engine = self.engine();
-        self.team_of(engine.neighbourhood_of(engine.rank()))
+        self.team_of(engine.neighborhood_of(engine.rank()))
     }
 
     /// The team of the ranks on this host, in their order here. Collective over the world, and a barrier.
     ///
-    /// See the example of [`neighbourhood_team`](Self::neighbourhood_team).
+    /// See the example of [`neighborhood_team`](Self::neighborhood_team).
     ///
     /// # Errors
     /// As [`Team::split`].
@@ -249,7 +249,7 @@ impl<M: Threading> World<M> {
         let team = self.team().split(self, Some(place), 0)?;
         match team {
             Some(team) => Ok(team),
-            None => unreachable!("who chooses a colour joins a team"),
+            None => unreachable!("who chooses a color joins a team"),
         }
     }
 }

@@ -80,11 +80,11 @@ pub(crate) struct Inner {
 /// The job as one rank sees it: its rank, the other ranks, and all operations on them.
 ///
 /// There is one world a process. [`run`](crate::run()) makes it and ends the job when the program
-/// fails. Dropping it finalises: it waits until all ranks have dropped
+/// fails. Dropping it finalizes: it waits until all ranks have dropped
 /// theirs and everything sent has been handled. It does not end the process. If others wait
 /// meanwhile in something else that nobody can bring any more, the job ends with a message that names
 /// both. A panic that leaves
-/// the world of several ranks does not finalise: it ends the process and its job, with code 101,
+/// the world of several ranks does not finalize: it ends the process and its job, with code 101,
 /// even if somebody would have caught it. So does [`exit`](crate::exit), with any code.
 ///
 /// ```
@@ -93,14 +93,14 @@ pub(crate) struct Inner {
 /// assert!(world.rank().0 < world.size());
 /// assert_eq!(world.ranks().len(), world.size() as usize);
 /// // Around the end, in both directions.
-/// assert_eq!(world.neighbour(i64::from(world.size())), world.rank());
-/// assert_eq!(world.neighbour(-1), world.neighbour(i64::from(world.size()) - 1));
+/// assert_eq!(world.neighbor(i64::from(world.size())), world.rank());
+/// assert_eq!(world.neighbor(-1), world.neighbor(i64::from(world.size()) - 1));
 /// world.barrier().unwrap();
-/// world.finalise().unwrap();
+/// world.finalize().unwrap();
 /// ```
 pub struct World<M: Threading = Seq> {
     pub(crate) inner: Inner,
-    finalised: bool,
+    finalized: bool,
     _mode: PhantomData<M>,
 }
 
@@ -131,7 +131,7 @@ impl<M: Threading> World<M> {
     pub(crate) fn new(inner: Inner) -> Self {
         Self {
             inner,
-            finalised: false,
+            finalized: false,
             _mode: PhantomData,
         }
     }
@@ -183,7 +183,7 @@ impl<M: Threading> World<M> {
     ///
     /// See the example of [`World`].
     #[must_use]
-    pub fn neighbour(&self, distance: i64) -> Rank {
+    pub fn neighbor(&self, distance: i64) -> Rank {
         let place = i64::from(self.rank().0) + distance.rem_euclid(i64::from(self.size()));
         Rank((place % i64::from(self.size())) as u32)
     }
@@ -371,7 +371,7 @@ impl<M: Threading> World<M> {
         Ok(process::with(|ctx| self.engine().drain(ctx, meeting))?)
     }
 
-    /// Finalises: waits for all ranks and everything under way, then leaves the job. Dropping
+    /// Finalizes: waits for all ranks and everything under way, then leaves the job. Dropping
     /// the world does the same. What keeps it from waiting for the others ends the job, with the
     /// error of [`drain`](Self::drain): they wait for this rank.
     ///
@@ -379,19 +379,19 @@ impl<M: Threading> World<M> {
     ///
     /// # Errors
     /// None that leaves the job running.
-    pub fn finalise(mut self) -> Result<()> {
+    pub fn finalize(mut self) -> Result<()> {
         self.leave(Leaving::Finalized)
     }
 
     fn leave(&mut self, how: Leaving) -> Result<()> {
         self.engine().begin_to_leave(how);
-        self.drain_for(Meeting::Finalise)?;
+        self.drain_for(Meeting::Finalize)?;
         // Only now: others wait for this rank there, so a world that has not met them ends the job
         // when it is dropped.
-        self.finalised = true;
+        self.finalized = true;
         argonet_trace::close();
         let boot = self.engine().boot();
-        boot.finalised();
+        boot.finalized();
         self.engine().conduit().linger(boot.time_to_linger());
         Ok(())
     }
@@ -404,14 +404,14 @@ impl<M: Threading> World<M> {
 
 impl<M: Threading> Drop for World<M> {
     fn drop(&mut self) {
-        if self.finalised {
+        if self.finalized {
             return;
         }
         if std::thread::panicking() {
             if self.size() > 1 {
                 // Whoever catches the panic has no world any more, and the other ranks would wait
                 // for this one for ever.
-                let why = "a panic left its world without finalising";
+                let why = "a panic left its world without finalizing";
                 self.engine().boot().abort(PANIC_CODE, why);
             }
             return;

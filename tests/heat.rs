@@ -29,7 +29,7 @@ const RGB_ALPHA: u8 = 6;
 /// A kind of PNG, as its header has it.
 #[derive(Clone, Copy, Debug)]
 struct Kind {
-    colour: u8,
+    color: u8,
     depth: u8,
     interlaced: bool,
     /// Whether it has a chunk that says what is transparent.
@@ -37,9 +37,9 @@ struct Kind {
 }
 
 impl Kind {
-    const fn new(colour: u8, depth: u8) -> Self {
+    const fn new(color: u8, depth: u8) -> Self {
         Self {
-            colour,
+            color,
             depth,
             interlaced: false,
             transparency: false,
@@ -55,13 +55,13 @@ impl Kind {
             (RGB_ALPHA, &[8, 16]),
         ];
         let mut kinds = Vec::new();
-        for (colour, depths) in plain {
+        for (color, depths) in plain {
             for &depth in depths {
                 for interlaced in [false, true] {
                     for transparency in [false, true] {
-                        if !transparency || colour < GREY_ALPHA {
+                        if !transparency || color < GREY_ALPHA {
                             kinds.push(Self {
-                                colour,
+                                color,
                                 depth,
                                 interlaced,
                                 transparency,
@@ -76,7 +76,7 @@ impl Kind {
 
     /// Samples of a pixel in the file.
     fn samples(self) -> usize {
-        match self.colour {
+        match self.color {
             GREY | PALETTE => 1,
             GREY_ALPHA => 2,
             RGB => 3,
@@ -86,7 +86,7 @@ impl Kind {
 
     /// Channels that diffuse.
     fn channels(self) -> usize {
-        if matches!(self.colour, GREY | GREY_ALPHA) {
+        if matches!(self.color, GREY | GREY_ALPHA) {
             1
         } else {
             3
@@ -94,7 +94,7 @@ impl Kind {
     }
 
     fn has_alpha(self) -> bool {
-        self.transparency || self.colour >= GREY_ALPHA
+        self.transparency || self.color >= GREY_ALPHA
     }
 
     fn largest(self) -> u32 {
@@ -113,15 +113,15 @@ impl Kind {
         [index * 37, index * 91 + 5, 1000 - index * 3, index * 53].map(|n| n & 255)
     }
 
-    /// What a pixel means: its colours, and its alpha.
+    /// What a pixel means: its colors, and its alpha.
     fn pixel(self, x: usize, y: usize) -> (Vec<u32>, u32) {
         let samples: Vec<u32> = (0..self.samples()).map(|s| self.sample(x, y, s)).collect();
         let most = self.largest().max(255);
         let scale = most / self.largest();
-        match self.colour {
+        match self.color {
             PALETTE => {
-                let [colours @ .., alpha] = Self::entry(samples[0]);
-                (colours.to_vec(), alpha)
+                let [colors @ .., alpha] = Self::entry(samples[0]);
+                (colors.to_vec(), alpha)
             }
             GREY | RGB => {
                 let see_through = self.transparency && samples == self.see_through();
@@ -129,13 +129,13 @@ impl Kind {
                 (samples.iter().map(|s| s * scale).collect(), alpha)
             }
             _ => {
-                let (alpha, colours) = samples.split_last().expect("samples");
-                (colours.to_vec(), *alpha)
+                let (alpha, colors) = samples.split_last().expect("samples");
+                (colors.to_vec(), *alpha)
             }
         }
     }
 
-    /// The transparent colour: that of one pixel.
+    /// The transparent color: that of one pixel.
     fn see_through(self) -> Vec<u32> {
         (0..self.samples()).map(|s| self.sample(1, 0, s)).collect()
     }
@@ -144,15 +144,15 @@ impl Kind {
     fn png(self, width: usize, height: usize) -> Vec<u8> {
         let mut file = b"\x89PNG\r\n\x1a\n".to_vec();
         let size = [(width as u32).to_be_bytes(), (height as u32).to_be_bytes()].concat();
-        let rest = [self.depth, self.colour, 0, 0, u8::from(self.interlaced)];
+        let rest = [self.depth, self.color, 0, 0, u8::from(self.interlaced)];
         chunk(&mut file, b"IHDR", &[&size[..], &rest].concat());
-        if self.colour == PALETTE {
+        if self.color == PALETTE {
             let entries = (0..=self.largest()).map(Self::entry);
-            let colours = entries.clone().flat_map(|e| [e[0], e[1], e[2]]);
+            let colors = entries.clone().flat_map(|e| [e[0], e[1], e[2]]);
             chunk(
                 &mut file,
                 b"PLTE",
-                &colours.map(|c| c as u8).collect::<Vec<_>>(),
+                &colors.map(|c| c as u8).collect::<Vec<_>>(),
             );
             if self.transparency {
                 chunk(
@@ -226,14 +226,14 @@ fn chunk(file: &mut Vec<u8>, name: &[u8; 4], data: &[u8]) {
     file.extend(crc.sum().to_be_bytes());
 }
 
-/// A picture in numbers: colours and alpha of each pixel, and what a result's header should say.
+/// A picture in numbers: colors and alpha of each pixel, and what a result's header should say.
 #[derive(PartialEq, Debug)]
 struct Numbers {
     width: usize,
     height: usize,
     channels: usize,
     sixteen: bool,
-    colours: Vec<u32>,
+    colors: Vec<u32>,
     alpha: Option<Vec<u32>>,
 }
 
@@ -246,9 +246,9 @@ impl Numbers {
             height,
             channels: kind.channels(),
             sixteen: kind.depth == 16,
-            colours: pixels
+            colors: pixels
                 .iter()
-                .flat_map(|(colours, _)| colours.clone())
+                .flat_map(|(colors, _)| colors.clone())
                 .collect(),
             alpha: kind
                 .has_alpha()
@@ -282,7 +282,7 @@ impl Numbers {
             height: info.height as usize,
             channels,
             sixteen,
-            colours: pixels
+            colors: pixels
                 .clone()
                 .flat_map(|p| p[..channels].to_vec())
                 .collect(),
@@ -290,10 +290,10 @@ impl Numbers {
         }
     }
 
-    /// What `steps` steps make of the colours, computed pixel by pixel.
+    /// What `steps` steps make of the colors, computed pixel by pixel.
     fn diffuse(mut self, steps: u32, alpha: f64, boundary: &str) -> Self {
         let (width, height) = (self.width as isize, self.height as isize);
-        let mut now: Vec<f64> = self.colours.iter().map(|&c| f64::from(c)).collect();
+        let mut now: Vec<f64> = self.colors.iter().map(|&c| f64::from(c)).collect();
         for _ in 0..steps {
             let at = |x: isize, y: isize, c: usize| {
                 let (x, y) = match boundary {
@@ -315,7 +315,7 @@ impl Numbers {
             }
             now = next;
         }
-        self.colours = now.iter().map(|value| value.round() as u32).collect();
+        self.colors = now.iter().map(|value| value.round() as u32).collect();
         self
     }
 }
@@ -403,7 +403,7 @@ fn heat_is_conserved() {
     let kind = Kind::new(RGB, 16);
     let input = scratch.file("in.png", &kind.png(12, 9));
     let before = Numbers::of(kind, 12, 9);
-    let sum: f64 = before.colours.iter().map(|&c| f64::from(c)).sum();
+    let sum: f64 = before.colors.iter().map(|&c| f64::from(c)).sum();
     for boundary in ["insulated", "periodic"] {
         for steps in ["0", "1", "50", "1200"] {
             let options = ["--steps", steps, "--boundary", boundary];
@@ -419,7 +419,7 @@ fn heat_is_conserved() {
                 "0" => assert_eq!(after, before),
                 "1200" => {
                     for channel in 0..3 {
-                        let all = after.colours.iter().skip(channel).step_by(3);
+                        let all = after.colors.iter().skip(channel).step_by(3);
                         let (low, high) = (all.clone().min(), all.max());
                         assert_eq!(low, high, "{boundary}, channel {channel}");
                     }
@@ -437,7 +437,7 @@ fn other_ways_to_start() {
     let input = scratch.file("in.png", &Kind::new(RGB, 8).png(20, 20));
     let (expected, report) = same_on_all(&scratch, &input, &[]);
     assert!(
-        report.starts_with("20 x 20 pixels, 3 colour channel(s), 100 steps\n"),
+        report.starts_with("20 x 20 pixels, 3 color channel(s), 100 steps\n"),
         "{report}"
     );
     let output = scratch.0.join("out.png");
@@ -515,13 +515,13 @@ fn bad_inputs() {
     let scratch = Scratch::new("heat-bad");
     let good = Kind::new(RGB, 8).png(30, 20);
     let file = |name: &str, contents: &[u8]| scratch.file(name, contents);
-    let header = |width: u32, height: u32, colour: u8| {
+    let header = |width: u32, height: u32, color: u8| {
         let mut file = good[..8].to_vec();
         let size = [width.to_be_bytes(), height.to_be_bytes()].concat();
         chunk(
             &mut file,
             b"IHDR",
-            &[&size[..], &[8, colour, 0, 0, 0]].concat(),
+            &[&size[..], &[8, color, 0, 0, 0]].concat(),
         );
         chunk(&mut file, b"IDAT", &[]);
         file
@@ -562,7 +562,7 @@ fn bad_inputs() {
             "2147483647 x 2147483647 pixels are too many; at most 268435456 are allowed",
         ),
         (
-            file("colour.png", &header(5, 5, 5)),
+            file("color.png", &header(5, 5, 5)),
             "not a good PNG file: Invalid color type 5",
         ),
     ];

@@ -102,7 +102,7 @@ fn gzip(text: &[u8]) -> Vec<u8> {
     encoder.finish().unwrap()
 }
 
-/// Reads of the lambda genome that overlap, some with a letter that was not recognised.
+/// Reads of the lambda genome that overlap, some with a letter that was not recognized.
 fn reads() -> String {
     let genome = fs::read_to_string(lambda()).unwrap();
     let letters: String = genome.lines().skip(1).collect();

@@ -177,7 +177,7 @@ fn a_tuning_file_is_written_and_read() {
     assert!(run.stdout.is_empty());
     let written = fs::read_to_string(&file).unwrap();
     for part in [
-        "3 ranks in 1 neighbourhood(s)",
+        "3 ranks in 1 neighborhood(s)",
         "gather of 512 B",
         "\nARGONET_COLL_TREE_LIMIT=",
         // Ranks of one host exchange straight, whatever the limit.

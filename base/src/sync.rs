@@ -9,7 +9,7 @@ pub use core::sync::atomic;
 #[cfg(loom)]
 pub use loom::sync::atomic;
 
-/// Hint inside a spin loop; under loom it lets another modelled thread run.
+/// Hint inside a spin loop; under loom it lets another modeled thread run.
 #[inline(always)]
 pub fn spin_hint() {
     #[cfg(not(loom))]

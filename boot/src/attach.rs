@@ -71,7 +71,7 @@ impl AttachOptions {
 /// processes, and what the system refuses: see [`BootError`].
 pub fn attach(options: AttachOptions, settings: &Settings) -> Result<LocalJob, BootError> {
     let (job, link) = find_job(options, settings)?;
-    let others = job.size() - job.neighbourhood().len() as u32;
+    let others = job.size() - job.neighborhood().len() as u32;
     if others > 0 {
         make_room_for_connections(others, settings.get(&TCP_CONNECTIONS));
     }
@@ -129,7 +129,7 @@ pub(crate) fn new_job_id() -> Result<u64, BootError> {
 }
 
 /// How many ranks share memory at most: all of a host, unless the conduit can do without and the user limits them.
-pub(crate) fn neighbourhood_limit(conduit: &str, settings: &Settings) -> u32 {
+pub(crate) fn neighborhood_limit(conduit: &str, settings: &Settings) -> u32 {
     let limit = settings.get(&SUPERNODE_MAXSIZE);
     match u32::try_from(limit) {
         Ok(limit) if limit > 0 && Reach::of(conduit, settings).hosts => limit,

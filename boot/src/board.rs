@@ -37,7 +37,7 @@ pub enum WaitFor {
     /// The other ranks at the begin or end of a quiet phase.
     Quiet = 8,
     /// The other ranks, in order to leave the job.
-    Finalise = 9,
+    Finalize = 9,
     /// A future.
     Future = 10,
     /// Anything that arrives.
@@ -92,7 +92,7 @@ impl fmt::Display for Waiting {
             WaitFor::Collective => ("in a collective operation", " for"),
             WaitFor::Drain => ("for everything under way to end", ", now for"),
             WaitFor::Quiet => ("at the begin or end of a quiet phase", " for"),
-            WaitFor::Finalise => ("in order to leave the job", ", now for"),
+            WaitFor::Finalize => ("in order to leave the job", ", now for"),
             WaitFor::Future => ("for a future", " from"),
             WaitFor::Arrival => ("for anything to arrive", " from"),
             WaitFor::Segments => ("for segments to be there", " on"),
@@ -189,7 +189,7 @@ impl<'a> Board<'a> {
     }
 }
 
-/// One line for each rank, or for neighbouring ranks of which the same can be said: its state, what it waits for since when,
+/// One line for each rank, or for neighboring ranks of which the same can be said: its state, what it waits for since when,
 /// and what its process does. Allocates nothing; async-signal-safe if the formatter's writer is.
 impl fmt::Display for Board<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

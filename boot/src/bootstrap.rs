@@ -23,7 +23,7 @@ pub enum Key {
     HandlerTable = 0,
     /// The settings that must be the same on every rank, as the user gave them: argonet_settings has the format.
     Settings = 1,
-    /// Which ranks are neighbours and what their segments may become, as the first of them says.
+    /// Which ranks are neighbors and what their segments may become, as the first of them says.
     Segment = 2,
     /// Whether the rank could register for expedited membarriers.
     Membarrier = 3,
@@ -51,7 +51,7 @@ pub enum Key {
 pub(crate) const KEYS: usize = 13;
 
 /// Identity, key store and fence of a job, and the two words that a rank owes whoever started it: [`Self::started`] and
-/// [`Self::finalised`].
+/// [`Self::finalized`].
 ///
 /// [`LocalJob`](crate::LocalJob) implements it for the ranks of one host. Implementations over ssh trees or a job
 /// manager's key store fit below the same trait: publications become visible to other ranks with the next fence, not
@@ -93,9 +93,9 @@ pub trait Bootstrap: Send + Sync {
 
     /// Tells that this rank does not need the others any more: from now on its end does not end the job, except that an
     /// exit code other than 0 remains a failure of the job. Local; any number of times.
-    fn finalised(&self);
+    fn finalized(&self);
 
-    /// Tells that this program never finalises, as programs in C do not: leaving by `exit` or by return from `main` is
+    /// Tells that this program never finalizes, as programs in C do not: leaving by `exit` or by return from `main` is
     /// [`exit`](crate::exit()) from now on, unless `GASNET_CATCH_EXIT` is 0, and a rank that another makes end runs no
     /// exit handlers. Local; any number of times.
     fn leaves_by_exit(&self) {}

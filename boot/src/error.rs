@@ -34,7 +34,7 @@ pub enum BootError {
     /// A process tried to become a rank that another process is, or was.
     #[error(
         "job rank {rank} has been taken by process {pid} already ({state}): one process attaches as a rank, once. \
-         Does the program that `argonet run` started start two argonet programs, or initialise twice?"
+         Does the program that `argonet run` started start two argonet programs, or initialize twice?"
     )]
     RankTaken {
         /// The rank.
@@ -46,7 +46,7 @@ pub enum BootError {
     },
     /// A process that has more than one thread cannot fork the other ranks.
     #[error(
-        "this process has {threads} threads and cannot fork {what}: initialise argonet before the first thread is \
+        "this process has {threads} threads and cannot fork {what}: initialize argonet before the first thread is \
          started, or start the ranks with `argonet run -n N`"
     )]
     SecondThread {
@@ -277,9 +277,9 @@ pub enum BootError {
         /// How long it waited.
         waited: Duration,
     },
-    /// A fence cannot complete because ranks that it needs have ended or finalised.
+    /// A fence cannot complete because ranks that it needs have ended or finalized.
     #[error(
-        "rank {rank} waits at a fence that cannot complete: {missing} ended or finalised without entering it"
+        "rank {rank} waits at a fence that cannot complete: {missing} ended or finalized without entering it"
     )]
     FenceDeserted {
         /// The rank that waits.

@@ -119,7 +119,7 @@ impl Verdict {
             ExitKind::Left => self.word_code,
             ExitKind::Signal | ExitKind::Crashed => 128 + (self.word_code & 0x7f),
             ExitKind::Unguarded => 128 + libc::SIGKILL as u8,
-            ExitKind::Abort | ExitKind::Cancelled | ExitKind::Lost => self.word_code.max(1),
+            ExitKind::Abort | ExitKind::Canceled | ExitKind::Lost => self.word_code.max(1),
             ExitKind::Died | ExitKind::Failed => match self.end {
                 ProcessEnd::Unknown => self.word_code.max(1),
                 end => end.shell_code().max(1),
@@ -167,7 +167,7 @@ impl fmt::Display for LostGuardian {
 }
 
 /// Whether a rank other than the one that ended the job was made to end: whether it did not ask for the end itself, and
-/// had not finalised and ended before.
+/// had not finalized and ended before.
 pub(crate) fn was_ended(state: RankState, end: ProcessEnd) -> bool {
     match state {
         RankState::Exiting => false,
@@ -199,15 +199,15 @@ impl fmt::Display for Verdict {
             (ExitKind::Exit, _) => write!(f, "called exit({})", self.word_code)?,
             (ExitKind::Left, _) => {
                 let code = self.word_code;
-                write!(f, "exited with code {code} without finalising")?;
+                write!(f, "exited with code {code} without finalizing")?;
             }
             (ExitKind::Signal | ExitKind::Crashed, _) => killed(f, self.word_code)?,
             (_, ProcessEnd::Signal(signal)) => killed(f, signal)?,
             (_, ProcessEnd::Code(code)) if self.state.is_member() => {
-                write!(f, "exited with code {code} without finalising")?;
+                write!(f, "exited with code {code} without finalizing")?;
             }
             (_, ProcessEnd::Code(code)) => write!(f, "exited with code {code}")?,
-            (_, ProcessEnd::Unknown) => f.write_str("ended before it finalised")?,
+            (_, ProcessEnd::Unknown) => f.write_str("ended before it finalized")?,
         }
         f.write_str(if self.others_ended {
             "; the other ranks were ended"
@@ -379,11 +379,11 @@ mod tests {
     }
 
     #[test]
-    fn leaving_without_finalising_is_a_failure_even_with_code_0() {
+    fn leaving_without_finalizing_is_a_failure_even_with_code_0() {
         assert!(ProcessEnd::Code(0).is_failure(RankState::Joined));
         assert!(!ProcessEnd::Code(0).is_failure(RankState::Starting));
-        assert!(!ProcessEnd::Code(0).is_failure(RankState::Finalised));
-        assert!(ProcessEnd::Code(4).is_failure(RankState::Finalised));
+        assert!(!ProcessEnd::Code(0).is_failure(RankState::Finalized));
+        assert!(ProcessEnd::Code(4).is_failure(RankState::Finalized));
         let word = ExitWord {
             kind: ExitKind::Died,
             rank: JobRank(0),
@@ -392,7 +392,7 @@ mod tests {
         let verdict = Verdict::new(word, 9, ProcessEnd::Code(0), RankState::Joined, false);
         assert_eq!(
             verdict.to_string(),
-            "rank 0 (pid 9) exited with code 0 without finalising"
+            "rank 0 (pid 9) exited with code 0 without finalizing"
         );
         assert_eq!(verdict.code(), 1);
     }

@@ -16,7 +16,7 @@ pub(crate) struct ExitOptions {
     timeout_max: Duration,
     timeout_min: Duration,
     timeout_factor: Duration,
-    /// Whether leaving without finalising ends the job.
+    /// Whether leaving without finalizing ends the job.
     pub(crate) catch_exit: bool,
     no_catch: Option<Signals>,
     /// Whether a rank writes all file systems' buffers when it ends.

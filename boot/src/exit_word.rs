@@ -17,22 +17,22 @@ pub(crate) enum ExitStage {
     Kill = 2,
 }
 
-/// Why a job ends other than by all ranks having finalised.
+/// Why a job ends other than by all ranks having finalized.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, IntoPrimitive, TryFromPrimitive)]
 #[repr(u8)]
 #[non_exhaustive]
 pub enum ExitKind {
     /// A rank gave up ([`Bootstrap::abort`](crate::Bootstrap::abort)).
     Abort = 1,
-    /// A rank ended before it finalised; the code is not known to whoever stored this.
+    /// A rank ended before it finalized; the code is not known to whoever stored this.
     Died = 2,
     /// A rank ended with a code other than 0.
     Failed = 3,
     /// The launcher ended the job: time-out or a repeated signal. No rank is to blame.
-    Cancelled = 4,
+    Canceled = 4,
     /// A rank called [`exit`](crate::exit).
     Exit = 5,
-    /// A rank called the C library's exit or returned from main, and had not finalised.
+    /// A rank called the C library's exit or returned from main, and had not finalized.
     Left = 6,
     /// A rank got a signal that asks it to end; the code is the signal's number.
     Signal = 7,
@@ -56,7 +56,7 @@ impl ExitKind {
 pub struct ExitWord {
     /// What happened.
     pub kind: ExitKind,
-    /// To whom; the first rank of the host for [`ExitKind::Lost`], meaningless for [`ExitKind::Cancelled`] and
+    /// To whom; the first rank of the host for [`ExitKind::Lost`], meaningless for [`ExitKind::Canceled`] and
     /// [`ExitKind::Unguarded`].
     pub rank: JobRank,
     /// The exit code of the job, as far as it was known when this was stored; the number of a signal for
@@ -94,11 +94,11 @@ impl fmt::Display for ExitWord {
         let Self { kind, rank, code } = *self;
         match kind {
             ExitKind::Abort => write!(f, "rank {rank} aborted it with code {code}"),
-            ExitKind::Died => write!(f, "rank {rank} ended before it finalised"),
+            ExitKind::Died => write!(f, "rank {rank} ended before it finalized"),
             ExitKind::Failed => write!(f, "rank {rank} ended with code {code}"),
-            ExitKind::Cancelled => f.write_str("its launcher ended it"),
+            ExitKind::Canceled => f.write_str("its launcher ended it"),
             ExitKind::Exit => write!(f, "rank {rank} called exit({code})"),
-            ExitKind::Left => write!(f, "rank {rank} exited with code {code} without finalising"),
+            ExitKind::Left => write!(f, "rank {rank} exited with code {code} without finalizing"),
             ExitKind::Signal => write!(f, "rank {rank} got signal {code}"),
             ExitKind::Crashed => write!(f, "rank {rank} crashed by signal {code}"),
             ExitKind::Unguarded => f.write_str("its guardian process was killed"),

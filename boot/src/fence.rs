@@ -132,10 +132,10 @@ fn look_around(
     let gone = |r: &JobRank| {
         matches!(
             control.rank_page(*r).state(),
-            RankState::Finalised | RankState::Ended
+            RankState::Finalized | RankState::Ended
         )
     };
-    // The state is looked at first: a rank that has finalised entered all its fences before.
+    // The state is looked at first: a rank that has finalized entered all its fences before.
     let deserters: Vec<_> = (0..control.size())
         .map(JobRank)
         .filter(gone)
@@ -233,11 +233,11 @@ mod tests {
     #[test]
     fn a_fence_ends_when_a_missing_rank_cannot_come_or_the_job_ends() {
         let control = control(2);
-        control.rank_page(JobRank(1)).advance(RankState::Finalised);
+        control.rank_page(JobRank(1)).advance(RankState::Finalized);
         let error = wait(&control, JobRank(0), None, || ())
             .unwrap_err()
             .to_string();
-        assert!(error.contains("rank 1 ended or finalised"), "{error}");
+        assert!(error.contains("rank 1 ended or finalized"), "{error}");
         control.job().set_exit_word(ExitWord {
             kind: ExitKind::Failed,
             rank: JobRank(1),
@@ -254,7 +254,7 @@ mod tests {
         let part = HostPart {
             first: 2,
             ranks: 2,
-            neighbourhood: 2,
+            neighborhood: 2,
         };
         let control = part_of(6, part);
         let told = AtomicU32::new(0);
@@ -276,10 +276,10 @@ mod tests {
         });
         assert_eq!(told.load(Ordering::Relaxed), 1);
         // A rank of another host that will not come is told of by the agents.
-        control.rank_page(JobRank(5)).advance(RankState::Finalised);
+        control.rank_page(JobRank(5)).advance(RankState::Finalized);
         let error = wait(&control, JobRank(2), None, || ()).unwrap_err();
         assert!(
-            error.to_string().contains("rank 5 ended or finalised"),
+            error.to_string().contains("rank 5 ended or finalized"),
             "{error}"
         );
         let late = wait(&part_of(6, part), JobRank(2), Some(Duration::ZERO), || ()).unwrap_err();

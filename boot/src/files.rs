@@ -65,12 +65,12 @@ impl SharedFiles {
 
     /// Files of ranks of the same host that share no more than control memory and interfaces with those that have these, and the
     /// segments if the conduit reaches those.
-    pub(crate) fn of_other_neighbourhood(&self, reaches_segments: bool) -> Result<Self, BootError> {
+    pub(crate) fn of_other_neighborhood(&self, reaches_segments: bool) -> Result<Self, BootError> {
         let share = |file: &OwnedFd| {
             fcntl_dupfd_cloexec(file, LOW_FD_LIMIT)
                 // The limit of open files is low.
                 .or_else(|_| fcntl_dupfd_cloexec(file, 0))
-                .map_err(|e| BootError::system("sharing memory between neighbourhoods", e))
+                .map_err(|e| BootError::system("sharing memory between neighborhoods", e))
         };
         Ok(Self {
             control: share(&self.control)?,

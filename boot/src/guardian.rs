@@ -9,14 +9,14 @@
 //!
 //! * The socket ends, unless rank 0 holds its other end, or the launcher's pidfd fires: the
 //!   launcher has gone. Every rank's process group is killed.
-//! * A rank's pidfd fires while the rank is a member (joined, not finalised): the first failure is stored in the exit word, and
+//! * A rank's pidfd fires while the rank is a member (joined, not finalized): the first failure is stored in the exit word, and
 //!   every rank's process group is killed.
 //! * A rank says that it has asked for the end of the job, or its pidfd fires with the exit word set so: for a quarter of the
 //!   exit time-out the others may do the same; those that have not are told by a signal; when the time-out is over,
 //!   whatever is left is killed.
 //! * A rank asks for the end at once (a second interrupt): as a failure.
 //! * Everything watched has ended and the launcher has gone: the guardian ends.
-//! * Rank 0 of a job that started itself runs another program before it has finalised: the job ends
+//! * Rank 0 of a job that started itself runs another program before it has finalized: the job ends
 //!   (module `replaced`).
 //!
 //! Rank 0 of a job that started itself is the process that the user waits for. It is asked by a signal to report the
@@ -546,7 +546,7 @@ impl<'a> Guardian<'a> {
         rank_0.ask_first = false;
         let pid = rank_0.pid;
         let line = format!(
-            "argonet: rank 0 (pid {pid}) replaced its program by exec without finalising; the ranks were ended"
+            "argonet: rank 0 (pid {pid}) replaced its program by exec without finalizing; the ranks were ended"
         );
         replaced::say_there(rank_0.pidfd.as_fd(), pid, &line);
         self.control.job().set_exit_word(ExitWord {
@@ -644,7 +644,7 @@ impl<'a> Guardian<'a> {
         for rank in self.ranks.iter().filter(|r| !r.ended && r.rank.0 < size) {
             let state = self.control.rank_page(rank.rank).state();
             // A process that never attached has no handler.
-            if state.is_member() || state == RankState::Finalised {
+            if state.is_member() || state == RankState::Finalized {
                 let process = rank.attached.as_ref().unwrap_or(&rank.pidfd);
                 sys::send_job_signal(process.as_fd());
             }

@@ -12,7 +12,7 @@ use argonet_settings::{CONDUIT, CONDUITS, Reach, SPAWN_VERBOSE, Settings, enviro
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Resource, Rlimit, Signal, getrlimit, setrlimit};
 
-use crate::attach::{check_count, make_part, neighbourhood_limit, new_job_id};
+use crate::attach::{check_count, make_part, neighborhood_limit, new_job_id};
 use crate::binding::allowed_cores;
 use crate::board::Board;
 use crate::error::{BootError, Missing};
@@ -96,7 +96,7 @@ fn launch_here(
         None
     };
     let part = HostPart {
-        neighbourhood: neighbourhood_limit(conduit, settings),
+        neighborhood: neighborhood_limit(conduit, settings),
         ..HostPart::whole(size)
     };
     let file_limit = prepare_file_limit(size, options.tag_output)?;
@@ -128,7 +128,7 @@ fn launch_here(
         deadline: options.timeout.and_then(|t| Instant::now().checked_add(t)),
         asked_to_end: false,
         verbose,
-        cancelled: None,
+        canceled: None,
     };
     if verbose {
         let guardian = control.job().guardian_pid().unwrap_or(0);
@@ -200,7 +200,7 @@ struct Launched<'a> {
     /// Whether to tell of processes that start and end.
     verbose: bool,
     /// The code and reason of a job that this launcher decided to end.
-    cancelled: Option<(u8, String)>,
+    canceled: Option<(u8, String)>,
 }
 
 enum Event {
@@ -304,14 +304,14 @@ impl Launched<'_> {
     }
 
     fn cancel(&mut self, code: u8, reason: String) {
-        self.cancelled.get_or_insert((code, reason));
-        self.ranks.cancel(cancelled(code));
+        self.canceled.get_or_insert((code, reason));
+        self.ranks.cancel(canceled(code));
     }
 
     /// All ranks have ended: ends what they left behind, and settles the code and its reason.
     fn finish(mut self, link: &guardian::Link) -> (u8, Option<String>) {
         self.ranks.kill_all();
-        let (mut code, reason) = match self.cancelled.take() {
+        let (mut code, reason) = match self.canceled.take() {
             Some((code, reason)) => (code, Some(reason)),
             None => settle(
                 self.control.job().exit_word(),
@@ -360,9 +360,9 @@ pub(crate) fn second_signal(signal: Signal) -> (u8, String) {
 }
 
 /// The word of a job that its launcher ends.
-pub(crate) const fn cancelled(code: u8) -> ExitWord {
+pub(crate) const fn canceled(code: u8) -> ExitWord {
     ExitWord {
-        kind: ExitKind::Cancelled,
+        kind: ExitKind::Canceled,
         rank: JobRank(0),
         code,
     }

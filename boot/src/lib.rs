@@ -16,7 +16,7 @@
 //!
 //! # How a job ends
 //!
-//! A rank calls [`Bootstrap::finalised`] when it no longer needs the others; how it ends after that is its own affair,
+//! A rank calls [`Bootstrap::finalized`] when it no longer needs the others; how it ends after that is its own affair,
 //! though a non-zero exit code still is the job's. A rank that ends *before* that ends the job. Three nets
 //! see to it, each for the case that the one before is gone:
 //!

@@ -21,7 +21,7 @@ use crate::{crash, process, sys, threads};
 /// The job as one of its ranks sees it. Made by [`attach()`](crate::attach()).
 ///
 /// Dropping it unmaps and closes what is shared, and says nothing to the others: a rank that ends without
-/// [`Bootstrap::finalised`] has failed, dropped or not.
+/// [`Bootstrap::finalized`] has failed, dropped or not.
 #[derive(Debug)]
 pub struct LocalJob {
     pub(crate) control: Arc<Control>,
@@ -53,7 +53,7 @@ impl LocalJob {
     /// The ranks that share [`files`](Self::files) with this one, itself among them: ranks of one host with consecutive
     /// numbers, at most `GASNET_SUPERNODE_MAXSIZE` of them.
     #[must_use]
-    pub fn neighbourhood(&self) -> Range<u32> {
+    pub fn neighborhood(&self) -> Range<u32> {
         self.control.part().around(self.rank)
     }
 
@@ -68,7 +68,7 @@ impl LocalJob {
     /// # Errors
     /// [`BootError::NotTogether`].
     pub fn all_share_memory(&self, conduit: &'static str) -> Result<(), BootError> {
-        let (near, size) = (self.neighbourhood().len(), self.size());
+        let (near, size) = (self.neighborhood().len(), self.size());
         match near == size as usize {
             true => Ok(()),
             false => Err(BootError::NotTogether {
@@ -154,10 +154,10 @@ impl Bootstrap for LocalJob {
             .advance(RankState::Running);
     }
 
-    fn finalised(&self) {
+    fn finalized(&self) {
         self.control
             .rank_page(self.rank)
-            .advance(RankState::Finalised);
+            .advance(RankState::Finalized);
         // Ranks of other hosts may wait for this one, in vain from now on.
         self.line.ring();
     }

@@ -16,17 +16,17 @@ pub(crate) struct Fate {
 }
 
 impl Fate {
-    /// Whether the rank ended badly after it had finalised, or asked for the end: the job's code, but no reason to end others.
+    /// Whether the rank ended badly after it had finalized, or asked for the end: the job's code, but no reason to end others.
     pub(crate) fn is_late_failure(&self) -> bool {
         matches!(
             self.state,
-            RankState::Finalised | RankState::Exiting | RankState::Returned
+            RankState::Finalized | RankState::Exiting | RankState::Returned
         ) && self.end.is_failure(self.state)
     }
 }
 
 /// The code and reason of a job that ended for `word`, if anything ended it before all ranks came to their end. `late_failure`
-/// is the first rank that ended badly after it had finalised; a fate is `None` where nobody knows it.
+/// is the first rank that ended badly after it had finalized; a fate is `None` where nobody knows it.
 pub(crate) fn settle(
     word: Option<ExitWord>,
     late_failure: Option<JobRank>,

@@ -9,8 +9,8 @@ use argonet_base::JobRank;
 pub(crate) struct HostPart {
     pub(crate) first: u32,
     pub(crate) ranks: u32,
-    /// The most ranks of a neighbourhood; at least 1.
-    pub(crate) neighbourhood: u32,
+    /// The most ranks of a neighborhood; at least 1.
+    pub(crate) neighborhood: u32,
 }
 
 impl HostPart {
@@ -19,7 +19,7 @@ impl HostPart {
         Self {
             first: 0,
             ranks: size,
-            neighbourhood: size,
+            neighborhood: size,
         }
     }
 
@@ -28,14 +28,14 @@ impl HostPart {
         self.first..self.first + self.ranks
     }
 
-    /// The ranks that share memory with `rank`, itself among them; neighbours have consecutive numbers.
+    /// The ranks that share memory with `rank`, itself among them; neighbors have consecutive numbers.
     pub(crate) const fn around(self, rank: JobRank) -> Range<u32> {
-        let begin = rank.0 - (rank.0 - self.first) % self.neighbourhood;
+        let begin = rank.0 - (rank.0 - self.first) % self.neighborhood;
         let left = self.all().end - begin;
-        let len = if left < self.neighbourhood {
+        let len = if left < self.neighborhood {
             left
         } else {
-            self.neighbourhood
+            self.neighborhood
         };
         begin..begin + len
     }
@@ -43,7 +43,7 @@ impl HostPart {
     /// The part itself, if a job of `size` ranks can have it.
     pub(crate) fn check(self, size: u32) -> Option<Self> {
         let end = self.first.checked_add(self.ranks)?;
-        let valid = self.ranks > 0 && self.neighbourhood > 0 && end <= size;
+        let valid = self.ranks > 0 && self.neighborhood > 0 && end <= size;
         valid.then_some(self)
     }
 }
@@ -53,17 +53,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn neighbours_are_consecutive_ranks_of_one_host() {
-        let part = |first, ranks, neighbourhood| HostPart {
+    fn neighbors_are_consecutive_ranks_of_one_host() {
+        let part = |first, ranks, neighborhood| HostPart {
             first,
             ranks,
-            neighbourhood,
+            neighborhood,
         };
         let around = |part: HostPart, rank| part.around(JobRank(rank));
         assert_eq!(around(HostPart::whole(4), 3), 0..4);
         let five = part(10, 5, 2);
-        for (rank, neighbours) in [(10, 10..12), (11, 10..12), (13, 12..14), (14, 14..15)] {
-            assert_eq!(around(five, rank), neighbours);
+        for (rank, neighbors) in [(10, 10..12), (11, 10..12), (13, 12..14), (14, 14..15)] {
+            assert_eq!(around(five, rank), neighbors);
         }
         assert_eq!(around(part(3, 2, 1), 4), 4..5);
         assert_eq!(around(part(3, 2, u32::MAX), 4), 3..5);

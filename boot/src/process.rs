@@ -128,7 +128,7 @@ pub(crate) struct RankProcess {
     flushed: AtomicBool,
     /// When a resting thread first saw the exit word, in milliseconds; 0 before.
     seen_ms: AtomicU64,
-    /// Whether the program leaves without finalising; see [`leaves_by_exit`].
+    /// Whether the program leaves without finalizing; see [`leaves_by_exit`].
     leaves: AtomicBool,
     /// When a thread that rests or polls first saw that the end has been told over the network, in milliseconds; 0 before.
     seen_told_ms: AtomicU64,
@@ -239,7 +239,7 @@ pub fn tell_exits_by(tell: TellOthers) {
 /// [`LocalJob`](crate::LocalJob) is dropped or after, inside a handler, in a signal handler, while other ranks do the same.
 /// The code of the first caller is the job's.
 ///
-/// Where all ranks call this, or have finalised and end, within a quarter of the exit time-out
+/// Where all ranks call this, or have finalized and end, within a quarter of the exit time-out
 /// (`GASNET_EXITTIMEOUT`), nothing is said about it. Ranks that do not are told then, by a signal that makes a `SIGQUIT`
 /// handler of the program run and the next wait in this library end the process. Half of the time-out after the
 /// first exit they end wherever they are, but for ranks that compute in a job that ends with 0: those have most of it, and a
@@ -267,7 +267,7 @@ pub fn exit_without_handlers(code: i32) -> ! {
     }
 }
 
-/// The program of the job in `control` never finalises: to leave means to exit.
+/// The program of the job in `control` never finalizes: to leave means to exit.
 pub(crate) fn leaves_by_exit(control: &Control) {
     if let Some(rank) = this().filter(|rank| std::ptr::eq(&*rank.control, control)) {
         rank.leaves.store(true, Ordering::Relaxed);
@@ -374,7 +374,7 @@ impl RankProcess {
         word
     }
 
-    /// Tells the neighbours, by the mark in their memory, and the ranks of other neighbourhoods, if it is this rank for which the job ends, or if it passes on an
+    /// Tells the neighbors, by the mark in their memory, and the ranks of other neighborhoods, if it is this rank for which the job ends, or if it passes on an
     /// exit with 0; once.
     // seed P13: the first that exits tells the others, for a bounded time.
     fn tell_others(&self, word: ExitWord) {
@@ -391,7 +391,7 @@ impl RankProcess {
             return;
         }
         self.control.job().tell_exit();
-        // A job that is cut short by who leaves with 0 and has not finalised ends with 1, which only launchers can say.
+        // A job that is cut short by who leaves with 0 and has not finalized ends with 1, which only launchers can say.
         let is_left = word.kind == ExitKind::Left && code == 0;
         let Some(tell) = TELLER.get().filter(|_| !is_left) else {
             return;
@@ -445,7 +445,7 @@ impl RankProcess {
         part.around(self.rank).contains(&rank.0)
             || matches!(
                 state,
-                RankState::Exiting | RankState::Finalised | RankState::Ended | RankState::Returned
+                RankState::Exiting | RankState::Finalized | RankState::Ended | RankState::Returned
             )
             || (part.all().contains(&rank.0) && !state.is_member())
     }
@@ -523,7 +523,7 @@ impl RankProcess {
                 let word = self.begin(self.kind_of_leaving(), code as u8);
                 self.tell_others(word);
             } else {
-                self.page().advance(RankState::Finalised);
+                self.page().advance(RankState::Finalized);
             }
         }
         if self.options.fs_sync {

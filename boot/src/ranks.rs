@@ -47,7 +47,7 @@ pub(crate) struct HostRanks<'a> {
     end_by: Option<Instant>,
     /// Whether the ranks have been killed.
     ending: bool,
-    /// The first rank that ended badly after it had finalised: the job's code, but no reason to end the others.
+    /// The first rank that ended badly after it had finalized: the job's code, but no reason to end the others.
     late_failure: Option<JobRank>,
 }
 

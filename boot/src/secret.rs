@@ -59,7 +59,7 @@ impl fmt::Debug for Secret {
 /// Overwrites bytes that are not used any more.
 pub(crate) fn wipe(bytes: &mut [u8]) {
     bytes.fill(0);
-    // For the optimiser they are used, so they are written.
+    // For the optimizer they are used, so they are written.
     black_box(bytes);
 }
 

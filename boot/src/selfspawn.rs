@@ -21,7 +21,7 @@ use rustix::process::{
     kill_process_group, set_parent_process_death_signal, setpgid, waitid,
 };
 
-use crate::attach::{make_part, neighbourhood_limit, new_job_id};
+use crate::attach::{make_part, neighborhood_limit, new_job_id};
 use crate::board::{Board, Fixed};
 use crate::error::BootError;
 use crate::exit::{ProcessEnd, SmallStack, Verdict, was_ended};
@@ -79,7 +79,7 @@ pub(crate) fn spawn(size: u32, settings: &Settings) -> Result<(LocalJob, OwnedFd
     check_file_limit(size)?;
     let key = Secret::new()?;
     let part = HostPart {
-        neighbourhood: neighbourhood_limit(settings.peek(&CONDUIT), settings),
+        neighborhood: neighborhood_limit(settings.peek(&CONDUIT), settings),
         ..HostPart::whole(size)
     };
     let (files, control) = make_part(new_job_id()?, size, part, settings)?;
@@ -96,13 +96,13 @@ pub(crate) fn spawn(size: u32, settings: &Settings) -> Result<(LocalJob, OwnedFd
         .map_err(|e| BootError::system("keeping the way to the guardian", e))?;
     let owner = getpid();
     let mut pids = Vec::with_capacity(size as usize);
-    // Those of the neighbourhood whose ranks are being forked, where it is not that of rank 0.
+    // Those of the neighborhood whose ranks are being forked, where it is not that of rank 0.
     let mut others: Option<SharedFiles> = None;
     let reach = Reach::of(settings.peek(&CONDUIT), settings);
     for rank in (1..size).map(JobRank) {
         let begins = control.part().around(rank).start == rank.0;
         let prepared = begins
-            .then(|| files.of_other_neighbourhood(reach.segments))
+            .then(|| files.of_other_neighborhood(reach.segments))
             .transpose();
         let forked = prepared.and_then(|new| {
             others = new.or_else(|| others.take());
@@ -427,7 +427,7 @@ impl Children {
             return;
         }
         if !self.control.rank_page(JobRank(0)).state().is_member() {
-            return; // All ranks have finalised, and what is left of them ends with this process.
+            return; // All ranks have finalized, and what is left of them ends with this process.
         }
         self.control.job().set_exit_word(ExitWord {
             kind: ExitKind::Unguarded,

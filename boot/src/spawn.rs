@@ -39,9 +39,9 @@ pub(crate) struct Spawner<'a> {
     /// The cores to pin ranks to; `None` leaves them alone.
     pub(crate) cores: Option<Vec<usize>>,
     pub(crate) control: &'a Control,
-    /// Those of the neighbourhood whose ranks are being started.
+    /// Those of the neighborhood whose ranks are being started.
     pub(crate) files: SharedFiles,
-    /// Whether all neighbourhoods of the host have their segments in one file.
+    /// Whether all neighborhoods of the host have their segments in one file.
     pub(crate) reaches_segments: bool,
     /// Where a rank's process announces itself to the guardian.
     pub(crate) link: BorrowedFd<'a>,
@@ -88,7 +88,7 @@ impl Spawner<'_> {
     ) -> Result<(Pid, OwnedFd), BootError> {
         let part = self.control.part();
         if part.around(rank).start == rank.0 && rank.0 != part.first {
-            self.files = self.files.of_other_neighbourhood(self.reaches_segments)?;
+            self.files = self.files.of_other_neighborhood(self.reaches_segments)?;
         }
         let SharedFiles {
             control,

@@ -47,7 +47,7 @@ pub(crate) fn flush_of_c() {
 /// Writes what C's standard output holds, for an exit hook: a stream that another thread has
 /// locked, perhaps for ever, is left to the C library.
 pub(crate) fn flush_standard_output_of_c() {
-    // SAFETY: the C library initialises the variable before any code of the program runs, and only
+    // SAFETY: the C library initializes the variable before any code of the program runs, and only
     // a program that replaces the stream writes it; the stream is locked while it is flushed, and
     // unlocked once by the thread that locked it.
     let flushed = unsafe {

@@ -163,7 +163,7 @@ impl SignalSet {
     /// The set of these signals.
     pub(crate) fn of(signals: &[c_int]) -> Self {
         let mut set = mem::MaybeUninit::uninit();
-        // SAFETY: `sigemptyset` initialises the set, the calls after it get an initialised one; a bad number is refused.
+        // SAFETY: `sigemptyset` initializes the set, the calls after it get an initialized one; a bad number is refused.
         unsafe {
             libc::sigemptyset(set.as_mut_ptr());
             for &signal in signals {
@@ -176,7 +176,7 @@ impl SignalSet {
     /// The set of all signals.
     pub(crate) fn full() -> Self {
         let mut set = mem::MaybeUninit::uninit();
-        // SAFETY: `sigfillset` initialises the set.
+        // SAFETY: `sigfillset` initializes the set.
         unsafe {
             libc::sigfillset(set.as_mut_ptr());
             Self(set.assume_init())
@@ -206,21 +206,21 @@ impl SignalSet {
     /// Its members.
     pub(crate) fn numbers(self) -> impl Iterator<Item = c_int> {
         (1..=libc::SIGRTMAX()).filter(move |&signal| {
-            // SAFETY: the set is initialised; a bad number is refused.
+            // SAFETY: the set is initialized; a bad number is refused.
             unsafe { libc::sigismember(&self.0, signal) == 1 }
         })
     }
 
     fn mask(&self, how: c_int) -> Self {
         let mut before = Self::of(&[]);
-        // SAFETY: both sets are initialised; `how` is one of the two valid constants above.
+        // SAFETY: both sets are initialized; `how` is one of the two valid constants above.
         unsafe { libc::pthread_sigmask(how, &self.0, &mut before.0) };
         before
     }
 
     /// A descriptor from which these signals, once blocked, can be read.
     pub(crate) fn descriptor(&self) -> io::Result<OwnedFd> {
-        // SAFETY: the set is initialised; -1 asks for a new descriptor, which nobody else owns.
+        // SAFETY: the set is initialized; -1 asks for a new descriptor, which nobody else owns.
         unsafe {
             match libc::signalfd(-1, &self.0, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK) {
                 -1 => Err(io::Error::last_os_error()),

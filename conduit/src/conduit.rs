@@ -163,7 +163,7 @@ impl Prepared {
     /// What a conduit gives out.
     ///
     /// # Safety
-    /// `buffer` is writable for `capacity` bytes until the value is committed or cancelled.
+    /// `buffer` is writable for `capacity` bytes until the value is committed or canceled.
     pub unsafe fn new(
         want: PrepareRequest,
         buffer: *mut u8,

@@ -7,7 +7,7 @@ use crate::{Category, Event};
 /// No handle is free.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error(
-    "{in_use} of at most {limit} handles are in use: synchronise events before starting more operations"
+    "{in_use} of at most {limit} handles are in use: synchronize events before starting more operations"
 )]
 pub struct Exhausted {
     /// The most handles that the table gives out.
@@ -17,12 +17,12 @@ pub struct Exhausted {
 }
 
 /// Why a call on the handle table was refused. A refused call has changed nothing, but for array
-/// tests, which keep what they had already synchronised.
+/// tests, which keep what they had already synchronized.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum EventError {
     /// The operation is over, or never was: the generation is not that of a living one.
-    #[error("{0} is stale: its operation has been synchronised already")]
+    #[error("{0} is stale: its operation has been synchronized already")]
     Stale(Event),
     /// The value was never given out: it names no slot of the table.
     #[error("{0} was never given out by this table")]
@@ -41,7 +41,7 @@ pub enum EventError {
         pending: u32,
     },
     /// Parts were to be added to an operation that has none pending; another thread may have
-    /// synchronised it already.
+    /// synchronized it already.
     #[error("{0} has no pending parts, none can be added")]
     AlreadyComplete(Event),
     /// An operation with no parts has nothing to wait for and is [`Event::DONE`].

@@ -2,10 +2,10 @@
 //!
 //! An explicit operation is named by an [`Event`], 64 bits that fit C's `gex_Event_t`: an index of
 //! 24 bits (seed P3: what travels in a network's match bits), a kind, and a generation that makes a
-//! value that outlived its operation recognisable. [`Event::DONE`] is zero and takes no handle: an
+//! value that outlived its operation recognizable. [`Event::DONE`] is zero and takes no handle: an
 //! operation that is complete when it is started costs nothing here.
 //!
-//! The [`HandleTable`] holds the state of every operation not yet synchronised. A thread allocates
+//! The [`HandleTable`] holds the state of every operation not yet synchronized. A thread allocates
 //! from and frees to its own [`ThreadCache`]; any thread completes. What a completion names is
 //! checked, because it may come from a network: a stale, repeated or invented one is an
 //! [`EventError`] and changes nothing.

@@ -1,7 +1,7 @@
 //! The free list's mutex, loom's when built with `--cfg loom`.
 //!
 //! A model suspends a thread at each access to an atomic, also while it holds a lock; the other
-//! modelled thread must then see a modelled lock and not a real one.
+//! modeled thread must then see a modeled lock and not a real one.
 
 use core::ops::DerefMut;
 
@@ -26,7 +26,7 @@ impl<T> Mutex<T> {
         {
             self.0
                 .lock()
-                .expect("a modelled thread does not panic with the lock held")
+                .expect("a modeled thread does not panic with the lock held")
         }
     }
 }

@@ -123,7 +123,7 @@ impl Operation {
     #[inline]
     pub(crate) fn begin(&self, parts: Parts) -> u64 {
         // Relaxed: who freed the slot handed it over through this thread or the arena's lock, and
-        // whoever completes the event got it from this thread by some means that synchronises.
+        // whoever completes the event got it from this thread by some means that synchronizes.
         let state = next_generation(self.state.load(Ordering::Relaxed)) | parts.word();
         self.state.store(state, Ordering::Relaxed);
         state

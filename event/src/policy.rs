@@ -35,7 +35,7 @@ pub enum Decision {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error(
     "rank {rank}: no handle for another explicit operation came free in {} ms: {} of at most {} are in use; \
-     synchronise events (gex_Event_Wait and its relatives) before starting more operations, \
+     synchronize events (gex_Event_Wait and its relatives) before starting more operations, \
      or start them as implicit ones",
     .waited.as_millis(), .exhausted.in_use, .exhausted.limit
 )]

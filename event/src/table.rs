@@ -1,4 +1,4 @@
-//! The table of operations that are not yet synchronised.
+//! The table of operations that are not yet synchronized.
 
 use std::sync::Arc;
 
@@ -12,11 +12,11 @@ use crate::{Category, Event, EventError, Exhausted, NbiToken};
 /// The limits of a [`HandleTable`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// The most explicit operations not yet synchronised; capped at
+    /// The most explicit operations not yet synchronized; capped at
     /// [`HandleTable::MAX_OPERATIONS`].
     pub operations: u32,
     /// The most scopes: one for each thread that starts implicit operations, and one for each
-    /// access region not yet synchronised; capped at the same number.
+    /// access region not yet synchronized; capped at the same number.
     pub scopes: u32,
     /// How many free handles a thread takes at once; capped at 64. It keeps up to twice as many to
     /// itself, which other threads miss when the table is nearly full. 0 keeps none.
@@ -56,13 +56,13 @@ impl ThreadCache {
     }
 }
 
-/// All operations of one endpoint's process that are not yet synchronised.
+/// All operations of one endpoint's process that are not yet synchronized.
 ///
 /// Every method may be called by any thread at any time; those that take a [`ThreadCache`] need the
 /// calling thread's own. Nothing blocks but for a short lock when a thread's cache is refilled or
 /// emptied, and memory is allocated only there.
 ///
-/// An event must reach another thread by means that synchronise (a lock, a ring, a message), as all
+/// An event must reach another thread by means that synchronize (a lock, a ring, a message), as all
 /// data must; else a completion there may still see the handle's previous life and be refused.
 pub struct HandleTable {
     identity: Arc<()>,

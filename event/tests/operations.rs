@@ -245,7 +245,7 @@ fn parts_have_limits() {
 }
 
 #[test]
-fn a_cancelled_operation_frees_its_handle() {
+fn a_canceled_operation_frees_its_handle() {
     let table = HandleTable::new(1);
     let cache = table.thread_cache();
     let event = table.alloc(&cache, Parts::BOTH).unwrap();

@@ -1,4 +1,4 @@
-//! Lets the colours of a picture flow into each other like heat in a plate, on one rank or on many.
+//! Lets the colors of a picture flow into each other like heat in a plate, on one rank or on many.
 //!
 //! Every rank has some rows. To compute the next step of a row it needs the rows above and below, so before each step the
 //! ranks put the rows at their edges into each other's memory: a *halo exchange*, in [`plate`], which is the file to read.
@@ -28,7 +28,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use picture::Picture;
 use plate::{Boundary, Plate, Shape};
 
-/// Lets the colours of a PNG picture flow into each other like heat in a plate.
+/// Lets the colors of a PNG picture flow into each other like heat in a plate.
 #[derive(Parser)]
 #[command(name = "heat")]
 struct Arguments {
@@ -178,7 +178,7 @@ fn report(shape: Shape, steps: u32, [before, after]: [f64; 2]) -> io::Result<()>
     let [width, height, channels] = shape.numbers();
     writeln!(
         out,
-        "{width} x {height} pixels, {channels} colour channel(s), {steps} steps"
+        "{width} x {height} pixels, {channels} color channel(s), {steps} steps"
     )?;
     writeln!(out, "sum of all values before\t{before}")?;
     writeln!(out, "sum of all values after\t{after}")?;

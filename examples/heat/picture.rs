@@ -1,11 +1,11 @@
-//! Pictures: any PNG in, a PNG of the same size and colour layout out.
+//! Pictures: any PNG in, a PNG of the same size and color layout out.
 //!
-//! Grey stays grey, colours stay colours, an alpha channel stays, and so does a depth of 16 bits. What could not hold the
-//! values between is widened to 8 bits a channel: depths of 1, 2 and 4 bits, and palettes. A colour that is marked as
+//! Gray stays gray, colors stay colors, an alpha channel stays, and so does a depth of 16 bits. What could not hold the
+//! values between is widened to 8 bits a channel: depths of 1, 2 and 4 bits, and palettes. A color that is marked as
 //! transparent, or a palette with transparency, becomes an alpha channel. The result is not interlaced; of an animation the
-//! first picture is taken. Resolution, gamma and colour profile are kept.
+//! first picture is taken. Resolution, gamma and color profile are kept.
 //!
-//! Colour channels diffuse. The alpha channel is kept as it is.
+//! Color channels diffuse. The alpha channel is kept as it is.
 
 use std::error::Error;
 use std::fs::{self, File, Permissions};
@@ -22,7 +22,7 @@ type Result<T> = std::result::Result<T, Box<dyn Error>>;
 
 /// Beyond it a size is not believed. The values of so many pixels take up to 6 GiB.
 const MOST_PIXELS: u64 = 1 << 28;
-/// What the decoder may take for chunks beside the picture, such as a colour profile.
+/// What the decoder may take for chunks beside the picture, such as a color profile.
 const MOST_CHUNK_BYTES: usize = 64 << 20;
 
 /// A picture as it was read.
@@ -95,7 +95,7 @@ impl Picture {
         }
     }
 
-    /// The colour channels of all pixels, 0 to 255 or 65535.
+    /// The color channels of all pixels, 0 to 255 or 65535.
     pub fn values(&self) -> Result<Vec<f64>> {
         let shape = self.shape();
         let mut values = zeroes(shape.height * shape.row())?;

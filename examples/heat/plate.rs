@@ -10,13 +10,13 @@
 //!            +------------+      +------------+      +------------+
 //! ```
 //!
-//! The rows themselves are private memory. The halos are shared memory, into which the *neighbours* put: a put is complete
+//! The rows themselves are private memory. The halos are shared memory, into which the *neighbors* put: a put is complete
 //! when it returns, the target does nothing for it. What remains to be known is when a halo has arrived and when it has been
 //! used, and a barrier tells both:
 //!
 //! * A rank puts its edges, then enters the barrier. Behind the barrier all halos of this step have arrived.
 //! * There are two sets of halos, used in turn. Whoever puts into a set in step t + 2 has passed the barrier of step t + 1,
-//!   which its neighbour entered after it had used the set in step t. So no second barrier is needed.
+//!   which its neighbor entered after it had used the set in step t. So no second barrier is needed.
 
 use argonet::{Rank, Result, SharedVec, World};
 use clap::ValueEnum;
@@ -170,7 +170,7 @@ impl Plate {
     }
 
     /// The rank with the row above this rank's first and that with the row below its last.
-    fn neighbours(&self, rank: Rank) -> [Option<Rank>; 2] {
+    fn neighbors(&self, rank: Rank) -> [Option<Rank>; 2] {
         let around = self.boundary == Boundary::Periodic;
         let last = Rank(self.active - 1);
         let above = match rank.0 {
@@ -202,12 +202,12 @@ impl Plate {
     }
 
     /// Puts this rank's first row below the rows of the rank above, and its last row above those of the rank below. At the
-    /// edge of an insulated plate a row is its own neighbour: nothing flows between equal values.
+    /// edge of an insulated plate a row is its own neighbor: nothing flows between equal values.
     fn put_edges(&self, world: &World) -> Result<()> {
         let row = self.shape.row();
         let (top, bottom) = (&self.now[..row], &self.now[self.now.len() - row..]);
         let (above, below) = (self.halo(Side::Above), self.halo(Side::Below));
-        let [up, down] = self.neighbours(world.rank());
+        let [up, down] = self.neighbors(world.rank());
         match up {
             Some(rank) => world.put_from(self.halos.on(rank).part(below..below + row), top)?,
             None => self.halos.write_from(world, above, top),
@@ -247,7 +247,7 @@ impl Plate {
     }
 }
 
-/// The next step of one row. A pixel's neighbours in a row are as many values away as it has channels.
+/// The next step of one row. A pixel's neighbors in a row are as many values away as it has channels.
 fn compute_row(
     channels: usize,
     boundary: Boundary,

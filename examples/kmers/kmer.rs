@@ -83,7 +83,7 @@ const OWNER_BITS: u32 = 24;
 pub struct Hash(u64);
 
 impl Hash {
-    /// The hash of a k-mer: Murmur's finaliser cut to 62 bits.
+    /// The hash of a k-mer: Murmur's finalizer cut to 62 bits.
     #[inline]
     pub const fn of(kmer: Kmer) -> Self {
         let mut x = kmer.0;

@@ -46,7 +46,7 @@
 #endif
 #if defined(GASNET_DEBUG)
 #if (defined(__OPTIMIZE__) || defined(NDEBUG)) && !defined(GASNET_ALLOW_OPTIMIZED_DEBUG)
-#error optimised or NDEBUG code for a debug library; define GASNET_ALLOW_OPTIMIZED_DEBUG if that is meant
+#error optimized or NDEBUG code for a debug library; define GASNET_ALLOW_OPTIMIZED_DEBUG if that is meant
 #endif
 #undef GASNET_DEBUG
 #define GASNET_DEBUG 1
@@ -158,7 +158,7 @@
 #define GASNET_EXTENDED_VERSION 1.0
 #define GASNET_EXTENDED_NAME_STR "ARGONET"
 #define GASNET_EXTENDED_VERSION_STR "1.0"
-/* Memory that is in no segment is not mapped by neighbours. */
+/* Memory that is in no segment is not mapped by neighbors. */
 #if !GASNET_SEGMENT_EVERYTHING
 #define GASNET_PSHM 1
 #define GASNETI_PSHM_ENABLED 1

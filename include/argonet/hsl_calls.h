@@ -9,7 +9,7 @@ GASNETT_BEGIN_EXTERNC
 /* A lock that handlers may take. The same in all thread modes, with debugging and without. */
 typedef struct argonet_hsl {
   uint32_t argonet_word; /* 0 free, 1 held, 2 held while others sleep */
-  uint32_t argonet_life; /* ARGONET_HSL_LIVE between initialisation and destruction */
+  uint32_t argonet_life; /* ARGONET_HSL_LIVE between initialization and destruction */
 } gex_HSL_t;
 
 /* "hslL" in ASCII, little-endian. */

@@ -198,7 +198,7 @@ void argonett_rwlock_assert(gasnett_rwlock_t *lock, int held, const char *what, 
 #define gasnett_rwlock_assertunlocked(l)                                                                               \
     argonett_rwlock_assert((l), 1, "a lock is held by this thread", __FILE__, __LINE__)
 
-/* A pointer that each thread has its own of, NULL at first. There is nothing to initialise. */
+/* A pointer that each thread has its own of, NULL at first. There is nothing to initialize. */
 #if GASNETT_THREAD_SAFE
 #define ARGONETT_OF_THREAD __thread
 #else

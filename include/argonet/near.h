@@ -36,7 +36,7 @@ struct argonet_near_team {
 };
 
 /* The entry of a rank, or ARGONET_NEAR_NONE. Any rank is allowed. The entry lies at a fixed distance from the team, so that only
- * one load comes before that of the neighbour's memory: the pointer to the team's own excepted. */
+ * one load comes before that of the neighbor's memory: the pointer to the team's own excepted. */
 static inline ptrdiff_t argonet_near_entry(const struct argonet_near_team *team, uint32_t rank)
 {
   return __builtin_expect(rank < team->near_len, 1) ? ((const ptrdiff_t *)(team + 1))[rank] : ARGONET_NEAR_NONE;

@@ -59,7 +59,7 @@ typedef struct {
 /* What implicit operations and leaves are told apart by. */
 typedef unsigned int gex_EC_t;
 
-/* A rank of a neighbourhood or host. The name of a const type is none for C++'s linker, so that the struct has its own. */
+/* A rank of a neighborhood or host. The name of a const type is none for C++'s linker, so that the struct has its own. */
 typedef const struct argonet_rank_info {
   gex_Rank_t gex_jobrank;
 } gex_RankInfo_t;

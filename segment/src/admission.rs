@@ -14,7 +14,7 @@ use crate::error::SegmentError;
 /// Kept free for everything that is not a segment, in percent of what is available.
 const RESERVE_PERCENT: u64 = 5;
 
-/// What memory this process and its neighbours can have on this host.
+/// What memory this process and its neighbors can have on this host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostMemory {
     available_bytes: u64,

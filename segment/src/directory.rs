@@ -65,12 +65,12 @@ struct Slow {
 ///
 /// Addresses for all spans are reserved at once, in the order of ranks: the address of an offset
 /// never changes as long as the directory lives, whether the segment is mapped yet or not, and
-/// finding the rank of an address is a division. A neighbour's segment is mapped when it is first
+/// finding the rank of an address is a division. A neighbor's segment is mapped when it is first
 /// used ([`ensure`](Self::ensure), [`refresh`](Self::refresh)) or all at once
 /// ([`map_all`](Self::map_all)), and only as far as its owner has attached it.
 ///
 /// Ranks of the job whose segments are not in the file have an entry that nothing is ever mapped for, so that the fast path does
-/// not ask who is a neighbour.
+/// not ask who is a neighbor.
 ///
 /// All methods may be called by any thread at any time. [`resolve`](Self::resolve) and
 /// [`translate`](Self::translate) take no lock and never block; the others may take the directory's
@@ -181,7 +181,7 @@ impl Directory {
     /// # Errors
     ///
     /// As `new`.
-    pub fn of_neighbourhood(
+    pub fn of_neighborhood(
         file: SegmentFile,
         own: JobRank,
         ranks: u32,
@@ -191,7 +191,7 @@ impl Directory {
         Self::over(file, own, ranks, near)
     }
 
-    /// All segments of `file`, none of which is this directory's own: each is mapped as those of neighbours are, as far as it was attached
+    /// All segments of `file`, none of which is this directory's own: each is mapped as those of neighbors are, as far as it was attached
     /// elsewhere.
     ///
     /// # Errors
@@ -320,7 +320,7 @@ impl Directory {
     ) -> Option<SharedBytes<'_>> {
         let ptr = self.resolve(rank, offset, len)?;
         // SAFETY: `resolve` returns memory mapped from the segment file for read and write, which
-        // stays mapped until `self` is dropped and is initialised as all of a file is. That this
+        // stays mapped until `self` is dropped and is initialized as all of a file is. That this
         // process accesses segments only through views and atomics is what the crate's
         // documentation asks of everyone who takes a pointer.
         Some(unsafe { SharedBytes::from_raw(ptr, len) })

@@ -14,7 +14,7 @@
 //!  (each)   |####          |##            |       mapped at first use         |
 //! ```
 //!
-//! Every process reserves addresses for the whole file and maps the attached part of a neighbour
+//! Every process reserves addresses for the whole file and maps the attached part of a neighbor
 //! when it first uses it. So
 //!
 //! * from (rank, offset) to an address is an addition, and back is a division ([`Directory`]);
@@ -64,4 +64,4 @@ pub use directory::{Directory, Resolver};
 pub use error::SegmentError;
 pub use file::SegmentFile;
 pub use pages::PageKind;
-pub use segment::{NeighbourSegment, OwnSegment};
+pub use segment::{NeighborSegment, OwnSegment};

@@ -201,7 +201,7 @@ impl Reservation {
             let _ = unsafe { madvise(span.as_ptr().cast(), end as usize, Advice::LinuxHugepage) };
         }
         if !own {
-            // A core dump holds this rank's segment, and not those of 63 neighbours as well.
+            // A core dump holds this rank's segment, and not those of 63 neighbors as well.
             // SAFETY: as above; `start` <= `end`.
             let _ = unsafe {
                 madvise(
@@ -324,7 +324,7 @@ mod tests {
         reservation.map(JobRank(1), 0, 1 << 20, false).unwrap();
     }
 
-    // Of a file of all segments of a host, a rank reaches its neighbourhood's.
+    // Of a file of all segments of a host, a rank reaches its neighborhood's.
     #[test]
     fn spans_of_some_ranks_are_where_the_file_has_them() {
         let stride = 1 << 20;

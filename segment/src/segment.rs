@@ -1,4 +1,4 @@
-//! Segments: this process's own, and its neighbours'.
+//! Segments: this process's own, and its neighbors'.
 
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use crate::error::SegmentError;
 /// It can grow in place; its address never changes. There is one at a time for each
 /// [`Directory`].
 ///
-/// Dropping it gives the memory back to the system at once, also that which neighbours have
+/// Dropping it gives the memory back to the system at once, also that which neighbors have
 /// mapped: they read zeros from then on. Its addresses stay mapped until the directory is dropped,
 /// so that a pointer or view that outlives the segment does not fault.
 #[derive(Debug)]
@@ -125,17 +125,17 @@ impl Drop for OwnSegment {
     }
 }
 
-/// The part of a neighbour's segment that is mapped here, as of the moment of asking.
+/// The part of a neighbor's segment that is mapped here, as of the moment of asking.
 #[derive(Clone, Copy, Debug)]
-pub struct NeighbourSegment<'a> {
+pub struct NeighborSegment<'a> {
     rank: JobRank,
     base: NonNull<u8>,
     len_bytes: u64,
     directory: &'a Directory,
 }
 
-impl<'a> NeighbourSegment<'a> {
-    /// The segment of `rank` (own or neighbour's), `None` while nothing of it is mapped here.
+impl<'a> NeighborSegment<'a> {
+    /// The segment of `rank` (own or neighbor's), `None` while nothing of it is mapped here.
     #[must_use]
     pub fn of(directory: &'a Directory, rank: JobRank) -> Option<Self> {
         let len_bytes = directory.attached_bytes(rank);

@@ -66,7 +66,7 @@ fn every_row_with_an_effect_is_read() {
 }
 
 #[test]
-fn reading_is_recognised() {
+fn reading_is_recognized() {
     for (code, constant, read) in [
         ("settings.get(&WAIT)", "WAIT", true),
         ("self.settings.get(&argonet_settings::WAIT)", "WAIT", true),

@@ -29,9 +29,9 @@ pub(crate) struct Job {
     /// Ranks that have entered the present fence, and how many fences are complete.
     entered: u32,
     fences: u32,
-    /// Ranks that have finalised.
-    finalised: u32,
-    /// Ranks that had nothing under way when they looked last, after they had finalised.
+    /// Ranks that have finalized.
+    finalized: u32,
+    /// Ranks that had nothing under way when they looked last, after they had finalized.
     quiet: Vec<u32>,
     /// The run has ended; ranks that are left are being unwound, which aborts nothing any more.
     pub(crate) over: bool,
@@ -40,14 +40,14 @@ pub(crate) struct Job {
 }
 
 impl Job {
-    /// A rank that has finalised tells whether it has anything under way; says whether no rank
+    /// A rank that has finalized tells whether it has anything under way; says whether no rank
     /// has, so that all may go.
     pub(crate) fn rests(&mut self, rank: u32, quiet: bool, size: u32) -> bool {
         self.quiet.retain(|other| *other != rank);
         if quiet {
             self.quiet.push(rank);
         }
-        self.finalised == size && self.quiet.len() == size as usize
+        self.finalized == size && self.quiet.len() == size as usize
     }
 }
 
@@ -119,8 +119,8 @@ impl Bootstrap for SimBoot {
 
     fn started(&self) {}
 
-    fn finalised(&self) {
-        self.job.lock().finalised += 1;
+    fn finalized(&self) {
+        self.job.lock().finalized += 1;
         for rank in 0..self.size {
             self.place.clock.wake(rank);
         }

@@ -100,13 +100,13 @@ impl<C: Simulated> Rank<C> {
         Duration::from_nanos(self.clock.now_ns())
     }
 
-    /// Drains, finalises, and goes on acknowledging until no rank needs it any more.
+    /// Drains, finalizes, and goes on acknowledging until no rank needs it any more.
     fn leave(&self) -> Result<(), AmError> {
-        self.doing(format_args!("finalises"));
-        self.engine.drain(&self.ctx, Meeting::Finalise)?;
-        self.engine.boot().finalised();
+        self.doing(format_args!("finalizes"));
+        self.engine.drain(&self.ctx, Meeting::Finalize)?;
+        self.engine.boot().finalized();
         self.doing(format_args!(
-            "has finalised, and waits for its peers to be done"
+            "has finalized, and waits for its peers to be done"
         ));
         let rank = self.engine.rank().0;
         loop {
@@ -182,7 +182,7 @@ pub struct Outcome {
 }
 
 /// Runs a job: `register` puts each rank's handlers into its table, and its result goes to the
-/// rank's program, `body`. After the program a rank drains and finalises.
+/// rank's program, `body`. After the program a rank drains and finalizes.
 ///
 /// # Errors
 /// What the system says of the memory of segments and stacks.

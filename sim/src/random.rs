@@ -85,13 +85,13 @@ mod tests {
     }
 
     #[test]
-    fn neighbouring_seeds_have_nothing_in_common() {
+    fn neighboring_seeds_have_nothing_in_common() {
         for purpose in 0..50 {
             let drawn: Vec<u64> = (0..100)
                 .map(|seed| Random::fork(seed, purpose).range(0, 9))
                 .collect();
             let same = drawn.windows(2).filter(|pair| pair[0] == pair[1]).count();
-            assert!(same < 30, "{same} of 99 neighbours agree");
+            assert!(same < 30, "{same} of 99 neighbors agree");
             assert!((0..10).all(|n| drawn.contains(&n)), "{drawn:?}");
         }
     }

@@ -518,10 +518,10 @@ impl<C: Conduit> Engine<C> {
     /// Sends a prepared payload of `len` bytes.
     ///
     /// # Errors
-    /// [`AmError::Unregistered`]; the payload is cancelled then.
+    /// [`AmError::Unregistered`]; the payload is canceled then.
     ///
     /// # Panics
-    /// If the number of arguments or the length is not what was prepared; the payload is cancelled
+    /// If the number of arguments or the length is not what was prepared; the payload is canceled
     /// then.
     pub fn commit(
         &self,

@@ -144,7 +144,7 @@ impl fmt::Display for Called {
             Sequence::Meetings(Meeting::Barrier) => f.write_str("a barrier of all ranks"),
             Sequence::Meetings(Meeting::Drain) => f.write_str("a drain"),
             Sequence::Meetings(Meeting::Quiet) => f.write_str("the begin or end of a quiet phase"),
-            Sequence::Meetings(Meeting::Finalise) => f.write_str("the end of the world"),
+            Sequence::Meetings(Meeting::Finalize) => f.write_str("the end of the world"),
             Sequence::Meetings(Meeting::Segments) => f.write_str("the use of segments"),
             Sequence::Team(key) if key != TeamKey::WORLD => {
                 write!(f, "a {} of team {:#x}", self.label, key.0)
@@ -249,7 +249,7 @@ impl<C: Conduit> Engine<C> {
     /// Tells a rank that this one waits for it in a call; whether there was room.
     pub(super) fn question(&self, mine: &Called, awaited: JobRank) -> bool {
         // Who ends waits for nobody who has called anything else, and may be waited for by nobody.
-        if mine.sequence == Sequence::Meetings(Meeting::Finalise) || awaited == self.rank {
+        if mine.sequence == Sequence::Meetings(Meeting::Finalize) || awaited == self.rank {
             return true;
         }
         self.say(awaited, &mine.to_args())
@@ -280,13 +280,13 @@ impl<C: Conduit> Engine<C> {
     /// What a rank has called in the place of this rank's call.
     fn weigh(&self, mine: &Called, rank: JobRank, heard: &mut Heard) -> Option<(JobRank, Called)> {
         // A rank that leaves answers for itself: see `quiescence`.
-        if mine.sequence == Sequence::Meetings(Meeting::Finalise) {
+        if mine.sequence == Sequence::Meetings(Meeting::Finalize) {
             return None;
         }
         // In PAR threads of a rank may be in several sequences at once, in any order. A thread that
         // sleeps counts, too, as a handler may wake it.
         let may_cross = |other: &Called| match [mine.sequence, other.sequence] {
-            [_, Sequence::Meetings(Meeting::Finalise)] => false,
+            [_, Sequence::Meetings(Meeting::Finalize)] => false,
             [Sequence::Team(here), Sequence::Team(there)] if here == there => true,
             _ => self.mode != ThreadMode::Par || !self.boot.has_other_threads(),
         };

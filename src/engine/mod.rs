@@ -20,10 +20,10 @@
 //! * **Contexts.** Each call gets the context of the thread that makes it, the same for all calls of this engine. What a context
 //!   says ([`ThreadCtx::enter`], [`ThreadCtx::leave_preparing`]) is changed only as prepare, commit and cancel do, and a thread is
 //!   [retired](ThreadCtx::retire) when it ends and none of its operations uses memory that somebody else counts on.
-//! * **Meetings.** Barriers and drains of [`Meeting::Quiet`], [`Meeting::Finalise`] and [`Meeting::Segments`] are the library's: a
+//! * **Meetings.** Barriers and drains of [`Meeting::Quiet`], [`Meeting::Finalize`] and [`Meeting::Segments`] are the library's: a
 //!   rank that enters one lets others out of it, which then hold slices of memory that this rank can still write.
 //! * **Slices.** Longs, puts and atomic operations go to no memory that its rank holds as a slice.
-//! * **Payloads.** What was prepared is committed or cancelled at the engine that prepared it, by the same thread, while that engine
+//! * **Payloads.** What was prepared is committed or canceled at the engine that prepared it, by the same thread, while that engine
 //!   exists.
 //! * **Handlers.** Indices below [`CLIENT_BASE`](crate::CLIENT_BASE) are the engine's own.
 //! * **Conduit.** It is not polled, and nothing is sent through it, but by the engine.

@@ -1,4 +1,4 @@
-//! The near table: what C code needs to reach a neighbour's memory without a call.
+//! The near table: what C code needs to reach a neighbor's memory without a call.
 //!
 //! `include/argonet/near.h` declares the same struct; a test has the C compiler compare the two. A field
 //! that moves, or changes its meaning, means a new [`NEAR_VERSION`].
@@ -76,7 +76,7 @@ pub const fn near_entry(delta: Option<isize>) -> isize {
 }
 
 impl<C: Conduit> Engine<C> {
-    /// Maps what neighbours have attached of their segments. Gives the way there for each rank from rank 0 to the last neighbour: what has
+    /// Maps what neighbors have attached of their segments. Gives the way there for each rank from rank 0 to the last neighbor: what has
     /// to be added to an address of that rank's process, or nothing if there is no way. It is right as long as
     /// the engine's directory lives.
     ///

@@ -319,7 +319,7 @@ impl<C: Conduit> Engine<C> {
     }
 
     /// This rank leaves the job. Its next call is [`drain`](Self::drain) with
-    /// [`Meeting::Finalise`](super::Meeting).
+    /// [`Meeting::Finalize`](super::Meeting).
     pub fn begin_to_leave(&self, how: Leaving) {
         let quiescence = &self.background.quiescence;
         let mut state = quiescence.state.lock();

@@ -51,7 +51,7 @@ impl Bootstrap for Member {
         Err(BootError::NotPublished { rank, key })
     }
     fn started(&self) {}
-    fn finalised(&self) {}
+    fn finalized(&self) {}
     fn abort(&self, _: u8, message: &str) -> ! {
         panic!("aborted: {message}")
     }

@@ -40,8 +40,8 @@ pub enum Meeting {
     Drain,
     /// Begins or ends a quiet phase.
     Quiet,
-    /// Part of finalising.
-    Finalise,
+    /// Part of finalizing.
+    Finalize,
     /// Begins or ends the use of segments.
     Segments,
 }
@@ -52,7 +52,7 @@ impl From<Meeting> for WaitFor {
             Meeting::Barrier => Self::Barrier,
             Meeting::Drain => Self::Drain,
             Meeting::Quiet => Self::Quiet,
-            Meeting::Finalise => Self::Finalise,
+            Meeting::Finalize => Self::Finalize,
             Meeting::Segments => Self::Segments,
         }
     }
@@ -64,7 +64,7 @@ impl Meeting {
         Self::Barrier,
         Self::Drain,
         Self::Quiet,
-        Self::Finalise,
+        Self::Finalize,
         Self::Segments,
     ];
 }
@@ -263,19 +263,19 @@ impl<C: Conduit> Engine<C> {
         // all replies are sent, which the second barrier makes certain.
         ctx.permit("draining", self.rank)?;
         let mut span = span(ctx, Kind::Drain);
-        if let Some(span) = span.as_mut().filter(|_| meeting == Meeting::Finalise) {
+        if let Some(span) = span.as_mut().filter(|_| meeting == Meeting::Finalize) {
             span.forget();
         }
         for turn in 0..2 {
             self.barrier(ctx, meeting)?;
-            if turn == 0 && meeting == Meeting::Finalise {
+            if turn == 0 && meeting == Meeting::Finalize {
                 self.all_leave();
                 // Nobody calls anything any more, so what ranks have called is whole.
                 self.leave_seated_teams(ctx)?;
             }
             self.wait_until(ctx, Waiting::new(meeting.into()), || self.conduit.settled())?;
         }
-        if meeting == Meeting::Finalise {
+        if meeting == Meeting::Finalize {
             // All that this rank does has been done.
             argonet_trace::end(true);
         }

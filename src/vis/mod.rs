@@ -25,7 +25,7 @@ impl<M: Threading> World<M> {
     /// let mine: Vec<f64> = (0..24).map(f64::from).collect();
     /// let last = Section::of_array(&[4, 6], &[0..4, 5..6]).unwrap();
     /// let first = Section::of_array(&[4, 6], &[0..4, 0..1]).unwrap();
-    /// let next = world.neighbour(1);
+    /// let next = world.neighbor(1);
     /// world.put_strided(plate.on(next), &first, &mine, &last).unwrap();
     /// world.barrier().unwrap();
     /// assert_eq!((plate.read(&world, 0), plate.read(&world, 18)), (5.0, 23.0));
@@ -131,7 +131,7 @@ impl<M: Threading> World<M> {
     /// # use argonet::{SharedVec, World};
     /// # let world = World::init().unwrap();
     /// let v = SharedVec::<u8>::alloc(&world, 20).unwrap();
-    /// let there = v.on(world.neighbour(1));
+    /// let there = v.on(world.neighbor(1));
     /// let pieces = [there.part(15..18), there.part(0..0), there.part(3..5)];
     /// world.put_vector(&pieces, &[b"ab", b"cde"]).unwrap();
     /// let (mut a, mut b) = ([0u8; 4], [0u8; 1]);

@@ -35,7 +35,7 @@ int main(int argc, char **argv) {
     CHECK_EQ(gex_AM_RequestLong1(team, rank, TELL, &word, sizeof word, owner + (WORDS + me) * sizeof word,
                                  GEX_EVENT_NOW, 0, (gex_AM_Arg_t)me),
              0);
-    /* A neighbour's memory by the address here, if there is one. */
+    /* A neighbor's memory by the address here, if there is one. */
     if (local != NULL) CHECK_EQ(((volatile uint64_t *)local)[me], word);
   }
   GASNET_BLOCKUNTIL(told == (int)ranks);

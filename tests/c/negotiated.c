@@ -206,7 +206,7 @@ static int counted(gex_Rank_t rank, int total) {
 /* How a request is made. */
 enum { REQUEST_NOW, REQUEST_GROUP, REQUEST_EVENT, REQUEST_LIBRARY, REQUESTS };
 
-/* One request of up to `most` bytes, at least `least`; a quarter of them is cancelled at first, some are committed only
+/* One request of up to `most` bytes, at least `least`; a quarter of them is canceled at first, some are committed only
  * if that needs no waiting, and again until it works. */
 static int request(gex_Rank_t rank, int is_long, int how, int answer, size_t least, size_t most, int total) {
   static gex_AM_Arg_t key = 0;

@@ -1,4 +1,4 @@
-/* What can be asked of the job: neighbours, hosts, positions, threads, names of errors, limits; all of it from handlers too
+/* What can be asked of the job: neighbors, hosts, positions, threads, names of errors, limits; all of it from handlers too
  * where that is allowed, and agreed upon by all ranks. */
 #include "check.h"
 #include <gasnet_coll.h>

@@ -189,7 +189,7 @@ static void immediate(void) {
   CHECK_EQ(gex_RMA_GetBlockingVal(team, peer, target + 2, 2, 0), 0x5678);
 }
 
-/* Asserting that a rank is not this one or no neighbour, where that is so. */
+/* Asserting that a rank is not this one or no neighbor, where that is so. */
 static void never(void) {
   gex_RankInfo_t *near_ranks = NULL;
   gex_Rank_t count = 0, i;

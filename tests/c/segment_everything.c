@@ -19,10 +19,10 @@
 #endif
 
 enum { ECHO = 150, BACK, MOST = 200000, AT = 5, RANKS = 8 };
-enum { STATIC, INITIALISED, HEAP, STACK, MAPPED, AREAS };
+enum { STATIC, INITIALIZED, HEAP, STACK, MAPPED, AREAS };
 
 static const char constant[] = "a constant, which lies in pages that are not writable, and is read all the same";
-static char static_area[RANKS * MOST], initialised_area[RANKS * MOST] = {1};
+static char static_area[RANKS * MOST], initialized_area[RANKS * MOST] = {1};
 static volatile char waited_for;
 
 /* What others are told of a rank. */
@@ -234,7 +234,7 @@ int main(int argc, char **argv) {
   memset(stack_area, 0, sizeof stack_area);
   memset(&mine, 0, sizeof mine);
   mine.area[STATIC] = static_area;
-  mine.area[INITIALISED] = initialised_area;
+  mine.area[INITIALIZED] = initialized_area;
   mine.area[HEAP] = (char *)malloc(RANKS * MOST);
   mine.area[STACK] = stack_area;
   mine.area[MAPPED] = (char *)mmap(NULL, RANKS * MOST, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

@@ -1,11 +1,11 @@
-/* GASNET_SEGMENT_LARGE: the same calls as for GASNET_SEGMENT_FAST, and segments that are mapped by neighbours. */
+/* GASNET_SEGMENT_LARGE: the same calls as for GASNET_SEGMENT_FAST, and segments that are mapped by neighbors. */
 #include "check.h"
 
 #if !GASNET_SEGMENT_LARGE || defined(GASNET_SEGMENT_FAST) || defined(GASNET_SEGMENT_EVERYTHING)
 #error this program is about GASNET_SEGMENT_LARGE
 #endif
 #if !GASNET_PSHM
-#error neighbours map segments
+#error neighbors map segments
 #endif
 
 int main(int argc, char **argv) {

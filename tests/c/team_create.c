@@ -139,7 +139,7 @@ static void endpoints(void) {
       uint32_t key = from * 300 + rank;
       check_bound(made[i], rank, &owner, &local, &size);
       CHECK(owner != NULL && size >= (uintptr_t)(2 * ranks) * EACH);
-      /* What neighbours have attached is mapped here; the other is in its own process alone. */
+      /* What neighbors have attached is mapped here; the other is in its own process alone. */
       CHECK_EQ(local != NULL, list[rank].gex_rank == me || (rank % 2 == 1 && check_is_near(list[rank].gex_rank)));
       owner += from * EACH;
       check_fill(bytes, sizeof bytes, key);

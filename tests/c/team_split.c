@@ -1,13 +1,13 @@
-/* gex_TM_Split against a model that sees what all ranks choose: random colours and keys, ranks that join nothing, splits of
+/* gex_TM_Split against a model that sees what all ranks choose: random colors and keys, ranks that join nothing, splits of
  * splits; sizes, ranks and translations in both directions; queries for scratch memory, which make nothing. */
 #include "check.h"
 #include <limits.h>
 
-enum { ROUNDS = 30, COLOURS = 3, SCRATCH = 192 };
+enum { ROUNDS = 30, COLORS = 3, SCRATCH = 192 };
 
 /* What one rank of a parent chooses. */
 struct choice {
-  int joins, colour, key;
+  int joins, color, key;
 };
 
 static int a_key(void) {
@@ -23,7 +23,7 @@ static int a_key(void) {
 static gex_Rank_t model(const struct choice *all, gex_Rank_t size, gex_Rank_t own, gex_Rank_t *members) {
   gex_Rank_t count = 0, rank, at;
   for (rank = 0; rank < size; ++rank) {
-    if (!all[rank].joins || all[rank].colour != all[own].colour) continue;
+    if (!all[rank].joins || all[rank].color != all[own].color) continue;
     for (at = count; at > 0 && all[members[at - 1]].key > all[rank].key; --at) members[at] = members[at - 1];
     members[at] = rank;
     ++count;
@@ -67,18 +67,18 @@ static gex_TM_t split(gex_TM_t parent, const gex_Rank_t *of, gex_Rank_t size, ui
   check_seed(seed);
   for (rank = 0; rank < size; ++rank) {
     all[rank].joins = wants || check_below(8) > 0;
-    all[rank].colour = check_below(2) ? (int)check_below(COLOURS) : INT_MAX;
+    all[rank].color = check_below(2) ? (int)check_below(COLORS) : INT_MAX;
     all[rank].key = a_key();
   }
   flags = check_below(2) ? GEX_FLAG_TM_NO_SCRATCH : 0;
   place = all[own].joins ? &made : NULL;
-  bytes = gex_TM_Split(place, parent, all[own].colour, all[own].key, NULL, 0, GEX_FLAG_TM_SCRATCH_SIZE_RECOMMENDED);
+  bytes = gex_TM_Split(place, parent, all[own].color, all[own].key, NULL, 0, GEX_FLAG_TM_SCRATCH_SIZE_RECOMMENDED);
   CHECK_SAME(made, parent);
   CHECK_EQ(bytes > 0, place != NULL);
   CHECK(bytes <= SCRATCH / 2);
   /* Sizes that nobody recommends will do. */
   if (check_below(2)) bytes = 1 + check_below(SCRATCH / 2);
-  gex_TM_Split(place, parent, all[own].colour, all[own].key, scratch, bytes, flags);
+  gex_TM_Split(place, parent, all[own].color, all[own].key, scratch, bytes, flags);
   if (!place) {
     CHECK_SAME(made, parent);
     return GEX_TM_INVALID;

@@ -62,7 +62,7 @@ pub(crate) const PROGRAMS: &[Program] = &[
     ("among-world", || {
         let world = World::init()?;
         everything(&world.among(), world.rank(), world.size())?;
-        Ok(world.finalise()?)
+        Ok(world.finalize()?)
     }),
     ("among-teams", teams),
     ("among-threads", threads),
@@ -72,7 +72,7 @@ pub(crate) const PROGRAMS: &[Program] = &[
         let world = World::init()?;
         let len = if world.rank() == Rank(1) { 20_000 } else { 5 };
         world.among().broadcast(Rank(0), &mut vec![1u8; len])?;
-        Ok(world.finalise()?)
+        Ok(world.finalize()?)
     }),
 ];
 
@@ -251,7 +251,7 @@ fn teams() -> Done {
         barrier.wait()?;
     }
     drop((world_of, row_of, column_of));
-    Ok(world.finalise()?)
+    Ok(world.finalize()?)
 }
 
 /// Each thread has a team of its own, of all ranks.
@@ -273,7 +273,7 @@ fn threads() -> Done {
         }
     });
     drop(teams);
-    Ok(world.finalise()?)
+    Ok(world.finalize()?)
 }
 
 /// What is dropped is complete at the others all the same.
@@ -297,7 +297,7 @@ fn dropped() -> Done {
         }
     }
     world.barrier()?;
-    Ok(world.finalise()?)
+    Ok(world.finalize()?)
 }
 
 /// More short calls than there is room for, with long ones between: a rank that waits for room differs from nobody.
@@ -325,5 +325,5 @@ fn queued() -> Done {
             assert_eq!(*started.wait()?, [number]);
         }
     }
-    Ok(world.finalise()?)
+    Ok(world.finalize()?)
 }

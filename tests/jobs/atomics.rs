@@ -53,7 +53,7 @@ fn hammer() -> Done {
     assert_eq!(tickets.len() as u64, count);
     world.barrier()?;
     assert_eq!(v.read(&world, 0), count * u64::from(world.size()));
-    Ok(world.finalise()?)
+    Ok(world.finalize()?)
 }
 
 /// Additions that are not atomic by themselves, under a lock on rank 0.
@@ -76,7 +76,7 @@ fn lock() -> Done {
     world.barrier()?;
     let expected = u64::from(world.size()) * (count * (count - 1) / 2);
     assert_eq!(world.get_value(cell)?, [expected; 3]);
-    Ok(world.finalise()?)
+    Ok(world.finalize()?)
 }
 
 fn operations() -> Done {
@@ -124,7 +124,7 @@ fn operations() -> Done {
         one(&world, a, b, a - b, |w, p| w.fetch_sub(p, b))?;
         one(&world, a, b, a.max(b), |w, p| w.fetch_max(p, b))?;
     }
-    Ok(world.finalise()?)
+    Ok(world.finalize()?)
 }
 
 /// `operation` on `a` returns `a`, leaves `after`, and touches nothing beside it.
@@ -136,7 +136,7 @@ fn one<T: Atomic + core::fmt::Debug>(
     operation: impl Fn(&World, GlobalPtr<T>) -> argonet::Result<T>,
 ) -> argonet::Result<()> {
     let v = SharedVec::<T>::alloc(world, 3)?;
-    let next = world.neighbour(1);
+    let next = world.neighbor(1);
     world.put_from(v.on(next), &[b, b, b])?;
     world.atomic_store(v.gptr(next, 1), a)?;
     assert_eq!(operation(world, v.gptr(next, 1))?, a);
@@ -163,7 +163,7 @@ fn combine() -> Done {
     let all = (1u64 << world.size()) - 1;
     let here = [0, 1, 2, 3, 4].map(|i| v.read(&world, i));
     assert_eq!(here, [!all, all, all, 1, 1 << (world.size() - 1)]);
-    Ok(world.finalise()?)
+    Ok(world.finalize()?)
 }
 
 /// Sums by operations that are started: as futures, with events, and implicit ones.
@@ -190,7 +190,7 @@ fn started() -> Done {
     world.barrier()?;
     let here = [0, 1, 2].map(|i| v.read(&world, i));
     assert_eq!(here, [all, all / 2.0, -all]);
-    Ok(world.finalise()?)
+    Ok(world.finalize()?)
 }
 
 /// Subtracts two and adds one in the raw layer; the value before.
@@ -251,5 +251,5 @@ fn threads() -> Done {
         world.atomic_load(sums.gptr(Rank(0), 0))?,
         all * (all - 1) / 2
     );
-    Ok(world.finalise()?)
+    Ok(world.finalize()?)
 }

@@ -81,7 +81,7 @@ fn barrier() -> Done {
             "{round}: {count}"
         );
     }
-    Ok(world.finalise()?)
+    Ok(world.finalize()?)
 }
 
 fn broadcast() -> Done {
@@ -105,7 +105,7 @@ fn broadcast() -> Done {
         let mut none: [u64; 0] = [];
         world.broadcast(root, &mut none)?;
     }
-    Ok(world.finalise()?)
+    Ok(world.finalize()?)
 }
 
 const REDUCTIONS: [Reduction; 4] = [
@@ -163,7 +163,7 @@ fn reduce() -> Done {
     let mut value = [if world.rank().0 == 0 { f64::NAN } else { 2.0 }];
     world.reduce_all(Reduction::Max, &mut value)?;
     assert!(world.size() == 1 || value == [2.0]);
-    Ok(world.finalise()?)
+    Ok(world.finalize()?)
 }
 
 /// Longer than one pass of the tree, in elements that do not divide a pass.
@@ -186,7 +186,7 @@ fn reduce_long() -> Done {
     let mut large = vec![[2u64; 512]; 40];
     world.reduce_all_with(&mut large, |a, b| core::array::from_fn(|i| a[i] + b[i]))?;
     assert!(large.iter().all(|value| *value == [2 * ranks; 512]));
-    Ok(world.finalise()?)
+    Ok(world.finalize()?)
 }
 
 /// Associative, and every other order gives another result.
@@ -225,7 +225,7 @@ fn order() -> Done {
     let mut same = [bits];
     world.broadcast(Rank(0), &mut same)?;
     assert_eq!(same, [bits]);
-    Ok(world.finalise()?)
+    Ok(world.finalize()?)
 }
 
 /// Many in a row, of different kinds and roots, with ranks that run ahead.
@@ -258,7 +258,7 @@ fn mixed() -> Done {
             }
         }
     }
-    Ok(world.finalise()?)
+    Ok(world.finalize()?)
 }
 
 /// Each rank in turn asks for something else than the others, in calls that ranks agree about before anything is done.
@@ -286,7 +286,7 @@ fn different() -> Done {
         world.reduce_all(Reduction::Sum, &mut sum)?;
         assert_eq!(sum[0], world.size());
     }
-    Ok(world.finalise()?)
+    Ok(world.finalize()?)
 }
 
 /// The last rank dies while the others wait for it, all in one kind of operation or another.

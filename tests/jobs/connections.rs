@@ -65,7 +65,7 @@ fn visited() -> Done {
         reader.join().expect("a reader");
     }
     world.barrier()?;
-    Ok(world.finalise()?)
+    Ok(world.finalize()?)
 }
 
 /// What `argonet info --connections` says of a process and those that it has started.

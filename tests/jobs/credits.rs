@@ -51,7 +51,7 @@ fn credited() -> Done {
         std::io::stdin().read_to_end(&mut Vec::new())?;
     }
     world.barrier()?;
-    Ok(world.finalise()?)
+    Ok(world.finalize()?)
 }
 
 /// A network whose ranks pay with credits.

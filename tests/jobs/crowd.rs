@@ -70,7 +70,7 @@ fn crowd() -> Done {
     world.barrier()?;
     for n in 1..=MESSAGES {
         for distance in 1..=others {
-            world.send(world.neighbour(distance as i64), &take, n)?;
+            world.send(world.neighbor(distance as i64), &take, n)?;
         }
     }
     let all = others as u64 * MESSAGES * (MESSAGES + 1) / 2 + u64::from(world.rank() == Rank(1));
@@ -78,5 +78,5 @@ fn crowd() -> Done {
     world.barrier()?;
     // One that lost against the one from the other side may be on its way out.
     world.wait_until(|| connections() == others && files().len() == idle.len() + others)?;
-    Ok(world.finalise()?)
+    Ok(world.finalize()?)
 }

@@ -59,8 +59,8 @@ const STATE_CASES: &[Case] = &[
     ("exit-wait", 31, Who::Last, "called exit(31)"),
     ("exit-blocked", 32, Who::Last, "called exit(32)"),
     ("exit-reduction", 33, Who::Last, "called exit(33)"),
-    ("exit-finalise", 34, Who::Last, "called exit(34)"),
-    ("exit-finalised", 35, Who::Last, "called exit(35)"),
+    ("exit-finalize", 34, Who::Last, "called exit(34)"),
+    ("exit-finalized", 35, Who::Last, "called exit(35)"),
     ("exit-signal-handler", 36, Who::Last, "called exit(36)"),
     ("exit-others-stopped", 37, Who::Last, "called exit(37)"),
     ("exit-0-spin", 0, Who::Last, "called exit(0)"),
@@ -159,17 +159,17 @@ pub(crate) const PROGRAMS: &[Program] = &[
             |_| argonet::exit(33),
         )
     }),
-    ("exit-finalise", || {
+    ("exit-finalize", || {
         let world = joined(World::init()?)?;
         if is_last(&world) {
             argonet::exit(34);
         }
-        Ok(world.finalise()?)
+        Ok(world.finalize()?)
     }),
-    ("exit-finalised", || {
+    ("exit-finalized", || {
         let world = joined(World::init()?)?;
         let last = is_last(&world);
-        world.finalise()?;
+        world.finalize()?;
         if last {
             argonet::exit(35);
         }
@@ -260,7 +260,7 @@ pub(crate) const PROGRAMS: &[Program] = &[
         }
         barrier(&world);
         barrier(&world);
-        Ok(world.finalise()?)
+        Ok(world.finalize()?)
     }),
     ("panic-caught", || {
         last(barrier, |world| {
@@ -459,7 +459,7 @@ fn prepared() -> Done {
     let noop = builder.am("noop", |_, _: u32| {});
     let world = joined(builder.build()?)?;
     let want = PrepareRequest {
-        to: JobRank(world.neighbour(1).0),
+        to: JobRank(world.neighbor(1).0),
         lane: argonet::raw::Lane::Request,
         nargs: 1,
         least: 0,
@@ -471,7 +471,7 @@ fn prepared() -> Done {
         argonet::exit(14);
     }
     world.raw().cancel(room);
-    world.send(world.neighbour(1), &noop, 0)?;
+    world.send(world.neighbor(1), &noop, 0)?;
     poll_for_ever(&world);
     Ok(())
 }
@@ -486,7 +486,7 @@ fn before_reply() -> Done {
         ctx.reply(&answer, 0).expect("a reply");
     });
     let world = joined(builder.build()?)?;
-    let to = world.neighbour(1);
+    let to = world.neighbor(1);
     world.send(to, &ask, u32::from(to == last_rank(&world)))?;
     poll_for_ever(&world);
     Ok(())
@@ -526,7 +526,7 @@ fn sending() -> Done {
                 if world.rank().0 == 0 && number == 0 {
                     argonet::exit(55);
                 }
-                let to = world.neighbour(1);
+                let to = world.neighbor(1);
                 for round in 0.. {
                     let sent = match round % 4 {
                         0 => world.send(to, ask, 1),

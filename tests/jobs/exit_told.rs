@@ -189,7 +189,7 @@ enum Ways {
 }
 
 impl Ways {
-    /// Runs a program with each rank in a neighbourhood of its own, over each network; what came of it, what each rank has counted, and how long it took.
+    /// Runs a program with each rank in a neighborhood of its own, over each network; what came of it, what each rank has counted, and how long it took.
     fn run(
         self,
         ranks: u32,

@@ -72,15 +72,15 @@ pub(crate) const PROGRAMS: &[Program] = &[
 /// Each array is used from its first to its last byte by other ranks as soon as it exists.
 fn grow(sizes: &[usize]) -> Done {
     let world = World::init()?;
-    let next = world.neighbour(1);
+    let next = world.neighbor(1);
     let me = world.rank().0 as u8 + 1;
     let mut held = Vec::new();
     for (i, &len) in sizes.iter().enumerate() {
         let v = SharedVec::<u8>::alloc(&world, len)?;
         assert!(world.raw().segment_len() >= len as u64);
         // Which rank looks first at a segment that has grown differs from round to round.
-        let to = world.neighbour(i as i64 + 1);
-        let from = world.neighbour(-(i as i64) - 1).0 as u8 + 1;
+        let to = world.neighbor(i as i64 + 1);
+        let from = world.neighbor(-(i as i64) - 1).0 as u8 + 1;
         world.put_value(v.gptr(to, len - 1), me)?;
         world.put_value(v.gptr(to, 0), me)?;
         world.barrier()?;
@@ -94,7 +94,7 @@ fn grow(sizes: &[usize]) -> Done {
     for v in held {
         v.free(&world)?;
     }
-    Ok(world.finalise()?)
+    Ok(world.finalize()?)
 }
 
 fn reuse() -> Done {
@@ -123,7 +123,7 @@ fn reuse() -> Done {
     // Everything was given back: the first byte again.
     let first = SharedVec::<u8>::alloc(&world, 1)?;
     assert_eq!(first.gptr(Rank(0), 0).offset().0, 0);
-    Ok(world.finalise()?)
+    Ok(world.finalize()?)
 }
 
 fn check_marks(world: &World, v: &SharedVec<u32>, mark: u32) {
@@ -182,7 +182,7 @@ fn over_memory() -> Done {
 fn grow_on(world: &World) -> Done {
     let v = SharedVec::<u64>::alloc(world, 1000)?;
     assert_eq!(v.gptr(Rank(0), 0).offset().0, 0, "nothing was taken");
-    world.put_value(v.gptr(world.neighbour(1), 999), 4)?;
+    world.put_value(v.gptr(world.neighbor(1), 999), 4)?;
     world.barrier()?;
     assert_eq!(v.read(world, 999), 4);
     Ok(v.free(world)?)
@@ -233,14 +233,14 @@ fn mismatch() -> Done {
         SharedVec::<u64>::alloc(&world, 6).map(drop)
     });
     let d = SharedVec::<u64>::alloc(&world, 8)?;
-    world.put_value(d.gptr(world.neighbour(1), 7), 3)?;
+    world.put_value(d.gptr(world.neighbor(1), 7), 3)?;
     world.barrier()?;
     assert_eq!(d.read(&world, 7), 3);
-    Ok(world.finalise()?)
+    Ok(world.finalize()?)
 }
 
 fn start() -> Done {
-    Ok(World::init()?.finalise()?)
+    Ok(World::init()?.finalize()?)
 }
 
 fn start_sizes() -> Done {
@@ -248,7 +248,7 @@ fn start_sizes() -> Done {
     let builder = World::builder().segment_bytes(if first { 1 << 20 } else { 2 << 20 });
     let world = builder.build()?;
     let _ = SharedVec::<u8>::alloc(&world, 3 << 19)?;
-    Ok(world.finalise()?)
+    Ok(world.finalize()?)
 }
 
 fn bad_settings() {

@@ -13,7 +13,7 @@ pub(crate) const TESTS: &[Test] = &[
         software_between_hosts,
     ),
     (
-        "interfaces_over_udp_join_neighbours_of_one_host",
+        "interfaces_over_udp_join_neighbors_of_one_host",
         udp_on_one_host,
     ),
     (

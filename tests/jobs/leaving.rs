@@ -28,8 +28,8 @@ pub(crate) const TESTS: &[Test] = &[
         outcome.failed(&["on purpose", "argonet: rank 1 (pid "]);
     }),
     ("leaving_while_others_wait_names_both", dropped),
-    ("leaving_by_finalise_while_others_wait_names_both", || {
-        let outcome = Job::launched(3, "finalise-barrier").run();
+    ("leaving_by_finalize_while_others_wait_names_both", || {
+        let outcome = Job::launched(3, "finalize-barrier").run();
         blamed(&outcome, 2, "it has finalized", "in a barrier");
     }),
     ("leaving_while_a_thread_of_many_waits_names_both", || {
@@ -63,7 +63,7 @@ pub(crate) const PROGRAMS: &[Program] = &[
         failing(|world| world.wait_until(|| false))
     }),
     ("run-computes", || failing(|_| spin())),
-    ("run-finalise", || failing(|_| Ok(()))),
+    ("run-finalize", || failing(|_| Ok(()))),
     ("run-par", failing_par),
     ("run-boxed", || {
         run_with(Box::<dyn std::error::Error>::from("a box on purpose"))
@@ -128,10 +128,10 @@ pub(crate) const PROGRAMS: &[Program] = &[
             world.barrier()
         })
     }),
-    ("finalise-barrier", || {
+    ("finalize-barrier", || {
         let world = World::init()?;
         if is_last(&world) {
-            return Ok(world.finalise()?);
+            return Ok(world.finalize()?);
         }
         Ok(world.barrier()?)
     }),
@@ -260,7 +260,7 @@ fn pass_on(world: &World, turns: u32) -> Result<()> {
                 TOKENS.load(Ordering::Relaxed) > turn - u32::from(world.rank().0 == 0)
             })?;
         }
-        world.rpc(world.neighbour(1), &take_token, ())?.wait()?;
+        world.rpc(world.neighbor(1), &take_token, ())?.wait()?;
     }
     Ok(())
 }
@@ -418,7 +418,7 @@ fn errors() {
         "run-reduction",
         "run-condition",
         "run-computes",
-        "run-finalise",
+        "run-finalize",
         "run-par",
     ] {
         for job in [Job::launched(3, program), Job::self_started(3, program)] {

@@ -7,10 +7,10 @@ use argonet::{Error, Rank, Reduction, SharedVec, World};
 use crate::support::{Done, Job, Program, SIZES, Test, each};
 
 pub(crate) const TESTS: &[Test] = &[
-    ("lifecycle_finalise_is_not_the_end_of_the_process", || {
+    ("lifecycle_finalize_is_not_the_end_of_the_process", || {
         each(&SIZES, "goes-on");
     }),
-    ("lifecycle_dropping_the_world_finalises", || {
+    ("lifecycle_dropping_the_world_finalizes", || {
         each(&SIZES, "drop");
     }),
     ("lifecycle_exit_code_passes", || {
@@ -94,7 +94,7 @@ fn goes_on() -> Done {
     let rank = world.rank();
     let mut sum = [rank.0];
     world.reduce_all(Reduction::Sum, &mut sum)?;
-    world.finalise()?;
+    world.finalize()?;
     // Rank 0 ends last, the others at different times.
     let mut x = u64::from(sum[0]) + 1;
     for i in 0..200_000 * (1 + u64::from(rank.0 == 0)) {
@@ -107,7 +107,7 @@ fn goes_on() -> Done {
 fn dropped() -> Done {
     let world = World::init()?;
     let v = SharedVec::<u32>::alloc(&world, 1)?;
-    world.put_value(v.gptr(world.neighbour(1), 0), 1)?;
+    world.put_value(v.gptr(world.neighbor(1), 0), 1)?;
     drop(world);
     // An array that outlives its world can be dropped.
     assert_eq!(v.len(), 1);
@@ -117,7 +117,7 @@ fn dropped() -> Done {
 fn exit_code() -> Done {
     let world = World::init()?;
     let rank = world.rank();
-    world.finalise()?;
+    world.finalize()?;
     std::process::exit(if rank == Rank(1) { 42 } else { 0 });
 }
 
@@ -125,7 +125,7 @@ fn panics() -> Done {
     let world = World::init()?;
     assert_ne!(world.rank(), Rank(1), "on purpose");
     world.barrier()?;
-    Ok(world.finalise()?)
+    Ok(world.finalize()?)
 }
 
 fn handler_panic() -> Done {
@@ -134,7 +134,7 @@ fn handler_panic() -> Done {
     let world = builder.build()?;
     world.send(Rank(2), &fail, 7)?;
     world.barrier()?;
-    Ok(world.finalise()?)
+    Ok(world.finalize()?)
 }
 
 fn second_world() -> Done {
@@ -156,7 +156,7 @@ fn second_world() -> Done {
     let rank = world.rank();
     refused(rank);
     world.barrier()?;
-    world.finalise()?;
+    world.finalize()?;
     refused(rank);
     Ok(())
 }
@@ -166,7 +166,7 @@ pub(crate) fn build(register: impl FnOnce(&mut argonet::Builder, bool)) -> Done 
     let odd = std::env::var("ARGONET_BOOT").is_ok_and(|boot| boot.starts_with("2:2:"));
     let mut builder = World::builder();
     register(&mut builder, odd);
-    Ok(builder.build()?.finalise()?)
+    Ok(builder.build()?.finalize()?)
 }
 
 fn memory() {
@@ -215,5 +215,5 @@ fn resident() -> Done {
     assert_eq!(sum[0], world.size());
     world.barrier()?;
     println!("resident {}", resident_kib()?);
-    Ok(world.finalise()?)
+    Ok(world.finalize()?)
 }

@@ -92,7 +92,7 @@ fn medium_lengths() -> Done {
     world.drain()?;
     let expected = lengths().len() as u64 * u64::from(world.size());
     assert_eq!(seen.load(Ordering::Relaxed), expected);
-    Ok(world.finalise()?)
+    Ok(world.finalize()?)
 }
 
 /// Sends one message of some type to a rank.
@@ -144,7 +144,7 @@ fn argument_sizes() -> Done {
     world.drain()?;
     let expected = 2 * sends.len() as u64 * u64::from(world.size());
     assert_eq!(seen.load(Ordering::Relaxed), expected);
-    Ok(world.finalise()?)
+    Ok(world.finalize()?)
 }
 
 /// Argument words that `source` sends.
@@ -201,7 +201,7 @@ fn raw_words() -> Done {
     }
     world.drain()?;
     assert_eq!(seen.load(Ordering::Relaxed), expected);
-    Ok(world.finalise()?)
+    Ok(world.finalize()?)
 }
 
 #[allow(unsafe_code)]
@@ -279,7 +279,7 @@ fn replies() -> Done {
     world.drain()?;
     assert_eq!(echoed.load(Ordering::Relaxed), count);
     assert_eq!(ANSWERS.load(Ordering::Relaxed), sum);
-    Ok(world.finalise()?)
+    Ok(world.finalize()?)
 }
 
 fn long_lengths(in_parts: bool) -> Done {
@@ -311,7 +311,7 @@ fn long_lengths(in_parts: bool) -> Done {
             })
             .collect()
     };
-    let next = world.neighbour(1);
+    let next = world.neighbor(1);
     for (step, len) in [0, 1, 7, 64, 65, 4096, 65537, whole - 1, whole]
         .into_iter()
         .enumerate()
@@ -328,7 +328,7 @@ fn long_lengths(in_parts: bool) -> Done {
         let done = step as u64 + 1;
         world.wait_until(|| seen.load(Ordering::Relaxed) == done)?;
         // The bytes stay where they were put.
-        let before = u64::from(world.neighbour(-1).0) * 1000 + step as u64;
+        let before = u64::from(world.neighbor(-1).0) * 1000 + step as u64;
         let mut here = vec![0; len];
         all.read_into(&world, first, &mut here);
         assert_eq!(here, make(before, len));
@@ -346,7 +346,7 @@ fn long_lengths(in_parts: bool) -> Done {
     world.send_long(end, &long, [0, 0], &[0u8; 0])?;
     world.drain()?;
     assert_eq!(seen.load(Ordering::Relaxed), 10);
-    Ok(world.finalise()?)
+    Ok(world.finalize()?)
 }
 
 fn all_to_all() -> Done {
@@ -372,5 +372,5 @@ fn all_to_all() -> Done {
     let mut count = [1u32];
     world.reduce_all(Reduction::Sum, &mut count)?;
     assert_eq!(count[0], world.size());
-    Ok(world.finalise()?)
+    Ok(world.finalize()?)
 }

@@ -319,7 +319,7 @@ fn run<M: Threading>(name: &str, build: fn(Builder) -> argonet::Result<World<M>>
     if !is_late {
         println!("{PASSED}");
     }
-    Ok(world.finalise()?)
+    Ok(world.finalize()?)
 }
 
 /// Runs a case over these paths, or over that of this run.
@@ -327,11 +327,11 @@ fn check(name: &str, suffix: &str, paths: &[(&str, &str, u32)]) {
     let case = find::<Seq>(name);
     let program = format!("{name}{suffix}");
     let own = Path::of_this_run() == Path::Memory;
-    for &(path, neighbours, ranks) in paths {
+    for &(path, neighbors, ranks) in paths {
         let mut job = Job::launched(ranks, &program);
         if own {
             job = job.env("ARGONET_CONDUIT", path);
-            job = job.env("GASNET_SUPERNODE_MAXSIZE", neighbours);
+            job = job.env("GASNET_SUPERNODE_MAXSIZE", neighbors);
         } else if path != "smp" {
             continue;
         }

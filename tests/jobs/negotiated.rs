@@ -34,7 +34,7 @@ pub(crate) const TESTS: &[Test] = &[
         each(&[1, 3], "negotiate-in-condition");
         each(&[2], "negotiate-in-condition-par");
     }),
-    ("negotiated_broken_commits_are_cancelled", || {
+    ("negotiated_broken_commits_are_canceled", || {
         for ranks in [1, 2] {
             // The panics are on standard error.
             Job::launched(ranks, "negotiate-broken").run().ended_well();
@@ -123,10 +123,10 @@ fn negotiate() -> Done {
     }
     world.drain()?;
     logs.check(&world, count);
-    Ok(world.finalise()?)
+    Ok(world.finalize()?)
 }
 
-/// Nobody takes the cancelled records: after some there is no room, until they are taken.
+/// Nobody takes the canceled records: after some there is no room, until they are taken.
 fn cancels() -> Done {
     let (pattern, logs) = (Arc::new(Pattern::new()), Logs::new());
     let mut builder = World::builder();
@@ -150,8 +150,8 @@ fn cancels() -> Done {
     // All is usable afterwards.
     for number in 0..3000u32 {
         for to in world.ranks() {
-            let cancelled = world.raw().prepare(&medium(to, 1, 0, 900), Outlook::Wait)?;
-            world.raw().cancel(cancelled);
+            let canceled = world.raw().prepare(&medium(to, 1, 0, 900), Outlook::Wait)?;
+            world.raw().cancel(canceled);
             let mut prepared = world.raw().prepare(&medium(to, 2, 0, 70), Outlook::Wait)?;
             let len = (number % 71) as usize % (prepared.capacity() + 1);
             prepared
@@ -167,7 +167,7 @@ fn cancels() -> Done {
     }
     world.drain()?;
     logs.check(&world, 3000);
-    Ok(world.finalise()?)
+    Ok(world.finalize()?)
 }
 
 fn refused() -> Done {
@@ -214,7 +214,7 @@ fn refused() -> Done {
     says(error, "handler index 128 is not registered");
     world.put_value(v.gptr(me, 0), 1)?;
 
-    // What is dropped is cancelled, and the thread may go on.
+    // What is dropped is canceled, and the thread may go on.
     drop(world.raw().prepare(&medium(me, 2, 20, 20), Outlook::Wait)?);
     world.put_value(v.gptr(me, 0), 2)?;
 
@@ -224,32 +224,32 @@ fn refused() -> Done {
     world.raw().cancel(odd);
     world.drain()?;
     logs.check(&world, 0);
-    Ok(world.finalise()?)
+    Ok(world.finalize()?)
 }
 
 fn left_open() -> Done {
     let world = World::init()?;
-    let to = world.neighbour(1);
+    let to = world.neighbor(1);
     let open = world.raw().prepare(&medium(to, 0, 1, 8), Outlook::Wait)?;
     // What is forgotten stays open.
     std::mem::forget(open);
-    Ok(world.finalise()?)
+    Ok(world.finalize()?)
 }
 
 /// Rank 0 does not look at the error. The others wait for it.
 fn left_open_unheard() -> Done {
     let world = World::init()?;
     if world.rank() == Rank(0) {
-        let to = world.neighbour(1);
+        let to = world.neighbor(1);
         let open = world.raw().prepare(&medium(to, 0, 1, 8), Outlook::Wait)?;
         std::mem::forget(open);
-        let _ = world.finalise();
+        let _ = world.finalize();
         // It goes on with something that takes for ever.
         loop {
             std::thread::park();
         }
     }
-    Ok(world.finalise()?)
+    Ok(world.finalize()?)
 }
 
 /// A commit with another number of arguments, or more bytes, than were prepared panics; what was prepared is given back.
@@ -276,7 +276,7 @@ fn broken() -> Done {
     }
     world.drain()?;
     logs.check(&world, 1);
-    Ok(world.finalise()?)
+    Ok(world.finalize()?)
 }
 
 /// A condition prepares. Polls between prepare and commit would run handlers, which could give the room back and then
@@ -315,5 +315,5 @@ fn in_condition<M: Threading>(build: fn(argonet::Builder) -> argonet::Result<Wor
         world.drain()?;
         assert_eq!(logs.len_of(me), number as usize + 2);
     }
-    Ok(world.finalise()?)
+    Ok(world.finalize()?)
 }

@@ -115,7 +115,7 @@ fn logs() -> Done {
     }
     world.drain()?;
     logs.check(&world, count);
-    Ok(world.finalise()?)
+    Ok(world.finalize()?)
 }
 
 fn storm() -> Done {
@@ -161,7 +161,7 @@ fn storm() -> Done {
     world.drain()?;
     logs.check(&world, count + brief);
     back_logs.check(&world, count + brief);
-    Ok(world.finalise()?)
+    Ok(world.finalize()?)
 }
 
 /// All others fill the ring to rank 0, which handles nothing until they have.
@@ -235,7 +235,7 @@ fn flood() -> Done {
     } else {
         assert_eq!(logs.len(), 0);
     }
-    Ok(world.finalise()?)
+    Ok(world.finalize()?)
 }
 
 /// Messages of random lengths, so that records end at every place of the ring.
@@ -264,7 +264,7 @@ fn wrap() -> Done {
     }
     world.drain()?;
     logs.check(&world, count);
-    Ok(world.finalise()?)
+    Ok(world.finalize()?)
 }
 
 /// Rank 0 sends only when it sees that rank 1 sleeps. Who is not woken waits for its time to be
@@ -281,7 +281,7 @@ fn sleepers() -> Done {
     let pids = SharedVec::<u32>::alloc(&world, 1)?;
     pids.write(&world, 0, std::process::id());
     world.barrier()?;
-    let next = world.neighbour(1);
+    let next = world.neighbor(1);
     let stat = format!("/proc/{}/stat", world.get_value(pids.gptr(next, 0))?);
     for round in 1..=Path::of_this_run().many(4000).min(400) {
         if world.rank().0 == 0 {
@@ -293,5 +293,5 @@ fn sleepers() -> Done {
         world.wait_until(|| AT.load(Ordering::Relaxed) >= round)?;
     }
     world.drain()?;
-    Ok(world.finalise()?)
+    Ok(world.finalize()?)
 }

@@ -104,12 +104,12 @@ fn model() -> Done {
     for i in size * stripe..PART {
         assert_eq!(v.read(&world, i), 0);
     }
-    Ok(world.finalise()?)
+    Ok(world.finalize()?)
 }
 
 fn alignments() -> Done {
     let world = World::init()?;
-    let next = world.neighbour(1);
+    let next = world.neighbor(1);
     let v = SharedVec::<u8>::alloc(&world, 512)?;
     let source: Vec<u8> = (0..400).map(|i| (i % 251) as u8 + 1).collect();
     let path = Path::of_this_run();
@@ -126,12 +126,12 @@ fn alignments() -> Done {
             }
         }
     }
-    Ok(world.finalise()?)
+    Ok(world.finalize()?)
 }
 
 fn types() -> Done {
     let world = World::init()?;
-    let next = world.neighbour(1);
+    let next = world.neighbor(1);
     fn check<T: argonet::Global + PartialEq + core::fmt::Debug>(
         world: &World,
         next: Rank,
@@ -159,7 +159,7 @@ fn types() -> Done {
     check(&world, next, [1u8, 2, 3])?;
     check(&world, next, [[1u16; 5]; 7])?;
     check(&world, next, [7u64; 100])?;
-    Ok(world.finalise()?)
+    Ok(world.finalize()?)
 }
 
 fn scope() -> Done {
@@ -194,7 +194,7 @@ fn scope() -> Done {
             .enumerate()
             .all(|(i, value)| i as u32 == *value)
     );
-    Ok(world.finalise()?)
+    Ok(world.finalize()?)
 }
 
 /// Whether a process runs, as it was asked to.
@@ -224,7 +224,7 @@ fn stopped() -> Done {
     world.barrier()?;
     if world.rank() == Rank(1) {
         world.barrier()?;
-        return Ok(world.finalise()?);
+        return Ok(world.finalize()?);
     }
     let other = Pid::from_raw(v.read(&world, 0) as i32).expect("a process");
     let at = |part: usize| v.on(Rank(1)).part(part * LONG..(part + 1) * LONG);
@@ -283,20 +283,20 @@ fn stopped() -> Done {
     assert_eq!(*world.get(at(2))?.wait()?, *ones);
     assert_eq!(*world.get(at(3))?.wait()?, *there);
     world.barrier()?;
-    Ok(world.finalise()?)
+    Ok(world.finalize()?)
 }
 
 fn scope_of_thread() -> Done {
     let world = World::builder().build_par()?;
     let v = SharedVec::<u32>::alloc(&world, 1)?;
-    let (source, next) = ([world.rank().0], world.neighbour(1));
+    let (source, next) = ([world.rank().0], world.neighbor(1));
     std::thread::scope(|threads| {
         let put = || world.scope(|s| s.put(v.on(next), &source));
         threads.spawn(put).join().expect("a thread")
     })?;
     world.barrier()?;
-    assert_eq!(v.read(&world, 0), world.neighbour(-1).0);
-    Ok(world.finalise()?)
+    assert_eq!(v.read(&world, 0), world.neighbor(-1).0);
+    Ok(world.finalize()?)
 }
 
 /// A thread that holds a room cannot wait, so the buffers of the scope would be free while the gets still write them.
@@ -342,7 +342,7 @@ fn scope_with_room(panics: bool) -> Done {
         println!("the scope has ended");
     }
     world.barrier()?;
-    Ok(world.finalise()?)
+    Ok(world.finalize()?)
 }
 
 /// Another number of values than the slice has is refused, and nothing is written; so no call of
@@ -351,7 +351,7 @@ fn bounds() -> Done {
     let world = World::init()?;
     let [first, second] = [(), ()].map(|()| SharedVec::<u32>::alloc(&world, 8));
     let (first, second) = (first?, second?);
-    let next = world.neighbour(1);
+    let next = world.neighbor(1);
     second.write_from(&world, 0, &[5; 8]);
     first.write_from(&world, 0, &[6; 8]);
     world.barrier()?;
@@ -401,7 +401,7 @@ fn bounds() -> Done {
     world.barrier()?;
     assert_eq!((first.read(&world, 6), first.read(&world, 7)), (6, 9));
     assert_eq!(second.read(&world, 0), 5);
-    Ok(world.finalise()?)
+    Ok(world.finalize()?)
 }
 
 argonet::am! {
@@ -411,7 +411,7 @@ argonet::am! {
 /// A put that is complete is seen by who sees a later atomic store.
 fn flag() -> Done {
     let world = World::init()?;
-    let (next, before) = (world.neighbour(1), world.rank());
+    let (next, before) = (world.neighbor(1), world.rank());
     let data = SharedVec::<u64>::alloc(&world, 64)?;
     let flags = SharedVec::<u64>::alloc(&world, 2)?;
     let path = Path::of_this_run();
@@ -425,10 +425,10 @@ fn flag() -> Done {
         data.read_into(&world, 0, &mut here);
         assert_eq!(here, [round; 64]);
         // Tell the writer that its data were read.
-        world.atomic_store(flags.gptr(world.neighbour(-1), 1), round)?;
+        world.atomic_store(flags.gptr(world.neighbor(-1), 1), round)?;
         while world.atomic_load(flags.gptr(before, 1))? < round {
             path.look_again(&world);
         }
     }
-    Ok(world.finalise()?)
+    Ok(world.finalize()?)
 }

@@ -84,7 +84,7 @@ fn drains() -> Done {
             assert_eq!(replied.load(Ordering::Relaxed), wanted);
         })?;
     }
-    Ok(world.finalise()?)
+    Ok(world.finalize()?)
 }
 
 fn is_quiet_phase(
@@ -127,7 +127,7 @@ fn slices() -> Done {
         let local = world.quiet(|q| v.local(q).iter().all(|value| *value == 0))?;
         assert!(local, "nobody writes between the phases");
     }
-    Ok(world.finalise()?)
+    Ok(world.finalize()?)
 }
 
 /// Rank 1 calls as many barriers as a quiet phase of the others begins with. That is wrong, and must
@@ -165,5 +165,5 @@ fn panics() -> Done {
     for to in world.ranks() {
         world.put_value(v.gptr(to, 0), 1)?;
     }
-    Ok(world.finalise()?)
+    Ok(world.finalize()?)
 }

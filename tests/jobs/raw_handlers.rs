@@ -118,7 +118,7 @@ fn replies() -> Done {
         landing.read_into(&world, 90_000 + rank.index() * 100, &mut got);
         assert_eq!(got, words);
     }
-    world.finalise()?;
+    world.finalize()?;
     Ok(())
 }
 
@@ -181,7 +181,7 @@ fn bad_replies() -> Done {
     unsafe {
         world
             .raw()
-            .request(world.neighbour(1), ASK, &[], None, Outlook::Wait)?
+            .request(world.neighbor(1), ASK, &[], None, Outlook::Wait)?
     };
     world.wait_until(|| checked.load(Ordering::Relaxed) == 7)?;
     // SAFETY: it is refused.
@@ -194,6 +194,6 @@ fn bad_replies() -> Done {
         matches!(refused, Err(Error::Am(AmError::NotForClients { .. }))),
         "{refused:?}"
     );
-    world.finalise()?;
+    world.finalize()?;
     Ok(())
 }

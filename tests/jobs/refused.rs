@@ -159,19 +159,19 @@ fn in_handler() -> Done {
     assert_eq!(v.read(&world, 0), 0, "nothing was written");
     world.barrier()?;
     // All is allowed again.
-    world.put_value(v.gptr(world.neighbour(1), 0), 5)?;
+    world.put_value(v.gptr(world.neighbor(1), 0), 5)?;
     world.barrier()?;
     assert_eq!(v.read(&world, 0), 5);
-    finalise(world)
+    finalize(world)
 }
 
 /// Rank and offset of a global pointer.
 type GlobalPtrWords = [u32; 2];
 
-fn finalise(world: Rc<World>) -> Done {
+fn finalize(world: Rc<World>) -> Done {
     WORLD.set(None);
     let world = Rc::into_inner(world).expect("the only one");
-    Ok(world.finalise()?)
+    Ok(world.finalize()?)
 }
 
 fn block_on_in_handler() -> Done {
@@ -189,9 +189,9 @@ fn block_on_in_handler() -> Done {
     });
     let world = Rc::new(builder.build()?);
     WORLD.set(Some(Rc::clone(&world)));
-    world.send(world.neighbour(1), &wait, 1)?;
+    world.send(world.neighbor(1), &wait, 1)?;
     world.drain()?;
-    finalise(world)
+    finalize(world)
 }
 
 fn bad_replies() -> Done {
@@ -224,9 +224,9 @@ fn bad_replies() -> Done {
         }
     });
     let world = builder.build()?;
-    let (me, to) = (world.rank().0, world.neighbour(1).0);
-    let from = world.neighbour(-1).0;
-    world.send(world.neighbour(1), &there, 1)?;
+    let (me, to) = (world.rank().0, world.neighbor(1).0);
+    let from = world.neighbor(-1).0;
+    world.send(world.neighbor(1), &there, 1)?;
     world.drain()?;
     let mut texts: Vec<String> = seen
         .lock()
@@ -248,7 +248,7 @@ fn bad_replies() -> Done {
     }
     expected.sort();
     assert_eq!(texts, expected);
-    Ok(world.finalise()?)
+    Ok(world.finalize()?)
 }
 
 #[allow(unsafe_code)]
@@ -257,7 +257,7 @@ fn bad_messages() -> Done {
     let foreign = World::builder().am("foreign", |_, _: u32| {});
     let foreign_function = World::builder().rpc("foreign-function", |(x,): (u32,)| x);
     let world = World::init()?;
-    let (me, size, to) = (world.rank(), world.size(), world.neighbour(1));
+    let (me, size, to) = (world.rank(), world.size(), world.neighbor(1));
     for absent in [size, size + 1, u32::MAX] {
         let why = &[
             &*format!("rank {absent} does not exist: the job has {size} ranks"),
@@ -316,7 +316,7 @@ fn bad_messages() -> Done {
     // After all that everything works.
     assert_eq!(world.rpc(to, &one, ())?.wait()?, 1);
     world.drain()?;
-    Ok(world.finalise()?)
+    Ok(world.finalize()?)
 }
 
 fn bad_addresses() -> Done {
@@ -388,7 +388,7 @@ fn bad_addresses() -> Done {
     let here = (0..4).map(|i| v.read(&world, i)).collect::<Vec<_>>();
     assert_eq!(here, [0; 4], "nothing was written");
     world.drain()?;
-    Ok(world.finalise()?)
+    Ok(world.finalize()?)
 }
 
 #[allow(unsafe_code)]
@@ -422,11 +422,11 @@ fn library_names() -> Done {
         assert_eq!(world.raw().handler(name), None);
         world.barrier()?;
     }
-    Ok(world.finalise()?)
+    Ok(world.finalize()?)
 }
 
 fn taken(register: fn(&mut argonet::Builder)) -> Done {
     let mut builder = World::builder();
     register(&mut builder);
-    Ok(builder.build()?.finalise()?)
+    Ok(builder.build()?.finalize()?)
 }

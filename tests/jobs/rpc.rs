@@ -85,12 +85,12 @@ fn values() -> Done {
     }
     assert_eq!(argonet::caller(), None);
     assert_eq!((add.function())((1, 2)), 3);
-    Ok(world.finalise()?)
+    Ok(world.finalize()?)
 }
 
 fn lengths() -> Done {
     let world = World::init()?;
-    let (me, to) = (world.rank(), world.neighbour(1));
+    let (me, to) = (world.rank(), world.neighbor(1));
     // The encoding puts the length before the bytes: three bytes from 16384 on.
     for len in [0, 1, 127, 128, 4000, MAX_MEDIUM - 4, MAX_MEDIUM - 3] {
         let sent: Vec<u8> = (0..len).map(|i| i as u8).collect();
@@ -118,7 +118,7 @@ fn lengths() -> Done {
         assert!(text.contains(&expected), "{text}");
     }
     assert_eq!(world.rpc(to, &bytes_of, (5,))?.wait()?, [3; 5]);
-    Ok(world.finalise()?)
+    Ok(world.finalize()?)
 }
 
 fn many() -> Done {
@@ -138,7 +138,7 @@ fn many() -> Done {
         assert_eq!(op.wait()?, expected);
     }
     drop(ops);
-    Ok(world.finalise()?)
+    Ok(world.finalize()?)
 }
 
 /// All results, in the order of the operations.
@@ -180,48 +180,48 @@ fn futures() -> Done {
         // One after the other, with puts and gets between.
         let me = world.rank();
         let value: Result<u64> = world.block_on(async {
-            let a = world.rpc(world.neighbour(1), &add, (round, 1))?.await?;
+            let a = world.rpc(world.neighbor(1), &add, (round, 1))?.await?;
             world
                 .put(v.on(me).part(1..3), Box::new([a, a + 1]))?
                 .await?;
             let both = world.get(v.on(me).part(1..3))?.await?;
             world
-                .rpc(world.neighbour(-1), &add, (both[0], both[1]))?
+                .rpc(world.neighbor(-1), &add, (both[0], both[1]))?
                 .await
         });
         assert_eq!(value?, 2 * round + 3);
     }
-    Ok(world.finalise()?)
+    Ok(world.finalize()?)
 }
 
 /// Results that come when nobody waits for them are let go.
 fn dropped() -> Done {
     let world = World::init()?;
     for i in 0..3000u64 {
-        let op = world.rpc(world.neighbour(1), &add, (i, 1))?;
+        let op = world.rpc(world.neighbor(1), &add, (i, 1))?;
         if i % 2 == 0 {
             drop(op);
         } else {
             std::mem::forget(op);
         }
         if i % 100 == 0 {
-            let kept = world.rpc(world.neighbour(1), &add, (i, 2))?;
+            let kept = world.rpc(world.neighbor(1), &add, (i, 2))?;
             assert_eq!(kept.wait()?, i + 2);
         }
     }
-    Ok(world.finalise()?)
+    Ok(world.finalize()?)
 }
 
 fn pointers() -> Done {
     let world = World::init()?;
     let v = SharedVec::<u32>::alloc(&world, 3)?;
-    let next = world.neighbour(1);
+    let next = world.neighbor(1);
     let p = world.rpc(next, &next_of, (v.gptr(next, 0),))?.wait()?;
     assert_eq!(p, v.gptr(next, 1));
     world.put_value(p, world.rank().0 + 1)?;
     world.barrier()?;
-    assert_eq!(v.read(&world, 1), world.neighbour(-1).0 + 1);
-    Ok(world.finalise()?)
+    assert_eq!(v.read(&world, 1), world.neighbor(-1).0 + 1);
+    Ok(world.finalize()?)
 }
 
 fn panics() -> Done {
@@ -230,5 +230,5 @@ fn panics() -> Done {
         world.rpc(Rank(2), &unlucky, (13,))?.wait()?;
     }
     world.barrier()?;
-    Ok(world.finalise()?)
+    Ok(world.finalize()?)
 }

@@ -20,7 +20,7 @@ pub(crate) const TESTS: &[Test] = &[
 fn start() -> Done {
     let world = World::init()?;
     world.barrier()?;
-    Ok(world.finalise()?)
+    Ok(world.finalize()?)
 }
 
 /// Both ways to start a job.
@@ -204,7 +204,7 @@ fn sleeps() -> Done {
     let world = World::init()?;
     assert_eq!(world.wait_mode(), WaitMode::Sleep);
     world.barrier()?;
-    Ok(world.finalise()?)
+    Ok(world.finalize()?)
 }
 
 fn waiting() {

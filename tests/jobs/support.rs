@@ -43,7 +43,7 @@ const OF_MEMORY: [&str; 7] = [
 pub(crate) enum Path {
     /// All share memory.
     Memory,
-    /// Through this conduit, but for neighbourhoods of so many ranks.
+    /// Through this conduit, but for neighborhoods of so many ranks.
     Network(&'static str, u32),
 }
 
@@ -59,8 +59,8 @@ impl Path {
         let path = ["tcp", "portals4", "portals", "udp"]
             .into_iter()
             .find_map(|conduit| {
-                let neighbours = text.strip_prefix(conduit)?.strip_prefix(' ')?;
-                Some(Self::Network(conduit, neighbours.parse().ok()?))
+                let neighbors = text.strip_prefix(conduit)?.strip_prefix(' ')?;
+                Some(Self::Network(conduit, neighbors.parse().ok()?))
             });
         path.unwrap_or_else(|| panic!("{} is {text:?}", Self::VARIABLE))
     }
@@ -71,7 +71,7 @@ impl Path {
     }
 
     /// The ranks of so many that share memory with one.
-    pub(crate) fn neighbours(self, rank: usize, ranks: usize) -> core::ops::Range<usize> {
+    pub(crate) fn neighbors(self, rank: usize, ranks: usize) -> core::ops::Range<usize> {
         match self {
             Self::Memory => 0..ranks,
             Self::Network(_, most) => {
@@ -105,14 +105,14 @@ impl Path {
     }
 
     fn give(self, command: &mut Command) {
-        if let Self::Network(conduit, neighbours) = self {
+        if let Self::Network(conduit, neighbors) = self {
             if ["udp", "portals4"].contains(&conduit) {
                 command.env("ARGONET_PORTALS_INTERFACE", conduit);
                 command.env("ARGONET_CONDUIT", "portals");
             } else {
                 command.env("ARGONET_CONDUIT", conduit);
             }
-            command.env("GASNET_SUPERNODE_MAXSIZE", neighbours.to_string());
+            command.env("GASNET_SUPERNODE_MAXSIZE", neighbors.to_string());
         }
     }
 }

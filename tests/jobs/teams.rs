@@ -8,7 +8,7 @@ use crate::support::{Done, Job, Path, Program, Random, Test, each};
 const SIZES: [u32; 5] = [1, 2, 3, 5, 8];
 
 pub(crate) const TESTS: &[Test] = &[
-    ("teams_split_by_random_colours_and_keys", || {
+    ("teams_split_by_random_colors_and_keys", || {
         each(&SIZES, "teams-split");
         let job = Job::launched(32, "teams-split").env("ARGONET_SEGMENT", "65536");
         job.run().well();
@@ -57,10 +57,10 @@ fn is_team<M: Threading>(
     }
     assert_eq!(team.rank_of(Rank(world.size())), None);
     // Around the team: what the one before has put is there behind the barrier.
-    let next = team.world_rank(team.neighbour(1));
+    let next = team.world_rank(team.neighbor(1));
     world.put_value(slots.gptr(next, 0), team.rank().0 + 7)?;
     team.barrier(world)?;
-    assert_eq!(slots.read(world, 0), team.neighbour(-1).0 + 7);
+    assert_eq!(slots.read(world, 0), team.neighbor(-1).0 + 7);
     team.barrier(world)?;
     Ok(())
 }
@@ -74,16 +74,16 @@ fn choices(random: &mut Random, count: usize) -> Vec<(Option<u32>, i32)> {
     };
     (0..count)
         .map(|_| {
-            let colour = [None, Some(0), Some(1), Some(u32::MAX)][random.below(4)];
-            (colour, key(random))
+            let color = [None, Some(0), Some(1), Some(u32::MAX)][random.below(4)];
+            (color, key(random))
         })
         .collect()
 }
 
 /// The members of a team, by its rank of them, in the order of their keys.
-fn of(parent: &[Rank], choices: &[(Option<u32>, i32)], colour: u32) -> Vec<Rank> {
+fn of(parent: &[Rank], choices: &[(Option<u32>, i32)], color: u32) -> Vec<Rank> {
     let mut those: Vec<_> = (0..parent.len())
-        .filter(|&rank| choices[rank].0 == Some(colour))
+        .filter(|&rank| choices[rank].0 == Some(color))
         .collect();
     those.sort_by_key(|&rank| choices[rank].1);
     those.into_iter().map(|rank| parent[rank]).collect()
@@ -97,25 +97,25 @@ fn split() -> Done {
     for seed in 0..rounds {
         let mut random = Random::new(seed);
         let chosen = choices(&mut random, all.len());
-        let (colour, key) = chosen[world.rank().0 as usize];
-        let Some(team) = world.team().split(&world, colour, key)? else {
-            assert_eq!(colour, None);
+        let (color, key) = chosen[world.rank().0 as usize];
+        let Some(team) = world.team().split(&world, color, key)? else {
+            assert_eq!(color, None);
             continue;
         };
-        let members = of(&all, &chosen, colour.ok_or("joined nothing")?);
+        let members = of(&all, &chosen, color.ok_or("joined nothing")?);
         is_team(&world, &team, &members, &slots)?;
         // The team's own teams, which outlive it.
         let mut random = Random::new(1000 + u64::from(members[0].0));
         let chosen = choices(&mut random, members.len());
-        let (colour, key) = chosen[team.rank().0 as usize];
-        let second = team.split(&world, colour, key)?;
+        let (color, key) = chosen[team.rank().0 as usize];
+        let second = team.split(&world, color, key)?;
         drop(team);
         if let Some(second) = second {
-            let of_second = of(&members, &chosen, colour.ok_or("joined nothing")?);
+            let of_second = of(&members, &chosen, color.ok_or("joined nothing")?);
             is_team(&world, &second, &of_second, &slots)?;
         }
     }
-    Ok(world.finalise()?)
+    Ok(world.finalize()?)
 }
 
 fn create() -> Done {
@@ -147,7 +147,7 @@ fn create() -> Done {
             is_team(&world, &team, &members, &slots)?;
         }
     }
-    Ok(world.finalise()?)
+    Ok(world.finalize()?)
 }
 
 fn cause(outcome: argonet::Result<Option<Team>>) -> Option<TeamError> {
@@ -203,9 +203,9 @@ fn refused() -> Done {
         Some(TeamError::DifferentCalls { one: 0, other: 1 })
     );
     // And the job goes on.
-    let all = team.split(&world, Some(0), 0)?.ok_or("a colour is given")?;
+    let all = team.split(&world, Some(0), 0)?.ok_or("a color is given")?;
     all.barrier(&world)?;
-    Ok(world.finalise()?)
+    Ok(world.finalize()?)
 }
 
 argonet::am! {
@@ -238,11 +238,11 @@ fn dropped() -> Done {
         if round == 300 {
             before = own_memory_kib();
         }
-        let colour = (world.rank().0 + round) % 2;
+        let color = (world.rank().0 + round) % 2;
         let team = world
             .team()
-            .split(&world, Some(colour), 0)?
-            .ok_or("a colour is given")?;
+            .split(&world, Some(color), 0)?
+            .ok_or("a color is given")?;
         if round % 3 == 0 {
             team.barrier(&world)?;
         }
@@ -263,7 +263,7 @@ fn dropped() -> Done {
         "{grown} KiB more than {before} after {rounds} rounds"
     );
     // One that outlives the world.
-    world.finalise()?;
+    world.finalize()?;
     drop(last);
     Ok(())
 }
@@ -275,24 +275,24 @@ fn threads() -> Done {
         .collect::<Result<_, _>>()?;
     std::thread::scope(|scope| {
         for (at, parent) in (0u32..).zip(&parents) {
-            let (world, parent) = (&world, parent.as_ref().expect("a colour was given"));
+            let (world, parent) = (&world, parent.as_ref().expect("a color was given"));
             scope.spawn(move || {
                 for round in 0..50 {
-                    let colour = (world.rank().0 + round + at) % 2;
+                    let color = (world.rank().0 + round + at) % 2;
                     let team = parent
-                        .split(world, Some(colour), -(round as i32))
+                        .split(world, Some(color), -(round as i32))
                         .expect("split");
-                    let team = team.expect("a colour was given");
+                    let team = team.expect("a color was given");
                     let members = world
                         .ranks()
-                        .filter(|rank| (rank.0 + round + at) % 2 == colour);
+                        .filter(|rank| (rank.0 + round + at) % 2 == color);
                     assert!(team.ranks().map(|rank| team.world_rank(rank)).eq(members));
                     team.barrier(world).expect("barrier");
                 }
             });
         }
     });
-    Ok(world.finalise()?)
+    Ok(world.finalize()?)
 }
 
 fn places() -> Done {
@@ -301,11 +301,11 @@ fn places() -> Done {
     let all: Vec<_> = world.ranks().collect();
     is_team(&world, &world.team(), &all, &slots)?;
     let own = world.rank().index();
-    let near = Path::of_this_run().neighbours(own, all.len());
-    is_team(&world, &world.neighbourhood_team()?, &all[near], &slots)?;
+    let near = Path::of_this_run().neighbors(own, all.len());
+    is_team(&world, &world.neighborhood_team()?, &all[near], &slots)?;
     // All are on one host.
     is_team(&world, &world.host_team()?, &all, &slots)?;
-    Ok(world.finalise()?)
+    Ok(world.finalize()?)
 }
 
 /// What the command that starts an agent gives its ranks: the name of their host.
@@ -345,10 +345,10 @@ fn on_hosts() -> Done {
     assert!(on_host.len() < world.size() as usize, "there are others");
     let host = world.host_team()?;
     is_team(&world, &host, &on_host, &slots)?;
-    let near = world.neighbourhood_team()?;
+    let near = world.neighborhood_team()?;
     let most: usize = std::env::var("GASNET_SUPERNODE_MAXSIZE")?.parse()?;
     assert!(near.size() as usize <= most && near.size() <= host.size());
     let mut all = near.ranks().map(|rank| near.world_rank(rank));
     assert!(all.all(|rank| host.rank_of(rank).is_some()), "it is within");
-    Ok(world.finalise()?)
+    Ok(world.finalize()?)
 }

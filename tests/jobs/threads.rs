@@ -94,7 +94,7 @@ fn everything(threads: usize) -> Done {
                 if thread == 0 && n % 100 == 0 {
                     let v = SharedVec::<u8>::alloc(&world, 9 << (n / 100).min(21))?;
                     let end = v.len() - 1;
-                    world.put_value(v.gptr(world.neighbour(1), end), 1)?;
+                    world.put_value(v.gptr(world.neighbor(1), end), 1)?;
                     world.barrier()?;
                     assert_eq!(v.read(&world, end), 1);
                     v.free(&world)?;
@@ -112,7 +112,7 @@ fn everything(threads: usize) -> Done {
     for slot in 0..slots.len() {
         assert_eq!(slots.read(&world, slot), count - 1);
     }
-    Ok(world.finalise()?)
+    Ok(world.finalize()?)
 }
 
 fn short_lived() -> Done {
@@ -131,9 +131,7 @@ fn short_lived() -> Done {
             .map(|i| {
                 let (world, there) = (Arc::clone(&world), Arc::clone(&there));
                 std::thread::spawn(move || {
-                    world
-                        .send(world.neighbour(i), &there, n)
-                        .expect("a message");
+                    world.send(world.neighbor(i), &there, n).expect("a message");
                     world.poll().expect("a poll");
                 })
             })
@@ -144,7 +142,7 @@ fn short_lived() -> Done {
     }
     world.drain()?;
     assert_eq!(handled.load(Ordering::Relaxed), 3 * 5050);
-    // The last thread to let go finalises.
+    // The last thread to let go finalizes.
     let last = std::thread::spawn(move || drop(world));
     last.join().expect("a thread");
     Ok(())
@@ -174,7 +172,7 @@ fn order() -> Done {
     for log in &logs {
         log.check(&world, count);
     }
-    Ok(world.finalise()?)
+    Ok(world.finalize()?)
 }
 
 /// Each thread waits for its own results, which whoever polls takes.
@@ -183,11 +181,11 @@ fn calls() -> Done {
     in_threads(4, |thread| {
         for n in 0..150 {
             let x = thread as u64 * 1000 + n;
-            let op = world.rpc(world.neighbour(1), &twice, (x,)).expect("a call");
+            let op = world.rpc(world.neighbor(1), &twice, (x,)).expect("a call");
             assert_eq!(op.wait().expect("a result"), 2 * x);
         }
     });
-    Ok(world.finalise()?)
+    Ok(world.finalize()?)
 }
 
 /// The first thing that a thread does is an operation of a scope.
@@ -210,5 +208,5 @@ fn scope_first() -> Done {
     }
     assert_eq!(v.read(&world, 0), u64::from(me.0) + 1);
     world.barrier()?;
-    Ok(world.finalise()?)
+    Ok(world.finalize()?)
 }

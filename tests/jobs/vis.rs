@@ -138,7 +138,7 @@ fn sections() -> Done {
         }
         after(&expected)?;
     }
-    Ok(world.finalise()?)
+    Ok(world.finalize()?)
 }
 
 /// Pieces of `PART` elements that do not overlap and have so many in all, in a random order.
@@ -218,10 +218,10 @@ fn lists() -> Done {
         }
         assert!(*world.get(there)?.wait()? == *expected);
     }
-    Ok(world.finalise()?)
+    Ok(world.finalize()?)
 }
 
-/// Cubes with a border, in a ring: after the exchange each border is the neighbour's inner plane.
+/// Cubes with a border, in a ring: after the exchange each border is the neighbor's inner plane.
 fn halo() -> Done {
     const EDGE: usize = 10;
     const ALL: usize = EDGE * EDGE * EDGE;
@@ -239,10 +239,10 @@ fn halo() -> Done {
             };
             cube.write_from(&world, 0, &vec![-1.0; ALL]);
             world.barrier()?;
-            let next = world.neighbour(side);
+            let next = world.neighbor(side);
             world.put_strided(cube.on(next), &plane(to)?, &mine, &plane(from)?)?;
             world.barrier()?;
-            let before = world.neighbour(-side);
+            let before = world.neighbor(-side);
             let step = [EDGE * EDGE, EDGE, 1][dimension];
             for at in 0..ALL {
                 let index = [at / EDGE / EDGE, at / EDGE % EDGE, at % EDGE];
@@ -261,7 +261,7 @@ fn halo() -> Done {
             world.barrier()?;
         }
     }
-    Ok(world.finalise()?)
+    Ok(world.finalize()?)
 }
 
 fn refused() -> Done {
@@ -324,7 +324,7 @@ fn refused() -> Done {
     let refused = world.put_vector(&[here.part(0..3)], &[&buffer[..4]]);
     assert!(refused.is_err_and(|error| error.to_string().contains("24")));
     if world.size() > 1 {
-        let error = section(world.put_vector(&[here, v.on(world.neighbour(1))], &[&[0; 40]]));
+        let error = section(world.put_vector(&[here, v.on(world.neighbor(1))], &[&[0; 40]]));
         assert!(
             matches!(error, SectionError::SeveralRanks { piece: 1, .. }),
             "{error}"
@@ -334,7 +334,7 @@ fn refused() -> Done {
     let expected: Vec<u64> = (0..20).map(|at| if at % 4 == 3 { 7 } else { 0 }).collect();
     world.barrier()?;
     assert_eq!(*world.get(here)?.wait()?, *expected);
-    Ok(world.finalise()?)
+    Ok(world.finalize()?)
 }
 
 /// Slices whose makers say that they are longer than any memory: an offset that is too large for a number reaches no other place.
@@ -390,7 +390,7 @@ fn beyond() -> Done {
         world.barrier()?;
     }
     assert_eq!(*world.get(v.on(world.rank()))?.wait()?, [0; 32]);
-    Ok(world.finalise()?)
+    Ok(world.finalize()?)
 }
 
 /// As many elements as a number can say, all of which are nothing, take no time.
@@ -414,5 +414,5 @@ fn of_nothing() -> Done {
         }
     }
     world.barrier()?;
-    Ok(world.finalise()?)
+    Ok(world.finalize()?)
 }

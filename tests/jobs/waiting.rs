@@ -67,7 +67,7 @@ pub(crate) const PROGRAMS: &[Program] = &[
         for _ in 0..50 {
             world.barrier()?;
         }
-        Ok(world.finalise()?)
+        Ok(world.finalize()?)
     }),
     ("modes", modes),
     ("crowd-of-threads", crowd_of_threads),
@@ -111,7 +111,7 @@ fn idle() -> Done {
         share < 0.01,
         "{long:?} of processor time in {taken:?}, {short:?} in 100 ms"
     );
-    Ok(world.finalise()?)
+    Ok(world.finalize()?)
 }
 
 /// The same for a rank that waits for room at a peer that does not poll.
@@ -142,7 +142,7 @@ fn no_room() -> Done {
         }
     }
     world.barrier()?;
-    Ok(world.finalise()?)
+    Ok(world.finalize()?)
 }
 
 fn modes() -> Done {
@@ -161,7 +161,7 @@ fn modes() -> Done {
         }
         world.drain()?;
     }
-    Ok(world.finalise()?)
+    Ok(world.finalize()?)
 }
 
 /// More threads wait than there are processors; none keeps another from running for long.
@@ -185,7 +185,7 @@ fn crowd_of_threads() -> Done {
         }
     });
     assert_eq!(rounds.into_inner(), 30);
-    Ok(world.finalise()?)
+    Ok(world.finalize()?)
 }
 
 fn deadlines() -> Done {
@@ -218,7 +218,7 @@ fn deadlines() -> Done {
         assert!(world.poll_timeout(Duration::from_secs(100))? > 0);
     }
     assert!(begun.elapsed() < Duration::from_secs(90));
-    Ok(world.finalise()?)
+    Ok(world.finalize()?)
 }
 
 /// Rank 0 is outside the library until its standard input ends.
@@ -227,14 +227,14 @@ fn stuck() -> Done {
     let hello = builder.am("hello", |_, _: u32| {});
     let world = builder.build()?;
     // Something that ranks can tell of each other.
-    world.send(world.neighbour(1), &hello, 0)?;
+    world.send(world.neighbor(1), &hello, 0)?;
     world.barrier()?;
     if world.rank().0 == 0 {
         eprintln!("ready");
         std::io::stdin().read_to_end(&mut Vec::new())?;
     }
     world.barrier()?;
-    Ok(world.finalise()?)
+    Ok(world.finalize()?)
 }
 
 /// Reports of a job in which ranks 1 and 2 wait for rank 0.
@@ -316,5 +316,5 @@ fn fatal_while_others_wait() -> Done {
         world.wait_until(|| false)?;
     }
     world.barrier()?;
-    Ok(world.finalise()?)
+    Ok(world.finalize()?)
 }

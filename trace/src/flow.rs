@@ -34,7 +34,7 @@ impl Flow {
     }
 }
 
-/// A bijection that leaves no pattern (the finaliser of splitmix64).
+/// A bijection that leaves no pattern (the finalizer of splitmix64).
 const fn mixed(word: u64) -> u64 {
     let word = (word ^ word >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let word = (word ^ word >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);

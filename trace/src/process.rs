@@ -107,7 +107,7 @@ fn head(tracer: &Tracer, lane: &Lane, job: u64) {
     tracer.heading(lane, format_args!("GASNET_TRACEMASK: {letters}"));
     let local = u8::from(tracer.options.local);
     tracer.heading(lane, format_args!("GASNET_TRACELOCAL: {local}"));
-    // What summarising tools look for before anything else: which thread is whose.
+    // What summarizing tools look for before anything else: which thread is whose.
     tracer.note(
         lane,
         now_ns(),
@@ -314,7 +314,7 @@ pub fn rest() {
 /// Writes the statistics as they are now, and counts from 0 again if that is wanted.
 pub fn dump_statistics(reset: bool) {
     if let Some(tracer) = TRACER.get() {
-        summarise(tracer, true);
+        summarize(tracer, true);
         if reset {
             tracer.reset();
         }
@@ -336,7 +336,7 @@ pub fn on_summary_of_library(tell: Box<dyn Fn() + Send + Sync>) {
 pub fn end(orderly: bool) {
     let Some(tracer) = TRACER.get() else { return };
     if tracer.counts_finally() {
-        summarise(tracer, orderly);
+        summarize(tracer, orderly);
     }
     tracer.end(if BUSY.get() { LANE.get() } else { None });
 }
@@ -348,10 +348,10 @@ pub fn close() {
     }
 }
 
-fn summarise(tracer: &Tracer, orderly: bool) {
+fn summarize(tracer: &Tracer, orderly: bool) {
     if orderly {
         LIBRARY.get().inspect(|tell| tell());
         CLIENT.get().inspect(|tell| tell());
     }
-    tracer.summarise(now_ns());
+    tracer.summarize(now_ns());
 }

@@ -3,7 +3,7 @@
 //! ```text
 //! 1(2f03) 0.001532s> [app.c:42] (P) PUT_NB: sz =      8,  node = 0,  time = 0.031 us
 //! |  |    |           |          |  |       |
-//! |  |    |           |          |  |       bytes come first: summarising tools take the first number
+//! |  |    |           |          |  |       bytes come first: summarizing tools take the first number
 //! |  |    |           |          |  name
 //! |  |    |           |          letter
 //! |  |    |           the client's source, if it has told

@@ -205,7 +205,7 @@ impl Tracer {
     }
 
     /// Writes the statistics. Async-signal-safe.
-    pub(crate) fn summarise(&self, now_ns: u64) {
+    pub(crate) fn summarize(&self, now_ns: u64) {
         let letters = Letters::from_bits(self.stats_letters.load(Ordering::Relaxed));
         let run = now_ns.saturating_sub(self.started_ns.load(Ordering::Relaxed));
         // The stack of a signal handler is small.

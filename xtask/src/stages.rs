@@ -310,7 +310,7 @@ pub(crate) fn jobs(run: &mut Run) {
         }
     }
     over_networks(run, &threads);
-    // Thin link-time optimisation takes minutes; only a full run waits for it.
+    // Thin link-time optimization takes minutes; only a full run waits for it.
     let (profile, directory) = if run.full() {
         ("release", "release")
     } else {
@@ -329,7 +329,7 @@ pub(crate) fn jobs(run: &mut Run) {
     }
 }
 
-/// The jobs of the library again, whose ranks reach each other over a conduit for networks: connections, with neighbours and without, interfaces in software, or such over UDP.
+/// The jobs of the library again, whose ranks reach each other over a conduit for networks: connections, with neighbors and without, interfaces in software, or such over UDP.
 /// One of these and a part of the tests, which the commit gives, unless it is a full run.
 fn over_networks(run: &mut Run, threads: &str) {
     const PATHS: [&str; 5] = ["tcp 1", "tcp 2", "portals 1", "portals 2", "udp 1"];

@@ -272,7 +272,7 @@ fn who_is_passed_over_or_gone_is_not_waited_for() {
 }
 
 /// Rank `first` ends with 0, all that hear of it pass it on, but those that are `deaf` to the end; how many each has told.
-fn passed_on(ranks: usize, first: usize, neighbourhood: usize, deaf: &[usize]) -> Vec<u32> {
+fn passed_on(ranks: usize, first: usize, neighborhood: usize, deaf: &[usize]) -> Vec<u32> {
     let mut job = Job::new(ranks, 64);
     let mut begun = vec![false; ranks];
     let mut ending = vec![first];
@@ -281,7 +281,7 @@ fn passed_on(ranks: usize, first: usize, neighbourhood: usize, deaf: &[usize]) -
             job.ends[me].begin(NOW, 0, RESEND * 100);
             let (slots, wire) = (&mut job.slots[me], &mut job.wire);
             job.ends[me].poll_transmit(NOW, &mut job.queues[me], |rank, ask| {
-                let is_near = rank as usize / neighbourhood == me / neighbourhood;
+                let is_near = rank as usize / neighborhood == me / neighborhood;
                 if !is_near && let Some(frame) = ask(&mut slots[rank as usize]) {
                     wire.push((me, rank as usize, frame));
                 }
@@ -299,9 +299,9 @@ fn passed_on(ranks: usize, first: usize, neighbourhood: usize, deaf: &[usize]) -
         }
     }
     for (rank, end) in job.ends.iter().enumerate() {
-        // One of a neighbourhood that hears is enough: its neighbours share memory with it.
-        let mine = rank - rank % neighbourhood;
-        let mine = mine..(mine + neighbourhood).min(ranks);
+        // One of a neighborhood that hears is enough: its neighbors share memory with it.
+        let mine = rank - rank % neighborhood;
+        let mine = mine..(mine + neighborhood).min(ranks);
         let hears = mine
             .clone()
             .any(|rank| job.ends[rank].state() != ShutdownState::Running);
@@ -323,8 +323,8 @@ fn an_end_with_0_is_passed_on_to_all() {
             assert_eq!(told[first], most, "{first} of {ranks}");
             assert_eq!(told.iter().max(), Some(&most), "{ranks}: {told:?}");
         }
-        for neighbourhood in [2, 3, 5, 16] {
-            passed_on(ranks, ranks / 2, neighbourhood, &[]);
+        for neighborhood in [2, 3, 5, 16] {
+            passed_on(ranks, ranks / 2, neighborhood, &[]);
         }
     }
     // Ranks that compute pass nothing on. They are reached by others, or not at all.

@@ -1,7 +1,7 @@
 //! Does one operation of a fast path so many times: `counts NAME TIMES`. `cargo xtask counts` runs it
 //! under callgrind with two numbers of times; the difference is what the operations take.
 //!
-//! One process plays rank 0 alone. Its neighbours are memory, which is all that rank 0 sees of them too. In round trips it plays
+//! One process plays rank 0 alone. Its neighbors are memory, which is all that rank 0 sees of them too. In round trips it plays
 //! both ranks.
 #![deny(unsafe_code)]
 
@@ -49,39 +49,39 @@ const ROUNDS: [Round; 5] = [
     ("portals-round-trip", rounds::over_portals),
 ];
 
-/// An operation, with the number of neighbours and how often it may be done: nobody takes messages out
+/// An operation, with the number of neighbors and how often it may be done: nobody takes messages out
 /// of the ring.
 struct Case {
     name: &'static str,
-    neighbours: u32,
+    neighbors: u32,
     most: u64,
     operation: fn(&Station, &ThreadCtx, u64) -> Result<()>,
 }
 
-const NEIGHBOUR: JobRank = JobRank(1);
+const NEIGHBOR: JobRank = JobRank(1);
 
 const CASES: [Case; 4] = [
     Case {
         name: "put-8",
-        neighbours: 1,
+        neighbors: 1,
         most: u64::MAX,
-        operation: |station, ctx, i| station.put(ctx, NEIGHBOUR, i),
+        operation: |station, ctx, i| station.put(ctx, NEIGHBOR, i),
     },
     Case {
         name: "am-short-send",
-        neighbours: 1,
+        neighbors: 1,
         most: 16_000,
-        operation: |station, ctx, i| Ok(station.send(ctx, NEIGHBOUR, station.tell, i as u32)?),
+        operation: |station, ctx, i| Ok(station.send(ctx, NEIGHBOR, station.tell, i as u32)?),
     },
     Case {
         name: "poll-1",
-        neighbours: 1,
+        neighbors: 1,
         most: u64::MAX,
         operation: poll,
     },
     Case {
         name: "poll-64",
-        neighbours: 64,
+        neighbors: 64,
         most: u64::MAX,
         operation: poll,
     },
@@ -119,9 +119,9 @@ fn poll(station: &Station, ctx: &ThreadCtx, _: u64) -> Result<()> {
 }
 
 fn run(case: &Case, times: u64) -> Result<()> {
-    let memory = Memory::create(case.neighbours + 1).map_err(|cause| argonet::Error::Rings {
+    let memory = Memory::create(case.neighbors + 1).map_err(|cause| argonet::Error::Rings {
         rank: argonet::Rank(0),
-        ranks: case.neighbours + 1,
+        ranks: case.neighbors + 1,
         cause,
     })?;
     // The barrier that Linux has, whatever the program runs under.

@@ -8,7 +8,7 @@ use argonet_settings::{CONDUIT, Reach, SPAWN_VERBOSE, Settings, environment};
 use rustix::event::{PollFd, PollFlags};
 use rustix::termios::isatty;
 
-use crate::attach::{make_part, neighbourhood_limit};
+use crate::attach::{make_part, neighborhood_limit};
 use crate::binding::allowed_cores;
 use crate::error::BootError;
 use crate::file_limit::{FILES_OF_AGENT, SPARE_FILES, raise_file_limit};
@@ -140,7 +140,7 @@ fn prepare(
     let part = HostPart {
         first: host.first,
         ranks: host.ranks,
-        neighbourhood: neighbourhood_limit(&job.conduit, settings),
+        neighborhood: neighborhood_limit(&job.conduit, settings),
     };
     let (files, control) = make_part(job.job_id, job.size, part, settings)?;
     let link = guardian::start(&control, None)?;

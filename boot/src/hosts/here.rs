@@ -125,7 +125,7 @@ impl<'a> Here<'a> {
         let rank = self.ranks.rank(i);
         let page = self.control.rank_page(rank);
         let state = page.state();
-        let gone = matches!(state, RankState::Finalised | RankState::Ended);
+        let gone = matches!(state, RankState::Finalized | RankState::Ended);
         if !gone || std::mem::replace(&mut self.told[i].gone, true) {
             return None;
         }

@@ -77,7 +77,7 @@ pub(crate) enum Message {
     Exit(ExitWord),
     /// Up: this rank enters no fence after this many. Down: somebody waits for it at a later one.
     Gone(Gone),
-    /// Up: the process of this rank has ended; whether that is a failure although the rank had finalised.
+    /// Up: the process of this rank has ended; whether that is a failure although the rank had finalized.
     Ended(JobRank, Fate, bool),
     /// Up, last: all ranks of the subtree have ended, and all of their output has been sent.
     Over,
@@ -87,9 +87,9 @@ pub(crate) enum Message {
     Output(To, Vec<u8>),
     /// Down: nobody takes this output any more.
     Deaf(To),
-    /// Down, towards rank 0: standard input.
+    /// Down, toward rank 0: standard input.
     Input(Vec<u8>),
-    /// Down, towards rank 0: the end of standard input.
+    /// Down, toward rank 0: the end of standard input.
     InputEnd,
     /// Down: a signal for all ranks.
     Signal(u8),

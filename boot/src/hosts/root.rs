@@ -20,7 +20,7 @@ use crate::hosts::list::Host;
 use crate::hosts::message::{Gone, Message, Trouble};
 use crate::hosts::values::pieces;
 use crate::launch::{
-    LaunchOptions, TIMEOUT_CODE, cancelled, fired, say, second_signal, stop_this_process,
+    LaunchOptions, TIMEOUT_CODE, canceled, fired, say, second_signal, stop_this_process,
 };
 use crate::outcome::{Fate, in_words, settle};
 use crate::output::{Source, TaggedOutput, To, code_without_output};
@@ -72,7 +72,7 @@ pub(crate) fn launch(
         deaf: Vec::new(),
         deadline: options.timeout.and_then(|t| Instant::now().checked_add(t)),
         interrupts: 0,
-        cancelled: None,
+        canceled: None,
         verbose,
     };
     while !root.children.all_finished() {
@@ -123,7 +123,7 @@ struct Root<'a> {
     /// How many signals have asked for the end.
     interrupts: u32,
     /// The code and reason of a job that was not ended by its ranks.
-    cancelled: Option<(u8, String)>,
+    canceled: Option<(u8, String)>,
     verbose: bool,
 }
 
@@ -150,14 +150,14 @@ impl Root<'_> {
                 Heard::Message(child, message) => {
                     let taken = self.take(child, message);
                     if let Err(garbled) = taken {
-                        self.cancel(1, garbled.to_string(), ExitKind::Cancelled);
+                        self.cancel(1, garbled.to_string(), ExitKind::Canceled);
                     }
                 }
                 Heard::Lost(trouble) => self.trouble(trouble),
             }
         }
         self.care_for_output();
-        if self.cancelled.is_none() && self.deadline.is_some_and(|d| Instant::now() >= d) {
+        if self.canceled.is_none() && self.deadline.is_some_and(|d| Instant::now() >= d) {
             let limit = timeout.unwrap_or_default().as_secs_f64();
             let left = (0..).map(JobRank).zip(&self.fates);
             let left = left.filter(|(_, fate)| fate.is_none()).map(|(r, _)| r);
@@ -166,7 +166,7 @@ impl Root<'_> {
             let reason = format!(
                 "the job did not end within {limit} s (--timeout); {left} still ran and were ended{starting}"
             );
-            self.cancel(TIMEOUT_CODE, reason, ExitKind::Cancelled);
+            self.cancel(TIMEOUT_CODE, reason, ExitKind::Canceled);
         }
         self.children.push();
     }
@@ -185,7 +185,7 @@ impl Root<'_> {
             fds.push(PollFd::from_borrowed_fd(stdin, PollFlags::IN));
             events.push(Event::Input);
         }
-        let deadline = self.deadline.filter(|_| self.cancelled.is_none());
+        let deadline = self.deadline.filter(|_| self.canceled.is_none());
         let next = deadline.into_iter().chain(self.children.deadline()).min();
         fired(&mut fds, events, next)
     }
@@ -284,7 +284,7 @@ impl Root<'_> {
         if self.word.is_some_and(|word| !word.kind.leaves_time()) {
             return; // What follows from the end is no reason for it.
         }
-        self.cancelled.get_or_insert((code, text));
+        self.canceled.get_or_insert((code, text));
         let kind = ExitKind::Lost;
         let word = ExitWord { kind, rank, code };
         self.word = None;
@@ -292,9 +292,9 @@ impl Root<'_> {
     }
 
     fn cancel(&mut self, code: u8, reason: String, kind: ExitKind) {
-        self.cancelled.get_or_insert((code, reason));
+        self.canceled.get_or_insert((code, reason));
         self.word = None;
-        let word = cancelled(code);
+        let word = canceled(code);
         self.end(ExitWord { kind, ..word });
     }
 
@@ -307,7 +307,7 @@ impl Root<'_> {
             self.interrupts += 1;
             if self.interrupts > 1 {
                 let (code, reason) = second_signal(signal);
-                self.cancel(code, reason, ExitKind::Cancelled);
+                self.cancel(code, reason, ExitKind::Canceled);
             }
             if self.interrupts > 2 {
                 // Agents that do not answer are left to themselves.
@@ -360,7 +360,7 @@ impl Root<'_> {
         while !self.children.all_ended() {
             self.step(None);
         }
-        let (mut code, reason) = match self.cancelled.take() {
+        let (mut code, reason) = match self.canceled.take() {
             Some((code, reason)) => (code, Some(reason)),
             None => settle(self.word, self.late_failure, &self.fates),
         };

@@ -46,11 +46,11 @@ impl Control {
         let HostPart {
             first,
             ranks,
-            neighbourhood,
+            neighborhood,
         } = identity.part;
         job.host_first.store(first, Ordering::Relaxed);
         job.host_ranks.store(ranks, Ordering::Relaxed);
-        job.neighbourhood.store(neighbourhood, Ordering::Relaxed);
+        job.neighborhood.store(neighborhood, Ordering::Relaxed);
         job.layout_hash.store(LAYOUT_HASH, Ordering::Relaxed);
         job.version.store(VERSION, Ordering::Relaxed);
         job.job_id.store(identity.job_id, Ordering::Relaxed);
@@ -101,7 +101,7 @@ impl Control {
         let part = HostPart {
             first: job.host_first.load(Ordering::Relaxed),
             ranks: job.host_ranks.load(Ordering::Relaxed),
-            neighbourhood: job.neighbourhood.load(Ordering::Relaxed),
+            neighborhood: job.neighborhood.load(Ordering::Relaxed),
         };
         control.part = part.check(size).ok_or_else(|| {
             format!("the control file gives this host impossible ranks ({part:?})")
@@ -249,8 +249,8 @@ mod tests {
         let page = control.rank_page(JobRank(1));
         assert!(page.join(11) && !page.join(12));
         assert!(!page.end_unattached());
-        assert!(page.advance(RankState::Finalised) && !page.advance(RankState::Running));
-        assert_eq!((page.state(), page.pid()), (RankState::Finalised, 11));
+        assert!(page.advance(RankState::Finalized) && !page.advance(RankState::Running));
+        assert_eq!((page.state(), page.pid()), (RankState::Finalized, 11));
         assert!(control.rank_page(JobRank(0)).end_unattached());
     }
 }

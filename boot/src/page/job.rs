@@ -46,7 +46,7 @@ pub struct JobPage {
     /// How many ranks this host has. As `magic`.
     pub(super) host_ranks: AtomicU32,
     /// How many ranks of this host share memory at most. As `magic`.
-    pub(super) neighbourhood: AtomicU32,
+    pub(super) neighborhood: AtomicU32,
     /// Not 0 once a rank of this host has begun to tell the others that it ends the job, or has heard of an end over a network. Written by
     /// that rank after the exit word (Release); read by ranks of this host that wait or poll (Relaxed in polls, which look at the word by Acquire then).
     pub(super) exit_told: AtomicU32,

@@ -52,7 +52,7 @@ pub(super) const LAYOUT_HASH: u64 = {
         offset_of!(JobPage, exit_word),
         offset_of!(JobPage, fence),
         offset_of!(JobPage, host_first),
-        offset_of!(JobPage, neighbourhood),
+        offset_of!(JobPage, neighborhood),
         offset_of!(JobPage, exit_told),
         offset_of!(JobPage, forced_at_ms),
         offset_of!(JobPage, claimed),

@@ -20,10 +20,10 @@ pub enum RankState {
     /// The rank has started up.
     Running = 2,
     /// The rank does not need the others any more.
-    Finalised = 3,
+    Finalized = 3,
     /// The process ended without ever attaching.
     Ended = 4,
-    /// The rank itself has asked for the end of the job, or left without finalising: nobody had to make it.
+    /// The rank itself has asked for the end of the job, or left without finalizing: nobody had to make it.
     Exiting = 5,
     /// The rank was told that the job is ending, before it asked for that itself.
     Told = 6,
@@ -43,7 +43,7 @@ impl RankState {
             Self::Starting => "starting",
             Self::Joined => "joined",
             Self::Running => "running",
-            Self::Finalised => "finalised",
+            Self::Finalized => "finalized",
             Self::Ended => "ended",
             Self::Exiting => "exiting",
             Self::Told => "told to end",
@@ -62,7 +62,7 @@ pub struct RankPage {
     /// Process id of the process that attached as this rank. Written by it before `state` becomes Joined; read for reports.
     pub(super) pid: AtomicU32,
     /// Bytes of segment that the rank has attached, 0 before. Written by the rank with Release after the memory is there,
-    /// read by neighbours with Acquire before they map or bound-check.
+    /// read by neighbors with Acquire before they map or bound-check.
     pub segment_len: AtomicU64,
     /// Where the rank's segment begins, or will begin, in its process. Written by the rank before the first fence that
     /// others complete before they look.

@@ -160,7 +160,7 @@ fn two_programs() {
     );
     job.run()
         .code(3)
-        .says(&["job rank 0 has been taken by process ", "(finalised)"]);
+        .says(&["job rank 0 has been taken by process ", "(finalized)"]);
 }
 
 fn foreign() {

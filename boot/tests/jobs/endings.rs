@@ -334,7 +334,7 @@ fn verbose() {
     job.run().code(0).says(&[
         "argonet run: 2 ranks are started; the guardian is process ",
         "rank 1 is process ",
-        "rank 1 exited with code 0, finalised",
+        "rank 1 exited with code 0, finalized",
         "the job has ended with code 0",
     ]);
     let job = Job::self_started("2", &["hello"]).env("GASNET_SPAWN_VERBOSE", "1");
@@ -443,10 +443,10 @@ pub(crate) fn rank(args: &[&str]) -> Option<i32> {
             }
             for_ever()
         }
-        ["finalises-and-execs", ref program @ ..] => {
+        ["finalizes-and-execs", ref program @ ..] => {
             let job = start();
             fence(&job);
-            job.finalised();
+            job.finalized();
             if job.rank() == JobRank(0) {
                 replace(program);
             }
@@ -462,12 +462,12 @@ pub(crate) fn rank(args: &[&str]) -> Option<i32> {
                 until(|| !has_a_pipe(guardian));
                 say("goes on");
                 fence(&job);
-                job.finalised();
+                job.finalized();
                 // Nothing is closed a second time.
                 std::process::exit(0);
             }
             fence(&job);
-            job.finalised();
+            job.finalized();
             Some(0)
         }
         // Exits when a line can be read by rank 0, which tells it at a fence.

@@ -11,12 +11,12 @@ pub(crate) const TESTS: &[Test] = &[
     // seed P13
     ("launched_exit_while_others_wait_at_a_fence", exit_at_fence),
     (
-        "launched_exit_0_without_finalising_is_a_failure",
-        exit_without_finalising,
+        "launched_exit_0_without_finalizing_is_a_failure",
+        exit_without_finalizing,
     ),
     (
-        "launched_exit_code_after_finalising_counts_but_ends_nobody",
-        exit_after_finalising,
+        "launched_exit_code_after_finalizing_counts_but_ends_nobody",
+        exit_after_finalizing,
     ),
     ("launched_abort_gives_code_and_message", abort),
     (
@@ -71,7 +71,7 @@ fn not_a_rank() {
 fn exit_codes() {
     for (rank, code) in [("0", 7), ("2", 255)] {
         let says = format!("argonet run: rank {rank} (pid ");
-        let why = format!("exited with code {code} without finalising; the other ranks were ended");
+        let why = format!("exited with code {code} without finalizing; the other ranks were ended");
         Job::launched(3, &[], &["exit", rank, &code.to_string()])
             .run()
             .code(code)
@@ -86,20 +86,20 @@ fn exit_at_fence() {
         .says(&["rank 1 (pid "]);
 }
 
-fn exit_without_finalising() {
-    let why = "exited with code 0 without finalising; the other ranks were ended";
+fn exit_without_finalizing() {
+    let why = "exited with code 0 without finalizing; the other ranks were ended";
     Job::launched(3, &[], &["exit", "1", "0"])
         .run()
         .code(1)
         .says(&["rank 1 (pid ", why]);
 }
 
-fn exit_after_finalising() {
-    let outcome = Job::launched(3, &[], &["finalise-then-exit", "1", "5"])
+fn exit_after_finalizing() {
+    let outcome = Job::launched(3, &[], &["finalize-then-exit", "1", "5"])
         .run()
         .code(5);
     outcome.says(&["rank 1 (pid ", "exited with code 5\n"]);
-    Job::launched(3, &[], &["finalise-then-exit", "9", "5"])
+    Job::launched(3, &[], &["finalize-then-exit", "9", "5"])
         .run()
         .code(0)
         .silent();
@@ -135,7 +135,7 @@ fn killed_rank() {
 
 fn absent() {
     let outcome = Job::launched(3, &[], &["absent", "1"]).run().code(4);
-    outcome.says(&["cannot complete: rank 1 ended or finalised without entering it"]);
+    outcome.says(&["cannot complete: rank 1 ended or finalized without entering it"]);
 }
 
 fn late() {

@@ -1,4 +1,4 @@
-//! How programs in C end jobs: by exits that run no exit handlers, by return from main without having finalised, and by fatal
+//! How programs in C end jobs: by exits that run no exit handlers, by return from main without having finalized, and by fatal
 //! errors that have told all there is.
 
 use std::time::{Duration, Instant};
@@ -219,7 +219,7 @@ pub(crate) fn rank(args: &[&str]) -> Option<i32> {
             };
             fence(&job);
             match how {
-                "return" => job.finalised(),
+                "return" => job.finalized(),
                 "return-member" => job.leaves_by_exit(),
                 "exit" => argonet_boot::exit(0),
                 "c-exit" => exit_without_handlers(0),

@@ -3,7 +3,7 @@
 use crate::support::{Job, Test, this_program};
 
 pub(crate) const TESTS: &[Test] = &[
-    ("limits_open_files_of_many_neighbourhoods", open_files),
+    ("limits_open_files_of_many_neighborhoods", open_files),
     ("limits_size_of_files", file_size),
     ("limits_small_stack_is_named_where_a_rank_faults", stack),
     ("limits_full_device_is_told_and_no_success", full_device),
@@ -80,7 +80,7 @@ fn processes() {
 
 fn open_files() {
     let this = this_program();
-    let args = ["3", "conduit=none", "--", &this, "__rank", "neighbours"];
+    let args = ["3", "conduit=none", "--", &this, "__rank", "neighbors"];
     let outcome = launched("ulimit -n 64", &args)
         .env("GASNET_SUPERNODE_MAXSIZE", "1")
         .run()

@@ -200,7 +200,7 @@ pub(crate) fn rank(args: Vec<String>) -> i32 {
                 job.size(),
                 job.job_id()
             ));
-            job.finalised();
+            job.finalized();
             0
         }
         // The least: for measuring.
@@ -208,7 +208,7 @@ pub(crate) fn rank(args: Vec<String>) -> i32 {
             let job = join();
             fence(&job);
             fence(&job);
-            job.finalised();
+            job.finalized();
             0
         }
         // Rank 1 exits with the code given, the others compute for ever.
@@ -228,10 +228,10 @@ pub(crate) fn rank(args: Vec<String>) -> i32 {
             fence(&job);
             0
         }
-        "finalise-then-exit" => {
+        "finalize-then-exit" => {
             let job = start();
             fence(&job);
-            job.finalised();
+            job.finalized();
             if chosen(&job, 1) { number(2) } else { 0 }
         }
         "abort" => {
@@ -295,7 +295,7 @@ pub(crate) fn rank(args: Vec<String>) -> i32 {
                 .expect("standard input");
             say(&format!("rank {} read {:?}", job.rank(), input.len()));
             fence(&job);
-            job.finalised();
+            job.finalized();
             0
         }
         // Lines in pieces, a long line, and a tail without a newline.
@@ -318,7 +318,7 @@ pub(crate) fn rank(args: Vec<String>) -> i32 {
                 .and_then(|()| out.write_all(b"tail"))
                 .expect("standard output");
             out.flush().expect("standard output");
-            job.finalised();
+            job.finalized();
             0
         }
         // What programs that a rank starts inherit.
@@ -333,7 +333,7 @@ pub(crate) fn rank(args: Vec<String>) -> i32 {
             let text = String::from_utf8(out).expect("text").replace('\n', " ");
             say(&format!("{text}conduit={}", conduit()));
             fence(&job);
-            job.finalised();
+            job.finalized();
             0
         }
         "cores" => {
@@ -343,7 +343,7 @@ pub(crate) fn rank(args: Vec<String>) -> i32 {
                 .filter(|&c| mask.is_set(c))
                 .collect();
             say(&format!("rank {} on {cores:?}", job.rank()));
-            job.finalised();
+            job.finalized();
             0
         }
         "second-thread" => {
@@ -367,7 +367,7 @@ pub(crate) fn rank(args: Vec<String>) -> i32 {
             };
             rustix::process::setrlimit(rustix::process::Resource::Nofile, more).expect("limit");
             match result {
-                Ok(job) => job.finalised(),
+                Ok(job) => job.finalized(),
                 Err(_) => say("refused"),
             }
             let status = std::fs::read_to_string("/proc/self/status").expect("status");

@@ -9,12 +9,12 @@ pub(crate) const TESTS: &[Test] = &[
     ("self_started_with_0_or_nothing_is_one_rank", one_rank),
     ("self_started_exit_status_is_the_failing_ranks", exit_codes),
     (
-        "self_started_exit_0_without_finalising_is_a_failure",
-        exit_without_finalising,
+        "self_started_exit_0_without_finalizing_is_a_failure",
+        exit_without_finalizing,
     ),
     (
-        "self_started_exit_code_after_finalising",
-        exit_after_finalising,
+        "self_started_exit_code_after_finalizing",
+        exit_after_finalizing,
     ),
     ("self_started_abort", abort),
     ("self_started_killed_rank_is_named", killed_rank),
@@ -25,7 +25,7 @@ pub(crate) const TESTS: &[Test] = &[
         ignores_children,
     ),
     ("self_started_exec_in_a_rank", execs),
-    ("self_started_exec_after_finalising", execs_after_finalising),
+    ("self_started_exec_after_finalizing", execs_after_finalizing),
     ("self_started_rank_0_closes_descriptors", closes),
 ];
 
@@ -52,7 +52,7 @@ fn one_rank() {
 
 fn exit_codes() {
     for (rank, code) in [("0", 7), ("1", 8), ("3", 255)] {
-        let why = format!("exited with code {code} without finalising; the other ranks were ended");
+        let why = format!("exited with code {code} without finalizing; the other ranks were ended");
         let says = format!("argonet: rank {rank} (pid ");
         Job::self_started("4", &["exit", rank, &code.to_string()])
             .run()
@@ -65,10 +65,10 @@ fn exit_codes() {
     }
 }
 
-fn exit_without_finalising() {
+fn exit_without_finalizing() {
     for rank in ["0", "2"] {
         let says = format!("argonet: rank {rank} (pid ");
-        let why = "exited with code 0 without finalising; the other ranks were ended";
+        let why = "exited with code 0 without finalizing; the other ranks were ended";
         Job::self_started("3", &["exit", rank, "0"])
             .run()
             .code(1)
@@ -76,16 +76,16 @@ fn exit_without_finalising() {
     }
 }
 
-fn exit_after_finalising() {
-    let outcome = Job::self_started("3", &["finalise-then-exit", "2", "5"])
+fn exit_after_finalizing() {
+    let outcome = Job::self_started("3", &["finalize-then-exit", "2", "5"])
         .run()
         .code(5);
     outcome.says(&["argonet: rank 2 (pid ", "exited with code 5\n"]);
-    Job::self_started("3", &["finalise-then-exit", "0", "6"])
+    Job::self_started("3", &["finalize-then-exit", "0", "6"])
         .run()
         .code(6)
         .silent();
-    Job::self_started("3", &["finalise-then-exit", "9", "5"])
+    Job::self_started("3", &["finalize-then-exit", "9", "5"])
         .run()
         .code(0)
         .silent();
@@ -162,7 +162,7 @@ fn execs() {
         .code(137);
     outcome.says(&[
         "argonet: rank 0 (pid ",
-        "replaced its program by exec without finalising; the ranks were ended",
+        "replaced its program by exec without finalizing; the ranks were ended",
     ]);
     // A rank that is not the process that the user started may run any program, and its end is that
     // of the rank.
@@ -172,12 +172,12 @@ fn execs() {
     ] {
         job.run()
             .code(1)
-            .says(&["exited with code 0 without finalising; the other ranks were ended"]);
+            .says(&["exited with code 0 without finalizing; the other ranks were ended"]);
     }
 }
 
-fn execs_after_finalising() {
-    let program = ["finalises-and-execs", "sh", "-c", "echo done; exit 5"];
+fn execs_after_finalizing() {
+    let program = ["finalizes-and-execs", "sh", "-c", "echo done; exit 5"];
     let outcome = Job::self_started("3", &program).run().code(5).silent();
     assert!(outcome.out.contains("done"), "{outcome:?}");
 }

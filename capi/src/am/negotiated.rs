@@ -137,7 +137,7 @@ unsafe fn prepare_request(tm: *const Team, rank: u32, wanted: &Wanted) -> *const
         if wanted.category == Category::Medium && wanted.client.is_null() {
             return prepare_in_place(job, ctx, to, size, wanted);
         }
-        // A long's destination must not change if the payload is cancelled, or is shorter in the end: it is sent at
+        // A long's destination must not change if the payload is canceled, or is shorter in the end: it is sent at
         // commit.
         if let Err(error) = ctx.permit("a prepare", engine.rank()) {
             failed(function, &error);
@@ -177,7 +177,7 @@ fn prepare_in_place(
     room::open(open)
 }
 
-/// Prepares a reply. There is room for any that is sent; what is cancelled must not take it, so that the payload is
+/// Prepares a reply. There is room for any that is sent; what is canceled must not take it, so that the payload is
 /// written elsewhere.
 ///
 /// # Safety

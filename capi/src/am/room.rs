@@ -52,8 +52,8 @@ thread_local! {
     };
 }
 
-/// Gives back what a thread that ends has. A payload that it has prepared and neither committed nor cancelled is an error,
-/// told in debug builds; what it takes of the ring to its target would hold up all messages after it, so it is cancelled.
+/// Gives back what a thread that ends has. A payload that it has prepared and neither committed nor canceled is an error,
+/// told in debug builds; what it takes of the ring to its target would hold up all messages after it, so it is canceled.
 pub(crate) fn thread_ends(ctx: &ThreadCtx, function: &str) {
     let room = ROOM.with_borrow_mut(core::mem::take);
     let Room { open, own: _ } = ManuallyDrop::into_inner(room);
@@ -66,7 +66,7 @@ pub(crate) fn thread_ends(ctx: &ThreadCtx, function: &str) {
         fatal(
             function,
             &format!(
-                "it has prepared a {category} request to rank {to} that is neither committed nor cancelled; see gex_AM_Cancel*"
+                "it has prepared a {category} request to rank {to} that is neither committed nor canceled; see gex_AM_Cancel*"
             ),
         );
     }
@@ -75,7 +75,7 @@ pub(crate) fn thread_ends(ctx: &ThreadCtx, function: &str) {
     }
 }
 
-/// Whether this thread has prepared a payload that is neither committed nor cancelled.
+/// Whether this thread has prepared a payload that is neither committed nor canceled.
 pub(crate) fn is_open() -> bool {
     ROOM.with_borrow(|room| room.open.is_some())
 }
@@ -85,7 +85,7 @@ pub(crate) fn check_closed(function: &str) {
     if is_open() {
         fatal(
             function,
-            "another negotiated payload of this thread is neither committed nor cancelled",
+            "another negotiated payload of this thread is neither committed nor canceled",
         );
     }
 }
@@ -152,7 +152,7 @@ pub(crate) fn close(handle: *const Room, lane: Lane, category: Category, functio
 fn not_open(function: &str) -> ! {
     fatal(
         function,
-        "sd is no descriptor that this thread has prepared and not yet committed or cancelled",
+        "sd is no descriptor that this thread has prepared and not yet committed or canceled",
     )
 }
 

@@ -53,13 +53,13 @@ fn must_live(function: &str, hsl: &Hsl) {
     match hsl.life.load(Ordering::Relaxed) {
         LIVE => {}
         DEAD => wrong(function, hsl, "has been destroyed"),
-        _ => wrong(function, hsl, "has not been initialised"),
+        _ => wrong(function, hsl, "has not been initialized"),
     }
 }
 
 pub(super) fn init(hsl: &Hsl) {
     if hsl.life.load(Ordering::Relaxed) == LIVE {
-        wrong("gex_HSL_Init", hsl, "is initialised already");
+        wrong("gex_HSL_Init", hsl, "is initialized already");
     }
     hsl.word.store(FREE, Ordering::Relaxed);
     hsl.life.store(LIVE, Ordering::Release);

@@ -109,16 +109,16 @@ fn init(
         everything::bind(&joined);
     }
     joined.start()?;
-    // No call of C's finalises.
+    // No call of C's finalizes.
     joined.boot.leaves_by_exit();
     let endpoint: &'static Endpoint = Box::leak(Box::new(Endpoint::primordial(handlers)));
     let size = joined.engine.size();
     let rank = joined.engine.rank().0;
     let own = joined.engine.rank();
-    let near = joined.places.neighbours(own);
+    let near = joined.places.neighbors(own);
     let world = Placed::new(Team::world(endpoint, rank, size, near.end));
     let teams = Teams::default();
-    let neighbours = match segments {
+    let neighbors = match segments {
         SegmentMode::Everything => {
             let deltas = everything::deltas(rank, size);
             world.set_deltas(&deltas);
@@ -146,7 +146,7 @@ fn init(
         handlers,
         endpoints: Mutex::new(vec![endpoint]),
         attached: OnceLock::new(),
-        neighbours,
+        neighbors,
         ranks,
         threads,
         gasnet1,

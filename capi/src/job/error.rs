@@ -34,7 +34,7 @@ fn name(code: Code) -> &'static CStr {
 
 fn description(code: Code) -> &'static CStr {
     match code {
-        Code::NotInit => c"the library is not initialised, or is so already",
+        Code::NotInit => c"the library is not initialized, or is so already",
         Code::Resource => c"something needed has run out",
         Code::BadArg => c"an argument is not allowed",
         Code::NotReady => c"not complete yet",

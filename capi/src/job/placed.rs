@@ -62,7 +62,7 @@ impl Placed {
     }
 
     /// Says where the memory of ranks is, for good: what has to be added to an address of each rank from 0 on, or that it cannot be
-    /// reached. Who synchronises with the caller may use it; others find it or make a call.
+    /// reached. Who synchronizes with the caller may use it; others find it or make a call.
     pub(crate) fn set_deltas(&self, deltas: &[Option<isize>]) {
         if argonet_trace::is_on() {
             // Every put and get comes to the library, which reports it.

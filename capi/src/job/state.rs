@@ -34,8 +34,8 @@ pub(crate) struct Job {
     pub(crate) segments: SegmentMode,
     /// Whether `gex_Segment_Attach` has been called, where that attaches nothing.
     pub(crate) was_attached: AtomicBool,
-    /// Jobranks of the neighbourhood: those whose segments are mapped here, or this one alone.
-    pub(crate) neighbours: Box<[u32]>,
+    /// Jobranks of the neighborhood: those whose segments are mapped here, or this one alone.
+    pub(crate) neighbors: Box<[u32]>,
     /// Jobranks of the host.
     pub(crate) ranks: Box<[u32]>,
     pub(crate) threads: Threads,

@@ -24,7 +24,7 @@ pub(crate) struct ProgressThread {
 #[repr(C)]
 pub(crate) struct Node {
     host: u32,
-    neighbourhood: u32,
+    neighborhood: u32,
     offset: usize,
     reserved: usize,
 }
@@ -61,13 +61,13 @@ unsafe fn tell_ranks(
     }
 }
 
-/// How many neighbourhoods there are, and which is that of a rank.
-fn neighbourhood(job: &Job, rank: u32) -> (u32, u32) {
+/// How many neighborhoods there are, and which is that of a rank.
+fn neighborhood(job: &Job, rank: u32) -> (u32, u32) {
     match job.is_everything() {
         true => (job.joined.engine.size(), rank),
         false => {
             let places = &job.joined.places;
-            (places.neighbourhoods(), places.neighbourhood(JobRank(rank)))
+            (places.neighborhoods(), places.neighborhood(JobRank(rank)))
         }
     }
 }
@@ -94,7 +94,7 @@ export! {
     fn gex_System_QueryNbrhdInfo(info: *mut *const u32, count: *mut u32, index: *mut u32) {
         let job = job("gex_System_QueryNbrhdInfo");
         // SAFETY: null or the caller's, as the header asks.
-        unsafe { tell_ranks(job, &job.neighbours, info, count, index) };
+        unsafe { tell_ranks(job, &job.neighbors, info, count, index) };
     }
 
     fn gex_System_QueryHostInfo(info: *mut *const u32, count: *mut u32, index: *mut u32) {
@@ -106,10 +106,10 @@ export! {
     fn gex_System_QueryMyPosition(nbrhd_size: *mut u32, nbrhd_rank: *mut u32, host_size: *mut u32, host_rank: *mut u32) {
         let job = job("gex_System_QueryMyPosition");
         let rank = job.joined.engine.rank();
-        let (neighbourhoods, own) = neighbourhood(job, rank.0);
+        let (neighborhoods, own) = neighborhood(job, rank.0);
         // SAFETY: null or the caller's, as the header asks.
         unsafe {
-            tell(nbrhd_size, neighbourhoods);
+            tell(nbrhd_size, neighborhoods);
             tell(nbrhd_rank, own);
             tell(host_size, job.joined.places.hosts());
             tell(host_rank, job.joined.places.host(rank));
@@ -130,7 +130,7 @@ export! {
             return refuse(FUNCTION, BAD_ARG, "the places for count and threads must not be null, and flags must be 0");
         }
         if !client.may_ask_for_threads() {
-            return refuse(FUNCTION, RESOURCE, "the client was initialised without GEX_FLAG_DEFER_THREADS, or has asked before");
+            return refuse(FUNCTION, RESOURCE, "the client was initialized without GEX_FLAG_DEFER_THREADS, or has asked before");
         }
         // SAFETY: not null, and the caller's to write, as the header asks.
         unsafe {
@@ -160,14 +160,14 @@ export! {
         let job = job(FUNCTION);
         let engine = &job.joined.engine;
         for rank in 0..engine.size().min(count) {
-            let (_, neighbourhood) = neighbourhood(job, rank);
+            let (_, neighborhood) = neighborhood(job, rank);
             let host = job.joined.places.host(JobRank(rank));
             // Where there is no way to the memory, no distance either.
-            let offset = match job.neighbours.binary_search(&rank).is_ok() && !job.is_everything() {
+            let offset = match job.neighbors.binary_search(&rank).is_ok() && !job.is_everything() {
                 true => engine.segment_delta(JobRank(rank)) as usize,
                 false => 0,
             };
-            let node = Node { host, neighbourhood, offset, reserved: 0 };
+            let node = Node { host, neighborhood, offset, reserved: 0 };
             // SAFETY: the caller says that the table has `count` entries.
             unsafe { *table.add(rank as usize) = node };
         }
@@ -191,7 +191,7 @@ pub(crate) const LAYOUT: &[(&str, usize)] = &[
     ("sizeof(gasnet_nodeinfo_t)", size_of::<Node>()),
     (
         "offsetof(gasnet_nodeinfo_t, supernode)",
-        offset_of!(Node, neighbourhood),
+        offset_of!(Node, neighborhood),
     ),
     (
         "offsetof(gasnet_nodeinfo_t, offset)",

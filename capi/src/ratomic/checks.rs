@@ -11,13 +11,13 @@ use crate::ratomic::operation::{ACQUIRE, Operation, RELEASE};
 
 /// `GEX_FLAG_AD_MY_RANK`, `GEX_FLAG_AD_MY_NBRHD`.
 const MY_RANK: u32 = number32("GEX_FLAG_AD_MY_RANK");
-const MY_NEIGHBOURS: u32 = number32("GEX_FLAG_AD_MY_NBRHD");
-const HINTS: u32 = MY_RANK | MY_NEIGHBOURS;
+const MY_NEIGHBORS: u32 = number32("GEX_FLAG_AD_MY_NBRHD");
+const HINTS: u32 = MY_RANK | MY_NEIGHBORS;
 const ALL: u32 =
     IMMEDIATE | SELF_OFFSET | PEER_OFFSET | HINTS | ACQUIRE | RELEASE | RANK_IS_JOBRANK;
 
 /// `GEX_FLAG_AD_FAVOR_MY_RANK`, `_MY_NBRHD`, `_REMOTE`.
-const FAVOUR: u32 = number32("GEX_FLAG_AD_FAVOR_MY_RANK")
+const FAVOR: u32 = number32("GEX_FLAG_AD_FAVOR_MY_RANK")
     | number32("GEX_FLAG_AD_FAVOR_MY_NBRHD")
     | number32("GEX_FLAG_AD_FAVOR_REMOTE");
 
@@ -37,9 +37,9 @@ pub(super) fn flags(operation: &Operation<'_>, job: &Job, rank: u32) {
             "rank {rank} of the team, which is rank {there} of the job, is not this one, against GEX_FLAG_AD_MY_RANK"
         ));
     }
-    if flags & MY_NEIGHBOURS != 0 && !job.neighbours.contains(&there) {
+    if flags & MY_NEIGHBORS != 0 && !job.neighbors.contains(&there) {
         wrong(&format!(
-            "rank {rank} of the team, which is rank {there} of the job, is no neighbour, against GEX_FLAG_AD_MY_NBRHD"
+            "rank {rank} of the team, which is rank {there} of the job, is no neighbor, against GEX_FLAG_AD_MY_NBRHD"
         ));
     }
 }
@@ -80,7 +80,7 @@ pub(super) fn creation(
     function: &str,
 ) {
     let [_, _, flags] = arguments;
-    if (flags & FAVOUR).count_ones() > 1 {
+    if (flags & FAVOR).count_ones() > 1 {
         fatal(
             function,
             &format!("flags are {flags:#x}: GEX_FLAG_AD_FAVOR_* exclude each other"),

@@ -11,8 +11,8 @@ use crate::rma::Operation;
 use crate::rma::operation::Direction;
 
 const NEVER_SELF: u32 = number32("GEX_FLAG_PEER_NEVER_SELF");
-const NEVER_NEIGHBOUR: u32 = number32("GEX_FLAG_PEER_NEVER_NBRHD");
-const ALL: u32 = IMMEDIATE | NEVER_SELF | NEVER_NEIGHBOUR | SELF_DISPOSITION | PEER_DISPOSITION;
+const NEVER_NEIGHBOR: u32 = number32("GEX_FLAG_PEER_NEVER_NBRHD");
+const ALL: u32 = IMMEDIATE | NEVER_SELF | NEVER_NEIGHBOR | SELF_DISPOSITION | PEER_DISPOSITION;
 
 #[inline]
 pub(crate) fn value_size(function: &str, bytes: usize) {
@@ -46,15 +46,15 @@ pub(super) fn flags(operation: &Operation<'_>, job: &Job) {
     if flags & COPY == COPY {
         wrong("GEX_FLAG_LC_COPY_YES and GEX_FLAG_LC_COPY_NO exclude each other");
     }
-    let never = flags & (NEVER_SELF | NEVER_NEIGHBOUR) != 0;
+    let never = flags & (NEVER_SELF | NEVER_NEIGHBOR) != 0;
     if never && rank == job.joined.engine.rank().0 {
         wrong(&format!(
             "rank {rank} is this process, against GEX_FLAG_PEER_NEVER_*"
         ));
     }
-    if flags & NEVER_NEIGHBOUR != 0 && job.neighbours.contains(&rank) {
+    if flags & NEVER_NEIGHBOR != 0 && job.neighbors.contains(&rank) {
         wrong(&format!(
-            "rank {rank} is a neighbour, against GEX_FLAG_PEER_NEVER_NBRHD"
+            "rank {rank} is a neighbor, against GEX_FLAG_PEER_NEVER_NBRHD"
         ));
     }
 }

@@ -168,15 +168,15 @@ fn backtraces(library: Library) -> Result<(), Failed> {
         "backtrace",
         &[(kind, "EXECINFO")],
         0,
-        &["recognisable", "main"],
+        &["recognizable", "main"],
         &[],
     )?;
-    program.says("backtrace", &[(kind, "DBX")], 1, &[], &["recognisable"])?;
+    program.says("backtrace", &[(kind, "DBX")], 1, &[], &["recognizable"])?;
     program.says(
         "backtrace",
         &[(kind, "NONESUCH,EXECINFO")],
         0,
-        &["NONESUCH", "recognisable"],
+        &["NONESUCH", "recognizable"],
         &[],
     )?;
     program.says("enabled", &[], 1, &[], &["main"])?;
@@ -190,19 +190,19 @@ fn backtraces(library: Library) -> Result<(), Failed> {
     )?;
     program.says("replaced", &[], ABORTED, &["broken mechanism"], &[])?;
     let own = Endings::new(library, &["-DOWN_BACKTRACE"])?;
-    own.says("backtrace", &[], 0, &["own mechanism"], &["recognisable"])?;
+    own.says("backtrace", &[], 0, &["own mechanism"], &["recognizable"])?;
     own.says(
         "backtrace",
         &[(kind, "DBX,own")],
         0,
         &["own mechanism"],
-        &["recognisable"],
+        &["recognizable"],
     )?;
     own.says(
         "backtrace",
         &[(kind, "EXECINFO,OWN")],
         0,
-        &["recognisable"],
+        &["recognizable"],
         &["own mechanism"],
     )?;
     own.says(
@@ -210,7 +210,7 @@ fn backtraces(library: Library) -> Result<(), Failed> {
         &[(kind, "EXECINFO")],
         0,
         &["own mechanism"],
-        &["recognisable"],
+        &["recognizable"],
     )
 }
 

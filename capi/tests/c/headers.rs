@@ -59,7 +59,7 @@ const UNITS: &[&[&str]] = &[
     &["gasnet_coll.h", "gasnet.h", "gasnet_tools.h"],
 ];
 
-/// Modes of a client. Debug code that is optimised is refused.
+/// Modes of a client. Debug code that is optimized is refused.
 const MODES: [&[&str]; 6] = [
     &["-DGASNET_SEQ"],
     &["-DGASNET_PARSYNC=1", "-D_GNU_SOURCE", "-O2"],
@@ -105,7 +105,7 @@ const REFUSED: &[(&[&str], &[&str], &str)] = &[
     (
         &["-DGASNET_PAR", "-DGASNET_DEBUG", "-O2"],
         &["gasnetex.h"],
-        "optimised or NDEBUG code",
+        "optimized or NDEBUG code",
     ),
     (
         &[

@@ -9,7 +9,7 @@ use libtest_mimic::{Failed, Trial};
 
 use crate::compiler::{Compiler, Dialect, Workplace};
 
-/// What a client says of its mode. Debug code is not optimised.
+/// What a client says of its mode. Debug code is not optimized.
 const MODES: [&[&str]; 6] = [
     &["-DGASNET_SEQ"],
     &["-DGASNET_PARSYNC", "-D_REENTRANT"],

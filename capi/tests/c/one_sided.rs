@@ -109,7 +109,7 @@ fn few_instructions(compiler: Compiler, file: &str, function: &str) -> Result<()
     if near.iter().any(|code| code.starts_with("call")) {
         return Err(format!("the near path calls:\n{text}").into());
     }
-    // The address in the neighbour's memory is the sum of the given one and the delta.
+    // The address in the neighbor's memory is the sum of the given one and the delta.
     let kinds = ["mov", "lock", "xchg"];
     let access =
         |code: &&str| kinds.iter().any(|kind| code.starts_with(kind)) && code.contains(",1)");

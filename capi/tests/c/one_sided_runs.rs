@@ -80,8 +80,8 @@ const MISTAKES: [(&str, &str); 31] = [
     ("lc null", "gex_RMA_PutNB: lc_opt is null"),
     ("self", "is this process, against GEX_FLAG_PEER_NEVER_*"),
     (
-        "neighbour",
-        "is a neighbour, against GEX_FLAG_PEER_NEVER_NBRHD",
+        "neighbor",
+        "is a neighbor, against GEX_FLAG_PEER_NEVER_NBRHD",
     ),
     ("flags", "gex_RMA_PutBlockingVal: flags are 0x800:"),
     ("value", "gex_RMA_PutNBIVal: nbytes is 9"),
@@ -100,7 +100,7 @@ const MISTAKES: [(&str, &str); 31] = [
         "gex_NBI_Test: not allowed inside an access region",
     ),
     ("no region", "gex_NBI_EndAccessRegion: no access region"),
-    ("init", "is initialised already"),
+    ("init", "is initialized already"),
     ("unlock", "gex_HSL_Unlock: the lock at"),
     ("relock", "is held by this thread already"),
     (

@@ -327,7 +327,7 @@ pub(crate) const MESSAGES: [Case; 60] = [
     ("lock-twice", Debug, Ends(&["gex_HSL_Lock"])),
     ("try-twice", Debug, Ends(&["gex_HSL_Trylock"])),
     ("unlock-free", Debug, Ends(&["gex_HSL_Unlock"])),
-    ("initialise-twice", Debug, Ends(&["gex_HSL_Init"])),
+    ("initialize-twice", Debug, Ends(&["gex_HSL_Init"])),
     ("destroy-twice", Debug, Ends(&["gex_HSL_Destroy"])),
     ("destroy-held", Debug, Ends(&["gex_HSL_Destroy"])),
     ("unlock-out-of-order", Debug, Ends(&["gex_HSL_Unlock"])),

@@ -35,7 +35,7 @@ const NO_RANDOM_ADDRESSES: u32 = 0x4_0000;
 
 fn have_addresses(way: Way, line: &str) -> Result<(), Failed> {
     let program = Program::new(way, "addresses");
-    let run = Run::with(&program, 4, &[], 120, &[Network::NEIGHBOURS])?;
+    let run = Run::with(&program, 4, &[], 120, &[Network::NEIGHBORS])?;
     if run.code() == 0 && run.out().lines().any(|said| said == line) {
         return Ok(());
     }

@@ -5,7 +5,7 @@
 pub(crate) enum Network {
     /// Memory, unless whoever runs the tests says otherwise.
     Memory,
-    /// TCP, also to the rank itself: no rank has a neighbour.
+    /// TCP, also to the rank itself: no rank has a neighbor.
     Wire,
     /// Memory between ranks 0 and 1, 2 and 3 and so on, TCP between pairs.
     Pairs,
@@ -25,16 +25,16 @@ impl Network {
     ];
 
     /// For a run that is about memory, whatever whoever runs the tests says.
-    pub(crate) const NEIGHBOURS: (&str, &str) = (NEIGHBOURHOOD, "0");
+    pub(crate) const NEIGHBORS: (&str, &str) = (NEIGHBORHOOD, "0");
 
     /// The variables of a run.
     pub(crate) fn variables(self) -> &'static [(&'static str, &'static str)] {
         match self {
             Self::Memory => &[],
-            Self::Wire => &[TCP, (NEIGHBOURHOOD, "1")],
-            Self::Pairs => &[TCP, (NEIGHBOURHOOD, "2")],
-            Self::Interfaces => &[PORTALS, (NEIGHBOURHOOD, "1")],
-            Self::InterfacesOfPairs => &[PORTALS, (NEIGHBOURHOOD, "2")],
+            Self::Wire => &[TCP, (NEIGHBORHOOD, "1")],
+            Self::Pairs => &[TCP, (NEIGHBORHOOD, "2")],
+            Self::Interfaces => &[PORTALS, (NEIGHBORHOOD, "1")],
+            Self::InterfacesOfPairs => &[PORTALS, (NEIGHBORHOOD, "2")],
         }
     }
 
@@ -52,5 +52,5 @@ impl Network {
 
 const TCP: (&str, &str) = ("ARGONET_CONDUIT", "tcp");
 const PORTALS: (&str, &str) = ("ARGONET_CONDUIT", "portals");
-/// How many ranks of a host are neighbours; 0 for all.
-const NEIGHBOURHOOD: &str = "GASNET_SUPERNODE_MAXSIZE";
+/// How many ranks of a host are neighbors; 0 for all.
+const NEIGHBORHOOD: &str = "GASNET_SUPERNODE_MAXSIZE";

@@ -28,7 +28,7 @@ pub(crate) const RATOMIC: [Case; 40] = [
         Ends(&[CREATE, "0x1000 is no atomic operation"]),
     ),
     (
-        "create-two-favours",
+        "create-two-favors",
         Debug,
         Ends(&[CREATE, "GEX_FLAG_AD_FAVOR"]),
     ),

@@ -11,7 +11,7 @@ pub(crate) const TEAMS: [Case; 48] = [
         Ends(&["gex_TM_Split", "tm is invalid"]),
     ),
     ("split-pair", Any, Ends(&["gex_TM_Split", "pair"])),
-    ("split-colour", Any, Ends(&["gex_TM_Split", "color is -1"])),
+    ("split-color", Any, Ends(&["gex_TM_Split", "color is -1"])),
     (
         "split-size",
         Any,

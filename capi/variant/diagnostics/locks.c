@@ -64,7 +64,7 @@ void argonet_diagnose_mutexes(struct argonet_diagnoser *me)
         update(me, &of_made);
         gasnett_mutex_unlock(&made);
     }
-    expect(me, "a mutex with an initialiser", &of_fixed, (uint64_t)rounds * (uint64_t)me->threads);
+    expect(me, "a mutex with an initializer", &of_fixed, (uint64_t)rounds * (uint64_t)me->threads);
     expect(me, "a mutex made by gasnett_mutex_init", &of_made, (uint64_t)rounds * (uint64_t)me->threads);
     if (me->thread == 0) gasnett_mutex_destroy(&made);
 }
@@ -176,7 +176,7 @@ void argonet_diagnose_hsls(struct argonet_diagnoser *me)
         update(me, &of_made);
         gex_HSL_Unlock(&made);
     }
-    expect(me, "a handler-safe lock with an initialiser", &of_fixed, (uint64_t)rounds * (uint64_t)me->threads);
+    expect(me, "a handler-safe lock with an initializer", &of_fixed, (uint64_t)rounds * (uint64_t)me->threads);
     expect(me, "a handler-safe lock made by gex_HSL_Init", &of_made, (uint64_t)rounds * (uint64_t)me->threads);
     if (me->thread == 0) gex_HSL_Destroy(&made);
 }

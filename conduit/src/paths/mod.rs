@@ -1,12 +1,12 @@
-//! The paths of a rank: shared memory to its neighbours, a network to all others.
+//! The paths of a rank: shared memory to its neighbors, a network to all others.
 //!
 //! Ranks that share memory have consecutive numbers, so that which path leads to a rank is one comparison. A rank
-//! whose job has no other neighbourhood has no network, and one without neighbours sends also to itself over the network, whose
+//! whose job has no other neighborhood has no network, and one without neighbors sends also to itself over the network, whose
 //! polls and sleeps then know of everything.
 //!
 //! A poll of shared memory takes a few nanoseconds and one of the network is a system call. So the network is polled in each poll
 //! while something has come from it lately or is expected, and else only now and then (`pace`). Ranks with both sleep on
-//! shared memory, where neighbours wake them, while a thread sleeps on the network and wakes them when something comes (`watch`).
+//! shared memory, where neighbors wake them, while a thread sleeps on the network and wakes them when something comes (`watch`).
 
 mod pace;
 #[cfg(test)]
@@ -30,7 +30,7 @@ use pace::Pace;
 use std::sync::Arc;
 use watch::Watch;
 
-/// A network that ranks of other neighbourhoods are reached through.
+/// A network that ranks of other neighborhoods are reached through.
 pub type Network = Arc<dyn Conduit>;
 
 /// How long a rank sleeps at most while nobody watches its network.
@@ -52,28 +52,28 @@ struct Far {
 }
 
 impl Paths {
-    /// All ranks are neighbours.
+    /// All ranks are neighbors.
     #[must_use]
     pub fn near(smp: Smp) -> Self {
-        let neighbours = smp.neighbours();
+        let neighbors = smp.neighbors();
         Self {
-            first: neighbours.start,
-            count: neighbours.len() as u32,
+            first: neighbors.start,
+            count: neighbors.len() as u32,
             near: smp,
             far: None,
         }
     }
 
-    /// `smp` leads to the neighbours, if this rank has any, and `network` to everybody else.
+    /// `smp` leads to the neighbors, if this rank has any, and `network` to everybody else.
     #[must_use]
     pub fn over(network: Network, smp: Smp) -> Self {
-        let neighbours = smp.neighbours();
-        let count = match neighbours.len() as u32 {
+        let neighbors = smp.neighbors();
+        let count = match neighbors.len() as u32 {
             1 => 0,
             count => count,
         };
         Self {
-            first: neighbours.start,
+            first: neighbors.start,
             count,
             near: smp,
             far: Some(Far {

@@ -1,4 +1,4 @@
-//! How often a rank that has neighbours polls its network.
+//! How often a rank that has neighbors polls its network.
 
 use argonet_base::cpu::{SHORT_PAUSE_TICKS, ticks};
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_rank_without_neighbours_always_polls() {
+    fn a_rank_without_neighbors_always_polls() {
         let pace = Pace::new(false);
         for _ in 0..3 {
             assert!(pace.is_due());

@@ -158,7 +158,7 @@ fn registered() -> Registered {
 }
 
 /// Ranks from 5 on that share memory, as many as wanted.
-fn neighbours(count: u32) -> Vec<Smp> {
+fn neighbors(count: u32) -> Vec<Smp> {
     let pages = PageKind::Normal;
     let file = SegmentFile::create(count, 4096, pages).unwrap();
     let fd = file.as_fd().try_clone_to_owned().unwrap();
@@ -191,9 +191,9 @@ const MESSAGE: Message<'static> = Message {
     payload: Payload::None,
 };
 
-/// Two neighbours, 5 and 6, of nine ranks; the network of the first.
+/// Two neighbors, 5 and 6, of nine ranks; the network of the first.
 fn two() -> (Paths, Smp, Arc<Noted>) {
-    let mut smps = neighbours(2).into_iter();
+    let mut smps = neighbors(2).into_iter();
     let network = Arc::new(Noted::default());
     let far: Network = Arc::clone(&network) as Network;
     let (five, six) = (smps.next().unwrap(), smps.next().unwrap());
@@ -201,7 +201,7 @@ fn two() -> (Paths, Smp, Arc<Noted>) {
 }
 
 #[test]
-fn neighbours_are_reached_through_memory_and_others_over_the_network() {
+fn neighbors_are_reached_through_memory_and_others_over_the_network() {
     let (five, six, network) = two();
     for to in 0..9 {
         five.request(JobRank(to), &MESSAGE).unwrap();
@@ -234,9 +234,9 @@ fn neighbours_are_reached_through_memory_and_others_over_the_network() {
 }
 
 #[test]
-fn a_rank_without_neighbours_sends_to_itself_over_the_network_too() {
+fn a_rank_without_neighbors_sends_to_itself_over_the_network_too() {
     let network = Arc::new(Noted::default());
-    let alone = neighbours(1).remove(0);
+    let alone = neighbors(1).remove(0);
     let paths = Paths::over(Arc::clone(&network) as Network, alone);
     paths.request(JobRank(5), &MESSAGE).unwrap();
     assert_eq!(*network.sent.lock(), [5]);
@@ -278,10 +278,10 @@ fn what_comes_over_the_network_wakes_who_sleeps_on_memory() {
 }
 
 #[test]
-fn a_neighbour_wakes_who_sleeps_and_the_watch_ends_with_its_rank() {
+fn a_neighbor_wakes_who_sleeps_and_the_watch_ends_with_its_rank() {
     let (five, six, network) = two();
     std::thread::scope(|scope| {
-        let neighbour = scope.spawn(|| {
+        let neighbor = scope.spawn(|| {
             while network.sleepers.load(Ordering::SeqCst) == 0 {
                 std::thread::yield_now();
             }
@@ -295,7 +295,7 @@ fn a_neighbour_wakes_who_sleeps_and_the_watch_ends_with_its_rank() {
             assert!(begun.elapsed() < Duration::from_secs(10), "not woken");
             five.poll_with(&mut count);
         }
-        neighbour.join().unwrap();
+        neighbor.join().unwrap();
     });
     assert_eq!(network.sleepers.load(Ordering::SeqCst), 1, "the watch");
     drop(five);

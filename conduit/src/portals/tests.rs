@@ -152,7 +152,7 @@ fn while_polled<R>(others: &[Rank], act: impl FnOnce() -> R) -> R {
 
 // seed P13
 #[test]
-fn all_but_neighbours_are_told_of_an_exit_and_confirm() {
+fn all_but_neighbors_are_told_of_an_exit_and_confirm() {
     let without = PortalsSizes {
         flow_control: false,
         ..PortalsSizes::default()

@@ -26,15 +26,15 @@ use std::sync::Arc;
 pub struct SmpConfig {
     /// This rank.
     pub rank: JobRank,
-    /// The lowest rank of the neighbourhood, whose ranks are consecutive.
+    /// The lowest rank of the neighborhood, whose ranks are consecutive.
     pub first: JobRank,
-    /// Ranks of the neighbourhood.
+    /// Ranks of the neighborhood.
     pub ranks: u32,
     /// Threads that will call.
     pub mode: ThreadMode,
     /// Who executes the barrier before sleeping; the same on all ranks.
     pub barrier: Barrier,
-    /// Segments of the neighbourhood.
+    /// Segments of the neighborhood.
     pub directory: Arc<Directory>,
     /// Handlers that exist, the same on all ranks.
     pub registered: Registered,
@@ -42,7 +42,7 @@ pub struct SmpConfig {
     pub segment_len: SegmentLen,
 }
 
-/// Numbers of a neighbourhood that cannot be.
+/// Numbers of a neighborhood that cannot be.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum SmpConfigError {
     /// The rank shares no memory with those that do.
@@ -50,9 +50,9 @@ pub enum SmpConfigError {
     Rank {
         /// This rank.
         rank: JobRank,
-        /// The lowest of the neighbourhood.
+        /// The lowest of the neighborhood.
         first: JobRank,
-        /// Ranks of the neighbourhood.
+        /// Ranks of the neighborhood.
         ranks: u32,
     },
     /// No memory is as large as those would need, or their numbers are no numbers of ranks.
@@ -60,9 +60,9 @@ pub enum SmpConfigError {
         "smp: {ranks} ranks from {first} on cannot share memory: at most {MOST_RANKS}, with numbers below 2^32"
     )]
     Ranks {
-        /// The lowest of the neighbourhood.
+        /// The lowest of the neighborhood.
         first: JobRank,
-        /// Ranks of the neighbourhood.
+        /// Ranks of the neighborhood.
         ranks: u32,
     },
 }
@@ -108,7 +108,7 @@ impl Smp {
     /// Name as in `--conduit`.
     pub const NAME: &'static str = "smp";
 
-    /// Limits of every neighbourhood.
+    /// Limits of every neighborhood.
     pub const LIMITS: Limits = Limits {
         args: MAX_CARRIED,
         medium_request: MAX_MEDIUM,
@@ -135,7 +135,7 @@ impl Smp {
         }
     }
 
-    /// Maps the shared region in `file`, which all ranks of the neighbourhood share.
+    /// Maps the shared region in `file`, which all ranks of the neighborhood share.
     ///
     /// # Errors
     /// [`SmpConfigError`] as [`InvalidInput`](std::io::ErrorKind::InvalidInput) if the rank is none of the ranks, or those are too
@@ -160,9 +160,9 @@ impl Smp {
         })
     }
 
-    /// Ranks of the neighbourhood.
+    /// Ranks of the neighborhood.
     #[must_use]
-    pub fn neighbours(&self) -> core::ops::Range<u32> {
+    pub fn neighbors(&self) -> core::ops::Range<u32> {
         self.first.0..self.first.0 + self.ranks
     }
 
@@ -173,7 +173,7 @@ impl Smp {
     }
 
     fn members(&self) -> impl Iterator<Item = JobRank> {
-        self.neighbours().map(JobRank)
+        self.neighbors().map(JobRank)
     }
 
     #[inline(always)]
@@ -186,7 +186,7 @@ impl Smp {
     /// # Panics
     /// If another conduit prepared it: that one may have other ranks, or rings of another length.
     fn prepared_place(&self, prepared: &Prepared, least_units: u32) -> (Ring<'_>, usize, u32) {
-        const WHERE: &str = "a message is committed or cancelled where it was prepared";
+        const WHERE: &str = "a message is committed or canceled where it was prepared";
         let to = prepared.to();
         assert!(self.region.place(to) < self.peers.len(), "{WHERE}");
         let ring = self.region.ring(to, self.rank, prepared.lane());
@@ -275,7 +275,7 @@ impl Conduit for Smp {
         };
         Self::LIMITS.check(self.rank, to, category, nargs, least)?;
         let is_peer = self.region.place(to) < self.peers.len();
-        assert!(is_peer, "a rank of the neighbourhood");
+        assert!(is_peer, "a rank of the neighborhood");
         let ring = self.region.ring(to, self.rank, lane);
         let _guard =
             (lane == Lane::Request).then(|| self.peer(to).out_request_lock.lock(self.mode));

@@ -1,4 +1,4 @@
-//! Where everything lies in the shared region of a neighbourhood.
+//! Where everything lies in the shared region of a neighborhood.
 //!
 //! ```text
 //! 0            sleep words, one line a rank

@@ -1,4 +1,4 @@
-//! Lines: what ranks of a neighbourhood tell each other in small collective operations, without messages.
+//! Lines: what ranks of a neighborhood tell each other in small collective operations, without messages.
 //!
 //! For each *slot*, which a team has to itself, a rank has a block that it alone writes and all others may read:
 //!
@@ -197,7 +197,7 @@ mod shared {
     use argonet_base::JobRank;
     use core::ptr::NonNull;
 
-    /// The lines of a neighbourhood, as one of its ranks uses them. Numbers of calls are the caller's; see the module for what it
+    /// The lines of a neighborhood, as one of its ranks uses them. Numbers of calls are the caller's; see the module for what it
     /// keeps to.
     #[derive(Clone, Copy)]
     pub struct Lines<'c> {

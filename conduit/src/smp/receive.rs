@@ -242,7 +242,7 @@ impl Smp {
         let category = match head.kind()? {
             Kind::Message(category) => category,
             Kind::Skip => {
-                // A skip covers what was prepared and cancelled, or all up to the end of the ring.
+                // A skip covers what was prepared and canceled, or all up to the end of the ring.
                 let units = head.units();
                 let known = (1..=record::MAX_UNITS).contains(&units) || units == available;
                 if !known || units > available {

@@ -1,4 +1,4 @@
-//! The shared region of a neighbourhood, mapped.
+//! The shared region of a neighborhood, mapped.
 
 use super::layout::{LAP_UNITS, LARGE_UNITS, LINE, Layout, RING_UNITS};
 use super::lines::{BLOCK_WORDS, Block};
@@ -75,7 +75,7 @@ impl Region {
     /// If there is no such rank.
     #[inline(always)]
     pub(crate) fn sleep_word_of(&self, rank: JobRank) -> &AtomicU32 {
-        assert!(self.layout.has(rank), "a rank of the neighbourhood");
+        assert!(self.layout.has(rank), "a rank of the neighborhood");
         self.sleep_word(rank)
     }
 

@@ -313,7 +313,7 @@ fn prepared_payloads_keep_their_place() {
         offset,
     };
     let mut first = a.prepare(&want(1000, None)).unwrap();
-    let cancelled = a.prepare(&want(500, None)).unwrap();
+    let canceled = a.prepare(&want(500, None)).unwrap();
     let mut long = a.prepare(&want(100, Some(SegmentOffset(8)))).unwrap();
     a.request(JobRank(1), &message(&[9], Payload::None))
         .unwrap();
@@ -323,7 +323,7 @@ fn prepared_payloads_keep_their_place() {
         0,
         "nothing overtakes what is being prepared"
     );
-    a.cancel(cancelled);
+    a.cancel(canceled);
     // SAFETY: the pair outlives the buffers.
     unsafe { long.buffer() }.copy_from(0, &[3; 100]).unwrap();
     a.commit(long, HandlerIndex(130), &[1, 2], 100);
@@ -383,7 +383,7 @@ fn a_rank_that_shares_no_memory_is_refused() {
 }
 
 #[test]
-#[should_panic(expected = "a rank of the neighbourhood")]
+#[should_panic(expected = "a rank of the neighborhood")]
 fn nobody_is_rung_who_shares_no_memory() {
     let pair = pair();
     let [a, _] = &pair.ranks;
@@ -435,7 +435,7 @@ fn a_payload_of_another_conduit_is_refused() {
         let payload = catch_unwind(AssertUnwindSafe(act)).unwrap_err();
         let text = payload.downcast_ref::<&str>().copied();
         let text = text.or(payload.downcast_ref::<String>().map(|text| &**text));
-        let expected = "is committed or cancelled where it was prepared";
+        let expected = "is committed or canceled where it was prepared";
         assert!(text.unwrap().contains(expected), "{text:?}");
     };
     let end = RING_UNITS as usize * 2;
@@ -467,7 +467,7 @@ fn a_payload_of_another_conduit_is_refused() {
 }
 
 #[test]
-#[should_panic(expected = "a rank of the neighbourhood")]
+#[should_panic(expected = "a rank of the neighborhood")]
 fn nothing_is_prepared_for_a_rank_that_shares_no_memory() {
     let pair = pair();
     let [a, _] = &pair.ranks;

@@ -6,7 +6,7 @@
 //! more, and only then sleeps on the word. A sender publishes its record and then loads the word.
 //! Either the sender's load sees 1, or its record was visible before the sleeper's last look: the
 //! barrier is between them on the sender's processor. Where a rank could not register for the
-//! barrier, all ranks of the neighbourhood use a SeqCst fence on both sides instead.
+//! barrier, all ranks of the neighborhood use a SeqCst fence on both sides instead.
 //!
 //! Linux leaves processors out of that barrier at times, see [`VISIBLE`]: so who pays for the fence looks once more after a
 //! while, when what a sender had stored is there without one.

@@ -59,7 +59,7 @@ impl Sleepers {
 
     #[cold]
     fn signal(&self) {
-        // Full means that it is signalled.
+        // Full means that it is signaled.
         let _ = rustix::io::write(&self.event, &1u64.to_ne_bytes());
     }
 

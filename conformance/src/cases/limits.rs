@@ -134,7 +134,7 @@ fn every_length_of_longs<R: Rig>(rig: &R) {
                 let clean = before.iter().chain(behind).all(|&byte| byte == 0xa5);
                 assert!(
                     clean,
-                    "{len} bytes at {place}: a neighbour changed at rank {rank}"
+                    "{len} bytes at {place}: a neighbor changed at rank {rank}"
                 );
                 assert!(
                     between == mail.payload(),

@@ -21,7 +21,7 @@ pub(super) fn cases<R: Rig>() -> Vec<Case<R>> {
     ]
 }
 
-/// Between neighbours and two ranks far apart; then between all.
+/// Between neighbors and two ranks far apart; then between all.
 fn traffic<R: Rig>(rig: &R, ranks: u32) {
     let mut bench = Bench::new(rig, Want::ranks(ranks));
     let limits = bench.at(0).limits();

@@ -20,7 +20,7 @@ pub(super) fn cases<R: Rig>() -> Vec<Case<R>> {
             prepared_longs_of_every_length,
         ),
         always("a_commit_may_be_smaller", a_commit_may_be_smaller),
-        always("cancelling_gives_room_back", cancelling_gives_room_back),
+        always("canceling_gives_room_back", canceling_gives_room_back),
         always("several_prepared_at_once", several_prepared_at_once),
         always("prepared_in_a_flood", prepared_in_a_flood),
     ]
@@ -183,8 +183,8 @@ fn a_commit_may_be_smaller<R: Rig>(rig: &R) {
     bench.account();
 }
 
-/// Far more is cancelled than there can be room for; nothing of it arrives, all else does.
-fn cancelling_gives_room_back<R: Rig>(rig: &R) {
+/// Far more is canceled than there can be room for; nothing of it arrives, all else does.
+fn canceling_gives_room_back<R: Rig>(rig: &R) {
     let mut bench = Bench::new(rig, Want::ranks(2).cramped());
     let max = bench.at(0).limits().medium_request;
     for round in 0..400 {
@@ -210,7 +210,7 @@ fn cancelling_gives_room_back<R: Rig>(rig: &R) {
     bench.account();
 }
 
-/// As threads do: several are open at once, and are committed and cancelled in another order.
+/// As threads do: several are open at once, and are committed and canceled in another order.
 fn several_prepared_at_once<R: Rig>(rig: &R) {
     let mut bench = Bench::new(rig, Want::ranks(3));
     // Their order among each other and with other messages is the conduit's affair.

@@ -1,4 +1,4 @@
-//! Puts and gets, and requests whose payload stays where it is: bytes, neighbours, completions.
+//! Puts and gets, and requests whose payload stays where it is: bytes, neighbors, completions.
 
 use super::operations::{MARGIN, NOTHING, Operations, complete_put};
 use super::{Case, lengths};
@@ -65,7 +65,7 @@ fn puts_of_every_length_and_place<R: Rig>(rig: &R) {
             let clean = now[..MARGIN] == around[..MARGIN] && now[tail..] == around[tail..];
             assert!(
                 clean,
-                "a put of {len} bytes at {offset} changed its neighbours"
+                "a put of {len} bytes at {offset} changed its neighbors"
             );
         }
     }

@@ -97,7 +97,7 @@ fn a_reply_without_another_call<R: Rig>(rig: &R) {
     }
 }
 
-/// A negotiated payload, after one that was cancelled.
+/// A negotiated payload, after one that was canceled.
 fn a_commit_without_another_call<R: Rig>(rig: &R) {
     let mut bench = Bench::new(rig, Want::ranks(2).calm());
     let want = argonet_conduit::PrepareRequest {

@@ -84,7 +84,7 @@ impl Rig for SmpRig {
         }
     }
 
-    /// Rings have one size, which is the smallest that takes any record. Segments of neighbours
+    /// Rings have one size, which is the smallest that takes any record. Segments of neighbors
     /// are mapped at first use.
     fn start(&self, setup: &Setup) -> SmpJob {
         let (ranks, bytes) = (setup.ranks, setup.segment_bytes);

@@ -21,7 +21,7 @@ pub(crate) struct TcpRig {
     progress: bool,
     breaks: Option<u64>,
     /// So many ranks share memory.
-    neighbours: u32,
+    neighbors: u32,
 }
 
 pub(crate) struct TcpJob {
@@ -208,7 +208,7 @@ impl TcpRig {
             mode,
             progress,
             breaks: None,
-            neighbours: 1,
+            neighbors: 1,
         };
         let plain = modes.map(|mode| whole(mode, false));
         let served = [ThreadMode::Seq, ThreadMode::Par].map(|mode| whole(mode, true));
@@ -217,13 +217,12 @@ impl TcpRig {
             mode: ThreadMode::Par,
             progress: seed.is_multiple_of(2),
             breaks: Some(seed),
-            neighbours: 1,
+            neighbors: 1,
         });
-        let together =
-            [(ThreadMode::Seq, 2), (ThreadMode::Par, 3)].map(|(mode, neighbours)| Self {
-                neighbours,
-                ..whole(mode, false)
-            });
+        let together = [(ThreadMode::Seq, 2), (ThreadMode::Par, 3)].map(|(mode, neighbors)| Self {
+            neighbors,
+            ..whole(mode, false)
+        });
         let plain = plain.into_iter().chain(served);
         plain.chain(broken).chain(together).collect()
     }
@@ -240,8 +239,8 @@ impl Rig for TcpRig {
         if self.progress {
             mode.push_str(" served");
         }
-        if self.neighbours > 1 {
-            mode.push_str(&format!(" neighbours {}", self.neighbours));
+        if self.neighbors > 1 {
+            mode.push_str(&format!(" neighbors {}", self.neighbors));
         }
         match self.breaks {
             None => mode,
@@ -258,13 +257,13 @@ impl Rig for TcpRig {
             // The system takes as much from a sender that has nothing else under way.
             alone_bytes: 64 << 10,
             ordered: true,
-            settled_is_handled: self.neighbours == 1,
+            settled_is_handled: self.neighbors == 1,
             threads: self.mode,
             // The hub has no descriptor that would wake a sleeper for another connection.
             sleeps: self.breaks.is_none(),
             outlives_sender: false,
             // It needs a connection that stays.
-            garbage: if self.breaks.is_none() && self.neighbours == 1 {
+            garbage: if self.breaks.is_none() && self.neighbors == 1 {
                 GARBAGE.len()
             } else {
                 0
@@ -300,11 +299,11 @@ impl Rig for TcpRig {
             segments: Vec::new(),
             hub,
         };
-        let mut hood = Hood::new(0, self.neighbours.min(ranks), bytes);
+        let mut hood = Hood::new(0, self.neighbors.min(ranks), bytes);
         for rank in 0..ranks {
             if rank == hood.end() {
                 // A file of its own, as on another host.
-                hood = Hood::new(rank, self.neighbours.min(ranks - rank), bytes);
+                hood = Hood::new(rank, self.neighbors.min(ranks - rank), bytes);
             }
             let directory = hood.directory(rank, ranks);
             job.segments
@@ -366,7 +365,7 @@ impl Hood {
         Directory::of_job(file, JobRank(rank), ranks).expect("directory")
     }
 
-    /// The way to the neighbours.
+    /// The way to the neighbors.
     fn smp(&self, rank: u32, mode: ThreadMode, directory: &Arc<Directory>, setup: &Setup) -> Smp {
         let bytes = self.bytes;
         let config = SmpConfig {

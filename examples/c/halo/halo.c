@@ -2,7 +2,7 @@
  *
  * usage: halo [ROWS COLUMNS STEPS]
  *
- * How memory is shared: each rank attaches a segment, asks where those of its neighbours are, and puts its outermost rows
+ * How memory is shared: each rank attaches a segment, asks where those of its neighbors are, and puts its outermost rows
  * into them before each step. That is the halo: rows of others that a rank needs to compute its own. At the end rank 0 gets the
  * plate from all ranks and compares it with one that it has computed alone.
  *
@@ -40,7 +40,7 @@ static size_t first_of(gex_Rank_t rank)
   return rank * (rows / ranks) + (rank < extra ? rank : extra);
 }
 
-/* Rows of one plate in a segment. All ranks leave room for as many, so that a neighbour's second plate is easily found. */
+/* Rows of one plate in a segment. All ranks leave room for as many, so that a neighbor's second plate is easily found. */
 static size_t stride(void) { return rows_of(0) + 2; }
 
 /* The first number of a row; `base` is where the segment begins. */
@@ -93,7 +93,7 @@ static int run(void *base)
     /* A put that is complete is in its target's memory, but only the barrier tells the target so. */
     gex_NBI_Wait(GEX_EC_PUT, 0);
     barrier();
-    /* One barrier a step is enough: a neighbour that is ahead writes into the halo of the other plate. */
+    /* One barrier a step is enough: a neighbor that is ahead writes into the halo of the other plate. */
     relax(row(base, plate, 1), row(base, !plate, 1), own);
     /* The plate has edges above and below, too, which stay. */
     if (me == 0) memcpy(row(base, !plate, 1), row(base, plate, 1), columns * sizeof(double));

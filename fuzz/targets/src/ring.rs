@@ -1,8 +1,8 @@
-//! What a hostile neighbour can write into the memory that it shares: any bytes, in any of its
+//! What a hostile neighbor can write into the memory that it shares: any bytes, in any of its
 //! rings, read positions and sleep words, between any of our calls. Nothing it writes may make us
 //! read or write outside of what is ours, panic, or poll without end.
 //!
-//! The input is a list of steps of the neighbour's and ours; see [`step`].
+//! The input is a list of steps of the neighbor's and ours; see [`step`].
 
 use argonet_am::{
     AmError, Category, Delivery, HandlerTable, Lane, MAX_CARRIED, MAX_MEDIUM, Message, Payload,
@@ -67,16 +67,16 @@ impl Sink for Handlers {
     }
 }
 
-struct Neighbours {
+struct Neighbors {
     us: Smp,
     rings: OwnedFd,
     layout: Layout,
-    /// Where the neighbour writes on, in the rings to us.
+    /// Where the neighbor writes on, in the rings to us.
     at: [u64; 2],
     _segments: [OwnSegment; 2],
 }
 
-fn neighbours(mode: ThreadMode) -> Neighbours {
+fn neighbors(mode: ThreadMode) -> Neighbors {
     let segments = SegmentFile::create(2, SEGMENT, PageKind::Normal).expect("memory");
     let segments = segments.into_fd();
     let rings = memfd_create("rings", MemfdFlags::CLOEXEC).expect("memory");
@@ -102,7 +102,7 @@ fn neighbours(mode: ThreadMode) -> Neighbours {
         registered: handlers.registered(),
         segment_len: Arc::new(|_| SEGMENT),
     };
-    Neighbours {
+    Neighbors {
         us: Smp::new(rings.as_fd(), config).expect("memory"),
         rings,
         layout: Layout::new(JobRank(0), 2),
@@ -111,8 +111,8 @@ fn neighbours(mode: ThreadMode) -> Neighbours {
     }
 }
 
-impl Neighbours {
-    /// The neighbour writes; what would lie beyond the shared file is left out.
+impl Neighbors {
+    /// The neighbor writes; what would lie beyond the shared file is left out.
     fn scribble(&self, offset: u64, bytes: &[u8]) {
         let room = (self.layout.bytes() as u64).saturating_sub(offset);
         let len = bytes.len().min(usize::try_from(room).unwrap_or(usize::MAX));
@@ -166,7 +166,7 @@ fn lane(byte: u8) -> Lane {
 }
 
 /// One step. The first byte says which, its high half is a parameter.
-fn step(n: &mut Neighbours, handlers: &mut Handlers, data: &mut &[u8]) {
+fn step(n: &mut Neighbors, handlers: &mut Handlers, data: &mut &[u8]) {
     let Some((&first, rest)) = data.split_first() else {
         return;
     };
@@ -222,7 +222,7 @@ pub(crate) fn run(data: &[u8]) {
     } else {
         ThreadMode::Par
     };
-    let mut n = neighbours(mode);
+    let mut n = neighbors(mode);
     let mut handlers = Handlers::default();
     for _ in 0..MOST_STEPS {
         step(&mut n, &mut handlers, &mut data);

@@ -63,7 +63,7 @@ impl<'a> SharedBytes<'a> {
     ///
     /// # Safety
     ///
-    /// For the whole of `'a` the memory is valid for reads and initialised (mappings of files
+    /// For the whole of `'a` the memory is valid for reads and initialized (mappings of files
     /// always are), and in this process it is written only through [`copy`], [`fill`] or atomics.
     /// Other processes may write it in any way.
     #[inline]
@@ -220,7 +220,7 @@ impl<'a> SharedBytesMut<'a> {
     ///
     /// # Safety
     ///
-    /// For the whole of `'a` the memory is valid for reads and writes and initialised, and in
+    /// For the whole of `'a` the memory is valid for reads and writes and initialized, and in
     /// this process it is accessed only through [`copy`], [`fill`], atomics or other views. Other
     /// processes may access it in any way, and several views may cover it at once.
     #[inline]

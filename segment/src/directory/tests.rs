@@ -10,7 +10,7 @@ use super::Directory;
 use crate::error::SegmentError;
 use crate::file::SegmentFile;
 use crate::pages::PageKind;
-use crate::segment::{NeighbourSegment, OwnSegment};
+use crate::segment::{NeighborSegment, OwnSegment};
 
 const MIB: u64 = 1 << 20;
 
@@ -34,7 +34,7 @@ fn pair(stride: u64, pages: PageKind) -> (Arc<Directory>, Arc<Directory>) {
 }
 
 #[test]
-fn a_neighbour_reads_what_the_owner_wrote() {
+fn a_neighbor_reads_what_the_owner_wrote() {
     let (zero, one) = pair(MIB, PageKind::Normal);
     let own = OwnSegment::attach(&zero, 100).unwrap();
     assert_eq!(own.len(), page());
@@ -47,22 +47,22 @@ fn a_neighbour_reads_what_the_owner_wrote() {
         one.resolve(JobRank(0), offset(0), 1).is_none(),
         "mapped at first use only"
     );
-    assert!(NeighbourSegment::of(&one, JobRank(0)).is_none());
+    assert!(NeighborSegment::of(&one, JobRank(0)).is_none());
     one.ensure(JobRank(0), offset(40), 5, || own.len()).unwrap();
     let view = one.bytes(JobRank(0), offset(40), 5).unwrap();
     assert_eq!(view.to_vec(), b"hello");
 
     // And back, through another way to the same memory.
-    let neighbour = NeighbourSegment::of(&one, JobRank(0)).unwrap();
-    assert_eq!((neighbour.rank(), neighbour.len()), (JobRank(0), page()));
-    neighbour
+    let neighbor = NeighborSegment::of(&one, JobRank(0)).unwrap();
+    assert_eq!((neighbor.rank(), neighbor.len()), (JobRank(0), page()));
+    neighbor
         .bytes_mut(offset(40), 1)
         .unwrap()
         .write(0, &b'j')
         .unwrap();
     assert_eq!(own.bytes(offset(40), 5).unwrap().to_vec(), b"jello");
-    assert_eq!(neighbour.bytes(offset(41), 1).unwrap().to_vec(), b"e");
-    assert_eq!(Some(neighbour.base()), one.span_base(JobRank(0)));
+    assert_eq!(neighbor.bytes(offset(41), 1).unwrap().to_vec(), b"e");
+    assert_eq!(Some(neighbor.base()), one.span_base(JobRank(0)));
 }
 
 #[test]
@@ -206,7 +206,7 @@ fn an_own_rank_outside_the_file_is_refused() {
     ));
 }
 
-/// Readers resolve and write while a neighbour's mapping grows under them: every address that
+/// Readers resolve and write while a neighbor's mapping grows under them: every address that
 /// they get is accessible.
 #[test]
 fn addresses_resolved_during_growth_are_accessible() {
@@ -323,9 +323,9 @@ proptest! {
 #[test]
 fn a_file_of_more_ranks_than_share_memory_has_not_all_near() {
     let file = || SegmentFile::create(4, MIB, PageKind::Normal).unwrap();
-    let pairs = Directory::of_neighbourhood(file(), JobRank(2), 4, 2..4).unwrap();
+    let pairs = Directory::of_neighborhood(file(), JobRank(2), 4, 2..4).unwrap();
     assert!(!pairs.are_all_near(4));
-    let first = Directory::of_neighbourhood(file(), JobRank(0), 4, 0..2).unwrap();
+    let first = Directory::of_neighborhood(file(), JobRank(0), 4, 0..2).unwrap();
     assert!(!first.are_all_near(4));
     assert!(first.are_all_near(2));
     let all = Directory::new(file(), JobRank(1)).unwrap();

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 
 settings! {
     COLL_ROOTED_GEOM: String = "GASNET_COLL_ROOTED_GEOM", Kind::Text, Preset::Is("KNOMIAL_TREE,2"), Scope::Job,
-        "The tree of collective operations, in each neighbourhood and over them: KNOMIAL_TREE and its radix, or FLAT_TREE.";
+        "The tree of collective operations, in each neighborhood and over them: KNOMIAL_TREE and its radix, or FLAT_TREE.";
     COLL_SCRATCH_SIZE: Bytes = "GASNET_COLL_SCRATCH_SIZE", SIZE, Preset::Is("2 MB"), Scope::Job,
         "Scratch memory of a collective operation in each rank; what would need more is done in pieces, or otherwise. A reduction takes four elements in any case.";
     COLL_PIPE_SEG_SIZE: Bytes = "GASNET_COLL_PIPE_SEG_SIZE", SIZE, Preset::Is("32 KB"), Scope::Job,
@@ -17,7 +17,7 @@ settings! {
     COLL_GATHER_ALL_LIMIT: Bytes = "GASNET_COLL_GATHER_ALL_DISSEM_LIMIT_PER_THREAD", SIZE, Preset::Is("1024"), Scope::Job,
         "Up to which block gather-all goes by dissemination; longer ones go straight, or around a ring.";
     COLL_EXCHANGE_LIMIT: Bytes = "GASNET_COLL_EXCHANGE_DISSEM_LIMIT_PER_THREAD", SIZE, Preset::Is("1024"), Scope::Job,
-        "Up to which block exchanges between neighbourhoods go by dissemination; longer ones go straight.";
+        "Up to which block exchanges between neighborhoods go by dissemination; longer ones go straight.";
     COLL_TREE_LIMIT: Bytes = "ARGONET_COLL_TREE_LIMIT", SIZE, Preset::Is("1024"), Scope::Job,
         "Up to which block gathers and scatters go by a tree; longer ones go straight.";
     COLL_EAGER_SIZE: Bytes = "ARGONET_COLL_EAGER_SIZE", SIZE, Preset::Is("32 KB"), Scope::Job,

@@ -1,4 +1,4 @@
-//! Segments, huge pages, neighbourhoods, threads.
+//! Segments, huge pages, neighborhoods, threads.
 
 use super::{NO_IBV, NO_OFI};
 use crate::choice::HugePages;

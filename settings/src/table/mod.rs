@@ -9,7 +9,7 @@ pub(crate) mod ibv;
 pub(crate) mod libraries;
 pub(crate) mod memory;
 pub(crate) mod messages;
-pub(crate) mod neighbours;
+pub(crate) mod neighbors;
 pub(crate) mod ofi;
 pub(crate) mod portals;
 pub(crate) mod ssh;
@@ -73,7 +73,7 @@ const TABLE: &[Section] = &[
     section("libfabric (ofi) and UCX", &[], ofi::IDLE),
     section("Libraries loaded at run time", libraries::USED, &[]),
     section("Cray: aries, gemini, portals", &[], cray::IDLE),
-    section("Neighbouring systems", &[], neighbours::IDLE),
+    section("Neighboring systems", &[], neighbors::IDLE),
 ];
 
 /// All sections.

@@ -160,7 +160,7 @@ pub(crate) const IDLE: &[Row] = &[
     ucx(
         "GASNET_UCX_AM_ORDERED_TLS",
         Kind::Boolean,
-        "1 with one neighbourhood a host",
+        "1 with one neighborhood a host",
         "Uses transports that keep order only.",
     ),
     ucx(

@@ -115,7 +115,7 @@ pub(crate) const IDLE: &[Row] = &[
         Kind::Boolean,
         "1",
         Scope::Job,
-        "Looks for ranks that share a host among all, not among neighbours.",
+        "Looks for ranks that share a host among all, not among neighbors.",
         "ranks share memory with those of their host in the list of hosts",
     ),
     Row::idle(
@@ -179,7 +179,7 @@ pub(crate) const IDLE: &[Row] = &[
         Kind::Boolean,
         "1",
         Scope::Job,
-        "Finalises MPI at a normal exit.",
+        "Finalizes MPI at a normal exit.",
         NO_MPI,
     ),
     Row::idle(

@@ -11,11 +11,11 @@ const COMPUTE_NS: u64 = 5_000_000;
 /// A pattern of communication.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Pattern {
-    /// All compute, and send one message to a neighbour now and then.
+    /// All compute, and send one message to a neighbor now and then.
     Idle,
-    /// Faces of a box to six neighbours on a torus, as in the text: 160 full messages each, which would take 640 credits.
+    /// Faces of a box to six neighbors on a torus, as in the text: 160 full messages each, which would take 640 credits.
     GhostZones,
-    /// The same neighbours, in bursts of 32 messages: every round, every 3rd, 6th, 16th, 40th and every 100th.
+    /// The same neighbors, in bursts of 32 messages: every round, every 3rd, 6th, 16th, 40th and every 100th.
     Rates,
     /// Reduction and broadcast on a binary tree, 16 full messages a hop.
     Tree,
@@ -23,7 +23,7 @@ pub enum Pattern {
     HotSpot,
     /// Everybody sends to anybody.
     Random,
-    /// Ghost zones whose six neighbours are others after so many rounds.
+    /// Ghost zones whose six neighbors are others after so many rounds.
     Changing {
         /// Rounds of 960 requests.
         rounds: u32,
@@ -82,8 +82,8 @@ impl Script {
         }
     }
 
-    /// One of the six neighbours on a torus that is as near to a cube as the number of ranks allows.
-    fn neighbour(&self, direction: u32) -> u32 {
+    /// One of the six neighbors on a torus that is as near to a cube as the number of ranks allows.
+    fn neighbor(&self, direction: u32) -> u32 {
         let [x, y, z] = sides(self.ranks);
         let (stride, side) = [(1, x), (x, y), (x * y, z)][direction as usize / 2];
         let at = self.rank / stride % side;
@@ -124,12 +124,12 @@ impl Script {
                     1 => Step::Compute(self.random.range(90_000, 110_000)),
                     2 => Step::Poll,
                     _ => Step::Send {
-                        to: self.neighbour(0),
+                        to: self.neighbor(0),
                         cost: 1,
                     },
                 }
             }
-            Pattern::GhostZones => self.faces(|script, direction| script.neighbour(direction)),
+            Pattern::GhostZones => self.faces(|script, direction| script.neighbor(direction)),
             Pattern::Changing { rounds } => {
                 let set = self.round / rounds;
                 self.faces(|script, direction| script.other(set, direction))
@@ -187,7 +187,7 @@ impl Script {
         while let Some(period) = PERIODS.get(self.part as usize) {
             if self.round.is_multiple_of(*period) && self.sent < BURST {
                 self.sent += 1;
-                let to = self.neighbour(self.part);
+                let to = self.neighbor(self.part);
                 return Step::Send { to, cost: FULL };
             }
             self.part += 1;
@@ -279,8 +279,8 @@ mod tests {
             let script = Script::new(rank, 60, 1);
             for direction in 0..6 {
                 let back = direction ^ 1;
-                let there = Script::new(script.neighbour(direction), 60, 1);
-                assert_eq!(there.neighbour(back), rank);
+                let there = Script::new(script.neighbor(direction), 60, 1);
+                assert_eq!(there.neighbor(back), rank);
                 let there = Script::new(script.other(3, direction), 60, 1);
                 assert_eq!(there.other(3, back), rank);
                 assert_ne!(script.other(3, direction), rank);

@@ -196,16 +196,16 @@ impl Job {
         job
     }
 
-    /// Bursts to favourites that change, and some to others.
+    /// Bursts to favorites that change, and some to others.
     fn draw_requests(&mut self) {
         let ranks = self.nodes.len();
         for _ in 0..self.random.range(1, 6) {
             for me in 0..ranks {
                 let other = |random: &mut Random| (me + 1 + random.index(ranks - 1)) % ranks;
-                let favourite = other(&mut self.random);
+                let favorite = other(&mut self.random);
                 for _ in 0..self.random.range(0, 30) {
                     let to = if self.random.chance(800_000) {
-                        favourite
+                        favorite
                     } else {
                         other(&mut self.random)
                     };

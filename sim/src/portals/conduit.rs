@@ -84,10 +84,10 @@ impl Host {
         fiber: Arc<Fiber>,
     ) -> Result<Seat<PortalsNode>, StartError> {
         let rank = JobRank(rank);
-        // No rank has a neighbour; only interfaces reach all memory.
+        // No rank has a neighbor; only interfaces reach all memory.
         let near = rank.0..rank.0 + 1;
         let ranks = self.software.ranks;
-        let directory = Directory::of_neighbourhood(self.file()?, rank, ranks, near)?;
+        let directory = Directory::of_neighborhood(self.file()?, rank, ranks, near)?;
         let segment = OwnSegment::attach(&directory, self.segment_bytes)?;
         let reached = Directory::of_all(self.file()?)?;
         let faults = FaultRules {

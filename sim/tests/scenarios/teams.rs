@@ -51,29 +51,29 @@ fn program(rank: &Rank, (): ()) {
     let world = engine.world_team().clone();
     for round in 1..=ROUNDS {
         let mut numbers = Numbers(round);
-        // (colour, key) of each rank; colour 0 joins nothing.
+        // (color, key) of each rank; color 0 joins nothing.
         let chosen: Vec<_> = (0..RANKS)
             .map(|_| (numbers.below(3), numbers.below(4) as i32 - 2))
             .collect();
-        let of = |ranks: &[u32], colour| {
+        let of = |ranks: &[u32], color| {
             let mut those: Vec<_> = ranks
                 .iter()
                 .copied()
-                .filter(|&rank| chosen[rank as usize].0 == colour)
+                .filter(|&rank| chosen[rank as usize].0 == color)
                 .collect();
             those.sort_by_key(|&rank| chosen[rank as usize].1);
             those
         };
-        let (colour, key) = chosen[me as usize];
-        rank.doing(format_args!("round {round}, colour {colour}"));
-        let choice = (colour > 0).then_some(Choice { colour, key });
+        let (color, key) = chosen[me as usize];
+        rank.doing(format_args!("round {round}, color {color}"));
+        let choice = (color > 0).then_some(Choice { color, key });
         let all: Vec<_> = (0..RANKS).collect();
         let made = engine
             .team_split(ctx, &world, choice, Terms::default())
             .unwrap();
-        assert_eq!(made.is_some(), colour > 0);
+        assert_eq!(made.is_some(), color > 0);
         if let Some(first) = made {
-            let members = of(&all, colour);
+            let members = of(&all, color);
             meets(rank, &first, &members);
             // A team of this one, from behind, by a list.
             let list: Vec<_> = members
@@ -93,7 +93,7 @@ fn program(rank: &Rank, (): ()) {
         }
         // Who has nothing to say takes part.
         let own = [(JobRank(me), 0)];
-        let list: &[_] = if colour == 1 { &own } else { &[] };
+        let list: &[_] = if color == 1 { &own } else { &[] };
         let made = engine
             .team_create(ctx, &world, list, Terms::default())
             .unwrap();

@@ -194,7 +194,7 @@ impl<C: Conduit> Engine<C> {
     /// Sends what [`prepare_between`](Self::prepare_between) has prepared for the same endpoints.
     ///
     /// # Errors
-    /// [`AmError::NotForClients`]; the payload is cancelled then.
+    /// [`AmError::NotForClients`]; the payload is canceled then.
     ///
     /// # Panics
     /// As [`commit`](Self::commit).

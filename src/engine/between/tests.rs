@@ -389,7 +389,7 @@ fn a_negotiated_payload_goes_between_endpoints() {
             .unwrap();
         let refused = engine.commit_between(&ctx, prepared, between, internal::BARRIER, &[1], 0);
         assert!(matches!(refused, Err(AmError::NotForClients { .. })));
-        // It was cancelled, so that the thread may go on.
+        // It was canceled, so that the thread may go on.
         assert_eq!(engine.poll(&ctx), Ok(0));
     }
 }

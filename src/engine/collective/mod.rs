@@ -1,7 +1,7 @@
 //! Collective operations of teams, which go on while their callers do something else.
 //!
 //! Every operation is a [`Schedule`], made by a pure function ([`plan`]) of its kind, its lengths, the member's place and the
-//! neighbourhoods: rounds of messages and of local steps. One machine executes them all
+//! neighborhoods: rounds of messages and of local steps. One machine executes them all
 //! (`flight`), driven by polls, since handlers cannot send. Handlers put what comes where it belongs, or keep it
 //! (`mailbox`).
 //!

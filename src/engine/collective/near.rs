@@ -1,4 +1,4 @@
-//! Calls of teams that have a slot of lines: short ones inside a neighbourhood, without messages.
+//! Calls of teams that have a slot of lines: short ones inside a neighborhood, without messages.
 //!
 //! What a member does with its own line and with others' is here; how calls get through their lines is in [`queue`](super::queue).
 #![allow(unsafe_code)]

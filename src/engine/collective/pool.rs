@@ -1,4 +1,4 @@
-//! Reductions among neighbours that do not fit lines: through memory that all of them map.
+//! Reductions among neighbors that do not fit lines: through memory that all of them map.
 //!
 //! In each of the first slots a member has a *pool* that it alone writes and all may read ([`Lines::pool`]). A vector goes through the pools in
 //! pieces. Each piece takes two calls by lines, its *stages*:

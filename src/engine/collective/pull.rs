@@ -1,4 +1,4 @@
-//! Long sends between neighbours: the receiver reads the bytes where they lie, in a segment that is mapped here, or anywhere in
+//! Long sends between neighbors: the receiver reads the bytes where they lie, in a segment that is mapped here, or anywhere in
 //! the sender's process by way of the kernel. One copy, and nothing passes through messages.
 #![allow(unsafe_code)]
 
@@ -39,7 +39,7 @@ impl Lies {
     }
 }
 
-/// How memory of neighbours that is not mapped is read.
+/// How memory of neighbors that is not mapped is read.
 #[derive(Default)]
 pub(super) struct Near {
     processes: OnceLock<ProcessOf>,

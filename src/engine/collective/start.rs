@@ -49,7 +49,7 @@ impl Member {
             tuning: &tuning,
         };
         if task.ordered && !self.hoods.are_contiguous() {
-            // Neighbours' values alone cannot be combined first.
+            // Neighbors' values alone cannot be combined first.
             plan(
                 &situation(&Hoods::one(self.team.size())),
                 &task,

@@ -59,7 +59,7 @@ struct Registry {
     unopened: usize,
 }
 
-/// Tells the neighbourhood of a rank.
+/// Tells the neighborhood of a rank.
 pub type HoodOf = Box<dyn Fn(JobRank) -> u32 + Send + Sync>;
 
 /// State of the collective operations.
@@ -243,9 +243,9 @@ impl Collectives {
 }
 
 impl<C: Conduit> Engine<C> {
-    /// Tells which ranks are neighbours, before the first collective operation: ranks of which `hood_of` says the same. All
-    /// ranks say the same. Without it all are neighbours if the engine's directory has the segments of all, else none.
-    pub fn set_neighbourhoods(&self, hood_of: HoodOf) -> bool {
+    /// Tells which ranks are neighbors, before the first collective operation: ranks of which `hood_of` says the same. All
+    /// ranks say the same. Without it all are neighbors if the engine's directory has the segments of all, else none.
+    pub fn set_neighborhoods(&self, hood_of: HoodOf) -> bool {
         self.background.collectives.hood_of.set(hood_of).is_ok()
     }
 
@@ -255,8 +255,8 @@ impl<C: Conduit> Engine<C> {
         self.background.collectives.tune(tuning)
     }
 
-    /// The neighbourhood of a rank: ranks of which this is the same are neighbours.
-    pub fn neighbourhood_of(&self, rank: JobRank) -> u32 {
+    /// The neighborhood of a rank: ranks of which this is the same are neighbors.
+    pub fn neighborhood_of(&self, rank: JobRank) -> u32 {
         match self.background.collectives.hood_of.get() {
             Some(hood_of) => hood_of(rank),
             None if self.directory().are_all_near(self.size) => 0,
@@ -264,7 +264,7 @@ impl<C: Conduit> Engine<C> {
         }
     }
 
-    /// The neighbourhoods of some members.
+    /// The neighborhoods of some members.
     fn hoods_of(&self, members: &Members) -> Hoods {
         let size = members.size();
         match self.background.collectives.hood_of.get() {

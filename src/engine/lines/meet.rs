@@ -163,7 +163,7 @@ impl<C: Conduit> Engine<C> {
     fn check_line(&self, lines: Lines<'_>, Place { slot, rank, call }: Place) {
         if lines.is_past(slot, rank, call) {
             self.fatal(&format!(
-                "rank {}: rank {rank} has gone on to a later call in slot {slot} of the neighbourhood's lines than call \
+                "rank {}: rank {rank} has gone on to a later call in slot {slot} of the neighborhood's lines than call \
                  {call}, which this rank waits for: the shared memory is damaged",
                 self.rank
             ));

@@ -20,7 +20,7 @@ pub struct Terms {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Choice {
     /// Those who choose the same are a team.
-    pub colour: u32,
+    pub color: u32,
     /// Ranks in the team are in this order, then in that of the parent.
     pub key: i32,
 }
@@ -98,7 +98,7 @@ pub(super) fn check_list(list: &[(JobRank, u32)], size: u32) -> Result<(), TeamE
 ///
 /// ```text
 /// 0        4          6          8              12          16     24        32          36    40
-/// | number | call u16 | part u16 | colour / own | key/count | hash | scratch | flags u32 | 0   |
+/// | number | call u16 | part u16 | color / own | key/count | hash | scratch | flags u32 | 0   |
 /// 40      48      56
 /// | slots | first |
 /// ```
@@ -126,7 +126,7 @@ impl Entry {
         };
         let (part, own, count, hash): (u16, u32, u32, u64) = match self.part {
             Part::Nothing => (0, 0, 0, 0),
-            Part::Join(choice) => (1, choice.colour, choice.key.cast_unsigned(), 0),
+            Part::Join(choice) => (1, choice.color, choice.key.cast_unsigned(), 0),
             Part::List(digest) => (2, digest.own, digest.count, digest.hash),
             Part::Wrong => (3, 0, 0, 0),
         };
@@ -160,7 +160,7 @@ impl Entry {
             part: match kinds >> 16 {
                 0 => Part::Nothing,
                 1 => Part::Join(Choice {
-                    colour: own,
+                    color: own,
                     key: count.cast_signed(),
                 }),
                 2 => Part::List(Digest { hash, own, count }),
@@ -188,8 +188,7 @@ mod tests {
         prop_oneof![
             Just(Part::Nothing),
             Just(Part::Wrong),
-            (any::<u32>(), any::<i32>())
-                .prop_map(|(colour, key)| Part::Join(Choice { colour, key })),
+            (any::<u32>(), any::<i32>()).prop_map(|(color, key)| Part::Join(Choice { color, key })),
             (any::<u64>(), any::<u32>(), any::<u32>())
                 .prop_map(|(hash, own, count)| Part::List(Digest { hash, own, count })),
         ]

@@ -64,7 +64,7 @@ pub(super) fn split(
     let mut group = Vec::new();
     for (rank, entry) in (0..).zip(entries) {
         match entry.part {
-            Part::Join(other) if other.colour == choice.colour => {
+            Part::Join(other) if other.color == choice.color => {
                 same_terms((me, own.terms), (rank, entry.terms))?;
                 group.push((other.key, rank));
             }

@@ -61,7 +61,7 @@ impl Drop for OwnedTeam {
 }
 
 impl<C: Conduit> Engine<C> {
-    /// Splits a team: members that choose the same colour become a team, in the order of their keys, then of their ranks in
+    /// Splits a team: members that choose the same color become a team, in the order of their keys, then of their ranks in
     /// `parent`; who chooses nothing joins none. Collective over `parent`, and a barrier. Gives the team of this member, which can be
     /// used at once.
     ///
@@ -202,7 +202,7 @@ impl<C: Conduit> Engine<C> {
             }
         }
         let nears = || seated.iter().filter_map(|team| team.near.get());
-        let what = Waiting::new(WaitFor::Finalise);
+        let what = Waiting::new(WaitFor::Finalize);
         self.wait_until(ctx, what, || nears().all(|near| near.is_idle()))
     }
 

@@ -4,11 +4,11 @@ use super::post::{MEDIUM, Rank, ended, job, quiet, until};
 use super::*;
 use std::sync::Arc;
 
-/// The same of a job of neighbourhoods of two.
+/// The same of a job of neighborhoods of two.
 fn pairs(size: u32, room: usize) -> Vec<Rank> {
     let ranks = job(size, room, ThreadMode::Seq);
     for rank in &ranks {
-        assert!(rank.engine.set_neighbourhoods(Box::new(|rank| rank.0 / 2)));
+        assert!(rank.engine.set_neighborhoods(Box::new(|rank| rank.0 / 2)));
         rank.engine.world_team();
     }
     ranks

@@ -123,7 +123,7 @@ static void locks(void) {
     if (gex_HSL_Trylock(&lock)) never = 1;
   }
   CASE("unlock-free") gex_HSL_Unlock(&lock);
-  CASE("initialise-twice") {
+  CASE("initialize-twice") {
     gex_HSL_Init(&lock);
     gex_HSL_Init(&lock);
   }

@@ -20,7 +20,7 @@ static void creations(void) {
   CASE("create-bits-of-float") gex_AD_Create(&ad, team, GEX_DT_FLT, GEX_OP_ADD | GEX_OP_FXOR, 0);
   CASE("create-user-operation") gex_AD_Create(&ad, team, GEX_DT_I64, GEX_OP_USER, 0);
   CASE("create-unknown-operation") gex_AD_Create(&ad, team, GEX_DT_I64, GEX_OP_ADD | (1u << 12), 0);
-  CASE("create-two-favours")
+  CASE("create-two-favors")
     gex_AD_Create(&ad, team, GEX_DT_I64, GEX_OP_ADD, GEX_FLAG_AD_FAVOR_MY_RANK | GEX_FLAG_AD_FAVOR_REMOTE);
   CASE("create-type-differs") gex_AD_Create(&ad, team, me ? GEX_DT_I64 : GEX_DT_U64, GEX_OP_ADD, 0);
   CASE("create-operations-differ") gex_AD_Create(&ad, team, GEX_DT_I64, me ? GEX_OP_ADD : GEX_OP_SUB, 0);

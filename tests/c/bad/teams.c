@@ -30,7 +30,7 @@ static void splits(void) {
   gex_TM_t tm = GEX_TM_INVALID;
   CASE("split-no-parent") gex_TM_Split(&tm, GEX_TM_INVALID, 0, 0, NULL, 0, GEX_FLAG_TM_NO_SCRATCH);
   CASE("split-pair") gex_TM_Split(&tm, gex_TM_Pair(ep, 0), 0, 0, NULL, 0, GEX_FLAG_TM_NO_SCRATCH);
-  CASE("split-colour") gex_TM_Split(&tm, team, -1, 0, NULL, 0, GEX_FLAG_TM_NO_SCRATCH);
+  CASE("split-color") gex_TM_Split(&tm, team, -1, 0, NULL, 0, GEX_FLAG_TM_NO_SCRATCH);
   CASE("split-size") gex_TM_Split(&tm, team, 0, 0, base, 0, 0);
   CASE("split-nowhere") gex_TM_Split(&tm, team, 0, 0, NULL, 64, 0);
   CASE("split-outside") gex_TM_Split(&tm, team, 0, 0, base - 1, 64, 0);

@@ -174,7 +174,7 @@ fn panics(way: Way) -> Done {
     }
     goes_on_after(|| drop(reduce(&world, way)));
     world.barrier()?;
-    Ok(world.finalise()?)
+    Ok(world.finalize()?)
 }
 
 /// The other rank comes to the reduction while this one waits in a broadcast into a buffer that it has borrowed.
@@ -201,7 +201,7 @@ fn panic_in_an_unrelated_call() -> Done {
         op.wait()?;
     }
     world.barrier()?;
-    Ok(world.finalise()?)
+    Ok(world.finalize()?)
 }
 
 static GO: AtomicBool = AtomicBool::new(false);
@@ -225,7 +225,7 @@ fn calls<M: Threading>(world: World<M>) -> Done {
         // What was refused has left nothing behind.
         reduce(&world, way)?;
     }
-    Ok(take_back(world).finalise()?)
+    Ok(take_back(world).finalize()?)
 }
 
 /// A combination of a started reduction waits for another thread, which starts something of the same team meanwhile.
@@ -263,7 +263,7 @@ fn waits(count: usize) -> Done {
         helper.join().expect("the other thread ends")?;
         Ok(())
     })?;
-    Ok(world.finalise()?)
+    Ok(world.finalize()?)
 }
 
 static STARTED: AtomicBool = AtomicBool::new(false);

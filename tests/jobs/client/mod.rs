@@ -106,7 +106,7 @@ fn lend<M: Threading>(world: World<M>) -> Rc<World<M>> {
     world
 }
 
-/// Takes the world back, to finalise it.
+/// Takes the world back, to finalize it.
 fn take_back<M: Threading>(world: Rc<World<M>>) -> World<M> {
     WORLD.set(None);
     Rc::try_unwrap(world).unwrap_or_else(|_| panic!("the world is held elsewhere"))

@@ -94,7 +94,7 @@ fn condition<M: argonet::Threading>(world: World<M>) -> Done {
         }));
         world.barrier()?;
     }
-    Ok(take_back(world).finalise()?)
+    Ok(take_back(world).finalize()?)
 }
 
 /// Does what its number says, and counts.
@@ -126,7 +126,7 @@ fn waker() -> Done {
             });
             let waker = Waker::from(Arc::clone(&wakes));
             let mut context = Context::from_waker(&waker);
-            let mut op = world.rpc(world.neighbour(1), &one, ())?;
+            let mut op = world.rpc(world.neighbor(1), &one, ())?;
             let mut look = || Pin::new(&mut op).poll(&mut context);
             // A waker is called whenever the operation is not complete.
             let before = || wakes.woken.load(Ordering::Relaxed);
@@ -149,5 +149,5 @@ fn waker() -> Done {
         }
     }
     world.barrier()?;
-    Ok(take_back(world).finalise()?)
+    Ok(take_back(world).finalize()?)
 }

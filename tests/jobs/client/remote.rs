@@ -178,7 +178,7 @@ fn falls(act: impl Fn(&World) -> Result<(), Error>) -> Done {
         act(&world)?;
     }
     goes_on_after(|| world.barrier());
-    Ok(world.finalise()?)
+    Ok(world.finalize()?)
 }
 
 /// Arguments are encoded, and results decoded, in the client's own call: it may catch its panics and go on.
@@ -193,7 +193,7 @@ fn falls_here() -> Done {
         assert_eq!(found, text);
     }
     let world = World::init()?;
-    let to = world.neighbour(1);
+    let to = world.neighbor(1);
     for _ in 0..3 {
         caught(
             || drop(world.rpc(to, &take, (Touchy(FALLS_ENCODING),))),
@@ -208,12 +208,12 @@ fn falls_here() -> Done {
         assert_eq!(world.rpc(to, &take, (Touchy(5),))?.wait()?, 5);
         world.barrier()?;
     }
-    Ok(world.finalise()?)
+    Ok(world.finalize()?)
 }
 
 fn calls<M: argonet::Threading>(world: World<M>) -> Done {
     let world = lend(world);
-    let to = world.neighbour(1);
+    let to = world.neighbor(1);
     world.barrier()?;
     world.send(to, &call, ())?;
     world.wait_until(|| CALLED.load(Ordering::Relaxed) == 1)?;
@@ -239,10 +239,10 @@ fn calls<M: argonet::Threading>(world: World<M>) -> Done {
     let made = world.rpc(to, &make, (WORKS_DECODING,))?.wait()?;
     assert_eq!(made.0, WORKS_DECODING);
     world.barrier()?;
-    Ok(take_back(world).finalise()?)
+    Ok(take_back(world).finalize()?)
 }
 
-/// What a handler has captured is dropped with the world, after the job has no more to do: its panic goes to who finalises, and
+/// What a handler has captured is dropped with the world, after the job has no more to do: its panic goes to who finalizes, and
 /// nobody can join another job there.
 fn handler_dropped() -> Done {
     struct Falls;
@@ -256,9 +256,9 @@ fn handler_dropped() -> Done {
     let falls = Falls;
     let am = builder.am("holds", move |_, _: u32| _ = &falls);
     let world = builder.build()?;
-    world.send(world.neighbour(1), &am, 0)?;
+    world.send(world.neighbor(1), &am, 0)?;
     std::panic::set_hook(Box::new(|_| {}));
-    let left = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| world.finalise()));
+    let left = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| world.finalize()));
     let _ = std::panic::take_hook();
     assert!(left.is_err(), "the destructor's panic is the client's own");
     Ok(())
@@ -319,7 +319,7 @@ fn limits() -> Done {
     const MOST: u64 = 1 << 20;
     const DEEPEST: u32 = 128;
     let world = World::init()?;
-    let to = world.neighbour(1);
+    let to = world.neighbor(1);
     let count = |count| world.rpc(to, &count_of, (Nothings(count),))?.wait();
     let made = |count| world.rpc(to, &make_nothings, (count,))?.wait();
     let len = |len| world.rpc(to, &len_of, (Chain(len),))?.wait();
@@ -340,5 +340,5 @@ fn limits() -> Done {
     }
     assert_eq!((count(1)?, len(1)?), (1, 1));
     world.barrier()?;
-    Ok(world.finalise()?)
+    Ok(world.finalize()?)
 }

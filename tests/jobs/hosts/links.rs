@@ -53,7 +53,7 @@ pub(super) fn links() -> Done {
         rates.sort_by(f64::total_cmp);
         eprintln!("rate {:.1}", rates[rates.len() / 2]);
     }
-    Ok(world.finalise()?)
+    Ok(world.finalize()?)
 }
 
 pub(super) fn each_and_both() {

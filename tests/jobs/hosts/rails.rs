@@ -18,7 +18,7 @@ const MUCH: u64 = 2 << 20;
 /// Rounds until rank 0's standard input ends: everybody puts to the next rank, overwrites the source, and counts there.
 pub(super) fn rails() -> Done {
     let world = World::init()?;
-    let (me, next) = (u64::from(world.rank().0), world.neighbour(1));
+    let (me, next) = (u64::from(world.rank().0), world.neighbor(1));
     let ends = until_input_ends(&world);
     let pattern = Pattern::new();
     let part = SharedVec::<u8>::alloc(&world, BYTES)?;
@@ -49,7 +49,7 @@ pub(super) fn rails() -> Done {
             eprintln!("round {round} took {} us", begun.elapsed().as_micros());
         }
     }
-    Ok(world.finalise()?)
+    Ok(world.finalize()?)
 }
 
 /// Bytes that have come to a host over one of its networks.

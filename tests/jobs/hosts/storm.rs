@@ -114,7 +114,7 @@ pub(super) fn storm() -> Done {
             eprintln!("round {round} took {} us", begun.elapsed().as_micros());
         }
     }
-    Ok(world.finalise()?)
+    Ok(world.finalize()?)
 }
 
 /// Reads of so many rounds; the longest.

@@ -165,7 +165,7 @@ pub(super) fn stress() -> Done {
             eprintln!("round {round} took {} us", begun.elapsed().as_micros());
         }
     }
-    Ok(world.finalise()?)
+    Ok(world.finalize()?)
 }
 
 pub(super) fn cut_at_random() {

@@ -55,7 +55,7 @@ const SHORTS: u32 = 5;
 
 /// What every rank does with the next one.
 fn work<M: Threading>(world: &World<M>, v: &SharedVec<u64>) -> Done {
-    let next = world.neighbour(1);
+    let next = world.neighbor(1);
     world.put_value(v.gptr(next, 0), 1)?;
     world.put_from(v.on(next).part(1..3), &[2, 3])?;
     world.put_value(v.gptr(world.rank(), 3), 4)?;
@@ -80,13 +80,13 @@ fn traced() -> Done {
     work(&world, &v)?;
     world.barrier()?;
     world.broadcast(argonet::Rank(0), &mut [1u32; 4])?;
-    Ok(world.finalise()?)
+    Ok(world.finalize()?)
 }
 
 fn threads() -> Done {
     let world = World::builder().build_par()?;
     let v = SharedVec::<u64>::alloc(&world, 16)?;
-    let next = world.neighbour(1);
+    let next = world.neighbor(1);
     std::thread::scope(|scope| {
         for thread in 0..4 {
             let (world, v) = (&world, &v);
@@ -101,13 +101,13 @@ fn threads() -> Done {
         }
     });
     world.wait_until(|| PINGS.load(Ordering::Relaxed) == 400)?;
-    Ok(world.finalise()?)
+    Ok(world.finalize()?)
 }
 
 fn exits() -> Done {
     let world = World::init()?;
     let v = SharedVec::<u64>::alloc(&world, 16)?;
-    world.put_value(v.gptr(world.neighbour(1), 0), 1)?;
+    world.put_value(v.gptr(world.neighbor(1), 0), 1)?;
     println!("{}", crate::support::ENDED);
     argonet::exit(0)
 }
@@ -117,7 +117,7 @@ fn crashes() -> Done {
     let v = SharedVec::<u64>::alloc(&world, 16)?;
     world.barrier()?;
     if world.rank().0 == 1 {
-        world.put_value(v.gptr(world.neighbour(1), 0), 1)?;
+        world.put_value(v.gptr(world.neighbor(1), 0), 1)?;
         std::process::abort();
     }
     world.wait_until(|| false)?;
@@ -130,7 +130,7 @@ fn killed() -> Done {
     world.barrier()?;
     if world.rank().0 == 1 {
         for n in 0..2000 {
-            world.put_value(v.gptr(world.neighbour(1), 0), n)?;
+            world.put_value(v.gptr(world.neighbor(1), 0), n)?;
         }
         rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::KILL)?;
     }

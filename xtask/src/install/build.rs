@@ -85,7 +85,7 @@ pub(super) fn variant(
         let mut command = found.tools.cc.command();
         command
             .args(["-std=c99", "-Wall", "-Wextra", "-fPIC"])
-            .arg(variant.optimisation())
+            .arg(variant.optimization())
             .args(variant.defines().iter().map(|define| format!("-D{define}")))
             .arg(format!("-DARGONET_CONDUIT_WORD={word}"));
         for (name, value) in sources.idents() {

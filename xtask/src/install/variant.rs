@@ -157,7 +157,7 @@ impl Variant {
     }
 
     /// How its own code is compiled, and its clients' may be.
-    pub(super) const fn optimisation(&self) -> &'static str {
+    pub(super) const fn optimization(&self) -> &'static str {
         if self.debug { "-g" } else { "-O2" }
     }
 
@@ -186,19 +186,19 @@ impl Variant {
                 libraries.extend(own);
             }
         }
-        let optimisation = self.optimisation().to_owned();
+        let optimization = self.optimization().to_owned();
         vec![
             ("PREFIX", shell(prefix)),
             ("CC", cc.clone()),
-            ("OPT_CFLAGS", optimisation.clone()),
+            ("OPT_CFLAGS", optimization.clone()),
             ("MISC_CFLAGS", String::new()),
-            ("CFLAGS", optimisation.clone()),
+            ("CFLAGS", optimization.clone()),
             ("MISC_CPPFLAGS", String::new()),
             ("CPPFLAGS", preprocessor.clone()),
             ("CXX", cxx),
-            ("OPT_CXXFLAGS", optimisation.clone()),
+            ("OPT_CXXFLAGS", optimization.clone()),
             ("MISC_CXXFLAGS", String::new()),
-            ("CXXFLAGS", optimisation),
+            ("CXXFLAGS", optimization),
             ("MISC_CXXCPPFLAGS", String::new()),
             ("CXXCPPFLAGS", preprocessor),
             ("DEFINES", defines),

@@ -252,7 +252,7 @@ pub(super) const ITEMS: [Item; 64] = [
     ),
     item(
         "B3",
-        "What arrives twice is recognised, also when it had not failed",
+        "What arrives twice is recognized, also when it had not failed",
         Waits("failover between rails"),
     ),
     item(

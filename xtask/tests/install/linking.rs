@@ -248,7 +248,7 @@ fn contradictions() -> Result<(), Failed> {
             &["-DGASNET_SEQ", "-DGASNET_DEBUG", "-DGASNET_NDEBUG"],
             "exclude each other",
         ),
-        (&["-DGASNET_SEQ", "-DGASNET_DEBUG", "-O2"], "optimised"),
+        (&["-DGASNET_SEQ", "-DGASNET_DEBUG", "-O2"], "optimized"),
         (
             &[
                 "-DGASNET_SEQ",

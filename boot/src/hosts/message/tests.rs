@@ -13,7 +13,7 @@ pub(crate) fn samples() -> Vec<Message> {
         small_stack: SmallStack::of_kib(512),
         pid: 4711,
         end,
-        state: RankState::Finalised,
+        state: RankState::Finalized,
     };
     let kind = ExitKind::Lost;
     vec![

@@ -203,7 +203,7 @@ fn agent_fails_unseen() {
 fn exit_codes() {
     for rank in ["0", "3"] {
         let says = format!("argonet run: rank {rank} (pid ");
-        let why = "exited with code 7 without finalising; the other ranks were ended";
+        let why = "exited with code 7 without finalizing; the other ranks were ended";
         spread(4, "a:2,b:2", &["exit", rank, "7"])
             .run()
             .code(7)
@@ -216,7 +216,7 @@ fn exit_codes() {
         .run()
         .code(1)
         .says(&["rank 2 (pid "]);
-    let outcome = spread(4, "a:2,b:2", &["finalise-then-exit", "3", "5"])
+    let outcome = spread(4, "a:2,b:2", &["finalize-then-exit", "3", "5"])
         .run()
         .code(5);
     outcome.says(&["rank 3 (pid ", "exited with code 5\n"]);
@@ -341,7 +341,7 @@ fn launcher_hangs() {
 }
 
 fn connection_cut() {
-    // What carries the connection is killed, as a remote shell may be: towards the agent, or from it.
+    // What carries the connection is killed, as a remote shell may be: toward the agent, or from it.
     for (which, launcher_sees) in [(0, "its agent exited with code "), (1, "its agent ")] {
         let relay = "export HOST_OF_TEST=%M; cat | %C | cat";
         let job = waiting_for(&["a", "b"], 3, |job| job.env(TEMPLATE.0, relay));

@@ -10,11 +10,11 @@ use std::os::unix::fs::FileExt;
 /// What ranks do in these tests.
 pub(crate) fn rank(args: &[&str]) -> Option<i32> {
     match args {
-        ["neighbours"] => {
+        ["neighbors"] => {
             let job = join();
-            let (host, near) = (job.host_ranks(), job.neighbourhood());
+            let (host, near) = (job.host_ranks(), job.neighborhood());
             say(&format!(
-                "rank {}: host {host:?}, neighbours {near:?}",
+                "rank {}: host {host:?}, neighbors {near:?}",
                 job.rank()
             ));
             // Those that share files see what one of them has written there, and others do not.
@@ -30,7 +30,7 @@ pub(crate) fn rank(args: &[&str]) -> Option<i32> {
             for (rank, mark) in (0..).zip(marks) {
                 assert_eq!(mark == 1, near.contains(&rank), "rank {rank} of {near:?}");
             }
-            job.finalised();
+            job.finalized();
         }
         ["key"] => {
             let job = join();
@@ -48,7 +48,7 @@ pub(crate) fn rank(args: &[&str]) -> Option<i32> {
             });
             say(&format!("{} {digest:016x}", job.rank()));
             fence(&job);
-            job.finalised();
+            job.finalized();
         }
         // Numbered lines, in large writes.
         ["flood", bytes] => {
@@ -65,7 +65,7 @@ pub(crate) fn rank(args: &[&str]) -> Option<i32> {
                 written += lines.len();
                 out.write_all(lines.as_bytes()).expect("written");
             }
-            job.finalised();
+            job.finalized();
         }
         // A value is there after the fence that follows it, on every host.
         ["fences", count] => {
@@ -87,17 +87,17 @@ pub(crate) fn rank(args: &[&str]) -> Option<i32> {
             job.started();
             say(&format!("rank {}", job.rank()));
             fence(&job);
-            job.finalised();
+            job.finalized();
         }
         ["exit-of-all", code] => {
             let _job = start();
             exit(code.parse().ok()?);
         }
-        // One rank finalises and lives on; the others wait for it.
+        // One rank finalizes and lives on; the others wait for it.
         ["desert", who] => {
             let job = start();
             if job.rank().0.to_string() == *who {
-                job.finalised();
+                job.finalized();
                 for_ever()
             }
             fence(&job);

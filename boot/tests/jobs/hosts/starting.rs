@@ -11,7 +11,7 @@ pub(super) const TESTS: &[Test] = &[
     ),
     ("hosts_by_template_shell_and_local_processes", ways),
     ("hosts_programs_that_never_attach_are_fine", not_a_rank),
-    ("hosts_neighbourhoods_are_limited", neighbourhoods),
+    ("hosts_neighborhoods_are_limited", neighborhoods),
     (
         "hosts_environment_arguments_and_directory_arrive",
         environment,
@@ -85,26 +85,26 @@ fn not_a_rank() {
         .says(&["exited with code 7; the other ranks were ended"]);
 }
 
-fn neighbourhoods() {
-    let outcome = spread(5, "a:3,b:2", &["neighbours"]).run().code(0).silent();
+fn neighborhoods() {
+    let outcome = spread(5, "a:3,b:2", &["neighbors"]).run().code(0).silent();
     assert_eq!(
         outcome.lines(),
         [
-            "rank 0: host 0..3, neighbours 0..3",
-            "rank 1: host 0..3, neighbours 0..3",
-            "rank 2: host 0..3, neighbours 0..3",
-            "rank 3: host 3..5, neighbours 3..5",
-            "rank 4: host 3..5, neighbours 3..5",
+            "rank 0: host 0..3, neighbors 0..3",
+            "rank 1: host 0..3, neighbors 0..3",
+            "rank 2: host 0..3, neighbors 0..3",
+            "rank 3: host 3..5, neighbors 3..5",
+            "rank 4: host 3..5, neighbors 3..5",
         ]
     );
-    let job = spread(5, "a:3,b:2", &["neighbours"]).env("GASNET_SUPERNODE_MAXSIZE", "2");
+    let job = spread(5, "a:3,b:2", &["neighbors"]).env("GASNET_SUPERNODE_MAXSIZE", "2");
     let lines = job.run().code(0).silent();
-    assert_eq!(lines.lines()[2], "rank 2: host 0..3, neighbours 2..3");
+    assert_eq!(lines.lines()[2], "rank 2: host 0..3, neighbors 2..3");
     // On one host, without agents.
-    let job = Job::launched(4, &["conduit=none"], &["neighbours"]);
+    let job = Job::launched(4, &["conduit=none"], &["neighbors"]);
     let job = job.env("GASNET_SUPERNODE_MAXSIZE", "3");
     let outcome = job.run().code(0).silent();
-    assert_eq!(outcome.lines()[3], "rank 3: host 0..4, neighbours 3..4");
+    assert_eq!(outcome.lines()[3], "rank 3: host 0..4, neighbors 3..4");
 }
 
 fn environment() {

@@ -128,17 +128,17 @@ fn deserter() {
     let job = spread(4, "a:2,b:2", &["desert", "3"]).env("GASNET_SSH_OUT_DEGREE", "1");
     job.run()
         .code(4)
-        .says(&["rank 3 ended or finalised without entering it"]);
+        .says(&["rank 3 ended or finalized without entering it"]);
     assert!(begin.elapsed() < Duration::from_secs(30));
     // All of a host have gone, and it is below the one that waits.
     let job = spread(3, "a,b,c", &["desert", "2"]).env("GASNET_SSH_OUT_DEGREE", "1");
     job.run()
         .code(4)
-        .says(&["rank 2 ended or finalised without entering it"]);
+        .says(&["rank 2 ended or finalized without entering it"]);
     let job = spread(3, "a,b,c", &["absent", "2"]);
     job.run()
         .code(4)
-        .says(&["rank 2 ended or finalised without entering it"]);
+        .says(&["rank 2 ended or finalized without entering it"]);
 }
 
 fn report() {

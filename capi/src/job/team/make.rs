@@ -80,7 +80,7 @@ fn handle(
         flags,
         scratch,
     };
-    let near = |rank: JobRank| job.neighbours.binary_search(&rank.0).is_ok();
+    let near = |rank: JobRank| job.neighbors.binary_search(&rank.0).is_ok();
     job.teams.add(Team::made(endpoint, made, near))
 }
 
@@ -202,26 +202,26 @@ export! {
         // SAFETY: a team of ours, or null.
         let parent = unsafe { team(parent, FUNCTION) }.no_pair(FUNCTION);
         check_flags(flags, SIZES | NO_SCRATCH, KNOWN, FUNCTION);
-        let colour = (!new.is_null()).then(|| match u32::try_from(color) {
-            Ok(colour) => colour,
+        let color = (!new.is_null()).then(|| match u32::try_from(color) {
+            Ok(color) => color,
             Err(_) => fatal(FUNCTION, &format!("color is {color}; it must not be negative")),
         });
         communicating(FUNCTION, |job, ctx| {
-            if let Some(size) = size_asked_for(job, flags, colour.is_some(), FUNCTION) {
+            if let Some(size) = size_asked_for(job, flags, color.is_some(), FUNCTION) {
                 return size;
             }
             let mut memory = None;
-            if colour.is_some() && flags & NO_SCRATCH == 0 {
+            if color.is_some() && flags & NO_SCRATCH == 0 {
                 check_size(scratch_size, flags, FUNCTION);
                 memory = Some(scratch(job, parent.endpoint(), scratch_addr.addr(), scratch_size, flags, FUNCTION));
             }
-            let choice = colour.map(|colour| Choice { colour, key });
+            let choice = color.map(|color| Choice { color, key });
             let terms = terms(scratch_size, flags);
             let engine = &job.joined.engine;
             let outcome = engine.team_split(ctx, parent.of_engine(job), choice, terms);
             if let Some(team) = made(FUNCTION, outcome) {
                 let handle = handle(job, parent.endpoint(), team, flags, memory, FUNCTION);
-                // SAFETY: not null, as there is a colour, and the caller's to write, as the header asks.
+                // SAFETY: not null, as there is a color, and the caller's to write, as the header asks.
                 unsafe { *new = handle };
             }
             0

@@ -16,7 +16,7 @@ static int own(int fd)
 gasnett_backtrace_type_t gasnett_backtrace_user = {"OWN", own, 1};
 #endif
 
-GASNETT_NEVER_INLINE(recognisable, static int recognisable(int fd))
+GASNETT_NEVER_INLINE(recognizable, static int recognizable(int fd))
 {
     int result = gasnett_print_backtrace(fd);
     gasnett_compiler_fence();
@@ -46,7 +46,7 @@ int main(int argc, char **argv)
     gasnett_backtrace_init(argv[0]);
     if (!strcmp(what, "fatal")) gasnett_fatalerror("number %d of %s", 42, "all");
     if (!strcmp(what, "fatal_nopos")) gasnett_fatalerror_nopos("nowhere");
-    if (!strcmp(what, "backtrace")) return recognisable(1);
+    if (!strcmp(what, "backtrace")) return recognizable(1);
     if (!strcmp(what, "enabled")) return gasnett_print_backtrace_ifenabled(1);
     if (!strcmp(what, "replaced")) {
         gasnett_print_backtrace_ifenabled = broken;

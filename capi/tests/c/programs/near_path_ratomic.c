@@ -1,4 +1,4 @@
-/* Remote atomic operations whose instructions up to the access of the neighbour's memory are counted. */
+/* Remote atomic operations whose instructions up to the access of the neighbor's memory are counted. */
 #include "parts.h"
 
 #ifdef __cplusplus

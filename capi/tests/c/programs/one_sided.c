@@ -241,7 +241,7 @@ static void mistake(const char *which)
   if (IS("leaf")) gex_RMA_PutNBI(tm, me, mine, &value, 8, &some, 0);
   if (IS("lc null")) gex_RMA_PutNB(tm, me, mine, &value, 8, NULL, 0);
   if (IS("self")) gex_RMA_PutBlocking(tm, me, mine, &value, 8, GEX_FLAG_PEER_NEVER_SELF);
-  if (IS("neighbour")) gex_RMA_GetBlockingVal(tm, (me + 1) % ranks, theirs, 8, GEX_FLAG_PEER_NEVER_NBRHD);
+  if (IS("neighbor")) gex_RMA_GetBlockingVal(tm, (me + 1) % ranks, theirs, 8, GEX_FLAG_PEER_NEVER_NBRHD);
   if (IS("flags")) gex_RMA_PutBlockingVal(tm, me, mine, 0, 8, GEX_FLAG_AM_PREPARE_LEAST_CLIENT);
   if (IS("value")) gex_RMA_PutNBIVal(tm, me, mine, 0, 9, 0);
   if (IS("stale")) gex_Event_Test(stale);

@@ -18,7 +18,7 @@
 //! All fields are little-endian. Every frame but *control* belongs to the stream from one rank to another, which
 //! goes on over all connections between the two: its bytes are counted from 0, and `position` holds the low 32
 //! bits of the number of the frame's first byte. So what arrives a second time after a connection was made again
-//! is recognised, and what is missing too. Control frames are outside of the stream and never repeated: `taken` says up
+//! is recognized, and what is missing too. Control frames are outside of the stream and never repeated: `taken` says up
 //! to which byte the stream of the frame's receiver has been taken, `handled` how many bytes of its requests, as
 //! [`charge`] counts them, have been handled since the beginning, `lent` the low bits of how many credits it has been lent in addition to its share, and
 //! `wanted` how many the frame's sender would like to be lent. A *system* frame is outside of the stream, too: a question or an answer of the

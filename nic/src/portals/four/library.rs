@@ -149,7 +149,7 @@ fn load(name: &Path) -> Result<*mut c_void, String> {
     let Ok(c_name) = CString::new(name.as_os_str().as_bytes()) else {
         return Err(format!("{} is no file name", name.display()));
     };
-    // SAFETY: loading runs the library's own initialisers, which is what its user wants.
+    // SAFETY: loading runs the library's own initializers, which is what its user wants.
     let library = unsafe { libc::dlopen(c_name.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
     if !library.is_null() {
         return Ok(library);

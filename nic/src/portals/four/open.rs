@@ -165,7 +165,7 @@ impl Opening {
             )
         };
         if code != abi::OK {
-            // SAFETY: it was initialised, and nothing was made.
+            // SAFETY: it was initialized, and nothing was made.
             unsafe { (call.fini)() };
             return Err(unexpected(rank, "PtlNIInit", code));
         }

@@ -13,7 +13,7 @@ pub(super) enum Place {
     After(u32),
 }
 
-/// Neighbours of an entry in its list.
+/// Neighbors of an entry in its list.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Links {
     next: Option<u32>,
@@ -46,7 +46,7 @@ impl Section<'_> {
         index(self.get(portal + which), self.entries())
     }
 
-    /// Joins two neighbours, or one and the end of the list.
+    /// Joins two neighbors, or one and the end of the list.
     fn join(&mut self, portal: u64, before: Option<u32>, next: Option<u32>) {
         match before {
             Some(entry) => {

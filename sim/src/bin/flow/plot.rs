@@ -101,11 +101,11 @@ fn draw(
         .y_desc(panel.axis)
         .draw()?;
     for (n, (case, outcome)) in curves.iter().enumerate() {
-        let colour = Palette99::pick(n).to_rgba();
+        let color = Palette99::pick(n).to_rgba();
         let points = (1..)
             .zip(&outcome.epochs)
             .map(|(epoch, s)| (f64::from(epoch), value(s, case)));
-        let line = move |x, y| PathElement::new(vec![(x, y), (x + 20, y)], colour.stroke_width(2));
+        let line = move |x, y| PathElement::new(vec![(x, y), (x + 20, y)], color.stroke_width(2));
         let label = format!(
             "{}, at most {} a peer, epoch {}, {} ranks",
             case.kind.name(),
@@ -114,7 +114,7 @@ fn draw(
             case.ranks()
         );
         chart
-            .draw_series(LineSeries::new(points, colour.stroke_width(2)))?
+            .draw_series(LineSeries::new(points, color.stroke_width(2)))?
             .label(label)
             .legend(move |(x, y)| line(x, y));
     }

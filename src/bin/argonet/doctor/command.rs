@@ -68,14 +68,14 @@ impl Doctor {
             },
             ranks: self.ranks,
         };
-        let neighbours = match settings.get(&SUPERNODE_MAXSIZE) {
+        let neighbors = match settings.get(&SUPERNODE_MAXSIZE) {
             0 => u32::MAX,
             most => u32::try_from(most).unwrap_or(u32::MAX),
         };
         let connections = settings.get(&TCP_CONNECTIONS);
         let examined = visit(&options, CONDUIT, &settings, |visits| {
             examine(visits, self.wait, |seen, size| {
-                judge::files(seen, size, neighbours, connections)
+                judge::files(seen, size, neighbors, connections)
             })
         });
         let report = match examined {

@@ -218,11 +218,11 @@ fn number(limit: Option<u64>) -> String {
 }
 
 /// Open files of the ranks of a job of `size`, of which so many share memory at most, with so many connections to each other one.
-pub(super) fn files(seen: &[Seen], size: u32, neighbours: u32, connections: u64) -> Vec<Finding> {
+pub(super) fn files(seen: &[Seen], size: u32, neighbors: u32, connections: u64) -> Vec<Finding> {
     let mut findings = Vec::new();
     let mut roomiest: Option<(u64, Option<u64>, &str)> = None;
     for host in seen {
-        let others = size - (host.ranks.len() as u32).min(neighbours);
+        let others = size - (host.ranks.len() as u32).min(neighbors);
         let need = files_of_rank(others, connections);
         let Limit { soft, hard } = host.facts.files;
         if hard.is_none_or(|hard| hard >= need) {

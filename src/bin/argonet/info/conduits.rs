@@ -41,7 +41,7 @@ fn medium(limits: Limits) -> String {
 fn tcp(settings: &Settings, ranks: u32) -> Facts {
     let limits = TcpSizes::default().limits();
     vec![
-        ("reaches", "ranks of other hosts, and of other neighbourhoods of a host, over connections; neighbours through smp".into()),
+        ("reaches", "ranks of other hosts, and of other neighborhoods of a host, over connections; neighbors through smp".into()),
         ("chosen", chosen(Tcp::NAME, settings).into()),
         ("listens on", listens(settings)),
         ("arguments of a message", format!("at most {MAX_ARGS}")),
@@ -89,7 +89,7 @@ fn over_portals(settings: &Settings, ranks: u32) -> Facts {
         ))
     });
     vec![
-        ("reaches", "ranks of other neighbourhoods of a host, by interfaces in software; neighbours through smp".into()),
+        ("reaches", "ranks of other neighborhoods of a host, by interfaces in software; neighbors through smp".into()),
         ("chosen", chosen(portals::NAME, settings).into()),
         ("arguments of a message", format!("at most {MAX_ARGS}")),
         ("payload of a medium", medium(portals::LIMITS)),

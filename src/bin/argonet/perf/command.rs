@@ -189,7 +189,7 @@ impl Perf {
         };
         let found = pinned.and_then(|()| tune::run(&world, self.chunks, here));
         let text = found.unwrap_or_else(|error| give_up(&error));
-        world.finalise()?;
+        world.finalize()?;
         match (text, &self.out) {
             (Some(text), Some(path)) => write(path, &text),
             (Some(text), None) => {
@@ -228,7 +228,7 @@ impl Perf {
                 Err(error) => give_up(&error),
             }
             let speaks = world.rank().0 == 0;
-            world.finalise()?;
+            world.finalize()?;
             if !speaks {
                 return Ok(());
             }

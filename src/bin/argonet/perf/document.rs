@@ -47,7 +47,7 @@ pub(crate) struct MetricRecord {
     /// What it is compared with.
     pub(crate) limit: Option<Series>,
     pub(crate) limit_is: Option<String>,
-    /// Our time divided by the limit's, of neighbouring chunks.
+    /// Our time divided by the limit's, of neighboring chunks.
     pub(crate) ratio: Option<Comparison>,
     pub(crate) goal: Option<Goal>,
     /// Whether the goal is reached.

@@ -46,7 +46,7 @@ impl Bootstrap for Identity {
         Err(BootError::NotPublished { rank, key })
     }
     fn started(&self) {}
-    fn finalised(&self) {}
+    fn finalized(&self) {}
     fn abort(&self, code: u8, message: &str) -> ! {
         eprintln!("argonet perf: {message}");
         std::process::exit(code.max(1).into())

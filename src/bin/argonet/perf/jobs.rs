@@ -239,7 +239,7 @@ pub(crate) fn hello(ranks: u32) -> Result<()> {
     if world.rank() == Rank(0) {
         println!("{}", kib[0]);
     }
-    world.finalise()
+    world.finalize()
 }
 
 /// Processor time of this process.
@@ -267,5 +267,5 @@ pub(crate) fn wait_idle(seconds: f64) -> Result<()> {
     if world.rank() == Rank(0) {
         println!("{}", percent[0]);
     }
-    world.finalise()
+    world.finalize()
 }

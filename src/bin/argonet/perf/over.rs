@@ -19,7 +19,7 @@ pub(crate) enum Over {
     Portals,
 }
 
-/// Each rank is a neighbourhood of its own.
+/// Each rank is a neighborhood of its own.
 const ALONE: (&str, &str) = ("GASNET_SUPERNODE_MAXSIZE", "1");
 
 impl Over {

@@ -46,7 +46,7 @@ impl<'w> Pair<'w> {
         let mut raw = Vec::new();
         let sharing = if over == Over::Smp { world.size() } else { 0 };
         for rank in (0..sharing).map(Rank) {
-            // Reading the last word maps the neighbour's memory as far as it is attached.
+            // Reading the last word maps the neighbor's memory as far as it is attached.
             world.get_value(memory.gptr(rank, memory.len() - 1))?;
             raw.push(Shared::at(world, memory.gptr(rank, 0).offset(), rank, len));
         }

@@ -14,7 +14,7 @@ const SIZE: (u32, u32) = (1400, 640);
 struct Curve {
     name: &'static str,
     /// The same in both panels.
-    colour: RGBAColor,
+    color: RGBAColor,
     /// What is printed of it, by which it belongs to a panel.
     unit: Unit,
     points: Vec<(f64, f64, f64)>,
@@ -67,7 +67,7 @@ fn curves(measured: &[Measured]) -> Vec<Curve> {
             Some(curve) => curve.points.push(point),
             None => curves.push(Curve {
                 name,
-                colour: Palette99::pick(curves.len()).to_rgba(),
+                color: Palette99::pick(curves.len()).to_rgba(),
                 unit: subject.unit,
                 points: vec![point],
             }),
@@ -141,18 +141,18 @@ fn draw_panel(
         .y_label_formatter(&|value| format!("{value}"))
         .draw()?;
     for curve in curves {
-        let colour = curve.colour;
+        let color = curve.color;
         let ours = curve.points.iter().map(|&(x, ns, _)| (x, figure(x, ns)));
         let limit = curve.points.iter().map(|&(x, _, ns)| (x, figure(x, ns)));
-        let solid = move |x, y| PathElement::new(vec![(x, y), (x + 20, y)], colour.stroke_width(2));
+        let solid = move |x, y| PathElement::new(vec![(x, y), (x + 20, y)], color.stroke_width(2));
         chart
-            .draw_series(LineSeries::new(ours.clone(), colour.stroke_width(2)))?
+            .draw_series(LineSeries::new(ours.clone(), color.stroke_width(2)))?
             .label(curve.name)
             .legend(move |(x, y)| solid(x, y));
-        chart.draw_series(ours.map(|point| Circle::new(point, 3, colour.filled())))?;
-        let thin = move |x, y| PathElement::new(vec![(x, y), (x + 20, y)], colour.mix(0.4));
+        chart.draw_series(ours.map(|point| Circle::new(point, 3, color.filled())))?;
+        let thin = move |x, y| PathElement::new(vec![(x, y), (x + 20, y)], color.mix(0.4));
         chart
-            .draw_series(DashedLineSeries::new(limit, 4, 4, colour.mix(0.6).into()))?
+            .draw_series(DashedLineSeries::new(limit, 4, 4, color.mix(0.6).into()))?
             .label(format!("{}: limit", curve.name))
             .legend(move |(x, y)| thin(x, y));
     }

@@ -199,7 +199,7 @@ impl Report {
         columns(&mut out, METRIC_COLUMNS, &metrics);
         columns(&mut out, FACT_COLUMNS, &facts);
         if !self.measured.is_empty() {
-            out += "ours, limit: best and median chunk. ratio: our time divided by the limit's, median of neighbouring chunks; spread:\n\
+            out += "ours, limit: best and median chunk. ratio: our time divided by the limit's, median of neighboring chunks; spread:\n\
                     its 10th and 90th percentile; best: best chunk against best chunk. 1 GB/s is 1,000 MiB/s. A goal is a ratio, or ns;\n\
                     a stream needs it by both ratios.\n";
         }

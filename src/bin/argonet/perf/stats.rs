@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// The `q`-quantile of `values` (0 is the smallest), linear between neighbours.
+/// The `q`-quantile of `values` (0 is the smallest), linear between neighbors.
 pub(crate) fn quantile(values: &[f64], q: f64) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -37,7 +37,7 @@ pub(crate) struct Chunks {
 /// Two series of chunks compared, chunk by chunk.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub(crate) struct Comparison {
-    /// Median of the ratios of neighbouring chunks, ours divided by the limit's.
+    /// Median of the ratios of neighboring chunks, ours divided by the limit's.
     pub(crate) median: f64,
     /// A tenth of the ratios are smaller.
     pub(crate) p10: f64,
@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn quantiles_lie_between_their_neighbours() {
+    fn quantiles_lie_between_their_neighbors() {
         let values = [4.0, 1.0, 3.0, 2.0];
         assert_eq!(median(&values), 2.5);
         assert_eq!(best(&values), 1.0);

@@ -1,4 +1,4 @@
-//! Barriers: neighbours tell their leader, leaders tell each other by dissemination, and tell their neighbours.
+//! Barriers: neighbors tell their leader, leaders tell each other by dissemination, and tell their neighbors.
 
 use super::hoods::Group;
 use super::tree::{Tree, signal_down, signal_up};

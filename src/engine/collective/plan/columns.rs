@@ -1,22 +1,22 @@
-//! Long reduce-scatter in two levels: neighbours combine what they have for a member of another neighbourhood before it goes
-//! there, so each link between neighbourhoods carries each block once and not once for each neighbour.
+//! Long reduce-scatter in two levels: neighbors combine what they have for a member of another neighborhood before it goes
+//! there, so each link between neighborhoods carries each block once and not once for each neighbor.
 //!
-//! What is for the member at a position is combined by the neighbour at the same position, around its own neighbourhood.
+//! What is for the member at a position is combined by the neighbor at the same position, around its own neighborhood.
 
 use super::super::schedule::ALIGN;
 use super::parts::{pieces, share};
 use super::{Area, Range, Schedule, Situation, Task, direct};
 
-/// Neighbourhoods that partial results go to at once, if there are so many.
+/// Neighborhoods that partial results go to at once, if there are so many.
 const AT_ONCE: u32 = 8;
 
 /// How much goes at once, so that scratch is bounded.
 pub(super) struct Batches {
-    /// Neighbourhoods that partial results go to at once.
+    /// Neighborhoods that partial results go to at once.
     width: u32,
     /// Bytes of a piece of a block, at least an element.
     piece: usize,
-    /// Members of another neighbourhood for whom one member here combines, at the most.
+    /// Members of another neighborhood for whom one member here combines, at the most.
     turns: u32,
 }
 
@@ -26,7 +26,7 @@ impl Batches {
         let (least, most) = situation.hoods.extent();
         let turns = most.div_ceil(least);
         let scratch = situation.tuning.scratch_bytes;
-        // Those of neighbours; of each neighbourhood at once those for its members, and the one from there; two results.
+        // Those of neighbors; of each neighborhood at once those for its members, and the one from there; two results.
         let fixed = most as usize + 2;
         let each = turns as usize + 1;
         let width = (scratch / (task.block() + ALIGN)).saturating_sub(fixed) / each;
@@ -43,7 +43,7 @@ impl Batches {
     }
 }
 
-/// What has come to a member: neighbourhoods before and up to its own, and those behind it.
+/// What has come to a member: neighborhoods before and up to its own, and those behind it.
 struct Results {
     low: Range,
     high: Range,
@@ -52,7 +52,7 @@ struct Results {
 }
 
 impl Results {
-    /// From a neighbourhood; those before this member's own come from the nearest to the first, then those behind it from the
+    /// From a neighborhood; those before this member's own come from the nearest to the first, then those behind it from the
     /// last to the nearest, so operands keep their order.
     fn fold(&mut self, come: Range, is_behind: bool, out: &mut Schedule) {
         if !is_behind {

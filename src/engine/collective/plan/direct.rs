@@ -1,4 +1,4 @@
-//! Everybody with everybody at once, as is best among neighbours, who read each other's memory: the least traffic that there
+//! Everybody with everybody at once, as is best among neighbors, who read each other's memory: the least traffic that there
 //! can be, and the order of operands is kept.
 
 use super::hoods::Group;

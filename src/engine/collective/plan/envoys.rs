@@ -1,4 +1,4 @@
-//! Exchange between neighbourhoods by envoys: for each pair of neighbourhoods one member of each, so that all that one has for
+//! Exchange between neighborhoods by envoys: for each pair of neighborhoods one member of each, so that all that one has for
 //! the other is one message, and the members share the messages.
 
 use super::hoods::Group;
@@ -8,7 +8,7 @@ use super::{Area, Hoods, Range, Schedule, Situation, Task};
 /// How much goes at once, so that scratch is bounded.
 #[derive(Clone, Copy)]
 pub(super) struct Batches {
-    /// Neighbourhoods that each exchanges with at once.
+    /// Neighborhoods that each exchanges with at once.
     width: u32,
     /// Bytes of a piece of a block.
     piece: usize,
@@ -29,7 +29,7 @@ impl Batches {
     }
 }
 
-/// Some neighbourhoods' exchange with this member's own, of a piece of each block.
+/// Some neighborhoods' exchange with this member's own, of a piece of each block.
 struct Batch<'a> {
     situation: &'a Situation<'a>,
     task: &'a Task,
@@ -38,7 +38,7 @@ struct Batch<'a> {
     pairs: Vec<Pair<'a>>,
 }
 
-/// Another neighbourhood.
+/// Another neighborhood.
 struct Pair<'a> {
     theirs: Group<'a>,
     /// The envoys.
@@ -58,7 +58,7 @@ impl Batch<'_> {
         block.part(self.piece.at, self.piece.len)
     }
 
-    /// The pieces for all members of a neighbourhood, if they lie together.
+    /// The pieces for all members of a neighborhood, if they lie together.
     fn together(&self, area: Area, theirs: Group<'_>) -> Option<Range> {
         let (first, count) = (theirs.rank(0), theirs.len());
         let len = self.task.block();
@@ -147,10 +147,10 @@ impl Batch<'_> {
     }
 }
 
-/// All blocks for members of other neighbourhoods.
+/// All blocks for members of other neighborhoods.
 ///
-/// Neighbourhoods a and b meet at the step (a + b) modulo their number, whoever counts, so that no two wait for each other in
-/// different steps; in step c the envoy is the member at position c, around the smallest neighbourhood.
+/// Neighborhoods a and b meet at the step (a + b) modulo their number, whoever counts, so that no two wait for each other in
+/// different steps; in step c the envoy is the member at position c, around the smallest neighborhood.
 pub(super) fn exchange(
     situation: &Situation<'_>,
     task: &Task,

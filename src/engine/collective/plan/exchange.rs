@@ -1,7 +1,7 @@
 //! Exchange: each member has a block for each.
 //!
-//! Between neighbourhoods short blocks travel together: all that one neighbourhood has for another by a pair of envoys
-//! ([`envoys`](super::envoys)), or, where there are many more neighbourhoods than members of one, by leaders and dissemination.
+//! Between neighborhoods short blocks travel together: all that one neighborhood has for another by a pair of envoys
+//! ([`envoys`](super::envoys)), or, where there are many more neighborhoods than members of one, by leaders and dissemination.
 
 use super::envoys;
 use super::hoods::Group;
@@ -28,7 +28,7 @@ pub(super) fn plan(situation: &Situation<'_>, task: &Task, out: &mut Schedule) {
             false => straight(everybody, rank, task, out),
         };
     }
-    // Messages that an envoy sends to other neighbourhoods, and that a leader sends.
+    // Messages that an envoy sends to other neighborhoods, and that a leader sends.
     let (least, _) = hoods.extent();
     let (by_envoys, by_leaders) = (
         hoods.count().div_ceil(least),
@@ -81,10 +81,10 @@ fn disseminate(
 ) -> Vec<Range> {
     let (count, at) = (group.len(), group.position(rank));
     let position = |offset: u64| ((u64::from(at) + offset) % u64::from(count)) as u32;
-    // What has `distance` to go from where it began, at the member `back` before this one, with its lower bits travelled.
+    // What has `distance` to go from where it began, at the member `back` before this one, with its lower bits traveled.
     let len = |distance: u32, bit: u32, back: u32| {
-        let travelled = distance & (bit - 1);
-        let from = position(2 * u64::from(count) - u64::from(travelled + back));
+        let traveled = distance & (bit - 1);
+        let from = position(2 * u64::from(count) - u64::from(traveled + back));
         let to = (u64::from(from) + u64::from(distance)) % u64::from(count);
         bytes(from, to as u32)
     };
@@ -155,8 +155,8 @@ fn leaders_scratch(hoods: &Hoods, task: &Task) -> usize {
     given.saturating_add(dissemination_scratch(hoods.count(), blocks))
 }
 
-/// Neighbours give all that they have to their leader; leaders exchange what their neighbourhoods have for each other by
-/// dissemination, and give their neighbours what has come.
+/// Neighbors give all that they have to their leader; leaders exchange what their neighborhoods have for each other by
+/// dissemination, and give their neighbors what has come.
 fn leaders(situation: &Situation<'_>, task: &Task, out: &mut Schedule) {
     let Situation { rank, hoods, .. } = *situation;
     let (size, len) = (hoods.size() as usize, task.block());

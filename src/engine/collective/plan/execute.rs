@@ -11,7 +11,7 @@ struct Machine {
     round: usize,
     /// Messages of the round that are not complete.
     open: Vec<usize>,
-    /// Messages between neighbourhoods on the longest way to here.
+    /// Messages between neighborhoods on the longest way to here.
     depth: u32,
     /// Those that it has sent, and their bytes.
     sent: u32,
@@ -94,7 +94,7 @@ pub(super) enum Sends {
     Met,
 }
 
-/// What executing has come to: the targets, the depth in messages between neighbourhoods, the most of them that a member
+/// What executing has come to: the targets, the depth in messages between neighborhoods, the most of them that a member
 /// has sent, and the bytes of all of them.
 pub(super) struct Outcome {
     pub(super) targets: Vec<Vec<u8>>,

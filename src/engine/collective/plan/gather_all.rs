@@ -43,8 +43,8 @@ fn disseminate(
     places
 }
 
-/// Short blocks, or a piece of each. Neighbours give theirs to their leader; leaders give each other those of their
-/// neighbourhoods by dissemination, and the whole to their neighbours.
+/// Short blocks, or a piece of each. Neighbors give theirs to their leader; leaders give each other those of their
+/// neighborhoods by dissemination, and the whole to their neighbors.
 fn short(situation: &Situation<'_>, task: &Task, own: Range, out: &mut Schedule) {
     let Situation { rank, hoods, .. } = *situation;
     let target = |from| task.block_of(Area::Target, from).part(own.at, own.len);
@@ -59,7 +59,7 @@ fn short(situation: &Situation<'_>, task: &Task, own: Range, out: &mut Schedule)
     }
     let hood = hoods.of(rank);
     let (group, leader) = (hoods.group(hood), hoods.leader(hood));
-    // All blocks, in the order of neighbourhoods.
+    // All blocks, in the order of neighborhoods.
     let all = own.len * hoods.size() as usize;
     let tree = Tree::within(group, 0, rank, situation.tuning.radix);
     let most = situation.tuning.segment_bytes;
@@ -120,7 +120,7 @@ pub(super) fn plan(situation: &Situation<'_>, task: &Task, out: &mut Schedule) {
         let blocks: Vec<Range> = (0..situation.size()).map(block).collect();
         return direct::gather_all(hoods.everybody(), rank, &blocks, out);
     }
-    // Round a ring in which neighbours follow each other, so that each neighbourhood hears from one other alone.
+    // Round a ring in which neighbors follow each other, so that each neighborhood hears from one other alone.
     let order: Vec<u32> = hoods.in_order().collect();
     let blocks: Vec<Range> = order.iter().map(|rank| block(*rank)).collect();
     ring::gather_all(Group::Order(&order), rank, &blocks, out);

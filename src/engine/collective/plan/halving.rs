@@ -1,5 +1,5 @@
 //! Reduce-to-all of a group by halves: recursive doubling for short vectors, recursive halving and doubling (Rabenseifner) for
-//! long ones. Nearest first, so that neighbouring runs of ranks are combined, and the order is kept.
+//! long ones. Nearest first, so that neighboring runs of ranks are combined, and the order is kept.
 //!
 //! Where the members are no power of two, the first ones go in pairs: the even gives its vector to the odd, and gets the
 //! result from it.

@@ -1,12 +1,12 @@
-//! Which members of a team are neighbours.
+//! Which members of a team are neighbors.
 
-/// The neighbourhoods of a team, in the order of their lowest ranks.
+/// The neighborhoods of a team, in the order of their lowest ranks.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Hoods {
     size: u32,
-    /// By rank; empty if there is one neighbourhood alone.
+    /// By rank; empty if there is one neighborhood alone.
     of: Box<[u32]>,
-    /// Ranks of each, ascending; empty if there is one neighbourhood alone.
+    /// Ranks of each, ascending; empty if there is one neighborhood alone.
     members: Box<[Box<[u32]>]>,
     /// The ranks of each follow each other.
     contiguous: bool,
@@ -21,7 +21,7 @@ pub(super) enum Group<'a> {
     List(&'a [u32]),
     /// Ranks in any order.
     Order(&'a [u32]),
-    /// The lowest rank of each neighbourhood.
+    /// The lowest rank of each neighborhood.
     Leaders(&'a Hoods),
     /// The highest of each.
     Lasts(&'a Hoods),
@@ -60,7 +60,7 @@ impl Group<'_> {
 }
 
 impl Hoods {
-    /// All members are neighbours.
+    /// All members are neighbors.
     #[must_use]
     pub fn one(size: u32) -> Self {
         Self {
@@ -106,13 +106,13 @@ impl Hoods {
         self.size
     }
 
-    /// Neighbourhoods.
+    /// Neighborhoods.
     #[must_use]
     pub fn count(&self) -> u32 {
         (self.members.len() as u32).max(1)
     }
 
-    /// Members of the smallest and of the largest neighbourhood.
+    /// Members of the smallest and of the largest neighborhood.
     #[must_use]
     pub fn extent(&self) -> (u32, u32) {
         let sizes = || self.members.iter().map(|ranks| ranks.len() as u32);
@@ -120,13 +120,13 @@ impl Hoods {
         (all(sizes().min()), all(sizes().max()))
     }
 
-    /// Whether neighbours have ranks that follow each other.
+    /// Whether neighbors have ranks that follow each other.
     #[must_use]
     pub fn are_contiguous(&self) -> bool {
         self.contiguous
     }
 
-    /// The neighbourhood of a rank.
+    /// The neighborhood of a rank.
     #[must_use]
     pub fn of(&self, rank: u32) -> u32 {
         self.of.get(rank as usize).copied().unwrap_or(0)
@@ -145,7 +145,7 @@ impl Hoods {
         }
     }
 
-    /// All ranks, neighbours after each other.
+    /// All ranks, neighbors after each other.
     pub(super) fn in_order(&self) -> impl Iterator<Item = u32> + '_ {
         (0..self.count()).flat_map(|hood| {
             let group = self.group(hood);

@@ -1,8 +1,8 @@
 //! Which steps a member takes in a collective operation: pure functions of kind, lengths, place in the team and
-//! neighbourhoods.
+//! neighborhoods.
 //!
-//! Members of one neighbourhood reach each other's memory; between neighbourhoods is a network. So most operations have two
-//! levels: inside the neighbourhoods, and between one member of each, its *leader*.
+//! Members of one neighborhood reach each other's memory; between neighborhoods is a network. So most operations have two
+//! levels: inside the neighborhoods, and between one member of each, its *leader*.
 
 mod barrier;
 mod columns;

@@ -83,8 +83,8 @@ fn chain(situation: &Situation<'_>, task: &Task, out: &mut Schedule) {
     }
 }
 
-/// Neighbours scan; the last of each neighbourhood scan what these have come to; and everybody puts what comes from the
-/// neighbourhoods before on the left.
+/// Neighbors scan; the last of each neighborhood scan what these have come to; and everybody puts what comes from the
+/// neighborhoods before on the left.
 fn two_levels(situation: &Situation<'_>, task: &Task, out: &mut Schedule) -> Scanned {
     let Situation {
         rank,

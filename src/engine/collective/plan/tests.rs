@@ -7,7 +7,7 @@ use proptest::prelude::*;
 mod far;
 mod scratch;
 
-/// An element: which runs of ranks have been combined, and whether always neighbouring ones in order.
+/// An element: which runs of ranks have been combined, and whether always neighboring ones in order.
 const UNIT: usize = 4;
 
 /// First rank, last rank, whether the order was kept, a sum.
@@ -207,7 +207,7 @@ fn small() -> Tuning {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
     #[test]
-    fn whatever_the_neighbourhoods(
+    fn whatever_the_neighborhoods(
         size in 1u32..=33,
         places in prop::collection::vec(0u32..5, 33),
         kind in prop::sample::select(KINDS),

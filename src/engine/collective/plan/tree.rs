@@ -1,4 +1,4 @@
-//! K-nomial trees, one over neighbourhoods and one in each, and what goes up and down them in pieces.
+//! K-nomial trees, one over neighborhoods and one in each, and what goes up and down them in pieces.
 
 use super::super::schedule::ALIGN;
 use super::hoods::Group;
@@ -9,7 +9,7 @@ use super::{Area, Range, Schedule, Situation, Task};
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(super) struct Tree {
     pub(super) parent: Option<u32>,
-    /// In the order of their ranks from the root, in both levels. Where ranks of neighbourhoods follow each other and the root is
+    /// In the order of their ranks from the root, in both levels. Where ranks of neighborhoods follow each other and the root is
     /// rank 0, the member and the subtrees of its children are runs of ranks in this order.
     pub(super) children: Vec<u32>,
 }
@@ -40,7 +40,7 @@ impl Tree {
         tree
     }
 
-    /// The tree of a team with its root at `root`: in each neighbourhood its leader, or the root, has the others below it, in a
+    /// The tree of a team with its root at `root`: in each neighborhood its leader, or the root, has the others below it, in a
     /// tree of the radix `near_radix`.
     pub(super) fn new(situation: &Situation<'_>, root: u32, near_radix: u32) -> Self {
         let Situation {
@@ -123,7 +123,7 @@ fn send_on(tree: &Tree, piece: Option<Range>, out: &mut Schedule) {
     }
 }
 
-/// The root's bytes to all. Neighbours read long ones from where they lie at their head, all at once and not in pieces unless these
+/// The root's bytes to all. Neighbors read long ones from where they lie at their head, all at once and not in pieces unless these
 /// have come in pieces.
 pub(super) fn broadcast(situation: &Situation<'_>, task: &Task, out: &mut Schedule) {
     let tuning = situation.tuning;

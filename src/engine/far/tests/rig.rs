@@ -78,7 +78,7 @@ impl Bootstrap for Boot {
         Err(BootError::NotPublished { rank, key })
     }
     fn started(&self) {}
-    fn finalised(&self) {}
+    fn finalized(&self) {}
     fn abort(&self, _: u8, message: &str) -> ! {
         self.notes.aborts.lock().push(message.to_owned());
         panic!("aborted: {message}")

@@ -25,13 +25,13 @@ fn entry(number: u32, call: Call, part: Part) -> Entry {
     }
 }
 
-fn join(colour: u32, key: i32) -> Part {
-    Part::Join(Choice { colour, key })
+fn join(color: u32, key: i32) -> Part {
+    Part::Join(Choice { color, key })
 }
 
 proptest! {
     #[test]
-    fn a_split_is_a_sort_of_those_with_one_colour(
+    fn a_split_is_a_sort_of_those_with_one_color(
         (parent, said) in parent().prop_flat_map(|parent| {
             let one = proptest::option::weighted(0.9, (0u32..4, prop_oneof![-2i32..3, any::<i32>()]));
             let said = proptest::collection::vec(one, parent.len());
@@ -43,20 +43,20 @@ proptest! {
             .iter()
             .zip(100..)
             .map(|(said, number)| {
-                entry(number, Call::Split, said.map_or(Part::Nothing, |(colour, key)| join(colour, key)))
+                entry(number, Call::Split, said.map_or(Part::Nothing, |(color, key)| join(color, key)))
             })
             .collect();
         let mut keys = BTreeSet::new();
         for (me, own) in said.iter().enumerate() {
             let formed = split(&members, &entries, me as u32).unwrap();
-            let Some((colour, _)) = own else {
+            let Some((color, _)) = own else {
                 prop_assert_eq!(formed, None);
                 continue;
             };
             let formed = formed.unwrap();
             // A stable sort of the parent's ranks by key.
             let mut those: Vec<_> = (0..said.len())
-                .filter_map(|rank| said[rank].filter(|(other, _)| other == colour).map(|(_, key)| (rank, key)))
+                .filter_map(|rank| said[rank].filter(|(other, _)| other == color).map(|(_, key)| (rank, key)))
                 .collect();
             those.sort_by_key(|&(_, key)| key);
             prop_assert_eq!(formed.members.size() as usize, those.len());
@@ -67,12 +67,12 @@ proptest! {
             prop_assert_eq!(those[formed.rank as usize].0, me);
             let leader = those[0].0;
             prop_assert_eq!(formed.key, TeamKey::led_by(parent[leader].0, 100 + leader as u32));
-            keys.insert((*colour, formed.key));
+            keys.insert((*color, formed.key));
         }
-        // One key a colour, and no two the same.
-        let colours: BTreeSet<_> = said.iter().flatten().map(|(colour, _)| colour).collect();
+        // One key a color, and no two the same.
+        let colors: BTreeSet<_> = said.iter().flatten().map(|(color, _)| color).collect();
         let different: BTreeSet<_> = keys.iter().map(|(_, key)| key).collect();
-        prop_assert!(keys.len() == colours.len() && different.len() == keys.len());
+        prop_assert!(keys.len() == colors.len() && different.len() == keys.len());
     }
 
     #[test]

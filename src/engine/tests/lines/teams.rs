@@ -201,7 +201,7 @@ proptest! {
         let mode = if par { ThreadMode::Par } else { ThreadMode::Seq };
         job(size, mode, |engine, ctx| {
             let world = Arc::clone(engine.world_team());
-            let choice = Choice { colour: 0, key: -(engine.rank().0 as i32) };
+            let choice = Choice { color: 0, key: -(engine.rank().0 as i32) };
             let backwards = engine.team_split(ctx, &world, Some(choice), Terms::default());
             let backwards = backwards.unwrap().unwrap();
             assert!(world.near.get().is_some() && backwards.near.get().is_some());
@@ -288,8 +288,8 @@ fn slots_are_given_again_when_all_have_left() {
         let world = Arc::clone(engine.world_team());
         let me = engine.rank().0;
         for round in 0..150u32 {
-            let split = |colour, key| {
-                let choice = Some(Choice { colour, key });
+            let split = |color, key| {
+                let choice = Some(Choice { color, key });
                 let team = engine.team_split(ctx, &world, choice, Terms::default());
                 team.unwrap().unwrap()
             };

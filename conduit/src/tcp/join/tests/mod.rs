@@ -286,7 +286,7 @@ fn an_idle_joiner_has_nothing_to_wait_for() {
     pass(&cluster);
 }
 
-/// A rank that computes for three seconds after each look, towards one that drops strangers much sooner.
+/// A rank that computes for three seconds after each look, toward one that drops strangers much sooner.
 #[test]
 fn a_rank_that_polls_seldom_gets_through() {
     let config = JoinConfig {

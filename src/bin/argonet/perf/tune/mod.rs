@@ -46,10 +46,10 @@ pub(super) fn run(
     let average = |load: Option<f64>| load.map_or("unknown".into(), |load| load.to_string());
     let heading = [
         format!(
-            "argonet {}; {} ranks in {} neighbourhood(s), conduit {conduit}; {machine}.",
+            "argonet {}; {} ranks in {} neighborhood(s), conduit {conduit}; {machine}.",
             env!("CARGO_PKG_VERSION"),
             world.size(),
-            rig.neighbourhoods(),
+            rig.neighborhoods(),
         ),
         format!(
             "First quartiles of {chunks} chunks, in turn; load average {} before, {} after.",

@@ -32,7 +32,7 @@ impl<'w> Rig<'w> {
     pub(super) fn new(world: &'w World) -> Self {
         // SAFETY: the world is of this thread, and so is the rig, which borrows it; it calls collective operations of clients alone.
         let engine = unsafe { world.raw().engine() };
-        let hoods = Hoods::new(engine.size(), |rank| engine.neighbourhood_of(JobRank(rank)));
+        let hoods = Hoods::new(engine.size(), |rank| engine.neighborhood_of(JobRank(rank)));
         Self {
             world,
             engine,
@@ -50,7 +50,7 @@ impl<'w> Rig<'w> {
         self.engine.conduit().name()
     }
 
-    pub(super) fn neighbourhoods(&self) -> u32 {
+    pub(super) fn neighborhoods(&self) -> u32 {
         self.hoods.count()
     }
 

@@ -1,4 +1,4 @@
-//! Messages between neighbourhoods: on the longest way, the most that a member sends, and their bytes.
+//! Messages between neighborhoods: on the longest way, the most that a member sends, and their bytes.
 
 use super::*;
 
@@ -27,9 +27,9 @@ fn at_most(kind: Kind, outcome: &Outcome, (ways, most_sent): (u32, u32)) {
     assert!(sent <= most_sent, "{kind:?}: {sent} messages");
 }
 
-/// 1,024 neighbourhoods of one member, 256 of four, and 1,000 of one.
+/// 1,024 neighborhoods of one member, 256 of four, and 1,000 of one.
 #[test]
-fn short_data_takes_as_many_rounds_as_neighbourhoods_have_bits() {
+fn short_data_takes_as_many_rounds_as_neighborhoods_have_bits() {
     let one_of_four: fn(u32) -> u32 = |rank| rank / 4;
     type Place = fn(u32) -> u32;
     let places: [(u32, Place, u32); 3] = [
@@ -51,10 +51,10 @@ fn short_data_takes_as_many_rounds_as_neighbourhoods_have_bits() {
     }
 }
 
-/// Of 64 neighbourhoods of 16 members, next to each other, apart, and of different sizes, each sends each other one message, and
+/// Of 64 neighborhoods of 16 members, next to each other, apart, and of different sizes, each sends each other one message, and
 /// members share them.
 #[test]
-fn neighbourhoods_exchange_by_one_message_each_way() {
+fn neighborhoods_exchange_by_one_message_each_way() {
     type Place = fn(u32) -> u32;
     let places: [(Place, u32); 3] = [
         (|rank| rank / 16, 4),
@@ -84,10 +84,10 @@ fn neighbourhoods_exchange_by_one_message_each_way() {
     }
 }
 
-/// Longer than what goes by a tree: each member hears once from each neighbourhood, and each block leaves each neighbourhood
+/// Longer than what goes by a tree: each member hears once from each neighborhood, and each block leaves each neighborhood
 /// once.
 #[test]
-fn neighbours_combine_before_they_scatter() {
+fn neighbors_combine_before_they_scatter() {
     let places: [fn(u32) -> u32; 2] = [|rank| rank / 16, |rank| rank % 64];
     for place in places {
         let hoods = Hoods::new(1024, place);
