@@ -237,7 +237,7 @@ fn tell_summary(network: &paths::Network) {
 }
 
 /// The end of the job is told and heard over a network's system queue.
-// seed P13: shutdown on the system queue.
+// spec P13: shutdown on the system queue.
 pub(crate) fn follow_exits(network: &paths::Network, boot: &Arc<LocalJob>) {
     let job = Arc::clone(boot);
     network.on_exit(Box::new(move |from, code| {

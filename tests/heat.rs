@@ -458,7 +458,7 @@ fn other_ways_to_start() {
     }
 }
 
-// seed P1
+// spec P1
 #[test]
 fn the_same_over_portals() {
     let scratch = Scratch::new("heat-portals");

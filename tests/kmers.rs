@@ -188,7 +188,7 @@ fn all_ways_to_start() {
 }
 
 /// Lists long enough for several messages, and a segment that grows.
-// seed P1
+// spec P1
 #[test]
 fn the_same_over_portals() {
     let scratch = Scratch::new("kmers-portals");

@@ -13,7 +13,7 @@ pub enum Lane {
 }
 
 /// Category of a message (GASNet-EX 0.19, "Active Message Categories").
-// seed P5: the three kinds, on every conduit.
+// spec P5: the three kinds, on every conduit.
 #[derive(
     Clone, Copy, PartialEq, Eq, Debug, num_enum::TryFromPrimitive, num_enum::IntoPrimitive,
 )]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::page::Control;
 
 /// Whether the end of the job has been told to the ranks of this host. One load of a line that nobody writes before the end.
-// seed P13: the system queue of ranks that share memory.
+// spec P13: the system queue of ranks that share memory.
 #[derive(Debug, Clone, Default)]
 pub struct ExitMark(Option<Arc<Control>>);
 

@@ -1,4 +1,4 @@
-//! The fence: all ranks of a host wait for each other on two words of shared memory (seed P14: also before the first
+//! The fence: all ranks of a host wait for each other on two words of shared memory (spec P14: also before the first
 //! operation). In a job over several hosts the last rank of a host tells the host's agent, and the agents let the ranks go
 //! when all hosts are there ([`crate::hosts`]).
 //!

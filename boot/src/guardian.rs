@@ -1,5 +1,5 @@
 //! The guardian: one process per job, in a session of its own, that ends the job when the launcher or a rank has gone
-//! (seed P13: whoever ends first ends all, by force after a bounded time).
+//! (spec P13: whoever ends first ends all, by force after a bounded time).
 //!
 //! It holds one end of a socket whose other end only the launcher has (or rank 0 of a job that started itself), a
 //! pidfd of the launcher and one of every rank, and the mapping of the control file; nothing else: no standard streams,

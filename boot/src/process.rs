@@ -1,5 +1,5 @@
 //! How the process of a rank ends: what it does when it is asked to, and how it asks the others
-//! (seed P13: any rank may exit at any time; the first tells all, waits a bounded time, then forces).
+//! (spec P13: any rank may exit at any time; the first tells all, waits a bounded time, then forces).
 //!
 //! ```text
 //!  exit(code)      exit(), return from main      INT, TERM ...      the guardian's signal, or news over a network
@@ -376,7 +376,7 @@ impl RankProcess {
 
     /// Tells the neighbors, by the mark in their memory, and the ranks of other neighborhoods, if it is this rank for which the job ends, or if it passes on an
     /// exit with 0; once.
-    // seed P13: the first that exits tells the others, for a bounded time.
+    // spec P13: the first that exits tells the others, for a bounded time.
     fn tell_others(&self, word: ExitWord) {
         let code = word.process_code();
         let is_own = word.rank == self.rank && word.kind.leaves_time();
@@ -756,7 +756,7 @@ mod tests {
     use crate::attach::make_job;
     use argonet_settings::Settings;
 
-    // seed P13: who is told ends with the code of the first that told its host.
+    // spec P13: who is told ends with the code of the first that told its host.
     #[test]
     fn the_first_exit_heard_is_the_hosts_and_marks_it() {
         let heard = |codes: &[(u32, u8)]| {

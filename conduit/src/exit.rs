@@ -146,7 +146,7 @@ impl Exits {
 
     /// Tells others that this rank ends the job, and waits until they have confirmed, or with code 0 until what they are told has left, or the time is over. A rank
     /// that was told tells nobody, but passes a 0 on; nor does one that has told already.
-    // seed P13: the first rank that exits tells the others, and waits for a bounded time.
+    // spec P13: the first rank that exits tells the others, and waits for a bounded time.
     pub(crate) fn tell(&self, exit: &TellExit<'_>, way: &impl Way) {
         let begun = Instant::now();
         let until = begun + exit.limit;
@@ -274,7 +274,7 @@ mod tests {
         }
     }
 
-    // seed P13
+    // spec P13
     #[test]
     fn all_are_told_but_who_is_gone_and_at_most_a_window_at_a_time() {
         let exits = Exits::new(JobRank(0), 200);
@@ -292,7 +292,7 @@ mod tests {
         assert_eq!(exits.counts(), due);
     }
 
-    // seed P13: with 0 few are told, and none is waited for.
+    // spec P13: with 0 few are told, and none is waited for.
     #[test]
     fn an_exit_with_0_leaves_to_few_and_waits_for_no_answer() {
         let with_0 = || TellExit {
@@ -336,7 +336,7 @@ mod tests {
         }
     }
 
-    // seed P13: the wait is bounded.
+    // spec P13: the wait is bounded.
     #[test]
     fn who_never_answers_is_waited_for_no_longer_than_the_limit() {
         let exits = Exits::new(JobRank(0), 200);

@@ -1,7 +1,7 @@
 //! Events: how a client learns that an operation it started is complete.
 //!
 //! An explicit operation is named by an [`Event`], 64 bits that fit C's `gex_Event_t`: an index of
-//! 24 bits (seed P3: what travels in a network's match bits), a kind, and a generation that makes a
+//! 24 bits (spec P3: what travels in a network's match bits), a kind, and a generation that makes a
 //! value that outlived its operation recognizable. [`Event::DONE`] is zero and takes no handle: an
 //! operation that is complete when it is started costs nothing here.
 //!

@@ -292,7 +292,7 @@ fn the_cache_of_another_table_is_refused() {
 }
 
 /// All 2^24 - 2 handles; about a quarter of a GiB, half a second in a release build.
-// seed P3: 24 bits name an operation.
+// spec P3: 24 bits name an operation.
 #[test]
 fn the_table_holds_all_that_an_index_can_name_and_not_one_more() {
     let (table, cache) = table();

@@ -1,7 +1,7 @@
 //! Operations that complete later: explicit ones with an event, implicit ones by category.
 //!
 //! An operation that is complete when it is injected takes no handle: its event is
-//! [`Event::DONE`]. The handle table (seed P3) is used where a conduit answers
+//! [`Event::DONE`]. The handle table (spec P3) is used where a conduit answers
 //! [`Injected::Pending`] or [`Injected::Local`].
 #![allow(unsafe_code)]
 

@@ -302,7 +302,7 @@ fn start(engine: &Engine<Late>, ctx: &ThreadCtx, transfer: Transfer) -> Event {
     unsafe { engine.start(ctx, transfer, Outlook::Wait) }.unwrap()
 }
 
-// seed P3: completions arrive by handle, and waiting is polling.
+// spec P3: completions arrive by handle, and waiting is polling.
 #[test]
 fn local_and_remote_completion_are_separate() {
     let (engine, ctx) = (engine(8, 100, ThreadMode::Seq), ThreadCtx::uncounted());

@@ -180,7 +180,7 @@ fn live() {
     NETWORKS.iter().for_each(live_over);
 }
 
-// seed P15: statistics of credits to a file.
+// spec P15: statistics of credits to a file.
 fn live_over(network: &Network) {
     let place = tempfile::tempdir().expect("a directory");
     let name = |rank: &str| -> String {

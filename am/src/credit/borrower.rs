@@ -162,7 +162,7 @@ impl Peer {
     }
 
     /// The lender wants credits back.
-    // seed P11: what is given back.
+    // spec P11: what is given back.
     pub fn revoke(&mut self, revoke: Revoke, bank: &Bank) -> Return {
         if revoke.epoch {
             self.decay_sending(bank);

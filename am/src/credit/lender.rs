@@ -61,7 +61,7 @@ impl Peer {
 
     /// The receive space was full although the loan was kept, or the request fell into no buffer: the debt is void, and the request goes
     /// back to its sender.
-    // seed P10: overflow is pushed back and resent.
+    // spec P10: overflow is pushed back and resent.
     pub fn overflowed(&mut self, debt: Debt) -> PushedBack {
         self.owed -= debt.count;
         PushedBack {

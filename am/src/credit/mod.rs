@@ -17,8 +17,8 @@
 //! joined, and the first are made by [`Bank::new`] from the space. So no sequence of calls lends more than the space holds. What a borrower
 //! believes to hold came over a wire and is a number; where it is too large, the lender refuses the request ([`PushedBack`])
 //! and says what it has lent.
-// seed P9: credits, costs, shares and the bank.
-// seed P10: loans that follow demand.
+// spec P9: credits, costs, shares and the bank.
+// spec P10: loans that follow demand.
 
 mod bank;
 mod borrower;

@@ -84,7 +84,7 @@ impl Bank {
     /// Passed over are: this rank; whoever cannot be visited; who was asked and has not answered; who gave nothing in this epoch;
     /// who wanted more in this epoch. Who holds no more than the least leaves the list. The next walk goes on behind the
     /// last one, so all are asked in turn.
-    // seed P11: the walk.
+    // spec P11: the walk.
     pub fn scavenge(
         &self,
         mut visit: impl FnMut(u32, &mut dyn FnMut(&mut Peer)),

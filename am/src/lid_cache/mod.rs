@@ -4,7 +4,7 @@
 //! The sender gives both halves one number, the *LID* ([`Lids`]). The receiver keeps the half that comes first in a [`LidCache`], by source and LID.
 //! The cache is bounded, in all and for each source, so that a peer that sends halves alone cannot take all of it. When a peer is lost, its
 //! halves are forgotten.
-// seed P7: header and data halves of a long, whichever comes first.
+// spec P7: header and data halves of a long, whichever comes first.
 
 use std::collections::BTreeMap;
 

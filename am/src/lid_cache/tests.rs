@@ -3,7 +3,7 @@
 use super::*;
 use proptest::prelude::*;
 
-// seed P7: either half may come first.
+// spec P7: either half may come first.
 #[test]
 fn whichever_half_comes_second_has_both() {
     let mut cache = LidCache::new(4, 4);
@@ -52,7 +52,7 @@ fn limits_are_kept_and_nothing_is_lost_by_them() {
     );
 }
 
-// seed P7: a lost peer leaves nothing.
+// spec P7: a lost peer leaves nothing.
 #[test]
 fn halves_of_a_lost_peer_go() {
     let mut cache: LidCache<u8, u8> = LidCache::new(10, 10);

@@ -10,7 +10,7 @@
 //! other: the first buffer has at least one of them, all other `b - 1` are full of them. That is more than was promised, so it does
 //! not happen. If they are handled in any order, as by several threads, one slow handler in each buffer holds all of them, and credits do
 //! not exclude that the space is full. Then [`Chain::place`] says [`Full`], and the request is pushed back; it is never lost.
-// seed P8: buffers are chained, unlinked when less than a chunk is left, and linked again when all their requests have run.
+// spec P8: buffers are chained, unlinked when less than a chunk is left, and linked again when all their requests have run.
 
 use crate::credit::Space;
 use std::collections::VecDeque;

@@ -12,7 +12,7 @@ fn space(buffers: u32, chunks: u32) -> Space {
     }
 }
 
-// seed P8: unlinked when less than a chunk is left, linked again when all were handled.
+// spec P8: unlinked when less than a chunk is left, linked again when all were handled.
 #[test]
 fn a_buffer_goes_through_its_life() {
     let mut chain = Chain::new(&space(2, 3));
@@ -56,7 +56,7 @@ fn a_buffer_goes_through_its_life() {
     );
 }
 
-// seed P8: at every fill level what was promised fits, handled in order.
+// spec P8: at every fill level what was promised fits, handled in order.
 #[test]
 fn what_credits_promise_fits_at_every_fill_level() {
     for (buffers, chunks) in [(2, 2), (2, 5), (3, 2), (3, 4), (5, 3)] {

@@ -10,7 +10,7 @@
 //! * [`SystemQueue`] belongs to the rank and is under one lock: questions that wait for their answers.
 //! * [`Slot`] belongs to the lane of a peer: 8 bytes.
 //! * [`Shutdown`] is the end of the job over the queue.
-// seed P12: the system queue.
+// spec P12: the system queue.
 
 mod frame;
 mod queue;

@@ -9,7 +9,7 @@
 //! and so on, and who hears of it first does the same. So no rank sends more than a binary logarithm of messages.
 //!
 //! Conduits over a network run it when a rank exits (docs/adr/0028, 0030).
-// seed P13: the end of a job between hosts.
+// spec P13: the end of a job between hosts.
 
 use super::frame::{Answer, Frame, Question};
 use super::queue::{Heard, Slot, SystemQueue};

@@ -19,7 +19,7 @@ fn give(count: u16) -> Answer {
     Answer::Return(Return { epoch: true, count })
 }
 
-// seed P12: one question a peer at a time, each answered.
+// spec P12: one question a peer at a time, each answered.
 #[test]
 fn a_second_question_waits_for_the_first_answer() {
     let (mut asker, mut other) = (SystemQueue::new(RESEND), SystemQueue::new(RESEND));
@@ -178,7 +178,7 @@ impl Job {
     }
 }
 
-// seed P13: one rank ends, all are told, within a window.
+// spec P13: one rank ends, all are told, within a window.
 #[test]
 fn all_are_told_and_confirm() {
     let mut job = Job::new(40, 8);
@@ -196,7 +196,7 @@ fn all_are_told_and_confirm() {
     assert_eq!(alone.state(), ShutdownState::Clean(4));
 }
 
-// seed P13: the wait is bounded.
+// spec P13: the wait is bounded.
 #[test]
 fn who_does_not_confirm_is_counted_when_time_is_over() {
     let mut job = Job::new(5, 2);
@@ -221,7 +221,7 @@ fn who_does_not_confirm_is_counted_when_time_is_over() {
     assert_eq!(job.ends[0].poll_timeout(), None);
 }
 
-// seed P13: one at a time, and a deaf one does not keep the next from hearing.
+// spec P13: one at a time, and a deaf one does not keep the next from hearing.
 #[test]
 fn who_is_silent_keeps_others_from_hearing_for_a_part_of_the_time_only() {
     let mut job = Job::new(4, 1);
@@ -246,7 +246,7 @@ fn who_is_silent_keeps_others_from_hearing_for_a_part_of_the_time_only() {
     assert_eq!(job.ends[0].state(), forced);
 }
 
-// seed P13: over connections only those are told that are connected; who has gone is not waited for.
+// spec P13: over connections only those are told that are connected; who has gone is not waited for.
 #[test]
 fn who_is_passed_over_or_gone_is_not_waited_for() {
     let mut job = Job::new(4, 8);
@@ -313,7 +313,7 @@ fn passed_on(ranks: usize, first: usize, neighborhood: usize, deaf: &[usize]) ->
     job.ends.iter().map(|end| end.told().0).collect()
 }
 
-// seed P13: an end with 0 costs each rank a binary logarithm of messages, and all hear of it.
+// spec P13: an end with 0 costs each rank a binary logarithm of messages, and all hear of it.
 #[test]
 fn an_end_with_0_is_passed_on_to_all() {
     for ranks in (1..20).chain([64, 100, 127]) {
@@ -331,7 +331,7 @@ fn an_end_with_0_is_passed_on_to_all() {
     passed_on(16, 0, 1, &[1, 2, 8]);
 }
 
-// seed P13: what is passed on is the code 0 alone, once.
+// spec P13: what is passed on is the code 0 alone, once.
 #[test]
 fn who_was_told_of_another_code_or_has_passed_it_on_tells_nobody() {
     for code in [0, 7] {
@@ -361,7 +361,7 @@ fn who_was_told_of_another_code_or_has_passed_it_on_tells_nobody() {
     }
 }
 
-// seed P13: both have told each other and neither answers.
+// spec P13: both have told each other and neither answers.
 #[test]
 fn a_question_counts_as_a_confirmation() {
     let mut job = Job::new(2, 8);
@@ -382,7 +382,7 @@ fn a_question_counts_as_a_confirmation() {
 }
 
 proptest! {
-    // seed P12: exactly once, whatever the network does.
+    // spec P12: exactly once, whatever the network does.
     #[test]
     fn questions_are_carried_out_once_and_the_job_ends(
         draws in prop::collection::vec(any::<u32>(), 50..400),

@@ -1,4 +1,4 @@
-//! One node's part of fences and of the key store (seed P14), without I/O or clock.
+//! One node's part of fences and of the key store (spec P14), without I/O or clock.
 //!
 //! A node has *sources*: the agents below it and, unless it is the launcher, the ranks of its host. Each source says which
 //! values its ranks have published, then that all of them have entered fence n. When all sources have, the node passes both

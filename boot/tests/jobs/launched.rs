@@ -8,7 +8,7 @@ pub(crate) const TESTS: &[Test] = &[
     ("launched_hello_of_1_2_3_8_64_ranks", hello),
     ("launched_programs_that_never_attach_are_fine", not_a_rank),
     ("launched_exit_code_of_the_first_failure", exit_codes),
-    // seed P13
+    // spec P13
     ("launched_exit_while_others_wait_at_a_fence", exit_at_fence),
     (
         "launched_exit_0_without_finalizing_is_a_failure",
@@ -28,7 +28,7 @@ pub(crate) const TESTS: &[Test] = &[
         "launched_rank_that_never_joins_is_named_at_the_fence",
         absent,
     ),
-    // seed P14
+    // spec P14
     ("launched_rank_that_is_late_is_named_at_the_fence", late),
     ("launched_stdin_goes_to_rank_0_only", stdin),
     ("launched_tagged_lines_are_whole_and_none_is_lost", tagged),

@@ -22,7 +22,7 @@ pub(super) const LARGE_ALIGN: usize = 64;
 /// Payloads of large mediums that one buffer for them holds at least.
 pub(super) const LARGE_IN_BUFFER: usize = 4;
 
-/// Tickets that polls for requests need in hand (seed P2).
+/// Tickets that polls for requests need in hand (spec P2).
 pub(super) const HELD_TICKETS: u32 = 2;
 
 /// Least tickets: those, and two for a request in two messages.

@@ -106,7 +106,7 @@ pub enum PortalsError {
 }
 
 /// The event queues of a rank.
-// seed P2: SAFE, AM and SYS.
+// spec P2: SAFE, AM and SYS.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Queues {
     pub(super) system: Queue,
@@ -204,7 +204,7 @@ pub struct Portals<N: Interface> {
 }
 
 impl<N: Interface> Portals<N> {
-    /// Sets up everything that peers may reach (seed P14): they may begin when all ranks have returned from this, which a barrier
+    /// Sets up everything that peers may reach (spec P14): they may begin when all ranks have returned from this, which a barrier
     /// of the job must tell.
     ///
     /// # Safety

@@ -48,7 +48,7 @@ impl Transfer {
 }
 
 /// What holds the memory here.
-// seed P3: the three cases of put and get.
+// spec P3: the three cases of put and get.
 #[derive(Debug)]
 pub(super) enum Source {
     /// The segment (RARSRC).

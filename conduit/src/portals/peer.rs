@@ -88,7 +88,7 @@ pub(super) struct Open {
 
 /// What is in hand for a reply before its request is taken: two tickets, one for a temporary descriptor, a chunk of RplSB, and the slot of a large
 /// medium.
-// seed P2: the rule for polling AM.
+// spec P2: the rule for polling AM.
 #[derive(Debug)]
 #[must_use = "what is held is given back"]
 pub(super) struct Hold {

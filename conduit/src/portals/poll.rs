@@ -59,7 +59,7 @@ impl<N: Interface + Send + Sync> Portals<N> {
         taken < limit
     }
 
-    /// Management first, then what gives resources back, then requests (seed P2).
+    /// Management first, then what gives resources back, then requests (spec P2).
     #[inline]
     pub(super) fn poll_queues<S: Sink + ?Sized>(&self, sink: &mut S) -> usize {
         let given = &mut Given { sink, count: 0 };

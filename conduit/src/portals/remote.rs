@@ -13,7 +13,7 @@ use argonet_segment::bulk;
 impl<N: Interface> Portals<N> {
     /// Memory here for an operation: the segment, a chunk, or a temporary descriptor, in this order. A
     /// small put takes a chunk, from which it leaves whenever the interface reads it.
-    // seed P3: the three cases of the source.
+    // spec P3: the three cases of the source.
     fn choose(
         &self,
         to: JobRank,

@@ -257,7 +257,7 @@ impl<N: Interface + Send + Sync> Portals<N> {
     }
 
     /// A put, a get or the data half of a message is acknowledged.
-    // seed P3: ACK and REPLY complete operations.
+    // spec P3: ACK and REPLY complete operations.
     fn operation_ends<S: Sink + ?Sized>(
         &self,
         event: &Event,

@@ -38,7 +38,7 @@ impl<N: Interface> Portals<N> {
     }
 
     /// Replies to a request; all that is needed is in hand.
-    // seed P6: replies go into the originating chunk.
+    // spec P6: replies go into the originating chunk.
     pub(super) fn answer(
         &self,
         peer: &Peer,
@@ -175,14 +175,14 @@ impl<N: Interface> Portals<N> {
     }
 
     /// A request whose handler has not replied gets a reply all the same.
-    // seed P6: automatic empty replies.
+    // spec P6: automatic empty replies.
     pub(super) fn answer_nothing(&self, peer: &Peer, open: Open) -> Result<(), AmError> {
         let shape = self.shape_as(Kind::Empty, 0, 0);
         self.answer(peer, open, &nothing(), &shape)
     }
 
     /// Sends a request back that found no room: its sender pays again and sends it again.
-    // seed P8: what falls into the catch-basin is pushed back.
+    // spec P8: what falls into the catch-basin is pushed back.
     #[cold]
     pub(super) fn push_back(&self, to: JobRank, chunk: u32, back: PushedBack, hold: Hold) {
         self.reply_slots.give(hold.slot);

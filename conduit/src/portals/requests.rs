@@ -37,7 +37,7 @@ pub(super) const OUT_OF_TURN: RecordError = RecordError::Account {
 
 impl<N: Interface + Send + Sync> Portals<N> {
     /// Takes up to the limit of events of the queue of requests; how many that were.
-    // seed P2
+    // spec P2
     pub(super) fn take_requests<S: Sink + ?Sized>(&self, sink: &mut S) -> usize {
         let queue = self.queues.requests;
         let Some(_turn) = self.turns[0].try_lock() else {

@@ -6,7 +6,7 @@ use crate::threads::ThreadMode;
 use core::sync::atomic::{AtomicU32, Ordering};
 
 /// Tickets: so many of something may be under way.
-// seed P4: send tickets and tickets of temporary descriptors.
+// spec P4: send tickets and tickets of temporary descriptors.
 #[derive(Debug)]
 pub(super) struct Tickets {
     lock: Owned<()>,
@@ -112,7 +112,7 @@ impl Pieces {
 mod tests {
     use super::*;
 
-    // seed P4
+    // spec P4
     #[test]
     fn tickets_are_taken_all_or_none() {
         let tickets = Tickets::new(ThreadMode::Par, 3);

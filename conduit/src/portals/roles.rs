@@ -16,7 +16,7 @@ pub(super) const SYSTEM: PortalIndex = PortalIndex(7);
 pub(super) const PORTALS: u32 = 8;
 
 /// What an event is about: the word that its entry or descriptor was made with, with a number of 32 bits.
-// seed P1: descriptors and their roles.
+// spec P1: descriptors and their roles.
 #[derive(
     Clone, Copy, PartialEq, Eq, Debug, num_enum::TryFromPrimitive, num_enum::IntoPrimitive,
 )]

@@ -1,4 +1,4 @@
-//! What users set (seed P15).
+//! What users set (spec P15).
 
 use super::config::PortalsSizes;
 use argonet_am::credit::{Mends, Rules, Wishes};
@@ -98,7 +98,7 @@ mod tests {
         assert!(of(&[("GASNET_PORTAL_ACCEL", "0")]).is_ok());
     }
 
-    // seed P15
+    // spec P15
     #[test]
     fn every_setting_has_its_place() {
         let sizes = of(&[

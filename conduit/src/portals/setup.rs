@@ -41,7 +41,7 @@ impl Depths {
             false => 0,
         };
         let [ranks, chunks, large] = [ranks, sizes.send_chunks, sizes.large_buffers].map(u64::from);
-        // seed P9: one event a credit. Without credits, as many as all ranks have chunks, twice for those of two halves.
+        // spec P9: one event a credit. Without credits, as many as all ranks have chunks, twice for those of two halves.
         let arrive = match sizes.flow_control {
             true => plan.total(),
             false => 2 * ranks * chunks,

@@ -27,7 +27,7 @@ pub(super) const AT_END: Events = Events {
 /// The interface says where each message lies and when a buffer has left the list, which it does behind the last message in it. Messages of several ranks
 /// may be told in another order than they lie in, so each buffer is counted for itself: it comes back when it has left and all in it was handled. Events are taken
 /// under the lock that the stock is behind, so a message is counted before its buffer's end is.
-// seed P8
+// spec P8
 pub(super) struct Stock {
     role: Role,
     portal: PortalIndex,

@@ -17,7 +17,7 @@ use std::time::Instant;
 
 impl<N: Interface> Portals<N> {
     /// Sends a word. At most one question and one answer are under way between two ranks, so nothing is to be waited for.
-    // seed P12
+    // spec P12
     pub(super) fn put_system(&self, to: JobRank, word: u64) -> Result<(), NicError> {
         let nothing = Part {
             offset_bytes: 0,
@@ -100,7 +100,7 @@ impl<N: Interface> Portals<N> {
 }
 
 /// All ranks that this conduit leads to are told. Who has gone is not seen here.
-// seed P13
+// spec P13
 impl<N: Interface + Send + Sync> Way for Portals<N> {
     fn ask(&self, rank: JobRank, until: Instant, ask: &mut dyn FnMut(&mut Slot) -> Option<Frame>) {
         let Some(mut state) = self.peer(rank).state.try_lock_until(until) else {
@@ -155,7 +155,7 @@ pub(super) fn account(error: CreditError) -> RecordError {
 }
 
 /// Asks peers to give credits back, if somebody lacks some. Nobody's lock may be held.
-// seed P11
+// spec P11
 #[inline]
 pub(super) fn scavenge<N: Interface>(portals: &Portals<N>, bank: &Bank) {
     bank.scavenge(

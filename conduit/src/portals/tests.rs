@@ -150,7 +150,7 @@ fn while_polled<R>(others: &[Rank], act: impl FnOnce() -> R) -> R {
     })
 }
 
-// seed P13
+// spec P13
 #[test]
 fn all_but_neighbors_are_told_of_an_exit_and_confirm() {
     let without = PortalsSizes {
@@ -173,7 +173,7 @@ fn all_but_neighbors_are_told_of_an_exit_and_confirm() {
     }
 }
 
-// seed P13: the wait is bounded.
+// spec P13: the wait is bounded.
 #[test]
 fn who_makes_no_call_is_waited_for_no_longer_than_the_limit_and_hears_it_later() {
     let ranks = job(2, PortalsSizes::default());
@@ -333,7 +333,7 @@ const TOKEN: OpToken = OpToken {
     implicit: false,
 };
 
-// seed P3: each case of the source, and more operations than there are tickets, chunks or temporary descriptors.
+// spec P3: each case of the source, and more operations than there are tickets, chunks or temporary descriptors.
 #[test]
 fn puts_and_gets_in_software_are_over_when_their_calls_return() {
     let ranks = job(2, PortalsSizes::smallest());
@@ -395,7 +395,7 @@ fn what_a_target_does_not_do_at_once_is_told() {
 
 /// Where nothing can be put before the catch-basin there is another behind each buffer that comes back, and the interface lets the old one
 /// go when it likes. What falls into it meanwhile is sent again, not for ever.
-// seed P8
+// spec P8
 #[test]
 fn a_catch_basin_before_buffers_is_taken_away() {
     const REFUSALS: u32 = 8;

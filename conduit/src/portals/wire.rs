@@ -26,7 +26,7 @@ pub(super) const LID_BITS: u32 = 24;
 const LID_MASK: u64 = (1 << LID_BITS) - 1;
 
 /// How a message travels.
-// seed P5: packed longs and those of two messages.
+// spec P5: packed longs and those of two messages.
 #[derive(
     Clone, Copy, PartialEq, Eq, Debug, num_enum::TryFromPrimitive, num_enum::IntoPrimitive,
 )]

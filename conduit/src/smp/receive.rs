@@ -126,7 +126,7 @@ impl Smp {
             return 0;
         };
         let reply_ring = self.region.ring(from, self.rank, Lane::Reply);
-        // A request is not accepted until its reply has room; see the module's introduction (seed P6).
+        // A request is not accepted until its reply has room; see the module's introduction (spec P6).
         let accepts = || lane == Lane::Reply || peer.out_reply.has_room(&reply_ring, ROOM_FOR_ANY);
         let mut accepted = accepts();
         let mut cursor = peer.reader(lane).cursor(ring);

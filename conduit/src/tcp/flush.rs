@@ -57,7 +57,7 @@ impl Core {
         self.flush_stream(peer, outbound);
     }
 
-    // seed T2: a write that the socket takes in part resumes where it stopped.
+    // spec T2: a write that the socket takes in part resumes where it stopped.
     /// The same for what goes over the first connection.
     pub(super) fn flush_stream(&self, peer: &Peer, outbound: &mut Outbound) {
         while let Some(wire) = &outbound.wire {

@@ -20,7 +20,7 @@ use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-// seed T6: a lock for each peer and direction, none over all peers.
+// spec T6: a lock for each peer and direction, none over all peers.
 /// A peer. Whoever needs both locks takes that of `inbound` first.
 pub(super) struct Peer {
     pub(super) rank: JobRank,

@@ -26,7 +26,7 @@ impl Core {
         choice.look(now_ns, moved, part_bytes, under_way);
     }
 
-    // seed T3: fragments of a long payload over several connections.
+    // spec T3: fragments of a long payload over several connections.
     /// Hands payloads out to the connections that have them there first, as far as these take them.
     #[cold]
     pub(super) fn spread(&self, peer: &Peer, outbound: &mut Outbound) {

@@ -17,7 +17,7 @@ impl Core {
     ///
     /// # Errors
     /// It is none, or says what cannot be.
-    // seed P12
+    // spec P12
     #[cold]
     pub(super) fn system(
         &self,
@@ -80,7 +80,7 @@ impl Core {
 }
 
 /// Over tcp those are told that are connected: no connection is made for it.
-// seed P13
+// spec P13
 impl Way for Core {
     fn ask(&self, rank: JobRank, until: Instant, ask: &mut dyn FnMut(&mut Slot) -> Option<Frame>) {
         let Some(peer) = self.used(rank.0).filter(|peer| peer.rank != self.rank) else {

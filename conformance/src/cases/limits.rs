@@ -73,7 +73,7 @@ fn every_number_of_arguments<R: Rig>(rig: &R) {
     }
 }
 
-// seed P5
+// spec P5
 fn every_length_of_mediums<R: Rig>(rig: &R) {
     let mut bench = Bench::new(rig, Want::ranks(2));
     let limits = bench.at(0).limits();

@@ -116,7 +116,7 @@ fn a_long_without_room_writes_nothing<R: Rig>(rig: &R) {
     bench.account();
 }
 
-// seed P6
+// spec P6
 /// The sender of requests takes no replies: they are not lost, and no reply fails for lack of room.
 fn replies_that_nobody_takes<R: Rig>(rig: &R) {
     let limits = Bench::new(rig, Want::ranks(2).cramped()).at(0).limits();

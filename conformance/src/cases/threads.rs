@@ -227,7 +227,7 @@ impl Ready {
     }
 }
 
-// seed T6: threads share a stream.
+// spec T6: threads share a stream.
 fn threads_share_a_lane<R: Rig>(rig: &R) {
     let mut bench = Bench::new(rig, Want::ranks(2));
     let senders = [

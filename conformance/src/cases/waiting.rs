@@ -36,7 +36,7 @@ pub(super) fn cases<R: Rig>() -> Vec<Case<R>> {
 /// A sleep that lasts so long was not ended by what arrived.
 const TOO_LONG: Duration = Duration::from_secs(20);
 
-// seed P2
+// spec P2
 /// Floods one rank from all sides. That a poll is bounded is checked at every poll of the suite;
 /// here there is more than that to take.
 fn a_poll_is_bounded<R: Rig>(rig: &R) {

@@ -67,7 +67,7 @@ pub struct Count {
     pub bytes: bool,
 }
 
-/// An entry of a match list with its memory, the target of operations (seed P1: RAR, RARAM, ReqRB, CB, SYSMD and the receiving half of ReqSB are such).
+/// An entry of a match list with its memory, the target of operations (spec P1: RAR, RARAM, ReqRB, CB, SYSMD and the receiving half of ReqSB are such).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Entry {
     /// Whether puts and atomics are accepted. Fetching atomics need both.
@@ -115,7 +115,7 @@ impl Entry {
     };
 }
 
-/// Memory that operations of this rank begin from: source of puts, destination of gets (seed P1: RARSRC, RplSB, TMPMD and the sending half of
+/// Memory that operations of this rank begin from: source of puts, destination of gets (spec P1: RARSRC, RplSB, TMPMD and the sending half of
 /// ReqSB are such).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Descriptor {

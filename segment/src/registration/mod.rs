@@ -3,7 +3,7 @@
 //! A network interface reaches memory that is *registered* with it: its pages are *pinned* and its tables have
 //! their addresses. That takes a system call and some microseconds a page, and there is never enough
 //! of it for all memory, so that conduits keep registrations as long as they can and give back those
-//! that were used least recently (seed P3 has the temporary descriptors that this replaces, seed
+//! that were used least recently (spec P3 has the temporary descriptors that this replaces, seed
 //! U14 the handles). The same is done with what was learnt of memory in other ways:
 //! [`MappedMemory`] is asked which pages are mapped at all.
 //!

@@ -173,7 +173,7 @@ impl Node {
     }
 
     fn poll(&mut self, time: &mut u64, wheel: &mut Wheel) -> Result<(), String> {
-        // seed P12: the system queue is emptied first.
+        // spec P12: the system queue is emptied first.
         while let Some((from, word)) = self.systems.pop_front() {
             *time += SYSTEM_NS;
             self.system_message(from, Frame(word), *time, wheel)?;

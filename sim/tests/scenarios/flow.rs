@@ -36,7 +36,7 @@ fn well(setup: &Setup) -> Figures {
     figures
 }
 
-// seed P10: no use, no movement.
+// spec P10: no use, no movement.
 #[test]
 fn without_need_nothing_moves() {
     for mends in [Mends::ALL, Mends::NONE] {
@@ -50,7 +50,7 @@ fn without_need_nothing_moves() {
     }
 }
 
-// seed P10: a static pattern settles; the same space is worth much more.
+// spec P10: a static pattern settles; the same space is worth much more.
 #[test]
 fn ghost_zones_settle_and_stall_little() {
     let ranks = 343;
@@ -65,7 +65,7 @@ fn ghost_zones_settle_and_stall_little() {
     assert!(times(&narrow) >= 2.0, "{fixed}\n{narrow}");
 }
 
-// seed P11: slow partners beside a busy one, with a bank that is low.
+// spec P11: slow partners beside a busy one, with a bank that is low.
 #[test]
 fn partners_of_different_rates_settle() {
     let rates = |ranks, mends, form| {
@@ -107,7 +107,7 @@ fn partners_of_different_rates_with_room_settle_soon() {
     assert!(figures.settled() <= 20, "{figures}");
 }
 
-// seed P10: nothing moves after the first bursts, however seldom a partner has one.
+// spec P10: nothing moves after the first bursts, however seldom a partner has one.
 #[test]
 fn partners_that_seldom_have_a_burst_settle_in_their_first() {
     let rates = |mends, form, seed| {
@@ -135,7 +135,7 @@ fn partners_that_seldom_have_a_burst_settle_in_their_first() {
     assert!(later.settled() > 80, "{later}");
 }
 
-// seed P9: everybody at once to one rank.
+// spec P9: everybody at once to one rank.
 #[test]
 fn a_hot_spot_neither_stops_nor_overflows() {
     for mends in [Mends::ALL, Mends::NONE] {
@@ -151,7 +151,7 @@ fn a_hot_spot_neither_stops_nor_overflows() {
     }
 }
 
-// seed P10: movement follows a change, and ends.
+// spec P10: movement follows a change, and ends.
 #[test]
 fn credits_follow_partners_that_change() {
     let pattern = Pattern::Changing { rounds: 10 };
@@ -177,8 +177,8 @@ fn trees_and_random_partners_go_on() {
     assert!(random.stalls_per_hundred() < 5.0, "{random}");
 }
 
-// seed P7: halves in any order. seed P8: buffers at any fill level. seed P9: exactly once, minimum credits, one chunk, one ticket.
-// seed P12: system messages lost and repeated.
+// spec P7: halves in any order. spec P8: buffers at any fill level. spec P9: exactly once, minimum credits, one chunk, one ticket.
+// spec P12: system messages lost and repeated.
 #[test]
 fn small_jobs_with_faults() {
     let count = match std::env::var("ARGONET_FLOW_SEEDS") {

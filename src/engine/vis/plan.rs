@@ -11,7 +11,7 @@ use super::walk::{Place, Runs};
 use argonet_am::AmError;
 use argonet_conduit::Conduit;
 
-// seed T8: data with holes is packed once, into the message that carries it.
+// spec T8: data with holes is packed once, into the message that carries it.
 /// A transfer of at least one byte, in its simplest form.
 pub(super) enum Plan<'a> {
     Grid(Grid),

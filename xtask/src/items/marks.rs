@@ -1,4 +1,4 @@
-//! Marks in comments: `seed P10` beside the code or the test of an item.
+//! Marks in comments: `spec P10` beside the code or the test of an item.
 
 use crate::tidy::File;
 
@@ -40,7 +40,7 @@ pub(super) fn of(file: &File) -> Vec<Mark> {
 /// The items that a comment names: a letter of a protocol and a number after the word.
 fn ids(comment: &str) -> Vec<String> {
     let mut found = Vec::new();
-    for (at, word) in comment.match_indices("seed ") {
+    for (at, word) in comment.match_indices("spec ") {
         let id: String = comment[at + word.len()..]
             .chars()
             .take_while(char::is_ascii_alphanumeric)
@@ -83,7 +83,7 @@ mod tests {
 
     #[test]
     fn marks_are_found_in_comments_only() {
-        let text = "//! Handles (seed P3), seed U12.\nlet x = \"seed G1\"; // seeded P4, seed Q1, seed P\n";
+        let text = "//! Handles (spec P3), spec U12.\nlet x = \"spec G1\"; // speced P4, spec Q1, spec P\n";
         let found = marks("am/src/a.rs", text);
         let place = || "am/src/a.rs".to_owned();
         assert_eq!(
@@ -97,13 +97,13 @@ mod tests {
 
     #[test]
     fn a_mark_in_a_test_has_its_name() {
-        let text = "#[cfg(test)]\nmod tests {\n    /// That it works (seed B2).\n    #[test]\n    fn works() {}\n}\n";
+        let text = "#[cfg(test)]\nmod tests {\n    /// That it works (spec B2).\n    #[test]\n    fn works() {}\n}\n";
         let found = marks("am/src/a.rs", text);
         assert_eq!(
             found,
             [("B2".to_owned(), true, "am/src/a.rs: `works`".to_owned())]
         );
-        let listed = "    // seed T1\n    (\"connects\", || {\n";
+        let listed = "    // spec T1\n    (\"connects\", || {\n";
         let found = marks("tests/jobs/a.rs", listed);
         assert_eq!(
             found,

@@ -29,15 +29,15 @@ struct Item {
 }
 
 /// Where the table is kept.
-const TABLE: &str = "docs/seed-items.md";
+const TABLE: &str = "docs/spec-items.md";
 
 /// What the command line asks for.
 #[derive(clap::Args, Clone, Copy, Debug)]
 pub(crate) struct Options {
-    /// Fail if the list and the marks disagree, or if docs/seed-items.md is not what would be written
+    /// Fail if the list and the marks disagree, or if docs/spec-items.md is not what would be written
     #[arg(long)]
     check: bool,
-    /// Write docs/seed-items.md
+    /// Write docs/spec-items.md
     #[arg(long, conflicts_with = "check")]
     write: bool,
 }
@@ -132,7 +132,7 @@ fn table(items: &[Item], marks: &[Mark]) -> String {
         "# Items of the protocol texts\n\n\
          Written by `cargo xtask items --write`; do not edit. What argonet takes from the texts that it is built after:\n\
          P the Portals conduit, U usNIC, G the GNI provider, B failover of rails, T the TCP path. Code and tests carry the\n\
-         item in a comment, as in `seed P3`; a test fails when this table and those comments disagree.\n\n",
+         item in a comment, as in `spec P3`; a test fails when this table and those comments disagree.\n\n",
     );
     let count = |of: fn(&State) -> bool| items.iter().filter(|item| of(&item.state)).count();
     let _ = writeln!(

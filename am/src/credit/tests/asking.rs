@@ -5,7 +5,7 @@ use super::{Pair, rules};
 use proptest::prelude::*;
 use std::collections::VecDeque;
 
-// seed P10: many requests that stall for the same credits ask for them once.
+// spec P10: many requests that stall for the same credits ask for them once.
 #[test]
 fn who_has_asked_waits_for_the_answer() {
     // Four requests use all credits, and four more stall and go when one of the first has come back. What each of these asks for, and what
@@ -87,7 +87,7 @@ fn nobody_asks_for_more_than_the_most() {
     assert_eq!(borrower.lacks(9, true, bank), 2);
 }
 
-// seed P10: requests tell of epochs, too.
+// spec P10: requests tell of epochs, too.
 #[test]
 fn an_epoch_of_a_borrower_ends_what_its_lender_knows_of_sending_to_it() {
     let mut pair = Pair::new(64, 100, rules());
@@ -183,7 +183,7 @@ fn of_a_byte(one_burst: bool) -> Rules {
     }
 }
 
-// seed P10: no use, no movement.
+// spec P10: no use, no movement.
 #[test]
 fn what_a_burst_still_wants_ends_with_it() {
     for one_burst in [true, false] {
@@ -229,7 +229,7 @@ fn who_has_waited_until_nothing_is_under_way_still_asks() {
 }
 
 proptest! {
-    // seed P10: a burst that fits moves nothing, and one that comes again fits at last.
+    // spec P10: a burst that fits moves nothing, and one that comes again fits at last.
     #[test]
     fn bursts_that_come_again_move_credits_no_more(
         form in prop::sample::select(vec![Form::BYTE, Form::WIDE, Form::new(1, 4).unwrap()]),

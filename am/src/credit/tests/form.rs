@@ -3,7 +3,7 @@
 use super::super::*;
 use proptest::prelude::*;
 
-// seed P10: the credit byte.
+// spec P10: the credit byte.
 #[test]
 fn every_byte_is_a_tag_and_back() {
     for bits in 0..256 {

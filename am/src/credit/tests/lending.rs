@@ -21,7 +21,7 @@ fn all_credits_can_be_used() {
     assert!(pair.round(4, &mut Attempt::default()).is_some());
 }
 
-// seed P10: a stall asks for more, and the reply lends it.
+// spec P10: a stall asks for more, and the reply lends it.
 #[test]
 fn a_stall_is_answered_with_a_loan() {
     let text = Rules {
@@ -152,7 +152,7 @@ fn an_epoch_is_told_once_and_decays_what_is_kept() {
     assert_eq!(pair.peers[0].figures().peak, 1);
 }
 
-// seed P10: stalls and wishes count for an epoch, however many there were.
+// spec P10: stalls and wishes count for an epoch, however many there were.
 #[test]
 fn after_an_epoch_a_stall_is_over() {
     for (one_epoch, back) in [(true, 10), (false, 0)] {
@@ -192,7 +192,7 @@ fn after_an_epoch_a_stall_is_over() {
     }
 }
 
-// seed P10: a slow partner beside a busy one keeps what it needs.
+// spec P10: a slow partner beside a busy one keeps what it needs.
 #[test]
 fn what_a_quiet_partner_used_decays_after_many_epochs_only() {
     let patient = Rules {
@@ -227,7 +227,7 @@ fn what_a_quiet_partner_used_decays_after_many_epochs_only() {
     assert_eq!(pair.peers[0].figures().peak, 16);
 }
 
-// seed P10: overflow is pushed back, never fatal.
+// spec P10: overflow is pushed back, never fatal.
 #[test]
 fn who_sends_without_credits_is_pushed_back_and_corrected() {
     let mut pair = Pair::new(8, 0, rules());

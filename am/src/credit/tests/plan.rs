@@ -6,7 +6,7 @@ fn derived(nodes: u32) -> Plan {
     Plan::new(nodes, &Rules::default(), Wishes::default()).unwrap()
 }
 
-// seed P9: shares and bank by a table of job sizes.
+// spec P9: shares and bank by a table of job sizes.
 #[test]
 fn every_job_has_the_least_a_peer_and_a_tenth_in_the_bank() {
     let mut before = 0;
@@ -31,7 +31,7 @@ fn every_job_has_the_least_a_peer_and_a_tenth_in_the_bank() {
     }
 }
 
-// seed P16: credited space at 10,000 ranks.
+// spec P16: credited space at 10,000 ranks.
 #[test]
 fn ten_thousand_ranks_need_what_the_text_says() {
     let mib = |bytes: u64| bytes as f64 / f64::from(1 << 20);

@@ -11,7 +11,7 @@ fn sum(bank: &Bank, peers: &[Peer]) -> u64 {
     u64::from(bank.banked()) + bank.untouched() + lent
 }
 
-// seed P10: lanes share the bank; no credit is lost or made.
+// spec P10: lanes share the bank; no credit is lost or made.
 #[test]
 fn threads_lend_and_call_back_without_losing_a_credit() {
     const THREADS: u32 = 4;
@@ -82,7 +82,7 @@ fn threads_lend_and_call_back_without_losing_a_credit() {
     assert!(moved.lent > 500 && moved.returned > 200, "{moved:?}");
 }
 
-// seed P10: one lane ends an epoch, late, while others count on and fill the next.
+// spec P10: one lane ends an epoch, late, while others count on and fill the next.
 #[test]
 fn epochs_that_others_fill_meanwhile_end_too() {
     let bank = bank(2, 8, 50, rules());
@@ -100,7 +100,7 @@ fn epochs_that_others_fill_meanwhile_end_too() {
 }
 
 proptest! {
-    // seed P9: grants never exceed the receive space, whatever peers say.
+    // spec P9: grants never exceed the receive space, whatever peers say.
     #[test]
     fn no_sequence_of_messages_makes_a_credit(
         steps in prop::collection::vec((0u8..5, 0usize..6, any::<u16>(), any::<u16>(), any::<bool>()), 1..200),

@@ -67,7 +67,7 @@ impl Walk {
     }
 }
 
-// seed P11: fair, and not without need.
+// spec P11: fair, and not without need.
 #[test]
 fn ranks_are_asked_in_turn_for_all_they_can_spare_but_no_more_than_needed() {
     let mut walk = Walk::new(
@@ -91,7 +91,7 @@ fn ranks_are_asked_in_turn_for_all_they_can_spare_but_no_more_than_needed() {
     assert_eq!(walk.bank.listed(), 11);
 }
 
-// seed P11: the reasons to pass somebody over.
+// spec P11: the reasons to pass somebody over.
 #[test]
 fn everybody_with_a_reason_is_passed_over() {
     let mut walk = Walk::new(8, 6, rules());
@@ -173,7 +173,7 @@ fn by_the_text_a_low_bank_is_enough() {
     assert_eq!(Walk::new(6, 14, enough).walk(9), []);
 }
 
-// seed P11: what a borrower gives back.
+// spec P11: what a borrower gives back.
 #[test]
 fn a_borrower_keeps_what_it_used_and_gives_little_at_a_time() {
     let own = bank(

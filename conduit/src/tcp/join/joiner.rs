@@ -20,7 +20,7 @@ const SELDOM_NS: u64 = 250_000_000;
 const PATIENCE_NS: u32 = 2_000_000;
 const PATIENT_STEPS: usize = 8;
 
-// seed T2: sockets that do not block, and one place that hears of all.
+// spec T2: sockets that do not block, and one place that hears of all.
 /// Makes and takes the connections of one rank. Owns no clock: times are ns of any clock that does not go back.
 ///
 /// The file descriptor ([`AsFd`]) becomes readable when [`poll`](Self::poll) has something to do, besides what

@@ -64,7 +64,7 @@ mod tests {
         assert_eq!(read(&[]), Ok((JoinConfig::default(), Wish::default())));
     }
 
-    /// seed T5: what a user can set.
+    /// spec T5: what a user can set.
     #[test]
     fn each_setting_has_its_effect() {
         let (config, wish) = read(&[

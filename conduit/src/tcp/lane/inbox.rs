@@ -41,7 +41,7 @@ impl LongMedium {
     }
 }
 
-// seed T4: long payloads are received into their destination.
+// spec T4: long payloads are received into their destination.
 /// The rest of a payload that goes straight to its place.
 #[derive(Debug)]
 struct Direct {

@@ -1,6 +1,6 @@
 //! Which connection takes the next part of a large transfer, and whether several are better than one.
 
-// seed T7: further connections are used only when they pay.
+// spec T7: further connections are used only when they pay.
 
 /// Parts of large transfers after which one connection or several have shown what they do.
 const WINDOW_PARTS: u64 = 16;

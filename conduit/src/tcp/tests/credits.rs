@@ -277,7 +277,7 @@ fn what_is_in_use_is_not_given_back() {
     assert!(!grant.allows(21 * CREDIT_BYTES, 0));
 }
 
-// seed P11: SendMax is what was in use at most, also if the lender has said nothing of credits meanwhile.
+// spec P11: SendMax is what was in use at most, also if the lender has said nothing of credits meanwhile.
 #[test]
 fn what_was_in_use_before_it_was_handled_is_not_given_back() {
     let (bank, mut loans, mut grant, _) = half();

@@ -55,7 +55,7 @@ const ONE: ExitCounts = ExitCounts {
     heard: 0,
 };
 
-// seed P13
+// spec P13
 #[test]
 fn those_that_are_connected_are_told_and_confirm() {
     let without = TcpSizes {

@@ -121,7 +121,7 @@ fn received(socket: &OwnedFd) -> u64 {
     unsafe { info.assume_init() }.tcpi_bytes_received
 }
 
-/// seed T3: a long payload goes over several connections. seed T7: and only a long one asks for them.
+/// spec T3: a long payload goes over several connections. spec T7: and only a long one asks for them.
 #[test]
 fn a_large_transfer_asks_for_further_connections_and_uses_them() {
     let mut ranks = two(sizes());

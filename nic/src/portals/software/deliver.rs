@@ -200,7 +200,7 @@ impl Section<'_> {
     }
 
     /// An operation takes its room and its part of the threshold; the entry leaves its list if that was the last, as receive buffers do
-    /// (seed P8).
+    /// (spec P8).
     pub(super) fn begin_operation(&mut self, selected: &Selected, message: &Message) {
         let at = self.shared.region.layout.entry(self.place, selected.entry);
         let options = selected.options;

@@ -180,7 +180,7 @@ fn comes_true(
     Ok(())
 }
 
-/// seed T8: data with holes.
+/// spec T8: data with holes.
 #[test]
 fn random_shapes_in_all_forms() {
     let rig = Rig::pair(ROOM);

@@ -24,7 +24,7 @@
 //! * **Incarnations** number the connections of one number between two ranks. An accepted one is higher than all before it, at both ends; one
 //!   that is not is refused as stale, so that no connection of the past is taken for the present one.
 
-// seed T1: on demand, several addresses and connections, crossing ones settled by rank, bounded retries.
+// spec T1: on demand, several addresses and connections, crossing ones settled by rank, bounded retries.
 mod connection;
 mod error;
 mod peer;

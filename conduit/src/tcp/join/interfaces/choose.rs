@@ -167,7 +167,7 @@ fn listed(existing: &[Interface]) -> String {
     shown.join(", ")
 }
 
-// seed T7: addresses are paired by subnet.
+// spec T7: addresses are paired by subnet.
 /// The addresses of a peer in the order in which they are to be tried: those in a subnet of one of ours first, one for each of
 /// our interfaces in turn, so that connection 0 goes over the first, connection 1 over the second.
 #[must_use]
@@ -227,7 +227,7 @@ mod tests {
             .collect()
     }
 
-    /// seed T5: interfaces by list, and by number without names.
+    /// spec T5: interfaces by list, and by number without names.
     #[test]
     fn names_subnets_and_numbers_choose() {
         let eth0 = ["eth0 10.1.0.7", "eth0 fd00::7"];
@@ -281,7 +281,7 @@ mod tests {
         assert!(error(&[], "", true).contains("none with an address"));
     }
 
-    /// seed T7: addresses are paired by subnet.
+    /// spec T7: addresses are paired by subnet.
     #[test]
     fn addresses_are_tried_in_the_order_of_reach() {
         let sockets = |list: &[&str]| -> Vec<SocketAddr> {

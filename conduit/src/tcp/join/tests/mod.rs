@@ -12,7 +12,7 @@ use core::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use rig::{Cluster, MS, S, loopback, pass, same_bytes};
 use std::time::Instant;
 
-/// seed T2: connections over sockets that do not block.
+/// spec T2: connections over sockets that do not block.
 #[test]
 fn two_ranks_meet() {
     let mut cluster = Cluster::new(2, JoinConfig::default());
@@ -40,7 +40,7 @@ fn two_ranks_meet() {
     assert_eq!(cluster.nodes[1].joiner.counts().proven, 1);
 }
 
-/// seed T1: all ranks connect to all at once, so that every pair crosses.
+/// spec T1: all ranks connect to all at once, so that every pair crosses.
 #[test]
 fn crossing_connects_leave_one_connection_a_pair() {
     const RANKS: usize = 8;
@@ -105,7 +105,7 @@ fn a_connection_that_breaks_is_made_anew() {
     }
 }
 
-/// seed T7: further connections are made when they are asked for.
+/// spec T7: further connections are made when they are asked for.
 #[test]
 fn further_connections_are_made_when_asked_for() {
     let mut cluster = Cluster::new(2, JoinConfig::default());

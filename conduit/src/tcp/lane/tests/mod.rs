@@ -361,7 +361,7 @@ fn loaded() -> (Pair, usize) {
     (pair, bytes)
 }
 
-/// seed T2: writes resume where they stopped. seed T4: long payloads go straight to their destination.
+/// spec T2: writes resume where they stopped. spec T4: long payloads go straight to their destination.
 #[test]
 fn every_size_of_writes_and_reads_will_do() {
     for (writes, reads) in [(1, 1), (1, 7), (5, 1), (3, 1000), (1000, 2)] {

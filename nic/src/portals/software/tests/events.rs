@@ -62,7 +62,7 @@ fn the_events_of_an_operation_are_in_order() {
 
 const ARENA_PART: u64 = super::ARENA / 2;
 
-// seed P1, seed P8
+// spec P1, spec P8
 #[test]
 fn receive_buffers_fill_in_order_and_leave() {
     let pair = Pair::new();
@@ -97,7 +97,7 @@ fn receive_buffers_fill_in_order_and_leave() {
     }
 }
 
-// seed P1
+// spec P1
 #[test]
 fn a_catch_basin_stays_behind_buffers_that_come_back() {
     let pair = Pair::new();

@@ -4,7 +4,7 @@ use super::super::*;
 use super::{REFUSED, S, hello, next, pair};
 use argonet_base::JobRank;
 
-/// seed T1: several addresses, bounded retries, growing pauses with chance in them.
+/// spec T1: several addresses, bounded retries, growing pauses with chance in them.
 #[test]
 fn addresses_take_turns_and_pauses_grow() {
     let config = DialConfig {

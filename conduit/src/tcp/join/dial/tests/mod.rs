@@ -44,7 +44,7 @@ fn next(peer: &mut Peer, now_ns: &mut u64) -> (Attempt, usize, u64) {
 
 const REFUSED: Failure = Failure::System(111);
 
-/// seed T1: on demand.
+/// spec T1: on demand.
 #[test]
 fn nothing_happens_before_somebody_asks() {
     let config = DialConfig::default();
@@ -64,7 +64,7 @@ fn nothing_happens_before_somebody_asks() {
     assert_eq!(peer.incarnation(1), None, "a further one was not asked for");
 }
 
-/// seed T1: crossing connects settled by rank.
+/// spec T1: crossing connects settled by rank.
 #[test]
 fn of_crossing_connections_the_higher_ranks_stays() {
     let config = DialConfig::default();

@@ -48,7 +48,7 @@ fn a_silent_address_is_left_for_the_next() {
     world.assert_joined(0);
 }
 
-/// seed T1, by 3,000 seeds: whoever asks when, whatever address leads where at first, whatever is reset: when the faults are over both
+/// spec T1, by 3,000 seeds: whoever asks when, whatever address leads where at first, whatever is reset: when the faults are over both
 /// ends have the same connection, and keep it.
 #[test]
 fn both_ends_agree_in_the_end_whatever_happens() {
