@@ -1,6 +1,6 @@
 //! The program that README.md shows.
 
-use argonet::{Result, SharedVec};
+use argonet::{Result, SharedArray};
 
 argonet::rpc! {
     fn square(x: u64) -> u64 { x * x }
@@ -9,11 +9,11 @@ argonet::rpc! {
 fn main() {
     // Where it returns an error, that rank prints it and ends the job.
     argonet::run(|world| -> Result<()> {
-        let next = world.neighbor(1);
+        let next = world.rank_offset(1);
         // Four numbers on every rank, which every rank can read and write.
-        let numbers = SharedVec::<u64>::alloc(world, 4)?;
+        let numbers = SharedArray::<u64>::alloc(world, 4)?;
         // Write into the next rank's part; it need not do anything for that.
-        world.put_value(numbers.gptr(next, 2), u64::from(world.rank().0))?;
+        world.put_value(numbers.ptr(next, 2), u64::from(world.rank().0))?;
         world.barrier()?;
         let found = numbers.read(world, 2);
         // Run a function on the next rank and wait for its result.

@@ -400,7 +400,7 @@ impl<M: Threading> World<M> {
     /// they lie there.
     ///
     /// ```
-    /// # use argonet::{SharedVec, World};
+    /// # use argonet::{SharedArray, World};
     /// use std::sync::atomic::{AtomicUsize, Ordering};
     /// static ARRIVED: AtomicUsize = AtomicUsize::new(0);
     /// argonet::am! {
@@ -409,7 +409,7 @@ impl<M: Threading> World<M> {
     ///     }
     /// }
     /// # let world = World::init().unwrap();
-    /// let v = SharedVec::<u16>::alloc(&world, 4).unwrap();
+    /// let v = SharedArray::<u16>::alloc(&world, 4).unwrap();
     /// world.send_long(v.on(world.rank()).part(1..3), &arrived, 0, &[5, 6]).unwrap();
     /// world.wait_until(|| ARRIVED.load(Ordering::Relaxed) == 4).unwrap();
     /// assert_eq!([v.read(&world, 1), v.read(&world, 2)], [5, 6]);

@@ -16,14 +16,14 @@ use crate::world::{Threading, World};
 /// Types with remote atomic operations: `u32`, `i32`, `u64`, `i64`, `f32`, `f64`.
 ///
 /// ```
-/// # use argonet::{SharedVec, World};
+/// # use argonet::{SharedArray, World};
 /// # let world = World::init().unwrap();
-/// fn increment<T: argonet::Atomic + From<u8>>(world: &World, counters: &SharedVec<T>) -> T {
-///     world.fetch_add(counters.gptr(world.rank(), 0), T::from(1)).unwrap()
+/// fn increment<T: argonet::Atomic + From<u8>>(world: &World, counters: &SharedArray<T>) -> T {
+///     world.fetch_add(counters.ptr(world.rank(), 0), T::from(1)).unwrap()
 /// }
-/// let counters = SharedVec::<i64>::alloc(&world, 1).unwrap();
+/// let counters = SharedArray::<i64>::alloc(&world, 1).unwrap();
 /// assert_eq!([increment(&world, &counters), increment(&world, &counters)], [0, 1]);
-/// let sums = SharedVec::<f32>::alloc(&world, 1).unwrap();
+/// let sums = SharedArray::<f32>::alloc(&world, 1).unwrap();
 /// assert_eq!([increment(&world, &sums), increment(&world, &sums)], [0.0, 1.0]);
 /// ```
 pub trait Atomic: Global + AtomicWord {}
@@ -91,10 +91,10 @@ impl<M: Threading> World<M> {
         /// Adds; integers wrap around.
         ///
         /// ```
-        /// # use argonet::{SharedVec, World};
+        /// # use argonet::{SharedArray, World};
         /// # let world = World::init().unwrap();
-        /// let v = SharedVec::<u32>::alloc(&world, 1).unwrap();
-        /// let p = v.gptr(world.rank(), 0);
+        /// let v = SharedArray::<u32>::alloc(&world, 1).unwrap();
+        /// let p = v.ptr(world.rank(), 0);
         /// assert_eq!(world.fetch_add(p, 0b0110).unwrap(), 0);
         /// assert_eq!(world.fetch_and(p, 0b1100).unwrap(), 0b0110);
         /// assert_eq!(world.fetch_or(p, 0b0011).unwrap(), 0b0100);
@@ -136,10 +136,10 @@ impl<M: Threading> World<M> {
     /// compared by their bits.
     ///
     /// ```
-    /// # use argonet::{SharedVec, World};
+    /// # use argonet::{SharedArray, World};
     /// # let world = World::init().unwrap();
-    /// let v = SharedVec::<u64>::alloc(&world, 1).unwrap();
-    /// let p = v.gptr(world.rank(), 0);
+    /// let v = SharedArray::<u64>::alloc(&world, 1).unwrap();
+    /// let p = v.ptr(world.rank(), 0);
     /// assert_eq!(world.compare_exchange(p, 0, 5).unwrap(), 0);
     /// assert_eq!(world.compare_exchange(p, 0, 6).unwrap(), 5);
     /// assert_eq!(world.fetch_add(p, 1).unwrap(), 5);
@@ -199,10 +199,10 @@ impl<M: Threading> World<M> {
     /// Starts an operation without the value before.
     ///
     /// ```
-    /// # use argonet::{AtomicOp, SharedVec, World};
+    /// # use argonet::{AtomicOp, SharedArray, World};
     /// # let world = World::init().unwrap();
-    /// let v = SharedVec::<i64>::alloc(&world, 2).unwrap();
-    /// let [a, b] = [0, 1].map(|i| v.gptr(world.rank(), i));
+    /// let v = SharedArray::<i64>::alloc(&world, 2).unwrap();
+    /// let [a, b] = [0, 1].map(|i| v.ptr(world.rank(), i));
     /// let adds = [a, b].map(|p| world.start_atomic(p, AtomicOp::add(7)).unwrap());
     /// for add in adds {
     ///     add.wait().unwrap();

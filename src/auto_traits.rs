@@ -7,7 +7,7 @@ use crate::op::Op;
 use crate::raw::{Raw, Room, Token};
 use crate::scope::Scope;
 use crate::world::{Par, Seq, World};
-use crate::{AmContext, GlobalRef, Quiet, Rank, SharedVec, Team};
+use crate::{AmContext, GlobalRef, Quiet, Rank, SharedArray, Team};
 use static_assertions::{assert_impl_all, assert_not_impl_any};
 
 // One thread calls, so nothing by which it calls leaves it.
@@ -21,7 +21,7 @@ assert_impl_all!(Among<'static, Par>: Send, Sync);
 
 // Values that name memory or ranks, and communicate by a world that they are given.
 assert_impl_all!(Team: Send, Sync);
-assert_impl_all!(SharedVec<u64>: Send, Sync);
+assert_impl_all!(SharedArray<u64>: Send, Sync);
 
 // Slices of shared memory are lent by the thread that is in the quiet phase.
 assert_impl_all!(Quiet: Send, Sync);

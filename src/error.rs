@@ -14,10 +14,10 @@ use core::fmt;
 /// what to change.
 ///
 /// ```
-/// use argonet::{AmError, Error, Rank, SharedVec};
+/// use argonet::{AmError, Error, Rank, SharedArray};
 /// # let world = argonet::World::init().unwrap();
-/// let v = SharedVec::<u64>::alloc(&world, 1).unwrap();
-/// let nowhere = v.gptr(Rank(world.size()), 0);
+/// let v = SharedArray::<u64>::alloc(&world, 1).unwrap();
+/// let nowhere = v.ptr(Rank(world.size()), 0);
 /// match world.put_value(nowhere, 1) {
 ///     Err(Error::Am(AmError::NoSuchRank { .. })) => {}
 ///     other => panic!("{other:?}"),

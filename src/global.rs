@@ -14,34 +14,34 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 /// A torn value, seen when two ranks race, is therefore still a value.
 ///
 /// ```
-/// # use argonet::{SharedVec, World};
+/// # use argonet::{SharedArray, World};
 /// use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 /// #[derive(Clone, Copy, FromBytes, IntoBytes, Immutable, KnownLayout)]
 /// #[repr(C)]
 /// struct Body { position: [f64; 3], mass: f64 }
 /// # let world = World::init().unwrap();
-/// let bodies = SharedVec::<Body>::alloc(&world, 10).unwrap();
+/// let bodies = SharedArray::<Body>::alloc(&world, 10).unwrap();
 /// assert_eq!(bodies.read(&world, 9).mass, 0.0);
 /// ```
 ///
 /// References, `bool` and `char` are refused when compiling:
 ///
 /// ```compile_fail,E0277
-/// # use argonet::{SharedVec, World};
+/// # use argonet::{SharedArray, World};
 /// # fn f(world: &World) -> argonet::Result<()> {
-/// let flags = SharedVec::<bool>::alloc(world, 1)?;
+/// let flags = SharedArray::<bool>::alloc(world, 1)?;
 /// # Ok(()) }
 /// ```
 /// ```compile_fail,E0277
-/// # use argonet::{SharedVec, World};
+/// # use argonet::{SharedArray, World};
 /// # fn f(world: &World) -> argonet::Result<()> {
-/// let letters = SharedVec::<char>::alloc(world, 1)?;
+/// let letters = SharedArray::<char>::alloc(world, 1)?;
 /// # Ok(()) }
 /// ```
 /// ```compile_fail,E0277
-/// # use argonet::{SharedVec, World};
+/// # use argonet::{SharedArray, World};
 /// # fn f(world: &World) -> argonet::Result<()> {
-/// let references = SharedVec::<&'static u8>::alloc(world, 1)?;
+/// let references = SharedArray::<&'static u8>::alloc(world, 1)?;
 /// # Ok(()) }
 /// ```
 pub trait Global: FromBytes + IntoBytes + Immutable + KnownLayout + Copy + Send + 'static {}
@@ -52,16 +52,16 @@ impl<T: FromBytes + IntoBytes + Immutable + KnownLayout + Copy + Send + 'static>
 /// messages, and used by any rank. Rank and offset are checked where it is used, so a forged or
 /// stale pointer yields an error or other data, never undefined behavior.
 ///
-/// Arrays hand it out, for one element ([`SharedVec::gptr`](crate::SharedVec::gptr),
+/// Arrays hand it out, for one element ([`SharedArray::ptr`](crate::SharedArray::ptr),
 /// [`GlobalSlice::at`](crate::GlobalSlice::at)). Nothing leads from it to the element beside it:
 /// several elements are a [`GlobalSlice`](crate::GlobalSlice), which knows where it ends. Pointer
 /// arithmetic, and pointers made of a rank and an offset, are in [`raw`](crate::raw).
 ///
 /// ```
-/// # use argonet::{GlobalPtr, SharedVec, World};
+/// # use argonet::{GlobalPtr, SharedArray, World};
 /// # let world = World::init().unwrap();
-/// let v = SharedVec::<u32>::alloc(&world, 10).unwrap();
-/// let p = v.gptr(world.rank(), 3);
+/// let v = SharedArray::<u32>::alloc(&world, 10).unwrap();
+/// let p = v.ptr(world.rank(), 3);
 /// world.put_value(p, 0x4010_0000).unwrap();
 /// let bits: GlobalPtr<f32> = p.cast();
 /// assert_eq!(world.get_value(bits).unwrap(), 2.25);

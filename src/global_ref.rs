@@ -4,7 +4,7 @@
 use crate::error::Result;
 use crate::global::{Global, GlobalPtr};
 use crate::process;
-use crate::shared_vec::SharedVec;
+use crate::shared_array::SharedArray;
 use crate::world::{Threading, World};
 use argonet_base::Rank;
 use argonet_segment::bulk;
@@ -12,7 +12,7 @@ use core::fmt;
 use core::marker::PhantomData;
 use core::ptr::NonNull;
 
-/// One element of a [`SharedVec`] whose rank and offset were checked when it was made. A put or a get
+/// One element of a [`SharedArray`] whose rank and offset were checked when it was made. A put or a get
 /// through it asks for nothing but the thread's context; where the element is mapped here, what is
 /// left is a load or a store.
 ///
@@ -21,9 +21,9 @@ use core::ptr::NonNull;
 /// every use.
 ///
 /// ```
-/// # use argonet::{SharedVec, World};
+/// # use argonet::{SharedArray, World};
 /// # let world = World::init().unwrap();
-/// let v = SharedVec::<u64>::alloc(&world, 4).unwrap();
+/// let v = SharedArray::<u64>::alloc(&world, 4).unwrap();
 /// let counter = v.element(&world, world.rank(), 2).unwrap();
 /// world.put_at(&counter, 41).unwrap();
 /// let before = world.get_at(&counter).unwrap();
@@ -32,8 +32,8 @@ use core::ptr::NonNull;
 /// ```
 ///
 /// ```compile_fail,E0505
-/// # use argonet::{SharedVec, World};
-/// # fn f(world: &World, v: SharedVec<u64>) {
+/// # use argonet::{SharedArray, World};
+/// # fn f(world: &World, v: SharedArray<u64>) {
 /// let counter = v.element(world, world.rank(), 2).unwrap();
 /// v.free(world).unwrap();
 /// world.put_at(&counter, 41).unwrap();
@@ -51,7 +51,7 @@ pub struct GlobalRef<'a, T: Global> {
     at: GlobalPtr<T>,
     /// Where it is mapped in this process, if it is. The array keeps it mapped.
     mapped: Option<NonNull<u8>>,
-    _array: PhantomData<&'a SharedVec<T>>,
+    _array: PhantomData<&'a SharedArray<T>>,
 }
 
 // SAFETY: it is an address in a shared mapping, which every thread of the process has, and is used by
@@ -79,7 +79,7 @@ impl<T: Global> fmt::Debug for GlobalRef<'_, T> {
     }
 }
 
-impl<T: Global> SharedVec<T> {
+impl<T: Global> SharedArray<T> {
     /// Element `i` of the part of `rank`, checked for [`World::put_at`] and [`World::get_at`].
     ///
     /// See the example of [`GlobalRef`].
@@ -95,7 +95,7 @@ impl<T: Global> SharedVec<T> {
         rank: Rank,
         i: usize,
     ) -> Result<GlobalRef<'_, T>> {
-        let at = self.gptr(rank, i);
+        let at = self.ptr(rank, i);
         let mapped = world.reach(at)?;
         Ok(GlobalRef {
             at,

@@ -10,13 +10,13 @@ use core::ops::{Bound, RangeBounds};
 /// puts or gets several values takes it, and refuses another number of values.
 ///
 /// ```
-/// # use argonet::{SharedVec, World};
+/// # use argonet::{SharedArray, World};
 /// # let world = World::init().unwrap();
-/// let v = SharedVec::<u32>::alloc(&world, 10).unwrap();
+/// let v = SharedArray::<u32>::alloc(&world, 10).unwrap();
 /// let all = v.on(world.rank());
 /// assert!(all.len() == 10 && !all.is_empty());
 /// let part = all.part(2..5);
-/// assert_eq!((part.at(0), part.rank()), (v.gptr(world.rank(), 2), world.rank()));
+/// assert_eq!((part.at(0), part.rank()), (v.ptr(world.rank(), 2), world.rank()));
 /// world.put_from(part, &[7, 8, 9]).unwrap();
 /// assert_eq!(world.get_value(all.at(4)).unwrap(), 9);
 /// assert!(world.put_from(part, &[7, 8]).is_err());

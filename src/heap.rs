@@ -45,7 +45,7 @@ impl<M: Threading> World<M> {
             Ok(offset) => [len, *offset],
             Err(_) => [len, u64::MAX],
         };
-        if let Err(error) = vote(self, "SharedVec::alloc", mine) {
+        if let Err(error) = vote(self, "SharedArray::alloc", mine) {
             if let Ok(offset) = taken {
                 memory.heap.lock().release(offset, len);
             }
@@ -59,7 +59,7 @@ impl<M: Threading> World<M> {
             true => Ok(SegmentOffset(offset)),
             false => Err(Error::ElsewhereFailed {
                 rank,
-                what: "SharedVec::alloc",
+                what: "SharedArray::alloc",
             }),
         });
         if outcome.is_err() {
@@ -86,7 +86,7 @@ impl<M: Threading> World<M> {
 
     /// Gives back what [`allocate`](Self::allocate) returned. Collective.
     pub(crate) fn release(&self, offset: SegmentOffset, len: u64) -> Result<()> {
-        vote(self, "SharedVec::free", [len, offset.0])?;
+        vote(self, "SharedArray::free", [len, offset.0])?;
         self.inner.memory.heap.lock().release(offset.0, len);
         Ok(())
     }

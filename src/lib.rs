@@ -5,7 +5,7 @@
 //! write. A [`World`] is the job as one rank sees it:
 //!
 //! ```
-//! use argonet::{Result, SharedVec};
+//! use argonet::{Result, SharedArray};
 //!
 //! argonet::rpc! {
 //!     fn square(x: u64) -> u64 { x * x }
@@ -13,11 +13,11 @@
 //!
 //! fn main() {
 //!     argonet::run(|world| -> Result<()> {
-//!         let next = world.neighbor(1);
+//!         let next = world.rank_offset(1);
 //!         // An array of four numbers on every rank.
-//!         let numbers = SharedVec::<u64>::alloc(world, 4)?;
+//!         let numbers = SharedArray::<u64>::alloc(world, 4)?;
 //!         // Write into the next rank's array, without its help.
-//!         world.put_value(numbers.gptr(next, 2), 7)?;
+//!         world.put_value(numbers.ptr(next, 2), 7)?;
 //!         world.barrier()?;
 //!         assert_eq!(numbers.read(world, 2), 7);
 //!         // Run a function there.
@@ -88,7 +88,7 @@ mod run;
 mod scope;
 mod section;
 mod settings;
-mod shared_vec;
+mod shared_array;
 pub mod start;
 mod team;
 mod token;
@@ -122,7 +122,7 @@ pub use rpc::{Rpc, RpcError, caller};
 pub use run::run;
 pub use scope::Scope;
 pub use section::{Section, SectionError};
-pub use shared_vec::SharedVec;
+pub use shared_array::SharedArray;
 pub use team::Team;
 pub use world::{Par, Seq, Threading, World};
 

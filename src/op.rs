@@ -48,9 +48,9 @@ enum State<'w, B> {
 /// was to do at the target is done. Where the buffer is still in use, dropping it waits.
 ///
 /// ```
-/// # use argonet::{SharedVec, World};
+/// # use argonet::{SharedArray, World};
 /// # let world = World::init().unwrap();
-/// let v = SharedVec::<u64>::alloc(&world, 2).unwrap();
+/// let v = SharedArray::<u64>::alloc(&world, 2).unwrap();
 /// let here = v.on(world.rank());
 /// // Blocking.
 /// let buffer = world.put(here, vec![3, 4].into()).unwrap().wait().unwrap();

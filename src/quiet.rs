@@ -13,16 +13,16 @@ pub struct Quiet {
 
 impl<M: Threading> World<M> {
     /// Runs `f` while no rank can read or write another's memory, so that `f` may hold slices of
-    /// its own part of shared arrays ([`SharedVec::local`](crate::SharedVec::local)). Collective.
+    /// its own part of shared arrays ([`SharedArray::local`](crate::SharedArray::local)). Collective.
     ///
     /// Before `f` everything under way is drained on all ranks, one-way messages included; no
     /// handler runs until all ranks have finished `f`. It takes the world exclusively, so nothing
     /// can be started meanwhile, with whatever pointer:
     ///
     /// ```
-    /// # use argonet::{SharedVec, World};
+    /// # use argonet::{SharedArray, World};
     /// # let mut world = World::init().unwrap();
-    /// let mut v = SharedVec::<u64>::alloc(&world, 8).unwrap();
+    /// let mut v = SharedArray::<u64>::alloc(&world, 8).unwrap();
     /// world.quiet(|q| v.local_mut(q).fill(7)).unwrap();
     /// assert_eq!(v.read(&world, 3), 7);
     /// let sum: u64 = world.quiet(|q| v.local(q).iter().sum()).unwrap();
@@ -35,14 +35,14 @@ impl<M: Threading> World<M> {
     /// # }
     /// ```
     /// ```compile_fail,E0502
-    /// # use argonet::{SharedVec, World};
-    /// # fn f(world: &mut World, v: SharedVec<u64>) {
+    /// # use argonet::{SharedArray, World};
+    /// # fn f(world: &mut World, v: SharedArray<u64>) {
     /// world.quiet(|q| { let slice = v.local(q); v.write(world, 0, 99); slice[0] }).unwrap();
     /// # }
     /// ```
     /// ```compile_fail
-    /// # use argonet::{SharedVec, World};
-    /// # fn f(world: &mut World, v: SharedVec<u64>) {
+    /// # use argonet::{SharedArray, World};
+    /// # fn f(world: &mut World, v: SharedArray<u64>) {
     /// let slice = world.quiet(|q| v.local(q)).unwrap();
     /// # drop(slice); }
     /// ```

@@ -29,12 +29,12 @@ pub use argonet_event::{Category, CategoryMask, Event};
 /// against the segment alone: nothing keeps it inside of an array.
 ///
 /// ```
-/// use argonet::{SharedVec, World, raw};
+/// use argonet::{SharedArray, World, raw};
 /// # let world = World::init().unwrap();
-/// let v = SharedVec::<u32>::alloc(&world, 4).unwrap();
-/// let p = v.gptr(world.rank(), 1);
+/// let v = SharedArray::<u32>::alloc(&world, 4).unwrap();
+/// let p = v.ptr(world.rank(), 1);
 /// assert_eq!(raw::global_ptr(p.rank(), p.offset()), p);
-/// assert_eq!(raw::offset_by(p, 2), v.gptr(world.rank(), 3));
+/// assert_eq!(raw::offset_by(p, 2), v.ptr(world.rank(), 3));
 /// assert_eq!(raw::global_slice(p, 3), v.on(world.rank()).part(1..4));
 /// ```
 #[must_use]
@@ -62,11 +62,11 @@ pub const fn global_slice<T: Global>(first: GlobalPtr<T>, len: usize) -> GlobalS
 ///
 /// ```
 /// use argonet::raw::Transfer;
-/// use argonet::{JobRank, SharedVec, World};
+/// use argonet::{JobRank, SharedArray, World};
 /// # let world = World::init().unwrap();
 /// let raw = world.raw();
-/// let v = SharedVec::<u64>::alloc(&world, 1).unwrap();
-/// let p = v.gptr(world.rank(), 0);
+/// let v = SharedArray::<u64>::alloc(&world, 1).unwrap();
+/// let p = v.ptr(world.rank(), 0);
 /// // Addresses.
 /// let address = raw.local_address(p.rank(), p.offset(), 8).unwrap();
 /// assert_eq!(raw.translate(address.as_ptr()), Some((p.rank(), p.offset())));
@@ -253,11 +253,11 @@ impl<'w, M: Threading> Raw<'w, M> {
     ///
     /// ```
     /// use argonet::raw::{Category, Event, Outlook, Transfer};
-    /// use argonet::{JobRank, SharedVec, World};
+    /// use argonet::{JobRank, SharedArray, World};
     /// # let world = World::init().unwrap();
     /// let raw = world.raw();
-    /// let v = SharedVec::<u8>::alloc(&world, 4).unwrap();
-    /// let (rank, offset) = (JobRank(world.rank().0), v.gptr(world.rank(), 0).offset());
+    /// let v = SharedArray::<u8>::alloc(&world, 4).unwrap();
+    /// let (rank, offset) = (JobRank(world.rank().0), v.ptr(world.rank(), 0).offset());
     /// let (source, mut target) = (*b"data", [0u8; 4]);
     /// let put = Transfer::Put { rank, offset, src: source.as_ptr(), len: 4 };
     /// let get = Transfer::Get { rank, offset, dst: target.as_mut_ptr(), len: 4 };
@@ -298,14 +298,14 @@ impl<'w, M: Threading> Raw<'w, M> {
     ///
     /// ```
     /// use argonet::raw::{Category, CategoryMask, Outlook, Transfer};
-    /// use argonet::{JobRank, SharedVec, World};
+    /// use argonet::{JobRank, SharedArray, World};
     /// # let world = World::init().unwrap();
     /// let raw = world.raw();
-    /// let v = SharedVec::<u8>::alloc(&world, 4).unwrap();
+    /// let v = SharedArray::<u8>::alloc(&world, 4).unwrap();
     /// let source = *b"data";
     /// let put = Transfer::Put {
     ///     rank: JobRank(world.rank().0),
-    ///     offset: v.gptr(world.rank(), 0).offset(),
+    ///     offset: v.ptr(world.rank(), 0).offset(),
     ///     src: source.as_ptr(),
     ///     len: 4,
     /// };

@@ -16,13 +16,13 @@ impl<M: Threading> World<M> {
     /// Writes one value. When this returns it is visible to all ranks that synchronize later.
     ///
     /// ```
-    /// # use argonet::{SharedVec, World};
+    /// # use argonet::{SharedArray, World};
     /// # let world = World::init().unwrap();
-    /// let v = SharedVec::<f32>::alloc(&world, 8).unwrap();
-    /// let p = v.gptr(world.neighbor(1), 2);
+    /// let v = SharedArray::<f32>::alloc(&world, 8).unwrap();
+    /// let p = v.ptr(world.rank_offset(1), 2);
     /// world.put_value(p, 1.5).unwrap();
     /// assert_eq!(world.get_value(p).unwrap(), 1.5);
-    /// let two = v.on(world.neighbor(1)).part(2..4);
+    /// let two = v.on(world.rank_offset(1)).part(2..4);
     /// world.put_from(two, &[2.0, 3.0]).unwrap();
     /// let mut back = [0.0; 2];
     /// world.get_into(two, &mut back).unwrap();
@@ -131,9 +131,9 @@ impl<M: Threading> World<M> {
     /// Starts writing `values`; the operation owns them and gives them back.
     ///
     /// ```
-    /// # use argonet::{SharedVec, World};
+    /// # use argonet::{SharedArray, World};
     /// # let world = World::init().unwrap();
-    /// let v = SharedVec::<u16>::alloc(&world, 3).unwrap();
+    /// let v = SharedArray::<u16>::alloc(&world, 3).unwrap();
     /// let buffer = world.put(v.on(world.rank()), vec![1, 2, 3].into()).unwrap().wait().unwrap();
     /// assert_eq!(&*buffer, [1, 2, 3]);
     /// ```

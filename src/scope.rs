@@ -26,11 +26,11 @@ impl<M: Threading> World<M> {
     /// are free: one that ends while the thread holds a [`Room`](crate::raw::Room), be it by a panic.
     ///
     /// ```
-    /// # use argonet::{SharedVec, World};
+    /// # use argonet::{SharedArray, World};
     /// # let world = World::init().unwrap();
-    /// let v = SharedVec::<u64>::alloc(&world, 8).unwrap();
+    /// let v = SharedArray::<u64>::alloc(&world, 8).unwrap();
     /// let (source, mut target) = ([1u64; 4], [0u64; 4]);
-    /// let next = world.neighbor(1);
+    /// let next = world.rank_offset(1);
     /// world.scope(|s| {
     ///     s.put(v.on(next).part(0..4), &source)?;
     ///     s.get(v.on(next).part(4..8), &mut target)

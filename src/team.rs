@@ -16,7 +16,7 @@ use argonet_base::{JobRank, Rank};
 /// given back when all its ranks have dropped it, and make another team.
 ///
 /// ```
-/// # use argonet::{SharedVec, World};
+/// # use argonet::{SharedArray, World};
 /// # let world = World::init().unwrap();
 /// // Ranks in rows of four, from the last to the first in each.
 /// let (row, column) = (world.rank().0 / 4, world.rank().0 % 4);
@@ -25,11 +25,11 @@ use argonet_base::{JobRank, Rank};
 /// assert_eq!(team.world_rank(team.rank()), world.rank());
 /// assert_eq!(team.rank_of(world.rank()), Some(team.rank()));
 /// // The next rank of the row, around its end.
-/// let v = SharedVec::<u32>::alloc(&world, 1).unwrap();
-/// let next = team.world_rank(team.neighbor(1));
-/// world.put_value(v.gptr(next, 0), world.rank().0).unwrap();
+/// let v = SharedArray::<u32>::alloc(&world, 1).unwrap();
+/// let next = team.world_rank(team.rank_offset(1));
+/// world.put_value(v.ptr(next, 0), world.rank().0).unwrap();
 /// team.barrier(&world).unwrap();
-/// assert_eq!(v.read(&world, 0), team.world_rank(team.neighbor(-1)).0);
+/// assert_eq!(v.read(&world, 0), team.world_rank(team.rank_offset(-1)).0);
 /// ```
 ///
 /// Source: GASNet-EX, `gex_TM_t`.
@@ -84,7 +84,7 @@ impl Team {
     ///
     /// See the example of [`Team`].
     #[must_use]
-    pub fn neighbor(&self, distance: i64) -> Rank {
+    pub fn rank_offset(&self, distance: i64) -> Rank {
         let size = i64::from(self.size());
         let place = i64::from(self.rank().0) + distance.rem_euclid(size);
         Rank((place % size) as u32)

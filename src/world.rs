@@ -93,8 +93,8 @@ pub(crate) struct Inner {
 /// assert!(world.rank().0 < world.size());
 /// assert_eq!(world.ranks().len(), world.size() as usize);
 /// // Around the end, in both directions.
-/// assert_eq!(world.neighbor(i64::from(world.size())), world.rank());
-/// assert_eq!(world.neighbor(-1), world.neighbor(i64::from(world.size()) - 1));
+/// assert_eq!(world.rank_offset(i64::from(world.size())), world.rank());
+/// assert_eq!(world.rank_offset(-1), world.rank_offset(i64::from(world.size()) - 1));
 /// world.barrier().unwrap();
 /// world.finalize().unwrap();
 /// ```
@@ -183,7 +183,7 @@ impl<M: Threading> World<M> {
     ///
     /// See the example of [`World`].
     #[must_use]
-    pub fn neighbor(&self, distance: i64) -> Rank {
+    pub fn rank_offset(&self, distance: i64) -> Rank {
         let place = i64::from(self.rank().0) + distance.rem_euclid(i64::from(self.size()));
         Rank((place % i64::from(self.size())) as u32)
     }
@@ -315,9 +315,9 @@ impl<M: Threading> World<M> {
     /// Runs a future to its end, polling the network whenever the future waits.
     ///
     /// ```
-    /// # use argonet::{SharedVec, World};
+    /// # use argonet::{SharedArray, World};
     /// # let world = World::init().unwrap();
-    /// let v = SharedVec::<u64>::alloc(&world, 8).unwrap();
+    /// let v = SharedArray::<u64>::alloc(&world, 8).unwrap();
     /// let sum: argonet::Result<u64> = world.block_on(async {
     ///     let data = world.get(v.on(world.rank()))?.await?;
     ///     Ok(data.iter().sum())

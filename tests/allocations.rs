@@ -3,7 +3,7 @@
 //! One test in a binary of its own, because the counter is the program's allocator.
 #![allow(unsafe_code)]
 
-use argonet::{Reduction, SharedVec, World};
+use argonet::{Reduction, SharedArray, World};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -41,7 +41,7 @@ argonet::am! {
 }
 
 /// Every kind of operation once; all messages go to this rank.
-fn traffic(world: &World, array: &SharedVec<u64>, buffer: &mut [u64]) -> argonet::Result<()> {
+fn traffic(world: &World, array: &SharedArray<u64>, buffer: &mut [u64]) -> argonet::Result<()> {
     let me = world.rank();
     let wanted = ANSWERS.load(Ordering::Relaxed) + 4;
     world.send(me, &ask, 1)?;
@@ -49,10 +49,10 @@ fn traffic(world: &World, array: &SharedVec<u64>, buffer: &mut [u64]) -> argonet
     world.send_medium(me, &ask_echo, [3; 16], buffer)?;
     world.send_long(array.on(me).part(..buffer.len()), &ask, 4, buffer)?;
     world.wait_until(|| ANSWERS.load(Ordering::Relaxed) == wanted)?;
-    world.put_value(array.gptr(me, 1), 5)?;
+    world.put_value(array.ptr(me, 1), 5)?;
     world.put_from(array.on(me).part(..buffer.len()), buffer)?;
     world.get_into(array.on(me).part(..buffer.len()), buffer)?;
-    world.fetch_add(array.gptr(me, 0), 1)?;
+    world.fetch_add(array.ptr(me, 0), 1)?;
     world.scope(|s| s.put(array.on(me).part(..1), &[7]))?;
     world.barrier()?;
     world.broadcast(me, buffer)?;
@@ -62,7 +62,7 @@ fn traffic(world: &World, array: &SharedVec<u64>, buffer: &mut [u64]) -> argonet
 #[test]
 fn a_warm_job_allocates_nothing() {
     let world = World::init().unwrap();
-    let array = SharedVec::<u64>::alloc(&world, 1024).unwrap();
+    let array = SharedArray::<u64>::alloc(&world, 1024).unwrap();
     let mut buffer = vec![1; 1024];
     traffic(&world, &array, &mut buffer).unwrap();
     let before = CALLS.get();

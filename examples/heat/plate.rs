@@ -18,7 +18,7 @@
 //! * There are two sets of halos, used in turn. Whoever puts into a set in step t + 2 has passed the barrier of step t + 1,
 //!   which its neighbor entered after it had used the set in step t. So no second barrier is needed.
 
-use argonet::{Rank, Result, SharedVec, World};
+use argonet::{Rank, Result, SharedArray, World};
 use clap::ValueEnum;
 
 /// What is beyond the edge of the plate.
@@ -91,9 +91,9 @@ pub struct Plate {
     above: Vec<f64>,
     below: Vec<f64>,
     /// Rows on their way from and to rank 0.
-    rows: SharedVec<f64>,
+    rows: SharedArray<f64>,
     /// Two sets of two halos of one row.
-    halos: SharedVec<f64>,
+    halos: SharedArray<f64>,
     steps: usize,
 }
 
@@ -107,8 +107,8 @@ impl Plate {
         let (rank, ranks) = (world.rank().0, world.size());
         let most_rows = shape.height.div_ceil(ranks as usize);
         // Shared arrays have the same length on all ranks.
-        let rows = SharedVec::alloc(world, most_rows * shape.row())?;
-        let halos = SharedVec::alloc(world, 4 * shape.row())?;
+        let rows = SharedArray::alloc(world, most_rows * shape.row())?;
+        let halos = SharedArray::alloc(world, 4 * shape.row())?;
         let (first, end) = (
             shape.first_row(rank, ranks),
             shape.first_row(rank + 1, ranks),

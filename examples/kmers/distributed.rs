@@ -9,7 +9,7 @@ use std::error::Error;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use argonet::{Am, AmContext, Rank, Reduction, SharedVec, World};
+use argonet::{Am, AmContext, Rank, Reduction, SharedArray, World};
 use parking_lot::Mutex;
 
 use crate::kmer::{Hash, K, Roller};
@@ -155,7 +155,7 @@ impl Distributed<'_> {
     /// Hands hashes to the rank that owns them, and handles what came from others.
     fn hand_over(
         &self,
-        slots: &SharedVec<Hash>,
+        slots: &SharedArray<Hash>,
         owner: Rank,
         hashes: &[Hash],
     ) -> argonet::Result<()> {
@@ -175,7 +175,7 @@ impl Distributed<'_> {
         &self,
         share: &Share,
         k: K,
-        slots: &SharedVec<Hash>,
+        slots: &SharedArray<Hash>,
         mut each_piece: impl FnMut() -> argonet::Result<()>,
     ) -> argonet::Result<()> {
         let ranks = self.world.size();
@@ -272,7 +272,7 @@ impl Ranks for Distributed<'_> {
         let table = Table::new(letters.div_ceil(self.world.size().into()));
         let table = self.agree(table)?;
         self.counter.lock().table = Some(table);
-        let slots = SharedVec::alloc(
+        let slots = SharedArray::alloc(
             self.world,
             (self.slots_each() * self.world.size()) as usize * BATCH,
         )?;
@@ -317,7 +317,7 @@ impl Ranks for Distributed<'_> {
         let mut longest = [words.len() as u64];
         self.world.reduce_all(Reduction::Max, &mut longest)?;
         let longest = usize::try_from(longest[0]).unwrap_or(usize::MAX);
-        let tallies = SharedVec::<u64>::alloc(self.world, longest)?;
+        let tallies = SharedArray::<u64>::alloc(self.world, longest)?;
         tallies.write_from(self.world, 0, &words);
         self.world.barrier()?;
         let first = self.world.rank() == Rank(0);

@@ -10,10 +10,10 @@ use crate::engine::{self, Operation};
 /// [`compare_exchange`](Self::compare_exchange) compares bits, so that a NaN equals itself and 0.0 does not equal -0.0.
 ///
 /// ```
-/// # use argonet::{AtomicOp, SharedVec, World};
+/// # use argonet::{AtomicOp, SharedArray, World};
 /// # let world = World::init().unwrap();
-/// let v = SharedVec::<f64>::alloc(&world, 1).unwrap();
-/// let p = v.gptr(world.rank(), 0);
+/// let v = SharedArray::<f64>::alloc(&world, 1).unwrap();
+/// let p = v.ptr(world.rank(), 0);
 /// world.atomic(p, AtomicOp::add(1.5)).unwrap();
 /// world.atomic(p, AtomicOp::mul(4.0)).unwrap();
 /// world.atomic(p, AtomicOp::sub(0.5)).unwrap();
@@ -102,10 +102,10 @@ impl<T: Atomic> AtomicOp<T> {
 /// Bits of integers.
 ///
 /// ```
-/// # use argonet::{AtomicOp, SharedVec, World};
+/// # use argonet::{AtomicOp, SharedArray, World};
 /// # let world = World::init().unwrap();
-/// let v = SharedVec::<u32>::alloc(&world, 1).unwrap();
-/// let p = v.gptr(world.rank(), 0);
+/// let v = SharedArray::<u32>::alloc(&world, 1).unwrap();
+/// let p = v.ptr(world.rank(), 0);
 /// world.atomic(p, AtomicOp::or(0b0110)).unwrap();
 /// world.atomic(p, AtomicOp::and(0b1100)).unwrap();
 /// assert_eq!(world.fetch(p, AtomicOp::xor(0b0101)).unwrap(), 0b0100);

@@ -16,11 +16,11 @@ impl<M: Threading> Raw<'_, M> {
     ///
     /// ```
     /// use argonet::raw::{Category, Outlook};
-    /// use argonet::{AtomicOp, SharedVec, World};
+    /// use argonet::{AtomicOp, SharedArray, World};
     /// # let world = World::init().unwrap();
     /// let raw = world.raw();
-    /// let v = SharedVec::<u64>::alloc(&world, 1).unwrap();
-    /// let p = v.gptr(world.rank(), 0);
+    /// let v = SharedArray::<u64>::alloc(&world, 1).unwrap();
+    /// let p = v.ptr(world.rank(), 0);
     /// let mut before = 0;
     /// // SAFETY: the variable lives until the operations are complete.
     /// unsafe {

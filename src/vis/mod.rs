@@ -18,14 +18,14 @@ impl<M: Threading> World<M> {
     /// Writes a section of a slice into a section of global memory, blocking until it is visible there.
     ///
     /// ```
-    /// use argonet::{Section, SharedVec, World};
+    /// use argonet::{Section, SharedArray, World};
     /// # let world = World::init().unwrap();
     /// // Plates of 4 x 6: the last column goes into the first one of the next rank's plate.
-    /// let plate = SharedVec::<f64>::alloc(&world, 24).unwrap();
+    /// let plate = SharedArray::<f64>::alloc(&world, 24).unwrap();
     /// let mine: Vec<f64> = (0..24).map(f64::from).collect();
     /// let last = Section::of_array(&[4, 6], &[0..4, 5..6]).unwrap();
     /// let first = Section::of_array(&[4, 6], &[0..4, 0..1]).unwrap();
-    /// let next = world.neighbor(1);
+    /// let next = world.rank_offset(1);
     /// world.put_strided(plate.on(next), &first, &mine, &last).unwrap();
     /// world.barrier().unwrap();
     /// assert_eq!((plate.read(&world, 0), plate.read(&world, 18)), (5.0, 23.0));
@@ -73,9 +73,9 @@ impl<M: Threading> World<M> {
     /// Starts what [`put_strided`](Self::put_strided) does; the operation owns the values and gives them back.
     ///
     /// ```
-    /// # use argonet::{Section, SharedVec, World};
+    /// # use argonet::{Section, SharedArray, World};
     /// # let world = World::init().unwrap();
-    /// let v = SharedVec::<u16>::alloc(&world, 9).unwrap();
+    /// let v = SharedArray::<u16>::alloc(&world, 9).unwrap();
     /// let (dense, spread) = (Section::new(0, &[(3, 1)]), Section::new(2, &[(3, 3)]));
     /// let here = v.on(world.rank());
     /// let put = world.start_put_strided(here, &spread, vec![1, 2, 3].into(), &dense).unwrap();
@@ -128,10 +128,10 @@ impl<M: Threading> World<M> {
     /// elements, which may be cut in different ways. Blocks until all are visible there.
     ///
     /// ```
-    /// # use argonet::{SharedVec, World};
+    /// # use argonet::{SharedArray, World};
     /// # let world = World::init().unwrap();
-    /// let v = SharedVec::<u8>::alloc(&world, 20).unwrap();
-    /// let there = v.on(world.neighbor(1));
+    /// let v = SharedArray::<u8>::alloc(&world, 20).unwrap();
+    /// let there = v.on(world.rank_offset(1));
     /// let pieces = [there.part(15..18), there.part(0..0), there.part(3..5)];
     /// world.put_vector(&pieces, &[b"ab", b"cde"]).unwrap();
     /// let (mut a, mut b) = ([0u8; 4], [0u8; 1]);
@@ -169,9 +169,9 @@ impl<M: Threading> World<M> {
     /// Starts what [`put_vector`](Self::put_vector) does; the operation owns the slices and gives them back.
     ///
     /// ```
-    /// # use argonet::{SharedVec, World};
+    /// # use argonet::{SharedArray, World};
     /// # let world = World::init().unwrap();
-    /// let v = SharedVec::<u32>::alloc(&world, 6).unwrap();
+    /// let v = SharedArray::<u32>::alloc(&world, 6).unwrap();
     /// let here = v.on(world.rank());
     /// let pieces = [here.part(4..6), here.part(0..1)];
     /// world.start_put_vector(&pieces, vec![Box::from([1, 2, 3])]).unwrap().wait().unwrap();
@@ -215,9 +215,9 @@ impl<'scope, 'env, M: Threading> Scope<'scope, 'env, M> {
     /// Starts writing a section of a slice.
     ///
     /// ```
-    /// # use argonet::{Section, SharedVec, World};
+    /// # use argonet::{Section, SharedArray, World};
     /// # let world = World::init().unwrap();
-    /// let v = SharedVec::<u64>::alloc(&world, 8).unwrap();
+    /// let v = SharedArray::<u64>::alloc(&world, 8).unwrap();
     /// let (source, mut target) = ([1u64, 2, 3, 4], [0u64; 4]);
     /// let (dense, even) = (Section::new(0, &[(4, 1)]), Section::new(0, &[(4, 2)]));
     /// let here = v.on(world.rank());

@@ -1,7 +1,7 @@
 //! Atomic operations on global memory, of all types.
 
 use argonet::raw::{Category, Outlook};
-use argonet::{Atomic, AtomicOp, GlobalPtr, Rank, SharedVec, World};
+use argonet::{Atomic, AtomicOp, GlobalPtr, Rank, SharedArray, World};
 
 use crate::support::{Done, Job, Path, Program, Random, SIZES, Test, each};
 
@@ -34,19 +34,19 @@ pub(crate) const PROGRAMS: &[Program] = &[
 
 fn hammer() -> Done {
     let world = World::init()?;
-    let v = SharedVec::<u64>::alloc(&world, 1)?;
+    let v = SharedArray::<u64>::alloc(&world, 1)?;
     let count = Path::of_this_run().many(64_000) / u64::from(world.size());
     let mut tickets = Vec::new();
     for i in 0..count {
         for to in world.ranks() {
-            let before = world.fetch_add(v.gptr(to, 0), 1)?;
+            let before = world.fetch_add(v.ptr(to, 0), 1)?;
             if to == Rank(0) {
                 tickets.push(before);
             }
             if i % 16 == 0 {
                 // An odd amount that is taken back.
-                world.fetch_add(v.gptr(to, 0), 12_345)?;
-                world.fetch_add(v.gptr(to, 0), 12_345u64.wrapping_neg())?;
+                world.fetch_add(v.ptr(to, 0), 12_345)?;
+                world.fetch_add(v.ptr(to, 0), 12_345u64.wrapping_neg())?;
             }
         }
     }
@@ -59,9 +59,9 @@ fn hammer() -> Done {
 /// Additions that are not atomic by themselves, under a lock on rank 0.
 fn lock() -> Done {
     let world = World::init()?;
-    let v = SharedVec::<u32>::alloc(&world, 1)?;
-    let sum = SharedVec::<[u64; 3]>::alloc(&world, 1)?;
-    let (lock, cell) = (v.gptr(Rank(0), 0), sum.gptr(Rank(0), 0));
+    let v = SharedArray::<u32>::alloc(&world, 1)?;
+    let sum = SharedArray::<[u64; 3]>::alloc(&world, 1)?;
+    let (lock, cell) = (v.ptr(Rank(0), 0), sum.ptr(Rank(0), 0));
     let me = world.rank().0 + 1;
     let count = Path::of_this_run().many(4000) / u64::from(world.size());
     for i in 0..count {
@@ -135,11 +135,11 @@ fn one<T: Atomic + core::fmt::Debug>(
     after: T,
     operation: impl Fn(&World, GlobalPtr<T>) -> argonet::Result<T>,
 ) -> argonet::Result<()> {
-    let v = SharedVec::<T>::alloc(world, 3)?;
-    let next = world.neighbor(1);
+    let v = SharedArray::<T>::alloc(world, 3)?;
+    let next = world.rank_offset(1);
     world.put_from(v.on(next), &[b, b, b])?;
-    world.atomic_store(v.gptr(next, 1), a)?;
-    assert_eq!(operation(world, v.gptr(next, 1))?, a);
+    world.atomic_store(v.ptr(next, 1), a)?;
+    assert_eq!(operation(world, v.ptr(next, 1))?, a);
     let left = world.get(v.on(next))?.wait()?;
     assert_eq!(*left, [b, after, b]);
     v.free(world)
@@ -147,17 +147,17 @@ fn one<T: Atomic + core::fmt::Debug>(
 
 fn combine() -> Done {
     let world = World::init()?;
-    let v = SharedVec::<u64>::alloc(&world, 5)?;
+    let v = SharedArray::<u64>::alloc(&world, 5)?;
     v.write(&world, 0, u64::MAX);
     v.write(&world, 3, u64::MAX);
     world.barrier()?;
     let bit = 1u64 << world.rank().0;
     for to in world.ranks() {
-        world.fetch_and(v.gptr(to, 0), !bit)?;
-        world.fetch_or(v.gptr(to, 1), bit)?;
-        world.fetch_xor(v.gptr(to, 2), bit)?;
-        world.fetch_min(v.gptr(to, 3), bit)?;
-        world.fetch_max(v.gptr(to, 4), bit)?;
+        world.fetch_and(v.ptr(to, 0), !bit)?;
+        world.fetch_or(v.ptr(to, 1), bit)?;
+        world.fetch_xor(v.ptr(to, 2), bit)?;
+        world.fetch_min(v.ptr(to, 3), bit)?;
+        world.fetch_max(v.ptr(to, 4), bit)?;
     }
     world.barrier()?;
     let all = (1u64 << world.size()) - 1;
@@ -169,20 +169,20 @@ fn combine() -> Done {
 /// Sums by operations that are started: as futures, with events, and implicit ones.
 fn started() -> Done {
     let world = World::init()?;
-    let v = SharedVec::<f64>::alloc(&world, 3)?;
+    let v = SharedArray::<f64>::alloc(&world, 3)?;
     let count = 500 / world.size();
     let all = f64::from(count * world.size());
     let mut tickets = Vec::new();
     for _ in 0..count {
         for to in world.ranks() {
-            let before = world.block_on(world.start_fetch(v.gptr(to, 0), AtomicOp::inc())?)?;
+            let before = world.block_on(world.start_fetch(v.ptr(to, 0), AtomicOp::inc())?)?;
             assert!(before < all);
             if to == Rank(0) {
                 tickets.push(before as u64);
             }
             // Dropped before it is waited for: it is done all the same.
-            drop(world.start_atomic(v.gptr(to, 1), AtomicOp::add(0.5))?);
-            let before = implicitly(&world, v.gptr(to, 2))?;
+            drop(world.start_atomic(v.ptr(to, 1), AtomicOp::add(0.5))?);
+            let before = implicitly(&world, v.ptr(to, 2))?;
             assert!(before <= 0.0 && before >= -2.0 * all);
         }
     }
@@ -213,8 +213,8 @@ fn threads() -> Done {
     const THREADS: u64 = 4;
     let each = Path::of_this_run().many(5000);
     let world = World::builder().build_par()?;
-    let v = SharedVec::<u64>::alloc(&world, 3)?;
-    let [count, bits, product] = [0, 1, 2].map(|i| v.gptr(Rank(0), i));
+    let v = SharedArray::<u64>::alloc(&world, 3)?;
+    let [count, bits, product] = [0, 1, 2].map(|i| v.ptr(Rank(0), i));
     if world.rank() == Rank(0) {
         v.write(&world, 2, 1);
     }
@@ -238,8 +238,8 @@ fn threads() -> Done {
         };
         threads.into_iter().map(join).sum::<argonet::Result<u64>>()
     })?;
-    let sums = SharedVec::<u64>::alloc(&world, 1)?;
-    world.fetch_add(sums.gptr(Rank(0), 0), sum)?;
+    let sums = SharedArray::<u64>::alloc(&world, 1)?;
+    world.fetch_add(sums.ptr(Rank(0), 0), sum)?;
     world.barrier()?;
     let all = THREADS * each * u64::from(world.size());
     assert_eq!(world.atomic_load(count)?, all);
@@ -248,7 +248,7 @@ fn threads() -> Done {
     let power = (0..all).fold(1u64, |power, _| power.wrapping_mul(3));
     assert_eq!(world.atomic_load(product)?, power);
     assert_eq!(
-        world.atomic_load(sums.gptr(Rank(0), 0))?,
+        world.atomic_load(sums.ptr(Rank(0), 0))?,
         all * (all - 1) / 2
     );
     Ok(world.finalize()?)

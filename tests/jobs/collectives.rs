@@ -1,6 +1,6 @@
 //! Barrier, broadcast and reductions against sequential results.
 
-use argonet::{Error, Rank, Reducible, Reduction, SharedVec, World};
+use argonet::{Error, Rank, Reducible, Reduction, SharedArray, World};
 
 use crate::support::{Done, Job, Pattern, Program, Random, Test, each};
 
@@ -67,9 +67,9 @@ pub(crate) const PROGRAMS: &[Program] = &[
 
 fn barrier() -> Done {
     let world = World::init()?;
-    let v = SharedVec::<u64>::alloc(&world, 1)?;
+    let v = SharedArray::<u64>::alloc(&world, 1)?;
     let size = u64::from(world.size());
-    let entered = v.gptr(Rank(0), 0);
+    let entered = v.ptr(Rank(0), 0);
     let rounds = if size > 8 { 20 } else { 500 };
     for round in 0..rounds {
         world.fetch_add(entered, 1)?;
@@ -253,7 +253,7 @@ fn mixed() -> Done {
                 assert_eq!(value, [round + size - 1]);
             }
             _ => {
-                let v = SharedVec::<u8>::alloc(&world, random.below(100))?;
+                let v = SharedArray::<u8>::alloc(&world, random.below(100))?;
                 v.free(&world)?;
             }
         }
@@ -266,11 +266,11 @@ fn different() -> Done {
     let world = World::init()?;
     for odd in world.ranks() {
         let is_odd = world.rank() == odd;
-        let freed = SharedVec::<u64>::alloc(&world, 3)?;
+        let freed = SharedArray::<u64>::alloc(&world, 3)?;
         let told = [
-            SharedVec::<u64>::alloc(&world, if is_odd { 3 } else { 4 }).map(drop),
+            SharedArray::<u64>::alloc(&world, if is_odd { 3 } else { 4 }).map(drop),
             if is_odd {
-                SharedVec::<u64>::alloc(&world, 3).map(drop)
+                SharedArray::<u64>::alloc(&world, 3).map(drop)
             } else {
                 freed.free(&world)
             },

@@ -70,7 +70,7 @@ fn crowd() -> Done {
     world.barrier()?;
     for n in 1..=MESSAGES {
         for distance in 1..=others {
-            world.send(world.neighbor(distance as i64), &take, n)?;
+            world.send(world.rank_offset(distance as i64), &take, n)?;
         }
     }
     let all = others as u64 * MESSAGES * (MESSAGES + 1) / 2 + u64::from(world.rank() == Rank(1));

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use argonet::engine::Outlook;
 use argonet::raw::PrepareRequest;
-use argonet::{JobRank, Par, Rank, SharedVec, Threading, World};
+use argonet::{JobRank, Par, Rank, SharedArray, Threading, World};
 
 use crate::support::{Done, Job, Outcome, Program, Test};
 
@@ -459,7 +459,7 @@ fn prepared() -> Done {
     let noop = builder.am("noop", |_, _: u32| {});
     let world = joined(builder.build()?)?;
     let want = PrepareRequest {
-        to: JobRank(world.neighbor(1).0),
+        to: JobRank(world.rank_offset(1).0),
         lane: argonet::raw::Lane::Request,
         nargs: 1,
         least: 0,
@@ -471,7 +471,7 @@ fn prepared() -> Done {
         argonet::exit(14);
     }
     world.raw().cancel(room);
-    world.send(world.neighbor(1), &noop, 0)?;
+    world.send(world.rank_offset(1), &noop, 0)?;
     poll_for_ever(&world);
     Ok(())
 }
@@ -486,7 +486,7 @@ fn before_reply() -> Done {
         ctx.reply(&answer, 0).expect("a reply");
     });
     let world = joined(builder.build()?)?;
-    let to = world.neighbor(1);
+    let to = world.rank_offset(1);
     world.send(to, &ask, u32::from(to == last_rank(&world)))?;
     poll_for_ever(&world);
     Ok(())
@@ -516,7 +516,7 @@ fn sending() -> Done {
         ctx.reply_medium(&answer, 0, &payload).expect("a reply");
     });
     let world = joined(builder.build_par()?)?;
-    let room = SharedVec::<u64>::alloc(&world, 4096)?;
+    let room = SharedArray::<u64>::alloc(&world, 4096)?;
     let start = Barrier::new(4);
     thread::scope(|scope| {
         for number in 0..4 {
@@ -526,14 +526,14 @@ fn sending() -> Done {
                 if world.rank().0 == 0 && number == 0 {
                     argonet::exit(55);
                 }
-                let to = world.neighbor(1);
+                let to = world.rank_offset(1);
                 for round in 0.. {
                     let sent = match round % 4 {
                         0 => world.send(to, ask, 1),
                         1 => world.send_medium(to, ask, 1, &[0u32; 10_000]),
                         2 => (world.put(room.on(to).part(..4096), vec![7; 4096].into()))
                             .and_then(|op| op.wait().map(drop)),
-                        _ => world.put_value(room.gptr(to, 3), 4),
+                        _ => world.put_value(room.ptr(to, 3), 4),
                     };
                     sent.expect("sent");
                 }

@@ -4,7 +4,7 @@
 
 use std::time::{Duration, Instant};
 
-use argonet::{Rank, SharedVec, World};
+use argonet::{Rank, SharedArray, World};
 use rustix::process::{Signal, getpid, kill_process};
 
 use crate::network::Network;
@@ -393,11 +393,11 @@ fn exit_before_a_stopped_rank() -> Done {
     let mut builder = World::builder();
     let greet = builder.am("greet", |_, _: u32| {});
     let world = builder.build()?;
-    let processes = SharedVec::<u64>::alloc(&world, 3)?;
+    let processes = SharedArray::<u64>::alloc(&world, 3)?;
     world.barrier()?;
     let (me, last) = (world.rank().index(), Rank(2));
     for rank in (0..3).map(Rank) {
-        world.put_value(processes.gptr(rank, me), u64::from(std::process::id()))?;
+        world.put_value(processes.ptr(rank, me), u64::from(std::process::id()))?;
     }
     world.barrier()?;
     if world.rank() == last {

@@ -1,6 +1,6 @@
 //! Shared arrays: made, grown into, given back, and refused.
 
-use argonet::{Error, Rank, SegmentError, SharedVec, World};
+use argonet::{Error, Rank, SegmentError, SharedArray, World};
 
 use crate::support::{Done, Job, Program, Random, SIZES, Test, each};
 
@@ -72,17 +72,17 @@ pub(crate) const PROGRAMS: &[Program] = &[
 /// Each array is used from its first to its last byte by other ranks as soon as it exists.
 fn grow(sizes: &[usize]) -> Done {
     let world = World::init()?;
-    let next = world.neighbor(1);
+    let next = world.rank_offset(1);
     let me = world.rank().0 as u8 + 1;
     let mut held = Vec::new();
     for (i, &len) in sizes.iter().enumerate() {
-        let v = SharedVec::<u8>::alloc(&world, len)?;
+        let v = SharedArray::<u8>::alloc(&world, len)?;
         assert!(world.raw().segment_len() >= len as u64);
         // Which rank looks first at a segment that has grown differs from round to round.
-        let to = world.neighbor(i as i64 + 1);
-        let from = world.neighbor(-(i as i64) - 1).0 as u8 + 1;
-        world.put_value(v.gptr(to, len - 1), me)?;
-        world.put_value(v.gptr(to, 0), me)?;
+        let to = world.rank_offset(i as i64 + 1);
+        let from = world.rank_offset(-(i as i64) - 1).0 as u8 + 1;
+        world.put_value(v.ptr(to, len - 1), me)?;
+        world.put_value(v.ptr(to, 0), me)?;
         world.barrier()?;
         assert_eq!((v.read(&world, 0), v.read(&world, len - 1)), (from, from));
         assert_eq!(v.read(&world, len / 2), 0);
@@ -101,7 +101,7 @@ fn reuse() -> Done {
     let world = World::init()?;
     // The same choices on all ranks.
     let mut random = Random::new(3);
-    let mut held: Vec<(SharedVec<u32>, u32)> = Vec::new();
+    let mut held: Vec<(SharedArray<u32>, u32)> = Vec::new();
     for step in 1..300 {
         if held.len() > 10 || (!held.is_empty() && random.below(3) == 0) {
             let (v, mark) = held.swap_remove(random.below(held.len()));
@@ -110,7 +110,7 @@ fn reuse() -> Done {
             continue;
         }
         let len = random.below(3000);
-        let v = SharedVec::<u32>::alloc(&world, len)?;
+        let v = SharedArray::<u32>::alloc(&world, len)?;
         assert_eq!((v.len(), v.is_empty()), (len, len == 0));
         check_marks(&world, &v, 0);
         v.write_from(&world, 0, &vec![step; len]);
@@ -121,12 +121,12 @@ fn reuse() -> Done {
         v.free(&world)?;
     }
     // Everything was given back: the first byte again.
-    let first = SharedVec::<u8>::alloc(&world, 1)?;
-    assert_eq!(first.gptr(Rank(0), 0).offset().0, 0);
+    let first = SharedArray::<u8>::alloc(&world, 1)?;
+    assert_eq!(first.ptr(Rank(0), 0).offset().0, 0);
     Ok(world.finalize()?)
 }
 
-fn check_marks(world: &World, v: &SharedVec<u32>, mark: u32) {
+fn check_marks(world: &World, v: &SharedArray<u32>, mark: u32) {
     let mut here = vec![77; v.len()];
     v.read_into(world, 0, &mut here);
     assert!(here.iter().all(|value| *value == mark));
@@ -135,7 +135,7 @@ fn check_marks(world: &World, v: &SharedVec<u32>, mark: u32) {
 fn over_limit() -> Done {
     let world = World::init()?;
     for len in [(2usize << 20) + 1, 1 << 40, usize::MAX] {
-        let Err(error) = SharedVec::<u64>::alloc(&world, len) else {
+        let Err(error) = SharedArray::<u64>::alloc(&world, len) else {
             panic!("{len} is too long");
         };
         assert!(matches!(error, Error::Heap { rank, .. } if rank == world.rank()));
@@ -153,7 +153,7 @@ fn over_limit() -> Done {
 fn over_memory() -> Done {
     let world = World::init()?;
     let wanted = 1u64 << 42;
-    let Err(error) = SharedVec::<u8>::alloc(&world, usize::try_from(wanted)?) else {
+    let Err(error) = SharedArray::<u8>::alloc(&world, usize::try_from(wanted)?) else {
         panic!("4 TiB are too much");
     };
     let Error::Segment(SegmentError::NotEnoughMemory {
@@ -180,9 +180,9 @@ fn over_memory() -> Done {
 
 /// The job goes on after an error.
 fn grow_on(world: &World) -> Done {
-    let v = SharedVec::<u64>::alloc(world, 1000)?;
-    assert_eq!(v.gptr(Rank(0), 0).offset().0, 0, "nothing was taken");
-    world.put_value(v.gptr(world.neighbor(1), 999), 4)?;
+    let v = SharedArray::<u64>::alloc(world, 1000)?;
+    assert_eq!(v.ptr(Rank(0), 0).offset().0, 0, "nothing was taken");
+    world.put_value(v.ptr(world.rank_offset(1), 999), 4)?;
     world.barrier()?;
     assert_eq!(v.read(world, 999), 4);
     Ok(v.free(world)?)
@@ -192,7 +192,7 @@ fn grow_on(world: &World) -> Done {
 fn other_call() -> Done {
     let world = World::init()?;
     if world.rank().0 == 0 {
-        SharedVec::<u64>::alloc(&world, 6)?;
+        SharedArray::<u64>::alloc(&world, 6)?;
     } else {
         world.reduce_all(argonet::Reduction::Sum, &mut [1u64; 4])?;
     }
@@ -217,23 +217,23 @@ fn mismatch() -> Done {
                 .contains("is collective, but the ranks' arguments differ")
         );
     };
-    differs(SharedVec::<u64>::alloc(&world, if odd { 9 } else { 10 }).map(drop));
+    differs(SharedArray::<u64>::alloc(&world, if odd { 9 } else { 10 }).map(drop));
     let too_long = if odd { usize::MAX } else { 10 };
-    differs(SharedVec::<u64>::alloc(&world, too_long).map(drop));
+    differs(SharedArray::<u64>::alloc(&world, too_long).map(drop));
     let (a, b) = (
-        SharedVec::<u64>::alloc(&world, 5)?,
-        SharedVec::<u64>::alloc(&world, 50)?,
+        SharedArray::<u64>::alloc(&world, 5)?,
+        SharedArray::<u64>::alloc(&world, 50)?,
     );
     // Different arrays, and an array against a new one.
     differs(if odd { a.free(&world) } else { b.free(&world) });
-    let c = SharedVec::<u64>::alloc(&world, 6)?;
+    let c = SharedArray::<u64>::alloc(&world, 6)?;
     differs(if odd {
         c.free(&world)
     } else {
-        SharedVec::<u64>::alloc(&world, 6).map(drop)
+        SharedArray::<u64>::alloc(&world, 6).map(drop)
     });
-    let d = SharedVec::<u64>::alloc(&world, 8)?;
-    world.put_value(d.gptr(world.neighbor(1), 7), 3)?;
+    let d = SharedArray::<u64>::alloc(&world, 8)?;
+    world.put_value(d.ptr(world.rank_offset(1), 7), 3)?;
     world.barrier()?;
     assert_eq!(d.read(&world, 7), 3);
     Ok(world.finalize()?)
@@ -247,7 +247,7 @@ fn start_sizes() -> Done {
     let first = std::env::var("ARGONET_BOOT").is_ok_and(|boot| boot.starts_with("2:0:"));
     let builder = World::builder().segment_bytes(if first { 1 << 20 } else { 2 << 20 });
     let world = builder.build()?;
-    let _ = SharedVec::<u8>::alloc(&world, 3 << 19)?;
+    let _ = SharedArray::<u8>::alloc(&world, 3 << 19)?;
     Ok(world.finalize()?)
 }
 

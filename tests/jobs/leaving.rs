@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use argonet::{Par, Rank, Reduction, Result, SegmentOffset, SharedVec, World, raw};
+use argonet::{Par, Rank, Reduction, Result, SegmentOffset, SharedArray, World, raw};
 
 use crate::support::{Done, Job, Outcome, Program, Test, each};
 
@@ -119,7 +119,7 @@ pub(crate) const PROGRAMS: &[Program] = &[
     ("drop-drain", || leaving(|world| world.drain())),
     ("drop-quiet", || leaving(|world| world.quiet(|_| ()))),
     ("drop-allocation", || {
-        leaving(|world| SharedVec::<u64>::alloc(world, 9).map(drop))
+        leaving(|world| SharedArray::<u64>::alloc(world, 9).map(drop))
     }),
     ("drop-chain", chain),
     ("drop-spin", || {
@@ -222,7 +222,7 @@ fn run_values() -> Done {
     let sum = argonet::run(|world| -> Result<u32> {
         let mut sum = [1];
         world.reduce_all(Reduction::Sum, &mut sum)?;
-        let mut numbers = SharedVec::<u32>::alloc(world, 1)?;
+        let mut numbers = SharedArray::<u32>::alloc(world, 1)?;
         world.quiet(|q| numbers.local_mut(q).fill(sum[0]))?;
         Ok(numbers.read(world, 0))
     });
@@ -260,7 +260,7 @@ fn pass_on(world: &World, turns: u32) -> Result<()> {
                 TOKENS.load(Ordering::Relaxed) > turn - u32::from(world.rank().0 == 0)
             })?;
         }
-        world.rpc(world.neighbor(1), &take_token, ())?.wait()?;
+        world.rpc(world.rank_offset(1), &take_token, ())?.wait()?;
     }
     Ok(())
 }
@@ -304,14 +304,14 @@ type Play<'a> = Box<dyn FnMut() -> bool + 'a>;
 fn leave_puts(wait: fn(&World, Play<'_>) -> Result<()>) -> Done {
     const LAST: u64 = u64::MAX;
     let world = World::init()?;
-    let numbers = SharedVec::<u64>::alloc(&world, 1)?;
+    let numbers = SharedArray::<u64>::alloc(&world, 1)?;
     world.barrier()?;
     let other = match world.rank() {
         Rank(rank @ 0..2) => Rank(1 - rank),
         _ => return Ok(()),
     };
     if world.rank() == Rank(0) {
-        world.put_value(numbers.gptr(other, 0), 1)?;
+        world.put_value(numbers.ptr(other, 0), 1)?;
     }
     let (begun, mut seen) = (Instant::now(), 0);
     let step = || {
@@ -322,7 +322,7 @@ fn leave_puts(wait: fn(&World, Play<'_>) -> Result<()>) -> Done {
         seen = number;
         let is_last = begun.elapsed() > Duration::from_millis(1500);
         let next = if is_last { LAST } else { number + 1 };
-        let put = world.put_value(numbers.gptr(other, 0), next);
+        let put = world.put_value(numbers.ptr(other, 0), next);
         put.expect("a put");
         is_last
     };

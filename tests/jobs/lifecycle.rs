@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use argonet::{Error, Rank, Reduction, SharedVec, World};
+use argonet::{Error, Rank, Reduction, SharedArray, World};
 
 use crate::support::{Done, Job, Program, SIZES, Test, each};
 
@@ -106,8 +106,8 @@ fn goes_on() -> Done {
 
 fn dropped() -> Done {
     let world = World::init()?;
-    let v = SharedVec::<u32>::alloc(&world, 1)?;
-    world.put_value(v.gptr(world.neighbor(1), 0), 1)?;
+    let v = SharedArray::<u32>::alloc(&world, 1)?;
+    world.put_value(v.ptr(world.rank_offset(1), 0), 1)?;
     drop(world);
     // An array that outlives its world can be dropped.
     assert_eq!(v.len(), 1);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use argonet::engine::Outlook;
-use argonet::{MAX_MEDIUM, Rank, Reduction, SegmentOffset, SharedVec, World, raw};
+use argonet::{MAX_MEDIUM, Rank, Reduction, SegmentOffset, SharedArray, World, raw};
 
 use crate::support::{Done, Job, Path, Pattern, Program, SIZES, Test, each};
 
@@ -171,7 +171,7 @@ fn raw_words() -> Done {
     counts!(0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16);
     let world = builder.build()?;
     // A piece for each sender; longs of one sender are handled in order, so one does.
-    let room = SharedVec::<u8>::alloc(&world, 100 * world.size() as usize)?;
+    let room = SharedArray::<u8>::alloc(&world, 100 * world.size() as usize)?;
     let all: [(&str, Vec<u32>); 17] = {
         macro_rules! all {
             ($($count:literal)*) => {
@@ -186,7 +186,7 @@ fn raw_words() -> Done {
             let handler = world.raw().handler(name).expect("registered");
             for len in [0, 1, 15, 16, 17, 100] {
                 let payload = pattern.piece(count as u64, len);
-                let place = room.gptr(to, 100 * world.rank().index()).offset();
+                let place = room.ptr(to, 100 * world.rank().index()).offset();
                 let forms = [None, Some((payload, None)), Some((payload, Some(place)))];
                 for form in forms {
                     if form.is_some_and(|(_, offset)| offset.is_some()) {
@@ -301,7 +301,7 @@ fn long_lengths(in_parts: bool) -> Done {
     let world = builder.build()?;
     assert_eq!(world.raw().segment_len(), whole as u64);
     assert!(!in_parts || world.limits().long < whole);
-    let all = SharedVec::<u8>::alloc(&world, whole)?;
+    let all = SharedArray::<u8>::alloc(&world, whole)?;
     let make = |key: u64, len: usize| -> Vec<u8> {
         let starts = (0..len).step_by(Pattern::LONGEST).enumerate();
         starts
@@ -311,7 +311,7 @@ fn long_lengths(in_parts: bool) -> Done {
             })
             .collect()
     };
-    let next = world.neighbor(1);
+    let next = world.rank_offset(1);
     for (step, len) in [0, 1, 7, 64, 65, 4096, 65537, whole - 1, whole]
         .into_iter()
         .enumerate()
@@ -328,7 +328,7 @@ fn long_lengths(in_parts: bool) -> Done {
         let done = step as u64 + 1;
         world.wait_until(|| seen.load(Ordering::Relaxed) == done)?;
         // The bytes stay where they were put.
-        let before = u64::from(world.neighbor(-1).0) * 1000 + step as u64;
+        let before = u64::from(world.rank_offset(-1).0) * 1000 + step as u64;
         let mut here = vec![0; len];
         all.read_into(&world, first, &mut here);
         assert_eq!(here, make(before, len));

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use argonet::engine::Outlook;
 use argonet::raw::{PrepareRequest, Room};
-use argonet::{AmError, Error, JobRank, MAX_MEDIUM, Rank, SharedVec, Threading, World};
+use argonet::{AmError, Error, JobRank, MAX_MEDIUM, Rank, SharedArray, Threading, World};
 
 use crate::ordering::Logs;
 use crate::support::{Done, Job, Pattern, Program, Random, SIZES, Test, each};
@@ -88,7 +88,7 @@ fn negotiate() -> Done {
     let handler = world.raw().handler("logged").expect("registered");
     let mut random = Random::new(99 + u64::from(world.rank().0));
     let each = 1000;
-    let room = SharedVec::<u8>::alloc(&world, each as usize * 64 * world.size() as usize)?;
+    let room = SharedArray::<u8>::alloc(&world, each as usize * 64 * world.size() as usize)?;
     let count = 20_000 / u64::from(world.size());
     for to in world.ranks() {
         let mut number = 0u32;
@@ -103,7 +103,7 @@ fn negotiate() -> Done {
                 let at = (world.rank().0 * each + number) as usize * 64;
                 want.least = least.min(64);
                 want.most = most.min(64);
-                want.offset = Some(room.gptr(to, at).offset());
+                want.offset = Some(room.ptr(to, at).offset());
             }
             let mut prepared = world.raw().prepare(&want, Outlook::Wait)?;
             let capacity = prepared.capacity();
@@ -199,10 +199,10 @@ fn refused() -> Done {
     refuse(outside, "do not lie in the segment");
 
     // Between prepare and commit nothing else is allowed, and all works after it.
-    let v = SharedVec::<u64>::alloc(&world, 1)?;
+    let v = SharedArray::<u64>::alloc(&world, 1)?;
     let open = world.raw().prepare(&medium(me, 2, 8, 8), Outlook::Wait)?;
     let meanwhile = "is not allowed between prepare and commit";
-    says(world.put_value(v.gptr(me, 0), 1).unwrap_err(), meanwhile);
+    says(world.put_value(v.ptr(me, 0), 1).unwrap_err(), meanwhile);
     says(world.poll().unwrap_err(), meanwhile);
     says(world.barrier().unwrap_err(), meanwhile);
     refuse(medium(me, 2, 8, 8), meanwhile);
@@ -212,11 +212,11 @@ fn refused() -> Done {
         world.raw().commit(open, unused, &[0, 0], 0).unwrap_err()
     };
     says(error, "handler index 128 is not registered");
-    world.put_value(v.gptr(me, 0), 1)?;
+    world.put_value(v.ptr(me, 0), 1)?;
 
     // What is dropped is canceled, and the thread may go on.
     drop(world.raw().prepare(&medium(me, 2, 20, 20), Outlook::Wait)?);
-    world.put_value(v.gptr(me, 0), 2)?;
+    world.put_value(v.ptr(me, 0), 2)?;
 
     // A least above the most is the least.
     let odd = world.raw().prepare(&medium(me, 2, 20, 10), Outlook::Wait)?;
@@ -229,7 +229,7 @@ fn refused() -> Done {
 
 fn left_open() -> Done {
     let world = World::init()?;
-    let to = world.neighbor(1);
+    let to = world.rank_offset(1);
     let open = world.raw().prepare(&medium(to, 0, 1, 8), Outlook::Wait)?;
     // What is forgotten stays open.
     std::mem::forget(open);
@@ -240,7 +240,7 @@ fn left_open() -> Done {
 fn left_open_unheard() -> Done {
     let world = World::init()?;
     if world.rank() == Rank(0) {
-        let to = world.neighbor(1);
+        let to = world.rank_offset(1);
         let open = world.raw().prepare(&medium(to, 0, 1, 8), Outlook::Wait)?;
         std::mem::forget(open);
         let _ = world.finalize();

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use argonet::engine::Outlook;
-use argonet::{Am, AmError, Builder, Error, MAX_MEDIUM, SharedVec, World};
+use argonet::{Am, AmError, Builder, Error, MAX_MEDIUM, SharedArray, World};
 
 use crate::support::{Done, Job, Path, Pattern, Program, Random, SIZES, Test, each};
 
@@ -171,9 +171,9 @@ fn flood() -> Done {
     let mut builder = World::builder();
     let am = logged(&mut builder, &logs, &pattern);
     let world = builder.build()?;
-    let signs = SharedVec::<u64>::alloc(&world, 2)?;
+    let signs = SharedArray::<u64>::alloc(&world, 2)?;
     let computing = argonet::Rank(0);
-    let (full, started) = (signs.gptr(computing, 0), signs.gptr(computing, 1));
+    let (full, started) = (signs.ptr(computing, 0), signs.ptr(computing, 1));
     let others = u64::from(world.size()) - 1;
     let total = 60_000;
     if world.rank() == computing {
@@ -278,11 +278,11 @@ fn sleepers() -> Done {
         ctx.reply(&back, round).expect("a reply");
     });
     let world = builder.build()?;
-    let pids = SharedVec::<u32>::alloc(&world, 1)?;
+    let pids = SharedArray::<u32>::alloc(&world, 1)?;
     pids.write(&world, 0, std::process::id());
     world.barrier()?;
-    let next = world.neighbor(1);
-    let stat = format!("/proc/{}/stat", world.get_value(pids.gptr(next, 0))?);
+    let next = world.rank_offset(1);
+    let stat = format!("/proc/{}/stat", world.get_value(pids.ptr(next, 0))?);
     for round in 1..=Path::of_this_run().many(4000).min(400) {
         if world.rank().0 == 0 {
             while !std::fs::read_to_string(&stat)?.contains(") S ") {

@@ -1,7 +1,7 @@
 //! Put and get: against a model of all segments, byte by byte.
 
 use argonet::raw::{Lane, Outlook, PrepareRequest};
-use argonet::{Error, JobRank, Rank, SharedVec, World};
+use argonet::{Error, JobRank, Rank, SharedArray, World};
 use rustix::process::{Pid, Signal, kill_process};
 use std::panic::AssertUnwindSafe;
 
@@ -50,7 +50,7 @@ fn model() -> Done {
     let pattern = Pattern::new();
     let size = world.size() as usize;
     let stripe = PART / size;
-    let v = SharedVec::<u8>::alloc(&world, PART)?;
+    let v = SharedArray::<u8>::alloc(&world, PART)?;
     let first = world.rank().index() * stripe;
     let mut models = vec![vec![0u8; stripe]; size];
     let mut random = Random::new(0xabc + u64::from(world.rank().0));
@@ -109,8 +109,8 @@ fn model() -> Done {
 
 fn alignments() -> Done {
     let world = World::init()?;
-    let next = world.neighbor(1);
-    let v = SharedVec::<u8>::alloc(&world, 512)?;
+    let next = world.rank_offset(1);
+    let v = SharedArray::<u8>::alloc(&world, 512)?;
     let source: Vec<u8> = (0..400).map(|i| (i % 251) as u8 + 1).collect();
     let path = Path::of_this_run();
     for len in (0..=140).chain([255, 256, 257]) {
@@ -131,21 +131,21 @@ fn alignments() -> Done {
 
 fn types() -> Done {
     let world = World::init()?;
-    let next = world.neighbor(1);
+    let next = world.rank_offset(1);
     fn check<T: argonet::Global + PartialEq + core::fmt::Debug>(
         world: &World,
         next: Rank,
         value: T,
     ) -> argonet::Result<()> {
-        let v = SharedVec::<T>::alloc(world, 3)?;
-        world.put_value(v.gptr(next, 1), value)?;
+        let v = SharedArray::<T>::alloc(world, 3)?;
+        world.put_value(v.ptr(next, 1), value)?;
         world.barrier()?;
         let zero = T::new_zeroed();
         assert_eq!([0, 1, 2].map(|i| v.read(world, i)), [zero, value, zero]);
-        assert_eq!(world.get_value(v.gptr(next, 1))?, value);
+        assert_eq!(world.get_value(v.ptr(next, 1))?, value);
         v.write(world, 2, value);
         world.barrier()?;
-        assert_eq!(world.get_value(v.gptr(next, 2))?, value);
+        assert_eq!(world.get_value(v.ptr(next, 2))?, value);
         world.barrier()?;
         v.free(world)
     }
@@ -164,7 +164,7 @@ fn types() -> Done {
 
 fn scope() -> Done {
     let world = World::init()?;
-    let v = SharedVec::<u32>::alloc(&world, 1000 * world.size() as usize)?;
+    let v = SharedArray::<u32>::alloc(&world, 1000 * world.size() as usize)?;
     let mine = world.rank().index() * 1000;
     let source: Vec<u32> = (0..1000).map(|i| world.rank().0 * 1000 + i).collect();
     let mut halves = vec![0u32; 1000 * world.size() as usize];
@@ -217,9 +217,9 @@ fn runs(process: Pid, wanted: bool) {
 fn stopped() -> Done {
     const LONG: usize = 100_000;
     let world = World::init()?;
-    let v = SharedVec::<u32>::alloc(&world, 4 * LONG)?;
+    let v = SharedArray::<u32>::alloc(&world, 4 * LONG)?;
     if world.rank() == Rank(1) {
-        world.put_value(v.gptr(Rank(0), 0), std::process::id())?;
+        world.put_value(v.ptr(Rank(0), 0), std::process::id())?;
     }
     world.barrier()?;
     if world.rank() == Rank(1) {
@@ -288,14 +288,14 @@ fn stopped() -> Done {
 
 fn scope_of_thread() -> Done {
     let world = World::builder().build_par()?;
-    let v = SharedVec::<u32>::alloc(&world, 1)?;
-    let (source, next) = ([world.rank().0], world.neighbor(1));
+    let v = SharedArray::<u32>::alloc(&world, 1)?;
+    let (source, next) = ([world.rank().0], world.rank_offset(1));
     std::thread::scope(|threads| {
         let put = || world.scope(|s| s.put(v.on(next), &source));
         threads.spawn(put).join().expect("a thread")
     })?;
     world.barrier()?;
-    assert_eq!(v.read(&world, 0), world.neighbor(-1).0);
+    assert_eq!(v.read(&world, 0), world.rank_offset(-1).0);
     Ok(world.finalize()?)
 }
 
@@ -317,7 +317,7 @@ fn scope_that_cannot_wait() {
 
 fn scope_with_room(panics: bool) -> Done {
     let world = World::init()?;
-    let v = SharedVec::<u8>::alloc(&world, PART)?;
+    let v = SharedArray::<u8>::alloc(&world, PART)?;
     world.barrier()?;
     if world.rank() == Rank(0) {
         let want = PrepareRequest {
@@ -349,9 +349,9 @@ fn scope_with_room(panics: bool) -> Done {
 /// the safe API reaches the array beside it.
 fn bounds() -> Done {
     let world = World::init()?;
-    let [first, second] = [(), ()].map(|()| SharedVec::<u32>::alloc(&world, 8));
+    let [first, second] = [(), ()].map(|()| SharedArray::<u32>::alloc(&world, 8));
     let (first, second) = (first?, second?);
-    let next = world.neighbor(1);
+    let next = world.rank_offset(1);
     second.write_from(&world, 0, &[5; 8]);
     first.write_from(&world, 0, &[6; 8]);
     world.barrier()?;
@@ -378,7 +378,7 @@ fn bounds() -> Done {
     let hook = std::panic::take_hook();
     std::panic::set_hook(Box::new(|_| {}));
     for outside in [8, usize::MAX] {
-        let found = std::panic::catch_unwind(AssertUnwindSafe(|| first.gptr(next, outside)));
+        let found = std::panic::catch_unwind(AssertUnwindSafe(|| first.ptr(next, outside)));
         assert!(found.is_err());
         let found = std::panic::catch_unwind(AssertUnwindSafe(|| {
             first.element(&world, next, outside).map(drop)
@@ -395,7 +395,7 @@ fn bounds() -> Done {
     world.put_at(&element, 9)?;
     assert_eq!(
         (world.get_at(&element)?, element.ptr()),
-        (9, first.gptr(next, 7))
+        (9, first.ptr(next, 7))
     );
     assert!(first.element(&world, Rank(world.size()), 0).is_err());
     world.barrier()?;
@@ -411,22 +411,22 @@ argonet::am! {
 /// A put that is complete is seen by who sees a later atomic store.
 fn flag() -> Done {
     let world = World::init()?;
-    let (next, before) = (world.neighbor(1), world.rank());
-    let data = SharedVec::<u64>::alloc(&world, 64)?;
-    let flags = SharedVec::<u64>::alloc(&world, 2)?;
+    let (next, before) = (world.rank_offset(1), world.rank());
+    let data = SharedArray::<u64>::alloc(&world, 64)?;
+    let flags = SharedArray::<u64>::alloc(&world, 2)?;
     let path = Path::of_this_run();
     for round in 1..=path.many(3000) {
         world.put_from(data.on(next), &[round; 64])?;
-        world.atomic_store(flags.gptr(next, 0), round)?;
-        while world.atomic_load(flags.gptr(before, 0))? < round {
+        world.atomic_store(flags.ptr(next, 0), round)?;
+        while world.atomic_load(flags.ptr(before, 0))? < round {
             path.look_again(&world);
         }
         let mut here = [0; 64];
         data.read_into(&world, 0, &mut here);
         assert_eq!(here, [round; 64]);
         // Tell the writer that its data were read.
-        world.atomic_store(flags.gptr(world.neighbor(-1), 1), round)?;
-        while world.atomic_load(flags.gptr(before, 1))? < round {
+        world.atomic_store(flags.ptr(world.rank_offset(-1), 1), round)?;
+        while world.atomic_load(flags.ptr(before, 1))? < round {
             path.look_again(&world);
         }
     }

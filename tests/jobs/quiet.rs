@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use argonet::{Rank, SharedVec, World};
+use argonet::{Rank, SharedArray, World};
 
 use crate::support::{Done, Job, Program, SIZES, Test, each};
 
@@ -103,12 +103,12 @@ fn is_quiet_phase(
 fn slices() -> Done {
     let mut world = World::init()?;
     let size = world.size() as usize;
-    let mut v = SharedVec::<u32>::alloc(&world, size)?;
-    let mut w = SharedVec::<u32>::alloc(&world, size)?;
+    let mut v = SharedArray::<u32>::alloc(&world, size)?;
+    let mut w = SharedArray::<u32>::alloc(&world, size)?;
     let me = world.rank().0;
     for round in 0..if size > 8 { 3 } else { 200 } {
         for to in world.ranks() {
-            world.put_value(v.gptr(to, me as usize), round * 1000 + me)?;
+            world.put_value(v.ptr(to, me as usize), round * 1000 + me)?;
         }
         let sum = world.quiet(|q| {
             let (v, w) = (v.local_mut(q), w.local_mut(q));
@@ -121,7 +121,7 @@ fn slices() -> Done {
         })?;
         assert_eq!(sum, (round + me) * size as u32);
         for to in world.ranks() {
-            let got = world.get_value(w.gptr(to, size - 1))?;
+            let got = world.get_value(w.ptr(to, size - 1))?;
             assert_eq!(got, round + to.0);
         }
         let local = world.quiet(|q| v.local(q).iter().all(|value| *value == 0))?;
@@ -134,7 +134,7 @@ fn slices() -> Done {
 /// not let it write what rank 0 holds as a slice: the job ends, and names both calls.
 fn against_barriers() -> Done {
     let mut world = World::init()?;
-    let mut v = SharedVec::<u64>::alloc(&world, 1)?;
+    let mut v = SharedArray::<u64>::alloc(&world, 1)?;
     if world.rank() == Rank(0) {
         world.quiet(|q| {
             println!("in a phase");
@@ -152,7 +152,7 @@ fn against_barriers() -> Done {
 
 fn panics() -> Done {
     let mut world = World::init()?;
-    let mut v = SharedVec::<u64>::alloc(&world, 1)?;
+    let mut v = SharedArray::<u64>::alloc(&world, 1)?;
     let odd = world.rank() == Rank(1);
     let phase = std::panic::AssertUnwindSafe(|| {
         world.quiet(|q| {
@@ -163,7 +163,7 @@ fn panics() -> Done {
     // Who catches it must not go on: others may still hold slices.
     let _ = std::panic::catch_unwind(phase);
     for to in world.ranks() {
-        world.put_value(v.gptr(to, 0), 1)?;
+        world.put_value(v.ptr(to, 0), 1)?;
     }
     Ok(world.finalize()?)
 }

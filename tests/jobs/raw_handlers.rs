@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use argonet::engine::{Outlook, internal};
 use argonet::raw::Token;
-use argonet::{AmError, CLIENT_BASE, Error, HandlerIndex, Rank, SharedVec, World};
+use argonet::{AmError, CLIENT_BASE, Error, HandlerIndex, Rank, SharedArray, World};
 
 use crate::lifecycle::build;
 use crate::support::{Done, Job, Program, SIZES, Test, each};
@@ -90,17 +90,17 @@ fn replies() -> Done {
     });
     let world = builder.build()?;
     // The answers land behind what the segment had when the others first mapped it.
-    let before = SharedVec::<u64>::alloc(&world, 16)?;
+    let before = SharedArray::<u64>::alloc(&world, 16)?;
     for rank in world.ranks() {
-        world.put_value(before.gptr(rank, 0), 1)?;
+        world.put_value(before.ptr(rank, 0), 1)?;
     }
-    let landing = SharedVec::<u64>::alloc(&world, 100_000)?;
+    let landing = SharedArray::<u64>::alloc(&world, 100_000)?;
     let words: Vec<u64> = (1..=100).collect();
     let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
     let mut wanted = 0;
     for rank in world.ranks() {
         for category in 0..3u32 {
-            let at = landing.gptr(world.rank(), 90_000 + rank.index() * 100);
+            let at = landing.ptr(world.rank(), 90_000 + rank.index() * 100);
             let offset = u32::try_from(at.offset().0)?;
             // SAFETY: nobody is in a quiet phase.
             unsafe {
@@ -181,7 +181,7 @@ fn bad_replies() -> Done {
     unsafe {
         world
             .raw()
-            .request(world.neighbor(1), ASK, &[], None, Outlook::Wait)?
+            .request(world.rank_offset(1), ASK, &[], None, Outlook::Wait)?
     };
     world.wait_until(|| checked.load(Ordering::Relaxed) == 7)?;
     // SAFETY: it is refused.

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use std::task::Poll;
 
 use argonet::engine::{Outlook, internal};
-use argonet::{AmError, HandlerIndex, MAX_MEDIUM, Rank, SegmentOffset, SharedVec, World, raw};
+use argonet::{AmError, HandlerIndex, MAX_MEDIUM, Rank, SegmentOffset, SharedArray, World, raw};
 
 use crate::support::{Done, Job, Program, Test, each};
 
@@ -136,7 +136,7 @@ fn in_handler() -> Done {
                 world.drain(),
                 world.broadcast(Rank(0), &mut buffer),
                 world.reduce_all(argonet::Reduction::Sum, &mut buffer),
-                SharedVec::<u64>::alloc(&world, 1).map(drop),
+                SharedArray::<u64>::alloc(&world, 1).map(drop),
             ];
             for result in all {
                 says(result, &["inside an active-message handler", &rank]);
@@ -148,9 +148,9 @@ fn in_handler() -> Done {
     });
     let world = Rc::new(builder.build()?);
     WORLD.set(Some(Rc::clone(&world)));
-    let v = SharedVec::<u64>::alloc(&world, 1)?;
+    let v = SharedArray::<u64>::alloc(&world, 1)?;
     for to in world.ranks() {
-        let p = v.gptr(to, 0);
+        let p = v.ptr(to, 0);
         let place = [p.rank().0, u32::try_from(p.offset().0)?];
         world.send(to, &try_all, place)?;
     }
@@ -159,7 +159,7 @@ fn in_handler() -> Done {
     assert_eq!(v.read(&world, 0), 0, "nothing was written");
     world.barrier()?;
     // All is allowed again.
-    world.put_value(v.gptr(world.neighbor(1), 0), 5)?;
+    world.put_value(v.ptr(world.rank_offset(1), 0), 5)?;
     world.barrier()?;
     assert_eq!(v.read(&world, 0), 5);
     finalize(world)
@@ -189,7 +189,7 @@ fn block_on_in_handler() -> Done {
     });
     let world = Rc::new(builder.build()?);
     WORLD.set(Some(Rc::clone(&world)));
-    world.send(world.neighbor(1), &wait, 1)?;
+    world.send(world.rank_offset(1), &wait, 1)?;
     world.drain()?;
     finalize(world)
 }
@@ -224,9 +224,9 @@ fn bad_replies() -> Done {
         }
     });
     let world = builder.build()?;
-    let (me, to) = (world.rank().0, world.neighbor(1).0);
-    let from = world.neighbor(-1).0;
-    world.send(world.neighbor(1), &there, 1)?;
+    let (me, to) = (world.rank().0, world.rank_offset(1).0);
+    let from = world.rank_offset(-1).0;
+    world.send(world.rank_offset(1), &there, 1)?;
     world.drain()?;
     let mut texts: Vec<String> = seen
         .lock()
@@ -257,7 +257,7 @@ fn bad_messages() -> Done {
     let foreign = World::builder().am("foreign", |_, _: u32| {});
     let foreign_function = World::builder().rpc("foreign-function", |(x,): (u32,)| x);
     let world = World::init()?;
-    let (me, size, to) = (world.rank(), world.size(), world.neighbor(1));
+    let (me, size, to) = (world.rank(), world.size(), world.rank_offset(1));
     for absent in [size, size + 1, u32::MAX] {
         let why = &[
             &*format!("rank {absent} does not exist: the job has {size} ranks"),
@@ -321,7 +321,7 @@ fn bad_messages() -> Done {
 
 fn bad_addresses() -> Done {
     let world = World::init()?;
-    let v = SharedVec::<u64>::alloc(&world, 4)?;
+    let v = SharedArray::<u64>::alloc(&world, 4)?;
     let segment = world.raw().segment_len();
     for to in world.ranks() {
         let me = world.rank();
@@ -371,7 +371,7 @@ fn bad_addresses() -> Done {
         );
         // No whole word.
         for shift in 1..8 {
-            let odd = raw::global_ptr::<u64>(to, SegmentOffset(v.gptr(to, 1).offset().0 + shift));
+            let odd = raw::global_ptr::<u64>(to, SegmentOffset(v.ptr(to, 1).offset().0 + shift));
             let place = format!(
                 "8 bytes at {:#x} of rank {to} is not aligned",
                 odd.offset().0
@@ -417,7 +417,7 @@ fn library_names() -> Done {
         let why = &["no active message is registered", name];
         says(world.send(me, &forged, [0, 0, 2]), why);
         says(world.send_medium(me, &forged, [0, 0, 2], b"bytes"), why);
-        let v = SharedVec::<u8>::alloc(&world, 1)?;
+        let v = SharedArray::<u8>::alloc(&world, 1)?;
         says(world.send_long(v.on(me), &forged, [0, 0, 2], b"b"), why);
         assert_eq!(world.raw().handler(name), None);
         world.barrier()?;

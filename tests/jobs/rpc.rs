@@ -5,7 +5,7 @@ use std::future::Future;
 use std::pin::{Pin, pin};
 use std::task::{Context, Poll};
 
-use argonet::{Error, GlobalPtr, MAX_MEDIUM, Op, Rank, Result, RpcError, SharedVec, World, raw};
+use argonet::{Error, GlobalPtr, MAX_MEDIUM, Op, Rank, Result, RpcError, SharedArray, World, raw};
 
 use crate::support::{Done, Job, Program, SIZES, Test, each};
 
@@ -90,7 +90,7 @@ fn values() -> Done {
 
 fn lengths() -> Done {
     let world = World::init()?;
-    let (me, to) = (world.rank(), world.neighbor(1));
+    let (me, to) = (world.rank(), world.rank_offset(1));
     // The encoding puts the length before the bytes: three bytes from 16384 on.
     for len in [0, 1, 127, 128, 4000, MAX_MEDIUM - 4, MAX_MEDIUM - 3] {
         let sent: Vec<u8> = (0..len).map(|i| i as u8).collect();
@@ -167,7 +167,7 @@ impl<R: Unpin> Future for Join<'_, R> {
 
 fn futures() -> Done {
     let world = World::init()?;
-    let v = SharedVec::<u64>::alloc(&world, 4)?;
+    let v = SharedArray::<u64>::alloc(&world, 4)?;
     for round in 0..50 {
         let ops: Result<Vec<_>> = world
             .ranks()
@@ -180,13 +180,13 @@ fn futures() -> Done {
         // One after the other, with puts and gets between.
         let me = world.rank();
         let value: Result<u64> = world.block_on(async {
-            let a = world.rpc(world.neighbor(1), &add, (round, 1))?.await?;
+            let a = world.rpc(world.rank_offset(1), &add, (round, 1))?.await?;
             world
                 .put(v.on(me).part(1..3), Box::new([a, a + 1]))?
                 .await?;
             let both = world.get(v.on(me).part(1..3))?.await?;
             world
-                .rpc(world.neighbor(-1), &add, (both[0], both[1]))?
+                .rpc(world.rank_offset(-1), &add, (both[0], both[1]))?
                 .await
         });
         assert_eq!(value?, 2 * round + 3);
@@ -198,14 +198,14 @@ fn futures() -> Done {
 fn dropped() -> Done {
     let world = World::init()?;
     for i in 0..3000u64 {
-        let op = world.rpc(world.neighbor(1), &add, (i, 1))?;
+        let op = world.rpc(world.rank_offset(1), &add, (i, 1))?;
         if i % 2 == 0 {
             drop(op);
         } else {
             std::mem::forget(op);
         }
         if i % 100 == 0 {
-            let kept = world.rpc(world.neighbor(1), &add, (i, 2))?;
+            let kept = world.rpc(world.rank_offset(1), &add, (i, 2))?;
             assert_eq!(kept.wait()?, i + 2);
         }
     }
@@ -214,13 +214,13 @@ fn dropped() -> Done {
 
 fn pointers() -> Done {
     let world = World::init()?;
-    let v = SharedVec::<u32>::alloc(&world, 3)?;
-    let next = world.neighbor(1);
-    let p = world.rpc(next, &next_of, (v.gptr(next, 0),))?.wait()?;
-    assert_eq!(p, v.gptr(next, 1));
+    let v = SharedArray::<u32>::alloc(&world, 3)?;
+    let next = world.rank_offset(1);
+    let p = world.rpc(next, &next_of, (v.ptr(next, 0),))?.wait()?;
+    assert_eq!(p, v.ptr(next, 1));
     world.put_value(p, world.rank().0 + 1)?;
     world.barrier()?;
-    assert_eq!(v.read(&world, 1), world.neighbor(-1).0 + 1);
+    assert_eq!(v.read(&world, 1), world.rank_offset(-1).0 + 1);
     Ok(world.finalize()?)
 }
 

@@ -20,7 +20,7 @@ fn spread() -> Done {
     assert_eq!(given, ARGUMENTS, "rank {}", world.rank());
     assert_eq!(world.size(), 3);
     world.barrier()?;
-    let squared = world.rpc(world.neighbor(1), &square, (u64::from(world.rank().0),))?;
+    let squared = world.rpc(world.rank_offset(1), &square, (u64::from(world.rank().0),))?;
     assert_eq!(squared.wait()?, u64::from(world.rank().0).pow(2));
     Ok(world.finalize()?)
 }

@@ -1,7 +1,7 @@
 //! Teams against what every rank can work out for itself.
 
 use argonet::engine::TeamError;
-use argonet::{Error, JobRank, Par, Rank, SharedVec, Team, Threading, World};
+use argonet::{Error, JobRank, Par, Rank, SharedArray, Team, Threading, World};
 
 use crate::support::{Done, Job, Path, Program, Random, Test, each};
 
@@ -42,7 +42,7 @@ fn is_team<M: Threading>(
     world: &World<M>,
     team: &Team,
     members: &[Rank],
-    slots: &SharedVec<u32>,
+    slots: &SharedArray<u32>,
 ) -> Done {
     assert_eq!(team.size() as usize, members.len());
     assert!(
@@ -57,10 +57,10 @@ fn is_team<M: Threading>(
     }
     assert_eq!(team.rank_of(Rank(world.size())), None);
     // Around the team: what the one before has put is there behind the barrier.
-    let next = team.world_rank(team.neighbor(1));
-    world.put_value(slots.gptr(next, 0), team.rank().0 + 7)?;
+    let next = team.world_rank(team.rank_offset(1));
+    world.put_value(slots.ptr(next, 0), team.rank().0 + 7)?;
     team.barrier(world)?;
-    assert_eq!(slots.read(world, 0), team.neighbor(-1).0 + 7);
+    assert_eq!(slots.read(world, 0), team.rank_offset(-1).0 + 7);
     team.barrier(world)?;
     Ok(())
 }
@@ -91,7 +91,7 @@ fn of(parent: &[Rank], choices: &[(Option<u32>, i32)], color: u32) -> Vec<Rank> 
 
 fn split() -> Done {
     let world = World::init()?;
-    let slots = SharedVec::<u32>::alloc(&world, 1)?;
+    let slots = SharedArray::<u32>::alloc(&world, 1)?;
     let all: Vec<_> = world.ranks().collect();
     let rounds = if world.size() > 8 { 3 } else { 20 };
     for seed in 0..rounds {
@@ -120,7 +120,7 @@ fn split() -> Done {
 
 fn create() -> Done {
     let world = World::init()?;
-    let slots = SharedVec::<u32>::alloc(&world, 1)?;
+    let slots = SharedArray::<u32>::alloc(&world, 1)?;
     for seed in 0..20 {
         // Ranks in a random order, cut into teams and one part that makes none.
         let mut random = Random::new(seed);
@@ -297,7 +297,7 @@ fn threads() -> Done {
 
 fn places() -> Done {
     let world = World::init()?;
-    let slots = SharedVec::<u32>::alloc(&world, 1)?;
+    let slots = SharedArray::<u32>::alloc(&world, 1)?;
     let all: Vec<_> = world.ranks().collect();
     is_team(&world, &world.team(), &all, &slots)?;
     let own = world.rank().index();
@@ -329,16 +329,16 @@ fn hosts() {
 /// within it.
 fn on_hosts() -> Done {
     let world = World::init()?;
-    let slots = SharedVec::<u32>::alloc(&world, 1)?;
-    let names = SharedVec::<u32>::alloc(&world, world.size() as usize)?;
+    let slots = SharedArray::<u32>::alloc(&world, 1)?;
+    let names = SharedArray::<u32>::alloc(&world, world.size() as usize)?;
     let own: u32 = std::env::var(HOST)?.parse()?;
     for rank in world.ranks() {
-        world.put_value(names.gptr(rank, world.rank().index()), own)?;
+        world.put_value(names.ptr(rank, world.rank().index()), own)?;
     }
     world.barrier()?;
     let mut on_host = Vec::new();
     for rank in world.ranks() {
-        if world.get_value(names.gptr(world.rank(), rank.index()))? == own {
+        if world.get_value(names.ptr(world.rank(), rank.index()))? == own {
             on_host.push(rank);
         }
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use argonet::{Par, Rank, SharedVec, World};
+use argonet::{Par, Rank, SharedArray, World};
 
 use crate::ordering::Logs;
 use crate::support::{Done, Path, Program, Test, each};
@@ -72,8 +72,8 @@ fn everything(threads: usize) -> Done {
         }
     });
     let world = builder.build_par()?;
-    let counter = SharedVec::<u64>::alloc(&world, 1)?;
-    let slots = SharedVec::<u64>::alloc(&world, threads * world.size() as usize)?;
+    let counter = SharedArray::<u64>::alloc(&world, 1)?;
+    let slots = SharedArray::<u64>::alloc(&world, threads * world.size() as usize)?;
     let most = Path::of_this_run().many(8_000);
     let count = (most / (threads as u64 * u64::from(world.size()))).max(2);
     in_threads(threads, |thread| {
@@ -81,10 +81,10 @@ fn everything(threads: usize) -> Done {
             for n in 0..count {
                 for to in world.ranks() {
                     world.send_medium(to, &there, n, &vec![2u8; (n % 500) as usize])?;
-                    world.fetch_add(counter.gptr(to, 0), 1)?;
+                    world.fetch_add(counter.ptr(to, 0), 1)?;
                     let slot = world.rank().index() * threads + thread;
-                    world.put_value(slots.gptr(to, slot), n)?;
-                    assert_eq!(world.get_value(slots.gptr(to, slot))?, n);
+                    world.put_value(slots.ptr(to, slot), n)?;
+                    assert_eq!(world.get_value(slots.ptr(to, slot))?, n);
                 }
                 if n % 10 == 0 {
                     let to = Rank((n % u64::from(world.size())) as u32);
@@ -92,9 +92,9 @@ fn everything(threads: usize) -> Done {
                 }
                 // One thread makes and gives back arrays meanwhile; segments grow.
                 if thread == 0 && n % 100 == 0 {
-                    let v = SharedVec::<u8>::alloc(&world, 9 << (n / 100).min(21))?;
+                    let v = SharedArray::<u8>::alloc(&world, 9 << (n / 100).min(21))?;
                     let end = v.len() - 1;
-                    world.put_value(v.gptr(world.neighbor(1), end), 1)?;
+                    world.put_value(v.ptr(world.rank_offset(1), end), 1)?;
                     world.barrier()?;
                     assert_eq!(v.read(&world, end), 1);
                     v.free(&world)?;
@@ -131,7 +131,9 @@ fn short_lived() -> Done {
             .map(|i| {
                 let (world, there) = (Arc::clone(&world), Arc::clone(&there));
                 std::thread::spawn(move || {
-                    world.send(world.neighbor(i), &there, n).expect("a message");
+                    world
+                        .send(world.rank_offset(i), &there, n)
+                        .expect("a message");
                     world.poll().expect("a poll");
                 })
             })
@@ -181,7 +183,9 @@ fn calls() -> Done {
     in_threads(4, |thread| {
         for n in 0..150 {
             let x = thread as u64 * 1000 + n;
-            let op = world.rpc(world.neighbor(1), &twice, (x,)).expect("a call");
+            let op = world
+                .rpc(world.rank_offset(1), &twice, (x,))
+                .expect("a call");
             assert_eq!(op.wait().expect("a result"), 2 * x);
         }
     });
@@ -191,7 +195,7 @@ fn calls() -> Done {
 /// The first thing that a thread does is an operation of a scope.
 fn scope_first() -> Done {
     let world = World::builder().build_par()?;
-    let v = SharedVec::<u64>::alloc(&world, 2)?;
+    let v = SharedArray::<u64>::alloc(&world, 2)?;
     let me = world.rank();
     for to in world.ranks() {
         in_threads(2, |thread| {

@@ -1,7 +1,7 @@
 //! Non-contiguous puts and gets between ranks, by the safe API.
 
 use argonet::{
-    AmError, Error, Global, GlobalSlice, Rank, Section, SectionError, SegmentOffset, SharedVec,
+    AmError, Error, Global, GlobalSlice, Rank, Section, SectionError, SegmentOffset, SharedArray,
     World, raw,
 };
 
@@ -84,7 +84,7 @@ fn sections() -> Done {
     let world = World::init()?;
     let size = world.size() as usize;
     let me = world.rank().index();
-    let v = SharedVec::<u32>::alloc(&world, PART * size)?;
+    let v = SharedArray::<u32>::alloc(&world, PART * size)?;
     let mut random = Random::new(77 + me as u64);
     for step in 0..600u32 {
         let target = Rank(random.below(size) as u32);
@@ -165,7 +165,7 @@ fn lists() -> Done {
     let world = World::init()?;
     let size = world.size() as usize;
     let me = world.rank().index();
-    let v = SharedVec::<u16>::alloc(&world, PART * size)?;
+    let v = SharedArray::<u16>::alloc(&world, PART * size)?;
     let mut random = Random::new(99 + me as u64);
     for step in 0..600u16 {
         let target = Rank(random.below(size) as u32);
@@ -226,7 +226,7 @@ fn halo() -> Done {
     const EDGE: usize = 10;
     const ALL: usize = EDGE * EDGE * EDGE;
     let world = World::init()?;
-    let cube = SharedVec::<f64>::alloc(&world, ALL)?;
+    let cube = SharedArray::<f64>::alloc(&world, ALL)?;
     let value = |rank: Rank, at: usize| (rank.0 as usize * ALL + at) as f64;
     let mine: Vec<f64> = (0..ALL).map(|at| value(world.rank(), at)).collect();
     let inner = 1..EDGE - 1;
@@ -239,10 +239,10 @@ fn halo() -> Done {
             };
             cube.write_from(&world, 0, &vec![-1.0; ALL]);
             world.barrier()?;
-            let next = world.neighbor(side);
+            let next = world.rank_offset(side);
             world.put_strided(cube.on(next), &plane(to)?, &mine, &plane(from)?)?;
             world.barrier()?;
-            let before = world.neighbor(-side);
+            let before = world.rank_offset(-side);
             let step = [EDGE * EDGE, EDGE, 1][dimension];
             for at in 0..ALL {
                 let index = [at / EDGE / EDGE, at / EDGE % EDGE, at % EDGE];
@@ -266,7 +266,7 @@ fn halo() -> Done {
 
 fn refused() -> Done {
     let world = World::init()?;
-    let v = SharedVec::<u64>::alloc(&world, 20)?;
+    let v = SharedArray::<u64>::alloc(&world, 20)?;
     let here = v.on(world.rank());
     let mut buffer = [7u64; 10];
     let line = |count| Section::new(0, &[(count, 1)]);
@@ -324,7 +324,7 @@ fn refused() -> Done {
     let refused = world.put_vector(&[here.part(0..3)], &[&buffer[..4]]);
     assert!(refused.is_err_and(|error| error.to_string().contains("24")));
     if world.size() > 1 {
-        let error = section(world.put_vector(&[here, v.on(world.neighbor(1))], &[&[0; 40]]));
+        let error = section(world.put_vector(&[here, v.on(world.rank_offset(1))], &[&[0; 40]]));
         assert!(
             matches!(error, SectionError::SeveralRanks { piece: 1, .. }),
             "{error}"
@@ -340,9 +340,9 @@ fn refused() -> Done {
 /// Slices whose makers say that they are longer than any memory: an offset that is too large for a number reaches no other place.
 fn beyond() -> Done {
     let world = World::init()?;
-    let v = SharedVec::<u64>::alloc(&world, 32)?;
+    let v = SharedArray::<u64>::alloc(&world, 32)?;
     for rank in world.ranks() {
-        let offset = v.gptr(rank, 16).offset().0;
+        let offset = v.ptr(rank, 16).offset().0;
         let one = Section::new(0, &[(1, 1)]);
         let two = Section::new(0, &[(2, 1)]);
         for (offset, first, dims, mine) in [

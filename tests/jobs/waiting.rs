@@ -227,7 +227,7 @@ fn stuck() -> Done {
     let hello = builder.am("hello", |_, _: u32| {});
     let world = builder.build()?;
     // Something that ranks can tell of each other.
-    world.send(world.neighbor(1), &hello, 0)?;
+    world.send(world.rank_offset(1), &hello, 0)?;
     world.barrier()?;
     if world.rank().0 == 0 {
         eprintln!("ready");

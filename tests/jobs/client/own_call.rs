@@ -126,7 +126,7 @@ fn waker() -> Done {
             });
             let waker = Waker::from(Arc::clone(&wakes));
             let mut context = Context::from_waker(&waker);
-            let mut op = world.rpc(world.neighbor(1), &one, ())?;
+            let mut op = world.rpc(world.rank_offset(1), &one, ())?;
             let mut look = || Pin::new(&mut op).poll(&mut context);
             // A waker is called whenever the operation is not complete.
             let before = || wakes.woken.load(Ordering::Relaxed);

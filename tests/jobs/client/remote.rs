@@ -193,7 +193,7 @@ fn falls_here() -> Done {
         assert_eq!(found, text);
     }
     let world = World::init()?;
-    let to = world.neighbor(1);
+    let to = world.rank_offset(1);
     for _ in 0..3 {
         caught(
             || drop(world.rpc(to, &take, (Touchy(FALLS_ENCODING),))),
@@ -213,7 +213,7 @@ fn falls_here() -> Done {
 
 fn calls<M: argonet::Threading>(world: World<M>) -> Done {
     let world = lend(world);
-    let to = world.neighbor(1);
+    let to = world.rank_offset(1);
     world.barrier()?;
     world.send(to, &call, ())?;
     world.wait_until(|| CALLED.load(Ordering::Relaxed) == 1)?;
@@ -256,7 +256,7 @@ fn handler_dropped() -> Done {
     let falls = Falls;
     let am = builder.am("holds", move |_, _: u32| _ = &falls);
     let world = builder.build()?;
-    world.send(world.neighbor(1), &am, 0)?;
+    world.send(world.rank_offset(1), &am, 0)?;
     std::panic::set_hook(Box::new(|_| {}));
     let left = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| world.finalize()));
     let _ = std::panic::take_hook();
@@ -319,7 +319,7 @@ fn limits() -> Done {
     const MOST: u64 = 1 << 20;
     const DEEPEST: u32 = 128;
     let world = World::init()?;
-    let to = world.neighbor(1);
+    let to = world.rank_offset(1);
     let count = |count| world.rpc(to, &count_of, (Nothings(count),))?.wait();
     let made = |count| world.rpc(to, &make_nothings, (count,))?.wait();
     let len = |len| world.rpc(to, &len_of, (Chain(len),))?.wait();

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use argonet::{Rank, SharedVec, World};
+use argonet::{Rank, SharedArray, World};
 
 use super::over;
 use super::rails::come;
@@ -22,7 +22,7 @@ const RATE: &str = "1gbit";
 /// Rank 0 puts, one after the other, each of which is complete before the next begins; tells the median rate of the chunks.
 pub(super) fn links() -> Done {
     let world = World::init()?;
-    let part = SharedVec::<u8>::alloc(&world, BYTES)?;
+    let part = SharedArray::<u8>::alloc(&world, BYTES)?;
     let pattern = Pattern::new();
     let content = |number: u64| {
         let piece = pattern.piece(number, Pattern::LONGEST);

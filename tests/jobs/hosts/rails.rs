@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use argonet::{Reduction, SharedVec, World};
+use argonet::{Reduction, SharedArray, World};
 
 use super::over;
 use super::storm::{goes_on, rounds, until_input_ends};
@@ -18,11 +18,11 @@ const MUCH: u64 = 2 << 20;
 /// Rounds until rank 0's standard input ends: everybody puts to the next rank, overwrites the source, and counts there.
 pub(super) fn rails() -> Done {
     let world = World::init()?;
-    let (me, next) = (u64::from(world.rank().0), world.neighbor(1));
+    let (me, next) = (u64::from(world.rank().0), world.rank_offset(1));
     let ends = until_input_ends(&world);
     let pattern = Pattern::new();
-    let part = SharedVec::<u8>::alloc(&world, BYTES)?;
-    let counts = SharedVec::<u64>::alloc(&world, 1)?;
+    let part = SharedArray::<u8>::alloc(&world, BYTES)?;
+    let counts = SharedArray::<u64>::alloc(&world, 1)?;
     let content = |round: u64, rank: u64| {
         let piece = pattern.piece(round * 10 + rank, Pattern::LONGEST);
         piece.repeat(BYTES / Pattern::LONGEST)
@@ -37,7 +37,7 @@ pub(super) fn rails() -> Done {
         world.put_from(part.on(next), &source)?;
         // It is this program's again.
         source.fill(0xee);
-        world.fetch_add(counts.gptr(next, 0), 1)?;
+        world.fetch_add(counts.ptr(next, 0), 1)?;
         let back = world.get(part.on(next))?.wait()?;
         assert!(*back == *content(round, me), "round {round}");
         world.barrier()?;

@@ -5,7 +5,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use argonet::{Rank, Reduction, SharedVec, World};
+use argonet::{Rank, Reduction, SharedArray, World};
 
 use super::over;
 use crate::network::Network;
@@ -64,7 +64,7 @@ pub(super) fn storm() -> Done {
     let size = world.size() as usize;
     let input_ends = until_input_ends(&world);
     let pattern = Pattern::new();
-    let parts = SharedVec::<u8>::alloc(&world, BYTES * size)?;
+    let parts = SharedArray::<u8>::alloc(&world, BYTES * size)?;
     world.barrier()?;
     let mut sums = vec![0u64; size];
     for round in 0u64.. {

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use argonet::engine::Outlook;
-use argonet::{CLIENT_BASE, HandlerIndex, Rank, Reduction, SharedVec, World};
+use argonet::{CLIENT_BASE, HandlerIndex, Rank, Reduction, SharedArray, World};
 
 use super::over;
 use super::storm::{goes_on, rounds, until_input_ends};
@@ -66,9 +66,9 @@ pub(super) fn stress() -> Done {
     let size = world.size() as usize;
     let me = world.rank().index();
     let ends = until_input_ends(&world);
-    let stripes = SharedVec::<u8>::alloc(&world, STRIPE * size)?;
-    let landing = SharedVec::<u8>::alloc(&world, LONGEST * STEPS * size)?;
-    let counters = SharedVec::<u64>::alloc(&world, COUNTERS)?;
+    let stripes = SharedArray::<u8>::alloc(&world, STRIPE * size)?;
+    let landing = SharedArray::<u8>::alloc(&world, LONGEST * STEPS * size)?;
+    let counters = SharedArray::<u64>::alloc(&world, COUNTERS)?;
     let mut models = vec![vec![0u8; STRIPE]; size];
     let mut random = Random::new(0x57e55 + me as u64);
     // What this rank has done to each: requests, the sum of their keys, and what was added to the counters.
@@ -104,7 +104,7 @@ pub(super) fn stress() -> Done {
                 }
                 2 => {
                     let (which, more) = (random.below(COUNTERS), u64::from(key));
-                    world.fetch_add(counters.gptr(rank, which), more)?;
+                    world.fetch_add(counters.ptr(rank, which), more)?;
                     told[target][2 + which] += more;
                 }
                 3 => {
@@ -113,7 +113,7 @@ pub(super) fn stress() -> Done {
                     assert_eq!(world.rpc(rank, &stress_sum, (words,))?.wait()?, sum);
                 }
                 kind => {
-                    let to = landing.gptr(rank, (me * STEPS + step) * LONGEST).offset();
+                    let to = landing.ptr(rank, (me * STEPS + step) * LONGEST).offset();
                     let bytes = pattern.piece(key.into(), len.min(LONGEST));
                     let payload = match (kind, random.below(2)) {
                         (4, 0) => None,

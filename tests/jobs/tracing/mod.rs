@@ -6,7 +6,7 @@ mod summary;
 mod viewers;
 
 use crate::support::{Done, Program, Test};
-use argonet::{SharedVec, Threading, World};
+use argonet::{SharedArray, Threading, World};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -54,14 +54,14 @@ argonet::am! {
 const SHORTS: u32 = 5;
 
 /// What every rank does with the next one.
-fn work<M: Threading>(world: &World<M>, v: &SharedVec<u64>) -> Done {
-    let next = world.neighbor(1);
-    world.put_value(v.gptr(next, 0), 1)?;
+fn work<M: Threading>(world: &World<M>, v: &SharedArray<u64>) -> Done {
+    let next = world.rank_offset(1);
+    world.put_value(v.ptr(next, 0), 1)?;
     world.put_from(v.on(next).part(1..3), &[2, 3])?;
-    world.put_value(v.gptr(world.rank(), 3), 4)?;
+    world.put_value(v.ptr(world.rank(), 3), 4)?;
     let mut back = [0; 3];
     world.get_into(v.on(next).part(..3), &mut back)?;
-    world.fetch_add(v.gptr(next, 4), 1)?;
+    world.fetch_add(v.ptr(next, 4), 1)?;
     for _ in 0..SHORTS {
         world.send(next, &ping, 7)?;
     }
@@ -75,7 +75,7 @@ fn work<M: Threading>(world: &World<M>, v: &SharedVec<u64>) -> Done {
 
 fn traced() -> Done {
     let world = World::init()?;
-    let v = SharedVec::<u64>::alloc(&world, 16)?;
+    let v = SharedArray::<u64>::alloc(&world, 16)?;
     world.barrier()?;
     work(&world, &v)?;
     world.barrier()?;
@@ -85,14 +85,14 @@ fn traced() -> Done {
 
 fn threads() -> Done {
     let world = World::builder().build_par()?;
-    let v = SharedVec::<u64>::alloc(&world, 16)?;
-    let next = world.neighbor(1);
+    let v = SharedArray::<u64>::alloc(&world, 16)?;
+    let next = world.rank_offset(1);
     std::thread::scope(|scope| {
         for thread in 0..4 {
             let (world, v) = (&world, &v);
             scope.spawn(move || {
                 for n in 0..1000 {
-                    world.put_value(v.gptr(next, thread), n).expect("a put");
+                    world.put_value(v.ptr(next, thread), n).expect("a put");
                 }
                 for _ in 0..100 {
                     world.send(next, &ping, 0).expect("a message");
@@ -106,18 +106,18 @@ fn threads() -> Done {
 
 fn exits() -> Done {
     let world = World::init()?;
-    let v = SharedVec::<u64>::alloc(&world, 16)?;
-    world.put_value(v.gptr(world.neighbor(1), 0), 1)?;
+    let v = SharedArray::<u64>::alloc(&world, 16)?;
+    world.put_value(v.ptr(world.rank_offset(1), 0), 1)?;
     println!("{}", crate::support::ENDED);
     argonet::exit(0)
 }
 
 fn crashes() -> Done {
     let world = World::init()?;
-    let v = SharedVec::<u64>::alloc(&world, 16)?;
+    let v = SharedArray::<u64>::alloc(&world, 16)?;
     world.barrier()?;
     if world.rank().0 == 1 {
-        world.put_value(v.gptr(world.neighbor(1), 0), 1)?;
+        world.put_value(v.ptr(world.rank_offset(1), 0), 1)?;
         std::process::abort();
     }
     world.wait_until(|| false)?;
@@ -126,11 +126,11 @@ fn crashes() -> Done {
 
 fn killed() -> Done {
     let world = World::init()?;
-    let v = SharedVec::<u64>::alloc(&world, 16)?;
+    let v = SharedArray::<u64>::alloc(&world, 16)?;
     world.barrier()?;
     if world.rank().0 == 1 {
         for n in 0..2000 {
-            world.put_value(v.gptr(world.neighbor(1), 0), n)?;
+            world.put_value(v.ptr(world.rank_offset(1), 0), n)?;
         }
         rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::KILL)?;
     }

@@ -107,7 +107,7 @@ pub(crate) fn rank(messages: u64) -> Result<()> {
     let others = world.size() - 1;
     for n in 1..=messages {
         for distance in 1..=others {
-            world.send(world.neighbor(i64::from(distance)), &take, n)?;
+            world.send(world.rank_offset(i64::from(distance)), &take, n)?;
         }
     }
     let all = u64::from(others) * messages * (messages + 1) / 2;

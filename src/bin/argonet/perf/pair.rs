@@ -6,7 +6,7 @@ use super::modes::Modes;
 use super::over::Over;
 use super::sockets::Sockets;
 use super::stats::Chunks;
-use argonet::{GlobalPtr, GlobalSlice, Rank, Result, SharedVec, World, raw};
+use argonet::{GlobalPtr, GlobalSlice, Rank, Result, SharedArray, World, raw};
 use std::cell::{Cell, OnceCell, RefCell};
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ const PAGE: usize = 4096;
 /// Ranks 0 and 1 of a job; what a chunk works with.
 pub(crate) struct Pair<'w> {
     pub(crate) world: &'w World,
-    memory: SharedVec<u64>,
+    memory: SharedArray<u64>,
     /// Source and destination that no other rank sees.
     private: RefCell<Vec<u8>>,
     /// Where in `private` the bytes begin: half a page away from the bulk data modulo a page,
@@ -41,14 +41,14 @@ pub(crate) struct Pair<'w> {
 impl<'w> Pair<'w> {
     /// Takes memory on all ranks. Collective.
     pub(crate) fn new(world: &'w World, over: Over) -> Result<Self> {
-        let memory = SharedVec::alloc(world, (Shared::FRONT + LARGEST) / 8)?;
+        let memory = SharedArray::alloc(world, (Shared::FRONT + LARGEST) / 8)?;
         let len = memory.len() * 8;
         let mut raw = Vec::new();
         let sharing = if over == Over::Smp { world.size() } else { 0 };
         for rank in (0..sharing).map(Rank) {
             // Reading the last word maps the neighbor's memory as far as it is attached.
-            world.get_value(memory.gptr(rank, memory.len() - 1))?;
-            raw.push(Shared::at(world, memory.gptr(rank, 0).offset(), rank, len));
+            world.get_value(memory.ptr(rank, memory.len() - 1))?;
+            raw.push(Shared::at(world, memory.ptr(rank, 0).offset(), rank, len));
         }
         // Pages exist before anything is measured.
         memory.write_from(world, 0, &vec![0; memory.len()]);
@@ -82,7 +82,7 @@ impl<'w> Pair<'w> {
 
     /// A word of rank 1 for single words.
     pub(crate) fn word(&self) -> GlobalPtr<u64> {
-        self.memory.gptr(Rank(1), Shared::WORD / 8)
+        self.memory.ptr(Rank(1), Shared::WORD / 8)
     }
 
     /// The bulk data of rank 1 for the raw side, which has at least so many bytes.

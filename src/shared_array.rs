@@ -23,19 +23,19 @@ use std::sync::Arc;
 /// dropped keeps its memory until the world ends.
 ///
 /// ```
-/// # use argonet::{SharedVec, World};
+/// # use argonet::{SharedArray, World};
 /// # let world = World::init().unwrap();
-/// let v = SharedVec::<u32>::alloc(&world, 4).unwrap();
+/// let v = SharedArray::<u32>::alloc(&world, 4).unwrap();
 /// assert!(v.len() == 4 && !v.is_empty());
 /// v.write(&world, 0, 7);
 /// v.write_from(&world, 1, &[8, 9]);
 /// let mut values = [0; 3];
 /// v.read_into(&world, 1, &mut values);
 /// assert_eq!((v.read(&world, 0), values), (7, [8, 9, 0]));
-/// assert_eq!(world.get_value(v.gptr(world.rank(), 2)).unwrap(), 9);
+/// assert_eq!(world.get_value(v.ptr(world.rank(), 2)).unwrap(), 9);
 /// v.free(&world).unwrap();
 /// ```
-pub struct SharedVec<T: Global> {
+pub struct SharedArray<T: Global> {
     offset: SegmentOffset,
     len: usize,
     rank: Rank,
@@ -43,11 +43,11 @@ pub struct SharedVec<T: Global> {
     _type: PhantomData<fn(T) -> T>,
 }
 
-impl<T: Global> SharedVec<T> {
+impl<T: Global> SharedArray<T> {
     /// Makes an array of `len` zeroed elements on every rank. Collective: all ranks give the same
     /// `len`. The segments grow where they must.
     ///
-    /// See the example of [`SharedVec`].
+    /// See the example of [`SharedArray`].
     ///
     /// # Errors
     /// [`Error::Heap`](crate::Error::Heap) over the largest segment size, a segment error with
@@ -79,7 +79,7 @@ impl<T: Global> SharedVec<T> {
     /// Pointers into it stay what they are, offsets: using one later reads or writes whatever the
     /// memory holds then.
     ///
-    /// See the example of [`SharedVec`].
+    /// See the example of [`SharedArray`].
     ///
     /// # Errors
     /// [`Error::Mismatch`](crate::Error::Mismatch) if ranks free different arrays.
@@ -89,7 +89,7 @@ impl<T: Global> SharedVec<T> {
 
     /// Elements on each rank.
     ///
-    /// See the example of [`SharedVec`].
+    /// See the example of [`SharedArray`].
     #[must_use]
     pub fn len(&self) -> usize {
         self.len
@@ -97,7 +97,7 @@ impl<T: Global> SharedVec<T> {
 
     /// Whether there are no elements.
     ///
-    /// See the example of [`SharedVec`].
+    /// See the example of [`SharedArray`].
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len == 0
@@ -105,13 +105,13 @@ impl<T: Global> SharedVec<T> {
 
     /// Pointer to element `i` of the part of `rank`.
     ///
-    /// See the example of [`SharedVec`].
+    /// See the example of [`SharedArray`].
     ///
     /// # Panics
     /// If there is no element `i`.
     #[inline]
     #[must_use]
-    pub fn gptr(&self, rank: Rank, i: usize) -> GlobalPtr<T> {
+    pub fn ptr(&self, rank: Rank, i: usize) -> GlobalPtr<T> {
         assert!(
             i < self.len,
             "element {i} of a shared array of {} elements a rank",
@@ -133,7 +133,7 @@ impl<T: Global> SharedVec<T> {
 
     /// Reads element `i` of this rank's part.
     ///
-    /// See the example of [`SharedVec`].
+    /// See the example of [`SharedArray`].
     ///
     /// # Panics
     /// If there is no element `i`.
@@ -147,7 +147,7 @@ impl<T: Global> SharedVec<T> {
 
     /// Writes element `i` of this rank's part.
     ///
-    /// See the example of [`SharedVec`].
+    /// See the example of [`SharedArray`].
     ///
     /// # Panics
     /// If there is no element `i`.
@@ -158,7 +158,7 @@ impl<T: Global> SharedVec<T> {
 
     /// Reads elements of this rank's part from `first` on.
     ///
-    /// See the example of [`SharedVec`].
+    /// See the example of [`SharedArray`].
     ///
     /// # Panics
     /// If they reach past the end.
@@ -173,7 +173,7 @@ impl<T: Global> SharedVec<T> {
 
     /// Writes elements of this rank's part from `first` on.
     ///
-    /// See the example of [`SharedVec`].
+    /// See the example of [`SharedArray`].
     ///
     /// # Panics
     /// If they reach past the end.
@@ -193,8 +193,8 @@ impl<T: Global> SharedVec<T> {
     /// There is no slice while other ranks may write, as nobody can make a [`Quiet`]:
     ///
     /// ```compile_fail,E0451
-    /// # use argonet::{Quiet, SharedVec, World};
-    /// # fn f(v: SharedVec<u64>) {
+    /// # use argonet::{Quiet, SharedArray, World};
+    /// # fn f(v: SharedArray<u64>) {
     /// let quiet = Quiet { _private: () };
     /// let slice = v.local(&quiet);
     /// # }
@@ -203,13 +203,13 @@ impl<T: Global> SharedVec<T> {
     /// Any thread may ask for it, so elements must be [`Sync`]:
     ///
     /// ```compile_fail,E0277
-    /// # use argonet::{Quiet, SharedVec};
+    /// # use argonet::{Quiet, SharedArray};
     /// # use core::{cell::Cell, marker::PhantomData};
     /// # use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
     /// #[derive(Clone, Copy, FromBytes, IntoBytes, Immutable, KnownLayout)]
     /// #[repr(C)]
     /// struct OneThread { id: u64, _not_sync: PhantomData<Cell<u8>> }
-    /// fn first<'q>(v: &'q SharedVec<OneThread>, quiet: &'q Quiet) -> &'q OneThread {
+    /// fn first<'q>(v: &'q SharedArray<OneThread>, quiet: &'q Quiet) -> &'q OneThread {
     ///     &v.local(quiet)[0]
     /// }
     /// ```
@@ -230,8 +230,8 @@ impl<T: Global> SharedVec<T> {
     /// This rank's part as a slice that can be written, one at a time:
     ///
     /// ```compile_fail,E0502
-    /// # use argonet::{SharedVec, World};
-    /// # fn f(world: &mut World, mut v: SharedVec<u64>) {
+    /// # use argonet::{SharedArray, World};
+    /// # fn f(world: &mut World, mut v: SharedArray<u64>) {
     /// world.quiet(|q| {
     ///     let (a, b) = (v.local_mut(q), v.local(q));
     ///     a[0] = b[1];
