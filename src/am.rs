@@ -1,6 +1,6 @@
 //! Typed active messages.
 
-use crate::engine::Outlook;
+use crate::engine::Injection;
 use crate::error::{Error, Result};
 use crate::global::Global;
 use crate::global_slice::GlobalSlice;
@@ -319,7 +319,7 @@ impl<M: Threading> World<M> {
             };
             process::with(|ctx| {
                 self.engine()
-                    .request(ctx, Self::job_rank(to), &message, Outlook::Wait)
+                    .request(ctx, Self::job_rank(to), &message, Injection::Blocking)
             })
         })?;
         Ok(())
@@ -356,7 +356,8 @@ impl<M: Threading> World<M> {
                         args,
                         payload,
                     };
-                    self.engine().request(ctx, to, &message, Outlook::Wait)
+                    self.engine()
+                        .request(ctx, to, &message, Injection::Blocking)
                 }
             })
         })?;

@@ -91,7 +91,7 @@ impl Builder {
     /// indices; typed messages get those that are left. No two handlers have one name.
     ///
     /// ```
-    /// use argonet::{HandlerIndex, raw::Outlook};
+    /// use argonet::{HandlerIndex, raw::Injection};
     /// use std::sync::Arc;
     /// use std::sync::atomic::{AtomicU32, Ordering};
     /// const ADD: HandlerIndex = HandlerIndex(200);
@@ -111,7 +111,7 @@ impl Builder {
     /// let world = builder.build().unwrap();
     /// // SAFETY: a medium request writes to no segment.
     /// let sent = unsafe {
-    ///     world.raw().request(world.rank(), ADD, &[1, 2, 3], Some((&[10, 20], None)), Outlook::Wait)
+    ///     world.raw().request(world.rank(), ADD, &[1, 2, 3], Some((&[10, 20], None)), Injection::Blocking)
     /// };
     /// sent.unwrap();
     /// world.wait_until(|| sum.load(Ordering::Relaxed) == 36).unwrap();

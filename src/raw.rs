@@ -19,7 +19,7 @@ use argonet_segment::SharedBytesMut;
 use core::marker::PhantomData;
 use core::ptr::NonNull;
 
-pub use crate::engine::{Outlook, Transfer};
+pub use crate::engine::{Injection, Transfer};
 pub use crate::token::Token;
 pub use argonet_am::Lane;
 pub use argonet_conduit::PrepareRequest;
@@ -101,9 +101,9 @@ impl<M: Threading> World<M> {
 /// It lies in memory of its world, which cannot be finalized meanwhile:
 ///
 /// ```compile_fail,E0505
-/// # use argonet::{World, engine::Outlook, raw::PrepareRequest};
+/// # use argonet::{World, engine::Injection, raw::PrepareRequest};
 /// # fn f(world: World, want: &PrepareRequest) {
-/// let mut room = world.raw().prepare(want, Outlook::Wait).unwrap();
+/// let mut room = world.raw().prepare(want, Injection::Blocking).unwrap();
 /// world.finalize().unwrap();
 /// room.buffer().fill(0, 1, 7).unwrap();
 /// # }
@@ -252,7 +252,7 @@ impl<'w, M: Threading> Raw<'w, M> {
     /// Starts a transfer; [`Event::DONE`] if it is complete already.
     ///
     /// ```
-    /// use argonet::raw::{Category, Event, Outlook, Transfer};
+    /// use argonet::raw::{Category, Event, Injection, Transfer};
     /// use argonet::{JobRank, SharedArray, World};
     /// # let world = World::init().unwrap();
     /// let raw = world.raw();
@@ -264,13 +264,13 @@ impl<'w, M: Threading> Raw<'w, M> {
     /// // SAFETY: source and target live until the events are complete, and nobody holds a slice of
     /// // the array.
     /// unsafe {
-    ///     let written = raw.start(put, Outlook::Wait).unwrap();
+    ///     let written = raw.start(put, Injection::Blocking).unwrap();
     ///     let source_free = raw.leaf(written, Category::Lc).unwrap();
     ///     raw.wait(source_free).unwrap();
     ///     raw.wait(written).unwrap();
-    ///     let read = raw.start(get, Outlook::Wait).unwrap();
+    ///     let read = raw.start(get, Injection::Blocking).unwrap();
     ///     while !raw.test(read).unwrap() {}
-    ///     let mut events = [raw.start(put, Outlook::Wait).unwrap(), Event::DONE];
+    ///     let mut events = [raw.start(put, Injection::Blocking).unwrap(), Event::DONE];
     ///     raw.wait_some(&mut events).unwrap();
     ///     raw.wait_all(&mut events).unwrap();
     ///     assert_eq!(events, [Event::DONE; 2]);
@@ -283,13 +283,13 @@ impl<'w, M: Threading> Raw<'w, M> {
     /// its leaf of local completion is.
     ///
     /// # Errors
-    /// As [`World::put_value`]; with [`Outlook::Immediate`] also that there is no room or no
+    /// As [`World::put_value`]; with [`Injection::Immediate`] also that there is no room or no
     /// handle. At the limit of 2^24 - 2 outstanding operations a world of one thread ends the job,
     /// one of several polls for 10 s before it does.
-    pub unsafe fn start(&self, transfer: Transfer, outlook: Outlook) -> Result<Event> {
+    pub unsafe fn start(&self, transfer: Transfer, injection: Injection) -> Result<Event> {
         // SAFETY: the caller's promise.
         Ok(process::with(|ctx| unsafe {
-            self.0.engine().start(ctx, transfer, outlook)
+            self.0.engine().start(ctx, transfer, injection)
         })?)
     }
 
@@ -297,7 +297,7 @@ impl<'w, M: Threading> Raw<'w, M> {
     /// event of the access region around it.
     ///
     /// ```
-    /// use argonet::raw::{Category, CategoryMask, Outlook, Transfer};
+    /// use argonet::raw::{Category, CategoryMask, Injection, Transfer};
     /// use argonet::{JobRank, SharedArray, World};
     /// # let world = World::init().unwrap();
     /// let raw = world.raw();
@@ -311,12 +311,12 @@ impl<'w, M: Threading> Raw<'w, M> {
     /// };
     /// // SAFETY: the source lives until all is complete, and nobody holds a slice of the array.
     /// unsafe {
-    ///     raw.start_implicit(put, Outlook::Wait).unwrap();
+    ///     raw.start_implicit(put, Injection::Blocking).unwrap();
     ///     raw.wait_implicit(CategoryMask::ALL).unwrap();
     ///     assert!(raw.test_implicit(Category::Put.mask()).unwrap());
     ///     // An access region has an event of its own.
     ///     raw.begin_region().unwrap();
-    ///     raw.start_implicit(put, Outlook::Wait).unwrap();
+    ///     raw.start_implicit(put, Injection::Blocking).unwrap();
     ///     let region = raw.end_region().unwrap();
     ///     raw.wait(region).unwrap();
     /// }
@@ -328,9 +328,9 @@ impl<'w, M: Threading> Raw<'w, M> {
     ///
     /// # Errors
     /// As [`start`](Self::start).
-    pub unsafe fn start_implicit(&self, transfer: Transfer, outlook: Outlook) -> Result<()> {
+    pub unsafe fn start_implicit(&self, transfer: Transfer, injection: Injection) -> Result<()> {
         // SAFETY: the caller's promise.
-        process::with(|ctx| unsafe { self.0.engine().start_implicit(ctx, transfer, outlook) })?;
+        process::with(|ctx| unsafe { self.0.engine().start_implicit(ctx, transfer, injection) })?;
         Ok(())
     }
 
@@ -457,7 +457,7 @@ impl<'w, M: Threading> Raw<'w, M> {
     /// Sends a request by index.
     ///
     /// ```
-    /// use argonet::raw::{Lane, Outlook, PrepareRequest};
+    /// use argonet::raw::{Lane, Injection, PrepareRequest};
     /// use std::sync::atomic::{AtomicU32, Ordering};
     /// static SUM: AtomicU32 = AtomicU32::new(0);
     /// argonet::am! {
@@ -470,7 +470,7 @@ impl<'w, M: Threading> Raw<'w, M> {
     /// let handler = raw.handler(add.name()).unwrap();
     /// let payload = Some((b"abc".as_slice(), None));
     /// // SAFETY: a medium has no destination.
-    /// unsafe { raw.request(world.rank(), handler, &[10], payload, Outlook::Wait).unwrap() };
+    /// unsafe { raw.request(world.rank(), handler, &[10], payload, Injection::Blocking).unwrap() };
     /// // A payload that is written in place.
     /// let want = PrepareRequest {
     ///     to: argonet::JobRank(world.rank().0),
@@ -480,12 +480,12 @@ impl<'w, M: Threading> Raw<'w, M> {
     ///     most: 8,
     ///     offset: None,
     /// };
-    /// let mut room = raw.prepare(&want, Outlook::Wait).unwrap();
+    /// let mut room = raw.prepare(&want, Injection::Blocking).unwrap();
     /// assert!(room.capacity() >= 4);
     /// room.buffer().copy_from(0, b"four").unwrap();
     /// // SAFETY: prepared just now, on this thread.
     /// unsafe { raw.commit(room, handler, &[20], 4).unwrap() };
-    /// raw.cancel(raw.prepare(&want, Outlook::Wait).unwrap());
+    /// raw.cancel(raw.prepare(&want, Injection::Blocking).unwrap());
     /// world.wait_until(|| SUM.load(Ordering::Relaxed) == 37).unwrap();
     /// ```
     ///
@@ -494,14 +494,14 @@ impl<'w, M: Threading> Raw<'w, M> {
     ///
     /// # Errors
     /// As [`World::send_medium`]; [`AmError::Full`] with
-    /// [`Outlook::Immediate`].
+    /// [`Injection::Immediate`].
     pub unsafe fn request(
         &self,
         to: Rank,
         handler: HandlerIndex,
         args: &[u32],
         payload: Option<(&[u8], Option<SegmentOffset>)>,
-        outlook: Outlook,
+        injection: Injection,
     ) -> Result<()> {
         self.check_client(handler, to)?;
         let message = Message {
@@ -512,7 +512,7 @@ impl<'w, M: Threading> Raw<'w, M> {
         process::with(|ctx| {
             self.0
                 .engine()
-                .request(ctx, World::<M>::job_rank(to), &message, outlook)
+                .request(ctx, World::<M>::job_rank(to), &message, injection)
         })?;
         Ok(())
     }
@@ -526,12 +526,12 @@ impl<'w, M: Threading> Raw<'w, M> {
     ///
     /// # Errors
     /// As [`request`](Self::request).
-    pub fn prepare(&self, want: &PrepareRequest, outlook: Outlook) -> Result<Room<'w>> {
+    pub fn prepare(&self, want: &PrepareRequest, injection: Injection) -> Result<Room<'w>> {
         let want = PrepareRequest {
             lane: Lane::Request,
             ..*want
         };
-        let prepared = process::with(|ctx| self.0.engine().prepare(ctx, &want, outlook))?;
+        let prepared = process::with(|ctx| self.0.engine().prepare(ctx, &want, injection))?;
         Ok(Room {
             prepared: Some(prepared),
             cancel: self.0,

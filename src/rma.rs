@@ -1,7 +1,7 @@
 //! Put and get of the safe API.
 #![allow(unsafe_code)]
 
-use crate::engine::{Outlook, Transfer};
+use crate::engine::{Injection, Transfer};
 use crate::error::Result;
 use crate::global::{Global, GlobalPtr};
 use crate::global_slice::GlobalSlice;
@@ -175,8 +175,9 @@ impl<M: Threading> World<M> {
     fn start<T: Global>(&self, transfer: Transfer, kept: Kept<T>) -> Result<Op<'_, Box<[T]>>> {
         // SAFETY: `kept` owns the values, and is kept until the operation is complete; any bytes are valid values of a
         // `Global` type.
-        let event =
-            process::with(|ctx| unsafe { self.engine().start(ctx, transfer, Outlook::Wait) })?;
+        let event = process::with(|ctx| unsafe {
+            self.engine().start(ctx, transfer, Injection::Blocking)
+        })?;
         Ok(Op::of_event(self, event, kept, Kept::give))
     }
 }

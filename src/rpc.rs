@@ -1,7 +1,7 @@
 //! Remote procedure calls.
 
 use crate::bounded::{DecodeError, MAX_RPC_DEPTH, MAX_RPC_ELEMENTS, decode};
-use crate::engine::{Outlook, call_named, internal};
+use crate::engine::{Injection, call_named, internal};
 use crate::error::Result;
 use crate::op::Op;
 use crate::process;
@@ -397,7 +397,7 @@ impl<M: Threading> World<M> {
         };
         let sent = process::with(|ctx| {
             self.engine()
-                .request(ctx, Self::job_rank(to), &message, Outlook::Wait)
+                .request(ctx, Self::job_rank(to), &message, Injection::Blocking)
         });
         if let Err(error) = sent {
             self.inner.calls.waiting.lock().remove(&ticket);

@@ -2,7 +2,7 @@
 #![allow(unsafe_code)]
 
 use super::{Atomic, AtomicOp, target_of};
-use crate::engine::Outlook;
+use crate::engine::Injection;
 use crate::error::Result;
 use crate::global::GlobalPtr;
 use crate::process;
@@ -15,7 +15,7 @@ impl<M: Threading> Raw<'_, M> {
     /// `result`; without one nothing is fetched.
     ///
     /// ```
-    /// use argonet::raw::{Category, Outlook};
+    /// use argonet::raw::{Category, Injection};
     /// use argonet::{AtomicOp, SharedArray, World};
     /// # let world = World::init().unwrap();
     /// let raw = world.raw();
@@ -24,10 +24,10 @@ impl<M: Threading> Raw<'_, M> {
     /// let mut before = 0;
     /// // SAFETY: the variable lives until the operations are complete.
     /// unsafe {
-    ///     let event = raw.start_atomic(p, AtomicOp::add(3), None, Outlook::Wait).unwrap();
+    ///     let event = raw.start_atomic(p, AtomicOp::add(3), None, Injection::Blocking).unwrap();
     ///     raw.wait(event).unwrap();
     ///     let result = Some(&raw mut before);
-    ///     raw.start_atomic_implicit(p, AtomicOp::mul(5), result, Outlook::Wait).unwrap();
+    ///     raw.start_atomic_implicit(p, AtomicOp::mul(5), result, Injection::Blocking).unwrap();
     ///     raw.wait_implicit(Category::Rmw.mask()).unwrap();
     /// }
     /// assert_eq!((before, world.atomic_load(p).unwrap()), (3, 15));
@@ -37,19 +37,19 @@ impl<M: Threading> Raw<'_, M> {
     /// The place of the result is writable until the event is complete.
     ///
     /// # Errors
-    /// As [`World::fetch_add`](crate::World::fetch_add); with [`Outlook::Immediate`] also that there is no room or no handle.
+    /// As [`World::fetch_add`](crate::World::fetch_add); with [`Injection::Immediate`] also that there is no room or no handle.
     pub unsafe fn start_atomic<T: Atomic>(
         &self,
         at: GlobalPtr<T>,
         op: AtomicOp<T>,
         result: Option<*mut T>,
-        outlook: Outlook,
+        injection: Injection,
     ) -> Result<Event> {
         let (what, place) = asked(op, result);
         let (engine, target) = (self.world().engine(), target_of::<M, T>(at));
         // SAFETY: the caller's promise.
         Ok(process::with(|ctx| unsafe {
-            engine.atomic_start(ctx, target, what, place, outlook)
+            engine.atomic_start(ctx, target, what, place, injection)
         })?)
     }
 
@@ -69,13 +69,13 @@ impl<M: Threading> Raw<'_, M> {
         at: GlobalPtr<T>,
         op: AtomicOp<T>,
         result: Option<*mut T>,
-        outlook: Outlook,
+        injection: Injection,
     ) -> Result<()> {
         let (what, place) = asked(op, result);
         let (engine, target) = (self.world().engine(), target_of::<M, T>(at));
         // SAFETY: the caller's promise.
         process::with(|ctx| unsafe {
-            engine.atomic_start_implicit(ctx, target, what, place, outlook)
+            engine.atomic_start_implicit(ctx, target, what, place, injection)
         })?;
         Ok(())
     }

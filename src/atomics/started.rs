@@ -2,7 +2,7 @@
 #![allow(unsafe_code)]
 
 use super::{Atomic, target_of};
-use crate::engine::{self, OpError, Outlook};
+use crate::engine::{self, Injection, OpError};
 use crate::error::Result;
 use crate::global::GlobalPtr;
 use crate::op::Op;
@@ -52,7 +52,7 @@ pub(super) fn start<'w, M: Threading, T: Atomic, R: 'w>(
     // SAFETY: the place is there until the operation is complete, as it is leaked otherwise.
     let started = process::with(|ctx| unsafe {
         let engine = world.engine();
-        engine.atomic_start(ctx, target, what, result, Outlook::Wait)
+        engine.atomic_start(ctx, target, what, result, Injection::Blocking)
     });
     // An operation that was not started writes nothing.
     let event = started.inspect_err(|_| landing.close())?;

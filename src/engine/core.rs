@@ -132,10 +132,10 @@ pub struct Engine<C> {
 
 /// Whether an injection may wait for room.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Outlook {
-    /// Poll until there is room.
-    Wait,
-    /// Say [`AmError::Full`] at once (GASNet's `GEX_FLAG_IMMEDIATE`).
+pub enum Injection {
+    /// Polls until there is room.
+    Blocking,
+    /// Returns [`AmError::Full`] at once (GASNet's `GEX_FLAG_IMMEDIATE`).
     Immediate,
 }
 
@@ -351,23 +351,23 @@ impl<C: Conduit> Engine<C> {
     ///
     /// # Errors
     /// What is wrong with the message or the calling context; [`AmError::Full`] with
-    /// [`Outlook::Immediate`] if the peer has no room.
+    /// [`Injection::Immediate`] if the peer has no room.
     #[inline]
     pub fn request(
         &self,
         ctx: &ThreadCtx,
         to: JobRank,
         message: &Message<'_>,
-        outlook: Outlook,
+        injection: Injection,
     ) -> Result<(), AmError> {
         if !ctx.is_free() {
-            return self.request_watched(ctx, to, message, outlook);
+            return self.request_watched(ctx, to, message, injection);
         }
         self.check(to, message)?;
         match self.inject(to, message) {
             Ok(()) => Ok(()),
             Err(SendError::Message(error)) => Err(error),
-            Err(_) => self.request_slow(ctx, to, message, outlook),
+            Err(_) => self.request_slow(ctx, to, message, injection),
         }
     }
 
@@ -400,7 +400,7 @@ impl<C: Conduit> Engine<C> {
             args: &short.args()[..short.head.nargs().min(Short::MAX_ARGS)],
             payload: Payload::None,
         };
-        self.request(ctx, to, &message, Outlook::Wait)
+        self.request(ctx, to, &message, Injection::Blocking)
     }
 
     #[inline(always)]
@@ -415,14 +415,14 @@ impl<C: Conduit> Engine<C> {
         ctx: &ThreadCtx,
         to: JobRank,
         message: &Message<'_>,
-        outlook: Outlook,
+        injection: Injection,
     ) -> Result<(), AmError> {
         let mut wait = self.waiting_unannounced(Waiting::on(WaitFor::Room, to));
         loop {
             match self.inject(to, message) {
                 Ok(()) => return Ok(()),
                 Err(SendError::Message(error)) => return Err(error),
-                Err(_) if outlook == Outlook::Immediate => {
+                Err(_) if injection == Injection::Immediate => {
                     return Err(AmError::Full {
                         from: self.rank,
                         to,
@@ -442,9 +442,9 @@ impl<C: Conduit> Engine<C> {
         &self,
         ctx: &ThreadCtx,
         want: &PrepareRequest,
-        outlook: Outlook,
+        injection: Injection,
     ) -> Result<Prepared, AmError> {
-        self.prepare_carried(ctx, want, MAX_ARGS, outlook)
+        self.prepare_carried(ctx, want, MAX_ARGS, injection)
     }
 
     /// [`prepare`](Self::prepare) of a message with at most so many arguments.
@@ -453,7 +453,7 @@ impl<C: Conduit> Engine<C> {
         ctx: &ThreadCtx,
         want: &PrepareRequest,
         most_args: usize,
-        outlook: Outlook,
+        injection: Injection,
     ) -> Result<Prepared, AmError> {
         ctx.permit("a prepare", self.rank)?;
         let want = &PrepareRequest {
@@ -509,7 +509,9 @@ impl<C: Conduit> Engine<C> {
                     return Ok(prepared);
                 }
                 Err(SendError::Message(error)) => return Err(error),
-                Err(_) if outlook == Outlook::Immediate => return Err(AmError::Full { from, to }),
+                Err(_) if injection == Injection::Immediate => {
+                    return Err(AmError::Full { from, to });
+                }
                 Err(_) => _ = wait.pause(ctx),
             }
         }

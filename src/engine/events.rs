@@ -5,7 +5,7 @@
 //! [`Injected::Pending`] or [`Injected::Local`].
 #![allow(unsafe_code)]
 
-use super::core::{Engine, Outlook};
+use super::core::{Engine, Injection};
 use super::thread::ThreadCtx;
 use super::vis::VisError;
 use super::watch::span;
@@ -168,25 +168,25 @@ impl<C: Conduit> Engine<C> {
     /// The transfer's own memory stays readable or writable until the completion that it names.
     ///
     /// # Errors
-    /// What is wrong with the transfer or the calling context; with [`Outlook::Immediate`] also
+    /// What is wrong with the transfer or the calling context; with [`Injection::Immediate`] also
     /// that there is no room or no handle.
     #[inline(always)]
     pub unsafe fn start(
         &self,
         ctx: &ThreadCtx,
         transfer: Transfer,
-        outlook: Outlook,
+        injection: Injection,
     ) -> Result<Event, OpError> {
         if !ctx.is_free() {
             // SAFETY: the caller's promise.
-            return unsafe { self.start_watched(ctx, transfer, outlook) };
+            return unsafe { self.start_watched(ctx, transfer, injection) };
         }
         // SAFETY: the caller's promise.
         if unsafe { self.transfer_directly(transfer) } {
             return Ok(Event::DONE);
         }
         // SAFETY: the caller's promise.
-        unsafe { self.start_far(ctx, transfer, outlook) }
+        unsafe { self.start_far(ctx, transfer, injection) }
     }
 
     /// # Safety
@@ -197,19 +197,19 @@ impl<C: Conduit> Engine<C> {
         &self,
         ctx: &ThreadCtx,
         transfer: Transfer,
-        outlook: Outlook,
+        injection: Injection,
     ) -> Result<Event, OpError> {
         // SAFETY: the caller's promise.
         if self.extend(transfer)? && unsafe { self.transfer_directly(transfer) } {
             return Ok(Event::DONE);
         }
-        let event = self.handle(ctx, transfer.parts(), outlook)?;
+        let event = self.handle(ctx, transfer.parts(), injection)?;
         let op = OpToken {
             handle: event.raw(),
             implicit: false,
         };
         // SAFETY: the caller's promise.
-        match unsafe { self.launch(ctx, transfer, op, outlook) } {
+        match unsafe { self.launch(ctx, transfer, op, injection) } {
             Ok(Injected::Pending) => Ok(event),
             Ok(Injected::Local) => {
                 self.complete(op, Part::Local, 1);
@@ -237,18 +237,18 @@ impl<C: Conduit> Engine<C> {
         &self,
         ctx: &ThreadCtx,
         transfer: Transfer,
-        outlook: Outlook,
+        injection: Injection,
     ) -> Result<LocalCompletion, OpError> {
         if !ctx.is_free() {
             // SAFETY: the caller's promise.
-            return unsafe { self.start_implicit_watched(ctx, transfer, outlook) };
+            return unsafe { self.start_implicit_watched(ctx, transfer, injection) };
         }
         // SAFETY: the caller's promise.
         if unsafe { self.transfer_directly(transfer) } {
             return Ok(LocalCompletion::Done);
         }
         // SAFETY: the caller's promise.
-        unsafe { self.start_implicit_far(ctx, transfer, outlook) }
+        unsafe { self.start_implicit_far(ctx, transfer, injection) }
     }
 
     /// # Safety
@@ -259,7 +259,7 @@ impl<C: Conduit> Engine<C> {
         &self,
         ctx: &ThreadCtx,
         transfer: Transfer,
-        outlook: Outlook,
+        injection: Injection,
     ) -> Result<LocalCompletion, OpError> {
         // SAFETY: the caller's promise.
         if self.extend(transfer)? && unsafe { self.transfer_directly(transfer) } {
@@ -279,7 +279,7 @@ impl<C: Conduit> Engine<C> {
             implicit: true,
         };
         // SAFETY: the caller's promise.
-        match unsafe { self.launch(ctx, transfer, op, outlook) } {
+        match unsafe { self.launch(ctx, transfer, op, injection) } {
             Ok(Injected::Pending) => Ok(LocalCompletion::Pending),
             Ok(Injected::Local) => {
                 if local {
@@ -313,7 +313,7 @@ impl<C: Conduit> Engine<C> {
         ctx: &ThreadCtx,
         transfer: Transfer,
         op: OpToken,
-        outlook: Outlook,
+        injection: Injection,
     ) -> Result<Injected, OpError> {
         let (peer, ..) = transfer.target();
         let mut wait = self.waiting_unannounced(Waiting::on(WaitFor::Room, peer));
@@ -341,7 +341,7 @@ impl<C: Conduit> Engine<C> {
             match outcome {
                 Ok(injected) => return Ok(injected),
                 Err(SendError::Message(error)) => return Err(error.into()),
-                Err(_) if outlook == Outlook::Immediate => {
+                Err(_) if injection == Injection::Immediate => {
                     let (to, ..) = transfer.target();
                     return Err(AmError::Full {
                         from: self.rank,
@@ -359,7 +359,7 @@ impl<C: Conduit> Engine<C> {
         &self,
         ctx: &ThreadCtx,
         parts: Parts,
-        outlook: Outlook,
+        injection: Injection,
     ) -> Result<Event, OpError> {
         let policy = ExhaustionPolicy {
             mode: match self.mode {
@@ -367,7 +367,7 @@ impl<C: Conduit> Engine<C> {
                 ThreadMode::Parsync => argonet_event::ThreadMode::ParSync,
                 ThreadMode::Par => argonet_event::ThreadMode::Par,
             },
-            immediate: outlook == Outlook::Immediate,
+            immediate: injection == Injection::Immediate,
             rank: self.rank,
         };
         let mut first = None;
@@ -582,7 +582,7 @@ impl<C: Conduit> Engine<C> {
         // Before the call: if that panics, the operation may be under way.
         let started_before = started.replace(true);
         // SAFETY: the caller's promise.
-        let outcome = unsafe { self.start_implicit(ctx, transfer, Outlook::Wait) };
+        let outcome = unsafe { self.start_implicit(ctx, transfer, Injection::Blocking) };
         if outcome.is_err() {
             // A refused operation is not under way. A handler has all refused, and the end of its scope must not wait.
             started.set(started_before);

@@ -210,7 +210,7 @@ impl Mismatch {
 
 /// What a rank does about a call in which it waits.
 #[derive(Default)]
-pub(super) struct Doubt {
+pub(super) struct MismatchCheck {
     looks_at: Option<Duration>,
     asked: Option<JobRank>,
 }
@@ -220,18 +220,23 @@ impl<C: Conduit> Engine<C> {
     /// others have said.
     #[cold]
     #[inline(never)]
-    pub(super) fn doubt(&self, doubt: &mut Doubt, awaited: JobRank, called: &dyn Fn() -> Called) {
+    pub(super) fn check_mismatch(
+        &self,
+        check: &mut MismatchCheck,
+        awaited: JobRank,
+        called: &dyn Fn() -> Called,
+    ) {
         let now = (self.clock)();
-        let Some(at) = doubt.looks_at.replace(now + PATIENCE) else {
+        let Some(at) = check.looks_at.replace(now + PATIENCE) else {
             return;
         };
         if now < at {
-            doubt.looks_at = Some(at);
+            check.looks_at = Some(at);
             return;
         }
         let mine = called();
-        if doubt.asked != Some(awaited) && self.question(&mine, awaited) {
-            doubt.asked = Some(awaited);
+        if check.asked != Some(awaited) && self.question(&mine, awaited) {
+            check.asked = Some(awaited);
         }
         self.look_at_heard(&mine);
     }

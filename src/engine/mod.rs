@@ -54,7 +54,7 @@ mod wait;
 mod waiting;
 mod watch;
 
-pub use self::core::{Engine, EngineConfig, Internals, Outlook, SegmentBase};
+pub use self::core::{Engine, EngineConfig, Injection, Internals, SegmentBase};
 pub use argonet_settings::WaitMode;
 pub use between::EndpointState;
 pub(crate) use client::PANIC_CODE;

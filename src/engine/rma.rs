@@ -1,7 +1,7 @@
 //! Put and get on remote segments that wait for their end.
 #![allow(unsafe_code)]
 
-use super::core::{Engine, Outlook};
+use super::core::{Engine, Injection};
 use super::events::{OpError, Transfer};
 use super::thread::ThreadCtx;
 use argonet_base::{JobRank, SegmentOffset};
@@ -55,7 +55,7 @@ impl<C: Conduit> Engine<C> {
             return unsafe { self.transfer_watched(ctx, transfer) };
         }
         // SAFETY: the caller's promise; the call returns after completion.
-        let event = unsafe { self.start(ctx, transfer, Outlook::Wait) }?;
+        let event = unsafe { self.start(ctx, transfer, Injection::Blocking) }?;
         if event.is_done() {
             return Ok(());
         }

@@ -299,7 +299,7 @@ fn get(dst: &mut [u8], offset: u64) -> Transfer {
 
 fn start(engine: &Engine<Late>, ctx: &ThreadCtx, transfer: Transfer) -> Event {
     // SAFETY: every test keeps its buffers until it has waited.
-    unsafe { engine.start(ctx, transfer, Outlook::Wait) }.unwrap()
+    unsafe { engine.start(ctx, transfer, Injection::Blocking) }.unwrap()
 }
 
 // spec P3: completions arrive by handle, and waiting is polling.
@@ -329,7 +329,7 @@ fn a_peek_polls_nothing_and_takes_what_a_poll_has_completed() {
     let one = start(&engine, &ctx, put(&source, 0));
     let mut two = [one, start(&engine, &ctx, put(&source, 8))];
     // SAFETY: the source lives to the end.
-    unsafe { engine.start_implicit(&ctx, put(&source, 16), Outlook::Wait) }.unwrap();
+    unsafe { engine.start_implicit(&ctx, put(&source, 16), Injection::Blocking) }.unwrap();
     engine.conduit().allow(&[0; 6]);
     assert!(!engine.peek(&ctx, one).unwrap());
     assert!(!engine.peek_some(&ctx, &mut two).unwrap());
@@ -355,7 +355,7 @@ fn at_the_limit_immediate_says_so_and_one_thread_ends_the_job() {
         .map(|i| start(&engine, &ctx, put(&source, i)))
         .collect();
     // SAFETY: the source lives to the end.
-    let refused = unsafe { engine.start(&ctx, put(&source, 9), Outlook::Immediate) };
+    let refused = unsafe { engine.start(&ctx, put(&source, 9), Injection::Immediate) };
     assert!(
         matches!(
             refused,
@@ -376,7 +376,7 @@ fn at_the_limit_immediate_says_so_and_one_thread_ends_the_job() {
     );
     // Implicit operations need no handle each.
     // SAFETY: as above.
-    unsafe { engine.start_implicit(&ctx, put(&source, 9), Outlook::Wait) }.unwrap();
+    unsafe { engine.start_implicit(&ctx, put(&source, 9), Injection::Blocking) }.unwrap();
     engine.conduit().allow(&[0; 8]);
     let mut events = events;
     engine.wait_all(&ctx, &mut events).unwrap();
@@ -408,7 +408,7 @@ fn no_room_at_the_conduit_gives_the_handle_back() {
     let first = start(&engine, &ctx, put(&source, 0));
     for _ in 0..10 {
         // SAFETY: the source lives to the end.
-        let refused = unsafe { engine.start(&ctx, put(&source, 1), Outlook::Immediate) };
+        let refused = unsafe { engine.start(&ctx, put(&source, 1), Injection::Immediate) };
         assert!(matches!(
             refused,
             Err(OpError::Am(argonet_am::AmError::Full { .. }))
@@ -431,10 +431,10 @@ fn an_access_region_is_one_event() {
     // SAFETY: the buffers live to the end.
     unsafe {
         engine
-            .start_implicit(&ctx, put(&source, 0), Outlook::Wait)
+            .start_implicit(&ctx, put(&source, 0), Injection::Blocking)
             .unwrap();
         engine
-            .start_implicit(&ctx, get(&mut target, 0), Outlook::Wait)
+            .start_implicit(&ctx, get(&mut target, 0), Injection::Blocking)
             .unwrap();
     }
     assert!(
@@ -469,14 +469,14 @@ fn outside_every_segment_and_inside_handlers_it_is_refused() {
         len: 1,
     };
     // SAFETY: it is refused.
-    let refused = unsafe { engine.start(&ctx, nobody, Outlook::Wait) };
+    let refused = unsafe { engine.start(&ctx, nobody, Injection::Blocking) };
     assert!(matches!(
         refused,
         Err(OpError::Am(argonet_am::AmError::NoSuchRank { .. }))
     ));
     ctx.enter(Context::Handler);
     // SAFETY: it is refused.
-    let refused = unsafe { engine.start(&ctx, put(&[1], 0), Outlook::Wait) };
+    let refused = unsafe { engine.start(&ctx, put(&[1], 0), Injection::Blocking) };
     assert!(matches!(
         refused,
         Err(OpError::Am(argonet_am::AmError::Restricted { .. }))
@@ -501,7 +501,7 @@ proptest! {
             let transfer = put(source, i as u64 * 64);
             if implicit >> i & 1 != 0 {
                 // SAFETY: the sources live to the end.
-                unsafe { engine.start_implicit(&ctx, transfer, Outlook::Wait) }.unwrap();
+                unsafe { engine.start_implicit(&ctx, transfer, Injection::Blocking) }.unwrap();
             } else {
                 events.push(start(&engine, &ctx, transfer));
             }

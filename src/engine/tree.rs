@@ -9,10 +9,10 @@ use super::client::ClientCode;
 use super::collective::{self, Label, Signature};
 use super::core::Engine;
 use super::limits::internal;
-use super::mismatch::{Called, Doubt, Sequence};
+use super::mismatch::{Called, MismatchCheck, Sequence};
 use super::thread::ThreadCtx;
 use super::watch::span;
-use crate::engine::Outlook;
+use crate::engine::Injection;
 use argonet_am::{AmError, Delivery, HandlerTable, Message, Payload};
 use argonet_base::JobRank;
 use argonet_boot::{WaitFor, Waiting};
@@ -386,11 +386,11 @@ impl<C: Conduit> Engine<C> {
     ) -> Result<(), AmError> {
         ctx.permit("waiting", self.rank)?;
         let mut wait = self.waiting(Waiting::on(what, rank));
-        let mut doubt = Doubt::default();
+        let mut check = MismatchCheck::default();
         while !done() {
             wait.pause(ctx);
             if wait.lasts() && !done() {
-                self.doubt(&mut doubt, rank, &called);
+                self.check_mismatch(&mut check, rank, &called);
             }
         }
         Ok(())
@@ -522,7 +522,7 @@ impl<C: Conduit> Engine<C> {
                 args,
                 payload,
             },
-            Outlook::Wait,
+            Injection::Blocking,
         )
     }
 }

@@ -3,7 +3,7 @@
 //! anyway.
 #![allow(unsafe_code)]
 
-use super::core::{Engine, Outlook};
+use super::core::{Engine, Injection};
 use super::events::{LocalCompletion, OpError, Transfer};
 use super::thread::{LookedAway, ThreadCtx};
 use argonet_am::{AmError, CLIENT_BASE, Category, Delivery, HandlerTable, Lane, Message, Payload};
@@ -336,7 +336,7 @@ impl<C: Conduit> Engine<C> {
         &self,
         ctx: &ThreadCtx,
         transfer: Transfer,
-        outlook: Outlook,
+        injection: Injection,
     ) -> Result<Handle, OpError> {
         let kind = if transfer.is_put() {
             Kind::PutNb
@@ -345,7 +345,7 @@ impl<C: Conduit> Engine<C> {
         };
         let mut span = permitted(ctx, transfer.name(), self.rank, kind)?;
         // SAFETY: the caller's promise.
-        let outcome = unsafe { self.start(ctx, transfer, outlook) };
+        let outcome = unsafe { self.start(ctx, transfer, injection) };
         self.describe(&mut span, transfer, outcome.is_ok());
         outcome
     }
@@ -358,7 +358,7 @@ impl<C: Conduit> Engine<C> {
         &self,
         ctx: &ThreadCtx,
         transfer: Transfer,
-        outlook: Outlook,
+        injection: Injection,
     ) -> Result<LocalCompletion, OpError> {
         let kind = if transfer.is_put() {
             Kind::PutNbi
@@ -367,7 +367,7 @@ impl<C: Conduit> Engine<C> {
         };
         let mut span = permitted(ctx, transfer.name(), self.rank, kind)?;
         // SAFETY: the caller's promise.
-        let outcome = unsafe { self.start_implicit(ctx, transfer, outlook) };
+        let outcome = unsafe { self.start_implicit(ctx, transfer, injection) };
         self.describe(&mut span, transfer, outcome.is_ok());
         outcome
     }
@@ -386,15 +386,15 @@ impl<C: Conduit> Engine<C> {
         ctx: &ThreadCtx,
         to: JobRank,
         message: &Message<'_>,
-        outlook: Outlook,
+        injection: Injection,
     ) -> Result<(), AmError> {
         let kind = message_kind(Lane::Request, message.payload.category(), false);
         ctx.permit("a request", self.rank)?;
         let Some(looked_away) = ctx.look_away() else {
-            return self.request(ctx, to, message, outlook);
+            return self.request(ctx, to, message, injection);
         };
         if message.handler < CLIENT_BASE {
-            return self.request(ctx, to, message, outlook);
+            return self.request(ctx, to, message, injection);
         }
         self.check(to, message)?;
         let begin_ns = now_ns();
@@ -405,7 +405,7 @@ impl<C: Conduit> Engine<C> {
             match argonet_trace::sent_in_order(to.0, Way::Request, send) {
                 Ok(((), flow)) => break flow,
                 Err(SendError::Message(error)) => return Err(error),
-                Err(_) if outlook == Outlook::Immediate => {
+                Err(_) if injection == Injection::Immediate => {
                     return Err(AmError::Full {
                         from: self.rank,
                         to,

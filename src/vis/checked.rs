@@ -1,7 +1,7 @@
 //! Transfers whose shapes were checked, and operations that own what they move.
 
 use crate::engine::{
-    Direction, Few, OpError, Outlook, PeerMemory, Piece, Pieces, RowsAt, Shape, Strided,
+    Direction, Few, Injection, OpError, PeerMemory, Piece, Pieces, RowsAt, Shape, Strided,
     VisTransfer,
 };
 use crate::error::Result;
@@ -237,7 +237,7 @@ impl<M: Threading> World<M> {
         let engine = self.engine();
         checked.with(|transfer| {
             // SAFETY: the caller's promise; the lists are there until this returns.
-            process::with(|ctx| unsafe { engine.vis(ctx, transfer, Outlook::Wait) })
+            process::with(|ctx| unsafe { engine.vis(ctx, transfer, Injection::Blocking) })
         })?;
         Ok(())
     }
@@ -254,7 +254,7 @@ impl<M: Threading> World<M> {
         let engine = self.engine();
         let event = checked.with(|transfer| {
             // SAFETY: the caller's promise; buffers and lists are kept until the event is complete.
-            process::with(|ctx| unsafe { engine.vis_start(ctx, transfer, Outlook::Wait) })
+            process::with(|ctx| unsafe { engine.vis_start(ctx, transfer, Injection::Blocking) })
         })?;
         // The engine reads the lists until the end.
         let kept = (buffers, checked);

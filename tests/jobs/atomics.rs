@@ -1,6 +1,6 @@
 //! Atomic operations on global memory, of all types.
 
-use argonet::raw::{Category, Outlook};
+use argonet::raw::{Category, Injection};
 use argonet::{Atomic, AtomicOp, GlobalPtr, Rank, SharedArray, World};
 
 use crate::support::{Done, Job, Path, Program, Random, SIZES, Test, each};
@@ -200,9 +200,9 @@ fn implicitly(world: &World, at: GlobalPtr<f64>) -> argonet::Result<f64> {
     // SAFETY: the variable lives until the operations are complete.
     unsafe {
         let result = Some(&raw mut before);
-        raw.start_atomic_implicit(at, AtomicOp::sub(2.0), result, Outlook::Wait)?;
+        raw.start_atomic_implicit(at, AtomicOp::sub(2.0), result, Injection::Blocking)?;
         raw.wait_implicit(Category::Rmw.mask())?;
-        let event = raw.start_atomic(at, AtomicOp::inc(), None, Outlook::Wait)?;
+        let event = raw.start_atomic(at, AtomicOp::inc(), None, Injection::Blocking)?;
         raw.wait(event)?;
     }
     Ok(before)

@@ -10,7 +10,7 @@ use std::sync::Barrier;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use argonet::engine::Outlook;
+use argonet::engine::Injection;
 use argonet::raw::PrepareRequest;
 use argonet::{JobRank, Par, Rank, SharedArray, Threading, World};
 
@@ -466,7 +466,7 @@ fn prepared() -> Done {
         most: 64,
         offset: None,
     };
-    let room = world.raw().prepare(&want, Outlook::Wait)?;
+    let room = world.raw().prepare(&want, Injection::Blocking)?;
     if is_last(&world) {
         argonet::exit(14);
     }

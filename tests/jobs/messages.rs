@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use argonet::engine::Outlook;
+use argonet::engine::Injection;
 use argonet::{MAX_MEDIUM, Rank, Reduction, SegmentOffset, SharedArray, World, raw};
 
 use crate::support::{Done, Job, Path, Pattern, Program, SIZES, Test, each};
@@ -216,7 +216,7 @@ fn send_raw(
     unsafe {
         world
             .raw()
-            .request(to, handler, args, payload, Outlook::Wait)
+            .request(to, handler, args, payload, Injection::Blocking)
     }
 }
 

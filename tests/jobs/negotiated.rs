@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use argonet::engine::Outlook;
+use argonet::engine::Injection;
 use argonet::raw::{PrepareRequest, Room};
 use argonet::{AmError, Error, JobRank, MAX_MEDIUM, Rank, SharedArray, Threading, World};
 
@@ -105,7 +105,7 @@ fn negotiate() -> Done {
                 want.most = most.min(64);
                 want.offset = Some(room.ptr(to, at).offset());
             }
-            let mut prepared = world.raw().prepare(&want, Outlook::Wait)?;
+            let mut prepared = world.raw().prepare(&want, Injection::Blocking)?;
             let capacity = prepared.capacity();
             assert!(want.least <= capacity && capacity <= want.most);
             let len = random.below(capacity + 1);
@@ -137,7 +137,7 @@ fn cancels() -> Done {
         let mut open = 0;
         loop {
             let want = medium(to, 16, 1, 1 + open % 5000);
-            match world.raw().prepare(&want, Outlook::Immediate) {
+            match world.raw().prepare(&want, Injection::Immediate) {
                 Ok(prepared) => world.raw().cancel(prepared),
                 Err(Error::Am(AmError::Full { .. })) => break,
                 Err(other) => return Err(other.into()),
@@ -150,9 +150,13 @@ fn cancels() -> Done {
     // All is usable afterwards.
     for number in 0..3000u32 {
         for to in world.ranks() {
-            let canceled = world.raw().prepare(&medium(to, 1, 0, 900), Outlook::Wait)?;
+            let canceled = world
+                .raw()
+                .prepare(&medium(to, 1, 0, 900), Injection::Blocking)?;
             world.raw().cancel(canceled);
-            let mut prepared = world.raw().prepare(&medium(to, 2, 0, 70), Outlook::Wait)?;
+            let mut prepared = world
+                .raw()
+                .prepare(&medium(to, 2, 0, 70), Injection::Blocking)?;
             let len = (number % 71) as usize % (prepared.capacity() + 1);
             prepared
                 .buffer()
@@ -181,7 +185,10 @@ fn refused() -> Done {
         assert!(text.contains(part), "no \"{part}\" in \"{text}\"");
     };
     let refuse = |want: PrepareRequest, part: &str| {
-        says(world.raw().prepare(&want, Outlook::Wait).unwrap_err(), part);
+        says(
+            world.raw().prepare(&want, Injection::Blocking).unwrap_err(),
+            part,
+        );
     };
     refuse(
         medium(Rank(world.size()), 1, 0, 1),
@@ -200,7 +207,9 @@ fn refused() -> Done {
 
     // Between prepare and commit nothing else is allowed, and all works after it.
     let v = SharedArray::<u64>::alloc(&world, 1)?;
-    let open = world.raw().prepare(&medium(me, 2, 8, 8), Outlook::Wait)?;
+    let open = world
+        .raw()
+        .prepare(&medium(me, 2, 8, 8), Injection::Blocking)?;
     let meanwhile = "is not allowed between prepare and commit";
     says(world.put_value(v.ptr(me, 0), 1).unwrap_err(), meanwhile);
     says(world.poll().unwrap_err(), meanwhile);
@@ -215,11 +224,17 @@ fn refused() -> Done {
     world.put_value(v.ptr(me, 0), 1)?;
 
     // What is dropped is canceled, and the thread may go on.
-    drop(world.raw().prepare(&medium(me, 2, 20, 20), Outlook::Wait)?);
+    drop(
+        world
+            .raw()
+            .prepare(&medium(me, 2, 20, 20), Injection::Blocking)?,
+    );
     world.put_value(v.ptr(me, 0), 2)?;
 
     // A least above the most is the least.
-    let odd = world.raw().prepare(&medium(me, 2, 20, 10), Outlook::Wait)?;
+    let odd = world
+        .raw()
+        .prepare(&medium(me, 2, 20, 10), Injection::Blocking)?;
     assert!(odd.capacity() >= 20, "{}", odd.capacity());
     world.raw().cancel(odd);
     world.drain()?;
@@ -230,7 +245,9 @@ fn refused() -> Done {
 fn left_open() -> Done {
     let world = World::init()?;
     let to = world.rank_offset(1);
-    let open = world.raw().prepare(&medium(to, 0, 1, 8), Outlook::Wait)?;
+    let open = world
+        .raw()
+        .prepare(&medium(to, 0, 1, 8), Injection::Blocking)?;
     // What is forgotten stays open.
     std::mem::forget(open);
     Ok(world.finalize()?)
@@ -241,7 +258,9 @@ fn left_open_unheard() -> Done {
     let world = World::init()?;
     if world.rank() == Rank(0) {
         let to = world.rank_offset(1);
-        let open = world.raw().prepare(&medium(to, 0, 1, 8), Outlook::Wait)?;
+        let open = world
+            .raw()
+            .prepare(&medium(to, 0, 1, 8), Injection::Blocking)?;
         std::mem::forget(open);
         let _ = world.finalize();
         // It goes on with something that takes for ever.
@@ -261,7 +280,9 @@ fn broken() -> Done {
     let handler = world.raw().handler("logged").expect("registered");
     for to in world.ranks() {
         for (args, len) in [(&[0; 3][..], 0), (&[0; 1], 0), (&[0; 2], 100_000)] {
-            let open = world.raw().prepare(&medium(to, 2, 8, 8), Outlook::Wait)?;
+            let open = world
+                .raw()
+                .prepare(&medium(to, 2, 8, 8), Injection::Blocking)?;
             let commit = std::panic::AssertUnwindSafe(|| {
                 // SAFETY: prepared just now, by this thread.
                 unsafe { world.raw().commit(open, handler, args, len) }
@@ -269,7 +290,9 @@ fn broken() -> Done {
             assert!(std::panic::catch_unwind(commit).is_err());
             world.poll()?;
         }
-        let mut prepared = world.raw().prepare(&medium(to, 2, 8, 8), Outlook::Wait)?;
+        let mut prepared = world
+            .raw()
+            .prepare(&medium(to, 2, 8, 8), Injection::Blocking)?;
         prepared.buffer().copy_from(0, pattern.piece(0, 8))?;
         // SAFETY: prepared just now, by this thread.
         unsafe { world.raw().commit(prepared, handler, &[0, 8], 8)? };
@@ -298,11 +321,16 @@ fn in_condition<M: Threading>(build: fn(argonet::Builder) -> argonet::Result<Wor
     };
     let want = medium(me, 2, 8, 8);
     for (number, timeout) in [(0, None), (2, Some(Duration::from_secs(100)))] {
-        send(world.raw().prepare(&want, Outlook::Wait)?, number)?;
+        send(world.raw().prepare(&want, Injection::Blocking)?, number)?;
         let mut room = None;
         let condition = || {
             assert!(room.is_none(), "the wait went on");
-            room = Some(world.raw().prepare(&want, Outlook::Wait).expect("room"));
+            room = Some(
+                world
+                    .raw()
+                    .prepare(&want, Injection::Blocking)
+                    .expect("room"),
+            );
             false
         };
         let waited = match timeout {

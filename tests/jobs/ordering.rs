@@ -6,7 +6,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use argonet::engine::Outlook;
+use argonet::engine::Injection;
 use argonet::{Am, AmError, Builder, Error, MAX_MEDIUM, SharedArray, World};
 
 use crate::support::{Done, Job, Path, Pattern, Program, Random, SIZES, Test, each};
@@ -199,7 +199,7 @@ fn flood() -> Done {
                 let payload = Some((payload, None));
                 world
                     .raw()
-                    .request(computing, handler, &words, payload, Outlook::Immediate)
+                    .request(computing, handler, &words, payload, Injection::Immediate)
             };
             match sent {
                 Ok(()) => number += 1,

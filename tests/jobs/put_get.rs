@@ -1,6 +1,6 @@
 //! Put and get: against a model of all segments, byte by byte.
 
-use argonet::raw::{Lane, Outlook, PrepareRequest};
+use argonet::raw::{Injection, Lane, PrepareRequest};
 use argonet::{Error, JobRank, Rank, SharedArray, World};
 use rustix::process::{Pid, Signal, kill_process};
 use std::panic::AssertUnwindSafe;
@@ -333,7 +333,12 @@ fn scope_with_room(panics: bool) -> Done {
             world.scope(|s| {
                 s.get(v.on(Rank(1)).part(..PART), &mut buffer)
                     .expect("a get");
-                room = Some(world.raw().prepare(&want, Outlook::Wait).expect("room"));
+                room = Some(
+                    world
+                        .raw()
+                        .prepare(&want, Injection::Blocking)
+                        .expect("room"),
+                );
                 if panics {
                     std::panic::resume_unwind(Box::new("left"));
                 }

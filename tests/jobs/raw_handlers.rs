@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use argonet::engine::{Outlook, internal};
+use argonet::engine::{Injection, internal};
 use argonet::raw::Token;
 use argonet::{AmError, CLIENT_BASE, Error, HandlerIndex, Rank, SharedArray, World};
 
@@ -105,9 +105,13 @@ fn replies() -> Done {
             // SAFETY: nobody is in a quiet phase.
             unsafe {
                 let payload = Some((&bytes[..], None));
-                world
-                    .raw()
-                    .request(rank, ASK, &[category, offset], payload, Outlook::Wait)?;
+                world.raw().request(
+                    rank,
+                    ASK,
+                    &[category, offset],
+                    payload,
+                    Injection::Blocking,
+                )?;
             }
             wanted += u64::from(category) + if category == 0 { 0 } else { 5050 };
         }
@@ -181,14 +185,14 @@ fn bad_replies() -> Done {
     unsafe {
         world
             .raw()
-            .request(world.rank_offset(1), ASK, &[], None, Outlook::Wait)?
+            .request(world.rank_offset(1), ASK, &[], None, Injection::Blocking)?
     };
     world.wait_until(|| checked.load(Ordering::Relaxed) == 7)?;
     // SAFETY: it is refused.
     let refused = unsafe {
         world
             .raw()
-            .request(Rank(0), internal::BARRIER, &[], None, Outlook::Wait)
+            .request(Rank(0), internal::BARRIER, &[], None, Injection::Blocking)
     };
     assert!(
         matches!(refused, Err(Error::Am(AmError::NotForClients { .. }))),

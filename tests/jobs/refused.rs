@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::task::Poll;
 
-use argonet::engine::{Outlook, internal};
+use argonet::engine::{Injection, internal};
 use argonet::{AmError, HandlerIndex, MAX_MEDIUM, Rank, SegmentOffset, SharedArray, World, raw};
 
 use crate::support::{Done, Job, Program, Test, each};
@@ -299,7 +299,7 @@ fn bad_messages() -> Done {
         unsafe {
             world
                 .raw()
-                .request(to, HandlerIndex(index), args, None, Outlook::Wait)
+                .request(to, HandlerIndex(index), args, None, Injection::Blocking)
         }
     };
     let pair = format!("rank {me} to rank {to}");
@@ -399,7 +399,8 @@ fn library_names() -> Done {
     for index in 0..argonet::CLIENT_BASE.0 {
         let raw = world.raw();
         // SAFETY: a short has no destination.
-        let sent = unsafe { raw.request(me, HandlerIndex(index), &[0; 3], None, Outlook::Wait) };
+        let sent =
+            unsafe { raw.request(me, HandlerIndex(index), &[0; 3], None, Injection::Blocking) };
         says(sent, &["is the library's own"]);
     }
     fn forged(_: &mut argonet::AmContext<'_, '_>, _: [u32; 3]) {}

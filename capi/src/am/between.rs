@@ -7,7 +7,7 @@ use argonet_am::{AmError, Message, Payload};
 
 use crate::am::arguments::failed;
 use crate::am::far;
-use crate::am::request::{outlook, sent};
+use crate::am::request::{injection, sent};
 use crate::context::done;
 use crate::flags::IMMEDIATE;
 use crate::hsl;
@@ -53,7 +53,7 @@ fn to_primordial(
     function: &str,
 ) -> Result<(), OpError> {
     let engine = &job.joined.engine;
-    match engine.request_between(ctx, to.rank, to.ends, message, outlook(flags)) {
+    match engine.request_between(ctx, to.rank, to.ends, message, injection(flags)) {
         Err(error @ AmError::OutsideSegment { .. }) => {
             far::request(job, ctx, to, message, flags, &error, function)
         }

@@ -8,7 +8,7 @@ use argonet_base::{JobRank, SegmentOffset};
 use argonet_segment::SharedBytes;
 
 use crate::am::place::refused;
-use crate::am::request::outlook;
+use crate::am::request::injection;
 use crate::flags::PEER_OFFSET;
 use crate::job::{Job, Receiver, far_base};
 
@@ -132,7 +132,7 @@ fn send(
             args,
             source,
             len,
-            outlook(flags),
+            injection(flags),
         )
     }
 }

@@ -13,7 +13,7 @@ use crate::am::limits::{ALLOCATED, largest_medium, longest, longest_allocated};
 use crate::am::local::Local;
 use crate::am::place::{check_overlap, destination_at, source};
 use crate::am::reply::{answer, requester};
-use crate::am::request::{both_sides, outlook, send, sent};
+use crate::am::request::{both_sides, injection, send, sent};
 use crate::am::room::{self, Open, Room};
 use crate::am::token::{Token, delivery};
 use crate::export::export;
@@ -164,7 +164,7 @@ fn prepare_in_place(
         offset: None,
     };
     let engine = &job.joined.engine;
-    let mut prepared = match engine.prepare_between(ctx, to.ends, &want, outlook(wanted.flags)) {
+    let mut prepared = match engine.prepare_between(ctx, to.ends, &want, injection(wanted.flags)) {
         Ok(prepared) => prepared,
         Err(AmError::Full { .. }) if wanted.flags & IMMEDIATE != 0 => return null_mut(),
         Err(error) => failed(wanted.function, &error),

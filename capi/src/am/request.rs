@@ -2,7 +2,7 @@
 
 use core::ffi::{c_int, c_void};
 
-use argonet::engine::{OpError, Outlook, ThreadCtx};
+use argonet::engine::{Injection, OpError, ThreadCtx};
 use argonet_am::record::{Head, Short};
 use argonet_am::{AmError, Lane, Message, Payload};
 use argonet_base::{HandlerIndex, JobRank};
@@ -19,11 +19,11 @@ use crate::job::{Endpoint, Job, Receiver, Team, fatal, given, job, with_job};
 const CLIENTS: u8 = 0x80;
 
 /// How to meet lack of room.
-pub(crate) fn outlook(flags: u32) -> Outlook {
+pub(crate) fn injection(flags: u32) -> Injection {
     if flags & IMMEDIATE == 0 {
-        Outlook::Wait
+        Injection::Blocking
     } else {
-        Outlook::Immediate
+        Injection::Immediate
     }
 }
 
@@ -66,7 +66,10 @@ pub(crate) fn send(
         return between::send(job, ctx, receiver, message, flags, function);
     }
     let sent_at_once = match far::refusal(job, to, message) {
-        None => job.joined.engine.request(ctx, to, message, outlook(flags)),
+        None => job
+            .joined
+            .engine
+            .request(ctx, to, message, injection(flags)),
         Some(error) => Err(error),
     };
     match sent_at_once {

@@ -4,7 +4,7 @@ use core::ffi::{c_int, c_void};
 use core::ptr::null_mut;
 
 use argonet::JobRank;
-use argonet::engine::{Engine, FarBound, Meeting, OpError, Outlook, ThreadCtx};
+use argonet::engine::{Engine, FarBound, Injection, Meeting, OpError, ThreadCtx};
 use argonet_conduit::paths::Paths;
 use argonet_event::Event;
 
@@ -112,7 +112,7 @@ fn ask(ctx: &ThreadCtx, job: &Job, rank: JobRank, endpoint: u32, function: &str)
     let mut bound = FarBound::default();
     let answer = &raw mut bound;
     // SAFETY: the answer is waited for before the variable ends.
-    let asked = unsafe { engine.far_query(ctx, rank, endpoint, answer, Outlook::Wait) };
+    let asked = unsafe { engine.far_query(ctx, rank, endpoint, answer, Injection::Blocking) };
     done(function, asked.and_then(|event| engine.wait(ctx, event)));
     // SAFETY: a variable of this function; the engine has written it through the same pointer.
     unsafe { answer.read() }
@@ -213,7 +213,7 @@ export! {
                 // What has to be asked for is not mapped here.
                 Found::default().tell(null_mut(), local, null_mut());
                 let engine = &job.joined.engine;
-                let asked = engine.far_query_parts(ctx, rank, index, owner.cast(), bytes.cast(), Outlook::Wait);
+                let asked = engine.far_query_parts(ctx, rank, index, owner.cast(), bytes.cast(), Injection::Blocking);
                 done(FUNCTION, asked)
             }
         })

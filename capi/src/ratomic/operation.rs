@@ -5,7 +5,7 @@ use core::sync::atomic::{Ordering, fence};
 
 use argonet::JobRank;
 use argonet::engine::{
-    self, Atomic, AtomicTarget, AtomicWord, DataType, OpError, Outlook, ThreadCtx,
+    self, Atomic, AtomicTarget, AtomicWord, DataType, Injection, OpError, ThreadCtx,
 };
 use argonet_base::gasnet::number32;
 use argonet_event::Event;
@@ -58,28 +58,28 @@ impl<'a> Operation<'a> {
     /// Starts it; [`Event::NO_OP`] if it was not.
     pub(super) fn explicit<T: AtomicWord>(&self, result: *mut T, op1: T, op2: T) -> Event {
         self.checked(result, op1, op2, |job, ctx, target, what, result| {
-            let (engine, outlook) = (&job.joined.engine, self.outlook());
+            let (engine, injection) = (&job.joined.engine, self.injection());
             // SAFETY: the caller's result, which it leaves alone until the completion that it asked for.
-            let outcome = unsafe { engine.atomic_start(ctx, target, what, result, outlook) };
-            started(self.function, outlook, outcome).unwrap_or(Event::NO_OP)
+            let outcome = unsafe { engine.atomic_start(ctx, target, what, result, injection) };
+            started(self.function, injection, outcome).unwrap_or(Event::NO_OP)
         })
     }
 
     /// Starts it among the implicit ones; false if it was not.
     pub(super) fn implicit<T: AtomicWord>(&self, result: *mut T, op1: T, op2: T) -> bool {
         self.checked(result, op1, op2, |job, ctx, target, what, result| {
-            let (engine, outlook) = (&job.joined.engine, self.outlook());
+            let (engine, injection) = (&job.joined.engine, self.injection());
             // SAFETY: as above.
             let outcome: Result<(), OpError> =
-                unsafe { engine.atomic_start_implicit(ctx, target, what, result, outlook) };
-            started(self.function, outlook, outcome).is_some()
+                unsafe { engine.atomic_start_implicit(ctx, target, what, result, injection) };
+            started(self.function, injection, outcome).is_some()
         })
     }
 
-    fn outlook(&self) -> Outlook {
+    fn injection(&self) -> Injection {
         match self.flags & IMMEDIATE {
-            0 => Outlook::Wait,
-            _ => Outlook::Immediate,
+            0 => Injection::Blocking,
+            _ => Injection::Immediate,
         }
     }
 

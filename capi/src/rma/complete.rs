@@ -1,6 +1,6 @@
 //! How operations complete: before the call returns, by an event, or with the thread's implicit ones.
 
-use argonet::engine::{LocalCompletion, OpError, Outlook, Span};
+use argonet::engine::{Injection, LocalCompletion, OpError, Span};
 use argonet_am::AmError;
 use argonet_event::{Category, Event};
 use argonet_trace::Kind;
@@ -47,16 +47,16 @@ impl LocalOption {
     }
 }
 
-/// `None` for an operation that was not started, which only [`Outlook::Immediate`] allows.
+/// `None` for an operation that was not started, which only [`Injection::Immediate`] allows.
 pub(crate) fn started<T>(
     function: &str,
-    outlook: Outlook,
+    injection: Injection,
     outcome: Result<T, OpError>,
 ) -> Option<T> {
     match outcome {
         Ok(value) => Some(value),
         Err(OpError::Am(AmError::Full { .. }) | OpError::NoHandle { .. })
-            if outlook == Outlook::Immediate =>
+            if injection == Injection::Immediate =>
         {
             None
         }
@@ -83,7 +83,7 @@ impl Operation<'_> {
             let engine = &job.joined.engine;
             // SAFETY: the caller's memory, which it leaves alone until this returns.
             let outcome = unsafe { self.start(job, ctx, place) };
-            match started(self.function, self.outlook(), outcome) {
+            match started(self.function, self.injection(), outcome) {
                 Some(event) => {
                     done(self.function, engine.wait(ctx, event));
                     true
@@ -102,7 +102,7 @@ impl Operation<'_> {
             };
             // SAFETY: the caller's memory, which it leaves alone until the completion that it asked for.
             let outcome = unsafe { self.start_implicit(job, ctx, place) };
-            match started(self.function, self.outlook(), outcome) {
+            match started(self.function, self.injection(), outcome) {
                 None => not_started(&mut span),
                 Some(LocalCompletion::Pending) if matches!(local, LocalOption::Now) => {
                     done(self.function, job.joined.engine.wait_local(ctx));
@@ -123,7 +123,7 @@ impl Operation<'_> {
                 // SAFETY: the caller's memory, which it leaves alone until the completion that it asked for.
                 Some(place) => unsafe { self.start(job, ctx, place) },
             };
-            let Some(root) = started(self.function, self.outlook(), outcome) else {
+            let Some(root) = started(self.function, self.injection(), outcome) else {
                 not_started(&mut span);
                 return Event::NO_OP;
             };

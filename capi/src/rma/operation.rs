@@ -5,7 +5,7 @@ use core::marker::PhantomData;
 
 use argonet::JobRank;
 use argonet::engine::{
-    FarPlace, LocalCompletion, OpError, Outlook, Span, ThreadCtx, Transfer, span,
+    FarPlace, Injection, LocalCompletion, OpError, Span, ThreadCtx, Transfer, span,
 };
 use argonet_event::Event;
 use argonet_trace::Kind;
@@ -128,11 +128,11 @@ impl<'a> Operation<'a> {
         JobRank(self.team.job_rank(self.rank))
     }
 
-    pub(super) fn outlook(&self) -> Outlook {
+    pub(super) fn injection(&self) -> Injection {
         if self.flags & IMMEDIATE == 0 {
-            Outlook::Wait
+            Injection::Blocking
         } else {
-            Outlook::Immediate
+            Injection::Immediate
         }
     }
 
@@ -147,16 +147,16 @@ impl<'a> Operation<'a> {
         ctx: &ThreadCtx,
         place: Place,
     ) -> Result<Event, OpError> {
-        let (engine, outlook) = (&job.joined.engine, self.outlook());
+        let (engine, injection) = (&job.joined.engine, self.injection());
         // SAFETY: the caller's promise.
         unsafe {
             match (place, self.direction) {
-                (Place::Mapped(transfer), _) => engine.start(ctx, transfer, outlook),
+                (Place::Mapped(transfer), _) => engine.start(ctx, transfer, injection),
                 (Place::Far(far, src), Direction::Put) => {
-                    engine.far_put(ctx, far, src, self.bytes, outlook)
+                    engine.far_put(ctx, far, src, self.bytes, injection)
                 }
                 (Place::Far(far, dst), Direction::Get) => {
-                    engine.far_get(ctx, far, dst, self.bytes, outlook)
+                    engine.far_get(ctx, far, dst, self.bytes, injection)
                 }
             }
         }
@@ -173,17 +173,17 @@ impl<'a> Operation<'a> {
         ctx: &ThreadCtx,
         place: Place,
     ) -> Result<LocalCompletion, OpError> {
-        let (engine, outlook) = (&job.joined.engine, self.outlook());
+        let (engine, injection) = (&job.joined.engine, self.injection());
         // SAFETY: the caller's promise.
         unsafe {
             match (place, self.direction) {
-                (Place::Mapped(transfer), _) => engine.start_implicit(ctx, transfer, outlook),
+                (Place::Mapped(transfer), _) => engine.start_implicit(ctx, transfer, injection),
                 // The messages have the payload.
                 (Place::Far(far, src), Direction::Put) => engine
-                    .far_put_implicit(ctx, far, src, self.bytes, outlook)
+                    .far_put_implicit(ctx, far, src, self.bytes, injection)
                     .map(|()| LocalCompletion::Done),
                 (Place::Far(far, dst), Direction::Get) => engine
-                    .far_get_implicit(ctx, far, dst, self.bytes, outlook)
+                    .far_get_implicit(ctx, far, dst, self.bytes, injection)
                     .map(|()| LocalCompletion::Pending),
             }
         }

@@ -4,7 +4,7 @@ use core::ffi::{c_int, c_void};
 
 use argonet::JobRank;
 use argonet::engine::{
-    self, Direction, Notice, Outlook, PeerMemory, Piece, Pieces, Shape, ThreadCtx, VisTransfer,
+    self, Direction, Injection, Notice, PeerMemory, Piece, Pieces, Shape, ThreadCtx, VisTransfer,
 };
 use argonet_am::Endpoints;
 use argonet_base::gasnet::number32;
@@ -167,10 +167,10 @@ impl Call {
         }
     }
 
-    fn outlook(&self) -> Outlook {
+    fn injection(&self) -> Injection {
         match self.flags & IMMEDIATE {
-            0 => Outlook::Wait,
-            _ => Outlook::Immediate,
+            0 => Injection::Blocking,
+            _ => Injection::Immediate,
         }
     }
 
@@ -179,8 +179,8 @@ impl Call {
         self.with(what, Form::Blocking, |job, ctx, transfer| {
             let engine = &job.joined.engine;
             // SAFETY: the caller's memory, which it leaves alone until this returns.
-            let outcome = unsafe { engine.vis(ctx, transfer, self.outlook()) };
-            code(started(self.function, self.outlook(), outcome).is_some())
+            let outcome = unsafe { engine.vis(ctx, transfer, self.injection()) };
+            code(started(self.function, self.injection(), outcome).is_some())
         })
         .unwrap_or(0)
     }
@@ -190,8 +190,8 @@ impl Call {
         self.with(what, Form::Implicit, |job, ctx, transfer| {
             let engine = &job.joined.engine;
             // SAFETY: the caller's memory and lists, which it leaves alone until the completion that it asked for.
-            let outcome = unsafe { engine.vis_start_implicit(ctx, transfer, self.outlook()) };
-            code(started(self.function, self.outlook(), outcome).is_some())
+            let outcome = unsafe { engine.vis_start_implicit(ctx, transfer, self.injection()) };
+            code(started(self.function, self.injection(), outcome).is_some())
         })
         .unwrap_or(0)
     }
@@ -201,8 +201,8 @@ impl Call {
         self.with(what, Form::Explicit, |job, ctx, transfer| {
             let engine = &job.joined.engine;
             // SAFETY: as above.
-            let outcome = unsafe { engine.vis_start(ctx, transfer, self.outlook()) };
-            started(self.function, self.outlook(), outcome).unwrap_or(Event::NO_OP)
+            let outcome = unsafe { engine.vis_start(ctx, transfer, self.injection()) };
+            started(self.function, self.injection(), outcome).unwrap_or(Event::NO_OP)
         })
         .unwrap_or(Event::DONE)
     }

@@ -7,7 +7,7 @@ use super::observed::{Answer, Entry, FIXED_ARGS, Observed, REQUEST, check_memory
 use super::shape::Shape;
 use crate::job::{Rank, Simulated};
 use crate::random::Random;
-use argonet::engine::{Meeting, Outlook, Pass, Signature, Transfer};
+use argonet::engine::{Injection, Meeting, Pass, Signature, Transfer};
 use argonet_am::{AmError, Category, Lane, MAX_ARGS, Message, Payload};
 use argonet_base::{JobRank, SegmentOffset};
 use argonet_boot::{WaitFor, Waiting};
@@ -270,10 +270,10 @@ impl<'r, C: Simulated> Program<'r, C> {
         let (engine, ctx) = (&self.rank.engine, &self.rank.ctx);
         self.observed.lock().sends(self.me, to, entry);
         if !immediate {
-            return self.must(engine.request(ctx, JobRank(to), &message, Outlook::Wait));
+            return self.must(engine.request(ctx, JobRank(to), &message, Injection::Blocking));
         }
         loop {
-            match engine.request(ctx, JobRank(to), &message, Outlook::Immediate) {
+            match engine.request(ctx, JobRank(to), &message, Injection::Immediate) {
                 Err(AmError::Full { .. }) => {
                     self.must(engine.poll(ctx));
                 }
@@ -300,7 +300,7 @@ impl<'r, C: Simulated> Program<'r, C> {
             offset: long.then_some(SegmentOffset(entry.offset)),
         };
         let (engine, ctx) = (&self.rank.engine, &self.rank.ctx);
-        let mut prepared = self.must(engine.prepare(ctx, &want, Outlook::Wait));
+        let mut prepared = self.must(engine.prepare(ctx, &want, Injection::Blocking));
         let capacity = prepared.capacity();
         assert!(
             capacity >= entry.len,
@@ -375,11 +375,11 @@ impl<'r, C: Simulated> Program<'r, C> {
         let (engine, ctx) = (&self.rank.engine, &self.rank.ctx);
         let event = if implicit {
             // SAFETY: the buffer is kept until the implicit operations are complete.
-            self.must(unsafe { engine.start_implicit(ctx, transfer, Outlook::Wait) });
+            self.must(unsafe { engine.start_implicit(ctx, transfer, Injection::Blocking) });
             None
         } else {
             // SAFETY: the buffer is kept until the event is complete.
-            let event = self.must(unsafe { engine.start(ctx, transfer, Outlook::Wait) });
+            let event = self.must(unsafe { engine.start(ctx, transfer, Injection::Blocking) });
             if is_put && !event.is_done() && self.random.chance(400_000) {
                 let local = self.must(engine.leaf(event, Part::Lc));
                 self.must(engine.wait(ctx, local));

@@ -3,7 +3,7 @@
 
 use crate::harness;
 
-use argonet::engine::{FarBound, FarPlace, Outlook};
+use argonet::engine::{FarBound, FarPlace, Injection};
 use argonet_am::{Category, Delivery, HandlerTable};
 use argonet_base::{HandlerIndex, JobRank};
 use argonet_boot::{Key, WaitFor, Waiting};
@@ -58,7 +58,7 @@ fn program(rank: &Rank, longs: Longs) {
         let mut bound = FarBound::default();
         // SAFETY: the answer is there until the event is complete.
         let asked =
-            unsafe { engine.far_query(ctx, other, ENDPOINT, &raw mut bound, Outlook::Wait) };
+            unsafe { engine.far_query(ctx, other, ENDPOINT, &raw mut bound, Injection::Blocking) };
         engine.wait(ctx, asked.unwrap()).unwrap();
         assert_eq!(bound.len, (EACH * size as usize) as u64);
         places.push(FarPlace {
@@ -77,12 +77,12 @@ fn program(rank: &Rank, longs: Longs) {
                 if i % 2 == 0 {
                     events.push(
                         engine
-                            .far_put(ctx, *place, src, len, Outlook::Wait)
+                            .far_put(ctx, *place, src, len, Injection::Blocking)
                             .unwrap(),
                     );
                 } else {
                     engine
-                        .far_put_implicit(ctx, *place, src, len, Outlook::Wait)
+                        .far_put_implicit(ctx, *place, src, len, Injection::Blocking)
                         .unwrap();
                 }
             }
@@ -93,7 +93,7 @@ fn program(rank: &Rank, longs: Longs) {
             let mut back = vec![0; len];
             // SAFETY: the target is there until the event is complete.
             let event =
-                unsafe { engine.far_get(ctx, *place, back.as_mut_ptr(), len, Outlook::Wait) };
+                unsafe { engine.far_get(ctx, *place, back.as_mut_ptr(), len, Injection::Blocking) };
             engine.wait(ctx, event.unwrap()).unwrap();
             assert!(back == source, "{len} bytes of rank {}", place.rank);
         }
@@ -102,7 +102,7 @@ fn program(rank: &Rank, longs: Longs) {
             let args = [7, me];
             // SAFETY: the source is readable.
             let sent = unsafe {
-                let (src, wait) = (source.as_ptr(), Outlook::Wait);
+                let (src, wait) = (source.as_ptr(), Injection::Blocking);
                 engine.far_long_request(ctx, *place, NOTE, &args, src, len, wait)
             };
             sent.unwrap();

@@ -3,7 +3,7 @@
 
 use crate::harness;
 
-use argonet::engine::{Atomic, AtomicTarget, AtomicWord, FarPlace, Meeting, Operation, Outlook};
+use argonet::engine::{Atomic, AtomicTarget, AtomicWord, FarPlace, Injection, Meeting, Operation};
 use argonet_am::HandlerTable;
 use argonet_base::{JobRank, SegmentOffset};
 use argonet_boot::{Key, WaitFor, Waiting};
@@ -61,7 +61,7 @@ fn program(rank: &Rank, befores: &Befores) {
         .map(|rank| boot.lookup(JobRank(rank), Key::User).unwrap())
         .map(|bytes| u64::from_ne_bytes(bytes.try_into().unwrap()))
         .collect();
-    let wait = Outlook::Wait;
+    let wait = Injection::Blocking;
     for round in 0..ROUNDS {
         let mut results = vec![0u64; 2 * size as usize];
         let mut events: Vec<Event> = Vec::new();

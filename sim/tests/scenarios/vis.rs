@@ -4,7 +4,7 @@
 use crate::harness;
 
 use argonet::engine::{
-    Direction, Meeting, Notice, Outlook, PeerMemory, Piece, Pieces, Shape, Strided, VisTransfer,
+    Direction, Injection, Meeting, Notice, PeerMemory, Piece, Pieces, Shape, Strided, VisTransfer,
 };
 use argonet_am::{AmError, Category, Delivery, Endpoints, HandlerTable, Lane};
 use argonet_base::{HandlerIndex, JobRank};
@@ -130,9 +130,11 @@ fn program(rank: &Rank, notes: Notes) {
                 asked += usize::from(number % 2 == 0);
                 // SAFETY: source, target and payload are there until the operations are complete.
                 unsafe {
-                    let event = engine.vis_start(ctx, &put, Outlook::Wait).unwrap();
+                    let event = engine.vis_start(ctx, &put, Injection::Blocking).unwrap();
                     engine.wait(ctx, event).unwrap();
-                    engine.vis_start_implicit(ctx, &get, Outlook::Wait).unwrap();
+                    engine
+                        .vis_start_implicit(ctx, &get, Injection::Blocking)
+                        .unwrap();
                     engine.wait_implicit(ctx, CategoryMask::ALL).unwrap();
                 }
                 let mut expected = vec![0xee; EACH];
@@ -228,7 +230,7 @@ fn lists(rank: &Rank, other: JobRank, memory: PeerMemory, there: usize) {
             notice: None,
         };
         // SAFETY: lists, source and target are there until this returns.
-        unsafe { engine.vis(ctx, &transfer, Outlook::Wait) }.unwrap();
+        unsafe { engine.vis(ctx, &transfer, Injection::Blocking) }.unwrap();
     }
     assert!(back[..used] == source[..used]);
 }

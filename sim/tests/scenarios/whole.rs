@@ -1,7 +1,7 @@
 //! Single jobs with faults of the tests' choice.
 #![forbid(unsafe_code)]
 
-use argonet::engine::Outlook;
+use argonet::engine::Injection;
 use argonet_am::{Delivery, HandlerTable, Message, Payload};
 use argonet_base::{HandlerIndex, JobRank};
 use argonet_boot::{Key, WaitFor, Waiting};
@@ -205,7 +205,7 @@ fn whoever_sleeps_is_woken_at_once() {
                 };
                 let send = || {
                     rank.engine
-                        .request(&rank.ctx, JobRank(1 - me), &ping, Outlook::Wait)
+                        .request(&rank.ctx, JobRank(1 - me), &ping, Injection::Blocking)
                 };
                 if me == 0 {
                     send().unwrap();

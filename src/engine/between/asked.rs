@@ -2,7 +2,7 @@
 //! have them for good, so that an answer that says so is kept.
 #![allow(unsafe_code)]
 
-use crate::engine::core::{Engine, Outlook};
+use crate::engine::core::{Engine, Injection};
 use crate::engine::events::OpError;
 use crate::engine::far::Subject;
 use crate::engine::team::MOST_ENDPOINTS;
@@ -91,7 +91,7 @@ impl<C: Conduit> Engine<C> {
         }
         let mut number = 0;
         let answer = &raw mut number;
-        let (nowhere, wait) = (core::ptr::null_mut(), Outlook::Wait);
+        let (nowhere, wait) = (core::ptr::null_mut(), Injection::Blocking);
         // SAFETY: the answer is waited for before the variable ends, and read through the pointer that it was written by.
         let state = unsafe {
             let asked = self.far_ask(

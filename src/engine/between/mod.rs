@@ -6,7 +6,7 @@ mod asked;
 
 pub use asked::EndpointState;
 
-use crate::engine::core::{Engine, Outlook};
+use crate::engine::core::{Engine, Injection};
 use crate::engine::far::Wrong;
 use crate::engine::limits::internal;
 use crate::engine::team::MOST_ENDPOINTS;
@@ -116,10 +116,10 @@ impl<C: Conduit> Engine<C> {
         to: JobRank,
         ends: Endpoints,
         message: &Message<'_>,
-        outlook: Outlook,
+        injection: Injection,
     ) -> Result<(), AmError> {
         if ends.are_primordial() {
-            return self.request(ctx, to, message, outlook);
+            return self.request(ctx, to, message, injection);
         }
         ctx.permit("a request", self.rank)?;
         let Message {
@@ -149,7 +149,7 @@ impl<C: Conduit> Engine<C> {
         let sent = match self.inject(to, &message) {
             Ok(()) => Ok(()),
             Err(SendError::Message(error)) => Err(error),
-            Err(_) => self.request_slow(ctx, to, &message, outlook),
+            Err(_) => self.request_slow(ctx, to, &message, injection),
         };
         if let Some(span) = &mut span {
             span.tell(far_message(to, handler, args, len, source));
@@ -169,10 +169,10 @@ impl<C: Conduit> Engine<C> {
         ctx: &ThreadCtx,
         ends: Endpoints,
         want: &PrepareRequest,
-        outlook: Outlook,
+        injection: Injection,
     ) -> Result<Prepared, AmError> {
         if ends.are_primordial() {
-            return self.prepare(ctx, want, outlook);
+            return self.prepare(ctx, want, injection);
         }
         // The handler comes with the commit.
         self.check_ends(want.to, ends, CLIENT_BASE)?;
@@ -188,7 +188,7 @@ impl<C: Conduit> Engine<C> {
             nargs: want.nargs + 1,
             ..*want
         };
-        self.prepare_carried(ctx, &carried, MAX_ARGS + 1, outlook)
+        self.prepare_carried(ctx, &carried, MAX_ARGS + 1, injection)
     }
 
     /// Sends what [`prepare_between`](Self::prepare_between) has prepared for the same endpoints.

@@ -2,7 +2,7 @@
 #![allow(unsafe_code)]
 
 use crate::engine::far::tests::rig::{ENDPOINT, FORGE, NOTE, Rig, bytes, context};
-use crate::engine::{FarPlace, OpError, Outlook, ReplyPlace, internal};
+use crate::engine::{FarPlace, Injection, OpError, ReplyPlace, internal};
 use argonet_am::{
     AmError, CLIENT_BASE, Category, Delivery, Endpoints, HandlerTable, Lane, Message, Payload,
 };
@@ -138,7 +138,7 @@ impl Ends {
 
     fn send(&self, to: u32, ends: Endpoints, message: &Message<'_>) -> Result<(), AmError> {
         let engine = &self.rig.ranks[0].engine;
-        engine.request_between(&context(), JobRank(to), ends, message, Outlook::Wait)
+        engine.request_between(&context(), JobRank(to), ends, message, Injection::Blocking)
     }
 
     /// Sends a request to [`ANSWER`], and compares what both sides see with what was sent.
@@ -299,7 +299,7 @@ fn longs_go_into_what_an_endpoint_has_bound() {
             let (place, source) = (ends.rig.place(1, 13), bytes(len, len));
             let args = [back as u32, 2, 3];
             ends.rig.served(|engine, ctx| {
-                let (src, wait) = (source.as_ptr(), Outlook::Wait);
+                let (src, wait) = (source.as_ptr(), Injection::Blocking);
                 // SAFETY: the vector is readable.
                 unsafe { engine.far_long_between(ctx, place, between, FAR, &args, src, len, wait) }
                     .unwrap();
@@ -327,7 +327,7 @@ fn longs_go_into_what_an_endpoint_has_bound() {
         address: 1,
         ..ends.rig.place(1, 0)
     };
-    let (ctx, wait) = (context(), Outlook::Wait);
+    let (ctx, wait) = (context(), Injection::Blocking);
     // SAFETY: the array is readable.
     unsafe { engine.far_long_between(&ctx, beyond, between, WRITE, &[], [1].as_ptr(), 1, wait) }
         .unwrap();
@@ -356,7 +356,7 @@ fn a_negotiated_payload_goes_between_endpoints() {
                 offset: None,
             };
             let mut prepared = engine
-                .prepare_between(&ctx, between, &want, Outlook::Wait)
+                .prepare_between(&ctx, between, &want, Injection::Blocking)
                 .unwrap();
             assert!(prepared.capacity() >= 1000);
             // SAFETY: the conduit is this engine's.
@@ -380,12 +380,12 @@ fn a_negotiated_payload_goes_between_endpoints() {
             offset: None,
         };
         assert!(matches!(
-            engine.prepare_between(&ctx, between, &want, Outlook::Wait),
+            engine.prepare_between(&ctx, between, &want, Injection::Blocking),
             Err(AmError::TooManyArgs { count: 17, .. })
         ));
         let want = PrepareRequest { nargs: 1, ..want };
         let prepared = engine
-            .prepare_between(&ctx, between, &want, Outlook::Wait)
+            .prepare_between(&ctx, between, &want, Injection::Blocking)
             .unwrap();
         let refused = engine.commit_between(&ctx, prepared, between, internal::BARRIER, &[1], 0);
         assert!(matches!(refused, Err(AmError::NotForClients { .. })));
@@ -472,7 +472,7 @@ fn what_is_wrong_is_said_before_anything_is_sent() {
             &[],
             core::ptr::null(),
             0,
-            Outlook::Wait,
+            Injection::Blocking,
         )
     };
     assert!(
@@ -575,7 +575,7 @@ fn words_that_lie_are_told_as_damage() {
             payload: Payload::None,
         };
         engine
-            .request(&ctx, JobRank(1), &message, Outlook::Wait)
+            .request(&ctx, JobRank(1), &message, Injection::Blocking)
             .unwrap();
         let told = ends.rig.settle().unwrap();
         assert!(

@@ -2,9 +2,9 @@
 #![allow(unsafe_code)]
 
 use super::call::Call;
-use super::doubt::Doubt;
 use super::label::Label;
 use super::mailbox::{Coming, Slot};
+use super::mismatch_check::MismatchCheck;
 use super::near::Standing;
 use super::posted::Place;
 use super::pull::Lies;
@@ -52,7 +52,7 @@ pub(super) struct Work {
     pub(super) states: Vec<State>,
     /// Those that are not over.
     open: usize,
-    pub(super) doubt: Doubt,
+    pub(super) check: MismatchCheck,
     event: Option<Event>,
     over: bool,
 }
@@ -106,7 +106,7 @@ impl Flight {
             round: 0,
             states: Vec::new(),
             open: 0,
-            doubt: Doubt::None,
+            check: MismatchCheck::None,
             event,
             over: false,
         };
@@ -232,7 +232,7 @@ impl<C: Conduit> Engine<C> {
             if work.states.is_empty() {
                 work.open = work.schedule.messages(work.round).len();
                 work.states.resize(work.open, State::Begins);
-                work.doubt = Doubt::None;
+                work.check = MismatchCheck::None;
             }
             for at in 0..work.states.len() {
                 if work.states[at] != State::Over {
@@ -241,7 +241,7 @@ impl<C: Conduit> Engine<C> {
                 }
             }
             if work.open > 0 {
-                self.ask_in_doubt(flight, work, steps);
+                self.ask_for_mismatch(flight, work, steps);
                 return;
             }
             if !work.schedule.local(work.round).is_empty() {
@@ -272,7 +272,7 @@ impl<C: Conduit> Engine<C> {
         };
         if after != before {
             work.states[at] = after;
-            work.doubt = Doubt::None;
+            work.check = MismatchCheck::None;
         }
     }
 

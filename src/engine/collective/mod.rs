@@ -15,10 +15,10 @@
 
 mod call;
 mod course;
-mod doubt;
 mod flight;
 mod label;
 mod mailbox;
+mod mismatch_check;
 mod near;
 mod plan;
 mod pool;

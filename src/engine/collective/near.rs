@@ -435,7 +435,7 @@ impl<C: Conduit> Engine<C> {
     /// left that already, as roots do, and so never hear of the call that others wait for it in.
     #[cold]
     #[inline(never)]
-    pub(super) fn doubt_standing(&self, label: Label, standing: &Standing) {
+    pub(super) fn check_standing(&self, label: Label, standing: &Standing) {
         let Some(lines) = self.conduit.lines() else {
             return;
         };
@@ -461,7 +461,13 @@ impl<C: Conduit> Engine<C> {
     /// That rank reads in this one's line what is called here, and can name both calls, so it has
     /// some time to do so; a root that has sent and gone on never does.
     #[inline(never)]
-    pub(super) fn doubt_line(&self, lines: Lines<'_>, near: &Near, course: &Course, place: Place) {
+    pub(super) fn check_for_mismatch(
+        &self,
+        lines: Lines<'_>,
+        near: &Near,
+        course: &Course,
+        place: Place,
+    ) {
         let Place { slot, rank, call } = place;
         // The second look: it may have entered this call, and then another by messages.
         if lines.by_messages(slot, rank) > course.before && lines.look(slot, rank, call).is_none() {

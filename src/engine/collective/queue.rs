@@ -9,10 +9,10 @@ use super::course::Course;
 use super::near::{Near, Pending};
 use super::pool::stages;
 use crate::engine::background::{Steps, kind};
-use crate::engine::core::{Engine, Outlook};
+use crate::engine::core::{Engine, Injection};
 use crate::engine::events::OpError;
 use crate::engine::lines::LOOKS_AT_OTHERS;
-use crate::engine::mismatch::{Called, Doubt, Sequence};
+use crate::engine::mismatch::{Called, MismatchCheck, Sequence};
 use crate::engine::thread::ThreadCtx;
 use argonet_boot::{WaitFor, Waiting};
 use argonet_conduit::Conduit;
@@ -106,7 +106,7 @@ impl<C: Conduit> Engine<C> {
         }
         drop(turn);
         // Polls while there is none, and perhaps completes the call.
-        let event = self.handle(ctx, Parts::REMOTE, Outlook::Wait)?;
+        let event = self.handle(ctx, Parts::REMOTE, Injection::Blocking)?;
         let mut queue = near.queue.lock();
         match queue
             .iter_mut()
@@ -196,7 +196,7 @@ impl<C: Conduit> Engine<C> {
             debug_assert!(entered, "nobody else uses the room");
         }
         self.poll_between(ctx, course.number);
-        let mut lasts = Doubt::default();
+        let mut lasts = MismatchCheck::default();
         while let Some(place) = near.awaited(&course) {
             let entry = match lines.look(place.slot, place.rank, place.call) {
                 Some(entry) => entry,
@@ -207,12 +207,12 @@ impl<C: Conduit> Engine<C> {
                         number: course.before,
                         label: course.call.label(),
                     };
-                    let doubt = || {
-                        self.doubt_line(lines, near, &course, place);
-                        self.doubt(&mut lasts, place.rank, &called);
+                    let check = || {
+                        self.check_for_mismatch(lines, near, &course, place);
+                        self.check_mismatch(&mut lasts, place.rank, &called);
                     };
                     let awaited = near.awaited_members(&course);
-                    self.wait_for_line(ctx, lines, place, awaited, waiting, doubt)
+                    self.wait_for_line(ctx, lines, place, awaited, waiting, check)
                 }
             };
             self.take_entry(ctx, lines, &mut course, place, entry);
@@ -312,7 +312,7 @@ impl<C: Conduit> Engine<C> {
         }
         if !self.read_lines(ctx, lines, near, course) {
             if let Some(place) = near.awaited(course) {
-                self.doubt_line(lines, near, course, place);
+                self.check_for_mismatch(lines, near, course, place);
             }
             return false;
         }

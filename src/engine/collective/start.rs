@@ -8,7 +8,7 @@ use super::schedule::Schedule;
 use super::teams::Member;
 use crate::engine::Team;
 use crate::engine::background::{Steps, kind};
-use crate::engine::core::{Engine, Outlook};
+use crate::engine::core::{Engine, Injection};
 use crate::engine::events::OpError;
 use crate::engine::thread::ThreadCtx;
 use crate::engine::watch::span;
@@ -132,7 +132,7 @@ impl<C: Conduit> Engine<C> {
         if team.size() == 1 && call.kind == Kind::Barrier {
             return Ok(Event::DONE);
         }
-        let event = self.handle(ctx, Parts::REMOTE, Outlook::Wait)?;
+        let event = self.handle(ctx, Parts::REMOTE, Injection::Blocking)?;
         let told = Told {
             event: Some(event),
             standing,

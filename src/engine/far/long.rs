@@ -9,7 +9,7 @@
 //! from, to: the endpoints between which the message goes; endpoint: the one whose memory it goes into
 //! ```
 
-use super::super::core::{Engine, Outlook};
+use super::super::core::{Engine, Injection};
 use super::super::events::{OpError, Transfer};
 use super::super::limits::internal;
 use super::super::thread::ThreadCtx;
@@ -98,11 +98,11 @@ impl<C: Conduit> Engine<C> {
         args: &[u32],
         src: *const u8,
         len: usize,
-        outlook: Outlook,
+        injection: Injection,
     ) -> Result<(), OpError> {
         let ends = Endpoints::PRIMORDIAL;
         // SAFETY: the caller's promise.
-        unsafe { self.far_long_between(ctx, place, ends, handler, args, src, len, outlook) }
+        unsafe { self.far_long_between(ctx, place, ends, handler, args, src, len, injection) }
     }
 
     /// [`far_long_request`](Self::far_long_request) from one endpoint of this process to one of the target, whose handler runs.
@@ -122,7 +122,7 @@ impl<C: Conduit> Engine<C> {
         args: &[u32],
         src: *const u8,
         len: usize,
-        mut outlook: Outlook,
+        mut injection: Injection,
     ) -> Result<(), OpError> {
         ctx.permit("a request", self.rank)?;
         let mut span = span(ctx, Kind::RequestLong);
@@ -144,9 +144,9 @@ impl<C: Conduit> Engine<C> {
         let carried = if fits { len } else { 0 };
         if !fits {
             // SAFETY: the caller's promise.
-            let event = unsafe { self.far_put(ctx, place, src, len, outlook) }?;
+            let event = unsafe { self.far_put(ctx, place, src, len, injection) }?;
             self.wait_or_end(ctx, event);
-            outlook = Outlook::Wait;
+            injection = Injection::Blocking;
         }
         let prefix = Prefix {
             range: Range {
@@ -159,7 +159,7 @@ impl<C: Conduit> Engine<C> {
             ends,
         };
         // SAFETY: the caller's promise: all of the source is readable.
-        unsafe { self.send_prefixed(ctx, place.rank, prefix, args, (src, carried), outlook) }
+        unsafe { self.send_prefixed(ctx, place.rank, prefix, args, (src, carried), injection) }
     }
 
     /// Sends a long request to a segment whose payload is above the conduit's limit of longs
@@ -206,7 +206,7 @@ impl<C: Conduit> Engine<C> {
             ends,
         };
         // SAFETY: nothing is read.
-        unsafe { self.send_prefixed(ctx, to, prefix, args, (src, 0), Outlook::Wait) }
+        unsafe { self.send_prefixed(ctx, to, prefix, args, (src, 0), Injection::Blocking) }
     }
 
     /// Sends a prefix, with so many bytes of its payload at `src` behind it.
@@ -220,7 +220,7 @@ impl<C: Conduit> Engine<C> {
         prefix: Prefix,
         args: &[u32],
         (src, carried): (*const u8, usize),
-        outlook: Outlook,
+        injection: Injection,
     ) -> Result<(), OpError> {
         let bytes = Prefix::BYTES + carried;
         let want = PrepareRequest {
@@ -231,7 +231,7 @@ impl<C: Conduit> Engine<C> {
             most: bytes,
             offset: None,
         };
-        let mut prepared = self.prepare(ctx, &want, outlook)?;
+        let mut prepared = self.prepare(ctx, &want, injection)?;
         assert!(
             prepared.capacity() >= bytes,
             "a conduit prepares at least what was asked for"

@@ -16,7 +16,7 @@ mod serve;
 mod transfer;
 mod wire;
 
-use super::core::{Engine, Outlook};
+use super::core::{Engine, Injection};
 use super::events::OpError;
 use super::limits::internal;
 use super::regions::Regions;
@@ -123,12 +123,12 @@ impl<C: Conduit> Engine<C> {
         rank: JobRank,
         endpoint: u32,
         answer: *mut FarBound,
-        outlook: Outlook,
+        injection: Injection,
     ) -> Result<Event, OpError> {
         // SAFETY: the caller's promise; the fields lie inside.
         unsafe {
             let (address, len) = (&raw mut (*answer).address, &raw mut (*answer).len);
-            self.far_query_parts(ctx, rank, endpoint, address, len, outlook)
+            self.far_query_parts(ctx, rank, endpoint, address, len, injection)
         }
     }
 
@@ -147,7 +147,7 @@ impl<C: Conduit> Engine<C> {
         endpoint: u32,
         address: *mut u64,
         len: *mut u64,
-        outlook: Outlook,
+        injection: Injection,
     ) -> Result<Event, OpError> {
         self.permit_far(ctx, "a query of a segment", rank)?;
         if rank == self.rank {
@@ -158,7 +158,7 @@ impl<C: Conduit> Engine<C> {
         }
         let what = (Subject::Memory, endpoint);
         // SAFETY: the caller's promise.
-        unsafe { self.far_ask(ctx, rank, what, [address, len], outlook) }
+        unsafe { self.far_ask(ctx, rank, what, [address, len], injection) }
     }
 
     /// Asks another rank about an endpoint.
@@ -174,9 +174,9 @@ impl<C: Conduit> Engine<C> {
         rank: JobRank,
         (subject, endpoint): (Subject, u32),
         places: [*mut u64; 2],
-        outlook: Outlook,
+        injection: Injection,
     ) -> Result<Event, OpError> {
-        self.with_event(ctx, outlook, |token| {
+        self.with_event(ctx, injection, |token| {
             let op = self.far.flights.begin(Flight {
                 peer: rank,
                 token,
@@ -190,7 +190,7 @@ impl<C: Conduit> Engine<C> {
                 args: args.words(),
                 payload: Payload::None,
             };
-            let sent = self.request(ctx, rank, &message, outlook);
+            let sent = self.request(ctx, rank, &message, injection);
             sent.inspect_err(|_| self.far.flights.abandon(op))
         })
     }
@@ -236,10 +236,10 @@ impl<C: Conduit> Engine<C> {
     pub(super) fn with_event(
         &self,
         ctx: &ThreadCtx,
-        outlook: Outlook,
+        injection: Injection,
         send: impl FnOnce(OpToken) -> Result<(), AmError>,
     ) -> Result<Event, OpError> {
-        let event = self.handle(ctx, Parts::REMOTE, outlook)?;
+        let event = self.handle(ctx, Parts::REMOTE, injection)?;
         let token = OpToken {
             handle: event.raw(),
             implicit: false,

@@ -1,6 +1,6 @@
 //! Puts to and gets from far memory, as their initiator sends them.
 
-use super::super::core::{Engine, Outlook};
+use super::super::core::{Engine, Injection};
 use super::super::events::OpError;
 use super::super::limits::internal;
 use super::super::thread::ThreadCtx;
@@ -63,7 +63,7 @@ impl<C: Conduit> Engine<C> {
     /// `src` is readable for `len` bytes during the call.
     ///
     /// # Errors
-    /// [`AmError::NoSuchRank`], a call from inside a handler; with [`Outlook::Immediate`] also
+    /// [`AmError::NoSuchRank`], a call from inside a handler; with [`Injection::Immediate`] also
     /// that there is no room or no handle for it, and nothing has been sent then.
     pub unsafe fn far_put(
         &self,
@@ -71,10 +71,10 @@ impl<C: Conduit> Engine<C> {
         place: FarPlace,
         src: *const u8,
         len: usize,
-        outlook: Outlook,
+        injection: Injection,
     ) -> Result<Event, OpError> {
         // SAFETY: the caller's promise.
-        unsafe { self.far_explicit(ctx, place, Side::Put(src), len, outlook) }
+        unsafe { self.far_explicit(ctx, place, Side::Put(src), len, injection) }
     }
 
     /// Starts a get from far memory and returns the event of its completion.
@@ -90,10 +90,10 @@ impl<C: Conduit> Engine<C> {
         place: FarPlace,
         dst: *mut u8,
         len: usize,
-        outlook: Outlook,
+        injection: Injection,
     ) -> Result<Event, OpError> {
         // SAFETY: the caller's promise.
-        unsafe { self.far_explicit(ctx, place, Side::Get(dst), len, outlook) }
+        unsafe { self.far_explicit(ctx, place, Side::Get(dst), len, injection) }
     }
 
     /// [`far_put`](Self::far_put) that counts for the thread's access region, or else for its
@@ -111,10 +111,10 @@ impl<C: Conduit> Engine<C> {
         place: FarPlace,
         src: *const u8,
         len: usize,
-        outlook: Outlook,
+        injection: Injection,
     ) -> Result<(), OpError> {
         // SAFETY: the caller's promise.
-        unsafe { self.far_implicit(ctx, place, Side::Put(src), len, outlook) }
+        unsafe { self.far_implicit(ctx, place, Side::Put(src), len, injection) }
     }
 
     /// [`far_get`](Self::far_get) that counts for the thread's access region, or else for its
@@ -131,10 +131,10 @@ impl<C: Conduit> Engine<C> {
         place: FarPlace,
         dst: *mut u8,
         len: usize,
-        outlook: Outlook,
+        injection: Injection,
     ) -> Result<(), OpError> {
         // SAFETY: the caller's promise.
-        unsafe { self.far_implicit(ctx, place, Side::Get(dst), len, outlook) }
+        unsafe { self.far_implicit(ctx, place, Side::Get(dst), len, injection) }
     }
 
     /// # Safety
@@ -145,16 +145,16 @@ impl<C: Conduit> Engine<C> {
         place: FarPlace,
         side: Side,
         len: usize,
-        outlook: Outlook,
+        injection: Injection,
     ) -> Result<Event, OpError> {
         self.permit_far(ctx, side.name(), place.rank)?;
         // SAFETY: the caller's promise.
         if unsafe { self.far_here(place, side, len) } {
             return Ok(Event::DONE);
         }
-        self.with_event(ctx, outlook, |token| {
+        self.with_event(ctx, injection, |token| {
             // SAFETY: the caller's promise.
-            unsafe { self.far_send(ctx, place, side, len, outlook, token) }
+            unsafe { self.far_send(ctx, place, side, len, injection, token) }
         })
     }
 
@@ -167,7 +167,7 @@ impl<C: Conduit> Engine<C> {
         place: FarPlace,
         side: Side,
         len: usize,
-        outlook: Outlook,
+        injection: Injection,
     ) -> Result<(), OpError> {
         self.permit_far(ctx, side.name(), place.rank)?;
         // SAFETY: the caller's promise.
@@ -180,7 +180,7 @@ impl<C: Conduit> Engine<C> {
             implicit: true,
         };
         // SAFETY: the caller's promise.
-        let sent = unsafe { self.far_send(ctx, place, side, len, outlook, op) };
+        let sent = unsafe { self.far_send(ctx, place, side, len, injection, op) };
         if let Err(error) = sent {
             self.events.complete_nbi(token, 1)?;
             return Err(error.into());
@@ -246,7 +246,7 @@ impl<C: Conduit> Engine<C> {
         place: FarPlace,
         side: Side,
         len: usize,
-        mut outlook: Outlook,
+        mut injection: Injection,
         token: OpToken,
     ) -> Result<(), AmError> {
         let limits = self.conduit.limits();
@@ -295,8 +295,8 @@ impl<C: Conduit> Engine<C> {
                 args,
                 payload,
             };
-            match self.request(ctx, place.rank, &message, outlook) {
-                Ok(()) => outlook = Outlook::Wait,
+            match self.request(ctx, place.rank, &message, injection) {
+                Ok(()) => injection = Injection::Blocking,
                 Err(error) if offset == 0 => {
                     self.far.flights.abandon(op);
                     return Err(error);

@@ -3,7 +3,7 @@
 use super::circle::Circle;
 use crate::engine::collective::Label;
 use crate::engine::core::Engine;
-use crate::engine::mismatch::{Called, Doubt, Sequence};
+use crate::engine::mismatch::{Called, MismatchCheck, Sequence};
 use crate::engine::thread::ThreadCtx;
 use crate::engine::tree::Meeting;
 use argonet_base::JobRank;
@@ -101,7 +101,7 @@ impl<C: Conduit> Engine<C> {
         }
     }
 
-    /// What a rank says of a call, once it has entered it. The call needs the lines of all that are `awaited`. `doubt` is called from time to time when that lasts.
+    /// What a rank says of a call, once it has entered it. The call needs the lines of all that are `awaited`. `check` is called from time to time when that lasts.
     pub(in crate::engine) fn wait_for_line(
         &self,
         ctx: &ThreadCtx,
@@ -109,7 +109,7 @@ impl<C: Conduit> Engine<C> {
         place: Place,
         awaited: &[JobRank],
         waiting: Waiting,
-        mut doubt: impl FnMut(),
+        mut check: impl FnMut(),
     ) -> Entry {
         let Place { slot, rank, call } = place;
         let look = || lines.look(slot, rank, call);
@@ -141,7 +141,7 @@ impl<C: Conduit> Engine<C> {
         loop {
             if wait.lasts() {
                 self.check_line(lines, place);
-                doubt();
+                check();
             }
             wait.pause_unless(ctx, &|| look().is_some());
             if let Some(entry) = look() {
@@ -223,7 +223,7 @@ impl<'e, C: Conduit> Entered<'e, C> {
                 label: self.label,
             },
         };
-        let mut doubt = Doubt::default();
+        let mut check = MismatchCheck::default();
         self.engine.wait_for_line(
             ctx,
             self.lines,
@@ -231,7 +231,7 @@ impl<'e, C: Conduit> Entered<'e, C> {
             &self.circle.members,
             waiting,
             || {
-                self.engine.doubt(&mut doubt, rank, &called);
+                self.engine.check_mismatch(&mut check, rank, &called);
             },
         )
     }

@@ -1,6 +1,6 @@
 //! Operations on words that are not mapped here, as their initiator sends them.
 
-use super::super::core::{Engine, Outlook};
+use super::super::core::{Engine, Injection};
 use super::super::events::OpError;
 use super::super::far::{FarPlace, Flight, Landing, Range, Refusal};
 use super::super::limits::internal;
@@ -66,8 +66,9 @@ impl<C: Conduit> Engine<C> {
     ) -> Result<T, OpError> {
         let mut before = T::of_bits(0);
         // SAFETY: the value is there until the event is complete, or the process ends.
-        let event =
-            unsafe { self.atomic_explicit(ctx, target, what, &raw mut before, Outlook::Wait) }?;
+        let event = unsafe {
+            self.atomic_explicit(ctx, target, what, &raw mut before, Injection::Blocking)
+        }?;
         self.wait_or_end(ctx, event);
         Ok(before)
     }
@@ -82,12 +83,12 @@ impl<C: Conduit> Engine<C> {
         target: AtomicTarget,
         what: Atomic<T>,
         result: *mut T,
-        outlook: Outlook,
+        injection: Injection,
     ) -> Result<Event, OpError> {
         self.permit_far(ctx, NAME, target.rank())?;
-        self.with_event(ctx, outlook, |token| {
+        self.with_event(ctx, injection, |token| {
             let address = result.expose_provenance();
-            self.atomic_send(ctx, target, what.untyped(), address, outlook, token)
+            self.atomic_send(ctx, target, what.untyped(), address, injection, token)
         })
     }
 
@@ -101,7 +102,7 @@ impl<C: Conduit> Engine<C> {
         target: AtomicTarget,
         what: Atomic<T>,
         result: *mut T,
-        outlook: Outlook,
+        injection: Injection,
     ) -> Result<(), OpError> {
         self.permit_far(ctx, NAME, target.rank())?;
         let category = category_of(what.operation);
@@ -111,7 +112,7 @@ impl<C: Conduit> Engine<C> {
             implicit: true,
         };
         let address = result.expose_provenance();
-        let sent = self.atomic_send(ctx, target, what.untyped(), address, outlook, op);
+        let sent = self.atomic_send(ctx, target, what.untyped(), address, injection, op);
         if let Err(error) = sent {
             self.events.complete_nbi(token, 1)?;
             return Err(error.into());
@@ -127,7 +128,7 @@ impl<C: Conduit> Engine<C> {
         target: AtomicTarget,
         what: Untyped,
         result: usize,
-        outlook: Outlook,
+        injection: Injection,
         token: OpToken,
     ) -> Result<(), AmError> {
         let op = self.far.flights.begin(Flight {
@@ -149,7 +150,7 @@ impl<C: Conduit> Engine<C> {
             args: args.words(),
             payload: Payload::None,
         };
-        let sent = self.request(ctx, target.rank(), &message, outlook);
+        let sent = self.request(ctx, target.rank(), &message, injection);
         sent.inspect_err(|_| self.far.flights.abandon(op))
     }
 }

@@ -12,7 +12,7 @@ mod word;
 
 pub use word::{Atomic, AtomicWord};
 
-use super::core::{Engine, Outlook};
+use super::core::{Engine, Injection};
 use super::datatype::Operation;
 use super::events::OpError;
 use super::far::FarPlace;
@@ -137,7 +137,7 @@ impl<C: Conduit> Engine<C> {
     /// for nothing if the operation does not fetch.
     ///
     /// # Errors
-    /// As [`atomic`](Self::atomic); with [`Outlook::Immediate`] also that there is no room or no
+    /// As [`atomic`](Self::atomic); with [`Injection::Immediate`] also that there is no room or no
     /// handle for it, and nothing has been sent then.
     ///
     /// # Panics
@@ -149,7 +149,7 @@ impl<C: Conduit> Engine<C> {
         target: AtomicTarget,
         what: Atomic<T>,
         result: *mut T,
-        outlook: Outlook,
+        injection: Injection,
     ) -> Result<Event, OpError> {
         if ctx.is_free()
             && let Some(before) = self.atomic_mapped(target, what)
@@ -159,7 +159,7 @@ impl<C: Conduit> Engine<C> {
             return Ok(Event::DONE);
         }
         // SAFETY: the caller's promise.
-        unsafe { self.atomic_start_otherwise(ctx, target, what, result, outlook) }
+        unsafe { self.atomic_start_otherwise(ctx, target, what, result, injection) }
     }
 
     #[inline(never)]
@@ -169,7 +169,7 @@ impl<C: Conduit> Engine<C> {
         target: AtomicTarget,
         what: Atomic<T>,
         result: *mut T,
-        outlook: Outlook,
+        injection: Injection,
     ) -> Result<Event, OpError> {
         ctx.permit(NAME, self.rank)?;
         let mut span = self.atomic_span::<T>(ctx, Kind::AtomicNb, target);
@@ -180,7 +180,7 @@ impl<C: Conduit> Engine<C> {
                 Ok(Event::DONE)
             }
             // SAFETY: the caller's promise.
-            Ok(None) => unsafe { self.atomic_explicit(ctx, target, what, result, outlook) },
+            Ok(None) => unsafe { self.atomic_explicit(ctx, target, what, result, injection) },
             Err(error) => Err(error),
         };
         forget(&mut span, &outcome);
@@ -207,7 +207,7 @@ impl<C: Conduit> Engine<C> {
         target: AtomicTarget,
         what: Atomic<T>,
         result: *mut T,
-        outlook: Outlook,
+        injection: Injection,
     ) -> Result<(), OpError> {
         if ctx.is_free()
             && let Some(before) = self.atomic_mapped(target, what)
@@ -217,7 +217,7 @@ impl<C: Conduit> Engine<C> {
             return Ok(());
         }
         // SAFETY: the caller's promise.
-        unsafe { self.atomic_start_implicit_otherwise(ctx, target, what, result, outlook) }
+        unsafe { self.atomic_start_implicit_otherwise(ctx, target, what, result, injection) }
     }
 
     #[inline(never)]
@@ -227,7 +227,7 @@ impl<C: Conduit> Engine<C> {
         target: AtomicTarget,
         what: Atomic<T>,
         result: *mut T,
-        outlook: Outlook,
+        injection: Injection,
     ) -> Result<(), OpError> {
         ctx.permit(NAME, self.rank)?;
         let mut span = self.atomic_span::<T>(ctx, Kind::AtomicNbi, target);
@@ -238,7 +238,7 @@ impl<C: Conduit> Engine<C> {
                 Ok(())
             }
             // SAFETY: the caller's promise.
-            Ok(None) => unsafe { self.atomic_implicit(ctx, target, what, result, outlook) },
+            Ok(None) => unsafe { self.atomic_implicit(ctx, target, what, result, injection) },
             Err(error) => Err(error),
         };
         forget(&mut span, &outcome);

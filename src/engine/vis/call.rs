@@ -1,7 +1,7 @@
 //! What callers ask for, and what becomes of it: a copy at once where the peer's memory is mapped here, else messages or
 //! puts and gets of pieces.
 
-use super::super::core::{Engine, Outlook};
+use super::super::core::{Engine, Injection};
 use super::super::events::OpError;
 use super::super::far::Access;
 use super::super::thread::ThreadCtx;
@@ -96,11 +96,11 @@ impl<C: Conduit> Engine<C> {
         &self,
         ctx: &ThreadCtx,
         transfer: &VisTransfer<'_>,
-        outlook: Outlook,
+        injection: Injection,
     ) -> Result<(), OpError> {
         let kinds = [Kind::Put, Kind::Get];
         // SAFETY: the caller's promise; this returns after completion.
-        let event = unsafe { self.vis_begin(ctx, transfer, outlook, Counts::Explicitly, kinds) }?;
+        let event = unsafe { self.vis_begin(ctx, transfer, injection, Counts::Explicitly, kinds) }?;
         if event.is_done() {
             return Ok(());
         }
@@ -109,7 +109,7 @@ impl<C: Conduit> Engine<C> {
     }
 
     /// Starts a non-contiguous put or get and returns the event of its completion;
-    /// [`leaf`](Self::leaf) gives that of a put's local completion. With [`Outlook::Immediate`] only
+    /// [`leaf`](Self::leaf) gives that of a put's local completion. With [`Injection::Immediate`] only
     /// the first message may be refused.
     ///
     /// A range that the peer has not bound ends the job; one outside of a segment that is mapped
@@ -121,17 +121,17 @@ impl<C: Conduit> Engine<C> {
     /// there as long as the event is not complete; strides and counts are not needed after the call.
     ///
     /// # Errors
-    /// [`VisError`](super::VisError), [`NoSuchRank`](argonet_am::AmError::NoSuchRank), a call from inside a handler; with [`Outlook::Immediate`] also that there
+    /// [`VisError`](super::VisError), [`NoSuchRank`](argonet_am::AmError::NoSuchRank), a call from inside a handler; with [`Injection::Immediate`] also that there
     /// is no room or no handle, and nothing has been sent then.
     pub unsafe fn vis_start(
         &self,
         ctx: &ThreadCtx,
         transfer: &VisTransfer<'_>,
-        outlook: Outlook,
+        injection: Injection,
     ) -> Result<Event, OpError> {
         let kinds = [Kind::PutNb, Kind::GetNb];
         // SAFETY: the caller's promise.
-        unsafe { self.vis_begin(ctx, transfer, outlook, Counts::Explicitly, kinds) }
+        unsafe { self.vis_begin(ctx, transfer, injection, Counts::Explicitly, kinds) }
     }
 
     /// [`vis_start`](Self::vis_start) of an operation that counts for the thread's access region, or else for its
@@ -146,11 +146,11 @@ impl<C: Conduit> Engine<C> {
         &self,
         ctx: &ThreadCtx,
         transfer: &VisTransfer<'_>,
-        outlook: Outlook,
+        injection: Injection,
     ) -> Result<(), OpError> {
         let kinds = [Kind::PutNbi, Kind::GetNbi];
         // SAFETY: the caller's promise.
-        unsafe { self.vis_begin(ctx, transfer, outlook, Counts::Implicitly, kinds) }?;
+        unsafe { self.vis_begin(ctx, transfer, injection, Counts::Implicitly, kinds) }?;
         Ok(())
     }
 
@@ -160,7 +160,7 @@ impl<C: Conduit> Engine<C> {
         &self,
         ctx: &ThreadCtx,
         transfer: &VisTransfer<'_>,
-        outlook: Outlook,
+        injection: Injection,
         counts: Counts,
         kinds: [Kind; 2],
     ) -> Result<Event, OpError> {
@@ -170,7 +170,7 @@ impl<C: Conduit> Engine<C> {
         self.permit_far(ctx, direction.name(), rank)?;
         let mut span = span(ctx, kinds[usize::from(direction == Direction::Get)]);
         // SAFETY: the caller's promise.
-        let begun = unsafe { self.vis_do(ctx, transfer, outlook, counts) };
+        let begun = unsafe { self.vis_do(ctx, transfer, injection, counts) };
         if let Some(span) = &mut span {
             match &begun {
                 Ok((_, bytes)) => span.tell(self.about_bytes(rank, *bytes, 0, 0)),
@@ -188,7 +188,7 @@ impl<C: Conduit> Engine<C> {
         &self,
         ctx: &ThreadCtx,
         transfer: &VisTransfer<'_>,
-        outlook: Outlook,
+        injection: Injection,
         counts: Counts,
     ) -> Result<(Event, usize), OpError> {
         let VisTransfer {
@@ -226,7 +226,7 @@ impl<C: Conduit> Engine<C> {
             notice,
         };
         // SAFETY: the caller's promise.
-        let event = unsafe { self.vis_far(ctx, journey, &plan, outlook, counts) }?;
+        let event = unsafe { self.vis_far(ctx, journey, &plan, injection, counts) }?;
         Ok((event, bytes))
     }
 }

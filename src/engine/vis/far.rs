@@ -1,7 +1,7 @@
 //! Transfers to and from memory that is not mapped here. Long parts go as puts and gets of their own, short ones are packed
 //! into messages that name them; the bytes are read once and written once on either side.
 
-use super::super::core::{Engine, Outlook};
+use super::super::core::{Engine, Injection};
 use super::super::events::{OpError, Transfer};
 use super::super::far::{Args, FarPlace, Flight, Landing, Side as FarSide};
 use super::super::limits::internal;
@@ -56,7 +56,7 @@ impl<C: Conduit> Engine<C> {
         ctx: &ThreadCtx,
         journey: Journey,
         plan: &Plan<'_>,
-        outlook: Outlook,
+        injection: Injection,
         counts: Counts,
     ) -> Result<Event, OpError> {
         let Journey {
@@ -72,13 +72,17 @@ impl<C: Conduit> Engine<C> {
             None => (0, 1),
         };
         let (token, event) =
-            self.vis_token(ctx, counts, direction.category(), of_token, outlook)?;
+            self.vis_token(ctx, counts, direction.category(), of_token, injection)?;
         // SAFETY: the caller's promise.
         let sent = unsafe {
             match (direct, direction) {
-                (Some(_), _) => self.vis_direct(ctx, journey, (&to, &from), outlook, token),
-                (None, Direction::Put) => self.vis_pack(ctx, journey, (&to, &from), outlook, token),
-                (None, Direction::Get) => self.vis_ask(ctx, journey, (&to, &from), outlook, token),
+                (Some(_), _) => self.vis_direct(ctx, journey, (&to, &from), injection, token),
+                (None, Direction::Put) => {
+                    self.vis_pack(ctx, journey, (&to, &from), injection, token)
+                }
+                (None, Direction::Get) => {
+                    self.vis_ask(ctx, journey, (&to, &from), injection, token)
+                }
             }
         };
         match sent {
@@ -124,7 +128,7 @@ impl<C: Conduit> Engine<C> {
         ctx: &ThreadCtx,
         journey: Journey,
         (to, from): (&Runs<'_>, &Runs<'_>),
-        mut outlook: Outlook,
+        mut injection: Injection,
         token: OpToken,
     ) -> Result<(), Stopped> {
         let mut is_first = true;
@@ -134,8 +138,9 @@ impl<C: Conduit> Engine<C> {
             usize::MAX,
             |to, from, len| {
                 // SAFETY: part of either side.
-                let sent = unsafe { self.vis_part(ctx, journey, (to, from, len), outlook, token) };
-                outlook = Outlook::Wait;
+                let sent =
+                    unsafe { self.vis_part(ctx, journey, (to, from, len), injection, token) };
+                injection = Injection::Blocking;
                 let was_first = core::mem::replace(&mut is_first, false);
                 sent.map_err(|error| match was_first {
                     true => Stopped::First(error),
@@ -153,7 +158,7 @@ impl<C: Conduit> Engine<C> {
         ctx: &ThreadCtx,
         journey: Journey,
         (to, from, len): (usize, usize, usize),
-        outlook: Outlook,
+        injection: Injection,
         token: OpToken,
     ) -> Result<(), OpError> {
         let Journey {
@@ -182,7 +187,7 @@ impl<C: Conduit> Engine<C> {
                 },
             };
             // SAFETY: the caller's promise.
-            let injected = unsafe { self.launch(ctx, transfer, token, outlook) }?;
+            let injected = unsafe { self.launch(ctx, transfer, token, injection) }?;
             if injected == Injected::Complete {
                 self.complete(token, Part::Remote, 1);
             }
@@ -206,7 +211,7 @@ impl<C: Conduit> Engine<C> {
                 self.complete(token, Part::Remote, 1);
                 return Ok(());
             }
-            Ok(self.far_send(ctx, place, side, len, outlook, token)?)
+            Ok(self.far_send(ctx, place, side, len, injection, token)?)
         }
     }
 
@@ -219,7 +224,7 @@ impl<C: Conduit> Engine<C> {
         ctx: &ThreadCtx,
         journey: Journey,
         (to, from): (&Runs<'_>, &Runs<'_>),
-        mut outlook: Outlook,
+        mut injection: Injection,
         token: OpToken,
     ) -> Result<(), Stopped> {
         let landing = match journey.notice {
@@ -247,7 +252,7 @@ impl<C: Conduit> Engine<C> {
                 offset: None,
             };
             self.far.flights.expect_one_more(op);
-            let mut prepared = match self.prepare(ctx, &want, outlook) {
+            let mut prepared = match self.prepare(ctx, &want, injection) {
                 Ok(prepared) => prepared,
                 Err(error) => return Err(self.vis_stopped(op, left == journey.bytes, error)),
             };
@@ -270,7 +275,7 @@ impl<C: Conduit> Engine<C> {
             if let Err(error) = self.commit(ctx, prepared, internal::VIS_PUT, args.words(), len) {
                 return Err(self.vis_stopped(op, left == journey.bytes, error));
             }
-            outlook = Outlook::Wait;
+            injection = Injection::Blocking;
             left -= bytes;
         }
         self.vis_has_left(op);
@@ -286,7 +291,7 @@ impl<C: Conduit> Engine<C> {
         ctx: &ThreadCtx,
         journey: Journey,
         (to, from): (&Runs<'_>, &Runs<'_>),
-        mut outlook: Outlook,
+        mut injection: Injection,
         token: OpToken,
     ) -> Result<(), Stopped> {
         // SAFETY: the lists are there until the operation is complete, as the caller promises, and so long it is under way.
@@ -312,10 +317,10 @@ impl<C: Conduit> Engine<C> {
                 payload: Payload::Medium(SharedBytes::from_slice(&name)),
             };
             self.far.flights.expect_one_more(op);
-            if let Err(error) = self.request(ctx, journey.rank, &message, outlook) {
+            if let Err(error) = self.request(ctx, journey.rank, &message, injection) {
                 return Err(self.vis_stopped(op, left == journey.bytes, error));
             }
-            outlook = Outlook::Wait;
+            injection = Injection::Blocking;
             left -= bytes;
         }
         self.vis_has_left(op);

@@ -4,7 +4,7 @@
 
 use super::super::EndpointState;
 use super::super::background::{Steps, kind};
-use super::super::core::{Engine, Outlook};
+use super::super::core::{Engine, Injection};
 use super::super::events::OpError;
 use super::super::far::Wrong;
 use super::super::limits::internal;
@@ -93,7 +93,7 @@ impl<C: Conduit> Engine<C> {
         if let Some(notice) = notice {
             let args = [notice.ends.word(notice.handler)];
             let message = message(&args, notice.bytes());
-            self.request(ctx, to, &message, Outlook::Wait)?;
+            self.request(ctx, to, &message, Injection::Blocking)?;
         }
         Ok(())
     }

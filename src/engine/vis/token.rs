@@ -1,6 +1,6 @@
 //! What a transfer that is not complete at once is known by.
 
-use super::super::core::{Engine, Outlook};
+use super::super::core::{Engine, Injection};
 use super::super::events::OpError;
 use super::super::thread::ThreadCtx;
 use argonet_conduit::{Conduit, OpToken};
@@ -21,10 +21,10 @@ impl<C: Conduit> Engine<C> {
         counts: Counts,
         category: Category,
         (local, remote): (u32, u32),
-        outlook: Outlook,
+        injection: Injection,
     ) -> Result<(OpToken, Event), OpError> {
         if counts == Counts::Explicitly {
-            let event = self.handle(ctx, Parts::new(local, remote)?, outlook)?;
+            let event = self.handle(ctx, Parts::new(local, remote)?, injection)?;
             let token = OpToken {
                 handle: event.raw(),
                 implicit: false,

@@ -5,7 +5,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
-use argonet::engine::Outlook;
+use argonet::engine::Injection;
 use argonet::{CLIENT_BASE, HandlerIndex, Rank, Reduction, SharedArray, World};
 
 use super::over;
@@ -121,7 +121,9 @@ pub(super) fn stress() -> Done {
                         _ => Some((bytes, Some(to))),
                     };
                     // SAFETY: nobody is in a quiet phase.
-                    unsafe { (world.raw()).request(rank, TELL, &[key], payload, Outlook::Wait)? };
+                    unsafe {
+                        (world.raw()).request(rank, TELL, &[key], payload, Injection::Blocking)?
+                    };
                     told[target][0] += 1;
                     told[target][1] += u64::from(key);
                 }

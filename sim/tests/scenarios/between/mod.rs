@@ -7,7 +7,7 @@ mod plan;
 
 use crate::harness;
 
-use argonet::engine::{Engine, FarPlace, Meeting, OpError, Outlook, ReplyPlace};
+use argonet::engine::{Engine, FarPlace, Injection, Meeting, OpError, ReplyPlace};
 use argonet_am::{
     AmError, Category, Delivery, Endpoints, HandlerTable, Lane, MAX_ARGS, Message, Payload,
 };
@@ -201,9 +201,9 @@ fn send(rank: &Rank, shared: &Shared, plan: &Plan, number: u32) {
     let (engine, ctx, to) = (&rank.engine, &rank.ctx, JobRank(plan.to));
     let (content, ends) = (&plan.request, plan.ends);
     let (args, at) = (&content.args, place(engine.rank().0, number, false));
-    let outlook = match plan.way {
-        Way::Immediate => Outlook::Immediate,
-        _ => Outlook::Wait,
+    let injection = match plan.way {
+        Way::Immediate => Injection::Immediate,
+        _ => Injection::Blocking,
     };
     if plan.way == Way::Negotiated {
         let want = PrepareRequest {
@@ -214,7 +214,7 @@ fn send(rank: &Rank, shared: &Shared, plan: &Plan, number: u32) {
             most: shared.scene.get().unwrap().medium,
             offset: None,
         };
-        let mut prepared = engine.prepare_between(ctx, ends, &want, outlook).unwrap();
+        let mut prepared = engine.prepare_between(ctx, ends, &want, injection).unwrap();
         // SAFETY: the conduit is this engine's.
         let mut buffer = unsafe { prepared.buffer() };
         buffer.copy_from(0, &content.payload).unwrap();
@@ -236,7 +236,7 @@ fn send(rank: &Rank, shared: &Shared, plan: &Plan, number: u32) {
             let (src, len) = (content.payload.as_ptr(), content.payload.len());
             // SAFETY: the payload is readable.
             let sent: Result<(), OpError> = unsafe {
-                engine.far_long_between(ctx, place, ends, ASKED, args, src, len, outlook)
+                engine.far_long_between(ctx, place, ends, ASKED, args, src, len, injection)
             };
             return sent.unwrap();
         }
@@ -247,8 +247,8 @@ fn send(rank: &Rank, shared: &Shared, plan: &Plan, number: u32) {
         payload,
     };
     loop {
-        match engine.request_between(ctx, to, ends, &message, outlook) {
-            Err(AmError::Full { .. }) if outlook == Outlook::Immediate => {
+        match engine.request_between(ctx, to, ends, &message, injection) {
+            Err(AmError::Full { .. }) if injection == Injection::Immediate => {
                 engine.poll(ctx).unwrap();
             }
             sent => return sent.unwrap(),

@@ -1,7 +1,7 @@
 //! Ranks that have bound all their memory: by messages, and with copies by the kernel.
 
 use super::rig::{BOUNCE, NOTE, Rig, Seen, bytes, context, get, long, put};
-use crate::engine::{Engine, FarPlace, Outlook, ThreadCtx};
+use crate::engine::{Engine, FarPlace, Injection, ThreadCtx};
 use argonet_base::JobRank;
 use argonet_conduit::smp::Smp;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -47,7 +47,7 @@ fn any_memory_is_reached() {
                 }
                 let source = bytes(key + 50, len);
                 let to = place(&rig, 1, 3);
-                long(engine, ctx, to, NOTE, &[1, 2], &source, Outlook::Wait).unwrap();
+                long(engine, ctx, to, NOTE, &[1, 2], &source, Injection::Blocking).unwrap();
                 let seen = wait(&rig, engine, ctx, 1);
                 assert!(seen.payload == source && seen.args == [1, 2], "{len} bytes");
             }
@@ -97,7 +97,16 @@ fn missing_memory_is_told_by_who_asked_for_it() {
                 let run = catch_unwind(AssertUnwindSafe(|| match what {
                     "put" => _ = put(engine, &ctx, to, &bytes(1, len)),
                     "get" => _ = get(engine, &ctx, to, target),
-                    _ => long(engine, &ctx, to, NOTE, &[1], &bytes(1, len), Outlook::Wait).unwrap(),
+                    _ => long(
+                        engine,
+                        &ctx,
+                        to,
+                        NOTE,
+                        &[1],
+                        &bytes(1, len),
+                        Injection::Blocking,
+                    )
+                    .unwrap(),
                 }));
                 let message = rig.settle().expect("it ends the job");
                 drop(run);
@@ -121,7 +130,7 @@ fn long_replies_are_there_when_their_handler_runs() {
             let to = place(&rig, 1, 0);
             let back = rig.memory[0].address();
             let args = [back as u32, (back >> 32) as u32, 1, LEN as u32, 7];
-            long(engine, ctx, to, BOUNCE, &args, &source, Outlook::Wait).unwrap();
+            long(engine, ctx, to, BOUNCE, &args, &source, Injection::Blocking).unwrap();
             assert!(wait(&rig, engine, ctx, 0).payload == source);
         });
         assert!(rig.memory[0].read(0, LEN) == source);

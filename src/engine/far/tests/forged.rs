@@ -2,7 +2,7 @@
 
 use super::super::wire::Args;
 use super::rig::{ENDPOINT, FORGE, NOTE, Rig, bytes, context, get, put};
-use crate::engine::{Engine, Outlook, internal};
+use crate::engine::{Engine, Injection, internal};
 use argonet_am::{Message, Payload};
 use argonet_base::{HandlerIndex, JobRank};
 use argonet_conduit::smp::Smp;
@@ -17,7 +17,7 @@ fn send(engine: &Engine<Smp>, handler: HandlerIndex, args: &[u32], payload: &[u8
         args,
         payload: Payload::Medium(SharedBytes::from_slice(payload)),
     };
-    let sent = engine.request(&context(), JobRank(1), &message, Outlook::Wait);
+    let sent = engine.request(&context(), JobRank(1), &message, Injection::Blocking);
     sent.unwrap();
 }
 

@@ -1,7 +1,7 @@
 //! Long active messages into far memory.
 
 use super::rig::{BOUNCE, NOBODY, NOTE, Rig, Seen, bytes, context, long};
-use crate::engine::{FarPlace, OpError, Outlook, internal};
+use crate::engine::{FarPlace, Injection, OpError, internal};
 use argonet_am::{AmError, Category, Lane};
 
 const KIB64: usize = 64 << 10;
@@ -33,7 +33,16 @@ fn requests_of_every_size_arrive_as_they_were_sent() {
             let at = 13 + nargs;
             let (place, args, source) = (rig.place(1, at), args(nargs), bytes(i + nargs, len));
             rig.served(|engine, ctx| {
-                long(engine, ctx, place, NOTE, &args, &source, Outlook::Wait).unwrap();
+                long(
+                    engine,
+                    ctx,
+                    place,
+                    NOTE,
+                    &args,
+                    &source,
+                    Injection::Blocking,
+                )
+                .unwrap();
                 // A payload that travels apart is there before the message leaves.
                 assert_eq!(engine.far.flights.under_way(), 0);
             });
@@ -58,7 +67,16 @@ fn a_rank_sends_to_itself() {
     let (engine, ctx) = (&rig.ranks[0].engine, context());
     for len in [0, 5, 2 * KIB64] {
         let (place, source) = (rig.place(0, 3), bytes(len, len));
-        long(engine, &ctx, place, NOTE, &[9], &source, Outlook::Wait).unwrap();
+        long(
+            engine,
+            &ctx,
+            place,
+            NOTE,
+            &[9],
+            &source,
+            Injection::Blocking,
+        )
+        .unwrap();
         assert!(rig.seen(0).is_empty(), "the handler runs in a poll");
         assert_eq!(rig.settle(), None);
         let seen = rig.seen(0);
@@ -79,8 +97,9 @@ fn without_bytes_the_address_is_anything() {
         };
         let null = core::ptr::null();
         // SAFETY: there are no bytes.
-        let sent =
-            unsafe { engine.far_long_request(&ctx, place, NOTE, &[], null, 0, Outlook::Immediate) };
+        let sent = unsafe {
+            engine.far_long_request(&ctx, place, NOTE, &[], null, 0, Injection::Immediate)
+        };
         assert_eq!(sent, Ok(()));
         assert_eq!(rig.settle(), None);
         let seen = rig.seen(1);
@@ -115,7 +134,7 @@ fn replies_of_every_size_arrive_as_they_were_sent() {
                 BOUNCE,
                 &request,
                 &source,
-                Outlook::Wait,
+                Injection::Blocking,
             )
             .unwrap();
             assert_eq!(rig.settle(), None);
@@ -159,7 +178,7 @@ fn the_inner_reply_uses_up_the_outer_one() {
                 BOUNCE,
                 &request,
                 &source,
-                Outlook::Wait,
+                Injection::Blocking,
             )
             .unwrap();
         }
@@ -189,7 +208,7 @@ fn what_is_wrong_is_said_before_anything_is_sent() {
         handler,
         &args(nargs),
         &[1],
-        Outlook::Wait,
+        Injection::Blocking,
     ) {
         Err(OpError::Am(error)) => error,
         other => panic!("{other:?}"),
@@ -225,7 +244,7 @@ fn without_room_immediate_says_so() {
             NOTE,
             &[],
             &[7; 100],
-            Outlook::Immediate,
+            Injection::Immediate,
         ) {
             Ok(()) => sent += 1,
             Err(error) => break error,
@@ -241,7 +260,7 @@ fn without_room_immediate_says_so() {
         NOTE,
         &[],
         &source,
-        Outlook::Immediate,
+        Injection::Immediate,
     );
     assert!(
         matches!(full, Err(OpError::Am(AmError::Full { .. }))),
@@ -258,7 +277,7 @@ fn without_room_immediate_says_so() {
             NOTE,
             &[],
             &source,
-            Outlook::Immediate,
+            Injection::Immediate,
         )
         .unwrap();
     });

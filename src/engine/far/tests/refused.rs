@@ -1,7 +1,7 @@
 //! Ranges that the target has not bound.
 
 use super::rig::{BOUNCE, ENDPOINT, NOTE, Rig, bytes, context, get, long, put};
-use crate::engine::{FarPlace, Outlook};
+use crate::engine::{FarPlace, Injection};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 const LEN: usize = 1000;
@@ -87,7 +87,7 @@ fn longs_outside_end_the_job() {
             NOTE,
             &[1],
             &bytes(1, len),
-            Outlook::Wait,
+            Injection::Blocking,
         )
         .unwrap();
     });
@@ -143,7 +143,7 @@ fn a_refused_reply_ends_the_job_where_it_arrives() {
     let (engine, ctx) = (&rig.ranks[0].engine, context());
     let to = rig.place(0, LEN - 1).address;
     let args = [to as u32, (to >> 32) as u32, 1, 2];
-    let outlook = Outlook::Wait;
+    let injection = Injection::Blocking;
     long(
         engine,
         &ctx,
@@ -151,7 +151,7 @@ fn a_refused_reply_ends_the_job_where_it_arrives() {
         BOUNCE,
         &args,
         &[1, 2],
-        outlook,
+        injection,
     )
     .unwrap();
     let message = rig.settle().unwrap();

@@ -1,7 +1,8 @@
 //! Ranks of one job in one process, over the smp conduit.
 
 use crate::engine::{
-    Engine, EngineConfig, FarPlace, Internals, Outlook, ReplyPlace, ThreadCtx, WaitMode, WaitPolicy,
+    Engine, EngineConfig, FarPlace, Injection, Internals, ReplyPlace, ThreadCtx, WaitMode,
+    WaitPolicy,
 };
 use argonet_am::{AmError, Category, Delivery, HandlerTable, Lane, Message, Payload};
 use argonet_base::{HandlerIndex, JobRank};
@@ -389,7 +390,15 @@ pub(in crate::engine) fn put(
     source: &[u8],
 ) -> Event {
     // SAFETY: the slice is readable.
-    let event = unsafe { engine.far_put(ctx, place, source.as_ptr(), source.len(), Outlook::Wait) };
+    let event = unsafe {
+        engine.far_put(
+            ctx,
+            place,
+            source.as_ptr(),
+            source.len(),
+            Injection::Blocking,
+        )
+    };
     event.unwrap()
 }
 
@@ -400,8 +409,15 @@ pub(in crate::engine) fn get(
     target: &mut [u8],
 ) -> Event {
     // SAFETY: all tests keep their buffers until the event is complete or the rig is gone.
-    let event =
-        unsafe { engine.far_get(ctx, place, target.as_mut_ptr(), target.len(), Outlook::Wait) };
+    let event = unsafe {
+        engine.far_get(
+            ctx,
+            place,
+            target.as_mut_ptr(),
+            target.len(),
+            Injection::Blocking,
+        )
+    };
     event.unwrap()
 }
 
@@ -413,9 +429,9 @@ pub(in crate::engine) fn long(
     handler: HandlerIndex,
     args: &[u32],
     source: &[u8],
-    outlook: Outlook,
+    injection: Injection,
 ) -> Result<(), crate::engine::OpError> {
     let (src, len) = (source.as_ptr(), source.len());
     // SAFETY: the slice is readable.
-    unsafe { engine.far_long_request(ctx, place, handler, args, src, len, outlook) }
+    unsafe { engine.far_long_request(ctx, place, handler, args, src, len, injection) }
 }

@@ -1,7 +1,7 @@
 //! Puts and gets that succeed, and queries.
 
 use super::rig::{ENDPOINT, Rig, bytes, context, get, put};
-use crate::engine::{Context, FarBound, FarPlace, OpError, Outlook};
+use crate::engine::{Context, FarBound, FarPlace, Injection, OpError};
 use argonet_am::AmError;
 use argonet_base::JobRank;
 use argonet_conduit::smp::ThreadMode;
@@ -94,10 +94,16 @@ fn implicit_ones_count_by_category_and_for_regions() {
         // SAFETY: the buffers live to the end of the test.
         unsafe {
             if put {
-                engine.far_put_implicit(&ctx, into, source.as_ptr(), source.len(), Outlook::Wait)
+                engine.far_put_implicit(
+                    &ctx,
+                    into,
+                    source.as_ptr(),
+                    source.len(),
+                    Injection::Blocking,
+                )
             } else {
                 let len = target.len();
-                engine.far_get_implicit(&ctx, from, target.as_mut_ptr(), len, Outlook::Wait)
+                engine.far_get_implicit(&ctx, from, target.as_mut_ptr(), len, Injection::Blocking)
             }
         }
         .unwrap();
@@ -141,8 +147,8 @@ fn no_bytes_and_own_memory_need_no_message() {
     // SAFETY: there are no bytes.
     let events = unsafe {
         [
-            engine.far_put(&ctx, nowhere, null, 0, Outlook::Immediate),
-            engine.far_get(&ctx, nowhere, null, 0, Outlook::Immediate),
+            engine.far_put(&ctx, nowhere, null, 0, Injection::Immediate),
+            engine.far_get(&ctx, nowhere, null, 0, Injection::Immediate),
         ]
     };
     assert_eq!(events, [Ok(Event::DONE), Ok(Event::DONE)]);
@@ -168,7 +174,7 @@ fn nobody_and_inside_handlers() {
             ..rig.place(1, 0)
         };
         // SAFETY: the byte lives as long as the program.
-        unsafe { engine.far_put(&ctx, place, [7u8].as_ptr(), 1, Outlook::Wait) }
+        unsafe { engine.far_put(&ctx, place, [7u8].as_ptr(), 1, Injection::Blocking) }
     };
     let nobody = try_put(2);
     assert!(
@@ -204,8 +210,9 @@ fn a_query_tells_what_is_bound() {
             let mut answer = FarBound { address: 1, len: 2 };
             let to = JobRank(rank as u32);
             // SAFETY: the answer lives until the event is complete.
-            let asked =
-                unsafe { engine.far_query(&ctx, to, endpoint, &raw mut answer, Outlook::Wait) };
+            let asked = unsafe {
+                engine.far_query(&ctx, to, endpoint, &raw mut answer, Injection::Blocking)
+            };
             let event = asked.unwrap();
             assert_eq!(event.is_done(), rank == 0);
             assert_eq!(rig.settle(), None);
@@ -235,7 +242,7 @@ fn without_room_immediate_says_so_and_keeps_nothing() {
                 rig.place(1, 0),
                 source.as_ptr(),
                 200,
-                Outlook::Immediate,
+                Injection::Immediate,
             )
         } {
             Ok(event) => events.push(event),
@@ -252,9 +259,9 @@ fn without_room_immediate_says_so_and_keeps_nothing() {
         let outcomes = unsafe {
             [
                 engine
-                    .far_put(&ctx, place, src, 3 * KIB64, Outlook::Immediate)
+                    .far_put(&ctx, place, src, 3 * KIB64, Injection::Immediate)
                     .map(|_| ()),
-                engine.far_put_implicit(&ctx, place, src, 3 * KIB64, Outlook::Immediate),
+                engine.far_put_implicit(&ctx, place, src, 3 * KIB64, Injection::Immediate),
             ]
         };
         assert!(outcomes.into_iter().all(is_full));
@@ -263,7 +270,7 @@ fn without_room_immediate_says_so_and_keeps_nothing() {
     // Gets and queries are smaller than puts: fill what is left.
     // SAFETY: as above.
     unsafe {
-        while !is_full(engine.far_get_implicit(&ctx, place, dst, 1, Outlook::Immediate)) {}
+        while !is_full(engine.far_get_implicit(&ctx, place, dst, 1, Injection::Immediate)) {}
         while !is_full(
             {
                 engine.far_query(
@@ -271,14 +278,14 @@ fn without_room_immediate_says_so_and_keeps_nothing() {
                     JobRank(1),
                     ENDPOINT,
                     &raw mut bound,
-                    Outlook::Immediate,
+                    Injection::Immediate,
                 )
             }
             .map(|event| events.push(event)),
         ) {}
         assert!(is_full(
             engine
-                .far_get(&ctx, place, dst, KIB64, Outlook::Immediate)
+                .far_get(&ctx, place, dst, KIB64, Injection::Immediate)
                 .map(|_| ())
         ));
     }
@@ -294,7 +301,7 @@ fn without_room_immediate_says_so_and_keeps_nothing() {
     );
     // Idle again: there is room at once.
     // SAFETY: as above.
-    let event = unsafe { engine.far_put(&ctx, place, src, KIB64, Outlook::Immediate) }.unwrap();
+    let event = unsafe { engine.far_put(&ctx, place, src, KIB64, Injection::Immediate) }.unwrap();
     assert_eq!(rig.settle(), None);
     engine.wait(&ctx, event).unwrap();
     assert_eq!(rig.memory[1].read(256, KIB64), source[..KIB64]);

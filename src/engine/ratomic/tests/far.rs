@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::engine::far::tests::rig::context;
-use crate::engine::{Context, Engine, FarPlace, OpError, Outlook, ThreadCtx};
+use crate::engine::{Context, Engine, FarPlace, Injection, OpError, ThreadCtx};
 use argonet_am::AmError;
 use argonet_conduit::smp::{Smp, ThreadMode};
 use argonet_event::{Category, Event};
@@ -18,7 +18,7 @@ fn start<T: AtomicWord>(
     result: &mut T,
 ) -> Event {
     // SAFETY: all tests keep the result until the event is complete or the rig is gone.
-    unsafe { engine.atomic_start(ctx, target, asked, result, Outlook::Wait) }.unwrap()
+    unsafe { engine.atomic_start(ctx, target, asked, result, Injection::Blocking) }.unwrap()
 }
 
 #[test]
@@ -63,7 +63,7 @@ fn implicit_ones_count_by_what_they_do() {
                 far(&rig, 1, 1),
                 asked,
                 &raw mut result,
-                Outlook::Wait,
+                Injection::Blocking,
             )
         };
         begun.unwrap();
@@ -111,7 +111,7 @@ fn without_room_immediate_says_so_and_nothing_is_done() {
                 target,
                 add,
                 core::ptr::null_mut(),
-                Outlook::Immediate,
+                Injection::Immediate,
             )
         };
         match begun {
@@ -125,7 +125,13 @@ fn without_room_immediate_says_so_and_nothing_is_done() {
     for _ in 0..100 {
         // SAFETY: as above.
         let begun = unsafe {
-            engine.atomic_start(&ctx, target, add, core::ptr::null_mut(), Outlook::Immediate)
+            engine.atomic_start(
+                &ctx,
+                target,
+                add,
+                core::ptr::null_mut(),
+                Injection::Immediate,
+            )
         };
         assert!(matches!(begun, Err(OpError::Am(AmError::Full { .. }))));
     }

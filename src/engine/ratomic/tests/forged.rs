@@ -4,7 +4,7 @@ use super::super::wire::{Request, Untyped};
 use super::*;
 use crate::engine::far::Args;
 use crate::engine::far::tests::rig::{ENDPOINT, FORGE, context};
-use crate::engine::{DataType, FarPlace, Outlook, internal};
+use crate::engine::{DataType, FarPlace, Injection, internal};
 use argonet_am::{Message, Payload};
 use argonet_base::HandlerIndex;
 use argonet_segment::SharedBytes;
@@ -19,7 +19,7 @@ fn send(rig: &Rig, handler: HandlerIndex, args: &[u32]) {
     };
     let sent = rig.ranks[0]
         .engine
-        .request(&context(), JobRank(1), &message, Outlook::Wait);
+        .request(&context(), JobRank(1), &message, Injection::Blocking);
     sent.unwrap();
 }
 
@@ -61,7 +61,7 @@ fn words_outside_end_the_job_by_a_message_that_names_them() {
                         target,
                         asked,
                         result,
-                        Outlook::Wait,
+                        Injection::Blocking,
                     )
                 };
                 begun.unwrap();
@@ -183,7 +183,13 @@ fn answers_that_nobody_waits_for_or_of_another_kind_are_broken() {
         // SAFETY: the result lives until the rig is gone.
         unsafe {
             engine
-                .atomic_start(&ctx, far(&rig, 1, 0), asked, &raw mut result, Outlook::Wait)
+                .atomic_start(
+                    &ctx,
+                    far(&rig, 1, 0),
+                    asked,
+                    &raw mut result,
+                    Injection::Blocking,
+                )
                 .unwrap();
         }
         let message = rig

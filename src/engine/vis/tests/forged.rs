@@ -3,7 +3,7 @@
 use crate::engine::far::Args;
 use crate::engine::far::tests::rig::{ENDPOINT, FORGE, Rig, context};
 use crate::engine::vis::{Direction, PeerMemory, Shape, Strided, VisTransfer};
-use crate::engine::{Engine, Outlook, internal};
+use crate::engine::{Engine, Injection, internal};
 use argonet_am::{Message, Payload};
 use argonet_base::{HandlerIndex, JobRank};
 use argonet_conduit::smp::Smp;
@@ -18,7 +18,7 @@ fn send(engine: &Engine<Smp>, handler: HandlerIndex, args: &[u32], payload: &[u8
         payload: Payload::Medium(SharedBytes::from_slice(payload)),
     };
     engine
-        .request(&context(), JobRank(1), &message, Outlook::Wait)
+        .request(&context(), JobRank(1), &message, Injection::Blocking)
         .unwrap();
 }
 
@@ -282,5 +282,5 @@ fn get(rig: &Rig, target: &mut [u8]) {
         notice: None,
     };
     // SAFETY: the callers keep the target to the end of the rig's use.
-    unsafe { engine.vis_start(&context(), &transfer, Outlook::Wait) }.unwrap();
+    unsafe { engine.vis_start(&context(), &transfer, Injection::Blocking) }.unwrap();
 }

@@ -3,7 +3,7 @@
 use super::pure::pattern;
 use crate::engine::far::tests::rig::{ENDPOINT, NOBODY, NOTE, Rig, Seen, context};
 use crate::engine::vis::{Direction, Notice, PeerMemory, Shape, VisTransfer};
-use crate::engine::{Outlook, Strided};
+use crate::engine::{Injection, Strided};
 use argonet_am::{Category, Delivery, Endpoints, HandlerTable, Lane};
 use argonet_base::JobRank;
 use parking_lot::Mutex;
@@ -70,7 +70,8 @@ fn all_of_it_is_there_when_the_handler_runs() {
                 };
                 let transfer = put(1, memory, shape, note(payload));
                 // SAFETY: source and payload live to the end.
-                let event = unsafe { engine.vis_start(&ctx, &transfer, Outlook::Wait) }.unwrap();
+                let event =
+                    unsafe { engine.vis_start(&ctx, &transfer, Injection::Blocking) }.unwrap();
                 assert!(rig.seen(1).is_empty());
                 assert_eq!(rig.settle(), None);
                 assert!(engine.peek(&ctx, event).unwrap());
@@ -99,7 +100,7 @@ fn whoever_waits_need_not_poll_afterwards() {
             };
             let transfer = put(1, PeerMemory::Bound(ENDPOINT), shape, note(&payload));
             // SAFETY: source and payload live to the end.
-            unsafe { engine.vis(ctx, &transfer, Outlook::Wait) }.unwrap();
+            unsafe { engine.vis(ctx, &transfer, Injection::Blocking) }.unwrap();
         }
     });
     assert_eq!(rig.settle(), None);
@@ -123,7 +124,7 @@ fn this_rank_itself_is_told_too() {
     };
     let transfer = put(0, PeerMemory::Bound(ENDPOINT), shape, note(b"here"));
     // SAFETY: source and payload live to the end.
-    unsafe { engine.vis(&ctx, &transfer, Outlook::Wait) }.unwrap();
+    unsafe { engine.vis(&ctx, &transfer, Injection::Blocking) }.unwrap();
     assert_eq!(rig.settle(), None);
     assert_eq!(without_address(rig.seen(0)), [seen(b"here")]);
     assert_eq!(rig.memory[0].read(0, 64), source);
@@ -174,7 +175,7 @@ fn a_further_endpoint_is_told() {
         };
         let transfer = put(1, PeerMemory::Bound(to.into()), nothing, notice);
         // SAFETY: there are no bytes.
-        unsafe { engine.vis(&ctx, &transfer, Outlook::Wait) }.unwrap();
+        unsafe { engine.vis(&ctx, &transfer, Injection::Blocking) }.unwrap();
     };
     let source = pattern(5, 64);
     let mut expected = Vec::new();
@@ -194,7 +195,7 @@ fn a_further_endpoint_is_told() {
             };
             let transfer = put(rank, PeerMemory::Bound(to.into()), shape, notice);
             // SAFETY: source and payload live to the end.
-            unsafe { engine.vis_start(&ctx, &transfer, Outlook::Wait) }.unwrap();
+            unsafe { engine.vis_start(&ctx, &transfer, Injection::Blocking) }.unwrap();
             assert_eq!(rig.settle(), None);
             expected.push((rank, to, b"there".to_vec()));
         }
@@ -231,7 +232,7 @@ fn a_handler_that_does_not_exist_there_ends_the_job() {
     };
     let transfer = put(1, PeerMemory::Segment, shape, notice);
     // SAFETY: there are no bytes.
-    unsafe { engine.vis(&ctx, &transfer, Outlook::Wait) }.unwrap();
+    unsafe { engine.vis(&ctx, &transfer, Injection::Blocking) }.unwrap();
     let message = rig.settle().unwrap();
     assert!(
         message.contains("131") && message.contains("not registered"),

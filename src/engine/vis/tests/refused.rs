@@ -4,7 +4,7 @@ use crate::engine::far::tests::rig::{ENDPOINT, Rig, context};
 use crate::engine::vis::{
     Direction, PeerMemory, Piece, Pieces, Shape, ShapePart, Strided, VisError, VisTransfer,
 };
-use crate::engine::{Context, OpError, Outlook};
+use crate::engine::{Context, Injection, OpError};
 use argonet_am::AmError;
 use argonet_base::JobRank;
 use argonet_event::Event;
@@ -26,7 +26,7 @@ fn start(rig: &Rig, transfer: &VisTransfer<'_>) -> Result<Event, OpError> {
     unsafe {
         rig.ranks[0]
             .engine
-            .vis_start(&context(), transfer, Outlook::Wait)
+            .vis_start(&context(), transfer, Injection::Blocking)
     }
 }
 
@@ -358,7 +358,7 @@ fn nobody_and_inside_handlers() {
     };
     let somebody = transfer(Direction::Get, PeerMemory::Segment, shape);
     // SAFETY: there are no bytes.
-    let refused = unsafe { engine.vis(&ctx, &nobody, Outlook::Wait) };
+    let refused = unsafe { engine.vis(&ctx, &nobody, Injection::Blocking) };
     assert!(
         matches!(
             refused,
@@ -368,7 +368,7 @@ fn nobody_and_inside_handlers() {
     );
     ctx.enter(Context::Handler);
     // SAFETY: there are no bytes.
-    let refused = unsafe { engine.vis(&ctx, &somebody, Outlook::Wait) };
+    let refused = unsafe { engine.vis(&ctx, &somebody, Injection::Blocking) };
     ctx.enter(Context::Free);
     assert!(
         matches!(refused, Err(OpError::Am(AmError::Restricted { .. }))),

@@ -4,7 +4,7 @@ use super::model::{Case, any_case};
 use super::pure::pattern;
 use crate::engine::far::tests::rig::{ENDPOINT, Rig, context};
 use crate::engine::vis::{Direction, PeerMemory, Shape, VisTransfer};
-use crate::engine::{Engine, OpError, Outlook, ThreadCtx, Transfer};
+use crate::engine::{Engine, Injection, OpError, ThreadCtx, Transfer};
 use argonet_base::{JobRank, SegmentOffset};
 use argonet_conduit::smp::Smp;
 use argonet_event::{Category, CategoryMask, Event};
@@ -60,7 +60,7 @@ fn complete(
     transfer: &VisTransfer<'_>,
     form: Form,
 ) -> Result<(), OpError> {
-    let wait = Outlook::Wait;
+    let wait = Injection::Blocking;
     // SAFETY: the caller's memory and lists are there to its end, and so they are when this returns.
     unsafe {
         match form {
@@ -273,7 +273,7 @@ fn many_at_once_complete_one_by_one() {
             notice: None,
         };
         // SAFETY: the source is there to the end; strides are read during the call.
-        events.push(unsafe { engine.vis_start(&ctx, &transfer, Outlook::Wait) }.unwrap());
+        events.push(unsafe { engine.vis_start(&ctx, &transfer, Injection::Blocking) }.unwrap());
     }
     assert!(events.iter().all(|event| !event.is_done()));
     // What was packed has been read.
@@ -333,7 +333,7 @@ fn own_memory_needs_no_message() {
                 notice: None,
             };
             // SAFETY: both vectors live to the end of the loop.
-            let event = unsafe { engine.vis_start(&ctx, &transfer, Outlook::Immediate) };
+            let event = unsafe { engine.vis_start(&ctx, &transfer, Injection::Immediate) };
             assert_eq!(event, Ok(Event::DONE));
         }
         assert_eq!(back, source, "{memory:?}");
@@ -364,7 +364,7 @@ fn a_full_peer_refuses_the_first_message_and_nothing_has_happened() {
     let mut events = Vec::new();
     let refused = loop {
         // SAFETY: the source lives to the end.
-        match unsafe { engine.vis_start(&ctx, &transfer, Outlook::Immediate) } {
+        match unsafe { engine.vis_start(&ctx, &transfer, Injection::Immediate) } {
             Ok(event) => events.push(event),
             Err(error) => break error,
         }
@@ -375,7 +375,7 @@ fn a_full_peer_refuses_the_first_message_and_nothing_has_happened() {
         "{refused:?}"
     );
     // SAFETY: as above.
-    let implicit = unsafe { engine.vis_start_implicit(&ctx, &transfer, Outlook::Immediate) };
+    let implicit = unsafe { engine.vis_start_implicit(&ctx, &transfer, Injection::Immediate) };
     assert!(implicit.is_err());
     assert!(engine.peek_implicit(&ctx, CategoryMask::ALL).unwrap());
     assert_eq!(engine.far.flights.under_way(), events.len());

@@ -14,7 +14,7 @@ use core::time::Duration;
 
 /// What a member to which nothing comes thinks of it.
 #[derive(Clone, Copy)]
-pub(super) enum Doubt {
+pub(super) enum MismatchCheck {
     /// It has not looked twice.
     None,
     /// It looks again at this time, and asks then if it has not yet.
@@ -36,29 +36,29 @@ impl Flight {
 impl<C: Conduit> Engine<C> {
     /// Asks those that this member waits for whether they call the same, if nothing comes in a round for [`PATIENCE`], and looks from
     /// time to time what members of the neighborhood have called, and what ranks say of other calls.
-    pub(super) fn ask_in_doubt(&self, flight: &Flight, work: &mut Work, steps: &mut Steps) {
+    pub(super) fn ask_for_mismatch(&self, flight: &Flight, work: &mut Work, steps: &mut Steps) {
         // Whoever is late in one of the library's own is late in another, too.
         if work.call.kind == Kind::Window {
             return;
         }
         let now = (self.clock)();
-        let asked = match work.doubt {
-            Doubt::Looks { at, .. } if now < at => return,
-            Doubt::Looks { asked, .. } => {
+        let asked = match work.check {
+            MismatchCheck::Looks { at, .. } if now < at => return,
+            MismatchCheck::Looks { asked, .. } => {
                 if !asked {
                     self.ask(flight, work, steps);
                 }
                 if let Some(standing) = &flight.standing {
-                    self.doubt_standing(work.call.label(), standing);
+                    self.check_standing(work.call.label(), standing);
                 }
                 if flight.blocks {
                     self.look_at_heard(&flight.called());
                 }
                 true
             }
-            Doubt::None => false,
+            MismatchCheck::None => false,
         };
-        work.doubt = Doubt::Looks {
+        work.check = MismatchCheck::Looks {
             at: now + PATIENCE,
             asked,
         };
