@@ -194,7 +194,7 @@ impl Conduit for Tcp {
                 None => Payload::Medium(bytes),
             },
         };
-        let unsent = outbound.outbox.unsent();
+        let unsent = outbound.send_stream.unsent();
         core.add(&mut outbound, lane, &message, None);
         if lane == Lane::Request {
             let kind = Kind::of(lane, message.payload.category());
@@ -202,7 +202,7 @@ impl Conduit for Tcp {
             core.depart(peer, &mut outbound, unsent);
         }
         // SAFETY: the buffer is still here.
-        unsafe { outbound.outbox.keep_lent() };
+        unsafe { outbound.send_stream.keep_lent() };
     }
 
     fn cancel(&self, prepared: Prepared) {
@@ -233,20 +233,20 @@ impl Conduit for Tcp {
         let peer = core.peer(to);
         let mut outbound = peer.outbound.lock();
         core.admit_operation(peer, &mut outbound, copied)?;
-        let unsent = outbound.outbox.unsent();
+        let unsent = outbound.send_stream.unsent();
         if copied > 0 {
             let start = NonNull::new(src.cast_mut()).unwrap_or(NonNull::dangling());
             // SAFETY: the caller promises the source during the call.
             let bytes = unsafe { SharedBytes::from_raw(start, len) };
-            let begin = outbound.outbox.push_put(offset.0, bytes);
-            let end = outbound.outbox.head();
+            let begin = outbound.send_stream.push_put(offset.0, bytes);
+            let end = outbound.send_stream.head();
             outbound.operations.note(begin, end, op, false, true);
             core.depart(peer, &mut outbound, unsent);
             return Ok(Injected::Local);
         }
         // SAFETY: the caller keeps the source readable until local completion.
         let source = unsafe { UserBytes::new(src, len) };
-        let begin = outbound.outbox.head();
+        let begin = outbound.send_stream.head();
         outbound.operations.begin_put(source, offset.0, op, begin);
         outbound.go_on(&core.sizes);
         core.depart(peer, &mut outbound, unsent);
@@ -279,10 +279,10 @@ impl Conduit for Tcp {
         if !outbound.operations.has_room_for_get(core.sizes.gets) {
             return Err(SendError::Full);
         }
-        let unsent = outbound.outbox.unsent();
+        let unsent = outbound.send_stream.unsent();
         // SAFETY: the caller keeps the target writable until completion.
         let place = unsafe { UserPlace::new(dst, len) };
-        let begin = outbound.outbox.head();
+        let begin = outbound.send_stream.head();
         outbound.operations.begin_get(place, offset.0, op, begin);
         outbound.go_on(&core.sizes);
         core.depart(peer, &mut outbound, unsent);
@@ -341,8 +341,8 @@ impl Conduit for Tcp {
                 waiting,
             },
             replies: LaneLedger {
-                sent: outbound.outbox.head(),
-                taken: outbound.outbox.released(),
+                sent: outbound.send_stream.head(),
+                taken: outbound.send_stream.released(),
                 handled: taken,
                 waiting: false,
             },

@@ -134,11 +134,13 @@ impl fmt::Display for Connections {
 pub(super) fn held(inbound: &Inbound, outbound: &Outbound) -> Held {
     let sides = inbound.sides.iter();
     let first = inbound.wire.as_ref().and_then(|wire| wire.descriptor());
-    let buffers = inbound.inbox.buffer_bytes()
+    let buffers = inbound.receive_stream.buffer_bytes()
         + inbound.parked.buffer_bytes()
         + inbound.replies.buffer_bytes()
-        + sides.map(|side| side.inbox.buffer_bytes()).sum::<usize>()
-        + outbound.outbox.buffer_bytes()
+        + sides
+            .map(|side| side.receive_stream.buffer_bytes())
+            .sum::<usize>()
+        + outbound.send_stream.buffer_bytes()
         + outbound.operations.buffer_bytes();
     Held {
         state_bytes: (UNUSED_BYTES + USED_BYTES) as u64,

@@ -5,10 +5,10 @@ use super::config::TcpSizes;
 use super::connections::{Doors, UNUSED_BYTES};
 use super::connector::{Connection, Connector, Made};
 use super::helper::Helper;
-use super::lane::Speed;
 use super::peer::{Inbound, Outbound, Peer};
 use super::progress::Progress;
 use super::silence::Silence;
+use super::stream::Speed;
 use super::vitals::Vitals;
 use super::wait::Sleepers;
 use super::wire::Wire;
@@ -249,8 +249,8 @@ impl Core {
             return;
         }
         self.unwire(peer, &mut inbound, &mut outbound);
-        inbound.inbox.reset();
-        let resumed = outbound.outbox.resume(connection.received);
+        inbound.receive_stream.reset();
+        let resumed = outbound.send_stream.resume(connection.received);
         if let Err(cause) = resumed {
             drop(outbound);
             let error = self.broken(peer.rank, cause);
@@ -272,7 +272,7 @@ impl Core {
         outbound.wire = Some(wire);
         self.connected.fetch_add(1, Ordering::Relaxed);
         let (taken, handled) = (inbound.complete(), inbound.parked.handled());
-        outbound.outbox.set_tell(taken, handled);
+        outbound.send_stream.set_tell(taken, handled);
         outbound.go_on(&self.sizes);
         if outbound.has_reports() {
             self.work.set(peer.rank.0);
@@ -327,7 +327,7 @@ impl Core {
         self.unwire(peer, inbound, &mut outbound);
         self.unwire_sides(inbound, &mut outbound);
         // Where a payload was going is not written any more.
-        inbound.inbox.reset();
+        inbound.receive_stream.reset();
         outbound.failed = Some(error);
     }
 

@@ -2,8 +2,8 @@
 
 use super::bits::Bits;
 use super::core::{Core, NOBODY};
-use super::lane::Pieces;
 use super::peer::{Inbound, Outbound, Peer};
+use super::stream::Pieces;
 use argonet_base::cpu::ticks;
 use core::sync::atomic::Ordering;
 use rustix::event::epoll;
@@ -19,7 +19,7 @@ impl Core {
     /// Something was added for a peer: it leaves now, or is gathered with what follows at once.
     #[inline]
     pub(super) fn depart(&self, peer: &Peer, outbound: &mut Outbound, unsent_before: u64) {
-        let unsent = outbound.outbox.unsent();
+        let unsent = outbound.send_stream.unsent();
         if unsent_before > 0 && unsent < self.sizes.gather_bytes as u64 {
             // It joins what is gathered already.
             return;
@@ -62,15 +62,15 @@ impl Core {
     pub(super) fn flush_stream(&self, peer: &Peer, outbound: &mut Outbound) {
         while let Some(wire) = &outbound.wire {
             let mut pieces = Pieces::new();
-            outbound.outbox.next_burst(&mut pieces);
+            outbound.send_stream.next_burst(&mut pieces);
             if pieces.bytes() == 0 {
                 break;
             }
-            // SAFETY: the outbox keeps all pieces where they are until `wrote`, and users keep theirs
+            // SAFETY: the send_stream keeps all pieces where they are until `wrote`, and users keep theirs
             // until they are told of local completion.
             match unsafe { wire.write(&pieces) } {
                 Ok(bytes) => {
-                    outbound.outbox.wrote(bytes);
+                    outbound.send_stream.wrote(bytes);
                     outbound.stripes.main.wrote(bytes);
                     if wire.holds_own() {
                         self.work.set(peer.rank.0);
@@ -135,17 +135,17 @@ impl Core {
 
     /// Tells a peer what was taken after so many looks.
     fn owe(&self, peer: &Peer, outbound: &mut Outbound, patience: u32) {
-        if outbound.outbox.untold() == 0 || outbound.wire.is_none() {
+        if outbound.send_stream.untold() == 0 || outbound.wire.is_none() {
             return;
         }
         if outbound.patience < patience {
             outbound.patience += 1;
         } else {
             outbound.patience = 0;
-            outbound.outbox.tell_now();
+            outbound.send_stream.tell_now();
             self.flush(peer, outbound);
         }
-        if outbound.outbox.untold() > 0 {
+        if outbound.send_stream.untold() > 0 {
             self.owing.set(peer.rank.0);
         }
     }

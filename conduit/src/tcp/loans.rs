@@ -3,8 +3,8 @@
 use super::core::Core;
 use super::credits::{CREDIT_BYTES, credits};
 use super::frame::{Fields, Kind};
-use super::lane::{Credits, Grant, Outbox, Parked};
 use super::peer::{Outbound, Peer};
+use super::stream::{Credits, Grant, Parked, SendStream};
 use argonet_am::credit::{self, Bank, CreditError, Return, Revoke};
 use argonet_am::record::RecordError;
 use argonet_am::system_queue::{Question, SystemQueue};
@@ -96,7 +96,7 @@ impl Loans {
         from: u32,
         (epoch, fields): (bool, &Fields),
         reserved: usize,
-        (grant, outbox): (&mut Grant, &mut Outbox),
+        (grant, send_stream): (&mut Grant, &mut SendStream),
         bank: &Bank,
     ) -> Result<Option<usize>, RecordError> {
         self.note(grant, reserved);
@@ -109,7 +109,7 @@ impl Loans {
         heard.map_err(account)?;
         grant.set_window(self.window());
         let asked = self.peer.asks(fields.wanted as u16, from, bank);
-        outbox.tell_credits(|credits| credits.lend(asked));
+        send_stream.tell_credits(|credits| credits.lend(asked));
         Ok((asked > 0).then(|| self.its_window()))
     }
 
@@ -178,13 +178,13 @@ impl Core {
         (epoch, fields): (bool, &Fields),
     ) -> Result<Option<usize>, RecordError> {
         let outbound = &mut *peer.outbound.lock();
-        outbound.outbox.acknowledge(fields.offset)?;
+        outbound.send_stream.acknowledge(fields.offset)?;
         let mut window = None;
         if let (Some(loans), Some(bank)) = (&mut outbound.loans, &self.bank)
             && loans.is_news((epoch, fields))
         {
             let reserved = outbound.reserved.charge;
-            let lane = (&mut outbound.grant, &mut outbound.outbox);
+            let lane = (&mut outbound.grant, &mut outbound.send_stream);
             let said = (epoch, fields);
             window = loans.control(peer.rank.0, said, reserved, lane, bank)?;
             if window.is_some() {
@@ -211,7 +211,7 @@ impl Core {
             return;
         };
         if loans.peer.tells_epoch(bank) {
-            outbound.outbox.tell_credits(Credits::end_epoch);
+            outbound.send_stream.tell_credits(Credits::end_epoch);
             self.gauge_bank(bank);
         }
         // In a job that waits for each answer nothing is ever in use here.
@@ -261,7 +261,9 @@ impl Core {
         {
             let wanted = loans.stall(charge, reserved, &mut outbound.grant, bank);
             loans.shows_rest = false;
-            outbound.outbox.tell_credits(|credits| credits.want(wanted));
+            outbound
+                .send_stream
+                .tell_credits(|credits| credits.want(wanted));
             let in_use = credits(outbound.grant.in_use() + reserved as u64);
             self.gauge(peer, loans, in_use);
         }
@@ -302,7 +304,9 @@ impl Core {
             let mut queue = SystemQueue::new(Duration::ZERO);
             let question = Question::Revoke(revoke);
             if let Some(frame) = queue.ask(Duration::ZERO, rank, &mut outbound.slot, question) {
-                outbound.outbox.tell_credits(|credits| credits.ask(frame));
+                outbound
+                    .send_stream
+                    .tell_credits(|credits| credits.ask(frame));
                 self.flush(peer, outbound);
             }
         }

@@ -1,7 +1,7 @@
 //! TCP: how ranks on different hosts reach each other over ordinary networks.
 //!
 //! Two ranks that use each other have a connection, over which each sends a stream of frames (`frame`). What a peer has not
-//! taken is kept and written again when another connection had to be made (`lane`), so that every message is handled
+//! taken is kept and written again when another connection had to be made (`stream`), so that every message is handled
 //! once. Taking a put completes it; a get is a request that the target's poll answers. Nothing is read
 //! or written outside of calls of the rank itself, but for what was gathered in a burst, which a thread sends when no call
 //! comes (`helper`), and what another thread serves, where there is one, while the rank computes (`progress`).
@@ -19,7 +19,6 @@ mod flush;
 mod frame;
 mod helper;
 pub mod join;
-mod lane;
 mod loans;
 mod operations;
 mod peer;
@@ -31,6 +30,7 @@ mod serve;
 mod sides;
 mod silence;
 mod spread;
+mod stream;
 mod system;
 #[cfg(test)]
 mod tests;
@@ -52,22 +52,22 @@ pub use progress::progress_by_default;
 /// # Errors
 /// What cannot be used.
 pub fn frames_in(bytes: &[u8]) -> Result<usize, argonet_am::record::RecordError> {
-    use lane::{Inbox, Next};
-    let mut inbox = Inbox::new(TcpSizes::default().long_bytes);
+    use stream::{Next, ReceiveStream};
+    let mut receive_stream = ReceiveStream::new(TcpSizes::default().long_bytes);
     let (mut rest, mut count) = (bytes, 0);
     while !rest.is_empty() {
-        rest = &rest[inbox.feed(rest)..];
+        rest = &rest[receive_stream.feed(rest)..];
         loop {
-            match inbox.next()? {
+            match receive_stream.next()? {
                 Next::More => break,
                 Next::Whole(frame) => {
                     count += 1;
-                    inbox.pass(&frame);
+                    receive_stream.pass(&frame);
                 }
-                Next::Begun(frame) => inbox.skip(frame),
+                Next::Begun(frame) => receive_stream.skip(frame),
                 Next::Placed(_) | Next::Skipped(_) => {
                     count += 1;
-                    inbox.pass_behind();
+                    receive_stream.pass_behind();
                 }
             }
         }

@@ -1,7 +1,7 @@
 //! Puts and gets under way with one peer, and requests whose payload stays with the user.
 
 use super::frame::{Fields, Frame, HeadBytes, Kind, LONGEST_HEAD, charge};
-use super::lane::{Body, Extent, Grant, Outbox};
+use super::stream::{Body, Extent, Grant, SendStream};
 use crate::conduit::{OpToken, Part};
 use crate::wire::{UserBytes, UserPlace};
 use argonet_am::record::RecordError;
@@ -183,7 +183,7 @@ impl Operations {
     /// Adds frames of the operation that has begun, as far as there is room: `room` bytes of the ring.
     pub(super) fn go_on(
         &mut self,
-        outbox: &mut Outbox,
+        send_stream: &mut SendStream,
         grant: &mut Grant,
         reserved: usize,
         mut room: usize,
@@ -201,16 +201,16 @@ impl Operations {
                 rest: left as u64,
                 ..Fields::default()
             };
-            let before = outbox.used();
+            let before = send_stream.used();
             match &transfer.what {
                 What::Put { source, .. } => {
-                    if outbox.extents() >= MOST_EXTENTS {
+                    if send_stream.extents() >= MOST_EXTENTS {
                         return;
                     }
                     let head = HeadBytes::new(Kind::Put, 0, &[], len, &fields);
                     let part = source.part(transfer.issued, len);
                     let body = Body::Move(Extent::User(part), Kind::Put, fields);
-                    outbox.push(head, body, true);
+                    send_stream.push(head, body, true);
                 }
                 What::Get { key } => {
                     let needed = charge(Kind::Get, 0, 0);
@@ -221,18 +221,18 @@ impl Operations {
                     fields.op = *key;
                     fields.wanted = len as u32;
                     let head = HeadBytes::new(Kind::Get, 0, &[], 0, &fields);
-                    outbox.push(head, Body::Empty, grant.is_short());
+                    send_stream.push(head, Body::Empty, grant.is_short());
                     if let Some(get) = find(&mut self.gets, *key) {
                         get.asked += len;
                     }
                 }
             }
-            room = room.saturating_sub(outbox.used() - before);
+            room = room.saturating_sub(send_stream.used() - before);
             transfer.issued += len;
             if transfer.issued == transfer.len {
                 if let What::Put { refused, .. } = transfer.what {
                     let (begin, op) = (transfer.begin, transfer.op);
-                    self.note(begin, outbox.head(), op, true, !refused);
+                    self.note(begin, send_stream.head(), op, true, !refused);
                 }
                 self.transfer = None;
             }

@@ -3,11 +3,11 @@
 use super::config::{REPLY_ROOM, TcpSizes};
 use super::credits::CREDIT_BYTES;
 use super::frame::{Fields, HeadBytes, Kind};
-use super::lane::{Apart, Aside, Body, Grant, Inbox, Outbox, Parked};
 use super::loans::Loans;
 use super::operations::Operations;
 use super::sides::{InboundSide, Stripes};
 use super::silence::Silence;
+use super::stream::{Apart, Aside, Body, Grant, Parked, ReceiveStream, SendStream};
 use super::wire::Wire;
 use crate::conduit::{OpToken, Part, SendError};
 use argonet_am::AmError;
@@ -34,7 +34,7 @@ pub(super) struct Peer {
 
 /// What arrives.
 pub(super) struct Inbound {
-    pub(super) inbox: Inbox,
+    pub(super) receive_stream: ReceiveStream,
     pub(super) parked: Parked,
     /// Replies that came while nobody was there to handle them.
     pub(super) replies: Aside,
@@ -63,7 +63,7 @@ pub(super) struct Reserved {
 
 /// What is sent.
 pub(super) struct Outbound {
-    pub(super) outbox: Outbox,
+    pub(super) send_stream: SendStream,
     pub(super) grant: Grant,
     /// Who has lent whom how much; `None` without flow control.
     pub(super) loans: Option<Box<Loans>>,
@@ -101,7 +101,7 @@ impl Peer {
         Self {
             rank,
             inbound: Mutex::new(Inbound {
-                inbox: Inbox::new(sizes.long_bytes),
+                receive_stream: ReceiveStream::new(sizes.long_bytes),
                 parked: Parked::new(window),
                 replies: Aside::default(),
                 wire: None,
@@ -114,7 +114,7 @@ impl Peer {
                 lost_sides: 0,
             }),
             outbound: Mutex::new(Outbound {
-                outbox: Outbox::new(),
+                send_stream: SendStream::new(),
                 grant: Grant::new(window),
                 loans,
                 slot: Slot::default(),
@@ -139,8 +139,8 @@ impl Peer {
 impl Inbound {
     /// Whether something is here that was not taken, or not handled.
     pub(super) fn waits(&self) -> bool {
-        let half_way = |side: &InboundSide| !side.inbox.is_empty();
-        !self.inbox.is_empty()
+        let half_way = |side: &InboundSide| !side.receive_stream.is_empty();
+        !self.receive_stream.is_empty()
             || self.has_aside()
             || !self.told.is_empty()
             || !self.apart.is_empty()
@@ -150,7 +150,7 @@ impl Inbound {
     /// Up to where all of the peer's stream has come, with what travels beside it.
     #[inline]
     pub(super) fn complete(&self) -> u64 {
-        self.apart.complete(self.inbox.taken())
+        self.apart.complete(self.receive_stream.taken())
     }
 
     /// Whether messages were set aside.
@@ -163,7 +163,7 @@ impl Outbound {
     /// Bytes of the ring that requests may still take.
     #[inline]
     pub(super) fn room(&self, sizes: &TcpSizes) -> usize {
-        let taken = self.outbox.used() + self.reserved.ring + REPLY_ROOM;
+        let taken = self.send_stream.used() + self.reserved.ring + REPLY_ROOM;
         sizes.replay_bytes.saturating_sub(taken)
     }
 
@@ -176,7 +176,7 @@ impl Outbound {
         if let Some(error) = &self.failed {
             return Err(SendError::Message(error.clone()));
         }
-        let owned = self.outbox.owned_bytes() + self.reserved.owned;
+        let owned = self.send_stream.owned_bytes() + self.reserved.owned;
         if need.ring > self.room(sizes)
             || !self.grant.allows(need.charge, self.reserved.charge)
             || (need.owned > 0 && owned > 0 && owned + need.owned > sizes.long_bytes)
@@ -188,14 +188,14 @@ impl Outbound {
 
     /// Whether the largest reply has room.
     pub(super) fn has_reply_room(&self, sizes: &TcpSizes) -> bool {
-        let used = self.outbox.used() + self.reserved.ring + REPLY_ROOM;
-        used <= sizes.replay_bytes && self.outbox.owned_bytes() < 2 * sizes.long_bytes
+        let used = self.send_stream.used() + self.reserved.ring + REPLY_ROOM;
+        used <= sizes.replay_bytes && self.send_stream.owned_bytes() < 2 * sizes.long_bytes
     }
 
     /// Reports what is complete by what the peer has taken. Whether there is anything to report.
     pub(super) fn taken(&mut self) -> bool {
         let reports = &mut self.reports;
-        let released = self.outbox.released();
+        let released = self.send_stream.released();
         self.operations.taken(released, |op, part, count| {
             reports.push_back((op, part, count));
         });
@@ -211,17 +211,19 @@ impl Outbound {
     /// Whether something is to be written.
     #[inline]
     pub(super) fn is_unsent(&self) -> bool {
-        self.outbox.unsent() > 0 || self.stripes.is_writing() || self.outbox.waits_for_carrier()
+        self.send_stream.unsent() > 0
+            || self.stripes.is_writing()
+            || self.send_stream.waits_for_carrier()
     }
 
     /// Sends more of an operation that has begun.
     pub(super) fn go_on(&mut self, sizes: &TcpSizes) {
         let room = self.room(sizes);
         let reserved = self.reserved.charge;
-        let (outbox, grant) = (&mut self.outbox, &mut self.grant);
+        let (send_stream, grant) = (&mut self.send_stream, &mut self.grant);
         let chunk_bytes = self.stripes.chunk_bytes(sizes);
         self.operations
-            .go_on(outbox, grant, reserved, room, chunk_bytes);
+            .go_on(send_stream, grant, reserved, room, chunk_bytes);
     }
 
     /// Refuses what begins at a position of the peer's stream.
@@ -230,15 +232,15 @@ impl Outbound {
     /// There is no room even for that: the peer goes on although it was told.
     pub(super) fn refuse(&mut self, fields: &Fields, sizes: &TcpSizes) -> Result<(), RecordError> {
         let head = HeadBytes::new(Kind::Refused, 0, &[], 0, fields);
-        let used = self.outbox.used() + head.as_bytes().len();
+        let used = self.send_stream.used() + head.as_bytes().len();
         if used > sizes.replay_bytes {
             return Err(RecordError::Payload {
                 len: fields.offset.saturating_add(fields.rest),
                 max: fields.segment,
             });
         }
-        self.outbox.push(head, Body::Empty, false);
-        self.outbox.hold(fields.position);
+        self.send_stream.push(head, Body::Empty, false);
+        self.send_stream.hold(fields.position);
         Ok(())
     }
 
@@ -247,7 +249,7 @@ impl Outbound {
         let (used, handled) = self.grant.totals();
         self.failed.is_some()
             || (used == handled
-                && self.outbox.is_settled()
+                && self.send_stream.is_settled()
                 && self.operations.is_empty()
                 && !self.has_reports())
     }

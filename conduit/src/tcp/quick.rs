@@ -13,7 +13,7 @@ impl<S: Sink + ?Sized> Visit<'_, S> {
     /// Serves the next frame if it is here with all its bytes and nothing about it is out of the ordinary; whether it was.
     #[inline]
     pub(super) fn quick(&mut self, inbound: &mut Inbound) -> Result<bool, RecordError> {
-        match inbound.inbox.next_kind() {
+        match inbound.receive_stream.next_kind() {
             Some(kind) if kind == Kind::Put as u8 => Ok(self.put(inbound)),
             Some(kind) if kind == Kind::ShortRequest as u8 => self.short(inbound),
             _ => Ok(false),
@@ -22,18 +22,18 @@ impl<S: Sink + ?Sized> Visit<'_, S> {
 
     #[inline]
     fn put(&mut self, inbound: &mut Inbound) -> bool {
-        let inbox = &mut inbound.inbox;
-        let position = inbox.taken() as u32;
-        let Some(put) = WholePut::read(inbox.bytes(), position) else {
+        let receive_stream = &mut inbound.receive_stream;
+        let position = receive_stream.taken() as u32;
+        let Some(put) = WholePut::read(receive_stream.bytes(), position) else {
             return false;
         };
         let Some(place) = self.core.own(put.offset, put.rest) else {
             return false;
         };
-        let payload = inbox.bytes()[WholePut::HEAD..].as_ptr();
+        let payload = receive_stream.bytes()[WholePut::HEAD..].as_ptr();
         // SAFETY: the payload is here, and the place was checked for all of the put, of which this is a part.
         unsafe { bulk::copy(place.as_ptr(), payload, put.length) };
-        inbox.pass_put(&put);
+        receive_stream.pass_put(&put);
         inbound.tell |= put.tell;
         self.budget -= 1;
         self.taken += 1;
@@ -42,9 +42,9 @@ impl<S: Sink + ?Sized> Visit<'_, S> {
 
     #[inline]
     fn short(&mut self, inbound: &mut Inbound) -> Result<bool, RecordError> {
-        let inbox = &mut inbound.inbox;
-        let position = inbox.taken() as u32;
-        let Some(short) = WholeShort::read(inbox.bytes(), position) else {
+        let receive_stream = &mut inbound.receive_stream;
+        let position = receive_stream.taken() as u32;
+        let Some(short) = WholeShort::read(receive_stream.bytes(), position) else {
             return Ok(false);
         };
         if self.serves_only || !inbound.parked.is_empty() || !self.accepts() {
@@ -60,7 +60,7 @@ impl<S: Sink + ?Sized> Visit<'_, S> {
             Lane::Request,
             Category::Short,
             HandlerIndex(short.handler),
-            short.args(inbox.bytes(), &mut room),
+            short.args(receive_stream.bytes(), &mut room),
             None,
             SegmentOffset(0),
             self.core,
@@ -70,7 +70,7 @@ impl<S: Sink + ?Sized> Visit<'_, S> {
             self.accepts = None;
         }
         inbound.parked.handle(charge);
-        inbox.pass_short(&short);
+        receive_stream.pass_short(&short);
         self.taken += 1;
         Ok(true)
     }

@@ -3,8 +3,8 @@
 use super::config::REPLY_ROOM;
 use super::core::Core;
 use super::frame::{Fields, HeadBytes, Kind, LONGEST_HEAD, charge};
-use super::lane::{Body, Extent};
 use super::peer::{Outbound, Peer, Reserved};
+use super::stream::{Body, Extent};
 use crate::conduit::{Limits, OpToken, Prepared, SendError};
 use crate::wire::UserBytes;
 use argonet_am::{AmError, Category, Lane, MAX_MEDIUM, Message, Payload, Registered, ReplyPort};
@@ -88,7 +88,7 @@ impl Core {
         let peer = self.peer(to);
         let mut outbound = peer.outbound.lock();
         self.admit(peer, &mut outbound, need)?;
-        let unsent = outbound.outbox.unsent();
+        let unsent = outbound.send_stream.unsent();
         let begin = self.add(
             &mut outbound,
             Lane::Request,
@@ -97,12 +97,12 @@ impl Core {
         );
         outbound.grant.use_up(need.charge);
         if let Some((op, _)) = stays {
-            let end = outbound.outbox.head();
+            let end = outbound.send_stream.head();
             outbound.operations.note(begin, end, op, true, false);
         }
         self.depart(peer, &mut outbound, unsent);
         // SAFETY: the payload is the caller's, who waits for this call.
-        unsafe { outbound.outbox.keep_lent() };
+        unsafe { outbound.send_stream.keep_lent() };
         Ok(())
     }
 
@@ -124,13 +124,13 @@ impl Core {
     #[cold]
     fn lack_room(&self, peer: &Peer, outbound: &mut Outbound, need: Reserved) {
         self.lack(peer, outbound, need.charge);
-        if outbound.outbox.wants_to_write() {
+        if outbound.send_stream.wants_to_write() {
             self.flush(peer, outbound);
         }
     }
 
-    /// Adds a message for which there is room; where it begins. Whoever adds it calls [`keep_lent`](super::lane::Outbox::keep_lent)
-    /// while the payload can be read and nobody else can have the outbox.
+    /// Adds a message for which there is room; where it begins. Whoever adds it calls [`keep_lent`](super::stream::SendStream::keep_lent)
+    /// while the payload can be read and nobody else can have the send_stream.
     #[inline]
     pub(super) fn add(
         &self,
@@ -165,7 +165,7 @@ impl Core {
             )),
         };
         let is_short = lane == Lane::Request && outbound.grant.is_short();
-        outbound.outbox.push(head, body, is_short)
+        outbound.send_stream.push(head, body, is_short)
     }
 
     /// Room for a put or get, of which `copied` bytes are copied.
@@ -267,12 +267,14 @@ impl ReplyPort for Core {
         let peer = self.peer(to);
         let mut outbound = peer.outbound.lock();
         self.add(&mut outbound, Lane::Reply, message, None);
-        if outbound.outbox.is_lent() && to != self.rank {
+        if outbound.send_stream.is_lent() && to != self.rank {
             self.flush(peer, &mut outbound);
         }
         // SAFETY: the payload is the caller's, who waits for this call.
-        unsafe { outbound.outbox.keep_lent() };
-        debug_assert!(outbound.outbox.used() + outbound.reserved.ring <= self.sizes.replay_bytes);
+        unsafe { outbound.send_stream.keep_lent() };
+        debug_assert!(
+            outbound.send_stream.used() + outbound.reserved.ring <= self.sizes.replay_bytes
+        );
         Ok(())
     }
 

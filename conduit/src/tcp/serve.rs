@@ -1,9 +1,9 @@
 //! What is done with a frame that has come.
 
 use super::frame::{Fields, Frame, HEADER_BYTES, HeadBytes, Kind, LONGEST_HEAD};
-use super::lane::{Body, Extent, PAYLOAD_ALIGN, Parked};
 use super::operations::Data;
 use super::peer::Inbound;
+use super::stream::{Body, Extent, PAYLOAD_ALIGN, Parked};
 use super::visit::Visit;
 use crate::conduit::{Part, Sink};
 use argonet_am::record::RecordError;
@@ -109,7 +109,7 @@ impl<S: Sink + ?Sized> Visit<'_, S> {
                 let Some(place) = self.place_of(frame)? else {
                     return self.nowhere(inbound, frame);
                 };
-                let payload = inbound.inbox.bytes()[frame.head_len()..].as_ptr();
+                let payload = inbound.receive_stream.bytes()[frame.head_len()..].as_ptr();
                 // SAFETY: the frame is here with its payload, and `place_of` has checked the place.
                 unsafe { bulk::copy(place.as_ptr(), payload, frame.length) };
             }
@@ -119,7 +119,7 @@ impl<S: Sink + ?Sized> Visit<'_, S> {
         if frame.kind.is_request() {
             let charge = frame.charge();
             inbound.parked.arrive(charge)?;
-            let bytes = inbound.inbox.bytes();
+            let bytes = inbound.receive_stream.bytes();
             if self.must_wait(&inbound.parked, frame) {
                 inbound.parked.park(&bytes[..charge]);
                 return Ok(());
@@ -132,7 +132,7 @@ impl<S: Sink + ?Sized> Visit<'_, S> {
             Kind::Put => self.taken += 1,
             Kind::Got => self.got(inbound, frame)?,
             _ => {
-                let bytes = inbound.inbox.bytes();
+                let bytes = inbound.receive_stream.bytes();
                 if self.serves_only {
                     inbound.replies.push(&bytes[..frame.kept()]);
                 } else {
@@ -162,7 +162,7 @@ impl<S: Sink + ?Sized> Visit<'_, S> {
             _ => {
                 let mut head = [0; LONGEST_HEAD];
                 let head = &mut head[..frame.head_len()];
-                head.copy_from_slice(inbound.inbox.placed_head());
+                head.copy_from_slice(inbound.receive_stream.placed_head());
                 if !frame.kind.is_request() {
                     if self.serves_only {
                         inbound.replies.push(head);
@@ -190,7 +190,7 @@ impl<S: Sink + ?Sized> Visit<'_, S> {
         inbound: &mut Inbound,
         frame: &Frame,
     ) -> Result<(), RecordError> {
-        self.nowhere_at(inbound, frame, inbound.inbox.taken())
+        self.nowhere_at(inbound, frame, inbound.receive_stream.taken())
     }
 
     /// The same for one that began at a position of the peer's stream.
@@ -343,7 +343,7 @@ impl<S: Sink + ?Sized> Visit<'_, S> {
         };
         let head = HeadBytes::new(Kind::Got, 0, &[], len, &fields);
         let mut outbound = self.outbound();
-        outbound.outbox.push(head, body, false);
+        outbound.send_stream.push(head, body, false);
         Ok(())
     }
 }

@@ -3,9 +3,9 @@
 use super::config::TcpSizes;
 use super::connector::Connection;
 use super::core::Core;
-use super::lane::{Choice, Claim, Inbox, Speed};
 use super::peer::{Inbound, Outbound, Peer};
 use super::silence::{Silence, Verdict};
+use super::stream::{Choice, Claim, ReceiveStream, Speed};
 use super::wire::Wire;
 use core::sync::atomic::Ordering;
 use parking_lot::MutexGuard;
@@ -19,7 +19,7 @@ const PART_BYTES: usize = 128 << 10;
 pub(super) struct InboundSide {
     pub(super) number: u16,
     pub(super) wire: Arc<Wire>,
-    pub(super) inbox: Inbox,
+    pub(super) receive_stream: ReceiveStream,
     silence: Silence,
 }
 
@@ -139,7 +139,7 @@ impl Core {
         inbound.sides.push(InboundSide {
             number,
             wire: Arc::clone(&wire),
-            inbox: Inbox::new(self.sizes.long_bytes),
+            receive_stream: ReceiveStream::new(self.sizes.long_bytes),
             silence: Silence::default(),
         });
         outbound.stripes.sides.push(OutboundSide {
@@ -168,8 +168,8 @@ impl Core {
         }
         self.connected.fetch_sub(1, Ordering::Relaxed);
         let (carriers, all) = (sides.len(), outbound.stripes.choice.all());
-        outbound.outbox.set_carriers(carriers, all);
-        outbound.outbox.lose_carrier(number);
+        outbound.send_stream.set_carriers(carriers, all);
+        outbound.send_stream.lose_carrier(number);
         true
     }
 

@@ -2,9 +2,9 @@
 
 use super::core::Core;
 use super::frame::{Frame, Kind};
-use super::lane::{Claim, Inbox, Link, Next, Pieces, Wanted, best};
 use super::peer::{Inbound, Outbound, Peer};
 use super::sides::InboundSide;
+use super::stream::{Claim, Link, Next, Pieces, ReceiveStream, Wanted, best};
 use super::visit::{Visit, Went};
 use crate::conduit::Sink;
 use argonet_am::record::RecordError;
@@ -20,7 +20,10 @@ impl Core {
     /// One or all: what large transfers have moved shows which is better.
     pub(super) fn look_at_choice(&self, outbound: &mut Outbound) {
         let now_ns = self.vitals.now_ns();
-        let (moved, under_way) = (outbound.outbox.moved(), outbound.outbox.extents() > 0);
+        let (moved, under_way) = (
+            outbound.send_stream.moved(),
+            outbound.send_stream.extents() > 0,
+        );
         let part_bytes = self.sizes.chunk_bytes;
         let choice = &mut outbound.stripes.choice;
         choice.look(now_ns, moved, part_bytes, under_way);
@@ -35,26 +38,26 @@ impl Core {
             outbound.stripes.sides.len(),
             outbound.stripes.choice.all() && outbound.wire.is_some(),
         );
-        outbound.outbox.set_carriers(carriers, all);
+        outbound.send_stream.set_carriers(carriers, all);
         for at in 0..carriers {
             self.write_claim(outbound, at);
         }
-        while let Some((len, all)) = outbound.outbox.next_to_carry() {
+        while let Some((len, all)) = outbound.send_stream.next_to_carry() {
             let Some(best) = self.best(outbound, len, all) else {
                 return;
             };
             match best {
                 // It is written behind what is before it.
-                None if outbound.outbox.keep_next() => {
+                None if outbound.send_stream.keep_next() => {
                     self.flush_stream(peer, outbound);
-                    if outbound.outbox.committed() > 0 || outbound.wire.is_none() {
+                    if outbound.send_stream.committed() > 0 || outbound.wire.is_none() {
                         return;
                     }
                 }
                 None => return,
                 Some(at) => {
                     let side = &mut outbound.stripes.sides[at];
-                    side.claim = outbound.outbox.claim(side.number);
+                    side.claim = outbound.send_stream.claim(side.number);
                     self.write_claim(outbound, at);
                 }
             }
@@ -65,9 +68,9 @@ impl Core {
     fn best(&self, outbound: &mut Outbound, len: usize, all: u64) -> Option<Option<usize>> {
         let now_ns = self.vitals.now_ns();
         // What has left the stream cannot go back to it.
-        let with_main = !outbound.outbox.waits_for_carrier();
+        let with_main = !outbound.send_stream.waits_for_carrier();
         let main_queued = outbound.wire.as_ref().map_or(0, |wire| wire.queued());
-        let before = outbound.outbox.committed();
+        let before = outbound.send_stream.committed();
         let stripes = &mut outbound.stripes;
         stripes.main.look(now_ns, main_queued);
         let mut links = Vec::with_capacity(stripes.sides.len() + 1);
@@ -94,14 +97,14 @@ impl Core {
         while let Some(claim) = &mut side.claim {
             let mut pieces = Pieces::new();
             claim.pieces(&mut pieces);
-            // SAFETY: the outbox keeps the payload until it is written or the connection is given up.
+            // SAFETY: the send_stream keeps the payload until it is written or the connection is given up.
             match unsafe { side.wire.write(&pieces) } {
                 Ok(bytes) => {
                     side.speed.wrote(bytes);
                     if claim.wrote(bytes) {
                         let position = claim.position;
                         side.claim = None;
-                        outbound.outbox.wrote_body(position);
+                        outbound.send_stream.wrote_body(position);
                     }
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
@@ -155,13 +158,13 @@ impl<S: Sink + ?Sized> Visit<'_, S> {
     fn side(&mut self, inbound: &mut Inbound, side: &mut InboundSide) -> Result<Took, RecordError> {
         for _ in 0..READS {
             let mut pieces = Pieces::new();
-            side.inbox.room(&mut pieces);
-            // SAFETY: the inbox's own memory, and the place of a payload, which whoever gave it keeps writable.
+            side.receive_stream.room(&mut pieces);
+            // SAFETY: the receive_stream's own memory, and the place of a payload, which whoever gave it keeps writable.
             match unsafe { side.wire.read(&pieces) } {
                 Ok(0) => return Ok(Took::End),
                 Ok(bytes) => {
                     self.moved |= self.serves_only;
-                    side.inbox.filled(bytes);
+                    side.receive_stream.filled(bytes);
                     self.bodies(inbound, side)?;
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
@@ -177,13 +180,13 @@ impl<S: Sink + ?Sized> Visit<'_, S> {
     /// Takes the bodies that have come over a further connection, which carries nothing else.
     fn bodies(&mut self, inbound: &mut Inbound, side: &mut InboundSide) -> Result<(), RecordError> {
         loop {
-            match side.inbox.next()? {
+            match side.receive_stream.next()? {
                 Next::More => return Ok(()),
                 Next::Whole(body) => {
                     self.only_bodies(&body)?;
                     let place = self.body_begins(inbound, side.number, &body)?;
-                    copy(&mut side.inbox, &body, place);
-                    side.inbox.pass(&body);
+                    copy(&mut side.receive_stream, &body, place);
+                    side.receive_stream.pass(&body);
                     self.body_here(inbound, &body, place.is_some())?;
                 }
                 Next::Begun(body) => {
@@ -192,16 +195,16 @@ impl<S: Sink + ?Sized> Visit<'_, S> {
                         // SAFETY: a place in this rank's segment, which stays mapped as long as the conduit, or
                         // of a get, which is writable until its completion is reported: before that, or
                         // before another connection brings the same, this one is cut.
-                        Some(place) => unsafe { side.inbox.place(body, place) },
-                        None => side.inbox.skip(body),
+                        Some(place) => unsafe { side.receive_stream.place(body, place) },
+                        None => side.receive_stream.skip(body),
                     }
                 }
                 Next::Placed(body) => {
-                    side.inbox.pass_behind();
+                    side.receive_stream.pass_behind();
                     self.body_here(inbound, &body, true)?;
                 }
                 Next::Skipped(body) => {
-                    side.inbox.pass_behind();
+                    side.receive_stream.pass_behind();
                     self.body_here(inbound, &body, false)?;
                 }
             }
@@ -223,7 +226,7 @@ impl<S: Sink + ?Sized> Visit<'_, S> {
         body: &Frame,
     ) -> Result<Option<NonNull<u8>>, RecordError> {
         let (head, position) = (body.of_body()?, body.fields.position);
-        let taken = inbound.inbox.taken();
+        let taken = inbound.receive_stream.taken();
         if inbound.apart.wants(position, taken, &head)? == Wanted::No {
             return Ok(None);
         }
@@ -240,7 +243,7 @@ impl<S: Sink + ?Sized> Visit<'_, S> {
         placed: bool,
     ) -> Result<(), RecordError> {
         let (head, position) = (body.of_body()?, body.fields.position);
-        let taken = inbound.inbox.taken();
+        let taken = inbound.receive_stream.taken();
         self.moved = true;
         if inbound.apart.wants(position, taken, &head)? == Wanted::No {
             return Ok(());
@@ -258,13 +261,13 @@ impl<S: Sink + ?Sized> Visit<'_, S> {
         body: &Frame,
     ) -> Result<(), RecordError> {
         let place = self.body_begins(inbound, 0, body)?;
-        copy(&mut inbound.inbox, body, place);
+        copy(&mut inbound.receive_stream, body, place);
         self.body_here(inbound, body, place.is_some())
     }
 
     /// A head whose payload comes as a body.
     pub(super) fn away(&mut self, inbound: &mut Inbound, frame: &Frame) -> Result<(), RecordError> {
-        let position = inbound.inbox.taken();
+        let position = inbound.receive_stream.taken();
         self.moved = true;
         match inbound.apart.head(position, frame)? {
             Some(placed) => self.apart(inbound, frame, position, placed),
@@ -302,7 +305,7 @@ impl<S: Sink + ?Sized> Visit<'_, S> {
         if op == 0 {
             return Ok(());
         }
-        if inbound.inbox.is_placing_data(op) {
+        if inbound.receive_stream.is_placing_data(op) {
             return Err(RecordError::Kind(Kind::Got.into()));
         }
         self.cut(inbound, u16::MAX, |body| body.fields.op == op);
@@ -311,13 +314,13 @@ impl<S: Sink + ?Sized> Visit<'_, S> {
 
     /// Ends all connections but one that are about to place such a body.
     fn cut(&mut self, inbound: &mut Inbound, but: u16, such: impl Fn(&Frame) -> bool) {
-        let such = |inbox: &Inbox| inbox.placing().is_some_and(&such);
-        if but != 0 && such(&inbound.inbox) {
+        let such = |receive_stream: &ReceiveStream| receive_stream.placing().is_some_and(&such);
+        if but != 0 && such(&inbound.receive_stream) {
             self.core.lost(self.peer, inbound);
-            inbound.inbox.reset();
+            inbound.receive_stream.reset();
         }
         let sides = inbound.sides.iter();
-        let cut = sides.filter(|side| side.number != but && such(&side.inbox));
+        let cut = sides.filter(|side| side.number != but && such(&side.receive_stream));
         let cut: Vec<u16> = cut.map(|side| side.number).collect();
         for number in cut {
             self.core.lost_side(self.peer, inbound, number);
@@ -334,9 +337,9 @@ enum Took {
 }
 
 /// Copies the payload of a body that is here with all its bytes.
-fn copy(inbox: &mut Inbox, body: &Frame, place: Option<NonNull<u8>>) {
+fn copy(receive_stream: &mut ReceiveStream, body: &Frame, place: Option<NonNull<u8>>) {
     if let Some(place) = place {
-        let payload = inbox.bytes()[body.head_len()..].as_ptr();
+        let payload = receive_stream.bytes()[body.head_len()..].as_ptr();
         // SAFETY: the body is here with its payload, and its place was checked.
         unsafe { bulk::copy(place.as_ptr(), payload, body.length) };
     }

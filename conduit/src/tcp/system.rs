@@ -2,8 +2,8 @@
 
 use super::core::Core;
 use super::frame::Kind;
-use super::lane::{Credits, Parked};
 use super::peer::Peer;
+use super::stream::{Credits, Parked};
 use super::visit::Served;
 use crate::exit::Way;
 use argonet_am::record::RecordError;
@@ -45,7 +45,7 @@ impl Core {
             Heard::Question(Question::Exit(_)) => (Some(Answer::Exiting), None, None),
             Heard::Repeated(answer) => {
                 outbound
-                    .outbox
+                    .send_stream
                     .tell_credits(|credits| credits.answer(answer));
                 return Ok(None);
             }
@@ -56,14 +56,16 @@ impl Core {
         if let Some(answer) = answer {
             let answer = SystemQueue::answer(&mut outbound.slot, answer);
             outbound
-                .outbox
+                .send_stream
                 .tell_credits(|credits| credits.answer(answer));
         }
         let mut window = None;
         if let Some(answer) = back {
-            outbound.outbox.tell_credits(Credits::answered);
+            outbound.send_stream.tell_credits(Credits::answered);
             if let Some(next) = next {
-                outbound.outbox.tell_credits(|credits| credits.ask(next));
+                outbound
+                    .send_stream
+                    .tell_credits(|credits| credits.ask(next));
             }
             if let Answer::Return(back) = answer {
                 let (Some(loans), Some(bank)) = (&mut outbound.loans, &self.bank) else {
@@ -93,7 +95,9 @@ impl Way for Core {
             return;
         }
         if let Some(frame) = ask(&mut outbound.slot) {
-            outbound.outbox.tell_credits(|credits| credits.ask(frame));
+            outbound
+                .send_stream
+                .tell_credits(|credits| credits.ask(frame));
             self.flush(peer, &mut outbound);
         }
     }

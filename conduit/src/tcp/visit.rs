@@ -2,8 +2,8 @@
 
 use super::core::Core;
 use super::frame::{Frame, Kind};
-use super::lane::{Next, Pieces};
 use super::peer::{Inbound, Outbound, Peer};
+use super::stream::{Next, Pieces};
 use crate::conduit::{OpToken, Part, Sink};
 use argonet_am::record::RecordError;
 use argonet_am::{AmError, Lane};
@@ -188,8 +188,8 @@ impl<S: Sink + ?Sized> Visit<'_, S> {
             return false;
         };
         let mut pieces = Pieces::new();
-        inbound.inbox.room(&mut pieces);
-        // SAFETY: the inbox's own memory, and the place of a payload, which whoever gave it keeps writable.
+        inbound.receive_stream.room(&mut pieces);
+        // SAFETY: the receive_stream's own memory, and the place of a payload, which whoever gave it keeps writable.
         match unsafe { wire.read(&pieces) } {
             Ok(0) => {
                 self.core.lost(self.peer, inbound);
@@ -197,7 +197,7 @@ impl<S: Sink + ?Sized> Visit<'_, S> {
                 false
             }
             Ok(bytes) => {
-                inbound.inbox.filled(bytes);
+                inbound.receive_stream.filled(bytes);
                 self.moved |= self.serves_only;
                 if !self.serves_only && self.core.hot.load(Ordering::Relaxed) == self.peer.rank.0 {
                     self.core.hit(self.peer, inbound);
@@ -249,7 +249,7 @@ impl<S: Sink + ?Sized> Visit<'_, S> {
             if self.quick(inbound)? {
                 continue;
             }
-            let next = inbound.inbox.next()?;
+            let next = inbound.receive_stream.next()?;
             if self.serves_only && self.has_no_room_for(inbound, &next) {
                 return Ok(Went::Held);
             }
@@ -258,38 +258,38 @@ impl<S: Sink + ?Sized> Visit<'_, S> {
                 Next::Whole(frame) => {
                     inbound.tell |= frame.tell;
                     self.whole(inbound, &frame)?;
-                    inbound.inbox.pass(&frame);
+                    inbound.receive_stream.pass(&frame);
                 }
                 Next::Begun(body) if body.kind == Kind::Body => {
                     match self.body_begins(inbound, 0, &body)? {
                         // SAFETY: as below.
-                        Some(place) => unsafe { inbound.inbox.place(body, place) },
-                        None => inbound.inbox.skip(body),
+                        Some(place) => unsafe { inbound.receive_stream.place(body, place) },
+                        None => inbound.receive_stream.skip(body),
                     }
                 }
                 Next::Placed(body) if body.kind == Kind::Body => {
-                    inbound.inbox.pass_behind();
+                    inbound.receive_stream.pass_behind();
                     self.body_here(inbound, &body, true)?;
                 }
                 Next::Skipped(body) if body.kind == Kind::Body => {
-                    inbound.inbox.pass_behind();
+                    inbound.receive_stream.pass_behind();
                     self.body_here(inbound, &body, false)?;
                 }
                 Next::Begun(frame) => match self.place_of(&frame)? {
                     // SAFETY: a place in this rank's segment, which stays mapped as long as the conduit, or
                     // of a get, which is writable until its completion is reported.
-                    Some(place) => unsafe { inbound.inbox.place(frame, place) },
-                    None => inbound.inbox.skip(frame),
+                    Some(place) => unsafe { inbound.receive_stream.place(frame, place) },
+                    None => inbound.receive_stream.skip(frame),
                 },
                 Next::Placed(frame) => {
                     inbound.tell |= frame.tell;
                     self.placed(inbound, &frame)?;
-                    inbound.inbox.pass_behind();
+                    inbound.receive_stream.pass_behind();
                 }
                 Next::Skipped(frame) => {
                     inbound.tell |= frame.tell;
                     self.nowhere(inbound, &frame)?;
-                    inbound.inbox.pass_behind();
+                    inbound.receive_stream.pass_behind();
                 }
             }
         }
@@ -322,25 +322,25 @@ impl<S: Sink + ?Sized> Visit<'_, S> {
             }
             let (taken, handled) = (inbound.complete(), inbound.parked.handled());
             let mut outbound = self.peer.outbound.lock();
-            outbound.outbox.set_tell(taken, handled);
+            outbound.send_stream.set_tell(taken, handled);
             if let Some(bank) = &self.core.bank {
                 bank.arrived(inbound.parked.take_count());
                 self.core
                     .look_at_credits(self.peer, &mut outbound, bank, &inbound.parked);
             }
-            let untold = outbound.outbox.untold();
+            let untold = outbound.send_stream.untold();
             // Nobody will be patient for a rank that makes no call.
             if ((inbound.tell || self.serves_only) && !more) || untold > TELL_BYTES {
-                outbound.outbox.tell_now();
+                outbound.send_stream.tell_now();
                 inbound.tell = false;
             }
             if outbound.stripes.has_sides() {
                 self.core.look_at_choice(&mut outbound);
             }
-            if outbound.outbox.wants_to_write() {
+            if outbound.send_stream.wants_to_write() {
                 self.core.flush(self.peer, &mut outbound);
             }
-            if outbound.outbox.untold() > 0 {
+            if outbound.send_stream.untold() > 0 {
                 outbound.patience = 0;
                 self.core.owing.set(rank);
             }

@@ -84,7 +84,7 @@ impl Core {
             Verdict::Alive => {}
             Verdict::Probe => {
                 let mut outbound = peer.outbound.lock();
-                outbound.outbox.probe();
+                outbound.send_stream.probe();
                 self.flush(peer, &mut outbound);
             }
             Verdict::GiveUp => {

@@ -128,7 +128,8 @@ fn further_connections_count_with_their_buffers() {
         let all = report(rank);
         assert_eq!((all.used, all.connected), (1, 3));
         let inbound = rank.tcp.core.used(peer).unwrap().inbound.lock();
-        let staged = |side: &super::super::sides::InboundSide| side.inbox.buffer_bytes() as u64;
+        let staged =
+            |side: &super::super::sides::InboundSide| side.receive_stream.buffer_bytes() as u64;
         let sides: u64 = inbound.sides.iter().map(staged).sum();
         drop(inbound);
         assert!(

@@ -3,8 +3,8 @@
 use super::*;
 use crate::PeerCredits;
 use crate::tcp::credits::CREDIT_BYTES;
-use crate::tcp::lane::{Grant, Parked};
 use crate::tcp::loans::Loans;
+use crate::tcp::stream::{Grant, Parked};
 use crate::tcp::{TcpCredits, frame::LARGEST_CHARGE};
 use argonet_am::credit::{Bank, Figures, Return, Revoke};
 use rand_xoshiro::Xoshiro256StarStar;
@@ -120,8 +120,8 @@ impl Job {
                 rank.tcp.core.all_used().all(|peer| {
                     let outbound = peer.outbound.lock();
                     !outbound.slot.is_busy()
-                        && outbound.outbox.untold() == 0
-                        && !outbound.outbox.wants_to_write()
+                        && outbound.send_stream.untold() == 0
+                        && !outbound.send_stream.wants_to_write()
                 })
             };
             if all

@@ -87,10 +87,12 @@ impl Case {
             };
             let inbound = peer.inbound.lock();
             match connection {
-                0 => inbound.inbox.is_placing(),
+                0 => inbound.receive_stream.is_placing(),
                 number => {
                     let mut sides = inbound.sides.iter();
-                    sides.any(|side| usize::from(side.number) == number && side.inbox.is_placing())
+                    sides.any(|side| {
+                        usize::from(side.number) == number && side.receive_stream.is_placing()
+                    })
                 }
             }
         });

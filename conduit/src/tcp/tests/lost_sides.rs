@@ -86,7 +86,7 @@ fn nothing_is_written_for_a_get_that_was_refused() {
     let placing = |a: &Rank| {
         let inbound = a.tcp.core.used(1).unwrap().inbound.lock();
         let mut sides = inbound.sides.iter();
-        sides.any(|side| side.inbox.placing().is_some())
+        sides.any(|side| side.receive_stream.placing().is_some())
     };
     while !placing(&a) {
         a.poll();

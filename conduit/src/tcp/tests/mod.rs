@@ -393,7 +393,7 @@ fn replies_wait_in_bounded_room() {
     for _ in 0..1000 {
         b.poll();
         let peer = b.tcp.core.used(0).unwrap();
-        assert!(peer.outbound.lock().outbox.used() <= sizes.replay_bytes);
+        assert!(peer.outbound.lock().send_stream.used() <= sizes.replay_bytes);
     }
     assert!(
         (1..sent).contains(&b.seen.messages),

@@ -309,7 +309,8 @@ fn nothing_old_is_written_after_the_put_is_complete() {
         let placing = |a: &Rank| {
             let inbound = a.tcp.core.used(1).unwrap().inbound.lock();
             let mut sides = inbound.sides.iter();
-            inbound.inbox.placing().is_some() || sides.any(|s| s.inbox.placing().is_some())
+            inbound.receive_stream.placing().is_some()
+                || sides.any(|s| s.receive_stream.placing().is_some())
         };
         if stale == 0 {
             sockets[0].write_all(&head).unwrap();

@@ -79,7 +79,15 @@ fn a_black_hole_is_noticed_and_another_connection_is_used() {
     assert!(after >= LIMIT, "given up after {after:?}");
     let [here, there] = pair();
     // The other end has taken the first message, and says so.
-    let taken = b.tcp.core.used(0).unwrap().inbound.lock().inbox.taken();
+    let taken = b
+        .tcp
+        .core
+        .used(0)
+        .unwrap()
+        .inbound
+        .lock()
+        .receive_stream
+        .taken();
     let Made::Connected(mut new) = connection(1, here, 2) else {
         unreachable!()
     };

@@ -1,7 +1,7 @@
 //! A payload that is written before it is copied: its peer reads while this rank copies.
 
-use super::Outbox;
-use crate::tcp::lane::pieces::Pieces;
+use super::SendStream;
+use crate::tcp::stream::pieces::Pieces;
 use argonet_segment::SharedBytes;
 use core::ptr::NonNull;
 
@@ -17,7 +17,7 @@ pub(super) struct Lent {
 // SAFETY: nobody reads it but who has lent it, before the call that lends it ends.
 unsafe impl Send for Lent {}
 
-impl Outbox {
+impl SendStream {
     /// Adds a head, and a payload that [`keep_lent`](Self::keep_lent) copies.
     #[inline]
     pub(super) fn lend(&mut self, head: &[u8], bytes: SharedBytes<'_>) {

@@ -1,8 +1,8 @@
 //! What passes between a rank and one peer, without I/O and clock.
 //!
-//! An [`Outbox`] takes frames and yields the bytes to write; an [`Inbox`] takes the bytes that were read
+//! An [`SendStream`] takes frames and yields the bytes to write; an [`ReceiveStream`] takes the bytes that were read
 //! and yields frames. Both know their place in their stream, which goes on when another connection is made: what
-//! the peer has not taken is written again ([`Outbox::resume`]), what was taken before is passed over.
+//! the peer has not taken is written again ([`SendStream::resume`]), what was taken before is passed over.
 //!
 //! * **Replay.** Frames, and payloads that are copied, lie in a ring until the peer has taken them; payloads that stay
 //!   where they are (an [`Extent`]) are read again from there. The ring grows as it is needed, up to its limit.
@@ -12,17 +12,17 @@
 
 mod apart;
 mod grant;
-mod inbox;
-mod outbox;
 mod pieces;
+mod receive;
 mod ring;
+mod send;
 mod stripes;
 #[cfg(test)]
 mod tests;
 
 pub(crate) use apart::{Apart, Wanted};
 pub(crate) use grant::{Aside, Grant, Parked};
-pub(crate) use inbox::{Inbox, Next, PAYLOAD_ALIGN};
-pub(crate) use outbox::{Body, Claim, Credits, Extent, Outbox};
 pub(crate) use pieces::Pieces;
+pub(crate) use receive::{Next, PAYLOAD_ALIGN, ReceiveStream};
+pub(crate) use send::{Body, Claim, Credits, Extent, SendStream};
 pub(crate) use stripes::{Choice, Link, Speed, best};

@@ -59,21 +59,21 @@ unsafe impl Send for Direct {}
 pub(crate) enum Next {
     /// Nothing: more must be read.
     More,
-    /// A frame with all its bytes, at the beginning of [`Inbox::bytes`]. [`Inbox::pass`] comes next.
+    /// A frame with all its bytes, at the beginning of [`ReceiveStream::bytes`]. [`ReceiveStream::pass`] comes next.
     Whole(Frame),
     /// The head of a frame of which not all bytes are here; the payload is long and goes to a place.
-    /// [`Inbox::place`] or [`Inbox::skip`] come next.
+    /// [`ReceiveStream::place`] or [`ReceiveStream::skip`] come next.
     Begun(Frame),
-    /// The payload of that frame is at its place; [`Inbox::placed_head`] has its head. [`Inbox::pass_behind`] comes
+    /// The payload of that frame is at its place; [`ReceiveStream::placed_head`] has its head. [`ReceiveStream::pass_behind`] comes
     /// next.
     Placed(Frame),
-    /// The payload of that frame was thrown away. [`Inbox::pass_behind`] comes next.
+    /// The payload of that frame was thrown away. [`ReceiveStream::pass_behind`] comes next.
     Skipped(Frame),
 }
 
 /// The stream from one peer.
 #[derive(Debug)]
-pub(crate) struct Inbox {
+pub(crate) struct ReceiveStream {
     staging: Box<[u8]>,
     start: usize,
     end: usize,
@@ -92,7 +92,7 @@ pub(crate) struct Inbox {
     pub(crate) repeated: u64,
 }
 
-impl Inbox {
+impl ReceiveStream {
     pub(crate) fn new(long_bytes: usize) -> Self {
         Self {
             staging: Box::default(),
@@ -204,8 +204,8 @@ impl Inbox {
         &mut self.staging[self.start..self.end]
     }
 
-    /// What the next frame says to be, if its beginning is here. [`Inbox::pass_put`] or [`Inbox::pass_short`] may come next, or
-    /// [`Inbox::next`].
+    /// What the next frame says to be, if its beginning is here. [`ReceiveStream::pass_put`] or [`ReceiveStream::pass_short`] may come next, or
+    /// [`ReceiveStream::next`].
     #[inline]
     pub(crate) fn next_kind(&self) -> Option<u8> {
         if self.skip > 0 || self.skipping.is_some() || self.direct.is_some() {
@@ -310,7 +310,7 @@ impl Inbox {
     ///
     /// # Safety
     /// The payload's bytes from there on may be written until [`Next::Placed`] is passed or [`reset`](Self::reset) is
-    /// called, and are no part of this inbox.
+    /// called, and are no part of this receive_stream.
     pub(crate) unsafe fn place(&mut self, frame: Frame, place: NonNull<u8>) {
         let mut head = [0; LONGEST_HEAD];
         let head_len = frame.head_len();

@@ -1,8 +1,8 @@
 //! Payloads that leave the stream: which may, who carries them, and what becomes of them when that is lost.
 
-use super::{Outbox, Placed, Way};
+use super::{Placed, SendStream, Way};
 use crate::tcp::frame::{AWAY_FLAG, FLAGS_AT, Fields, HeadBytes, Kind};
-use crate::tcp::lane::pieces::Pieces;
+use crate::tcp::stream::pieces::Pieces;
 
 /// A payload that travels beside the stream, over some connection.
 #[derive(Debug)]
@@ -46,7 +46,7 @@ impl Claim {
     }
 }
 
-impl Outbox {
+impl SendStream {
     /// How many connections there are besides the stream's, and whether payloads leave the stream for them.
     pub(crate) fn set_carriers(&mut self, carriers: usize, spreads: bool) {
         self.carriers = carriers;

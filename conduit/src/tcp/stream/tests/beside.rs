@@ -30,7 +30,7 @@ enum Step {
 }
 
 struct World {
-    outbox: Outbox,
+    send_stream: SendStream,
     sources: VecDeque<(u64, Vec<u8>)>,
     gone: Vec<Vec<u8>>,
     claims: [Option<Claim>; 2],
@@ -38,8 +38,8 @@ struct World {
     stale: [bool; 2],
     main: VecDeque<u8>,
     sides: [VecDeque<u8>; 2],
-    inbox: Inbox,
-    side_inboxes: [Inbox; 2],
+    receive_stream: ReceiveStream,
+    side_streams: [ReceiveStream; 2],
     apart: Apart,
     places: Vec<Vec<u8>>,
     complete: Vec<bool>,
@@ -61,40 +61,43 @@ fn transmit(pieces: &Pieces, most: usize, gone: &[Vec<u8>], pipe: &mut VecDeque<
             !gone.iter().any(is_gone),
             "a source is read that was given back"
         );
-        // SAFETY: the outbox keeps its pieces, and `sources` the users'.
+        // SAFETY: the send_stream keeps its pieces, and `sources` the users'.
         pipe.extend(unsafe { core::slice::from_raw_parts(piece.at, len) });
         left -= len;
     }
     most.min(pieces.bytes())
 }
 
-fn receive(inbox: &mut Inbox, most: usize, pipe: &mut VecDeque<u8>) -> usize {
+fn receive(receive_stream: &mut ReceiveStream, most: usize, pipe: &mut VecDeque<u8>) -> usize {
     let mut pieces = Pieces::new();
-    inbox.room(&mut pieces);
+    receive_stream.room(&mut pieces);
     let mut read = 0;
     for piece in pieces.as_slice() {
         let len = piece.len.min(most - read).min(pipe.len());
         let bytes: Vec<u8> = pipe.drain(..len).collect();
-        // SAFETY: the inbox's own memory, or that of `places`, which stay.
+        // SAFETY: the receive_stream's own memory, or that of `places`, which stay.
         unsafe { core::ptr::copy_nonoverlapping(bytes.as_ptr(), piece.at, len) };
         read += len;
     }
-    inbox.filled(read);
+    receive_stream.filled(read);
     read
 }
 
 impl World {
     fn new() -> Self {
         Self {
-            outbox: Outbox::new(),
+            send_stream: SendStream::new(),
             sources: VecDeque::new(),
             gone: Vec::new(),
             claims: [None, None],
             stale: [false; 2],
             main: VecDeque::new(),
             sides: Default::default(),
-            inbox: Inbox::new(LONG_BYTES),
-            side_inboxes: [Inbox::new(LONG_BYTES), Inbox::new(LONG_BYTES)],
+            receive_stream: ReceiveStream::new(LONG_BYTES),
+            side_streams: [
+                ReceiveStream::new(LONG_BYTES),
+                ReceiveStream::new(LONG_BYTES),
+            ],
             apart: Apart::default(),
             places: Vec::new(),
             complete: Vec::new(),
@@ -117,8 +120,8 @@ impl World {
         // SAFETY: the bytes stay in `sources` until they are released.
         let extent = Extent::User(unsafe { UserBytes::new(bytes.as_ptr(), len) });
         let body = Body::Move(extent, Kind::Put, fields);
-        self.outbox.push(head, body, true);
-        self.sources.push_back((self.outbox.head(), bytes));
+        self.send_stream.push(head, body, true);
+        self.sources.push_back((self.send_stream.head(), bytes));
         self.places.push(vec![0; len]);
         self.complete.push(false);
     }
@@ -131,12 +134,12 @@ impl World {
             0,
             &Fields::default(),
         );
-        self.outbox.push(head, Body::Empty, false);
+        self.send_stream.push(head, Body::Empty, false);
         self.sent_shorts += 1;
     }
 
     fn reap(&mut self) {
-        let released = self.outbox.released();
+        let released = self.send_stream.released();
         while self
             .sources
             .front()
@@ -149,9 +152,9 @@ impl World {
 
     fn write_main(&mut self, most: usize) {
         let mut pieces = Pieces::new();
-        self.outbox.next_burst(&mut pieces);
+        self.send_stream.next_burst(&mut pieces);
         let wrote = transmit(&pieces, most, &self.gone, &mut self.main);
-        self.outbox.wrote(wrote);
+        self.send_stream.wrote(wrote);
         self.reap();
     }
 
@@ -165,7 +168,7 @@ impl World {
         if claim.wrote(wrote) {
             let position = claim.position;
             self.claims[at] = None;
-            self.outbox.wrote_body(position);
+            self.send_stream.wrote_body(position);
         }
         self.reap();
     }
@@ -184,19 +187,19 @@ impl World {
 
     fn begins(&mut self, at: Option<usize>, body: &Frame) -> Option<NonNull<u8>> {
         let (head, position) = (body.of_body().unwrap(), body.fields.position);
-        let taken = self.inbox.taken();
+        let taken = self.receive_stream.taken();
         if self.apart.wants(position, taken, &head).unwrap() == Wanted::No {
             return None;
         }
         for other in 0..2 {
-            let placing = self.side_inboxes[other].placing();
+            let placing = self.side_streams[other].placing();
             if at != Some(other) && placing.is_some_and(|p| p.fields.position == position) {
                 self.adopt(other);
             }
         }
         if at.is_some()
             && self
-                .inbox
+                .receive_stream
                 .placing()
                 .is_some_and(|p| p.fields.position == position)
         {
@@ -209,7 +212,7 @@ impl World {
         let (head, position) = (body.of_body().unwrap(), body.fields.position);
         if self
             .apart
-            .wants(position, self.inbox.taken(), &head)
+            .wants(position, self.receive_stream.taken(), &head)
             .unwrap()
             == Wanted::Yes
             && let Some(head) = self.apart.body(position, &head, true).unwrap()
@@ -219,30 +222,30 @@ impl World {
     }
 
     fn read(&mut self, at: Option<usize>, most: usize) {
-        let of = |this: &mut Self| -> *mut Inbox {
+        let of = |this: &mut Self| -> *mut ReceiveStream {
             match at {
-                None => &raw mut this.inbox,
-                Some(at) => &raw mut this.side_inboxes[at],
+                None => &raw mut this.receive_stream,
+                Some(at) => &raw mut this.side_streams[at],
             }
         };
         match at {
-            None => receive(&mut self.inbox, most, &mut self.main),
-            Some(at) => receive(&mut self.side_inboxes[at], most, &mut self.sides[at]),
+            None => receive(&mut self.receive_stream, most, &mut self.main),
+            Some(at) => receive(&mut self.side_streams[at], most, &mut self.sides[at]),
         };
         loop {
-            // SAFETY: no other reference to the inbox is alive here or where it is used below.
-            let inbox = unsafe { &mut *of(self) };
-            match inbox.next().expect("what is sent can be used") {
+            // SAFETY: no other reference to the receive_stream is alive here or where it is used below.
+            let receive_stream = unsafe { &mut *of(self) };
+            match receive_stream.next().expect("what is sent can be used") {
                 Next::More => return,
                 Next::Whole(frame) => {
                     let payload: Vec<u8> = if frame.away {
                         Vec::new()
                     } else {
-                        inbox.bytes()[frame.head_len()..frame.len()].to_vec()
+                        receive_stream.bytes()[frame.head_len()..frame.len()].to_vec()
                     };
                     let mut room = [0; argonet_am::MAX_CARRIED];
                     let args = frame
-                        .args(&inbox.bytes()[..frame.here()], &mut room)
+                        .args(&receive_stream.bytes()[..frame.here()], &mut room)
                         .to_vec();
                     let place = match frame.kind {
                         Kind::Body => self.begins(at, &frame),
@@ -259,7 +262,7 @@ impl World {
                             );
                         }
                     }
-                    let position = self.inbox.taken();
+                    let position = self.receive_stream.taken();
                     // SAFETY: as above.
                     unsafe { &mut *of(self) }.pass(&frame);
                     match frame.kind {
@@ -281,15 +284,15 @@ impl World {
                         Some(self.place(&frame))
                     };
                     // SAFETY: as above.
-                    let inbox = unsafe { &mut *of(self) };
+                    let receive_stream = unsafe { &mut *of(self) };
                     match place {
                         // SAFETY: places are made once and stay.
-                        Some(place) => unsafe { inbox.place(frame, place) },
-                        None => inbox.skip(frame),
+                        Some(place) => unsafe { receive_stream.place(frame, place) },
+                        None => receive_stream.skip(frame),
                     }
                 }
                 Next::Placed(frame) | Next::Skipped(frame) => {
-                    inbox.pass_behind();
+                    receive_stream.pass_behind();
                     if frame.kind == Kind::Body {
                         self.here(&frame);
                     } else {
@@ -301,39 +304,41 @@ impl World {
     }
 
     fn tell(&mut self) {
-        let complete = self.apart.complete(self.inbox.taken());
-        self.outbox.acknowledge(complete).expect("it was written");
+        let complete = self.apart.complete(self.receive_stream.taken());
+        self.send_stream
+            .acknowledge(complete)
+            .expect("it was written");
         self.reap();
     }
 
     fn news(&mut self) {
         self.news += 1;
-        self.outbox.set_tell(self.news, 0);
-        self.outbox.tell_now();
+        self.send_stream.set_tell(self.news, 0);
+        self.send_stream.tell_now();
     }
 
     fn break_main(&mut self) {
         self.main.clear();
-        self.inbox.reset();
-        let complete = self.apart.complete(self.inbox.taken());
-        self.outbox.resume(complete).expect("it was written");
+        self.receive_stream.reset();
+        let complete = self.apart.complete(self.receive_stream.taken());
+        self.send_stream.resume(complete).expect("it was written");
         self.reap();
     }
 
     fn give_up(&mut self, at: usize) {
         self.claims[at] = None;
         self.stale[at] = true;
-        self.outbox.lose_carrier(at as u16 + 1);
-        self.outbox.set_carriers(self.carriers(), true);
+        self.send_stream.lose_carrier(at as u16 + 1);
+        self.send_stream.set_carriers(self.carriers(), true);
         self.reap();
     }
 
     fn adopt(&mut self, at: usize) {
         self.give_up(at);
         self.sides[at].clear();
-        self.side_inboxes[at].reset();
+        self.side_streams[at].reset();
         self.stale[at] = false;
-        self.outbox.set_carriers(self.carriers(), true);
+        self.send_stream.set_carriers(self.carriers(), true);
     }
 
     fn carriers(&self) -> usize {
@@ -342,7 +347,7 @@ impl World {
 
     fn claim(&mut self, at: usize) {
         if !self.stale[at] && self.claims[at].is_none() {
-            self.claims[at] = self.outbox.claim(at as u16 + 1);
+            self.claims[at] = self.send_stream.claim(at as u16 + 1);
         }
     }
 
@@ -350,10 +355,10 @@ impl World {
         match step {
             Step::Put(len) => self.put(len),
             Step::Short => self.short(),
-            Step::Spread(spreads) => self.outbox.set_carriers(self.carriers(), spreads),
+            Step::Spread(spreads) => self.send_stream.set_carriers(self.carriers(), spreads),
             Step::Claim(at) => self.claim(at),
             Step::Keep => {
-                self.outbox.keep_next();
+                self.send_stream.keep_next();
             }
             Step::WriteMain(most) => self.write_main(most),
             Step::WriteSide(at, most) => self.write_side(at, most),
@@ -379,21 +384,24 @@ impl World {
                 self.write_side(at, usize::MAX);
                 self.read(Some(at), usize::MAX);
             }
-            self.outbox.keep_next();
+            self.send_stream.keep_next();
             self.write_main(usize::MAX);
             self.read(None, usize::MAX);
             self.tell();
-            if self.outbox.is_settled() && self.told == self.news {
+            if self.send_stream.is_settled() && self.told == self.news {
                 break;
             }
         }
-        assert!(self.outbox.is_settled(), "{:?}", self.outbox);
+        assert!(self.send_stream.is_settled(), "{:?}", self.send_stream);
         assert!(self.complete.iter().all(|complete| *complete));
         assert!(self.apart.is_empty(), "{:?}", self.apart);
         assert_eq!(self.shorts, (0..self.sent_shorts).collect::<Vec<_>>());
         assert_eq!(self.told, self.news);
         assert!(self.sources.is_empty());
-        assert_eq!((self.outbox.used(), self.outbox.extents()), (0, 0));
+        assert_eq!(
+            (self.send_stream.used(), self.send_stream.extents()),
+            (0, 0)
+        );
         // What is stale may still be read.
         (0..2).for_each(|at| self.read(Some(at), usize::MAX));
         let is_used = |place: &Vec<u8>| place.iter().all(|byte| *byte == USED);
@@ -433,7 +441,7 @@ proptest! {
     #[test]
     fn puts_are_there_once_whatever_breaks(steps in proptest::collection::vec(step(), 1..150)) {
         let mut world = World::new();
-        world.outbox.set_carriers(2, true);
+        world.send_stream.set_carriers(2, true);
         steps.into_iter().for_each(|step| world.step(step));
         world.settle();
     }

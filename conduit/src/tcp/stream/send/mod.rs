@@ -66,7 +66,7 @@ impl Placed {
 
 /// The stream to one peer. Positions count its bytes from the beginning, over all connections.
 #[derive(Debug)]
-pub(crate) struct Outbox {
+pub(crate) struct SendStream {
     ring: Ring,
     extents: VecDeque<Placed>,
     /// The first extent that is not written to its end.
@@ -117,7 +117,7 @@ pub(crate) struct Outbox {
     lent: Option<Lent>,
 }
 
-impl Outbox {
+impl SendStream {
     pub(crate) fn new() -> Self {
         Self {
             ring: Ring::new(),

@@ -1,7 +1,7 @@
 //! Two ends and the bytes between them, of which any number passes at a time, and which are lost when the connection
 //! is; every message must be taken once, in order, as it was sent.
 
-use super::{Body, Extent, Inbox, Next, Outbox, PAYLOAD_ALIGN, Pieces};
+use super::{Body, Extent, Next, PAYLOAD_ALIGN, Pieces, ReceiveStream, SendStream};
 use crate::tcp::frame::{Fields, Frame, HeadBytes, Kind};
 use crate::wire::UserBytes;
 use argonet_am::record::RecordError;
@@ -43,8 +43,8 @@ fn args_of_medium(n: u32, len: usize) -> Vec<u32> {
 
 /// One end.
 struct End {
-    outbox: Outbox,
-    inbox: Inbox,
+    send_stream: SendStream,
+    receive_stream: ReceiveStream,
     /// Sources of puts, which must stay while they are not taken.
     sources: VecDeque<(u64, Vec<u8>)>,
     /// Sources that were given back, and must not be read any more.
@@ -61,8 +61,8 @@ struct End {
 impl End {
     fn new() -> Self {
         Self {
-            outbox: Outbox::new(),
-            inbox: Inbox::new(LONG_BYTES),
+            send_stream: SendStream::new(),
+            receive_stream: ReceiveStream::new(LONG_BYTES),
             sources: VecDeque::new(),
             gone: Vec::new(),
             sent: Vec::new(),
@@ -106,16 +106,16 @@ impl End {
             _ if len == 0 => Body::Empty,
             _ => Body::Copy(SharedBytes::from_slice(&bytes)),
         };
-        self.outbox.push(head, body, false);
+        self.send_stream.push(head, body, false);
         if matches!(what, What::Stays(_)) {
-            self.sources.push_back((self.outbox.head(), bytes));
+            self.sources.push_back((self.send_stream.head(), bytes));
         }
     }
 
     /// Writes at most so many bytes into a pipe; how many.
     fn write(&mut self, most: usize, pipe: &mut VecDeque<u8>) -> usize {
         let mut pieces = Pieces::new();
-        self.outbox.next_burst(&mut pieces);
+        self.send_stream.next_burst(&mut pieces);
         let mut left = most;
         for piece in pieces.as_slice() {
             let len = piece.len.min(left);
@@ -124,19 +124,19 @@ impl End {
                 .iter()
                 .any(|bytes| bytes.as_ptr_range().contains(&piece.at.cast_const()));
             assert!(!gone, "a source is read that was given back");
-            // SAFETY: the outbox keeps its pieces, and `sources` the users'.
+            // SAFETY: the send_stream keeps its pieces, and `sources` the users'.
             let bytes = unsafe { core::slice::from_raw_parts(piece.at, len) };
             pipe.extend(bytes);
             left -= len;
         }
-        self.outbox.wrote(most - left);
+        self.send_stream.wrote(most - left);
         self.reap();
         most - left
     }
 
     /// Gives sources back that are not read any more.
     fn reap(&mut self) {
-        let released = self.outbox.released();
+        let released = self.send_stream.released();
         while self
             .sources
             .front()
@@ -150,42 +150,42 @@ impl End {
     /// Reads at most so many bytes from a pipe, and takes what frames that makes.
     fn read(&mut self, most: usize, pipe: &mut VecDeque<u8>) -> Result<usize, RecordError> {
         let mut pieces = Pieces::new();
-        self.inbox.room(&mut pieces);
+        self.receive_stream.room(&mut pieces);
         let mut read = 0;
         for piece in pieces.as_slice() {
             let len = piece.len.min(most - read).min(pipe.len());
             let bytes: Vec<u8> = pipe.drain(..len).collect();
-            // SAFETY: the inbox's own memory, or that of `places`, which stay.
+            // SAFETY: the receive_stream's own memory, or that of `places`, which stay.
             unsafe { core::ptr::copy_nonoverlapping(bytes.as_ptr(), piece.at, len) };
             read += len;
         }
-        self.inbox.filled(read);
+        self.receive_stream.filled(read);
         self.reads += usize::from(read > 0);
         loop {
-            match self.inbox.next()? {
+            match self.receive_stream.next()? {
                 Next::More => return Ok(read),
                 Next::Whole(frame) => {
                     self.whole(&frame)?;
-                    self.inbox.pass(&frame);
+                    self.receive_stream.pass(&frame);
                 }
                 Next::Begun(frame) => {
                     // One in three goes nowhere.
                     if frame.fields.offset % 3 == 2 {
-                        self.inbox.skip(frame);
+                        self.receive_stream.skip(frame);
                         continue;
                     }
                     let place = self.place(&frame);
                     // SAFETY: places are made once and stay.
-                    unsafe { self.inbox.place(frame, place) };
+                    unsafe { self.receive_stream.place(frame, place) };
                 }
                 Next::Placed(frame) => {
                     self.arrived(&frame);
-                    self.inbox.pass_behind();
+                    self.receive_stream.pass_behind();
                 }
                 Next::Skipped(frame) => {
                     let n = frame.fields.offset as u32;
                     self.taken.push((n, What::Copied(frame.length)));
-                    self.inbox.pass_behind();
+                    self.receive_stream.pass_behind();
                 }
             }
         }
@@ -204,19 +204,19 @@ impl End {
 
     fn whole(&mut self, frame: &Frame) -> Result<(), RecordError> {
         if frame.kind == Kind::Control {
-            self.outbox.acknowledge(frame.fields.offset)?;
+            self.send_stream.acknowledge(frame.fields.offset)?;
             self.reap();
             return Ok(());
         }
         if frame.kind == Kind::Put {
             let place = self.place(frame);
-            let bytes = self.inbox.bytes()[frame.head_len()..frame.len()].as_ptr();
+            let bytes = self.receive_stream.bytes()[frame.head_len()..frame.len()].as_ptr();
             // SAFETY: the place has as many bytes.
             unsafe { core::ptr::copy_nonoverlapping(bytes, place.as_ptr(), frame.length) };
             self.arrived(frame);
             return Ok(());
         }
-        let bytes = &self.inbox.bytes()[..frame.len()];
+        let bytes = &self.receive_stream.bytes()[..frame.len()];
         let mut room = [0; argonet_am::MAX_CARRIED];
         let args = frame.args(bytes, &mut room);
         let n = args[0];
@@ -250,21 +250,21 @@ impl End {
         let head = HeadBytes::new(Kind::MediumRequest, 0, &args, len, &Fields::default());
         let bytes = pattern(n, len);
         let body = Body::Lend(SharedBytes::from_slice(&bytes));
-        self.outbox.push(head, body, false);
+        self.send_stream.push(head, body, false);
         bytes
     }
 
     /// The bytes that are lent stay here, and must not be read any more.
     fn give_back(&mut self, bytes: Vec<u8>) {
         // SAFETY: they are the bytes that were lent.
-        unsafe { self.outbox.keep_lent() };
+        unsafe { self.send_stream.keep_lent() };
         self.gone.push(bytes);
     }
 
     /// Tells the other end what was taken.
     fn tell(&mut self) {
-        self.outbox.set_tell(self.inbox.taken(), 0);
-        self.outbox.tell_now();
+        self.send_stream.set_tell(self.receive_stream.taken(), 0);
+        self.send_stream.tell_now();
     }
 }
 
@@ -302,8 +302,8 @@ impl Pair {
     fn reset(&mut self, received: [u64; 2]) {
         self.pipes = Default::default();
         for (end, received) in self.ends.iter_mut().zip(received) {
-            end.inbox.reset();
-            end.outbox
+            end.receive_stream.reset();
+            end.send_stream
                 .resume(received)
                 .expect("no more than was written");
         }
@@ -311,7 +311,10 @@ impl Pair {
 
     /// What each end's peer has taken.
     fn received(&self) -> [u64; 2] {
-        [self.ends[1].inbox.taken(), self.ends[0].inbox.taken()]
+        [
+            self.ends[1].receive_stream.taken(),
+            self.ends[0].receive_stream.taken(),
+        ]
     }
 
     /// Until nothing is left; all of it has been taken.
@@ -334,9 +337,9 @@ impl Pair {
             });
             let due: Vec<(u32, What)> = (0..).zip(sent).collect();
             assert_eq!(self.ends[to].taken, due);
-            assert!(self.ends[from].outbox.is_settled());
-            assert_eq!(self.ends[from].outbox.used(), 0);
-            assert_eq!(self.ends[from].outbox.extents(), 0);
+            assert!(self.ends[from].send_stream.is_settled());
+            assert_eq!(self.ends[from].send_stream.used(), 0);
+            assert_eq!(self.ends[from].send_stream.extents(), 0);
             assert!(self.ends[from].sources.is_empty());
         }
     }
@@ -357,7 +360,7 @@ const SOME: [What; 8] = [
 fn loaded() -> (Pair, usize) {
     let mut pair = Pair::new();
     SOME.into_iter().for_each(|what| pair.ends[0].send(what));
-    let bytes = pair.ends[0].outbox.head() as usize;
+    let bytes = pair.ends[0].send_stream.head() as usize;
     (pair, bytes)
 }
 
@@ -391,7 +394,7 @@ fn a_connection_that_breaks_anywhere_is_replayed() {
                 let received = if stale { [0, 0] } else { pair.received() };
                 pair.reset(received);
                 pair.settle();
-                let repeated = pair.ends[1].inbox.repeated;
+                let repeated = pair.ends[1].receive_stream.repeated;
                 assert!(stale || repeated == 0, "{repeated} frames came twice");
             }
         }
@@ -422,12 +425,12 @@ fn old_news_and_new_news_cross() {
 fn what_no_peer_can_say_is_refused() {
     let (mut pair, bytes) = loaded();
     let wrote = pair.write(0, 20) as u64;
-    let outbox = &mut pair.ends[0].outbox;
+    let send_stream = &mut pair.ends[0].send_stream;
     assert!(matches!(
-        outbox.acknowledge(wrote + 1),
+        send_stream.acknowledge(wrote + 1),
         Err(RecordError::Account { .. })
     ));
-    assert!(outbox.resume(bytes as u64).is_err());
+    assert!(send_stream.resume(bytes as u64).is_err());
     // A gap in the stream, and one that begins inside of what was taken.
     for from in [1, 150, 1 << 31] {
         let (mut pair, _) = loaded();
@@ -435,7 +438,7 @@ fn what_no_peer_can_say_is_refused() {
         pair.read(1, if from == 150 { 190 } else { 0 });
         let mut head = HeadBytes::new(Kind::ShortRequest, 0, &[0; 16], 0, &Fields::default());
         head.set_position(from);
-        pair.ends[1].inbox.reset();
+        pair.ends[1].receive_stream.reset();
         let mut bytes = head.as_bytes().iter().copied().collect();
         let read = pair.ends[1].read(usize::MAX, &mut bytes);
         assert!(
@@ -476,16 +479,16 @@ fn a_payload_is_written_before_it_is_copied() {
     let mut end = End::new();
     let bytes = end.lend(LEN);
     let mut pieces = Pieces::new();
-    end.outbox.next_burst(&mut pieces);
+    end.send_stream.next_burst(&mut pieces);
     let last = pieces.as_slice().last().copied();
     assert_eq!(
         last.map(|piece| (piece.at.cast_const(), piece.len)),
         Some((bytes.as_ptr(), LEN))
     );
-    assert_eq!(pieces.bytes() as u64, end.outbox.head());
+    assert_eq!(pieces.bytes() as u64, end.send_stream.head());
     end.give_back(bytes);
     let mut pieces = Pieces::new();
-    end.outbox.next_burst(&mut pieces);
+    end.send_stream.next_burst(&mut pieces);
     assert_eq!(pieces.as_slice().len(), 1);
 }
 
