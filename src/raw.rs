@@ -21,7 +21,7 @@ use core::ptr::NonNull;
 
 pub use crate::engine::{Injection, Transfer};
 pub use crate::token::Token;
-pub use argonet_am::Lane;
+pub use argonet_am::MessageClass;
 pub use argonet_conduit::PrepareRequest;
 pub use argonet_event::{Category, CategoryMask, Event};
 
@@ -457,7 +457,7 @@ impl<'w, M: Threading> Raw<'w, M> {
     /// Sends a request by index.
     ///
     /// ```
-    /// use argonet::raw::{Lane, Injection, PrepareRequest};
+    /// use argonet::raw::{MessageClass, Injection, PrepareRequest};
     /// use std::sync::atomic::{AtomicU32, Ordering};
     /// static SUM: AtomicU32 = AtomicU32::new(0);
     /// argonet::am! {
@@ -474,7 +474,7 @@ impl<'w, M: Threading> Raw<'w, M> {
     /// // A payload that is written in place.
     /// let want = PrepareRequest {
     ///     to: argonet::JobRank(world.rank().0),
-    ///     lane: Lane::Request,
+    ///     class: MessageClass::Request,
     ///     nargs: 1,
     ///     least: 4,
     ///     most: 8,
@@ -520,7 +520,7 @@ impl<'w, M: Threading> Raw<'w, M> {
     /// Reserves room for a payload that is written in place. Until it is committed or canceled
     /// this thread can do nothing else, and what other threads send to the same rank waits behind
     /// it. A room that is forgotten ([`mem::forget`](core::mem::forget)) stays so, and the job ends
-    /// when the world is finalized or dropped. Of `want`, the lane is ignored: it is a request's.
+    /// when the world is finalized or dropped. Of `want`, the class is ignored: it is a request's.
     ///
     /// See the example of [`request`](Self::request).
     ///
@@ -528,7 +528,7 @@ impl<'w, M: Threading> Raw<'w, M> {
     /// As [`request`](Self::request).
     pub fn prepare(&self, want: &PrepareRequest, injection: Injection) -> Result<Room<'w>> {
         let want = PrepareRequest {
-            lane: Lane::Request,
+            class: MessageClass::Request,
             ..*want
         };
         let prepared = process::with(|ctx| self.0.engine().prepare(ctx, &want, injection))?;

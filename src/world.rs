@@ -42,7 +42,7 @@ pub trait Threading: sealed::Sealed + 'static {
     const MODE: ThreadMode;
 }
 
-/// One thread, the one that made the world (GASNet's SEQ). No lane takes a lock. See the example
+/// One thread, the one that made the world (GASNet's SEQ). No class takes a lock. See the example
 /// of [`World`].
 ///
 /// The world cannot go to another thread:

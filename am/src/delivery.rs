@@ -3,7 +3,7 @@
 use crate::endpoints::{Back, Endpoints};
 use crate::error::AmError;
 use crate::limits::{MAX_ARGS, MAX_MEDIUM};
-use crate::message::{Category, Lane, Message};
+use crate::message::{Category, Message, MessageClass};
 use crate::table::Registered;
 use argonet_base::{HandlerIndex, JobRank, SegmentOffset};
 use argonet_segment::{SharedBytes, SharedBytesMut};
@@ -44,7 +44,7 @@ pub trait ReplyPort {
 /// returns, good for one reply if the message is a request.
 pub struct Delivery<'a> {
     source: JobRank,
-    lane: Lane,
+    class: MessageClass,
     category: Category,
     handler: HandlerIndex,
     /// [`REPLIED`], [`FAR`], [`INSIDE`] and [`BETWEEN`]; one byte, so that the others cost no store.
@@ -64,7 +64,7 @@ impl<'a> Delivery<'a> {
     )]
     pub fn new(
         source: JobRank,
-        lane: Lane,
+        class: MessageClass,
         category: Category,
         handler: HandlerIndex,
         args: &'a [u32],
@@ -74,7 +74,7 @@ impl<'a> Delivery<'a> {
     ) -> Self {
         Self {
             source,
-            lane,
+            class,
             category,
             handler,
             marks: 0,
@@ -86,11 +86,11 @@ impl<'a> Delivery<'a> {
     }
 
     /// Gives `run` a long that has come inside this message: from the same sender, with this
-    /// message's arguments and, if `lane` is that of requests, its right to reply. `address` is
+    /// message's arguments and, if `class` is that of requests, its right to reply. `address` is
     /// where its sender said that its payload goes, in this process and outside of the segment.
     pub fn unwrap_long(
         &mut self,
-        lane: Lane,
+        class: MessageClass,
         handler: HandlerIndex,
         payload: Option<SharedBytesMut<'_>>,
         address: u64,
@@ -98,7 +98,7 @@ impl<'a> Delivery<'a> {
     ) {
         let mut inner = Delivery {
             source: self.source,
-            lane,
+            class,
             category: Category::Long,
             handler,
             marks: self.marks | FAR,
@@ -120,7 +120,7 @@ impl<'a> Delivery<'a> {
         let port = wrap(self.port);
         let mut inner = Delivery {
             source: self.source,
-            lane: self.lane,
+            class: self.class,
             category: self.category,
             handler: self.handler,
             marks: self.marks,
@@ -151,7 +151,7 @@ impl<'a> Delivery<'a> {
         };
         let mut inner = Delivery {
             source: self.source,
-            lane: self.lane,
+            class: self.class,
             category: self.category,
             handler,
             marks: self.marks | INSIDE | BETWEEN,
@@ -168,7 +168,7 @@ impl<'a> Delivery<'a> {
     /// these endpoints. The right to reply stays with this message.
     pub fn unwrap_medium(
         &mut self,
-        lane: Lane,
+        class: MessageClass,
         ends: Endpoints,
         handler: HandlerIndex,
         run: impl FnOnce(&mut Delivery<'_>),
@@ -185,7 +185,7 @@ impl<'a> Delivery<'a> {
         };
         let mut inner = Delivery {
             source: self.source,
-            lane,
+            class,
             category: Category::Medium,
             handler,
             marks: REPLIED | INSIDE | mark,
@@ -230,8 +230,8 @@ impl<'a> Delivery<'a> {
     /// Request or reply.
     #[inline]
     #[must_use]
-    pub fn lane(&self) -> Lane {
-        self.lane
+    pub fn class(&self) -> MessageClass {
+        self.class
     }
 
     /// Category.
@@ -358,7 +358,7 @@ impl<'a> Delivery<'a> {
     fn may_reply(&self, message: &Message<'_>) -> Result<(), AmError> {
         let too_long =
             message.payload.category() == Category::Medium && message.payload.len() > MAX_MEDIUM;
-        if self.lane == Lane::Reply
+        if self.class == MessageClass::Reply
             || self.has_replied()
             || message.args.len() > MAX_ARGS
             || too_long
@@ -372,7 +372,7 @@ impl<'a> Delivery<'a> {
     #[cold]
     fn why_not(&self, message: &Message<'_>) -> AmError {
         let (from, to) = (self.port.rank(), self.source);
-        if self.lane == Lane::Reply {
+        if self.class == MessageClass::Reply {
             AmError::ReplyToReply { rank: from, to }
         } else if self.has_replied() {
             AmError::RepliedTwice { rank: from, to }

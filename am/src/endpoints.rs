@@ -200,7 +200,7 @@ mod tests {
     #[test]
     fn a_reply_is_counted_where_the_message_came() {
         use crate::delivery::Delivery;
-        use crate::message::{Category, Lane};
+        use crate::message::{Category, MessageClass};
         use argonet_base::SegmentOffset;
         use core::cell::RefCell;
 
@@ -221,10 +221,11 @@ mod tests {
         let (carrier, handler) = (HandlerIndex(12), HandlerIndex(255));
         let args = [ends.word(handler), 7];
         for replies in [true, false] {
-            let (lane, category) = (Lane::Request, Category::Short);
+            let (class, category) = (MessageClass::Request, Category::Short);
             let (source, nowhere) = (JobRank(2), SegmentOffset(0));
-            let mut outer =
-                Delivery::new(source, lane, category, carrier, &args, None, nowhere, &sent);
+            let mut outer = Delivery::new(
+                source, class, category, carrier, &args, None, nowhere, &sent,
+            );
             outer.unwrap_between(ends, handler, 1, carrier, |inner| {
                 assert_eq!((inner.args(), inner.endpoints()), (&[7][..], ends));
                 if replies {

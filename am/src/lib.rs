@@ -30,5 +30,5 @@ pub use delivery::{Delivery, ReplyPort};
 pub use endpoints::{Carried, Endpoints};
 pub use error::AmError;
 pub use limits::{CLIENT_BASE, ENDPOINTS, HANDLERS, MAX_ARGS, MAX_CARRIED, MAX_MEDIUM};
-pub use message::{Category, Lane, Message, Payload};
+pub use message::{Category, Message, MessageClass, Payload};
 pub use table::{HandlerFn, HandlerTable, Registered};

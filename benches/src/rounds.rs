@@ -6,7 +6,7 @@
 mod pairs;
 
 use argonet_am::record::Short;
-use argonet_am::{AmError, Delivery, HandlerTable, Lane, Message, Payload, Registered};
+use argonet_am::{AmError, Delivery, HandlerTable, Message, MessageClass, Payload, Registered};
 use argonet_base::{HandlerIndex, JobRank};
 use argonet_conduit::smp::ThreadMode;
 use argonet_conduit::tcp::{Connection, Connector, Made, Tcp, TcpConfig, TcpCredits, TcpSizes};
@@ -38,7 +38,7 @@ struct Echo(u64);
 impl Sink for Echo {
     fn deliver(&mut self, delivery: &mut Delivery<'_>) {
         self.0 += 1;
-        if delivery.lane() == Lane::Request {
+        if delivery.class() == MessageClass::Request {
             let reply = Message {
                 handler: NOTE,
                 args: &[1],

@@ -7,7 +7,7 @@ use crate::ledger::PeerLedger;
 use crate::smp::Lines;
 use crate::tcp::Connections;
 use argonet_am::record::Short;
-use argonet_am::{AmError, Category, Delivery, Lane, Message, Payload};
+use argonet_am::{AmError, Category, Delivery, Message, MessageClass, Payload};
 use argonet_base::{HandlerIndex, JobRank, SegmentOffset};
 use argonet_segment::SharedBytesMut;
 use core::ptr::NonNull;
@@ -186,10 +186,10 @@ impl Prepared {
         self.want.to
     }
 
-    /// Lane that it was prepared for.
+    /// MessageClass that it was prepared for.
     #[must_use]
-    pub fn lane(&self) -> Lane {
-        self.want.lane
+    pub fn class(&self) -> MessageClass {
+        self.want.class
     }
 
     /// Arguments that the commit gives.
@@ -237,8 +237,8 @@ unsafe impl Send for Prepared {}
 pub struct PrepareRequest {
     /// Target.
     pub to: JobRank,
-    /// Lane.
-    pub lane: Lane,
+    /// MessageClass.
+    pub class: MessageClass,
     /// Arguments that the commit will give.
     pub nargs: usize,
     /// Smallest payload capacity that is acceptable.

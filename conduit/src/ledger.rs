@@ -5,10 +5,10 @@
 
 use core::fmt;
 
-/// One lane to and from a peer. The numbers start at 0 and may wrap around at 2^32 or more; their
+/// One class to and from a peer. The numbers start at 0 and may wrap around at 2^32 or more; their
 /// unit is the conduit's.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct LaneLedger {
+pub struct ClassLedger {
     /// Sent to the peer.
     pub sent: u64,
     /// How much of that the peer is known to have taken; it may have taken more.
@@ -30,20 +30,20 @@ pub struct Held {
     pub descriptors: u32,
 }
 
-/// Both lanes to and from a peer.
+/// Both classes to and from a peer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct PeerLedger {
     /// What the numbers count.
     pub unit: &'static str,
-    /// The lane of requests.
-    pub requests: LaneLedger,
-    /// The lane of replies.
-    pub replies: LaneLedger,
+    /// The class of requests.
+    pub requests: ClassLedger,
+    /// The class of replies.
+    pub replies: ClassLedger,
     /// What is kept for it.
     pub held: Held,
 }
 
-impl fmt::Display for LaneLedger {
+impl fmt::Display for ClassLedger {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self {
             sent,

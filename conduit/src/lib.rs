@@ -1,6 +1,6 @@
 //! How ranks reach each other: the [`Conduit`] trait and the conduits behind it.
 //!
-//! A conduit moves active messages in two lanes and, where it can, puts and gets. It owns its
+//! A conduit moves active messages in two classes and, where it can, puts and gets. It owns its
 //! peers' state and nothing else: no handler table, no events, and what users set comes as values. [`smp`] is the one for
 //! ranks that share memory, [`tcp`] the one for ranks on different hosts, [`portals`] the one over matching interfaces; [`paths`] joins shared memory with
 //! one of the others. [`wire`] is what conduits over a wire share.
@@ -41,4 +41,4 @@ pub use datagrams::{DATAGRAMS_FILE_NAME, Datagrams};
 pub use exit::{ExitCounts, HearExit, TellExit};
 #[cfg(not(loom))]
 pub use gauges::{CREDITS_FILE_NAME, CreditReport, Gauges, PeerCredits};
-pub use ledger::{Held, LaneLedger, PeerLedger};
+pub use ledger::{ClassLedger, Held, PeerLedger};

@@ -351,8 +351,8 @@ impl<R: Rig> Bench<R> {
 
     /// Forgets what was compared, in logs and account.
     pub(crate) fn forget(&mut self) {
-        for lane in [&mut self.requests, &mut self.replies] {
-            lane.iter_mut().flatten().for_each(Vec::clear);
+        for class in [&mut self.requests, &mut self.replies] {
+            class.iter_mut().flatten().for_each(Vec::clear);
         }
         for log in &mut self.logs {
             log.requests.iter_mut().for_each(Vec::clear);

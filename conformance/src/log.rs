@@ -3,7 +3,9 @@
 use crate::pattern;
 use crate::rig::Promises;
 use crate::watchdog::Board;
-use argonet_am::{AmError, Category, Delivery, HandlerTable, Lane, Message, Payload, Registered};
+use argonet_am::{
+    AmError, Category, Delivery, HandlerTable, Message, MessageClass, Payload, Registered,
+};
 use argonet_base::{HandlerIndex, JobRank, SegmentOffset};
 use argonet_conduit::{Limits, OpToken, Part, Sink};
 use argonet_segment::SharedBytes;
@@ -116,8 +118,8 @@ impl Log {
 
     /// Messages and completions so far.
     pub(crate) fn count(&self) -> usize {
-        let lanes = self.requests.iter().chain(&self.replies);
-        lanes.map(Vec::len).sum::<usize>() + self.completed.len()
+        let classes = self.requests.iter().chain(&self.replies);
+        classes.map(Vec::len).sum::<usize>() + self.completed.len()
     }
 
     fn fault(&mut self, delivery: &Delivery<'_>, what: &str) {
@@ -125,7 +127,7 @@ impl Log {
             "rank {} got from {}: {:?} {:?} of {} bytes, handler {}, arguments {:x?}: {what}",
             self.rank,
             delivery.source(),
-            delivery.lane(),
+            delivery.class(),
             delivery.category(),
             delivery.payload().len(),
             delivery.handler(),
@@ -227,15 +229,15 @@ impl Sink for Log {
             self.fault(delivery, &what);
         }
         let counts = self.board.counts(self.rank);
-        if delivery.lane() == Lane::Request {
+        if delivery.class() == MessageClass::Request {
             counts.requests.fetch_add(1, Ordering::Relaxed);
             self.requests[source].push(entry);
         } else {
             counts.replies.fetch_add(1, Ordering::Relaxed);
             self.replies[source].push(entry);
         }
-        if (delivery.lane() == Lane::Reply) != (handler == ANSWER) {
-            self.fault(delivery, "the wrong lane");
+        if (delivery.class() == MessageClass::Reply) != (handler == ANSWER) {
+            self.fault(delivery, "the wrong class");
         }
         if let Err(what) = self.act(delivery) {
             self.fault(delivery, &what);

@@ -86,7 +86,7 @@ pub struct Promises {
     /// over, if nothing else is under way and buffers have their default size. `usize::MAX`: whatever
     /// was taken arrives, in any case.
     pub alone_bytes: usize,
-    /// Messages of one lane from one rank to another arrive in the order in which they were sent.
+    /// Messages of one class from one rank to another arrive in the order in which they were sent.
     pub ordered: bool,
     /// A rank that is settled knows that its targets have handled all that it sent. Elsewhere it may
     /// be that they only see it.

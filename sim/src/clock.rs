@@ -390,12 +390,12 @@ impl fmt::Display for Told<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match crate::link::parse(self.0) {
             Ok((header, _)) => {
-                let lane = header.address.lane;
+                let class = header.address.class;
                 let (flags, seq, ack) = (header.flags, header.seq, header.ack);
                 let (sack, window) = (header.sack, header.window);
                 write!(
                     f,
-                    ", lane {lane} flags {flags:x} seq {seq} ack {ack} sack {sack:x} window {window}"
+                    ", class {class} flags {flags:x} seq {seq} ack {ack} sack {sack:x} window {window}"
                 )
             }
             Err(error) => write!(f, ", {error}"),

@@ -8,7 +8,7 @@ use argonet_conduit::SMALL_PUT;
 /// Sizes and times of the simulated conduit. Every size can be at its smallest.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Sizes {
-    /// Both lanes' links; [`LinkConfig::message_bytes`] follows from the other sizes.
+    /// Both classes' links; [`LinkConfig::message_bytes`] follows from the other sizes.
     pub link: LinkConfig,
     /// Requests, puts and gets to one peer that are not handled yet, at most. For each the landing
     /// room of the largest reply is kept.
@@ -30,7 +30,7 @@ pub struct Sizes {
     pub nic_frames: usize,
     /// Frames that one poll takes.
     pub poll_frames: usize,
-    /// Messages that one poll takes from one lane of one peer.
+    /// Messages that one poll takes from one class of one peer.
     pub poll_messages: usize,
     /// Processor time of a poll.
     pub poll_ns: u64,

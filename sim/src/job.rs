@@ -57,7 +57,7 @@ impl JobConfig {
 
 /// A conduit whose ranks share a virtual clock and one thread.
 pub trait Simulated: Conduit {
-    /// Whether messages of one lane between two ranks arrive in the order in which they were sent.
+    /// Whether messages of one class between two ranks arrive in the order in which they were sent.
     const IS_ORDERED: bool;
 
     /// Computes for a while without calling the library, in virtual time.

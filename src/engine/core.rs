@@ -17,7 +17,9 @@ use super::wait::WaitPolicy;
 use super::waiting::Waits;
 use super::watch::span;
 use argonet_am::record::Short;
-use argonet_am::{AmError, Delivery, HandlerTable, Lane, MAX_ARGS, Message, Payload, Registered};
+use argonet_am::{
+    AmError, Delivery, HandlerTable, MAX_ARGS, Message, MessageClass, Payload, Registered,
+};
 use argonet_base::{HandlerIndex, JobRank, SegmentOffset};
 use argonet_boot::{Bootstrap, ExitMark, WaitFor, Waiting};
 use argonet_conduit::smp::{SegmentLen, ThreadMode};
@@ -503,7 +505,7 @@ impl<C: Conduit> Engine<C> {
         loop {
             match self.conduit.prepare(want) {
                 Ok(prepared) => {
-                    if want.lane == Lane::Request {
+                    if want.class == MessageClass::Request {
                         ctx.enter(Context::Preparing);
                     }
                     return Ok(prepared);

@@ -6,7 +6,9 @@
 use super::core::{Engine, Injection};
 use super::events::{LocalCompletion, OpError, Transfer};
 use super::thread::{LookedAway, ThreadCtx};
-use argonet_am::{AmError, CLIENT_BASE, Category, Delivery, HandlerTable, Lane, Message, Payload};
+use argonet_am::{
+    AmError, CLIENT_BASE, Category, Delivery, HandlerTable, Message, MessageClass, Payload,
+};
 use argonet_am::{Endpoints, Registered, ReplyPort};
 use argonet_base::{HandlerIndex, JobRank};
 use argonet_boot::{WaitFor, Waiting};
@@ -87,27 +89,27 @@ fn permitted<'c>(
 }
 
 /// The kind of a request, of a reply, or of their handlers.
-pub(super) const fn message_kind(lane: Lane, category: Category, runs: bool) -> Kind {
-    match (lane, category, runs) {
-        (Lane::Request, Category::Short, false) => Kind::RequestShort,
-        (Lane::Request, Category::Medium, false) => Kind::RequestMedium,
-        (Lane::Request, Category::Long, false) => Kind::RequestLong,
-        (Lane::Reply, Category::Short, false) => Kind::ReplyShort,
-        (Lane::Reply, Category::Medium, false) => Kind::ReplyMedium,
-        (Lane::Reply, Category::Long, false) => Kind::ReplyLong,
-        (Lane::Request, Category::Short, true) => Kind::HandlerRequestShort,
-        (Lane::Request, Category::Medium, true) => Kind::HandlerRequestMedium,
-        (Lane::Request, Category::Long, true) => Kind::HandlerRequestLong,
-        (Lane::Reply, Category::Short, true) => Kind::HandlerReplyShort,
-        (Lane::Reply, Category::Medium, true) => Kind::HandlerReplyMedium,
-        (Lane::Reply, Category::Long, true) => Kind::HandlerReplyLong,
+pub(super) const fn message_kind(class: MessageClass, category: Category, runs: bool) -> Kind {
+    match (class, category, runs) {
+        (MessageClass::Request, Category::Short, false) => Kind::RequestShort,
+        (MessageClass::Request, Category::Medium, false) => Kind::RequestMedium,
+        (MessageClass::Request, Category::Long, false) => Kind::RequestLong,
+        (MessageClass::Reply, Category::Short, false) => Kind::ReplyShort,
+        (MessageClass::Reply, Category::Medium, false) => Kind::ReplyMedium,
+        (MessageClass::Reply, Category::Long, false) => Kind::ReplyLong,
+        (MessageClass::Request, Category::Short, true) => Kind::HandlerRequestShort,
+        (MessageClass::Request, Category::Medium, true) => Kind::HandlerRequestMedium,
+        (MessageClass::Request, Category::Long, true) => Kind::HandlerRequestLong,
+        (MessageClass::Reply, Category::Short, true) => Kind::HandlerReplyShort,
+        (MessageClass::Reply, Category::Medium, true) => Kind::HandlerReplyMedium,
+        (MessageClass::Reply, Category::Long, true) => Kind::HandlerReplyLong,
     }
 }
 
-const fn way(lane: Lane) -> Way {
-    match lane {
-        Lane::Request => Way::Request,
-        Lane::Reply => Way::Reply,
+const fn way(class: MessageClass) -> Way {
+    match class {
+        MessageClass::Request => Way::Request,
+        MessageClass::Reply => Way::Reply,
     }
 }
 
@@ -146,7 +148,7 @@ impl ReplyPort for Replies<'_> {
             None
         };
         argonet_trace::event(&Event {
-            kind: message_kind(Lane::Reply, message.payload.category(), false),
+            kind: message_kind(MessageClass::Reply, message.payload.category(), false),
             begin_ns,
             end_ns: now_ns(),
             what: about(to, message),
@@ -177,16 +179,16 @@ pub fn watch_handlers(handlers: &mut HandlerTable) {
 }
 
 fn deliver(delivery: &mut Delivery<'_>, run: &dyn Fn(&mut Delivery<'_>)) {
-    let (peer, lane, category) = (delivery.source(), delivery.lane(), delivery.category());
+    let (peer, class, category) = (delivery.source(), delivery.class(), delivery.category());
     // What came inside another message, or in parts, was not counted by its sender.
     let flow = match delivery.came_inside() {
         true => None,
-        false => argonet_trace::flows(peer.0, way(lane)),
+        false => argonet_trace::flows(peer.0, way(class)),
     };
     let begin_ns = now_ns();
     let (bytes, payload) = (delivery.payload().len() as u64, delivery.payload().as_ptr());
     let event = Event {
-        kind: message_kind(lane, category, true),
+        kind: message_kind(class, category, true),
         begin_ns,
         end_ns: begin_ns,
         what: What::Message {
@@ -388,7 +390,7 @@ impl<C: Conduit> Engine<C> {
         message: &Message<'_>,
         injection: Injection,
     ) -> Result<(), AmError> {
-        let kind = message_kind(Lane::Request, message.payload.category(), false);
+        let kind = message_kind(MessageClass::Request, message.payload.category(), false);
         ctx.permit("a request", self.rank)?;
         let Some(looked_away) = ctx.look_away() else {
             return self.request(ctx, to, message, injection);
@@ -445,7 +447,7 @@ impl<C: Conduit> Engine<C> {
         if handler < CLIENT_BASE {
             return self.conduit.commit(prepared, handler, args, len);
         }
-        let (to, lane, begin_ns) = (prepared.to(), prepared.lane(), now_ns());
+        let (to, class, begin_ns) = (prepared.to(), prepared.class(), now_ns());
         let category = match prepared.offset() {
             Some(_) => Category::Long,
             None => Category::Medium,
@@ -454,9 +456,9 @@ impl<C: Conduit> Engine<C> {
             self.conduit.commit(prepared, handler, args, len);
             Ok::<(), AmError>(())
         };
-        let flow = argonet_trace::sent_in_order(to.0, way(lane), send);
+        let flow = argonet_trace::sent_in_order(to.0, way(class), send);
         argonet_trace::event(&Event {
-            kind: message_kind(lane, category, false),
+            kind: message_kind(class, category, false),
             begin_ns,
             end_ns: now_ns(),
             what: What::Message {

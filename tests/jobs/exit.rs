@@ -460,7 +460,7 @@ fn prepared() -> Done {
     let world = joined(builder.build()?)?;
     let want = PrepareRequest {
         to: JobRank(world.rank_offset(1).0),
-        lane: argonet::raw::Lane::Request,
+        class: argonet::raw::MessageClass::Request,
         nargs: 1,
         least: 0,
         most: 64,

@@ -60,7 +60,7 @@ pub(crate) const PROGRAMS: &[Program] = &[
 fn medium(to: Rank, nargs: usize, least: usize, most: usize) -> PrepareRequest {
     PrepareRequest {
         to: JobRank(to.0),
-        lane: argonet::raw::Lane::Request,
+        class: argonet::raw::MessageClass::Request,
         nargs,
         least,
         most,

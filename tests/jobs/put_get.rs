@@ -1,6 +1,6 @@
 //! Put and get: against a model of all segments, byte by byte.
 
-use argonet::raw::{Injection, Lane, PrepareRequest};
+use argonet::raw::{Injection, MessageClass, PrepareRequest};
 use argonet::{Error, JobRank, Rank, SharedArray, World};
 use rustix::process::{Pid, Signal, kill_process};
 use std::panic::AssertUnwindSafe;
@@ -322,7 +322,7 @@ fn scope_with_room(panics: bool) -> Done {
     if world.rank() == Rank(0) {
         let want = PrepareRequest {
             to: JobRank(1),
-            lane: Lane::Request,
+            class: MessageClass::Request,
             nargs: 0,
             least: 8,
             most: 8,

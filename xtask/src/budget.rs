@@ -74,7 +74,7 @@ pub(crate) const PORTALS_SEEDS: u64 = 1_000;
 pub(crate) const PORTALS_SEEDS_FULL: u64 = 100_000;
 /// Small jobs of flow control with faults in `cargo xtask full`; 400 otherwise.
 pub(crate) const FLOW_SEEDS_FULL: u32 = 100_000;
-/// Seeds of connections that are made, and cases of lanes and frames, in `cargo xtask full`; 3,000 and 256 otherwise.
+/// Seeds of connections that are made, and cases of classes and frames, in `cargo xtask full`; 3,000 and 256 otherwise.
 pub(crate) const CONNECTION_SEEDS_FULL: u32 = 100_000;
 /// How often `cargo xtask full` runs the whole jobs.
 pub(crate) const JOB_REPEATS_FULL: u32 = 3;

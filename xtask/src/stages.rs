@@ -197,7 +197,7 @@ fn connections(run: &mut Run) {
         .env("ARGONET_SIM_SEEDS", &seeds)
         .env("PROPTEST_CASES", &seeds);
     run.tests(
-        &format!("connections and lanes, {seeds} seeds"),
+        &format!("connections and classes, {seeds} seeds"),
         &mut command,
     );
 }

@@ -1,6 +1,6 @@
 //! How headers pass a handler's index and its arguments.
 
-use argonet_am::{AmError, CLIENT_BASE, Category, Lane, MAX_ARGS};
+use argonet_am::{AmError, CLIENT_BASE, Category, MAX_ARGS, MessageClass};
 use argonet_base::HandlerIndex;
 use argonet_base::gasnet::number32;
 
@@ -66,7 +66,7 @@ pub(crate) fn check_handler(
     job: &Job,
     (endpoint, handler): (u8, HandlerIndex),
     category: Category,
-    lane: Lane,
+    class: MessageClass,
     nargs: usize,
     function: &str,
 ) {
@@ -75,7 +75,7 @@ pub(crate) fn check_handler(
     }
     if job.debug
         && let Some(entry) = own_entry(job, endpoint, handler)
-        && let Some(why) = entry.mismatch(category, lane, nargs)
+        && let Some(why) = entry.mismatch(category, class, nargs)
     {
         fatal(function, &why);
     }

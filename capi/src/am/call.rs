@@ -109,9 +109,9 @@ fn address(offset: SegmentOffset) -> *mut c_void {
 
 #[cold]
 fn run_checked(job: &Job, entry: &'static Entry, delivery: &mut Delivery<'_>) {
-    let (category, lane) = (delivery.category(), delivery.lane());
+    let (category, class) = (delivery.category(), delivery.class());
     let (from, to) = (delivery.source(), delivery.rank());
-    if let Some(why) = entry.mismatch(category, lane, delivery.args().len()) {
+    if let Some(why) = entry.mismatch(category, class, delivery.args().len()) {
         job.joined
             .engine
             .fatal(&format!("{why} (message from rank {from} to rank {to})"));

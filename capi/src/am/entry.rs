@@ -4,7 +4,7 @@ use core::ffi::{CStr, c_char, c_void};
 use core::mem::offset_of;
 use std::borrow::Cow;
 
-use argonet_am::{Category, Lane};
+use argonet_am::{Category, MessageClass};
 use argonet_base::gasnet::number32;
 
 /// `GEX_FLAG_AM_SHORT` and its kin: one of the first three bits or `MEDLONG`, and one or both of the others.
@@ -62,22 +62,27 @@ impl Entry {
     }
 
     /// What is wrong with a message for this handler.
-    pub(crate) fn mismatch(&self, category: Category, lane: Lane, nargs: usize) -> Option<String> {
+    pub(crate) fn mismatch(
+        &self,
+        category: Category,
+        class: MessageClass,
+        nargs: usize,
+    ) -> Option<String> {
         let bit = match category {
             Category::Short => SHORT,
             Category::Medium => MEDIUM,
             Category::Long => LONG,
         };
-        let (kind, lane) = match lane {
-            Lane::Request => (REQUEST, "request"),
-            Lane::Reply => (REPLY, "reply"),
+        let (kind, class) = match class {
+            MessageClass::Request => (REQUEST, "request"),
+            MessageClass::Reply => (REPLY, "reply"),
         };
         let counts = self.nargs == ANY_COUNT || self.nargs as usize == nargs;
         if self.flags & bit != 0 && self.flags & kind != 0 && counts {
             return None;
         }
         Some(format!(
-            "a {} {lane} with {nargs} arguments does not fit handler {} ({}), registered with flags {:#x} and {} arguments",
+            "a {} {class} with {nargs} arguments does not fit handler {} ({}), registered with flags {:#x} and {} arguments",
             category.name(),
             self.index,
             self.named(),

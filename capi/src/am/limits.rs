@@ -3,7 +3,7 @@
 use core::ffi::c_int;
 
 use argonet::engine::EndpointState;
-use argonet_am::{Delivery, Lane, MAX_ARGS};
+use argonet_am::{Delivery, MAX_ARGS, MessageClass};
 use argonet_conduit::smp::Smp;
 use argonet_conduit::tcp::TcpSizes;
 use argonet_conduit::{Conduit, Limits, portals};
@@ -22,14 +22,14 @@ const LONGEST: usize = c_int::MAX as usize;
 pub(crate) const ALLOCATED: usize = 1 << 20;
 
 /// The most bytes of a medium.
-pub(crate) fn largest_medium(job: &Job, lane: Lane) -> usize {
-    medium(&job.joined.engine.conduit().limits(), lane)
+pub(crate) fn largest_medium(job: &Job, class: MessageClass) -> usize {
+    medium(&job.joined.engine.conduit().limits(), class)
 }
 
-fn medium(limits: &Limits, lane: Lane) -> usize {
-    match lane {
-        Lane::Request => limits.medium_request,
-        Lane::Reply => limits.medium_reply,
+fn medium(limits: &Limits, class: MessageClass) -> usize {
+    match class {
+        MessageClass::Request => limits.medium_request,
+        MessageClass::Reply => limits.medium_reply,
     }
 }
 
@@ -137,7 +137,7 @@ fn check_capable(team: &Team, other: u32, function: &str) {
 
 /// In debug builds, ends the job if what is asked of a token is not for handlers of replies.
 fn check_may_reply(job: &Job, delivery: &Delivery<'_>, function: &str) {
-    if job.debug && delivery.lane() == Lane::Reply {
+    if job.debug && delivery.class() == MessageClass::Reply {
         let (rank, from) = (delivery.rank(), delivery.source());
         fatal(
             function,
@@ -161,14 +161,14 @@ export! {
         lc_opt.ignore();
         // SAFETY: a team of ours, or null.
         let job = unsafe { check_peer(tm, other, flags, nargs, "gex_AM_MaxRequestMedium") };
-        largest_medium(job, Lane::Request)
+        largest_medium(job, MessageClass::Request)
     }
 
     fn gex_AM_MaxReplyMedium(tm: *const Team, other: u32, lc_opt: AnyLocal, flags: u32, nargs: u32) -> usize {
         lc_opt.ignore();
         // SAFETY: a team of ours, or null.
         let job = unsafe { check_peer(tm, other, flags, nargs, "gex_AM_MaxReplyMedium") };
-        largest_medium(job, Lane::Reply)
+        largest_medium(job, MessageClass::Reply)
     }
 
     fn gex_AM_MaxRequestLong(tm: *const Team, other: u32, lc_opt: AnyLocal, flags: u32, nargs: u32) -> usize {
@@ -193,7 +193,7 @@ export! {
         check(flags, nargs, FUNCTION);
         let job = job(FUNCTION);
         check_may_reply(job, delivery, FUNCTION);
-        largest_medium(job, Lane::Reply)
+        largest_medium(job, MessageClass::Reply)
     }
 
     fn gex_Token_MaxReplyLong(token: *mut Token, lc_opt: AnyLocal, flags: u32, nargs: u32) -> usize {
@@ -208,11 +208,11 @@ export! {
     }
 
     fn gex_AM_LUBRequestMedium() -> usize {
-        medium(&limits(), Lane::Request)
+        medium(&limits(), MessageClass::Request)
     }
 
     fn gex_AM_LUBReplyMedium() -> usize {
-        medium(&limits(), Lane::Reply)
+        medium(&limits(), MessageClass::Reply)
     }
 
     fn gex_AM_LUBRequestLong() -> usize {

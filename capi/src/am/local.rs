@@ -1,6 +1,6 @@
 //! How a caller learns that its payload has been read.
 
-use argonet_am::Lane;
+use argonet_am::MessageClass;
 
 use crate::flags::{DEFER, GROUP, NOW};
 use crate::job::fatal;
@@ -33,9 +33,9 @@ impl Local {
         self.0.is_null()
     }
 
-    /// Ends the job if a message of this lane cannot have it.
+    /// Ends the job if a message of this class cannot have it.
     #[inline]
-    pub(crate) fn check(self, lane: Lane, function: &str) {
+    pub(crate) fn check(self, class: MessageClass, function: &str) {
         match self.0.addr() {
             0 => fatal(
                 function,
@@ -45,7 +45,7 @@ impl Local {
                 function,
                 "lc_opt is GEX_EVENT_DEFER, which active messages do not have",
             ),
-            GROUP if lane == Lane::Reply => fatal(
+            GROUP if class == MessageClass::Reply => fatal(
                 function,
                 "lc_opt is GEX_EVENT_GROUP, which replies do not have",
             ),

@@ -4,7 +4,7 @@ use core::ffi::{c_int, c_void};
 use core::ptr::null_mut;
 
 use argonet::engine::{Context, ThreadCtx};
-use argonet_am::{AmError, Category, Delivery, Lane, MAX_ARGS, Message, Payload};
+use argonet_am::{AmError, Category, Delivery, MAX_ARGS, Message, MessageClass, Payload};
 use argonet_conduit::PrepareRequest;
 
 use crate::am::arguments::{LEAST, What, arguments, check_flags, check_handler, failed};
@@ -23,7 +23,7 @@ use crate::job::{Job, Receiver, Team, fatal, job, with_job};
 /// What all prepares are given.
 struct Wanted {
     function: &'static str,
-    lane: Lane,
+    class: MessageClass,
     category: Category,
     client: *const c_void,
     least: usize,
@@ -39,7 +39,7 @@ impl Wanted {
     fn check(&self, job: &Job) -> usize {
         let Self {
             function,
-            lane,
+            class,
             category,
             least,
             most,
@@ -63,14 +63,14 @@ impl Wanted {
         }
         let ours = self.client.is_null();
         if !ours {
-            self.lc_opt.check(lane, function);
+            self.lc_opt.check(class, function);
         } else if !self.lc_opt.is_null() {
             fatal(function, "lc_opt must be null where client_buf is");
         }
         let limit = match category {
             Category::Long if ours => longest_allocated(job),
             Category::Long => longest(job),
-            _ => largest_medium(job, lane),
+            _ => largest_medium(job, class),
         };
         if least > most {
             fatal(
@@ -100,7 +100,7 @@ impl Wanted {
 
     fn opened(&self, to: Receiver, token: *mut Token, address: *mut u8, size: usize) -> Open {
         Open {
-            lane: self.lane,
+            class: self.class,
             category: self.category,
             nargs: self.nargs as usize,
             to,
@@ -157,7 +157,7 @@ fn prepare_in_place(
 ) -> *const Room {
     let want = PrepareRequest {
         to: to.rank,
-        lane: Lane::Request,
+        class: MessageClass::Request,
         nargs: wanted.nargs as usize,
         least: wanted.least,
         most,
@@ -193,7 +193,7 @@ unsafe fn prepare_reply(token: *mut Token, wanted: &Wanted) -> *const Room {
 /// Ends the job where a reply would be refused at commit.
 fn check_may_reply(delivery: &Delivery<'_>, function: &str) {
     let (rank, to) = (delivery.rank(), delivery.source());
-    if delivery.lane() == Lane::Reply {
+    if delivery.class() == MessageClass::Reply {
         failed(function, &AmError::ReplyToReply { rank, to });
     }
     if delivery.has_replied() {
@@ -268,7 +268,7 @@ impl Commit {
 /// The arguments are there; the buffer that was prepared is still.
 unsafe fn commit_request(handle: *const Room, commit: &Commit) -> c_int {
     let function = commit.function;
-    let mut open = room::close(handle, Lane::Request, commit.category, function);
+    let mut open = room::close(handle, MessageClass::Request, commit.category, function);
     commit.check(&open);
     with_job(function, |job, ctx| {
         if let Some(prepared) = open.prepared.take() {
@@ -277,7 +277,7 @@ unsafe fn commit_request(handle: *const Room, commit: &Commit) -> c_int {
                 job,
                 (open.to.ends.to, handler),
                 commit.category,
-                Lane::Request,
+                MessageClass::Request,
                 nargs,
                 function,
             );
@@ -322,7 +322,7 @@ unsafe fn commit_request(handle: *const Room, commit: &Commit) -> c_int {
 /// The arguments are there; the buffer that was prepared is still, and the token's handler runs.
 unsafe fn commit_reply(handle: *const Room, commit: &Commit) -> c_int {
     let function = commit.function;
-    let open = room::close(handle, Lane::Reply, commit.category, function);
+    let open = room::close(handle, MessageClass::Reply, commit.category, function);
     commit.check(&open);
     let job = job(function);
     // SAFETY: this function's contract.
@@ -342,7 +342,7 @@ unsafe fn commit_reply(handle: *const Room, commit: &Commit) -> c_int {
 /// Drops what was prepared.
 fn cancel(
     handle: *const Room,
-    lane: Lane,
+    class: MessageClass,
     category: Category,
     flags: u32,
     function: &str,
@@ -350,8 +350,8 @@ fn cancel(
     if flags != 0 {
         fatal(function, &format!("flags are {flags:#x}; they must be 0"));
     }
-    let mut open = room::close(handle, lane, category, function);
-    if lane == Lane::Request {
+    let mut open = room::close(handle, class, category, function);
+    if class == MessageClass::Request {
         with_job(function, |job, ctx| match open.prepared.take() {
             Some(prepared) => job.joined.engine.cancel(ctx, prepared),
             None => ctx.leave_preparing(),
@@ -364,28 +364,28 @@ fn cancel(
 export! {
     fn gex_AM_PrepareRequestMedium(tm: *const Team, rank: u32, client: *const c_void, least: usize, most: usize, lc_opt: Local, flags: u32, nargs: u32) -> *const Room {
         const FUNCTION: &str = "gex_AM_PrepareRequestMedium";
-        let wanted = Wanted { function: FUNCTION, lane: Lane::Request, category: Category::Medium, client, least, most, destination: null_mut(), lc_opt, flags, nargs };
+        let wanted = Wanted { function: FUNCTION, class: MessageClass::Request, category: Category::Medium, client, least, most, destination: null_mut(), lc_opt, flags, nargs };
         // SAFETY: a team of ours, or null.
         unsafe { prepare_request(tm, rank, &wanted) }
     }
 
     fn gex_AM_PrepareRequestLong(tm: *const Team, rank: u32, client: *const c_void, least: usize, most: usize, destination: *mut c_void, lc_opt: Local, flags: u32, nargs: u32) -> *const Room {
         const FUNCTION: &str = "gex_AM_PrepareRequestLong";
-        let wanted = Wanted { function: FUNCTION, lane: Lane::Request, category: Category::Long, client, least, most, destination, lc_opt, flags, nargs };
+        let wanted = Wanted { function: FUNCTION, class: MessageClass::Request, category: Category::Long, client, least, most, destination, lc_opt, flags, nargs };
         // SAFETY: a team of ours, or null.
         unsafe { prepare_request(tm, rank, &wanted) }
     }
 
     fn gex_AM_PrepareReplyMedium(token: *mut Token, client: *const c_void, least: usize, most: usize, lc_opt: Local, flags: u32, nargs: u32) -> *const Room {
         const FUNCTION: &str = "gex_AM_PrepareReplyMedium";
-        let wanted = Wanted { function: FUNCTION, lane: Lane::Reply, category: Category::Medium, client, least, most, destination: null_mut(), lc_opt, flags, nargs };
+        let wanted = Wanted { function: FUNCTION, class: MessageClass::Reply, category: Category::Medium, client, least, most, destination: null_mut(), lc_opt, flags, nargs };
         // SAFETY: the token of a handler that runs, or null.
         unsafe { prepare_reply(token, &wanted) }
     }
 
     fn gex_AM_PrepareReplyLong(token: *mut Token, client: *const c_void, least: usize, most: usize, destination: *mut c_void, lc_opt: Local, flags: u32, nargs: u32) -> *const Room {
         const FUNCTION: &str = "gex_AM_PrepareReplyLong";
-        let wanted = Wanted { function: FUNCTION, lane: Lane::Reply, category: Category::Long, client, least, most, destination, lc_opt, flags, nargs };
+        let wanted = Wanted { function: FUNCTION, class: MessageClass::Reply, category: Category::Long, client, least, most, destination, lc_opt, flags, nargs };
         // SAFETY: the token of a handler that runs, or null.
         unsafe { prepare_reply(token, &wanted) }
     }
@@ -423,18 +423,18 @@ export! {
     }
 
     fn gex_AM_CancelRequestMedium(handle: *const Room, flags: u32) -> c_int {
-        cancel(handle, Lane::Request, Category::Medium, flags, "gex_AM_CancelRequestMedium")
+        cancel(handle, MessageClass::Request, Category::Medium, flags, "gex_AM_CancelRequestMedium")
     }
 
     fn gex_AM_CancelRequestLong(handle: *const Room, flags: u32) -> c_int {
-        cancel(handle, Lane::Request, Category::Long, flags, "gex_AM_CancelRequestLong")
+        cancel(handle, MessageClass::Request, Category::Long, flags, "gex_AM_CancelRequestLong")
     }
 
     fn gex_AM_CancelReplyMedium(handle: *const Room, flags: u32) -> c_int {
-        cancel(handle, Lane::Reply, Category::Medium, flags, "gex_AM_CancelReplyMedium")
+        cancel(handle, MessageClass::Reply, Category::Medium, flags, "gex_AM_CancelReplyMedium")
     }
 
     fn gex_AM_CancelReplyLong(handle: *const Room, flags: u32) -> c_int {
-        cancel(handle, Lane::Reply, Category::Long, flags, "gex_AM_CancelReplyLong")
+        cancel(handle, MessageClass::Reply, Category::Long, flags, "gex_AM_CancelReplyLong")
     }
 }

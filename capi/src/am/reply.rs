@@ -3,7 +3,7 @@
 use core::ffi::{c_int, c_void};
 
 use argonet_am::record::{Head, Short};
-use argonet_am::{Delivery, Lane, Message, Payload};
+use argonet_am::{Delivery, Message, MessageClass, Payload};
 
 use crate::am::arguments::{What, arguments, check_flags, check_handler};
 use crate::am::far;
@@ -25,7 +25,7 @@ pub(crate) fn answer(
 ) {
     let (category, nargs) = (message.payload.category(), message.args.len());
     let handler = (delivery.endpoints().from, message.handler);
-    check_handler(job, handler, category, Lane::Reply, nargs, function);
+    check_handler(job, handler, category, MessageClass::Reply, nargs, function);
     if let Payload::Long(bytes, place) = message.payload
         && handler.0 != 0
     {
@@ -115,7 +115,7 @@ impl Reply {
     pub(crate) unsafe fn medium(&self, src: *const c_void, bytes: usize, lc_opt: Local) -> c_int {
         // SAFETY: as the field says; the reply is the only use of it here.
         let (job, delivery) = unsafe { self.begin() };
-        lc_opt.check(Lane::Reply, self.function);
+        lc_opt.check(MessageClass::Reply, self.function);
         let endpoint = receiving(job, delivery);
         // SAFETY: this function's contract.
         let payload = unsafe { source(endpoint, src, bytes, self.flags, self.function) };
@@ -137,7 +137,7 @@ impl Reply {
     ) -> c_int {
         // SAFETY: as the field says; the reply is the only use of it here.
         let (job, delivery) = unsafe { self.begin() };
-        lc_opt.check(Lane::Reply, self.function);
+        lc_opt.check(MessageClass::Reply, self.function);
         let endpoint = receiving(job, delivery);
         // SAFETY: this function's contract.
         let payload = unsafe { source(endpoint, src, bytes, self.flags, self.function) };

@@ -4,7 +4,7 @@ use core::ffi::{c_int, c_void};
 
 use argonet::engine::{Injection, OpError, ThreadCtx};
 use argonet_am::record::{Head, Short};
-use argonet_am::{AmError, Lane, Message, Payload};
+use argonet_am::{AmError, Message, MessageClass, Payload};
 use argonet_base::{HandlerIndex, JobRank};
 
 use crate::am::arguments::{What, arguments, check_flags, check_handler, failed};
@@ -58,7 +58,7 @@ pub(crate) fn send(
         job,
         (ends.to, message.handler),
         category,
-        Lane::Request,
+        MessageClass::Request,
         nargs,
         function,
     );
@@ -201,7 +201,7 @@ impl Request<'_> {
     /// `src` is the caller's to read, and what `lc_opt` leads to, to write, as the header asks.
     #[inline(always)]
     pub(crate) unsafe fn medium(&self, src: *const c_void, bytes: usize, lc_opt: Local) -> c_int {
-        lc_opt.check(Lane::Request, self.function);
+        lc_opt.check(MessageClass::Request, self.function);
         // SAFETY: this function's contract.
         let payload = unsafe { source(self.endpoint, src, bytes, self.flags, self.function) };
         let result = self.send(Payload::Medium(payload));
@@ -222,7 +222,7 @@ impl Request<'_> {
         dst: *mut c_void,
         lc_opt: Local,
     ) -> c_int {
-        lc_opt.check(Lane::Request, self.function);
+        lc_opt.check(MessageClass::Request, self.function);
         // SAFETY: this function's contract.
         let payload = unsafe { source(self.endpoint, src, bytes, self.flags, self.function) };
         let job = job(self.function);

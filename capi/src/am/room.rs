@@ -5,7 +5,7 @@ use core::ffi::c_void;
 use core::mem::ManuallyDrop;
 
 use argonet::engine::ThreadCtx;
-use argonet_am::{Category, Lane};
+use argonet_am::{Category, MessageClass};
 use argonet_conduit::Prepared;
 
 use crate::am::arguments::What;
@@ -23,7 +23,7 @@ pub(crate) struct Room {
 
 /// What was prepared.
 pub(crate) struct Open {
-    pub(crate) lane: Lane,
+    pub(crate) class: MessageClass,
     pub(crate) category: Category,
     pub(crate) nargs: usize,
     pub(crate) to: Receiver,
@@ -127,17 +127,22 @@ pub(crate) fn look(handle: *const Room, function: &str) -> (*mut u8, usize) {
     })
 }
 
-/// Takes what was prepared for this lane and category.
-pub(crate) fn close(handle: *const Room, lane: Lane, category: Category, function: &str) -> Open {
+/// Takes what was prepared for this class and category.
+pub(crate) fn close(
+    handle: *const Room,
+    class: MessageClass,
+    category: Category,
+    function: &str,
+) -> Open {
     ROOM.with_borrow_mut(|room| {
         let mine = std::ptr::eq(&raw const **room, handle);
         let Some(open) = room.open.take().filter(|_| mine) else {
             not_open(function);
         };
-        if open.lane != lane || open.category != category {
-            let kind = match open.lane {
-                Lane::Request => "request",
-                Lane::Reply => "reply",
+        if open.class != class || open.category != category {
+            let kind = match open.class {
+                MessageClass::Request => "request",
+                MessageClass::Reply => "reply",
             };
             fatal(
                 function,

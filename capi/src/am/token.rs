@@ -5,7 +5,7 @@ use core::ffi::c_int;
 use core::mem::offset_of;
 use core::ptr::null_mut;
 
-use argonet_am::{Category, Delivery, Lane};
+use argonet_am::{Category, Delivery, MessageClass};
 use argonet_base::gasnet::number32;
 
 use crate::am::entry::Entry;
@@ -101,7 +101,7 @@ export! {
             source: delivery.source().0,
             endpoint,
             entry: entry.map_or(core::ptr::null(), std::ptr::from_ref),
-            is_request: (delivery.lane() == Lane::Request).into(),
+            is_request: (delivery.class() == MessageClass::Request).into(),
             is_long: (delivery.category() == Category::Long).into(),
         };
         // SAFETY: not null, and the caller's to write, as the header asks.

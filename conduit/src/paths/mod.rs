@@ -23,7 +23,7 @@ use crate::ledger::PeerLedger;
 use crate::smp::{Lines, Smp};
 use crate::tcp::Connections;
 use argonet_am::record::Short;
-use argonet_am::{Lane, Message};
+use argonet_am::{Message, MessageClass};
 use argonet_base::{HandlerIndex, JobRank, SegmentOffset};
 use core::time::Duration;
 use pace::Pace;
@@ -203,7 +203,7 @@ impl Conduit for Paths {
     fn commit(&self, prepared: Prepared, handler: HandlerIndex, args: &[u32], len: usize) {
         match self.to(prepared.to()) {
             Path::Near(smp) => smp.commit(prepared, handler, args, len),
-            Path::Far(far) if prepared.lane() == Lane::Request => {
+            Path::Far(far) if prepared.class() == MessageClass::Request => {
                 far.used().commit(prepared, handler, args, len);
             }
             Path::Far(far) => far.network.commit(prepared, handler, args, len),

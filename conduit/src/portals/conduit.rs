@@ -8,7 +8,7 @@ use crate::conduit::{
 use crate::datagrams::Datagrams;
 use crate::exit::{ExitCounts, HearExit, TellExit};
 use crate::gauges::Gauges;
-use crate::ledger::{Held, LaneLedger, PeerLedger};
+use crate::ledger::{ClassLedger, Held, PeerLedger};
 use argonet_am::Message;
 use argonet_base::{HandlerIndex, JobRank, SegmentOffset};
 use argonet_nic::portals::Portals as Interface;
@@ -171,14 +171,14 @@ impl<N: Interface + Send + Sync> Conduit for Portals<N> {
         let state = used?.state.try_lock()?;
         Some(PeerLedger {
             unit: "messages",
-            requests: LaneLedger {
+            requests: ClassLedger {
                 sent: state.sent,
                 taken: state.answered,
                 handled: state.handled,
                 waiting: false,
             },
             // A reply for each request.
-            replies: LaneLedger {
+            replies: ClassLedger {
                 sent: state.handled,
                 taken: 0,
                 handled: state.answered,

@@ -11,7 +11,7 @@ use argonet_am::recycling::Place;
 use argonet_nic::portals::{Event, EventKind, NicError, Outcome, Portals as Interface};
 use core::ptr::NonNull;
 
-/// Payloads of one lane.
+/// Payloads of one class.
 pub(super) struct Large {
     pub(super) buffers: Stock,
     pub(super) parts: Assembly,

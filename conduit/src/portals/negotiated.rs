@@ -5,7 +5,7 @@ use super::peer::Open;
 use super::send::{Keeps, LIMITS, Reserved, Shape};
 use super::wire::{Body, Kind};
 use crate::conduit::{PrepareRequest, Prepared, SendError};
-use argonet_am::{AmError, Category, Lane, MAX_MEDIUM, Message, Payload};
+use argonet_am::{AmError, Category, MAX_MEDIUM, Message, MessageClass, Payload};
 use argonet_base::HandlerIndex;
 use argonet_base::kept::Kept;
 use argonet_nic::portals::Portals as Interface;
@@ -51,15 +51,15 @@ impl<N: Interface> Portals<N> {
         for capacity in capacities {
             let shape = self.shape(category, want.nargs, capacity, offset);
             let mut state = peer.state.lock();
-            let of = match want.lane {
-                Lane::Reply => match state.open.pop() {
+            let of = match want.class {
+                MessageClass::Reply => match state.open.pop() {
                     Some(open) => Of::Reply(open),
                     None => {
                         let (rank, to) = (self.rank, want.to);
                         return Err(AmError::RepliedTwice { rank, to }.into());
                     }
                 },
-                Lane::Request => {
+                MessageClass::Request => {
                     let temporary = shape.kind == Kind::SplitLong && capacity > 0;
                     match self.reserve(&mut state, &shape, temporary) {
                         Ok(reserved) => Of::Request(reserved),

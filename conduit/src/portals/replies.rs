@@ -12,7 +12,7 @@ use super::wire::{Head, Kind, handle_of, lid_of};
 use crate::conduit::{Part, Sink};
 use argonet_am::credit::PushedBack;
 use argonet_am::record::RecordError;
-use argonet_am::{AmError, Lane};
+use argonet_am::{AmError, MessageClass};
 use argonet_base::JobRank;
 use argonet_base::kept::Kept;
 use argonet_nic::portals::{
@@ -235,7 +235,7 @@ impl<N: Interface + Send + Sync> Portals<N> {
                         unsafe { start.add(parsed.payload_at) }
                     }
                 };
-                self.deliver(peer.rank, Lane::Reply, parsed, memory, sink)
+                self.deliver(peer.rank, MessageClass::Reply, parsed, memory, sink)
             }
         };
         self.leave_reply(large);

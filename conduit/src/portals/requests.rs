@@ -10,7 +10,7 @@ use crate::conduit::Sink;
 use argonet_am::credit::PushedBack;
 use argonet_am::record::RecordError;
 use argonet_am::recycling::Place;
-use argonet_am::{AmError, Category, Delivery, Lane};
+use argonet_am::{AmError, Category, Delivery, MessageClass};
 use argonet_base::{JobRank, SegmentOffset};
 use argonet_nic::portals::{Event, EventKind, NicError, Outcome, Portals as Interface};
 use argonet_segment::{SharedBytesMut, bulk};
@@ -323,7 +323,7 @@ impl<N: Interface + Send + Sync> Portals<N> {
                         }
                     }
                 };
-                self.deliver(peer.rank, Lane::Request, &parsed, memory, sink)
+                self.deliver(peer.rank, MessageClass::Request, &parsed, memory, sink)
             }
             false => Err(self.broken(peer.rank, RecordError::Kind(parsed.head.kind.into()))),
         };
@@ -346,7 +346,7 @@ impl<N: Interface + Send + Sync> Portals<N> {
     pub(super) fn deliver<S: Sink + ?Sized>(
         &self,
         from: JobRank,
-        lane: Lane,
+        class: MessageClass,
         parsed: &Parsed,
         memory: NonNull<u8>,
         sink: &mut S,
@@ -376,7 +376,7 @@ impl<N: Interface + Send + Sync> Portals<N> {
         };
         let mut delivery = Delivery::new(
             from,
-            lane,
+            class,
             category,
             parsed.head.handler,
             parsed.args(),

@@ -10,10 +10,10 @@ use super::wake::{self, Barrier, Linux};
 use crate::conduit::{
     Capabilities, Conduit, Injected, Limits, OpToken, PrepareRequest, Prepared, SendError, Sink,
 };
-use crate::ledger::{Held, LaneLedger, PeerLedger};
+use crate::ledger::{ClassLedger, Held, PeerLedger};
 use argonet_am::record::{self, Head, Short};
 use argonet_am::{
-    AmError, Category, Lane, MAX_CARRIED, MAX_MEDIUM, Message, Registered, ReplyPort,
+    AmError, Category, MAX_CARRIED, MAX_MEDIUM, Message, MessageClass, Registered, ReplyPort,
 };
 use argonet_base::{HandlerIndex, JobRank, SegmentOffset};
 use argonet_segment::{Directory, bulk};
@@ -189,7 +189,7 @@ impl Smp {
         const WHERE: &str = "a message is committed or canceled where it was prepared";
         let to = prepared.to();
         assert!(self.region.place(to) < self.peers.len(), "{WHERE}");
-        let ring = self.region.ring(to, self.rank, prepared.lane());
+        let ring = self.region.ring(to, self.rank, prepared.class());
         let (at, units) = prepared.place();
         let (unit, total) = (at / 2, ring.units as usize);
         let is_inside = at.is_multiple_of(2) && unit < total && units as usize <= total - unit;
@@ -206,7 +206,7 @@ impl Smp {
 impl ReplyPort for Smp {
     #[inline]
     fn reply(&self, to: JobRank, message: &Message<'_>) -> Result<(), AmError> {
-        match self.write(to, Lane::Reply, &self.peer(to).out_reply, message) {
+        match self.write(to, MessageClass::Reply, &self.peer(to).out_reply, message) {
             Ok(()) => Ok(()),
             Err(SendError::Message(error)) => Err(error),
             // Cannot happen: room was reserved when the request was accepted.
@@ -243,14 +243,14 @@ impl Conduit for Smp {
     fn request(&self, to: JobRank, message: &Message<'_>) -> Result<(), SendError> {
         let peer = self.peer(to);
         let _guard = peer.out_request_lock.lock(self.mode);
-        self.write(to, Lane::Request, &peer.out_request, message)
+        self.write(to, MessageClass::Request, &peer.out_request, message)
     }
 
     #[inline(always)]
     fn request_short(&self, to: JobRank, short: Short) -> bool {
         let peer = self.peer(to);
         let _guard = peer.out_request_lock.lock(self.mode);
-        let ring = self.region.ring(to, self.rank, Lane::Request);
+        let ring = self.region.ring(to, self.rank, MessageClass::Request);
         let Some(at) = peer.out_request.reserve_one(&ring) else {
             return false;
         };
@@ -263,7 +263,7 @@ impl Conduit for Smp {
     fn prepare(&self, want: &PrepareRequest) -> Result<Prepared, SendError> {
         let PrepareRequest {
             to,
-            lane,
+            class,
             nargs,
             least,
             most,
@@ -276,10 +276,10 @@ impl Conduit for Smp {
         Self::LIMITS.check(self.rank, to, category, nargs, least)?;
         let is_peer = self.region.place(to) < self.peers.len();
         assert!(is_peer, "a rank of the neighborhood");
-        let ring = self.region.ring(to, self.rank, lane);
-        let _guard =
-            (lane == Lane::Request).then(|| self.peer(to).out_request_lock.lock(self.mode));
-        let writer = self.lane_writer(to, lane);
+        let ring = self.region.ring(to, self.rank, class);
+        let _guard = (class == MessageClass::Request)
+            .then(|| self.peer(to).out_request_lock.lock(self.mode));
+        let writer = self.class_writer(to, class);
         if let Some(offset) = offset {
             let place = if most == 0 {
                 core::ptr::null_mut()
@@ -377,10 +377,12 @@ impl Conduit for Smp {
     fn has_work(&self) -> bool {
         self.members().any(|from| {
             let peer = self.peer(from);
-            [Lane::Reply, Lane::Request].into_iter().any(|lane| {
-                let position = peer.reader(lane).position();
-                self.region.first_word(self.rank, from, lane, position) != 0
-            })
+            [MessageClass::Reply, MessageClass::Request]
+                .into_iter()
+                .any(|class| {
+                    let position = peer.reader(class).position();
+                    self.region.first_word(self.rank, from, class, position) != 0
+                })
         })
     }
 
@@ -407,12 +409,12 @@ impl Conduit for Smp {
     }
 
     fn ledger(&self, peer: JobRank) -> Option<PeerLedger> {
-        let lane = |lane, writer: &Writer, reader: &Reader| {
+        let class = |class, writer: &Writer, reader: &Reader| {
             let (out, inward) = (
-                self.region.ring(peer, self.rank, lane),
-                self.region.ring(self.rank, peer, lane),
+                self.region.ring(peer, self.rank, class),
+                self.region.ring(self.rank, peer, class),
             );
-            LaneLedger {
+            ClassLedger {
                 sent: writer.position().into(),
                 taken: out.read_position.load(Ordering::Relaxed).into(),
                 handled: reader.position().into(),
@@ -420,9 +422,9 @@ impl Conduit for Smp {
             }
         };
         let known = self.peers.get(self.region.place(peer))?;
-        let requests = lane(Lane::Request, &known.out_request, &known.in_request);
-        let replies = lane(Lane::Reply, &known.out_reply, &known.in_reply);
-        let used = [requests, replies] != [LaneLedger::default(); 2];
+        let requests = class(MessageClass::Request, &known.out_request, &known.in_request);
+        let replies = class(MessageClass::Reply, &known.out_reply, &known.in_reply);
+        let used = [requests, replies] != [ClassLedger::default(); 2];
         used.then_some(PeerLedger {
             unit: "units of 16 bytes",
             requests,

@@ -2,8 +2,8 @@
 //!
 //! ```text
 //! 0            sleep words, one line a rank
-//! positions    read position of ring (reader, writer, lane), one line each
-//! rings        ring (reader, writer, lane), RING_BYTES each
+//! positions    read position of ring (reader, writer, class), one line each
+//! rings        ring (reader, writer, class), RING_BYTES each
 //! lines        block (slot, rank), BLOCK_BYTES each
 //! pools        pool (slot, rank), POOL_BYTES each
 //! ```
@@ -12,7 +12,7 @@
 
 use super::lines::BLOCK_WORDS;
 use super::ring::ROOM_FOR_ANY;
-use argonet_am::Lane;
+use argonet_am::MessageClass;
 use argonet_am::record::UNIT;
 use argonet_base::JobRank;
 use static_assertions::const_assert;
@@ -159,10 +159,10 @@ impl Layout {
     }
 
     #[inline(always)]
-    fn index(&self, reader: JobRank, writer: JobRank, lane: Lane) -> usize {
+    fn index(&self, reader: JobRank, writer: JobRank, class: MessageClass) -> usize {
         debug_assert!(self.place(reader) < self.ranks && self.place(writer) < self.ranks);
         // At most 2^32 times 2^10, twice.
-        (reader.index() * self.ranks + writer.index()) * 2 + lane as usize
+        (reader.index() * self.ranks + writer.index()) * 2 + class as usize
     }
 
     /// Sleep word of a rank.
@@ -177,8 +177,8 @@ impl Layout {
     /// one on purpose.
     #[inline(always)]
     #[must_use]
-    pub fn ring(&self, reader: JobRank, writer: JobRank, lane: Lane) -> (usize, usize) {
-        let index = self.index(reader, writer, lane);
+    pub fn ring(&self, reader: JobRank, writer: JobRank, class: MessageClass) -> (usize, usize) {
+        let index = self.index(reader, writer, class);
         (
             self.positions.wrapping_add(index * LINE),
             self.rings.wrapping_add(index.wrapping_mul(RING_BYTES)),
@@ -205,8 +205,8 @@ mod tests {
                     }
                 }
                 for writer in members.clone().map(JobRank) {
-                    for lane in [Lane::Request, Lane::Reply] {
-                        let (position, ring) = layout.ring(reader, writer, lane);
+                    for class in [MessageClass::Request, MessageClass::Reply] {
+                        let (position, ring) = layout.ring(reader, writer, class);
                         spans.push((position, LINE));
                         spans.push((ring, RING_BYTES));
                     }

@@ -1,44 +1,44 @@
-//! The lock of one lane: one byte, taken by threads of this process only.
+//! The lock of one class: one byte, taken by threads of this process only.
 
 pub use crate::threads::ThreadMode;
 use argonet_base::sync::atomic::{AtomicU8, Ordering};
 use crossbeam_utils::Backoff;
 
 /// A lock that costs one atomic exchange to take and a plain store to release. Whoever holds it
-/// owns the lane's private positions. In SEQ and PARSYNC it is not taken at all: the caller has
+/// owns the class's private positions. In SEQ and PARSYNC it is not taken at all: the caller has
 /// promised that one thread at a time calls.
 #[derive(Default, Debug)]
-pub(crate) struct LaneLock(AtomicU8);
+pub(crate) struct ClassLock(AtomicU8);
 
 /// Held until dropped.
-pub(crate) struct LaneGuard<'a>(Option<&'a LaneLock>);
+pub(crate) struct ClassGuard<'a>(Option<&'a ClassLock>);
 
-impl LaneLock {
+impl ClassLock {
     /// Takes the lock, waiting for its holder.
     #[inline(always)]
-    pub(crate) fn lock(&self, mode: ThreadMode) -> LaneGuard<'_> {
+    pub(crate) fn lock(&self, mode: ThreadMode) -> ClassGuard<'_> {
         if mode != ThreadMode::Par {
-            return LaneGuard(None);
+            return ClassGuard(None);
         }
         #[cfg(test)]
         taken::note(self);
         if self.0.swap(1, Ordering::Acquire) != 0 {
             self.wait();
         }
-        LaneGuard(Some(self))
+        ClassGuard(Some(self))
     }
 
     /// Takes the lock if it is free.
     #[inline(always)]
-    pub(crate) fn try_lock(&self, mode: ThreadMode) -> Option<LaneGuard<'_>> {
+    pub(crate) fn try_lock(&self, mode: ThreadMode) -> Option<ClassGuard<'_>> {
         if mode != ThreadMode::Par {
-            return Some(LaneGuard(None));
+            return Some(ClassGuard(None));
         }
-        // A plain load first: polls of a lane that another thread holds do not take its line away.
+        // A plain load first: polls of a class that another thread holds do not take its line away.
         if self.0.load(Ordering::Relaxed) != 0 || self.0.swap(1, Ordering::Acquire) != 0 {
             return None;
         }
-        Some(LaneGuard(Some(self)))
+        Some(ClassGuard(Some(self)))
     }
 
     #[cold]
@@ -50,7 +50,7 @@ impl LaneLock {
     }
 }
 
-impl Drop for LaneGuard<'_> {
+impl Drop for ClassGuard<'_> {
     #[inline(always)]
     fn drop(&mut self) {
         if let Some(lock) = self.0 {
@@ -62,7 +62,7 @@ impl Drop for LaneGuard<'_> {
 /// Which locks a thread has waited for or could have, in builds for tests.
 #[cfg(test)]
 pub(super) mod taken {
-    use super::LaneLock;
+    use super::ClassLock;
     use std::cell::RefCell;
     use std::collections::BTreeSet;
 
@@ -70,7 +70,7 @@ pub(super) mod taken {
         static TAKEN: RefCell<BTreeSet<usize>> = const { RefCell::new(BTreeSet::new()) };
     }
 
-    pub(super) fn note(lock: &LaneLock) {
+    pub(super) fn note(lock: &ClassLock) {
         TAKEN.with_borrow_mut(|taken| taken.insert(std::ptr::from_ref(lock).addr()));
     }
 

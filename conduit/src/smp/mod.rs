@@ -1,6 +1,6 @@
 //! Shared memory: rings for messages, loads and stores for put, get and atomics.
 //!
-//! * [`ring`](self) — one ring an ordered pair of ranks and lane; a lone short message moves one
+//! * [`ring`](self) — one ring an ordered pair of ranks and class; a lone short message moves one
 //!   cache line.
 //! * A request is accepted only while the reply ring to its sender holds the largest possible
 //!   reply, so a handler's reply never waits, handlers never poll, and nothing can deadlock:

@@ -1,14 +1,14 @@
 //! What is known of one peer.
 
-use super::lock::LaneLock;
+use super::lock::ClassLock;
 use super::ring::{Reader, Writer};
-use argonet_am::Lane;
+use argonet_am::MessageClass;
 use argonet_base::cpu;
 use core::sync::atomic::{AtomicU64, Ordering};
 
 /// What is known of one peer: positions in the four rings shared with it, and their locks.
 ///
-/// The lock of the inbound request lane also covers the outbound reply lane: replies are sent
+/// The lock of the inbound request class also covers the outbound reply class: replies are sent
 /// only by handlers of requests that its holder delivers.
 #[derive(Default)]
 pub(super) struct Peer {
@@ -16,9 +16,9 @@ pub(super) struct Peer {
     pub(super) out_reply: Writer,
     pub(super) in_request: Reader,
     pub(super) in_reply: Reader,
-    pub(super) out_request_lock: LaneLock,
-    pub(super) in_request_lock: LaneLock,
-    pub(super) in_reply_lock: LaneLock,
+    pub(super) out_request_lock: ClassLock,
+    pub(super) in_request_lock: ClassLock,
+    pub(super) in_reply_lock: ClassLock,
     /// See [`Rest`].
     pub(super) rest: Rest,
 }
@@ -26,10 +26,10 @@ pub(super) struct Peer {
 impl Peer {
     /// Where this rank reads from the peer.
     #[inline(always)]
-    pub(super) fn reader(&self, lane: Lane) -> &Reader {
-        match lane {
-            Lane::Request => &self.in_request,
-            Lane::Reply => &self.in_reply,
+    pub(super) fn reader(&self, class: MessageClass) -> &Reader {
+        match class {
+            MessageClass::Request => &self.in_request,
+            MessageClass::Reply => &self.in_reply,
         }
     }
 }

@@ -6,7 +6,7 @@ use super::peer::Peer;
 use super::ring::{Cursor, ROOM_FOR_ANY, Ring};
 use crate::conduit::Sink;
 use argonet_am::record::{self, Head, Kind, Medium, RecordError, Scratch, Short};
-use argonet_am::{AmError, Category, Delivery, Lane};
+use argonet_am::{AmError, Category, Delivery, MessageClass};
 use argonet_base::{JobRank, SegmentOffset};
 use argonet_segment::SharedBytesMut;
 use core::sync::atomic::Ordering;
@@ -15,7 +15,7 @@ use crossbeam_utils::Backoff;
 /// Peers that one poll looks at; the next poll goes on with the next ones.
 const WINDOW: u32 = 8;
 
-/// Messages that one poll takes from one lane of one peer.
+/// Messages that one poll takes from one class of one peer.
 const BATCH: u32 = 64;
 
 impl Smp {
@@ -50,8 +50,8 @@ impl Smp {
             if peer.rest.goes_on() {
                 continue;
             }
-            let some = self.poll_lane(rank, peer, Lane::Reply, sink)
-                + self.poll_lane(rank, peer, Lane::Request, sink);
+            let some = self.poll_class(rank, peer, MessageClass::Reply, sink)
+                + self.poll_class(rank, peer, MessageClass::Request, sink);
             if some > 0 {
                 // A full batch has left messages there.
                 if some < BATCH {
@@ -74,21 +74,23 @@ impl Smp {
     }
 
     /// Takes what this rank has sent to itself, whether its rings rest or not. Waits for another thread
-    /// that holds a lane: it may have looked before the last message was there.
+    /// that holds a class: it may have looked before the last message was there.
     pub(super) fn take_own<S: Sink + ?Sized>(&self, sink: &mut S) -> usize {
         let peer = self.peer(self.rank);
         let backoff = Backoff::new();
         let mut taken = 0;
         while taken < BATCH {
-            let some = self.poll_lane(self.rank, peer, Lane::Request, sink)
-                + self.poll_lane(self.rank, peer, Lane::Reply, sink);
+            let some = self.poll_class(self.rank, peer, MessageClass::Request, sink)
+                + self.poll_class(self.rank, peer, MessageClass::Reply, sink);
             taken += some;
-            let lanes = [Lane::Request, Lane::Reply];
-            let is_empty = |lane| {
-                let position = peer.reader(lane).position();
-                self.region.first_word(self.rank, self.rank, lane, position) == 0
+            let classes = [MessageClass::Request, MessageClass::Reply];
+            let is_empty = |class| {
+                let position = peer.reader(class).position();
+                self.region
+                    .first_word(self.rank, self.rank, class, position)
+                    == 0
             };
-            if lanes.into_iter().all(is_empty) {
+            if classes.into_iter().all(is_empty) {
                 break;
             }
             if some == 0 {
@@ -100,43 +102,44 @@ impl Smp {
     }
 
     #[inline(always)]
-    fn poll_lane<S: Sink + ?Sized>(
+    fn poll_class<S: Sink + ?Sized>(
         &self,
         from: JobRank,
         peer: &Peer,
-        lane: Lane,
+        class: MessageClass,
         sink: &mut S,
     ) -> u32 {
-        let position = peer.reader(lane).position();
-        if self.region.first_word(self.rank, from, lane, position) == 0 {
+        let position = peer.reader(class).position();
+        if self.region.first_word(self.rank, from, class, position) == 0 {
             return 0;
         }
-        self.drain(from, lane, sink)
+        self.drain(from, class, sink)
     }
 
     #[inline(never)]
-    fn drain<S: Sink + ?Sized>(&self, from: JobRank, lane: Lane, sink: &mut S) -> u32 {
-        let ring = &self.region.ring(self.rank, from, lane);
+    fn drain<S: Sink + ?Sized>(&self, from: JobRank, class: MessageClass, sink: &mut S) -> u32 {
+        let ring = &self.region.ring(self.rank, from, class);
         let peer = self.peer(from);
-        let lock = match lane {
-            Lane::Request => &peer.in_request_lock,
-            Lane::Reply => &peer.in_reply_lock,
+        let lock = match class {
+            MessageClass::Request => &peer.in_request_lock,
+            MessageClass::Reply => &peer.in_reply_lock,
         };
         let Some(_guard) = lock.try_lock(self.mode) else {
             return 0;
         };
-        let reply_ring = self.region.ring(from, self.rank, Lane::Reply);
+        let reply_ring = self.region.ring(from, self.rank, MessageClass::Reply);
         // A request is not accepted until its reply has room; see the module's introduction (spec P6).
-        let accepts = || lane == Lane::Reply || peer.out_reply.has_room(&reply_ring, ROOM_FOR_ANY);
+        let accepts =
+            || class == MessageClass::Reply || peer.out_reply.has_room(&reply_ring, ROOM_FOR_ANY);
         let mut accepted = accepts();
-        let mut cursor = peer.reader(lane).cursor(ring);
+        let mut cursor = peer.reader(class).cursor(ring);
         let mut taken = 0;
         while accepted && taken < BATCH {
             let Some((head, at)) = cursor.peek() else {
                 break;
             };
             let replied = if head.is_one_unit_short() {
-                let replied = self.deliver_short(from, lane, ring, head, at, sink);
+                let replied = self.deliver_short(from, class, ring, head, at, sink);
                 cursor.advance(1);
                 replied
             } else if let Some(medium) = Medium::check(
@@ -144,11 +147,11 @@ impl Smp {
                 ring.words.load(at + 1, Ordering::Relaxed),
                 cursor.units_to_end(),
             ) {
-                let replied = self.deliver_medium(from, lane, ring, medium, at, sink);
+                let replied = self.deliver_medium(from, class, ring, medium, at, sink);
                 cursor.advance(head.units());
                 replied
             } else {
-                match self.deliver(from, lane, ring, &mut cursor, head, at, sink) {
+                match self.deliver(from, class, ring, &mut cursor, head, at, sink) {
                     Ok(replied) => replied,
                     Err(cause) => {
                         sink.broken(AmError::Broken {
@@ -173,7 +176,7 @@ impl Smp {
     fn deliver_short<S: Sink + ?Sized>(
         &self,
         from: JobRank,
-        lane: Lane,
+        class: MessageClass,
         ring: &Ring<'_>,
         head: Head,
         at: usize,
@@ -183,7 +186,7 @@ impl Smp {
         let args = Short { head, rest }.args();
         let mut delivery = Delivery::new(
             from,
-            lane,
+            class,
             Category::Short,
             head.handler(),
             &args[..head.nargs() & 3],
@@ -200,7 +203,7 @@ impl Smp {
     fn deliver_medium<S: Sink + ?Sized>(
         &self,
         from: JobRank,
-        lane: Lane,
+        class: MessageClass,
         ring: &Ring<'_>,
         medium: Medium,
         at: usize,
@@ -213,7 +216,7 @@ impl Smp {
         let payload = unsafe { SharedBytesMut::from_raw(bytes, medium.len()) };
         let mut delivery = Delivery::new(
             from,
-            lane,
+            class,
             Category::Medium,
             medium.head.handler(),
             &args[..medium.head.nargs().min(args.len())],
@@ -231,7 +234,7 @@ impl Smp {
     fn deliver<S: Sink + ?Sized>(
         &self,
         from: JobRank,
-        lane: Lane,
+        class: MessageClass,
         ring: &Ring<'_>,
         cursor: &mut Cursor<'_>,
         head: Head,
@@ -286,7 +289,7 @@ impl Smp {
         };
         let mut delivery = Delivery::new(
             from,
-            lane,
+            class,
             category,
             head.handler(),
             got.args(&scratch),

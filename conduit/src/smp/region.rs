@@ -4,7 +4,7 @@ use super::layout::{LAP_UNITS, LARGE_UNITS, LINE, Layout, RING_UNITS};
 use super::lines::{BLOCK_WORDS, Block};
 use super::ring::Ring;
 use super::words::Words;
-use argonet_am::Lane;
+use argonet_am::MessageClass;
 use argonet_am::record::UNIT;
 use argonet_base::JobRank;
 use core::ptr::NonNull;
@@ -108,10 +108,10 @@ impl Region {
         &self,
         reader: JobRank,
         writer: JobRank,
-        lane: Lane,
+        class: MessageClass,
         position: u32,
     ) -> u64 {
-        let (_, ring) = self.layout.ring(reader, writer, lane);
+        let (_, ring) = self.layout.ring(reader, writer, class);
         let unit = (position & (RING_UNITS - 1)) as usize;
         // SAFETY: the layout keeps the ring inside the map and aligned, the unit is masked, and the
         // words of rings are atomics wherever a header can be.
@@ -124,8 +124,8 @@ impl Region {
 
     /// The ring in which `writer` writes to `reader`.
     #[inline(always)]
-    pub(crate) fn ring(&self, reader: JobRank, writer: JobRank, lane: Lane) -> Ring<'_> {
-        let (position, offset) = self.layout.ring(reader, writer, lane);
+    pub(crate) fn ring(&self, reader: JobRank, writer: JobRank, class: MessageClass) -> Ring<'_> {
+        let (position, offset) = self.layout.ring(reader, writer, class);
         // SAFETY: the layout keeps the ring inside the map, which outlives the borrow of self.
         let words = unsafe { Words::new(self.base.as_ptr().add(offset), RING_UNITS as usize * 2) };
         Ring {

@@ -49,9 +49,9 @@ pub(crate) struct Ring<'a> {
     pub(crate) read_position: &'a AtomicU32,
 }
 
-/// The writer's private state: 8 bytes a lane.
+/// The writer's private state: 8 bytes a class.
 ///
-/// Whoever holds the lane's lock reads and writes it; atomics only so that no lock discipline is
+/// Whoever holds the class's lock reads and writes it; atomics only so that no lock discipline is
 /// needed for memory safety. Relaxed throughout: the lock orders.
 #[derive(Default, Debug)]
 pub(crate) struct Writer {
@@ -60,7 +60,7 @@ pub(crate) struct Writer {
     head: AtomicU32,
 }
 
-/// The reader's private state: 8 bytes a lane. Changed by the holder of the lane's lock; `peek`
+/// The reader's private state: 8 bytes a class. Changed by the holder of the class's lock; `peek`
 /// may be called by any thread of the process, to see whether taking the lock is worth it.
 #[derive(Default, Debug)]
 pub(crate) struct Reader {
@@ -181,7 +181,7 @@ impl Reader {
         (head != 0).then_some((Head(head), at))
     }
 
-    /// The reader's position, for taking several records. Whoever holds the lane's lock.
+    /// The reader's position, for taking several records. Whoever holds the class's lock.
     #[inline(always)]
     pub(crate) fn cursor<'a>(&'a self, ring: &'a Ring<'a>) -> Cursor<'a> {
         Cursor {
@@ -201,7 +201,7 @@ impl Reader {
 
 /// A reader's position while records are taken one after the other: in registers, and stored back
 /// when the cursor is dropped. Until then others see the old position, at which a record still
-/// seems to wait; they find the lane locked.
+/// seems to wait; they find the class locked.
 pub(crate) struct Cursor<'a> {
     reader: &'a Reader,
     ring: &'a Ring<'a>,

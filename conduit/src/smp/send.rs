@@ -4,23 +4,23 @@ use super::conduit::Smp;
 use super::ring::{Ring, Writer, publish};
 use crate::conduit::SendError;
 use argonet_am::record::{self, Head, Medium, Short};
-use argonet_am::{AmError, Category, Lane, Message, Payload};
+use argonet_am::{AmError, Category, Message, MessageClass, Payload};
 use argonet_base::{HandlerIndex, JobRank, SegmentOffset};
 use argonet_segment::bulk;
 use core::ptr::NonNull;
 use core::sync::atomic::Ordering;
 
 impl Smp {
-    /// Packs a message into a ring. Whoever owns the lane calls.
+    /// Packs a message into a ring. Whoever owns the class calls.
     #[inline(always)]
     pub(super) fn write(
         &self,
         to: JobRank,
-        lane: Lane,
+        class: MessageClass,
         writer: &Writer,
         message: &Message<'_>,
     ) -> Result<(), SendError> {
-        let ring = self.region.ring(to, self.rank, lane);
+        let ring = self.region.ring(to, self.rank, class);
         if matches!(message.payload, Payload::None)
             && let Some(short) = Short::pack(message.handler, message.args)
         {
@@ -170,10 +170,10 @@ impl Smp {
         }
     }
 
-    pub(super) fn lane_writer(&self, to: JobRank, lane: Lane) -> &Writer {
-        match lane {
-            Lane::Request => &self.peer(to).out_request,
-            Lane::Reply => &self.peer(to).out_reply,
+    pub(super) fn class_writer(&self, to: JobRank, class: MessageClass) -> &Writer {
+        match class {
+            MessageClass::Request => &self.peer(to).out_request,
+            MessageClass::Reply => &self.peer(to).out_reply,
         }
     }
 }

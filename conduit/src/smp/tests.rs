@@ -11,7 +11,9 @@ use super::wake::Barrier;
 use super::words::Words;
 use crate::conduit::{Conduit, OpToken, Part, PrepareRequest, Prepared, SendError, Sink};
 use argonet_am::record::{Head, Kind, MAX_UNITS};
-use argonet_am::{AmError, Category, Delivery, HandlerTable, Lane, MAX_MEDIUM, Message, Payload};
+use argonet_am::{
+    AmError, Category, Delivery, HandlerTable, MAX_MEDIUM, Message, MessageClass, Payload,
+};
 use argonet_base::{HandlerIndex, JobRank, SegmentOffset, cpu};
 use argonet_segment::{Directory, OwnSegment, PageKind, SegmentFile, SharedBytes};
 use core::sync::atomic::{AtomicU32, Ordering};
@@ -306,7 +308,7 @@ fn prepared_payloads_keep_their_place() {
     let [a, b] = &pair.ranks;
     let want = |most, offset| PrepareRequest {
         to: JobRank(1),
-        lane: Lane::Request,
+        class: MessageClass::Request,
         nargs: 2,
         least: 0,
         most,
@@ -417,7 +419,7 @@ fn a_processor_is_needed_by_those_who_waited_there_and_have_not_come() {
 fn prepared_elsewhere(to: u32, nargs: usize, position: usize, extent: u32) -> Prepared {
     let want = PrepareRequest {
         to: JobRank(to),
-        lane: Lane::Request,
+        class: MessageClass::Request,
         nargs,
         least: 0,
         most: 0,
@@ -473,7 +475,7 @@ fn nothing_is_prepared_for_a_rank_that_shares_no_memory() {
     let [a, _] = &pair.ranks;
     let want = PrepareRequest {
         to: JobRank(1 << 30),
-        lane: Lane::Request,
+        class: MessageClass::Request,
         nargs: 0,
         least: 0,
         most: 8,

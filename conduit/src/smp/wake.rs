@@ -2,7 +2,7 @@
 //!
 //! Each rank has a word of its own, alone on its cache line, that senders read after every
 //! message: 0, nobody sleeps; 1, somebody does. A sleeper stores 1, makes every running thread of
-//! the host execute a full barrier (membarrier `GLOBAL_EXPEDITED`), looks at all its lanes once
+//! the host execute a full barrier (membarrier `GLOBAL_EXPEDITED`), looks at all its classes once
 //! more, and only then sleeps on the word. A sender publishes its record and then loads the word.
 //! Either the sender's load sees 1, or its record was visible before the sleeper's last look: the
 //! barrier is between them on the sender's processor. Where a rank could not register for the

@@ -10,10 +10,10 @@ use crate::conduit::{
 };
 use crate::exit::{ExitCounts, HearExit, TellExit};
 use crate::gauges::Gauges;
-use crate::ledger::{LaneLedger, PeerLedger};
+use crate::ledger::{ClassLedger, PeerLedger};
 use crate::wire::{UserBytes, UserPlace};
 use argonet_am::record::Short;
-use argonet_am::{Category, Lane, MAX_MEDIUM, Message, Payload};
+use argonet_am::{Category, MAX_MEDIUM, Message, MessageClass, Payload};
 use argonet_base::kept::Kept;
 use argonet_base::{HandlerIndex, JobRank, SegmentOffset};
 use argonet_segment::{SharedBytes, bulk};
@@ -150,12 +150,12 @@ impl Conduit for Tcp {
         let peer = core.peer(want.to);
         let mut outbound = peer.outbound.lock();
         let mut capacity = capacities[0];
-        let mut kept = Core::reserved(want.lane, want.nargs, is_long, capacity);
-        if want.lane == Lane::Reply {
+        let mut kept = Core::reserved(want.class, want.nargs, is_long, capacity);
+        if want.class == MessageClass::Reply {
             // The request was taken only because there is room.
         } else if core.admit(peer, &mut outbound, kept).is_err() {
             capacity = capacities[1];
-            kept = Core::reserved(want.lane, want.nargs, is_long, capacity);
+            kept = Core::reserved(want.class, want.nargs, is_long, capacity);
             core.admit(peer, &mut outbound, kept)?;
         }
         outbound.reserved.ring += kept.ring;
@@ -181,7 +181,7 @@ impl Conduit for Tcp {
             "a commit sends at most what was prepared"
         );
         let core = &*self.core;
-        let (to, lane) = (prepared.to(), prepared.lane());
+        let (to, class) = (prepared.to(), prepared.class());
         let peer = core.peer(to);
         let mut outbound = peer.outbound.lock();
         let buffer = core.unreserve(&prepared, &mut outbound);
@@ -195,9 +195,9 @@ impl Conduit for Tcp {
             },
         };
         let unsent = outbound.send_stream.unsent();
-        core.add(&mut outbound, lane, &message, None);
-        if lane == Lane::Request {
-            let kind = Kind::of(lane, message.payload.category());
+        core.add(&mut outbound, class, &message, None);
+        if class == MessageClass::Request {
+            let kind = Kind::of(class, message.payload.category());
             outbound.grant.use_up(charge(kind, args.len(), len));
             core.depart(peer, &mut outbound, unsent);
         }
@@ -334,13 +334,13 @@ impl Conduit for Tcp {
         let (sent, handled_there) = outbound.grant.totals();
         Some(PeerLedger {
             unit: "bytes",
-            requests: LaneLedger {
+            requests: ClassLedger {
                 sent,
                 taken: handled_there,
                 handled,
                 waiting,
             },
-            replies: LaneLedger {
+            replies: ClassLedger {
                 sent: outbound.send_stream.head(),
                 taken: outbound.send_stream.released(),
                 handled: taken,

@@ -184,9 +184,9 @@ impl Core {
             && loans.is_news((epoch, fields))
         {
             let reserved = outbound.reserved.charge;
-            let lane = (&mut outbound.grant, &mut outbound.send_stream);
+            let class = (&mut outbound.grant, &mut outbound.send_stream);
             let said = (epoch, fields);
-            window = loans.control(peer.rank.0, said, reserved, lane, bank)?;
+            window = loans.control(peer.rank.0, said, reserved, class, bank)?;
             if window.is_some() {
                 self.gauge_bank(bank);
             }

@@ -5,7 +5,7 @@ use super::peer::Inbound;
 use super::visit::Visit;
 use crate::conduit::Sink;
 use argonet_am::record::RecordError;
-use argonet_am::{Category, Delivery, Lane, MAX_CARRIED};
+use argonet_am::{Category, Delivery, MAX_CARRIED, MessageClass};
 use argonet_base::{HandlerIndex, SegmentOffset};
 use argonet_segment::bulk;
 
@@ -57,7 +57,7 @@ impl<S: Sink + ?Sized> Visit<'_, S> {
         let mut room = [0; MAX_CARRIED];
         let mut delivery = Delivery::new(
             self.peer.rank,
-            Lane::Request,
+            MessageClass::Request,
             Category::Short,
             HandlerIndex(short.handler),
             short.args(receive_stream.bytes(), &mut room),

@@ -7,7 +7,9 @@ use super::peer::{Outbound, Peer, Reserved};
 use super::stream::{Body, Extent};
 use crate::conduit::{Limits, OpToken, Prepared, SendError};
 use crate::wire::UserBytes;
-use argonet_am::{AmError, Category, Lane, MAX_MEDIUM, Message, Payload, Registered, ReplyPort};
+use argonet_am::{
+    AmError, Category, MAX_MEDIUM, Message, MessageClass, Payload, Registered, ReplyPort,
+};
 use argonet_base::{JobRank, SegmentOffset};
 use core::ptr::NonNull;
 
@@ -73,7 +75,7 @@ impl Core {
         if let Payload::Long(_, offset) = message.payload {
             self.check_place(to, offset, len)?;
         }
-        let kind = Kind::of(Lane::Request, category);
+        let kind = Kind::of(MessageClass::Request, category);
         let copied = if stays.is_some() { 0 } else { len };
         let (in_ring, owned) = if copied <= MAX_MEDIUM {
             (copied, 0)
@@ -91,7 +93,7 @@ impl Core {
         let unsent = outbound.send_stream.unsent();
         let begin = self.add(
             &mut outbound,
-            Lane::Request,
+            MessageClass::Request,
             message,
             stays.map(|(_, bytes)| bytes),
         );
@@ -135,7 +137,7 @@ impl Core {
     pub(super) fn add(
         &self,
         outbound: &mut Outbound,
-        lane: Lane,
+        class: MessageClass,
         message: &Message<'_>,
         stays: Option<UserBytes>,
     ) -> u64 {
@@ -144,7 +146,7 @@ impl Core {
             Payload::Medium(bytes) => (Some(bytes), 0),
             Payload::Long(bytes, offset) => (Some(bytes), offset.0),
         };
-        let kind = Kind::of(lane, message.payload.category());
+        let kind = Kind::of(class, message.payload.category());
         let fields = Fields {
             offset,
             ..Fields::default()
@@ -164,7 +166,7 @@ impl Core {
                 bytes.len(),
             )),
         };
-        let is_short = lane == Lane::Request && outbound.grant.is_short();
+        let is_short = class == MessageClass::Request && outbound.grant.is_short();
         outbound.send_stream.push(head, body, is_short)
     }
 
@@ -209,8 +211,13 @@ impl Core {
     }
 
     /// What a prepared payload takes.
-    pub(super) fn reserved(lane: Lane, nargs: usize, is_long: bool, capacity: usize) -> Reserved {
-        if lane == Lane::Reply {
+    pub(super) fn reserved(
+        class: MessageClass,
+        nargs: usize,
+        is_long: bool,
+        capacity: usize,
+    ) -> Reserved {
+        if class == MessageClass::Reply {
             // It has the room of the largest reply.
             return Reserved::default();
         }
@@ -233,9 +240,9 @@ impl Core {
 
     /// Takes the buffer of a prepared payload, and gives its room back.
     pub(super) fn unreserve(&self, prepared: &Prepared, outbound: &mut Outbound) -> Box<[u8]> {
-        let (lane, nargs) = (prepared.lane(), prepared.nargs());
+        let (class, nargs) = (prepared.class(), prepared.nargs());
         let is_long = prepared.offset().is_some();
-        let kept = Self::reserved(lane, nargs, is_long, prepared.capacity());
+        let kept = Self::reserved(class, nargs, is_long, prepared.capacity());
         let (position, _) = prepared.place();
         let buffer = self.prepared.lock().remove(&position);
         let buffer = buffer.expect("a payload that this conduit has prepared");
@@ -266,7 +273,7 @@ impl ReplyPort for Core {
         // as a call of the system.
         let peer = self.peer(to);
         let mut outbound = peer.outbound.lock();
-        self.add(&mut outbound, Lane::Reply, message, None);
+        self.add(&mut outbound, MessageClass::Reply, message, None);
         if outbound.send_stream.is_lent() && to != self.rank {
             self.flush(peer, &mut outbound);
         }

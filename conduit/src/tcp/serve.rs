@@ -7,7 +7,7 @@ use super::stream::{Body, Extent, PAYLOAD_ALIGN, Parked};
 use super::visit::Visit;
 use crate::conduit::{Part, Sink};
 use argonet_am::record::RecordError;
-use argonet_am::{AmError, Category, Delivery, Lane, MAX_CARRIED};
+use argonet_am::{AmError, Category, Delivery, MAX_CARRIED, MessageClass};
 use argonet_base::{HandlerIndex, SegmentOffset};
 use argonet_segment::{SharedBytes, SharedBytesMut, bulk};
 use core::ptr::NonNull;
@@ -254,7 +254,7 @@ impl<S: Sink + ?Sized> Visit<'_, S> {
     /// Runs a handler. `bytes` are those of the frame, without the payload of a long.
     #[inline]
     pub(super) fn deliver(&mut self, frame: &Frame, bytes: &mut [u8]) -> Result<(), RecordError> {
-        let Some((lane, category)) = frame.kind.message() else {
+        let Some((class, category)) = frame.kind.message() else {
             return Err(RecordError::Kind(frame.kind.into()));
         };
         let mut room = [0; MAX_CARRIED];
@@ -277,7 +277,7 @@ impl<S: Sink + ?Sized> Visit<'_, S> {
         };
         let mut delivery = Delivery::new(
             self.peer.rank,
-            lane,
+            class,
             category,
             HandlerIndex(frame.handler),
             args,
@@ -286,7 +286,7 @@ impl<S: Sink + ?Sized> Visit<'_, S> {
             self.core,
         );
         self.sink.deliver(&mut delivery);
-        if lane == Lane::Request && delivery.has_replied() {
+        if class == MessageClass::Request && delivery.has_replied() {
             self.accepts = None;
         }
         self.taken += 1;

@@ -6,7 +6,7 @@ use super::peer::{Inbound, Outbound, Peer};
 use super::stream::{Next, Pieces};
 use crate::conduit::{OpToken, Part, Sink};
 use argonet_am::record::RecordError;
-use argonet_am::{AmError, Lane};
+use argonet_am::{AmError, MessageClass};
 use core::sync::atomic::Ordering;
 use parking_lot::MutexGuard;
 use std::io;
@@ -301,7 +301,7 @@ impl<S: Sink + ?Sized> Visit<'_, S> {
     fn has_no_room_for(&self, inbound: &Inbound, next: &Next) -> bool {
         match next {
             Next::Whole(frame) | Next::Placed(frame) => {
-                let is_reply = matches!(frame.kind.message(), Some((Lane::Reply, _)));
+                let is_reply = matches!(frame.kind.message(), Some((MessageClass::Reply, _)));
                 is_reply && inbound.replies.len() + frame.kept() > self.core.sizes.window_bytes
             }
             _ => false,

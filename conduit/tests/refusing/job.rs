@@ -2,7 +2,7 @@
 
 use crate::interface::{Orders, Refusing};
 use crate::log::{ANSWER, ASK, Log, bytes, place_of};
-use argonet_am::{Category, HandlerTable, Lane, Message, Payload, Registered};
+use argonet_am::{Category, HandlerTable, Message, MessageClass, Payload, Registered};
 use argonet_base::{JobRank, SegmentOffset};
 use argonet_conduit::portals::{
     Buffers, InUse, Portals, PortalsConfig, PortalsError, PortalsSizes, software_config,
@@ -47,7 +47,7 @@ pub(crate) struct Job {
     logs: Vec<Log>,
     numbers: u32,
     /// Requests and replies that must come, by the rank that they come to.
-    due: Vec<(usize, Lane, u32)>,
+    due: Vec<(usize, MessageClass, u32)>,
     /// Operations that must be complete: rank and number.
     begun: Vec<(usize, u64)>,
     /// What calls have refused.
@@ -197,15 +197,15 @@ impl Job {
                 payload: match category {
                     Category::Short => Payload::None,
                     Category::Medium => Payload::Medium(data),
-                    Category::Long => Payload::Long(data, place_of(Lane::Request, number)),
+                    Category::Long => Payload::Long(data, place_of(MessageClass::Request, number)),
                 },
             };
             job.ranks[from].request(JobRank(to as u32), &message)
         });
         if sent.is_some() {
-            self.due.push((to, Lane::Request, number));
+            self.due.push((to, MessageClass::Request, number));
             if wants.is_some() {
-                self.due.push((from, Lane::Reply, number));
+                self.due.push((from, MessageClass::Reply, number));
             }
         }
     }
@@ -214,7 +214,7 @@ impl Job {
         let to = JobRank(1 - from as u32);
         let want = PrepareRequest {
             to,
-            lane: Lane::Request,
+            class: MessageClass::Request,
             nargs: 3,
             least: len,
             most: len,
@@ -232,7 +232,7 @@ impl Job {
         let mut buffer = unsafe { prepared.buffer() };
         buffer.copy_from(0, &bytes(number, len)).unwrap();
         self.ranks[from].commit(prepared, ASK, &[number, NO_REPLY.into(), 0], len);
-        self.due.push((1 - from, Lane::Request, number));
+        self.due.push((1 - from, MessageClass::Request, number));
     }
 
     /// A put or a get of private memory, or of the rank's own segment.
@@ -311,7 +311,7 @@ impl Job {
                 payload: Payload::None,
             };
             match self.ranks[0].request(JobRank(1), &message) {
-                Ok(()) => self.due.push((1, Lane::Request, number)),
+                Ok(()) => self.due.push((1, MessageClass::Request, number)),
                 Err(SendError::Full) => return,
                 Err(error) => self.refused.push(error.to_string()),
             }
@@ -358,7 +358,7 @@ impl Job {
             match self.ranks[0].request(JobRank(1), &message) {
                 Ok(()) => {
                     self.numbers = number;
-                    self.due.push((1, Lane::Request, number));
+                    self.due.push((1, MessageClass::Request, number));
                 }
                 Err(SendError::Full) => {
                     self.ranks[0].poll(&mut self.logs[0]);
@@ -436,16 +436,16 @@ impl Job {
     pub(crate) fn compare(&mut self) -> usize {
         let told = self.told();
         let mut missing = Vec::new();
-        for &(rank, lane, number) in &self.due {
+        for &(rank, class, number) in &self.due {
             let log = &self.logs[rank];
-            let came = match lane {
-                Lane::Request => log.requests.get(&number),
-                Lane::Reply => log.replies.get(&number),
+            let came = match class {
+                MessageClass::Request => log.requests.get(&number),
+                MessageClass::Reply => log.replies.get(&number),
             };
             match came.copied().unwrap_or(0) {
                 1 => {}
-                0 => missing.push(format!("{lane:?} {number} at rank {rank}")),
-                times => panic!("{lane:?} {number} came {times} times"),
+                0 => missing.push(format!("{class:?} {number} at rank {rank}")),
+                times => panic!("{class:?} {number} came {times} times"),
             }
         }
         for &(rank, number) in &self.begun {

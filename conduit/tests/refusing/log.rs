@@ -1,6 +1,6 @@
 //! What ranks are told.
 
-use argonet_am::{AmError, Category, Delivery, Lane, Message, Payload};
+use argonet_am::{AmError, Category, Delivery, Message, MessageClass, Payload};
 use argonet_base::{HandlerIndex, SegmentOffset};
 use argonet_conduit::{OpToken, Part, Sink};
 use argonet_segment::SharedBytes;
@@ -23,9 +23,9 @@ pub(crate) struct Log {
 }
 
 /// Where the long of a number goes: none that is under way has the same place.
-pub(crate) fn place_of(lane: Lane, number: u32) -> SegmentOffset {
-    let lane = u64::from(lane == Lane::Reply);
-    SegmentOffset((1 + u64::from(number % LONGS) + lane * u64::from(LONGS)) * LONG_BYTES)
+pub(crate) fn place_of(class: MessageClass, number: u32) -> SegmentOffset {
+    let class = u64::from(class == MessageClass::Reply);
+    SegmentOffset((1 + u64::from(number % LONGS) + class * u64::from(LONGS)) * LONG_BYTES)
 }
 
 /// Numbers that are under way together, at most, and room for a long.
@@ -44,8 +44,8 @@ impl Sink for Log {
         let number = delivery.arg(0);
         let payload = delivery.payload().to_vec();
         let is_whole = payload == bytes(number, payload.len());
-        assert!(is_whole, "the bytes of {:?} {number}", delivery.lane());
-        if delivery.lane() == Lane::Reply {
+        assert!(is_whole, "the bytes of {:?} {number}", delivery.class());
+        if delivery.class() == MessageClass::Reply {
             *self.replies.entry(number).or_default() += 1;
             return;
         }
@@ -62,7 +62,7 @@ impl Sink for Log {
             payload: match category {
                 Category::Short => Payload::None,
                 Category::Medium => Payload::Medium(data),
-                Category::Long => Payload::Long(data, place_of(Lane::Reply, number)),
+                Category::Long => Payload::Long(data, place_of(MessageClass::Reply, number)),
             },
         });
         self.told.extend(reply.err());

@@ -5,7 +5,7 @@ use crate::bench::{Bench, SEGMENT, Want};
 use crate::log::{NOTE, message};
 use crate::mail::Mail;
 use crate::rig::Rig;
-use argonet_am::{AmError, Category, Lane, MAX_CARRIED, MAX_MEDIUM};
+use argonet_am::{AmError, Category, MAX_CARRIED, MAX_MEDIUM, MessageClass};
 use argonet_base::{JobRank, SegmentOffset};
 use argonet_conduit::{Conduit, PrepareRequest, SendError};
 
@@ -184,7 +184,7 @@ fn beyond_a_limit_is_refused<R: Rig>(rig: &R) {
     }
     let fits = PrepareRequest {
         to: JobRank(1),
-        lane: Lane::Request,
+        class: MessageClass::Request,
         nargs: 1,
         least: 8,
         most: 8,
@@ -245,7 +245,7 @@ fn longs_outside_are_refused<R: Rig>(rig: &R) {
             assert_eq!(sent, refused, "{what}");
             let want = PrepareRequest {
                 to: JobRank(1),
-                lane: Lane::Request,
+                class: MessageClass::Request,
                 nargs: 1,
                 least: len,
                 most: len,

@@ -5,7 +5,7 @@ use crate::bench::{Bench, Want};
 use crate::log::NOTE;
 use crate::mail::Mail;
 use crate::rig::Rig;
-use argonet_am::Lane;
+use argonet_am::MessageClass;
 use argonet_base::{JobRank, SegmentOffset};
 use argonet_conduit::{Conduit, PrepareRequest, Prepared, SendError};
 
@@ -48,7 +48,7 @@ impl Room {
     fn want(&self, to: u32) -> PrepareRequest {
         PrepareRequest {
             to: JobRank(to),
-            lane: Lane::Request,
+            class: MessageClass::Request,
             nargs: self.nargs,
             least: self.least,
             most: self.most,

@@ -173,7 +173,7 @@ fn one_full_peer_does_not_stop_another<R: Rig>(rig: &R) {
     bench.account();
 }
 
-/// The request lanes between two ranks are full in both directions; replies still pass.
+/// The request classes between two ranks are full in both directions; replies still pass.
 fn both_ways_full<R: Rig>(rig: &R) {
     for ranks in [1, 2] {
         let mut bench = Bench::new(rig, Want::ranks(ranks).cramped());

@@ -102,7 +102,7 @@ fn a_commit_without_another_call<R: Rig>(rig: &R) {
     let mut bench = Bench::new(rig, Want::ranks(2).calm());
     let want = argonet_conduit::PrepareRequest {
         to: JobRank(1),
-        lane: argonet_am::Lane::Request,
+        class: argonet_am::MessageClass::Request,
         nargs: 1,
         least: 0,
         most: 100,

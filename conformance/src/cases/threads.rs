@@ -6,7 +6,7 @@ use crate::log::{Log, NOTE};
 use crate::mail::Mail;
 use crate::rig::{Job, Rig};
 use crate::watchdog::Stop;
-use argonet_am::Lane;
+use argonet_am::MessageClass;
 use argonet_base::JobRank;
 use argonet_conduit::smp::ThreadMode;
 use argonet_conduit::{Conduit, PrepareRequest, SendError};
@@ -20,7 +20,7 @@ pub(super) fn cases<R: Rig>() -> Vec<Case<R>> {
         run,
     };
     vec![
-        case("threads_share_a_lane", threads_share_a_lane),
+        case("threads_share_a_class", threads_share_a_class),
         case("threads_with_different_peers", threads_with_different_peers),
         case("threads_both_ways", threads_both_ways),
         case("threads_negotiate", threads_negotiate),
@@ -102,9 +102,9 @@ fn run<R: Rig>(
     let bursts_begun = AtomicUsize::new(0);
     let shared: &Bench<R> = bench;
     let done = || {
-        let sum = |lane: fn(&crate::watchdog::Counts) -> u64| -> u64 {
+        let sum = |class: fn(&crate::watchdog::Counts) -> u64| -> u64 {
             all.iter()
-                .map(|&rank| lane(shared.board.counts(rank as usize)))
+                .map(|&rank| class(shared.board.counts(rank as usize)))
                 .sum()
         };
         stop.stopped()
@@ -209,7 +209,7 @@ impl Ready {
         }
         let want = PrepareRequest {
             to,
-            lane: Lane::Request,
+            class: MessageClass::Request,
             nargs: entry.nargs,
             least: entry.len,
             most: entry.len + 100,
@@ -228,7 +228,7 @@ impl Ready {
 }
 
 // spec T6: threads share a stream.
-fn threads_share_a_lane<R: Rig>(rig: &R) {
+fn threads_share_a_class<R: Rig>(rig: &R) {
     let mut bench = Bench::new(rig, Want::ranks(2));
     let senders = [
         sender(0, 1, 60_000),

@@ -6,7 +6,7 @@ use crate::mail::Mail;
 use crate::pattern::Dice;
 use crate::rig::{Job, Promises, Rig};
 use crate::watchdog::Stop;
-use argonet_am::Lane;
+use argonet_am::MessageClass;
 use argonet_base::JobRank;
 use argonet_conduit::{Conduit, PrepareRequest};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -159,7 +159,7 @@ fn short<C: Conduit>(over: &C, n: u32) {
 fn negotiated<C: Conduit>(over: &C, n: u32) {
     let want = PrepareRequest {
         to: JobRank(1),
-        lane: Lane::Request,
+        class: MessageClass::Request,
         nargs: 1,
         least: 0,
         most: 10,

@@ -89,7 +89,7 @@ impl Rig for SimRig {
             outlives_sender: false,
             garbage: 0,
             most_ranks: 64,
-            // Of each lane, and what is reported of operations.
+            // Of each class, and what is reported of operations.
             poll_per_peer: 2 * sizes.poll_messages + 2 * sizes.operations,
             thresholds: vec![
                 part,

@@ -1,7 +1,7 @@
 //! Ranks that share memory, in one process: each endpoint has mappings of its own.
 
 use argonet_am::record::{Head, UNIT};
-use argonet_am::{Category, Lane, MAX_CARRIED};
+use argonet_am::{Category, MAX_CARRIED, MessageClass};
 use argonet_base::{HandlerIndex, JobRank};
 use argonet_conduit::Capabilities;
 use argonet_conduit::smp::{Barrier, Layout, Smp, SmpConfig, ThreadMode};
@@ -75,7 +75,7 @@ impl Rig for SmpRig {
             outlives_sender: true,
             garbage: GARBAGE.len(),
             most_ranks: 64,
-            // 64 of each lane.
+            // 64 of each class.
             poll_per_peer: 128,
             thresholds: vec![UNIT, 64, 4096, 1 << 16],
             // A ring rests for some 130 ns after it was read; a round takes longer than 10.
@@ -154,7 +154,7 @@ impl Job for SmpJob {
     fn corrupt(&self, reader: JobRank, writer: JobRank, kind: usize) {
         let mut bytes = vec![0xff; 64];
         bytes[..8].copy_from_slice(&GARBAGE[kind].0.to_ne_bytes());
-        let at = self.layout.ring(reader, writer, Lane::Request).1;
+        let at = self.layout.ring(reader, writer, MessageClass::Request).1;
         rustix::io::pwrite(&self.rings, &bytes, at as u64).expect("rings");
     }
 }

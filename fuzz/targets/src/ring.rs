@@ -5,7 +5,8 @@
 //! The input is a list of steps of the neighbor's and ours; see [`step`].
 
 use argonet_am::{
-    AmError, Category, Delivery, HandlerTable, Lane, MAX_CARRIED, MAX_MEDIUM, Message, Payload,
+    AmError, Category, Delivery, HandlerTable, MAX_CARRIED, MAX_MEDIUM, Message, MessageClass,
+    Payload,
 };
 use argonet_base::{HandlerIndex, JobRank, SegmentOffset};
 use argonet_conduit::smp::{Barrier, Layout, RING_BYTES, Smp, SmpConfig, ThreadMode};
@@ -45,7 +46,7 @@ impl Sink for Handlers {
             let len = payload.len();
             payload.fill(0, len, 0xa5).expect("all of it");
         }
-        if delivery.lane() == Lane::Request && !bytes.len().is_multiple_of(3) {
+        if delivery.class() == MessageClass::Request && !bytes.len().is_multiple_of(3) {
             let reply = Message {
                 handler: HANDLER,
                 args: &[1, 2, 3, 4, 5],
@@ -157,11 +158,11 @@ fn number(data: &mut &[u8]) -> u64 {
     u64::from_le_bytes(bytes)
 }
 
-fn lane(byte: u8) -> Lane {
+fn class(byte: u8) -> MessageClass {
     if byte & 1 == 0 {
-        Lane::Request
+        MessageClass::Request
     } else {
-        Lane::Reply
+        MessageClass::Reply
     }
 }
 
@@ -175,24 +176,24 @@ fn step(n: &mut Neighbors, handlers: &mut Handlers, data: &mut &[u8]) {
     match what {
         // Writes on in a ring to us, whole units.
         0..=3 => {
-            let lane = lane(parameter);
+            let class = class(parameter);
             let bytes = take(data, usize::from(parameter >> 1) * 16 + 16);
-            let (_, ring) = n.layout.ring(US, THEM, lane);
-            let at = n.at[lane as usize];
+            let (_, ring) = n.layout.ring(US, THEM, class);
+            let at = n.at[class as usize];
             n.scribble(ring as u64 + at, bytes);
             let next = at + bytes.len().next_multiple_of(16) as u64;
-            n.at[lane as usize] = next % RING_BYTES as u64;
+            n.at[class as usize] = next % RING_BYTES as u64;
         }
         // Goes on at another place of a ring to us, without writing.
         4 => n.at[usize::from(parameter & 1)] = number(data) % RING_BYTES as u64 / 16 * 16,
         // Says how far it has read what we wrote.
         5 | 6 => {
-            let (position, _) = n.layout.ring(THEM, US, lane(parameter));
+            let (position, _) = n.layout.ring(THEM, US, class(parameter));
             n.scribble(position as u64, &(number(data) as u32).to_le_bytes());
         }
         // Says how far we have read what it wrote.
         7 => {
-            let (position, _) = n.layout.ring(US, THEM, lane(parameter));
+            let (position, _) = n.layout.ring(US, THEM, class(parameter));
             n.scribble(position as u64, &(number(data) as u32).to_le_bytes());
         }
         // Writes anything anywhere.

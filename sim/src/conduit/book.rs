@@ -7,9 +7,9 @@ use crate::clock::State;
 use crate::config::Sizes;
 use crate::link::{self, Address, Link, LinkConfig, LinkEvent, Outgoing, Tail};
 use argonet_am::record::RecordError;
-use argonet_am::{AmError, Lane};
+use argonet_am::{AmError, MessageClass};
 use argonet_base::JobRank;
-use argonet_conduit::{LaneLedger, OpToken, Part};
+use argonet_conduit::{ClassLedger, OpToken, Part};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// What is to be told to the sink.
@@ -35,7 +35,7 @@ pub(super) struct Book {
     pub(super) sizes: Sizes,
     link: LinkConfig,
     epoch: u64,
-    /// By peer and lane; made at first use.
+    /// By peer and class; made at first use.
     links: Vec<Option<Box<Link>>>,
     /// Links that have a message.
     arrived: BTreeSet<u32>,
@@ -53,21 +53,21 @@ pub(super) struct Book {
     dead: BTreeMap<u32, u64>,
     /// Requests to each peer that are being prepared: room is kept for them.
     reserved: BTreeMap<u32, usize>,
-    /// The peer and lane that the next poll begins with.
+    /// The peer and class that the next poll begins with.
     pub(super) cursor: u32,
     pub(super) strays: u64,
     frame: Vec<u8>,
 }
 
-pub(super) fn link_id(peer: u32, lane: Lane) -> u32 {
-    peer * 2 + u32::from(lane == Lane::Reply)
+pub(super) fn link_id(peer: u32, class: MessageClass) -> u32 {
+    peer * 2 + u32::from(class == MessageClass::Reply)
 }
 
-fn lane_of(id: u32) -> Lane {
+fn class_of(id: u32) -> MessageClass {
     if id % 2 == 1 {
-        Lane::Reply
+        MessageClass::Reply
     } else {
-        Lane::Request
+        MessageClass::Request
     }
 }
 
@@ -101,7 +101,7 @@ impl Book {
         let address = Address {
             from: self.rank,
             to: id / 2,
-            lane: (id % 2) as u8,
+            class: (id % 2) as u8,
             epoch: self.epoch,
         };
         let config = self.link;
@@ -125,16 +125,16 @@ impl Book {
     }
 
     /// Whether a message to the peer would be taken.
-    pub(super) fn has_room(&self, peer: u32, lane: Lane) -> bool {
+    pub(super) fn has_room(&self, peer: u32, class: MessageClass) -> bool {
         // A link that does not exist yet is empty.
-        let link = &self.links[link_id(peer, lane) as usize];
+        let link = &self.links[link_id(peer, class) as usize];
         link.as_ref().is_none_or(|link| link.has_room())
     }
 
     /// Whether a request to the peer may be sent: a link with room, and a credit.
     pub(super) fn may_request(&self, peer: u32) -> bool {
         let reserved = self.reserved.get(&peer).copied().unwrap_or(0);
-        let id = link_id(peer, Lane::Request);
+        let id = link_id(peer, MessageClass::Request);
         let room = match &self.links[id as usize] {
             Some(link) => link.has_room_for(reserved + 1),
             // A link that does not exist yet is empty.
@@ -166,20 +166,20 @@ impl Book {
         self.buffers.replay_bytes -= bytes;
     }
 
-    /// Sends a message for which there is room, and in the lane of requests a credit.
+    /// Sends a message for which there is room, and in the class of requests a credit.
     pub(super) fn send(
         &mut self,
         peer: u32,
-        lane: Lane,
+        class: MessageClass,
         mut head: Head,
         args: &[u32],
         tail: Option<(Buffer, usize)>,
         now_ns: u64,
     ) {
         let credits = &mut self.credits[peer as usize];
-        match lane {
-            Lane::Request => credits.used += 1,
-            Lane::Reply => {
+        match class {
+            MessageClass::Request => credits.used += 1,
+            MessageClass::Reply => {
                 head.credits = core::mem::take(&mut credits.owed);
                 self.owing.remove(&peer);
             }
@@ -196,7 +196,7 @@ impl Book {
             head: head.write(args),
             tail,
         };
-        let id = link_id(peer, lane);
+        let id = link_id(peer, class);
         let taken = self.link(id, now_ns).submit(message);
         if let Err(refused) = taken {
             // Only a peer that has died meanwhile: nothing will come of it.
@@ -216,12 +216,12 @@ impl Book {
         {
             taken += 1;
             let known = link::parse(&frame).ok().map(|(header, _)| header.address);
-            let known = known.filter(|a| a.from < self.ranks && a.lane < 2);
+            let known = known.filter(|a| a.from < self.ranks && a.class < 2);
             let Some(address) = known else {
                 self.strays += 1;
                 continue;
             };
-            let id = address.from * 2 + u32::from(address.lane);
+            let id = address.from * 2 + u32::from(address.class);
             // What is wrong with it, the link counts.
             let _ = self.link(id, now_ns).handle_recv(now_ns, &frame);
             self.touched.insert(id);
@@ -278,7 +278,7 @@ impl Book {
 
     /// Takes the next message of a link; of requests only if their reply has room.
     pub(super) fn next_message(&mut self, id: u32) -> Option<Vec<u8>> {
-        if lane_of(id) == Lane::Request && !self.has_room(id / 2, Lane::Reply) {
+        if class_of(id) == MessageClass::Request && !self.has_room(id / 2, MessageClass::Reply) {
             return None;
         }
         let link = self.links[id as usize].as_mut()?;
@@ -322,9 +322,9 @@ impl Book {
         if !self.owing.is_empty() {
             let owing: Vec<u32> = self.owing.iter().copied().collect();
             for peer in owing {
-                if self.has_room(peer, Lane::Reply) {
+                if self.has_room(peer, MessageClass::Reply) {
                     let nothing = Head::new(Kind::Credit);
-                    self.send(peer, Lane::Reply, nothing, &[], None, now_ns);
+                    self.send(peer, MessageClass::Reply, nothing, &[], None, now_ns);
                 }
             }
         }
@@ -361,7 +361,9 @@ impl Book {
 
     /// Whether a message has arrived that a poll would take now, or something is to be reported.
     pub(super) fn has_deliverable(&self) -> bool {
-        let takes = |id: &u32| lane_of(*id) == Lane::Reply || self.has_room(*id / 2, Lane::Reply);
+        let takes = |id: &u32| {
+            class_of(*id) == MessageClass::Reply || self.has_room(*id / 2, MessageClass::Reply)
+        };
         !self.reports.is_empty() || self.arrived.iter().any(takes)
     }
 
@@ -394,8 +396,8 @@ impl Book {
 
     /// Whether anything has passed between this rank and a peer.
     pub(super) fn knows(&self, peer: u32) -> bool {
-        let links =
-            [Lane::Request, Lane::Reply].map(|lane| &self.links[link_id(peer, lane) as usize]);
+        let links = [MessageClass::Request, MessageClass::Reply]
+            .map(|class| &self.links[link_id(peer, class) as usize]);
         links.into_iter().flatten().any(|link| link.is_used())
     }
 
@@ -405,13 +407,15 @@ impl Book {
         for (id, link) in self.existing() {
             let credits = self.credits[(id / 2) as usize];
             let counters = link.counters();
-            if link.is_idle() && (lane_of(id) == Lane::Reply || credits == Credits::default()) {
+            if link.is_idle()
+                && (class_of(id) == MessageClass::Reply || credits == Credits::default())
+            {
                 continue;
             }
             lines.push(format!(
                 "rank {} {:?} to rank {}: {credits:?} {counters:?}",
                 self.rank,
-                lane_of(id),
+                class_of(id),
                 id / 2
             ));
         }
@@ -421,11 +425,11 @@ impl Book {
         lines
     }
 
-    /// What has passed between this rank and a peer in one lane, in messages.
-    pub(super) fn lane_ledger(&self, peer: u32, lane: Lane) -> Option<LaneLedger> {
-        let id = link_id(peer, lane);
+    /// What has passed between this rank and a peer in one class, in messages.
+    pub(super) fn class_ledger(&self, peer: u32, class: MessageClass) -> Option<ClassLedger> {
+        let id = link_id(peer, class);
         let counters = self.links.get(id as usize)?.as_ref()?.counters();
-        Some(LaneLedger {
+        Some(ClassLedger {
             sent: counters.submitted,
             taken: counters.acknowledged,
             handled: counters.taken,

@@ -63,10 +63,10 @@ impl Kind {
         }
     }
 
-    /// Whether it travels in the lane of requests, and uses a credit there.
-    pub(super) fn is_request(self, in_request_lane: bool) -> bool {
+    /// Whether it travels in the class of requests, and uses a credit there.
+    pub(super) fn is_request(self, in_request_class: bool) -> bool {
         match self {
-            Kind::Short | Kind::Medium | Kind::Long => in_request_lane,
+            Kind::Short | Kind::Medium | Kind::Long => in_request_class,
             Kind::Put | Kind::Get => true,
             Kind::PutDone | Kind::GetData | Kind::Credit | Kind::Refused => false,
         }
@@ -152,12 +152,12 @@ impl Parsed {
         &self.args[..self.nargs]
     }
 
-    /// Checks a message; `None` if it is none, or does not belong into this lane.
-    pub(super) fn read(bytes: &[u8], in_request_lane: bool) -> Option<Self> {
+    /// Checks a message; `None` if it is none, or does not belong into this class.
+    pub(super) fn read(bytes: &[u8], in_request_class: bool) -> Option<Self> {
         let (wire, rest) = Wire::ref_from_prefix(bytes).ok()?;
         let kind = Kind::try_from(wire.kind).ok()?;
         let nargs = usize::from(wire.nargs);
-        let belongs = kind.is_request(in_request_lane) == in_request_lane;
+        let belongs = kind.is_request(in_request_class) == in_request_class;
         let is_am = kind.category().is_some();
         if !belongs || wire.zero != 0 || nargs > MAX_CARRIED || (nargs > 0 && !is_am) {
             return None;

@@ -1,13 +1,13 @@
 //! The simulated conduit: the [`Conduit`] trait over reliable links.
 //!
-//! Two links connect each pair of ranks, one a lane. A request is sent only with a credit, of which
+//! Two links connect each pair of ranks, one a class. A request is sent only with a credit, of which
 //! there are a fixed number a peer; for each the landing room of the largest reply is kept. It comes
 //! back with the reply, or by itself when the request was handled without one. A request is taken
 //! from its link only while the reply's link has room; until then the link's window closes and the
 //! requests wait at their sender. Replies are always taken. So no buffer of any size, not even one, can be
 //! the end of progress.
 //!
-//! Puts and gets go as chunks in the lane of requests and are served by the target's poll, which
+//! Puts and gets go as chunks in the class of requests and are served by the target's poll, which
 //! checks them against its own segment. Nothing happens outside calls of the rank itself: who does
 //! not poll neither acknowledges nor serves.
 
@@ -22,7 +22,9 @@ pub(crate) use message::HEADER_BYTES;
 use crate::clock::Place;
 use crate::config::Sizes;
 use crate::job::Simulated;
-use argonet_am::{AmError, Category, Lane, MAX_CARRIED, Message, Payload, Registered, ReplyPort};
+use argonet_am::{
+    AmError, Category, MAX_CARRIED, Message, MessageClass, Payload, Registered, ReplyPort,
+};
 use argonet_base::{HandlerIndex, JobRank, SegmentOffset};
 use argonet_conduit::wire::{UserBytes, UserPlace};
 use argonet_conduit::{
@@ -162,7 +164,7 @@ impl SimConduit {
         self.place.spend(self.sizes.inject_ns);
         self.act(|book, now_ns| {
             self.admit(book, to, copied)?;
-            book.send(to.0, Lane::Request, head, args, tail(), now_ns);
+            book.send(to.0, MessageClass::Request, head, args, tail(), now_ns);
             Ok(())
         })
     }
@@ -209,7 +211,7 @@ impl ReplyPort for SimConduit {
         self.act(|book, now_ns| {
             book.send(
                 to.0,
-                Lane::Reply,
+                MessageClass::Reply,
                 Self::head(message),
                 message.args,
                 tail,
@@ -285,10 +287,10 @@ impl Conduit for SimConduit {
         };
         self.check(want.to, category, want.nargs, capacities[1])?;
         let capacity = self.act(|book, _| {
-            let room = |capacity: &usize| match want.lane {
-                Lane::Request => self.admit(book, want.to, *capacity),
-                Lane::Reply if book.has_room(want.to.0, Lane::Reply) => Ok(()),
-                Lane::Reply => Err(SendError::Full),
+            let room = |capacity: &usize| match want.class {
+                MessageClass::Request => self.admit(book, want.to, *capacity),
+                MessageClass::Reply if book.has_room(want.to.0, MessageClass::Reply) => Ok(()),
+                MessageClass::Reply => Err(SendError::Full),
             };
             let refusal = room(&capacities[1]);
             let fits = capacities
@@ -297,7 +299,7 @@ impl Conduit for SimConduit {
             let Some(capacity) = fits else {
                 return Err(refusal.err().unwrap_or(SendError::Full));
             };
-            if want.lane == Lane::Request {
+            if want.class == MessageClass::Request {
                 book.reserve(want.to.0, capacity);
             }
             Ok(capacity)
@@ -331,23 +333,23 @@ impl Conduit for SimConduit {
                 None => Payload::Medium(bytes),
             },
         };
-        let (to, lane) = (prepared.to(), prepared.lane());
-        let tail = tail_of(copied(&message.payload), lane == Lane::Request);
+        let (to, class) = (prepared.to(), prepared.class());
+        let tail = tail_of(copied(&message.payload), class == MessageClass::Request);
         self.forget(&prepared);
         self.act(|book, now_ns| {
-            if lane == Lane::Request {
+            if class == MessageClass::Request {
                 book.unreserve(to.0, prepared.capacity());
             }
-            book.send(to.0, lane, Self::head(&message), args, tail, now_ns);
+            book.send(to.0, class, Self::head(&message), args, tail, now_ns);
         });
-        if lane == Lane::Request {
+        if class == MessageClass::Request {
             self.place.spend(self.sizes.inject_ns);
         }
     }
 
     fn cancel(&self, prepared: Prepared) {
         self.forget(&prepared);
-        if prepared.lane() == Lane::Request {
+        if prepared.class() == MessageClass::Request {
             let mut book = self.book.lock();
             book.unreserve(prepared.to().0, prepared.capacity());
         }
@@ -433,8 +435,8 @@ impl Conduit for SimConduit {
 
     fn ledger(&self, peer: JobRank) -> Option<PeerLedger> {
         let book = self.book.lock();
-        let requests = book.lane_ledger(peer.0, Lane::Request);
-        let replies = book.lane_ledger(peer.0, Lane::Reply);
+        let requests = book.class_ledger(peer.0, MessageClass::Request);
+        let replies = book.class_ledger(peer.0, MessageClass::Reply);
         (requests.is_some() || replies.is_some()).then(|| PeerLedger {
             unit: "messages",
             requests: requests.unwrap_or_default(),

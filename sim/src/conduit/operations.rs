@@ -3,7 +3,7 @@
 use super::book::{Book, Report};
 use super::buffers::{Buffer, Source};
 use super::message::{Head, Kind};
-use argonet_am::Lane;
+use argonet_am::MessageClass;
 use argonet_conduit::wire::UserPlace;
 use argonet_conduit::{OpToken, Part};
 use std::collections::BTreeMap;
@@ -221,7 +221,7 @@ impl Book {
             };
             tail = Some((chunk, len));
         }
-        self.send(peer, Lane::Request, head, &[], tail, now_ns);
+        self.send(peer, MessageClass::Request, head, &[], tail, now_ns);
         if let Some(op) = self.operations.table.get_mut(&key) {
             op.issued += len;
         }

@@ -6,7 +6,7 @@ use super::book::Report;
 use super::buffers::Buffer;
 use super::message::{Head, Kind, Parsed};
 use argonet_am::record::RecordError;
-use argonet_am::{AmError, Category, Delivery, Lane};
+use argonet_am::{AmError, Category, Delivery, MessageClass};
 use argonet_base::{HandlerIndex, JobRank, SegmentOffset};
 use argonet_conduit::Sink;
 use argonet_segment::{SharedBytesMut, bulk};
@@ -35,10 +35,10 @@ impl SimConduit {
         };
         let mut taken = self.report(sink);
         // Replies first: they free the credits that requests wait for.
-        for lane in [Lane::Reply, Lane::Request] {
+        for class in [MessageClass::Reply, MessageClass::Request] {
             for id in &links {
-                if id % 2 == u32::from(lane == Lane::Reply) {
-                    taken += self.serve_link(*id, lane, sink);
+                if id % 2 == u32::from(class == MessageClass::Reply) {
+                    taken += self.serve_link(*id, class, sink);
                 }
             }
         }
@@ -61,32 +61,38 @@ impl SimConduit {
         }
     }
 
-    fn serve_link(&self, id: u32, lane: Lane, sink: &mut dyn Sink) -> usize {
+    fn serve_link(&self, id: u32, class: MessageClass, sink: &mut dyn Sink) -> usize {
         let mut taken = 0;
         while taken < self.sizes.poll_messages {
             let Some(message) = self.book.lock().next_message(id) else {
                 break;
             };
             taken += 1;
-            self.serve_message(id / 2, lane, message, sink);
+            self.serve_message(id / 2, class, message, sink);
         }
         taken
     }
 
-    fn serve_message(&self, from: u32, lane: Lane, mut bytes: Vec<u8>, sink: &mut dyn Sink) {
-        let Some(message) = Parsed::read(&bytes, lane == Lane::Request) else {
+    fn serve_message(
+        &self,
+        from: u32,
+        class: MessageClass,
+        mut bytes: Vec<u8>,
+        sink: &mut dyn Sink,
+    ) {
+        let Some(message) = Parsed::read(&bytes, class == MessageClass::Request) else {
             let kind = bytes.first().copied().unwrap_or(0);
             self.book.lock().broken(from, RecordError::Kind(kind));
             return;
         };
         let head = message.head;
-        if lane == Lane::Request {
+        if class == MessageClass::Request {
             self.book.lock().owe(from);
         }
         let payload = &mut bytes[message.payload_at..];
         match head.kind {
             Kind::Short | Kind::Medium | Kind::Long => {
-                self.deliver(from, lane, &message, payload, sink);
+                self.deliver(from, class, &message, payload, sink);
             }
             Kind::Put => self.serve_put(from, head, payload),
             Kind::Get => self.serve_get(from, head),
@@ -107,7 +113,7 @@ impl SimConduit {
             Kind::Refused => self.refused(from, head),
             Kind::Credit => {}
         }
-        if lane == Lane::Reply {
+        if class == MessageClass::Reply {
             let mut book = self.book.lock();
             if !book.credited(from, head.credits) {
                 book.broken(from, RecordError::Kind(head.kind.into()));
@@ -118,7 +124,7 @@ impl SimConduit {
     fn deliver(
         &self,
         from: u32,
-        lane: Lane,
+        class: MessageClass,
         message: &Parsed,
         payload: &mut [u8],
         sink: &mut dyn Sink,
@@ -131,7 +137,7 @@ impl SimConduit {
             Category::Long if payload.is_empty() => None,
             Category::Long => {
                 let Some(place) = self.own(head.offset, payload.len() as u64) else {
-                    return self.refuse(from, lane, head);
+                    return self.refuse(from, class, head);
                 };
                 // SAFETY: the directory has checked that the bytes lie in this rank's own segment,
                 // which stays mapped as long as the directory.
@@ -144,7 +150,7 @@ impl SimConduit {
         };
         let mut delivery = Delivery::new(
             JobRank(from),
-            lane,
+            class,
             category,
             HandlerIndex(head.handler),
             message.args(),
@@ -165,7 +171,7 @@ impl SimConduit {
     fn serve_put(&self, from: u32, head: Head, payload: &[u8]) {
         let fits = payload.len() as u64 <= head.rest;
         let Some(place) = self.own(head.offset, head.rest).filter(|_| fits) else {
-            return self.refuse(from, Lane::Request, head);
+            return self.refuse(from, MessageClass::Request, head);
         };
         // SAFETY: the directory has checked the bytes of this rank's own segment.
         unsafe { bulk::copy(place.as_ptr(), payload.as_ptr(), payload.len()) };
@@ -179,7 +185,7 @@ impl SimConduit {
     fn serve_get(&self, from: u32, head: Head) {
         let fits = head.length <= (self.sizes.chunk_bytes as u64).min(head.rest);
         let Some(place) = self.own(head.offset, head.rest).filter(|_| fits) else {
-            return self.refuse(from, Lane::Request, head);
+            return self.refuse(from, MessageClass::Request, head);
         };
         let mut bytes = vec![0; head.length as usize].into_boxed_slice();
         // SAFETY: the directory has checked the bytes of this rank's own segment.
@@ -198,13 +204,13 @@ impl SimConduit {
 
     /// Answers a request, for which there is room.
     fn answer(&self, to: u32, head: Head, tail: Option<(Buffer, usize)>) {
-        self.act(|book, now_ns| book.send(to, Lane::Reply, head, &[], tail, now_ns));
+        self.act(|book, now_ns| book.send(to, MessageClass::Reply, head, &[], tail, now_ns));
     }
 
     /// Something for this rank's segment does not lie in it.
-    fn refuse(&self, from: u32, lane: Lane, head: Head) {
+    fn refuse(&self, from: u32, class: MessageClass, head: Head) {
         let attached = self.directory.attached_bytes(JobRank(self.place.rank));
-        if lane == Lane::Reply {
+        if class == MessageClass::Reply {
             // Whoever asked for the reply said where it should go.
             let cause = RecordError::Payload {
                 len: head.offset.saturating_add(head.length),

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! byte 0        4        5       6      7         8                16
-//!      | magic  | version| flags | lane | reserved| epoch          |
+//!      | magic  | version| flags | class | reserved| epoch          |
 //!      16       20       24               32               40
 //!      | from   | to     | seq            | ack            |
 //!      40               48       52       56       60      64
@@ -41,7 +41,7 @@ struct Wire {
     magic: U32,
     version: u8,
     flags: u8,
-    lane: u8,
+    class: u8,
     reserved: u8,
     epoch: U64,
     from: U32,
@@ -61,7 +61,7 @@ const_assert_eq!(core::mem::offset_of!(Wire, seq), 24);
 const_assert_eq!(core::mem::offset_of!(Wire, window), 48);
 const_assert_eq!(core::mem::offset_of!(Wire, check), 56);
 
-/// One end of one link: which pair of ranks, which lane, which connection.
+/// One end of one link: which pair of ranks, which class, which connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Address {
     /// The rank that has this end.
@@ -69,7 +69,7 @@ pub struct Address {
     /// The rank at the other end.
     pub to: u32,
     /// Which of the links between the two.
-    pub lane: u8,
+    pub class: u8,
     /// The connection.
     pub epoch: u64,
 }
@@ -138,7 +138,7 @@ pub(super) fn write(
         magic: MAGIC.into(),
         version: VERSION,
         flags: header.flags,
-        lane: header.address.lane,
+        class: header.address.class,
         reserved: 0,
         epoch: header.address.epoch.into(),
         from: header.address.from.into(),
@@ -187,7 +187,7 @@ pub fn parse(bytes: &[u8]) -> Result<(Header, &[u8]), FrameError> {
         address: Address {
             from: wire.from.get(),
             to: wire.to.get(),
-            lane: wire.lane,
+            class: wire.class,
             epoch: wire.epoch.get(),
         },
         flags,
@@ -209,7 +209,7 @@ mod tests {
             address: Address {
                 from: 1,
                 to: 2,
-                lane: 1,
+                class: 1,
                 epoch: 77,
             },
             flags: DATA | FIRST,

@@ -21,7 +21,7 @@ fn address(from: u32) -> Address {
     Address {
         from,
         to: 1 - from,
-        lane: 0,
+        class: 0,
         epoch: 5,
     }
 }

@@ -8,7 +8,7 @@ use super::shape::Shape;
 use crate::job::{Rank, Simulated};
 use crate::random::Random;
 use argonet::engine::{Injection, Meeting, Pass, Signature, Transfer};
-use argonet_am::{AmError, Category, Lane, MAX_ARGS, Message, Payload};
+use argonet_am::{AmError, Category, MAX_ARGS, Message, MessageClass, Payload};
 use argonet_base::{JobRank, SegmentOffset};
 use argonet_boot::{WaitFor, Waiting};
 use argonet_conduit::PrepareRequest;
@@ -293,7 +293,7 @@ impl<'r, C: Simulated> Program<'r, C> {
         let most = self.random.range(entry.len as u64, most as u64) as usize;
         let want = PrepareRequest {
             to: JobRank(to),
-            lane: Lane::Request,
+            class: MessageClass::Request,
             nargs: entry.nargs,
             least: entry.len,
             most,

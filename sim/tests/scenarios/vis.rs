@@ -6,7 +6,7 @@ use crate::harness;
 use argonet::engine::{
     Direction, Injection, Meeting, Notice, PeerMemory, Piece, Pieces, Shape, Strided, VisTransfer,
 };
-use argonet_am::{AmError, Category, Delivery, Endpoints, HandlerTable, Lane};
+use argonet_am::{AmError, Category, Delivery, Endpoints, HandlerTable, MessageClass};
 use argonet_base::{HandlerIndex, JobRank};
 use argonet_boot::{Key, WaitFor, Waiting};
 use argonet_event::CategoryMask;
@@ -33,7 +33,7 @@ fn register_at(mine: u8, notes: &Notes, handlers: &mut HandlerTable) -> Result<(
     let into = Arc::clone(notes);
     let note = move |delivery: &mut Delivery<'_>| {
         assert_eq!(delivery.category(), Category::Medium);
-        assert_eq!(delivery.lane(), Lane::Reply);
+        assert_eq!(delivery.class(), MessageClass::Reply);
         assert_eq!(delivery.endpoints(), Endpoints { from: 0, to: mine });
         assert!(delivery.args().is_empty());
         let payload = delivery.payload().to_vec();

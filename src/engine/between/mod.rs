@@ -12,7 +12,7 @@ use crate::engine::limits::internal;
 use crate::engine::team::MOST_ENDPOINTS;
 use crate::engine::thread::ThreadCtx;
 use crate::engine::watch::{far_message, message_kind, span, watch_handlers};
-use argonet_am::{AmError, CLIENT_BASE, Carried, Delivery, Endpoints, HandlerTable, Lane};
+use argonet_am::{AmError, CLIENT_BASE, Carried, Delivery, Endpoints, HandlerTable, MessageClass};
 use argonet_am::{Category, MAX_ARGS, Message, Payload};
 use argonet_base::{HandlerIndex, JobRank};
 use argonet_conduit::{Conduit, PrepareRequest, Prepared, SendError};
@@ -139,7 +139,10 @@ impl<C: Conduit> Engine<C> {
             Payload::None => (0, core::ptr::null()),
             Payload::Medium(bytes) | Payload::Long(bytes, _) => (bytes.len(), bytes.as_ptr()),
         };
-        let mut span = span(ctx, message_kind(Lane::Request, payload.category(), false));
+        let mut span = span(
+            ctx,
+            message_kind(MessageClass::Request, payload.category(), false),
+        );
         let carried = Carried::new(ends, handler, args);
         let message = Message {
             handler: internal::BETWEEN,
@@ -220,7 +223,10 @@ impl<C: Conduit> Engine<C> {
         }
         let carried = Carried::new(ends, handler, args);
         self.commit(ctx, prepared, internal::BETWEEN, carried.args(), len)?;
-        if let Some(mut span) = span(ctx, message_kind(Lane::Request, Category::Medium, false)) {
+        if let Some(mut span) = span(
+            ctx,
+            message_kind(MessageClass::Request, Category::Medium, false),
+        ) {
             span.tell(far_message(to, handler, args, len, core::ptr::null()));
         }
         Ok(())

@@ -4,7 +4,8 @@
 use crate::engine::far::tests::rig::{ENDPOINT, FORGE, NOTE, Rig, bytes, context};
 use crate::engine::{FarPlace, Injection, OpError, ReplyPlace, internal};
 use argonet_am::{
-    AmError, CLIENT_BASE, Category, Delivery, Endpoints, HandlerTable, Lane, Message, Payload,
+    AmError, CLIENT_BASE, Category, Delivery, Endpoints, HandlerTable, Message, MessageClass,
+    Payload,
 };
 use argonet_base::{HandlerIndex, JobRank, SegmentOffset};
 use argonet_conduit::PrepareRequest;
@@ -28,7 +29,7 @@ struct Seen {
     rank: u32,
     source: u32,
     ends: Endpoints,
-    lane: Lane,
+    class: MessageClass,
     category: Category,
     handler: HandlerIndex,
     args: Vec<u32>,
@@ -43,7 +44,7 @@ fn write(log: &Log, delivery: &Delivery<'_>) {
         rank: delivery.rank().0,
         source: delivery.source().0,
         ends: delivery.endpoints(),
-        lane: delivery.lane(),
+        class: delivery.class(),
         category: delivery.category(),
         handler: delivery.handler(),
         args: delivery.args().to_vec(),
@@ -164,7 +165,7 @@ impl Ends {
             rank: to,
             source: 0,
             ends,
-            lane: Lane::Request,
+            class: MessageClass::Request,
             category,
             handler: ANSWER,
             args: args.to_vec(),
@@ -174,7 +175,7 @@ impl Ends {
             rank: 0,
             source: to,
             ends: ends.reversed(),
-            lane: Lane::Reply,
+            class: MessageClass::Reply,
             handler: WRITE,
             ..request.clone()
         };
@@ -310,13 +311,13 @@ fn longs_go_into_what_an_endpoint_has_bound() {
             let reply = seen.pop().unwrap();
             let request = seen.pop().unwrap();
             assert_eq!(
-                (request.ends, request.lane, request.args),
-                (between, Lane::Request, args.to_vec())
+                (request.ends, request.class, request.args),
+                (between, MessageClass::Request, args.to_vec())
             );
             assert!(request.category == Category::Long && request.payload == source);
             assert_eq!(
-                (reply.ends, reply.lane, reply.args),
-                (between, Lane::Reply, args.to_vec())
+                (reply.ends, reply.class, reply.args),
+                (between, MessageClass::Reply, args.to_vec())
             );
             assert!(reply.category == Category::Long && reply.payload == bytes(5, back));
             assert!(ends.rig.memory[0].read(9, back) == bytes(5, back));
@@ -349,7 +350,7 @@ fn a_negotiated_payload_goes_between_endpoints() {
             let args = vec![9; nargs];
             let want = PrepareRequest {
                 to: JobRank(1),
-                lane: Lane::Request,
+                class: MessageClass::Request,
                 nargs,
                 least: 1000,
                 most: argonet_am::MAX_MEDIUM,
@@ -373,7 +374,7 @@ fn a_negotiated_payload_goes_between_endpoints() {
         }
         let want = PrepareRequest {
             to: JobRank(1),
-            lane: Lane::Request,
+            class: MessageClass::Request,
             nargs: 17,
             least: 0,
             most: 1,

@@ -17,7 +17,7 @@ use super::super::watch::{far_message, far_reply, span};
 use super::serve::Wrong;
 use super::wire::Range;
 use super::{FarPlace, ReplyPlace};
-use argonet_am::{AmError, CLIENT_BASE, Delivery, Endpoints, Lane, Message, Payload};
+use argonet_am::{AmError, CLIENT_BASE, Delivery, Endpoints, Message, MessageClass, Payload};
 use argonet_base::{HandlerIndex, JobRank, SegmentOffset};
 use argonet_conduit::{Conduit, PrepareRequest};
 use argonet_segment::registration::Access;
@@ -225,7 +225,7 @@ impl<C: Conduit> Engine<C> {
         let bytes = Prefix::BYTES + carried;
         let want = PrepareRequest {
             to,
-            lane: Lane::Request,
+            class: MessageClass::Request,
             nargs: args.len(),
             least: bytes,
             most: bytes,
@@ -360,7 +360,7 @@ impl<C: Conduit> Engine<C> {
                 bulk::copy(place.as_ptr(), bytes, carried);
             }
         }
-        self.run_long(delivery, delivery.lane(), prefix, range, place);
+        self.run_long(delivery, delivery.class(), prefix, range, place);
         Ok(())
     }
 
@@ -382,7 +382,7 @@ impl<C: Conduit> Engine<C> {
     pub(super) fn run_long(
         &self,
         delivery: &mut Delivery<'_>,
-        lane: Lane,
+        class: MessageClass,
         prefix: Prefix,
         range: Range,
         place: Option<NonNull<u8>>,
@@ -392,7 +392,7 @@ impl<C: Conduit> Engine<C> {
         let payload =
             place.map(|place| unsafe { SharedBytesMut::from_raw(place, range.len as usize) });
         let Prefix { handler, ends, .. } = prefix;
-        delivery.unwrap_long(lane, handler, payload, range.address, |inner| {
+        delivery.unwrap_long(class, handler, payload, range.address, |inner| {
             if !ends.are_primordial() {
                 self.run_between(inner, ends, handler, 0);
             } else if !self.handlers.dispatch(inner) {

@@ -13,7 +13,7 @@ use super::super::core::Engine;
 use super::super::limits::internal;
 use super::long::Prefix;
 use super::serve::{LENGTHS, Wrong, inside};
-use argonet_am::{AmError, Delivery, Lane, MAX_ARGS, Message, Payload};
+use argonet_am::{AmError, Delivery, MAX_ARGS, Message, MessageClass, Payload};
 use argonet_base::JobRank;
 use argonet_conduit::Conduit;
 use argonet_segment::registration::Access;
@@ -205,7 +205,7 @@ impl<C: Conduit> Engine<C> {
             .coming
             .landed(from, number, range.len, bytes as u64)?;
         if last {
-            self.run_long(delivery, Lane::Reply, prefix, range, Some(place));
+            self.run_long(delivery, MessageClass::Reply, prefix, range, Some(place));
         }
         Ok(())
     }

@@ -7,7 +7,7 @@ use super::super::regions::Outside;
 use super::FarBound;
 use super::flights::{Flight, Landing};
 use super::wire::{Args, Range, Refusal, Subject, unpack};
-use argonet_am::{AmError, Delivery, Lane, Message, Payload};
+use argonet_am::{AmError, Delivery, Message, MessageClass, Payload};
 use argonet_conduit::{Conduit, Part};
 use argonet_segment::registration::Access;
 use argonet_segment::{SharedBytes, bulk};
@@ -25,33 +25,36 @@ impl<C: Conduit> Engine<C> {
     #[inline(never)]
     pub(in crate::engine) fn serve(&self, delivery: &mut Delivery<'_>) {
         let (handler, from) = (delivery.handler(), delivery.source());
-        let (lane, served) = match handler {
-            internal::FAR_PUT => (Some(Lane::Request), Self::serve_put as fn(&_, &mut _) -> _),
-            internal::FAR_GET => (Some(Lane::Request), Self::serve_get as _),
-            internal::FAR_QUERY => (Some(Lane::Request), Self::serve_query as _),
-            internal::FAR_PUT_DONE => (Some(Lane::Reply), Self::take_put_done as _),
-            internal::FAR_GET_DATA => (Some(Lane::Reply), Self::take_get_data as _),
-            internal::FAR_ANSWER => (Some(Lane::Reply), Self::take_answer as _),
-            internal::FAR_REFUSED => (Some(Lane::Reply), Self::take_refusal as _),
+        let (class, served) = match handler {
+            internal::FAR_PUT => (
+                Some(MessageClass::Request),
+                Self::serve_put as fn(&_, &mut _) -> _,
+            ),
+            internal::FAR_GET => (Some(MessageClass::Request), Self::serve_get as _),
+            internal::FAR_QUERY => (Some(MessageClass::Request), Self::serve_query as _),
+            internal::FAR_PUT_DONE => (Some(MessageClass::Reply), Self::take_put_done as _),
+            internal::FAR_GET_DATA => (Some(MessageClass::Reply), Self::take_get_data as _),
+            internal::FAR_ANSWER => (Some(MessageClass::Reply), Self::take_answer as _),
+            internal::FAR_REFUSED => (Some(MessageClass::Reply), Self::take_refusal as _),
             internal::FAR_LONG => (None, Self::serve_long as _),
             internal::BETWEEN => (None, Self::serve_between as _),
-            internal::FAR_LONG_PART => (Some(Lane::Request), Self::serve_long_part as _),
-            internal::RATOMIC => (Some(Lane::Request), Self::serve_atomic as _),
-            internal::RATOMIC_DONE => (Some(Lane::Reply), Self::take_atomic as _),
-            internal::VIS_PUT => (Some(Lane::Request), Self::serve_vis_put as _),
-            internal::VIS_GET => (Some(Lane::Request), Self::serve_vis_get as _),
-            internal::VIS_GET_DATA => (Some(Lane::Reply), Self::take_vis_data as _),
-            internal::VIS_NOTICE => (Some(Lane::Request), Self::serve_vis_notice as _),
+            internal::FAR_LONG_PART => (Some(MessageClass::Request), Self::serve_long_part as _),
+            internal::RATOMIC => (Some(MessageClass::Request), Self::serve_atomic as _),
+            internal::RATOMIC_DONE => (Some(MessageClass::Reply), Self::take_atomic as _),
+            internal::VIS_PUT => (Some(MessageClass::Request), Self::serve_vis_put as _),
+            internal::VIS_GET => (Some(MessageClass::Request), Self::serve_vis_get as _),
+            internal::VIS_GET_DATA => (Some(MessageClass::Reply), Self::take_vis_data as _),
+            internal::VIS_NOTICE => (Some(MessageClass::Request), Self::serve_vis_notice as _),
             index => self.fatal_am(AmError::Unregistered {
                 index,
                 from,
                 to: self.rank,
             }),
         };
-        let served = if lane.is_none_or(|lane| lane == delivery.lane()) {
+        let served = if class.is_none_or(|class| class == delivery.class()) {
             served(self, delivery)
         } else {
-            Err("it has come in the wrong lane")
+            Err("it has come in the wrong class")
         };
         if let Err(wrong) = served {
             let rank = self.rank;
@@ -259,7 +262,7 @@ impl<C: Conduit> Engine<C> {
             range,
             outside,
         };
-        if delivery.lane() == Lane::Reply {
+        if delivery.class() == MessageClass::Reply {
             self.fatal(&refusal.tell(delivery.source(), self.rank));
         }
         self.answer(

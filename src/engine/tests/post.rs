@@ -2,7 +2,7 @@
 //! any order.
 
 use super::*;
-use argonet_am::{AmError, Delivery, Lane, Payload, Registered, ReplyPort};
+use argonet_am::{AmError, Delivery, MessageClass, Payload, Registered, ReplyPort};
 use argonet_segment::SharedBytesMut;
 use std::time::{Duration as StdDuration, Instant};
 
@@ -191,7 +191,7 @@ impl Conduit for Post {
         let port = NoReply(self);
         sink.deliver(&mut Delivery::new(
             letter.from,
-            Lane::Request,
+            MessageClass::Request,
             letter.category,
             letter.handler,
             &letter.args,

@@ -16,7 +16,7 @@ use super::space::Space;
 use super::token::Counts;
 use super::walk::{Runs, Walk, parts, together};
 use super::wire::{Naming, Room, lattice_bytes, name_addresses, name_lattice};
-use argonet_am::{AmError, Lane, Message, Payload};
+use argonet_am::{AmError, Message, MessageClass, Payload};
 use argonet_base::JobRank;
 use argonet_conduit::{Conduit, Injected, OpToken, Part, PrepareRequest};
 use argonet_event::Event;
@@ -245,7 +245,7 @@ impl<C: Conduit> Engine<C> {
             let args = Args::pack([op, journey.space.code(naming), name.len() as u64]);
             let want = PrepareRequest {
                 to: journey.rank,
-                lane: Lane::Request,
+                class: MessageClass::Request,
                 nargs: args.words().len(),
                 least: name.len() + bytes,
                 most: name.len() + bytes,

@@ -9,7 +9,7 @@ use super::super::events::OpError;
 use super::super::far::Wrong;
 use super::super::limits::internal;
 use super::super::thread::ThreadCtx;
-use argonet_am::{AmError, Delivery, Endpoints, Lane, Message, Payload};
+use argonet_am::{AmError, Delivery, Endpoints, Message, MessageClass, Payload};
 use argonet_base::{HandlerIndex, JobRank};
 use argonet_conduit::{Conduit, OpToken, Part};
 use argonet_segment::SharedBytes;
@@ -137,7 +137,7 @@ impl<C: Conduit> Engine<C> {
         };
         let (ends, index) =
             Endpoints::of_any_word(word).ok_or("it is for a handler that is no client's")?;
-        delivery.unwrap_medium(Lane::Reply, ends, index, |inner| {
+        delivery.unwrap_medium(MessageClass::Reply, ends, index, |inner| {
             // An endpoint that cannot have messages has no handlers, but may have memory that is put to.
             let own =
                 !ends.are_primordial() && self.own_endpoint(ends.to.into()) != EndpointState::Mute;

@@ -178,7 +178,7 @@ pub(super) fn of_threads() {
                 .entry(put["tid"].as_u64().expect("a thread"))
                 .or_default() += 1
         });
-        // A thread that ends leaves its lane, not its number, to the next.
+        // A thread that ends leaves its class, not its number, to the next.
         assert_eq!(of_thread.values().collect::<Vec<_>>(), [&1000; 4]);
     }
     let flows = flows(&events);

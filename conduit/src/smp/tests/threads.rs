@@ -5,7 +5,7 @@ use super::*;
 
 /// Threads whose peers differ share no lock, so none waits for another.
 #[test]
-fn threads_on_different_lanes_share_no_lock() {
+fn threads_on_different_classes_share_no_lock() {
     let pair = pair_for(ThreadMode::Par);
     let [a, b] = &pair.ranks;
     let source = [7_u8; 64];
@@ -25,12 +25,12 @@ fn threads_on_different_lanes_share_no_lock() {
         let threads = [JobRank(0), JobRank(1)].map(|to| scope.spawn(move || talk(to)));
         threads.map(|thread| thread.join().unwrap())
     });
-    assert_eq!((own.len(), other.len()), (1, 1), "one lock for a lane");
+    assert_eq!((own.len(), other.len()), (1, 1), "one lock for a class");
     assert_eq!(own.intersection(&other).count(), 0);
 }
 
 /// What a thread sends to its own rank is handled when it says so, whether the rings rest, and another thread may have begun
-/// to take from the lane before.
+/// to take from the class before.
 #[test]
 fn messages_to_oneself_are_taken_at_once() {
     for mode in [ThreadMode::Seq, ThreadMode::Par] {
@@ -80,9 +80,9 @@ impl Sink for Shared<'_> {
 }
 
 /// Two threads send to their own rank and two poll for it. Both sides have the same mapping here, so that
-/// ThreadSanitizer sees what they share: rings, payloads, locks of lanes.
+/// ThreadSanitizer sees what they share: rings, payloads, locks of classes.
 #[test]
-fn threads_share_lanes_to_themselves() {
+fn threads_share_classes_to_themselves() {
     const EACH: u32 = 20_000;
     const SENDERS: u32 = 2;
     let pair = pair_for(ThreadMode::Par);

@@ -33,7 +33,7 @@ mod quick;
 pub(crate) use quick::{WholePut, WholeShort};
 
 use argonet_am::record::RecordError;
-use argonet_am::{Category, Lane, MAX_CARRIED, MAX_MEDIUM};
+use argonet_am::{Category, MAX_CARRIED, MAX_MEDIUM, MessageClass};
 use num_enum::{IntoPrimitive, TryFromPrimitive};
 use static_assertions::const_assert_eq;
 use zerocopy::byteorder::little_endian::{U32, U64};
@@ -94,26 +94,26 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    pub(crate) fn of(lane: Lane, category: Category) -> Self {
-        match (lane, category) {
-            (Lane::Request, Category::Short) => Kind::ShortRequest,
-            (Lane::Request, Category::Medium) => Kind::MediumRequest,
-            (Lane::Request, Category::Long) => Kind::LongRequest,
-            (Lane::Reply, Category::Short) => Kind::ShortReply,
-            (Lane::Reply, Category::Medium) => Kind::MediumReply,
-            (Lane::Reply, Category::Long) => Kind::LongReply,
+    pub(crate) fn of(class: MessageClass, category: Category) -> Self {
+        match (class, category) {
+            (MessageClass::Request, Category::Short) => Kind::ShortRequest,
+            (MessageClass::Request, Category::Medium) => Kind::MediumRequest,
+            (MessageClass::Request, Category::Long) => Kind::LongRequest,
+            (MessageClass::Reply, Category::Short) => Kind::ShortReply,
+            (MessageClass::Reply, Category::Medium) => Kind::MediumReply,
+            (MessageClass::Reply, Category::Long) => Kind::LongReply,
         }
     }
 
-    /// Lane and category of an active message.
-    pub(crate) fn message(self) -> Option<(Lane, Category)> {
+    /// MessageClass and category of an active message.
+    pub(crate) fn message(self) -> Option<(MessageClass, Category)> {
         Some(match self {
-            Kind::ShortRequest => (Lane::Request, Category::Short),
-            Kind::MediumRequest => (Lane::Request, Category::Medium),
-            Kind::LongRequest => (Lane::Request, Category::Long),
-            Kind::ShortReply => (Lane::Reply, Category::Short),
-            Kind::MediumReply => (Lane::Reply, Category::Medium),
-            Kind::LongReply => (Lane::Reply, Category::Long),
+            Kind::ShortRequest => (MessageClass::Request, Category::Short),
+            Kind::MediumRequest => (MessageClass::Request, Category::Medium),
+            Kind::LongRequest => (MessageClass::Request, Category::Long),
+            Kind::ShortReply => (MessageClass::Reply, Category::Short),
+            Kind::MediumReply => (MessageClass::Reply, Category::Medium),
+            Kind::LongReply => (MessageClass::Reply, Category::Long),
             _ => return None,
         })
     }

@@ -5,7 +5,7 @@ use super::{Connection, Connector, Made, Tcp, TcpConfig, TcpSizes};
 use crate::conduit::{Conduit, Injected, OpToken, Part, SendError, Sink};
 use crate::smp::ThreadMode;
 use argonet_am::record::{RecordError, Short};
-use argonet_am::{AmError, Delivery, HandlerTable, Lane, MAX_MEDIUM, Message, Payload};
+use argonet_am::{AmError, Delivery, HandlerTable, MAX_MEDIUM, Message, MessageClass, Payload};
 use argonet_base::cpu::ticks;
 use argonet_base::{HandlerIndex, JobRank, SegmentOffset};
 use argonet_segment::{Directory, OwnSegment, PageKind, SegmentFile, SharedBytes};
@@ -107,7 +107,7 @@ impl Sink for Seen {
     fn deliver(&mut self, delivery: &mut Delivery<'_>) {
         self.messages += 1;
         self.firsts.extend(delivery.args().first());
-        if delivery.lane() == Lane::Request && self.answer > 0 {
+        if delivery.class() == MessageClass::Request && self.answer > 0 {
             let bytes = vec![1; self.answer];
             let reply = Message {
                 handler: NOTE,

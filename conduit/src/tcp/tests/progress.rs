@@ -65,7 +65,7 @@ fn puts_and_gets_are_served_while_the_target_makes_no_call() {
     assert_eq!(b.seen.messages, 0);
 }
 
-/// Between messages of both lanes, which wait for the rank, in order.
+/// Between messages of both classes, which wait for the rank, in order.
 #[test]
 fn messages_wait_for_the_rank_and_what_is_behind_them_does_not() {
     let [mut a, mut b] = served(TcpSizes::default());

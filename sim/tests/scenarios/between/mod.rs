@@ -9,7 +9,7 @@ use crate::harness;
 
 use argonet::engine::{Engine, FarPlace, Injection, Meeting, OpError, ReplyPlace};
 use argonet_am::{
-    AmError, Category, Delivery, Endpoints, HandlerTable, Lane, MAX_ARGS, Message, Payload,
+    AmError, Category, Delivery, Endpoints, HandlerTable, MAX_ARGS, Message, MessageClass, Payload,
 };
 use argonet_base::{HandlerIndex, JobRank, SegmentOffset};
 use argonet_boot::{Key, WaitFor, Waiting};
@@ -68,7 +68,7 @@ impl Shared {
     fn note(&self, delivery: &Delivery<'_>) {
         let Endpoints { from, to } = delivery.endpoints();
         let name = Name {
-            is_reply: delivery.lane() == Lane::Reply,
+            is_reply: delivery.class() == MessageClass::Reply,
             source: delivery.source().0,
             ends: (from, to),
             number: delivery.args().first().copied(),
@@ -77,26 +77,26 @@ impl Shared {
     }
 
     /// A message that has come to a table's handler; its plan if it has a number.
-    fn check(&self, delivery: &Delivery<'_>, mine: u8, lane: Lane) -> Option<Plan> {
+    fn check(&self, delivery: &Delivery<'_>, mine: u8, class: MessageClass) -> Option<Plan> {
         let (scene, here) = (self.scene.get().unwrap(), delivery.rank().0);
         self.note(delivery);
-        assert_eq!((delivery.lane(), delivery.endpoints().to), (lane, mine));
+        assert_eq!((delivery.class(), delivery.endpoints().to), (class, mine));
         let number = *delivery.args().first()?;
-        let (asks, told) = match lane {
-            Lane::Request => (delivery.source().0, here),
-            Lane::Reply => (here, delivery.source().0),
+        let (asks, told) = match class {
+            MessageClass::Request => (delivery.source().0, here),
+            MessageClass::Reply => (here, delivery.source().0),
         };
         let plan = Plan::of(scene, asks, number);
-        let (ends, content) = match lane {
-            Lane::Request => (plan.ends, &plan.request),
-            Lane::Reply => (plan.ends.reversed(), &plan.reply),
+        let (ends, content) = match class {
+            MessageClass::Request => (plan.ends, &plan.request),
+            MessageClass::Reply => (plan.ends.reversed(), &plan.reply),
         };
         assert_eq!((plan.to, ends), (told, delivery.endpoints()));
         assert_eq!(delivery.args(), content.args);
         assert_eq!(delivery.category(), content.category);
         assert!(delivery.payload().to_vec() == content.payload);
         if content.category == Category::Long && !content.payload.is_empty() {
-            let at = place(asks, number, lane == Lane::Reply);
+            let at = place(asks, number, class == MessageClass::Reply);
             match mine {
                 0 => assert_eq!(delivery.offset(), SegmentOffset(at)),
                 _ => assert_eq!(delivery.address(), Some(self.address(here, mine) + at)),
@@ -111,7 +111,7 @@ impl Shared {
     }
 
     fn asked(&self, delivery: &mut Delivery<'_>, mine: u8) {
-        let Some(plan) = self.check(delivery, mine, Lane::Request) else {
+        let Some(plan) = self.check(delivery, mine, MessageClass::Request) else {
             let plain = Message {
                 handler: TOLD,
                 args: &[],
@@ -153,7 +153,7 @@ impl Shared {
     }
 
     fn told(&self, delivery: &Delivery<'_>, mine: u8) {
-        self.check(delivery, mine, Lane::Reply);
+        self.check(delivery, mine, MessageClass::Reply);
         *self.answers.lock() += 1;
     }
 
@@ -208,7 +208,7 @@ fn send(rank: &Rank, shared: &Shared, plan: &Plan, number: u32) {
     if plan.way == Way::Negotiated {
         let want = PrepareRequest {
             to,
-            lane: Lane::Request,
+            class: MessageClass::Request,
             nargs: args.len(),
             least: content.payload.len(),
             most: shared.scene.get().unwrap().medium,

@@ -81,7 +81,7 @@ fn any_other_number_of_arguments_is_refused() {
 }
 
 #[test]
-fn lanes_are_not_mixed_up() {
+fn classes_are_not_mixed_up() {
     for handler in [
         internal::FAR_PUT_DONE,
         internal::FAR_GET_DATA,
@@ -91,7 +91,7 @@ fn lanes_are_not_mixed_up() {
         let rig = Rig::pair(LEN);
         send(&rig.ranks[0].engine, handler, &[], &[]);
         let message = is_broken(&rig, 1, &format!("handler {handler}"));
-        assert!(message.contains("wrong lane"), "{message}");
+        assert!(message.contains("wrong class"), "{message}");
     }
     for handler in [
         internal::FAR_PUT,
@@ -102,7 +102,7 @@ fn lanes_are_not_mixed_up() {
         let rig = Rig::pair(LEN);
         reply(&rig.ranks[0].engine, handler, &[], &[]);
         let message = is_broken(&rig, 0, &format!("handler {handler}"));
-        assert!(message.contains("wrong lane"), "{message}");
+        assert!(message.contains("wrong class"), "{message}");
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::rig::{BOUNCE, NOBODY, NOTE, Rig, Seen, bytes, context, long};
 use crate::engine::{FarPlace, Injection, OpError, internal};
-use argonet_am::{AmError, Category, Lane};
+use argonet_am::{AmError, Category, MessageClass};
 
 const KIB64: usize = 64 << 10;
 /// What fits one message.
@@ -49,7 +49,7 @@ fn requests_of_every_size_arrive_as_they_were_sent() {
             assert_eq!(rig.settle(), None);
             let seen = Seen {
                 source: 0,
-                lane: Lane::Request,
+                class: MessageClass::Request,
                 category: Category::Long,
                 args,
                 address: Some(place.address),
@@ -147,7 +147,7 @@ fn replies_of_every_size_arrive_as_they_were_sent() {
             let payload = source.repeat(times)[..len].to_vec();
             let seen = Seen {
                 source: 1,
-                lane: Lane::Reply,
+                class: MessageClass::Reply,
                 category: Category::Long,
                 args: args(nargs),
                 address: Some(to.address),

@@ -4,7 +4,7 @@ use crate::engine::{
     Engine, EngineConfig, FarPlace, Injection, Internals, ReplyPlace, ThreadCtx, WaitMode,
     WaitPolicy,
 };
-use argonet_am::{AmError, Category, Delivery, HandlerTable, Lane, Message, Payload};
+use argonet_am::{AmError, Category, Delivery, HandlerTable, Message, MessageClass, Payload};
 use argonet_base::{HandlerIndex, JobRank};
 use argonet_boot::{BootError, Bootstrap, Key};
 use argonet_conduit::smp::{Barrier, Smp, SmpConfig, ThreadMode};
@@ -38,7 +38,7 @@ pub(in crate::engine) const ENDPOINT: u32 = 5;
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(in crate::engine) struct Seen {
     pub(in crate::engine) source: u32,
-    pub(in crate::engine) lane: Lane,
+    pub(in crate::engine) class: MessageClass,
     pub(in crate::engine) category: Category,
     pub(in crate::engine) args: Vec<u32>,
     pub(in crate::engine) address: Option<u64>,
@@ -211,7 +211,7 @@ fn handlers(notes: &Arc<Notes>, own: &Arc<OnceLock<Weak<Engine<Smp>>>>) -> Handl
     let note = move |delivery: &mut Delivery<'_>| {
         into.seen.lock().push(Seen {
             source: delivery.source().0,
-            lane: delivery.lane(),
+            class: delivery.class(),
             category: delivery.category(),
             args: delivery.args().to_vec(),
             address: delivery.address(),

@@ -160,7 +160,7 @@ fn what_is_no_request_is_a_broken_message() {
         } else {
             send(&rig, handler, &[0, 0]);
         }
-        ends(&rig, &["it has come in the wrong lane"]);
+        ends(&rig, &["it has come in the wrong class"]);
     }
 }
 

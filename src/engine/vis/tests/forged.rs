@@ -56,7 +56,7 @@ fn group(len: u32, addresses: &[u64]) -> Vec<u8> {
 }
 
 #[test]
-fn arguments_and_lanes() {
+fn arguments_and_classes() {
     for (handler, right) in [
         (internal::VIS_PUT, 3),
         (internal::VIS_GET, 4),

@@ -4,7 +4,7 @@ use super::pure::pattern;
 use crate::engine::far::tests::rig::{ENDPOINT, NOBODY, NOTE, Rig, Seen, context};
 use crate::engine::vis::{Direction, Notice, PeerMemory, Shape, VisTransfer};
 use crate::engine::{Injection, Strided};
-use argonet_am::{Category, Delivery, Endpoints, HandlerTable, Lane};
+use argonet_am::{Category, Delivery, Endpoints, HandlerTable, MessageClass};
 use argonet_base::JobRank;
 use parking_lot::Mutex;
 use std::sync::Arc;
@@ -31,7 +31,7 @@ fn put<'a>(rank: u32, memory: PeerMemory, shape: Strided<'a>, notice: Notice) ->
 fn seen(payload: &[u8]) -> Seen {
     Seen {
         source: 0,
-        lane: Lane::Reply,
+        class: MessageClass::Reply,
         category: Category::Medium,
         args: Vec::new(),
         address: None,
@@ -148,8 +148,8 @@ fn a_further_endpoint_is_told() {
                     }
                 );
                 assert_eq!(
-                    (delivery.lane(), delivery.source()),
-                    (Lane::Reply, JobRank(0))
+                    (delivery.class(), delivery.source()),
+                    (MessageClass::Reply, JobRank(0))
                 );
                 assert!(delivery.has_replied());
                 let payload = delivery.payload().to_vec();
