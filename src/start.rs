@@ -6,7 +6,7 @@
 use crate::collective::fold_with;
 use crate::engine::{
     Direction, Engine, EngineConfig, Internals, Meeting, Pass, SegmentBase, Signature, ThreadCtx,
-    WaitPolicy, watch_handlers,
+    WaitPolicy, trace_handlers,
 };
 use crate::error::{Error, Result};
 use crate::network::{Connecting, Network, follow_exits, reaches};
@@ -145,7 +145,7 @@ pub(crate) fn join(
     let (directory, reached, places) = spans(&boot, how.limit, &settings, &published)?;
     tuning::compare(&*boot, &settings, &choices)?;
     tracing::start(&*boot, trace)?;
-    watch_handlers(&mut handlers);
+    trace_handlers(&mut handlers);
     check_handlers(&*boot, how.digest, how.count)?;
     let near = boot.neighborhood();
     let barrier = agree_on_barrier(&*boot, near.clone())?;

@@ -48,7 +48,7 @@ impl Sink for Echo {
         }
     }
     fn completed(&mut self, _: OpToken, _: Part) {}
-    fn broken(&mut self, error: AmError) {
+    fn on_error(&mut self, error: AmError) {
         panic!("a connection over loopback is broken: {error}");
     }
 }

@@ -145,7 +145,7 @@ pub trait Sink {
 
     /// A peer wrote something that cannot be used; the connection to it is lost. Or a peer has
     /// refused what this rank sent, which could not be seen before.
-    fn broken(&mut self, error: AmError);
+    fn on_error(&mut self, error: AmError);
 }
 
 /// A payload being filled in place before its message is sent (GASNet-EX 0.19, "Negotiated
@@ -391,7 +391,7 @@ pub trait Conduit: Send + Sync {
     ///
     /// The default is right where whatever was sent can be seen by its target's
     /// [`has_work`](Self::has_work) at once, as in shared memory.
-    fn settled(&self) -> bool {
+    fn is_quiescent(&self) -> bool {
         !self.has_work()
     }
 
@@ -439,7 +439,7 @@ pub trait Conduit: Send + Sync {
 
     /// Has calls of [`sleep`](Self::sleep) return that other threads are in, or will begin with an epoch from before. Every conduit does that
     /// which [`paths`](crate::paths) can have a thread sleep on; for others there is nothing to do.
-    fn rouse(&self) {}
+    fn wake(&self) {}
 
     /// Lines in memory that all ranks share, for small collective operations; `None` where there is no such memory.
     #[inline(always)]

@@ -41,7 +41,7 @@ impl Sink for Last {
         self.0 += 1;
     }
     fn completed(&mut self, _: OpToken, _: Part) {}
-    fn broken(&mut self, error: argonet_am::AmError) {
+    fn on_error(&mut self, error: argonet_am::AmError) {
         panic!("{error}");
     }
 }

@@ -256,7 +256,7 @@ impl Sink for Log {
         self.completed.push((op.handle, part));
     }
 
-    fn broken(&mut self, error: AmError) {
+    fn on_error(&mut self, error: AmError) {
         self.broken.push(error);
     }
 }

@@ -90,7 +90,7 @@ pub struct Promises {
     pub ordered: bool,
     /// A rank that is settled knows that its targets have handled all that it sent. Elsewhere it may
     /// be that they only see it.
-    pub settled_is_handled: bool,
+    pub quiescent_is_handled: bool,
     /// Threads that may call.
     pub threads: ThreadMode,
     /// [`Conduit::sleep`] blocks the thread in real time, and an arrival ends that.

@@ -35,7 +35,7 @@ pub struct Node {
 /// impl Sink for Count {
 ///     fn deliver(&mut self, delivery: &mut Delivery<'_>) { self.0 += delivery.arg(0); }
 ///     fn completed(&mut self, _: OpToken, _: Part) {}
-///     fn broken(&mut self, error: argonet_am::AmError) { panic!("{error}"); }
+///     fn on_error(&mut self, error: argonet_am::AmError) { panic!("{error}"); }
 /// }
 ///
 /// let cluster = Cluster::new(SimConfig::new(2, 1));

@@ -112,7 +112,7 @@ impl<C: Simulated> Rank<C> {
         loop {
             self.engine.poll(&self.ctx)?;
             let conduit = self.engine.conduit();
-            let quiet = conduit.settled() && conduit.is_delivered();
+            let quiet = conduit.is_quiescent() && conduit.is_delivered();
             if self.job.lock().rests(rank, quiet, self.engine.size()) {
                 return Ok(());
             }

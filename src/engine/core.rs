@@ -11,11 +11,11 @@ use super::mismatch::Mismatch;
 use super::quiescence::is_of_the_client;
 use super::team::Making;
 use super::thread::{Context, ThreadCtx};
+use super::traced::span;
 use super::tree::{Barrier, Tree};
 use super::vis::Vis;
 use super::wait::WaitPolicy;
 use super::waiting::Waits;
-use super::watch::span;
 use argonet_am::record::Short;
 use argonet_am::{
     AmError, Delivery, HandlerTable, MAX_ARGS, Message, MessageClass, Payload, Registered,
@@ -166,7 +166,7 @@ impl<C: Conduit> Sink for Runner<'_, C> {
         self.engine.complete(op, part, count);
     }
 
-    fn broken(&mut self, error: AmError) {
+    fn on_error(&mut self, error: AmError) {
         self.engine.fatal_am(error);
     }
 }
@@ -363,7 +363,7 @@ impl<C: Conduit> Engine<C> {
         injection: Injection,
     ) -> Result<(), AmError> {
         if !ctx.is_free() {
-            return self.request_watched(ctx, to, message, injection);
+            return self.request_traced(ctx, to, message, injection);
         }
         self.check(to, message)?;
         match self.inject(to, message) {
@@ -548,8 +548,8 @@ impl<C: Conduit> Engine<C> {
             });
         }
         ctx.leave_preparing();
-        if ctx.is_watched() {
-            self.commit_watched(prepared, handler, args, len);
+        if ctx.is_traced() {
+            self.commit_traced(prepared, handler, args, len);
             return Ok(());
         }
         self.conduit.commit(prepared, handler, args, len);
@@ -589,7 +589,7 @@ impl<C: Conduit> Engine<C> {
     #[inline]
     pub fn poll(&self, ctx: &ThreadCtx) -> Result<usize, AmError> {
         if !ctx.is_free() {
-            return self.poll_watched(ctx);
+            return self.poll_traced(ctx);
         }
         Ok(self.progress(ctx))
     }

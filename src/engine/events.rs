@@ -7,8 +7,8 @@
 
 use super::core::{Engine, Injection};
 use super::thread::ThreadCtx;
+use super::traced::span;
 use super::vis::VisError;
-use super::watch::span;
 use argonet_am::AmError;
 use argonet_base::{JobRank, SegmentOffset};
 use argonet_boot::{WaitFor, Waiting};
@@ -179,7 +179,7 @@ impl<C: Conduit> Engine<C> {
     ) -> Result<Event, OpError> {
         if !ctx.is_free() {
             // SAFETY: the caller's promise.
-            return unsafe { self.start_watched(ctx, transfer, injection) };
+            return unsafe { self.start_traced(ctx, transfer, injection) };
         }
         // SAFETY: the caller's promise.
         if unsafe { self.transfer_directly(transfer) } {
@@ -241,7 +241,7 @@ impl<C: Conduit> Engine<C> {
     ) -> Result<LocalCompletion, OpError> {
         if !ctx.is_free() {
             // SAFETY: the caller's promise.
-            return unsafe { self.start_implicit_watched(ctx, transfer, injection) };
+            return unsafe { self.start_implicit_traced(ctx, transfer, injection) };
         }
         // SAFETY: the caller's promise.
         if unsafe { self.transfer_directly(transfer) } {

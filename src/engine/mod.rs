@@ -48,11 +48,11 @@ mod regions;
 mod rma;
 mod team;
 mod thread;
+mod traced;
 mod tree;
 mod vis;
 mod wait;
 mod waiting;
-mod watch;
 
 pub use self::core::{Engine, EngineConfig, Injection, Internals, SegmentBase};
 pub use argonet_settings::WaitMode;
@@ -77,6 +77,7 @@ pub use ratomic::{Atomic, AtomicTarget, AtomicWord};
 pub use regions::{RegionError, Regions};
 pub use team::{Choice, MOST_ENDPOINTS, Members, OwnedTeam, Team, TeamError, TeamKey, Terms};
 pub use thread::{Context, Crowded, ThreadCtx};
+pub use traced::{Span, span, trace_handlers};
 pub use tree::{Fold, Meeting, Pass};
 pub(crate) use vis::Few;
 pub use vis::{
@@ -85,7 +86,6 @@ pub use vis::{
 };
 pub use wait::WaitPolicy;
 pub use waiting::Wait;
-pub use watch::{Span, span, watch_handlers};
 
 #[cfg(test)]
 mod tests;

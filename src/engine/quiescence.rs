@@ -404,7 +404,9 @@ impl<C: Conduit> Engine<C> {
         let by_others = !matches!(what.what, WaitFor::Room | WaitFor::Handle);
         let may_have_threads = self.mode == ThreadMode::Par && !leaves;
         let threads_count = may_have_threads || is_of_the_client(what.what);
-        by_others && self.conduit.settled() && !(threads_count && self.boot.other_threads_may_act())
+        by_others
+            && self.conduit.is_quiescent()
+            && !(threads_count && self.boot.other_threads_may_act())
     }
 
     /// Goes on with the round that this rank has entered, without waiting; messages sent.

@@ -52,7 +52,7 @@ impl<C: Conduit> Engine<C> {
     pub unsafe fn transfer(&self, ctx: &ThreadCtx, transfer: Transfer) -> Result<(), OpError> {
         if !ctx.is_free() {
             // SAFETY: the caller's promise.
-            return unsafe { self.transfer_watched(ctx, transfer) };
+            return unsafe { self.transfer_traced(ctx, transfer) };
         }
         // SAFETY: the caller's promise; the call returns after completion.
         let event = unsafe { self.start(ctx, transfer, Injection::Blocking) }?;

@@ -17,7 +17,7 @@ pub enum Context {
     /// Everything.
     Free,
     /// Everything, and it is traced or counted.
-    Watched,
+    Traced,
     /// Inside a handler: reply, once, and nothing else.
     Handler,
     /// Between prepare and commit of a negotiated payload: nothing but commit or cancel.
@@ -42,10 +42,10 @@ pub struct Crowded {
 /// [`retire`](Self::retire) when the thread ends.
 pub struct ThreadCtx {
     context: Cell<Context>,
-    /// What the context is when nothing is going on: free or watched.
+    /// What the context is when nothing is going on: free or traced.
     rest: Cell<Context>,
-    /// Whether it is watched where the process traces or counts.
-    may_be_watched: bool,
+    /// Whether it is traced where the process traces or counts.
+    may_be_traced: bool,
     handles: RefCell<Option<ManuallyDrop<ThreadHandles>>>,
     /// What the peer of the thread's next non-contiguous put is told.
     armed: Cell<Option<Notice>>,
@@ -55,15 +55,15 @@ pub struct ThreadCtx {
     arrive: fn() -> Result<(), Crowded>,
 }
 
-/// A thread that is watched otherwise.
+/// A thread that is traced otherwise.
 pub(super) struct LookedAway<'c>(&'c ThreadCtx);
 
 impl Drop for LookedAway<'_> {
     fn drop(&mut self) {
-        self.0.rest.set(Context::Watched);
+        self.0.rest.set(Context::Traced);
         // A payload may have been prepared.
         if self.0.context.get() == Context::Free {
-            self.0.context.set(Context::Watched);
+            self.0.context.set(Context::Traced);
         }
     }
 }
@@ -120,7 +120,7 @@ impl ThreadCtx {
         Self {
             context: Cell::new(Context::Absent),
             rest: Cell::new(Context::Free),
-            may_be_watched: false,
+            may_be_traced: false,
             handles: RefCell::new(None),
             armed: Cell::new(None),
             acted: Cell::new(false),
@@ -128,11 +128,11 @@ impl ThreadCtx {
         }
     }
 
-    /// As [`new`](Self::new), for a thread that is watched if its process traces or counts.
+    /// As [`new`](Self::new), for a thread that is traced if its process traces or counts.
     #[must_use]
     pub const fn of_process(arrive: fn() -> Result<(), Crowded>) -> Self {
         Self {
-            may_be_watched: true,
+            may_be_traced: true,
             ..Self::new(arrive)
         }
     }
@@ -167,7 +167,7 @@ impl ThreadCtx {
         self.armed.take()
     }
 
-    /// Whether the thread may do everything, and nobody watches.
+    /// Whether the thread may do everything, and is not traced.
     #[inline(always)]
     pub fn is_free(&self) -> bool {
         self.context.get() == Context::Free
@@ -196,15 +196,15 @@ impl ThreadCtx {
     #[inline(never)]
     fn look_closer(&self, operation: &'static str, rank: JobRank) -> Result<(), AmError> {
         match self.context.get() {
-            Context::Free | Context::Watched => Ok(()),
+            Context::Free | Context::Traced => Ok(()),
             Context::Absent => {
                 (self.arrive)().map_err(|Crowded { limit }| AmError::TooManyThreads {
                     operation,
                     limit,
                     rank,
                 })?;
-                let rest = match self.may_be_watched && argonet_trace::is_on() {
-                    true => Context::Watched,
+                let rest = match self.may_be_traced && argonet_trace::is_on() {
+                    true => Context::Traced,
                     false => Context::Free,
                 };
                 self.rest.set(rest);
@@ -223,11 +223,11 @@ impl ThreadCtx {
         }
     }
 
-    /// If what the thread does is watched, it is not for as long as the result lives: one call of a client is one event,
+    /// If what the thread does is traced, it is not for as long as the result lives: one call of a client is one event,
     /// whatever it does inside.
     #[must_use]
     pub(super) fn look_away(&self) -> Option<LookedAway<'_>> {
-        if self.context.get() != Context::Watched {
+        if self.context.get() != Context::Traced {
             return None;
         }
         self.context.set(Context::Free);
@@ -239,7 +239,7 @@ impl ThreadCtx {
     pub(super) fn deciding(&self) -> Deciding<'_> {
         let outer_acted = self.acted.replace(false);
         let is_inner = self.context.get() == Context::Deciding;
-        if matches!(self.context.get(), Context::Free | Context::Watched) {
+        if matches!(self.context.get(), Context::Free | Context::Traced) {
             self.context.set(Context::Deciding);
         }
         Deciding {
@@ -267,9 +267,9 @@ impl ThreadCtx {
         }
     }
 
-    /// Whether the thread is watched when nothing is going on.
-    pub(super) fn is_watched(&self) -> bool {
-        self.rest.get() == Context::Watched
+    /// Whether the thread is traced when nothing is going on.
+    pub(super) fn is_traced(&self) -> bool {
+        self.rest.get() == Context::Traced
     }
 
     /// A payload is not prepared any more. In a handler nothing changes.

@@ -11,7 +11,7 @@ use super::core::Engine;
 use super::limits::internal;
 use super::mismatch::{Called, MismatchCheck, Sequence};
 use super::thread::ThreadCtx;
-use super::watch::span;
+use super::traced::span;
 use crate::engine::Injection;
 use argonet_am::{AmError, Delivery, HandlerTable, Message, Payload};
 use argonet_base::JobRank;
@@ -273,7 +273,9 @@ impl<C: Conduit> Engine<C> {
                 // Nobody calls anything any more, so what ranks have called is whole.
                 self.leave_seated_teams(ctx)?;
             }
-            self.wait_until(ctx, Waiting::new(meeting.into()), || self.conduit.settled())?;
+            self.wait_until(ctx, Waiting::new(meeting.into()), || {
+                self.conduit.is_quiescent()
+            })?;
         }
         if meeting == Meeting::Finalize {
             // All that this rank does has been done.

@@ -120,7 +120,7 @@ impl Sink for Count {
         }
     }
 
-    fn broken(&mut self, error: argonet_am::AmError) {
+    fn on_error(&mut self, error: argonet_am::AmError) {
         panic!("{error}");
     }
 }

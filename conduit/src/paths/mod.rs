@@ -291,9 +291,12 @@ impl Conduit for Paths {
         near || self.far.as_ref().is_some_and(|far| far.network.has_work())
     }
 
-    fn settled(&self) -> bool {
-        let near = self.memory().is_none_or(Conduit::settled);
-        near && self.far.as_ref().is_none_or(|far| far.network.settled())
+    fn is_quiescent(&self) -> bool {
+        let near = self.memory().is_none_or(Conduit::is_quiescent);
+        near && self
+            .far
+            .as_ref()
+            .is_none_or(|far| far.network.is_quiescent())
     }
 
     /// Each path's number only grows, so their sum is another one when any is.

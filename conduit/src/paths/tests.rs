@@ -123,7 +123,7 @@ impl Conduit for Noted {
         self.sleepers.fetch_sub(1, Ordering::SeqCst);
     }
 
-    fn rouse(&self) {
+    fn wake(&self) {
         let arrived = self.arrived.lock();
         self.epoch.fetch_add(1, Ordering::SeqCst);
         self.bell.notify_all();
@@ -145,7 +145,7 @@ impl Sink for Count {
 
     fn completed(&mut self, _: OpToken, _: crate::conduit::Part) {}
 
-    fn broken(&mut self, error: AmError) {
+    fn on_error(&mut self, error: AmError) {
         panic!("{error}");
     }
 }
@@ -216,7 +216,7 @@ fn neighbors_are_reached_through_memory_and_others_over_the_network() {
             self.0 += 1;
         }
         fn completed(&mut self, _: OpToken, _: crate::conduit::Part) {}
-        fn broken(&mut self, error: AmError) {
+        fn on_error(&mut self, error: AmError) {
             panic!("{error}");
         }
     }

@@ -59,7 +59,7 @@ impl Watch {
     pub(super) fn end(&mut self, network: &Network) {
         self.shared.state.lock().ended = true;
         self.shared.call.notify_one();
-        network.rouse();
+        network.wake();
         if let Some(Some(thread)) = self.thread.take() {
             // It does not panic, and if it had there would be nothing to do.
             let _ = thread.join();

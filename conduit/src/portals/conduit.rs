@@ -144,8 +144,8 @@ impl<N: Interface + Send + Sync> Conduit for Portals<N> {
         self.has_anything()
     }
 
-    fn settled(&self) -> bool {
-        self.is_settled()
+    fn is_quiescent(&self) -> bool {
+        self.is_quiescent()
     }
 
     #[inline]
@@ -161,9 +161,9 @@ impl<N: Interface + Send + Sync> Conduit for Portals<N> {
         self.wait(timeout, seen);
     }
 
-    fn rouse(&self) {
+    fn wake(&self) {
         self.epoch.fetch_add(1, Ordering::SeqCst);
-        self.nic.rouse();
+        self.nic.wake();
     }
 
     fn ledger(&self, peer: JobRank) -> Option<PeerLedger> {
@@ -207,7 +207,7 @@ impl<N: Interface + Send + Sync> Conduit for Portals<N> {
     fn tell_exit(&self, exit: &TellExit<'_>) -> bool {
         if !self.may_enter() {
             // The thread that calls may sleep, and nobody else wakes it for this.
-            self.rouse();
+            self.wake();
             return false;
         }
         self.exits.tell(exit, self);

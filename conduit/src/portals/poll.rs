@@ -43,8 +43,8 @@ impl<S: Sink + ?Sized> Sink for Given<'_, S> {
         self.sink.completed_all(op, part, count);
     }
 
-    fn broken(&mut self, error: AmError) {
-        self.sink.broken(error);
+    fn on_error(&mut self, error: AmError) {
+        self.sink.on_error(error);
     }
 }
 
@@ -72,7 +72,7 @@ impl<N: Interface + Send + Sync> Portals<N> {
             let kept = (taken as u64).wrapping_sub(count as u64);
             self.kept_from_sinks.fetch_add(kept, Ordering::Relaxed);
         }
-        self.try_again_at_times(|error| sink.broken(error));
+        self.try_again_at_times(|error| sink.on_error(error));
         if taken > 0 {
             self.tell_threads();
         }
@@ -149,7 +149,7 @@ impl<N: Interface + Send + Sync> Portals<N> {
         }
         self.epoch.fetch_add(1, Ordering::SeqCst);
         if self.sleepers.load(Ordering::SeqCst) > 0 {
-            self.nic.rouse();
+            self.nic.wake();
         }
     }
 
@@ -160,7 +160,7 @@ impl<N: Interface + Send + Sync> Portals<N> {
                 Ok(Some(event)) => self.system_event(&event, sink),
                 Ok(None) => break,
                 Err(error) => {
-                    sink.broken(self.refuses(self.rank, &error));
+                    sink.on_error(self.refuses(self.rank, &error));
                     break;
                 }
             }
@@ -181,7 +181,7 @@ impl<N: Interface + Send + Sync> Portals<N> {
             || (!self.is_empty(self.queues.requests) && self.could_hold())
     }
 
-    pub(super) fn is_settled(&self) -> bool {
+    pub(super) fn is_quiescent(&self) -> bool {
         self.under_way.load(Ordering::Acquire) == 0
             && !self.has_anything()
             && self.is_empty(self.queues.requests)

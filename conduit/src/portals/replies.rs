@@ -38,7 +38,7 @@ impl<N: Interface + Send + Sync> Portals<N> {
                     Ok(Some(event)) => (event, self.follow_buffers(&mut returns, &event)),
                     Ok(None) => break,
                     Err(error) => {
-                        sink.broken(self.refuses(self.rank, &error));
+                        sink.on_error(self.refuses(self.rank, &error));
                         break;
                     }
                 }
@@ -50,7 +50,7 @@ impl<N: Interface + Send + Sync> Portals<N> {
                 None => self.safe_event(&event, &mut both, sink),
             });
             if let Err(error) = done {
-                sink.broken(error);
+                sink.on_error(error);
             }
         }
         if taken > 0 {

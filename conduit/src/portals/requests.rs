@@ -58,7 +58,7 @@ impl<N: Interface + Send + Sync> Portals<N> {
                         break;
                     }
                     Err(error) => {
-                        sink.broken(self.refuses(self.rank, &error));
+                        sink.on_error(self.refuses(self.rank, &error));
                         held = Some(hold);
                         break;
                     }
@@ -83,7 +83,7 @@ impl<N: Interface + Send + Sync> Portals<N> {
                 }
             };
             if let Err(error) = done {
-                sink.broken(error);
+                sink.on_error(error);
             }
         }
         if let Some(hold) = held {

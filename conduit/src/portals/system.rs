@@ -38,7 +38,7 @@ impl<N: Interface> Portals<N> {
         match (event.kind, Role::of(event.user)) {
             (EventKind::PutEnd, Some((Role::System, _))) if event.outcome == Outcome::Done => {
                 if let Err(error) = self.hear(event.peer, event.header) {
-                    sink.broken(error);
+                    sink.on_error(error);
                 }
             }
             (EventKind::Ack, Some((Role::SentSystem, _))) if event.outcome == Outcome::NoMatch => {
@@ -139,7 +139,7 @@ impl Sink for Deaf {
 
     fn completed(&mut self, _op: OpToken, _part: CompletedPart) {}
 
-    fn broken(&mut self, _error: AmError) {}
+    fn on_error(&mut self, _error: AmError) {}
 }
 
 /// What a count of credits says that cannot be.

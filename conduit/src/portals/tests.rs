@@ -53,7 +53,7 @@ impl Sink for Seen {
         self.completed += 1;
     }
 
-    fn broken(&mut self, error: AmError) {
+    fn on_error(&mut self, error: AmError) {
         self.broken.push(error);
     }
 }
@@ -299,7 +299,7 @@ fn what_is_shown_of_credits_is_so() {
             assert!(tries < 1_000_000, "no room comes");
         }
     }
-    while !ranks.iter().all(|rank| rank.portals.settled()) {
+    while !ranks.iter().all(|rank| rank.portals.is_quiescent()) {
         for rank in &ranks {
             rank.portals.poll_with(&mut seen);
         }
@@ -365,7 +365,7 @@ fn puts_and_gets_in_software_are_over_when_their_calls_return() {
             assert!(seen == data, "{len} bytes by the segment");
         }
     }
-    assert!(here.settled() && !here.has_anything());
+    assert!(here.is_quiescent() && !here.has_anything());
 }
 
 #[test]

@@ -154,7 +154,7 @@ impl Smp {
                 match self.deliver(from, class, ring, &mut cursor, head, at, sink) {
                     Ok(replied) => replied,
                     Err(cause) => {
-                        sink.broken(AmError::Broken {
+                        sink.on_error(AmError::Broken {
                             at: self.rank,
                             from,
                             cause,

@@ -218,7 +218,7 @@ impl Sink for Log {
         panic!("{op:?} {part:?}: smp completes at injection");
     }
 
-    fn broken(&mut self, error: AmError) {
+    fn on_error(&mut self, error: AmError) {
         panic!("{error}");
     }
 }

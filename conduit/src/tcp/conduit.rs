@@ -303,8 +303,8 @@ impl Conduit for Tcp {
         self.core.has_work()
     }
 
-    fn settled(&self) -> bool {
-        !self.core.has_work() && self.core.is_settled()
+    fn is_quiescent(&self) -> bool {
+        !self.core.has_work() && self.core.is_quiescent()
     }
 
     fn epoch(&self) -> u32 {
@@ -315,7 +315,7 @@ impl Conduit for Tcp {
         self.core.sleep(timeout, seen);
     }
 
-    fn rouse(&self) {
+    fn wake(&self) {
         self.core.sleepers.moved();
         self.core.sleepers.wake();
     }

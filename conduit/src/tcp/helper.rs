@@ -39,12 +39,12 @@ impl Helper {
     #[inline]
     pub(super) fn gather(&self) {
         if !self.awake.load(Ordering::SeqCst) {
-            self.rouse();
+            self.wake();
         }
     }
 
     #[cold]
-    fn rouse(&self) {
+    fn wake(&self) {
         let stop = self.stop.lock();
         self.awake.store(true, Ordering::SeqCst);
         let mut thread = self.thread.lock();

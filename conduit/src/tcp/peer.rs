@@ -245,11 +245,11 @@ impl Outbound {
     }
 
     /// Whether everything that was sent has been handled, and nothing is half way.
-    pub(super) fn is_settled(&self) -> bool {
+    pub(super) fn is_quiescent(&self) -> bool {
         let (used, handled) = self.grant.totals();
         self.failed.is_some()
             || (used == handled
-                && self.send_stream.is_settled()
+                && self.send_stream.is_quiescent()
                 && self.operations.is_empty()
                 && !self.has_reports())
     }

@@ -253,11 +253,11 @@ impl Core {
     }
 
     /// Whether nothing is half way with any peer.
-    pub(super) fn is_settled(&self) -> bool {
+    pub(super) fn is_quiescent(&self) -> bool {
         self.all_used().all(|peer| {
             let inbound = peer.inbound.try_lock();
             let nothing_here = inbound.is_some_and(|inbound| !inbound.waits());
-            nothing_here && peer.outbound.lock().is_settled()
+            nothing_here && peer.outbound.lock().is_quiescent()
         })
     }
 }

@@ -73,7 +73,7 @@ impl Sink for Later<'_> {
         outbound.reports.push_back((op, part, 1));
     }
 
-    fn broken(&mut self, error: AmError) {
+    fn on_error(&mut self, error: AmError) {
         let mut outbound = self.0.outbound.lock();
         outbound.errors.push(error);
     }
@@ -168,7 +168,7 @@ impl<S: Sink + ?Sized> Visit<'_, S> {
                 let error = self.core.broken(self.peer.rank, cause);
                 self.core.fail(self.peer, inbound, error.clone());
                 self.moved = true;
-                self.sink.broken(error);
+                self.sink.on_error(error);
                 self.core.work.set(self.peer.rank.0);
             }
         }
@@ -365,7 +365,7 @@ impl<S: Sink + ?Sized> Visit<'_, S> {
             core::mem::take(&mut outbound.errors)
         };
         for error in errors {
-            self.sink.broken(error);
+            self.sink.on_error(error);
             self.taken += 1;
         }
         let count = inbound.told.len().min(BATCH);

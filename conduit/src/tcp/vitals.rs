@@ -76,7 +76,7 @@ impl Core {
         let Some(vital) = inbound.wire.as_ref().and_then(|wire| wire.vital()) else {
             return;
         };
-        let waits = !peer.outbound.lock().is_settled();
+        let waits = !peer.outbound.lock().is_quiescent();
         let verdict = inbound
             .silence
             .look(now_ns, self.vitals.limit_ns, waits, vital);

@@ -247,8 +247,8 @@ impl Portals for Refusing {
         self.nic.queue_wait(queues, timeout, come)
     }
 
-    fn rouse(&self) {
-        self.nic.rouse();
+    fn wake(&self) {
+        self.nic.wake();
     }
 
     fn counter_alloc(&self) -> Result<Counter, NicError> {

@@ -374,7 +374,7 @@ impl Job {
         let mut over = 0;
         for _ in 0..ROUNDS {
             self.poll();
-            let idle = |rank: &Portals<Refusing>| rank.in_use().is_nothing() && rank.settled();
+            let idle = |rank: &Portals<Refusing>| rank.in_use().is_nothing() && rank.is_quiescent();
             over = if self.is_over() { over + 1 } else { 0 };
             if self.ranks.iter().all(idle) || over > STILL_ROUNDS {
                 return;

@@ -76,7 +76,7 @@ impl Sink for Log {
         *parts.entry(op.handle).or_default() += 1;
     }
 
-    fn broken(&mut self, error: AmError) {
+    fn on_error(&mut self, error: AmError) {
         self.told.push(error);
     }
 }

@@ -21,7 +21,7 @@ pub(super) fn cases<R: Rig>() -> Vec<Case<R>> {
     vec![
         always("a_poll_is_bounded", a_poll_is_bounded),
         always("has_work_tells", has_work_tells),
-        always("settled_tells", settled_tells),
+        always("quiescent_tells", quiescent_tells),
         sleeps("a_sleep_has_an_end", a_sleep_has_an_end),
         sleeps("an_arrival_ends_a_sleep", an_arrival_ends_a_sleep),
         sleeps("no_wake_up_is_lost", no_wake_up_is_lost),
@@ -92,12 +92,12 @@ fn each<R: Rig>(bench: &mut Bench<R>, what: &str, is_so: fn(&<R::Job as Job>::Co
 
 /// When all are settled at the same time, everything has been handled, replies too; and when
 /// everything has been handled, all are settled sooner or later.
-fn settled_tells<R: Rig>(rig: &R) {
+fn quiescent_tells<R: Rig>(rig: &R) {
     let mut bench = Bench::new(rig, Want::ranks(3).cramped());
     let mut dice = Dice(7);
     let max = bench.at(0).limits().medium_request;
     let all: Vec<u32> = bench.ranks().collect();
-    let settled = |bench: &Bench<R>| bench.ranks().all(|rank| bench.at(rank).settled());
+    let settled = |bench: &Bench<R>| bench.ranks().all(|rank| bench.at(rank).is_quiescent());
     for tag in 0..300 {
         let (from, to) = (dice.below(3) as u32, dice.below(3) as u32);
         let mail = Mail::note(tag).medium(dice.below(max));
@@ -115,17 +115,17 @@ fn settled_tells<R: Rig>(rig: &R) {
                 !settled(&bench) || bench.all_here(),
                 "all settled after message {tag}"
             );
-            let mut alone = all.iter().filter(|_| bench.promises.settled_is_handled);
-            let early = alone.find(|&&r| bench.at(r).settled() && !bench.handled_of(r));
+            let mut alone = all.iter().filter(|_| bench.promises.quiescent_is_handled);
+            let early = alone.find(|&&r| bench.at(r).is_quiescent() && !bench.handled_of(r));
             assert_eq!(early, None, "settled after message {tag}");
         }
         if tag % 50 == 0 {
             bench.until("all of it is here", |bench| bench.all_here());
-            each(&mut bench, "is settled", Conduit::settled);
+            each(&mut bench, "is settled", Conduit::is_quiescent);
         }
     }
     bench.account();
-    each(&mut bench, "is settled", Conduit::settled);
+    each(&mut bench, "is settled", Conduit::is_quiescent);
 }
 
 /// Nothing comes, and the sleep ends.

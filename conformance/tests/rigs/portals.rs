@@ -208,7 +208,7 @@ impl<N: Over> Rig for PortalsRig<N> {
             },
             // What matches nothing, or finds no room, is sent again.
             ordered: false,
-            settled_is_handled: true,
+            quiescent_is_handled: true,
             threads: self.mode,
             // What is late goes on with calls alone.
             sleeps: !faulty,

@@ -82,7 +82,7 @@ impl Rig for SimRig {
             // Within the first congestion window of 16 parts.
             alone_bytes: 8 * part,
             ordered: true,
-            settled_is_handled: true,
+            quiescent_is_handled: true,
             // Its mutex makes several threads safe; they take turns.
             threads: ThreadMode::Parsync,
             sleeps: false,

@@ -69,7 +69,7 @@ impl Rig for SmpRig {
             knows_segments: true,
             alone_bytes: usize::MAX,
             ordered: true,
-            settled_is_handled: false,
+            quiescent_is_handled: false,
             threads: self.mode,
             sleeps: true,
             outlives_sender: true,

@@ -257,7 +257,7 @@ impl Rig for TcpRig {
             // The system takes as much from a sender that has nothing else under way.
             alone_bytes: 64 << 10,
             ordered: true,
-            settled_is_handled: self.neighbors == 1,
+            quiescent_is_handled: self.neighbors == 1,
             threads: self.mode,
             // The hub has no descriptor that would wake a sleeper for another connection.
             sleeps: self.breaks.is_none(),

@@ -62,7 +62,7 @@ impl Sink for Handlers {
 
     fn completed(&mut self, _: OpToken, _: Part) {}
 
-    fn broken(&mut self, error: AmError) {
+    fn on_error(&mut self, error: AmError) {
         assert!(!error.to_string().is_empty());
         self.broken = true;
     }

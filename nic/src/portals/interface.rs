@@ -103,9 +103,9 @@ pub trait Portals {
         0
     }
 
-    /// Sleeps until one of these queues has an event, [`rouse`](Self::rouse) is called, a signal comes, or the time is over (`PtlEQPoll`).
+    /// Sleeps until one of these queues has an event, [`wake`](Self::wake) is called, a signal comes, or the time is over (`PtlEQPoll`).
     /// Returns at once if there is an event, or if `come` says that what the caller waits for besides is there: it is asked once
-    /// more when a `rouse` from then on will be noticed. May return for nothing.
+    /// more when a `wake` from then on will be noticed. May return for nothing.
     ///
     /// # Errors
     /// [`NicError::BadHandle`].
@@ -117,7 +117,7 @@ pub trait Portals {
     ) -> Result<(), NicError>;
 
     /// Has all threads of this rank return that are in [`queue_wait`](Self::queue_wait), or will be with a `come` that was false before.
-    fn rouse(&self);
+    fn wake(&self);
 
     /// Waits, at most for so long, until peers have all that was begun and need nothing more of this process, which is about to end; whether they have. Takes
     /// no lock for long.

@@ -382,7 +382,7 @@ impl Book {
     }
 
     /// Whether everything that was sent has been handled, and nothing is half way.
-    pub(super) fn is_settled(&self) -> bool {
+    pub(super) fn is_quiescent(&self) -> bool {
         self.reports.is_empty()
             && self.operations.is_empty()
             && self.existing().all(|(_, link)| link.is_idle())

@@ -425,8 +425,8 @@ impl Conduit for SimConduit {
         frames || self.book.lock().has_arrived()
     }
 
-    fn settled(&self) -> bool {
-        !self.has_work() && self.book.lock().is_settled()
+    fn is_quiescent(&self) -> bool {
+        !self.has_work() && self.book.lock().is_quiescent()
     }
 
     fn yield_now(&self) {

@@ -54,7 +54,7 @@ impl SimConduit {
             let report = self.book.lock().reports.pop_front();
             match report {
                 Some(Report::Completed(op, part)) => sink.completed(op, part),
-                Some(Report::Broken(error)) => sink.broken(error),
+                Some(Report::Broken(error)) => sink.on_error(error),
                 None => return count,
             }
             count += 1;

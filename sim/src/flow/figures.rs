@@ -69,7 +69,7 @@ impl Figures {
 
     /// Epochs until the last credit has moved.
     #[must_use]
-    pub fn settled(&self) -> usize {
+    pub fn is_quiescent(&self) -> usize {
         let last = self.epochs.iter().rposition(|sample| sample.moved > 0);
         last.map_or(0, |at| at + 1)
     }
@@ -91,7 +91,7 @@ impl fmt::Display for Figures {
             self.stalled_ms(),
             self.stalls_per_hundred(),
             self.total.moved as f64 / ranks / epochs,
-            self.settled(),
+            self.is_quiescent(),
             self.total.system as f64 / ranks / epochs,
             self.fullest,
         )?;

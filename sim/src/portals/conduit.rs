@@ -232,8 +232,8 @@ impl Conduit for PortalsNode {
         self.conduit.has_work()
     }
 
-    fn settled(&self) -> bool {
-        self.conduit.settled()
+    fn is_quiescent(&self) -> bool {
+        self.conduit.is_quiescent()
     }
 
     fn yield_now(&self) {

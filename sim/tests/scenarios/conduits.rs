@@ -28,7 +28,7 @@ impl Sink for Log {
 
     fn completed(&mut self, _: OpToken, _: Part) {}
 
-    fn broken(&mut self, error: AmError) {
+    fn on_error(&mut self, error: AmError) {
         panic!("{error}");
     }
 }
@@ -91,7 +91,7 @@ fn all_to_all(ranks: u32, each: u32, sizes: Sizes, quality: Quality) {
             }
         }
     }
-    let settled = || nodes.iter().all(|node| node.conduit.settled());
+    let settled = || nodes.iter().all(|node| node.conduit.is_quiescent());
     while !settled() {
         for (node, log) in nodes.iter().zip(&mut logs) {
             node.conduit.poll(log);

@@ -58,7 +58,7 @@ fn ghost_zones_settle_and_stall_little() {
     let moving = well(&ghost(rules(64, 640)));
     let narrow = well(&ghost(rules(64, 400)));
     let fixed = well(&ghost(rules(64, 640)).fixed());
-    assert!(moving.settled() <= 20, "{moving}");
+    assert!(moving.is_quiescent() <= 20, "{moving}");
     assert_eq!(moving.moved_from(20) + narrow.moved_from(20), 0);
     let times = |figures: &Figures| fixed.total.stalled_ns as f64 / figures.total.stalled_ns as f64;
     assert!(times(&moving) >= 4.0, "{fixed}\n{moving}");
@@ -78,10 +78,10 @@ fn partners_of_different_rates_settle() {
     };
     let mended = rates(27, Mends::ALL, Form::BYTE);
     let text = rates(27, Mends::NONE, Form::BYTE);
-    assert!(mended.settled() <= 20, "{mended}");
+    assert!(mended.is_quiescent() <= 20, "{mended}");
     // Among more ranks, the one that settles last does so later.
     let many = rates(125, Mends::ALL, Form::BYTE);
-    assert!(many.settled() <= 20, "{many}");
+    assert!(many.is_quiescent() <= 20, "{many}");
     // With a wide field a question takes much at once. Asked again by all that stall before the answer, it took what others need.
     let again = Mends {
         one_question: false,
@@ -91,8 +91,8 @@ fn partners_of_different_rates_settle() {
         rates(64, Mends::ALL, Form::WIDE),
         rates(64, again, Form::WIDE),
     );
-    assert!(wide.settled() <= 10, "{wide}");
-    assert!(again.settled() > 20, "{again}");
+    assert!(wide.is_quiescent() <= 10, "{wide}");
+    assert!(again.is_quiescent() > 20, "{again}");
     assert!(again.total.moved > 2 * wide.total.moved, "{again}\n{wide}");
     assert!(text.moved_from(30) > 27 * 100, "{text}");
     assert!(
@@ -104,7 +104,7 @@ fn partners_of_different_rates_settle() {
 #[test]
 fn partners_of_different_rates_with_room_settle_soon() {
     let figures = well(&setup(27, Pattern::Rates, rules(1024, 400), 4000, 40));
-    assert!(figures.settled() <= 20, "{figures}");
+    assert!(figures.is_quiescent() <= 20, "{figures}");
 }
 
 // spec P10: nothing moves after the first bursts, however seldom a partner has one.
@@ -122,7 +122,7 @@ fn partners_that_seldom_have_a_burst_settle_in_their_first() {
     for seed in 1..=3 {
         for form in [Form::BYTE, Form::WIDE] {
             let figures = rates(Mends::ALL, form, seed);
-            assert!(figures.settled() <= 5, "seed {seed}: {figures}");
+            assert!(figures.is_quiescent() <= 5, "seed {seed}: {figures}");
             assert!(figures.total.moved > 64 * 600, "{figures}");
         }
     }
@@ -132,7 +132,7 @@ fn partners_that_seldom_have_a_burst_settle_in_their_first() {
         ..Mends::ALL
     };
     let later = rates(later, Form::BYTE, 1);
-    assert!(later.settled() > 80, "{later}");
+    assert!(later.is_quiescent() > 80, "{later}");
 }
 
 // spec P9: everybody at once to one rank.

@@ -11,7 +11,7 @@ use crate::engine::far::Wrong;
 use crate::engine::limits::internal;
 use crate::engine::team::MOST_ENDPOINTS;
 use crate::engine::thread::ThreadCtx;
-use crate::engine::watch::{far_message, message_kind, span, watch_handlers};
+use crate::engine::traced::{far_message, message_kind, span, trace_handlers};
 use argonet_am::{AmError, CLIENT_BASE, Carried, Delivery, Endpoints, HandlerTable, MessageClass};
 use argonet_am::{Category, MAX_ARGS, Message, Payload};
 use argonet_base::{HandlerIndex, JobRank};
@@ -53,7 +53,7 @@ impl<C: Conduit> Engine<C> {
         }
         let slot = self.tables.open.get(index as usize);
         let slot = slot.ok_or_else(|| refused("a process has endpoints 0 to 31"))?;
-        watch_handlers(&mut handlers);
+        trace_handlers(&mut handlers);
         let set = slot.set(Box::new(handlers));
         set.map_err(|_| refused("it is open already"))
     }

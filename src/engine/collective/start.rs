@@ -11,7 +11,7 @@ use crate::engine::background::{Steps, kind};
 use crate::engine::core::{Engine, Injection};
 use crate::engine::events::OpError;
 use crate::engine::thread::ThreadCtx;
-use crate::engine::watch::span;
+use crate::engine::traced::span;
 use argonet_am::AmError;
 use argonet_base::JobRank;
 use argonet_conduit::Conduit;

@@ -13,7 +13,7 @@ use super::super::core::{Engine, Injection};
 use super::super::events::{OpError, Transfer};
 use super::super::limits::internal;
 use super::super::thread::ThreadCtx;
-use super::super::watch::{far_message, far_reply, span};
+use super::super::traced::{far_message, far_reply, span};
 use super::serve::Wrong;
 use super::wire::Range;
 use super::{FarPlace, ReplyPlace};

@@ -18,7 +18,7 @@ use super::events::OpError;
 use super::far::FarPlace;
 use super::limits::internal;
 use super::thread::ThreadCtx;
-use super::watch::{Span, span};
+use super::traced::{Span, span};
 use argonet_am::{AmError, HandlerTable};
 use argonet_base::{JobRank, SegmentOffset};
 use argonet_conduit::Conduit;

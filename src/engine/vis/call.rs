@@ -5,7 +5,7 @@ use super::super::core::{Engine, Injection};
 use super::super::events::OpError;
 use super::super::far::Access;
 use super::super::thread::ThreadCtx;
-use super::super::watch::span;
+use super::super::traced::span;
 use super::copy::Ways;
 use super::far::Journey;
 use super::grid::Side;

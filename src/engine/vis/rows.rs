@@ -20,7 +20,7 @@ pub struct RowsAt<P> {
 
 impl<C: Conduit> Engine<C> {
     /// Moves `count` rows of `len` bytes each, complete on return, if the peer's are mapped here and the calling thread may
-    /// communicate and is not watched; whether it has. The peer's rows lie in `span` bytes from `lowest` on; the first begins
+    /// communicate and is not traced; whether it has. The peer's rows lie in `span` bytes from `lowest` on; the first begins
     /// `first` bytes behind that.
     ///
     /// # Safety

@@ -54,7 +54,7 @@ impl Sink for Log {
 
     fn completed(&mut self, _op: OpToken, _part: Part) {}
 
-    fn broken(&mut self, error: AmError) {
+    fn on_error(&mut self, error: AmError) {
         self.broken.push(error);
     }
 }

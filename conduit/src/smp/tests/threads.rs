@@ -74,7 +74,7 @@ impl Sink for Shared<'_> {
         panic!("{op:?} {part:?}: smp completes at injection");
     }
 
-    fn broken(&mut self, error: AmError) {
+    fn on_error(&mut self, error: AmError) {
         panic!("{error}");
     }
 }
@@ -140,7 +140,7 @@ impl Sink for Emptying<'_> {
         self.0.completed(op, part);
     }
 
-    fn broken(&mut self, error: AmError) {
-        self.0.broken(error);
+    fn on_error(&mut self, error: AmError) {
+        self.0.on_error(error);
     }
 }

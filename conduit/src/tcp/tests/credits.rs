@@ -128,7 +128,7 @@ impl Job {
                 && self
                     .ranks
                     .iter()
-                    .all(|rank| rank.tcp.settled() && quiet(rank))
+                    .all(|rank| rank.tcp.is_quiescent() && quiet(rank))
             {
                 return;
             }

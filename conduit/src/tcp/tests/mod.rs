@@ -122,7 +122,7 @@ impl Sink for Seen {
         self.completed.push((op.handle, part));
     }
 
-    fn broken(&mut self, error: AmError) {
+    fn on_error(&mut self, error: AmError) {
         self.broken.push(error);
     }
 }
@@ -366,7 +366,7 @@ fn puts_of_one_token_are_counted() {
         a.seen.completed.iter().filter(remote).count() as u64
     };
     let mut tries = 0;
-    while [1, 2].map(|handle| told(&a, handle)) != due || !a.tcp.settled() {
+    while [1, 2].map(|handle| told(&a, handle)) != due || !a.tcp.is_quiescent() {
         a.poll();
         b.poll();
         tries += 1;

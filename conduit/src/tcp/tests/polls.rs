@@ -15,7 +15,7 @@ impl Sink for Forward<'_> {
 
     fn completed(&mut self, _: OpToken, _: Part) {}
 
-    fn broken(&mut self, error: AmError) {
+    fn on_error(&mut self, error: AmError) {
         panic!("{error}");
     }
 }

@@ -127,7 +127,9 @@ fn a_large_transfer_asks_for_further_connections_and_uses_them() {
     let mut ranks = two(sizes());
     ranks[0].put(0, &[1; 300], 1000).unwrap();
     assert_eq!(*ranks[0].queue.wanted_sides.lock(), []);
-    settle(&mut ranks, "a short put", |ranks| ranks[0].tcp.settled());
+    settle(&mut ranks, "a short put", |ranks| {
+        ranks[0].tcp.is_quiescent()
+    });
     transfers(&mut ranks, 2);
     assert_eq!(*ranks[0].queue.wanted_sides.lock(), [1, 2]);
     let held = [connect(&ranks, 1, 1), connect(&ranks, 2, 1)];
@@ -219,7 +221,7 @@ fn a_put_is_complete_when_all_of_it_is_there() {
     assert!(complete < 40, "a put is complete that is not there");
     // It ends, and what it carried comes another way.
     let _ = rustix::net::shutdown(&held[0][0], rustix::net::Shutdown::Both);
-    settle(&mut ranks, "all", |ranks| ranks[0].tcp.settled());
+    settle(&mut ranks, "all", |ranks| ranks[0].tcp.is_quiescent());
 }
 
 /// Bodies that no peer sends.

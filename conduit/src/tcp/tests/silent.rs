@@ -96,7 +96,7 @@ fn a_black_hole_is_noticed_and_another_connection_is_used() {
     b.queue.push(connection(0, there, 2));
     until(&mut a, "connected", |_| true);
     assert!(poll_for(&mut [&mut a, &mut b], 50 * LIMIT, |ranks| {
-        ranks[1].seen.messages == 2 && ranks[0].tcp.settled()
+        ranks[1].seen.messages == 2 && ranks[0].tcp.is_quiescent()
     }));
     assert_eq!(b.seen.messages, 2);
 }
@@ -162,7 +162,7 @@ fn a_peer_that_makes_no_call_is_kept() {
         assert!(a.note(1));
         sent += 1;
         assert!(poll_for(&mut [&mut a, &mut b], 50 * LIMIT, |ranks| {
-            ranks[1].seen.messages == sent && ranks[0].tcp.settled()
+            ranks[1].seen.messages == sent && ranks[0].tcp.is_quiescent()
         }));
     }
 }

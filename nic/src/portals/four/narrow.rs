@@ -142,8 +142,8 @@ impl Portals for Narrow {
         self.inner.queue_wait(queues, timeout, come)
     }
 
-    fn rouse(&self) {
-        self.inner.rouse();
+    fn wake(&self) {
+        self.inner.wake();
     }
 
     fn counter_alloc(&self) -> Result<Counter, NicError> {

@@ -109,8 +109,8 @@ impl Portals for Four {
         self.wait_for_events(queues, timeout, come)
     }
 
-    fn rouse(&self) {
-        self.rouse_all();
+    fn wake(&self) {
+        self.wake_all();
     }
 
     fn counter_alloc(&self) -> Result<Counter, NicError> {

@@ -272,7 +272,7 @@ impl Opening {
             bound: RwLock::new(Slots::new(rank, "descriptor", config.descriptors)),
             under_way: Mutex::new(UnderWay::new(rank, config.operations)),
             asleep: Mutex::default(),
-            roused: Condvar::new(),
+            woken: Condvar::new(),
             dropped: AtomicU64::new(0),
             begun: AtomicU64::new(0),
             naps: AtomicU32::new(0),
@@ -293,7 +293,7 @@ pub struct Four {
     pub(super) under_way: Mutex<UnderWay>,
     /// Threads that wait for events.
     pub(super) asleep: Mutex<()>,
-    pub(super) roused: Condvar,
+    pub(super) woken: Condvar,
     /// How often events were dropped.
     pub(super) dropped: AtomicU64,
     /// Operations.

@@ -138,14 +138,14 @@ impl Four {
         Ok(false)
     }
 
-    /// Waits until it is roused, or for one nap: no call of the library that waits for events could be ended by another thread.
+    /// Waits until it is woken, or for one nap: no call of the library that waits for events could be ended by another thread.
     pub(super) fn wait_for_events(
         &self,
         queues: &[Queue],
         timeout: Option<Duration>,
         come: &dyn Fn() -> bool,
     ) -> Result<(), NicError> {
-        // Who rouses from here on takes this lock after the look at `come`.
+        // Who wakes from here on takes this lock after the look at `come`.
         let mut asleep = self.asleep.lock();
         for queue in queues {
             if !self.is_queue_empty(*queue)? {
@@ -156,15 +156,15 @@ impl Four {
             let naps = self.naps.load(Ordering::Relaxed).min(MOST_NAPS);
             self.naps.store(naps + 1, Ordering::Relaxed);
             let nap = SHORTEST_NAP * (1 << naps);
-            self.roused
+            self.woken
                 .wait_for(&mut asleep, timeout.map_or(nap, |time| time.min(nap)));
         }
         Ok(())
     }
 
-    pub(super) fn rouse_all(&self) {
+    pub(super) fn wake_all(&self) {
         let _asleep = self.asleep.lock();
-        self.roused.notify_all();
+        self.woken.notify_all();
     }
 
     /// Translates all that the library has at this moment, so that operations which have ended are known to have.

@@ -120,8 +120,8 @@ impl Portals for Networked {
         self.core.turn().report_dropped();
     }
 
-    fn rouse(&self) {
-        self.core.software.rouse();
+    fn wake(&self) {
+        self.core.software.wake();
     }
 
     fn linger(&self, limit: Duration) -> bool {

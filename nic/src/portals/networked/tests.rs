@@ -113,7 +113,7 @@ fn sleeps_for_ever(nic: &Networked) -> bool {
     nic.core.sleeps_until.load(Ordering::Relaxed) == u64::MAX
 }
 
-/// Nothing arrives that could rouse the thread: the timer of the put must.
+/// Nothing arrives that could wake the thread: the timer of the put must.
 #[test]
 fn the_thread_is_rung_for_a_timer_that_is_earlier_than_its_own() {
     let (own, silent) = (port(), port());
@@ -170,26 +170,26 @@ fn who_sleeps_for_an_event_reads_the_socket() {
     });
 }
 
-/// Who sleeps on the socket is woken by its own process, too: when roused, and when another thread moves data to its own rank.
+/// Who sleeps on the socket is woken by its own process, too: when woken, and when another thread moves data to its own rank.
 #[test]
 fn who_sleeps_on_the_socket_hears_its_own_rank() {
     let [a, _b] = hosts();
     let (queue, from) = source(&a);
     entry(&a);
-    let roused = AtomicBool::new(false);
-    let wakes: [&(dyn Fn() + Sync); 2] = [&|| a.rouse(), &|| put(&a, from, 0)];
+    let woken = AtomicBool::new(false);
+    let wakes: [&(dyn Fn() + Sync); 2] = [&|| a.wake(), &|| put(&a, from, 0)];
     for wake in wakes {
         let begun = Instant::now();
         std::thread::scope(|scope| {
             scope.spawn(|| {
                 until(|| a.software().is_slept_for());
-                roused.store(true, Ordering::Relaxed);
+                woken.store(true, Ordering::Relaxed);
                 wake();
             });
-            let come = || roused.load(Ordering::Relaxed);
+            let come = || woken.load(Ordering::Relaxed);
             a.queue_wait(&[queue], Some(LIMIT), &come).unwrap();
         });
-        roused.store(false, Ordering::Relaxed);
+        woken.store(false, Ordering::Relaxed);
         assert!(begun.elapsed() < LIMIT, "it was not woken");
     }
 }
@@ -219,7 +219,7 @@ fn the_thread_goes_on_where_callers_stop() {
         });
         until(|| b.core.reading.is_asleep() && sleeps_for_ever(&b));
         over.store(true, Ordering::Relaxed);
-        b.rouse();
+        b.wake();
         sleeper.join().unwrap();
     });
     answered();

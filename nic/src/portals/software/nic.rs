@@ -88,8 +88,8 @@ impl Portals for Software {
         self.wait(queues, Rest::Word(timeout), come)
     }
 
-    fn rouse(&self) {
-        self.shared.rouse();
+    fn wake(&self) {
+        self.shared.wake_all();
     }
 
     fn counter_alloc(&self) -> Result<Counter, NicError> {

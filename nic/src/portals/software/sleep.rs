@@ -57,7 +57,7 @@ impl Shared {
     }
 
     /// Wakes the threads of this rank, as an event does.
-    pub(super) fn rouse(&self) {
+    pub(super) fn wake_all(&self) {
         let mut section = self.section(self.place);
         section.rings = true;
     }
@@ -76,7 +76,7 @@ impl Shared {
         }
         word.store(SLEEPS, Ordering::Relaxed);
         drop(section);
-        // Who makes `come` true and rouses then has the lock either before us, and we see what it did, or after us, and it sees the word.
+        // Who makes `come` true and wakes then has the lock either before us, and we see what it did, or after us, and it sees the word.
         let has_come = come();
         // Other threads of the process may sleep, too; they are woken at worst for nothing.
         match rest {

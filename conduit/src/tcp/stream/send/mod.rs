@@ -187,7 +187,7 @@ impl SendStream {
     }
 
     /// Whether the peer has taken everything.
-    pub(crate) fn is_settled(&self) -> bool {
+    pub(crate) fn is_quiescent(&self) -> bool {
         self.released == self.head
     }
 

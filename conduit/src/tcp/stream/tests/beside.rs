@@ -388,11 +388,11 @@ impl World {
             self.write_main(usize::MAX);
             self.read(None, usize::MAX);
             self.tell();
-            if self.send_stream.is_settled() && self.told == self.news {
+            if self.send_stream.is_quiescent() && self.told == self.news {
                 break;
             }
         }
-        assert!(self.send_stream.is_settled(), "{:?}", self.send_stream);
+        assert!(self.send_stream.is_quiescent(), "{:?}", self.send_stream);
         assert!(self.complete.iter().all(|complete| *complete));
         assert!(self.apart.is_empty(), "{:?}", self.apart);
         assert_eq!(self.shorts, (0..self.sent_shorts).collect::<Vec<_>>());

@@ -337,7 +337,7 @@ impl Pair {
             });
             let due: Vec<(u32, What)> = (0..).zip(sent).collect();
             assert_eq!(self.ends[to].taken, due);
-            assert!(self.ends[from].send_stream.is_settled());
+            assert!(self.ends[from].send_stream.is_quiescent());
             assert_eq!(self.ends[from].send_stream.used(), 0);
             assert_eq!(self.ends[from].send_stream.extents(), 0);
             assert!(self.ends[from].sources.is_empty());

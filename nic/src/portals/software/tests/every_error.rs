@@ -373,5 +373,5 @@ fn the_text_of_the_trait_is_understood() {
     ];
     assert_eq!(of("atomic"), atomic);
     assert_eq!(of("fetch_atomic"), atomic);
-    assert!(!all.contains_key("rouse") && !all.contains_key("limits"));
+    assert!(!all.contains_key("wake") && !all.contains_key("limits"));
 }

@@ -1,4 +1,4 @@
-//! What the engine reports to a trace. None of it runs unless the process traces or counts: a thread that is watched has another
+//! What the engine reports to a trace. None of it runs unless the process traces or counts: a thread that is traced has another
 //! [`Context`](super::Context) than a free one, so every call that asks for permission comes here by the branch that it has
 //! anyway.
 #![allow(unsafe_code)]
@@ -18,7 +18,7 @@ use argonet_settings::Letter;
 use argonet_trace::{Event, Flow, Kind, Peer, Way, What, now_ns};
 use core::sync::atomic::{AtomicU64, Ordering};
 
-/// Something that a watched thread does; reported when this is dropped.
+/// Something that a traced thread does; reported when this is dropped.
 pub struct Span<'c> {
     kind: Kind,
     begin_ns: u64,
@@ -68,7 +68,7 @@ impl Drop for Span<'_> {
     }
 }
 
-/// What the calling thread does from now on is one event, if it is watched.
+/// What the calling thread does from now on is one event, if it is traced.
 #[inline(always)]
 pub fn span(ctx: &ThreadCtx, kind: Kind) -> Option<Span<'_>> {
     if ctx.is_free() {
@@ -77,7 +77,7 @@ pub fn span(ctx: &ThreadCtx, kind: Kind) -> Option<Span<'_>> {
     Span::open(ctx, kind)
 }
 
-/// As [`span`], of a call that has permission but has not asked whether the thread is watched.
+/// As [`span`], of a call that has permission but has not asked whether the thread is traced.
 fn permitted<'c>(
     ctx: &'c ThreadCtx,
     operation: &'static str,
@@ -130,7 +130,7 @@ fn about<'m>(peer: JobRank, message: &Message<'m>) -> What<'m> {
     }
 }
 
-/// The way for replies of a handler that is watched.
+/// The way for replies of a handler that is traced.
 struct Replies<'a>(&'a dyn ReplyPort);
 
 impl ReplyPort for Replies<'_> {
@@ -170,8 +170,8 @@ impl ReplyPort for Replies<'_> {
     }
 }
 
-/// Has handlers of clients watched, if this process traces or counts.
-pub fn watch_handlers(handlers: &mut HandlerTable) {
+/// Has handlers of clients traced, if this process traces or counts.
+pub fn trace_handlers(handlers: &mut HandlerTable) {
     if !argonet_trace::is_on() {
         return;
     }
@@ -312,7 +312,7 @@ impl<C: Conduit> Engine<C> {
     /// As [`transfer`](Self::transfer).
     #[cold]
     #[inline(never)]
-    pub(super) unsafe fn transfer_watched(
+    pub(super) unsafe fn transfer_traced(
         &self,
         ctx: &ThreadCtx,
         transfer: Transfer,
@@ -334,7 +334,7 @@ impl<C: Conduit> Engine<C> {
     /// As [`start`](Self::start).
     #[cold]
     #[inline(never)]
-    pub(super) unsafe fn start_watched(
+    pub(super) unsafe fn start_traced(
         &self,
         ctx: &ThreadCtx,
         transfer: Transfer,
@@ -356,7 +356,7 @@ impl<C: Conduit> Engine<C> {
     /// As [`start_implicit`](Self::start_implicit).
     #[cold]
     #[inline(never)]
-    pub(super) unsafe fn start_implicit_watched(
+    pub(super) unsafe fn start_implicit_traced(
         &self,
         ctx: &ThreadCtx,
         transfer: Transfer,
@@ -383,7 +383,7 @@ impl<C: Conduit> Engine<C> {
 
     #[cold]
     #[inline(never)]
-    pub(super) fn request_watched(
+    pub(super) fn request_traced(
         &self,
         ctx: &ThreadCtx,
         to: JobRank,
@@ -437,7 +437,7 @@ impl<C: Conduit> Engine<C> {
     /// Sends a prepared payload, and reports it as the request or reply that it is.
     #[cold]
     #[inline(never)]
-    pub(super) fn commit_watched(
+    pub(super) fn commit_traced(
         &self,
         prepared: Prepared,
         handler: HandlerIndex,
@@ -474,7 +474,7 @@ impl<C: Conduit> Engine<C> {
 
     #[cold]
     #[inline(never)]
-    pub(super) fn poll_watched(&self, ctx: &ThreadCtx) -> Result<usize, AmError> {
+    pub(super) fn poll_traced(&self, ctx: &ThreadCtx) -> Result<usize, AmError> {
         let mut span = permitted(ctx, "a poll", self.rank, Kind::Poll)?;
         let taken = self.progress(ctx);
         if let Some(span) = &mut span {
