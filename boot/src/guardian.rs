@@ -20,7 +20,9 @@
 //!   (module `replaced`).
 //!
 //! Rank 0 of a job that started itself is the process that the user waits for. It is asked by a signal to report the
-//! failure and end with the job's code, and killed only if it has not done so after [`RANK_0_GRACE`].
+//! failure and end with the job's code, and killed only if it has not done so after [`RANK_0_GRACE`]. It has up to
+//! [`MORE_GRACES`] of these where it lacks a processor, or works in a job that ends with 0. A line on its standard
+//! error then says that it is killed, since its own report is lost.
 //!
 //! The guardian is forked from its maker and keeps the maker's memory image alive as copy-on-write pages; this is cheap
 //! because jobs start before programs allocate.
@@ -48,11 +50,15 @@ use crate::exit::ProcessEnd;
 use crate::file_limit::{SPARE_FILES, raise_file_limit};
 use crate::files::moved_up;
 use crate::page::{Control, ExitKind, ExitStage, ExitWord, RankState};
+use crate::processor_time::ProcessorTime;
 use crate::sys::{self, SignalSet};
 use crate::{process, replaced};
 
 /// How long rank 0 of a job that started itself has to report a failure before it is killed like the others.
 pub const RANK_0_GRACE: Duration = Duration::from_secs(2);
+
+/// Further graces of a rank 0 that is on its way.
+const MORE_GRACES: u32 = 4;
 
 /// How long the end of a job waits for the guardian to be gone.
 const FAREWELL: Duration = Duration::from_secs(1);
@@ -372,6 +378,9 @@ struct Ending {
     stage: ExitStage,
     /// When the next thing is to be done.
     next: Option<Instant>,
+    /// How often rank 0 has had more time, and what it had of the processors when it last had.
+    graces: u32,
+    rank_0: ProcessorTime,
 }
 
 impl<'a> Guardian<'a> {
@@ -589,6 +598,8 @@ impl<'a> Guardian<'a> {
             self.ending = Some(Ending {
                 stage: ExitStage::Open,
                 next: Some(Instant::now() + timeout / WINDOW_PART),
+                graces: 0,
+                rank_0: ProcessorTime::default(),
             });
             self.will_force_after(timeout);
         }
@@ -616,16 +627,51 @@ impl<'a> Guardian<'a> {
             ExitStage::Open => self.notify(),
             ExitStage::Notice => self.end_job(),
             ExitStage::Kill => {
-                self.ranks
-                    .iter()
-                    .filter(|r| !r.ended)
-                    .for_each(Watched::kill);
-                self.ending = Some(Ending {
+                let rank_0 = self.ranks.iter().find(|r| r.ask_first && !r.ended);
+                let more = rank_0.and_then(|rank_0| self.more_grace(rank_0, &ending));
+                if more.is_none() {
+                    if let Some(rank_0) = rank_0 {
+                        self.say_that_it_is_killed(rank_0, ending.graces);
+                    }
+                    let left = self.ranks.iter().filter(|r| !r.ended);
+                    left.for_each(Watched::kill);
+                }
+                self.ending = Some(more.unwrap_or(Ending {
                     next: None,
                     ..ending
-                });
+                }));
             }
         }
+    }
+
+    /// Another grace, if rank 0 had no processor for most of the last one, or works on while the job ends with 0.
+    fn more_grace(&self, rank_0: &Watched, ending: &Ending) -> Option<Ending> {
+        let now = ProcessorTime::of(rank_0.pid);
+        let waited = now.waited.saturating_sub(ending.rank_0.waited);
+        let worked = now.ran.saturating_sub(ending.rank_0.ran);
+        let word = self.control.job().exit_word();
+        let with_0 = word.is_some_and(|word| word.process_code() == 0);
+        let on_its_way =
+            waited >= RANK_0_GRACE / 2 || with_0 && worked + waited >= RANK_0_GRACE / 2;
+        (on_its_way && ending.graces < MORE_GRACES).then(|| Ending {
+            next: Some(Instant::now() + RANK_0_GRACE),
+            graces: ending.graces + 1,
+            rank_0: now,
+            ..*ending
+        })
+    }
+
+    fn say_that_it_is_killed(&self, rank_0: &Watched, graces: u32) {
+        let word = self.control.job().exit_word();
+        let code = word.map_or(1, ExitWord::process_code);
+        let waited = (RANK_0_GRACE * (graces + 1)).as_secs();
+        let timeout = self.control.job().exit_timeout().as_secs_f64();
+        let line = format!(
+            "argonet: rank 0 (pid {}) is killed, as it has not ended {waited} s after it was asked to; the job's code would \
+             have been {code}. A longer GASNET_EXITTIMEOUT ({timeout:.1} s now) leaves it more time",
+            rank_0.pid
+        );
+        replaced::say_there(rank_0.pidfd.as_fd(), rank_0.pid, &line);
     }
 
     /// Tells the ranks that have not come to their end by themselves.
@@ -637,6 +683,8 @@ impl<'a> Guardian<'a> {
         self.ending = Some(Ending {
             stage: ExitStage::Notice,
             next: Some(Instant::now() + rest),
+            graces: 0,
+            rank_0: ProcessorTime::default(),
         });
         self.will_force_after(rest);
         self.control.job().set_exit_stage(ExitStage::Notice);
@@ -655,9 +703,12 @@ impl<'a> Guardian<'a> {
         if self.killing() {
             return;
         }
+        let rank_0 = self.ranks.iter().find(|r| r.ask_first && !r.ended);
         self.ending = Some(Ending {
             stage: ExitStage::Kill,
             next: Some(Instant::now() + RANK_0_GRACE),
+            graces: 0,
+            rank_0: rank_0.map_or_else(ProcessorTime::default, |r| ProcessorTime::of(r.pid)),
         });
         self.control.job().set_exit_stage(ExitStage::Kill);
         for rank in &self.ranks {

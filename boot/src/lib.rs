@@ -63,6 +63,7 @@ mod output;
 pub mod page;
 mod part;
 mod process;
+mod processor_time;
 mod ranks;
 mod replaced;
 mod secret;

@@ -70,6 +70,15 @@ int main(int argc, char **argv) {
     compute(250 * me);
     return code;
   }
+  if (strncmp(which, "masked-", 7) == 0) {
+    sigset_t all;
+    sigfillset(&all);
+    if (me == 0 && sigprocmask(SIG_BLOCK, &all, NULL) == 0) {
+      if (is(which, "masked-computing")) compute(4500);
+      else for (;;) sleep(1);
+    }
+    return code;
+  }
   if (is(which, "exit")) exit(code);
   if (is(which, "locked")) {
     (void)&lock;

@@ -77,6 +77,17 @@ pub(crate) fn trials(chosen: Chosen) -> Vec<Trial> {
                 }
             }
         }
+        for end in MASKED {
+            let program = Arc::clone(&program);
+            let title = format!(
+                "exits, {} rank 0 that takes no signal ({})",
+                end.0, way.name
+            );
+            let test = move || masked(&program, end);
+            if way.name != Way::LAUNCHED.name {
+                trials.push(Trial::test(title, test));
+            }
+        }
         for end in TOLD {
             let program = Arc::clone(&program);
             let title = format!("exits, {} in GASNet's words ({})", end.0, way.name);
@@ -84,6 +95,44 @@ pub(crate) fn trials(chosen: Chosen) -> Vec<Trial> {
         }
     }
     trials
+}
+
+/// A rank 0 of a job that started itself that nobody can ask to end, and what is said at last.
+const MASKED: [(&str, i32, i32, &str); 3] = [
+    ("masked-computing", 0, 0, ""),
+    (
+        "masked-sleeping",
+        0,
+        128 + 9,
+        "the job's code would have been 0",
+    ),
+    (
+        "masked-sleeping",
+        7,
+        128 + 9,
+        "the job's code would have been 7",
+    ),
+];
+
+/// It is left to work for an exit with 0, and killed otherwise, with a line that says so.
+fn masked(
+    program: &Program,
+    (case, code, ends_with, words): (&str, i32, i32, &str),
+) -> Result<(), Failed> {
+    let run = Run::new(program, 2, &[case, &code.to_string()], 60)?;
+    let err = run.err();
+    let said = err
+        .lines()
+        .filter(|line| line.contains("argonet: rank 0 (pid "))
+        .count();
+    let is_right = match words {
+        "" => err.is_empty(),
+        words => said == 1 && err.contains(words) && err.contains("GASNET_EXITTIMEOUT"),
+    };
+    if run.code() != ends_with || !is_right {
+        return Err(format!("not code {ends_with} and {words:?}: {}", run.said()).into());
+    }
+    Ok(())
 }
 
 /// One line begins with the words, once.
