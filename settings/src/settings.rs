@@ -84,9 +84,13 @@ impl Settings {
         let value = match row.effect {
             Effect::Internal => return Ok(()),
             Effect::NoEffect(reason) => {
-                self.warnings.extend(warning::no_effect(name, reason));
                 // What cannot be is no error where nothing comes of it.
-                row.kind.parse(text).ok().filter(|_| is_utf8)
+                let value = row.kind.parse(text).ok().filter(|_| is_utf8);
+                // Turning off what does not exist has its effect. Realm sets two such itself.
+                if value != Some(Value::Boolean(false)) {
+                    self.warnings.extend(warning::no_effect(name, reason));
+                }
+                value
             }
             Effect::Used => {
                 let parsed = if is_utf8 {

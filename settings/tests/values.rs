@@ -158,6 +158,15 @@ fn known_names_without_a_mechanism_are_warned_of_once() {
     }
 }
 
+/// Realm turns off two things that are not here, and its users can do nothing about it.
+#[test]
+fn turning_off_what_does_not_exist_is_no_warning() {
+    for (value, expected) in [("0", 0), ("no", 0), ("1", 1)] {
+        let settings = settings(&[("GASNET_ODP_VERBOSE", value)]).unwrap();
+        assert_eq!(settings.warnings().len(), expected, "{value}");
+    }
+}
+
 #[test]
 fn what_belongs_to_others_is_left_alone() {
     for name in [

@@ -54,6 +54,14 @@ pub(crate) const IDLE: &[Row] = &[
         about: "What a program has to be that starts its own ranks on several hosts, where it is no rank.",
         effect: Effect::Internal,
     },
+    Row {
+        name: "ARGONET_LAUNCH_RANKS",
+        kind: Kind::Text,
+        preset: Preset::Unset,
+        scope: Scope::Rank,
+        about: "How many ranks a launcher script lets its program start.",
+        effect: Effect::Internal,
+    },
     Row::idle(
         "GASNET_DISABLE_ENVDECODE",
         Kind::Boolean,
