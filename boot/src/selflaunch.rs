@@ -17,6 +17,9 @@ use crate::sys;
 const ROLE_VARIABLE: &str = "ARGONET_ROLE";
 const AGENT: &str = "agent";
 
+/// How many ranks a launcher script wants, which leaves the program's arguments alone.
+const LAUNCH_RANKS_VARIABLE: &str = "ARGONET_LAUNCH_RANKS";
+
 /// The conduit of jobs that are started as those of GASNet's udp.
 const SPREADING: &str = "tcp";
 
@@ -24,7 +27,8 @@ const SPREADING: &str = "tcp";
 /// with. A program is to call this before it attaches, with its arguments, its name first, and the conduit that it was linked
 /// with.
 ///
-/// It starts ranks of itself, without the first argument, which is their number, if `ARGONET_CONDUIT` names a conduit for ranks that share no
+/// It starts ranks of itself. Their number is the first argument, which they do not get, or that of
+/// `ARGONET_LAUNCH_RANKS`, so that programs see the arguments that users gave from the beginning. It does so if `ARGONET_CONDUIT` names a conduit for ranks that share no
 /// memory, or is not given and the program was linked with such a conduit, or neither is so and `GASNET_SPAWNFN` is given; and not if
 /// `GASNET_PSHM_NODES` says that it forks ranks, or if another launcher has started several processes.
 ///
@@ -50,12 +54,15 @@ pub fn launch_self(
     }
     let mut args = args.into_iter();
     let name = args.next().unwrap_or_default();
-    let ranks = number(&name, args.next(), conduit)?;
+    let by_script = std::env::var_os(LAUNCH_RANKS_VARIABLE);
+    let ranks = number(&name, by_script.or_else(|| args.next()), conduit)?;
     let threads = sys::thread_count().map_err(|e| BootError::system("counting threads", e))?;
     if threads != 1 {
         let what = "the guardian of the ranks";
         return Err(BootError::SecondThread { threads, what });
     }
+    // Ranks may start other jobs.
+    sys::remove_variable(LAUNCH_RANKS_VARIABLE);
     let own = std::env::current_exe()
         .map_err(|e| BootError::system("finding the path of this program", e))?;
     let options = LaunchOptions {

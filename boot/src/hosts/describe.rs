@@ -86,6 +86,7 @@ fn variables(propagate: &[String]) -> Vec<Variable> {
         [
             "ARGONET_BOOT",
             "ARGONET_ROLE",
+            "ARGONET_LAUNCH_RANKS",
             "PWD",
             "OLDPWD",
             "SHLVL",

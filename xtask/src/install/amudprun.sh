@@ -92,5 +92,9 @@ case $program in
     ;;
 esac
 [ -x "$program" ] || fail "the program $program cannot be run: it is not there, or is no program"
-[ -z "$verbose" ] || printf '%s: ARGONET_CONDUIT=@CONDUIT@ %s %s %s\n' "$own" "$program" "$ranks" "$*" >&2
-exec "$program" "$ranks" "$@"
+# The program sees its arguments alone: some read them before they join the job.
+ARGONET_LAUNCH_RANKS=$ranks
+export ARGONET_LAUNCH_RANKS
+[ -z "$verbose" ] ||
+    printf '%s: ARGONET_CONDUIT=@CONDUIT@ ARGONET_LAUNCH_RANKS=%s %s %s\n' "$own" "$ranks" "$program" "$*" >&2
+exec "$program" "$@"
