@@ -102,6 +102,15 @@
 #endif
 #define GASNET_ALIGNED_SEGMENTS 0
 
+/* Build systems of clients may lose options of the compiler, but not the directory of a conduit among those of headers. */
+#if !defined(ARGONET_CONDUIT_PORTALS) && !defined(ARGONET_CONDUIT_TCP) && !defined(ARGONET_CONDUIT_UDP) && !defined(ARGONET_CONDUIT_SMP)
+#ifdef __has_include
+#if __has_include(<argonet_conduit.h>)
+#include <argonet_conduit.h>
+#endif
+#endif
+#endif
+
 /* The conduit: smp where nothing else is said. udp is tcp by the name that clients of GASNet know. The extended part is the same
  * for all. */
 #if defined(ARGONET_CONDUIT_PORTALS)

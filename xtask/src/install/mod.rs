@@ -128,6 +128,11 @@ fn fill(
         let name = conduit.name;
         let core = "/* This conduit has nothing of its own: gasnetex.h has all there is. */\n";
         tree.write(&format!("include/{name}-conduit/gasnet_core.h"), core)?;
+        let macro_name = format!("ARGONET_CONDUIT_{}", name.to_ascii_uppercase());
+        let named = format!(
+            "/* For gasnetex.h, where no option of the compiler names the conduit: the directory of one does. */\n#define {macro_name} 1\n"
+        );
+        tree.write(&format!("include/{name}-conduit/argonet_conduit.h"), &named)?;
         tree.program(&format!("bin/gasnetrun_{name}"), &conduit.launcher())?;
         sources.page(&format!("gasnetrun_{name}.1"), tree)?;
     }

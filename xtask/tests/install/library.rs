@@ -87,7 +87,17 @@ fn names() -> Result<(), Failed> {
 
 /// Builds a program by the words of pkg-config, with more before the libraries; its path.
 fn built(place: &Place, name: &str, words: &[&Path]) -> Result<PathBuf, String> {
-    let text = place.text("lib/pkgconfig/gasnet-smp-seq.pc")?;
+    built_with(place, name, words, ("smp-seq", "CPPFLAGS", ""))
+}
+
+/// The same for a variant, by a variable of its file for pkg-config and further options.
+pub(crate) fn built_with(
+    place: &Place,
+    name: &str,
+    words: &[&Path],
+    (variant, variable, options): (&str, &str, &str),
+) -> Result<PathBuf, String> {
+    let text = place.text(&format!("lib/pkgconfig/gasnet-{variant}.pc"))?;
     let value = |variable: &str| {
         let start = format!("GASNET_{variable}=");
         let line = text.lines().find_map(|line| line.strip_prefix(&start));
@@ -95,7 +105,8 @@ fn built(place: &Place, name: &str, words: &[&Path]) -> Result<PathBuf, String> 
             .ok_or(format!("no {start} in {text}"))
     };
     // The values are words of the shell.
-    let (flags, libraries) = (value("CPPFLAGS")?, value("LIBS")?);
+    let flags = format!("{} {options}", value(variable)?);
+    let libraries = value("LIBS")?;
     let script = format!("cc -O2 {flags} \"$@\" {libraries}");
     let program = place.file(name);
     let mut shell = Command::new("sh");

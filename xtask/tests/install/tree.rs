@@ -47,6 +47,7 @@ fn complete() -> Result<(), Failed> {
     for conduit in ["smp", "tcp", "udp", "portals"] {
         for name in [
             format!("include/{conduit}-conduit/gasnet_core.h"),
+            format!("include/{conduit}-conduit/argonet_conduit.h"),
             format!("lib/argonet/build/{conduit}-conduit/contrib/gasnetrun_{conduit}"),
             format!("bin/gasnetrun_{conduit}"),
             format!("share/man/man1/gasnetrun_{conduit}.1"),
@@ -98,11 +99,11 @@ fn complete() -> Result<(), Failed> {
     ] {
         for entry in prefix.join(directory).read_dir()? {
             let path = entry?.path();
-            let core = path.ends_with("gasnet_core.h");
+            let header = path.ends_with("gasnet_core.h") || path.ends_with("argonet_conduit.h");
             // Clients take the name of every such file apart: a conduit, a hyphen, a mode.
             let name = path.file_name().unwrap_or_default().to_string_lossy();
             assert!(ending != "mak" || name.matches('-').count() < 2, "{name}");
-            let right = path.is_dir() || core || path.extension() == Some(ending.as_ref());
+            let right = path.is_dir() || header || path.extension() == Some(ending.as_ref());
             assert!(right, "{}", path.display());
         }
     }
@@ -331,7 +332,7 @@ fn amudprun() -> Result<(), Failed> {
         run(&mut command).map(|output| (output.status.code(), said(&output)))
     };
     let program = place.file("program");
-    let script = "#!/bin/sh\necho \"$1 $2 $ARGONET_CONDUIT [$GASNET_PSHM_NODES] $GASNET_SSH_SERVERS\"; exit 3\n";
+    let script = "#!/bin/sh\necho \"$ARGONET_LAUNCH_RANKS $1 $ARGONET_CONDUIT [$GASNET_PSHM_NODES] $GASNET_SSH_SERVERS\"; exit 3\n";
     std::fs::write(&program, script)?;
     succeeded(&run(Command::new("chmod").arg("+x").arg(&program))?)?;
     let program = program.to_string_lossy().into_owned();

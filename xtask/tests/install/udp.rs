@@ -6,6 +6,7 @@ use std::process::Command;
 use libtest_mimic::{Failed, Trial};
 
 use crate::clients::{STRIPPED, copied, make, status};
+use crate::library::built_with;
 use crate::place::{Place, failed, run, runs, succeeded};
 
 pub(crate) fn trials() -> Vec<Trial> {
@@ -15,6 +16,7 @@ pub(crate) fn trials() -> Vec<Trial> {
         Trial::test("udp is a network of a build directory", built).with_ignored_flag(make),
         Trial::test("clients of udp run over tcp", over_tcp).with_ignored_flag(make),
         Trial::test("clients of different networks do not mix", apart),
+        Trial::test("arguments come as they were given", as_given),
     ]
 }
 
@@ -92,6 +94,25 @@ fn built() -> Result<(), Failed> {
         launcher.canonicalize()?,
         place.prefix().join("bin/amudprun").canonicalize()?
     );
+    Ok(())
+}
+
+/// The program sees its own arguments alone from the beginning; and no option names the conduit, but a directory.
+fn as_given() -> Result<(), Failed> {
+    let place = Place::installed("udp as given", false)?;
+    let with = ("udp-par", "INCLUDES", "-DGASNET_PAR -D_REENTRANT");
+    let program = built_with(&place, "given", &[], with)?;
+    for launcher in [
+        "amudprun",
+        "gasnetrun_udp",
+        "gasnetrun_tcp",
+        "gasnetrun_portals",
+    ] {
+        let mut command = Command::new(place.prefix().join("bin").join(launcher));
+        command.args(["-n", "2"]).arg(&program).arg("given");
+        let told = succeeded(&run(command.env("GASNET_SUPERNODE_MAXSIZE", "1"))?)?;
+        assert_eq!(told, "given, over UDP\ngiven, over UDP\n", "{launcher}");
+    }
     Ok(())
 }
 
