@@ -20,8 +20,8 @@
 //!   (module `replaced`).
 //!
 //! Rank 0 of a job that started itself is the process that the user waits for. It is asked by a signal to report the
-//! failure and end with the job's code, and killed only if it has not done so after [`RANK_0_GRACE`]. It has up to
-//! [`MORE_GRACES`] of these where it lacks a processor, or works in a job that ends with 0. A line on its standard
+//! failure and end with the job's code, and killed only if it has not done so after [`RANK_0_GRACE`]. It has up to four
+//! of these where it lacks a processor, or works in a job that ends with 0. A line on its standard
 //! error then says that it is killed, since its own report is lost.
 //!
 //! The guardian is forked from its maker and keeps the maker's memory image alive as copy-on-write pages; this is cheap
@@ -57,7 +57,7 @@ use crate::{process, replaced};
 /// How long rank 0 of a job that started itself has to report a failure before it is killed like the others.
 pub const RANK_0_GRACE: Duration = Duration::from_secs(2);
 
-/// Further graces of a rank 0 that is on its way.
+/// Further graces of a rank 0 that is on its way, as the module says.
 const MORE_GRACES: u32 = 4;
 
 /// How long the end of a job waits for the guardian to be gone.
