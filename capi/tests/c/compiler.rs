@@ -1,8 +1,10 @@
 //! C and C++ compilers, and a place for what they make. The test `layout` uses this file too.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 /// A language in one version.
 #[derive(Clone, Copy)]
@@ -64,7 +66,17 @@ impl Compiler {
     };
 
     pub(crate) fn exists(self) -> bool {
-        [self.c, self.cpp].into_iter().all(runs)
+        self.speaks(false) && self.speaks(true)
+    }
+
+    /// Whether its program for C, or for C++, is there. The system's for C is, as Rust links with it.
+    pub(crate) fn speaks(self, cpp: bool) -> bool {
+        static FOUND: Mutex<BTreeMap<&str, bool>> = Mutex::new(BTreeMap::new());
+        let name = if cpp { self.cpp } else { self.c };
+        let mut found = FOUND.lock().unwrap_or_else(PoisonError::into_inner);
+        *found
+            .entry(name)
+            .or_insert_with(|| name == Self::OWN.c || runs(name))
     }
 
     /// Runs the compiler for `files`, with all warnings as errors; `after` comes last, for the linker.

@@ -66,7 +66,9 @@ pub(crate) fn link(place: &Workplace, name: &str, words: &[String]) -> Result<Pa
     let path = to.display().to_string();
     let mut words: Vec<&str> = words.iter().map(String::as_str).collect();
     words.extend(["-o", &path]);
-    Compiler::OWN.compile(Dialect::CPP17, &[], &[], &words)?;
+    let cpp = Compiler::OWN.speaks(true);
+    let dialect = if cpp { Dialect::CPP17 } else { Dialect::C11 };
+    Compiler::OWN.compile(dialect, &[], &[], &words)?;
     Ok(to)
 }
 

@@ -68,7 +68,7 @@ pub(crate) fn trials(chosen: Chosen) -> Vec<Trial> {
                     let program = Arc::clone(&program);
                     let how = format!("{}{}", way.name, network.suffix());
                     let title = format!("bad {name}, {} ({how})", case.0);
-                    trials.push(Trial::test(title, move || comes_to(&program, case)));
+                    trials.push(way.trial(title, move || comes_to(&program, case)));
                 }
             }
         }

@@ -4,6 +4,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::{Arc, OnceLock};
 
+use libtest_mimic::{Failed, Trial};
+
 use crate::compiler::{Compiler, Dialect, Workplace, root};
 use crate::files::Library;
 use crate::network::Network;
@@ -34,6 +36,16 @@ pub(crate) enum Segment {
 }
 
 impl Way {
+    /// A trial of a program that is built in this way; ignored where there is no compiler for that.
+    pub(crate) fn trial(
+        self,
+        title: String,
+        test: impl FnOnce() -> Result<(), Failed> + Send + 'static,
+    ) -> Trial {
+        let is_there = self.compiler.speaks(self.standard.starts_with("c++"));
+        Trial::test(title, test).with_ignored_flag(!is_there)
+    }
+
     pub(crate) const RELEASE: Self = Self {
         name: "C99",
         compiler: Compiler::OWN,

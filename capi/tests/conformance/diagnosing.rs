@@ -51,7 +51,7 @@ pub(crate) fn trials() -> Vec<Trial> {
         let program = Arc::new(Program::new(way, NAME).with(files::diagnostics(), Vec::new()));
         let title = format!("{NAME}, {ranks} ranks ({}, {})", way.name, way.threads);
         let test = move || finds_nothing(&program, ranks);
-        trials.push(Trial::test(title, test).with_ignored_flag(!way.compiler.exists()));
+        trials.push(way.trial(title, test));
     }
     trials.extend(BROKEN.map(|(broken, letter, words)| {
         let title = format!("{NAME} find that {broken} is broken");

@@ -73,7 +73,7 @@ pub(crate) fn trials(chosen: Chosen) -> Vec<Trial> {
                     let how = format!("{}{}", way.name, program.way.network.suffix());
                     let title = format!("exits, {case}, {ranks} ranks ({how})");
                     let test = move || ends(&program, case, ranks, atexit);
-                    trials.push(Trial::test(title, test));
+                    trials.push(way.trial(title, test));
                 }
             }
         }
@@ -85,13 +85,13 @@ pub(crate) fn trials(chosen: Chosen) -> Vec<Trial> {
             );
             let test = move || masked(&program, end);
             if way.name != Way::LAUNCHED.name {
-                trials.push(Trial::test(title, test));
+                trials.push(way.trial(title, test));
             }
         }
         for end in TOLD {
             let program = Arc::clone(&program);
             let title = format!("exits, {} in GASNet's words ({})", end.0, way.name);
-            trials.push(Trial::test(title, move || tells(&program, end)));
+            trials.push(way.trial(title, move || tells(&program, end)));
         }
     }
     trials

@@ -15,7 +15,7 @@ pub(crate) fn trials() -> Vec<Trial> {
         .map(|how| {
             let program = Arc::clone(&program);
             let title = format!("{NAME}, by {how} ({})", Way::DEBUG.name);
-            Trial::test(title, move || is_reported(&program, how))
+            Way::DEBUG.trial(title, move || is_reported(&program, how))
         })
         .into()
 }

@@ -141,7 +141,7 @@ fn segments(chosen: Chosen) -> Vec<Trial> {
                     let how = format!("{}{}", way.name, network.suffix());
                     let title = format!("{name} {arguments:?}, {ranks} ranks ({how})");
                     let test = move || passes_with(&program, name, ranks, arguments);
-                    trials.push(Trial::test(title, test));
+                    trials.push(way.trial(title, test));
                 }
             }
         }
@@ -152,7 +152,6 @@ fn segments(chosen: Chosen) -> Vec<Trial> {
 pub(crate) fn trials(chosen: Chosen) -> Vec<Trial> {
     let mut trials = segments(chosen);
     for (way_at, way) in WAYS.into_iter().enumerate() {
-        let missing = !way.compiler.exists();
         for (at, &name) in PROGRAMS.iter().enumerate() {
             let program = Arc::new(Program::new(way, name));
             for (ranks_at, ranks) in RANKS.into_iter().enumerate() {
@@ -162,7 +161,7 @@ pub(crate) fn trials(chosen: Chosen) -> Vec<Trial> {
                 let program = Arc::clone(&program);
                 let title = format!("{name}, {ranks} ranks ({})", way.name);
                 let test = move || passes(&program, name, ranks);
-                trials.push(Trial::test(title, test).with_ignored_flag(missing));
+                trials.push(way.trial(title, test));
             }
         }
     }

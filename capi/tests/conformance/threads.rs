@@ -82,8 +82,7 @@ pub(crate) fn trials(chosen: Chosen) -> Vec<Trial> {
                     let how = format!("{}{}", way.name, network.suffix());
                     let title = format!("{name}, {ranks} ranks, {count} threads ({how})");
                     let test = move || passes(&program, name, ranks, &[count]);
-                    let missing = !way.compiler.exists();
-                    trials.push(Trial::test(title, test).with_ignored_flag(missing));
+                    trials.push(way.trial(title, test));
                 }
             }
         }
@@ -99,7 +98,7 @@ pub(crate) fn trials(chosen: Chosen) -> Vec<Trial> {
             way.name
         );
         let test = move || passes(&program, "threads_vis", 2, &[&["3"], further].concat());
-        trials.push(Trial::test(title, test));
+        trials.push(way.trial(title, test));
     }
     let exits = Arc::new(Program::new(Way::CPP20, "threads_exit"));
     for (at, case) in EXITS.into_iter().enumerate() {
@@ -109,13 +108,13 @@ pub(crate) fn trials(chosen: Chosen) -> Vec<Trial> {
             }
             let program = Arc::clone(&exits);
             let title = format!("threads_exit, {case}, {ranks} ranks");
-            trials.push(Trial::test(title, move || ends(&program, case, ranks)));
+            trials.push(Way::CPP20.trial(title, move || ends(&program, case, ranks)));
         }
     }
     for (case, way, words) in WRONG {
         let title = format!("threads_wrong, {case} ({})", way.name);
         let program = Program::new(way, "threads_wrong");
-        trials.push(Trial::test(title, move || comes_to(&program, case, words)));
+        trials.push(way.trial(title, move || comes_to(&program, case, words)));
     }
     trials
 }

@@ -33,13 +33,12 @@ const EACH_ONCE: [(&str, usize); 18] = [
 pub(crate) fn trials() -> Vec<Trial> {
     let mut trials = Vec::new();
     for way in [Way::RELEASE, Way::DEBUG, Way::CLANG] {
-        let missing = !way.compiler.exists();
         let program = Arc::new(Program::new(way, "traced"));
         for ranks in [1, 2, 4] {
             let program = Arc::clone(&program);
             let title = format!("traced program, {ranks} ranks ({})", way.name);
             let test = move || is_traced(&program, ranks);
-            trials.push(Trial::test(title, test).with_ignored_flag(missing));
+            trials.push(way.trial(title, test));
         }
     }
     trials
