@@ -72,7 +72,7 @@ impl Peer {
 
     /// The request was handled: what its reply says. `rank` is the peer's, for the list of those who may be asked to give back.
     ///
-    /// Call [`Bank::scavenge`] next, when no class's lock is held.
+    /// Call [`Bank::scavenge`] next, when no stream's lock is held.
     #[inline]
     pub fn reply(&mut self, debt: Debt, rank: u32, bank: &Bank) -> Tag {
         self.owed -= debt.count;

@@ -6,9 +6,9 @@
 //! nothing, as the requester keeps room for them. docs/flow-control.md explains the machine and shows it at work.
 //!
 //! * [`Space`] is the receive space, [`Plan`] how its credits are dealt out at the start.
-//! * [`Bank`] is what all classes of a rank share: credits that are not lent, the epoch, and who may be asked to give back.
+//! * [`Bank`] is what all streams of a rank share: credits that are not lent, the epoch, and who may be asked to give back.
 //!   Its counts are atomic.
-//! * [`Peer`] is what the rank keeps about one other, as lender and as borrower; it belongs to the peer's class and its lock.
+//! * [`Peer`] is what the rank keeps about one other, as lender and as borrower; it belongs to the peer's stream and its lock.
 //! * [`Tag`] travels with requests and replies, as one byte or in wider fields ([`Form`]); [`Revoke`] and [`Return`] travel in the
 //!   [system queue](crate::system_queue).
 //! * [`Rules`] holds every limit, and which rules of the Portals text are mended.

@@ -14,7 +14,7 @@ pub(super) const ASKING: u8 = 8;
 
 /// Credits between this rank and another, both ways. 28 bytes; needed from the first use on.
 ///
-/// It belongs to the class of the peer: whoever has `&mut Peer` holds the class's lock or owns the class.
+/// It belongs to the stream of the peer: whoever has `&mut Peer` holds the stream's lock or owns the stream.
 // spec P16: together with the slot of the system queue below 40 bytes a peer.
 #[derive(Debug)]
 pub struct Peer {

@@ -75,10 +75,10 @@ impl Bank {
         self.list().len()
     }
 
-    /// Asks peers to give credits back, if the bank needs them. To be called after replies, without a class's lock; returns at once if
+    /// Asks peers to give credits back, if the bank needs them. To be called after replies, without a stream's lock; returns at once if
     /// there is nothing to do or another thread is at it.
     ///
-    /// `visit(rank, look)` calls `look` with the peer's state if it can have it *now*: not if the class's lock is held
+    /// `visit(rank, look)` calls `look` with the peer's state if it can have it *now*: not if the stream's lock is held
     /// elsewhere, and not if a system message to that peer is still unanswered. `send` sends a [`Revoke`] to a rank.
     ///
     /// Passed over are: this rank; whoever cannot be visited; who was asked and has not answered; who gave nothing in this epoch;

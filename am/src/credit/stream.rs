@@ -66,7 +66,7 @@ impl Peer {
 
     /// Lender: rank `rank`, the peer, asks for credits. Returns how many it is lent.
     ///
-    /// Call [`Bank::scavenge`] next, when no class's lock is held.
+    /// Call [`Bank::scavenge`] next, when no stream's lock is held.
     #[cold]
     pub fn asks(&mut self, wanted: u16, rank: u32, bank: &Bank) -> u16 {
         if wanted == 0 || !bank.rules().dynamic {

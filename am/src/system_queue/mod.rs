@@ -8,7 +8,7 @@
 //! again, and is carried out once.
 //!
 //! * [`SystemQueue`] belongs to the rank and is under one lock: questions that wait for their answers.
-//! * [`Slot`] belongs to the class of a peer: 8 bytes.
+//! * [`Slot`] belongs to the stream of a peer: 8 bytes.
 //! * [`Shutdown`] is the end of the job over the queue.
 // spec P12: the system queue.
 

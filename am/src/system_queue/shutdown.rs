@@ -107,7 +107,7 @@ impl Shutdown {
         }
     }
 
-    /// Tells the next ranks, as far as the window goes. `tell(rank, ask)` calls `ask` with the slot of that rank's class and sends the frame
+    /// Tells the next ranks, as far as the window goes. `tell(rank, ask)` calls `ask` with the slot of that rank's stream and sends the frame
     /// that it may get; a rank for which it does not call it is passed over.
     pub fn poll_transmit(
         &mut self,

@@ -184,9 +184,9 @@ impl Core {
             && loans.is_news((epoch, fields))
         {
             let reserved = outbound.reserved.charge;
-            let class = (&mut outbound.grant, &mut outbound.send_stream);
+            let stream = (&mut outbound.grant, &mut outbound.send_stream);
             let said = (epoch, fields);
-            window = loans.control(peer.rank.0, said, reserved, class, bank)?;
+            window = loans.control(peer.rank.0, said, reserved, stream, bank)?;
             if window.is_some() {
                 self.gauge_bank(bank);
             }

@@ -11,20 +11,20 @@ fn sum(bank: &Bank, peers: &[Peer]) -> u64 {
     u64::from(bank.banked()) + bank.untouched() + lent
 }
 
-// spec P10: classes share the bank; no credit is lost or made.
+// spec P10: streams share the bank; no credit is lost or made.
 #[test]
 fn threads_lend_and_call_back_without_losing_a_credit() {
     const THREADS: u32 = 4;
     const ROUNDS: u32 = 3000;
     let bank = bank(THREADS * 4 + 1, 8, 50, rules());
     let total = bank.plan().total();
-    let classes: Vec<Mutex<Peer>> = (0..THREADS * 4)
+    let streams: Vec<Mutex<Peer>> = (0..THREADS * 4)
         .map(|_| Mutex::new(Peer::new(&bank).unwrap()))
         .collect();
     let requests = AtomicU64::new(0);
     std::thread::scope(|scope| {
         let work = |thread: u32| {
-            let (bank, classes, requests) = (&bank, &classes, &requests);
+            let (bank, streams, requests) = (&bank, &streams, &requests);
             move || {
                 for round in 0..ROUNDS {
                     let rank = (thread + round * 7) % (THREADS * 4);
@@ -33,7 +33,7 @@ fn threads_lend_and_call_back_without_losing_a_credit() {
                         extra: (round % 9) as u16,
                         count: 1,
                     };
-                    let mut peer = classes[rank as usize].lock().unwrap();
+                    let mut peer = streams[rank as usize].lock().unwrap();
                     let debt = peer.arrived(tag, bank).unwrap();
                     requests.fetch_add(1, Ordering::Relaxed);
                     let _ = peer.reply(debt, rank + 1, bank);
@@ -41,14 +41,14 @@ fn threads_lend_and_call_back_without_losing_a_credit() {
                     let mut asked = Vec::new();
                     bank.scavenge(
                         |rank, look| {
-                            if let Ok(mut peer) = classes[rank as usize - 1].try_lock() {
+                            if let Ok(mut peer) = streams[rank as usize - 1].try_lock() {
                                 look(&mut peer);
                             }
                         },
                         |rank, revoke| asked.push((rank, revoke)),
                     );
                     for (rank, revoke) in asked {
-                        let mut peer = classes[rank as usize - 1].lock().unwrap();
+                        let mut peer = streams[rank as usize - 1].lock().unwrap();
                         let count = revoke
                             .wanted
                             .min(peer.figures().loan - 4)
@@ -72,9 +72,9 @@ fn threads_lend_and_call_back_without_losing_a_credit() {
             handle.join().unwrap();
         }
     });
-    let peers: Vec<Peer> = classes
+    let peers: Vec<Peer> = streams
         .into_iter()
-        .map(|class| class.into_inner().unwrap())
+        .map(|stream| stream.into_inner().unwrap())
         .collect();
     assert_eq!(sum(&bank, &peers), total);
     assert_eq!(u64::from(bank.epoch()), requests.into_inner() / 8);
@@ -82,14 +82,14 @@ fn threads_lend_and_call_back_without_losing_a_credit() {
     assert!(moved.lent > 500 && moved.returned > 200, "{moved:?}");
 }
 
-// spec P10: one class ends an epoch, late, while others count on and fill the next.
+// spec P10: one stream ends an epoch, late, while others count on and fill the next.
 #[test]
 fn epochs_that_others_fill_meanwhile_end_too() {
     let bank = bank(2, 8, 50, rules());
     assert!(!bank.takes_last(7));
     assert!(bank.takes_last(1));
     for _ in 0..9 {
-        assert!(!bank.takes_last(1), "another class is at it");
+        assert!(!bank.takes_last(1), "another stream is at it");
     }
     bank.end_epochs();
     assert_eq!(bank.epoch(), 2);
