@@ -32,9 +32,9 @@ pub(crate) const UNIT: Budget = minutes("unit", 6, 1);
 pub(crate) const CONFORMANCE: Budget = minutes("conformance", 8, 0);
 /// Jobs of real processes, and installations, with what they make of examples. Some need the right
 /// to mount and to make network namespaces, and tools for it; `.ci/run` has all of these.
-pub(crate) const JOBS: Budget = minutes("jobs", 11, 0);
+pub(crate) const JOBS: Budget = minutes("jobs", 10, 0);
 /// What C sees of headers, and programs in C for what GASNet's texts promise.
-pub(crate) const C: Budget = minutes("c", 8, 0);
+pub(crate) const C: Budget = minutes("c", 9, 0);
 /// Seeds of the simulator.
 pub(crate) const SEEDS: Budget = minutes("seeds", 4, 0);
 /// Unit tests and smp through the conformance suite under AddressSanitizer.
