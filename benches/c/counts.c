@@ -6,6 +6,8 @@
  */
 #include <gasnetex.h>
 
+#include <gasnet_tools.h>
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -41,17 +43,20 @@ static const struct {
 } rows[] = {{"put-val", put_val}, {"put-64", put_64}, {"get-val", get_val}, {"am-short", short_0}, {"am-medium-64", medium_64}};
 enum { ROWS = sizeof rows / sizeof rows[0] };
 
-static void repeat(void (*operation)(unsigned), unsigned times)
+/* Callgrind knows it by its name. */
+__attribute__((__noinline__)) void counted(void (*operation)(unsigned), unsigned i);
+void counted(void (*operation)(unsigned), unsigned i)
 {
-    unsigned i;
-    for (i = 0; i < times; ++i) operation(i);
+    operation(i);
 }
 
-/* Callgrind knows it by its name. */
-__attribute__((__noinline__)) void counted(void (*operation)(unsigned), unsigned times);
-void counted(void (*operation)(unsigned), unsigned times)
+/* What was gathered leaves, and then so much time passes that what comes next leaves by itself. */
+static void pause_between(void)
 {
-    repeat(operation, times);
+    gasnett_tick_t start;
+    gasnet_AMPoll();
+    start = gasnett_ticks_now();
+    while (gasnett_ticks_to_ns(gasnett_ticks_now() - start) < 100000) continue;
 }
 
 static void barrier(void) { gex_Event_Wait(gex_Coll_BarrierNB(team, 0)); }
@@ -94,10 +99,14 @@ int main(int argc, char **argv)
         meet(argv[3], O_RDONLY);
     } else {
         const unsigned times = (unsigned)atoi(argv[2]);
+        unsigned i;
         /* What rank 1 sent before is taken first. */
         for (polls = 0; polls < 1000; ++polls) gasnet_AMPoll();
-        repeat(rows[at_row].operation, times / 2);
-        counted(rows[at_row].operation, times);
+        for (i = 0; i < times / 2; ++i) rows[at_row].operation(i);
+        for (i = 0; i < times; ++i) {
+            pause_between();
+            counted(rows[at_row].operation, i);
+        }
         meet(argv[3], O_WRONLY);
     }
     gex_NBI_Wait(GEX_EC_ALL, 0);

@@ -12,9 +12,6 @@ const RECORDED: &str = "benches/counts.toml";
 /// become smaller is to be recorded too, or the next that grows is not noticed.
 const TOLERANCE: f64 = 0.03;
 
-/// The same from C over tcp: how much time has passed decides which operations leave by themselves.
-const TOLERANCE_OF_TIME: f64 = 0.1;
-
 /// And by so many instructions: the compiler places a move or two elsewhere when code nearby changes.
 const SLACK: f64 = 3.0;
 
@@ -34,7 +31,7 @@ pub(crate) fn check(run: &mut Run) {
             .iter()
             .find(|(n, _)| n == name)
             .map(|(_, count)| *count);
-        let verdict = compare(*now, recorded, tolerance(name));
+        let verdict = compare(*now, recorded);
         println!(
             "    instructions of {name}: {now}, {}",
             verdict.as_deref().unwrap_or("as recorded")
@@ -66,20 +63,12 @@ pub(crate) fn record(run: &mut Run) {
     run.tally.step(RECORDED, written.is_ok());
 }
 
-fn tolerance(name: &str) -> f64 {
-    if name.starts_with("c-tcp-") {
-        TOLERANCE_OF_TIME
-    } else {
-        TOLERANCE
-    }
-}
-
-/// What is wrong with a count, which may differ by a part of the recorded one.
-fn compare(now: f64, recorded: Option<f64>, tolerance: f64) -> Option<String> {
+/// What is wrong with a count.
+fn compare(now: f64, recorded: Option<f64>) -> Option<String> {
     let Some(recorded) = recorded else {
         return Some("which was never recorded: cargo xtask counts --record".into());
     };
-    let allowed = (tolerance * recorded).max(SLACK);
+    let allowed = (TOLERANCE * recorded).max(SLACK);
     ((now - recorded).abs() > allowed).then(|| {
         format!(
             "but {recorded} were recorded, and {allowed:.1} more or less are allowed; if that is meant: cargo xtask counts --record"
@@ -168,18 +157,14 @@ mod tests {
     #[test]
     fn both_directions_are_noticed() {
         for (now, recorded) in [(97.0, 100.0), (103.0, 100.0), (53.0, 50.0), (515.0, 500.0)] {
-            assert_eq!(
-                compare(now, Some(recorded), TOLERANCE),
-                None,
-                "{now} {recorded}"
-            );
+            assert_eq!(compare(now, Some(recorded)), None, "{now} {recorded}");
         }
         for (now, recorded) in [(96.0, 100.0), (53.5, 50.0), (516.0, 500.0)] {
-            let wrong = compare(now, Some(recorded), TOLERANCE).unwrap();
+            let wrong = compare(now, Some(recorded)).unwrap();
             let told = wrong.contains(&recorded.to_string()) && wrong.contains("--record");
             assert!(told, "{wrong}");
         }
-        assert!(compare(1.0, None, TOLERANCE).is_some());
+        assert!(compare(1.0, None).is_some());
     }
 
     #[test]
