@@ -6,15 +6,21 @@ use super::operations::{Operation, Source, Then, Transfer};
 use super::roles;
 use crate::conduit::{Injected, OpToken, SMALL_PUT, SendError};
 use crate::wire::UserPlace;
+use argonet_base::kept::Kept;
 use argonet_base::{JobRank, SegmentOffset};
 use argonet_nic::portals::{Answer, Outcome, Part, Portals as Interface, Target};
 use argonet_segment::bulk;
 
 impl<N: Interface> Portals<N> {
     /// Memory here for an operation: the segment, a chunk, or a temporary descriptor, in this order. A
-    /// small put takes a chunk, from which it leaves whenever the interface reads it.
+    /// small put takes a chunk first, from which it leaves whenever the interface reads it. Requests to
+    /// peers that do not poll may hold all chunks: then it leaves from a copy in memory of its own,
+    /// unless the interface reads at once.
+    ///
+    /// # Safety
+    /// Of an operation that puts, the `len` bytes from `address` on can be read.
     // spec P3: the three cases of the source.
-    fn choose(
+    unsafe fn choose(
         &self,
         to: JobRank,
         address: *const u8,
@@ -44,13 +50,24 @@ impl<N: Interface> Portals<N> {
             transfer.from = self.send_chunks.offset(chunk);
             return Ok((Source::Bounce(chunk), transfer));
         }
-        if is_small_put || !self.temporaries.take(1) {
+        if !self.temporaries.take(1) {
             return Err(SendError::Full);
         }
-        match self.bind_temporary(address, len, gets) {
+        let is_copied = is_small_put && !self.reads_at_once(len);
+        let copied = is_copied.then(|| {
+            let mut copy = vec![0; len];
+            // SAFETY: the caller promises the source; nobody else knows the copy.
+            unsafe { bulk::copy(copy.as_mut_ptr(), address, len) };
+            Kept::new(copy.into())
+        });
+        let start = match &copied {
+            Some(copy) => copy.as_ptr().cast::<u8>().cast_const(),
+            None => address,
+        };
+        match self.bind_temporary(start, len, gets) {
             Ok(descriptor) => {
                 transfer.object = descriptor;
-                Ok((Source::Temporary(descriptor, None), transfer))
+                Ok((Source::Temporary(descriptor, copied), transfer))
             }
             Err(error) => {
                 self.temporaries.give(1);
@@ -73,8 +90,9 @@ impl<N: Interface> Portals<N> {
         len: usize,
         gets: bool,
     ) -> Result<bool, SendError> {
-        // The descriptors of puts, which tell nobody.
-        let (source, transfer) = self.choose(peer, here, len, false)?;
+        // The descriptors of puts, which report to nobody.
+        // SAFETY: as the interface reads at once, nothing is copied.
+        let (source, transfer) = unsafe { self.choose(peer, here, len, false)? };
         if let (Source::Bounce(chunk), false) = (&source, gets) {
             // SAFETY: the chunk is this operation's, the caller promises the source.
             unsafe { self.send_chunks.write(*chunk, 0, here, len) };
@@ -134,7 +152,8 @@ impl<N: Interface> Portals<N> {
         if !self.tickets.take(1) {
             return Err(SendError::Full);
         }
-        let chosen = self.choose(to, src, len, false);
+        // SAFETY: the caller promises the source.
+        let chosen = unsafe { self.choose(to, src, len, false) };
         let (source, transfer) = match chosen {
             Ok(chosen) => chosen,
             Err(error) => {
@@ -147,7 +166,7 @@ impl<N: Interface> Portals<N> {
             // SAFETY: the chunk is this operation's, the caller promises the source.
             unsafe { self.send_chunks.write(chunk, 0, src, len) };
             injected = Injected::Local;
-        } else if reads_at_once {
+        } else if reads_at_once || matches!(source, Source::Temporary(_, Some(_))) {
             injected = Injected::Local;
         }
         let operation = Operation {
@@ -189,7 +208,8 @@ impl<N: Interface> Portals<N> {
         if !self.tickets.take(1) {
             return Err(SendError::Full);
         }
-        let chosen = self.choose(from, dst, len, true);
+        // SAFETY: nothing is put.
+        let chosen = unsafe { self.choose(from, dst, len, true) };
         let (source, transfer) = match chosen {
             Ok(chosen) => chosen,
             Err(error) => {

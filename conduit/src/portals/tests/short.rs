@@ -7,13 +7,13 @@ use super::super::{
     roles, software_config,
 };
 use super::{NOTE, SEGMENT};
-use crate::conduit::{Conduit, OpToken, Part, SendError, Sink};
+use crate::conduit::{Conduit, Injected, OpToken, Part, SendError, Sink};
 use crate::threads::ThreadMode;
 use argonet_am::record::RecordError;
 use argonet_am::{
     AmError, Delivery, HandlerTable, MAX_ARGS, MAX_CARRIED, MAX_MEDIUM, Message, Payload,
 };
-use argonet_base::{HandlerIndex, JobRank};
+use argonet_base::{HandlerIndex, JobRank, SegmentOffset};
 use argonet_nic::portals as nic;
 use argonet_nic::portals::four::Narrow;
 use argonet_nic::portals::software::{FaultRules, Software, SoftwareConfig};
@@ -39,6 +39,7 @@ struct Rank {
 #[derive(Default)]
 struct Log {
     came: Vec<(u32, Vec<u32>, Vec<u8>)>,
+    completed: usize,
     broken: Vec<AmError>,
 }
 
@@ -52,7 +53,9 @@ impl Sink for Log {
         self.came.push((delivery.source().0, args.to_vec(), bytes));
     }
 
-    fn completed(&mut self, _op: OpToken, _part: Part) {}
+    fn completed(&mut self, _op: OpToken, _part: Part) {
+        self.completed += 1;
+    }
 
     fn on_error(&mut self, error: AmError) {
         self.broken.push(error);
@@ -207,6 +210,50 @@ fn parts_for_a_target_that_does_not_poll_lose_no_event() {
     for (_, _, came) in &logs[0].came {
         assert!(*came == bytes);
     }
+}
+
+/// Chunks are held until requests are answered, also by a peer that does not poll.
+#[test]
+fn small_puts_and_gets_need_no_chunk() {
+    const PUTS: usize = 4;
+    let smallest = PortalsSizes::smallest();
+    let sizes = PortalsSizes {
+        messages: smallest.messages + PUTS as u32 + 1,
+        temporaries: 2 * PUTS as u32,
+        ..smallest
+    };
+    let ranks = job(3, sizes, SHORTEST_MESSAGE).unwrap();
+    let [here, _, there] = [0, 1, 2].map(|rank| &ranks[rank].portals);
+    let held: Vec<u32> = core::iter::from_fn(|| here.send_chunks.free.take()).collect();
+    let mut log = Log::default();
+    let mut source = [0; 8];
+    let (own, target) = (here.own(0, 8).unwrap(), there.own(0, 8 * PUTS).unwrap());
+    for n in 0..PUTS as u8 {
+        source.fill(n + 1);
+        let at = SegmentOffset(8 * u64::from(n));
+        // SAFETY: the bytes outlive the call, which is what a small put may read them in.
+        let put = unsafe { here.put(JobRank(2), at, source.as_ptr(), 8, super::TOKEN) };
+        assert_eq!(put, Ok(Injected::Local), "put {n}");
+        source.fill(0xee);
+    }
+    // SAFETY: the segment outlives the operation, which ends before this test does.
+    let get = unsafe { here.get(JobRank(2), SegmentOffset(8), own.as_ptr(), 8, super::TOKEN) };
+    assert_eq!(get, Ok(Injected::Pending));
+    for _ in 0..MANY {
+        here.poll_with(&mut log);
+        if log.completed == PUTS + 1 {
+            break;
+        }
+    }
+    assert_eq!((log.completed, log.broken), (PUTS + 1, vec![]));
+    // SAFETY: nobody writes there any more.
+    let seen = unsafe { std::slice::from_raw_parts(target.as_ptr(), 8 * PUTS) };
+    let whole: Vec<u8> = (1..=PUTS as u8).flat_map(|n| [n; 8]).collect();
+    assert_eq!(seen, whole);
+    for chunk in held {
+        here.send_chunks.free.give(chunk);
+    }
+    assert!(here.in_use().is_nothing());
 }
 
 #[test]
