@@ -4,7 +4,7 @@ use super::config::TcpConfig;
 use super::connections::{Connections, held};
 use super::core::Core;
 use super::frame::{Kind, charge};
-use super::peer::Peer;
+use super::peer::{Lending, Peer};
 use crate::conduit::{
     Capabilities, Conduit, Injected, Limits, OpToken, PrepareRequest, Prepared, SendError, Sink,
 };
@@ -183,8 +183,10 @@ impl Conduit for Tcp {
         let core = &*self.core;
         let (to, class) = (prepared.to(), prepared.class());
         let peer = core.peer(to);
-        let mut outbound = peer.outbound.lock();
-        let buffer = core.unreserve(&prepared, &mut outbound);
+        let mut locked = peer.outbound.lock();
+        let buffer = core.unreserve(&prepared, &mut locked);
+        // SAFETY: the buffer was taken before, so it is dropped after this.
+        let mut outbound = unsafe { Lending::new(locked) };
         let bytes = SharedBytes::from_slice(&buffer[..len]);
         let message = Message {
             handler,
@@ -201,8 +203,6 @@ impl Conduit for Tcp {
             outbound.grant.use_up(charge(kind, args.len(), len));
             core.depart(peer, &mut outbound, unsent);
         }
-        // SAFETY: the buffer is still here.
-        unsafe { outbound.send_stream.keep_lent() };
     }
 
     fn cancel(&self, prepared: Prepared) {

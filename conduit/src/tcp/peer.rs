@@ -15,8 +15,9 @@ use argonet_am::credit::Bank;
 use argonet_am::record::RecordError;
 use argonet_am::system_queue::Slot;
 use argonet_base::JobRank;
+use core::ops::{Deref, DerefMut};
 use core::sync::atomic::AtomicU32;
-use parking_lot::Mutex;
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -88,6 +89,43 @@ pub(super) struct Outbound {
     /// The descriptor is watched for room to write.
     pub(super) watched: bool,
     pub(super) stripes: Stripes,
+}
+
+/// The sending half while a payload may be lent to it, which is copied when this is dropped, also by
+/// a panic between.
+pub(super) struct Lending<'a>(MutexGuard<'a, Outbound>);
+
+impl<'a> Lending<'a> {
+    /// # Safety
+    /// What is lent through this can be read until this is dropped.
+    #[inline]
+    pub(super) unsafe fn new(outbound: MutexGuard<'a, Outbound>) -> Self {
+        Self(outbound)
+    }
+}
+
+impl Deref for Lending<'_> {
+    type Target = Outbound;
+
+    #[inline]
+    fn deref(&self) -> &Outbound {
+        &self.0
+    }
+}
+
+impl DerefMut for Lending<'_> {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut Outbound {
+        &mut self.0
+    }
+}
+
+impl Drop for Lending<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        // SAFETY: the promise of `new`.
+        unsafe { self.0.send_stream.keep_lent() };
+    }
 }
 
 impl Peer {
@@ -252,5 +290,44 @@ impl Outbound {
                 && self.send_stream.is_quiescent()
                 && self.operations.is_empty()
                 && !self.has_reports())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tcp::stream::Pieces;
+    use argonet_segment::SharedBytes;
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+
+    #[test]
+    fn a_panic_copies_what_is_lent() {
+        const LEN: usize = 1 << 14;
+        let peer = Peer::new(JobRank(1), &TcpSizes::default(), None);
+        let mut payload = vec![7; LEN];
+        let panics = AssertUnwindSafe(|| {
+            // SAFETY: the payload outlives this.
+            let mut outbound = unsafe { Lending::new(peer.outbound.lock()) };
+            let body = Body::Lend(SharedBytes::from_slice(&payload));
+            let head = HeadBytes::new(Kind::MediumRequest, 0, &[], LEN, &Fields::default());
+            outbound.send_stream.push(head, body, false);
+            assert!(outbound.send_stream.is_lent());
+            std::panic::resume_unwind(Box::new(()));
+        });
+        catch_unwind(panics).expect_err("it unwinds");
+        payload.fill(0xee);
+        let mut outbound = peer.outbound.lock();
+        assert!(!outbound.send_stream.is_lent());
+        let mut pieces = Pieces::new();
+        outbound.send_stream.next_burst(&mut pieces);
+        let written: Vec<u8> = pieces
+            .as_slice()
+            .iter()
+            // SAFETY: the send stream keeps its pieces.
+            .flat_map(|piece| unsafe { core::slice::from_raw_parts(piece.at, piece.len) })
+            .copied()
+            .collect();
+        let (_, sent) = written.split_at(written.len() - LEN);
+        assert!(sent.iter().all(|&byte| byte == 7));
     }
 }

@@ -3,7 +3,7 @@
 use super::config::REPLY_ROOM;
 use super::core::Core;
 use super::frame::{Fields, HeadBytes, Kind, LONGEST_HEAD, charge};
-use super::peer::{Outbound, Peer, Reserved};
+use super::peer::{Lending, Outbound, Peer, Reserved};
 use super::stream::{Body, Extent};
 use crate::conduit::{Limits, OpToken, Prepared, SendError};
 use crate::wire::UserBytes;
@@ -88,7 +88,8 @@ impl Core {
             owned,
         };
         let peer = self.peer(to);
-        let mut outbound = peer.outbound.lock();
+        // SAFETY: the payload is the caller's, who waits for this call.
+        let mut outbound = unsafe { Lending::new(peer.outbound.lock()) };
         self.admit(peer, &mut outbound, need)?;
         let unsent = outbound.send_stream.unsent();
         let begin = self.add(
@@ -103,8 +104,6 @@ impl Core {
             outbound.operations.note(begin, end, op, true, false);
         }
         self.depart(peer, &mut outbound, unsent);
-        // SAFETY: the payload is the caller's, who waits for this call.
-        unsafe { outbound.send_stream.keep_lent() };
         Ok(())
     }
 
@@ -131,8 +130,8 @@ impl Core {
         }
     }
 
-    /// Adds a message for which there is room; where it begins. Whoever adds it calls [`keep_lent`](super::stream::SendStream::keep_lent)
-    /// while the payload can be read and nobody else can have the send_stream.
+    /// Adds a message for which there is room; where it begins. The caller adds one that has a
+    /// payload through [`Lending`].
     #[inline]
     pub(super) fn add(
         &self,
@@ -272,13 +271,12 @@ impl ReplyPort for Core {
         // The request was taken only because there is room. It leaves at the end of the visit, or at once where copying takes as long
         // as a call of the system.
         let peer = self.peer(to);
-        let mut outbound = peer.outbound.lock();
+        // SAFETY: the payload is the caller's, who waits for this call.
+        let mut outbound = unsafe { Lending::new(peer.outbound.lock()) };
         self.add(&mut outbound, MessageClass::Reply, message, None);
         if outbound.send_stream.is_lent() && to != self.rank {
             self.flush(peer, &mut outbound);
         }
-        // SAFETY: the payload is the caller's, who waits for this call.
-        unsafe { outbound.send_stream.keep_lent() };
         debug_assert!(
             outbound.send_stream.used() + outbound.reserved.ring <= self.sizes.replay_bytes
         );

@@ -21,7 +21,7 @@ impl SendStream {
     /// Adds a head, and a payload that [`keep_lent`](Self::keep_lent) copies.
     #[inline]
     pub(super) fn lend(&mut self, head: &[u8], bytes: SharedBytes<'_>) {
-        debug_assert!(self.lent.is_none(), "one payload at a time");
+        assert!(self.lent.is_none(), "one payload at a time");
         let len = bytes.len();
         let at = self.ring.push_head(head, len);
         self.head += (head.len() + len) as u64;
@@ -57,7 +57,7 @@ impl SendStream {
             return;
         };
         // It is the last that was added.
-        debug_assert!(until <= lent.at + lent.len as u64);
+        assert!(until <= lent.at + lent.len as u64);
         let begin = lent.at.max(from);
         let place = lent.start.as_ptr().wrapping_add((begin - lent.at) as usize);
         self.ring.pieces(from, (begin - from) as usize, out);
