@@ -10,7 +10,7 @@ use crate::kind::Kind;
 use crate::log::Log;
 use crate::row::{Effect, Preset, Row};
 use crate::setting::Setting;
-use crate::table::Index;
+use crate::table::{self, Index};
 use crate::value::{Plain, Typed, Value};
 use crate::warning::{self, Warning};
 
@@ -86,8 +86,8 @@ impl Settings {
             Effect::NoEffect(reason) => {
                 // What cannot be is no error where nothing comes of it.
                 let value = row.kind.parse(text).ok().filter(|_| is_utf8);
-                // Turning off what does not exist has its effect. Realm sets two such itself.
-                if value != Some(Value::Boolean(false)) {
+                // Turning off what does not exist has its effect. Realm sets three such itself.
+                if !(table::is_absence(reason) && value == Some(Value::Boolean(false))) {
                     self.warnings.extend(warning::no_effect(name, reason));
                 }
                 value

@@ -158,12 +158,22 @@ fn known_names_without_a_mechanism_are_warned_of_once() {
     }
 }
 
-/// Realm turns off two things that are not here, and its users can do nothing about it.
+/// Realm turns off three things that are not here, and its users can do nothing about it.
 #[test]
 fn turning_off_what_does_not_exist_is_no_warning() {
-    for (value, expected) in [("0", 0), ("no", 0), ("1", 1)] {
-        let settings = settings(&[("GASNET_ODP_VERBOSE", value)]).unwrap();
-        assert_eq!(settings.warnings().len(), expected, "{value}");
+    let absent = [
+        "GASNET_ODP_VERBOSE",
+        "GASNET_USE_ODP",
+        "GASNET_PHYSMEM_PROBE",
+    ];
+    // What they turn off is here, or is done in another way.
+    let present = ["GASNET_USE_HUGEPAGES", "GASNET_NODEMAP_EXACT"];
+    let absent = absent.map(|name| (name, 0));
+    for (name, when_off) in absent.into_iter().chain(present.map(|name| (name, 1))) {
+        for (value, expected) in [("0", when_off), ("no", when_off), ("1", 1)] {
+            let settings = settings(&[(name, value)]).unwrap();
+            assert_eq!(settings.warnings().len(), expected, "{name}={value}");
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! Segments, huge pages, neighborhoods, threads.
 
-use super::{NO_IBV, NO_OFI};
+use super::{NO_DEVICES, NO_IBV, NO_OFI, NO_PINNING};
 use crate::choice::HugePages;
 use crate::kind::{Kind, MAX_SIZE, SIZE, count};
 use crate::limit::SegmentLimit;
@@ -26,9 +26,7 @@ settings! {
 
 const FIXED_RINGS: &str = "the rings between two ranks have a fixed size in this version";
 const ONE_HOST: &str = "all ranks of a host share memory in this version";
-const NO_DEVICES: &str = "there is no memory of devices in this version";
 const NO_THREAD: &str = "argonet starts no threads that need a stack of another size";
-const NO_PINNING: &str = "no conduit of this version registers memory with a device";
 
 pub(crate) const IDLE: &[Row] = &[
     Row::idle(

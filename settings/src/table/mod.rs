@@ -135,4 +135,15 @@ const NO_SSH: &str =
 const NO_SPAWNER: &str =
     "ranks are started by `argonet run` or by GASNET_PSHM_NODES only in this version";
 const NO_TUNER: &str = "algorithms of collectives are chosen by lengths, GASNET_COLL_ROOTED_GEOM and the settings *_PER_THREAD alone in this version";
+const NO_PINNING: &str = "no conduit of this version registers memory with a device";
+const NO_DEVICES: &str = "there is no memory of devices in this version";
 const OF_OTHERS: &str = "a setting of another system, which argonet does not read";
+
+/// Whether a reason says that what a setting is about does not exist, so that turning it off has its
+/// effect.
+pub(crate) fn is_absence(reason: &str) -> bool {
+    let absent = [
+        NO_UDP, NO_IBV, NO_OFI, NO_UCX, NO_MPI, NO_ARIES, NO_PINNING, NO_DEVICES,
+    ];
+    absent.contains(&reason)
+}
