@@ -293,6 +293,10 @@ pub(crate) fn seeds(run: &mut Run) {
     }
 }
 
+fn at_once() -> String {
+    format!("--test-threads={}", budget::JOBS_AT_ONCE)
+}
+
 /// Jobs of real processes, started in every way.
 pub(crate) fn jobs(run: &mut Run) {
     let repeats = if run.full() {
@@ -300,7 +304,7 @@ pub(crate) fn jobs(run: &mut Run) {
     } else {
         1
     };
-    let threads = format!("--test-threads={}", budget::JOBS_AT_ONCE);
+    let threads = at_once();
     for _ in 0..repeats {
         for (package, name) in JOB_TESTS {
             if has_test(package, name) {
@@ -309,7 +313,6 @@ pub(crate) fn jobs(run: &mut Run) {
             }
         }
     }
-    over_networks(run, &threads);
     // Thin link-time optimization takes minutes; only a full run waits for it.
     let (profile, directory) = if run.full() {
         ("release", "release")
@@ -329,9 +332,10 @@ pub(crate) fn jobs(run: &mut Run) {
     }
 }
 
-/// The jobs of the library again, whose ranks reach each other over a conduit for networks: connections, with neighbors and without, interfaces in software, or such over UDP.
-/// One of these and a part of the tests, which the commit gives, unless it is a full run.
-fn over_networks(run: &mut Run, threads: &str) {
+/// The jobs of the library again, whose ranks reach each other over a conduit for networks:
+/// connections, with neighbors and without, interfaces in software, or such over UDP. A full run takes
+/// all of these and all tests, another one of these and a part of the tests, which the commit gives.
+pub(crate) fn networks(run: &mut Run) {
     const PATHS: [&str; 5] = ["tcp 1", "tcp 2", "portals 1", "portals 2", "udp 1"];
     let (package, name) = ("argonet", "jobs");
     let base = commit_base(run);
@@ -344,8 +348,9 @@ fn over_networks(run: &mut Run, threads: &str) {
         &PATHS[one..=one]
     };
     for path in paths {
-        let mut command = cargo(&["test", "--package", package, "--test", name, "--", threads]);
-        command.env("ARGONET_TEST_PATH", path);
+        let args = ["test", "--package", package, "--test", name, "--"];
+        let mut command = cargo(&args);
+        command.arg(at_once()).env("ARGONET_TEST_PATH", path);
         if !run.full() {
             let part = format!("{}/{}", turn % budget::PARTS, budget::PARTS);
             command.env("ARGONET_TEST_PART", part);

@@ -65,12 +65,13 @@ pub(crate) struct Suite {
 type Stage = fn(&mut Run);
 
 /// Everything, in order.
-const STAGES: [(Budget, Stage); 7] = [
+const STAGES: [(Budget, Stage); 8] = [
     (budget::BUILD, stages::build),
     (budget::UNIT, stages::unit),
     (budget::SEEDS, stages::seeds),
     (budget::CONFORMANCE, stages::conformance),
     (budget::JOBS, stages::jobs),
+    (budget::NETWORKS, stages::networks),
     (budget::C, stages::c),
     (budget::ASAN, asan::asan),
 ];
