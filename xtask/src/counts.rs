@@ -3,7 +3,8 @@
 
 use crate::command::{cargo, exists, output, root, target};
 use crate::suite::Run;
-use std::process::{Command, Stdio};
+use std::path::Path;
+use std::process::Command;
 
 /// What was recorded, one line `name = count` each.
 const RECORDED: &str = "benches/counts.toml";
@@ -17,6 +18,13 @@ const SLACK: f64 = 3.0;
 
 /// Operations of the two runs whose difference is counted.
 const TIMES: [u64; 2] = [4_000, 12_000];
+
+/// Its counts on the standard output.
+pub(crate) const CALLGRIND: [&str; 3] = [
+    "--tool=callgrind",
+    "--callgrind-out-file=/dev/null",
+    "--log-fd=1",
+];
 
 /// Counts of the fast paths as they are now, by name.
 type Counts = Vec<(String, f64)>;
@@ -48,9 +56,13 @@ pub(crate) fn check(run: &mut Run) {
     }
 }
 
-/// Records the counts.
+/// Records the counts, if everything could be counted.
 pub(crate) fn record(run: &mut Run) {
     let Some(counts) = count(run) else { return };
+    if run.tally.failed > 0 {
+        println!("    {RECORDED} is left as it is, as not everything could be counted");
+        return;
+    }
     let mut text = String::from(
         "# Instructions of one operation on x86-64, as `cargo xtask counts --record` found them. \
          `cargo xtask counts` compares.\n",
@@ -105,7 +117,7 @@ fn count(run: &mut Run) -> Option<Counts> {
     let list = output(Command::new(&program).arg("--list"), run.until);
     let mut counts = Counts::new();
     for name in list.as_deref().unwrap_or_default().lines() {
-        let totals = TIMES.map(|times| total(&program, name, times));
+        let totals = TIMES.map(|times| total(run, &program, name, times));
         let [Some(few), Some(many)] = totals else {
             run.tally.step(&format!("instructions of {name}"), false);
             continue;
@@ -128,20 +140,13 @@ fn count(run: &mut Run) -> Option<Counts> {
 }
 
 /// All instructions of a run.
-fn total(program: &std::path::Path, name: &str, times: u64) -> Option<u64> {
-    let output = Command::new("valgrind")
-        .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
-        .arg(program)
-        .args([name, &times.to_string()])
-        .stdin(Stdio::null())
-        .output()
-        .ok()?;
-    let text = String::from_utf8_lossy(&output.stderr);
-    if !output.status.success() {
-        eprintln!("{text}");
-        return None;
-    }
-    collected(&text)
+fn total(run: &Run, program: &Path, name: &str, times: u64) -> Option<u64> {
+    let mut command = Command::new("valgrind");
+    command.args(CALLGRIND).arg(program);
+    command.args([name, &times.to_string()]);
+    output(&mut command, run.until)
+        .as_deref()
+        .and_then(collected)
 }
 
 /// The number in "==1234== Collected : 567".

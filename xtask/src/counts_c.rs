@@ -2,17 +2,17 @@
 //! does in one function of `benches/c/counts.c`.
 
 use crate::command::{cargo, output, root, target};
+use crate::counts::{CALLGRIND, collected};
 use crate::suite::Run;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 /// Operations that are counted. Nobody takes messages meanwhile, so that they must find room.
 const TIMES: u32 = 200;
 
-/// A conduit, what compilers and the library call it, and the rows of `counts.c` that are counted.
+/// A conduit, and the rows of `counts.c` that are counted.
 struct Variant {
     conduit: &'static str,
-    header: &'static str,
     rows: &'static [&'static str],
 }
 
@@ -20,17 +20,14 @@ struct Variant {
 const VARIANTS: [Variant; 3] = [
     Variant {
         conduit: "smp",
-        header: "SMP",
         rows: &["put-val", "get-val", "am-short", "am-medium-64"],
     },
     Variant {
         conduit: "tcp",
-        header: "TCP",
         rows: &["put-val", "put-64", "am-short", "am-medium-64"],
     },
     Variant {
         conduit: "portals",
-        header: "PORTALS",
         rows: &["put-val", "put-64", "am-short"],
     },
 ];
@@ -41,12 +38,10 @@ pub(crate) fn count(run: &mut Run) -> Vec<(String, Option<f64>)> {
     let mut build = cargo(&["build", "--profile", "bench-counts"]);
     build.args(["--package", "argonet-capi", "--lib"]);
     build.args(["--package", "argonet", "--bin", "argonet"]);
-    if !run.step("build of the library for counts from C", &mut build) {
-        return Vec::new();
-    }
+    let library = run.step("build of the library for counts from C", &mut build);
     let mut counts = Vec::new();
     for variant in &VARIANTS {
-        let built = compile(run, &place, variant);
+        let built = library.then(|| compile(run, &place, variant)).flatten();
         for row in variant.rows {
             let total = built
                 .as_deref()
@@ -64,7 +59,10 @@ fn compile(run: &Run, place: &Path, variant: &Variant) -> Option<PathBuf> {
     let mut cc = Command::new("cc");
     cc.args(["-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror"])
         .args(["-D_REENTRANT", "-DGASNET_SEQ"])
-        .arg(format!("-DARGONET_CONDUIT_{}=1", variant.header))
+        .arg(format!(
+            "-DARGONET_CONDUIT_{}=1",
+            variant.conduit.to_uppercase()
+        ))
         .arg(format!("-DARGONET_CONDUIT_WORD=\"{}\"", variant.conduit))
         .arg("-I")
         .arg(root().join("include"))
@@ -90,23 +88,17 @@ fn total(run: &Run, place: &Path, built: &Path, variant: &Variant, row: &str) ->
     let mut command = Command::new(place.join("argonet"));
     command
         .args(["run", "-n", "2", "--timeout", "60", "valgrind"])
-        .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
+        .args(CALLGRIND)
         .arg("--toggle-collect=counted")
         .arg(built)
         .args([row, &TIMES.to_string()])
         .arg(&fifo)
-        .env("ARGONET_CONDUIT", variant.conduit)
-        .stdin(Stdio::null());
+        .env("ARGONET_CONDUIT", variant.conduit);
     if variant.conduit != "smp" {
         command.env("GASNET_SUPERNODE_MAXSIZE", "1");
     }
-    let said = command.output().ok()?;
-    let text = String::from_utf8_lossy(&said.stderr);
-    if !said.status.success() {
-        eprintln!("{text}");
-        return None;
-    }
+    let text = output(&mut command, run.until)?;
     // Rank 1 never enters the function.
-    let totals = text.lines().filter_map(super::counts::collected);
+    let totals = text.lines().filter_map(collected);
     totals.max().filter(|total| *total > 0)
 }

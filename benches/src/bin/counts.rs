@@ -12,7 +12,7 @@ mod engines;
 mod rounds;
 
 use argonet::engine::{Call, DataType, Folding, Kind, Operation, ThreadCtx};
-use argonet::{JobRank, Result};
+use argonet::{GlobalRef, JobRank, Rank, Result, SharedArray, World};
 use argonet_conduit::smp::{Barrier, ThreadMode};
 use argonet_conduit::tcp::TcpCredits;
 use engines::{Memory, Station};
@@ -22,9 +22,30 @@ use std::process::ExitCode;
 /// Name, and what does so many.
 type Round = (&'static str, fn(u64));
 
-/// What two ranks do, both of this process: round trips over a connection, also for the cost of
+/// Values put and got through the public interface, by a rank alone; and what two ranks do, both of this process: round trips over a connection, also for the cost of
 /// credits (docs/flow-control.md), and over interfaces in software; collective calls by lines.
-const ROUNDS: [Round; 5] = [
+const ROUNDS: [Round; 9] = [
+    ("put-value", |times| {
+        of_a_world(times, |world, array, i| {
+            world.put_value(array.ptr(Rank(0), ELEMENT), i)
+        });
+    }),
+    ("get-value", |times| {
+        of_a_world(times, |world, array, _| {
+            world
+                .get_value(array.ptr(Rank(0), ELEMENT))
+                .map(black_box)
+                .map(drop)
+        });
+    }),
+    ("put-at", |times| {
+        by_reference(times, |world, at, i| world.put_at(at, i))
+    }),
+    ("get-at", |times| {
+        by_reference(times, |world, at, _| {
+            world.get_at(at).map(black_box).map(drop)
+        });
+    }),
     ("barrier-lines", |times| {
         by_lines(times, Call::of(Kind::Barrier));
     }),
@@ -86,6 +107,27 @@ const CASES: [Case; 4] = [
         operation: poll,
     },
 ];
+
+/// The element that is put and got.
+const ELEMENT: usize = 3;
+
+/// So many operations of a job of one rank on an array. Its segment is mapped, as those of neighbors
+/// are, so they take what operations on a neighbor's element take.
+fn of_a_world(times: u64, operation: impl Fn(&World, &SharedArray<u64>, u64) -> Result<()>) {
+    let world = World::builder().build().expect("a job of one rank");
+    let array = SharedArray::<u64>::alloc(&world, 8).expect("an array");
+    for i in 0..times {
+        operation(&world, black_box(&array), black_box(i)).expect("a value");
+    }
+}
+
+/// The same on an element that was checked once.
+fn by_reference(times: u64, operation: impl Fn(&World, &GlobalRef<'_, u64>, u64) -> Result<()>) {
+    of_a_world(1, |world, array, _| {
+        let at = array.element(world, Rank(0), ELEMENT)?;
+        (0..times).try_for_each(|i| operation(world, black_box(&at), black_box(i)))
+    });
+}
 
 /// So many collective calls of two ranks on neighboring lines. Rank 1 starts one, which rank 0 then
 /// finds entered, so that its blocking call never waits; then rank 1 completes its own.
