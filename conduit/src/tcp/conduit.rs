@@ -250,7 +250,7 @@ impl Conduit for Tcp {
         outbound.operations.begin_put(source, offset.0, op, begin);
         outbound.go_on(&core.sizes);
         core.depart(peer, &mut outbound, unsent);
-        core.ask_for_sides(peer, outbound, len);
+        core.ask_for_rails(peer, outbound, len);
         Ok(Injected::Pending)
     }
 
@@ -286,7 +286,7 @@ impl Conduit for Tcp {
         outbound.operations.begin_get(place, offset.0, op, begin);
         outbound.go_on(&core.sizes);
         core.depart(peer, &mut outbound, unsent);
-        core.ask_for_sides(peer, outbound, len);
+        core.ask_for_rails(peer, outbound, len);
         Ok(Injected::Pending)
     }
 

@@ -132,20 +132,20 @@ impl fmt::Display for Connections {
 
 /// What is kept for a peer that was used.
 pub(super) fn held(inbound: &Inbound, outbound: &Outbound) -> Held {
-    let sides = inbound.sides.iter();
+    let rails = inbound.rails.iter();
     let first = inbound.wire.as_ref().and_then(|wire| wire.descriptor());
     let buffers = inbound.receive_stream.buffer_bytes()
         + inbound.parked.buffer_bytes()
         + inbound.replies.buffer_bytes()
-        + sides
-            .map(|side| side.receive_stream.buffer_bytes())
+        + rails
+            .map(|rail| rail.receive_stream.buffer_bytes())
             .sum::<usize>()
         + outbound.send_stream.buffer_bytes()
         + outbound.operations.buffer_bytes();
     Held {
         state_bytes: (UNUSED_BYTES + USED_BYTES) as u64,
         buffer_bytes: buffers as u64,
-        descriptors: u32::from(first.is_some()) + inbound.sides.len() as u32,
+        descriptors: u32::from(first.is_some()) + inbound.rails.len() as u32,
     }
 }
 

@@ -225,7 +225,7 @@ impl Core {
         while let Some(made) = self.connector.next(&received) {
             match made {
                 Made::Connected(connection) if connection.connection > 0 => {
-                    self.adopt_side(connection);
+                    self.adopt_rail(connection);
                 }
                 Made::Connected(connection) => self.adopt(connection),
                 // One can do without those.
@@ -267,7 +267,7 @@ impl Core {
         }
         let wire = Arc::new(Wire::Socket(connection.socket));
         inbound.silence = Silence::default();
-        outbound.stripes.main = Speed::default();
+        outbound.striping.main = Speed::default();
         inbound.wire = Some(Arc::clone(&wire));
         outbound.wire = Some(wire);
         self.connected.fetch_add(1, Ordering::Relaxed);
@@ -325,7 +325,7 @@ impl Core {
     pub(super) fn fail(&self, peer: &Peer, inbound: &mut Inbound, error: AmError) {
         let mut outbound = peer.outbound.lock();
         self.unwire(peer, inbound, &mut outbound);
-        self.unwire_sides(inbound, &mut outbound);
+        self.unwire_rails(inbound, &mut outbound);
         // Where a payload was going is not written any more.
         inbound.receive_stream.reset();
         outbound.failed = Some(error);

@@ -51,8 +51,8 @@ impl Core {
     /// Writes what the connection takes.
     #[inline]
     pub(super) fn flush(&self, peer: &Peer, outbound: &mut Outbound) {
-        if outbound.stripes.has_sides() {
-            self.spread(peer, outbound);
+        if outbound.striping.has_rails() {
+            self.stripe(peer, outbound);
         }
         self.flush_stream(peer, outbound);
     }
@@ -71,7 +71,7 @@ impl Core {
             match unsafe { wire.write(&pieces) } {
                 Ok(bytes) => {
                     outbound.send_stream.wrote(bytes);
-                    outbound.stripes.main.wrote(bytes);
+                    outbound.striping.main.wrote(bytes);
                     if wire.holds_own() {
                         self.work.set(peer.rank.0);
                         self.wake();
@@ -98,7 +98,7 @@ impl Core {
             self.work.set(peer.rank.0);
         }
         if outbound.is_unsent() {
-            if outbound.wire.is_some() || outbound.stripes.has_sides() {
+            if outbound.wire.is_some() || outbound.striping.has_rails() {
                 self.dirty.set(peer.rank.0);
                 self.helper.gather();
             } else if outbound.failed.is_none() {

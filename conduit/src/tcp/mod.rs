@@ -25,12 +25,12 @@ mod peer;
 mod poll;
 mod progress;
 mod quick;
+mod rails;
 mod send;
 mod serve;
-mod sides;
 mod silence;
-mod spread;
 mod stream;
+mod striping;
 mod system;
 #[cfg(test)]
 mod tests;

@@ -5,9 +5,9 @@ use super::credits::CREDIT_BYTES;
 use super::frame::{Fields, HeadBytes, Kind};
 use super::loans::Loans;
 use super::operations::Operations;
-use super::sides::{InboundSide, Stripes};
+use super::rails::{InboundRail, Striping};
 use super::silence::Silence;
-use super::stream::{Apart, Aside, Body, Grant, Parked, ReceiveStream, SendStream};
+use super::stream::{Aside, Bodies, Body, Grant, Parked, ReceiveStream, SendStream};
 use super::wire::Wire;
 use crate::conduit::{OpToken, Part, SendError};
 use argonet_am::AmError;
@@ -30,7 +30,7 @@ pub(super) struct Peer {
     /// Held for short, by whoever sends; never while a handler runs.
     pub(super) outbound: Mutex<Outbound>,
     /// Further connections that have something to read, a bit each.
-    pub(super) ready_sides: AtomicU32,
+    pub(super) ready_rails: AtomicU32,
 }
 
 /// What arrives.
@@ -48,10 +48,10 @@ pub(super) struct Inbound {
     /// What is complete, as it is told to the sink.
     pub(super) told: VecDeque<(OpToken, Part, u32)>,
     /// Payloads that come beside the stream.
-    pub(super) apart: Apart,
-    pub(super) sides: Vec<InboundSide>,
+    pub(super) bodies: Bodies,
+    pub(super) rails: Vec<InboundRail>,
     /// Numbers of further connections that have ended and must be asked for again, a bit each.
-    pub(super) lost_sides: u32,
+    pub(super) lost_rails: u32,
 }
 
 /// Room that is kept for what is being prepared.
@@ -88,7 +88,7 @@ pub(super) struct Outbound {
     pub(super) patience: u32,
     /// The descriptor is watched for room to write.
     pub(super) watched: bool,
-    pub(super) stripes: Stripes,
+    pub(super) striping: Striping,
 }
 
 /// The sending half while a payload may be lent to it, which is copied when this is dropped, also by
@@ -147,9 +147,9 @@ impl Peer {
                 lost: false,
                 silence: Silence::default(),
                 told: VecDeque::new(),
-                apart: Apart::default(),
-                sides: Vec::new(),
-                lost_sides: 0,
+                bodies: Bodies::default(),
+                rails: Vec::new(),
+                lost_rails: 0,
             }),
             outbound: Mutex::new(Outbound {
                 send_stream: SendStream::new(),
@@ -167,9 +167,9 @@ impl Peer {
                 gathered_at: 0,
                 patience: 0,
                 watched: false,
-                stripes: Stripes::default(),
+                striping: Striping::default(),
             }),
-            ready_sides: AtomicU32::new(0),
+            ready_rails: AtomicU32::new(0),
         }
     }
 }
@@ -177,18 +177,18 @@ impl Peer {
 impl Inbound {
     /// Whether something is here that was not taken, or not handled.
     pub(super) fn waits(&self) -> bool {
-        let half_way = |side: &InboundSide| !side.receive_stream.is_empty();
+        let half_way = |rail: &InboundRail| !rail.receive_stream.is_empty();
         !self.receive_stream.is_empty()
             || self.has_aside()
             || !self.told.is_empty()
-            || !self.apart.is_empty()
-            || self.sides.iter().any(half_way)
+            || !self.bodies.is_empty()
+            || self.rails.iter().any(half_way)
     }
 
     /// Up to where all of the peer's stream has come, with what travels beside it.
     #[inline]
     pub(super) fn complete(&self) -> u64 {
-        self.apart.complete(self.receive_stream.taken())
+        self.bodies.complete(self.receive_stream.taken())
     }
 
     /// Whether messages were set aside.
@@ -250,8 +250,8 @@ impl Outbound {
     #[inline]
     pub(super) fn is_unsent(&self) -> bool {
         self.send_stream.unsent() > 0
-            || self.stripes.is_writing()
-            || self.send_stream.waits_for_carrier()
+            || self.striping.is_writing()
+            || self.send_stream.waits_for_rail()
     }
 
     /// Sends more of an operation that has begun.
@@ -259,7 +259,7 @@ impl Outbound {
         let room = self.room(sizes);
         let reserved = self.reserved.charge;
         let (send_stream, grant) = (&mut self.send_stream, &mut self.grant);
-        let chunk_bytes = self.stripes.chunk_bytes(sizes);
+        let chunk_bytes = self.striping.chunk_bytes(sizes);
         self.operations
             .go_on(send_stream, grant, reserved, room, chunk_bytes);
     }

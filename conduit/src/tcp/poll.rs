@@ -73,7 +73,7 @@ impl Core {
                 continue;
             };
             if connection > 0 {
-                peer.ready_sides
+                peer.ready_rails
                     .fetch_or(1 << connection, Ordering::Relaxed);
                 self.work.set(rank);
             }

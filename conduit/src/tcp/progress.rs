@@ -281,7 +281,7 @@ impl Server<'_> {
         };
         let connection = mark >> 32;
         if connection > 0 {
-            peer.ready_sides
+            peer.ready_rails
                 .fetch_or(1 << connection, Ordering::Relaxed);
         }
         loop {

@@ -133,13 +133,13 @@ impl Core {
         visit.run(inbound);
         let (taken, moved, went) = (visit.taken, visit.moved, visit.went);
         let lost = core::mem::take(&mut inbound.lost);
-        let lost_sides = core::mem::take(&mut inbound.lost_sides);
+        let lost_rails = core::mem::take(&mut inbound.lost_rails);
         drop(guard);
         if lost {
             self.connector.want(peer.rank, 0);
         }
-        if lost_sides > 0 {
-            self.want_sides(peer, lost_sides);
+        if lost_rails > 0 {
+            self.want_rails(peer, lost_rails);
         }
         if taken > 0 || moved {
             self.sleepers.moved();
@@ -156,8 +156,8 @@ impl<S: Sink + ?Sized> Visit<'_, S> {
         if matches!(went, Ok(Went::Dry)) && self.read(inbound) {
             went = self.frames(inbound);
         }
-        if matches!(went, Ok(Went::Dry)) && self.peer.ready_sides.load(Ordering::Relaxed) != 0 {
-            went = self.sides(inbound);
+        if matches!(went, Ok(Went::Dry)) && self.peer.ready_rails.load(Ordering::Relaxed) != 0 {
+            went = self.rails(inbound);
         }
         match went {
             Ok(went) => {
@@ -334,7 +334,7 @@ impl<S: Sink + ?Sized> Visit<'_, S> {
                 outbound.send_stream.tell_now();
                 inbound.tell = false;
             }
-            if outbound.stripes.has_sides() {
+            if outbound.striping.has_rails() {
                 self.core.look_at_choice(&mut outbound);
             }
             if outbound.send_stream.wants_to_write() {

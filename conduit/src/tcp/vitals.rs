@@ -72,7 +72,7 @@ impl Core {
         let Some(mut inbound) = peer.inbound.try_lock() else {
             return;
         };
-        self.look_after_sides(peer, &mut inbound, now_ns);
+        self.look_after_rails(peer, &mut inbound, now_ns);
         let Some(vital) = inbound.wire.as_ref().and_then(|wire| wire.vital()) else {
             return;
         };

@@ -10,19 +10,19 @@
 //!   there: a reply never waits. A peer sends no more requests than it has been lent room for ([`Grant`]), so what arrives
 //!   is always taken from the connection, and replies never wait behind requests.
 
-mod apart;
+mod bodies;
 mod grant;
 mod pieces;
+mod rail_choice;
 mod receive;
 mod ring;
 mod send;
-mod stripes;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use apart::{Apart, Wanted};
+pub(crate) use bodies::{Bodies, Wanted};
 pub(crate) use grant::{Aside, Grant, Parked};
 pub(crate) use pieces::Pieces;
+pub(crate) use rail_choice::{Choice, Link, Speed, best};
 pub(crate) use receive::{Next, PAYLOAD_ALIGN, ReceiveStream};
 pub(crate) use send::{Body, Claim, Credits, Extent, SendStream};
-pub(crate) use stripes::{Choice, Link, Speed, best};

@@ -117,24 +117,24 @@ fn counts_are_the_same_when_they_are_read() {
 
 #[test]
 fn further_connections_count_with_their_buffers() {
-    let mut ranks = two(sides::sizes());
-    sides::transfers(&mut ranks, 1);
+    let mut ranks = two(rails::sizes());
+    rails::transfers(&mut ranks, 1);
     let held = |rank: &Rank, peer| rank.tcp.ledger(JobRank(peer)).expect("it was used").held;
     assert_eq!(held(&ranks[0], 1).descriptors, 1);
-    let _held = [1, 2].map(|number| sides::connect(&ranks, number, 1));
-    sides::transfers(&mut ranks, 40);
+    let _held = [1, 2].map(|number| rails::connect(&ranks, number, 1));
+    rails::transfers(&mut ranks, 40);
     for (rank, peer) in ranks.iter().zip([1, 0]) {
         assert_eq!(held(rank, peer).descriptors, 3);
         let all = report(rank);
         assert_eq!((all.used, all.connected), (1, 3));
         let inbound = rank.tcp.core.used(peer).unwrap().inbound.lock();
         let staged =
-            |side: &super::super::sides::InboundSide| side.receive_stream.buffer_bytes() as u64;
-        let sides: u64 = inbound.sides.iter().map(staged).sum();
+            |rail: &super::super::rails::InboundRail| rail.receive_stream.buffer_bytes() as u64;
+        let rails: u64 = inbound.rails.iter().map(staged).sum();
         drop(inbound);
         assert!(
-            sides > 0 && held(rank, peer).buffer_bytes > sides,
-            "{sides}"
+            rails > 0 && held(rank, peer).buffer_bytes > rails,
+            "{rails}"
         );
     }
 }

@@ -1,7 +1,7 @@
 //! A peer that holds the key and sends data of a get as no rank of ours would: nothing is written
 //! after the get is complete.
 
-use super::sides::{LIMIT, side, sizes};
+use super::rails::{LIMIT, rail, sizes};
 use super::*;
 use std::time::Instant;
 
@@ -54,7 +54,7 @@ impl Case {
         let mut sockets = vec![main];
         for number in 1..=2 {
             let [here, there] = pair();
-            rank.queue.push(side(1, number, here, 1));
+            rank.queue.push(rail(1, number, here, 1));
             sockets.push(there);
         }
         let mut place = vec![0; LEN];
@@ -89,9 +89,9 @@ impl Case {
             match connection {
                 0 => inbound.receive_stream.is_placing(),
                 number => {
-                    let mut sides = inbound.sides.iter();
-                    sides.any(|side| {
-                        usize::from(side.number) == number && side.receive_stream.is_placing()
+                    let mut rails = inbound.rails.iter();
+                    rails.any(|rail| {
+                        usize::from(rail.number) == number && rail.receive_stream.is_placing()
                     })
                 }
             }

@@ -22,10 +22,10 @@ mod connections;
 mod credits;
 mod exit;
 mod hostile;
-mod lost_sides;
+mod lost_rails;
 mod polls;
 mod progress;
-mod sides;
+mod rails;
 mod silent;
 
 /// How many seeds a test goes through that draws: `ARGONET_FLOW_SEEDS`, a hundredth of them, as they use sockets.
@@ -43,7 +43,7 @@ struct Queue {
     made: Mutex<VecDeque<Made>>,
     wanted: Mutex<Vec<JobRank>>,
     /// Further connections.
-    wanted_sides: Mutex<Vec<u16>>,
+    wanted_rails: Mutex<Vec<u16>>,
     /// Can be read when something was made, after the beginning.
     bell: OwnedFd,
 }
@@ -53,7 +53,7 @@ impl Queue {
         Self {
             made: Mutex::default(),
             wanted: Mutex::default(),
-            wanted_sides: Mutex::default(),
+            wanted_rails: Mutex::default(),
             bell: eventfd(0, EventfdFlags::NONBLOCK).unwrap(),
         }
     }
@@ -68,7 +68,7 @@ impl Connector for Queue {
     fn want(&self, peer: JobRank, connection: u16) {
         match connection {
             0 => self.wanted.lock().push(peer),
-            number => self.wanted_sides.lock().push(number),
+            number => self.wanted_rails.lock().push(number),
         }
     }
 

@@ -1,13 +1,13 @@
 //! The sending half: the stream to a peer, of which what the peer has not taken is kept.
 
-mod carry;
 mod credits;
 mod extent;
 mod lent;
+mod striped;
 
-pub(crate) use carry::Claim;
 pub(crate) use credits::Credits;
 pub(crate) use extent::{Body, Extent};
+pub(crate) use striped::Claim;
 
 use super::pieces::Pieces;
 use super::ring::Ring;
@@ -105,13 +105,13 @@ pub(crate) struct SendStream {
     /// Up to where the peer was last asked to tell.
     asked: u64,
     /// Payloads that could leave the stream stay out of it, but for those before the position.
-    spreads: bool,
+    stripes: bool,
     stays_until: u64,
     /// Payloads beside the stream that wait for a connection, and that are being written.
     waiting: usize,
     writing: usize,
     /// Other connections that could take them; where there is none, this one does.
-    carriers: usize,
+    rails: usize,
     own: Option<Claim>,
     /// The copy that is not made yet.
     lent: Option<Lent>,
@@ -142,11 +142,11 @@ impl SendStream {
             probe: false,
             held: None,
             asked: 0,
-            spreads: false,
+            stripes: false,
             stays_until: 0,
             waiting: 0,
             writing: 0,
-            carriers: 0,
+            rails: 0,
             own: None,
             lent: None,
         }
@@ -342,7 +342,7 @@ impl SendStream {
             if between_frames && has_left && (self.tell_now || self.untold() > 0) {
                 self.write_control();
             }
-            if self.waiting > 0 && self.carriers == 0 && self.own.is_none() {
+            if self.waiting > 0 && self.rails == 0 && self.own.is_none() {
                 self.own = self.claim(0);
             }
             self.boundary = self.burst_end();
@@ -411,7 +411,7 @@ impl SendStream {
     fn burst_end(&self) -> u64 {
         let mut bytes = 0;
         for (count, placed) in self.extents.range(self.next_extent..).enumerate() {
-            if self.spreads && placed.may_leave(self.sent, self.stays_until) {
+            if self.stripes && placed.may_leave(self.sent, self.stays_until) {
                 return placed.begin;
             }
             if placed.way == Way::Stream {
@@ -543,7 +543,7 @@ impl SendStream {
     pub(crate) fn resume(&mut self, received: u64) -> Result<(), RecordError> {
         if received <= self.written {
             self.own = None;
-            self.lose_carrier(0);
+            self.lose_rail(0);
             self.control_at = self.control_end;
             // It may have said more on the old connection since.
             self.sent = received.max(self.taken);

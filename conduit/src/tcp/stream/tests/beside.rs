@@ -2,7 +2,7 @@
 //! which are lost at any byte, at one end sooner than at the other. Every put must be there once, whole, and
 //! nothing may be written to its place afterwards.
 
-use super::super::{Apart, Claim, Wanted};
+use super::super::{Bodies, Claim, Wanted};
 use super::*;
 
 /// A byte of a place whose put is complete, and which its owner has used for something else.
@@ -12,7 +12,7 @@ const USED: u8 = 0xee;
 enum Step {
     Put(usize),
     Short,
-    Spread(bool),
+    Stripe(bool),
     Claim(usize),
     Keep,
     WriteMain(usize),
@@ -37,10 +37,10 @@ struct World {
     /// Given up by the sender, not yet by the receiver.
     stale: [bool; 2],
     main: VecDeque<u8>,
-    sides: [VecDeque<u8>; 2],
+    rails: [VecDeque<u8>; 2],
     receive_stream: ReceiveStream,
-    side_streams: [ReceiveStream; 2],
-    apart: Apart,
+    rail_streams: [ReceiveStream; 2],
+    bodies: Bodies,
     places: Vec<Vec<u8>>,
     complete: Vec<bool>,
     /// Shorts, in order, by number.
@@ -92,13 +92,13 @@ impl World {
             claims: [None, None],
             stale: [false; 2],
             main: VecDeque::new(),
-            sides: Default::default(),
+            rails: Default::default(),
             receive_stream: ReceiveStream::new(LONG_BYTES),
-            side_streams: [
+            rail_streams: [
                 ReceiveStream::new(LONG_BYTES),
                 ReceiveStream::new(LONG_BYTES),
             ],
-            apart: Apart::default(),
+            bodies: Bodies::default(),
             places: Vec::new(),
             complete: Vec::new(),
             shorts: Vec::new(),
@@ -158,13 +158,13 @@ impl World {
         self.reap();
     }
 
-    fn write_side(&mut self, at: usize, most: usize) {
+    fn write_rail(&mut self, at: usize, most: usize) {
         let Some(claim) = &mut self.claims[at] else {
             return;
         };
         let mut pieces = Pieces::new();
         claim.pieces(&mut pieces);
-        let wrote = transmit(&pieces, most, &self.gone, &mut self.sides[at]);
+        let wrote = transmit(&pieces, most, &self.gone, &mut self.rails[at]);
         if claim.wrote(wrote) {
             let position = claim.position;
             self.claims[at] = None;
@@ -188,11 +188,11 @@ impl World {
     fn begins(&mut self, at: Option<usize>, body: &Frame) -> Option<NonNull<u8>> {
         let (head, position) = (body.of_body().unwrap(), body.fields.position);
         let taken = self.receive_stream.taken();
-        if self.apart.wants(position, taken, &head).unwrap() == Wanted::No {
+        if self.bodies.wants(position, taken, &head).unwrap() == Wanted::No {
             return None;
         }
         for other in 0..2 {
-            let placing = self.side_streams[other].placing();
+            let placing = self.rail_streams[other].placing();
             if at != Some(other) && placing.is_some_and(|p| p.fields.position == position) {
                 self.adopt(other);
             }
@@ -211,11 +211,11 @@ impl World {
     fn here(&mut self, body: &Frame) {
         let (head, position) = (body.of_body().unwrap(), body.fields.position);
         if self
-            .apart
+            .bodies
             .wants(position, self.receive_stream.taken(), &head)
             .unwrap()
             == Wanted::Yes
-            && let Some(head) = self.apart.body(position, &head, true).unwrap()
+            && let Some(head) = self.bodies.body(position, &head, true).unwrap()
         {
             self.done(&head);
         }
@@ -225,12 +225,12 @@ impl World {
         let of = |this: &mut Self| -> *mut ReceiveStream {
             match at {
                 None => &raw mut this.receive_stream,
-                Some(at) => &raw mut this.side_streams[at],
+                Some(at) => &raw mut this.rail_streams[at],
             }
         };
         match at {
             None => receive(&mut self.receive_stream, most, &mut self.main),
-            Some(at) => receive(&mut self.side_streams[at], most, &mut self.sides[at]),
+            Some(at) => receive(&mut self.rail_streams[at], most, &mut self.rails[at]),
         };
         loop {
             // SAFETY: no other reference to the receive_stream is alive here or where it is used below.
@@ -268,7 +268,7 @@ impl World {
                     match frame.kind {
                         Kind::Body => self.here(&frame),
                         Kind::Put if frame.away => {
-                            let early = self.apart.head(position, &frame).unwrap();
+                            let early = self.bodies.head(position, &frame).unwrap();
                             early.into_iter().for_each(|_| self.done(&frame));
                         }
                         Kind::Put => self.done(&frame),
@@ -304,7 +304,7 @@ impl World {
     }
 
     fn tell(&mut self) {
-        let complete = self.apart.complete(self.receive_stream.taken());
+        let complete = self.bodies.complete(self.receive_stream.taken());
         self.send_stream
             .acknowledge(complete)
             .expect("it was written");
@@ -320,7 +320,7 @@ impl World {
     fn break_main(&mut self) {
         self.main.clear();
         self.receive_stream.reset();
-        let complete = self.apart.complete(self.receive_stream.taken());
+        let complete = self.bodies.complete(self.receive_stream.taken());
         self.send_stream.resume(complete).expect("it was written");
         self.reap();
     }
@@ -328,20 +328,20 @@ impl World {
     fn give_up(&mut self, at: usize) {
         self.claims[at] = None;
         self.stale[at] = true;
-        self.send_stream.lose_carrier(at as u16 + 1);
-        self.send_stream.set_carriers(self.carriers(), true);
+        self.send_stream.lose_rail(at as u16 + 1);
+        self.send_stream.set_rails(self.rails(), true);
         self.reap();
     }
 
     fn adopt(&mut self, at: usize) {
         self.give_up(at);
-        self.sides[at].clear();
-        self.side_streams[at].reset();
+        self.rails[at].clear();
+        self.rail_streams[at].reset();
         self.stale[at] = false;
-        self.send_stream.set_carriers(self.carriers(), true);
+        self.send_stream.set_rails(self.rails(), true);
     }
 
-    fn carriers(&self) -> usize {
+    fn rails(&self) -> usize {
         self.stale.iter().filter(|stale| !**stale).count()
     }
 
@@ -355,13 +355,13 @@ impl World {
         match step {
             Step::Put(len) => self.put(len),
             Step::Short => self.short(),
-            Step::Spread(spreads) => self.send_stream.set_carriers(self.carriers(), spreads),
+            Step::Stripe(stripes) => self.send_stream.set_rails(self.rails(), stripes),
             Step::Claim(at) => self.claim(at),
             Step::Keep => {
                 self.send_stream.keep_next();
             }
             Step::WriteMain(most) => self.write_main(most),
-            Step::WriteSide(at, most) => self.write_side(at, most),
+            Step::WriteSide(at, most) => self.write_rail(at, most),
             Step::ReadMain(most) => self.read(None, most),
             Step::ReadSide(at, most) => self.read(Some(at), most),
             Step::Tell => self.tell(),
@@ -381,7 +381,7 @@ impl World {
                     self.adopt(at);
                 }
                 self.claim(at);
-                self.write_side(at, usize::MAX);
+                self.write_rail(at, usize::MAX);
                 self.read(Some(at), usize::MAX);
             }
             self.send_stream.keep_next();
@@ -394,7 +394,7 @@ impl World {
         }
         assert!(self.send_stream.is_quiescent(), "{:?}", self.send_stream);
         assert!(self.complete.iter().all(|complete| *complete));
-        assert!(self.apart.is_empty(), "{:?}", self.apart);
+        assert!(self.bodies.is_empty(), "{:?}", self.bodies);
         assert_eq!(self.shorts, (0..self.sent_shorts).collect::<Vec<_>>());
         assert_eq!(self.told, self.news);
         assert!(self.sources.is_empty());
@@ -420,7 +420,7 @@ fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
         6 => prop_oneof![1usize..30, 1usize..300, 1usize..5000].prop_map(Step::Put),
         3 => Just(Step::Short),
-        2 => (0u8..4).prop_map(|n| Step::Spread(n > 0)),
+        2 => (0u8..4).prop_map(|n| Step::Stripe(n > 0)),
         6 => (0usize..2).prop_map(Step::Claim),
         3 => Just(Step::Keep),
         5 => some().prop_map(Step::WriteMain),
@@ -441,7 +441,7 @@ proptest! {
     #[test]
     fn puts_are_there_once_whatever_breaks(steps in proptest::collection::vec(step(), 1..150)) {
         let mut world = World::new();
-        world.send_stream.set_carriers(2, true);
+        world.send_stream.set_rails(2, true);
         steps.into_iter().for_each(|step| world.step(step));
         world.settle();
     }

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 pub(super) const LIMIT: Duration = Duration::from_secs(20);
 
-pub(super) fn side(peer: u32, number: u16, socket: TcpStream, incarnation: u64) -> Made {
+pub(super) fn rail(peer: u32, number: u16, socket: TcpStream, incarnation: u64) -> Made {
     let Made::Connected(connection) = connection(peer, socket, incarnation) else {
         unreachable!()
     };
@@ -29,8 +29,8 @@ pub(super) fn sizes() -> TcpSizes {
 pub(super) fn connect(ranks: &[Rank; 2], number: u16, incarnation: u64) -> [OwnedFd; 2] {
     let [here, there] = pair();
     let held = [&here, &there].map(|socket| socket.as_fd().try_clone_to_owned().unwrap());
-    ranks[0].queue.push(side(1, number, here, incarnation));
-    ranks[1].queue.push(side(0, number, there, incarnation));
+    ranks[0].queue.push(rail(1, number, here, incarnation));
+    ranks[1].queue.push(rail(0, number, there, incarnation));
     held
 }
 
@@ -126,12 +126,12 @@ fn received(socket: &OwnedFd) -> u64 {
 fn a_large_transfer_asks_for_further_connections_and_uses_them() {
     let mut ranks = two(sizes());
     ranks[0].put(0, &[1; 300], 1000).unwrap();
-    assert_eq!(*ranks[0].queue.wanted_sides.lock(), []);
+    assert_eq!(*ranks[0].queue.wanted_rails.lock(), []);
     settle(&mut ranks, "a short put", |ranks| {
         ranks[0].tcp.is_quiescent()
     });
     transfers(&mut ranks, 2);
-    assert_eq!(*ranks[0].queue.wanted_sides.lock(), [1, 2]);
+    assert_eq!(*ranks[0].queue.wanted_rails.lock(), [1, 2]);
     let held = [connect(&ranks, 1, 1), connect(&ranks, 2, 1)];
     transfers(&mut ranks, 40);
     for [here, there] in &held {
@@ -139,7 +139,7 @@ fn a_large_transfer_asks_for_further_connections_and_uses_them() {
         assert!(received(there) > 5_000, "{}", received(there));
         assert!(received(here) > 5_000, "{}", received(here));
     }
-    assert_eq!(ranks[0].queue.wanted_sides.lock().len(), 2);
+    assert_eq!(ranks[0].queue.wanted_rails.lock().len(), 2);
 }
 
 /// Each connection ends now and then, in the middle of transfers, and is made again later or not at all.
@@ -255,7 +255,7 @@ fn what_a_further_connection_cannot_carry_ends_all() {
         let [here, _there] = pair();
         let mut a = Rank::new(0, sizes(), Some(connection(1, here, 1)));
         let [here, mut there] = pair();
-        a.queue.push(side(1, 1, here, 1));
+        a.queue.push(rail(1, 1, here, 1));
         let mut bytes = head.as_bytes().to_vec();
         bytes.extend_from_slice(&[0; 9]);
         there.write_all(&bytes).unwrap();
@@ -304,15 +304,15 @@ fn nothing_old_is_written_after_the_put_is_complete() {
         let mut sockets = vec![main];
         for number in 1..=2 {
             let [here, there] = pair();
-            a.queue.push(side(1, number, here, 1));
+            a.queue.push(rail(1, number, here, 1));
             sockets.push(there);
         }
         let half = whole.len() / 2;
         let placing = |a: &Rank| {
             let inbound = a.tcp.core.used(1).unwrap().inbound.lock();
-            let mut sides = inbound.sides.iter();
+            let mut rails = inbound.rails.iter();
             inbound.receive_stream.placing().is_some()
-                || sides.any(|s| s.receive_stream.placing().is_some())
+                || rails.any(|s| s.receive_stream.placing().is_some())
         };
         if stale == 0 {
             sockets[0].write_all(&head).unwrap();

@@ -18,14 +18,14 @@ pub(crate) enum Wanted {
 
 /// By the positions of the heads.
 #[derive(Debug, Default)]
-pub(crate) struct Apart {
+pub(crate) struct Bodies {
     /// Heads that were taken and whose bodies have not come.
     missing: BTreeMap<u64, Frame>,
     /// Bodies that have come, and whether they were placed.
     early: BTreeMap<u64, (Frame, bool)>,
 }
 
-impl Apart {
+impl Bodies {
     /// Up to where everything has come, if heads have up to `taken`.
     #[inline]
     pub(crate) fn complete(&self, taken: u64) -> u64 {
@@ -96,7 +96,7 @@ impl Apart {
             return Ok(());
         }
         Err(RecordError::Account {
-            what: "payloads come apart",
+            what: "payloads beside the stream",
             got: got as u64,
             most: MOST as u64,
         })

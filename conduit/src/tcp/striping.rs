@@ -3,7 +3,7 @@
 use super::core::Core;
 use super::frame::{Frame, Kind};
 use super::peer::{Inbound, Outbound, Peer};
-use super::sides::InboundSide;
+use super::rails::InboundRail;
 use super::stream::{Claim, Link, Next, Pieces, ReceiveStream, Wanted, best};
 use super::visit::{Visit, Went};
 use crate::conduit::Sink;
@@ -25,24 +25,24 @@ impl Core {
             outbound.send_stream.extents() > 0,
         );
         let part_bytes = self.sizes.chunk_bytes;
-        let choice = &mut outbound.stripes.choice;
+        let choice = &mut outbound.striping.choice;
         choice.look(now_ns, moved, part_bytes, under_way);
     }
 
     // spec T3: fragments of a long payload over several connections.
     /// Hands payloads out to the connections that have them there first, as far as these take them.
     #[cold]
-    pub(super) fn spread(&self, peer: &Peer, outbound: &mut Outbound) {
+    pub(super) fn stripe(&self, peer: &Peer, outbound: &mut Outbound) {
         self.look_at_choice(outbound);
-        let (carriers, all) = (
-            outbound.stripes.sides.len(),
-            outbound.stripes.choice.all() && outbound.wire.is_some(),
+        let (rails, all) = (
+            outbound.striping.rails.len(),
+            outbound.striping.choice.all() && outbound.wire.is_some(),
         );
-        outbound.send_stream.set_carriers(carriers, all);
-        for at in 0..carriers {
+        outbound.send_stream.set_rails(rails, all);
+        for at in 0..rails {
             self.write_claim(outbound, at);
         }
-        while let Some((len, all)) = outbound.send_stream.next_to_carry() {
+        while let Some((len, all)) = outbound.send_stream.next_to_stripe() {
             let Some(best) = self.best(outbound, len, all) else {
                 return;
             };
@@ -56,8 +56,8 @@ impl Core {
                 }
                 None => return,
                 Some(at) => {
-                    let side = &mut outbound.stripes.sides[at];
-                    side.claim = outbound.send_stream.claim(side.number);
+                    let rail = &mut outbound.striping.rails[at];
+                    rail.claim = outbound.send_stream.claim(rail.number);
                     self.write_claim(outbound, at);
                 }
             }
@@ -68,42 +68,42 @@ impl Core {
     fn best(&self, outbound: &mut Outbound, len: usize, all: u64) -> Option<Option<usize>> {
         let now_ns = self.vitals.now_ns();
         // What has left the stream cannot go back to it.
-        let with_main = !outbound.send_stream.waits_for_carrier();
+        let with_main = !outbound.send_stream.waits_for_rail();
         let main_queued = outbound.wire.as_ref().map_or(0, |wire| wire.queued());
         let before = outbound.send_stream.committed();
-        let stripes = &mut outbound.stripes;
-        stripes.main.look(now_ns, main_queued);
-        let mut links = Vec::with_capacity(stripes.sides.len() + 1);
-        for side in &mut stripes.sides {
-            side.speed.look(now_ns, side.wire.queued());
-            let left = side.claim.as_ref().map_or(0, Claim::left);
+        let striping = &mut outbound.striping;
+        striping.main.look(now_ns, main_queued);
+        let mut links = Vec::with_capacity(striping.rails.len() + 1);
+        for rail in &mut striping.rails {
+            rail.speed.look(now_ns, rail.wire.queued());
+            let left = rail.claim.as_ref().map_or(0, Claim::left);
             links.push(Link {
-                speed: side.speed,
+                speed: rail.speed,
                 before: left as u64,
             });
         }
-        let sides = links.len();
+        let rails = links.len();
         if with_main {
-            let speed = stripes.main;
+            let speed = striping.main;
             links.push(Link { speed, before });
         }
         let best = best(&links, len as u64, all)?;
-        Some((best < sides).then_some(best))
+        Some((best < rails).then_some(best))
     }
 
     /// Writes what a further connection takes of its payload.
     fn write_claim(&self, outbound: &mut Outbound, at: usize) {
-        let side = &mut outbound.stripes.sides[at];
-        while let Some(claim) = &mut side.claim {
+        let rail = &mut outbound.striping.rails[at];
+        while let Some(claim) = &mut rail.claim {
             let mut pieces = Pieces::new();
             claim.pieces(&mut pieces);
             // SAFETY: the send_stream keeps the payload until it is written or the connection is given up.
-            match unsafe { side.wire.write(&pieces) } {
+            match unsafe { rail.wire.write(&pieces) } {
                 Ok(bytes) => {
-                    side.speed.wrote(bytes);
+                    rail.speed.wrote(bytes);
                     if claim.wrote(bytes) {
                         let position = claim.position;
-                        side.claim = None;
+                        rail.claim = None;
                         outbound.send_stream.wrote_body(position);
                     }
                 }
@@ -111,7 +111,7 @@ impl Core {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
                 Err(_) => {
                     // Whoever reads finds the end of it.
-                    if let Some(socket) = side.wire.descriptor() {
+                    if let Some(socket) = rail.wire.descriptor() {
                         let _ = rustix::net::shutdown(socket, rustix::net::Shutdown::Both);
                     }
                     return;
@@ -124,25 +124,25 @@ impl Core {
 impl<S: Sink + ?Sized> Visit<'_, S> {
     /// Reads further connections that have something.
     #[cold]
-    pub(super) fn sides(&mut self, inbound: &mut Inbound) -> Result<Went, RecordError> {
-        let ready = self.peer.ready_sides.swap(0, Ordering::Relaxed);
+    pub(super) fn rails(&mut self, inbound: &mut Inbound) -> Result<Went, RecordError> {
+        let ready = self.peer.ready_rails.swap(0, Ordering::Relaxed);
         for number in (1..32).filter(|number| ready & 1 << number != 0) {
-            let found = |side: &InboundSide| u32::from(side.number) == number;
-            let Some(at) = inbound.sides.iter().position(found) else {
+            let found = |rail: &InboundRail| u32::from(rail.number) == number;
+            let Some(at) = inbound.rails.iter().position(found) else {
                 continue;
             };
             // Out of the way while others are looked at.
-            let mut side = inbound.sides.swap_remove(at);
-            let went = self.side(inbound, &mut side);
-            let number = side.number;
-            inbound.sides.push(side);
+            let mut rail = inbound.rails.swap_remove(at);
+            let went = self.rail(inbound, &mut rail);
+            let number = rail.number;
+            inbound.rails.push(rail);
             match went? {
                 // Perhaps there is more.
                 Took::All => self.again(number),
                 Took::Nothing => {}
                 Took::End => {
                     self.moved = true;
-                    self.core.lost_side(self.peer, inbound, number);
+                    self.core.lost_rail(self.peer, inbound, number);
                 }
             }
         }
@@ -150,22 +150,22 @@ impl<S: Sink + ?Sized> Visit<'_, S> {
     }
 
     fn again(&self, number: u16) {
-        let ready = &self.peer.ready_sides;
+        let ready = &self.peer.ready_rails;
         ready.fetch_or(1 << number, Ordering::Relaxed);
         self.core.work.set(self.peer.rank.0);
     }
 
-    fn side(&mut self, inbound: &mut Inbound, side: &mut InboundSide) -> Result<Took, RecordError> {
+    fn rail(&mut self, inbound: &mut Inbound, rail: &mut InboundRail) -> Result<Took, RecordError> {
         for _ in 0..READS {
             let mut pieces = Pieces::new();
-            side.receive_stream.room(&mut pieces);
+            rail.receive_stream.room(&mut pieces);
             // SAFETY: the receive_stream's own memory, and the place of a payload, which whoever gave it keeps writable.
-            match unsafe { side.wire.read(&pieces) } {
+            match unsafe { rail.wire.read(&pieces) } {
                 Ok(0) => return Ok(Took::End),
                 Ok(bytes) => {
                     self.moved |= self.serves_only;
-                    side.receive_stream.filled(bytes);
-                    self.bodies(inbound, side)?;
+                    rail.receive_stream.filled(bytes);
+                    self.bodies(inbound, rail)?;
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                     return Ok(Took::Nothing);
@@ -178,33 +178,33 @@ impl<S: Sink + ?Sized> Visit<'_, S> {
     }
 
     /// Takes the bodies that have come over a further connection, which carries nothing else.
-    fn bodies(&mut self, inbound: &mut Inbound, side: &mut InboundSide) -> Result<(), RecordError> {
+    fn bodies(&mut self, inbound: &mut Inbound, rail: &mut InboundRail) -> Result<(), RecordError> {
         loop {
-            match side.receive_stream.next()? {
+            match rail.receive_stream.next()? {
                 Next::More => return Ok(()),
                 Next::Whole(body) => {
                     self.only_bodies(&body)?;
-                    let place = self.body_begins(inbound, side.number, &body)?;
-                    copy(&mut side.receive_stream, &body, place);
-                    side.receive_stream.pass(&body);
+                    let place = self.body_begins(inbound, rail.number, &body)?;
+                    copy(&mut rail.receive_stream, &body, place);
+                    rail.receive_stream.pass(&body);
                     self.body_here(inbound, &body, place.is_some())?;
                 }
                 Next::Begun(body) => {
                     self.only_bodies(&body)?;
-                    match self.body_begins(inbound, side.number, &body)? {
+                    match self.body_begins(inbound, rail.number, &body)? {
                         // SAFETY: a place in this rank's segment, which stays mapped as long as the conduit, or
                         // of a get, which is writable until its completion is reported: before that, or
                         // before another connection brings the same, this one is cut.
-                        Some(place) => unsafe { side.receive_stream.place(body, place) },
-                        None => side.receive_stream.skip(body),
+                        Some(place) => unsafe { rail.receive_stream.place(body, place) },
+                        None => rail.receive_stream.skip(body),
                     }
                 }
                 Next::Placed(body) => {
-                    side.receive_stream.pass_behind();
+                    rail.receive_stream.pass_behind();
                     self.body_here(inbound, &body, true)?;
                 }
                 Next::Skipped(body) => {
-                    side.receive_stream.pass_behind();
+                    rail.receive_stream.pass_behind();
                     self.body_here(inbound, &body, false)?;
                 }
             }
@@ -227,7 +227,7 @@ impl<S: Sink + ?Sized> Visit<'_, S> {
     ) -> Result<Option<NonNull<u8>>, RecordError> {
         let (head, position) = (body.of_body()?, body.fields.position);
         let taken = inbound.receive_stream.taken();
-        if inbound.apart.wants(position, taken, &head)? == Wanted::No {
+        if inbound.bodies.wants(position, taken, &head)? == Wanted::No {
             return Ok(None);
         }
         // Its sender has given up the connection over which it was on its way.
@@ -245,11 +245,11 @@ impl<S: Sink + ?Sized> Visit<'_, S> {
         let (head, position) = (body.of_body()?, body.fields.position);
         let taken = inbound.receive_stream.taken();
         self.moved = true;
-        if inbound.apart.wants(position, taken, &head)? == Wanted::No {
+        if inbound.bodies.wants(position, taken, &head)? == Wanted::No {
             return Ok(());
         }
-        match inbound.apart.body(position, &head, placed)? {
-            Some(head) => self.apart(inbound, &head, position, placed),
+        match inbound.bodies.body(position, &head, placed)? {
+            Some(head) => self.matched(inbound, &head, position, placed),
             None => Ok(()),
         }
     }
@@ -269,14 +269,14 @@ impl<S: Sink + ?Sized> Visit<'_, S> {
     pub(super) fn away(&mut self, inbound: &mut Inbound, frame: &Frame) -> Result<(), RecordError> {
         let position = inbound.receive_stream.taken();
         self.moved = true;
-        match inbound.apart.head(position, frame)? {
-            Some(placed) => self.apart(inbound, frame, position, placed),
+        match inbound.bodies.head(position, frame)? {
+            Some(placed) => self.matched(inbound, frame, position, placed),
             None => Ok(()),
         }
     }
 
     /// A head and its body are both here.
-    fn apart(
+    fn matched(
         &mut self,
         inbound: &mut Inbound,
         frame: &Frame,
@@ -319,11 +319,11 @@ impl<S: Sink + ?Sized> Visit<'_, S> {
             self.core.lost(self.peer, inbound);
             inbound.receive_stream.reset();
         }
-        let sides = inbound.sides.iter();
-        let cut = sides.filter(|side| side.number != but && such(&side.receive_stream));
-        let cut: Vec<u16> = cut.map(|side| side.number).collect();
+        let rails = inbound.rails.iter();
+        let cut = rails.filter(|rail| rail.number != but && such(&rail.receive_stream));
+        let cut: Vec<u16> = cut.map(|rail| rail.number).collect();
         for number in cut {
-            self.core.lost_side(self.peer, inbound, number);
+            self.core.lost_rail(self.peer, inbound, number);
         }
     }
 }

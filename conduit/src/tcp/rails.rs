@@ -16,7 +16,7 @@ use std::sync::Arc;
 const PART_BYTES: usize = 128 << 10;
 
 /// What comes over one.
-pub(super) struct InboundSide {
+pub(super) struct InboundRail {
     pub(super) number: u16,
     pub(super) wire: Arc<Wire>,
     pub(super) receive_stream: ReceiveStream,
@@ -24,7 +24,7 @@ pub(super) struct InboundSide {
 }
 
 /// What goes over one.
-pub(super) struct OutboundSide {
+pub(super) struct OutboundRail {
     pub(super) number: u16,
     pub(super) wire: Arc<Wire>,
     /// The payload that is being written.
@@ -34,8 +34,8 @@ pub(super) struct OutboundSide {
 
 /// The connections over which large transfers go.
 #[derive(Default)]
-pub(super) struct Stripes {
-    pub(super) sides: Vec<OutboundSide>,
+pub(super) struct Striping {
+    pub(super) rails: Vec<OutboundRail>,
     /// Of the first connection.
     pub(super) main: Speed,
     pub(super) choice: Choice,
@@ -45,22 +45,22 @@ pub(super) struct Stripes {
     seen: Vec<(u16, u64)>,
 }
 
-impl Stripes {
+impl Striping {
     #[inline]
-    pub(super) fn has_sides(&self) -> bool {
-        !self.sides.is_empty()
+    pub(super) fn has_rails(&self) -> bool {
+        !self.rails.is_empty()
     }
 
     /// Whether a payload is half written.
     #[inline]
     pub(super) fn is_writing(&self) -> bool {
-        self.has_sides() && self.sides.iter().any(|side| side.claim.is_some())
+        self.has_rails() && self.rails.iter().any(|rail| rail.claim.is_some())
     }
 
     /// In what parts large transfers go.
     #[inline]
     pub(super) fn chunk_bytes(&self, sizes: &TcpSizes) -> usize {
-        if self.has_sides() && self.choice.all() {
+        if self.has_rails() && self.choice.all() {
             sizes.chunk_bytes.min(PART_BYTES)
         } else {
             sizes.chunk_bytes
@@ -84,15 +84,15 @@ impl Outbound {
         if number == 0 {
             return self.wire.clone();
         }
-        let mut sides = self.stripes.sides.iter();
-        let side = sides.find(|side| side.number == number)?;
-        Some(Arc::clone(&side.wire))
+        let mut rails = self.striping.rails.iter();
+        let rail = rails.find(|rail| rail.number == number)?;
+        Some(Arc::clone(&rail.wire))
     }
 }
 
 impl Core {
     /// Asks for further connections, for a transfer of `len` bytes, if that has not been done.
-    pub(super) fn ask_for_sides(
+    pub(super) fn ask_for_rails(
         &self,
         peer: &Peer,
         mut outbound: MutexGuard<'_, Outbound>,
@@ -101,93 +101,93 @@ impl Core {
         let most = self.sizes.connections;
         if len < self.sizes.chunk_bytes / 2
             || most < 2
-            || outbound.stripes.asked
+            || outbound.striping.asked
             || peer.rank == self.rank
         {
             return;
         }
-        outbound.stripes.asked = true;
+        outbound.striping.asked = true;
         drop(outbound);
         (1..most).for_each(|number| self.connector.want(peer.rank, number));
     }
 
     /// Asks again for those that were lost.
     #[cold]
-    pub(super) fn want_sides(&self, peer: &Peer, lost: u32) {
+    pub(super) fn want_rails(&self, peer: &Peer, lost: u32) {
         let most = self.sizes.connections;
         let lost = (1..most).filter(|number| lost & 1 << number != 0);
         lost.for_each(|number| self.connector.want(peer.rank, number));
     }
 
     /// Uses a further connection, the first of its number or another.
-    pub(super) fn adopt_side(&self, connection: Connection) {
+    pub(super) fn adopt_rail(&self, connection: Connection) {
         let (peer, _) = self.meet(connection.peer);
         let mut inbound = peer.inbound.lock();
         let mut outbound = peer.outbound.lock();
         let number = connection.connection;
         if number >= super::join::dial::MAX_CONNECTIONS
             || outbound.failed.is_some()
-            || !outbound.stripes.is_next(number, connection.incarnation)
+            || !outbound.striping.is_next(number, connection.incarnation)
         {
             return;
         }
-        self.unwire_side(&mut inbound, &mut outbound, number);
+        self.unwire_rail(&mut inbound, &mut outbound, number);
         if self.wire_up(&connection, peer.rank.0).is_err() {
             return;
         }
         let wire = Arc::new(Wire::Socket(connection.socket));
-        inbound.sides.push(InboundSide {
+        inbound.rails.push(InboundRail {
             number,
             wire: Arc::clone(&wire),
             receive_stream: ReceiveStream::new(self.sizes.long_bytes),
             silence: Silence::default(),
         });
-        outbound.stripes.sides.push(OutboundSide {
+        outbound.striping.rails.push(OutboundRail {
             number,
             wire,
             claim: None,
             speed: Speed::default(),
         });
         self.connected.fetch_add(1, Ordering::Relaxed);
-        outbound.stripes.asked = true;
+        outbound.striping.asked = true;
         self.flush(peer, &mut outbound);
     }
 
     /// Gives up a further connection. What it carried waits for another.
-    fn unwire_side(&self, inbound: &mut Inbound, outbound: &mut Outbound, number: u16) -> bool {
-        inbound.sides.retain(|side| side.number != number);
-        let sides = &mut outbound.stripes.sides;
-        let Some(at) = sides.iter().position(|side| side.number == number) else {
+    fn unwire_rail(&self, inbound: &mut Inbound, outbound: &mut Outbound, number: u16) -> bool {
+        inbound.rails.retain(|rail| rail.number != number);
+        let rails = &mut outbound.striping.rails;
+        let Some(at) = rails.iter().position(|rail| rail.number == number) else {
             return false;
         };
-        let side = sides.swap_remove(at);
-        if let Some(socket) = side.wire.descriptor() {
+        let rail = rails.swap_remove(at);
+        if let Some(socket) = rail.wire.descriptor() {
             let _ = epoll::delete(&self.epoll, socket);
             self.progress.forget(socket);
             let _ = rustix::net::shutdown(socket, rustix::net::Shutdown::Both);
         }
         self.connected.fetch_sub(1, Ordering::Relaxed);
-        let (carriers, all) = (sides.len(), outbound.stripes.choice.all());
-        outbound.send_stream.set_carriers(carriers, all);
-        outbound.send_stream.lose_carrier(number);
+        let (rails, all) = (rails.len(), outbound.striping.choice.all());
+        outbound.send_stream.set_rails(rails, all);
+        outbound.send_stream.lose_rail(number);
         true
     }
 
     /// The same for all.
-    pub(super) fn unwire_sides(&self, inbound: &mut Inbound, outbound: &mut Outbound) {
-        while let Some(side) = outbound.stripes.sides.first() {
-            let number = side.number;
-            self.unwire_side(inbound, outbound, number);
+    pub(super) fn unwire_rails(&self, inbound: &mut Inbound, outbound: &mut Outbound) {
+        while let Some(rail) = outbound.striping.rails.first() {
+            let number = rail.number;
+            self.unwire_rail(inbound, outbound, number);
         }
-        inbound.sides.clear();
+        inbound.rails.clear();
     }
 
     /// A further connection has ended. Whoever holds `inbound` asks for another when it does not hold it any more.
     #[cold]
-    pub(super) fn lost_side(&self, peer: &Peer, inbound: &mut Inbound, number: u16) {
+    pub(super) fn lost_rail(&self, peer: &Peer, inbound: &mut Inbound, number: u16) {
         let mut outbound = peer.outbound.lock();
-        if self.unwire_side(inbound, &mut outbound, number) && outbound.failed.is_none() {
-            inbound.lost_sides |= 1 << number;
+        if self.unwire_rail(inbound, &mut outbound, number) && outbound.failed.is_none() {
+            inbound.lost_rails |= 1 << number;
         }
         // What waits now leaves with the next poll.
         if outbound.is_unsent() {
@@ -197,20 +197,20 @@ impl Core {
     }
 
     /// Gives up further connections whose host does not answer.
-    pub(super) fn look_after_sides(&self, peer: &Peer, inbound: &mut Inbound, now_ns: u64) {
+    pub(super) fn look_after_rails(&self, peer: &Peer, inbound: &mut Inbound, now_ns: u64) {
         let limit_ns = self.vitals.limit_ns;
-        let silent = |side: &mut InboundSide| {
-            let vital = side.wire.vital()?;
-            let verdict = side.silence.look(now_ns, limit_ns, false, vital);
-            (verdict == Verdict::GiveUp).then_some(side.number)
+        let silent = |rail: &mut InboundRail| {
+            let vital = rail.wire.vital()?;
+            let verdict = rail.silence.look(now_ns, limit_ns, false, vital);
+            (verdict == Verdict::GiveUp).then_some(rail.number)
         };
-        let silent: Vec<u16> = inbound.sides.iter_mut().filter_map(silent).collect();
+        let silent: Vec<u16> = inbound.rails.iter_mut().filter_map(silent).collect();
         for number in silent {
-            self.lost_side(peer, inbound, number);
+            self.lost_rail(peer, inbound, number);
         }
-        let lost = core::mem::take(&mut inbound.lost_sides);
+        let lost = core::mem::take(&mut inbound.lost_rails);
         if lost > 0 {
-            self.want_sides(peer, lost);
+            self.want_rails(peer, lost);
         }
     }
 }

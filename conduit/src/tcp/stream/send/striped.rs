@@ -48,31 +48,31 @@ impl Claim {
 
 impl SendStream {
     /// How many connections there are besides the stream's, and whether payloads leave the stream for them.
-    pub(crate) fn set_carriers(&mut self, carriers: usize, spreads: bool) {
-        self.carriers = carriers;
-        self.spreads = spreads && carriers > 0;
+    pub(crate) fn set_rails(&mut self, rails: usize, stripes: bool) {
+        self.rails = rails;
+        self.stripes = stripes && rails > 0;
     }
 
     /// Whether a payload that has left the stream waits for a connection.
     #[inline]
-    pub(crate) fn waits_for_carrier(&self) -> bool {
+    pub(crate) fn waits_for_rail(&self) -> bool {
         self.waiting > 0 || self.own.is_some()
     }
 
     /// The next payload that some connection must carry: its length, and that of all from there on.
-    pub(crate) fn next_to_carry(&self) -> Option<(usize, u64)> {
-        let index = self.carried_next()?;
+    pub(crate) fn next_to_stripe(&self) -> Option<(usize, u64)> {
+        let index = self.next_striped()?;
         let (first, last) = (&self.extents[index], self.extents.back()?);
         let behind_last = last.before + last.extent.len() as u64;
         Some((first.extent.len(), behind_last - first.before))
     }
 
-    fn carried_next(&self) -> Option<usize> {
+    fn next_striped(&self) -> Option<usize> {
         let waits = |placed: &Placed| placed.way == Way::Waits;
         if self.waiting > 0 {
             return self.extents.iter().position(waits);
         }
-        if !self.spreads {
+        if !self.stripes {
             return None;
         }
         let rest = self.extents.range(self.next_extent..);
@@ -83,7 +83,7 @@ impl SendStream {
 
     /// The next payload stays in the stream. False if it has left it already.
     pub(crate) fn keep_next(&mut self) -> bool {
-        match self.carried_next() {
+        match self.next_striped() {
             Some(index) if self.waiting == 0 => {
                 self.stays_until = self.extents[index].end();
                 true
@@ -93,9 +93,9 @@ impl SendStream {
     }
 
     /// Gives the next payload to a connection. Until it is written ([`wrote_body`](Self::wrote_body)) or the connection is
-    /// lost ([`lose_carrier`](Self::lose_carrier)), it stays where it is.
-    pub(crate) fn claim(&mut self, carrier: u16) -> Option<Claim> {
-        let index = self.carried_next()?;
+    /// lost ([`lose_rail`](Self::lose_rail)), it stays where it is.
+    pub(crate) fn claim(&mut self, rail: u16) -> Option<Claim> {
+        let index = self.next_striped()?;
         let placed = &mut self.extents[index];
         let (kind, fields) = placed.movable?;
         if placed.way == Way::Waits {
@@ -104,7 +104,7 @@ impl SendStream {
             let head = placed.begin - placed.before;
             *self.ring.byte_mut(head + FLAGS_AT) |= AWAY_FLAG;
         }
-        placed.way = Way::With(carrier, true);
+        placed.way = Way::With(rail, true);
         self.writing += 1;
         let len = placed.extent.len();
         let fields = Fields {
@@ -125,9 +125,9 @@ impl SendStream {
     pub(crate) fn wrote_body(&mut self, position: u64) {
         let at = self.extents.partition_point(|p| p.begin < position);
         if let Some(placed) = self.extents.get_mut(at)
-            && let Way::With(carrier, true) = placed.way
+            && let Way::With(rail, true) = placed.way
         {
-            placed.way = Way::With(carrier, false);
+            placed.way = Way::With(rail, false);
             self.writing -= 1;
         }
         if self.taken > self.released {
@@ -136,10 +136,10 @@ impl SendStream {
     }
 
     /// A connection is lost: what it carried and the peer has not taken waits for another one.
-    pub(crate) fn lose_carrier(&mut self, lost: u16) {
+    pub(crate) fn lose_rail(&mut self, lost: u16) {
         for placed in &mut self.extents {
-            if let Way::With(carrier, writes) = placed.way
-                && carrier == lost
+            if let Way::With(rail, writes) = placed.way
+                && rail == lost
             {
                 placed.way = Way::Waits;
                 self.waiting += 1;

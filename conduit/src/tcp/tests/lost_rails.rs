@@ -1,11 +1,11 @@
 //! Further connections that end, fall silent, or are of the past.
 
-use super::sides::{LIMIT, connect, settle, side, sizes, transfers};
+use super::rails::{LIMIT, connect, rail, settle, sizes, transfers};
 use super::*;
 use std::time::Instant;
 
 fn wanted(rank: &Rank) -> Vec<u16> {
-    rank.queue.wanted_sides.lock().clone()
+    rank.queue.wanted_rails.lock().clone()
 }
 
 #[test]
@@ -14,7 +14,7 @@ fn one_that_ends_is_asked_for_again() {
     let held = connect(&ranks, 1, 1);
     transfers(&mut ranks, 3);
     // The wishes of before have been granted.
-    ranks[0].queue.wanted_sides.lock().clear();
+    ranks[0].queue.wanted_rails.lock().clear();
     let _ = rustix::net::shutdown(&held[0], rustix::net::Shutdown::Both);
     settle(&mut ranks, "it is asked for", |ranks| {
         wanted(&ranks[0]) == [1]
@@ -33,7 +33,7 @@ fn one_whose_host_is_silent_is_given_up_and_asked_for_again() {
     let mut ranks = two(limited);
     let held = connect(&ranks, 1, 1);
     transfers(&mut ranks, 20);
-    ranks[0].queue.wanted_sides.lock().clear();
+    ranks[0].queue.wanted_rails.lock().clear();
     held.iter().for_each(silent::deafen);
     // The beginning of something, of which the other host acknowledges nothing.
     rustix::io::write(&held[0], &[0]).unwrap();
@@ -54,7 +54,7 @@ fn one_of_the_past_is_not_read() {
     for incarnation in [1, 2] {
         let [here, mut old] = pair();
         old.write_all(&[0xff; 64]).unwrap();
-        ranks[0].queue.push(side(1, 1, here, incarnation));
+        ranks[0].queue.push(rail(1, 1, here, incarnation));
         transfers(&mut ranks, 3);
         assert!(ranks[0].seen.broken.is_empty(), "incarnation {incarnation}");
     }
@@ -67,7 +67,7 @@ fn nothing_is_written_for_a_get_that_was_refused() {
     let [here, mut main] = pair();
     let mut a = Rank::new(0, sizes(), Some(connection(1, here, 1)));
     let [here, mut beside] = pair();
-    a.queue.push(side(1, 1, here, 1));
+    a.queue.push(rail(1, 1, here, 1));
     let mut place = vec![9; LEN];
     a.get(64, &mut place, 1);
     // Its name: the first turn, the first place.
@@ -85,8 +85,8 @@ fn nothing_is_written_for_a_get_that_was_refused() {
     let begun = Instant::now();
     let placing = |a: &Rank| {
         let inbound = a.tcp.core.used(1).unwrap().inbound.lock();
-        let mut sides = inbound.sides.iter();
-        sides.any(|side| side.receive_stream.placing().is_some())
+        let mut rails = inbound.rails.iter();
+        rails.any(|rail| rail.receive_stream.placing().is_some())
     };
     while !placing(&a) {
         a.poll();
