@@ -157,7 +157,7 @@ pub struct TcpConfig {
     pub directory: Arc<Directory>,
     /// Handlers that exist, the same on all ranks.
     pub registered: Registered,
-    /// Attached bytes of a rank's segment, 0 where they are not known: then the rank itself tells that a place is outside.
+    /// Attached bytes of a rank's segment, 0 where they are not known: then the rank itself refuses a place outside.
     pub segment_len: SegmentLen,
     /// Where connections come from.
     pub connector: Arc<dyn Connector>,

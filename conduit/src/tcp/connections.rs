@@ -34,7 +34,7 @@ const USED_BYTES: usize = size_of::<Peer>();
 pub(super) struct Doors {
     words: Words,
     /// What the file was last written for. A hint.
-    told: AtomicU64,
+    recorded: AtomicU64,
 }
 
 impl Doors {
@@ -43,8 +43,8 @@ impl Doors {
         words.set(0, MAGIC);
         words.set(1, two(rank, ranks));
         words.set(3, two(UNUSED_BYTES as u32, USED_BYTES as u32));
-        let told = AtomicU64::new(0);
-        Ok(Self { words, told })
+        let recorded = AtomicU64::new(0);
+        Ok(Self { words, recorded })
     }
 }
 
@@ -175,14 +175,14 @@ impl Core {
     pub(super) fn gauge_doors(&self) {
         let (used, connected) = (self.used.load(Relaxed), self.connected.load(Relaxed));
         let now = self.connector.came() << 40 | u64::from(used) << 20 | u64::from(connected);
-        if self.doors.told.load(Relaxed) != now {
+        if self.doors.recorded.load(Relaxed) != now {
             self.write_doors(now);
         }
     }
 
     #[cold]
     fn write_doors(&self, now: u64) {
-        // Where another thread makes connections just now, the next call tells.
+        // Where another thread makes connections just now, the next call records them.
         let Some(callers) = self.connector.callers() else {
             return;
         };
@@ -191,6 +191,6 @@ impl Core {
         for (at, count) in callers.to_words().into_iter().enumerate() {
             self.doors.words.set(HEAD + at, count);
         }
-        self.doors.told.store(now, Relaxed);
+        self.doors.recorded.store(now, Relaxed);
     }
 }

@@ -54,14 +54,14 @@ pub(super) struct Core {
     pub(super) connector: Arc<dyn Connector>,
     /// By rank; made at first use.
     peers: Box<[OnceLock<Box<Peer>>]>,
-    /// Peers for which a poll has something to do that no descriptor tells.
+    /// Peers for which a poll has something to do without an event of a descriptor.
     pub(super) work: Bits,
     /// Peers for which something was gathered.
     pub(super) dirty: Bits,
     /// Peers for which something waits for a connection.
     pub(super) unconnected: Bits,
-    /// Peers that are owed to be told what was taken.
-    pub(super) owing: Bits,
+    /// Peers to which an acknowledgement is due.
+    pub(super) ack_due: Bits,
     /// The peer from which something came last. A hint.
     pub(super) hot: AtomicU32,
     /// Visits of the hot peer that found something, since it is hot. A hint.
@@ -132,7 +132,7 @@ impl Core {
             work: Bits::new(config.ranks),
             dirty: Bits::new(config.ranks),
             unconnected: Bits::new(config.ranks),
-            owing: Bits::new(config.ranks),
+            ack_due: Bits::new(config.ranks),
             hot: AtomicU32::new(NOBODY),
             hits: AtomicU32::new(0),
             unwatched: Mutex::new(NOBODY),
@@ -272,7 +272,7 @@ impl Core {
         outbound.wire = Some(wire);
         self.connected.fetch_add(1, Ordering::Relaxed);
         let (taken, handled) = (inbound.complete(), inbound.parked.handled());
-        outbound.send_stream.set_tell(taken, handled);
+        outbound.send_stream.set_ack(taken, handled);
         outbound.go_on(&self.sizes);
         if outbound.has_reports() {
             self.work.set(peer.rank.0);
@@ -331,7 +331,7 @@ impl Core {
         outbound.failed = Some(error);
     }
 
-    /// The same; the next poll tells.
+    /// The same; the next poll reports it.
     #[cold]
     pub(super) fn fail_later(&self, peer: &Peer, inbound: &mut Inbound, error: AmError) {
         self.fail(peer, inbound, error.clone());

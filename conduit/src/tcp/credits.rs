@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn wishes_that_do_not_fit_are_told_with_the_sums() {
+    fn wishes_that_do_not_fit_are_refused_with_the_sums() {
         let credits = TcpCredits {
             share: Some(400),
             bank: Some(100),

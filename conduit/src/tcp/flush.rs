@@ -9,7 +9,7 @@ use core::sync::atomic::Ordering;
 use rustix::event::epoll;
 use std::io;
 
-/// Polls that find nothing before a peer is told by itself what was taken.
+/// Polls that find nothing before an acknowledgement is sent by itself.
 const PATIENCE: u32 = 32;
 
 /// Visits of a peer with something after which its socket is not watched any more.
@@ -67,7 +67,7 @@ impl Core {
                 break;
             }
             // SAFETY: the send_stream keeps all pieces where they are until `wrote`, and users keep theirs
-            // until they are told of local completion.
+            // until local completion is reported.
             match unsafe { wire.write(&pieces) } {
                 Ok(bytes) => {
                     outbound.send_stream.wrote(bytes);
@@ -110,15 +110,15 @@ impl Core {
         }
     }
 
-    /// Sends what was gathered for any peer, and tells peers what they are owed to be told for long.
+    /// Sends what was gathered for any peer, and acknowledgements that have been due for long.
     #[inline]
     pub(super) fn flush_gathered(&self) {
         if self.dirty.any() {
             self.each_of(&self.dirty, |peer, outbound| self.flush(peer, outbound));
         }
-        if self.owing.any() {
-            self.each_of(&self.owing, |peer, outbound| {
-                self.owe(peer, outbound, PATIENCE)
+        if self.ack_due.any() {
+            self.each_of(&self.ack_due, |peer, outbound| {
+                self.acknowledge_after(peer, outbound, PATIENCE)
             });
         }
     }
@@ -133,26 +133,28 @@ impl Core {
         });
     }
 
-    /// Tells a peer what was taken after so many looks.
-    fn owe(&self, peer: &Peer, outbound: &mut Outbound, patience: u32) {
-        if outbound.send_stream.untold() == 0 || outbound.wire.is_none() {
+    /// Acknowledges what was taken after so many polls.
+    fn acknowledge_after(&self, peer: &Peer, outbound: &mut Outbound, patience: u32) {
+        if outbound.send_stream.ack_due() == 0 || outbound.wire.is_none() {
             return;
         }
         if outbound.patience < patience {
             outbound.patience += 1;
         } else {
             outbound.patience = 0;
-            outbound.send_stream.tell_now();
+            outbound.send_stream.ack_now();
             self.flush(peer, outbound);
         }
-        if outbound.send_stream.untold() > 0 {
-            self.owing.set(peer.rank.0);
+        if outbound.send_stream.ack_due() > 0 {
+            self.ack_due.set(peer.rank.0);
         }
     }
 
-    /// Before a sleep everything leaves and is told. What has no room is watched.
+    /// Before a sleep everything leaves and is acknowledged. What has no room is watched.
     pub(super) fn flush_all(&self) {
-        self.each_of(&self.owing, |peer, outbound| self.owe(peer, outbound, 0));
+        self.each_of(&self.ack_due, |peer, outbound| {
+            self.acknowledge_after(peer, outbound, 0)
+        });
         self.each_of(&self.dirty, |peer, outbound| {
             self.flush(peer, outbound);
             if outbound.is_unsent() {

@@ -109,7 +109,7 @@ impl Loans {
         heard.map_err(account)?;
         grant.set_window(self.window());
         let asked = self.peer.asks(fields.wanted as u16, from, bank);
-        send_stream.tell_credits(|credits| credits.lend(asked));
+        send_stream.report_credits(|credits| credits.lend(asked));
         Ok((asked > 0).then(|| self.its_window()))
     }
 
@@ -198,7 +198,8 @@ impl Core {
         Ok(window)
     }
 
-    /// At the end of a visit: the peer is told, with what it is told next, if an epoch has ended; others can see what is lent.
+    /// At the end of a visit: the end of an epoch is reported to the peer with the next acknowledgement;
+    /// others can see what is lent.
     #[inline]
     pub(super) fn look_at_credits(
         &self,
@@ -211,7 +212,7 @@ impl Core {
             return;
         };
         if loans.peer.tells_epoch(bank) {
-            outbound.send_stream.tell_credits(Credits::end_epoch);
+            outbound.send_stream.report_credits(Credits::end_epoch);
             self.gauge_bank(bank);
         }
         // In a job that waits for each answer nothing is ever in use here.
@@ -263,7 +264,7 @@ impl Core {
             loans.shows_rest = false;
             outbound
                 .send_stream
-                .tell_credits(|credits| credits.want(wanted));
+                .report_credits(|credits| credits.want(wanted));
             let in_use = credits(outbound.grant.in_use() + reserved as u64);
             self.gauge(peer, loans, in_use);
         }
@@ -306,7 +307,7 @@ impl Core {
             if let Some(frame) = queue.ask(Duration::ZERO, rank, &mut outbound.slot, question) {
                 outbound
                     .send_stream
-                    .tell_credits(|credits| credits.ask(frame));
+                    .report_credits(|credits| credits.ask(frame));
                 self.flush(peer, outbound);
             }
         }

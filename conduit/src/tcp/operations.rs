@@ -78,7 +78,7 @@ pub(super) struct Operations {
 const INDEX_BITS: u32 = 16;
 
 impl Operations {
-    /// Bytes of what tells of them.
+    /// Bytes of their records.
     pub(super) fn buffer_bytes(&self) -> usize {
         self.sent.capacity() * size_of::<Sent>()
             + self.gets.capacity() * size_of::<Option<Get>>()

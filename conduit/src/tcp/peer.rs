@@ -40,13 +40,13 @@ pub(super) struct Inbound {
     /// Replies that came while nobody was there to handle them.
     pub(super) replies: Aside,
     pub(super) wire: Option<Arc<Wire>>,
-    /// The peer waits to be told what was taken.
-    pub(super) tell: bool,
+    /// The peer waits for an acknowledgement.
+    pub(super) ack_requested: bool,
     /// The connection has ended, and another must be asked for.
     pub(super) lost: bool,
     pub(super) silence: Silence,
-    /// What is complete, as it is told to the sink.
-    pub(super) told: VecDeque<(OpToken, Part, u32)>,
+    /// Completions that are being reported to the sink.
+    pub(super) completions: VecDeque<(OpToken, Part, u32)>,
     /// Payloads that come beside the stream.
     pub(super) bodies: Bodies,
     pub(super) rails: Vec<InboundRail>,
@@ -72,7 +72,7 @@ pub(super) struct Outbound {
     pub(super) slot: Slot,
     pub(super) reserved: Reserved,
     pub(super) operations: Operations,
-    /// What is complete and was not told to the sink, and what is wrong.
+    /// Completions and errors that were not reported to the sink.
     pub(super) reports: VecDeque<(OpToken, Part, u32)>,
     pub(super) errors: Vec<AmError>,
     pub(super) wire: Option<Arc<Wire>>,
@@ -84,7 +84,7 @@ pub(super) struct Outbound {
     pub(super) left_at: u64,
     /// Ticks when the first of what is gathered was added.
     pub(super) gathered_at: u64,
-    /// Polls since the peer is owed to be told something.
+    /// Polls since an acknowledgement is due.
     pub(super) patience: u32,
     /// The descriptor is watched for room to write.
     pub(super) watched: bool,
@@ -143,10 +143,10 @@ impl Peer {
                 parked: Parked::new(window),
                 replies: Aside::default(),
                 wire: None,
-                tell: false,
+                ack_requested: false,
                 lost: false,
                 silence: Silence::default(),
-                told: VecDeque::new(),
+                completions: VecDeque::new(),
                 bodies: Bodies::default(),
                 rails: Vec::new(),
                 lost_rails: 0,
@@ -180,7 +180,7 @@ impl Inbound {
         let half_way = |rail: &InboundRail| !rail.receive_stream.is_empty();
         !self.receive_stream.is_empty()
             || self.has_aside()
-            || !self.told.is_empty()
+            || !self.completions.is_empty()
             || !self.bodies.is_empty()
             || self.rails.iter().any(half_way)
     }
@@ -240,7 +240,7 @@ impl Outbound {
         self.has_reports()
     }
 
-    /// Whether there is something to tell to the sink.
+    /// Whether there is something to report to the sink.
     #[inline]
     pub(super) fn has_reports(&self) -> bool {
         !self.reports.is_empty() || !self.errors.is_empty()
@@ -267,7 +267,7 @@ impl Outbound {
     /// Refuses what begins at a position of the peer's stream.
     ///
     /// # Errors
-    /// There is no room even for that: the peer goes on although it was told.
+    /// There is no room even for that: the peer goes on although the failure was reported to it.
     pub(super) fn refuse(&mut self, fields: &Fields, sizes: &TcpSizes) -> Result<(), RecordError> {
         let head = HeadBytes::new(Kind::Refused, 0, &[], 0, fields);
         let used = self.send_stream.used() + head.as_bytes().len();

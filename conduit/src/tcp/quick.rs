@@ -34,7 +34,7 @@ impl<S: Sink + ?Sized> Visit<'_, S> {
         // SAFETY: the payload is here, and the place was checked for all of the put, of which this is a part.
         unsafe { bulk::copy(place.as_ptr(), payload, put.length) };
         receive_stream.pass_put(&put);
-        inbound.tell |= put.tell;
+        inbound.ack_requested |= put.wants_ack;
         self.budget -= 1;
         self.taken += 1;
         true
@@ -52,7 +52,7 @@ impl<S: Sink + ?Sized> Visit<'_, S> {
         }
         let charge = short.len();
         inbound.parked.arrive(charge)?;
-        inbound.tell |= short.tell;
+        inbound.ack_requested |= short.wants_ack;
         self.budget -= 1;
         let mut room = [0; MAX_CARRIED];
         let mut delivery = Delivery::new(

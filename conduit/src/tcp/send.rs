@@ -47,7 +47,7 @@ impl Core {
         Ok(())
     }
 
-    /// Whether the destination of a long lies in the target's segment, where its length is known here; else the target tells.
+    /// Whether the destination of a long lies in the target's segment, where its length is known here; else the target checks it.
     #[inline]
     pub(super) fn check_place(
         &self,
@@ -61,7 +61,7 @@ impl Core {
         }
     }
 
-    /// Adds a request for which there may be room. `stays`: whom to tell when the payload is not read any more.
+    /// Adds a request for which there may be room. `stays`: the operation to complete locally when the payload is not read any more.
     #[inline]
     pub(super) fn request(
         &self,

@@ -224,7 +224,8 @@ impl<S: Sink + ?Sized> Visit<'_, S> {
         self.refuse(frame, position, frame.length)
     }
 
-    /// Tells the peer that a frame, which began at a position of its stream, is not for this rank's segment.
+    /// Refuses a frame, which began at a position of the peer's stream, as it is not for this rank's
+    /// segment.
     fn refuse(&mut self, frame: &Frame, position: u64, len: usize) -> Result<(), RecordError> {
         let fields = Fields {
             offset: frame.fields.offset,

@@ -285,7 +285,7 @@ impl<S: Sink + ?Sized> Visit<'_, S> {
     ) -> Result<(), RecordError> {
         self.budget = self.budget.saturating_sub(1);
         // What is complete now is more than this.
-        inbound.tell |= frame.tell;
+        inbound.ack_requested |= frame.wants_ack;
         if !placed {
             return self.nowhere_at(inbound, frame, position);
         }

@@ -46,7 +46,7 @@ impl Core {
             Heard::Repeated(answer) => {
                 outbound
                     .send_stream
-                    .tell_credits(|credits| credits.answer(answer));
+                    .report_credits(|credits| credits.answer(answer));
                 return Ok(None);
             }
             Heard::Answered(answer) => (None, Some(answer), None),
@@ -57,15 +57,15 @@ impl Core {
             let answer = SystemQueue::answer(&mut outbound.slot, answer);
             outbound
                 .send_stream
-                .tell_credits(|credits| credits.answer(answer));
+                .report_credits(|credits| credits.answer(answer));
         }
         let mut window = None;
         if let Some(answer) = back {
-            outbound.send_stream.tell_credits(Credits::answered);
+            outbound.send_stream.report_credits(Credits::answered);
             if let Some(next) = next {
                 outbound
                     .send_stream
-                    .tell_credits(|credits| credits.ask(next));
+                    .report_credits(|credits| credits.ask(next));
             }
             if let Answer::Return(back) = answer {
                 let (Some(loans), Some(bank)) = (&mut outbound.loans, &self.bank) else {
@@ -81,7 +81,7 @@ impl Core {
     }
 }
 
-/// Over tcp those are told that are connected: no connection is made for it.
+/// Over tcp an exit is reported to connected peers: no connection is made for it.
 // spec P13
 impl Way for Core {
     fn ask(&self, rank: JobRank, until: Instant, ask: &mut dyn FnMut(&mut Slot) -> Option<Frame>) {
@@ -97,7 +97,7 @@ impl Way for Core {
         if let Some(frame) = ask(&mut outbound.slot) {
             outbound
                 .send_stream
-                .tell_credits(|credits| credits.ask(frame));
+                .report_credits(|credits| credits.ask(frame));
             self.flush(peer, &mut outbound);
         }
     }

@@ -14,8 +14,8 @@ use std::io;
 /// Messages and parts of puts and gets that one poll takes from a peer, and as many completions.
 pub(super) const BATCH: usize = 512;
 
-/// What a peer has not been told of goes to it by itself when it is more than this.
-const TELL_BYTES: u64 = 64 << 10;
+/// More than this is acknowledged by a frame of its own.
+const ACK_BYTES: u64 = 64 << 10;
 
 /// How far the frames went.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -60,7 +60,7 @@ pub(super) enum Served {
     Busy,
 }
 
-/// Where what is complete goes while the rank makes no call: its next poll tells.
+/// Keeps completions while the rank makes no call: its next poll reports them.
 struct Later<'a>(&'a Peer);
 
 impl Sink for Later<'_> {
@@ -256,7 +256,7 @@ impl<S: Sink + ?Sized> Visit<'_, S> {
             match next {
                 Next::More => return Ok(Went::Dry),
                 Next::Whole(frame) => {
-                    inbound.tell |= frame.tell;
+                    inbound.ack_requested |= frame.wants_ack;
                     self.whole(inbound, &frame)?;
                     inbound.receive_stream.pass(&frame);
                 }
@@ -282,12 +282,12 @@ impl<S: Sink + ?Sized> Visit<'_, S> {
                     None => inbound.receive_stream.skip(frame),
                 },
                 Next::Placed(frame) => {
-                    inbound.tell |= frame.tell;
+                    inbound.ack_requested |= frame.wants_ack;
                     self.placed(inbound, &frame)?;
                     inbound.receive_stream.pass_behind();
                 }
                 Next::Skipped(frame) => {
-                    inbound.tell |= frame.tell;
+                    inbound.ack_requested |= frame.wants_ack;
                     self.nowhere(inbound, &frame)?;
                     inbound.receive_stream.pass_behind();
                 }
@@ -312,27 +312,27 @@ impl<S: Sink + ?Sized> Visit<'_, S> {
         self.peer.outbound.lock()
     }
 
-    /// What the peer is told, and what is left for the next poll.
+    /// Acknowledges what was taken, and leaves the rest to the next poll.
     fn finish(&mut self, inbound: &mut Inbound) {
         let rank = self.peer.rank.0;
         let mut more = self.went == Went::Bound;
-        if self.taken > 0 || self.moved || self.reports || inbound.tell {
+        if self.taken > 0 || self.moved || self.reports || inbound.ack_requested {
             if !self.serves_only {
                 self.report(inbound);
             }
             let (taken, handled) = (inbound.complete(), inbound.parked.handled());
             let mut outbound = self.peer.outbound.lock();
-            outbound.send_stream.set_tell(taken, handled);
+            outbound.send_stream.set_ack(taken, handled);
             if let Some(bank) = &self.core.bank {
                 bank.arrived(inbound.parked.take_count());
                 self.core
                     .look_at_credits(self.peer, &mut outbound, bank, &inbound.parked);
             }
-            let untold = outbound.send_stream.untold();
+            let due = outbound.send_stream.ack_due();
             // Nobody will be patient for a rank that makes no call.
-            if ((inbound.tell || self.serves_only) && !more) || untold > TELL_BYTES {
-                outbound.send_stream.tell_now();
-                inbound.tell = false;
+            if ((inbound.ack_requested || self.serves_only) && !more) || due > ACK_BYTES {
+                outbound.send_stream.ack_now();
+                inbound.ack_requested = false;
             }
             if outbound.striping.has_rails() {
                 self.core.look_at_choice(&mut outbound);
@@ -340,11 +340,11 @@ impl<S: Sink + ?Sized> Visit<'_, S> {
             if outbound.send_stream.wants_to_write() {
                 self.core.flush(self.peer, &mut outbound);
             }
-            if outbound.send_stream.untold() > 0 {
+            if outbound.send_stream.ack_due() > 0 {
                 outbound.patience = 0;
-                self.core.owing.set(rank);
+                self.core.ack_due.set(rank);
             }
-            more |= outbound.has_reports() || !inbound.told.is_empty();
+            more |= outbound.has_reports() || !inbound.completions.is_empty();
         }
         more |= self.serves_only && inbound.has_aside();
         more |= !inbound.replies.is_empty() || (!inbound.parked.is_empty() && self.accepts());
@@ -354,13 +354,13 @@ impl<S: Sink + ?Sized> Visit<'_, S> {
         }
     }
 
-    /// Tells the sink what is complete or refused, a bounded number of completions.
+    /// Reports completions and refusals to the sink, a bounded number.
     fn report(&mut self, inbound: &mut Inbound) {
         let errors = {
             let mut outbound = self.outbound();
-            if inbound.told.is_empty() {
+            if inbound.completions.is_empty() {
                 // All at once: nothing is copied, and the sink runs without the lock.
-                core::mem::swap(&mut inbound.told, &mut outbound.reports);
+                core::mem::swap(&mut inbound.completions, &mut outbound.reports);
             }
             core::mem::take(&mut outbound.errors)
         };
@@ -368,8 +368,8 @@ impl<S: Sink + ?Sized> Visit<'_, S> {
             self.sink.on_error(error);
             self.taken += 1;
         }
-        let count = inbound.told.len().min(BATCH);
-        for (op, part, count) in inbound.told.drain(..count) {
+        let count = inbound.completions.len().min(BATCH);
+        for (op, part, count) in inbound.completions.drain(..count) {
             self.sink.completed_all(op, part, count);
         }
         self.taken += count;

@@ -48,8 +48,8 @@ pub(crate) const LONGEST_HEAD: usize = HEADER_BYTES + 40 + 4 * MAX_CARRIED;
 /// The longest payload of a put or of the data of a get.
 pub(crate) const MAX_CHUNK: usize = 1 << 20;
 
-/// The sender wants to be told soon that the frame was taken.
-const TELL: u8 = 1;
+/// The sender wants the frame to be acknowledged soon.
+const WANTS_ACK: u8 = 1;
 
 /// The payload comes as a body.
 const AWAY: u8 = 2;
@@ -311,10 +311,10 @@ impl HeadBytes {
         self.bytes[8..12].copy_from_slice(&(position as u32).to_le_bytes());
     }
 
-    /// Asks the receiver to tell soon that it has taken the frame.
+    /// Asks the receiver to acknowledge the frame soon.
     #[inline]
-    pub(crate) fn ask_to_tell(&mut self) {
-        self.bytes[3] |= TELL;
+    pub(crate) fn request_ack(&mut self) {
+        self.bytes[3] |= WANTS_ACK;
     }
 
     /// Says that an epoch has ended; of control frames.
@@ -334,8 +334,8 @@ pub(crate) struct Frame {
     pub(crate) kind: Kind,
     pub(crate) handler: u8,
     pub(crate) nargs: usize,
-    /// The sender waits to be told.
-    pub(crate) tell: bool,
+    /// The sender waits for the acknowledgement.
+    pub(crate) wants_ack: bool,
     /// The sender has ended an epoch.
     pub(crate) epoch: bool,
     /// The payload comes as a body.
@@ -437,7 +437,7 @@ impl Frame {
         let is_message = kind.message().is_some();
         let away = wire.flags & AWAY != 0;
         let epoch = wire.flags & EPOCH != 0;
-        if wire.flags & !(TELL | AWAY | EPOCH) != 0
+        if wire.flags & !(WANTS_ACK | AWAY | EPOCH) != 0
             || (epoch && kind != Kind::Control)
             || (away && (!kind.may_be_away() || length == 0))
             || (kind == Kind::Body && length == 0)
@@ -457,7 +457,7 @@ impl Frame {
             kind,
             handler: wire.handler,
             nargs,
-            tell: wire.flags & TELL != 0,
+            wants_ack: wire.flags & WANTS_ACK != 0,
             epoch,
             away,
             length,

@@ -1,13 +1,13 @@
 //! Frames of which there are many, seen at once to be in order. [`Frame::read`](super::Frame::read) says of everything else what it is.
 
-use super::{HEADER_BYTES, Kind, MAX_CHUNK, TELL};
+use super::{HEADER_BYTES, Kind, MAX_CHUNK, WANTS_ACK};
 use argonet_am::MAX_CARRIED;
 use static_assertions::const_assert_eq;
 use zerocopy::byteorder::little_endian::{U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 /// The flag in the first word of a header.
-const TELL_BIT: u32 = (TELL as u32) << 24;
+const WANTS_ACK_BIT: u32 = (WANTS_ACK as u32) << 24;
 
 /// The header of a frame, by words.
 #[derive(FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned, Clone, Copy)]
@@ -35,7 +35,7 @@ const_assert_eq!(size_of::<PutHead>(), HEADER_BYTES + Kind::Put.fields());
 /// A put whose payload is in the stream and all of which is there.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct WholePut {
-    pub(crate) tell: bool,
+    pub(crate) wants_ack: bool,
     pub(crate) length: usize,
     pub(crate) offset: u64,
     pub(crate) rest: u64,
@@ -49,7 +49,7 @@ impl WholePut {
     #[inline]
     pub(crate) fn head(&self, position: u64) -> [u8; Self::HEAD] {
         let header = Header {
-            begin: (Kind::Put as u32 | (u32::from(self.tell) * TELL_BIT)).into(),
+            begin: (Kind::Put as u32 | (u32::from(self.wants_ack) * WANTS_ACK_BIT)).into(),
             length: (self.length as u32).into(),
             position: (position as u32).into(),
         };
@@ -66,12 +66,12 @@ impl WholePut {
         let (head, payload) = PutHead::ref_from_prefix(bytes).ok()?;
         let (begin, length) = (head.header.begin.get(), head.header.length.get() as usize);
         let put = Self {
-            tell: begin & TELL_BIT != 0,
+            wants_ack: begin & WANTS_ACK_BIT != 0,
             length,
             offset: head.offset.get(),
             rest: head.rest.get(),
         };
-        let is_put = begin & !TELL_BIT == Kind::Put as u32;
+        let is_put = begin & !WANTS_ACK_BIT == Kind::Put as u32;
         let is_next = head.header.position.get() == position;
         let is_whole = length.wrapping_sub(1) < MAX_CHUNK && length <= payload.len();
         (is_put && is_next && is_whole && length as u64 <= put.rest).then_some(put)
@@ -81,7 +81,7 @@ impl WholePut {
 /// A short request all of which is there.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct WholeShort {
-    pub(crate) tell: bool,
+    pub(crate) wants_ack: bool,
     pub(crate) handler: u8,
     pub(crate) nargs: usize,
 }
@@ -93,7 +93,7 @@ impl WholeShort {
         let (header, rest) = Header::ref_from_prefix(bytes).ok()?;
         let begin = header.begin.get();
         let short = Self {
-            tell: begin & TELL_BIT != 0,
+            wants_ack: begin & WANTS_ACK_BIT != 0,
             handler: (begin >> 8) as u8,
             nargs: (begin >> 16 & 0xff) as usize,
         };

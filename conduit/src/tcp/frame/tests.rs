@@ -57,7 +57,7 @@ fn a_head_is_read_as_it_was_written_once_it_is_all_there() {
         let fields = fields_of(kind);
         let mut head = HeadBytes::new(kind, handler, args, length, &fields);
         head.set_position(0xff_0000_0003);
-        head.ask_to_tell();
+        head.request_ack();
         let bytes = head.as_bytes();
         for short in 0..bytes.len() {
             assert_eq!(
@@ -71,7 +71,10 @@ fn a_head_is_read_as_it_was_written_once_it_is_all_there() {
             (read.kind, read.handler, read.length),
             (kind, handler, length)
         );
-        assert_eq!((read.position, read.tell, read.fields), (3, true, fields));
+        assert_eq!(
+            (read.position, read.wants_ack, read.fields),
+            (3, true, fields)
+        );
         assert_eq!(
             (read.head_len(), read.len()),
             (bytes.len(), bytes.len() + length)
@@ -120,14 +123,14 @@ proptest! {
     /// What is seen at once to be a put is the same frame.
     #[test]
     fn puts_are_seen_at_once(
-        len in 0usize..40, rest in 0u64..50, cut in 0usize..80, position: u64, tell: bool,
+        len in 0usize..40, rest in 0u64..50, cut in 0usize..80, position: u64, wants_ack: bool,
         change in proptest::option::weighted(0.3, (0usize..28, any::<u8>())),
     ) {
         let fields = Fields { offset: 5, rest, ..Fields::default() };
         let mut head = HeadBytes::new(Kind::Put, 0, &[], len, &fields);
         head.set_position(position);
-        if tell {
-            head.ask_to_tell();
+        if wants_ack {
+            head.request_ack();
         }
         let mut bytes = head.as_bytes().to_vec();
         bytes.resize(bytes.len() + len, 7);
@@ -140,7 +143,7 @@ proptest! {
         let frame = frame.filter(|f| f.position == position as u32 && f.length > 0);
         let frame = frame.filter(|f| f.length as u64 <= f.fields.rest);
         let expected = frame.map(|f| WholePut {
-            tell: f.tell,
+            wants_ack: f.wants_ack,
             length: f.length,
             offset: f.fields.offset,
             rest: f.fields.rest,
@@ -151,13 +154,13 @@ proptest! {
     /// Likewise short requests.
     #[test]
     fn shorts_are_seen_at_once(
-        args in proptest::collection::vec(any::<u32>(), 0..=MAX_CARRIED), handler: u8, cut in 0usize..90, position: u64, tell: bool,
+        args in proptest::collection::vec(any::<u32>(), 0..=MAX_CARRIED), handler: u8, cut in 0usize..90, position: u64, wants_ack: bool,
         change in proptest::option::weighted(0.3, (0usize..12, any::<u8>())),
     ) {
         let mut head = HeadBytes::new(Kind::ShortRequest, handler, &args, 0, &Fields::default());
         head.set_position(position);
-        if tell {
-            head.ask_to_tell();
+        if wants_ack {
+            head.request_ack();
         }
         let mut bytes = head.as_bytes().to_vec();
         if let Some((at, byte)) = change {
@@ -167,7 +170,7 @@ proptest! {
         let frame = Frame::read(&bytes, 0).ok().flatten();
         let frame = frame.filter(|f| f.kind == Kind::ShortRequest && f.position == position as u32);
         let expected = frame.map(|f| WholeShort {
-            tell: f.tell,
+            wants_ack: f.wants_ack,
             handler: f.handler,
             nargs: f.nargs,
         });

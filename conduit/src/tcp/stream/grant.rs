@@ -208,7 +208,7 @@ impl Parked {
         debug_assert!(self.handled <= self.arrived);
     }
 
-    /// Requests that were handled: what the peer is told.
+    /// Requests that were handled, which the peer learns.
     #[inline]
     pub(crate) fn handled(&self) -> u64 {
         self.handled

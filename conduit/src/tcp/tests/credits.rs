@@ -110,7 +110,7 @@ impl Job {
         }
     }
 
-    /// Until everything was handled and told.
+    /// Until everything was handled and reported.
     fn settle(&mut self) {
         for tries in 0.. {
             self.poll();
@@ -120,7 +120,7 @@ impl Job {
                 rank.tcp.core.all_used().all(|peer| {
                     let outbound = peer.outbound.lock();
                     !outbound.slot.is_busy()
-                        && outbound.send_stream.untold() == 0
+                        && outbound.send_stream.ack_due() == 0
                         && !outbound.send_stream.wants_to_write()
                 })
             };
@@ -232,7 +232,7 @@ fn with_nothing_moving_shares_stay() {
 }
 
 #[test]
-fn epochs_are_told_to_those_who_send() {
+fn epochs_are_reported_to_senders() {
     let mut job = Job::new(sizes());
     job.burst(0, 1, 40);
     job.settle();

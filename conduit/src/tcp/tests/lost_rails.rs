@@ -50,7 +50,7 @@ fn one_of_the_past_is_not_read() {
     let mut ranks = two(sizes());
     let _held = connect(&ranks, 1, 2);
     transfers(&mut ranks, 3);
-    // It was made before the one that is used, and is told after it; and once more the same.
+    // It was made before the one that is used, and is reported after it; and once more the same.
     for incarnation in [1, 2] {
         let [here, mut old] = pair();
         old.write_all(&[0xff; 64]).unwrap();

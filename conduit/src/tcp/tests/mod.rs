@@ -295,9 +295,9 @@ fn a_refused_put_is_not_complete() {
             tries += 1;
             assert!(tries < IDLE, "{:?}", a.seen.completed);
         }
-        let told = a.seen.broken.first().unwrap().to_string();
+        let said = a.seen.broken.first().unwrap().to_string();
         let due = "do not lie in the segment of rank 1, which has 65536 bytes (seen by rank 0)";
-        assert!(told.contains(due), "{told}");
+        assert!(said.contains(due), "{said}");
         a.seen
             .completed
             .sort_by_key(|(op, part)| (*op, *part == Part::Remote));
@@ -311,9 +311,9 @@ fn a_refused_put_is_not_complete() {
     }
 }
 
-/// Whoever waits for a put, or for messages to be taken, is told with the look that takes it.
+/// A put, or messages, that are waited for are acknowledged by the poll that takes them.
 #[test]
-fn who_waits_is_told_at_once() {
+fn what_is_waited_for_is_acknowledged_at_once() {
     let [mut a, mut b] = two(TcpSizes::default());
     for round in 1..100 {
         assert_eq!(a.put(8, &[5; 8], round), Ok(Injected::Local));
@@ -331,7 +331,7 @@ fn who_waits_is_told_at_once() {
     }
 }
 
-/// Puts of one implicit token are told together, but for what was refused, and nobody else's with them.
+/// Puts of one implicit token are reported together, but for what was refused, and no others with them.
 #[test]
 fn puts_of_one_token_are_counted() {
     const EACH: u64 = 700;
@@ -340,7 +340,7 @@ fn puts_of_one_token_are_counted() {
         ..TcpSizes::default()
     });
     let bytes = [3; 100];
-    // Some are read later, which is told for each.
+    // Some are read later, which is reported for each.
     let is_long = |n: u64| n % 7 == 3;
     let tokens = [1, 2].map(|handle| OpToken {
         handle,
@@ -361,16 +361,20 @@ fn puts_of_one_token_are_counted() {
     }
     let mine = (0..2 * EACH).filter(|n| n % 100 < 20 && n % 2 == 0).count() as u64;
     let due = [2 * EACH - mine - refused[0], mine - refused[1]];
-    let told = |a: &Rank, handle| {
-        let remote = |told: &&(u64, Part)| **told == (handle, Part::Remote);
+    let reported = |a: &Rank, handle| {
+        let remote = |report: &&(u64, Part)| **report == (handle, Part::Remote);
         a.seen.completed.iter().filter(remote).count() as u64
     };
     let mut tries = 0;
-    while [1, 2].map(|handle| told(&a, handle)) != due || !a.tcp.is_quiescent() {
+    while [1, 2].map(|handle| reported(&a, handle)) != due || !a.tcp.is_quiescent() {
         a.poll();
         b.poll();
         tries += 1;
-        assert!(tries < IDLE, "{:?} of {due:?}", [told(&a, 1), told(&a, 2)]);
+        assert!(
+            tries < IDLE,
+            "{:?} of {due:?}",
+            [reported(&a, 1), reported(&a, 2)]
+        );
     }
     let local = (0..2 * EACH).filter(|n| is_long(*n)).count() as u64;
     assert_eq!(a.seen.completed.len() as u64, due[0] + due[1] + local);
@@ -569,7 +573,7 @@ fn what_waits_for_a_connection_leaves_without_another_call() {
 }
 
 #[test]
-fn a_peer_that_cannot_be_reached_is_told_of() {
+fn an_unreachable_peer_is_reported() {
     let mut a = Rank::new(0, TcpSizes::default(), None);
     assert!(a.note(1));
     let error = AmError::PeerDead {

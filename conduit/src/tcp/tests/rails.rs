@@ -187,7 +187,7 @@ fn connections_that_break_lose_nothing() {
     transfers(&mut ranks, 3);
 }
 
-/// Messages do not wait for payloads that are under way elsewhere, and what is told is what is whole.
+/// Messages do not wait for payloads that are under way elsewhere, and only what is whole is acknowledged.
 #[test]
 fn a_put_is_complete_when_all_of_it_is_there() {
     let mut ranks = two(sizes());

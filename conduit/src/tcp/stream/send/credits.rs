@@ -1,14 +1,14 @@
-//! What a peer is told of credits: beside the stream, with control frames.
+//! What a peer learns of credits: beside the stream, with control frames.
 
 use crate::tcp::frame::{Fields, HeadBytes, Kind};
 use argonet_am::system_queue::Frame;
 
-/// What is to be told.
+/// What is to be reported.
 #[derive(Debug, Default)]
 pub(crate) struct Credits {
-    /// Low bits of what was lent to the peer since the beginning, and of what it was told of that.
+    /// Low bits of what was lent to the peer since the beginning, and of what was reported of that.
     lent: u16,
-    told_lent: u16,
+    reported_lent: u16,
     /// Credits that this rank would like.
     wanted: u16,
     /// An epoch has ended here.
@@ -34,7 +34,7 @@ impl Credits {
         count > 0
     }
 
-    /// An epoch has ended here: that is told when there is something else to tell.
+    /// An epoch has ended here: that is reported with the next control frame.
     pub(crate) fn end_epoch(&mut self) -> bool {
         self.epoch = true;
         false
@@ -63,12 +63,12 @@ impl Credits {
 
     /// What was written may be lost. The peer repeats a question whose answer is.
     pub(super) fn is_lost(&mut self) {
-        self.told_lent = 0;
+        self.reported_lent = 0;
         self.asks = self.open.is_some();
     }
 
     pub(super) fn has_news(&self) -> bool {
-        self.lent != self.told_lent || self.wanted > 0
+        self.lent != self.reported_lent || self.wanted > 0
     }
 
     /// The control frame.
@@ -84,7 +84,7 @@ impl Credits {
         if self.epoch {
             head.end_epoch();
         }
-        self.told_lent = self.lent;
+        self.reported_lent = self.lent;
         self.wanted = 0;
         self.epoch = false;
         head

@@ -92,17 +92,17 @@ pub(crate) struct SendStream {
     control: [u8; CONTROL_BYTES],
     control_at: usize,
     control_end: usize,
-    /// What the peer is to be told, and was told last: what was taken, and handled.
-    tell: (u64, u64),
-    told: (u64, u64),
-    tell_now: bool,
+    /// What to acknowledge, and what was acknowledged last: stream taken, requests handled.
+    ack: (u64, u64),
+    acked: (u64, u64),
+    ack_now: bool,
     credits: Credits,
-    /// Tells also what the peer knows.
+    /// Acknowledges also what the peer knows.
     probe: bool,
-    /// The peer is not told that this position was taken before it has taken the refusal of what lies
+    /// This position is not acknowledged before the peer has taken the refusal of what lies
     /// there, which ends at the second.
     held: Option<(u64, u64)>,
-    /// Up to where the peer was last asked to tell.
+    /// Up to where an acknowledgement was last requested.
     asked: u64,
     /// Payloads that could leave the stream stay out of it, but for those before the position.
     stripes: bool,
@@ -135,9 +135,9 @@ impl SendStream {
             control: [0; CONTROL_BYTES],
             control_at: 0,
             control_end: 0,
-            tell: (0, 0),
-            told: (0, 0),
-            tell_now: false,
+            ack: (0, 0),
+            acked: (0, 0),
+            ack_now: false,
             credits: Credits::default(),
             probe: false,
             held: None,
@@ -158,7 +158,7 @@ impl SendStream {
         self.ring.used()
     }
 
-    /// Bytes of what it holds: the ring, copies, and what tells where they are.
+    /// Bytes of what it holds: the ring, copies, and the list of extents.
     pub(crate) fn buffer_bytes(&self) -> usize {
         self.ring.capacity() + self.owned_bytes + self.extents.capacity() * size_of::<Placed>()
     }
@@ -202,12 +202,12 @@ impl SendStream {
     pub(crate) fn wants_to_write(&self) -> bool {
         self.sent != self.head
             || self.control_at < self.control_end
-            || self.tell_now
+            || self.ack_now
             || self.own.is_some()
             || self.waiting > 0
     }
 
-    /// Adds a frame. `is_short`: the peer should tell soon that it took it, as room is short.
+    /// Adds a frame. `is_short`: the peer should acknowledge it soon, as room is short.
     /// Returns where the frame begins; it ends at [`head`](Self::head).
     #[inline]
     pub(crate) fn push(&mut self, mut head: HeadBytes, body: Body<'_>, is_short: bool) -> u64 {
@@ -220,7 +220,7 @@ impl SendStream {
             Body::Stay(Extent::User(_)) | Body::Move(Extent::User(_), ..)
         );
         if waited_for || is_short || (filled && self.ring.used() * 2 > self.ring.capacity()) {
-            head.ask_to_tell();
+            head.request_ack();
             self.asked = self.head;
         }
         let head = head.as_bytes();
@@ -247,13 +247,13 @@ impl SendStream {
         begin
     }
 
-    /// Adds a put of bytes that are copied, and asks to be told when it is there, for which somebody waits. Returns where the frame
+    /// Adds a put of bytes that are copied, and requests an acknowledgement. Returns where the frame
     /// begins.
     #[inline]
     pub(crate) fn push_put(&mut self, offset: u64, bytes: SharedBytes<'_>) -> u64 {
         let begin = self.head;
         let put = WholePut {
-            tell: true,
+            wants_ack: true,
             length: bytes.len(),
             offset,
             rest: bytes.len() as u64,
@@ -293,29 +293,30 @@ impl SendStream {
         self.head += len;
     }
 
-    /// What the peer is to be told: up to where its stream was taken, and what of its requests was handled.
+    /// What to acknowledge: up to where the peer's stream was taken, and what of its requests was
+    /// handled.
     #[inline]
-    pub(crate) fn set_tell(&mut self, taken: u64, handled: u64) {
-        self.tell = (taken, handled);
+    pub(crate) fn set_ack(&mut self, taken: u64, handled: u64) {
+        self.ack = (taken, handled);
     }
 
-    /// How much of the peer's stream it has not been told of.
+    /// How much of the peer's stream is not acknowledged.
     #[inline]
-    pub(crate) fn untold(&self) -> u64 {
-        (self.tell.0 - self.told.0).max(self.tell.1 - self.told.1)
+    pub(crate) fn ack_due(&self) -> u64 {
+        (self.ack.0 - self.acked.0).max(self.ack.1 - self.acked.1)
     }
 
-    /// Tells it with what is written next, or by itself.
+    /// Acknowledges with what is written next, or by itself.
     #[inline]
-    pub(crate) fn tell_now(&mut self) {
-        self.tell_now |= self.untold() > 0;
+    pub(crate) fn ack_now(&mut self) {
+        self.ack_now |= self.ack_due() > 0;
     }
 
     /// Has something written that the peer's host must acknowledge, if only what the peer knows.
     #[cold]
     pub(crate) fn probe(&mut self) {
         self.probe = true;
-        self.tell_now = true;
+        self.ack_now = true;
     }
 
     /// The frame just added refuses what begins at `position` of the peer's stream.
@@ -324,13 +325,13 @@ impl SendStream {
         self.held = Some((first, self.head));
     }
 
-    /// What may be told now.
-    fn telling(&mut self) -> (u64, u64) {
+    /// What may be acknowledged now.
+    fn next_ack(&mut self) -> (u64, u64) {
         if self.held.is_some_and(|(_, until)| self.taken >= until) {
             self.held = None;
         }
         let held = self.held.map_or(u64::MAX, |(position, _)| position);
-        (self.tell.0.min(held).max(self.told.0), self.tell.1)
+        (self.ack.0.min(held).max(self.acked.0), self.ack.1)
     }
 
     /// The bytes to write now, in order. They stay where they are until [`wrote`](Self::wrote).
@@ -339,7 +340,7 @@ impl SendStream {
             // It would lie before what is left of a payload that has begun.
             let between_frames = self.own.as_ref().is_none_or(|own| !own.has_begun());
             let has_left = self.control_at == self.control_end;
-            if between_frames && has_left && (self.tell_now || self.untold() > 0) {
+            if between_frames && has_left && (self.ack_now || self.ack_due() > 0) {
                 self.write_control();
             }
             if self.waiting > 0 && self.rails == 0 && self.own.is_none() {
@@ -380,14 +381,14 @@ impl SendStream {
     }
 
     fn write_control(&mut self) {
-        let telling = self.telling();
-        self.tell_now = false;
+        let ack = self.next_ack();
+        self.ack_now = false;
         (self.control_at, self.control_end) = (0, 0);
-        let news = telling != self.told || self.credits.has_news();
+        let news = ack != self.acked || self.credits.has_news();
         if news || self.probe {
             self.probe = false;
-            self.told = telling;
-            let head = self.credits.control(telling);
+            self.acked = ack;
+            let head = self.credits.control(ack);
             self.add_control(&head);
         }
         while let Some(head) = self.credits.system() {
@@ -401,10 +402,10 @@ impl SendStream {
         self.control[begin..self.control_end].copy_from_slice(bytes);
     }
 
-    /// What the peer is to be told of credits. It is told at once if `f` says so.
+    /// Changes what is to be reported of credits. It is reported at once if `f` says so.
     #[inline]
-    pub(crate) fn tell_credits(&mut self, f: impl FnOnce(&mut Credits) -> bool) {
-        self.tell_now |= f(&mut self.credits);
+    pub(crate) fn report_credits(&mut self, f: impl FnOnce(&mut Credits) -> bool) {
+        self.ack_now |= f(&mut self.credits);
     }
 
     /// A burst ends with a frame.
@@ -553,10 +554,10 @@ impl SendStream {
         let from = self.sent;
         self.next_extent = self.extents.iter().take_while(|p| p.end() <= from).count();
         self.release();
-        // What was told may be lost.
-        self.told = (0, 0);
+        // What was acknowledged may be lost.
+        self.acked = (0, 0);
         self.credits.is_lost();
-        self.tell_now = true;
+        self.ack_now = true;
         Ok(())
     }
 }

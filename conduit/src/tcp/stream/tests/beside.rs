@@ -19,8 +19,8 @@ enum Step {
     WriteSide(usize, usize),
     ReadMain(usize),
     ReadSide(usize, usize),
-    Tell,
-    /// The sender has something to tell of the other direction.
+    Acknowledge,
+    /// The sender has something to acknowledge of the other direction.
     News,
     BreakMain,
     /// The sender gives a further connection up.
@@ -46,9 +46,9 @@ struct World {
     /// Shorts, in order, by number.
     shorts: Vec<u32>,
     sent_shorts: u32,
-    /// What there is to tell, and what the receiver was told last.
+    /// What there is to acknowledge, and what was acknowledged to the receiver last.
     news: u64,
-    told: u64,
+    acked: u64,
 }
 
 /// Copies what was written into a pipe; how much.
@@ -104,7 +104,7 @@ impl World {
             shorts: Vec::new(),
             sent_shorts: 0,
             news: 0,
-            told: 0,
+            acked: 0,
         }
     }
 
@@ -273,7 +273,7 @@ impl World {
                         }
                         Kind::Put => self.done(&frame),
                         Kind::ShortRequest => self.shorts.extend(args),
-                        Kind::Control => self.told = frame.fields.offset,
+                        Kind::Control => self.acked = frame.fields.offset,
                         _ => {}
                     }
                 }
@@ -303,7 +303,7 @@ impl World {
         }
     }
 
-    fn tell(&mut self) {
+    fn acknowledge(&mut self) {
         let complete = self.bodies.complete(self.receive_stream.taken());
         self.send_stream
             .acknowledge(complete)
@@ -313,8 +313,8 @@ impl World {
 
     fn news(&mut self) {
         self.news += 1;
-        self.send_stream.set_tell(self.news, 0);
-        self.send_stream.tell_now();
+        self.send_stream.set_ack(self.news, 0);
+        self.send_stream.ack_now();
     }
 
     fn break_main(&mut self) {
@@ -364,7 +364,7 @@ impl World {
             Step::WriteSide(at, most) => self.write_rail(at, most),
             Step::ReadMain(most) => self.read(None, most),
             Step::ReadSide(at, most) => self.read(Some(at), most),
-            Step::Tell => self.tell(),
+            Step::Acknowledge => self.acknowledge(),
             Step::News => self.news(),
             Step::BreakMain => self.break_main(),
             Step::GiveUp(at) => self.give_up(at),
@@ -387,8 +387,8 @@ impl World {
             self.send_stream.keep_next();
             self.write_main(usize::MAX);
             self.read(None, usize::MAX);
-            self.tell();
-            if self.send_stream.is_quiescent() && self.told == self.news {
+            self.acknowledge();
+            if self.send_stream.is_quiescent() && self.acked == self.news {
                 break;
             }
         }
@@ -396,7 +396,7 @@ impl World {
         assert!(self.complete.iter().all(|complete| *complete));
         assert!(self.bodies.is_empty(), "{:?}", self.bodies);
         assert_eq!(self.shorts, (0..self.sent_shorts).collect::<Vec<_>>());
-        assert_eq!(self.told, self.news);
+        assert_eq!(self.acked, self.news);
         assert!(self.sources.is_empty());
         assert_eq!(
             (self.send_stream.used(), self.send_stream.extents()),
@@ -427,7 +427,7 @@ fn step() -> impl Strategy<Value = Step> {
         8 => (0usize..2, some()).prop_map(|(at, n)| Step::WriteSide(at, n)),
         5 => some().prop_map(Step::ReadMain),
         8 => (0usize..2, some()).prop_map(|(at, n)| Step::ReadSide(at, n)),
-        3 => Just(Step::Tell),
+        3 => Just(Step::Acknowledge),
         3 => Just(Step::News),
         1 => Just(Step::BreakMain),
         2 => (0usize..2).prop_map(Step::GiveUp),

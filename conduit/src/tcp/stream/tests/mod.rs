@@ -261,10 +261,10 @@ impl End {
         self.gone.push(bytes);
     }
 
-    /// Tells the other end what was taken.
-    fn tell(&mut self) {
-        self.send_stream.set_tell(self.receive_stream.taken(), 0);
-        self.send_stream.tell_now();
+    /// Acknowledges what was taken to the other end.
+    fn acknowledge(&mut self) {
+        self.send_stream.set_ack(self.receive_stream.taken(), 0);
+        self.send_stream.ack_now();
     }
 }
 
@@ -322,7 +322,7 @@ impl Pair {
         for _ in 0..100_000 {
             let mut moved = 0;
             for end in 0..2 {
-                self.ends[end].tell();
+                self.ends[end].acknowledge();
                 moved += self.write(end, usize::MAX) + self.read(end, usize::MAX);
             }
             if moved == 0 {
@@ -410,11 +410,11 @@ fn old_news_and_new_news_cross() {
         let (mut pair, _) = loaded();
         pair.write(0, usize::MAX);
         pair.read(1, usize::MAX);
-        pair.ends[1].tell();
+        pair.ends[1].acknowledge();
         pair.reset([0, 0]);
         // All of it was taken; the peer says so while it is written again.
         pair.write(0, again);
-        pair.ends[1].tell();
+        pair.ends[1].acknowledge();
         pair.write(1, usize::MAX);
         pair.read(0, usize::MAX);
         pair.settle();
@@ -458,10 +458,10 @@ fn a_payload_is_written_before_it_is_copied() {
             for breaks in [false, true] {
                 let mut pair = Pair::new();
                 pair.ends[0].send(What::Medium(before));
-                pair.ends[1].tell();
+                pair.ends[1].acknowledge();
                 pair.write(0, usize::MAX);
                 pair.read(1, usize::MAX);
-                pair.ends[1].tell();
+                pair.ends[1].acknowledge();
                 pair.write(1, usize::MAX);
                 pair.read(0, usize::MAX);
                 pair.ends[0].send(What::Short(3));
@@ -545,7 +545,7 @@ enum Step {
     Lend(usize, usize, usize),
     Write(usize, usize),
     Read(usize, usize),
-    Tell(usize),
+    Acknowledge(usize),
     /// Whether each end says what it had taken last, or at the last break.
     Break(bool, bool),
 }
@@ -572,7 +572,7 @@ fn step() -> impl Strategy<Value = Step> {
         1 => (0usize..2, 1usize..=65_536, bytes()).prop_map(|(end, len, n)| Step::Lend(end, len, n)),
         5 => (0usize..2, bytes()).prop_map(|(end, n)| Step::Write(end, n)),
         5 => (0usize..2, bytes()).prop_map(|(end, n)| Step::Read(end, n)),
-        1 => (0usize..2).prop_map(Step::Tell),
+        1 => (0usize..2).prop_map(Step::Acknowledge),
         1 => (any::<bool>(), any::<bool>()).prop_map(|(a, b)| Step::Break(a, b)),
     ]
 }
@@ -604,7 +604,7 @@ proptest! {
                 Step::Lend(end, len, most) => pair.lend(end, len, most),
                 Step::Write(end, most) => { pair.write(end, most); }
                 Step::Read(end, most) => { pair.read(end, most); }
-                Step::Tell(end) => pair.ends[end].tell(),
+                Step::Acknowledge(end) => pair.ends[end].acknowledge(),
                 Step::Break(a, b) => {
                     let now = pair.received();
                     let said = [if a { before[0] } else { now[0] }, if b { before[1] } else { now[1] }];
