@@ -10,7 +10,7 @@ use argonet_am::{AmError, Delivery, HandlerTable, Message, MessageClass, Payload
 use argonet_base::{HandlerIndex, JobRank};
 use argonet_conduit::smp::ThreadMode;
 use argonet_conduit::tcp::{Connection, Connector, Made, Tcp, TcpConfig, TcpCredits, TcpSizes};
-use argonet_conduit::{Conduit, OpToken, Part, Sink};
+use argonet_conduit::{Completion, Conduit, OpToken, Sink};
 use argonet_segment::{Directory, OwnSegment, PageKind, SegmentFile};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::os::fd::BorrowedFd;
@@ -47,7 +47,7 @@ impl Sink for Echo {
             delivery.reply(&reply).expect("a reply");
         }
     }
-    fn completed(&mut self, _: OpToken, _: Part) {}
+    fn completed(&mut self, _: OpToken, _: Completion) {}
     fn on_error(&mut self, error: AmError) {
         panic!("a connection over loopback is broken: {error}");
     }

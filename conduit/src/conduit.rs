@@ -34,7 +34,7 @@ impl OpToken {
 
 /// Which half of an operation is complete.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Part {
+pub enum Completion {
     /// The source buffer may be reused.
     Local,
     /// The data is visible at the target (put) or has arrived here (get).
@@ -46,10 +46,10 @@ pub enum Part {
 pub enum Injected {
     /// Locally and remotely complete already; the token is not used.
     Complete,
-    /// Completion is reported to [`Sink::completed`] with the token: both parts of a put, the
-    /// remote part of a get, the local part of a request.
+    /// Completion is reported to [`Sink::completed`] with the token: both completions of a put, the
+    /// remote completion of a get, the local completion of a request.
     Pending,
-    /// Of a put: its source is not read any more. The remote part is reported as above.
+    /// Of a put: its source is not read any more. Remote completion is reported as above.
     Local,
 }
 
@@ -135,12 +135,12 @@ pub trait Sink {
     /// A message arrived: run its handler.
     fn deliver(&mut self, delivery: &mut Delivery<'_>);
 
-    /// A part of an operation is complete.
-    fn completed(&mut self, op: OpToken, part: Part);
+    /// An operation is complete, locally or remotely.
+    fn completed(&mut self, op: OpToken, completion: Completion);
 
     /// The same for so many operations that have one token.
-    fn completed_all(&mut self, op: OpToken, part: Part, count: u32) {
-        (0..count).for_each(|_| self.completed(op, part));
+    fn completed_all(&mut self, op: OpToken, completion: Completion, count: u32) {
+        (0..count).for_each(|_| self.completed(op, completion));
     }
 
     /// A peer wrote something that cannot be used; the connection to it is lost. Or a peer has
@@ -287,7 +287,7 @@ pub trait Conduit: Send + Sync {
     ///
     /// # Safety
     /// Where the result is [`Injected::Pending`], the payload's memory stays readable until
-    /// [`Part::Local`] of `op` has been reported.
+    /// [`Completion::Local`] of `op` has been reported.
     ///
     /// # Errors
     /// As [`request`](Self::request).
@@ -317,7 +317,7 @@ pub trait Conduit: Send + Sync {
     /// [`SMALL_PUT`] bytes.
     ///
     /// # Safety
-    /// `src` is readable for `len` bytes, until [`Part::Local`] where the result is pending.
+    /// `src` is readable for `len` bytes, until [`Completion::Local`] where the result is pending.
     ///
     /// # Errors
     /// As [`request`](Self::request).
@@ -333,7 +333,7 @@ pub trait Conduit: Send + Sync {
     /// Reads `len` bytes of the segment of `from`.
     ///
     /// # Safety
-    /// `dst` is writable for `len` bytes, until [`Part::Remote`] where the result is pending.
+    /// `dst` is writable for `len` bytes, until [`Completion::Remote`] where the result is pending.
     ///
     /// # Errors
     /// As [`request`](Self::request).

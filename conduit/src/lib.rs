@@ -32,8 +32,8 @@ mod words;
 
 #[cfg(not(loom))]
 pub use conduit::{
-    Capabilities, Conduit, Injected, Limits, OpToken, Part, PrepareRequest, Prepared, SMALL_PUT,
-    SendError, Sink,
+    Capabilities, Completion, Conduit, Injected, Limits, OpToken, PrepareRequest, Prepared,
+    SMALL_PUT, SendError, Sink,
 };
 #[cfg(not(loom))]
 pub use datagrams::{DATAGRAMS_FILE_NAME, Datagrams};

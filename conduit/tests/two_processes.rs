@@ -6,7 +6,7 @@
 use argonet_am::{Delivery, HandlerTable, Message, Payload};
 use argonet_base::{HandlerIndex, JobRank};
 use argonet_conduit::smp::{Entry, Smp, SmpConfig, ThreadMode};
-use argonet_conduit::{Conduit, OpToken, Part, Sink};
+use argonet_conduit::{Completion, Conduit, OpToken, Sink};
 use argonet_segment::{Directory, PageKind, SegmentFile};
 use rustix::fd::AsFd;
 use rustix::fs::{MemfdFlags, memfd_create};
@@ -40,7 +40,7 @@ impl Sink for Last {
         );
         self.0 += 1;
     }
-    fn completed(&mut self, _: OpToken, _: Part) {}
+    fn completed(&mut self, _: OpToken, _: Completion) {}
     fn on_error(&mut self, error: argonet_am::AmError) {
         panic!("{error}");
     }

@@ -6,7 +6,7 @@ use crate::rig::{Buffers, Job, Promises, Rig, Setup};
 use crate::watchdog::{Board, Watchdog};
 use argonet_base::{JobRank, SegmentOffset};
 use argonet_conduit::smp::ThreadMode;
-use argonet_conduit::{Conduit, Part, SendError};
+use argonet_conduit::{Completion, Conduit, SendError};
 use argonet_segment::SharedBytes;
 use std::panic::Location;
 use std::sync::Arc;
@@ -383,7 +383,7 @@ impl<R: Rig> Bench<R> {
     }
 
     /// How often a part of an operation of `rank` was reported.
-    pub(crate) fn reported(&self, rank: u32, handle: u64, part: Part) -> usize {
+    pub(crate) fn reported(&self, rank: u32, handle: u64, part: Completion) -> usize {
         let completed = &self.logs[rank as usize].completed;
         completed.iter().filter(|&&c| c == (handle, part)).count()
     }

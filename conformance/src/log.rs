@@ -7,7 +7,7 @@ use argonet_am::{
     AmError, Category, Delivery, HandlerTable, Message, MessageClass, Payload, Registered,
 };
 use argonet_base::{HandlerIndex, JobRank, SegmentOffset};
-use argonet_conduit::{Limits, OpToken, Part, Sink};
+use argonet_conduit::{Completion, Limits, OpToken, Sink};
 use argonet_segment::SharedBytes;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -89,7 +89,7 @@ pub(crate) struct Log {
     /// By source: requests, then replies.
     pub(crate) requests: Vec<Vec<Entry>>,
     pub(crate) replies: Vec<Vec<Entry>>,
-    pub(crate) completed: Vec<(u64, Part)>,
+    pub(crate) completed: Vec<(u64, Completion)>,
     pub(crate) broken: Vec<AmError>,
     /// What was wrong with what arrived.
     pub(crate) faults: Vec<String>,
@@ -244,7 +244,7 @@ impl Sink for Log {
         }
     }
 
-    fn completed(&mut self, op: OpToken, part: Part) {
+    fn completed(&mut self, op: OpToken, part: Completion) {
         self.board
             .counts(self.rank)
             .completions

@@ -4,7 +4,7 @@ use std::hint::black_box;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
-use argonet_event::{Category, CategoryMask, Event, HandleTable, Part, Parts};
+use argonet_event::{Category, CategoryMask, Completion, Completions, Event, HandleTable};
 
 const OPERATIONS: u32 = 10_000_000;
 const REPETITIONS: u32 = 5;
@@ -31,17 +31,17 @@ fn main() {
         black_box(&word).fetch_add(1, Ordering::AcqRel);
     });
     report("alloc, complete, test", 1, || {
-        let event = black_box(table.alloc(&cache, Parts::REMOTE).unwrap());
-        table.complete(event, Part::Remote, 1).unwrap();
+        let event = black_box(table.alloc(&cache, Completions::REMOTE).unwrap());
+        table.complete(event, Completion::Remote, 1).unwrap();
         assert!(table.test(&cache, black_box(event)).unwrap());
     });
     report("alloc, complete local and remote, test", 1, || {
-        let event = black_box(table.alloc(&cache, Parts::BOTH).unwrap());
-        table.complete(event, Part::Local, 1).unwrap();
-        table.complete(event, Part::Remote, 1).unwrap();
+        let event = black_box(table.alloc(&cache, Completions::BOTH).unwrap());
+        table.complete(event, Completion::Local, 1).unwrap();
+        table.complete(event, Completion::Remote, 1).unwrap();
         assert!(table.test(&cache, black_box(event)).unwrap());
     });
-    let pending = table.alloc(&cache, Parts::REMOTE).unwrap();
+    let pending = table.alloc(&cache, Completions::REMOTE).unwrap();
     report("test of a pending event", 1, || {
         assert!(!table.test(&cache, black_box(pending)).unwrap());
     });
@@ -50,10 +50,10 @@ fn main() {
         let name = format!("alloc, complete, test_all with {window} in flight");
         report(&name, window, || {
             for event in &mut events {
-                *event = table.alloc(&cache, Parts::REMOTE).unwrap();
+                *event = table.alloc(&cache, Completions::REMOTE).unwrap();
             }
             for event in &events {
-                table.complete(*event, Part::Remote, 1).unwrap();
+                table.complete(*event, Completion::Remote, 1).unwrap();
             }
             assert!(table.test_all(&cache, &mut events).unwrap());
         });

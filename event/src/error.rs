@@ -40,7 +40,7 @@ pub enum EventError {
         /// The parts that were pending.
         pending: u32,
     },
-    /// Parts were to be added to an operation that has none pending; another thread may have
+    /// Completions were to be added to an operation that has none pending; another thread may have
     /// synchronized it already.
     #[error("{0} has no pending parts, none can be added")]
     AlreadyComplete(Event),

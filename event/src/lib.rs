@@ -14,16 +14,16 @@
 //! starts them, see [`NbiScope`]. An access region is a scope of its own that ends up as one event.
 //!
 //! ```
-//! use argonet_event::{Event, HandleTable, Part, Parts};
+//! use argonet_event::{Event, HandleTable, Completion, Completions};
 //!
 //! let table = HandleTable::new(HandleTable::MAX_OPERATIONS);
 //! let cache = table.thread_cache();
-//! let put = table.alloc(&cache, Parts::BOTH)?;
+//! let put = table.alloc(&cache, Completions::BOTH)?;
 //! let source_reusable = table.query_leaf(put, argonet_event::Category::Lc)?;
-//! table.complete(put, Part::Local, 1)?;
+//! table.complete(put, Completion::Local, 1)?;
 //! assert!(table.test(&cache, source_reusable)?);
 //! assert!(!table.test(&cache, put)?);
-//! table.complete(put, Part::Remote, 1)?;
+//! table.complete(put, Completion::Remote, 1)?;
 //! let mut events = [put, source_reusable];
 //! assert!(table.test_all(&cache, &mut events)?);
 //! assert_eq!(events, [Event::DONE; 2]);
@@ -51,6 +51,6 @@ pub use category::{Category, CategoryMask};
 pub use error::{EventError, Exhausted};
 pub use event::{Event, NbiToken};
 pub use nbi::NbiScope;
-pub use operation::{Part, Parts};
+pub use operation::{Completion, Completions};
 pub use policy::{Decision, ExhaustionPolicy, FatalExhaustion, ThreadMode};
 pub use table::{HandleTable, Limits, ThreadCache};

@@ -24,7 +24,7 @@ const PENDING_MASK: u64 = (1 << GENERATION_SHIFT) - 1;
 
 /// Which completion of an operation is meant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Part {
+pub enum Completion {
     /// The source is reusable.
     Local,
     /// The operation has taken effect: the data lies at its destination.
@@ -37,12 +37,12 @@ pub enum Part {
 ///
 /// An operation that does not report local completion on its own has no local parts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Parts {
+pub struct Completions {
     local: u16,
     remote: u16,
 }
 
-impl Parts {
+impl Completions {
     /// The most local parts that can be pending.
     pub const MAX_LOCAL: u32 = LOCAL_MASK as u32;
     /// The most remote parts that can be pending.
@@ -121,7 +121,7 @@ impl Operation {
     /// Begins a life with these parts; the slot is the caller's. Returns the state, which holds
     /// the generation.
     #[inline]
-    pub(crate) fn begin(&self, parts: Parts) -> u64 {
+    pub(crate) fn begin(&self, parts: Completions) -> u64 {
         // Relaxed: who freed the slot handed it over through this thread or the arena's lock, and
         // whoever completes the event got it from this thread by some means that synchronizes.
         let state = next_generation(self.state.load(Ordering::Relaxed)) | parts.word();
@@ -134,16 +134,16 @@ impl Operation {
     pub(crate) fn complete(
         &self,
         event: Event,
-        part: Part,
+        part: Completion,
         count: u32,
     ) -> Result<bool, EventError> {
         let count64 = u64::from(count);
         // Acquire on success as well: whoever is told that it was last may act on all parts.
         let now = self.update(event, Ordering::AcqRel, |state| {
             let (pending, step) = match part {
-                Part::Local => (local(state), 1 << REMOTE_BITS),
-                Part::Remote => (remote(state), 1),
-                Part::Both => (local(state).min(remote(state)), (1 << REMOTE_BITS) + 1),
+                Completion::Local => (local(state), 1 << REMOTE_BITS),
+                Completion::Remote => (remote(state), 1),
+                Completion::Both => (local(state).min(remote(state)), (1 << REMOTE_BITS) + 1),
             };
             if count64 > pending {
                 let pending = pending as u32;
@@ -159,7 +159,7 @@ impl Operation {
     }
 
     /// Adds parts to an operation that has some pending.
-    pub(crate) fn add(&self, event: Event, parts: Parts) -> Result<(), EventError> {
+    pub(crate) fn add(&self, event: Event, parts: Completions) -> Result<(), EventError> {
         // Relaxed: nothing is published; a read-modify-write keeps the release sequence whole.
         self.update(event, Ordering::Relaxed, |state| {
             if state & PENDING_MASK == 0 {
@@ -168,10 +168,10 @@ impl Operation {
             let locals = local(state) + u64::from(parts.local);
             let remotes = remote(state) + u64::from(parts.remote);
             if locals > LOCAL_MASK {
-                return Err(part_limit(locals, Parts::MAX_LOCAL));
+                return Err(part_limit(locals, Completions::MAX_LOCAL));
             }
             if remotes > REMOTE_MASK {
-                return Err(part_limit(remotes, Parts::MAX_REMOTE));
+                return Err(part_limit(remotes, Completions::MAX_REMOTE));
             }
             Ok(state + parts.word())
         })?;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::arena::{Arena, MAX_BATCH, Magazine};
 use crate::event::{Kind, MAX_SLOTS};
 use crate::nbi::ThreadScopes;
-use crate::operation::{Operation, Part, Parts};
+use crate::operation::{Completion, Completions, Operation};
 use crate::scope::{Counted, Scope};
 use crate::{Category, Event, EventError, Exhausted, NbiToken};
 
@@ -141,7 +141,7 @@ impl HandleTable {
     /// Fails if all handles are in use; [`ExhaustionPolicy`](crate::ExhaustionPolicy) says what to
     /// do then.
     #[inline]
-    pub fn alloc(&self, cache: &ThreadCache, parts: Parts) -> Result<Event, Exhausted> {
+    pub fn alloc(&self, cache: &ThreadCache, parts: Completions) -> Result<Event, Exhausted> {
         self.check(cache);
         let (index, slot) = self.operations.pop(&cache.operations)?;
         Ok(Event::new(slot.begin(parts), Kind::Operation, index))
@@ -161,7 +161,7 @@ impl HandleTable {
     ///
     /// The operation must have a part pending that the caller knows cannot complete meanwhile; one
     /// with nothing pending is refused, because another thread may be reaping it.
-    pub fn add_parts(&self, event: Event, parts: Parts) -> Result<(), EventError> {
+    pub fn add_parts(&self, event: Event, parts: Completions) -> Result<(), EventError> {
         self.operation(event)?.1.add(event, parts)
     }
 
@@ -172,7 +172,7 @@ impl HandleTable {
     /// A completion that is stale, repeated or invented is refused as far as generation and count
     /// show it, and changes nothing.
     #[inline]
-    pub fn complete(&self, event: Event, part: Part, count: u32) -> Result<bool, EventError> {
+    pub fn complete(&self, event: Event, part: Completion, count: u32) -> Result<bool, EventError> {
         self.operation(event)?.1.complete(event, part, count)
     }
 

@@ -4,7 +4,9 @@
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
-use argonet_event::{Category, CategoryMask, Event, HandleTable, Part, Parts, ThreadCache};
+use argonet_event::{
+    Category, CategoryMask, Completion, Completions, Event, HandleTable, ThreadCache,
+};
 
 struct Counting;
 
@@ -42,10 +44,10 @@ fn counted(run: impl FnOnce()) -> (usize, usize) {
 /// Explicit operations in a window, then a region and implicit operations.
 fn traffic(table: &HandleTable, cache: &ThreadCache, events: &mut [Event]) {
     for event in events.iter_mut() {
-        *event = table.alloc(cache, Parts::BOTH).unwrap();
+        *event = table.alloc(cache, Completions::BOTH).unwrap();
     }
     for event in events.iter() {
-        table.complete(*event, Part::Both, 1).unwrap();
+        table.complete(*event, Completion::Both, 1).unwrap();
     }
     assert!(table.test_all(cache, events).unwrap());
     let nbi = table.nbi(cache);

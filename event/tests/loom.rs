@@ -4,7 +4,8 @@
 
 use argonet_base::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use argonet_event::{
-    Category, CategoryMask, Event, EventError, HandleTable, Limits, NbiToken, Part, Parts,
+    Category, CategoryMask, Completion, Completions, Event, EventError, HandleTable, Limits,
+    NbiToken,
 };
 use loom::sync::Arc;
 use loom::thread;
@@ -47,15 +48,15 @@ fn complete_against_test_against_reuse() {
     check(|| {
         let table = table(1, 1, 0);
         let cache = table.thread_cache();
-        let event = table.alloc(&cache, Parts::REMOTE).unwrap();
+        let event = table.alloc(&cache, Completions::REMOTE).unwrap();
         let data = Arc::new(AtomicU64::new(0));
         let completer = {
             let (table, data) = (Arc::clone(&table), Arc::clone(&data));
             thread::spawn(move || {
                 data.store(7, Ordering::Relaxed);
-                assert_eq!(table.complete(event, Part::Remote, 1), Ok(true));
+                assert_eq!(table.complete(event, Completion::Remote, 1), Ok(true));
                 // Repeated: the part is over, or the operation is.
-                match table.complete(event, Part::Remote, 1) {
+                match table.complete(event, Completion::Remote, 1) {
                     Err(EventError::TooManyParts { .. } | EventError::Stale(_)) => {}
                     other => panic!("{other:?}"),
                 }
@@ -64,11 +65,11 @@ fn complete_against_test_against_reuse() {
         let tester = tester(move || {
             wait(&table, &cache, event);
             assert_eq!(data.load(Ordering::Relaxed), 7);
-            let next = table.alloc(&cache, Parts::REMOTE).unwrap();
+            let next = table.alloc(&cache, Completions::REMOTE).unwrap();
             assert_eq!(table.test(&cache, next), Ok(false));
             completer.join().unwrap();
             assert_eq!(table.test(&cache, next), Ok(false));
-            assert_eq!(table.complete(next, Part::Remote, 1), Ok(true));
+            assert_eq!(table.complete(next, Completion::Remote, 1), Ok(true));
             assert_eq!(table.test(&cache, next), Ok(true));
         });
         tester.join().unwrap();
@@ -81,9 +82,9 @@ fn two_completers_and_a_leaf() {
     check(|| {
         let table = table(1, 1, 0);
         let cache = table.thread_cache();
-        let event = table.alloc(&cache, Parts::BOTH).unwrap();
+        let event = table.alloc(&cache, Completions::BOTH).unwrap();
         let data = Arc::new([AtomicU64::new(0), AtomicU64::new(0)]);
-        let completers = [Part::Local, Part::Remote].map(|part| {
+        let completers = [Completion::Local, Completion::Remote].map(|part| {
             let (table, data) = (Arc::clone(&table), Arc::clone(&data));
             thread::spawn(move || {
                 data[part as usize].store(1, Ordering::Relaxed);
@@ -96,7 +97,7 @@ fn two_completers_and_a_leaf() {
         let tester = tester(move || {
             let leaf = table.query_leaf(event, Category::Lc).unwrap();
             if table.test(&cache, leaf).unwrap() {
-                assert_eq!(data[Part::Local as usize].load(Ordering::Relaxed), 1);
+                assert_eq!(data[Completion::Local as usize].load(Ordering::Relaxed), 1);
             }
             if table.test(&cache, event).unwrap() {
                 assert_eq!(data[0].load(Ordering::Relaxed), 1);
@@ -116,11 +117,11 @@ fn an_array_ends_a_leaf_with_its_root() {
     check(|| {
         let table = table(1, 1, 0);
         let cache = table.thread_cache();
-        let root = table.alloc(&cache, Parts::BOTH).unwrap();
+        let root = table.alloc(&cache, Completions::BOTH).unwrap();
         let leaf = table.query_leaf(root, Category::Lc).unwrap();
         let completer = {
             let table = Arc::clone(&table);
-            thread::spawn(move || assert_eq!(table.complete(root, Part::Both, 1), Ok(true)))
+            thread::spawn(move || assert_eq!(table.complete(root, Completion::Both, 1), Ok(true)))
         };
         let tester = tester(move || {
             let mut events = [leaf, root];
@@ -140,8 +141,8 @@ fn two_testers_free_once() {
     check(|| {
         let table = table(2, 1, 1);
         let cache = table.thread_cache();
-        let event = table.alloc(&cache, Parts::REMOTE).unwrap();
-        table.complete(event, Part::Remote, 1).unwrap();
+        let event = table.alloc(&cache, Completions::REMOTE).unwrap();
+        table.complete(event, Completion::Remote, 1).unwrap();
         let other = {
             let table = Arc::clone(&table);
             thread::spawn(move || {
@@ -153,10 +154,10 @@ fn two_testers_free_once() {
         };
         let reaped = table.test(&cache, event).is_ok();
         assert!(reaped ^ other.join().unwrap());
-        let a = table.alloc(&cache, Parts::REMOTE).unwrap();
-        let b = table.alloc(&cache, Parts::REMOTE).unwrap();
+        let a = table.alloc(&cache, Completions::REMOTE).unwrap();
+        let b = table.alloc(&cache, Completions::REMOTE).unwrap();
         assert_ne!(a.raw() & 0xff_ffff, b.raw() & 0xff_ffff);
-        assert!(table.alloc(&cache, Parts::REMOTE).is_err());
+        assert!(table.alloc(&cache, Completions::REMOTE).is_err());
     });
 }
 
@@ -167,11 +168,11 @@ fn the_free_list_hands_over() {
     check(|| {
         let table = table(1, 1, 1);
         let cache = table.thread_cache();
-        let event = table.alloc(&cache, Parts::REMOTE).unwrap();
+        let event = table.alloc(&cache, Completions::REMOTE).unwrap();
         let other = {
             let table = Arc::clone(&table);
             thread::spawn(move || {
-                table.complete(event, Part::Remote, 1).unwrap();
+                table.complete(event, Completion::Remote, 1).unwrap();
                 let cache = table.thread_cache();
                 assert_eq!(table.test(&cache, event), Ok(true));
                 // As a thread that goes on polling does.
@@ -180,17 +181,17 @@ fn the_free_list_hands_over() {
             })
         };
         let next = loop {
-            match table.alloc(&cache, Parts::REMOTE) {
+            match table.alloc(&cache, Completions::REMOTE) {
                 Ok(next) => break next,
                 Err(_) => thread::yield_now(),
             }
         };
         assert_ne!(next, event);
         assert_eq!(
-            table.complete(event, Part::Remote, 1),
+            table.complete(event, Completion::Remote, 1),
             Err(EventError::Stale(event))
         );
-        assert_eq!(table.complete(next, Part::Remote, 1), Ok(true));
+        assert_eq!(table.complete(next, Completion::Remote, 1), Ok(true));
         assert_eq!(table.test(&cache, next), Ok(true));
         other.join().unwrap();
     });
@@ -203,12 +204,12 @@ fn two_threads_take_from_the_shared_list() {
         let table = table(2, 1, 0);
         let cache = table.thread_cache();
         // The block is made before there is a second thread: the model does not know `OnceLock`.
-        let event = table.alloc(&cache, Parts::REMOTE).unwrap();
+        let event = table.alloc(&cache, Completions::REMOTE).unwrap();
         table.cancel(&cache, event).unwrap();
         let live = Arc::new([AtomicBool::new(false), AtomicBool::new(false)]);
         let round = |table: &HandleTable, live: &[AtomicBool; 2]| {
             let cache = table.thread_cache();
-            let event = table.alloc(&cache, Parts::REMOTE).unwrap();
+            let event = table.alloc(&cache, Completions::REMOTE).unwrap();
             // The two lowest values name no slot.
             let slot = &live[(event.raw() & 0xff_ffff) as usize - 2];
             assert!(!slot.swap(true, Ordering::Relaxed));

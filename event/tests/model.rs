@@ -4,8 +4,8 @@
 use std::collections::{HashMap, HashSet};
 
 use argonet_event::{
-    Category, CategoryMask, Event, EventError, HandleTable, Limits, NbiToken, Part, Parts,
-    ThreadCache,
+    Category, CategoryMask, Completion, Completions, Event, EventError, HandleTable, Limits,
+    NbiToken, ThreadCache,
 };
 use proptest::prelude::*;
 use proptest::sample::Index;
@@ -23,7 +23,7 @@ enum Step {
     /// Any event ever given out, stale ones too.
     Complete {
         event: Index,
-        part: Part,
+        part: Completion,
         count: u32,
     },
     AddParts {
@@ -59,7 +59,11 @@ enum Step {
 fn step() -> impl Strategy<Value = Step> {
     let cache = 0..CACHES;
     let event = any::<Index>();
-    let part = prop_oneof![Just(Part::Local), Just(Part::Remote), Just(Part::Both)];
+    let part = prop_oneof![
+        Just(Completion::Local),
+        Just(Completion::Remote),
+        Just(Completion::Both)
+    ];
     prop_oneof![
         6 => (cache.clone(), 0..3_u32, 0..3_u32)
             .prop_map(|(cache, local, remote)| Step::Alloc { cache, local, remote }),
@@ -108,7 +112,7 @@ impl Model {
     }
 
     fn alloc(&mut self, cache: usize, local: u32, remote: u32) {
-        let Ok(parts) = Parts::new(local, remote) else {
+        let Ok(parts) = Completions::new(local, remote) else {
             assert_eq!((local, remote), (0, 0));
             return;
         };
@@ -133,16 +137,16 @@ impl Model {
         }
     }
 
-    fn complete(&mut self, event: Event, part: Part, count: u32) {
+    fn complete(&mut self, event: Event, part: Completion, count: u32) {
         let result = self.table.complete(event, part, count);
         let Some((local, remote)) = self.live.get_mut(&event) else {
             assert_eq!(result, Err(EventError::Stale(event)));
             return;
         };
         let (locals, remotes) = match part {
-            Part::Local => (count, 0),
-            Part::Remote => (0, count),
-            Part::Both => (count, count),
+            Completion::Local => (count, 0),
+            Completion::Remote => (0, count),
+            Completion::Both => (count, count),
         };
         if locals > *local || remotes > *remote {
             assert!(matches!(result, Err(EventError::TooManyParts { .. })));
@@ -153,7 +157,7 @@ impl Model {
     }
 
     fn add_parts(&mut self, event: Event, local: u32, remote: u32) {
-        let Ok(parts) = Parts::new(local, remote) else {
+        let Ok(parts) = Completions::new(local, remote) else {
             return;
         };
         let result = self.table.add_parts(event, parts);
@@ -281,7 +285,11 @@ impl Model {
             self.alloc(0, 1, 1);
         }
         assert_eq!(self.live.len() as u32, self.limit);
-        assert!(self.table.alloc(&self.caches[0], Parts::BOTH).is_err());
+        assert!(
+            self.table
+                .alloc(&self.caches[0], Completions::BOTH)
+                .is_err()
+        );
     }
 }
 

@@ -7,7 +7,8 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 
 use argonet_event::{
-    Category, CategoryMask, Event, HandleTable, Limits, NbiToken, Part, Parts, ThreadCache,
+    Category, CategoryMask, Completion, Completions, Event, HandleTable, Limits, NbiToken,
+    ThreadCache,
 };
 
 const INITIATORS: usize = 3;
@@ -32,10 +33,10 @@ fn complete_all(table: &HandleTable, work: &Receiver<Work>) -> u64 {
             match one {
                 Work::Explicit(event, data) => {
                     data.fetch_add(1, Ordering::Relaxed);
-                    table.complete(event, Part::Local, 1).unwrap();
-                    table.complete(event, Part::Remote, 2).unwrap();
+                    table.complete(event, Completion::Local, 1).unwrap();
+                    table.complete(event, Completion::Remote, 2).unwrap();
                     // Repeated: refused, whatever has become of the handle.
-                    table.complete(event, Part::Remote, 1).unwrap_err();
+                    table.complete(event, Completion::Remote, 1).unwrap_err();
                 }
                 Work::Implicit(token) => {
                     table.complete_nbi(token, 1).unwrap();
@@ -63,7 +64,7 @@ fn round(
     let mut events = Vec::new();
     for (i, datum) in data.iter().enumerate() {
         let event = loop {
-            match table.alloc(cache, Parts::new(1, 2).unwrap()) {
+            match table.alloc(cache, Completions::new(1, 2).unwrap()) {
                 Ok(event) => break event,
                 // The table is small on purpose: give way to those that hold the handles.
                 Err(_) if !events.is_empty() => {

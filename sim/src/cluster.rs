@@ -28,13 +28,13 @@ pub struct Node {
 /// ```
 /// use argonet_am::{Category, Delivery, HandlerTable, Message, Payload};
 /// use argonet_base::{HandlerIndex, JobRank};
-/// use argonet_conduit::{Conduit, OpToken, Part, Sink};
+/// use argonet_conduit::{Conduit, OpToken, Completion, Sink};
 /// use argonet_sim::{Cluster, SimConfig};
 ///
 /// struct Count(u32);
 /// impl Sink for Count {
 ///     fn deliver(&mut self, delivery: &mut Delivery<'_>) { self.0 += delivery.arg(0); }
-///     fn completed(&mut self, _: OpToken, _: Part) {}
+///     fn completed(&mut self, _: OpToken, _: Completion) {}
 ///     fn on_error(&mut self, error: argonet_am::AmError) { panic!("{error}"); }
 /// }
 ///

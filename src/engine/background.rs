@@ -14,7 +14,7 @@ use super::vis::Notices;
 use argonet_am::{AmError, HandlerTable, Message};
 use argonet_base::JobRank;
 use argonet_conduit::{Conduit, SendError};
-use argonet_event::{Event, Part};
+use argonet_event::{Completion, Event};
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering, fence};
 use core::time::Duration;
 use parking_lot::Mutex;
@@ -198,7 +198,7 @@ impl<C: Conduit> Engine<C> {
 
     /// Completes the event of an operation of one part.
     pub(super) fn finish(&self, event: Event, steps: &mut Steps) {
-        if let Err(error) = self.events.complete(event, Part::Remote, 1) {
+        if let Err(error) = self.events.complete(event, Completion::Remote, 1) {
             self.fatal(&format!("a collective operation ends wrongly: {error}"));
         }
         steps.taken += 1;

@@ -23,7 +23,7 @@ use argonet_am::{
 use argonet_base::{HandlerIndex, JobRank, SegmentOffset};
 use argonet_boot::{Bootstrap, ExitMark, WaitFor, Waiting};
 use argonet_conduit::smp::{SegmentLen, ThreadMode};
-use argonet_conduit::{Conduit, OpToken, Part, PrepareRequest, Prepared, SendError, Sink};
+use argonet_conduit::{Completion, Conduit, OpToken, PrepareRequest, Prepared, SendError, Sink};
 use argonet_event::HandleTable;
 use argonet_segment::{Directory, Resolver};
 use argonet_settings::Letter;
@@ -158,11 +158,11 @@ impl<C: Conduit> Sink for Runner<'_, C> {
         core::mem::forget(running);
     }
 
-    fn completed(&mut self, op: OpToken, part: Part) {
+    fn completed(&mut self, op: OpToken, part: Completion) {
         self.engine.complete(op, part, 1);
     }
 
-    fn completed_all(&mut self, op: OpToken, part: Part, count: u32) {
+    fn completed_all(&mut self, op: OpToken, part: Completion, count: u32) {
         self.engine.complete(op, part, count);
     }
 

@@ -13,10 +13,10 @@ use argonet_am::AmError;
 use argonet_base::{JobRank, SegmentOffset};
 use argonet_boot::{WaitFor, Waiting};
 use argonet_conduit::smp::ThreadMode;
-use argonet_conduit::{Conduit, Injected, OpToken, Part, SMALL_PUT, SendError};
+use argonet_conduit::{Completion, Conduit, Injected, OpToken, SMALL_PUT, SendError};
 use argonet_event::{
-    Category, CategoryMask, Decision, Event, EventError, Exhausted, ExhaustionPolicy, NbiScope,
-    NbiToken, Parts, ThreadCache,
+    Category, CategoryMask, Completions, Decision, Event, EventError, Exhausted, ExhaustionPolicy,
+    NbiScope, NbiToken, ThreadCache,
 };
 use argonet_segment::bulk;
 use argonet_trace::{Kind, What};
@@ -123,10 +123,10 @@ impl Transfer {
         matches!(self, Transfer::Put { len, .. } if len > SMALL_PUT)
     }
 
-    fn parts(self) -> Parts {
+    fn parts(self) -> Completions {
         match self {
-            Transfer::Put { .. } => Parts::BOTH,
-            Transfer::Get { .. } => Parts::REMOTE,
+            Transfer::Put { .. } => Completions::BOTH,
+            Transfer::Get { .. } => Completions::REMOTE,
         }
     }
 
@@ -212,7 +212,7 @@ impl<C: Conduit> Engine<C> {
         match unsafe { self.launch(ctx, transfer, op, injection) } {
             Ok(Injected::Pending) => Ok(event),
             Ok(Injected::Local) => {
-                self.complete(op, Part::Local, 1);
+                self.complete(op, Completion::Local, 1);
                 Ok(event)
             }
             outcome => {
@@ -283,7 +283,7 @@ impl<C: Conduit> Engine<C> {
             Ok(Injected::Pending) => Ok(LocalCompletion::Pending),
             Ok(Injected::Local) => {
                 if local {
-                    self.complete(op, Part::Local, 1);
+                    self.complete(op, Completion::Local, 1);
                 }
                 Ok(LocalCompletion::Done)
             }
@@ -358,7 +358,7 @@ impl<C: Conduit> Engine<C> {
     pub(super) fn handle(
         &self,
         ctx: &ThreadCtx,
-        parts: Parts,
+        parts: Completions,
         injection: Injection,
     ) -> Result<Event, OpError> {
         let policy = ExhaustionPolicy {
@@ -393,18 +393,18 @@ impl<C: Conduit> Engine<C> {
     }
 
     /// A conduit reports a completion.
-    pub(super) fn complete(&self, op: OpToken, part: Part, count: u32) {
+    pub(super) fn complete(&self, op: OpToken, part: Completion, count: u32) {
         let outcome = if op.implicit {
             let token = NbiToken::from_raw(op.handle);
             let token = match part {
-                Part::Local => token.with_category(Category::Lc),
-                Part::Remote => token,
+                Completion::Local => token.with_category(Category::Lc),
+                Completion::Remote => token,
             };
             self.events.complete_nbi(token, count)
         } else {
             let part = match part {
-                Part::Local => argonet_event::Part::Local,
-                Part::Remote => argonet_event::Part::Remote,
+                Completion::Local => argonet_event::Completion::Local,
+                Completion::Remote => argonet_event::Completion::Remote,
             };
             self.events
                 .complete(Event::from_raw(op.handle), part, count)

@@ -8,8 +8,8 @@ use argonet_base::{HandlerIndex, JobRank, SegmentOffset};
 use argonet_boot::{BootError, Bootstrap, Key};
 use argonet_conduit::smp::ThreadMode;
 use argonet_conduit::{
-    Capabilities, Conduit, Injected, Limits, OpToken, Part, PrepareRequest, Prepared, SMALL_PUT,
-    SendError, Sink,
+    Capabilities, Completion, Conduit, Injected, Limits, OpToken, PrepareRequest, Prepared,
+    SMALL_PUT, SendError, Sink,
 };
 use argonet_event::{Category, CategoryMask, Event, EventError};
 use argonet_segment::{Directory, PageKind, SegmentFile};
@@ -60,7 +60,7 @@ impl Bootstrap for Member {
 struct Pending {
     op: OpToken,
     /// What is still to be reported.
-    parts: Vec<Part>,
+    parts: Vec<Completion>,
     /// The transfer's own memory, segment offset, length, whether it is a put.
     copy: Option<(usize, u64, usize, bool)>,
 }
@@ -71,7 +71,7 @@ struct Late {
     pending: Mutex<Vec<Pending>>,
     /// Operations that it holds at most.
     room: usize,
-    /// Parts that a poll may report, and which of the pending operations comes next.
+    /// Completions that a poll may report, and which of the pending operations comes next.
     script: Mutex<Vec<usize>>,
 }
 
@@ -103,9 +103,9 @@ impl Late {
             return Err(SendError::Full);
         }
         let parts = if put {
-            vec![Part::Local, Part::Remote]
+            vec![Completion::Local, Completion::Remote]
         } else {
-            vec![Part::Remote]
+            vec![Completion::Remote]
         };
         if put && len <= SMALL_PUT {
             let place = offset as usize..offset as usize + len;
@@ -114,7 +114,7 @@ impl Late {
             self.memory.lock()[place].copy_from_slice(source);
             pending.push(Pending {
                 op,
-                parts: vec![Part::Remote],
+                parts: vec![Completion::Remote],
                 copy: None,
             });
             return Ok(Injected::Local);

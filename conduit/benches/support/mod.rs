@@ -8,7 +8,7 @@ use argonet_am::{Delivery, HandlerTable, Message, Payload, Registered};
 use argonet_base::{HandlerIndex, JobRank};
 use argonet_conduit::smp::ThreadMode;
 use argonet_conduit::tcp::{Connection, Connector, Made, Tcp, TcpConfig, TcpSizes};
-use argonet_conduit::{OpToken, Part, Sink};
+use argonet_conduit::{Completion, OpToken, Sink};
 use argonet_segment::{Directory, OwnSegment, PageKind, SegmentFile};
 use rustix::fd::BorrowedFd;
 use std::collections::VecDeque;
@@ -109,14 +109,14 @@ impl Sink for Count {
         }
     }
 
-    fn completed(&mut self, op: OpToken, part: Part) {
+    fn completed(&mut self, op: OpToken, part: Completion) {
         self.completed_all(op, part, 1);
     }
 
-    fn completed_all(&mut self, _op: OpToken, part: Part, count: u32) {
+    fn completed_all(&mut self, _op: OpToken, part: Completion, count: u32) {
         match part {
-            Part::Local => self.local += u64::from(count),
-            Part::Remote => self.remote += u64::from(count),
+            Completion::Local => self.local += u64::from(count),
+            Completion::Remote => self.remote += u64::from(count),
         }
     }
 

@@ -143,7 +143,7 @@ impl Sink for Count {
         assert_eq!(delivery.source(), JobRank(6));
     }
 
-    fn completed(&mut self, _: OpToken, _: crate::conduit::Part) {}
+    fn completed(&mut self, _: OpToken, _: crate::conduit::Completion) {}
 
     fn on_error(&mut self, error: AmError) {
         panic!("{error}");
@@ -215,7 +215,7 @@ fn neighbors_are_reached_through_memory_and_others_over_the_network() {
             assert_eq!(delivery.source(), JobRank(5));
             self.0 += 1;
         }
-        fn completed(&mut self, _: OpToken, _: crate::conduit::Part) {}
+        fn completed(&mut self, _: OpToken, _: crate::conduit::Completion) {}
         fn on_error(&mut self, error: AmError) {
             panic!("{error}");
         }

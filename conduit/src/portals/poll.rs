@@ -1,7 +1,7 @@
 //! Polls, and waiting for them to find something.
 
 use super::core::Portals;
-use crate::conduit::{OpToken, Part, SendError, Sink};
+use crate::conduit::{Completion, OpToken, SendError, Sink};
 use argonet_am::{AmError, Delivery};
 use argonet_base::cpu::{SHORT_PAUSE_TICKS, ticks};
 use argonet_nic::portals::{NicError, Portals as Interface, Queue};
@@ -33,12 +33,12 @@ impl<S: Sink + ?Sized> Sink for Given<'_, S> {
         self.sink.deliver(delivery);
     }
 
-    fn completed(&mut self, op: OpToken, part: Part) {
+    fn completed(&mut self, op: OpToken, part: Completion) {
         self.count += 1;
         self.sink.completed(op, part);
     }
 
-    fn completed_all(&mut self, op: OpToken, part: Part, count: u32) {
+    fn completed_all(&mut self, op: OpToken, part: Completion, count: u32) {
         self.count += 1;
         self.sink.completed_all(op, part, count);
     }

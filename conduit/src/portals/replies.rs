@@ -9,7 +9,7 @@ use super::requests::long_half;
 use super::roles::{self, Role};
 use super::system::account;
 use super::wire::{Head, Kind, handle_of, lid_of};
-use crate::conduit::{Part, Sink};
+use crate::conduit::{Completion, Sink};
 use argonet_am::credit::PushedBack;
 use argonet_am::record::RecordError;
 use argonet_am::{AmError, MessageClass};
@@ -290,9 +290,9 @@ impl<N: Interface + Send + Sync> Portals<N> {
                 Then::Put(token, local) => {
                     if local {
                         *both += 1;
-                        sink.completed(token, Part::Local);
+                        sink.completed(token, Completion::Local);
                     }
-                    sink.completed(token, Part::Remote);
+                    sink.completed(token, Completion::Remote);
                 }
                 Then::Get(token, place) => {
                     if let Source::Bounce(chunk) = source {
@@ -300,9 +300,9 @@ impl<N: Interface + Send + Sync> Portals<N> {
                         // SAFETY: the client keeps the place until this operation is complete; the chunk is this operation's.
                         unsafe { bulk::copy(place.as_ptr(), from.as_ptr(), place.len()) };
                     }
-                    sink.completed(token, Part::Remote);
+                    sink.completed(token, Completion::Remote);
                 }
-                Then::Half(Some(token)) => sink.completed(token, Part::Local),
+                Then::Half(Some(token)) => sink.completed(token, Completion::Local),
                 Then::Half(None) => {}
             }
         }

@@ -2,7 +2,7 @@
 
 use super::core::{Again, Portals};
 use super::roles::{self, Role};
-use crate::conduit::{OpToken, Part as CompletedPart, Sink};
+use crate::conduit::{Completion, OpToken, Sink};
 use crate::exit::Way;
 use argonet_am::credit::{Bank, CreditError};
 use argonet_am::record::RecordError;
@@ -137,7 +137,7 @@ impl Sink for Deaf {
         unreachable!("no message comes over the system queue");
     }
 
-    fn completed(&mut self, _op: OpToken, _part: CompletedPart) {}
+    fn completed(&mut self, _op: OpToken, _completion: Completion) {}
 
     fn on_error(&mut self, _error: AmError) {}
 }

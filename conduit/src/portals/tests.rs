@@ -5,7 +5,7 @@ use super::peer::State;
 use super::software_config;
 use super::system::scavenge;
 use super::{Buffers, Portals, PortalsConfig, PortalsSizes};
-use crate::conduit::{Conduit, Injected, OpToken, Part, SendError, Sink};
+use crate::conduit::{Completion, Conduit, Injected, OpToken, SendError, Sink};
 use crate::exit::{ExitCounts, TellExit};
 use crate::gauges::CreditReport;
 use crate::threads::ThreadMode;
@@ -49,7 +49,7 @@ impl Sink for Seen {
         self.messages += 1;
     }
 
-    fn completed(&mut self, _op: OpToken, _part: Part) {
+    fn completed(&mut self, _op: OpToken, _part: Completion) {
         self.completed += 1;
     }
 

@@ -9,7 +9,7 @@ use super::peer::Rest;
 use super::ring::{Reader, Ring, Writer, publish};
 use super::wake::Barrier;
 use super::words::Words;
-use crate::conduit::{Conduit, OpToken, Part, PrepareRequest, Prepared, SendError, Sink};
+use crate::conduit::{Completion, Conduit, OpToken, PrepareRequest, Prepared, SendError, Sink};
 use argonet_am::record::{Head, Kind, MAX_UNITS};
 use argonet_am::{
     AmError, Category, Delivery, HandlerTable, MAX_MEDIUM, Message, MessageClass, Payload,
@@ -214,7 +214,7 @@ impl Sink for Log {
         ));
     }
 
-    fn completed(&mut self, op: OpToken, part: Part) {
+    fn completed(&mut self, op: OpToken, part: Completion) {
         panic!("{op:?} {part:?}: smp completes at injection");
     }
 

@@ -2,7 +2,7 @@
 
 use super::frame::{Fields, Frame, HeadBytes, Kind, LONGEST_HEAD, charge};
 use super::stream::{Body, Extent, Grant, SendStream};
-use crate::conduit::{OpToken, Part};
+use crate::conduit::{Completion, OpToken};
 use crate::wire::{UserBytes, UserPlace};
 use argonet_am::record::RecordError;
 use std::collections::VecDeque;
@@ -123,15 +123,15 @@ impl Operations {
     }
 
     /// The peer has taken the stream so far.
-    pub(super) fn taken(&mut self, taken: u64, mut report: impl FnMut(OpToken, Part, u32)) {
+    pub(super) fn taken(&mut self, taken: u64, mut report: impl FnMut(OpToken, Completion, u32)) {
         while let Some(first) = self.sent.front()
             && first.end <= taken
         {
             if first.local {
-                report(first.op, Part::Local, 1);
+                report(first.op, Completion::Local, 1);
             }
             if first.remote > 0 {
-                report(first.op, Part::Remote, first.remote);
+                report(first.op, Completion::Remote, first.remote);
             }
             self.sent.pop_front();
         }
@@ -246,7 +246,7 @@ impl Operations {
     pub(super) fn data(&mut self, frame: &Frame) -> Result<Data, RecordError> {
         let unasked = RecordError::Kind(Kind::Got.into());
         let get = find(&mut self.gets, frame.fields.op).ok_or(unasked)?;
-        // Parts come in any order where there are several connections; none comes twice.
+        // Completions come in any order where there are several connections; none comes twice.
         let (at, len) = (frame.fields.offset.checked_sub(get.offset), frame.length);
         let at = at.map_or(usize::MAX, |at| usize::try_from(at).unwrap_or(usize::MAX));
         if len == 0

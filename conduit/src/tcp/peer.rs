@@ -9,7 +9,7 @@ use super::rails::{InboundRail, Striping};
 use super::silence::Silence;
 use super::stream::{Aside, Bodies, Body, Grant, Parked, ReceiveStream, SendStream};
 use super::wire::Wire;
-use crate::conduit::{OpToken, Part, SendError};
+use crate::conduit::{Completion, OpToken, SendError};
 use argonet_am::AmError;
 use argonet_am::credit::Bank;
 use argonet_am::record::RecordError;
@@ -46,7 +46,7 @@ pub(super) struct Inbound {
     pub(super) lost: bool,
     pub(super) silence: Silence,
     /// Completions that are being reported to the sink.
-    pub(super) completions: VecDeque<(OpToken, Part, u32)>,
+    pub(super) completions: VecDeque<(OpToken, Completion, u32)>,
     /// Payloads that come beside the stream.
     pub(super) bodies: Bodies,
     pub(super) rails: Vec<InboundRail>,
@@ -73,7 +73,7 @@ pub(super) struct Outbound {
     pub(super) reserved: Reserved,
     pub(super) operations: Operations,
     /// Completions and errors that were not reported to the sink.
-    pub(super) reports: VecDeque<(OpToken, Part, u32)>,
+    pub(super) reports: VecDeque<(OpToken, Completion, u32)>,
     pub(super) errors: Vec<AmError>,
     pub(super) wire: Option<Arc<Wire>>,
     /// The number of the connection; 0 before the first.

@@ -5,7 +5,7 @@ use super::operations::Data;
 use super::peer::Inbound;
 use super::stream::{Body, Extent, PAYLOAD_ALIGN, Parked};
 use super::visit::Visit;
-use crate::conduit::{Part, Sink};
+use crate::conduit::{Completion, Sink};
 use argonet_am::record::RecordError;
 use argonet_am::{AmError, Category, Delivery, MAX_CARRIED, MessageClass};
 use argonet_base::{HandlerIndex, SegmentOffset};
@@ -305,7 +305,7 @@ impl<S: Sink + ?Sized> Visit<'_, S> {
             .answered(frame.fields.op, frame.length);
         if let Some(op) = complete {
             self.cut_op(inbound, frame.fields.op)?;
-            self.sink.completed(op, Part::Remote);
+            self.sink.completed(op, Completion::Remote);
             self.taken += 1;
         }
         Ok(())

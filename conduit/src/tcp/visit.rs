@@ -4,7 +4,7 @@ use super::core::Core;
 use super::frame::{Frame, Kind};
 use super::peer::{Inbound, Outbound, Peer};
 use super::stream::{Next, Pieces};
-use crate::conduit::{OpToken, Part, Sink};
+use crate::conduit::{Completion, OpToken, Sink};
 use argonet_am::record::RecordError;
 use argonet_am::{AmError, MessageClass};
 use core::sync::atomic::Ordering;
@@ -68,7 +68,7 @@ impl Sink for Later<'_> {
         unreachable!("a visit that only serves sets messages aside");
     }
 
-    fn completed(&mut self, op: OpToken, part: Part) {
+    fn completed(&mut self, op: OpToken, part: Completion) {
         let mut outbound = self.0.outbound.lock();
         outbound.reports.push_back((op, part, 1));
     }

@@ -2,7 +2,7 @@
 
 use argonet_am::{AmError, Category, Delivery, Message, MessageClass, Payload};
 use argonet_base::{HandlerIndex, SegmentOffset};
-use argonet_conduit::{OpToken, Part, Sink};
+use argonet_conduit::{Completion, OpToken, Sink};
 use argonet_segment::SharedBytes;
 use std::collections::BTreeMap;
 
@@ -68,10 +68,10 @@ impl Sink for Log {
         self.told.extend(reply.err());
     }
 
-    fn completed(&mut self, op: OpToken, part: Part) {
+    fn completed(&mut self, op: OpToken, part: Completion) {
         let parts = match part {
-            Part::Local => &mut self.local,
-            Part::Remote => &mut self.remote,
+            Completion::Local => &mut self.local,
+            Completion::Remote => &mut self.remote,
         };
         *parts.entry(op.handle).or_default() += 1;
     }

@@ -4,7 +4,7 @@ use crate::bench::Bench;
 use crate::log::token;
 use crate::rig::Rig;
 use argonet_base::{JobRank, SegmentOffset};
-use argonet_conduit::{Conduit, Injected, Part, SMALL_PUT, SendError};
+use argonet_conduit::{Completion, Conduit, Injected, SMALL_PUT, SendError};
 
 /// Bytes on both sides of what is got, which must not change; on both sides of puts, too.
 pub(super) const MARGIN: usize = 64;
@@ -146,13 +146,13 @@ impl Operations {
 
     /// Takes what was reported since the last call; `(handle, part)` in order. A part that is not
     /// due fails: it was reported twice, or never promised.
-    pub(super) fn reports<R: Rig>(&mut self, bench: &mut Bench<R>) -> Vec<(u64, Part)> {
+    pub(super) fn reports<R: Rig>(&mut self, bench: &mut Bench<R>) -> Vec<(u64, Completion)> {
         let reports = std::mem::take(&mut bench.logs[self.rank as usize].completed);
         for &(handle, part) in &reports {
             let open = self.open.iter_mut().find(|(open, ..)| *open == handle);
             let due = open.map(|(_, due, _)| match part {
-                Part::Local => std::mem::take(&mut due.local),
-                Part::Remote => std::mem::take(&mut due.remote),
+                Completion::Local => std::mem::take(&mut due.local),
+                Completion::Remote => std::mem::take(&mut due.remote),
             });
             if due != Some(true) {
                 bench.fail(&format!(
@@ -189,7 +189,7 @@ pub(super) fn complete_put<R: Rig>(
         bench.poll(ops.rank);
         for (reported, part) in ops.reports(bench) {
             assert_eq!(reported, handle);
-            if part == Part::Local {
+            if part == Completion::Local {
                 let open = ops.open.iter_mut().find(|(open, ..)| *open == handle);
                 open.into_iter()
                     .for_each(|(_, _, buffer)| buffer.fill(0xee));

@@ -9,7 +9,7 @@ use crate::pattern;
 use crate::rig::{Promises, Rig};
 use argonet_am::Category;
 use argonet_base::{JobRank, SegmentOffset};
-use argonet_conduit::{Conduit, Injected, Part, SMALL_PUT, SendError};
+use argonet_conduit::{Completion, Conduit, Injected, SMALL_PUT, SendError};
 
 pub(super) fn cases<R: Rig>() -> Vec<Case<R>> {
     let case = |name, run| Case {
@@ -102,7 +102,8 @@ fn small_puts_have_read_their_source<R: Rig>(rig: &R) {
                 )
             };
             assert_ne!(put, Ok(Injected::Pending), "a put of {len} bytes");
-            under_way.extend((put == Ok(Injected::Local)).then_some((u64::from(n), Part::Remote)));
+            under_way
+                .extend((put == Ok(Injected::Local)).then_some((u64::from(n), Completion::Remote)));
             put != Err(SendError::Full)
         });
         // At once.
@@ -290,7 +291,7 @@ fn gets_outside_are_refused<R: Rig>(rig: &R) {
             });
         }
         assert_eq!(
-            bench.reported(0, 3, Part::Remote),
+            bench.reported(0, 3, Completion::Remote),
             0,
             "{len} bytes at {offset}"
         );
@@ -321,7 +322,8 @@ fn a_put_needs_no_help<R: Rig>(rig: &R) {
             Err(error) => bench.fail(&error.to_string()),
         };
         bench.until_among(&[0], "a put without its target", |bench| {
-            [Part::Local, Part::Remote].map(|part| bench.reported(0, n as u64, part)) == due
+            [Completion::Local, Completion::Remote].map(|part| bench.reported(0, n as u64, part))
+                == due
         });
         assert!(bench.read(1, 3, len) == bytes, "{len} bytes");
     }
@@ -360,14 +362,22 @@ fn requests_in_place<R: Rig>(rig: &R) {
             bench.owe(0, 1, mail);
             if pending {
                 bench.until("the local part", |bench| {
-                    bench.reported(0, handle, Part::Local) > 0
+                    bench.reported(0, handle, Completion::Local) > 0
                 });
             }
             buffer.fill(0xee);
             bench.account();
             let due = usize::from(pending);
-            assert_eq!(bench.reported(0, handle, Part::Local), due, "{len} bytes");
-            assert_eq!(bench.reported(0, handle, Part::Remote), 0, "{len} bytes");
+            assert_eq!(
+                bench.reported(0, handle, Completion::Local),
+                due,
+                "{len} bytes"
+            );
+            assert_eq!(
+                bench.reported(0, handle, Completion::Remote),
+                0,
+                "{len} bytes"
+            );
             bench.logs[0].completed.clear();
             bench.forget();
         }

@@ -10,7 +10,7 @@ use argonet_am::{
 };
 use argonet_base::{HandlerIndex, JobRank, SegmentOffset};
 use argonet_conduit::smp::{Barrier, Layout, RING_BYTES, Smp, SmpConfig, ThreadMode};
-use argonet_conduit::{Conduit, OpToken, Part, SendError, Sink};
+use argonet_conduit::{Completion, Conduit, OpToken, SendError, Sink};
 use argonet_segment::{Directory, OwnSegment, PageKind, SegmentFile, SharedBytes};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{MemfdFlags, memfd_create};
@@ -60,7 +60,7 @@ impl Sink for Handlers {
         }
     }
 
-    fn completed(&mut self, _: OpToken, _: Part) {}
+    fn completed(&mut self, _: OpToken, _: Completion) {}
 
     fn on_error(&mut self, error: AmError) {
         assert!(!error.to_string().is_empty());

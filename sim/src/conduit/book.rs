@@ -9,13 +9,13 @@ use crate::link::{self, Address, Link, LinkConfig, LinkEvent, Outgoing, Tail};
 use argonet_am::record::RecordError;
 use argonet_am::{AmError, MessageClass};
 use argonet_base::JobRank;
-use argonet_conduit::{ClassLedger, OpToken, Part};
+use argonet_conduit::{ClassLedger, Completion, OpToken};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// What is to be told to the sink.
 #[derive(Debug)]
 pub(super) enum Report {
-    Completed(OpToken, Part),
+    Completed(OpToken, Completion),
     Broken(AmError),
 }
 
@@ -248,7 +248,8 @@ impl Book {
         match event {
             LinkEvent::Acknowledged(token) => match self.buffers.release(token) {
                 Some(Buffer::InPlace { op, .. }) => {
-                    self.reports.push_back(Report::Completed(op, Part::Local));
+                    self.reports
+                        .push_back(Report::Completed(op, Completion::Local));
                 }
                 Some(Buffer::Chunk { op, len, .. }) => {
                     let done = self.operations.chunk_acknowledged(op, len);

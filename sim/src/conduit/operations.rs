@@ -5,7 +5,7 @@ use super::buffers::{Buffer, Source};
 use super::message::{Head, Kind};
 use argonet_am::MessageClass;
 use argonet_conduit::wire::UserPlace;
-use argonet_conduit::{OpToken, Part};
+use argonet_conduit::{Completion, OpToken};
 use std::collections::BTreeMap;
 
 #[derive(Debug)]
@@ -82,7 +82,7 @@ impl Operations {
         op.acknowledged += len;
         let local = matches!(op.transfer, Transfer::Put(Source::User(_)));
         let report = (local && op.acknowledged == op.len)
-            .then_some(Report::Completed(op.token, Part::Local));
+            .then_some(Report::Completed(op.token, Completion::Local));
         self.remove_if_over(key);
         report
     }
@@ -106,7 +106,7 @@ impl Operations {
     fn finish(&mut self, key: u64, len: usize) -> Option<Report> {
         let op = self.table.get_mut(&key)?;
         op.done += len;
-        let report = (op.done == op.len).then_some(Report::Completed(op.token, Part::Remote));
+        let report = (op.done == op.len).then_some(Report::Completed(op.token, Completion::Remote));
         self.remove_if_over(key);
         report
     }

@@ -3,7 +3,7 @@
 
 use argonet_am::{AmError, Delivery, HandlerTable, Message, Payload};
 use argonet_base::{HandlerIndex, JobRank};
-use argonet_conduit::{Conduit, OpToken, Part, SendError, Sink};
+use argonet_conduit::{Completion, Conduit, OpToken, SendError, Sink};
 use argonet_segment::SharedBytes;
 use argonet_sim::{Cluster, FaultPlan, Quality, SimConfig, Sizes};
 
@@ -26,7 +26,7 @@ impl Sink for Log {
         }
     }
 
-    fn completed(&mut self, _: OpToken, _: Part) {}
+    fn completed(&mut self, _: OpToken, _: Completion) {}
 
     fn on_error(&mut self, error: AmError) {
         panic!("{error}");

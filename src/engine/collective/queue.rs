@@ -17,7 +17,7 @@ use crate::engine::thread::ThreadCtx;
 use argonet_boot::{WaitFor, Waiting};
 use argonet_conduit::Conduit;
 use argonet_conduit::smp::{Lines, ThreadMode};
-use argonet_event::{Event, Parts};
+use argonet_event::{Completions, Event};
 use core::sync::atomic::Ordering;
 use parking_lot::MutexGuard;
 use std::sync::Arc;
@@ -106,7 +106,7 @@ impl<C: Conduit> Engine<C> {
         }
         drop(turn);
         // Polls while there is none, and perhaps completes the call.
-        let event = self.handle(ctx, Parts::REMOTE, Injection::Blocking)?;
+        let event = self.handle(ctx, Completions::REMOTE, Injection::Blocking)?;
         let mut queue = near.queue.lock();
         match queue
             .iter_mut()

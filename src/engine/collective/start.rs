@@ -16,7 +16,7 @@ use argonet_am::AmError;
 use argonet_base::JobRank;
 use argonet_conduit::Conduit;
 use argonet_conduit::smp::ThreadMode;
-use argonet_event::{Event, Parts};
+use argonet_event::{Completions, Event};
 use argonet_trace::What;
 use core::sync::atomic::Ordering;
 use std::sync::Arc;
@@ -132,7 +132,7 @@ impl<C: Conduit> Engine<C> {
         if team.size() == 1 && call.kind == Kind::Barrier {
             return Ok(Event::DONE);
         }
-        let event = self.handle(ctx, Parts::REMOTE, Injection::Blocking)?;
+        let event = self.handle(ctx, Completions::REMOTE, Injection::Blocking)?;
         let told = Told {
             event: Some(event),
             standing,

@@ -24,7 +24,7 @@ use super::thread::ThreadCtx;
 use argonet_am::{AmError, HandlerTable, Message, Payload};
 use argonet_base::JobRank;
 use argonet_conduit::{Conduit, OpToken};
-use argonet_event::{Event, Parts};
+use argonet_event::{Completions, Event};
 pub(super) use argonet_segment::registration::Access;
 use cross::Cross;
 pub use cross::ProcessOf;
@@ -239,7 +239,7 @@ impl<C: Conduit> Engine<C> {
         injection: Injection,
         send: impl FnOnce(OpToken) -> Result<(), AmError>,
     ) -> Result<Event, OpError> {
-        let event = self.handle(ctx, Parts::REMOTE, injection)?;
+        let event = self.handle(ctx, Completions::REMOTE, injection)?;
         let token = OpToken {
             handle: event.raw(),
             implicit: false,

@@ -8,7 +8,7 @@ use super::FarBound;
 use super::flights::{Flight, Landing};
 use super::wire::{Args, Range, Refusal, Subject, unpack};
 use argonet_am::{AmError, Delivery, Message, MessageClass, Payload};
-use argonet_conduit::{Conduit, Part};
+use argonet_conduit::{Completion, Conduit};
 use argonet_segment::registration::Access;
 use argonet_segment::{SharedBytes, bulk};
 use core::ptr::{NonNull, with_exposed_provenance_mut};
@@ -216,7 +216,7 @@ impl<C: Conduit> Engine<C> {
         let Flight { peer, token, .. } = flight;
         match flight.landing {
             Landing::Noticed(notice) => self.vis_owe_notice(peer, notice, token),
-            _ => self.complete(token, Part::Remote, 1),
+            _ => self.complete(token, Completion::Remote, 1),
         }
     }
 

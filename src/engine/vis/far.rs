@@ -18,13 +18,13 @@ use super::walk::{Runs, Walk, parts, together};
 use super::wire::{Naming, Room, lattice_bytes, name_addresses, name_lattice};
 use argonet_am::{AmError, Message, MessageClass, Payload};
 use argonet_base::JobRank;
-use argonet_conduit::{Conduit, Injected, OpToken, Part, PrepareRequest};
+use argonet_conduit::{Completion, Conduit, Injected, OpToken, PrepareRequest};
 use argonet_event::Event;
 use argonet_segment::{SharedBytes, bulk};
 use core::ptr::{with_exposed_provenance, with_exposed_provenance_mut};
 use std::sync::Arc;
 
-/// Parts of one transfer that go as puts or gets of their own, at most.
+/// Completions of one transfer that go as puts or gets of their own, at most.
 const MOST_DIRECT: usize = 4096;
 
 /// Where the kernel copies: from which length on that is worth a call of it.
@@ -189,10 +189,10 @@ impl<C: Conduit> Engine<C> {
             // SAFETY: the caller's promise.
             let injected = unsafe { self.launch(ctx, transfer, token, injection) }?;
             if injected == Injected::Complete {
-                self.complete(token, Part::Remote, 1);
+                self.complete(token, Completion::Remote, 1);
             }
             if injected != Injected::Pending && direction == Direction::Put {
-                self.complete(token, Part::Local, 1);
+                self.complete(token, Completion::Local, 1);
             }
             return Ok(());
         }
@@ -208,7 +208,7 @@ impl<C: Conduit> Engine<C> {
         // SAFETY: the caller's promise; a part has bytes.
         unsafe {
             if self.far_here(place, side, len) {
-                self.complete(token, Part::Remote, 1);
+                self.complete(token, Completion::Remote, 1);
                 return Ok(());
             }
             Ok(self.far_send(ctx, place, side, len, injection, token)?)

@@ -11,7 +11,7 @@ use super::super::limits::internal;
 use super::super::thread::ThreadCtx;
 use argonet_am::{AmError, Delivery, Endpoints, Message, MessageClass, Payload};
 use argonet_base::{HandlerIndex, JobRank};
-use argonet_conduit::{Conduit, OpToken, Part};
+use argonet_conduit::{Completion, Conduit, OpToken};
 use argonet_segment::SharedBytes;
 use core::ptr::NonNull;
 use core::sync::atomic::AtomicBool;
@@ -116,7 +116,7 @@ impl<C: Conduit> Engine<C> {
             let message = message(&args, SharedBytes::from_slice(&due.kept.payload));
             let sent = self.send_now(due.to, &message, &mut steps);
             if sent {
-                self.complete(due.token, Part::Remote, 1);
+                self.complete(due.token, Completion::Remote, 1);
             }
             !sent
         });

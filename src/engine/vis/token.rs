@@ -4,7 +4,7 @@ use super::super::core::{Engine, Injection};
 use super::super::events::OpError;
 use super::super::thread::ThreadCtx;
 use argonet_conduit::{Conduit, OpToken};
-use argonet_event::{Category, Event, NbiToken, Parts};
+use argonet_event::{Category, Completions, Event, NbiToken};
 
 /// How an operation is waited for.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -24,7 +24,7 @@ impl<C: Conduit> Engine<C> {
         injection: Injection,
     ) -> Result<(OpToken, Event), OpError> {
         if counts == Counts::Explicitly {
-            let event = self.handle(ctx, Parts::new(local, remote)?, injection)?;
+            let event = self.handle(ctx, Completions::new(local, remote)?, injection)?;
             let token = OpToken {
                 handle: event.raw(),
                 implicit: false,

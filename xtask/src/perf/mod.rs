@@ -6,8 +6,7 @@ use crate::command::{cargo, root, target};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-/// Lines of the page between which the tables stand: of memory, and of other conduits.
-const BEGIN: &str = "<!-- begin of what `cargo xtask perf --write` writes -->";
+/// The line of the page behind the tables; [`begin`] stands before them.
 const END: &str = "<!-- end -->";
 
 /// What the command line says.
@@ -43,14 +42,14 @@ fn conduit(options: &[String]) -> &str {
         .map_or("smp", String::as_str)
 }
 
-/// The first of the lines for a conduit.
-fn begin(conduit: &str) -> String {
-    match conduit {
-        "smp" => BEGIN.into(),
-        _ => format!(
-            "<!-- begin of what `cargo xtask perf --write -- --conduit {conduit}` writes -->"
-        ),
-    }
+/// The line of the page before the tables that this command writes.
+fn begin(options: &Options) -> String {
+    let only_c = if options.only_c { "--only-c " } else { "" };
+    let rest = match conduit(&options.rust) {
+        "smp" => String::new(),
+        other => format!(" -- --conduit {other}"),
+    };
+    format!("<!-- begin of what `cargo xtask perf {only_c}--write{rest}` writes -->")
 }
 
 /// Builds for release, measures, and prints the tables, or puts them into the page; whether all went
@@ -58,7 +57,7 @@ fn begin(conduit: &str) -> String {
 pub(crate) fn perf(options: &Options) -> bool {
     match all(options).and_then(|tables| {
         if options.write {
-            put(&begin(conduit(&options.rust)), &tables)
+            put(&begin(options), &tables)
         } else {
             print(&tables)
         }
@@ -171,19 +170,34 @@ fn replaced(page: &str, begin: &str, tables: &str) -> Option<String> {
 mod tests {
     use super::*;
 
+    fn options(conduit: &str, only_c: bool) -> Options {
+        Options {
+            write: true,
+            peer: None,
+            runs: 6,
+            ranks: 2,
+            only_c,
+            rust: vec!["--conduit".into(), conduit.into()],
+        }
+    }
+
     #[test]
     fn only_the_tables_are_replaced() {
-        let page = format!("# Speed\n\n{BEGIN}\n\nold\n\n{END}\n\nmore\n");
-        let wanted = format!("# Speed\n\n{BEGIN}\n\nnew\n\n{END}\n\nmore\n");
-        assert_eq!(replaced(&page, BEGIN, "new\n\n"), Some(wanted));
-        assert_eq!(replaced("# Speed\n", BEGIN, "new"), None);
+        let begin = begin(&options("smp", false));
+        let page = format!("# Speed\n\n{begin}\n\nold\n\n{END}\n\nmore\n");
+        let wanted = format!("# Speed\n\n{begin}\n\nnew\n\n{END}\n\nmore\n");
+        assert_eq!(replaced(&page, &begin, "new\n\n"), Some(wanted));
+        assert_eq!(replaced("# Speed\n", &begin, "new"), None);
     }
 
     #[test]
     fn the_page_has_a_place_for_them() {
         let page = std::fs::read_to_string(page()).unwrap();
-        for conduit in ["smp", "tcp"] {
-            assert!(replaced(&page, &begin(conduit), "new").is_some());
+        let of_both = ["smp", "tcp"].map(|conduit| options(conduit, false));
+        let of_c = ["smp", "tcp", "portals"].map(|conduit| options(conduit, true));
+        for options in of_both.iter().chain(&of_c) {
+            let begin = begin(options);
+            assert!(replaced(&page, &begin, "new").is_some(), "{begin}");
         }
     }
 }

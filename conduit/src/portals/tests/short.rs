@@ -7,7 +7,7 @@ use super::super::{
     roles, software_config,
 };
 use super::{NOTE, SEGMENT};
-use crate::conduit::{Conduit, Injected, OpToken, Part, SendError, Sink};
+use crate::conduit::{Completion, Conduit, Injected, OpToken, SendError, Sink};
 use crate::threads::ThreadMode;
 use argonet_am::record::RecordError;
 use argonet_am::{
@@ -53,7 +53,7 @@ impl Sink for Log {
         self.came.push((delivery.source().0, args.to_vec(), bytes));
     }
 
-    fn completed(&mut self, _op: OpToken, _part: Part) {
+    fn completed(&mut self, _op: OpToken, _part: Completion) {
         self.completed += 1;
     }
 

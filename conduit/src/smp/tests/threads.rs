@@ -70,7 +70,7 @@ impl Sink for Shared<'_> {
         self.0[delivery.arg(0) as usize].fetch_add(1, Ordering::Relaxed);
     }
 
-    fn completed(&mut self, op: OpToken, part: Part) {
+    fn completed(&mut self, op: OpToken, part: Completion) {
         panic!("{op:?} {part:?}: smp completes at injection");
     }
 
@@ -136,7 +136,7 @@ impl Sink for Emptying<'_> {
         self.1.fetch_sub(1, Ordering::Relaxed);
     }
 
-    fn completed(&mut self, op: OpToken, part: Part) {
+    fn completed(&mut self, op: OpToken, part: Completion) {
         self.0.completed(op, part);
     }
 

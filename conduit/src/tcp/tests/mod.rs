@@ -2,7 +2,7 @@
 
 use super::frame::{Fields, HeadBytes, Kind};
 use super::{Connection, Connector, Made, Tcp, TcpConfig, TcpSizes};
-use crate::conduit::{Conduit, Injected, OpToken, Part, SendError, Sink};
+use crate::conduit::{Completion, Conduit, Injected, OpToken, SendError, Sink};
 use crate::smp::ThreadMode;
 use argonet_am::record::{RecordError, Short};
 use argonet_am::{AmError, Delivery, HandlerTable, MAX_MEDIUM, Message, MessageClass, Payload};
@@ -99,7 +99,7 @@ struct Seen {
     firsts: Vec<u32>,
     /// Bytes of the reply that requests get.
     answer: usize,
-    completed: Vec<(u64, Part)>,
+    completed: Vec<(u64, Completion)>,
     broken: Vec<AmError>,
 }
 
@@ -118,7 +118,7 @@ impl Sink for Seen {
         }
     }
 
-    fn completed(&mut self, op: OpToken, part: Part) {
+    fn completed(&mut self, op: OpToken, part: Completion) {
         self.completed.push((op.handle, part));
     }
 
@@ -283,13 +283,13 @@ fn a_refused_put_is_not_complete() {
         let bytes = vec![7; len];
         let (due, local) = match len {
             9 => (Injected::Local, None),
-            _ => (Injected::Pending, Some(Part::Local)),
+            _ => (Injected::Pending, Some(Completion::Local)),
         };
         assert_eq!(a.put(SEGMENT - 3, &bytes, 1), Ok(due));
         assert_eq!(a.put(8, &bytes, 2), Ok(due));
         a.tcp.flush();
         let mut tries = 0;
-        while !a.seen.completed.contains(&(2, Part::Remote)) {
+        while !a.seen.completed.contains(&(2, Completion::Remote)) {
             b.poll();
             a.poll();
             tries += 1;
@@ -300,9 +300,9 @@ fn a_refused_put_is_not_complete() {
         assert!(said.contains(due), "{said}");
         a.seen
             .completed
-            .sort_by_key(|(op, part)| (*op, *part == Part::Remote));
+            .sort_by_key(|(op, part)| (*op, *part == Completion::Remote));
         let local = local.into_iter().flat_map(|part| [(1, part), (2, part)]);
-        let due: Vec<_> = local.chain([(2, Part::Remote)]).collect();
+        let due: Vec<_> = local.chain([(2, Completion::Remote)]).collect();
         assert_eq!(a.seen.completed, due);
         let mut there = vec![0; len];
         let view = b.segment.bytes(SegmentOffset(8), len).unwrap();
@@ -326,7 +326,7 @@ fn what_is_waited_for_is_acknowledged_at_once() {
             assert!(looks < IDLE, "put {round}");
         }
         until(&mut a, "the answer", |seen| {
-            seen.completed.contains(&(round, Part::Remote))
+            seen.completed.contains(&(round, Completion::Remote))
         });
     }
 }
@@ -362,7 +362,7 @@ fn puts_of_one_token_are_counted() {
     let mine = (0..2 * EACH).filter(|n| n % 100 < 20 && n % 2 == 0).count() as u64;
     let due = [2 * EACH - mine - refused[0], mine - refused[1]];
     let reported = |a: &Rank, handle| {
-        let remote = |report: &&(u64, Part)| **report == (handle, Part::Remote);
+        let remote = |report: &&(u64, Completion)| **report == (handle, Completion::Remote);
         a.seen.completed.iter().filter(remote).count() as u64
     };
     let mut tries = 0;

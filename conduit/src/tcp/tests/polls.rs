@@ -13,7 +13,7 @@ impl Sink for Forward<'_> {
         self.1 += 1;
     }
 
-    fn completed(&mut self, _: OpToken, _: Part) {}
+    fn completed(&mut self, _: OpToken, _: Completion) {}
 
     fn on_error(&mut self, error: AmError) {
         panic!("{error}");

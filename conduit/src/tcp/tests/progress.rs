@@ -53,12 +53,12 @@ fn puts_and_gets_are_served_while_the_target_makes_no_call() {
         let bytes: Vec<u8> = (0..len).map(|i| (i * round) as u8).collect();
         a.put(16, &bytes, round).unwrap();
         poll_until(&mut a, "the put is there", |seen| {
-            seen.completed.contains(&(round, Part::Remote))
+            seen.completed.contains(&(round, Completion::Remote))
         });
         let mut back = vec![0; len as usize];
         a.get(16, &mut back, 100 + round);
         poll_until(&mut a, "the get is here", |seen| {
-            seen.completed.contains(&(100 + round, Part::Remote))
+            seen.completed.contains(&(100 + round, Completion::Remote))
         });
         assert_eq!(back, bytes);
     }
@@ -90,7 +90,7 @@ fn messages_wait_for_the_rank_and_what_is_behind_them_does_not() {
         a.get(64, &mut back, 100 + u64::from(round));
         poll_until(&mut a, "the get is here", |seen| {
             seen.completed
-                .contains(&(100 + u64::from(round), Part::Remote))
+                .contains(&(100 + u64::from(round), Completion::Remote))
         });
         assert_eq!(back, [round as u8; 30]);
     }
@@ -216,6 +216,6 @@ fn a_connection_is_taken_while_the_rank_makes_no_call() {
     b.queue.push(connection(0, there, 1));
     a.put(0, &[1; 8], 1).unwrap();
     poll_until(&mut a, "the put is there", |seen| {
-        seen.completed.contains(&(1, Part::Remote))
+        seen.completed.contains(&(1, Completion::Remote))
     });
 }

@@ -15,7 +15,7 @@ pub(super) fn rail(peer: u32, number: u16, socket: TcpStream, incarnation: u64) 
     })
 }
 
-/// Parts are short, so that a transfer has many and windows are soon over.
+/// Completions are short, so that a transfer has many and windows are soon over.
 pub(super) fn sizes() -> TcpSizes {
     TcpSizes {
         copy_bytes: 64,
@@ -86,7 +86,12 @@ pub(super) fn transfers(ranks: &mut [Rank; 2], count: u64) {
         let source = bytes(n);
         ranks[0].put(64, &source, 2 * n).unwrap();
         let done = |handle| {
-            move |ranks: &[Rank; 2]| ranks[0].seen.completed.contains(&(handle, Part::Remote))
+            move |ranks: &[Rank; 2]| {
+                ranks[0]
+                    .seen
+                    .completed
+                    .contains(&(handle, Completion::Remote))
+            }
         };
         settle(ranks, "a put", done(2 * n));
         let mut there = vec![0; source.len()];
@@ -168,7 +173,10 @@ fn connections_that_break_lose_nothing() {
             held[which] = connect(&ranks, which as u16 + 1, incarnations[which]);
         }
         settle_and_mend(&mut ranks, &mut first, "a put", |ranks| {
-            ranks[0].seen.completed.contains(&(round, Part::Remote))
+            ranks[0]
+                .seen
+                .completed
+                .contains(&(round, Completion::Remote))
         });
         let mut there = vec![0; source.len()];
         let view = ranks[1].segment.bytes(SegmentOffset(64), there.len());
@@ -216,7 +224,7 @@ fn a_put_is_complete_when_all_of_it_is_there() {
     });
     let complete = ranks[0].seen.completed.iter();
     let complete = complete
-        .filter(|(op, part)| *op >= 5000 && *part == Part::Remote)
+        .filter(|(op, part)| *op >= 5000 && *part == Completion::Remote)
         .count();
     assert!(complete < 40, "a put is complete that is not there");
     // It ends, and what it carried comes another way.
