@@ -7,7 +7,7 @@ use crate::published::Reaches;
 use argonet_am::Registered;
 use argonet_base::{JobRank, Rank};
 use argonet_boot::{Bootstrap, Key, LocalJob, MAX_VALUE_BYTES};
-use argonet_conduit::paths;
+use argonet_conduit::selector;
 use argonet_conduit::smp::{SegmentLen, Smp, ThreadMode};
 use argonet_conduit::tcp::join::{
     JobKey, JoinService, Joiner, Joining, Whereabouts, from_settings, interfaces, read_addresses,
@@ -45,7 +45,7 @@ pub(crate) struct Connecting<'a> {
 }
 
 /// Tells a network that more of this rank's segment may be reached.
-pub(crate) fn reaches(network: &paths::Network, rank: Rank) -> Reaches {
+pub(crate) fn reaches(network: &selector::Network, rank: Rank) -> Reaches {
     let network = Arc::downgrade(network);
     Box::new(move || {
         let Some(network) = network.upgrade() else {
@@ -106,7 +106,7 @@ impl Network {
     }
 
     /// The conduit over it, after a fence.
-    pub(crate) fn conduit(self, with: Connecting<'_>) -> Result<Option<paths::Network>> {
+    pub(crate) fn conduit(self, with: Connecting<'_>) -> Result<Option<selector::Network>> {
         let rank = with.boot.rank();
         let boot = Arc::downgrade(with.boot);
         let (network, statistics) = match self {
@@ -138,7 +138,7 @@ impl Network {
 }
 
 impl Open {
-    fn conduit(self, with: Connecting<'_>) -> Result<paths::Network> {
+    fn conduit(self, with: Connecting<'_>) -> Result<selector::Network> {
         let open = self;
         let Connecting {
             boot,
@@ -218,7 +218,7 @@ fn write_statistics(gauges: Option<&Gauges>, rank: JobRank, path: &Path) {
 }
 
 /// What was kept for connections, who has come, and exits that were told and heard stand in the rank's statistics.
-fn tell_summary(network: &paths::Network) {
+fn tell_summary(network: &selector::Network) {
     let network = Arc::downgrade(network);
     argonet_trace::on_summary_of_library(Box::new(move || {
         let Some(network) = network.upgrade() else {
@@ -238,7 +238,7 @@ fn tell_summary(network: &paths::Network) {
 
 /// The end of the job is told and heard over a network's system queue.
 // spec P13: shutdown on the system queue.
-pub(crate) fn follow_exits(network: &paths::Network, boot: &Arc<LocalJob>) {
+pub(crate) fn follow_exits(network: &selector::Network, boot: &Arc<LocalJob>) {
     let job = Arc::clone(boot);
     network.on_exit(Box::new(move |from, code| {
         argonet_trace::note_with(Letter::Conduit, || {

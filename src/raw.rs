@@ -14,7 +14,7 @@ use crate::world::{Threading, World};
 use argonet_am::{AmError, CLIENT_BASE, Message};
 use argonet_base::{HandlerIndex, Rank, SegmentOffset};
 use argonet_conduit::Prepared;
-use argonet_conduit::paths::Paths;
+use argonet_conduit::selector::Selector;
 use argonet_segment::SharedBytesMut;
 use core::marker::PhantomData;
 use core::ptr::NonNull;
@@ -190,7 +190,7 @@ impl<'w, M: Threading> Raw<'w, M> {
     /// # Safety
     /// The caller keeps, with this engine, the [contract of the engine](crate::engine#contract).
     #[must_use]
-    pub unsafe fn engine(&self) -> &'w Engine<Paths> {
+    pub unsafe fn engine(&self) -> &'w Engine<Selector> {
         self.0.engine()
     }
 

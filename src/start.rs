@@ -20,7 +20,7 @@ use crate::tuning;
 use argonet_am::HandlerTable;
 use argonet_base::{JobRank, Rank};
 use argonet_boot::{AttachOptions, Bootstrap, Key, LocalJob, attach, launch_self};
-use argonet_conduit::paths::Paths;
+use argonet_conduit::selector::Selector;
 use argonet_conduit::smp::{Barrier, SegmentLen, Smp, SmpConfig, ThreadMode};
 use argonet_event::HandleTable;
 use argonet_segment::cross_memory::allow_descendants_of;
@@ -78,7 +78,7 @@ pub unsafe fn expect_threads(most: u64, at_end: fn(&ThreadCtx)) {
 /// A rank that has joined its job.
 pub struct Joined {
     /// The engine.
-    pub engine: Engine<Paths>,
+    pub engine: Engine<Selector>,
     /// Who started the job.
     pub boot: Arc<LocalJob>,
     /// The settings of the job.
@@ -188,13 +188,13 @@ pub(crate) fn join(
     let policy = WaitPolicy::for_host(running, processors);
     let exits = network.clone();
     let (conduit, policy) = match network {
-        None => (Paths::near(smp), policy),
+        None => (Selector::neighbors_only(smp), policy),
         Some(network) => {
             let policy = match network.polls_ask_system() {
                 true => policy.of_slow_polls(),
                 false => policy,
             };
-            (Paths::over(network, smp), policy.over_a_network())
+            (Selector::over(network, smp), policy.over_a_network())
         }
     };
     let start = Instant::now();
@@ -268,7 +268,7 @@ pub unsafe fn join_as_runtime(
 }
 
 /// What one message of a non-contiguous transfer moves at most.
-fn limit_vis_chunks(engine: &Engine<Paths>, settings: &Settings) {
+fn limit_vis_chunks(engine: &Engine<Selector>, settings: &Settings) {
     let all = settings.get(&VIS_MAX_CHUNK);
     for (direction, own) in [
         (Direction::Put, settings.get(&VIS_PUT_MAX_CHUNK)),

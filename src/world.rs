@@ -11,7 +11,7 @@ use crate::rpc::Calls;
 use argonet_base::{JobRank, Rank};
 use argonet_boot::{WaitFor, Waiting};
 use argonet_conduit::Conduit;
-use argonet_conduit::paths::Paths;
+use argonet_conduit::selector::Selector;
 use argonet_conduit::smp::ThreadMode;
 use core::future::Future;
 use core::marker::PhantomData;
@@ -70,7 +70,7 @@ impl Threading for Par {
 }
 
 pub(crate) struct Inner {
-    pub(crate) engine: Engine<Paths>,
+    pub(crate) engine: Engine<Selector>,
     pub(crate) memory: Memory,
     pub(crate) calls: Arc<Calls>,
     /// Where the ranks are.
@@ -137,7 +137,7 @@ impl<M: Threading> World<M> {
     }
 
     #[inline(always)]
-    pub(crate) fn engine(&self) -> &Engine<Paths> {
+    pub(crate) fn engine(&self) -> &Engine<Selector> {
         &self.inner.engine
     }
 

@@ -4,7 +4,7 @@ use core::ffi::c_int;
 
 use argonet::engine::{Engine, OpError, ThreadCtx};
 use argonet_base::gasnet::number32;
-use argonet_conduit::paths::Paths;
+use argonet_conduit::selector::Selector;
 use argonet_event::{Category, CategoryMask, Event};
 
 use crate::Prototype;
@@ -23,7 +23,7 @@ pub(crate) fn prototypes() -> Vec<Prototype> {
 }
 
 /// What a call on several events does.
-type Several<R> = fn(&Engine<Paths>, &ThreadCtx, &mut [Event]) -> Result<R, OpError>;
+type Several<R> = fn(&Engine<Selector>, &ThreadCtx, &mut [Event]) -> Result<R, OpError>;
 
 /// Does `call` with the array of events that C gave; `over` is what it gives if all are over already.
 ///

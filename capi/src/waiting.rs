@@ -6,7 +6,7 @@ use core::mem::{MaybeUninit, align_of};
 use argonet::engine::{Wait, WaitMode};
 use argonet_base::gasnet::number32;
 use argonet_boot::{WaitFor, Waiting};
-use argonet_conduit::paths::Paths;
+use argonet_conduit::selector::Selector;
 
 use crate::Prototype;
 use crate::context::{communicating, done};
@@ -17,7 +17,7 @@ use crate::job::{BAD_ARG, OK, job, refuse};
 #[repr(C)]
 struct Room([u64; 24]);
 
-type Step = Wait<'static, Paths>;
+type Step = Wait<'static, Selector>;
 
 const _: () = assert!(size_of::<Step>() <= size_of::<Room>());
 const _: () = assert!(align_of::<Step>() <= align_of::<Room>());

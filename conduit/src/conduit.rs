@@ -438,7 +438,7 @@ pub trait Conduit: Send + Sync {
     }
 
     /// Has calls of [`sleep`](Self::sleep) return that other threads are in, or will begin with an epoch from before. Every conduit does that
-    /// which [`paths`](crate::paths) can have a thread sleep on; for others there is nothing to do.
+    /// which [`selector`](crate::selector) can have a thread sleep on; for others there is nothing to do.
     fn wake(&self) {}
 
     /// Lines in memory that all ranks share, for small collective operations; `None` where there is no such memory.

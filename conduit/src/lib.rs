@@ -2,7 +2,7 @@
 //!
 //! A conduit moves active messages in two classes and, where it can, puts and gets. It owns its
 //! peers' state and nothing else: no handler table, no events, and what users set comes as values. [`smp`] is the one for
-//! ranks that share memory, [`tcp`] the one for ranks on different hosts, [`portals`] the one over matching interfaces; [`paths`] joins shared memory with
+//! ranks that share memory, [`tcp`] the one for ranks on different hosts, [`portals`] the one over matching interfaces; [`selector`] joins shared memory with
 //! one of the others. [`wire`] is what conduits over a wire share.
 
 #[cfg(not(loom))]
@@ -17,9 +17,9 @@ mod ledger;
 #[cfg(not(loom))]
 mod owned;
 #[cfg(not(loom))]
-pub mod paths;
-#[cfg(not(loom))]
 pub mod portals;
+#[cfg(not(loom))]
+pub mod selector;
 pub mod smp;
 #[cfg(not(loom))]
 pub mod tcp;

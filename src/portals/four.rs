@@ -3,8 +3,8 @@
 use super::Cause;
 use argonet_base::JobRank;
 use argonet_boot::{Bootstrap, Key, LocalJob};
-use argonet_conduit::paths;
 use argonet_conduit::portals::{Portals, PortalsConfig, PortalsSizes, four_config};
+use argonet_conduit::selector;
 use argonet_nic::portals::four::{FourConfig, Library, Opening, ProcessId};
 use argonet_settings::{PORTALS_MESSAGE, Settings};
 use std::sync::Arc;
@@ -47,7 +47,7 @@ impl Open {
         self,
         boot: &LocalJob,
         config: PortalsConfig,
-    ) -> Result<paths::Network, Cause> {
+    ) -> Result<selector::Network, Cause> {
         let ranks: Vec<ProcessId> = (0..config.ranks)
             .map(|peer| address(boot, JobRank(peer)))
             .collect::<Result<_, Cause>>()?;

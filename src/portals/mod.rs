@@ -7,8 +7,8 @@ use crate::error::{Error, Result};
 use crate::network::{Connecting, statistics};
 use argonet_base::{JobRank, Rank};
 use argonet_boot::{Bootstrap, LocalJob};
-use argonet_conduit::paths;
 use argonet_conduit::portals::{NAME, PortalsConfig, PortalsSizes};
+use argonet_conduit::selector;
 use argonet_settings::{PORTALS_INTERFACE, Settings};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -61,7 +61,7 @@ impl Open {
     }
 
     /// The conduit over this rank's interface, after a fence. Peers may use it after the next.
-    pub(crate) fn conduit(self, with: Connecting<'_>) -> Result<paths::Network> {
+    pub(crate) fn conduit(self, with: Connecting<'_>) -> Result<selector::Network> {
         let boot = with.boot;
         let failed = failed(boot.rank());
         let reached = with.reached.unwrap_or_else(|| Arc::clone(with.directory));

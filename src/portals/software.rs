@@ -4,8 +4,8 @@ use super::Cause;
 use crate::network::{addresses, host_of, publish_host};
 use argonet_base::JobRank;
 use argonet_boot::{Bootstrap, Key, LocalJob};
-use argonet_conduit::paths;
 use argonet_conduit::portals::{Portals, PortalsConfig, PortalsSizes, software_config};
+use argonet_conduit::selector;
 use argonet_nic::portals::networked::{HostNames, Networked, NetworkedConfig, Port, Whereabouts};
 use argonet_nic::portals::software::{FaultRules, Software, SoftwareConfig};
 use argonet_nic::reliable::Seal;
@@ -74,7 +74,7 @@ impl Open {
         self,
         boot: &Arc<LocalJob>,
         config: PortalsConfig,
-    ) -> Result<paths::Network, Cause> {
+    ) -> Result<selector::Network, Cause> {
         let file = match &self.own_file {
             Some(file) => file.as_fd(),
             None => boot.files().interfaces.as_fd(),

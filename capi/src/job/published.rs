@@ -5,7 +5,7 @@ use core::ptr::null_mut;
 
 use argonet::JobRank;
 use argonet::engine::{Engine, FarBound, Injection, Meeting, OpError, ThreadCtx};
-use argonet_conduit::paths::Paths;
+use argonet_conduit::selector::Selector;
 use argonet_event::Event;
 
 use crate::context::{communicating, done};
@@ -34,7 +34,7 @@ impl Found {
         }
     }
 
-    fn attached(engine: &Engine<Paths>, rank: JobRank) -> Option<Self> {
+    fn attached(engine: &Engine<Selector>, rank: JobRank) -> Option<Self> {
         let (base, len) = engine.published_segment(rank);
         let base = base as usize;
         let is_near = engine.directory().is_near(rank);

@@ -1,7 +1,7 @@
 //! Ranks that are connected over the loopback interface, in one process; some share memory besides with ranks next to them.
 
 use argonet_base::JobRank;
-use argonet_conduit::paths::Paths;
+use argonet_conduit::selector::Selector;
 use argonet_conduit::smp::{Barrier, Smp, SmpConfig, ThreadMode};
 use argonet_conduit::tcp::{Connection, Connector, Made, Tcp, TcpConfig, TcpSizes};
 use argonet_conformance::{Buffers, Job, Promises, Rig, Setup};
@@ -25,7 +25,7 @@ pub(crate) struct TcpRig {
 }
 
 pub(crate) struct TcpJob {
-    endpoints: Vec<Option<Paths>>,
+    endpoints: Vec<Option<Selector>>,
     segments: Vec<OwnSegment>,
     hub: Arc<Hub>,
 }
@@ -327,7 +327,7 @@ impl Rig for TcpRig {
                 }),
             };
             let tcp = Arc::new(Tcp::new(config).expect("endpoint"));
-            job.endpoints.push(Some(Paths::over(tcp, smp)));
+            job.endpoints.push(Some(Selector::over(tcp, smp)));
         }
         job
     }
@@ -427,9 +427,9 @@ const GARBAGE: [[u8; 12]; 8] = [
 impl TcpJob {}
 
 impl Job for TcpJob {
-    type Conduit = Paths;
+    type Conduit = Selector;
 
-    fn endpoint(&self, rank: JobRank) -> &Paths {
+    fn endpoint(&self, rank: JobRank) -> &Selector {
         self.endpoints[rank.index()]
             .as_ref()
             .expect("the rank has not ended")

@@ -9,7 +9,7 @@ use argonet::engine::{
 use argonet::start::with_thread;
 use argonet::{JobRank, Reduction, Result, World};
 use argonet_conduit::Conduit;
-use argonet_conduit::paths::Paths;
+use argonet_conduit::selector::Selector;
 use std::cell::RefCell;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
@@ -21,7 +21,7 @@ const UNIT: usize = size_of::<f64>();
 /// The ranks of a job, and memory for their operations.
 pub(super) struct Rig<'w> {
     world: &'w World,
-    engine: &'w Engine<Paths>,
+    engine: &'w Engine<Selector>,
     team: Arc<Team>,
     hoods: Hoods,
     /// What a rank gives, and what it gets.

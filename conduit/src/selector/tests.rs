@@ -1,6 +1,6 @@
 //! Which way messages go, and that sleepers of both ways wake.
 
-use super::{Network, Paths};
+use super::{Network, Selector};
 use crate::conduit::{
     Capabilities, Conduit, Injected, Limits, OpToken, PrepareRequest, Prepared, SendError, Sink,
 };
@@ -192,12 +192,12 @@ const MESSAGE: Message<'static> = Message {
 };
 
 /// Two neighbors, 5 and 6, of nine ranks; the network of the first.
-fn two() -> (Paths, Smp, Arc<Noted>) {
+fn two() -> (Selector, Smp, Arc<Noted>) {
     let mut smps = neighbors(2).into_iter();
     let network = Arc::new(Noted::default());
-    let far: Network = Arc::clone(&network) as Network;
+    let remote: Network = Arc::clone(&network) as Network;
     let (five, six) = (smps.next().unwrap(), smps.next().unwrap());
-    (Paths::over(far, five), six, network)
+    (Selector::over(remote, five), six, network)
 }
 
 #[test]
@@ -237,16 +237,16 @@ fn neighbors_are_reached_through_memory_and_others_over_the_network() {
 fn a_rank_without_neighbors_sends_to_itself_over_the_network_too() {
     let network = Arc::new(Noted::default());
     let alone = neighbors(1).remove(0);
-    let paths = Paths::over(Arc::clone(&network) as Network, alone);
-    paths.request(JobRank(5), &MESSAGE).unwrap();
+    let selector = Selector::over(Arc::clone(&network) as Network, alone);
+    selector.request(JobRank(5), &MESSAGE).unwrap();
     assert_eq!(*network.sent.lock(), [5]);
-    assert!(paths.lines().is_none());
+    assert!(selector.lines().is_none());
 }
 
 #[test]
 fn what_needs_threads_to_run_says_how_others_are_let_run() {
-    let (paths, _, noted) = two();
-    paths.yield_now();
+    let (selector, _, noted) = two();
+    selector.yield_now();
     assert_eq!(noted.yields.load(Ordering::Relaxed), 1);
 }
 

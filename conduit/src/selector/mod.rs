@@ -1,6 +1,6 @@
-//! The paths of a rank: shared memory to its neighbors, a network to all others.
+//! Chooses the conduit for a rank: shared memory to its neighbors, a network to all others.
 //!
-//! Ranks that share memory have consecutive numbers, so that which path leads to a rank is one comparison. A rank
+//! Ranks that share memory have consecutive numbers, so that the choice is one comparison. A rank
 //! whose job has no other neighborhood has no network, and one without neighbors sends also to itself over the network, whose
 //! polls and sleeps then know of everything.
 //!
@@ -37,30 +37,30 @@ pub type Network = Arc<dyn Conduit>;
 const UNWATCHED: Duration = Duration::from_millis(1);
 
 /// The conduits of a rank, as one.
-pub struct Paths {
-    /// Ranks that `near` leads to: the lowest, and how many. None where the network leads to all.
+pub struct Selector {
+    /// Ranks that `smp` leads to: the lowest, and how many. None where the network leads to all.
     first: u32,
     count: u32,
-    near: Smp,
-    far: Option<Far>,
+    smp: Smp,
+    remote: Option<Remote>,
 }
 
-struct Far {
+struct Remote {
     network: Network,
     pace: Pace,
     watch: Watch,
 }
 
-impl Paths {
+impl Selector {
     /// All ranks are neighbors.
     #[must_use]
-    pub fn near(smp: Smp) -> Self {
+    pub fn neighbors_only(smp: Smp) -> Self {
         let neighbors = smp.neighbors();
         Self {
             first: neighbors.start,
             count: neighbors.len() as u32,
-            near: smp,
-            far: None,
+            smp,
+            remote: None,
         }
     }
 
@@ -75,8 +75,8 @@ impl Paths {
         Self {
             first: neighbors.start,
             count,
-            near: smp,
-            far: Some(Far {
+            smp,
+            remote: Some(Remote {
                 network,
                 pace: Pace::new(count > 0),
                 watch: Watch::default(),
@@ -86,36 +86,36 @@ impl Paths {
 
     /// The shared memory that leads to a rank, or the network.
     #[inline(always)]
-    fn to(&self, rank: JobRank) -> Path<'_> {
+    fn to(&self, rank: JobRank) -> Chosen<'_> {
         if rank.0.wrapping_sub(self.first) < self.count {
-            return Path::Near(&self.near);
+            return Chosen::Memory(&self.smp);
         }
-        match &self.far {
-            Some(far) => Path::Far(far),
+        match &self.remote {
+            Some(remote) => Chosen::Network(remote),
             // It knows what to say of a rank that is none of its own.
-            None => Path::Near(&self.near),
+            None => Chosen::Memory(&self.smp),
         }
     }
 
     /// Shared memory, where it leads to anybody.
     #[inline(always)]
     fn memory(&self) -> Option<&Smp> {
-        (self.count > 0).then_some(&self.near)
+        (self.count > 0).then_some(&self.smp)
     }
 }
 
-enum Path<'a> {
-    Near(&'a Smp),
-    Far(&'a Far),
+enum Chosen<'a> {
+    Memory(&'a Smp),
+    Network(&'a Remote),
 }
 
-impl Drop for Far {
+impl Drop for Remote {
     fn drop(&mut self) {
         self.watch.end(&self.network);
     }
 }
 
-impl Far {
+impl Remote {
     /// The network, of which an answer may be expected from now on.
     #[inline]
     fn used(&self) -> &dyn Conduit {
@@ -130,31 +130,31 @@ impl Far {
     }
 }
 
-impl Conduit for Paths {
+impl Conduit for Selector {
     fn name(&self) -> &'static str {
-        match &self.far {
-            Some(far) => far.network.name(),
+        match &self.remote {
+            Some(remote) => remote.network.name(),
             None => Smp::NAME,
         }
     }
 
     /// What holds on every path.
     fn limits(&self) -> Limits {
-        let Some(far) = &self.far else {
+        let Some(remote) = &self.remote else {
             return Smp::LIMITS;
         };
-        let (near, far) = (Smp::LIMITS, far.network.limits());
+        let (memory, remote) = (Smp::LIMITS, remote.network.limits());
         Limits {
-            args: near.args.min(far.args),
-            medium_request: near.medium_request.min(far.medium_request),
-            medium_reply: near.medium_reply.min(far.medium_reply),
-            long: near.long.min(far.long),
+            args: memory.args.min(remote.args),
+            medium_request: memory.medium_request.min(remote.medium_request),
+            medium_reply: memory.medium_reply.min(remote.medium_reply),
+            long: memory.long.min(remote.long),
         }
     }
 
     fn capabilities(&self) -> Capabilities {
-        match &self.far {
-            Some(far) => far.network.capabilities(),
+        match &self.remote {
+            Some(remote) => remote.network.capabilities(),
             None => Smp::CAPABILITIES,
         }
     }
@@ -162,16 +162,16 @@ impl Conduit for Paths {
     #[inline(always)]
     fn request(&self, to: JobRank, message: &Message<'_>) -> Result<(), SendError> {
         match self.to(to) {
-            Path::Near(smp) => smp.request(to, message),
-            Path::Far(far) => far.used().request(to, message),
+            Chosen::Memory(smp) => smp.request(to, message),
+            Chosen::Network(remote) => remote.used().request(to, message),
         }
     }
 
     #[inline(always)]
     fn request_short(&self, to: JobRank, short: Short) -> bool {
         match self.to(to) {
-            Path::Near(smp) => smp.request_short(to, short),
-            Path::Far(far) => far.used().request_short(to, short),
+            Chosen::Memory(smp) => smp.request_short(to, short),
+            Chosen::Network(remote) => remote.used().request_short(to, short),
         }
     }
 
@@ -185,8 +185,8 @@ impl Conduit for Paths {
         // SAFETY: the caller's promise is the path's.
         unsafe {
             match self.to(to) {
-                Path::Near(smp) => smp.request_in_place(to, message, op),
-                Path::Far(far) => far.used().request_in_place(to, message, op),
+                Chosen::Memory(smp) => smp.request_in_place(to, message, op),
+                Chosen::Network(remote) => remote.used().request_in_place(to, message, op),
             }
         }
     }
@@ -194,26 +194,26 @@ impl Conduit for Paths {
     #[inline]
     fn prepare(&self, want: &PrepareRequest) -> Result<Prepared, SendError> {
         match self.to(want.to) {
-            Path::Near(smp) => smp.prepare(want),
-            Path::Far(far) => far.network.prepare(want),
+            Chosen::Memory(smp) => smp.prepare(want),
+            Chosen::Network(remote) => remote.network.prepare(want),
         }
     }
 
     #[inline]
     fn commit(&self, prepared: Prepared, handler: HandlerIndex, args: &[u32], len: usize) {
         match self.to(prepared.to()) {
-            Path::Near(smp) => smp.commit(prepared, handler, args, len),
-            Path::Far(far) if prepared.class() == MessageClass::Request => {
-                far.used().commit(prepared, handler, args, len);
+            Chosen::Memory(smp) => smp.commit(prepared, handler, args, len),
+            Chosen::Network(remote) if prepared.class() == MessageClass::Request => {
+                remote.used().commit(prepared, handler, args, len);
             }
-            Path::Far(far) => far.network.commit(prepared, handler, args, len),
+            Chosen::Network(remote) => remote.network.commit(prepared, handler, args, len),
         }
     }
 
     fn cancel(&self, prepared: Prepared) {
         match self.to(prepared.to()) {
-            Path::Near(smp) => smp.cancel(prepared),
-            Path::Far(far) => far.network.cancel(prepared),
+            Chosen::Memory(smp) => smp.cancel(prepared),
+            Chosen::Network(remote) => remote.network.cancel(prepared),
         }
     }
 
@@ -229,8 +229,8 @@ impl Conduit for Paths {
         // SAFETY: the caller's promise is the path's.
         unsafe {
             match self.to(to) {
-                Path::Near(smp) => smp.put(to, offset, src, len, op),
-                Path::Far(far) => far.used().put(to, offset, src, len, op),
+                Chosen::Memory(smp) => smp.put(to, offset, src, len, op),
+                Chosen::Network(remote) => remote.used().put(to, offset, src, len, op),
             }
         }
     }
@@ -247,69 +247,77 @@ impl Conduit for Paths {
         // SAFETY: the caller's promise is the path's.
         unsafe {
             match self.to(from) {
-                Path::Near(smp) => smp.get(from, offset, dst, len, op),
-                Path::Far(far) => far.used().get(from, offset, dst, len, op),
+                Chosen::Memory(smp) => smp.get(from, offset, dst, len, op),
+                Chosen::Network(remote) => remote.used().get(from, offset, dst, len, op),
             }
         }
     }
 
     fn poll(&self, sink: &mut dyn Sink) -> usize {
         let taken = self.memory().map_or(0, |smp| smp.poll(sink));
-        match &self.far {
-            Some(far) if far.pace.is_due() => taken + far.poll(sink),
+        match &self.remote {
+            Some(remote) if remote.pace.is_due() => taken + remote.poll(sink),
             _ => taken,
         }
     }
 
     #[inline(always)]
     fn poll_with<S: Sink>(&self, sink: &mut S) -> usize {
-        let Some(far) = &self.far else {
-            return self.near.poll_with(sink);
+        let Some(remote) = &self.remote else {
+            return self.smp.poll_with(sink);
         };
         let taken = self.memory().map_or(0, |smp| smp.poll_with(sink));
-        match far.pace.is_due() {
-            true => taken + far.poll(sink),
+        match remote.pace.is_due() {
+            true => taken + remote.poll(sink),
             false => taken,
         }
     }
 
     fn poll_own<S: Sink>(&self, sink: &mut S) -> usize {
-        match (self.memory(), &self.far) {
+        match (self.memory(), &self.remote) {
             (Some(smp), _) => smp.poll_own(sink),
-            (None, Some(far)) => far.poll(sink),
+            (None, Some(remote)) => remote.poll(sink),
             (None, None) => 0,
         }
     }
 
     fn owes_itself(&self) -> bool {
-        let far = self.far.as_ref().filter(|_| self.memory().is_none());
-        far.is_some_and(|far| far.network.owes_itself())
+        let remote = self.remote.as_ref().filter(|_| self.memory().is_none());
+        remote.is_some_and(|remote| remote.network.owes_itself())
     }
 
     fn has_work(&self) -> bool {
-        let near = self.memory().is_some_and(Conduit::has_work);
-        near || self.far.as_ref().is_some_and(|far| far.network.has_work())
+        let memory = self.memory().is_some_and(Conduit::has_work);
+        memory
+            || self
+                .remote
+                .as_ref()
+                .is_some_and(|remote| remote.network.has_work())
     }
 
     fn is_quiescent(&self) -> bool {
-        let near = self.memory().is_none_or(Conduit::is_quiescent);
-        near && self
-            .far
-            .as_ref()
-            .is_none_or(|far| far.network.is_quiescent())
+        let memory = self.memory().is_none_or(Conduit::is_quiescent);
+        memory
+            && self
+                .remote
+                .as_ref()
+                .is_none_or(|remote| remote.network.is_quiescent())
     }
 
     /// Each path's number only grows, so their sum is another one when any is.
     #[inline]
     fn epoch(&self) -> u32 {
-        let near = self.memory().map_or(0, Conduit::epoch);
-        let far = self.far.as_ref().map_or(0, |far| far.network.epoch());
-        near.wrapping_add(far)
+        let memory = self.memory().map_or(0, Conduit::epoch);
+        let remote = self
+            .remote
+            .as_ref()
+            .map_or(0, |remote| remote.network.epoch());
+        memory.wrapping_add(remote)
     }
 
     fn kept_from_sinks(&self) -> u64 {
-        let far = self.far.as_ref();
-        far.map_or(0, |far| far.network.kept_from_sinks())
+        let remote = self.remote.as_ref();
+        remote.map_or(0, |remote| remote.network.kept_from_sinks())
     }
 
     fn sleep(&self, timeout: Option<Duration>, seen: u32) {
@@ -317,27 +325,27 @@ impl Conduit for Paths {
     }
 
     fn yield_now(&self) {
-        match &self.far {
-            Some(far) => far.network.yield_now(),
+        match &self.remote {
+            Some(remote) => remote.network.yield_now(),
             None => std::thread::yield_now(),
         }
     }
 
     fn sleep_unless(&self, timeout: Option<Duration>, seen: u32, come: &dyn Fn() -> bool) {
-        match (self.memory(), &self.far) {
+        match (self.memory(), &self.remote) {
             (Some(smp), None) => smp.sleep_unless(timeout, seen, come),
-            (None, Some(far)) => far.network.sleep_unless(timeout, seen, come),
-            (Some(smp), Some(far)) => {
-                let known = far.network.epoch();
-                let watched = far.watch.over(&far.network, known, || smp.waker());
+            (None, Some(remote)) => remote.network.sleep_unless(timeout, seen, come),
+            (Some(smp), Some(remote)) => {
+                let known = remote.network.epoch();
+                let watched = remote.watch.over(&remote.network, known, || smp.waker());
                 let timeout = match watched {
                     true => timeout,
                     false => Some(timeout.map_or(UNWATCHED, |time| time.min(UNWATCHED))),
                 };
-                let other = || self.epoch() != seen || come() || far.network.has_work();
+                let other = || self.epoch() != seen || come() || remote.network.has_work();
                 smp.sleep_unless(timeout, smp.epoch(), &other);
                 // What woke it may have come over the network.
-                far.pace.used();
+                remote.pace.used();
             }
             (None, None) => {}
         }
@@ -350,40 +358,40 @@ impl Conduit for Paths {
 
     fn ledger(&self, peer: JobRank) -> Option<PeerLedger> {
         match self.to(peer) {
-            Path::Near(smp) => smp.ledger(peer),
-            Path::Far(far) => far.network.ledger(peer),
+            Chosen::Memory(smp) => smp.ledger(peer),
+            Chosen::Network(remote) => remote.network.ledger(peer),
         }
     }
 
     fn connections(&self) -> Option<Connections> {
-        self.far.as_ref()?.network.connections()
+        self.remote.as_ref()?.network.connections()
     }
 
     fn datagrams(&self) -> Option<Datagrams> {
-        self.far.as_ref()?.network.datagrams()
+        self.remote.as_ref()?.network.datagrams()
     }
 
     fn linger(&self, limit: Duration) -> bool {
-        let far = self.far.as_ref();
-        far.is_none_or(|far| far.network.linger(limit))
+        let remote = self.remote.as_ref();
+        remote.is_none_or(|remote| remote.network.linger(limit))
     }
 
     fn gauges(&self) -> Option<Arc<Gauges>> {
-        self.far.as_ref()?.network.gauges()
+        self.remote.as_ref()?.network.gauges()
     }
 
     fn on_exit(&self, act: HearExit) {
-        if let Some(far) = &self.far {
-            far.network.on_exit(act);
+        if let Some(remote) = &self.remote {
+            remote.network.on_exit(act);
         }
     }
 
     fn tell_exit(&self, exit: &TellExit<'_>) -> bool {
-        let far = self.far.as_ref();
-        far.is_none_or(|far| far.network.tell_exit(exit))
+        let remote = self.remote.as_ref();
+        remote.is_none_or(|remote| remote.network.tell_exit(exit))
     }
 
     fn exits(&self) -> Option<ExitCounts> {
-        self.far.as_ref()?.network.exits()
+        self.remote.as_ref()?.network.exits()
     }
 }
