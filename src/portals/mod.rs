@@ -1,6 +1,6 @@
 //! The way to ranks that do not share memory with this one through matching interfaces, set up while the job starts.
 
-mod four;
+mod portals4;
 mod software;
 
 use crate::error::{Error, Result};
@@ -27,7 +27,7 @@ pub(crate) struct Open {
 /// What the settings name.
 enum Interface {
     Software(Box<software::Open>),
-    Four(Box<four::Open>),
+    Portals4(Box<portals4::Open>),
 }
 
 fn failed(rank: JobRank) -> impl Fn(Cause) -> Error + Copy + use<> {
@@ -45,8 +45,8 @@ impl Open {
         let sizes = PortalsSizes::from_settings(settings).map_err(|error| failed(error.into()))?;
         let interface = match settings.get(&PORTALS_INTERFACE) {
             "portals4" => {
-                let open = four::Open::new(boot, settings, &sizes);
-                Interface::Four(Box::new(open.map_err(failed)?))
+                let open = portals4::Open::new(boot, settings, &sizes);
+                Interface::Portals4(Box::new(open.map_err(failed)?))
             }
             name => {
                 let open = software::Open::new(boot, settings, &sizes, name == "udp");
@@ -77,7 +77,7 @@ impl Open {
         };
         match self.interface {
             Interface::Software(open) => open.conduit(boot, config),
-            Interface::Four(open) => open.conduit(boot, config),
+            Interface::Portals4(open) => open.conduit(boot, config),
         }
         .map_err(failed)
     }

@@ -13,7 +13,7 @@ use argonet_am::credit::Wishes;
 use argonet_am::{AmError, Delivery, HandlerTable, Message, Payload};
 use argonet_base::{HandlerIndex, JobRank, SegmentOffset};
 use argonet_nic::portals::Portals as Interface;
-use argonet_nic::portals::four::Narrow;
+use argonet_nic::portals::portals4::Narrow;
 use argonet_nic::portals::software::{FaultRules, Software};
 use argonet_segment::{Directory, OwnSegment, PageKind, Resolver, SegmentFile, SharedBytes};
 use core::sync::atomic::{AtomicBool, Ordering};

@@ -2,11 +2,12 @@
 
 use argonet_base::JobRank;
 use argonet_conduit::portals::{
-    CAPABILITIES, CHUNK_BYTES, Portals, PortalsConfig, PortalsSizes, four_config, software_config,
+    CAPABILITIES, CHUNK_BYTES, Portals, PortalsConfig, PortalsSizes, portals4_config,
+    software_config,
 };
 use argonet_conduit::smp::ThreadMode;
 use argonet_conformance::{Buffers, Job, Promises, Rig, Setup};
-use argonet_nic::portals::four::Narrow;
+use argonet_nic::portals::portals4::Narrow;
 use argonet_nic::portals::software::{FaultRules, Software, SoftwareConfig};
 use argonet_nic::portals::{Ack, Descriptor, Part, PortalIndex, Portals as Interface, Target};
 use argonet_segment::{Directory, OwnSegment, PageKind, Resolver, SegmentFile};
@@ -86,7 +87,7 @@ impl Over for Limited {
 
     fn software(self, sizes: &PortalsSizes, ranks: u32) -> SoftwareConfig {
         SoftwareConfig {
-            queue_events: four_config(sizes, ranks)
+            queue_events: portals4_config(sizes, ranks)
                 .expect("sizes that fit")
                 .queue_events,
             ..Whole.software(sizes, ranks)

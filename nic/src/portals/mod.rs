@@ -6,7 +6,7 @@
 //! queues* and counters.
 //!
 //! [`Portals`] is the trait, and its methods say what each does. [`software`] implements it in shared memory,
-//! [`networked`] in shared memory and between hosts, [`four`] over a library of Portals 4.
+//! [`networked`] in shared memory and between hosts, [`portals4`] over a library of Portals 4.
 //!
 //! # What is taken from where
 //!
@@ -25,12 +25,12 @@
 mod dropped;
 mod error;
 mod event;
-pub mod four;
 mod handle;
 mod interface;
 pub mod networked;
 mod operation;
 mod options;
+pub mod portals4;
 mod slots;
 pub mod software;
 

@@ -3,7 +3,7 @@
 use super::super::config::LARGE_BYTES;
 use super::super::wire::{Piece, operation};
 use super::super::{
-    Buffers, Portals, PortalsConfig, PortalsError, PortalsSizes, SHORTEST_MESSAGE, four_config,
+    Buffers, Portals, PortalsConfig, PortalsError, PortalsSizes, SHORTEST_MESSAGE, portals4_config,
     roles, software_config,
 };
 use super::{NOTE, SEGMENT};
@@ -15,7 +15,7 @@ use argonet_am::{
 };
 use argonet_base::{HandlerIndex, JobRank, SegmentOffset};
 use argonet_nic::portals as nic;
-use argonet_nic::portals::four::Narrow;
+use argonet_nic::portals::portals4::Narrow;
 use argonet_nic::portals::software::{FaultRules, Software, SoftwareConfig};
 use argonet_nic::portals::{Ack, Descriptor, PortalIndex, Portals as _, Target};
 use argonet_segment::{Directory, OwnSegment, PageKind, Resolver, SegmentFile, SharedBytes};
@@ -81,7 +81,7 @@ fn job(ranks: u32, sizes: PortalsSizes, message_bytes: u64) -> Result<Vec<Rank>,
     let segments = segments.into_fd();
     let interfaces = memfd_create("interfaces", MemfdFlags::CLOEXEC).unwrap();
     let software = SoftwareConfig {
-        queue_events: four_config(&sizes, ranks).unwrap().queue_events,
+        queue_events: portals4_config(&sizes, ranks).unwrap().queue_events,
         ..software_config(&sizes, JobRank(0), ranks).unwrap()
     };
     let mut table = HandlerTable::default();

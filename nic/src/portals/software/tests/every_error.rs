@@ -19,7 +19,7 @@ const NEVER: [(&str, &str); 4] = [
     ("put", "OutOfRange"),
 ];
 
-/// What only operations for other hosts answer; `tests/four/away.rs` has both.
+/// What only operations for other hosts answer; `tests/portals4/away.rs` has both.
 const AWAY: [&str; 2] = ["NoSpace", "Unreachable"];
 const OPERATIONS: [&str; 6] = [
     "atomic",

@@ -2,7 +2,7 @@
 
 /// What is asked of the library; it may give less ([`Portals::limits`](crate::portals::Portals::limits) has what it gave).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct FourConfig {
+pub struct Portals4Config {
     /// Places of the portal table; libraries have at least 64.
     pub portals: u32,
     /// Entries.
@@ -21,7 +21,7 @@ pub struct FourConfig {
     pub message_bytes: u64,
 }
 
-impl Default for FourConfig {
+impl Default for Portals4Config {
     fn default() -> Self {
         Self {
             portals: 64,

@@ -6,7 +6,7 @@
 use super::abi::{self, Handle, Md};
 use super::answer::{made, unexpected};
 use super::lacks;
-use super::open::Four;
+use super::open::Portals4;
 use super::under_way::{ACK, REPLY, SEND};
 use crate::portals::{Ack, Descriptor, DescriptorHandle, NicError};
 use core::ptr::NonNull;
@@ -67,7 +67,7 @@ impl Bound {
     }
 }
 
-impl Four {
+impl Portals4 {
     /// # Safety
     /// As [`Portals::bind`](crate::portals::Portals::bind).
     pub(super) unsafe fn make_descriptor(

@@ -4,7 +4,7 @@ use super::abi::{self, Process};
 use super::answer::check;
 use super::bound::{Bound, Use};
 use super::lacks;
-use super::open::Four;
+use super::open::Portals4;
 use super::under_way::{Operation, Side};
 use crate::portals::slots::Slots;
 use crate::portals::{Ack, AtomicKind, AtomicOp, DescriptorHandle, NicError, Part, Target};
@@ -55,7 +55,7 @@ pub(super) fn kind_number(kind: AtomicKind) -> u8 {
     }
 }
 
-impl Four {
+impl Portals4 {
     fn refuse(&self, what: &'static str) -> NicError {
         NicError::Invalid {
             rank: self.ni.rank,

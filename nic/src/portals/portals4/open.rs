@@ -3,7 +3,7 @@
 use super::abi::{self, Guarded, NiLimits, Process};
 use super::answer::{check, made, unexpected};
 use super::bound::Bound;
-use super::config::FourConfig;
+use super::config::Portals4Config;
 use super::library::Library;
 use super::objects::Tables;
 use super::queue;
@@ -109,7 +109,7 @@ fn int(value: u64) -> c_int {
 }
 
 /// What is asked for: what the user wants, and what `probe.rs` takes.
-fn desired(config: &FourConfig) -> NiLimits {
+fn desired(config: &Portals4Config) -> NiLimits {
     NiLimits {
         entries: int(u64::from(config.entries) + 1),
         unexpected_headers: 64,
@@ -133,7 +133,7 @@ fn desired(config: &FourConfig) -> NiLimits {
 /// An interface that has an address, and does not know those of others.
 pub struct Opening {
     ni: Ni,
-    config: FourConfig,
+    config: Portals4Config,
     id: ProcessId,
     /// What the library has started.
     threads: BTreeSet<Tid>,
@@ -144,7 +144,7 @@ impl Opening {
     ///
     /// # Errors
     /// [`NicError::Library`] where there is no network, or no right to it; [`NicError::WrongLibrary`].
-    pub fn new(library: &Library, rank: JobRank, config: FourConfig) -> Result<Self, NicError> {
+    pub fn new(library: &Library, rank: JobRank, config: Portals4Config) -> Result<Self, NicError> {
         let call = &library.call;
         let before = super::threads::all();
         let _children = Kept::of(libc::SIGCHLD);
@@ -224,7 +224,7 @@ impl Opening {
     /// # Errors
     /// [`NicError::BadRank`] and [`NicError::Invalid`] if the own address is not at the own place; [`NicError::Library`];
     /// [`NicError::WrongLibrary`] if the library's constants or structures are others.
-    pub fn map(self, ranks: &[ProcessId]) -> Result<Four, NicError> {
+    pub fn map(self, ranks: &[ProcessId]) -> Result<Portals4, NicError> {
         let Self {
             mut ni,
             config,
@@ -266,7 +266,7 @@ impl Opening {
             made(rank, "PtlSetMap", code, "rank of a map", count)?;
         }
         super::probe::run(&ni)?;
-        Ok(Four {
+        Ok(Portals4 {
             queues: RwLock::new(Slots::new(rank, "queue", config.queues)),
             tables: Mutex::new(Tables::new(&ni, &config)),
             bound: RwLock::new(Slots::new(rank, "descriptor", config.descriptors)),
@@ -286,7 +286,7 @@ impl Opening {
 /// The interface of a rank, over a library of Portals 4. Dropping it frees all that was made of it; no memory is accessed by peers then.
 ///
 /// Locks are taken in this order: `asleep`, `bound`, `queues`, a queue's own, `tables`, `under_way`.
-pub struct Four {
+pub struct Portals4 {
     pub(super) queues: RwLock<Slots<queue::Record>>,
     pub(super) tables: Mutex<Tables>,
     pub(super) bound: RwLock<Slots<Bound>>,
@@ -302,6 +302,6 @@ pub struct Four {
     pub(super) naps: AtomicU32,
     /// Threads of the library that never sleep.
     pub(super) busy_threads: u32,
-    pub(super) config: FourConfig,
+    pub(super) config: Portals4Config,
     pub(super) ni: Ni,
 }

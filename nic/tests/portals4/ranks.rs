@@ -4,7 +4,7 @@ use super::group::{MEMORY, Member};
 use super::{away, cases, errors, hosts, leaving};
 use argonet_base::JobRank;
 use argonet_nic::portals::Portals;
-use argonet_nic::portals::four::{FourConfig, Library, Narrow, Opening, ProcessId};
+use argonet_nic::portals::portals4::{Library, Narrow, Opening, Portals4Config, ProcessId};
 use argonet_nic::portals::software::{FaultRules, Software, SoftwareConfig};
 use argonet_settings::{PORTALS_MESSAGE, Settings};
 use core::ptr::NonNull;
@@ -19,7 +19,7 @@ use std::sync::{Arc, Barrier};
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// Over a library of Portals 4.
-    Four,
+    Portals4,
     /// Between hosts.
     Hosts,
 }
@@ -27,7 +27,7 @@ pub(crate) enum Kind {
 impl Kind {
     const fn word(self) -> &'static str {
         match self {
-            Self::Four => "four",
+            Self::Portals4 => "portals4",
             Self::Hosts => "hosts",
         }
     }
@@ -214,17 +214,17 @@ pub(crate) fn child(rank: &str, kind: &str, case: &str) -> ExitCode {
             _ => cases::run(case, member),
         }
     } else {
-        four(rank, case, barrier);
+        portals4(rank, case, barrier);
     }
     ExitCode::SUCCESS
 }
 
-fn four(rank: JobRank, case: &str, barrier: Box<dyn FnMut()>) {
+fn portals4(rank: JobRank, case: &str, barrier: Box<dyn FnMut()>) {
     let settings = Settings::from_environment().expect("settings");
     let library = Library::of_settings(&settings).expect("library");
-    let usual = FourConfig::default();
+    let usual = Portals4Config::default();
     let asked = settings.get(&PORTALS_MESSAGE);
-    let config = FourConfig {
+    let config = Portals4Config {
         message_bytes: asked.map_or(usual.message_bytes, |bytes| bytes.0),
         ..usual
     };

@@ -14,7 +14,7 @@ mod loader;
 mod mad;
 mod ranks;
 
-use argonet_nic::portals::four::Library;
+use argonet_nic::portals::portals4::Library;
 use argonet_settings::Settings;
 use libtest_mimic::{Arguments, Trial};
 use ranks::Kind;
@@ -56,7 +56,9 @@ fn main() -> ExitCode {
         Ok(_) => {
             for name in cases::NAMES.iter().chain(&errors::NAMES) {
                 let title = format!("portals4::{name}");
-                trials.push(Trial::test(title, || ranks::processes(Kind::Four, name)));
+                trials.push(Trial::test(title, || {
+                    ranks::processes(Kind::Portals4, name)
+                }));
             }
         }
         Err(error) => {

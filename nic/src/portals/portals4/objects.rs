@@ -2,9 +2,9 @@
 
 use super::abi::{self, CtEvent};
 use super::answer::{check, made, unexpected};
-use super::config::FourConfig;
+use super::config::Portals4Config;
 use super::entry;
-use super::open::{Four, Ni};
+use super::open::{Ni, Portals4};
 use crate::portals::slots::Slots;
 use crate::portals::{Counter, EntryHandle, NicError, PortalIndex, PortalOptions, Queue};
 use argonet_base::JobRank;
@@ -34,7 +34,7 @@ pub(super) struct Tables {
 }
 
 impl Tables {
-    pub(super) fn new(ni: &Ni, config: &FourConfig) -> Self {
+    pub(super) fn new(ni: &Ni, config: &Portals4Config) -> Self {
         Self {
             rank: ni.rank,
             counters: Slots::new(ni.rank, "counter", config.counters),
@@ -93,7 +93,7 @@ impl Tables {
     }
 }
 
-impl Four {
+impl Portals4 {
     pub(super) fn make_counter(&self) -> Result<Counter, NicError> {
         let mut tables = self.tables.lock();
         tables.counters.room()?;

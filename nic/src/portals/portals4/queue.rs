@@ -2,7 +2,7 @@
 
 use super::abi;
 use super::answer::{made, unexpected};
-use super::open::Four;
+use super::open::Portals4;
 use crate::portals::{EntryHandle, Event, EventKind, NicError, Outcome, PortalIndex, Queue};
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use core::time::Duration;
@@ -52,7 +52,7 @@ impl Record {
     }
 }
 
-impl Four {
+impl Portals4 {
     pub(super) fn make_queue(&self, events: u64) -> Result<Queue, NicError> {
         let rank = self.ni.rank;
         if events == 0 || events > self.config.queue_events {

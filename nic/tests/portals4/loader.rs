@@ -1,6 +1,6 @@
 //! What is said where a library cannot be used.
 
-use argonet_nic::portals::four::Library;
+use argonet_nic::portals::portals4::Library;
 use libtest_mimic::{Failed, Trial};
 use std::path::Path;
 

@@ -5,7 +5,7 @@ use super::core::{Portals, PortalsError};
 use super::needs::Needs;
 use argonet_am::credit::PlanError;
 use argonet_nic::portals::Portals as Interface;
-use argonet_nic::portals::four::FourConfig;
+use argonet_nic::portals::portals4::Portals4Config;
 use core::ptr::NonNull;
 use memmap2::MmapMut;
 
@@ -13,9 +13,9 @@ use memmap2::MmapMut;
 ///
 /// # Errors
 /// Sizes that do not fit each other.
-pub fn four_config(sizes: &PortalsSizes, ranks: u32) -> Result<FourConfig, PlanError> {
+pub fn portals4_config(sizes: &PortalsSizes, ranks: u32) -> Result<Portals4Config, PlanError> {
     let needs = Needs::of(sizes, ranks, SHORTEST_MESSAGE)?;
-    Ok(FourConfig {
+    Ok(Portals4Config {
         portals: needs.portals,
         entries: needs.entries,
         descriptors: needs.descriptors,
@@ -23,7 +23,7 @@ pub fn four_config(sizes: &PortalsSizes, ranks: u32) -> Result<FourConfig, PlanE
         queue_events: needs.queue_events,
         counters: needs.counters,
         operations: needs.operations,
-        ..FourConfig::default()
+        ..Portals4Config::default()
     })
 }
 

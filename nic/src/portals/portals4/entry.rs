@@ -3,7 +3,7 @@
 use super::abi::{self, Me, Process};
 use super::answer::{made, unexpected};
 use super::lacks::{self, Leaves};
-use super::open::Four;
+use super::open::Portals4;
 use super::outcome;
 use super::queue::{Retired, Told};
 use crate::portals::{
@@ -50,7 +50,7 @@ impl Record {
     }
 }
 
-impl Four {
+impl Portals4 {
     /// # Safety
     /// As [`Portals::attach`](crate::portals::Portals::attach).
     pub(super) unsafe fn make_entry(

@@ -42,7 +42,7 @@ mod signals;
 mod threads;
 mod under_way;
 
-pub use config::FourConfig;
+pub use config::Portals4Config;
 pub use library::Library;
 pub use narrow::Narrow;
-pub use open::{Four, Opening, ProcessId};
+pub use open::{Opening, Portals4, ProcessId};

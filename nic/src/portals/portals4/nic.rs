@@ -1,7 +1,7 @@
 //! The trait, over the library.
 
 use super::abi;
-use super::open::Four;
+use super::open::Portals4;
 use crate::portals::{
     Ack, AtomicKind, AtomicOp, Counter, Descriptor, DescriptorHandle, Entry, EntryHandle, Event,
     Features, Limits, Matching, NicError, Part, PortalIndex, PortalOptions, Portals, Position,
@@ -22,7 +22,7 @@ pub(super) const FEATURES: Features = Features {
     remote: true,
 };
 
-impl Four {
+impl Portals4 {
     fn register(&self, index: u32) -> u64 {
         let mut value = 0;
         // SAFETY: the place is valid.
@@ -36,7 +36,7 @@ impl Four {
     }
 }
 
-impl Portals for Four {
+impl Portals for Portals4 {
     fn rank(&self) -> JobRank {
         self.ni.rank
     }

@@ -3,9 +3,9 @@
 use super::Cause;
 use argonet_base::JobRank;
 use argonet_boot::{Bootstrap, Key, LocalJob};
-use argonet_conduit::portals::{Portals, PortalsConfig, PortalsSizes, four_config};
+use argonet_conduit::portals::{Portals, PortalsConfig, PortalsSizes, portals4_config};
 use argonet_conduit::selector;
-use argonet_nic::portals::four::{FourConfig, Library, Opening, ProcessId};
+use argonet_nic::portals::portals4::{Library, Opening, Portals4Config, ProcessId};
 use argonet_settings::{PORTALS_MESSAGE, Settings};
 use std::sync::Arc;
 
@@ -33,8 +33,8 @@ impl Open {
     ) -> Result<Self, Cause> {
         let library = Library::of_settings(settings)?;
         let asked = settings.get(&PORTALS_MESSAGE);
-        let usual = four_config(sizes, boot.size())?;
-        let config = FourConfig {
+        let usual = portals4_config(sizes, boot.size())?;
+        let config = Portals4Config {
             message_bytes: asked.map_or(usual.message_bytes, |bytes| bytes.0),
             ..usual
         };
