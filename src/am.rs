@@ -417,8 +417,8 @@ impl<M: Threading> World<M> {
     /// ```
     ///
     /// # Errors
-    /// As [`send`](Self::send), a destination outside its segment, and another number of values than
-    /// the destination has.
+    /// As [`send`](Self::send), a destination outside its segment, and another number of values
+    /// than the destination has.
     #[inline]
     pub fn send_long<A: Global, T: Global>(
         &self,

@@ -30,7 +30,8 @@ pub trait Atomic: Global + AtomicWord {}
 
 impl<T: Global + AtomicWord> Atomic for T {}
 
-/// Those of them that are integers, whose bits have operations too. See the example of [`World::fetch_add`].
+/// Those of them that are integers, whose bits have operations too. See the example of
+/// [`World::fetch_add`].
 pub trait AtomicInteger: Atomic {}
 
 impl AtomicInteger for u32 {}

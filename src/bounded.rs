@@ -1,9 +1,10 @@
 //! Decodes values that a peer has sent: bounded in depth and in elements, whatever the bytes claim.
 //!
-//! The encoding's lengths are checked against the bytes that came, but elements of some types take no bytes (`()`, empty
-//! structs), so ten bytes can claim 2^64 of them; and a type that contains itself can be nested as deeply as there are bytes,
-//! while each level takes stack. Neither is seen by the decoder, so what decodes a value is wrapped: every element and every
-//! level passes through here.
+//! The encoding's lengths are checked against the bytes that came, but elements of some types take
+//! no bytes (`()`, empty structs), so ten bytes can claim 2^64 of them; and a type that contains
+//! itself can be nested as deeply as there are bytes, while each level takes stack. Neither is seen
+//! by the decoder, so what decodes a value is wrapped: every element and every level passes through
+//! here.
 
 use core::cell::Cell;
 use core::fmt;
@@ -12,12 +13,14 @@ use serde::de::{
     VariantAccess, Visitor,
 };
 
-/// Levels of the values that one message of a remote procedure call may have: an element, a field, the content of an option, a
-/// variant or a new type is one level below what it is part of. Such as serde's formats for text have.
+/// Levels of the values that one message of a remote procedure call may have: an element, a field,
+/// the content of an option, a variant or a new type is one level below what it is part of. Such as
+/// serde's formats for text have.
 pub const MAX_RPC_DEPTH: u32 = 128;
 
-/// Elements and fields of the values that one message of a remote procedure call may have, of all levels together. More than
-/// there are bytes in one message, so that only elements without bytes come to it.
+/// Elements and fields of the values that one message of a remote procedure call may have, of all
+/// levels together. More than there are bytes in one message, so that only elements without bytes
+/// come to it.
 pub const MAX_RPC_ELEMENTS: u64 = 1 << 20;
 
 /// Why bytes are no value.

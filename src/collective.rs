@@ -31,8 +31,9 @@ use zerocopy::{FromBytes, IntoBytes};
 pub trait Reducible: Global {
     /// The combination of two values.
     ///
-    /// It runs in the midst of the library's work, in any thread that polls: what it calls that communicates gives
-    /// [`AmError::Restricted`](crate::AmError::Restricted), and its panic ends the job with code 101 and a message that says so.
+    /// It runs in the midst of the library's work, in any thread that polls: what it calls that
+    /// communicates gives [`AmError::Restricted`](crate::AmError::Restricted), and its panic ends
+    /// the job with code 101 and a message that says so.
     ///
     /// See the example of [`Reducible`].
     fn combine(reduction: Reduction, a: Self, b: Self) -> Self;
@@ -92,8 +93,8 @@ macro_rules! reducible {
 reducible!(int: u8 i8 u16 i16 u32 i32 u64 i64 u128 i128 usize isize);
 reducible!(float: f32 f64);
 
-/// Folds `theirs` into `mine` element by element. Where the lengths differ the rest is left out; the
-/// engine tells all ranks of that.
+/// Folds `theirs` into `mine` element by element. Where the lengths differ the rest is left out;
+/// the engine tells all ranks of that.
 pub(crate) fn fold_with<T: Global>(combine: impl Fn(T, T) -> T) -> impl Fn(&mut [u8], &[u8]) {
     move |mine, theirs| {
         let size = size_of::<T>();
@@ -113,8 +114,8 @@ fn signature<T: Reducible>(reduction: Reduction) -> Signature {
 /// In the third word of a vote of every rank but the root: what comes back from the root lacks it.
 const UNDECIDED: u64 = 1 << 63;
 
-/// Whether all ranks call `what` with the same two numbers. Collective. Ranks that call something else that votes count as
-/// different; those that call another collective operation end the job.
+/// Whether all ranks call `what` with the same two numbers. Collective. Ranks that call something
+/// else that votes count as different; those that call another collective operation end the job.
 pub(crate) fn vote<M: Threading>(
     world: &World<M>,
     what: &'static str,
@@ -191,8 +192,9 @@ impl<M: Threading> World<M> {
     /// ```
     ///
     /// # Errors
-    /// A root that does not exist; [`AmError::Restricted`](crate::AmError::Restricted) inside a handler. Ranks that call
-    /// another operation, or this one with another root, type or length, end the job with an error that names both calls.
+    /// A root that does not exist; [`AmError::Restricted`](crate::AmError::Restricted) inside a
+    /// handler. Ranks that call another operation, or this one with another root, type or length,
+    /// end the job with an error that names both calls.
     pub fn broadcast<T: Global>(&self, root: Rank, values: &mut [T]) -> Result<()> {
         let pass = Pass {
             root: Self::job_rank(root),

@@ -123,8 +123,8 @@ impl<T: Global> GlobalPtr<T> {
     ///
     /// See the example of [`GlobalPtr`].
     ///
-    /// Another size is refused when compiling, so that words which are changed atomically are not seen as words of another size by
-    /// accident:
+    /// Another size is refused when compiling, so that words which are changed atomically are not
+    /// seen as words of another size by accident:
     ///
     /// ```compile_fail,E0080
     /// # use argonet::{GlobalPtr, World};

@@ -12,9 +12,9 @@ use core::fmt;
 use core::marker::PhantomData;
 use core::ptr::NonNull;
 
-/// One element of a [`SharedArray`] whose rank and offset were checked when it was made. A put or a get
-/// through it asks for nothing but the thread's context; where the element is mapped here, what is
-/// left is a load or a store.
+/// One element of a [`SharedArray`] whose rank and offset were checked when it was made. A put or a
+/// get through it asks for nothing but the thread's context; where the element is mapped here, what
+/// is left is a load or a store.
 ///
 /// It borrows its array, so it cannot name memory that was given back, and it cannot be sent in a
 /// message: a peer that forged one would pass the check. A [`GlobalPtr`] travels, and is checked at
@@ -54,8 +54,9 @@ pub struct GlobalRef<'a, T: Global> {
     _array: PhantomData<&'a SharedArray<T>>,
 }
 
-// SAFETY: it is an address in a shared mapping, which every thread of the process has, and is used by
-// calls of a world alone: those of a `World<Seq>` stay on its thread whoever holds the reference.
+// SAFETY: it is an address in a shared mapping, which every thread of the process has, and is used
+// by calls of a world alone: those of a `World<Seq>` stay on its thread whoever holds the
+// reference.
 unsafe impl<T: Global> Send for GlobalRef<'_, T> {}
 // SAFETY: as above; it has nothing that changes.
 unsafe impl<T: Global> Sync for GlobalRef<'_, T> {}

@@ -5,9 +5,9 @@ use crate::global::{Global, GlobalPtr};
 use argonet_base::{Rank, SegmentOffset};
 use core::ops::{Bound, RangeBounds};
 
-/// So many `T`s one after another in the segment of some rank. Like a [`GlobalPtr`] it can be copied
-/// and sent in messages, and is checked where it is used; unlike one it knows where it ends. What
-/// puts or gets several values takes it, and refuses another number of values.
+/// So many `T`s one after another in the segment of some rank. Like a [`GlobalPtr`] it can be
+/// copied and sent in messages, and is checked where it is used; unlike one it knows where it ends.
+/// What puts or gets several values takes it, and refuses another number of values.
 ///
 /// ```
 /// # use argonet::{SharedArray, World};

@@ -28,14 +28,16 @@
 //! ```
 //!
 //! An error of one rank is printed with its rank and ends the job ([`run()`]). A program that makes
-//! its [`World`] itself has to see to that: a rank that leaves while others wait for it only ends the
-//! job with the news that it has left.
+//! its [`World`] itself has to see to that: a rank that leaves while others wait for it only ends
+//! the job with the news that it has left.
 //!
 //! Run it alone and it is a job of one rank; `GASNET_PSHM_NODES=4 ./program` makes four ranks on
-//! this host, `argonet run -n 4 ./program` does the same from a launcher. Ranks that are joined by the conduit tcp a program starts
-//! itself, too: `ARGONET_CONDUIT=tcp ./program 4 arguments` starts four on this host, whose arguments lack the first, and with
-//! `GASNET_SPAWNFN=L` or `C` they are on the hosts of `GASNET_SSH_SERVERS`. The process that was started is their launcher: its [`run()`] or [`World::init`] does
-//! not return, so what a program does before that, such as to look at its arguments, it does there, too.
+//! this host, `argonet run -n 4 ./program` does the same from a launcher. Ranks that are joined by
+//! the conduit tcp a program starts itself, too: `ARGONET_CONDUIT=tcp ./program 4 arguments` starts
+//! four on this host, whose arguments lack the first, and with `GASNET_SPAWNFN=L` or `C` they are
+//! on the hosts of `GASNET_SSH_SERVERS`. The process that was started is their launcher: its
+//! [`run()`] or [`World::init`] does not return, so what a program does before that, such as to
+//! look at its arguments, it does there, too.
 //!
 //! # Soundness
 //!

@@ -70,7 +70,8 @@ pub(crate) struct Open {
 }
 
 impl Network {
-    /// Opens the network that the settings name, where one is needed, and publishes where this rank can be reached.
+    /// Opens the network that the settings name, where one is needed, and publishes where this rank
+    /// can be reached.
     pub(crate) fn open(boot: &LocalJob, settings: &Settings) -> Result<Self> {
         if boot.neighborhood().len() == boot.size() as usize {
             return Ok(Self::None);
@@ -123,7 +124,8 @@ impl Network {
         tell_summary(&network);
         let (last, gauges) = (Arc::downgrade(&network), network.gauges());
         process::at_end(Box::new(move || {
-            // Who has left a barrier may have sent what others wait for there and what waits for its connection.
+            // Who has left a barrier may have sent what others wait for there and what waits for
+            // its connection.
             if let Some(network) = last.upgrade() {
                 let job = boot.upgrade();
                 let limit = job.map_or(Duration::MAX, |job| job.time_to_linger());
@@ -180,8 +182,8 @@ impl Open {
     }
 }
 
-/// How long what was gathered waits for a rank that makes no call: where the thread that looks takes the processor of a rank, and where
-/// there is one to spare.
+/// How long what was gathered waits for a rank that makes no call: where the thread that looks
+/// takes the processor of a rank, and where there is one to spare.
 const GATHER_TIMES: [Duration; 2] = [Duration::from_micros(500), Duration::from_micros(50)];
 
 fn sizes(settings: &Settings) -> TcpSizes {
@@ -217,7 +219,8 @@ fn write_statistics(gauges: Option<&Gauges>, rank: JobRank, path: &Path) {
     }
 }
 
-/// What was kept for connections, who has come, and exits that were told and heard stand in the rank's statistics.
+/// What was kept for connections, who has come, and exits that were told and heard stand in the
+/// rank's statistics.
 fn tell_summary(network: &selector::Network) {
     let network = Arc::downgrade(network);
     argonet_trace::on_summary_of_library(Box::new(move || {
@@ -253,7 +256,8 @@ pub(crate) fn follow_exits(network: &selector::Network, boot: &Arc<LocalJob>) {
     }));
 }
 
-/// Interfaces of this host that the settings choose to reach others by; `one_host`: the job has no other.
+/// Interfaces of this host that the settings choose to reach others by; `one_host`: the job has no
+/// other.
 pub(crate) fn addresses(
     settings: &Settings,
     one_host: bool,

@@ -98,8 +98,8 @@ impl<'w, B> Op<'w, B> {
         }
     }
 
-    /// An operation that is complete with its event, and gives back what it kept until then. What it reads and writes
-    /// belongs to `kept`, wherever that is moved.
+    /// An operation that is complete with its event, and gives back what it kept until then. What
+    /// it reads and writes belongs to `kept`, wherever that is moved.
     pub(crate) fn of_event<M: Threading, K: 'w>(
         world: &'w World<M>,
         event: Event,

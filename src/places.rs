@@ -1,4 +1,5 @@
-//! Where the ranks of a job are: which share memory, and which share a host; and how much memory there is for their segments.
+//! Where the ranks of a job are: which share memory, and which share a host; and how much memory
+//! there is for their segments.
 
 use crate::error::Result;
 use crate::plan::segment_limit;

@@ -1,5 +1,5 @@
-//! The one module with process-wide state: the calling thread's context, how many threads have one, and
-//! whether this process has joined a job.
+//! The one module with process-wide state: the calling thread's context, how many threads have one,
+//! and whether this process has joined a job.
 #![allow(unsafe_code)]
 
 use crate::engine::{Crowded, ThreadCtx};
@@ -21,8 +21,8 @@ static MOST_THREADS: AtomicU64 = AtomicU64::new(u64::MAX);
 /// What else is done when a thread ends that has called.
 static AT_THREAD_END: OnceLock<fn(&ThreadCtx)> = OnceLock::new();
 
-/// At most so many threads may call from now on, and `at_end` is called by each that has when it ends.
-/// Once a process; of several the first counts.
+/// At most so many threads may call from now on, and `at_end` is called by each that has when it
+/// ends. Once a process; of several the first counts.
 pub(crate) fn expect_threads(most: u64, at_end: fn(&ThreadCtx)) {
     if AT_THREAD_END.set(at_end).is_ok() {
         MOST_THREADS.store(most, Ordering::Relaxed);
@@ -44,9 +44,9 @@ fn arrive() -> Result<(), Crowded> {
 
 /// Has [`leave`] called when the calling thread ends.
 ///
-/// Thread-specific data and not a thread-local value with drop code: destructors of those run first,
-/// and a client's may call the library. Those of other thread-specific data may, too: the system runs
-/// them again and again while there is something left, four times at least.
+/// Thread-specific data and not a thread-local value with drop code: destructors of those run
+/// first, and a client's may call the library. Those of other thread-specific data may, too: the
+/// system runs them again and again while there is something left, four times at least.
 fn retire_at_end() {
     static KEY: OnceLock<libc::pthread_key_t> = OnceLock::new();
     let key = *KEY.get_or_init(|| {
@@ -88,7 +88,8 @@ pub(crate) fn at_end(act: Box<dyn Fn() + Send + Sync>) {
     let _ = AT_END.set(act);
 }
 
-/// How other ranks are told over a network that this one ends the job; whether the calling thread could.
+/// How other ranks are told over a network that this one ends the job; whether the calling thread
+/// could.
 type TellExit = Box<dyn Fn(&argonet_conduit::TellExit<'_>) -> bool + Send + Sync>;
 
 static TELL_EXIT: OnceLock<TellExit> = OnceLock::new();

@@ -1,4 +1,5 @@
-//! What ranks tell each other of their segments: where each begins in its process, and how long it is.
+//! What ranks tell each other of their segments: where each begins in its process, and how long it
+//! is.
 
 use crate::error::Result;
 use argonet_base::JobRank;
@@ -11,9 +12,11 @@ use std::sync::{Arc, OnceLock};
 pub(crate) struct Published {
     boot: Arc<LocalJob>,
     near: Range<u32>,
-    /// Where segments of ranks elsewhere begin; 0 if it has not been looked up. Empty, as the next, where all are neighbors.
+    /// Where segments of ranks elsewhere begin; 0 if it has not been looked up. Empty, as the next,
+    /// where all are neighbors.
     bases: Box<[AtomicU64]>,
-    /// How long segments of ranks elsewhere are, as the ranks said when they attached them together.
+    /// How long segments of ranks elsewhere are, as the ranks said when they attached them
+    /// together.
     lens: Box<[AtomicU64]>,
     /// How long all segments are at least, where all ranks attach the same.
     all: AtomicU64,
@@ -73,7 +76,8 @@ impl Published {
         let _ = self.reaches.set(reaches);
     }
 
-    /// Each rank's segment is as long as this one's, or will be when the collective operation ends that this call is part of.
+    /// Each rank's segment is as long as this one's, or will be when the collective operation ends
+    /// that this call is part of.
     ///
     /// # Errors
     /// As [`tell_len`](Self::tell_len).

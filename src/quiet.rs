@@ -13,7 +13,8 @@ pub struct Quiet {
 
 impl<M: Threading> World<M> {
     /// Runs `f` while no rank can read or write another's memory, so that `f` may hold slices of
-    /// its own part of shared arrays ([`SharedArray::local`](crate::SharedArray::local)). Collective.
+    /// its own part of shared arrays ([`SharedArray::local`](crate::SharedArray::local)).
+    /// Collective.
     ///
     /// Before `f` everything under way is drained on all ranks, one-way messages included; no
     /// handler runs until all ranks have finished `f`. It takes the world exclusively, so nothing

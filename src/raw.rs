@@ -25,8 +25,8 @@ pub use argonet_am::MessageClass;
 pub use argonet_conduit::PrepareRequest;
 pub use argonet_event::{Category, CategoryMask, Event};
 
-/// A pointer to `offset` bytes from the start of the segment of `rank`. It is checked where it is used,
-/// against the segment alone: nothing keeps it inside of an array.
+/// A pointer to `offset` bytes from the start of the segment of `rank`. It is checked where it is
+/// used, against the segment alone: nothing keeps it inside of an array.
 ///
 /// ```
 /// use argonet::{SharedArray, World, raw};
@@ -171,7 +171,8 @@ impl<'w, M: Threading> Raw<'w, M> {
         self.0
     }
 
-    /// The engine below the world, whose calls take the thread's context ([`with_thread`](crate::start::with_thread)).
+    /// The engine below the world, whose calls take the thread's context
+    /// ([`with_thread`](crate::start::with_thread)).
     ///
     /// ```
     /// # let world = argonet::World::init().unwrap();
@@ -180,7 +181,8 @@ impl<'w, M: Threading> Raw<'w, M> {
     /// assert_eq!(engine.size(), world.size());
     /// ```
     ///
-    /// It asks for none of the promises that the safe calls of all ranks rely on, so it is not to be had by safe code:
+    /// It asks for none of the promises that the safe calls of all ranks rely on, so it is not to
+    /// be had by safe code:
     ///
     /// ```compile_fail,E0133
     /// # let world = argonet::World::init().unwrap();

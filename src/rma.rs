@@ -91,8 +91,8 @@ impl<M: Threading> World<M> {
     /// See the example of [`put_value`](Self::put_value).
     ///
     /// # Errors
-    /// As [`put_value`](Self::put_value), and another number of values than the slice has; nothing has
-    /// been written then.
+    /// As [`put_value`](Self::put_value), and another number of values than the slice has; nothing
+    /// has been written then.
     #[inline]
     pub fn put_from<T: Global>(&self, to: GlobalSlice<T>, values: &[T]) -> Result<()> {
         to.check_len(values.len())?;
@@ -173,8 +173,8 @@ impl<M: Threading> World<M> {
     /// Starts a transfer that reads or writes the values of `kept`.
     #[inline]
     fn start<T: Global>(&self, transfer: Transfer, kept: Kept<T>) -> Result<Op<'_, Box<[T]>>> {
-        // SAFETY: `kept` owns the values, and is kept until the operation is complete; any bytes are valid values of a
-        // `Global` type.
+        // SAFETY: `kept` owns the values, and is kept until the operation is complete; any bytes
+        // are valid values of a `Global` type.
         let event = process::with(|ctx| unsafe {
             self.engine().start(ctx, transfer, Injection::Blocking)
         })?;

@@ -342,11 +342,13 @@ impl Calls {
 impl<M: Threading> World<M> {
     /// Runs a registered function at `to`, during a later poll there, and returns its result.
     ///
-    /// Arguments and result travel encoded, at most [`MAX_MEDIUM`](crate::MAX_MEDIUM) bytes each, and decode only up to a depth of
-    /// [`MAX_RPC_DEPTH`](crate::MAX_RPC_DEPTH) and to [`MAX_RPC_ELEMENTS`](crate::MAX_RPC_ELEMENTS) elements, whatever a message
-    /// claims. The function runs as a handler, and so do decoding its arguments, encoding and dropping its result: they cannot
-    /// communicate, they should be short, and if they panic the job ends. Who called is told by [`caller`]. At the caller,
-    /// arguments are encoded in this call and the result is decoded in that which waits for it, as code of the caller's own.
+    /// Arguments and result travel encoded, at most [`MAX_MEDIUM`](crate::MAX_MEDIUM) bytes each,
+    /// and decode only up to a depth of [`MAX_RPC_DEPTH`](crate::MAX_RPC_DEPTH) and to
+    /// [`MAX_RPC_ELEMENTS`](crate::MAX_RPC_ELEMENTS) elements, whatever a message claims. The
+    /// function runs as a handler, and so do decoding its arguments, encoding and dropping its
+    /// result: they cannot communicate, they should be short, and if they panic the job ends. Who
+    /// called is told by [`caller`]. At the caller, arguments are encoded in this call and the
+    /// result is decoded in that which waits for it, as code of the caller's own.
     ///
     /// ```
     /// argonet::rpc! {

@@ -22,8 +22,9 @@ impl<M: Threading> World<M> {
     /// Runs `f`, which may start puts and gets on borrowed buffers; all are complete when this
     /// returns.
     ///
-    /// A scope whose end cannot wait for those under way ends the job, as nobody knows when the buffers
-    /// are free: one that ends while the thread holds a [`Room`](crate::raw::Room), be it by a panic.
+    /// A scope whose end cannot wait for those under way ends the job, as nobody knows when the
+    /// buffers are free: one that ends while the thread holds a [`Room`](crate::raw::Room), be it
+    /// by a panic.
     ///
     /// ```
     /// # use argonet::{SharedArray, World};
@@ -126,8 +127,8 @@ impl<'scope, 'env, M: Threading> Scope<'scope, 'env, M> {
             dst: values.as_mut_ptr().cast(),
             len: size_of_val(values),
         };
-        // SAFETY: the slice is writable for its own size and nobody else's until the scope has ended; any bytes are valid
-        // values of a `Global` type.
+        // SAFETY: the slice is writable for its own size and nobody else's until the scope has
+        // ended; any bytes are valid values of a `Global` type.
         unsafe { self.start(transfer) }
     }
 
@@ -136,7 +137,8 @@ impl<'scope, 'env, M: Threading> Scope<'scope, 'env, M> {
     #[inline]
     unsafe fn start(&self, transfer: Transfer) -> Result<()> {
         let engine = self.world.engine();
-        // SAFETY: the caller's promise; `End` waits before the scope ends, in the thread that it belongs to, or ends the job.
+        // SAFETY: the caller's promise; `End` waits before the scope ends, in the thread that it
+        // belongs to, or ends the job.
         process::with(|ctx| unsafe { engine.start_outside(ctx, transfer, self.started) })?;
         Ok(())
     }

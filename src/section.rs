@@ -110,13 +110,14 @@ pub enum SectionError {
     },
 }
 
-/// Elements of an array at regular distances, in any number of dimensions: the one with the indices `i` is element
-/// `first + i[0] * stride[0] + i[1] * stride[1] + ...` of the array. Strides are in elements and may have any sign; the number of an
-/// element in a dimension is below its count. What lies in which array is checked where a section is used.
+/// Elements of an array at regular distances, in any number of dimensions: the one with the indices
+/// `i` is element `first + i[0] * stride[0] + i[1] * stride[1] + ...` of the array. Strides are in
+/// elements and may have any sign; the number of an element in a dimension is below its count. What
+/// lies in which array is checked where a section is used.
 ///
-/// Two sections of one operation have as many elements in each dimension, and the element with certain indices goes to the one with
-/// the same. So a dimension that is [reversed](Self::reversed) in one of them is mirrored, and dimensions in
-/// [another order](Self::permuted) are transposed.
+/// Two sections of one operation have as many elements in each dimension, and the element with
+/// certain indices goes to the one with the same. So a dimension that is [reversed](Self::reversed)
+/// in one of them is mirrored, and dimensions in [another order](Self::permuted) are transposed.
 ///
 /// ```
 /// use argonet::{Section, SectionError};
@@ -222,7 +223,8 @@ impl Section {
         }
     }
 
-    /// The elements of an array of several dimensions that a range of each cuts out. The last dimension lies together.
+    /// The elements of an array of several dimensions that a range of each cuts out. The last
+    /// dimension lies together.
     ///
     /// See the example of [`Section`].
     ///
@@ -375,7 +377,8 @@ impl Section {
         Ok(())
     }
 
-    /// This section and another that [matches](Self::matches) it as rows of the same lengths, if both are rows.
+    /// This section and another that [matches](Self::matches) it as rows of the same lengths, if
+    /// both are rows.
     #[inline]
     pub(crate) fn rows_with(&self, other: &Self) -> Option<(Rows, Rows)> {
         let (mine, theirs) = (self.rows?, other.rows?);
@@ -383,8 +386,8 @@ impl Section {
         ((mine.run, mine.count) == (theirs.run, theirs.count)).then_some((mine, theirs))
     }
 
-    /// The first element, the lowest, and how many there are from that to the highest; of a section that was
-    /// [checked](Self::check), `None` if it is empty.
+    /// The first element, the lowest, and how many there are from that to the highest; of a section
+    /// that was [checked](Self::check), `None` if it is empty.
     #[inline]
     pub(crate) fn span(&self) -> Option<(usize, usize, usize)> {
         let (lowest, highest) = self.bounds?;

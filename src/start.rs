@@ -1,6 +1,6 @@
 //! Joining a job, and attaching a segment at once or later: what [`World`](crate::World) and the C
-//! API do alike. For programs there is [`World`](crate::World) alone; what is here takes `unsafe` and the
-//! [contract of the engine](crate::engine#contract).
+//! API do alike. For programs there is [`World`](crate::World) alone; what is here takes `unsafe`
+//! and the [contract of the engine](crate::engine#contract).
 #![allow(unsafe_code)]
 
 use crate::collective::fold_with;
@@ -51,26 +51,29 @@ pub struct Joining<'a> {
 
 /// Calls `f` with the context of the calling thread, which every call of an [`Engine`] takes.
 ///
-/// Safe code has none, as a thread that is retired or enters another context makes ends of scopes believe what is not so:
+/// Safe code has none, as a thread that is retired or enters another context makes ends of scopes
+/// believe what is not so:
 ///
 /// ```compile_fail,E0133
 /// argonet::start::with_thread(|ctx| ctx.retire());
 /// ```
 ///
 /// # Safety
-/// What `f` does with the context keeps the [contract of the engine](crate::engine#contract); it is given to calls of the engine of
-/// this process's job only.
+/// What `f` does with the context keeps the [contract of the engine](crate::engine#contract); it is
+/// given to calls of the engine of this process's job only.
 #[inline(always)]
 pub unsafe fn with_thread<R>(f: impl FnOnce(&ThreadCtx) -> R) -> R {
     process::with(f)
 }
 
 /// At most `most` live threads may call from now on: the first call of another one fails with
-/// [`AmError::TooManyThreads`](argonet_am::AmError::TooManyThreads). `at_end` is called by each thread that has called, when
-/// it ends, before what the library keeps for it is given back. Once a process.
+/// [`AmError::TooManyThreads`](argonet_am::AmError::TooManyThreads). `at_end` is called by each
+/// thread that has called, when it ends, before what the library keeps for it is given back. Once a
+/// process.
 ///
 /// # Safety
-/// `at_end` keeps the [contract of the engine](crate::engine#contract) with the context that it is given.
+/// `at_end` keeps the [contract of the engine](crate::engine#contract) with the context that it is
+/// given.
 pub unsafe fn expect_threads(most: u64, at_end: fn(&ThreadCtx)) {
     process::expect_threads(most, at_end);
 }
@@ -91,8 +94,9 @@ pub struct Joined {
     pub(crate) published: Arc<Published>,
 }
 
-/// Starts the job, where this process is neither a rank nor to become one: it was started as `./program N arguments` and the settings name
-/// a conduit that joins hosts, or it is such a job's agent on a host. The process then ends with the job, and the call does not return.
+/// Starts the job, where this process is neither a rank nor to become one: it was started as
+/// `./program N arguments` and the settings name a conduit that joins hosts, or it is such a job's
+/// agent on a host. The process then ends with the job, and the call does not return.
 ///
 /// # Errors
 /// A number of ranks that is missing or none, and whatever keeps a launcher from starting.
@@ -109,8 +113,8 @@ pub(crate) fn launch_if_alone() -> Result<()> {
     }
 }
 
-/// Joins the job; `register` puts the client's handlers into the table. A process joins once. Ranks may
-/// communicate after [`Joined::start`].
+/// Joins the job; `register` puts the client's handlers into the table. A process joins once. Ranks
+/// may communicate after [`Joined::start`].
 ///
 /// # Errors
 /// Whatever keeps the job from starting; see [`Error`].
@@ -213,8 +217,9 @@ pub(crate) fn join(
         operations: HandleTable::MAX_OPERATIONS,
         clock: Box::new(move || start.elapsed()),
     };
-    // SAFETY: a world keeps the contract, as it gives the engine to nobody without `unsafe`; a runtime has promised to keep it
-    // (`join_as_runtime`). The conduit was made here, with the handlers of the table.
+    // SAFETY: a world keeps the contract, as it gives the engine to nobody without `unsafe`; a
+    // runtime has promised to keep it (`join_as_runtime`). The conduit was made here, with the
+    // handlers of the table.
     let engine = unsafe { Engine::new(config) };
     if let Some(network) = &exits {
         follow_exits(network, &boot);
@@ -246,8 +251,9 @@ pub(crate) fn join(
     })
 }
 
-/// [`World::init`](crate::World::init) for what is no [`World`](crate::World): joins the job; `register` puts the client's handlers into the
-/// table. A process joins once. Ranks may communicate after [`Joined::start`].
+/// [`World::init`](crate::World::init) for what is no [`World`](crate::World): joins the job;
+/// `register` puts the client's handlers into the table. A process joins once. Ranks may
+/// communicate after [`Joined::start`].
 ///
 /// ```compile_fail,E0133
 /// # fn f(how: argonet::start::Joining<'_>) {
@@ -256,7 +262,8 @@ pub(crate) fn join(
 /// ```
 ///
 /// # Safety
-/// The caller keeps the [contract of the engine](crate::engine#contract) with what it gets: other ranks of the job may be worlds.
+/// The caller keeps the [contract of the engine](crate::engine#contract) with what it gets: other
+/// ranks of the job may be worlds.
 ///
 /// # Errors
 /// Whatever keeps the job from starting; see [`Error`].
@@ -281,18 +288,19 @@ fn limit_vis_chunks(engine: &Engine<Selector>, settings: &Settings) {
 }
 
 impl Joined {
-    /// The most that each rank's segment can be, if all ranks ask for as much: a whole number of pages.
+    /// The most that each rank's segment can be, if all ranks ask for as much: a whole number of
+    /// pages.
     #[must_use]
     pub fn largest_segment(&self) -> u64 {
         self.places.share()
     }
 
-    /// Attaches this rank's segment before the start; `bytes` is the same on all ranks. They can reach
-    /// it after the start. Collective; does not poll, so no handler runs.
+    /// Attaches this rank's segment before the start; `bytes` is the same on all ranks. They can
+    /// reach it after the start. Collective; does not poll, so no handler runs.
     ///
     /// # Errors
-    /// [`Error::Mismatch`]; on all ranks if there is not enough memory; else what concerns this rank's
-    /// segment alone.
+    /// [`Error::Mismatch`]; on all ranks if there is not enough memory; else what concerns this
+    /// rank's segment alone.
     pub fn attach_at_start(&self, bytes: u64) -> Result<OwnSegment> {
         let (boot, rank) = (&self.boot, self.boot.rank());
         boot.publish(Key::Request, &bytes.to_ne_bytes())?;
@@ -322,8 +330,8 @@ impl Joined {
         Ok(())
     }
 
-    /// Attaches this rank's segment after the start; ranks may ask for different sizes. All ranks can
-    /// reach all segments on return. Collective; polls; once a process.
+    /// Attaches this rank's segment after the start; ranks may ask for different sizes. All ranks
+    /// can reach all segments on return. Collective; polls; once a process.
     ///
     /// # Errors
     /// On all ranks if there is not enough memory; else what concerns this rank's segment alone.
@@ -402,7 +410,8 @@ fn spans(
             cause,
         })
     };
-    // One rank decides for its neighbors: ranks that look at the host a moment later see another number.
+    // One rank decides for its neighbors: ranks that look at the host a moment later see another
+    // number.
     let card = match rank.0 == near.start {
         true => Some(Card::make(boot, preset, settings)?),
         false => None,

@@ -6,14 +6,16 @@ use crate::process;
 use crate::world::{Threading, World};
 use argonet_base::{JobRank, Rank};
 
-/// Some ranks of the job, numbered from 0 in an order of their own, for collective operations among them.
+/// Some ranks of the job, numbered from 0 in an order of their own, for collective operations among
+/// them.
 ///
-/// A team is a value of this rank, which belongs to it; operations on it take the [`World`], and names of its ranks as
-/// arguments are ranks of the team. [`world_rank`](Self::world_rank) leads from them to pointers and messages, which know ranks of
-/// the world.
+/// A team is a value of this rank, which belongs to it; operations on it take the [`World`], and
+/// names of its ranks as arguments are ranks of the team. [`world_rank`](Self::world_rank) leads
+/// from them to pointers and messages, which know ranks of the world.
 ///
-/// Dropping a team sends nothing and waits for nothing, and each rank may do so when it likes. What the library keeps of the team is
-/// given back when all its ranks have dropped it, and make another team.
+/// Dropping a team sends nothing and waits for nothing, and each rank may do so when it likes. What
+/// the library keeps of the team is given back when all its ranks have dropped it, and make another
+/// team.
 ///
 /// ```
 /// # use argonet::{SharedArray, World};
@@ -117,8 +119,9 @@ impl Team {
         Some(Rank(rank))
     }
 
-    /// Splits the team: ranks that give the same color become a team, in the order of their keys, then of their ranks
-    /// here. Who gives no color takes part and joins none. Collective over the team, and a barrier of it.
+    /// Splits the team: ranks that give the same color become a team, in the order of their keys,
+    /// then of their ranks here. Who gives no color takes part and joins none. Collective over the
+    /// team, and a barrier of it.
     ///
     /// ```
     /// # let world = argonet::World::init().unwrap();
@@ -148,9 +151,10 @@ impl Team {
         }))
     }
 
-    /// Creates a team of a list of ranks of this team, which is the order of their ranks in the new one. Collective over this
-    /// team, and a barrier of it: ranks that are to belong to one team give the same list, which names each once, and others an
-    /// empty one. So one call can make several teams that have no rank in common.
+    /// Creates a team of a list of ranks of this team, which is the order of their ranks in the new
+    /// one. Collective over this team, and a barrier of it: ranks that are to belong to one team
+    /// give the same list, which names each once, and others an empty one. So one call can make
+    /// several teams that have no rank in common.
     ///
     /// ```
     /// # use argonet::{Rank, World};
@@ -163,12 +167,14 @@ impl Team {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Team`] for a list that names a rank twice or one that does not exist, or that is not what all ranks it names
-    /// give. A rank whose own list can be is told of others' where these name it, or it names them.
+    /// [`Error::Team`] for a list that names a rank twice or one that does not exist, or that is
+    /// not what all ranks it names give. A rank whose own list can be is told of others' where
+    /// these name it, or it names them.
     ///
     /// Source: GASNet-EX, `gex_TM_Create`.
     pub fn create<M: Threading>(&self, world: &World<M>, ranks: &[Rank]) -> Result<Option<Team>> {
-        // A rank that this team does not have becomes one that the job does not have, so that others are told.
+        // A rank that this team does not have becomes one that the job does not have, so that
+        // others are told.
         let missing = ranks.iter().find(|rank| rank.0 >= self.size());
         let place = |rank: &Rank| match missing {
             None => (self.team.job_rank(rank.0), 0),
@@ -217,7 +223,8 @@ impl<M: Threading> World<M> {
         }
     }
 
-    /// The team of the ranks that share memory with this one, in their order here. Collective over the world, and a barrier.
+    /// The team of the ranks that share memory with this one, in their order here. Collective over
+    /// the world, and a barrier.
     ///
     /// ```
     /// # let world = argonet::World::init().unwrap();
@@ -234,7 +241,8 @@ impl<M: Threading> World<M> {
         self.team_of(engine.neighborhood_of(engine.rank()))
     }
 
-    /// The team of the ranks on this host, in their order here. Collective over the world, and a barrier.
+    /// The team of the ranks on this host, in their order here. Collective over the world, and a
+    /// barrier.
     ///
     /// See the example of [`neighborhood_team`](Self::neighborhood_team).
     ///

@@ -1,4 +1,5 @@
-//! Traces and statistics begin while a rank joins, and end with its process; see the crate `argonet-trace`.
+//! Traces and statistics begin while a rank joins, and end with its process; see the crate
+//! `argonet-trace`.
 
 use crate::error::Result;
 use crate::process;
@@ -7,7 +8,8 @@ use argonet_boot::{Bootstrap, Key, before_the_end};
 use argonet_settings::Settings;
 use argonet_trace::Options;
 
-/// Makes the files that ranks share, on rank 0, and publishes when the job began. Before the first fence.
+/// Makes the files that ranks share, on rank 0, and publishes when the job began. Before the first
+/// fence.
 pub(crate) fn prepare(boot: &dyn Bootstrap, settings: &Settings) -> Result<Options> {
     let options = Options::of(settings, boot.rank().0, boot.size());
     let epoch_ns = argonet_trace::begin_epoch(&options)?;

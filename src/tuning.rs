@@ -13,8 +13,9 @@ fn usize_of(Bytes(bytes): Bytes) -> usize {
     usize::try_from(bytes).unwrap_or(usize::MAX)
 }
 
-/// What the settings say, and the file that they name; a setting that the user gave by itself counts more than the file. All ranks
-/// have the same settings; a file is each rank's own, so [`compare`] follows.
+/// What the settings say, and the file that they name; a setting that the user gave by itself
+/// counts more than the file. All ranks have the same settings; a file is each rank's own, so
+/// [`compare`] follows.
 pub(crate) fn tuning(settings: &Settings, rank: Rank) -> Result<Tuning> {
     let wrong = |setting, value: String, cause: String| Error::Tuning {
         rank,
@@ -57,7 +58,8 @@ pub(crate) fn publish(boot: &dyn Bootstrap, tuning: &Tuning) -> Result<()> {
     Ok(boot.publish(Key::Tuning, &words.collect::<Vec<_>>())?)
 }
 
-/// Messages of collective operations find each other only where all ranks choose alike: the values here are those of rank 0.
+/// Messages of collective operations find each other only where all ranks choose alike: the values
+/// here are those of rank 0.
 pub(crate) fn compare(boot: &dyn Bootstrap, settings: &Settings, tuning: &Tuning) -> Result<()> {
     let first = JobRank(0);
     let published = boot.lookup(first, Key::Tuning)?;

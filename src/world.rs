@@ -80,12 +80,11 @@ pub(crate) struct Inner {
 /// The job as one rank sees it: its rank, the other ranks, and all operations on them.
 ///
 /// There is one world a process. [`run`](crate::run()) makes it and ends the job when the program
-/// fails. Dropping it finalizes: it waits until all ranks have dropped
-/// theirs and everything sent has been handled. It does not end the process. If others wait
-/// meanwhile in something else that nobody can bring any more, the job ends with a message that names
-/// both. A panic that leaves
-/// the world of several ranks does not finalize: it ends the process and its job, with code 101,
-/// even if somebody would have caught it. So does [`exit`](crate::exit), with any code.
+/// fails. Dropping it finalizes: it waits until all ranks have dropped theirs and everything sent
+/// has been handled. It does not end the process. If others wait meanwhile in something else that
+/// nobody can bring any more, the job ends with a message that names both. A panic that leaves the
+/// world of several ranks does not finalize: it ends the process and its job, with code 101, even
+/// if somebody would have caught it. So does [`exit`](crate::exit), with any code.
 ///
 /// ```
 /// use argonet::World;
@@ -217,15 +216,16 @@ impl<M: Threading> World<M> {
 
     /// Polls until `done` says so: first busily, then yielding, then sleeping until something
     /// arrives. `done` should depend on what handlers of this rank, puts of other ranks, or other
-    /// threads of this process do. It runs in this call, between polls: it may call what this thread
-    /// may, and a panic of it goes to the caller.
+    /// threads of this process do. It runs in this call, between polls: it may call what this
+    /// thread may, and a panic of it goes to the caller.
     ///
-    /// If `done` cannot come true any more, because another rank has left its world, all others wait
-    /// and nothing is under way, the job ends with a message that names both ranks. Threads of this
-    /// process count, as far as they run or sleep for a limited time, and so does what `done` itself
-    /// sends, writes or gets over a network; loads of memory that is mapped here do not. The library
-    /// knows nothing of what depends on time, on files, on signals or on processes that are no ranks: [`wait_timeout`](Self::wait_timeout) waits for that. A `done` that
-    /// prepares a payload of the raw layer ends the wait with an error.
+    /// If `done` cannot come true any more, because another rank has left its world, all others
+    /// wait and nothing is under way, the job ends with a message that names both ranks. Threads of
+    /// this process count, as far as they run or sleep for a limited time, and so does what `done`
+    /// itself sends, writes or gets over a network; loads of memory that is mapped here do not. The
+    /// library knows nothing of what depends on time, on files, on signals or on processes that are
+    /// no ranks: [`wait_timeout`](Self::wait_timeout) waits for that. A `done` that prepares a
+    /// payload of the raw layer ends the wait with an error.
     ///
     /// See the example of [`poll`](Self::poll).
     ///
@@ -258,9 +258,9 @@ impl<M: Threading> World<M> {
         })?)
     }
 
-    /// A poll that blocks while there is nothing to do, for at most `timeout`: returns when handlers
-    /// have run, and how many. It waits as [`wait_until`](Self::wait_until) does, so a rank that
-    /// sleeps here costs no processor time.
+    /// A poll that blocks while there is nothing to do, for at most `timeout`: returns when
+    /// handlers have run, and how many. It waits as [`wait_until`](Self::wait_until) does, so a
+    /// rank that sleeps here costs no processor time.
     ///
     /// ```
     /// # let world = argonet::World::init().unwrap();

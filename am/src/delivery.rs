@@ -47,7 +47,8 @@ pub struct Delivery<'a> {
     class: MessageClass,
     category: Category,
     handler: HandlerIndex,
-    /// [`REPLIED`], [`FAR`], [`INSIDE`] and [`BETWEEN`]; one byte, so that the others cost no store.
+    /// [`REPLIED`], [`FAR`], [`INSIDE`] and [`BETWEEN`]; one byte, so that the others cost no
+    /// store.
     marks: u8,
     args: &'a [u32],
     payload: Option<SharedBytesMut<'a>>,
@@ -111,7 +112,8 @@ impl<'a> Delivery<'a> {
         self.marks |= inner.marks & REPLIED;
     }
 
-    /// Gives `run` this message with another way for replies, made from the one that it has. Its payload is `run`'s.
+    /// Gives `run` this message with another way for replies, made from the one that it has. Its
+    /// payload is `run`'s.
     pub fn through<P: ReplyPort>(
         &mut self,
         wrap: impl FnOnce(&'a dyn ReplyPort) -> P,
@@ -133,9 +135,9 @@ impl<'a> Delivery<'a> {
         self.marks = inner.marks;
     }
 
-    /// Gives `run` the message that this one is in fact: from one endpoint to another, for a client's handler, with the
-    /// arguments from `first_arg` on, and with this message's right to reply. Replies travel as messages of the library's
-    /// handler `carrier`.
+    /// Gives `run` the message that this one is in fact: from one endpoint to another, for a
+    /// client's handler, with the arguments from `first_arg` on, and with this message's right to
+    /// reply. Replies travel as messages of the library's handler `carrier`.
     pub fn unwrap_between(
         &mut self,
         ends: Endpoints,
@@ -164,8 +166,8 @@ impl<'a> Delivery<'a> {
         self.marks |= inner.marks & REPLIED;
     }
 
-    /// Gives `run` a medium without arguments that this message is in fact: from the same sender, with the same payload, between
-    /// these endpoints. The right to reply stays with this message.
+    /// Gives `run` a medium without arguments that this message is in fact: from the same sender,
+    /// with the same payload, between these endpoints. The right to reply stays with this message.
     pub fn unwrap_medium(
         &mut self,
         class: MessageClass,

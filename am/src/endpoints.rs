@@ -1,13 +1,15 @@
-//! Messages between endpoints. A process has one endpoint from the start, of index 0; what goes from one such to another
-//! is a plain message. A message from or to a further endpoint travels as a message of the library's own with one more
-//! argument in front, the *word*, which all conduits carry like any other.
+//! Messages between endpoints. A process has one endpoint from the start, of index 0; what goes
+//! from one such to another is a plain message. A message from or to a further endpoint travels as
+//! a message of the library's own with one more argument in front, the *word*, which all conduits
+//! carry like any other.
 //!
 //! ```text
 //! byte 0       1      2      3
 //!      |handler| from | to   | zero |
 //! ```
 //!
-//! So plain messages pay nothing for it, and what a further endpoint's message pays is one argument.
+//! So plain messages pay nothing for it, and what a further endpoint's message pays is one
+//! argument.
 
 use crate::delivery::ReplyPort;
 use crate::error::AmError;
@@ -63,7 +65,8 @@ impl Endpoints {
         Self::of_any_word(word).filter(|(ends, _)| !ends.are_primordial())
     }
 
-    /// [`of_word`](Self::of_word) where both may be the endpoints that processes have from the start.
+    /// [`of_word`](Self::of_word) where both may be the endpoints that processes have from the
+    /// start.
     #[must_use]
     pub fn of_any_word(word: u32) -> Option<(Self, HandlerIndex)> {
         let [handler, from, to, zero] = word.to_le_bytes();

@@ -154,7 +154,8 @@ pub enum AmError {
         /// Target.
         to: JobRank,
     },
-    /// A request, a put, a get or a poll from inside a handler, a remote procedure, or what combines values in a reduction.
+    /// A request, a put, a get or a poll from inside a handler, a remote procedure, or what
+    /// combines values in a reduction.
     #[error(
         "{operation} is not allowed inside an active-message handler, a remote procedure or the combination of a reduction (rank {rank}): a handler may only reply, once"
     )]
@@ -250,7 +251,8 @@ pub enum AmError {
 }
 
 impl AmError {
-    /// Whether `len` bytes at `offset` lie in a segment of `segment` bytes, which rank `to` has; none lie everywhere.
+    /// Whether `len` bytes at `offset` lie in a segment of `segment` bytes, which rank `to` has;
+    /// none lie everywhere.
     ///
     /// # Errors
     /// [`AmError::OutsideSegment`], as rank `from` sees it.

@@ -104,8 +104,8 @@ impl HandlerTable {
         Ok(())
     }
 
-    /// Puts something around the handlers of clients, for those who watch them. `wrap` gets each and gives what runs from
-    /// then on.
+    /// Puts something around the handlers of clients, for those who watch them. `wrap` gets each
+    /// and gives what runs from then on.
     pub fn wrap_clients(&mut self, wrap: impl Fn(Box<HandlerFn>) -> Box<HandlerFn>) {
         for run in &mut self.run[usize::from(CLIENT_BASE.0)..] {
             *run = run.take().map(&wrap);

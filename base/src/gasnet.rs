@@ -1,12 +1,14 @@
 //! Numbers and types of GASNet's interface, from one table, `gasnet.tsv`.
 //!
-//! The headers in `include/` and the Rust code behind them have the same constants. The table states each once:
-//! [`number`] reads it when the code is compiled, and `cargo xtask numbers` writes the constants of the headers.
+//! The headers in `include/` and the Rust code behind them have the same constants. The table
+//! states each once: [`number`] reads it when the code is compiled, and `cargo xtask numbers`
+//! writes the constants of the headers.
 
 /// The table. Its first lines say what its rows mean.
 pub const TABLE: &str = include_str!("../gasnet.tsv");
 
-/// The value that argonet has for a constant, which must be in the table: in a `const`, any other name does not compile.
+/// The value that argonet has for a constant, which must be in the table: in a `const`, any other
+/// name does not compile.
 ///
 /// # Panics
 /// If there is no such constant.

@@ -27,8 +27,9 @@ use crate::process::Ways;
 use crate::secret::Secret;
 use crate::{guardian, line, process, selfspawn, sys};
 
-/// The variable in which a launcher describes the job to a rank: `2:rank:size:control:rings:segments:interfaces:guardian:line:job`, the
-/// six in the middle being descriptors and the last the job's identity in hexadecimal.
+/// The variable in which a launcher describes the job to a rank:
+/// `2:rank:size:control:rings:segments:interfaces:guardian:line:job`, the six in the middle being
+/// descriptors and the last the job's identity in hexadecimal.
 pub(crate) const BOOT_VARIABLE: &str = "ARGONET_BOOT";
 const BOOT_FORMAT: &str = "2";
 
@@ -45,8 +46,8 @@ impl AttachOptions {
         Self::default()
     }
 
-    /// Makes a program that was started alone become `ranks` ranks, whatever `GASNET_PSHM_NODES` says; 0 is 1. A program
-    /// that `argonet run` started has as many ranks as that was told.
+    /// Makes a program that was started alone become `ranks` ranks, whatever `GASNET_PSHM_NODES`
+    /// says; 0 is 1. A program that `argonet run` started has as many ranks as that was told.
     #[must_use]
     pub fn ranks(mut self, ranks: u32) -> Self {
         self.ranks = Some(ranks);
@@ -54,15 +55,17 @@ impl AttachOptions {
     }
 }
 
-/// Makes this process a rank of its job, forking the other ranks if it was started alone and asked for several.
+/// Makes this process a rank of its job, forking the other ranks if it was started alone and asked
+/// for several.
 ///
-/// Call it at the start of the program, before there is a second thread: with several ranks to fork, this is required. In a
-/// job that starts itself the call returns in every rank, rank 0 being the calling process; the others have
-/// `/dev/null` as standard input. The exit code of rank 0's process is the job's: an exit handler waits for the other
-/// ranks and replaces the code if one of them failed. Where there is no controlling terminal, rank 0 moves to a
-/// process group of its own, so that processes which it starts end with the job, even if it is killed. With a terminal its group
-/// is left alone, because the terminal's signals go to it and a shell may have put other programs into it; processes that
-/// rank 0 starts are not killed then.
+/// Call it at the start of the program, before there is a second thread: with several ranks to
+/// fork, this is required. In a job that starts itself the call returns in every rank, rank 0 being
+/// the calling process; the others have `/dev/null` as standard input. The exit code of rank 0's
+/// process is the job's: an exit handler waits for the other ranks and replaces the code if one of
+/// them failed. Where there is no controlling terminal, rank 0 moves to a process group of its own,
+/// so that processes which it starts end with the job, even if it is killed. With a terminal its
+/// group is left alone, because the terminal's signals go to it and a shell may have put other
+/// programs into it; processes that rank 0 starts are not killed then.
 ///
 /// Blocks only for the system calls; it does not wait for other ranks.
 ///
@@ -128,7 +131,8 @@ pub(crate) fn new_job_id() -> Result<u64, BootError> {
     })
 }
 
-/// How many ranks share memory at most: all of a host, unless the conduit can do without and the user limits them.
+/// How many ranks share memory at most: all of a host, unless the conduit can do without and the
+/// user limits them.
 pub(crate) fn neighborhood_limit(conduit: &str, settings: &Settings) -> u32 {
     let limit = settings.get(&SUPERNODE_MAXSIZE);
     match u32::try_from(limit) {
@@ -137,7 +141,8 @@ pub(crate) fn neighborhood_limit(conduit: &str, settings: &Settings) -> u32 {
     }
 }
 
-/// Makes the shared files of a job that is on this host, whose launcher is this process and whose ranks share memory.
+/// Makes the shared files of a job that is on this host, whose launcher is this process and whose
+/// ranks share memory.
 #[cfg(test)]
 pub(crate) fn make_job(
     size: u32,
@@ -146,7 +151,8 @@ pub(crate) fn make_job(
     make_part(new_job_id()?, size, HostPart::whole(size), settings)
 }
 
-/// Makes the shared files of this host's part of a job of `size` ranks; the agent or launcher is this process.
+/// Makes the shared files of this host's part of a job of `size` ranks; the agent or launcher is
+/// this process.
 pub(crate) fn make_part(
     job_id: u64,
     size: u32,
@@ -267,15 +273,15 @@ fn parse_boot_value(value: &str) -> Result<BootValue, String> {
     })
 }
 
-/// Whether a launcher's description of the job can be understood; otherwise the reason. For tests of hostile values: the
-/// descriptors that it names are not looked at.
+/// Whether a launcher's description of the job can be understood; otherwise the reason. For tests
+/// of hostile values: the descriptors that it names are not looked at.
 #[doc(hidden)]
 pub fn check_job_description(value: &str) -> Result<(), String> {
     parse_boot_value(value).map(drop)
 }
 
-/// The shared files and the ways to guardian and agent behind the descriptors named, once they have been found to be open
-/// memory files and sockets.
+/// The shared files and the ways to guardian and agent behind the descriptors named, once they have
+/// been found to be open memory files and sockets.
 fn examine(fds: [RawFd; 6]) -> Result<[BorrowedFd<'static>; 6], String> {
     let names = [
         "control",
@@ -337,7 +343,8 @@ fn attach_launched(value: &str, start_timeout: Duration) -> Result<(LocalJob, Ow
         ),
     };
 
-    // The second net, for a rank that a script started: armed here too, since it dies with its own parent only.
+    // The second net, for a rank that a script started: armed here too, since it dies with its own
+    // parent only.
     let parent = getppid();
     set_parent_process_death_signal(Some(Signal::KILL))
         .map_err(|e| BootError::system("asking to be killed with the parent process", e))?;

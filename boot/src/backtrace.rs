@@ -1,8 +1,8 @@
 //! Backtraces of a process that may be in any state.
 //!
-//! The process copies itself by a bare fork, and the copy prints the backtrace or becomes a debugger that looks at the
-//! original. Whatever lock the copy finds held, or whatever memory it finds broken, the original waits [`LIMIT`] for it and
-//! no longer.
+//! The process copies itself by a bare fork, and the copy prints the backtrace or becomes a
+//! debugger that looks at the original. Whatever lock the copy finds held, or whatever memory it
+//! finds broken, the original waits [`LIMIT`] for it and no longer.
 #![allow(unsafe_code)]
 
 use core::ffi::{CStr, c_int, c_void};
@@ -23,8 +23,9 @@ const LIMIT_S: i64 = 10;
 /// The most frames that are shown.
 const MAX_FRAMES: usize = 100;
 
-/// Prints a backtrace of this process on standard error, by the mechanisms of `GASNET_BACKTRACE_TYPE`, and goes on. May be
-/// called in a signal handler. Does nothing in a process that is not a rank.
+/// Prints a backtrace of this process on standard error, by the mechanisms of
+/// `GASNET_BACKTRACE_TYPE`, and goes on. May be called in a signal handler. Does nothing in a
+/// process that is not a rank.
 pub fn print_backtrace() {
     if let Some(rank) = process::this() {
         print(rank, "asked for");
@@ -53,15 +54,17 @@ pub(crate) fn print(rank: &RankProcess, reason: &str) {
     }
 }
 
-/// Prints a backtrace of this process, a rank or not, into `to` by one mechanism; whether it worked. Async-signal-safe.
+/// Prints a backtrace of this process, a rank or not, into `to` by one mechanism; whether it
+/// worked. Async-signal-safe.
 #[must_use]
 pub fn print_by(kind: BacktraceType, to: BorrowedFd<'_>) -> bool {
     let Some(tool) = Tool::of(kind) else {
         return false;
     };
     let mut pidfd: c_int = -1;
-    // SAFETY: prctl takes numbers. A clone without flags that share anything is a fork; the kernel writes the descriptor
-    // into `pidfd`, which lives. The copy runs `Tool::run` alone, which never returns.
+    // SAFETY: prctl takes numbers. A clone without flags that share anything is a fork; the kernel
+    // writes the descriptor into `pidfd`, which lives. The copy runs `Tool::run` alone, which never
+    // returns.
     let pid = unsafe {
         // The copy may look into this process where only ancestors may otherwise.
         libc::prctl(libc::PR_SET_PTRACER, libc::PR_SET_PTRACER_ANY);
@@ -148,8 +151,8 @@ impl Tool {
                     *place = word.as_ptr();
                 }
                 argv[words.len()] = pid.text().as_ptr().cast();
-                // SAFETY: `argv` holds strings that end with 0, fewer than it has places, so that a null pointer ends it. What the
-                // program prints belongs to standard error.
+                // SAFETY: `argv` holds strings that end with 0, fewer than it has places, so that a
+                // null pointer ends it. What the program prints belongs to standard error.
                 unsafe {
                     libc::dup2(2, 1);
                     libc::execvp(argv[0], argv.as_ptr());
@@ -228,7 +231,8 @@ fn is_own(name: &str) -> bool {
     parts.iter().any(|part| name.starts_with(part))
 }
 
-/// Whether the signal handler at `address` is the one with which Rust's standard library tells of overflows of the stack.
+/// Whether the signal handler at `address` is the one with which Rust's standard library tells of
+/// overflows of the stack.
 pub(crate) fn is_of_std(address: usize) -> bool {
     let mut is = false;
     // Addresses are taken for return addresses, which may be the first after a function.

@@ -1,7 +1,9 @@
-//! The board: what the ranks of a host wait for, as each tells on its page, for reports of a job that hangs.
+//! The board: what the ranks of a host wait for, as each tells on its page, for reports of a job
+//! that hangs.
 //!
-//! A rank writes there when a wait has lasted some microseconds, so nothing is written on a fast path; whoever can map the
-//! control file can read it, even if the rank hangs or is stopped. The state of each process comes from the system.
+//! A rank writes there when a wait has lasted some microseconds, so nothing is written on a fast
+//! path; whoever can map the control file can read it, even if the rank hangs or is stopped. The
+//! state of each process comes from the system.
 
 use core::fmt::{self, Write};
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -109,11 +111,12 @@ impl fmt::Display for Waiting {
 #[repr(C)]
 #[derive(Debug)]
 pub(crate) struct Notice {
-    /// The packed [`Waiting`], 0 for none. Written by the rank: by the thread that begins a wait when it is 0 (AcqRel), and by
-    /// the same thread at the end (Release). Read by anyone (Acquire).
+    /// The packed [`Waiting`], 0 for none. Written by the rank: by the thread that begins a wait
+    /// when it is 0 (AcqRel), and by the same thread at the end (Release). Read by anyone
+    /// (Acquire).
     what: AtomicU64,
-    /// Monotonic nanoseconds when the wait began. Written after `what` by the same thread; a reader between the two
-    /// sees the time of the wait before, which a report can bear.
+    /// Monotonic nanoseconds when the wait began. Written after `what` by the same thread; a reader
+    /// between the two sees the time of the wait before, which a report can bear.
     since_ns: AtomicU64,
     /// Monotonic nanoseconds when the rank last looked around. As `since_ns`.
     seen_ns: AtomicU64,
@@ -141,8 +144,8 @@ impl<'a> Board<'a> {
         self.control.job().reports()
     }
 
-    /// A thread of `rank` begins to wait. False if another thread of it has its notice there: then there is nothing to
-    /// [`end`](Self::end).
+    /// A thread of `rank` begins to wait. False if another thread of it has its notice there: then
+    /// there is nothing to [`end`](Self::end).
     #[must_use]
     pub fn begin(&self, rank: JobRank, waiting: Waiting) -> bool {
         let notice = self.control.rank_page(rank).notice();
@@ -170,13 +173,15 @@ impl<'a> Board<'a> {
         notice.what.store(0, Ordering::Release);
     }
 
-    /// How many reports have been asked for. Who waits compares it with what it last saw, and reports when it has moved.
+    /// How many reports have been asked for. Who waits compares it with what it last saw, and
+    /// reports when it has moved.
     #[must_use]
     pub fn reports_asked(&self) -> u32 {
         self.reports().load(Ordering::Relaxed)
     }
 
-    /// Asks all ranks to report, unless somebody has since `seen`; whether this call did. Async-signal-safe.
+    /// Asks all ranks to report, unless somebody has since `seen`; whether this call did.
+    /// Async-signal-safe.
     pub fn ask_for_reports(&self, seen: u32) -> bool {
         self.reports()
             .compare_exchange(
@@ -189,8 +194,9 @@ impl<'a> Board<'a> {
     }
 }
 
-/// One line for each rank, or for neighboring ranks of which the same can be said: its state, what it waits for since when,
-/// and what its process does. Allocates nothing; async-signal-safe if the formatter's writer is.
+/// One line for each rank, or for neighboring ranks of which the same can be said: its state, what
+/// it waits for since when, and what its process does. Allocates nothing; async-signal-safe if the
+/// formatter's writer is.
 impl fmt::Display for Board<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.write(f, Process::examine)
@@ -298,8 +304,8 @@ impl Process {
         Self::parse(&text[..len])
     }
 
-    /// Reads a line as proc(5) describes it: the second field, the program's name, may hold anything, so fields are
-    /// counted from its closing parenthesis.
+    /// Reads a line as proc(5) describes it: the second field, the program's name, may hold
+    /// anything, so fields are counted from its closing parenthesis.
     fn parse(stat: &[u8]) -> Option<Self> {
         let name_ends = stat.iter().rposition(|&b| b == b')')?;
         let mut fields = stat[name_ends + 1..]
@@ -407,7 +413,8 @@ mod tests {
             assert!(board.begin(rank, waiting));
         }
         assert!(!board.begin(JobRank(0), waiting), "one notice at a time");
-        // What the system says of this process changes while the lines are written, so the test says it itself.
+        // What the system says of this process changes while the lines are written, so the test
+        // says it itself.
         let told = |examine| {
             let mut text = String::new();
             board.write(&mut text, examine).unwrap();

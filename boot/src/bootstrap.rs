@@ -21,7 +21,8 @@ const_assert!(argonet_settings::CARD_BYTES <= MAX_VALUE_BYTES);
 pub enum Key {
     /// Hash of the table of registered handlers and functions.
     HandlerTable = 0,
-    /// The settings that must be the same on every rank, as the user gave them: argonet_settings has the format.
+    /// The settings that must be the same on every rank, as the user gave them: argonet_settings
+    /// has the format.
     Settings = 1,
     /// Which ranks are neighbors and what their segments may become, as the first of them says.
     Segment = 2,
@@ -41,7 +42,8 @@ pub enum Key {
     Request = 9,
     /// When rank 0 began to join, by the host's monotonic clock: traces count from there.
     Epoch = 10,
-    /// How the rank chooses algorithms of collective operations, which must be the same on every rank.
+    /// How the rank chooses algorithms of collective operations, which must be the same on every
+    /// rank.
     Tuning = 11,
     /// Where the rank's segment begins, or will begin, in its process.
     Span = 12,
@@ -50,12 +52,12 @@ pub enum Key {
 /// How many keys there are.
 pub(crate) const KEYS: usize = 13;
 
-/// Identity, key store and fence of a job, and the two words that a rank owes whoever started it: [`Self::started`] and
-/// [`Self::finalized`].
+/// Identity, key store and fence of a job, and the two words that a rank owes whoever started it:
+/// [`Self::started`] and [`Self::finalized`].
 ///
-/// [`LocalJob`](crate::LocalJob) implements it for the ranks of one host. Implementations over ssh trees or a job
-/// manager's key store fit below the same trait: publications become visible to other ranks with the next fence, not
-/// earlier, and a value is small.
+/// [`LocalJob`](crate::LocalJob) implements it for the ranks of one host. Implementations over ssh
+/// trees or a job manager's key store fit below the same trait: publications become visible to
+/// other ranks with the next fence, not earlier, and a value is small.
 pub trait Bootstrap: Send + Sync {
     /// The rank of this process in the job.
     fn rank(&self) -> JobRank;
@@ -66,48 +68,56 @@ pub trait Bootstrap: Send + Sync {
     /// A random number that is the same on all ranks of this job and on no other.
     fn job_id(&self) -> u64;
 
-    /// Publishes `value` under `key` for the other ranks, which find it after the next [`Self::fence`]. Once per key.
+    /// Publishes `value` under `key` for the other ranks, which find it after the next
+    /// [`Self::fence`]. Once per key.
     ///
     /// # Errors
     /// [`BootError::ValueTooLong`] over [`MAX_VALUE_BYTES`]; [`BootError::PublishedTwice`].
     fn publish(&self, key: Key, value: &[u8]) -> Result<(), BootError>;
 
-    /// Waits until every rank of the job has entered its fence as often as this one. What a rank published before is
-    /// visible to all after. Collective; blocks, giving the processor away; one thread of a rank at a time.
+    /// Waits until every rank of the job has entered its fence as often as this one. What a rank
+    /// published before is visible to all after. Collective; blocks, giving the processor away; one
+    /// thread of a rank at a time.
     ///
     /// # Errors
-    /// While starting up (before [`Self::started`]) [`BootError::FenceTimeout`] after `ARGONET_START_TIMEOUT` seconds
-    /// (default 60); [`BootError::FenceDeserted`] and [`BootError::JobEnding`] when ranks cannot come any more. After an
-    /// error no fence of this job completes: the rank has nothing left but to report it and end.
+    /// While starting up (before [`Self::started`]) [`BootError::FenceTimeout`] after
+    /// `ARGONET_START_TIMEOUT` seconds (default 60); [`BootError::FenceDeserted`] and
+    /// [`BootError::JobEnding`] when ranks cannot come any more. After an error no fence of this
+    /// job completes: the rank has nothing left but to report it and end.
     fn fence(&self) -> Result<(), BootError>;
 
-    /// The value that `rank` published under `key` before a fence that this rank has completed. Does not block on a
-    /// single host.
+    /// The value that `rank` published under `key` before a fence that this rank has completed.
+    /// Does not block on a single host.
     ///
     /// # Errors
     /// [`BootError::NotPublished`], [`BootError::NoSuchRank`].
     fn lookup(&self, rank: JobRank, key: Key) -> Result<Vec<u8>, BootError>;
 
-    /// Tells that this rank has started up: from now on a fence waits for slow ranks without a limit.
+    /// Tells that this rank has started up: from now on a fence waits for slow ranks without a
+    /// limit.
     fn started(&self);
 
-    /// Tells that this rank does not need the others any more: from now on its end does not end the job, except that an
-    /// exit code other than 0 remains a failure of the job. Local; any number of times.
+    /// Tells that this rank does not need the others any more: from now on its end does not end the
+    /// job, except that an exit code other than 0 remains a failure of the job. Local; any number
+    /// of times.
     fn finalized(&self);
 
-    /// Tells that this program never finalizes, as programs in C do not: leaving by `exit` or by return from `main` is
-    /// [`exit`](crate::exit()) from now on, unless `GASNET_CATCH_EXIT` is 0, and a rank that another makes end runs no
-    /// exit handlers. Local; any number of times.
+    /// Tells that this program never finalizes, as programs in C do not: leaving by `exit` or by
+    /// return from `main` is [`exit`](crate::exit()) from now on, unless `GASNET_CATCH_EXIT` is 0,
+    /// and a rank that another makes end runs no exit handlers. Local; any number of times.
     fn leaves_by_exit(&self) {}
 
-    /// Ends this process if another rank, or a signal, has ended the job and it is time for it; else tells whether the job
-    /// is ending. For a thread that waits and is about to rest, and for polls that find nothing and see [`exit_mark`](Self::exit_mark); not for every poll: it costs a load and a call.
+    /// Ends this process if another rank, or a signal, has ended the job and it is time for it;
+    /// else tells whether the job is ending. For a thread that waits and is about to rest, and for
+    /// polls that find nothing and see [`exit_mark`](Self::exit_mark); not for every poll: it costs
+    /// a load and a call.
     fn attend(&self) -> bool {
         false
     }
 
-    /// For how long this process, which ends, may wait at most until others have what they need of it: without a limit while the job is not ending,
-    /// else so that it is not killed while it waits. Lock-free.
+    /// For how long this process, which ends, may wait at most until others have what they need of
+    /// it: without a limit while the job is not ending, else so that it is not killed while it
+    /// waits. Lock-free.
     fn time_to_linger(&self) -> Duration {
         Duration::MAX
     }
@@ -117,8 +127,9 @@ pub trait Bootstrap: Send + Sync {
         ExitMark::default()
     }
 
-    /// Another rank has said, over the network, that it ends the job with `code`: that is the job's end for the ranks of this host, unless
-    /// they know of one already, and those that wait come to their end soon. Lock-free.
+    /// Another rank has said, over the network, that it ends the job with `code`: that is the job's
+    /// end for the ranks of this host, unless they know of one already, and those that wait come to
+    /// their end soon. Lock-free.
     fn heard_exit(&self, from: JobRank, code: u8) {
         let _ = (from, code);
     }
@@ -152,8 +163,9 @@ pub trait Bootstrap: Send + Sync {
         true
     }
 
-    /// Ends the job as failed: stores the failure for the other ranks and whoever started the job, prints one line
-    /// with the rank and `message` on standard error, and ends this process. The other ranks are killed. `code` is the
-    /// job's exit code; 0 becomes 1, since a job that was aborted did not succeed.
+    /// Ends the job as failed: stores the failure for the other ranks and whoever started the job,
+    /// prints one line with the rank and `message` on standard error, and ends this process. The
+    /// other ranks are killed. `code` is the job's exit code; 0 becomes 1, since a job that was
+    /// aborted did not succeed.
     fn abort(&self, code: u8, message: &str) -> !;
 }

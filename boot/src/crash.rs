@@ -1,5 +1,5 @@
-//! What happens when a rank crashes: the user gets a backtrace or may attach a debugger, the exit word says what happened, and
-//! then the signal does what it would have done.
+//! What happens when a rank crashes: the user gets a backtrace or may attach a debugger, the exit
+//! word says what happened, and then the signal does what it would have done.
 
 use core::ffi::c_int;
 use std::fmt::{Arguments, Write as _};
@@ -44,8 +44,9 @@ struct Thaw;
 
 /// Catches faults and the signals for backtrace and freezing that the user has chosen.
 ///
-/// A fault for which the program has a handler is left alone. The handler that Rust's standard library has for overflows of
-/// the stack is not the program's: where the user wants a backtrace or a debugger, it runs after this module's.
+/// A fault for which the program has a handler is left alone. The handler that Rust's standard
+/// library has for overflows of the stack is not the program's: where the user wants a backtrace or
+/// a debugger, it runs after this module's.
 pub(crate) fn install(rank: JobRank, options: &ExitOptions) {
     sigact::give_alternate_stack();
     let wanted = options.backtrace(rank) || options.freeze_on_error;
@@ -157,8 +158,9 @@ fn fault(rank: &RankProcess, arrival: Arrival) {
     }
 }
 
-/// Aborts, of which the job ends as it does when a rank crashes. The caller has told the user why, and has stopped for a
-/// debugger and shown a backtrace where that is wanted: neither is done again.
+/// Aborts, of which the job ends as it does when a rank crashes. The caller has told the user why,
+/// and has stopped for a debugger and shown a backtrace where that is wanted: neither is done
+/// again.
 pub fn abort_told() -> ! {
     TOLD.store(gettid().as_raw_nonzero().get(), Ordering::Relaxed);
     std::process::abort()
@@ -190,9 +192,9 @@ pub(crate) fn freeze(rank: &RankProcess, reason: &str) {
     wait_frozen(who, reason, "argonet_frozen", &|| true);
 }
 
-/// Waits for a debugger, in a process that is a rank or not: until the debugger lets it go on by making `frozen` false,
-/// which looks at the variable named `symbol`, or until a SIGCONT comes. Says so on standard error. Async-signal-safe if
-/// `frozen` is.
+/// Waits for a debugger, in a process that is a rank or not: until the debugger lets it go on by
+/// making `frozen` false, which looks at the variable named `symbol`, or until a SIGCONT comes.
+/// Says so on standard error. Async-signal-safe if `frozen` is.
 pub fn freeze_while(symbol: &str, frozen: &dyn Fn() -> bool) {
     wait_frozen(format_args!("process "), "asked for", symbol, frozen);
 }

@@ -10,7 +10,8 @@ use crate::bootstrap::{Key, MAX_VALUE_BYTES};
 use crate::hosts::HostListError;
 use crate::page::{ExitWord, MAX_JOB_RANKS, MAX_LOCAL_RANKS};
 
-/// An error of the bootstrap. Each message names the rank or setting, the cause and what to do about it.
+/// An error of the bootstrap. Each message names the rank or setting, the cause and what to do
+/// about it.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum BootError {
@@ -337,8 +338,8 @@ pub enum BootError {
     },
 }
 
-/// The ranks that a fence waits for; its `Display` names at most [`Missing::NAMED`] of them. None are ranks of other
-/// hosts, of which it is not known which.
+/// The ranks that a fence waits for; its `Display` names at most [`Missing::NAMED`] of them. None
+/// are ranks of other hosts, of which it is not known which.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Missing(pub Vec<JobRank>);
 
@@ -372,8 +373,8 @@ impl fmt::Display for Missing {
 }
 
 impl BootError {
-    /// The exit code with which a launcher ends on this error: 127 and 126 as shells use them, 2 for a command that
-    /// cannot be meant, 1 otherwise.
+    /// The exit code with which a launcher ends on this error: 127 and 126 as shells use them, 2
+    /// for a command that cannot be meant, 1 otherwise.
     #[must_use]
     pub fn exit_code(&self) -> u8 {
         match self {

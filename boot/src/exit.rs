@@ -71,7 +71,8 @@ impl ProcessEnd {
     }
 }
 
-/// The failure that a job ends with: its exit code, and its `Display` is the reason. Formats without allocating.
+/// The failure that a job ends with: its exit code, and its `Display` is the reason. Formats
+/// without allocating.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Verdict {
     pub(crate) kind: ExitKind,
@@ -166,8 +167,8 @@ impl fmt::Display for LostGuardian {
     }
 }
 
-/// Whether a rank other than the one that ended the job was made to end: whether it did not ask for the end itself, and
-/// had not finalized and ended before.
+/// Whether a rank other than the one that ended the job was made to end: whether it did not ask for
+/// the end itself, and had not finalized and ended before.
 pub(crate) fn was_ended(state: RankState, end: ProcessEnd) -> bool {
     match state {
         RankState::Exiting => false,

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use crate::page::Control;
 
-/// Whether the end of the job has been told to the ranks of this host. One load of a line that nobody writes before the end.
+/// Whether the end of the job has been told to the ranks of this host. One load of a line that
+/// nobody writes before the end.
 // spec P13: the system queue of ranks that share memory.
 #[derive(Debug, Clone, Default)]
 pub struct ExitMark(Option<Arc<Control>>);
@@ -14,7 +15,8 @@ impl ExitMark {
         Self(Some(Arc::clone(control)))
     }
 
-    /// Whether it is set: then [`Bootstrap::attend`](crate::Bootstrap::attend) is to be called when there is nothing else to do.
+    /// Whether it is set: then [`Bootstrap::attend`](crate::Bootstrap::attend) is to be called when
+    /// there is nothing else to do.
     #[inline]
     #[must_use]
     pub fn is_set(&self) -> bool {

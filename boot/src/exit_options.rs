@@ -9,7 +9,8 @@ use argonet_settings::{
     FREEZE_SIGNAL, FS_SYNC, NO_CATCH_SIGNAL, NodeSet, Settings, SignalNumber, Signals,
 };
 
-/// What a rank's process needs to know of the user's wishes for its end, where signal handlers can read it.
+/// What a rank's process needs to know of the user's wishes for its end, where signal handlers can
+/// read it.
 #[derive(Debug, Clone)]
 pub(crate) struct ExitOptions {
     timeout: Option<Duration>,

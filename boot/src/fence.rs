@@ -1,10 +1,11 @@
-//! The fence: all ranks of a host wait for each other on two words of shared memory (spec P14: also before the first
-//! operation). In a job over several hosts the last rank of a host tells the host's agent, and the agents let the ranks go
-//! when all hosts are there ([`crate::hosts`]).
+//! The fence: all ranks of a host wait for each other on two words of shared memory (spec P14: also
+//! before the first operation). In a job over several hosts the last rank of a host tells the
+//! host's agent, and the agents let the ranks go when all hosts are there ([`crate::hosts`]).
 //!
-//! A rank adds itself to `arrived`. The last one resets `arrived`, advances `generation` and wakes the others, who wait
-//! for the generation to move: first spinning, then yielding, then asleep on a futex. They sleep in short stretches and look
-//! between them whether the job is ending or somebody who is missing cannot come any more.
+//! A rank adds itself to `arrived`. The last one resets `arrived`, advances `generation` and wakes
+//! the others, who wait for the generation to move: first spinning, then yielding, then asleep on a
+//! futex. They sleep in short stretches and look between them whether the job is ending or somebody
+//! who is missing cannot come any more.
 
 use core::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -20,7 +21,8 @@ use crate::process;
 
 const SPINS: u32 = 200;
 const YIELDS: u32 = 10;
-/// How long a rank sleeps before it looks around again. A failure wakes it at once; this bounds what a lost wake-up costs.
+/// How long a rank sleeps before it looks around again. A failure wakes it at once; this bounds
+/// what a lost wake-up costs.
 const LOOK_AROUND: Duration = Duration::from_millis(100);
 
 /// Wakes every rank that sleeps at the fence, so that it looks around. Async-signal-safe.
@@ -29,8 +31,8 @@ pub(crate) fn wake_all(fence: &FenceWords) {
     let _ = futex::wake(&fence.generation, futex::Flags::empty(), i32::MAX as u32);
 }
 
-/// Waits as `rank` until all ranks have entered; `limit` bounds the wait. `all_here` is called if this rank is the last of
-/// its host in a job over several hosts.
+/// Waits as `rank` until all ranks have entered; `limit` bounds the wait. `all_here` is called if
+/// this rank is the last of its host in a job over several hosts.
 pub(crate) fn wait(
     control: &Control,
     rank: JobRank,
@@ -79,7 +81,8 @@ pub(crate) fn wait(
             tv_sec: 0,
             tv_nsec: i64::from(LOOK_AROUND.subsec_nanos()),
         };
-        // Every outcome (woken, time-out, value changed, interrupted) leads to the same look around.
+        // Every outcome (woken, time-out, value changed, interrupted) leads to the same look
+        // around.
         let _ = futex::wait(
             &fence.generation,
             futex::Flags::empty(),
@@ -100,8 +103,8 @@ pub(crate) fn complete(fence: &FenceWords, number: u32) {
     wake_all(fence);
 }
 
-/// Why the job is ending, unless ranks have time to come to their end: then this process goes on waiting, until it is made
-/// to end.
+/// Why the job is ending, unless ranks have time to come to their end: then this process goes on
+/// waiting, until it is made to end.
 fn ending(control: &Control) -> Option<ExitWord> {
     let cause = control.job().exit_word()?;
     (!process::attend(control)).then_some(cause)

@@ -5,26 +5,29 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 /// The descriptors that a guardian, launcher or agent needs beside those that count per rank.
 pub(crate) const SPARE_FILES: u64 = 32;
 
-/// Descriptors that a launcher or agent has of each agent below: input, output, standard error and the process.
+/// Descriptors that a launcher or agent has of each agent below: input, output, standard error and
+/// the process.
 pub(crate) const FILES_OF_AGENT: u64 = 4;
 
-/// What a rank of a job over several hosts has open beside its connections: what it was started with, what it listens at, and up to
-/// 64 connections that have not proved anything yet.
+/// What a rank of a job over several hosts has open beside its connections: what it was started
+/// with, what it listens at, and up to 64 connections that have not proved anything yet.
 const FILES_OF_RANK: u64 = 128;
 
-/// The files that a rank needs which shares memory with all but `others` ranks: as many connections to each of those as a large transfer
-/// may use (`ARGONET_TCP_CONNECTIONS`).
+/// The files that a rank needs which shares memory with all but `others` ranks: as many connections
+/// to each of those as a large transfer may use (`ARGONET_TCP_CONNECTIONS`).
 #[must_use]
 pub fn files_of_rank(others: u32, connections: u64) -> u64 {
     u64::from(others) * connections.max(1) + FILES_OF_RANK
 }
 
-/// Lets this process, a rank, have so many connections to each of `others` ranks, if the hard limit does.
+/// Lets this process, a rank, have so many connections to each of `others` ranks, if the hard limit
+/// does.
 pub(crate) fn make_room_for_connections(others: u32, connections: u64) {
     raise_file_limit(files_of_rank(others, connections));
 }
 
-/// Raises the soft limit of open files to `need`, or to the hard limit if that is lower; the limit before.
+/// Raises the soft limit of open files to `need`, or to the hard limit if that is lower; the limit
+/// before.
 pub(crate) fn raise_file_limit(need: u64) -> Rlimit {
     let before = getrlimit(Resource::Nofile);
     if before.current.is_some_and(|now| now < need) {

@@ -12,21 +12,23 @@ use crate::page::Layout;
 
 const SEALABLE: MemfdFlags = MemfdFlags::CLOEXEC.union(MemfdFlags::ALLOW_SEALING);
 
-/// Descriptors of shared files are moved to this number or above where the limit allows it, because shell scripts
-/// between the launcher and the rank use the low ones.
+/// Descriptors of shared files are moved to this number or above where the limit allows it, because
+/// shell scripts between the launcher and the rank use the low ones.
 const LOW_FD_LIMIT: i32 = 100;
 
 /// The shared files of the ranks of one host. Descriptors are close-on-exec in a rank.
 #[derive(Debug)]
 pub struct SharedFiles {
-    /// The job page, the ranks' pages and the key store; sized and sealed before the first rank starts.
+    /// The job page, the ranks' pages and the key store; sized and sealed before the first rank
+    /// starts.
     pub control: OwnedFd,
-    /// Raw memory for the shared-memory conduit, which sizes it. Sealed against shrinking, so that no access below a size
-    /// once seen can fault; empty at first.
+    /// Raw memory for the shared-memory conduit, which sizes it. Sealed against shrinking, so that
+    /// no access below a size once seen can fault; empty at first.
     pub rings: OwnedFd,
     /// Raw memory for the segments, sized by the segment crate; empty at first. Takes seals.
     pub segments: OwnedFd,
-    /// Raw memory for interfaces in software, which a conduit sizes; of all ranks of the host. Sealed as `rings`, empty at first.
+    /// Raw memory for interfaces in software, which a conduit sizes; of all ranks of the host.
+    /// Sealed as `rings`, empty at first.
     pub interfaces: OwnedFd,
     /// The page size of `segments`, when it is not the system's base page.
     pub huge_pages: Option<HugePages>,
@@ -63,8 +65,8 @@ impl SharedFiles {
         })
     }
 
-    /// Files of ranks of the same host that share no more than control memory and interfaces with those that have these, and the
-    /// segments if the conduit reaches those.
+    /// Files of ranks of the same host that share no more than control memory and interfaces with
+    /// those that have these, and the segments if the conduit reaches those.
     pub(crate) fn of_other_neighborhood(&self, reaches_segments: bool) -> Result<Self, BootError> {
         let share = |file: &OwnedFd| {
             fcntl_dupfd_cloexec(file, LOW_FD_LIMIT)
@@ -118,7 +120,8 @@ fn memfd(name: &str, flags: MemfdFlags) -> Result<OwnedFd, BootError> {
     Ok(moved_up(fd))
 }
 
-/// The same file under a descriptor out of the way of shell scripts, or as it was where the limit is too low.
+/// The same file under a descriptor out of the way of shell scripts, or as it was where the limit
+/// is too low.
 pub(crate) fn moved_up(fd: OwnedFd) -> OwnedFd {
     fcntl_dupfd_cloexec(fd.as_fd(), LOW_FD_LIMIT).unwrap_or(fd)
 }

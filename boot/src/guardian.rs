@@ -1,31 +1,33 @@
-//! The guardian: one process per job, in a session of its own, that ends the job when the launcher or a rank has gone
-//! (spec P13: whoever ends first ends all, by force after a bounded time).
+//! The guardian: one process per job, in a session of its own, that ends the job when the launcher
+//! or a rank has gone (spec P13: whoever ends first ends all, by force after a bounded time).
 //!
-//! It holds one end of a socket whose other end only the launcher has (or rank 0 of a job that started itself), a
-//! pidfd of the launcher and one of every rank, and the mapping of the control file; nothing else: no standard streams,
-//! no working directory, no signals except SIGKILL. Each rank's process sends its own pidfd over the socket before it runs
-//! the program, so that no process id is ever looked up (a recycled id cannot be hit), and what was sent before the launcher
-//! died is still received.
+//! It holds one end of a socket whose other end only the launcher has (or rank 0 of a job that
+//! started itself), a pidfd of the launcher and one of every rank, and the mapping of the control
+//! file; nothing else: no standard streams, no working directory, no signals except SIGKILL. Each
+//! rank's process sends its own pidfd over the socket before it runs the program, so that no
+//! process id is ever looked up (a recycled id cannot be hit), and what was sent before the
+//! launcher died is still received.
 //!
 //! * The socket ends, unless rank 0 holds its other end, or the launcher's pidfd fires: the
 //!   launcher has gone. Every rank's process group is killed.
-//! * A rank's pidfd fires while the rank is a member (joined, not finalized): the first failure is stored in the exit word, and
-//!   every rank's process group is killed.
-//! * A rank says that it has asked for the end of the job, or its pidfd fires with the exit word set so: for a quarter of the
-//!   exit time-out the others may do the same; those that have not are told by a signal; when the time-out is over,
-//!   whatever is left is killed.
+//! * A rank's pidfd fires while the rank is a member (joined, not finalized): the first failure is
+//!   stored in the exit word, and every rank's process group is killed.
+//! * A rank says that it has asked for the end of the job, or its pidfd fires with the exit word
+//!   set so: for a quarter of the exit time-out the others may do the same; those that have not are
+//!   told by a signal; when the time-out is over, whatever is left is killed.
 //! * A rank asks for the end at once (a second interrupt): as a failure.
 //! * Everything watched has ended and the launcher has gone: the guardian ends.
 //! * Rank 0 of a job that started itself runs another program before it has finalized: the job ends
 //!   (module `replaced`).
 //!
-//! Rank 0 of a job that started itself is the process that the user waits for. It is asked by a signal to report the
-//! failure and end with the job's code, and killed only if it has not done so after [`RANK_0_GRACE`]. It has up to four
-//! of these where it lacks a processor, or works in a job that ends with 0. A line on its standard
-//! error then says that it is killed, since its own report is lost.
+//! Rank 0 of a job that started itself is the process that the user waits for. It is asked by a
+//! signal to report the failure and end with the job's code, and killed only if it has not done so
+//! after [`RANK_0_GRACE`]. It has up to four of these where it lacks a processor, or works in a job
+//! that ends with 0. A line on its standard error then says that it is killed, since its own report
+//! is lost.
 //!
-//! The guardian is forked from its maker and keeps the maker's memory image alive as copy-on-write pages; this is cheap
-//! because jobs start before programs allocate.
+//! The guardian is forked from its maker and keeps the maker's memory image alive as copy-on-write
+//! pages; this is cheap because jobs start before programs allocate.
 
 use std::fs::File;
 use std::io::{IoSlice, IoSliceMut};
@@ -54,7 +56,8 @@ use crate::processor_time::ProcessorTime;
 use crate::sys::{self, SignalSet};
 use crate::{process, replaced};
 
-/// How long rank 0 of a job that started itself has to report a failure before it is killed like the others.
+/// How long rank 0 of a job that started itself has to report a failure before it is killed like
+/// the others.
 pub const RANK_0_GRACE: Duration = Duration::from_secs(2);
 
 /// Further graces of a rank 0 that is on its way, as the module says.
@@ -63,10 +66,12 @@ const MORE_GRACES: u32 = 4;
 /// How long the end of a job waits for the guardian to be gone.
 const FAREWELL: Duration = Duration::from_secs(1);
 
-/// How long whoever misses the guardian waits until the system can tell how it ended, which it can once init has reaped it.
+/// How long whoever misses the guardian waits until the system can tell how it ended, which it can
+/// once init has reaped it.
 const REAPED: Duration = Duration::from_millis(200);
 
-/// What launcher and guardian tell each other, beside a pidfd: one of the `TELL` words, rank, and process id.
+/// What launcher and guardian tell each other, beside a pidfd: one of the `TELL` words, rank, and
+/// process id.
 const MESSAGE_BYTES: usize = 12;
 const TELL_RANK: u32 = 1;
 const TELL_DISMISS: u32 = 2;
@@ -76,7 +81,8 @@ const TELL_KILL: u32 = 5;
 /// The guardian's first word, about itself.
 const TELL_WATCHING: u32 = 6;
 
-/// The part of the exit time-out in which ranks may come to their end by themselves, before they are told.
+/// The part of the exit time-out in which ranks may come to their end by themselves, before they
+/// are told.
 pub(crate) const WINDOW_PART: u32 = 4;
 
 /// The launcher's end: while it is open, the launcher lives.
@@ -98,7 +104,8 @@ pub(crate) struct Rank0 {
     pub(crate) own_group: bool,
 }
 
-/// Starts the guardian of the job in `control`, before any rank. The calling process must have one thread.
+/// Starts the guardian of the job in `control`, before any rank. The calling process must have one
+/// thread.
 pub(crate) fn start(control: &Control, rank_0: Option<Rank0>) -> Result<Link, BootError> {
     let threads = sys::thread_count().map_err(|e| BootError::system("counting threads", e))?;
     if threads != 1 {
@@ -128,8 +135,9 @@ pub(crate) fn start(control: &Control, rank_0: Option<Rank0>) -> Result<Link, Bo
     let launcher = pidfd_open(launcher_pid, PidfdFlags::empty())
         .map_err(failed("no pidfd (Linux 5.3 or newer)"))?;
 
-    // Twice forked: the guardian is nobody's child here, so that a program that waits for all of its children does not
-    // wait for it, and not the leader of its session, so that it never gets a terminal.
+    // Twice forked: the guardian is nobody's child here, so that a program that waits for all of
+    // its children does not wait for it, and not the leader of its session, so that it never gets a
+    // terminal.
     let fork_failed = |e: std::io::Error| BootError::NoGuardian {
         reason: format!("no process: {e} (see `ulimit -u`)"),
     };
@@ -200,7 +208,8 @@ impl Link {
         end[0].revents().contains(PollFlags::HUP)
     }
 
-    /// The guardian's process id, and how it ended if the system can tell. Once it has gone. Async-signal-safe.
+    /// The guardian's process id, and how it ended if the system can tell. Once it has gone.
+    /// Async-signal-safe.
     pub(crate) fn guardian_end(&self) -> (u32, ProcessEnd) {
         let step = Duration::from_millis(10);
         let nap = Timespec::try_from(step).unwrap_or_default();
@@ -219,9 +228,9 @@ impl Link {
     }
 }
 
-/// Puts this process, which is about to become `rank` and leads its own process group, under the guardian's eyes. The
-/// process does so itself, before it runs the program, so that there is no moment at which the program runs and the guardian
-/// does not know of it. Async-signal-safe.
+/// Puts this process, which is about to become `rank` and leads its own process group, under the
+/// guardian's eyes. The process does so itself, before it runs the program, so that there is no
+/// moment at which the program runs and the guardian does not know of it. Async-signal-safe.
 pub(crate) fn announce(link: BorrowedFd<'_>, rank: JobRank) {
     let pid = getpid();
     if let Ok(pidfd) = pidfd_open(pid, PidfdFlags::empty()) {
@@ -235,7 +244,8 @@ pub(crate) fn announce(link: BorrowedFd<'_>, rank: JobRank) {
     }
 }
 
-/// Names the process that is `rank` to the guardian, where it is not the one that the launcher started.
+/// Names the process that is `rank` to the guardian, where it is not the one that the launcher
+/// started.
 pub(crate) fn announce_attached(link: BorrowedFd<'_>, rank: JobRank) {
     if let Ok(pidfd) = pidfd_open(getpid(), PidfdFlags::empty()) {
         tell(link, TELL_ATTACHED, rank.0, 0, Some(pidfd.as_fd()));
@@ -425,7 +435,8 @@ impl<'a> Guardian<'a> {
         keep.extend(self.ranks.iter().map(|r| r.pidfd.as_fd()));
         keep.extend(self.program.iter().map(AsFd::as_fd));
         sys::close_all_except(&keep);
-        // The standard descriptors, closed above, now lead nowhere, so that no other file gets their numbers.
+        // The standard descriptors, closed above, now lead nowhere, so that no other file gets
+        // their numbers.
         for _ in 0..3 {
             std::mem::forget(File::open("/dev/null"));
         }
@@ -573,8 +584,8 @@ impl<'a> Guardian<'a> {
             return;
         }
         let page = self.control.rank_page(rank);
-        // A process that never attached may have been any program; whether its code is a failure is for the launcher, who
-        // knows it, to say.
+        // A process that never attached may have been any program; whether its code is a failure is
+        // for the launcher, who knows it, to say.
         page.end_unattached();
         if page.state().is_member() {
             self.control.job().set_exit_word(ExitWord {
@@ -644,7 +655,8 @@ impl<'a> Guardian<'a> {
         }
     }
 
-    /// Another grace, if rank 0 had no processor for most of the last one, or works on while the job ends with 0.
+    /// Another grace, if rank 0 had no processor for most of the last one, or works on while the
+    /// job ends with 0.
     fn more_grace(&self, rank_0: &Watched, ending: &Ending) -> Option<Ending> {
         let now = ProcessorTime::of(rank_0.pid);
         let waited = now.waited.saturating_sub(ending.rank_0.waited);
@@ -676,8 +688,8 @@ impl<'a> Guardian<'a> {
 
     /// Tells the ranks that have not come to their end by themselves.
     fn notify(&mut self) {
-        // From now, not from the beginning: what the ranks are told to do takes them part of the time-out, however late
-        // this process, or the whole host, has come to telling them.
+        // From now, not from the beginning: what the ranks are told to do takes them part of the
+        // time-out, however late this process, or the whole host, has come to telling them.
         let timeout = self.control.job().exit_timeout();
         let rest = timeout - timeout / WINDOW_PART;
         self.ending = Some(Ending {

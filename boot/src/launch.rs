@@ -1,7 +1,8 @@
 //! What `argonet run` does: start the ranks, watch them, pass on signals, and settle the exit code.
 //!
-//! One thread waits in one `poll` for signals, ranks' pidfds, output and the time limit. Only a terminal as standard input
-//! takes a second thread. A job over several hosts is the part of [`crate::hosts`].
+//! One thread waits in one `poll` for signals, ranks' pidfds, output and the time limit. Only a
+//! terminal as standard input takes a second thread. A job over several hosts is the part of
+//! [`crate::hosts`].
 
 use std::ffi::OsString;
 use std::os::fd::AsFd;
@@ -33,7 +34,8 @@ use crate::sys;
 /// The exit code of a job that was ended by its time limit, as timeout(1) has it.
 pub const TIMEOUT_CODE: u8 = 124;
 
-/// In [`LaunchOptions::conduit`]: the ranks communicate by the bootstrap alone, or are no programs of argonet at all.
+/// In [`LaunchOptions::conduit`]: the ranks communicate by the bootstrap alone, or are no programs
+/// of argonet at all.
 pub const NO_CONDUIT: &str = "none";
 
 /// What to launch and how.
@@ -45,7 +47,8 @@ pub struct LaunchOptions {
     pub program: OsString,
     /// Its arguments.
     pub args: Vec<OsString>,
-    /// One of [`CONDUITS`], or [`NO_CONDUIT`]; `None` leaves the choice to `ARGONET_CONDUIT`, else the default.
+    /// One of [`CONDUITS`], or [`NO_CONDUIT`]; `None` leaves the choice to `ARGONET_CONDUIT`, else
+    /// the default.
     pub conduit: Option<String>,
     /// Pin rank r to the (r modulo n)-th of the n cores that the launcher may use.
     pub bind: bool,
@@ -53,18 +56,22 @@ pub struct LaunchOptions {
     pub tag_output: bool,
     /// End the job after this time.
     pub timeout: Option<Duration>,
-    /// The hosts to run on, and how to get there; this host alone unless some are named here or in the settings.
+    /// The hosts to run on, and how to get there; this host alone unless some are named here or in
+    /// the settings.
     pub hosts: HostOptions,
 }
 
-/// Runs a job to its end and returns its exit code: 0, or that of the first failure (128 + signal number for a rank that was
-/// killed), or [`TIMEOUT_CODE`]. A failure's reason is printed on standard error as one line beginning `argonet run: `.
+/// Runs a job to its end and returns its exit code: 0, or that of the first failure (128 + signal
+/// number for a rank that was killed), or [`TIMEOUT_CODE`]. A failure's reason is printed on
+/// standard error as one line beginning `argonet run: `.
 ///
-/// The calling process must have one thread. When this returns, all ranks and their process groups have ended; on other hosts
-/// they have been told to, and the agents there see to it, if their connections were lost.
+/// The calling process must have one thread. When this returns, all ranks and their process groups
+/// have ended; on other hosts they have been told to, and the agents there see to it, if their
+/// connections were lost.
 ///
 /// # Errors
-/// When the job could not be started; nothing is left of it then. [`BootError::exit_code`] is the code to exit with.
+/// When the job could not be started; nothing is left of it then. [`BootError::exit_code`] is the
+/// code to exit with.
 pub fn launch(options: &LaunchOptions, settings: &Settings) -> Result<u8, BootError> {
     let conduit = choose_conduit(options.conduit.clone(), settings)?;
     for name in &options.hosts.propagate {

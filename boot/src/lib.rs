@@ -1,41 +1,45 @@
 //! Starting the ranks of a job and letting them find each other.
 //!
-//! A rank calls [`attach()`] and gets a [`LocalJob`]: its rank, the number of ranks, three shared files, a key store
-//! and a fence ([`Bootstrap`]). Jobs start in one of three ways, and the program need not know which:
+//! A rank calls [`attach()`] and gets a [`LocalJob`]: its rank, the number of ranks, three shared
+//! files, a key store and a fence ([`Bootstrap`]). Jobs start in one of three ways, and the program
+//! need not know which:
 //!
 //! * `argonet run -n N prog` ([`launch()`]) starts N processes of `prog`;
-//! * `GASNET_PSHM_NODES=N ./prog`: the process becomes rank 0 and forks the others inside [`attach()`];
+//! * `GASNET_PSHM_NODES=N ./prog`: the process becomes rank 0 and forks the others inside
+//!   [`attach()`];
 //! * `./prog`: a job of one rank.
 //!
 //! # What the ranks of a host share
 //!
-//! Three sparse memfds, made before any rank starts and inherited by descriptor, never by name: *control* (the job page,
-//! one page a rank, the key store: [`page`]), *rings* (raw, sized by the shared-memory
-//! conduit) and *segments* (raw, sized by the segment crate). Nothing appears in `/dev/shm`, so nothing can be left
-//! there.
+//! Three sparse memfds, made before any rank starts and inherited by descriptor, never by
+//! name: *control* (the job page, one page a rank, the key store: [`page`]), *rings* (raw, sized by
+//! the shared-memory conduit) and *segments* (raw, sized by the segment crate). Nothing appears in
+//! `/dev/shm`, so nothing can be left there.
 //!
 //! # How a job ends
 //!
-//! A rank calls [`Bootstrap::finalized`] when it no longer needs the others; how it ends after that is its own affair,
-//! though a non-zero exit code still is the job's. A rank that ends *before* that ends the job. Three nets
-//! see to it, each for the case that the one before is gone:
+//! A rank calls [`Bootstrap::finalized`] when it no longer needs the others; how it ends after that
+//! is its own affair, though a non-zero exit code still is the job's. A rank that ends *before*
+//! that ends the job. Three nets see to it, each for the case that the one before is gone:
 //!
 //! 1. the launcher (or rank 0 of a job that started itself) watches its children;
-//! 2. the [`guardian`], a process in a session of its own, watches launcher and ranks through pidfds and kills the process
-//!    groups of all ranks when the launcher or a rank has gone, so that the ranks' own children end too;
+//! 2. the [`guardian`], a process in a session of its own, watches launcher and ranks through
+//!    pidfds and kills the process groups of all ranks when the launcher or a rank has gone, so
+//!    that the ranks' own children end too;
 //! 3. each rank asks the kernel for a SIGKILL when its parent dies.
 //!
-//! Who ended the job is stored once in the *exit word* of the job page; whoever reports the end of the job reads it there,
-//! so that the ranks that were ended because of it are not blamed.
+//! Who ended the job is stored once in the *exit word* of the job page; whoever reports the end of
+//! the job reads it there, so that the ranks that were ended because of it are not blamed.
 //!
-//! A rank that *asks* for the end ([`exit()`], return from main, a signal) leaves the others `GASNET_EXITTIMEOUT`: they are told,
-//! end the next time they wait, and are killed when the time is over.
+//! A rank that *asks* for the end ([`exit()`], return from main, a signal) leaves the others
+//! `GASNET_EXITTIMEOUT`: they are told, end the next time they wait, and are killed when the time
+//! is over.
 //!
 //! # Unsafe code
 //!
-//! Only in [`page`] (references into the mapped control file) and in the private modules `sys` (system calls that
-//! rustix does not wrap, fork, and what may run after it), `sigact` (signal handlers and the timer) and `backtrace` (a copy of a
-//! process in any state).
+//! Only in [`page`] (references into the mapped control file) and in the private modules `sys`
+//! (system calls that rustix does not wrap, fork, and what may run after it), `sigact` (signal
+//! handlers and the timer) and `backtrace` (a copy of a process in any state).
 #![deny(unsafe_code)]
 
 mod attach;

@@ -1,9 +1,11 @@
-//! A rank's line to whoever started it: a socket on which the job's key has been written before the rank starts, and on
-//! which the rank rings afterwards when its host's agent should look at the control memory.
+//! A rank's line to whoever started it: a socket on which the job's key has been written before the
+//! rank starts, and on which the rank rings afterwards when its host's agent should look at the
+//! control memory.
 //!
-//! The key goes this way because a socket's content is nowhere to be found once it has been read: not in arguments, not in
-//! the environment, not in a file. A ring is a byte without a meaning: what has happened stands in the control memory, so
-//! that rings may run together, and may be lost while one is waiting to be read.
+//! The key goes this way because a socket's content is nowhere to be found once it has been read:
+//! not in arguments, not in the environment, not in a file. A ring is a byte without a meaning:
+//! what has happened stands in the control memory, so that rings may run together, and may be lost
+//! while one is waiting to be read.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
@@ -21,7 +23,8 @@ use crate::secret::{SECRET_BYTES, Secret};
 pub(crate) struct Line(Option<OwnedFd>);
 
 impl Line {
-    /// The end that was inherited, once the key has been taken from it; kept only if there is an agent to ring.
+    /// The end that was inherited, once the key has been taken from it; kept only if there is an
+    /// agent to ring.
     pub(crate) fn new(socket: OwnedFd, has_agent: bool) -> Self {
         Self(has_agent.then_some(socket))
     }

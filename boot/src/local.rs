@@ -20,8 +20,8 @@ use crate::{crash, process, sys, threads};
 
 /// The job as one of its ranks sees it. Made by [`attach()`](crate::attach()).
 ///
-/// Dropping it unmaps and closes what is shared, and says nothing to the others: a rank that ends without
-/// [`Bootstrap::finalized`] has failed, dropped or not.
+/// Dropping it unmaps and closes what is shared, and says nothing to the others: a rank that ends
+/// without [`Bootstrap::finalized`] has failed, dropped or not.
 #[derive(Debug)]
 pub struct LocalJob {
     pub(crate) control: Arc<Control>,
@@ -33,7 +33,8 @@ pub struct LocalJob {
     /// The way to the host's agent, in a job over several hosts.
     pub(crate) line: Line,
     pub(crate) key: Secret,
-    /// Held during a fence or a publication: two threads of a rank in one fence would be counted as two ranks.
+    /// Held during a fence or a publication: two threads of a rank in one fence would be counted as
+    /// two ranks.
     pub(crate) turn: Mutex<()>,
 }
 
@@ -50,14 +51,15 @@ impl LocalJob {
         self.control.part().all()
     }
 
-    /// The ranks that share [`files`](Self::files) with this one, itself among them: ranks of one host with consecutive
-    /// numbers, at most `GASNET_SUPERNODE_MAXSIZE` of them.
+    /// The ranks that share [`files`](Self::files) with this one, itself among them: ranks of one
+    /// host with consecutive numbers, at most `GASNET_SUPERNODE_MAXSIZE` of them.
     #[must_use]
     pub fn neighborhood(&self) -> Range<u32> {
         self.control.part().around(self.rank)
     }
 
-    /// The key that the ranks of this job share with nobody else, for proving to each other that they belong to it.
+    /// The key that the ranks of this job share with nobody else, for proving to each other that
+    /// they belong to it.
     #[must_use]
     pub fn job_key(&self) -> &Secret {
         &self.key
@@ -223,8 +225,9 @@ impl Bootstrap for LocalJob {
             rank: self.rank,
             code,
         });
-        // The end of the process that the launcher started is what the guardian waits for. If a script stands
-        // between, that process is the group's leader and must go too; the code is in the exit word.
+        // The end of the process that the launcher started is what the guardian waits for. If a
+        // script stands between, that process is the group's leader and must go too; the code is in
+        // the exit word.
         if self.launched && getpgrp() != getpid() {
             let _ = kill_current_process_group(Signal::KILL);
         }

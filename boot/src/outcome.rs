@@ -16,7 +16,8 @@ pub(crate) struct Fate {
 }
 
 impl Fate {
-    /// Whether the rank ended badly after it had finalized, or asked for the end: the job's code, but no reason to end others.
+    /// Whether the rank ended badly after it had finalized, or asked for the end: the job's code,
+    /// but no reason to end others.
     pub(crate) fn is_late_failure(&self) -> bool {
         matches!(
             self.state,
@@ -25,8 +26,9 @@ impl Fate {
     }
 }
 
-/// The code and reason of a job that ended for `word`, if anything ended it before all ranks came to their end. `late_failure`
-/// is the first rank that ended badly after it had finalized; a fate is `None` where nobody knows it.
+/// The code and reason of a job that ended for `word`, if anything ended it before all ranks came
+/// to their end. `late_failure` is the first rank that ended badly after it had finalized; a fate
+/// is `None` where nobody knows it.
 pub(crate) fn settle(
     word: Option<ExitWord>,
     late_failure: Option<JobRank>,

@@ -1,10 +1,12 @@
 //! Output of the ranks, line by line, with each line tagged by its rank if the user wants that.
 //!
-//! Every rank writes to pipes of its own; the launcher, or its host's agent, takes what comes ([`Streams`]) and cuts it into
-//! lines. The launcher writes each line whole, with its tag, to its own standard output or standard error. What a rank leaves without a newline at its end is
-//! written as a line. A line longer than [`MAX_LINE_BYTES`] is written in pieces of that size, all but the first tagged `[3]+`,
-//! so that a rank that never ends a line takes no more memory than that. When the launcher's own output is not taken, ranks are
-//! no longer read, and wait: nothing piles up beyond `QUEUE_BYTES`.
+//! Every rank writes to pipes of its own; the launcher, or its host's agent, takes what comes
+//! ([`Streams`]) and cuts it into lines. The launcher writes each line whole, with its tag, to its
+//! own standard output or standard error. What a rank leaves without a newline at its end is
+//! written as a line. A line longer than [`MAX_LINE_BYTES`] is written in pieces of that size, all
+//! but the first tagged `[3]+`, so that a rank that never ends a line takes no more memory than
+//! that. When the launcher's own output is not taken, ranks are no longer read, and wait: nothing
+//! piles up beyond `QUEUE_BYTES`.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -186,7 +188,8 @@ impl Streams {
         }
     }
 
-    /// Reads once from a pipe and appends whole lines to what `queue_of` gives; whether there may be more now.
+    /// Reads once from a pipe and appends whole lines to what `queue_of` gives; whether there may
+    /// be more now.
     pub(crate) fn read<'q>(
         &mut self,
         i: usize,
@@ -220,7 +223,8 @@ impl Streams {
         self.streams[i].as_ref().map(|s| s.to)
     }
 
-    /// Does not read pipe `i` any more: the next write of the process at its other end fails or raises SIGPIPE.
+    /// Does not read pipe `i` any more: the next write of the process at its other end fails or
+    /// raises SIGPIPE.
     pub(crate) fn close(&mut self, i: usize) {
         self.streams[i] = None;
     }
@@ -234,8 +238,8 @@ impl Streams {
         }
     }
 
-    /// Takes what is left in pipe `i`, whose rank has ended. If it is still open, a process that left the rank's group has it,
-    /// which is not waited for.
+    /// Takes what is left in pipe `i`, whose rank has ended. If it is still open, a process that
+    /// left the rank's group has it, which is not waited for.
     pub(crate) fn end<'q>(&mut self, i: usize, queue_of: impl FnOnce(To) -> &'q mut Vec<u8>) {
         if let Some(mut stream) = self.streams[i].take() {
             stream.tagger.finish(queue_of(stream.to));
@@ -325,8 +329,9 @@ impl TaggedOutput {
         })
     }
 
-    /// Writes everything that has been written by the ranks so far; the ranks have ended. Blocks while the launcher's
-    /// own output is not taken. Says what of it has been lost, and why, for each stream.
+    /// Writes everything that has been written by the ranks so far; the ranks have ended. Blocks
+    /// while the launcher's own output is not taken. Says what of it has been lost, and why, for
+    /// each stream.
     pub(crate) fn finish(mut self) -> Vec<String> {
         for i in 0..self.streams.len() {
             while self.read(i) {
@@ -358,8 +363,8 @@ impl TaggedOutput {
     }
 }
 
-/// The code of a job that would end with `code`, if its output has been lost: no success, and not that of a rank that got
-/// SIGPIPE because the launcher took no more.
+/// The code of a job that would end with `code`, if its output has been lost: no success, and not
+/// that of a rank that got SIGPIPE because the launcher took no more.
 pub(crate) const fn code_without_output(code: u8) -> u8 {
     const PIPE: u8 = 128 + libc::SIGPIPE as u8;
     match code {

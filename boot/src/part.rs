@@ -28,7 +28,8 @@ impl HostPart {
         self.first..self.first + self.ranks
     }
 
-    /// The ranks that share memory with `rank`, itself among them; neighbors have consecutive numbers.
+    /// The ranks that share memory with `rank`, itself among them; neighbors have consecutive
+    /// numbers.
     pub(crate) const fn around(self, rank: JobRank) -> Range<u32> {
         let begin = rank.0 - (rank.0 - self.first) % self.neighborhood;
         let left = self.all().end - begin;

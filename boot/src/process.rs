@@ -1,5 +1,6 @@
 //! How the process of a rank ends: what it does when it is asked to, and how it asks the others
-//! (spec P13: any rank may exit at any time; the first tells all, waits a bounded time, then forces).
+//! (spec P13: any rank may exit at any time; the first tells all, waits a bounded time, then
+//! forces).
 //!
 //! ```text
 //!  exit(code)      exit(), return from main      INT, TERM ...      the guardian's signal, or news over a network
@@ -11,11 +12,12 @@
 //!   exit handlers         exit hook            next rest of the engine, or the timer
 //! ```
 //!
-//! A process is a rank once, so its part is process-wide: signal and exit handlers get no argument. Copies of the process that the
-//! program forks must not act for it: every entry looks whether this process is the rank.
+//! A process is a rank once, so its part is process-wide: signal and exit handlers get no argument.
+//! Copies of the process that the program forks must not act for it: every entry looks whether this
+//! process is the rank.
 //!
-//! Everything that a signal handler calls is lock-free and allocates nothing, except that C's streams are written, which may wait for ever:
-//! the timer, armed before, ends the process then.
+//! Everything that a signal handler calls is lock-free and allocates nothing, except that C's
+//! streams are written, which may wait for ever: the timer, armed before, ends the process then.
 
 use core::ffi::c_int;
 use std::os::fd::{AsFd, OwnedFd};
@@ -47,8 +49,9 @@ static BEFORE_END: OnceLock<fn(bool)> = OnceLock::new();
 /// How other ranks are told of an exit over a network; see [`tell_exits_by`].
 static TELLER: OnceLock<TellOthers> = OnceLock::new();
 
-/// Tells other ranks over a network that this one ends the job, or passes on that another does with 0: with which code, for how long at most, and whom it need not
-/// tell. False if the calling thread cannot, and another can that rests ([`Bootstrap::attend`](crate::Bootstrap::attend)).
+/// Tells other ranks over a network that this one ends the job, or passes on that another does with
+/// 0: with which code, for how long at most, and whom it need not tell. False if the calling thread
+/// cannot, and another can that rests ([`Bootstrap::attend`](crate::Bootstrap::attend)).
 pub type TellOthers = fn(u8, Duration, &dyn Fn(JobRank) -> bool) -> bool;
 
 /// How far this rank has come with telling others of its exit.
@@ -61,8 +64,9 @@ const TOLD: u8 = 3;
 /// Between two looks whether another thread has told others.
 const TOLD_PAUSE: Duration = Duration::from_micros(50);
 
-/// How long a rank that waits goes on once it knows that others have been told, and so much more for each rank of its host, as those may have to wait for a
-/// processor: what it waits for, and has been sent, may still come, so ranks that leave a barrier to exit all do that by themselves.
+/// How long a rank that waits goes on once it knows that others have been told, and so much more
+/// for each rank of its host, as those may have to wait for a processor: what it waits for, and has
+/// been sent, may still come, so ranks that leave a barrier to exit all do that by themselves.
 const GRACE: [Duration; 2] = [Duration::from_millis(100), Duration::from_millis(5)];
 
 /// The same for an exit with 0: all ranks end so, and nobody is in a hurry.
@@ -72,7 +76,8 @@ const GRACE_OF_0: [Duration; 2] = [Duration::from_millis(500), Duration::from_mi
 const TELLING_OF_ANY: Duration = Duration::from_millis(100);
 const TELLING_PART: u32 = 8;
 
-/// The longest that telling others of an exit with 0 takes: nobody confirms it, so nothing but what cannot leave at once is waited for.
+/// The longest that telling others of an exit with 0 takes: nobody confirms it, so nothing but what
+/// cannot leave at once is waited for.
 const TELLING_OF_0: Duration = Duration::from_millis(2);
 
 /// The part of the time-out in which a rank that computes is looked at once more.
@@ -84,8 +89,8 @@ const LINGER_PART: u32 = 2;
 /// Whether fatal errors are told in the form that users of GASNet, and scripts of theirs, know.
 static GASNET_FORM: AtomicBool = AtomicBool::new(false);
 
-/// From now on a fatal error of this process begins with `*** FATAL ERROR (proc 3): `, and a crash is told by
-/// `*** Caught a fatal signal (proc 3): SIGSEGV(11)`, beside what is told anyway.
+/// From now on a fatal error of this process begins with `*** FATAL ERROR (proc 3): `, and a crash
+/// is told by `*** Caught a fatal signal (proc 3): SIGSEGV(11)`, beside what is told anyway.
 pub fn tell_as_gasnet() {
     GASNET_FORM.store(true, Ordering::Relaxed);
 }
@@ -116,7 +121,8 @@ pub(crate) struct RankProcess {
     timer: Option<Timer>,
     /// The thread that runs exit handlers; 0 before.
     ender: AtomicI32,
-    /// Whether the guardian's signal has come, or the rank has acted on what it was told over the network.
+    /// Whether the guardian's signal has come, or the rank has acted on what it was told over the
+    /// network.
     told: AtomicBool,
     /// Whether the next thread that rests ends the process.
     due: AtomicBool,
@@ -130,13 +136,15 @@ pub(crate) struct RankProcess {
     seen_ms: AtomicU64,
     /// Whether the program leaves without finalizing; see [`leaves_by_exit`].
     leaves: AtomicBool,
-    /// When a thread that rests or polls first saw that the end has been told over the network, in milliseconds; 0 before.
+    /// When a thread that rests or polls first saw that the end has been told over the network, in
+    /// milliseconds; 0 before.
     seen_told_ms: AtomicU64,
     /// Processor time of this process when it was last looked at, in milliseconds.
     worked_ms: AtomicU64,
     /// When this rank came to know that another ends the job, in milliseconds.
     told_ms: AtomicU64,
-    /// How far this rank has come with telling others of its exit. Written by threads that exit or rest; who takes it to [`TELLING`] tells.
+    /// How far this rank has come with telling others of its exit. Written by threads that exit or
+    /// rest; who takes it to [`TELLING`] tells.
     telling: AtomicU8,
     /// Whether this rank has heard over a network of an exit with 0, which is to be passed on.
     passes_on: AtomicBool,
@@ -151,8 +159,8 @@ pub(crate) struct Ways {
     pub(crate) line: Line,
 }
 
-/// Makes this process the rank: signal handlers, timer, exit hook. Once for each process; of a second job, which only
-/// a process can have that is alone in both, nothing is caught.
+/// Makes this process the rank: signal handlers, timer, exit hook. Once for each process; of a
+/// second job, which only a process can have that is alone in both, nothing is caught.
 pub(crate) fn install(
     control: &Arc<Control>,
     rank: JobRank,
@@ -214,9 +222,9 @@ pub(crate) fn this() -> Option<&'static RankProcess> {
     RANK.get().filter(|rank| rank.owner == getpid())
 }
 
-/// Has `act` called when this process ends, however it does but by SIGKILL, perhaps several times: with true where exit handlers
-/// may run, with false in a signal handler, or after a fatal error, where it must be async-signal-safe. The first function that
-/// is given counts.
+/// Has `act` called when this process ends, however it does but by SIGKILL, perhaps several times:
+/// with true where exit handlers may run, with false in a signal handler, or after a fatal error,
+/// where it must be async-signal-safe. The first function that is given counts.
 pub fn before_the_end(act: fn(bool)) {
     let _ = BEFORE_END.set(act);
 }
@@ -228,25 +236,29 @@ pub(crate) fn about_to_end(orderly: bool) {
     }
 }
 
-/// Has `tell` called when this process exits and no other rank of its host has done so before, or when it has heard of an exit with 0 over a network: never in a
-/// signal handler, but inside handlers of messages. Once, unless the thread that exits cannot tell; then once more, by the next thread that rests, for which the one
-/// that exits waits a bounded time. The first function that is given counts.
+/// Has `tell` called when this process exits and no other rank of its host has done so before, or
+/// when it has heard of an exit with 0 over a network: never in a signal handler, but inside
+/// handlers of messages. Once, unless the thread that exits cannot tell; then once more, by the
+/// next thread that rests, for which the one that exits waits a bounded time. The first function
+/// that is given counts.
 pub fn tell_exits_by(tell: TellOthers) {
     let _ = TELLER.set(tell);
 }
 
-/// Ends the job with `code`, of which the system keeps the lowest eight bits, from any thread at any time: before a
-/// [`LocalJob`](crate::LocalJob) is dropped or after, inside a handler, in a signal handler, while other ranks do the same.
-/// The code of the first caller is the job's.
+/// Ends the job with `code`, of which the system keeps the lowest eight bits, from any thread at
+/// any time: before a [`LocalJob`](crate::LocalJob) is dropped or after, inside a handler, in a
+/// signal handler, while other ranks do the same. The code of the first caller is the job's.
 ///
 /// Where all ranks call this, or have finalized and end, within a quarter of the exit time-out
-/// (`GASNET_EXITTIMEOUT`), nothing is said about it. Ranks that do not are told then, by a signal that makes a `SIGQUIT`
-/// handler of the program run and the next wait in this library end the process. Half of the time-out after the
-/// first exit they end wherever they are, but for ranks that compute in a job that ends with 0: those have most of it, and a
-/// return of all from `main` says nothing. Ranks are killed when the time-out is over; one line on standard error names the rank that ended the job.
+/// (`GASNET_EXITTIMEOUT`), nothing is said about it. Ranks that do not are told then, by a signal
+/// that makes a `SIGQUIT` handler of the program run and the next wait in this library end the
+/// process. Half of the time-out after the first exit they end wherever they are, but for ranks
+/// that compute in a job that ends with 0: those have most of it, and a return of all from `main`
+/// says nothing. Ranks are killed when the time-out is over; one line on standard error names the
+/// rank that ended the job.
 ///
-/// Exit handlers run and streams are written, except in a signal handler: there only C's streams are, and no
-/// exit handler runs. A process that is not a rank just exits.
+/// Exit handlers run and streams are written, except in a signal handler: there only C's streams
+/// are, and no exit handler runs. A process that is not a rank just exits.
 pub fn exit(code: i32) -> ! {
     match this() {
         Some(rank) => rank.exit(code as u8),
@@ -254,8 +266,9 @@ pub fn exit(code: i32) -> ! {
     }
 }
 
-/// Ends the job as [`exit`] does, but runs no exit handlers, neither C's nor Rust's: Rust's standard output and C's
-/// streams are written, in a signal handler C's alone. A process that is not a rank does the same and ends.
+/// Ends the job as [`exit`] does, but runs no exit handlers, neither C's nor Rust's: Rust's
+/// standard output and C's streams are written, in a signal handler C's alone. A process that is
+/// not a rank does the same and ends.
 pub fn exit_without_handlers(code: i32) -> ! {
     match this() {
         Some(rank) => rank.exit_without_handlers(code as u8),
@@ -274,7 +287,7 @@ pub(crate) fn leaves_by_exit(control: &Control) {
     }
 }
 
-/// Ends this process if the job in `control` is ending and it is time for it. For threads that wait.
+/// For threads that wait: ends this process if the job in `control` is ending and it is time.
 pub(crate) fn attend(control: &Control) -> bool {
     let Some(word) = control.job().exit_word() else {
         return false;
@@ -286,7 +299,8 @@ pub(crate) fn attend(control: &Control) -> bool {
     word.kind.leaves_time()
 }
 
-/// Another rank says over the network that it ends the job in `control`. Lock-free. A 0 is passed on by the next poll that finds nothing, or rest.
+/// Another rank says over the network that it ends the job in `control`. Lock-free. A 0 is passed
+/// on by the next poll that finds nothing, or rest.
 pub(crate) fn heard_exit(control: &Control, from: JobRank, code: u8) {
     let (kind, rank) = (ExitKind::Exit, from);
     let job = control.job();
@@ -352,7 +366,8 @@ impl RankProcess {
         }
     }
 
-    /// Stores why the job ends, unless somebody has; what counts. Tells the guardian. Async-signal-safe.
+    /// Stores why the job ends, unless somebody has; what counts. Tells the guardian.
+    /// Async-signal-safe.
     fn begin(&self, kind: ExitKind, code: u8) -> ExitWord {
         let own = ExitWord {
             kind,
@@ -374,8 +389,8 @@ impl RankProcess {
         word
     }
 
-    /// Tells the neighbors, by the mark in their memory, and the ranks of other neighborhoods, if it is this rank for which the job ends, or if it passes on an
-    /// exit with 0; once.
+    /// Tells the neighbors, by the mark in their memory, and the ranks of other neighborhoods, if
+    /// it is this rank for which the job ends, or if it passes on an exit with 0; once.
     // spec P13: the first that exits tells the others, for a bounded time.
     fn tell_others(&self, word: ExitWord) {
         let code = word.process_code();
@@ -391,7 +406,8 @@ impl RankProcess {
             return;
         }
         self.control.job().tell_exit();
-        // A job that is cut short by who leaves with 0 and has not finalized ends with 1, which only launchers can say.
+        // A job that is cut short by who leaves with 0 and has not finalized ends with 1, which
+        // only launchers can say.
         let is_left = word.kind == ExitKind::Left && code == 0;
         let Some(tell) = TELLER.get().filter(|_| !is_left) else {
             return;
@@ -412,7 +428,8 @@ impl RankProcess {
         }
     }
 
-    /// Waits until another thread has told others: so long until it begins, and so long until it is done. It may compute.
+    /// Waits until another thread has told others: so long until it begins, and so long until it is
+    /// done. It may compute.
     fn wait_until_told(&self, limit: Duration) {
         let begun = Instant::now();
         loop {
@@ -428,8 +445,8 @@ impl RankProcess {
         }
     }
 
-    /// The program ends this process with `code`, not because the job ends. Where the rank knew already
-    /// that the job ends with 0, it was not made to end all the same. Async-signal-safe.
+    /// The program ends this process with `code`, not because the job ends. Where the rank knew
+    /// already that the job ends with 0, it was not made to end all the same. Async-signal-safe.
     fn note_own_end(&self, code: u8) {
         let word = self.control.job().exit_word();
         let with_0 = code == 0 && word.is_some_and(|word| word.process_code() == 0);
@@ -438,7 +455,8 @@ impl RankProcess {
         }
     }
 
-    /// Whether a rank sees the exit word where this one has stored it, or has come to its end, or is about to.
+    /// Whether a rank sees the exit word where this one has stored it, or has come to its end, or
+    /// is about to.
     fn need_not_tell(&self, rank: JobRank) -> bool {
         let part = self.control.part();
         let state = self.control.rank_page(rank).state();
@@ -530,7 +548,7 @@ impl RankProcess {
             sigact::sync_file_systems();
         }
         if self.control.job().is_ending() {
-            // Rank 0 of a job that started itself waits for the others now, which the guardian bounds.
+            // Rank 0 of a job that started itself waits for the others now; the guardian bounds it.
             self.arm(self.timeout() * 2 + guardian::RANK_0_GRACE);
         }
         selfspawn::at_exit(code);
@@ -637,7 +655,8 @@ impl RankProcess {
             // A signal's handler could not.
             self.tell_others(word);
             if self.leaves.load(Ordering::Relaxed) {
-                // Exit handlers of the program, its destructors among them, count on the end of its main.
+                // Exit handlers of the program, its destructors among them, count on the end of its
+                // main.
                 self.become_ender();
                 self.write_and_end();
             }
@@ -645,7 +664,8 @@ impl RankProcess {
         }
     }
 
-    /// Whether what was on its way to this rank when the end was told has had time to come. A rank that did not run meanwhile has that time yet.
+    /// Whether what was on its way to this rank when the end was told has had time to come. A rank
+    /// that did not run meanwhile has that time yet.
     fn has_waited_for_all(&self, now_ms: u64, word: ExitWord) -> bool {
         let first =
             self.seen_told_ms
@@ -654,7 +674,8 @@ impl RankProcess {
         first.is_err_and(|first| now_ms.saturating_sub(first) >= grace)
     }
 
-    /// How long a rank that waits goes on when it knows that the job ends for the reason of `word`; not longer than the guardian leaves it.
+    /// How long a rank that waits goes on when it knows that the job ends for the reason of `word`;
+    /// not longer than the guardian leaves it.
     fn grace(&self, word: ExitWord) -> Duration {
         let [at_least, more] = match word.process_code() {
             0 => GRACE_OF_0,
@@ -687,7 +708,8 @@ impl RankProcess {
         self.due.store(true, Ordering::Release);
     }
 
-    /// This rank knows that another ends the job, and had its time to come to its end by itself. Async-signal-safe.
+    /// This rank knows that another ends the job, and had its time to come to its end by itself.
+    /// Async-signal-safe.
     fn is_told(&self) {
         if !self.told.swap(true, Ordering::Relaxed) && self.page().tell() {
             self.worked_ms.store(processor_ms(), Ordering::Relaxed);
@@ -706,8 +728,8 @@ impl RankProcess {
         }
     }
 
-    /// Runs the program's own handler of SIGQUIT, if it has one: GASNet's way to tell a program that another rank
-    /// ends the job.
+    /// Runs the program's own handler of SIGQUIT, if it has one: GASNet's way to tell a program
+    /// that another rank ends the job.
     fn call_quit_handler(&self) {
         let action = Action::of(libc::SIGQUIT);
         if action.function().is_some() && !is_ours(&action) {
@@ -715,8 +737,8 @@ impl RankProcess {
         }
     }
 
-    /// Stores that this process crashes, right before it does: others end when they learn of it, and this process is killed with
-    /// them. Async-signal-safe.
+    /// Stores that this process crashes, right before it does: others end when they learn of it,
+    /// and this process is killed with them. Async-signal-safe.
     pub(crate) fn crashed(&self, signal: c_int) {
         if self.page().state() != RankState::Exiting {
             self.control.job().set_exit_word(ExitWord {
@@ -728,8 +750,9 @@ impl RankProcess {
     }
 }
 
-/// For how long a process that ends in the job of `control` may wait for what others need of it, such as acknowledgements: no longer than half of the time
-/// that is left until it is killed, since the rest of its end needs time, too. Without a limit while nobody has ended the job.
+/// For how long a process that ends in the job of `control` may wait for what others need of it,
+/// such as acknowledgements: no longer than half of the time that is left until it is killed, since
+/// the rest of its end needs time, too. Without a limit while nobody has ended the job.
 pub(crate) fn time_to_linger(control: &Control) -> Duration {
     let left = control.job().time_until_forced(now_ms());
     left.map_or(Duration::MAX, |left| left / LINGER_PART)

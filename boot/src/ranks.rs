@@ -1,7 +1,8 @@
-//! The processes of the ranks of this host, as whoever started them sees them: the launcher, or the host's agent.
+//! The processes of the ranks of this host, as whoever started them sees them: the launcher, or the
+//! host's agent.
 //!
-//! Ranks that have ended are not reaped before the job has: until then their process ids, which are their process groups' ids,
-//! cannot be given to others.
+//! Ranks that have ended are not reaped before the job has: until then their process ids, which are
+//! their process groups' ids, cannot be given to others.
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::{Duration, Instant};
@@ -19,13 +20,15 @@ use crate::page::{Control, ExitKind, ExitWord};
 use crate::spawn::Spawner;
 use crate::sys;
 
-/// How much later than a guardian that is on time the launcher kills ranks, beside another time-out.
+/// How much later than a guardian that is on time the launcher kills ranks, beside another
+/// time-out.
 const SLACK: Duration = Duration::from_millis(500);
 
 struct RankProcess {
     pid: Pid,
     pidfd: OwnedFd,
-    /// Readable when the rank has rung; `None` once its end has been closed, and in a job on one host.
+    /// Readable when the rank has rung; `None` once its end has been closed, and in a job on one
+    /// host.
     line: Option<OwnedFd>,
     end: Option<ProcessEnd>,
 }
@@ -42,12 +45,13 @@ pub(crate) struct HostRanks<'a> {
     link: &'a Link,
     guardian_gone: bool,
     ranks: Vec<RankProcess>,
-    /// When ranks are killed that have not ended after one has asked for the end of the job: later than the guardian does
-    /// it, if there is one.
+    /// When ranks are killed that have not ended after one has asked for the end of the job: later
+    /// than the guardian does it, if there is one.
     end_by: Option<Instant>,
     /// Whether the ranks have been killed.
     ending: bool,
-    /// The first rank that ended badly after it had finalized: the job's code, but no reason to end the others.
+    /// The first rank that ended badly after it had finalized: the job's code, but no reason to end
+    /// the others.
     late_failure: Option<JobRank>,
 }
 
@@ -174,7 +178,8 @@ impl<'a> HostRanks<'a> {
             let timeout = self.control.job().exit_timeout();
             let limit = match self.guardian_gone {
                 true => timeout,
-                // It gives the ranks most of the time-out from the moment that it has told them, which may be late.
+                // It gives the ranks most of the time-out from the moment that it has told them,
+                // which may be late.
                 false => 2 * timeout + SLACK,
             };
             if now < *self.end_by.get_or_insert(now + limit) {

@@ -1,5 +1,5 @@
-//! `./prog N args...`: a program whose ranks may be on several hosts and that is its own launcher, and its own agent on each host, as
-//! programs of GASNet's udp conduit are.
+//! `./prog N args...`: a program whose ranks may be on several hosts and that is its own launcher,
+//! and its own agent on each host, as programs of GASNet's udp conduit are.
 
 use std::ffi::OsString;
 
@@ -23,14 +23,16 @@ const LAUNCH_RANKS_VARIABLE: &str = "ARGONET_LAUNCH_RANKS";
 /// The conduit of jobs that are started as those of GASNet's udp.
 const SPREADING: &str = "tcp";
 
-/// If this process is not a rank but has to start some, or to be the agent of a host, does so until the job has ended: the code to exit
-/// with. A program is to call this before it attaches, with its arguments, its name first, and the conduit that it was linked
-/// with.
+/// If this process is not a rank but has to start some, or to be the agent of a host, does so until
+/// the job has ended: the code to exit with. A program is to call this before it attaches, with its
+/// arguments, its name first, and the conduit that it was linked with.
 ///
 /// It starts ranks of itself. Their number is the first argument, which they do not get, or that of
-/// `ARGONET_LAUNCH_RANKS`, so that programs see the arguments that users gave from the beginning. It does so if `ARGONET_CONDUIT` names a conduit for ranks that share no
-/// memory, or is not given and the program was linked with such a conduit, or neither is so and `GASNET_SPAWNFN` is given; and not if
-/// `GASNET_PSHM_NODES` says that it forks ranks, or if another launcher has started several processes.
+/// `ARGONET_LAUNCH_RANKS`, so that programs see the arguments that users gave from the beginning.
+/// It does so if `ARGONET_CONDUIT` names a conduit for ranks that share no memory, or is not given
+/// and the program was linked with such a conduit, or neither is so and `GASNET_SPAWNFN` is given;
+/// and not if `GASNET_PSHM_NODES` says that it forks ranks, or if another launcher has started
+/// several processes.
 ///
 /// # Errors
 /// A number of ranks that is missing or none, and all that [`launch`](crate::launch()) refuses.
@@ -86,8 +88,9 @@ pub fn launch_self(
     launch(&options, settings).map(Some)
 }
 
-/// Launchers and agents write to pipes whose other ends may have gone, and find that out by the error: a program in C would be killed for
-/// it, unlike one of Rust's. Ranks are started with the default again.
+/// Launchers and agents write to pipes whose other ends may have gone, and find that out by the
+/// error: a program in C would be killed for it, unlike one of Rust's. Ranks are started with the
+/// default again.
 fn bear_closed_pipes() {
     Action::ignoring().install(libc::SIGPIPE);
 }

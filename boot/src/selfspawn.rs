@@ -1,9 +1,10 @@
 //! A job that starts itself: the process that the user started becomes rank 0 and forks the others.
 //!
-//! Rank 0 then plays the launcher's part too. It has no loop of its own to do so, so it acts at three moments: when it exits, in
-//! an exit handler that waits for the other ranks and settles the exit code; when the guardian has seen another rank
-//! fail, in a signal handler that reports the failure and ends the process with the job's code; and when the guardian has been
-//! killed, in the same handler.
+//! Rank 0 then plays the launcher's part too. It has no loop of its own to do so, so it acts at
+//! three moments: when it exits, in an exit handler that waits for the other ranks and settles the
+//! exit code; when the guardian has seen another rank fail, in a signal handler that reports the
+//! failure and ends the process with the job's code; and when the guardian has been killed, in the
+//! same handler.
 
 use core::ffi::c_int;
 use core::fmt::Write;
@@ -36,7 +37,8 @@ use crate::sigact::{self, Action, Arrival, Handle};
 use crate::signals::REPORT;
 use crate::{streams, sys};
 
-/// Whether this process, or the one that it was forked from, has forked ranks: a process does so once.
+/// Whether this process, or the one that it was forked from, has forked ranks: a process does so
+/// once.
 static SPAWNED: AtomicBool = AtomicBool::new(false);
 /// What rank 0 needs to know at its end, reachable from exit and signal handlers.
 static CHILDREN: OnceLock<Children> = OnceLock::new();
@@ -87,7 +89,8 @@ pub(crate) fn spawn(size: u32, settings: &Settings) -> Result<(LocalJob, OwnedFd
     // What is buffered now would be written by every rank.
     streams::flush();
     let own_group = leave_group_without_terminal();
-    // The guardian may ask rank 0 to end before there is a handler: the signal waits until one has been installed.
+    // The guardian may ask rank 0 to end before there is a handler: the signal waits until one has
+    // been installed.
     let blocked = Action::of(sys::job_signal())
         .is_default()
         .then(BlockedSignal::new);
@@ -227,7 +230,8 @@ pub(crate) fn no_process(rank: JobRank, size: u32, error: std::io::Error) -> Boo
     BootError::system(format!("starting rank {rank} of {size}"), error)
 }
 
-/// Without a controlling terminal, makes sure that this process leads its own process group; whether it does.
+/// Without a controlling terminal, makes sure that this process leads its own process group;
+/// whether it does.
 fn leave_group_without_terminal() -> bool {
     if File::open("/dev/tty").is_ok() {
         return false;
@@ -264,7 +268,8 @@ fn become_rank(rank: JobRank, control: &Control, link: &Link, owner: Pid) {
     control.rank_page(rank).join(process::id());
 }
 
-/// Kills the group of a rank that this process forked, unless the program has reaped it, when its id may be another's.
+/// Kills the group of a rank that this process forked, unless the program has reaped it, when its
+/// id may be another's.
 fn kill_child_group(pid: Pid) {
     let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG;
     if waitid(WaitId::Pid(pid), options).is_ok() {
@@ -279,8 +284,8 @@ fn with_children(act: impl FnOnce(&'static Children)) {
     }
 }
 
-/// From now on the end of the guardian ends the job: nobody else would see another rank go. After the signal's handler has
-/// been installed.
+/// From now on the end of the guardian ends the job: nobody else would see another rank go. After
+/// the signal's handler has been installed.
 pub(crate) fn watch_guardian() {
     with_children(|c| {
         sigact::signal_on_hang_up(c.link.as_fd(), sys::job_signal());
@@ -296,8 +301,8 @@ pub(crate) fn at_exit(code: c_int) {
     with_children(|c| c.at_exit(code));
 }
 
-/// The process of rank 0 is about to end without exit handlers: waits for the other ranks, and with `report`, unless an exit
-/// handler is doing so, reports the end and exits. Async-signal-safe.
+/// The process of rank 0 is about to end without exit handlers: waits for the other ranks, and with
+/// `report`, unless an exit handler is doing so, reports the end and exits. Async-signal-safe.
 pub(crate) fn end_in_handler(report: bool) {
     with_children(|c| c.end(report));
 }
@@ -420,7 +425,8 @@ impl Children {
             return; // The descriptor has other news, as that there is room again.
         }
         if self.exiting.load(Ordering::Relaxed) {
-            // The exit handler waits for the others, and nobody but this would end those that do not come.
+            // The exit handler waits for the others, and nobody but this would end those that do
+            // not come.
             if self.control.job().is_ending() {
                 self.pids.iter().for_each(|&pid| kill_child_group(pid));
             }
@@ -457,7 +463,8 @@ impl Children {
         };
         say(&verdict);
         if ProcessEnd::Code(verdict.code()) != own {
-            // Exit handlers that were there before this one do not run: the code cannot be changed otherwise.
+            // Exit handlers that were there before this one do not run: the code cannot be changed
+            // otherwise.
             sys::flush_and_exit_now(verdict.code());
         }
     }
@@ -471,7 +478,8 @@ fn failed(rank: JobRank, end: ProcessEnd) -> ExitWord {
     }
 }
 
-/// Prints the reason for the job's end, if it is one that must be said, on standard error in one write, without allocating.
+/// Prints the reason for the job's end, if it is one that must be said, on standard error in one
+/// write, without allocating.
 fn say(verdict: &Verdict) {
     if !verdict.is_news() {
         return;

@@ -1,7 +1,7 @@
 //! Signal handlers, the timer that backs them, and what may be done in one.
 //!
-//! Each function keeps its argument for safety to itself. All of them may be called in a signal handler, except
-//! [`Timer::create`] and [`give_alternate_stack`].
+//! Each function keeps its argument for safety to itself. All of them may be called in a signal
+//! handler, except [`Timer::create`] and [`give_alternate_stack`].
 #![allow(unsafe_code)]
 
 use core::ffi::{c_int, c_void};
@@ -68,7 +68,8 @@ impl Action {
         action
     }
 
-    /// Interrupted calls go on where they can, the alternate stack is used, and no other signal is held back.
+    /// Interrupted calls go on where they can, the alternate stack is used, and no other signal is
+    /// held back.
     pub(crate) fn calling<H: Handle>() -> Self {
         let mut action = Self::default_one();
         action.0.sa_sigaction = Self::entry::<H>();
@@ -76,7 +77,8 @@ impl Action {
         action
     }
 
-    /// On the thread's own stack: for a handler that formats much text, because an alternate one may be as small as 8 KiB.
+    /// On the thread's own stack: for a handler that formats much text, because an alternate one
+    /// may be as small as 8 KiB.
     pub(crate) fn on_own_stack(mut self) -> Self {
         self.0.sa_flags &= !libc::SA_ONSTACK;
         self
@@ -103,8 +105,9 @@ impl Action {
     /// Makes `signal` do this; what it did before.
     pub(crate) fn install(&self, signal: c_int) -> Self {
         let mut before = Self::default_one();
-        // SAFETY: both point to live `sigaction`s; the function in `self`, if any, is `enter` of a `Handle`, which is
-        // async-signal-safe by that trait's contract, or was somebody's handler for this signal before.
+        // SAFETY: both point to live `sigaction`s; the function in `self`, if any, is `enter` of a
+        // `Handle`, which is async-signal-safe by that trait's contract, or was somebody's handler
+        // for this signal before.
         unsafe { libc::sigaction(signal, &self.0, &mut before.0) };
         before
     }
@@ -125,9 +128,10 @@ pub(crate) fn die_by(signal: c_int) -> ! {
     sys::exit_now(128 + (signal & 0x7f) as u8)
 }
 
-/// Whether this thread seems to run one of the program's own signal handlers: it is on its alternate stack, or it blocks
-/// a signal for which a handler is installed that `is_ours` does not know. (A thread that blocks such a signal for good looks
-/// the same; a handler installed with `SA_NODEFER` on the normal stack is not seen.)
+/// Whether this thread seems to run one of the program's own signal handlers: it is on its
+/// alternate stack, or it blocks a signal for which a handler is installed that `is_ours` does not
+/// know. (A thread that blocks such a signal for good looks the same; a handler installed with
+/// `SA_NODEFER` on the normal stack is not seen.)
 pub(crate) fn in_signal_handler(is_ours: impl Fn(&Action) -> bool) -> bool {
     // SAFETY: zero is a valid `stack_t`; asks only.
     let on_alternate_stack = unsafe {
@@ -141,11 +145,12 @@ pub(crate) fn in_signal_handler(is_ours: impl Fn(&Action) -> bool) -> bool {
         })
 }
 
-/// Gives this thread an alternate stack with room for some handlers on top of each other, unless it has one. It stays for good.
-/// That of Rust's standard library has room for one.
+/// Gives this thread an alternate stack with room for some handlers on top of each other, unless it
+/// has one. It stays for good. That of Rust's standard library has room for one.
 pub(crate) fn give_alternate_stack() {
     const BYTES: usize = 256 << 10;
-    // SAFETY: zero is a valid `stack_t`; the memory mapped is this call's alone, of the length given, and never unmapped.
+    // SAFETY: zero is a valid `stack_t`; the memory mapped is this call's alone, of the length
+    // given, and never unmapped.
     unsafe {
         let mut stack: libc::stack_t = mem::zeroed();
         libc::sigaltstack(ptr::null(), &mut stack);
@@ -194,7 +199,8 @@ impl Timer {
             tv_sec: after.as_secs() as libc::time_t,
             tv_nsec: i64::from(after.subsec_nanos()),
         };
-        // SAFETY: the timer was created by this process, which never deletes it; zero is a valid interval (none).
+        // SAFETY: the timer was created by this process, which never deletes it; zero is a valid
+        // interval (none).
         unsafe {
             let mut spec: libc::itimerspec = mem::zeroed();
             spec.it_value = value;

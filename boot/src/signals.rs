@@ -22,7 +22,8 @@ const COLLECTED: [Signal; 8] = [
     Signal::CONT,
 ];
 
-/// The collected signals, blocked in this thread (and those it starts) and readable from a descriptor.
+/// The collected signals, blocked in this thread (and those it starts) and readable from a
+/// descriptor.
 pub(crate) struct LauncherSignals {
     descriptor: OwnedFd,
     before: SignalSet,
@@ -74,7 +75,8 @@ pub(crate) fn asks_to_end(signal: Signal) -> bool {
     signal == Signal::INT || signal == Signal::TERM
 }
 
-/// Whether a collected signal ends a process that does nothing about it, and stands for the wish to end.
+/// Whether a collected signal ends a process that does nothing about it, and stands for the wish to
+/// end.
 pub(crate) fn ends_by_default(signal: Signal) -> bool {
     asks_to_end(signal) || signal == Signal::HUP || signal == Signal::QUIT
 }

@@ -79,8 +79,8 @@ impl Environment<'_> {
 }
 
 impl Spawner<'_> {
-    /// Starts `rank`, the one after that which was started last; returns once its program has been executed, with its process
-    /// id and this end of its line.
+    /// Starts `rank`, the one after that which was started last; returns once its program has been
+    /// executed, with its process id and this end of its line.
     pub(crate) fn start(
         &mut self,
         rank: JobRank,
@@ -126,9 +126,11 @@ impl Spawner<'_> {
         sys::before_exec(&mut command, move || {
             set_parent_process_death_signal(Some(Signal::KILL))?;
             if getppid() != Some(launcher) {
-                return Err(io::ErrorKind::BrokenPipe.into()); // The launcher died before the signal was armed.
+                // The launcher died before the signal was armed.
+                return Err(io::ErrorKind::BrokenPipe.into());
             }
-            // From here on the guardian knows the process, and what it starts, whatever becomes of the launcher.
+            // From here on the guardian knows the process, and what it starts, whatever becomes of
+            // the launcher.
             guardian::announce(sys::inherited_fd(link), rank);
             if let Some(affinity) = &affinity {
                 sched_setaffinity(None, affinity)?;
@@ -160,8 +162,9 @@ impl Spawner<'_> {
     }
 }
 
-/// Standard input for rank 0: the launcher's, except that a terminal is read by the launcher and passed on through a pipe,
-/// because rank 0 is not in the terminal's foreground process group and would be stopped for reading from it.
+/// Standard input for rank 0: the launcher's, except that a terminal is read by the launcher and
+/// passed on through a pipe, because rank 0 is not in the terminal's foreground process group and
+/// would be stopped for reading from it.
 fn input_of_rank_0() -> Stdio {
     if !isatty(rustix::stdio::stdin()) {
         return Stdio::inherit();
@@ -181,7 +184,8 @@ fn input_of_rank_0() -> Stdio {
 /// How often a launcher in the background looks whether it may read from its terminal again.
 const BACKGROUND_PAUSE: Duration = Duration::from_millis(250);
 
-/// Copies the terminal to `pipe` until the user ends the input, the reader goes away or the launcher exits.
+/// Copies the terminal to `pipe` until the user ends the input, the reader goes away or the
+/// launcher exits.
 fn pass_on_stdin(pipe: OwnedFd) {
     // Blocked, a launcher in the background gets an error instead of being stopped.
     SignalSet::of(&[libc::SIGTTIN]).block();

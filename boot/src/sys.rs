@@ -1,4 +1,5 @@
-//! The system calls that rustix does not wrap, and what a process may do between fork and exec or in a signal handler.
+//! The system calls that rustix does not wrap, and what a process may do between fork and exec or
+//! in a signal handler.
 //!
 //! Each function keeps its argument for safety to itself, so that the rest of the crate needs none.
 #![allow(unsafe_code)]
@@ -23,13 +24,15 @@ pub(crate) fn thread_count() -> io::Result<usize> {
 /// Forks. `None` in the child, the child's id in the parent.
 ///
 /// # Errors
-/// The system's; also when the process has a second thread, because the child could then find any lock held for ever.
+/// The system's; also when the process has a second thread, because the child could then find any
+/// lock held for ever.
 pub(crate) fn fork() -> io::Result<Option<Pid>> {
     if thread_count()? != 1 {
         return Err(io::Error::other("the process has more than one thread"));
     }
-    // SAFETY: checked above, this process has this thread only, so the child is a full copy in which no lock is held
-    // by a thread that does not exist there; all code is allowed in the child.
+    // SAFETY: checked above, this process has this thread only, so the child is a full copy in
+    // which no lock is held by a thread that does not exist there; all code is allowed in the
+    // child.
     let pid = unsafe { libc::fork() };
     if pid < 0 {
         return Err(io::Error::last_os_error());
@@ -45,7 +48,8 @@ pub(crate) fn exit_now(code: u8) -> ! {
     unsafe { libc::_exit(c_int::from(code)) }
 }
 
-/// Writes a line on standard error in one piece, so that lines of several ranks do not run into each other.
+/// Writes a line on standard error in one piece, so that lines of several ranks do not run into
+/// each other.
 pub(crate) fn say(line: &str) {
     // Nothing can be done where standard error is closed.
     let _ = io::stderr().write_all(format!("{line}\n").as_bytes());
@@ -66,15 +70,16 @@ pub(crate) fn flush_and_exit_now(code: u8) -> ! {
     exit_now(code)
 }
 
-/// Closes every descriptor of this process except those given. Only for a process that was just forked and whose
-/// code uses nothing but `keep`.
+/// Closes every descriptor of this process except those given. Only for a process that was just
+/// forked and whose code uses nothing but `keep`.
 pub(crate) fn close_all_except(keep: &[BorrowedFd<'_>]) {
     let mut keep: Vec<u32> = keep.iter().map(|fd| fd.as_raw_fd() as u32).collect();
     keep.sort_unstable();
     let mut from = 0;
     for fd in keep.into_iter().chain([u32::MAX]) {
         if fd > from {
-            // SAFETY: closing is the purpose; the caller uses no other descriptor afterwards (this function's contract).
+            // SAFETY: closing is the purpose; the caller uses no other descriptor afterwards (this
+            // function's contract).
             unsafe { libc::syscall(libc::SYS_close_range, from, fd - 1, 0) };
         }
         from = fd.saturating_add(1);
@@ -84,9 +89,10 @@ pub(crate) fn close_all_except(keep: &[BorrowedFd<'_>]) {
 /// `PIDFD_SIGNAL_PROCESS_GROUP`, since Linux 6.9.
 const PIDFD_SIGNAL_PROCESS_GROUP: c_int = 1 << 2;
 
-/// Sends `signal` to the process group that the process behind `pidfd` leads or led. The descriptor pins the identity, so
-/// that a recycled process id is never hit; on kernels before 6.9 the group is named by `pid`, which is the same
-/// while the leader has not been reaped or its group has members. Async-signal-safe.
+/// Sends `signal` to the process group that the process behind `pidfd` leads or led. The descriptor
+/// pins the identity, so that a recycled process id is never hit; on kernels before 6.9 the group
+/// is named by `pid`, which is the same while the leader has not been reaped or its group has
+/// members. Async-signal-safe.
 pub(crate) fn signal_group(pidfd: BorrowedFd<'_>, pid: Pid, signal: Signal) {
     let raw = pidfd.as_raw_fd();
     // SAFETY: a live descriptor, a signal number and no siginfo: the kernel checks all of them.
@@ -105,8 +111,9 @@ pub(crate) fn signal_group(pidfd: BorrowedFd<'_>, pid: Pid, signal: Signal) {
     }
 }
 
-/// How the process behind `pidfd`, which need not be a child and has the id `pid`, ended, as wait(2) has it; `None` while that is not
-/// known: before it has ended, or, on kernels before 6.15, once it has been reaped. Async-signal-safe.
+/// How the process behind `pidfd`, which need not be a child and has the id `pid`, ended, as
+/// wait(2) has it; `None` while that is not known: before it has ended, or, on kernels before 6.15,
+/// once it has been reaped. Async-signal-safe.
 pub(crate) fn end_of_process(pidfd: BorrowedFd<'_>, pid: u32) -> Option<c_int> {
     /// `struct pidfd_info` in its first version.
     #[repr(C)]
@@ -126,7 +133,8 @@ pub(crate) fn end_of_process(pidfd: BorrowedFd<'_>, pid: u32) -> Option<c_int> {
         ids: [0; 11],
         exit_code: 0,
     };
-    // SAFETY: a live descriptor, and a struct of the size that the request names, which the kernel reads and writes.
+    // SAFETY: a live descriptor, and a struct of the size that the request names, which the kernel
+    // reads and writes.
     let told = unsafe { libc::ioctl(pidfd.as_raw_fd(), PIDFD_GET_INFO as _, &raw mut info) };
     if told == 0 && info.mask & PIDFD_INFO_EXIT != 0 {
         return Some(info.exit_code);
@@ -143,7 +151,8 @@ fn status_of_zombie(pid: u32) -> Option<c_int> {
     let mut bytes = [0; 1024];
     let len = rustix::io::read(&file, &mut bytes[..]).ok()?;
     let text = core::str::from_utf8(bytes.get(..len)?).ok()?;
-    // The name, in brackets, may hold anything; the state follows, and the status is the last field.
+    // The name, in brackets, may hold anything; the state follows, and the status is the last
+    // field.
     let (_, fields) = text.rsplit_once(") ")?;
     let ended = fields.starts_with(['Z', 'X']);
     fields
@@ -163,7 +172,8 @@ impl SignalSet {
     /// The set of these signals.
     pub(crate) fn of(signals: &[c_int]) -> Self {
         let mut set = mem::MaybeUninit::uninit();
-        // SAFETY: `sigemptyset` initializes the set, the calls after it get an initialized one; a bad number is refused.
+        // SAFETY: `sigemptyset` initializes the set, the calls after it get an initialized one; a
+        // bad number is refused.
         unsafe {
             libc::sigemptyset(set.as_mut_ptr());
             for &signal in signals {
@@ -230,11 +240,13 @@ impl SignalSet {
     }
 }
 
-/// The size of a record that is read from a signal descriptor; the first four bytes are the signal's number.
+/// The size of a record that is read from a signal descriptor; the first four bytes are the
+/// signal's number.
 pub(crate) const SIGNAL_RECORD_BYTES: usize = mem::size_of::<libc::signalfd_siginfo>();
 
-/// The signal by which the guardian tells a rank that the job is ending, and by which a rank's own timer and the end of the
-/// guardian are told. A real-time signal near the top, where other libraries do not look for one.
+/// The signal by which the guardian tells a rank that the job is ending, and by which a rank's own
+/// timer and the end of the guardian are told. A real-time signal near the top, where other
+/// libraries do not look for one.
 pub(crate) fn job_signal() -> c_int {
     libc::SIGRTMAX() - 3
 }
@@ -264,13 +276,14 @@ mod exit_hook {
 
     /// Registers `handler`; whether that worked.
     pub(super) fn register(handler: extern "C" fn(c_int, *mut c_void)) -> bool {
-        // SAFETY: the handler ignores its argument and is a function of this crate, which lives as long as the process.
+        // SAFETY: the handler ignores its argument and is a function of this crate, which lives as
+        // long as the process.
         unsafe { on_exit(handler, core::ptr::null_mut()) == 0 }
     }
 }
 
-/// Calls `handler` with the exit code when the process exits by `exit` or by returning from main. Where the C library
-/// cannot tell the code, the handler gets 0.
+/// Calls `handler` with the exit code when the process exits by `exit` or by returning from main.
+/// Where the C library cannot tell the code, the handler gets 0.
 pub(crate) fn on_exit(handler: fn(c_int)) -> io::Result<()> {
     static HANDLER: std::sync::OnceLock<fn(c_int)> = std::sync::OnceLock::new();
     HANDLER
@@ -313,28 +326,30 @@ pub(crate) fn examine_fd(raw: RawFd) -> Option<BorrowedFd<'static>> {
     if unsafe { libc::fcntl(raw, libc::F_GETFD) } < 0 {
         return None;
     }
-    // SAFETY: it is open, as checked above, and it stays open while start-up examines it: start-up runs before the
-    // program closes descriptors that it does not know.
+    // SAFETY: it is open, as checked above, and it stays open while start-up examines it: start-up
+    // runs before the program closes descriptors that it does not know.
     Some(unsafe { BorrowedFd::borrow_raw(raw) })
 }
 
 /// A descriptor of the parent, in the child between fork and exec.
 pub(crate) fn inherited_fd(raw: RawFd) -> BorrowedFd<'static> {
-    // SAFETY: the parent holds the descriptor open for as long as it starts ranks, and the child has a copy of the
-    // parent's table and lives up to its exec only.
+    // SAFETY: the parent holds the descriptor open for as long as it starts ranks, and the child
+    // has a copy of the parent's table and lives up to its exec only.
     unsafe { BorrowedFd::borrow_raw(raw) }
 }
 
-/// Takes possession of a descriptor that was inherited for this purpose, and makes it close-on-exec.
+/// Takes possession of a descriptor that was inherited for this purpose, and makes it
+/// close-on-exec.
 pub(crate) fn adopt_fd(examined: BorrowedFd<'static>) -> io::Result<OwnedFd> {
     rustix::io::fcntl_setfd(examined, rustix::io::FdFlags::CLOEXEC)?;
-    // SAFETY: the launcher passed this descriptor to this rank for it to own: the file behind it was found to be the job's,
-    // and the rank was taken by compare-and-exchange before, so it is adopted once.
+    // SAFETY: the launcher passed this descriptor to this rank for it to own: the file behind it
+    // was found to be the job's, and the rank was taken by compare-and-exchange before, so it is
+    // adopted once.
     Ok(unsafe { OwnedFd::from_raw_fd(examined.as_raw_fd()) })
 }
 
-/// Removes a variable from the environment, if that is safe: with a second thread, which could be reading the
-/// environment, it is left in place.
+/// Removes a variable from the environment, if that is safe: with a second thread, which could be
+/// reading the environment, it is left in place.
 pub(crate) fn remove_variable(name: &str) {
     if matches!(thread_count(), Ok(1)) {
         // SAFETY: there is no other thread that could read the environment meanwhile.
@@ -342,12 +357,14 @@ pub(crate) fn remove_variable(name: &str) {
     }
 }
 
-/// Runs `before_exec` in the child between fork and exec. It must be async-signal-safe and must not allocate.
+/// Runs `before_exec` in the child between fork and exec. It must be async-signal-safe and must not
+/// allocate.
 pub(crate) fn before_exec(
     command: &mut Command,
     before_exec: impl FnMut() -> io::Result<()> + Send + Sync + 'static,
 ) {
-    // SAFETY: async-signal-safe by this function's contract; its only caller (`spawn`) makes plain system calls.
+    // SAFETY: async-signal-safe by this function's contract; its only caller (`spawn`) makes plain
+    // system calls.
     unsafe { command.pre_exec(before_exec) };
 }
 

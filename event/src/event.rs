@@ -11,8 +11,8 @@
 //! ```
 //!
 //! A slot's generation grows when it is allocated and when it is freed. An odd generation is a
-//! living operation, so no value ever matches a free slot. The two lowest values name no slot: [`Event::DONE`] and
-//! [`Event::NO_OP`], the numbers of which are GASNet's.
+//! living operation, so no value ever matches a free slot. The two lowest values name no slot:
+//! [`Event::DONE`] and [`Event::NO_OP`], the numbers of which are GASNet's.
 
 use core::fmt;
 

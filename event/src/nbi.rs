@@ -121,7 +121,8 @@ impl NbiScope<'_> {
     }
 
     /// Whether all implicit operations of these categories that this thread started, those in
-    /// access regions excepted, are complete. What was done before their completion is then visible.
+    /// access regions excepted, are complete. What was done before their completion is then
+    /// visible.
     ///
     /// Fails inside an access region.
     #[inline]
@@ -139,8 +140,8 @@ impl NbiScope<'_> {
         open.is_none_or(|open| self.table.scope(open.index).is_drained(mask))
     }
 
-    /// Whether all puts are locally complete that count for the access region, or outside of one for
-    /// the thread's implicit operations.
+    /// Whether all puts are locally complete that count for the access region, or outside of one
+    /// for the thread's implicit operations.
     #[must_use]
     pub fn is_local(&self) -> bool {
         let open = self.cache.implicit.current().get();

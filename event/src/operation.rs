@@ -218,8 +218,8 @@ impl Operation {
         }
     }
 
-    /// Replaces the state by what `step` makes of it, provided the generation is the event's; returns
-    /// the new one.
+    /// Replaces the state by what `step` makes of it, provided the generation is the event's;
+    /// returns the new one.
     #[inline]
     fn update(
         &self,

@@ -1,4 +1,5 @@
-//! How long operations between hosts take, over the loopback interface, beside datagrams without anything around them.
+//! How long operations between hosts take, over the loopback interface, beside datagrams without
+//! anything around them.
 //!
 //! `cargo bench -p argonet-nic --bench hosts`
 
@@ -39,7 +40,8 @@ fn pieces(len: u64, bytes: usize) -> u64 {
     len.div_ceil(bytes as u64).max(1)
 }
 
-/// A question of 8 bytes and an answer of `len` in datagrams of `bytes`, between two threads that sleep in `recv`.
+/// A question of 8 bytes and an answer of `len` in datagrams of `bytes`, between two threads that
+/// sleep in `recv`.
 fn raw(count: u32, len: u64, bytes: usize) -> f64 {
     let (here, there) = (socket(), socket());
     here.connect(there.local_addr().expect("address"))

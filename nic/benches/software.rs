@@ -1,4 +1,5 @@
-//! How long operations of the software interface take, between two ranks of which the second never calls.
+//! How long operations of the software interface take, between two ranks of which the second never
+//! calls.
 //!
 //! `cargo bench -p argonet-nic`
 

@@ -1,5 +1,5 @@
-//! Puts, gets, atomic operations and their acknowledgements are complete while the target computes and calls nothing: two processes, of which one
-//! spins for five seconds without the library.
+//! Puts, gets, atomic operations and their acknowledgements are complete while the target computes
+//! and calls nothing: two processes, of which one spins for five seconds without the library.
 
 use argonet_base::JobRank;
 use argonet_nic::portals::software::{FaultRules, Software, SoftwareConfig};
@@ -40,7 +40,8 @@ const END: Events = Events {
     end: true,
 };
 const PORTAL: PortalIndex = PortalIndex(0);
-/// Match bits: an entry that tells nobody, one that tells its owner, and how many messages that gets.
+/// Match bits: an entry that tells nobody, one that tells its owner, and how many messages that
+/// gets.
 const PLAIN: u64 = 1;
 const TELLING: u64 = 2;
 const MESSAGES: u64 = 8;
@@ -62,7 +63,8 @@ fn open(file: impl AsFd, rank: u32) -> Software {
 /// A word of the rank's own buffers.
 fn word(nic: &Software, at: u64) -> u64 {
     let mut bytes = [0; 8];
-    // SAFETY: within the buffers, which live as long as the interface and are touched by `bulk` and atomics only.
+    // SAFETY: within the buffers, which live as long as the interface and are touched by `bulk` and
+    // atomics only.
     unsafe { bulk::copy(bytes.as_mut_ptr(), memory(nic).as_ptr().add(at as usize), 8) };
     u64::from_ne_bytes(bytes)
 }

@@ -1,8 +1,9 @@
-//! A rank is killed at every step that it takes inside of interfaces, and the others go on: no lock stays, no entry waits for ever, what
-//! queues and entries say agrees.
+//! A rank is killed at every step that it takes inside of interfaces, and the others go on: no lock
+//! stays, no entry waits for ever, what queues and entries say agrees.
 //!
-//! Processes: rank 1, this one, is the target and survives; rank 0 is a child that begins operations and kills itself at some step; rank 2
-//! is a child that comes upon what rank 0 left, and kills itself at some step of mending it.
+//! Processes: rank 1, this one, is the target and survives; rank 0 is a child that begins
+//! operations and kills itself at some step; rank 2 is a child that comes upon what rank 0 left,
+//! and kills itself at some step of mending it.
 
 use argonet_base::JobRank;
 use argonet_nic::portals::software::{FaultRules, Software, SoftwareConfig};
@@ -77,7 +78,8 @@ struct Target1 {
     nic: Software,
     told: Queue,
     portal: PortalIndex,
-    /// Two receive buffers of three messages each, an entry over plain memory, one that tells, one for one long message.
+    /// Two receive buffers of three messages each, an entry over plain memory, one that tells, one
+    /// for one long message.
     entries: [EntryHandle; 5],
 }
 
@@ -101,7 +103,8 @@ impl Target1 {
             ..noisy(told)
         };
         let attach = |at, len, bits, entry| {
-            // SAFETY: the buffers live as long as the interface and are touched by `bulk` and atomics only.
+            // SAFETY: the buffers live as long as the interface and are touched by `bulk` and
+            // atomics only.
             unsafe {
                 nic.attach(
                     portal,
@@ -275,7 +278,8 @@ fn check(target: &Target1, context: &str) {
             Err(error) => panic!("{context}: {error}"),
         }
     }
-    // Lists and queue are as good as new: all of the queue can be used, and nothing else is in the list.
+    // Lists and queue are as good as new: all of the queue can be used, and nothing else is in the
+    // list.
     nic.portal_free(target.portal)
         .unwrap_or_else(|error| panic!("{context}: {error}"));
     let portal = nic
@@ -309,7 +313,8 @@ fn put_plain(nic: &Software, portal: PortalIndex, from: DescriptorHandle) -> u64
     nic.status(Register::Direct) - before
 }
 
-/// One death of rank 0 at `step`, with `second` one of rank 2 at that step of its life; whether rank 0 has come to that step.
+/// One death of rank 0 at `step`, with `second` one of rank 2 at that step of its life; whether
+/// rank 0 has come to that step.
 fn die(step: u64, second: Option<u64>) -> bool {
     let file = memfd_create("interfaces", MemfdFlags::CLOEXEC).expect("memfd");
     let target = Target1::new(&file);
@@ -350,7 +355,8 @@ fn die(step: u64, second: Option<u64>) -> bool {
     killed
 }
 
-/// Takes the target's lock again and again until the child has ended, and then once more before anybody waits for the child.
+/// Takes the target's lock again and again until the child has ended, and then once more before
+/// anybody waits for the child.
 fn contend(nic: &Software, child: Pid) {
     let pidfd = pidfd_open(child, PidfdFlags::empty()).expect("pidfd");
     let at_once = Timespec {

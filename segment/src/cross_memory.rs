@@ -1,6 +1,6 @@
-//! Memory of another process of this host, copied by the kernel ("cross memory attach"): one copy and no
-//! mapping, whether the owner pays attention or not. An address at which the owner has nothing is an answer and no
-//! fault. Costs some 1.5 us a call, and 80 ns a page.
+//! Memory of another process of this host, copied by the kernel ("cross memory attach"): one copy
+//! and no mapping, whether the owner pays attention or not. An address at which the owner has
+//! nothing is an answer and no fault. Costs some 1.5 us a call, and 80 ns a page.
 
 use std::io;
 
@@ -24,7 +24,8 @@ pub enum CrossMemoryError {
         /// Whose memory.
         process: u32,
     },
-    /// Memory is not there, on this side or on that, or cannot be written. What lies before has been copied.
+    /// Memory is not there, on this side or on that, or cannot be written. What lies before has
+    /// been copied.
     #[error("memory of this process or of process {process} is missing after {copied} bytes")]
     Missing {
         /// Whose memory.
@@ -52,8 +53,8 @@ pub unsafe fn write_process(
             vector(src.addr() + at, len - at),
             vector(address as usize + at, len - at),
         );
-        // SAFETY: the vectors are this function's; what they lead to is read here, and written in the other process as
-        // this function's caller says that it expects.
+        // SAFETY: the vectors are this function's; what they lead to is read here, and written in
+        // the other process as this function's caller says that it expects.
         unsafe { libc::process_vm_writev(process as libc::pid_t, &local, 1, &remote, 1, 0) }
     })
 }
@@ -113,10 +114,12 @@ fn copy(
     Ok(())
 }
 
-/// Lets the processes that descend from one, itself included, reach this process's memory, where the kernel asks for
-/// such a word (the Yama module with `ptrace_scope` 1). Elsewhere there is nothing to allow.
+/// Lets the processes that descend from one, itself included, reach this process's memory, where
+/// the kernel asks for such a word (the Yama module with `ptrace_scope` 1). Elsewhere there is
+/// nothing to allow.
 pub fn allow_descendants_of(process: u32) {
-    // SAFETY: takes numbers alone. That the kernel does not know the request is an error without consequences.
+    // SAFETY: takes numbers alone. That the kernel does not know the request is an error without
+    // consequences.
     unsafe { libc::prctl(libc::PR_SET_PTRACER, libc::c_ulong::from(process)) };
 }
 

@@ -69,8 +69,8 @@ struct Slow {
 /// used ([`ensure`](Self::ensure), [`refresh`](Self::refresh)) or all at once
 /// ([`map_all`](Self::map_all)), and only as far as its owner has attached it.
 ///
-/// Ranks of the job whose segments are not in the file have an entry that nothing is ever mapped for, so that the fast path does
-/// not ask who is a neighbor.
+/// Ranks of the job whose segments are not in the file have an entry that nothing is ever mapped
+/// for, so that the fast path does not ask who is a neighbor.
 ///
 /// All methods may be called by any thread at any time. [`resolve`](Self::resolve) and
 /// [`translate`](Self::translate) take no lock and never block; the others may take the directory's
@@ -155,8 +155,8 @@ impl core::ops::Deref for Resolver {
 }
 
 impl Directory {
-    /// Reserves addresses for the segments of all ranks of `file`, which are all that there are; maps nothing yet. `own` is
-    /// the rank of this process.
+    /// Reserves addresses for the segments of all ranks of `file`, which are all that there are;
+    /// maps nothing yet. `own` is the rank of this process.
     ///
     /// # Errors
     ///
@@ -176,7 +176,8 @@ impl Directory {
         Self::over(file, own, ranks, near)
     }
 
-    /// [`of_job`](Self::of_job) where `file` has more ranks than share memory with this one: of the others, nothing is ever mapped.
+    /// [`of_job`](Self::of_job) where `file` has more ranks than share memory with this one: of the
+    /// others, nothing is ever mapped.
     ///
     /// # Errors
     ///
@@ -191,8 +192,8 @@ impl Directory {
         Self::over(file, own, ranks, near)
     }
 
-    /// All segments of `file`, none of which is this directory's own: each is mapped as those of neighbors are, as far as it was attached
-    /// elsewhere.
+    /// All segments of `file`, none of which is this directory's own: each is mapped as those of
+    /// neighbors are, as far as it was attached elsewhere.
     ///
     /// # Errors
     ///
@@ -234,8 +235,8 @@ impl Directory {
         self.reservation.file()
     }
 
-    /// Address of [offset, offset + len) in the segment of `rank`, or `None` when that is not mapped
-    /// (yet): then [`ensure`](Self::ensure) decides whether it exists.
+    /// Address of [offset, offset + len) in the segment of `rank`, or `None` when that is not
+    /// mapped (yet): then [`ensure`](Self::ensure) decides whether it exists.
     ///
     /// Every value is checked, so that rank and offset may come from a message. With `len` 0 the
     /// end of the segment is an address too.
@@ -285,7 +286,8 @@ impl Directory {
         self.reservation.span(rank).ok()
     }
 
-    /// Whether the segments of all of a job's `ranks` ranks can be mapped here. The file may have more than can.
+    /// Whether the segments of all of a job's `ranks` ranks can be mapped here. The file may have
+    /// more than can.
     #[must_use]
     pub fn are_all_near(&self, ranks: u32) -> bool {
         let near = self.reservation.ranks();
@@ -299,7 +301,8 @@ impl Directory {
         self.reservation.ranks().contains(&rank.0)
     }
 
-    /// How much of the segment of `rank` is mapped here; 0 for ranks that do not share memory with this one.
+    /// How much of the segment of `rank` is mapped here; 0 for ranks that do not share memory with
+    /// this one.
     #[inline]
     #[must_use]
     pub fn attached_bytes(&self, rank: JobRank) -> u64 {
@@ -342,7 +345,8 @@ impl Directory {
     }
 
     /// Makes `published_len` bytes of the segment of `rank` reachable, mapping what is missing.
-    /// Does nothing when that much is mapped already, or that rank does not share memory with this one.
+    /// Does nothing when that much is mapped already, or that rank does not share memory with this
+    /// one.
     ///
     /// The length is the one that the segment's owner published; it is checked against the
     /// span, because a peer wrote it. For this process's own rank there is nothing to do:
@@ -361,7 +365,8 @@ impl Directory {
         self.extend(&mut slow, rank, published_len)
     }
 
-    /// [`refresh`](Self::refresh) for every rank that shares memory with this one, in ascending order.
+    /// [`refresh`](Self::refresh) for every rank that shares memory with this one, in ascending
+    /// order.
     ///
     /// # Errors
     ///

@@ -74,7 +74,8 @@ impl SegmentFile {
     ///
     /// # Errors
     ///
-    /// When `ranks` or `stride` is 0, when they are too large together, and when the kernel refuses.
+    /// When `ranks` or `stride` is 0, when they are too large together, and when the kernel
+    /// refuses.
     pub fn establish(
         fd: OwnedFd,
         ranks: u32,
@@ -149,8 +150,8 @@ impl SegmentFile {
         Ok(file)
     }
 
-    /// The file whose spans belong to `first` and the ranks that follow it. Without this they belong to rank 0 and those that
-    /// follow.
+    /// The file whose spans belong to `first` and the ranks that follow it. Without this they
+    /// belong to rank 0 and those that follow.
     #[must_use]
     pub fn starting_at(self, first: JobRank) -> Self {
         Self { first, ..self }

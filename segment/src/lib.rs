@@ -3,8 +3,8 @@
 //! # How memory is laid out
 //!
 //! The segments of all ranks of one host lie on one sparse, nameless file, the [`SegmentFile`].
-//! Each rank has a span of it, as long as its segment may ever become; what it has *attached* is the
-//! first part of the span.
+//! Each rank has a span of it, as long as its segment may ever become; what it has *attached* is
+//! the first part of the span.
 //!
 //! ```text
 //!  file     |<-- stride -->|<-- stride -->|<-- stride -->|
@@ -24,8 +24,8 @@
 //!
 //! # In which order things are called
 //!
-//! 1. [`HostMemory::probe`] learns what the host has; from that and `GASNET_MAX_SEGSIZE` follows the
-//!    longest segment, which is the stride.
+//! 1. [`HostMemory::probe`] learns what the host has; from that and `GASNET_MAX_SEGSIZE` follows
+//!    the longest segment, which is the stride.
 //! 2. The first process of the job on a host calls [`SegmentFile::create`]; each rank receives the
 //!    descriptor and calls [`SegmentFile::from_fd`] and [`Directory::new`].
 //! 3. The ranks of the host exchange how much each will attach and call [`admit`], so that a host
@@ -33,8 +33,8 @@
 //! 4. [`OwnSegment::attach`]; publish the length; barrier.
 //! 5. [`Directory::resolve`] on the fast path, [`Directory::ensure`] when it answers `None`.
 //!
-//! Memory outside of segments is registered when it is used ([`registration`]), or copied by the kernel
-//! ([`cross_memory`]).
+//! Memory outside of segments is registered when it is used ([`registration`]), or copied by the
+//! kernel ([`cross_memory`]).
 //!
 //! # Memory that peers write
 //!

@@ -51,7 +51,8 @@ impl Reservation {
         }
         let alignment = file.pages().span_alignment_bytes() as usize;
         let count = ranks.len() as u64;
-        // These are at most the spans of the file, whose total `SegmentFile` keeps at 2^62 at most, so that the sum does not overflow.
+        // These are at most the spans of the file, whose total `SegmentFile` keeps at 2^62 at most,
+        // so that the sum does not overflow.
         let total_bytes = count * file.stride_bytes();
         let raw_len = total_bytes as usize + alignment;
         // SAFETY: without an address and without MAP_FIXED the kernel chooses free addresses;
@@ -109,7 +110,8 @@ impl Reservation {
             });
         }
         let distance = u64::from(rank.0 - self.ranks.start) * self.file.stride_bytes();
-        // SAFETY: less than the length of the spans that `new` reserved from `base`, one for each of `ranks`.
+        // SAFETY: less than the length of the spans that `new` reserved from `base`, one for each
+        // of `ranks`.
         Ok(unsafe { self.base.add(distance as usize) })
     }
 

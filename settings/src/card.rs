@@ -1,4 +1,5 @@
-//! What a rank tells the others about its single-valued settings, in the few bytes of a published value.
+//! What a rank tells the others about its single-valued settings, in the few bytes of a published
+//! value.
 //!
 //! ```text
 //! for each single-valued setting that the user gave, in the order of the table:
@@ -7,8 +8,8 @@
 //! | table        | 255: a hash follows     | the first HASH_BYTES of its hash  |
 //! ```
 //!
-//! All hashes together always fit, so that a setting that differs can always be named; short texts are there as they
-//! are as long as there is room, so that both values can be shown.
+//! All hashes together always fit, so that a setting that differs can always be named; short texts
+//! are there as they are as long as there is room, so that both values can be shown.
 
 use crate::row::{Row, Scope};
 use crate::settings::Settings;
@@ -17,7 +18,8 @@ use crate::table;
 /// Bytes of a card at most.
 pub const CARD_BYTES: usize = 240;
 
-/// Single-valued settings at most; more would leave too few bytes for a hash. A test compares the table with it.
+/// Single-valued settings at most; more would leave too few bytes for a hash. A test compares the
+/// table with it.
 const MAX_SINGLE: usize = 40;
 
 /// Bytes of a hash: what is left when every single-valued setting was given.
@@ -87,7 +89,8 @@ impl Settings {
         card
     }
 
-    /// The first single-valued setting that the user gave to this rank otherwise than to the rank whose card this is.
+    /// The first single-valued setting that the user gave to this rank otherwise than to the rank
+    /// whose card this is.
     #[must_use]
     pub fn difference(&self, card: &[u8]) -> Option<Difference> {
         let mut rest = card;

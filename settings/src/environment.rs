@@ -21,14 +21,15 @@ pub fn variables() -> Vec<(OsString, OsString)> {
     std::env::vars_os().collect()
 }
 
-/// Whether this process has the variable, whatever its value. Not while another thread changes the environment.
+/// Whether this process has the variable, whatever its value. Not while another thread changes the
+/// environment.
 #[must_use]
 pub fn is_set(name: &str) -> bool {
     variables().iter().any(|(known, _)| known == name)
 }
 
-/// The name most like `name` of a variable that this process has; none if all differ in more than a third of its letters.
-/// Not while another thread changes the environment.
+/// The name most like `name` of a variable that this process has; none if all differ in more than a
+/// third of its letters. Not while another thread changes the environment.
 #[must_use]
 pub fn nearest(name: &str) -> Option<String> {
     let names = variables()

@@ -159,7 +159,8 @@ impl Kind {
     /// Reads a value.
     ///
     /// # Errors
-    /// It is not one; with the reason where there is more to say than [`allowed`](Self::allowed) does.
+    /// It is not one; with the reason where there is more to say than [`allowed`](Self::allowed)
+    /// does.
     pub fn parse(&self, text: &str) -> Result<Value, Option<String>> {
         let text = text.trim();
         let value = match *self {

@@ -1,8 +1,10 @@
-//! What a user can set by environment variables: one [`table()`] that parses, checks, documents and prints.
+//! What a user can set by environment variables: one [`table()`] that parses, checks, documents and
+//! prints.
 //!
-//! Each [`Row`] says what a variable holds ([`Kind`]), what holds where it is not given ([`Preset`]), whether it must be the
-//! same on all ranks ([`Scope`]) and what it does here ([`Effect`]). A row with an effect has a typed constant beside it,
-//! and that is the only way to read it:
+//! Each [`Row`] says what a variable holds ([`Kind`]), what holds where it is not given
+//! ([`Preset`]), whether it must be the same on all ranks ([`Scope`]) and what it does here
+//! ([`Effect`]). A row with an effect has a typed constant beside it, and that is the only way to
+//! read it:
 //!
 //! ```
 //! use argonet_settings::{EXIT_TIMEOUT_MAX, Settings};
@@ -13,10 +15,11 @@
 //! assert_eq!(settings.given(&EXIT_TIMEOUT_MAX), Some("7.5"));
 //! ```
 //!
-//! [`Settings::from_pairs`] is pure; [`Settings::from_environment`] is the one place where the environment is read. A
-//! value that is empty or blank counts as not given, as GASNet has it. A bad value is an error that names variable, value and
-//! what is allowed, and all bad ones are in it. What is not wrong but will not do what its author thinks, an unknown name
-//! or one without a mechanism here, is a [`Warning`].
+//! [`Settings::from_pairs`] is pure; [`Settings::from_environment`] is the one place where the
+//! environment is read. A value that is empty or blank counts as not given, as GASNet has it. A bad
+//! value is an error that names variable, value and what is allowed, and all bad ones are in it.
+//! What is not wrong but will not do what its author thinks, an unknown name or one without a
+//! mechanism here, is a [`Warning`].
 //!
 //! Single-valued settings are compared at start by [`Settings::card`] and [`Settings::difference`].
 #![forbid(unsafe_code)]

@@ -8,7 +8,8 @@ use crate::table::portals::PORTALS_INTERFACE;
 pub struct Reach {
     /// Those that do not share memory, on any hosts, or it needs none (`none`).
     pub hosts: bool,
-    /// The conduit moves data between segments of ranks of one host, so that the segments of all of the host must be one file.
+    /// The conduit moves data between segments of ranks of one host, so that the segments of all of
+    /// the host must be one file.
     pub segments: bool,
 }
 

@@ -45,8 +45,8 @@ pub enum Effect {
     Internal,
 }
 
-/// One variable, or a family of variables whose names follow a pattern: `<n>` stands for digits and underscores, a `*` at the
-/// end for anything.
+/// One variable, or a family of variables whose names follow a pattern: `<n>` stands for digits and
+/// underscores, a `*` at the end for anything.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Row {
     /// The variable.

@@ -32,8 +32,8 @@ struct Given {
 }
 
 impl Settings {
-    /// The settings in `pairs`, which may hold anything else too. Of two pairs with one name the first counts, as
-    /// with getenv. An empty or blank value counts as not given.
+    /// The settings in `pairs`, which may hold anything else too. Of two pairs with one name the
+    /// first counts, as with getenv. An empty or blank value counts as not given.
     ///
     /// # Errors
     /// Values that are not allowed or not UTF-8, of variables that have an effect: all of them.
@@ -119,7 +119,8 @@ impl Settings {
         self.typed(row, self.value(row).or_else(|| row.preset_value()))
     }
 
-    /// As [`get`](Self::get), but does not count as reading: for who asks on behalf of another process that reads it too.
+    /// As [`get`](Self::get), but does not count as reading: for who asks on behalf of another
+    /// process that reads it too.
     #[must_use]
     pub fn peek<T: Typed>(&self, setting: &Setting<T>) -> T {
         let row = setting.row();
@@ -204,13 +205,15 @@ impl Settings {
         &self.warnings
     }
 
-    /// Writes a line for every setting that has been read, and from now on for each that is read for the first
-    /// time: what `GASNET_VERBOSEENV=1` asks of rank 0. `write` must not read settings.
+    /// Writes a line for every setting that has been read, and from now on for each that is read
+    /// for the first time: what `GASNET_VERBOSEENV=1` asks of rank 0. `write` must not read
+    /// settings.
     pub fn announce(&self, write: impl FnMut(&str) + Send + 'static) {
         self.log().open(Box::new(write));
     }
 
-    /// Forgets what has been read, and keeps no further list of it: for whoever does not [`announce`](Self::announce).
+    /// Forgets what has been read, and keeps no further list of it: for whoever does not
+    /// [`announce`](Self::announce).
     pub fn keep_quiet(&self) {
         self.log().close();
     }

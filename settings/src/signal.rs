@@ -45,8 +45,8 @@ const LAST: i32 = 64;
 const FIRST_REAL_TIME: i32 = 34;
 
 impl SignalNumber {
-    /// Reads a name in any case, with or without `SIG`, or a number; `None` if there is no such signal, or none that a
-    /// process can handle.
+    /// Reads a name in any case, with or without `SIG`, or a number; `None` if there is no such
+    /// signal, or none that a process can handle.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let text = text.trim();

@@ -35,7 +35,8 @@ impl<M: Threading> Among<'_, M> {
     /// ```
     ///
     /// # Errors
-    /// A root that does not exist; [`AmError::Restricted`](crate::AmError::Restricted) inside a handler.
+    /// A root that does not exist; [`AmError::Restricted`](crate::AmError::Restricted) inside a
+    /// handler.
     pub fn broadcast<T: Global>(&self, root: Rank, values: &mut [T]) -> Result<()> {
         let call = Call {
             root: root.0,
@@ -94,9 +95,10 @@ impl<M: Threading> Among<'_, M> {
         unsafe { self.run(call) }
     }
 
-    /// As [`reduce_all`](Self::reduce_all) with a combination of one's own, which must be associative and the same on all
-    /// ranks. Left operands come from lower ranks. Any thread that polls may be the one that combines; for panics and for calls
-    /// into the library see [`Reducible::combine`].
+    /// As [`reduce_all`](Self::reduce_all) with a combination of one's own, which must be
+    /// associative and the same on all ranks. Left operands come from lower ranks. Any thread that
+    /// polls may be the one that combines; for panics and for calls into the library see
+    /// [`Reducible::combine`].
     ///
     /// ```
     /// # let world = argonet::World::init().unwrap();
@@ -128,7 +130,8 @@ impl<M: Threading> Among<'_, M> {
         unsafe { self.run(call) }
     }
 
-    /// Gives `root` the values of all ranks, one rank's behind the other's; all slices have the same length.
+    /// Gives `root` the values of all ranks, one rank's behind the other's; all slices have the
+    /// same length.
     ///
     /// See the example of [`Among`].
     ///
@@ -150,7 +153,8 @@ impl<M: Threading> Among<'_, M> {
         Ok(self.is(root).then_some(result))
     }
 
-    /// Gives all ranks the values of all, one rank's behind the other's; all slices have the same length.
+    /// Gives all ranks the values of all, one rank's behind the other's; all slices have the same
+    /// length.
     ///
     /// See the example of [`Among`].
     ///
@@ -164,7 +168,8 @@ impl<M: Threading> Among<'_, M> {
         Ok(result)
     }
 
-    /// Gives each rank its block of the root's `blocks`: as many values as its slice has. Other ranks' `blocks` are not looked at.
+    /// Gives each rank its block of the root's `blocks`: as many values as its slice has. Other
+    /// ranks' `blocks` are not looked at.
     ///
     /// ```
     /// # use argonet::{Rank, World};
@@ -196,7 +201,8 @@ impl<M: Threading> Among<'_, M> {
         unsafe { self.run(call) }
     }
 
-    /// Gives each rank the block that each has for it: `blocks` has one for each rank, the result one from each.
+    /// Gives each rank the block that each has for it: `blocks` has one for each rank, the result
+    /// one from each.
     ///
     /// ```
     /// # let world = argonet::World::init().unwrap();

@@ -1,5 +1,5 @@
-//! Those that go on while the rank does something else. They own their buffers until they are complete; what is dropped before is
-//! never given back, and goes on.
+//! Those that go on while the rank does something else. They own their buffers until they are
+//! complete; what is dropped before is never given back, and goes on.
 
 use super::{Among, between, folding, within};
 use crate::collective::{Reducible, Reduction};
@@ -158,7 +158,8 @@ impl<'w, M: Threading> Among<'w, M> {
         unsafe { self.start(call, (values, result), |(_, result)| result.give()) }
     }
 
-    /// Starts what [`scatter`](Self::scatter) does: `blocks` counts at the root, and each rank gets `count` values.
+    /// Starts what [`scatter`](Self::scatter) does: `blocks` counts at the root, and each rank gets
+    /// `count` values.
     ///
     /// ```
     /// # use argonet::{Rank, World};

@@ -5,9 +5,11 @@ use crate::engine::{self, Operation};
 
 /// What is done to a word: an operation of GASNet-EX ("Operation codes") with its operands.
 ///
-/// Integers wrap around. Floats follow IEEE 754, but for these: [`min`](Self::min) and [`max`](Self::max) keep the value before only if
-/// it is the smaller or larger one as C compares them, so that where either is a NaN, or both are zeros, the operand is taken;
-/// [`compare_exchange`](Self::compare_exchange) compares bits, so that a NaN equals itself and 0.0 does not equal -0.0.
+/// Integers wrap around. Floats follow IEEE 754, but for these: [`min`](Self::min) and
+/// [`max`](Self::max) keep the value before only if it is the smaller or larger one as C compares
+/// them, so that where either is a NaN, or both are zeros, the operand is taken;
+/// [`compare_exchange`](Self::compare_exchange) compares bits, so that a NaN equals itself and 0.0
+/// does not equal -0.0.
 ///
 /// ```
 /// # use argonet::{AtomicOp, SharedArray, World};

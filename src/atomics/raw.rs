@@ -11,8 +11,8 @@ use crate::world::Threading;
 use argonet_event::Event;
 
 impl<M: Threading> Raw<'_, M> {
-    /// Starts an atomic operation; [`Event::DONE`] if it is complete already. When the event is, the value before is at
-    /// `result`; without one nothing is fetched.
+    /// Starts an atomic operation; [`Event::DONE`] if it is complete already. When the event is,
+    /// the value before is at `result`; without one nothing is fetched.
     ///
     /// ```
     /// use argonet::raw::{Category, Injection};
@@ -37,7 +37,8 @@ impl<M: Threading> Raw<'_, M> {
     /// The place of the result is writable until the event is complete.
     ///
     /// # Errors
-    /// As [`World::fetch_add`](crate::World::fetch_add); with [`Injection::Immediate`] also that there is no room or no handle.
+    /// As [`World::fetch_add`](crate::World::fetch_add); with [`Injection::Immediate`] also that
+    /// there is no room or no handle.
     pub unsafe fn start_atomic<T: Atomic>(
         &self,
         at: GlobalPtr<T>,
@@ -53,8 +54,9 @@ impl<M: Threading> Raw<'_, M> {
         })?)
     }
 
-    /// Starts an implicit atomic operation, which [`wait_implicit`](Self::wait_implicit) waits for, or the event of the access
-    /// region around it: [`AtomicOp::set`] without a result in the category of puts, [`AtomicOp::get`] in that of gets, any other as
+    /// Starts an implicit atomic operation, which [`wait_implicit`](Self::wait_implicit) waits for,
+    /// or the event of the access region around it: [`AtomicOp::set`] without a result in the
+    /// category of puts, [`AtomicOp::get`] in that of gets, any other as
     /// [`Category::Rmw`](argonet_event::Category::Rmw).
     ///
     /// See the example of [`start_atomic`](Self::start_atomic).

@@ -11,7 +11,8 @@ use crate::world::{Threading, World};
 use argonet_event::Event;
 use core::ptr::NonNull;
 
-/// Where the value before will be. It outlives the operation: dropped before that is complete it is leaked.
+/// Where the value before will be. It outlives the operation: dropped before that is complete it is
+/// leaked.
 struct Landing<T> {
     place: NonNull<T>,
     complete: bool,

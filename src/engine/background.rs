@@ -145,7 +145,8 @@ impl Steps {
 }
 
 impl<C: Conduit> Engine<C> {
-    /// Goes on with what is pending, without waiting; how much could be done. A poll before has taken so much.
+    /// Goes on with what is pending, without waiting; how much could be done. A poll before has
+    /// taken so much.
     #[cold]
     #[inline(never)]
     pub(super) fn advance(&self, ctx: &ThreadCtx, before: usize) -> usize {

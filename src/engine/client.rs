@@ -1,17 +1,21 @@
-//! The one place where the engine calls code of its client's: handlers and the combinations of reductions.
+//! The one place where the engine calls code of its client's: handlers and the combinations of
+//! reductions.
 //!
-//! Such code runs in the midst of the engine's work, perhaps in a poll of a call that has nothing to do with it. So a panic does
-//! not unwind from here: it would leave a blocking call whose buffer other ranks still write, and the other ranks would wait for
-//! a rank that has left a collective operation. It ends the job. And the code may not communicate: the thread is in
+//! Such code runs in the midst of the engine's work, perhaps in a poll of a call that has nothing
+//! to do with it. So a panic does not unwind from here: it would leave a blocking call whose buffer
+//! other ranks still write, and the other ranks would wait for a rank that has left a collective
+//! operation. It ends the job. And the code may not communicate: the thread is in
 //! [`Context::Handler`] meanwhile, in which every call that communicates is refused.
 //!
-//! No lock is held here that another call waits for. Conduits run handlers with a lock of the sender's messages, and flights
-//! fold with the lock of their work, but whoever finds those held passes by. A blocking reduction holds the turn of its team,
-//! for which only those wait whose call has to follow this one anyway.
+//! No lock is held here that another call waits for. Conduits run handlers with a lock of the
+//! sender's messages, and flights fold with the lock of their work, but whoever finds those held
+//! passes by. A blocking reduction holds the turn of its team, for which only those wait whose call
+//! has to follow this one anyway.
 //!
-//! What the library calls in the client's own call, on top of nothing of its own, is called directly: conditions of waits,
-//! futures and wakers, what encodes arguments and decodes results, the functions of scopes and quiet phases. A panic there
-//! goes to the client, and all calls are allowed. [ADR 0032](../../docs/adr/0032-one-place-calls-client-code.md) has the list.
+//! What the library calls in the client's own call, on top of nothing of its own, is called
+//! directly: conditions of waits, futures and wakers, what encodes arguments and decodes results,
+//! the functions of scopes and quiet phases. A panic there goes to the client, and all calls are
+//! allowed. [ADR 0032](../../docs/adr/0032-one-place-calls-client-code.md) has the list.
 
 use super::core::Engine;
 use super::thread::{Context, ThreadCtx};
@@ -43,7 +47,8 @@ struct Named {
     text: String,
 }
 
-/// Calls client code inside a handler of the library's. A panic goes on, and the message that ends the job says `what` panicked.
+/// Calls client code inside a handler of the library's. A panic goes on, and the message that ends
+/// the job says `what` panicked.
 pub(crate) fn call_named<R>(what: impl FnOnce() -> String, f: impl FnOnce() -> R) -> R {
     match catch_unwind(AssertUnwindSafe(f)) {
         Ok(result) => result,
@@ -73,7 +78,8 @@ fn text_of(payload: Box<dyn Any + Send>) -> String {
 #[derive(Default)]
 pub(super) struct Unwound(Mutex<Vec<(ThreadId, HandlerIndex, JobRank)>>);
 
-/// A handler that runs. It is forgotten when the handler returns, so that naming it costs nothing; what drops it is a panic.
+/// A handler that runs. It is forgotten when the handler returns, so that naming it costs nothing;
+/// what drops it is a panic.
 pub(super) struct Running<'r, 'd> {
     pub(super) delivery: &'r mut Delivery<'d>,
     pub(super) unwound: &'r Unwound,

@@ -175,8 +175,9 @@ impl<C: Conduit> Engine<C> {
     /// Puts the parts together.
     ///
     /// # Safety
-    /// The caller keeps the [contract of the engine](crate::engine#contract), and so does everybody to whom it gives the engine. The
-    /// handlers are those that the conduit was told of, and the conduit is used by nothing else.
+    /// The caller keeps the [contract of the engine](crate::engine#contract), and so does everybody
+    /// to whom it gives the engine. The handlers are those that the conduit was told of, and the
+    /// conduit is used by nothing else.
     #[allow(unsafe_code)]
     pub unsafe fn new(config: EngineConfig<C>) -> Self {
         let EngineConfig {
@@ -594,8 +595,8 @@ impl<C: Conduit> Engine<C> {
         Ok(self.progress(ctx))
     }
 
-    /// Runs the handlers of what this rank has sent to itself: on return those of the caller's messages have
-    /// run, or run in another thread.
+    /// Runs the handlers of what this rank has sent to itself: on return those of the caller's
+    /// messages have run, or run in another thread.
     ///
     /// # Errors
     /// [`AmError::Restricted`] inside a handler.
@@ -691,8 +692,8 @@ impl<C: Conduit> Engine<C> {
     }
 
     /// Makes sure that `len` bytes at `offset` of `to` can be reached, extending the mapping of a
-    /// segment that has grown; says whether the segment is mapped here at all. If it is not, the conduit carries the bytes and the
-    /// target checks where they go.
+    /// segment that has grown; says whether the segment is mapped here at all. If it is not, the
+    /// conduit carries the bytes and the target checks where they go.
     #[inline(always)]
     pub(super) fn reach_or_far(
         &self,
@@ -725,7 +726,8 @@ impl<C: Conduit> Engine<C> {
         }
     }
 
-    /// Whether a place can be in a segment that is not mapped here: where its length is not known its owner checks.
+    /// Whether a place can be in a segment that is not mapped here: where its length is not known
+    /// its owner checks.
     fn is_in_far_segment(
         &self,
         to: JobRank,

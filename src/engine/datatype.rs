@@ -1,5 +1,5 @@
-//! Types of data and operations on them, of reductions and of remote atomic operations (GASNet-EX 0.19, "Data types
-//! for atomics and reductions" and "Operation codes"). The values are GASNet's.
+//! Types of data and operations on them, of reductions and of remote atomic operations (GASNet-EX
+//! 0.19, "Data types for atomics and reductions" and "Operation codes"). The values are GASNet's.
 
 mod fold;
 
@@ -28,8 +28,8 @@ pub enum DataType {
     User = number32("GEX_DT_USER"),
 }
 
-/// An operation (`gex_OP_t`), one bit each. `op0` is what stands at the target of an atomic operation before it, or the left
-/// operand of a reduction; `op1` and `op2` are operands.
+/// An operation (`gex_OP_t`), one bit each. `op0` is what stands at the target of an atomic
+/// operation before it, or the left operand of a reduction; `op1` and `op2` are operands.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, TryFromPrimitive, IntoPrimitive)]
 #[repr(u32)]
 pub enum Operation {
@@ -89,7 +89,8 @@ pub enum Operation {
     UserNonCommutative = number32("GEX_OP_USER_NC"),
 }
 
-/// Bits of the operations that have a fetching partner, [`Operation::And`] to `Cas`, and how much further on those stand.
+/// Bits of the operations that have a fetching partner, [`Operation::And`] to `Cas`, and how much
+/// further on those stand.
 const PLAIN: u32 = 2 * Operation::Cas as u32 - Operation::And as u32;
 const TO_FETCHING: u32 =
     Operation::FetchAnd.bit().trailing_zeros() - Operation::And.bit().trailing_zeros();
@@ -215,7 +216,8 @@ impl Operation {
         Self::try_from(self.bit() << TO_FETCHING).unwrap_or(self)
     }
 
-    /// Its partner that does not fetch, or itself if it does not, or if there is none (`GEX_OP_TO_NONFETCHING`).
+    /// Its partner that does not fetch, or itself if it does not, or if there is none
+    /// (`GEX_OP_TO_NONFETCHING`).
     #[must_use]
     pub fn nonfetching(self) -> Self {
         if self.bit() & PLAIN << TO_FETCHING == 0 {

@@ -91,7 +91,8 @@ pub enum Transfer {
 pub enum LocalCompletion {
     /// The source of a put may be changed, the destination of a get may be read.
     Done,
-    /// The memory is in use until [`Engine::wait_local`] has returned, or the operation is complete.
+    /// The memory is in use until [`Engine::wait_local`] has returned, or the operation is
+    /// complete.
     Pending,
 }
 
@@ -222,8 +223,8 @@ impl<C: Conduit> Engine<C> {
         }
     }
 
-    /// Starts an implicit transfer: it counts for the thread's access region if there is one,
-    /// else for its implicit operations. Says whether its local completion is over already, as it is
+    /// Starts an implicit transfer: it counts for the thread's access region if there is one, else
+    /// for its implicit operations. Says whether its local completion is over already, as it is
     /// where the conduit has copied the payload.
     ///
     /// # Safety
@@ -476,8 +477,9 @@ impl<C: Conduit> Engine<C> {
         self.look_at(ctx, |cache| self.events.nbi(cache).test(mask))
     }
 
-    /// Whether this thread has no implicit operation of these categories outstanding and is in no access region, so that there
-    /// is nothing to wait for. Neither polls nor changes anything, and may be called in a handler.
+    /// Whether this thread has no implicit operation of these categories outstanding and is in no
+    /// access region, so that there is nothing to wait for. Neither polls nor changes anything, and
+    /// may be called in a handler.
     #[must_use]
     pub fn is_idle(&self, ctx: &ThreadCtx, mask: CategoryMask) -> bool {
         let idle = ctx.look_at_cache(|cache| self.events.nbi(cache).test(mask) == Ok(true));
@@ -512,8 +514,9 @@ impl<C: Conduit> Engine<C> {
         self.wait_for(ctx, |cache| self.events.test(cache, event))
     }
 
-    /// Polls until an operation on memory that the caller has only lent is complete. A wait that fails ends the job: to return
-    /// would give the memory back while the operation still reads or writes it.
+    /// Polls until an operation on memory that the caller has only lent is complete. A wait that
+    /// fails ends the job: to return would give the memory back while the operation still reads or
+    /// writes it.
     #[inline]
     pub(super) fn wait_or_end(&self, ctx: &ThreadCtx, event: Event) {
         if let Err(error) = self.wait(ctx, event) {
@@ -554,8 +557,9 @@ impl<C: Conduit> Engine<C> {
         self.wait_for(ctx, |cache| self.events.nbi(cache).test(mask))
     }
 
-    /// Starts an implicit transfer for which [`wait_outside`](Self::wait_outside) waits if `started` says so afterwards: in an access region,
-    /// and where the segment is mapped, it is complete on return.
+    /// Starts an implicit transfer for which [`wait_outside`](Self::wait_outside) waits if
+    /// `started` says so afterwards: in an access region, and where the segment is mapped, it is
+    /// complete on return.
     ///
     /// # Safety
     /// As [`start`](Self::start), until that has returned.
@@ -584,7 +588,8 @@ impl<C: Conduit> Engine<C> {
         // SAFETY: the caller's promise.
         let outcome = unsafe { self.start_implicit(ctx, transfer, Injection::Blocking) };
         if outcome.is_err() {
-            // A refused operation is not under way. A handler has all refused, and the end of its scope must not wait.
+            // A refused operation is not under way. A handler has all refused, and the end of its
+            // scope must not wait.
             started.set(started_before);
         }
         outcome.map(|_| ())

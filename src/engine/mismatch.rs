@@ -241,8 +241,8 @@ impl<C: Conduit> Engine<C> {
         self.look_at_heard(&mine);
     }
 
-    /// The partial calls before a call of all ranks. None in PAR, where another thread may make them
-    /// at any time.
+    /// The partial calls before a call of all ranks. None in PAR, where another thread may make
+    /// them at any time.
     #[inline(always)]
     pub(super) fn world_history(&self) -> History {
         match self.mode {

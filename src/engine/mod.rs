@@ -5,26 +5,29 @@
 //! process-wide state: many engines can live in one process, and each call gets the calling
 //! thread's [`ThreadCtx`].
 //!
-//! It is for what stands between a client and the library: the faces of this crate, the C API, the simulator, measurements. Programs have
-//! [`World`](crate::World).
+//! It is for what stands between a client and the library: the faces of this crate, the C API, the
+//! simulator, measurements. Programs have [`World`](crate::World).
 //!
 //! # Contract
 //!
 //! To have an engine takes `unsafe` ([`Engine::new`], [`Raw::engine`](crate::raw::Raw::engine),
-//! [`start::join_as_runtime`](crate::start::join_as_runtime)), and so does the context of a thread of the process
-//! ([`start::with_thread`](crate::start::with_thread)). Most calls of an engine are safe functions all the same; they rely on what whoever has
-//! it promises once:
+//! [`start::join_as_runtime`](crate::start::join_as_runtime)), and so does the context of a thread
+//! of the process ([`start::with_thread`](crate::start::with_thread)). Most calls of an engine are
+//! safe functions all the same; they rely on what whoever has it promises once:
 //!
-//! * **Threads.** An engine of [`ThreadMode::Seq`](argonet_conduit::smp::ThreadMode) is called by one thread, the one that made its
-//!   conduit, although the type is `Sync`; one of `Parsync` by one thread at a time.
-//! * **Contexts.** Each call gets the context of the thread that makes it, the same for all calls of this engine. What a context
-//!   says ([`ThreadCtx::enter`], [`ThreadCtx::leave_preparing`]) is changed only as prepare, commit and cancel do, and a thread is
-//!   [retired](ThreadCtx::retire) when it ends and none of its operations uses memory that somebody else counts on.
-//! * **Meetings.** Barriers and drains of [`Meeting::Quiet`], [`Meeting::Finalize`] and [`Meeting::Segments`] are the library's: a
-//!   rank that enters one lets others out of it, which then hold slices of memory that this rank can still write.
+//! * **Threads.** An engine of [`ThreadMode::Seq`](argonet_conduit::smp::ThreadMode) is called by
+//!   one thread, the one that made its conduit, although the type is `Sync`; one of `Parsync` by
+//!   one thread at a time.
+//! * **Contexts.** Each call gets the context of the thread that makes it, the same for all calls
+//!   of this engine. What a context says ([`ThreadCtx::enter`], [`ThreadCtx::leave_preparing`]) is
+//!   changed only as prepare, commit and cancel do, and a thread is [retired](ThreadCtx::retire)
+//!   when it ends and none of its operations uses memory that somebody else counts on.
+//! * **Meetings.** Barriers and drains of [`Meeting::Quiet`], [`Meeting::Finalize`] and
+//!   [`Meeting::Segments`] are the library's: a rank that enters one lets others out of it, which
+//!   then hold slices of memory that this rank can still write.
 //! * **Slices.** Longs, puts and atomic operations go to no memory that its rank holds as a slice.
-//! * **Payloads.** What was prepared is committed or canceled at the engine that prepared it, by the same thread, while that engine
-//!   exists.
+//! * **Payloads.** What was prepared is committed or canceled at the engine that prepared it, by
+//!   the same thread, while that engine exists.
 //! * **Handlers.** Indices below [`CLIENT_BASE`](crate::CLIENT_BASE) are the engine's own.
 //! * **Conduit.** It is not polled, and nothing is sent through it, but by the engine.
 

@@ -3,8 +3,8 @@
 //! Dissemination, as the other barriers, whose messages carry what the names of those who have
 //! entered come to. Coming to it is idempotent, so it does no harm that a rank is heard of twice
 //! where the number of ranks is no power of two. A rank is at most one barrier ahead of another:
-//! two sets of slots, used in turn, are enough. Where ranks share memory they read each other's lines
-//! instead, and nothing goes on in the background.
+//! two sets of slots, used in turn, are enough. Where ranks share memory they read each other's
+//! lines instead, and nothing goes on in the background.
 
 mod team;
 
@@ -279,7 +279,8 @@ impl<C: Conduit> Engine<C> {
         Some((self.conduit.lines()?, &self.circles.as_ref()?.named))
     }
 
-    /// Reads the lines that have come of a barrier by lines, and notices that all ranks have entered.
+    /// Reads the lines that have come of a barrier by lines, and notices that all ranks have
+    /// entered.
     fn look_at_seats(&self) {
         let Some((lines, circle)) = self.named_circle() else {
             return;

@@ -1,7 +1,7 @@
 //! The near table: what C code needs to reach a neighbor's memory without a call.
 //!
-//! `include/argonet/near.h` declares the same struct; a test has the C compiler compare the two. A field
-//! that moves, or changes its meaning, means a new [`NEAR_VERSION`].
+//! `include/argonet/near.h` declares the same struct; a test has the C compiler compare the two. A
+//! field that moves, or changes its meaning, means a new [`NEAR_VERSION`].
 use super::core::Engine;
 use argonet_base::JobRank;
 use argonet_conduit::Conduit;
@@ -17,8 +17,8 @@ pub const NEAR_VERSION: u32 = 3;
 /// The table's entry of a rank whose memory cannot be reached by loads and stores.
 pub const NEAR_NONE: isize = 0;
 
-/// What stands at the beginning of a team, as C sees it. Behind the whole team, at [`NEAR_TABLE`], lies its table: an
-/// `isize` for each rank below `near_len`, made by [`near_entry`].
+/// What stands at the beginning of a team, as C sees it. Behind the whole team, at [`NEAR_TABLE`],
+/// lies its table: an `isize` for each rank below `near_len`, made by [`near_entry`].
 ///
 /// ```text
 /// 0        4         8          12     16     20         24                   64
@@ -50,7 +50,8 @@ const_assert_eq!(core::mem::offset_of!(NearPrefix, rank), 12);
 const_assert_eq!(core::mem::offset_of!(NearPrefix, size), 16);
 
 impl NearPrefix {
-    /// For a team of `size` ranks in which this process is `rank`, with a table for the first `near_len` of them.
+    /// For a team of `size` ranks in which this process is `rank`, with a table for the first
+    /// `near_len` of them.
     #[must_use]
     pub const fn new(rank: u32, size: u32, near_len: u32) -> Self {
         Self {
@@ -64,9 +65,9 @@ impl NearPrefix {
     }
 }
 
-/// The table's entry for a rank, from what has to be added to an address of that rank's process to have the same memory
-/// here. That may be 0, for the rank itself or processes that were forked alike, so that the entry is one more; no
-/// memory is an odd distance away from itself.
+/// The table's entry for a rank, from what has to be added to an address of that rank's process to
+/// have the same memory here. That may be 0, for the rank itself or processes that were forked
+/// alike, so that the entry is one more; no memory is an odd distance away from itself.
 #[must_use]
 pub const fn near_entry(delta: Option<isize>) -> isize {
     match delta {
@@ -76,9 +77,9 @@ pub const fn near_entry(delta: Option<isize>) -> isize {
 }
 
 impl<C: Conduit> Engine<C> {
-    /// Maps what neighbors have attached of their segments. Gives the way there for each rank from rank 0 to the last neighbor: what has
-    /// to be added to an address of that rank's process, or nothing if there is no way. It is right as long as
-    /// the engine's directory lives.
+    /// Maps what neighbors have attached of their segments. Gives the way there for each rank from
+    /// rank 0 to the last neighbor: what has to be added to an address of that rank's process, or
+    /// nothing if there is no way. It is right as long as the engine's directory lives.
     ///
     /// # Errors
     /// What the system says of a mapping.
@@ -93,8 +94,8 @@ impl<C: Conduit> Engine<C> {
         Ok((0..ranks).map(|rank| delta(JobRank(rank))).collect())
     }
 
-    /// What has to be added to an address in the segment of `rank`, as that rank's process has it, to
-    /// have the address here; whether anything is attached there or not.
+    /// What has to be added to an address in the segment of `rank`, as that rank's process has it,
+    /// to have the address here; whether anything is attached there or not.
     #[must_use]
     pub fn segment_delta(&self, rank: JobRank) -> isize {
         let here = self.directory.span_base(rank);

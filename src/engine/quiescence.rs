@@ -284,8 +284,9 @@ pub(super) fn is_of_the_client(what: WaitFor) -> bool {
 }
 
 impl<C: Conduit> Engine<C> {
-    /// For futures that this rank waits for: what wakes them may end the wait, so the job goes on as
-    /// long as they are woken. The library's own operations need not wake it, as who waits polls them.
+    /// For futures that this rank waits for: what wakes them may end the wait, so the job goes on
+    /// as long as they are woken. The library's own operations need not wake it, as who waits polls
+    /// them.
     #[must_use]
     pub fn waker(&self) -> Waker {
         Waker::from(Arc::clone(&self.background.quiescence.wakes))

@@ -81,16 +81,18 @@ impl Regions {
     /// The endpoint at which all memory can be bound.
     pub const EVERYTHING: u32 = 0;
 
-    /// What is remembered of mapped memory: so many ranges, found out in pieces of this length where all of one is alike.
+    /// What is remembered of mapped memory: so many ranges, found out in pieces of this length
+    /// where all of one is alike.
     const KNOWN_RANGES: usize = 4096;
     const BUCKET_BYTES: usize = 2 << 20;
 
-    /// Lets peers read and write all memory of this process through the first endpoint, besides what is bound
-    /// there otherwise. For good. Ranges that are not mapped when a peer first wants them are refused.
+    /// Lets peers read and write all memory of this process through the first endpoint, besides
+    /// what is bound there otherwise. For good. Ranges that are not mapped when a peer first wants
+    /// them are refused.
     ///
     /// # Safety
-    /// Peers write only where this process expects it, and it unmaps no memory that a peer may still access without
-    /// [`forget`](Self::forget).
+    /// Peers write only where this process expects it, and it unmaps no memory that a peer may
+    /// still access without [`forget`](Self::forget).
     pub unsafe fn bind_everything(&self) {
         let limits = CacheLimits {
             // All that can be addressed.
@@ -174,7 +176,8 @@ impl Regions {
         Some((region.base as u64, region.len))
     }
 
-    /// The place of `len` bytes at `address`, if they all lie in what is bound at the endpoint and may be used in this way.
+    /// The place of `len` bytes at `address`, if they all lie in what is bound at the endpoint and
+    /// may be used in this way.
     pub(super) fn check(
         &self,
         endpoint: u32,
@@ -345,7 +348,8 @@ mod tests {
         // SAFETY: nobody accesses anything through it.
         unsafe { regions.bind_everything() };
         let page = PageKind::Normal.page_bytes() as usize;
-        // Far from where the system maps what other tests ask for meanwhile, so that the hole below stays one.
+        // Far from where the system maps what other tests ask for meanwhile, so that the hole below
+        // stays one.
         let apart = core::ptr::without_provenance_mut(0x2000_0000_0000);
         // SAFETY: a new mapping of this test.
         let base = unsafe { mmap_anonymous(apart, page, ProtFlags::READ, MapFlags::PRIVATE) };

@@ -46,7 +46,8 @@ impl<C: Conduit> Engine<C> {
     /// The transfer's own memory is readable or writable for its length.
     ///
     /// # Errors
-    /// [`AmError::OutsideSegment`](argonet_am::AmError::OutsideSegment), [`NoSuchRank`](argonet_am::AmError::NoSuchRank),
+    /// [`AmError::OutsideSegment`](argonet_am::AmError::OutsideSegment),
+    /// [`NoSuchRank`](argonet_am::AmError::NoSuchRank),
     /// [`Restricted`](argonet_am::AmError::Restricted).
     #[inline(always)]
     pub unsafe fn transfer(&self, ctx: &ThreadCtx, transfer: Transfer) -> Result<(), OpError> {

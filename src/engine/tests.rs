@@ -256,7 +256,8 @@ fn build<C: Conduit>(member: Member, conduit: C, operations: u32, mode: ThreadMo
     unsafe { Engine::new(config) }
 }
 
-/// Ranks that forked each other may have their segments at the same addresses, so that jobs show little of this.
+/// Ranks that forked each other may have their segments at the same addresses, so that jobs show
+/// little of this.
 #[test]
 fn a_delta_leads_from_the_owners_address_to_the_one_here() {
     let engine = engine(1, 1, ThreadMode::Seq);

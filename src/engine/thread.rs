@@ -51,7 +51,8 @@ pub struct ThreadCtx {
     armed: Cell<Option<Notice>>,
     /// Whether it has communicated while it was deciding.
     acted: Cell<bool>,
-    /// Called by the first call of the thread, and by the first one after each [`retire`](Self::retire).
+    /// Called by the first call of the thread, and by the first one after each
+    /// [`retire`](Self::retire).
     arrive: fn() -> Result<(), Crowded>,
 }
 
@@ -113,8 +114,9 @@ struct ThreadHandles {
 }
 
 impl ThreadCtx {
-    /// A thread that has not called yet. Its first call that could communicate calls `arrive`, which
-    /// sees to it that [`retire`](Self::retire) is called when the thread ends, or refuses the thread.
+    /// A thread that has not called yet. Its first call that could communicate calls `arrive`,
+    /// which sees to it that [`retire`](Self::retire) is called when the thread ends, or refuses
+    /// the thread.
     #[must_use]
     pub const fn new(arrive: fn() -> Result<(), Crowded>) -> Self {
         Self {
@@ -144,8 +146,9 @@ impl ThreadCtx {
     }
 
     /// The thread ends, or at least calls no more for now: gives back what it keeps of the handle
-    /// table. Its implicit operations that are still outstanding go on and are nobody's from then on,
-    /// those of an access region that is open too; their handle is free when the last one is complete.
+    /// table. Its implicit operations that are still outstanding go on and are nobody's from then
+    /// on, those of an access region that is open too; their handle is free when the last one is
+    /// complete.
     pub fn retire(&self) {
         self.context.set(Context::Absent);
         self.armed.set(None);
@@ -155,8 +158,9 @@ impl ThreadCtx {
         }
     }
 
-    /// Keeps what the peer of a later non-contiguous put is told, or that it is told nothing. The caller passes it on
-    /// with [`VisTransfer::notice`](super::VisTransfer::notice), and keeps its payload readable until then.
+    /// Keeps what the peer of a later non-contiguous put is told, or that it is told nothing. The
+    /// caller passes it on with [`VisTransfer::notice`](super::VisTransfer::notice), and keeps its
+    /// payload readable until then.
     pub fn arm(&self, notice: Option<Notice>) {
         self.armed.set(notice);
     }
@@ -179,8 +183,8 @@ impl ThreadCtx {
         self.context.get() == Context::Preparing
     }
 
-    /// Refuses `operation` inside a handler and while a payload is being prepared; the first one of a
-    /// thread, if there are too many threads.
+    /// Refuses `operation` inside a handler and while a payload is being prepared; the first one of
+    /// a thread, if there are too many threads.
     ///
     /// # Errors
     /// [`AmError::Restricted`], [`AmError::Preparing`], [`AmError::TooManyThreads`].
@@ -223,8 +227,8 @@ impl ThreadCtx {
         }
     }
 
-    /// If what the thread does is traced, it is not for as long as the result lives: one call of a client is one event,
-    /// whatever it does inside.
+    /// If what the thread does is traced, it is not for as long as the result lives: one call of a
+    /// client is one event, whatever it does inside.
     #[must_use]
     pub(super) fn look_away(&self) -> Option<LookedAway<'_>> {
         if self.context.get() != Context::Traced {
@@ -249,8 +253,8 @@ impl ThreadCtx {
         }
     }
 
-    /// What the thread does is not noted for as long as the result lives, if `reads` says that it is a
-    /// get or an atomic load.
+    /// What the thread does is not noted for as long as the result lives, if `reads` says that it
+    /// is a get or an atomic load.
     pub(super) fn reading(&self, reads: bool) -> Reading<'_> {
         let decides = reads && self.context.get() == Context::Deciding;
         if decides {
@@ -280,8 +284,8 @@ impl ThreadCtx {
         }
     }
 
-    /// Calls `f` with this thread's part of the engine's handle table, after [`permit`](Self::permit).
-    /// `f` does not poll.
+    /// Calls `f` with this thread's part of the engine's handle table, after
+    /// [`permit`](Self::permit). `f` does not poll.
     pub(super) fn with_cache<R>(
         &self,
         table: &Arc<HandleTable>,
@@ -299,7 +303,8 @@ impl ThreadCtx {
         f(&handles.cache)
     }
 
-    /// Calls `f` with this thread's part of the engine's handle table, wherever the thread is, if it has one. `f` changes nothing.
+    /// Calls `f` with this thread's part of the engine's handle table, wherever the thread is, if
+    /// it has one. `f` changes nothing.
     pub(super) fn look_at_cache<R>(&self, f: impl FnOnce(&ThreadCache) -> R) -> Option<R> {
         let handles = self.handles.borrow();
         handles.as_ref().map(|handles| f(&handles.cache))

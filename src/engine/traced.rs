@@ -1,6 +1,6 @@
-//! What the engine reports to a trace. None of it runs unless the process traces or counts: a thread that is traced has another
-//! [`Context`](super::Context) than a free one, so every call that asks for permission comes here by the branch that it has
-//! anyway.
+//! What the engine reports to a trace. None of it runs unless the process traces or counts: a
+//! thread that is traced has another [`Context`](super::Context) than a free one, so every call
+//! that asks for permission comes here by the branch that it has anyway.
 #![allow(unsafe_code)]
 
 use super::core::{Engine, Injection};

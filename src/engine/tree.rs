@@ -77,8 +77,8 @@ const MEETINGS: usize = Meeting::ALL.len();
 struct Rounds {
     /// One thread of the rank at a time; holds the parity of the next barrier.
     turn: Mutex<u32>,
-    /// Barriers that this rank has entered. Written by who has the turn, read by who is told of others' calls; Relaxed, as
-    /// both are calls of this rank.
+    /// Barriers that this rank has entered. Written by who has the turn, read by who is told of
+    /// others' calls; Relaxed, as both are calls of this rank.
     calls: AtomicU64,
     /// Messages of each round, by parity. Handlers add (Release), the waiting thread takes away.
     arrived: [[AtomicU32; ROUNDS]; 2],
@@ -103,7 +103,8 @@ impl Barrier {
 #[derive(Default)]
 struct Slot {
     full: AtomicU32,
-    /// What the sender calls: the [`Label`]'s word, and the root. Written before `full`, read after it.
+    /// What the sender calls: the [`Label`]'s word, and the root. Written before `full`, read after
+    /// it.
     word: AtomicU64,
     root: AtomicU32,
     bytes: Mutex<Vec<u8>>,
@@ -284,8 +285,8 @@ impl<C: Conduit> Engine<C> {
         self.barrier(ctx, meeting)
     }
 
-    /// One pass up and down a binomial tree with at most [`CHUNK`] bytes, of an operation of `total`
-    /// bytes. Collective; polls.
+    /// One pass up and down a binomial tree with at most [`CHUNK`] bytes, of an operation of
+    /// `total` bytes. Collective; polls.
     ///
     /// # Errors
     /// [`AmError::Restricted`] inside a handler.
@@ -436,7 +437,8 @@ impl<C: Conduit> Engine<C> {
     /// As many passes as `bytes` needs; `unit` is the size of an element, which is never split.
     ///
     /// # Errors
-    /// [`AmError::Restricted`] inside a handler; [`AmError::NoSuchRank`] for the root. Ranks that differ end the job.
+    /// [`AmError::Restricted`] inside a handler; [`AmError::NoSuchRank`] for the root. Ranks that
+    /// differ end the job.
     pub fn collective(
         &self,
         ctx: &ThreadCtx,
@@ -473,7 +475,8 @@ impl<C: Conduit> Engine<C> {
             .try_for_each(|part| self.pass(ctx, pass, part, total))
     }
 
-    /// Makes sure that all ranks call the same operation of `total` bytes: a pass without them. Collective; polls.
+    /// Makes sure that all ranks call the same operation of `total` bytes: a pass without them.
+    /// Collective; polls.
     ///
     /// # Errors
     /// As [`collective`](Self::collective).

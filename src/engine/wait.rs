@@ -14,8 +14,8 @@ pub struct WaitPolicy {
     /// Threads of this rank that may spin at once without keeping anybody from running; where more
     /// wait, they wait as [`CROWDED`](Self::CROWDED) says.
     pub room: u32,
-    /// Whether a wait begins with yields instead of spinning: where polls are system calls, which take longer than a rank that shares
-    /// the processor needs to be waited for no more.
+    /// Whether a wait begins with yields instead of spinning: where polls are system calls, which
+    /// take longer than a rank that shares the processor needs to be waited for no more.
     pub gives_way: bool,
 }
 
@@ -68,8 +68,9 @@ impl WaitPolicy {
         }
     }
 
-    /// The policy where polls ask the system: after some 100 microseconds of them a wake-up costs little more. Who spins for longer uses up a turn at the
-    /// processor that it may need when its message comes, where others want to run, too.
+    /// The policy where polls ask the system: after some 100 microseconds of them a wake-up costs
+    /// little more. Who spins for longer uses up a turn at the processor that it may need when its
+    /// message comes, where others want to run, too.
     #[must_use]
     pub const fn of_slow_polls(self) -> Self {
         const SPINS: u32 = 100;
@@ -162,7 +163,8 @@ impl Patience {
         }
     }
 
-    /// Makes it begin with yields, before it tells anybody: the rank that is waited for probably waits for this processor.
+    /// Makes it begin with yields, before it tells anybody: the rank that is waited for probably
+    /// waits for this processor.
     #[inline]
     pub(super) fn give_way(&mut self) {
         self.gives_way = true;

@@ -120,8 +120,8 @@ impl<'e, C: Conduit> Wait<'e, C> {
         self.pause_with(ctx, deadline, &|| false)
     }
 
-    /// [`pause`](Self::pause) of a wait for something outside of messages, which `come` looks for: a sleep does not begin
-    /// when it is there, and who brings it wakes this rank.
+    /// [`pause`](Self::pause) of a wait for something outside of messages, which `come` looks for:
+    /// a sleep does not begin when it is there, and who brings it wakes this rank.
     #[inline]
     pub(super) fn pause_unless(&mut self, ctx: &ThreadCtx, come: &dyn Fn() -> bool) -> usize {
         self.pause_with(ctx, None, come)
@@ -188,7 +188,8 @@ impl<'e, C: Conduit> Wait<'e, C> {
                 let time = looks_again.map_or(time, |soon| time.min(soon));
                 let seen = self.patience.seen();
                 let seen_of_others = self.seen;
-                // The second after the first: who has gone on with a call says so before it lets go of it.
+                // The second after the first: who has gone on with a call says so before it lets go
+                // of it.
                 let come = || {
                     come()
                         || self.engine.lines_have_come()
@@ -210,7 +211,8 @@ impl<'e, C: Conduit> Wait<'e, C> {
         self.lasting.is_some()
     }
 
-    /// Takes part where ranks look for a job that cannot end; the longest sleep before it looks again.
+    /// Takes part where ranks look for a job that cannot end; the longest sleep before it looks
+    /// again.
     fn look_for_quiescence(&self, deadline: Option<Duration>) -> Option<Duration> {
         let Self { engine, what, .. } = self;
         match engine.seeks_quiescence() {
@@ -287,8 +289,8 @@ impl<C: Conduit> Engine<C> {
         wait
     }
 
-    /// A wait for something that nobody announces, such as room at a peer, or a word of memory that a
-    /// peer's put changes: it sleeps for short times only.
+    /// A wait for something that nobody announces, such as room at a peer, or a word of memory that
+    /// a peer's put changes: it sleeps for short times only.
     #[inline]
     pub fn waiting_unannounced(&self, what: Waiting) -> Wait<'_, C> {
         Wait::new(self, what, Patience::for_room)

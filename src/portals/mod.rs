@@ -1,4 +1,5 @@
-//! The way to ranks that do not share memory with this one through matching interfaces, set up while the job starts.
+//! The way to ranks that do not share memory with this one through matching interfaces, set up
+//! while the job starts.
 
 mod portals4;
 mod software;

@@ -1,4 +1,5 @@
-//! Interfaces of a library of Portals 4, whose ranks learn each other's addresses from the key store.
+//! Interfaces of a library of Portals 4, whose ranks learn each other's addresses from the key
+//! store.
 
 use super::Cause;
 use argonet_base::JobRank;

@@ -1,4 +1,5 @@
-//! Interfaces in software: in a file that the ranks of the host have inherited, and over UDP, whose ranks learn each other's addresses from the key store.
+//! Interfaces in software: in a file that the ranks of the host have inherited, and over UDP, whose
+//! ranks learn each other's addresses from the key store.
 
 use super::Cause;
 use crate::network::{addresses, host_of, publish_host};

@@ -108,7 +108,8 @@ impl<M: Threading> World<M> {
         unsafe { self.run(&checked) }
     }
 
-    /// Moves sections that are rows on both sides, if the other's memory is mapped here; whether it has.
+    /// Moves sections that are rows on both sides, if the other's memory is mapped here; whether it
+    /// has.
     ///
     /// # Safety
     /// The sections were checked, and the values of the one here may be read, or written for a get.
@@ -220,7 +221,8 @@ impl<M: Threading> World<M> {
         })
     }
 
-    /// Where a slice begins in its rank's process. Whether it lies in that rank's segment is found out later.
+    /// Where a slice begins in its rank's process. Whether it lies in that rank's segment is found
+    /// out later.
     fn address<T: Global>(&self, slice: GlobalSlice<T>) -> Result<usize> {
         let (engine, to) = (self.engine(), Self::job_rank(slice.rank()));
         if to.0 >= engine.size() {
@@ -243,8 +245,8 @@ impl<M: Threading> World<M> {
     }
 
     /// # Safety
-    /// The addresses of this side are those of memory that `buffers` own, wherever they are moved to, and nobody else
-    /// uses.
+    /// The addresses of this side are those of memory that `buffers` own, wherever they are moved
+    /// to, and nobody else uses.
     pub(super) unsafe fn start_checked<'w, K: 'w, B: 'w>(
         &'w self,
         checked: Checked,

@@ -15,7 +15,8 @@ use argonet_base::kept::Kept;
 use checked::{give_each, kept_each, listed, listed_kept, listed_mut};
 
 impl<M: Threading> World<M> {
-    /// Writes a section of a slice into a section of global memory, blocking until it is visible there.
+    /// Writes a section of a slice into a section of global memory, blocking until it is visible
+    /// there.
     ///
     /// ```
     /// use argonet::{Section, SharedArray, World};
@@ -36,8 +37,8 @@ impl<M: Threading> World<M> {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Section`](crate::Error::Section) for a section that leaves its slice, or two that differ; otherwise as
-    /// [`put_value`](Self::put_value). Nothing has been written then.
+    /// [`Error::Section`](crate::Error::Section) for a section that leaves its slice, or two that
+    /// differ; otherwise as [`put_value`](Self::put_value). Nothing has been written then.
     pub fn put_strided<T: Global>(
         &self,
         to: GlobalSlice<T>,
@@ -70,7 +71,8 @@ impl<M: Threading> World<M> {
         unsafe { self.run_strided(Direction::Get, (from, at), local) }
     }
 
-    /// Starts what [`put_strided`](Self::put_strided) does; the operation owns the values and gives them back.
+    /// Starts what [`put_strided`](Self::put_strided) does; the operation owns the values and gives
+    /// them back.
     ///
     /// ```
     /// # use argonet::{Section, SharedArray, World};
@@ -102,7 +104,8 @@ impl<M: Threading> World<M> {
         unsafe { self.start_checked(checked, values, Kept::give) }
     }
 
-    /// Starts what [`get_strided`](Self::get_strided) does; the operation owns the slice and gives it back.
+    /// Starts what [`get_strided`](Self::get_strided) does; the operation owns the slice and gives
+    /// it back.
     ///
     /// See the example of [`start_put_strided`](Self::start_put_strided).
     ///
@@ -124,8 +127,9 @@ impl<M: Threading> World<M> {
         unsafe { self.start_checked(checked, values, Kept::give) }
     }
 
-    /// Writes slices, one after another, into pieces of global memory of one rank, one after another; both have as many
-    /// elements, which may be cut in different ways. Blocks until all are visible there.
+    /// Writes slices, one after another, into pieces of global memory of one rank, one after
+    /// another; both have as many elements, which may be cut in different ways. Blocks until all
+    /// are visible there.
     ///
     /// ```
     /// # use argonet::{SharedArray, World};
@@ -140,16 +144,16 @@ impl<M: Threading> World<M> {
     /// ```
     ///
     /// # Errors
-    /// Pieces on several ranks, lengths that differ; otherwise as [`put_value`](Self::put_value). Nothing has been written
-    /// then.
+    /// Pieces on several ranks, lengths that differ; otherwise as [`put_value`](Self::put_value).
+    /// Nothing has been written then.
     pub fn put_vector<T: Global>(&self, to: &[GlobalSlice<T>], values: &[&[T]]) -> Result<()> {
         let checked = self.vector(Direction::Put, to, values.iter().map(|slice| listed(slice)))?;
         // SAFETY: the slices are readable, and the call is complete on return.
         unsafe { self.run(&checked) }
     }
 
-    /// Reads pieces of global memory of one rank, one after another, into slices, one after another. Blocks until all have
-    /// arrived.
+    /// Reads pieces of global memory of one rank, one after another, into slices, one after
+    /// another. Blocks until all have arrived.
     ///
     /// See the example of [`put_vector`](Self::put_vector).
     ///
@@ -162,11 +166,13 @@ impl<M: Threading> World<M> {
     ) -> Result<()> {
         let local = values.iter_mut().map(|slice| listed_mut(slice));
         let checked = self.vector(Direction::Get, from, local)?;
-        // SAFETY: the slices are writable, any bytes are values of a `Global` type, and the call is complete on return.
+        // SAFETY: the slices are writable, any bytes are values of a `Global` type, and the call is
+        // complete on return.
         unsafe { self.run(&checked) }
     }
 
-    /// Starts what [`put_vector`](Self::put_vector) does; the operation owns the slices and gives them back.
+    /// Starts what [`put_vector`](Self::put_vector) does; the operation owns the slices and gives
+    /// them back.
     ///
     /// ```
     /// # use argonet::{SharedArray, World};
@@ -193,7 +199,8 @@ impl<M: Threading> World<M> {
         unsafe { self.start_checked(checked, values, give_each) }
     }
 
-    /// Starts what [`get_vector`](Self::get_vector) does; the operation owns the slices and gives them back.
+    /// Starts what [`get_vector`](Self::get_vector) does; the operation owns the slices and gives
+    /// them back.
     ///
     /// See the example of [`start_put_vector`](Self::start_put_vector).
     ///

@@ -1,4 +1,5 @@
-//! Which message a handler runs for: messages between two ranks arrive in order, so both sides count.
+//! Which message a handler runs for: messages between two ranks arrive in order, so both sides
+//! count.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -49,8 +50,8 @@ pub(crate) struct Passed {
 }
 
 impl Passed {
-    /// Sends by `send`; the number of the message, if it was sent. Threads take turns, so that numbers are in the order of the
-    /// messages.
+    /// Sends by `send`; the number of the message, if it was sent. Threads take turns, so that
+    /// numbers are in the order of the messages.
     pub(crate) fn send<R, E>(
         &self,
         way: Way,

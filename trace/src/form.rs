@@ -113,7 +113,8 @@ impl Who<'_> {
     }
 }
 
-/// A time with six digits after the point, in units of 10^9 (seconds) or 10^3 (microseconds, three digits) nanoseconds.
+/// A time with six digits after the point, in units of 10^9 (seconds) or 10^3 (microseconds, three
+/// digits) nanoseconds.
 pub(crate) struct Seconds(pub(crate) u64);
 pub(crate) struct Micros(pub(crate) u64);
 

@@ -17,8 +17,8 @@ pub(crate) const RECORD_BYTES: usize = 32 << 10;
 /// A record does not wait longer than this for being written, if its thread makes another.
 const AGE_NS: u64 = 250_000_000;
 
-/// How often somebody who wants to write a lane looks whether its thread has finished a record, giving the processor away in
-/// between.
+/// How often somebody who wants to write a lane looks whether its thread has finished a record,
+/// giving the processor away in between.
 const LOOKS: u32 = 1000;
 
 const FREE: u32 = 0;
@@ -43,8 +43,8 @@ pub(crate) struct Lane {
     text: UnsafeCell<[u8; BYTES]>,
 }
 
-// SAFETY: `text` is touched by whoever has moved `state` away from FREE, and up to `filled` by readers while it does
-// not change; both are argued where it is done.
+// SAFETY: `text` is touched by whoever has moved `state` away from FREE, and up to `filled` by
+// readers while it does not change; both are argued where it is done.
 unsafe impl Sync for Lane {}
 
 /// What became of a record.
@@ -119,8 +119,8 @@ impl Lane {
         if filled == 0 {
             self.oldest_ns.store(at_ns, Ordering::Relaxed);
         }
-        // SAFETY: `state` is FILLING by this thread, so nobody else touches the bytes behind `filled`; there are at least
-        // RECORD_BYTES, as was just made sure.
+        // SAFETY: `state` is FILLING by this thread, so nobody else touches the bytes behind
+        // `filled`; there are at least RECORD_BYTES, as was just made sure.
         let room = unsafe {
             let start = self.text.get().cast::<u8>().add(filled);
             core::slice::from_raw_parts_mut(start, RECORD_BYTES)
@@ -147,8 +147,8 @@ impl Lane {
         }
     }
 
-    /// Writes what is there because the process ends; `own` is whether the calling thread was interrupted while it used this lane.
-    /// Async-signal-safe.
+    /// Writes what is there because the process ends; `own` is whether the calling thread was
+    /// interrupted while it used this lane. Async-signal-safe.
     pub(crate) fn flush_finally(&self, sink: &Sink, own: bool) {
         for _ in 0..if own { 0 } else { LOOKS } {
             if self.take(WRITING) {
@@ -157,8 +157,8 @@ impl Lane {
             }
             std::thread::yield_now();
         }
-        // Whoever is writing has the bytes with the system, or is about to; a thread that adds a record and does not go on has
-        // left whole records before it.
+        // Whoever is writing has the bytes with the system, or is about to; a thread that adds a
+        // record and does not go on has left whole records before it.
         if self.state.load(Ordering::Acquire) == FILLING {
             sink.write(self.whole());
         }
@@ -181,8 +181,8 @@ impl Lane {
     /// The whole records, for whoever holds the lane, or when its thread does not go on.
     fn whole(&self) -> &[u8] {
         let filled = self.filled.load(Ordering::Acquire);
-        // SAFETY: the bytes up to `filled` were written before it was stored with Release, and do not change before it is
-        // 0 again, which only the holder of the lane makes it.
+        // SAFETY: the bytes up to `filled` were written before it was stored with Release, and do
+        // not change before it is 0 again, which only the holder of the lane makes it.
         unsafe { core::slice::from_raw_parts(self.text.get().cast::<u8>(), filled) }
     }
 }

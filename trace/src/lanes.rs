@@ -8,7 +8,8 @@ use crate::lane::Lane;
 
 /// A list that only grows.
 pub(crate) struct Lanes {
-    /// The lane that was made last, which leads to the others. Stored with Release when a lane is complete.
+    /// The lane that was made last, which leads to the others. Stored with Release when a lane is
+    /// complete.
     last: AtomicPtr<Lane>,
 }
 

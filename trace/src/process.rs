@@ -1,4 +1,5 @@
-//! What this process traces, and the calling thread's part of it: what the engine and the C API call.
+//! What this process traces, and the calling thread's part of it: what the engine and the C API
+//! call.
 
 use core::cell::Cell;
 use core::sync::atomic::{AtomicBool, Ordering};
@@ -25,7 +26,8 @@ static CLIENT: OnceLock<fn()> = OnceLock::new();
 thread_local! {
     /// The lane of this thread, once it has written something.
     static LANE: Cell<Option<&'static Lane>> = const { Cell::new(None) };
-    /// Whether this thread uses its lane: what a signal handler that runs on top of that does is not traced.
+    /// Whether this thread uses its lane: what a signal handler that runs on top of that does is
+    /// not traced.
     static BUSY: Cell<bool> = const { Cell::new(false) };
     static RETURN: Return = const { Return };
 }
@@ -67,7 +69,8 @@ pub fn begin_epoch(options: &Options) -> Result<u64, TraceError> {
     Ok(now_ns())
 }
 
-/// Starts tracing and counting, if this rank does either. Times count from `epoch_ns`. Once a process.
+/// Starts tracing and counting, if this rank does either. Times count from `epoch_ns`. Once a
+/// process.
 ///
 /// # Errors
 /// A file cannot be opened.
@@ -121,7 +124,8 @@ fn head(tracer: &Tracer, lane: &Lane, job: u64) {
     tracer.count_text(format_args!("GASNET_STATSMASK: {letters}"));
 }
 
-/// Calls `f` with what this process traces and this thread's lane; not where the thread is inside such a call.
+/// Calls `f` with what this process traces and this thread's lane; not where the thread is inside
+/// such a call.
 fn with(f: impl FnOnce(&'static Tracer, &'static Lane)) {
     let Some(tracer) = TRACER.get() else { return };
     if BUSY.replace(true) {
@@ -169,7 +173,8 @@ pub fn event(event: &Event<'_>) {
     with(|tracer, lane| tracer.event(lane, event, Part::Whole));
 }
 
-/// Reports a handler, of which `event` tells, and runs it. It ends at the time that `event` gets after `run`.
+/// Reports a handler, of which `event` tells, and runs it. It ends at the time that `event` gets
+/// after `run`.
 pub fn received(event: &Event<'_>, run: impl FnOnce()) {
     with(|tracer, lane| tracer.event(lane, event, Part::Begin));
     run();
@@ -321,8 +326,9 @@ pub fn dump_statistics(reset: bool) {
     }
 }
 
-/// Has `tell` called when statistics are written, which adds lines of the client's by [`count_text`]; not where the process
-/// ends in a signal handler or by a fatal error. The first such function counts.
+/// Has `tell` called when statistics are written, which adds lines of the client's by
+/// [`count_text`]; not where the process ends in a signal handler or by a fatal error. The first
+/// such function counts.
 pub fn on_summary(tell: fn()) {
     let _ = CLIENT.set(tell);
 }
@@ -332,7 +338,8 @@ pub fn on_summary_of_library(tell: Box<dyn Fn() + Send + Sync>) {
     let _ = LIBRARY.set(tell);
 }
 
-/// The process ends: writes what is left. Async-signal-safe unless `orderly`; only the first call does anything.
+/// The process ends: writes what is left. Async-signal-safe unless `orderly`; only the first call
+/// does anything.
 pub fn end(orderly: bool) {
     let Some(tracer) = TRACER.get() else { return };
     if tracer.counts_finally() {

@@ -42,7 +42,8 @@ fn explained(
     }
 }
 
-/// Makes a file that all ranks write to, empty but for its beginning. By rank 0, before others open it.
+/// Makes a file that all ranks write to, empty but for its beginning. By rank 0, before others open
+/// it.
 ///
 /// # Errors
 /// It cannot be opened or written.
@@ -111,8 +112,8 @@ impl Sink {
         }
     }
 
-    /// Writes whole records: in one piece where the system takes them so, since other ranks may write there too. After an
-    /// error nothing more is written, but counted. Async-signal-safe.
+    /// Writes whole records: in one piece where the system takes them so, since other ranks may
+    /// write there too. After an error nothing more is written, but counted. Async-signal-safe.
     pub(crate) fn write(&self, mut bytes: &[u8]) {
         while !bytes.is_empty() && self.failed.load(Ordering::Relaxed) == 0 {
             match rustix::io::write(self.fd(), bytes) {

@@ -53,7 +53,8 @@ pub(crate) enum Part {
     End,
 }
 
-/// Makes the files that all ranks write to. By rank 0, whether it traces or not, before the others start.
+/// Makes the files that all ranks write to. By rank 0, whether it traces or not, before the others
+/// start.
 pub(crate) fn make_shared(options: &Options) -> Result<(), TraceError> {
     if options.rank != 0 {
         return Ok(());
@@ -224,8 +225,8 @@ impl Tracer {
         self.owner == getpid() && self.stats.is_some() && !self.counted.swap(true, Ordering::AcqRel)
     }
 
-    /// Writes everything that threads still hold; `own` is the calling thread's lane if it was interrupted while it used it.
-    /// Once; async-signal-safe.
+    /// Writes everything that threads still hold; `own` is the calling thread's lane if it was
+    /// interrupted while it used it. Once; async-signal-safe.
     pub(crate) fn end(&self, own: Option<&Lane>) {
         if self.owner != getpid() || self.ended.swap(true, Ordering::AcqRel) {
             return;

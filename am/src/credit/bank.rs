@@ -9,9 +9,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Credits of a rank that are not lent, its epoch, and whom it may ask to give back.
 ///
-/// All counts are atomic, and each stands for itself: no other memory is published by them, so Relaxed is enough. The list has a lock,
-/// which a stream takes only when its peer gets more than the least for the first time; whoever holds it takes no stream's lock but
-/// by trying.
+/// All counts are atomic, and each stands for itself: no other memory is published by them, so
+/// Relaxed is enough. The list has a lock, which a stream takes only when its peer gets more than
+/// the least for the first time; whoever holds it takes no stream's lock but by trying.
 #[derive(Debug)]
 pub struct Bank {
     rules: Rules,
@@ -20,7 +20,8 @@ pub struct Bank {
     banked: AtomicU32,
     /// Shares of peers that have not been touched, in peers.
     untouched: AtomicU32,
-    /// Requests until the epoch ends. Below zero for moments, while one stream that has seen it end starts the next.
+    /// Requests until the epoch ends. Below zero for moments, while one stream that has seen it end
+    /// starts the next.
     left: AtomicI64,
     epoch: AtomicU32,
     /// Credits that were asked for and not there.
@@ -128,15 +129,17 @@ impl Bank {
         }
     }
 
-    /// Counts requests; whether the last of the epoch is one of them. Then the stream must end it. That is exactly one stream, whatever the others take meanwhile.
+    /// Counts requests; whether the last of the epoch is one of them. Then the stream must end it.
+    /// That is exactly one stream, whatever the others take meanwhile.
     #[inline]
     pub(super) fn takes_last(&self, count: u32) -> bool {
         let before = self.left.fetch_sub(count.into(), Relaxed);
         (1..=i64::from(count)).contains(&before)
     }
 
-    /// Ends the epoch whose last request this stream has taken, and those that others have filled until then. No other stream ends any while nothing is left, so
-    /// something must be: else none would ever end again.
+    /// Ends the epoch whose last request this stream has taken, and those that others have filled
+    /// until then. No other stream ends any while nothing is left, so something must be: else none
+    /// would ever end again.
     #[cold]
     pub(super) fn end_epochs(&self) {
         let length = i64::from(self.rules.epoch_requests);

@@ -31,7 +31,8 @@ impl Peer {
         self.held.saturating_sub(self.in_use)
     }
 
-    /// Pays for a request. `None`: there are not enough; call again with the same attempt when a reply or a loan has come.
+    /// Pays for a request. `None`: there are not enough; call again with the same attempt when a
+    /// reply or a loan has come.
     #[inline]
     pub fn request(&mut self, cost: u16, attempt: &mut Attempt, bank: &Bank) -> Option<Tag> {
         let available = self.available();
@@ -69,7 +70,8 @@ impl Peer {
     /// What the request that has just been paid for asks for.
     #[cold]
     fn ask_with(&mut self, cost: u16, attempt: &Attempt, bank: &Bank) -> u16 {
-        // No other is under way, so a burst begins. What the last one did not come to ask for, it has done without.
+        // No other is under way, so a burst begins. What the last one did not come to ask for, it
+        // has done without.
         if bank.rules().mends.one_burst && self.in_use == cost {
             self.wanting = 0;
         }
@@ -95,8 +97,8 @@ impl Peer {
         }
         let extra = wanted.min(room).min(rules.form.most_extra());
         self.wanting = self.wanting.min(room).saturating_sub(extra);
-        // Requests that stall before the answer is here lack the same credits. A narrow field asks for so little at once that it
-        // needs the next ones, too.
+        // Requests that stall before the answer is here lack the same credits. A narrow field asks
+        // for so little at once that it needs the next ones, too.
         if rules.mends.one_question && extra > 0 && rules.form.most_extra() >= rules.most {
             self.marks |= ASKING;
         }
@@ -132,7 +134,8 @@ impl Peer {
         Ok(())
     }
 
-    /// The lender has lent so much, and what is in use now is known. Where nothing is in use, the question was answered, too.
+    /// The lender has lent so much, and what is in use now is known. Where nothing is in use, the
+    /// question was answered, too.
     #[inline]
     pub(super) fn heard(&mut self, lent: u16) {
         if lent > 0 || self.in_use == 0 {
@@ -140,8 +143,9 @@ impl Peer {
         }
     }
 
-    /// A request was refused, as the lender has lent less than is used here: its credits are no longer in use, and no more are held than
-    /// are lent. The request is to be paid for and sent again.
+    /// A request was refused, as the lender has lent less than is used here: its credits are no
+    /// longer in use, and no more are held than are lent. The request is to be paid for and sent
+    /// again.
     ///
     /// # Errors
     /// More come back than were used.
@@ -154,8 +158,8 @@ impl Peer {
             });
         }
         self.in_use -= back.count;
-        // A loan under way to us may be part of it, and makes us hold too much once more: then there is another refusal,
-        // and the next correction. It never makes us hold too little.
+        // A loan under way to us may be part of it, and makes us hold too much once more: then
+        // there is another refusal, and the next correction. It never makes us hold too little.
         self.held = self.held.min(back.loan);
         self.heard(0);
         Ok(())

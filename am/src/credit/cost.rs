@@ -7,19 +7,21 @@ use super::error::CreditError;
 pub struct Costs {
     /// Bytes of receive space that a credit stands for.
     pub granularity: u32,
-    /// Bytes of the entry that the completion of a credit's request may take in an event queue; 0 where there is none.
+    /// Bytes of the entry that the completion of a credit's request may take in an event queue; 0
+    /// where there is none.
     pub event_bytes: u32,
     /// Bytes of a medium in the receive space besides arguments and payload.
     pub header_bytes: u32,
     /// Largest request in the receive space, in bytes: a chunk.
     pub chunk_bytes: u32,
-    /// Whether the space is a chain of [buffers that come back as wholes](crate::recycling), for which some of it is slack. If not, all of it can
-    /// be credited.
+    /// Whether the space is a chain of [buffers that come back as wholes](crate::recycling), for
+    /// which some of it is slack. If not, all of it can be credited.
     pub recycles: bool,
 }
 
 impl Costs {
-    /// Those of the Portals text: 256 bytes and an event of 128; the header travels in match bits and immediate data; chunks of 1 KiB.
+    /// Those of the Portals text: 256 bytes and an event of 128; the header travels in match bits
+    /// and immediate data; chunks of 1 KiB.
     pub const PORTALS: Costs = Costs {
         granularity: 256,
         event_bytes: 128,

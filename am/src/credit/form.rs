@@ -10,9 +10,11 @@ use super::error::CreditError;
 /// What a request or a reply says about credits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Tag {
-    /// The sender has ended an epoch since it last said so: what is kept about sending to it decays.
+    /// The sender has ended an epoch since it last said so: what is kept about sending to it
+    /// decays.
     pub epoch: bool,
-    /// In a request: the credits that its sender was waiting for. In a reply: credits that are lent in addition.
+    /// In a request: the credits that its sender was waiting for. In a reply: credits that are lent
+    /// in addition.
     pub extra: u16,
     /// What the request cost; the reply gives it back.
     pub count: u16,
@@ -77,7 +79,8 @@ impl Form {
     /// The tag in the low bits. `extra` that is too large is cut to what the field holds.
     ///
     /// # Panics
-    /// If `count` does not fit: [`Rules::check`](super::Rules::check) excludes requests that cost so much.
+    /// If `count` does not fit: [`Rules::check`](super::Rules::check) excludes requests that cost
+    /// so much.
     #[inline]
     #[must_use]
     pub fn pack(&self, tag: Tag) -> u64 {

@@ -5,7 +5,8 @@ use super::form::Tag;
 use super::peer::{LISTED, Peer};
 use super::purse::Credits;
 
-/// What the reply to a request owes its sender. It goes into the token of the request; dropping it would lose credits of the sender.
+/// What the reply to a request owes its sender. It goes into the token of the request; dropping it
+/// would lose credits of the sender.
 #[derive(PartialEq, Eq, Debug)]
 #[must_use = "the reply gives credits back"]
 pub struct Debt {
@@ -34,7 +35,8 @@ impl Peer {
     /// A request has come.
     ///
     /// # Errors
-    /// [`PushedBack`] if its sender uses more than was lent to it, so that receive space others have been promised stays theirs.
+    /// [`PushedBack`] if its sender uses more than was lent to it, so that receive space others
+    /// have been promised stays theirs.
     #[inline]
     pub fn arrived(&mut self, tag: Tag, bank: &Bank) -> Result<Debt, PushedBack> {
         if tag.epoch {
@@ -59,8 +61,8 @@ impl Peer {
         })
     }
 
-    /// The receive space was full although the loan was kept, or the request fell into no buffer: the debt is void, and the request goes
-    /// back to its sender.
+    /// The receive space was full although the loan was kept, or the request fell into no buffer:
+    /// the debt is void, and the request goes back to its sender.
     // spec P10: overflow is pushed back and resent.
     pub fn overflowed(&mut self, debt: Debt) -> PushedBack {
         self.owed -= debt.count;
@@ -70,7 +72,8 @@ impl Peer {
         }
     }
 
-    /// The request was handled: what its reply says. `rank` is the peer's, for the list of those who may be asked to give back.
+    /// The request was handled: what its reply says. `rank` is the peer's, for the list of those
+    /// who may be asked to give back.
     ///
     /// Call [`Bank::scavenge`] next, when no stream's lock is held.
     #[inline]

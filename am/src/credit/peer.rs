@@ -9,27 +9,31 @@ pub(super) const ASKED: u8 = 1;
 pub(super) const GAVE_NOTHING: u8 = 2;
 /// It is on the scavenge list.
 pub(super) const LISTED: u8 = 4;
-/// This rank has asked it for credits and waits for what becomes of that; only with [`Mends::one_question`](super::Mends::one_question).
+/// This rank has asked it for credits and waits for what becomes of that; only with
+/// [`Mends::one_question`](super::Mends::one_question).
 pub(super) const ASKING: u8 = 8;
 
 /// Credits between this rank and another, both ways. 28 bytes; needed from the first use on.
 ///
-/// It belongs to the stream of the peer: whoever has `&mut Peer` holds the stream's lock or owns the stream.
+/// It belongs to the stream of the peer: whoever has `&mut Peer` holds the stream's lock or owns
+/// the stream.
 // spec P16: together with the slot of the system queue below 40 bytes a peer.
 #[derive(Debug)]
 pub struct Peer {
-    // As borrower, of credits of the peer. The text's SendCredits, SendInuse, SendMax, SendStalls, SendRevoked.
+    // As borrower, of credits of the peer. The text's SendCredits, SendInuse, SendMax, SendStalls,
+    // SendRevoked.
     pub(super) held: u16,
     pub(super) in_use: u16,
     pub(super) peak: u16,
-    /// Most in use in the epochs before, of those in which requests were sent; only with [`Mends::patience`](super::Mends::patience).
+    /// Most in use in the epochs before, of those in which requests were sent; only with
+    /// [`Mends::patience`](super::Mends::patience).
     pub(super) past: u16,
     pub(super) stalls: u16,
     pub(super) gave_back: u16,
     /// Credits that are still to be asked for, with the requests that come.
     pub(super) wanting: u16,
-    // As lender, of credits of this rank. The text's LoanCredits; what requests that were not yet answered have used of it;
-    // LoanRequested, LoanGiven.
+    // As lender, of credits of this rank. The text's LoanCredits; what requests that were not yet
+    // answered have used of it; LoanRequested, LoanGiven.
     pub(super) loan: Credits,
     pub(super) owed: u16,
     pub(super) asked_for: u16,
@@ -63,7 +67,8 @@ pub struct Figures {
 }
 
 impl Peer {
-    /// The peer at its first use: both sides hold the share of the plan. `None` if all peers of the plan have been made.
+    /// The peer at its first use: both sides hold the share of the plan. `None` if all peers of the
+    /// plan have been made.
     #[must_use]
     pub fn new(bank: &Bank) -> Option<Peer> {
         let loan = bank.share()?;
@@ -101,9 +106,11 @@ impl Peer {
         }
     }
 
-    /// Whether the peer is to be told that an epoch has ended here. It is told once for all that have ended since.
+    /// Whether the peer is to be told that an epoch has ended here. It is told once for all that
+    /// have ended since.
     ///
-    /// Only low bits are kept, so after exactly 65,536 epochs without a message it is not told; it is with the next.
+    /// Only low bits are kept, so after exactly 65,536 epochs without a message it is not told; it
+    /// is with the next.
     #[inline]
     pub(super) fn tell_epoch(&mut self, bank: &Bank) -> bool {
         let epoch = bank.epoch() as u16;
@@ -123,8 +130,9 @@ impl Peer {
         self.marks &= !ASKING;
     }
 
-    /// A partner that seldom sends, beside busy ones that end epochs quickly, would lose all that it needs between two bursts. So an
-    /// epoch without a request says nothing about what is needed, until there were many.
+    /// A partner that seldom sends, beside busy ones that end epochs quickly, would lose all that
+    /// it needs between two bursts. So an epoch without a request says nothing about what is
+    /// needed, until there were many.
     fn decay_peak(&mut self, bank: &Bank) {
         let rules = bank.rules();
         if !rules.mends.patience {
@@ -141,10 +149,11 @@ impl Peer {
         }
     }
 
-    /// Decays the lender's numbers by all epochs that have ended since they were last looked at, so that the end of an epoch
-    /// walks over no peers.
+    /// Decays the lender's numbers by all epochs that have ended since they were last looked at, so
+    /// that the end of an epoch walks over no peers.
     ///
-    /// Only low bits are kept: after exactly 65,536 epochs they decay one epoch late, which withholds a loan for that long.
+    /// Only low bits are kept: after exactly 65,536 epochs they decay one epoch late, which
+    /// withholds a loan for that long.
     #[inline]
     pub(super) fn decay_lending(&mut self, bank: &Bank) {
         let ended = (bank.epoch() as u16).wrapping_sub(self.decayed);

@@ -1,4 +1,5 @@
-//! How the credits of a rank are dealt out at the start. All ranks work out the same, so nothing is exchanged.
+//! How the credits of a rank are dealt out at the start. All ranks work out the same, so nothing is
+//! exchanged.
 
 use super::cost::Costs;
 use super::error::PlanError;
@@ -6,12 +7,12 @@ use super::rules::Rules;
 use super::space::Space;
 use core::fmt;
 
-/// Partners of a rank that the bank should lift to the most credits a peer: the six faces of a box, and a partner for each level
-/// of a binary tree over 10,000 ranks.
+/// Partners of a rank that the bank should lift to the most credits a peer: the six faces of a box,
+/// and a partner for each level of a binary tree over 10,000 ranks.
 const PARTNERS: u64 = 6 + 14;
 
-/// Of the credits, the part that is in the bank where a peer's share is not yet all that it may have: a third, as in the text's example of 6 credits a peer of which 2
-/// can be dealt out anew.
+/// Of the credits, the part that is in the bank where a peer's share is not yet all that it may
+/// have: a third, as in the text's example of 6 credits a peer of which 2 can be dealt out anew.
 const BANKED_PART: u64 = 3;
 
 /// In small jobs, where every peer can have the most, the part that is added for the bank.
@@ -38,16 +39,19 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// The plan for a job of that many ranks (those that share memory with each other need no credits, so in a job over
-    /// hosts with several ranks each this is the upper limit).
+    /// The plan for a job of that many ranks (those that share memory with each other need no
+    /// credits, so in a job over hosts with several ranks each this is the upper limit).
     ///
-    /// Derived, where the user wishes nothing else, in credits, with `p` peers, `least` and `most` a peer:
+    /// Derived, where the user wishes nothing else, in credits, with `p` peers, `least` and `most`
+    /// a peer:
     ///
-    /// 1. Small jobs: every peer has `most`, and a tenth is added for the bank. Nothing needs to move.
-    /// 2. Where that is more than `3 x most x 20`, the total stays there. A third is banked, which lifts 20 partners to `most`: six
-    ///    faces, and 14 in trees. The rest is shared.
-    /// 3. Where the share would fall below `least`, every peer has `least`, and half as much more is banked: the total grows with
-    ///    the job, by 6 credits a peer if `least` is 4 (the text's 22 MiB for 10,000 ranks).
+    /// 1. Small jobs: every peer has `most`, and a tenth is added for the bank. Nothing needs to
+    ///    move.
+    /// 2. Where that is more than `3 x most x 20`, the total stays there. A third is banked, which
+    ///    lifts 20 partners to `most`: six faces, and 14 in trees. The rest is shared.
+    /// 3. Where the share would fall below `least`, every peer has `least`, and half as much more
+    ///    is banked: the total grows with the job, by 6 credits a peer if `least` is 4 (the text's
+    ///    22 MiB for 10,000 ranks).
     ///
     /// The receive space is made for the total; what is left by rounding goes to the bank.
     ///
@@ -124,7 +128,8 @@ impl Plan {
         })
     }
 
-    /// The same space with all of it shared and an empty bank (but for rounding), as if nothing could move. To compare with.
+    /// The same space with all of it shared and an empty bank (but for rounding), as if nothing
+    /// could move. To compare with.
     #[must_use]
     pub fn all_shared(&self, rules: &Rules) -> Plan {
         let peers = u64::from(self.peers());
@@ -172,7 +177,8 @@ impl Plan {
         &self.space
     }
 
-    /// The table of derived plans, for sizes of jobs that are of interest, as text with its derivation.
+    /// The table of derived plans, for sizes of jobs that are of interest, as text with its
+    /// derivation.
     #[must_use]
     pub fn table(rules: &Rules) -> String {
         let mut text = format!("{:>9}  {HEADING}\n", "ranks");

@@ -1,9 +1,11 @@
 //! Credits as something that is moved, never copied.
 
-/// Credits of a lender. They are in the bank, in the pot of shares that nobody has touched yet, or lent to one peer.
+/// Credits of a lender. They are in the bank, in the pot of shares that nobody has touched yet, or
+/// lent to one peer.
 ///
-/// Only [`Bank::new`](super::Bank::new) makes them, from receive space that exists; all else splits and joins. There is no
-/// `Clone`, so the sum of all loans and the bank is always what the space holds.
+/// Only [`Bank::new`](super::Bank::new) makes them, from receive space that exists; all else splits
+/// and joins. There is no `Clone`, so the sum of all loans and the bank is always what the space
+/// holds.
 #[derive(PartialEq, Eq, Debug)]
 #[must_use = "credits that are dropped are lost to the job"]
 pub struct Credits(u16);

@@ -7,26 +7,33 @@ use super::form::Form;
 /// Where we leave the Portals text, one by one; docs/flow-control.md has curves with and without.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Mends {
-    /// Credits are called back when somebody has asked for some that the bank did not have. The text calls them back with
-    /// every reply while the bank is low, whether anybody wants them or not.
+    /// Credits are called back when somebody has asked for some that the bank did not have. The
+    /// text calls them back with every reply while the bank is low, whether anybody wants them or
+    /// not.
     pub on_demand: bool,
-    /// Peers are asked for all that they can spare, but no more peers than could give what is missing. The text asks as many as a walk may.
+    /// Peers are asked for all that they can spare, but no more peers than could give what is
+    /// missing. The text asks as many as a walk may.
     pub as_many_as_needed: bool,
-    /// A request for credits is granted in part where a limit has less, and takes no more than a quarter of the bank; the rest counts as missing. The text grants all or nothing.
+    /// A request for credits is granted in part where a limit has less, and takes no more than a
+    /// quarter of the bank; the rest counts as missing. The text grants all or nothing.
     pub in_part: bool,
-    /// A borrower that has stalled asks for [`Rules::ask_times`] what it holds, with as many requests as the field needs. The text asks for
-    /// what the one message lacked.
+    /// A borrower that has stalled asks for [`Rules::ask_times`] what it holds, with as many
+    /// requests as the field needs. The text asks for what the one message lacked.
     pub ask_ahead: bool,
-    /// What a borrower used in the last epochs in which it sent anything is kept for [`Rules::patience`] epochs of silence. By the text it decays with every epoch, and
-    /// epochs are short where somebody else is busy.
+    /// What a borrower used in the last epochs in which it sent anything is kept for
+    /// [`Rules::patience`] epochs of silence. By the text it decays with every epoch, and epochs
+    /// are short where somebody else is busy.
     pub patience: bool,
-    /// Who asked for credits, or stalled, gives none in the same epoch. By the text each time counts, and many times take several epochs to decay.
+    /// Who asked for credits, or stalled, gives none in the same epoch. By the text each time
+    /// counts, and many times take several epochs to decay.
     pub one_epoch: bool,
-    /// Where the field holds any question: who has asked for credits asks again when some were lent, when all that it used has come back, or in the
-    /// lender's next epoch. By the text each request that has stalled asks, and many that stalled for the same credits are all lent some.
+    /// Where the field holds any question: who has asked for credits asks again when some were
+    /// lent, when all that it used has come back, or in the lender's next epoch. By the text each
+    /// request that has stalled asks, and many that stalled for the same credits are all lent some.
     pub one_question: bool,
-    /// With [`ask_ahead`](Self::ask_ahead): what a burst has still to ask for is forgotten when the next begins, with a request while no other is under way. Without it
-    /// that request asks for the rest, so credits move long after the last stall.
+    /// With [`ask_ahead`](Self::ask_ahead): what a burst has still to ask for is forgotten when the
+    /// next begins, with a request while no other is under way. Without it that request asks for
+    /// the rest, so credits move long after the last stall.
     pub one_burst: bool,
 }
 
@@ -55,7 +62,8 @@ impl Mends {
     };
 }
 
-/// Everything that the machine can be told. The same on all ranks, as each works out alone what the others hold at the start.
+/// Everything that the machine can be told. The same on all ranks, as each works out alone what the
+/// others hold at the start.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Rules {
     /// What requests cost.
@@ -80,7 +88,8 @@ pub struct Rules {
     pub low: u32,
     /// How many times what it holds a borrower asks for after a stall, with [`Mends::ask_ahead`].
     pub ask_times: u16,
-    /// Epochs of the lender without a request after which what was used before begins to decay, with [`Mends::patience`].
+    /// Epochs of the lender without a request after which what was used before begins to decay,
+    /// with [`Mends::patience`].
     pub patience: u8,
     /// Peers asked to give back in one walk at most.
     pub walk_targets: u32,

@@ -75,15 +75,16 @@ impl Bank {
         self.list().len()
     }
 
-    /// Asks peers to give credits back, if the bank needs them. To be called after replies, without a stream's lock; returns at once if
-    /// there is nothing to do or another thread is at it.
+    /// Asks peers to give credits back, if the bank needs them. To be called after replies, without
+    /// a stream's lock; returns at once if there is nothing to do or another thread is at it.
     ///
-    /// `visit(rank, look)` calls `look` with the peer's state if it can have it *now*: not if the stream's lock is held
-    /// elsewhere, and not if a system message to that peer is still unanswered. `send` sends a [`Revoke`] to a rank.
+    /// `visit(rank, look)` calls `look` with the peer's state if it can have it *now*: not if the
+    /// stream's lock is held elsewhere, and not if a system message to that peer is still
+    /// unanswered. `send` sends a [`Revoke`] to a rank.
     ///
-    /// Passed over are: this rank; whoever cannot be visited; who was asked and has not answered; who gave nothing in this epoch;
-    /// who wanted more in this epoch. Who holds no more than the least leaves the list. The next walk goes on behind the
-    /// last one, so all are asked in turn.
+    /// Passed over are: this rank; whoever cannot be visited; who was asked and has not answered;
+    /// who gave nothing in this epoch; who wanted more in this epoch. Who holds no more than the
+    /// least leaves the list. The next walk goes on behind the last one, so all are asked in turn.
     // spec P11: the walk.
     pub fn scavenge(
         &self,
@@ -135,7 +136,8 @@ impl Bank {
             return Look::Pass;
         }
         peer.marks |= ASKED;
-        // The first hundred that are missing are seldom the last, and what a peer has not used for long it will hardly miss.
+        // The first hundred that are missing are seldom the last, and what a peer has not used for
+        // long it will hardly miss.
         let wanted = if self.rules().mends.as_many_as_needed {
             above
         } else {
@@ -151,8 +153,8 @@ impl Bank {
 impl Peer {
     /// The answer to a [`Revoke`] has come; its credits are banked.
     ///
-    /// A borrower that believes to hold more than it was lent may give back more than there is. The least, and what requests here have used,
-    /// stay lent then, so that it can always go on.
+    /// A borrower that believes to hold more than it was lent may give back more than there is. The
+    /// least, and what requests here have used, stay lent then, so that it can always go on.
     ///
     /// # Errors
     /// An answer without a question.

@@ -2,7 +2,8 @@
 
 use super::cost::Costs;
 
-/// Receive buffers of one rank, each of some chunks; or, where nothing is [recycled](Costs::recycles), one buffer of pieces of a credit.
+/// Receive buffers of one rank, each of some chunks; or, where nothing is
+/// [recycled](Costs::recycles), one buffer of pieces of a credit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Space {
     /// Buffers.
@@ -13,7 +14,8 @@ pub struct Space {
     pub costs: Costs,
 }
 
-/// Buffers of a space that is made to measure: one of them is slack, and another number would round more.
+/// Buffers of a space that is made to measure: one of them is slack, and another number would round
+/// more.
 const BUFFERS: u32 = 17;
 
 impl Space {
@@ -33,7 +35,8 @@ impl Space {
         }
     }
 
-    /// The largest space of 17 buffers within `bytes`; of 2, or none at all, if that is very little.
+    /// The largest space of 17 buffers within `bytes`; of 2, or none at all, if that is very
+    /// little.
     #[must_use]
     pub fn within(bytes: u64, costs: Costs) -> Space {
         if !costs.recycles {
@@ -60,10 +63,12 @@ impl Space {
         }
     }
 
-    /// Credits that it is good for: those of all buffers but one, and of all chunks of a buffer but one.
+    /// Credits that it is good for: those of all buffers but one, and of all chunks of a buffer but
+    /// one.
     ///
-    /// One buffer may be full of requests of which all but one have been handled, and so given back. A buffer is left when
-    /// less than a chunk is free. [`recycling`](crate::recycling) has the argument.
+    /// One buffer may be full of requests of which all but one have been handled, and so given
+    /// back. A buffer is left when less than a chunk is free. [`recycling`](crate::recycling) has
+    /// the argument.
     #[must_use]
     pub fn credits(&self) -> u64 {
         if !self.costs.recycles {

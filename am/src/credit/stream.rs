@@ -1,7 +1,8 @@
-//! For conduits that count requests themselves, as bytes of a stream: the machine is told now and then what is in use, and says how much
-//! either side may use. Nothing is done for each message.
+//! For conduits that count requests themselves, as bytes of a stream: the machine is told now and
+//! then what is in use, and says how much either side may use. Nothing is done for each message.
 //!
-//! What is in use only grows until the lender says what it has handled; so the conduit tells the use just before it takes such word, and the peak is exact.
+//! What is in use only grows until the lender says what it has handled; so the conduit tells the
+//! use just before it takes such word, and the peak is exact.
 
 use super::bank::Bank;
 use super::borrower::Attempt;
@@ -9,8 +10,8 @@ use super::error::CreditError;
 use super::peer::Peer;
 
 impl Peer {
-    /// Borrower: credits in use now, rounded up, and whether requests were sent since the last call. To be called before the lender's
-    /// word is taken, and before [`revoke`](Self::revoke).
+    /// Borrower: credits in use now, rounded up, and whether requests were sent since the last
+    /// call. To be called before the lender's word is taken, and before [`revoke`](Self::revoke).
     pub fn uses(&mut self, in_use: u16, has_sent: bool) {
         self.in_use = in_use;
         self.peak = self.peak.max(in_use);
@@ -19,7 +20,8 @@ impl Peer {
         }
     }
 
-    /// Borrower: a request lacks `lacked` credits and waits. `is_new`: it has not waited before. Returns what to ask the lender for; 0 is nothing.
+    /// Borrower: a request lacks `lacked` credits and waits. `is_new`: it has not waited before.
+    /// Returns what to ask the lender for; 0 is nothing.
     #[cold]
     pub fn lacks(&mut self, lacked: u16, is_new: bool, bank: &Bank) -> u16 {
         if !is_new {
@@ -30,7 +32,8 @@ impl Peer {
         self.ask(&attempt, bank)
     }
 
-    /// Borrower: the lender's word has come, by which `in_use` credits are still in use and `lent` more are held.
+    /// Borrower: the lender's word has come, by which `in_use` credits are still in use and `lent`
+    /// more are held.
     ///
     /// # Errors
     /// More are held than may be.
@@ -58,8 +61,8 @@ impl Peer {
         Ok(())
     }
 
-    /// Lender: credits of requests that have come and were not handled, rounded up. To be called before
-    /// [`returned`](Self::returned).
+    /// Lender: credits of requests that have come and were not handled, rounded up. To be called
+    /// before [`returned`](Self::returned).
     pub fn owes(&mut self, owed: u16) {
         self.owed = owed;
     }
@@ -75,7 +78,8 @@ impl Peer {
         self.lend(wanted, rank, bank)
     }
 
-    /// Lender and borrower: whether an epoch has ended here of which the peer was not told. It counts as told then.
+    /// Lender and borrower: whether an epoch has ended here of which the peer was not told. It
+    /// counts as told then.
     #[inline]
     pub fn tells_epoch(&mut self, bank: &Bank) -> bool {
         self.tell_epoch(bank)

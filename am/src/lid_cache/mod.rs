@@ -1,8 +1,10 @@
-//! Longs that travel in two messages: the header with its arguments, and the data that goes straight to its place. The network may
-//! deliver either first; the handler runs when both are there.
+//! Longs that travel in two messages: the header with its arguments, and the data that goes
+//! straight to its place. The network may deliver either first; the handler runs when both are
+//! there.
 //!
-//! The sender gives both halves one number, the *LID* ([`Lids`]). The receiver keeps the half that comes first in a [`LidCache`], by source and LID.
-//! The cache is bounded, in all and for each source, so that a peer that sends halves alone cannot take all of it. When a peer is lost, its
+//! The sender gives both halves one number, the *LID* ([`Lids`]). The receiver keeps the half that
+//! comes first in a [`LidCache`], by source and LID. The cache is bounded, in all and for each
+//! source, so that a peer that sends halves alone cannot take all of it. When a peer is lost, its
 //! halves are forgotten.
 // spec P7: header and data halves of a long, whichever comes first.
 
@@ -62,8 +64,8 @@ pub struct LidCache<H, D> {
 impl<H, D> LidCache<H, D> {
     /// A cache of at most `most` halves, and `most_per_source` of each rank.
     ///
-    /// With credits a long costs 2 and both halves are paid for, so a source that holds at most `c` credits has at most
-    /// `c / 2` halves here.
+    /// With credits a long costs 2 and both halves are paid for, so a source that holds at most `c`
+    /// credits has at most `c / 2` halves here.
     #[must_use]
     pub fn new(most: usize, most_per_source: usize) -> Self {
         Self {
@@ -179,8 +181,8 @@ fn name<H, D>(half: &Half<H, D>) -> &'static str {
 
 /// Numbers for the longs of one sender: counted, and begun again when the field is full.
 ///
-/// A number is used again after 2^`bits` longs. As a sender has at most some thousand under way, none is in use then; 16 bits at least
-/// are asked for, so that this holds for every field.
+/// A number is used again after 2^`bits` longs. As a sender has at most some thousand under way,
+/// none is in use then; 16 bits at least are asked for, so that this holds for every field.
 #[derive(Clone, Debug)]
 pub struct Lids {
     next: u32,

@@ -1,16 +1,22 @@
-//! Receive buffers that fill from their beginning and are used again as a whole, without the memory itself.
+//! Receive buffers that fill from their beginning and are used again as a whole, without the memory
+//! itself.
 //!
-//! The buffers stand in a chain. A request goes behind the last one in the first buffer of the chain; when less than a chunk is
-//! left there, the buffer leaves the chain (is *unlinked*). When all of its requests have been handled, it comes back, empty, at the
-//! end. That is what Portals does with locally managed memory descriptors, and what any ring of large buffers can do.
+//! The buffers stand in a chain. A request goes behind the last one in the first buffer of the
+//! chain; when less than a chunk is left there, the buffer leaves the chain (is *unlinked*). When
+//! all of its requests have been handled, it comes back, empty, at the end. That is what Portals
+//! does with locally managed memory descriptors, and what any ring of large buffers can do.
 //!
-//! **How much may be promised.** A handled request gives its credits back at once, its buffer only with the last one in it. Let there be
-//! `b` buffers of `k` chunks, and `(b - 1) x (k - 1)` chunks promised ([`Space::credits`](crate::credit::Space::credits)). A request finds no buffer only if all `b` are unlinked;
-//! each then holds more than `k - 1` chunks. If requests are handled in the order of their arrival, those that are not handled lie one behind the
-//! other: the first buffer has at least one of them, all other `b - 1` are full of them. That is more than was promised, so it does
-//! not happen. If they are handled in any order, as by several threads, one slow handler in each buffer holds all of them, and credits do
-//! not exclude that the space is full. Then [`Chain::place`] says [`Full`], and the request is pushed back; it is never lost.
-// spec P8: buffers are chained, unlinked when less than a chunk is left, and linked again when all their requests have run.
+//! **How much may be promised.** A handled request gives its credits back at once, its buffer only
+//! with the last one in it. Let there be `b` buffers of `k` chunks, and `(b - 1) x (k - 1)` chunks
+//! promised ([`Space::credits`](crate::credit::Space::credits)). A request finds no buffer only if
+//! all `b` are unlinked; each then holds more than `k - 1` chunks. If requests are handled in the
+//! order of their arrival, those that are not handled lie one behind the other: the first buffer
+//! has at least one of them, all other `b - 1` are full of them. That is more than was promised, so
+//! it does not happen. If they are handled in any order, as by several threads, one slow handler in
+//! each buffer holds all of them, and credits do not exclude that the space is full. Then
+//! [`Chain::place`] says [`Full`], and the request is pushed back; it is never lost.
+// spec P8: buffers are chained, unlinked when less than a chunk is left, and linked again when all
+// their requests have run.
 
 use crate::credit::Space;
 use std::collections::VecDeque;

@@ -7,8 +7,9 @@ use std::collections::VecDeque;
 /// What is kept about one peer. All zero until the first message.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Slot {
-    /// The last answer given to the peer, without its sequence: kind and epoch in bits 31 and 30, count in bits 0 to 15. It is given again
-    /// when the question is repeated. Bits 16 to 23 are the code of an exit that waits.
+    /// The last answer given to the peer, without its sequence: kind and epoch in bits 31 and 30,
+    /// count in bits 0 to 15. It is given again when the question is repeated. Bits 16 to 23 are
+    /// the code of an exit that waits.
     answered: u32,
     /// The sequence of the last question to the peer.
     sequence: u8,
@@ -97,8 +98,8 @@ pub struct SystemQueue {
 }
 
 impl SystemQueue {
-    /// A queue that repeats questions which are not answered within `resend`; zero is for networks that lose nothing, where
-    /// nothing is kept to be repeated.
+    /// A queue that repeats questions which are not answered within `resend`; zero is for networks
+    /// that lose nothing, where nothing is kept to be repeated.
     #[must_use]
     pub fn new(resend: Duration) -> Self {
         Self {
@@ -108,8 +109,9 @@ impl SystemQueue {
         }
     }
 
-    /// Puts a question to a peer. `None`: another is not answered yet. An exit then follows by itself
-    /// ([`Heard::AnsweredAndNext`]); anything else is for the caller to ask again, if it still wants to.
+    /// Puts a question to a peer. `None`: another is not answered yet. An exit then follows by
+    /// itself ([`Heard::AnsweredAndNext`]); anything else is for the caller to ask again, if it
+    /// still wants to.
     pub fn ask(
         &mut self,
         now: Duration,
@@ -189,7 +191,8 @@ impl SystemQueue {
     fn heard(slot: &mut Slot, frame: Frame, question: Question) -> Heard {
         let sequence = frame.sequence();
         if slot.marks & HEARD != 0 {
-            // One question is open at a time, so what is not the next is an old one that the network has repeated.
+            // One question is open at a time, so what is not the next is an old one that the
+            // network has repeated.
             if sequence == slot.heard && slot.marks & OWES == 0 {
                 return Heard::Repeated(Self::answer_again(slot));
             }

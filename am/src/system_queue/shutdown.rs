@@ -1,12 +1,14 @@
 //! The end of a job over the system queue.
 //!
-//! The rank that ends first tells all others and waits until they have confirmed, for a bounded time, a window of them at a time. Who is
-//! told confirms and tells nobody, so the job ends with two messages a rank. Ranks that end at the same moment tell each other; a question
-//! counts as a confirmation. When the time is over, the job is to be ended by force, through the launcher. A signal handler starts none of
-//! this: it sets a word that polls read (docs/adr/0012).
+//! The rank that ends first tells all others and waits until they have confirmed, for a bounded
+//! time, a window of them at a time. Who is told confirms and tells nobody, so the job ends with
+//! two messages a rank. Ranks that end at the same moment tell each other; a question counts as a
+//! confirmation. When the time is over, the job is to be ended by force, through the launcher. A
+//! signal handler starts none of this: it sets a word that polls read (docs/adr/0012).
 //!
-//! An end with code 0, which is how most jobs end, all ranks at once, is told to few and passed on: each rank tells one of each distance that is 1, 2 to 3, 4 to 7
-//! and so on, and who hears of it first does the same. So no rank sends more than a binary logarithm of messages.
+//! An end with code 0, which is how most jobs end, all ranks at once, is told to few and passed on:
+//! each rank tells one of each distance that is 1, 2 to 3, 4 to 7 and so on, and who hears of it
+//! first does the same. So no rank sends more than a binary logarithm of messages.
 //!
 //! Conduits over a network run it when a rank exits (docs/adr/0028, 0030).
 // spec P13: the end of a job between hosts.
@@ -23,7 +25,8 @@ pub enum ShutdownState {
     Running,
     /// Others are being told.
     Telling,
-    /// All know that were to be told. The code is that of the one who ended first, as far as this rank knows.
+    /// All know that were to be told. The code is that of the one who ended first, as far as this
+    /// rank knows.
     Clean(u8),
     /// The time is over and some have not confirmed: end the job by force.
     Forced {
@@ -46,7 +49,8 @@ pub struct Shutdown {
     deadline: Duration,
     /// How long one who is told counts for the window.
     patience: Duration,
-    /// Ranks up to this distance, that one left out, were told, or passed over; 0 before this rank tells anybody.
+    /// Ranks up to this distance, that one left out, were told, or passed over; 0 before this rank
+    /// tells anybody.
     next: u32,
     /// Who was told and has not confirmed, in the order in which they were told, and when that was.
     open: VecDeque<(u32, Duration)>,
@@ -93,8 +97,8 @@ impl Shutdown {
         self.open.iter().map(|(rank, _)| *rank)
     }
 
-    /// This rank ends the job, or passes on an end with code 0 that it has heard of. Has no effect if it does so already, nor if it was told of another end: the first
-    /// code stays.
+    /// This rank ends the job, or passes on an end with code 0 that it has heard of. Has no effect
+    /// if it does so already, nor if it was told of another end: the first code stays.
     pub fn begin(&mut self, now: Duration, code: u8, limit: Duration) {
         let passes_on = self.state == ShutdownState::Clean(0) && code == 0 && self.next == 0;
         if self.state == ShutdownState::Running || passes_on {
@@ -107,15 +111,17 @@ impl Shutdown {
         }
     }
 
-    /// Tells the next ranks, as far as the window goes. `tell(rank, ask)` calls `ask` with the slot of that rank's stream and sends the frame
-    /// that it may get; a rank for which it does not call it is passed over.
+    /// Tells the next ranks, as far as the window goes. `tell(rank, ask)` calls `ask` with the slot
+    /// of that rank's stream and sends the frame that it may get; a rank for which it does not call
+    /// it is passed over.
     pub fn poll_transmit(
         &mut self,
         now: Duration,
         queue: &mut SystemQueue,
         mut tell: impl FnMut(u32, &mut dyn FnMut(&mut Slot) -> Option<Frame>),
     ) {
-        // Those that are told longest are first. Who is silent, because it computes perhaps, must not keep the others from hearing.
+        // Those that are told longest are first. Who is silent, because it computes perhaps, must
+        // not keep the others from hearing.
         let silent = self
             .open
             .partition_point(|(_, at)| *at + self.patience <= now);
@@ -171,7 +177,8 @@ impl Shutdown {
         }
     }
 
-    /// Ranks that cannot confirm any more, as they have come to their end or cannot be reached, are not waited for.
+    /// Ranks that cannot confirm any more, as they have come to their end or cannot be reached, are
+    /// not waited for.
     pub fn forget(&mut self, mut is_gone: impl FnMut(u32) -> bool) {
         let before = self.open.len();
         self.open.retain(|(rank, _)| !is_gone(*rank));

@@ -246,7 +246,8 @@ fn who_is_silent_keeps_others_from_hearing_for_a_part_of_the_time_only() {
     assert_eq!(job.ends[0].state(), forced);
 }
 
-// spec P13: over connections only those are told that are connected; who has gone is not waited for.
+// spec P13: over connections only those are told that are connected; who has gone is not waited
+// for.
 #[test]
 fn who_is_passed_over_or_gone_is_not_waited_for() {
     let mut job = Job::new(4, 8);
@@ -271,7 +272,8 @@ fn who_is_passed_over_or_gone_is_not_waited_for() {
     assert_eq!(job.ends[1].told(), (2, 2));
 }
 
-/// Rank `first` ends with 0, all that hear of it pass it on, but those that are `deaf` to the end; how many each has told.
+/// Rank `first` ends with 0, all that hear of it pass it on, but those that are `deaf` to the end;
+/// how many each has told.
 fn passed_on(ranks: usize, first: usize, neighborhood: usize, deaf: &[usize]) -> Vec<u32> {
     let mut job = Job::new(ranks, 64);
     let mut begun = vec![false; ranks];

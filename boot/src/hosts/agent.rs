@@ -36,17 +36,19 @@ const GREETING: Duration = Duration::from_secs(30);
 /// Descriptors of each rank: process, line, standard output and standard error.
 const FILES_OF_RANK: u64 = 4;
 
-/// Runs the agent of this host for the launcher, or the agent, at the other end of standard input and output, and returns
-/// the exit code of this process: 0 once all ranks here and below have ended and the other end
-/// knows, or 75 if that end has gone.
+/// Runs the agent of this host for the launcher, or the agent, at the other end of standard input
+/// and output, and returns the exit code of this process: 0 once all ranks here and below have
+/// ended and the other end knows, or 75 if that end has gone.
 ///
-/// An agent that is only asked about its host ([`visit`](crate::visit())) leaves the answers to `look`.
+/// An agent that is only asked about its host ([`visit`](crate::visit())) leaves the answers to
+/// `look`.
 ///
-/// The calling process must have one thread. When this returns, the ranks of this host and their process groups have
-/// ended.
+/// The calling process must have one thread. When this returns, the ranks of this host and their
+/// process groups have ended.
 ///
 /// # Errors
-/// [`BootError::NoLauncher`] if this process was not started as an agent. Everything else is told to the launcher.
+/// [`BootError::NoLauncher`] if this process was not started as an agent. Everything else is told
+/// to the launcher.
 pub fn agent(look: Look) -> Result<u8, BootError> {
     let no_launcher = |reason: &str| BootError::NoLauncher {
         reason: reason.into(),
@@ -108,7 +110,8 @@ fn expect(edge: &mut Edge) -> Result<Option<Message>, BootError> {
     }
 }
 
-/// The variables that ranks get: this host's, with those of the launcher that it has not, or that must win.
+/// The variables that ranks get: this host's, with those of the launcher that it has not, or that
+/// must win.
 pub(crate) fn merged(job: &Description) -> Vec<(OsString, OsString)> {
     let mut pairs = environment::variables();
     for variable in &job.environment {

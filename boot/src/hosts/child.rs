@@ -44,7 +44,8 @@ pub(crate) struct Child {
     pub(crate) greeted: Option<Instant>,
     pub(crate) edge: Edge,
     pub(crate) stage: Stage,
-    /// What it is sent once it has greeted, beside its job: at most one message for each rank, and two more.
+    /// What it is sent once it has greeted, beside its job: at most one message for each rank, and
+    /// two more.
     pub(crate) held: Vec<Message>,
     /// The signal that asked for the end of the job before it greeted.
     pub(crate) interrupted: Option<u8>,
@@ -87,7 +88,8 @@ impl Child {
     /// Acts on a message for an agent that has not greeted.
     pub(crate) fn hold(&mut self, message: &Message) {
         match message {
-            // No rank runs there that would need time to end. An agent that starts later finds its connection closed.
+            // No rank runs there that would need time to end. An agent that starts later finds its
+            // connection closed.
             Message::Exit(_) => self.give_up(),
             Message::Signal(number)
                 if Signal::from_named_raw((*number).into()).is_some_and(ends_by_default) =>
@@ -99,8 +101,8 @@ impl Child {
         }
     }
 
-    /// Closes the connection, which ends an agent and its ranks. A way to an agent that has not greeted may not notice, so it is
-    /// asked to end; what is left is killed after [`FAREWELL`].
+    /// Closes the connection, which ends an agent and its ranks. A way to an agent that has not
+    /// greeted may not notice, so it is asked to end; what is left is killed after [`FAREWELL`].
     pub(crate) fn give_up(&mut self) {
         (self.input, self.output) = (None, None);
         if self.stage == Stage::Starting {

@@ -48,14 +48,15 @@ pub(crate) struct Children<'a> {
     list: Vec<Child>,
     /// When this process last looked at them.
     looked: Instant,
-    /// The last time that this process did not run for so long that agents may have given it up: when it ran again, and after
-    /// how long.
+    /// The last time that this process did not run for so long that agents may have given it up:
+    /// when it ran again, and after how long.
     paused: Option<(Instant, Duration)>,
 }
 
 impl<'a> Children<'a> {
-    /// Starts the agents for `hosts`, each with its part of the tree. What they, or the way to them, write on standard error goes
-    /// to `streams`. With the trouble of those that could not be started.
+    /// Starts the agents for `hosts`, each with its part of the tree. What they, or the way to
+    /// them, write on standard error goes to `streams`. With the trouble of those that could not be
+    /// started.
     pub(crate) fn start(
         job: &'a Description,
         hosts: &[Host],
@@ -167,8 +168,8 @@ impl<'a> Children<'a> {
         }
     }
 
-    /// Sends to one of them. One that has not greeted has no ranks: the end of the job ends it, and the rest waits for its greeting
-    /// or does not concern it.
+    /// Sends to one of them. One that has not greeted has no ranks: the end of the job ends it, and
+    /// the rest waits for its greeting or does not concern it.
     pub(crate) fn send(&mut self, child: usize, message: &Message) {
         let child = &mut self.list[child];
         match child.stage {
@@ -255,7 +256,8 @@ impl<'a> Children<'a> {
         }
     }
 
-    /// Notes whether this process has not run for a long time. While it does, a heartbeat is due more often.
+    /// Notes whether this process has not run for a long time. While it does, a heartbeat is due
+    /// more often.
     fn note_pause(&mut self, now: Instant) {
         let pause = now.duration_since(self.looked);
         if pause > self.silence() / 2 {

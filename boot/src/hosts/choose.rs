@@ -1,4 +1,5 @@
-//! Whether a job runs on other hosts, on which, and how they are reached: from options and settings.
+//! Whether a job runs on other hosts, on which, and how they are reached: from options and
+//! settings.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -27,9 +28,11 @@ pub struct HostOptions {
     pub hosts: Option<String>,
     /// A file with a host a line.
     pub file: Option<PathBuf>,
-    /// Names of variables that ranks on other hosts get as the launcher has them, even if they are set there.
+    /// Names of variables that ranks on other hosts get as the launcher has them, even if they are
+    /// set there.
     pub propagate: Vec<String>,
-    /// The command that is an agent, a call of [`agent`](crate::agent()); empty for this program with the argument `agent`.
+    /// The command that is an agent, a call of [`agent`](crate::agent()); empty for this program
+    /// with the argument `agent`.
     pub agent: Vec<OsString>,
 }
 

@@ -78,8 +78,8 @@ pub(crate) fn describe(
     }
 }
 
-/// What of the launcher's environment agents get. A setting of the library holds for the job, and so does what the user
-/// names; of anything else a host's own value is better.
+/// What of the launcher's environment agents get. A setting of the library holds for the job, and
+/// so does what the user names; of anything else a host's own value is better.
 fn variables(propagate: &[String]) -> Vec<Variable> {
     let begins = |name: &OsStr, prefix: &str| name.as_bytes().starts_with(prefix.as_bytes());
     let own_affair = |name: &OsStr| {

@@ -1,8 +1,10 @@
-//! One end of a control connection, without I/O or clock: bytes and times in, messages and bytes out.
+//! One end of a control connection, without I/O or clock: bytes and times in, messages and bytes
+//! out.
 //!
-//! *Heartbeats*: each end says something at least every quarter of the silence after which the other gives it up.
-//! *Windows*: output and input are sent only as far as the receiver has passed on what came before, so that ranks that write
-//! faster than the user reads wait, and nothing piles up on the way; control messages do not wait behind them for long.
+//! *Heartbeats*: each end says something at least every quarter of the silence after which the
+//! other gives it up. *Windows*: output and input are sent only as far as the receiver has passed
+//! on what came before, so that ranks that write faster than the user reads wait, and nothing piles
+//! up on the way; control messages do not wait behind them for long.
 
 use std::time::{Duration, Instant};
 

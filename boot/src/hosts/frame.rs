@@ -27,7 +27,8 @@ pub(crate) const AGENT: Magic = *b"\nargonet-agent\0\x01";
 /// The begin of what is sent to an agent.
 pub(crate) const ABOVE: Magic = *b"\nargonet-above\0\x01";
 
-/// The longest body: environment and arguments of a program fit, since the system takes no more than 2 MiB by default.
+/// The longest body: environment and arguments of a program fit, since the system takes no more
+/// than 2 MiB by default.
 pub(crate) const MAX_BODY_BYTES: usize = 8 << 20;
 
 /// How much noise may come before the magic.
@@ -84,7 +85,8 @@ impl Inbox {
         }
     }
 
-    /// Takes bytes. No more than a frame and what was given last is kept, if [`next`](Self::next) is called until it has none.
+    /// Takes bytes. No more than a frame and what was given last is kept, if [`next`](Self::next)
+    /// is called until it has none.
     pub(crate) fn take(&mut self, bytes: &[u8]) {
         if self.used > 0 {
             let left = self.bytes.len() - self.used;
@@ -151,8 +153,8 @@ impl Inbox {
     }
 }
 
-/// Takes bytes as a control connection does, in pieces of `piece` bytes: how many messages they hold, or why they are refused.
-/// For tests with hostile bytes.
+/// Takes bytes as a control connection does, in pieces of `piece` bytes: how many messages they
+/// hold, or why they are refused. For tests with hostile bytes.
 #[doc(hidden)]
 pub fn check_control_bytes(bytes: &[u8], piece: usize) -> Result<usize, String> {
     let mut inbox = Inbox::new(AGENT);

@@ -99,8 +99,9 @@ pub(crate) fn parse_list(text: &str) -> Result<Vec<Entry>, HostListError> {
         .collect()
 }
 
-/// The hosts of a file: a host a line, as in a list, or followed by `slots=2` (and `max_slots=`, which counts for nothing) or by a
-/// number, after which a queue and its processors may be named as Grid Engine does. `#` begins a comment.
+/// The hosts of a file: a host a line, as in a list, or followed by `slots=2` (and `max_slots=`,
+/// which counts for nothing) or by a number, after which a queue and its processors may be named as
+/// Grid Engine does. `#` begins a comment.
 pub(crate) fn parse_file(text: &str) -> Result<Vec<Entry>, HostListError> {
     let mut entries = Vec::new();
     for line in text.lines() {
@@ -187,16 +188,17 @@ fn parse_word(word: &str) -> Result<Entry, HostListError> {
     Ok(Entry { name, room })
 }
 
-/// How many ranks a list makes room for: the sum of its numbers, with one for each mention without a number.
+/// How many ranks a list makes room for: the sum of its numbers, with one for each mention without
+/// a number.
 pub(crate) fn room(entries: &[Entry]) -> u64 {
     let rooms = entries.iter().map(|entry| entry.room.unwrap_or(1));
     rooms.map(u64::from).sum()
 }
 
-/// Places `ranks` ranks in blocks. If the list says nowhere how many ranks a host takes, hosts that are named twice count
-/// once and the ranks are spread evenly, the first hosts having one more where they do not divide; otherwise
-/// hosts are filled in the order of the list, with one rank for each mention without a number. Hosts that get none are left
-/// out.
+/// Places `ranks` ranks in blocks. If the list says nowhere how many ranks a host takes, hosts that
+/// are named twice count once and the ranks are spread evenly, the first hosts having one more
+/// where they do not divide; otherwise hosts are filled in the order of the list, with one rank for
+/// each mention without a number. Hosts that get none are left out.
 ///
 /// # Errors
 /// Ranks that have no place.

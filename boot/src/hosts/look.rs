@@ -33,7 +33,8 @@ pub struct Post {
     pub settings: Settings,
 }
 
-/// Makes, on a host, what answers there. It runs in a thread of its own, so that it may take its time.
+/// Makes, on a host, what answers there. It runs in a thread of its own, so that it may take its
+/// time.
 pub type Look = fn(Post) -> Answers;
 
 /// Answers a question.

@@ -61,7 +61,8 @@ pub(crate) enum Message {
     Key(Secret),
     /// Both ways, where there is nothing else to say.
     Beat,
-    /// Down: nothing more may come for a long time, since the launcher is being stopped; until the next message.
+    /// Down: nothing more may come for a long time, since the launcher is being stopped; until the
+    /// next message.
     Pause,
     /// Both ways: this many bytes of output (down) or input (up) have been passed on.
     Taken(u32),
@@ -77,7 +78,8 @@ pub(crate) enum Message {
     Exit(ExitWord),
     /// Up: this rank enters no fence after this many. Down: somebody waits for it at a later one.
     Gone(Gone),
-    /// Up: the process of this rank has ended; whether that is a failure although the rank had finalized.
+    /// Up: the process of this rank has ended; whether that is a failure although the rank had
+    /// finalized.
     Ended(JobRank, Fate, bool),
     /// Up, last: all ranks of the subtree have ended, and all of their output has been sent.
     Over,

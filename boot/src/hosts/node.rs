@@ -153,7 +153,8 @@ impl<'a> Node<'a> {
         self.here = Some(here);
     }
 
-    /// Works until all ranks here and below have ended and that has been told; the exit code of the agent.
+    /// Works until all ranks here and below have ended and that has been told; the exit code of the
+    /// agent.
     pub(crate) fn run(mut self) -> u8 {
         // What came together with the job has been received, so nothing would announce it.
         self.take_received();
@@ -311,7 +312,8 @@ impl<'a> Node<'a> {
         fired(&mut fds, events, next.into_iter().flatten().min())
     }
 
-    /// Nobody is above any more: the ranks here end, and so do those below, whose connections are closed.
+    /// Nobody is above any more: the ranks here end, and so do those below, whose connections are
+    /// closed.
     fn desert(&mut self) {
         if std::mem::replace(&mut self.deserted, true) {
             return;

@@ -45,7 +45,8 @@ pub(crate) fn transmit(edge: &mut Edge, to: impl AsFd) -> bool {
     }
 }
 
-/// What to wait for at the descriptor that `edge` writes to. If it fires where there was nothing to send, nobody reads any more.
+/// What to wait for at the descriptor that `edge` writes to. If it fires where there was nothing to
+/// send, nobody reads any more.
 pub(crate) fn writable(edge: &Edge) -> PollFlags {
     match edge.to_send().is_empty() {
         true => PollFlags::empty(),
@@ -53,7 +54,8 @@ pub(crate) fn writable(edge: &Edge) -> PollFlags {
     }
 }
 
-/// Writes what can be written of `queue`, which begins with what is oldest; false if nobody will read it.
+/// Writes what can be written of `queue`, which begins with what is oldest; false if nobody will
+/// read it.
 pub(crate) fn pour(queue: &mut Vec<u8>, to: &OwnedFd) -> Option<usize> {
     match rustix::io::write(to, queue) {
         Ok(n) => {

@@ -27,7 +27,8 @@ const KEPT_LINES: usize = 20;
 pub struct VisitOptions {
     /// The hosts, and how to get there.
     pub hosts: HostOptions,
-    /// The number of ranks that the job would have; as many as the list has room for, if nothing is said.
+    /// The number of ranks that the job would have; as many as the list has room for, if nothing is
+    /// said.
     pub ranks: Option<u64>,
 }
 
@@ -72,11 +73,13 @@ enum Event {
     Stream(usize),
 }
 
-/// Starts an agent on each host that a job of `conduit` would run on, all from here, calls `talk` when each has answered or is
-/// lost, and ends them. `None` if no hosts are named, neither in the options nor in the settings.
+/// Starts an agent on each host that a job of `conduit` would run on, all from here, calls `talk`
+/// when each has answered or is lost, and ends them. `None` if no hosts are named, neither in the
+/// options nor in the settings.
 ///
 /// # Errors
-/// What is wrong with the list or the settings. A host that cannot be reached is no error: [`Visited::lost`] says so.
+/// What is wrong with the list or the settings. A host that cannot be reached is no error:
+/// [`Visited::lost`] says so.
 pub fn visit<T>(
     options: &VisitOptions,
     conduit: &str,
@@ -159,8 +162,9 @@ impl<'a> Visits<'a> {
         &self.way
     }
 
-    /// Asks the hosts that `question` has something for, and waits until all have answered or are lost, at most for `limit`. The
-    /// answers, by host; a host that has not answered in time is lost.
+    /// Asks the hosts that `question` has something for, and waits until all have answered or are
+    /// lost, at most for `limit`. The answers, by host; a host that has not answered in time is
+    /// lost.
     pub fn ask(
         &mut self,
         mut question: impl FnMut(usize) -> Option<Vec<u8>>,

@@ -100,8 +100,8 @@ pub(crate) fn quoted(word: &OsStr) -> OsString {
     OsString::from_vec(quoted)
 }
 
-/// The words of a line as a shell would cut it: blanks separate, quotes and backslashes keep together. Nothing is
-/// substituted. `None` if a quote is not closed.
+/// The words of a line as a shell would cut it: blanks separate, quotes and backslashes keep
+/// together. Nothing is substituted. `None` if a quote is not closed.
 pub(crate) fn split(line: &str) -> Option<Vec<String>> {
     let (mut words, mut word) = (Vec::new(), None::<String>);
     let mut rest = line.chars();

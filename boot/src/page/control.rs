@@ -121,10 +121,12 @@ impl Control {
         assert!(
             offset.is_multiple_of(align_of::<T>()) && offset + size_of::<T>() <= self.map.len()
         );
-        // SAFETY: the mapping is page-aligned, live as long as `self`, and the assertion above keeps the object inside of it
-        // and aligned. The file is sealed against shrinking where it is made (`SharedFiles::create`) and that is checked
-        // where it is received (`open`), so every byte is backed. Each `T` used here consists of atomics only (this module's
-        // `repr(C)` structs), for which any bit pattern is valid and concurrent writes by other processes are no race.
+        // SAFETY: the mapping is page-aligned, live as long as `self`, and the assertion above
+        // keeps the object inside of it and aligned. The file is sealed against shrinking where it
+        // is made (`SharedFiles::create`) and that is checked where it is received (`open`), so
+        // every byte is backed. Each `T` used here consists of atomics only (this module's
+        // `repr(C)` structs), for which any bit pattern is valid and concurrent writes by other
+        // processes are no race.
         unsafe { &*self.map.as_ptr().add(offset).cast::<T>() }
     }
 

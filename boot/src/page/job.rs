@@ -12,7 +12,8 @@ use crate::exit_word::{ExitStage, ExitWord};
 #[repr(C, align(64))]
 #[derive(Debug)]
 pub struct JobPage {
-    /// The magic number. Written once by the maker before any rank starts; read when a rank attaches.
+    /// The magic number. Written once by the maker before any rank starts; read when a rank
+    /// attaches.
     pub(super) magic: AtomicU64,
     /// Hash of sizes and offsets. As `magic`.
     pub(super) layout_hash: AtomicU64,
@@ -26,18 +27,21 @@ pub struct JobPage {
     pub(super) huge_pages: AtomicU32,
     /// Process id of the launcher, or of rank 0 of a job that started itself. As `magic`.
     pub(super) launcher_pid: AtomicU32,
-    /// Process id of the guardian once it watches, else 0. Written by the guardian; read by anyone, for reports.
+    /// Process id of the guardian once it watches, else 0. Written by the guardian; read by anyone,
+    /// for reports.
     pub(super) guardian_pid: AtomicU32,
     /// How long an exit may take, in milliseconds. As `magic`.
     pub(super) exit_timeout_ms: AtomicU32,
-    /// [`ExitStage`]: how far the guardian has come with ending the job. Written by the guardian (Release) before it signals
-    /// a rank, read by that rank's signal handler (Acquire).
+    /// [`ExitStage`]: how far the guardian has come with ending the job. Written by the guardian
+    /// (Release) before it signals a rank, read by that rank's signal handler (Acquire).
     pub(super) exit_stage: AtomicU32,
-    /// How many reports of all ranks have been asked for. Counted up by whoever asks (launcher, or a rank whose wait is
-    /// long); every rank compares it with what it last saw. Relaxed: nothing else depends on it.
+    /// How many reports of all ranks have been asked for. Counted up by whoever asks (launcher, or
+    /// a rank whose wait is long); every rank compares it with what it last saw. Relaxed: nothing
+    /// else depends on it.
     pub(super) reports: AtomicU32,
-    /// The packed [`ExitWord`], 0 until somebody ends the job. Written once, by compare-and-exchange, by whoever is first
-    /// (rank, guardian or launcher); AcqRel pairs with the Acquire loads of whoever reports, waits or polls.
+    /// The packed [`ExitWord`], 0 until somebody ends the job. Written once, by
+    /// compare-and-exchange, by whoever is first (rank, guardian or launcher); AcqRel pairs with
+    /// the Acquire loads of whoever reports, waits or polls.
     pub(super) exit_word: AtomicU64,
     /// The fence, on its own line: every rank writes it.
     pub(crate) fence: FenceWords,
@@ -47,14 +51,17 @@ pub struct JobPage {
     pub(super) host_ranks: AtomicU32,
     /// How many ranks of this host share memory at most. As `magic`.
     pub(super) neighborhood: AtomicU32,
-    /// Not 0 once a rank of this host has begun to tell the others that it ends the job, or has heard of an end over a network. Written by
-    /// that rank after the exit word (Release); read by ranks of this host that wait or poll (Relaxed in polls, which look at the word by Acquire then).
+    /// Not 0 once a rank of this host has begun to tell the others that it ends the job, or has
+    /// heard of an end over a network. Written by that rank after the exit word (Release); read by
+    /// ranks of this host that wait or poll (Relaxed in polls, which look at the word by Acquire
+    /// then).
     pub(super) exit_told: AtomicU32,
-    /// When the guardian kills whatever is left of the ranks, in milliseconds of the monotonic clock; 0 while it has not begun to end the job.
-    /// Written by the guardian, read by ranks that end. Relaxed: nothing else depends on it.
+    /// When the guardian kills whatever is left of the ranks, in milliseconds of the monotonic
+    /// clock; 0 while it has not begun to end the job. Written by the guardian, read by ranks that
+    /// end. Relaxed: nothing else depends on it.
     pub(super) forced_at_ms: AtomicU64,
-    /// Not 0 once a rank of this host is about to report what several ranks find, and to end the job.
-    /// Set by that rank, by a swap. Relaxed: nothing else depends on it.
+    /// Not 0 once a rank of this host is about to report what several ranks find, and to end the
+    /// job. Set by that rank, by a swap. Relaxed: nothing else depends on it.
     pub(super) claimed: AtomicU64,
     _tail: [AtomicU64; 12],
 }
@@ -64,14 +71,14 @@ const_assert_eq!(size_of::<JobPage>(), 256);
 #[repr(C, align(64))]
 #[derive(Debug)]
 pub(crate) struct FenceWords {
-    /// How many fences have completed; the futex word that ranks sleep on. Written with Release by the last rank to
-    /// arrive, read with Acquire by those who wait.
+    /// How many fences have completed; the futex word that ranks sleep on. Written with Release by
+    /// the last rank to arrive, read with Acquire by those who wait.
     pub(crate) generation: AtomicU32,
-    /// How many ranks have arrived at the current fence. Every rank adds with AcqRel; the last one resets it before it
-    /// advances the generation.
+    /// How many ranks have arrived at the current fence. Every rank adds with AcqRel; the last one
+    /// resets it before it advances the generation.
     pub(crate) arrived: AtomicU32,
-    /// The number of the last fence that all ranks of this host have entered, in a job over several hosts. Written with
-    /// Release by the last of them, read with Acquire by the host's agent.
+    /// The number of the last fence that all ranks of this host have entered, in a job over several
+    /// hosts. Written with Release by the last of them, read with Acquire by the host's agent.
     pub(crate) host_arrived: AtomicU32,
     _pad: [AtomicU32; 13],
 }
@@ -96,7 +103,8 @@ impl JobPage {
         self.size.load(Ordering::Relaxed)
     }
 
-    /// The process id of the guardian; `None` before it watches, and in a job of one rank, which has none.
+    /// The process id of the guardian; `None` before it watches, and in a job of one rank, which
+    /// has none.
     #[must_use]
     pub fn guardian_pid(&self) -> Option<u32> {
         Some(self.guardian_pid.load(Ordering::Relaxed)).filter(|&pid| pid != 0)
@@ -137,8 +145,9 @@ impl JobPage {
         self.exit_stage.store(stage.into(), Ordering::Release);
     }
 
-    /// How long it is until the guardian kills whatever is left of the ranks; `None` while nobody has ended the job. Where the guardian
-    /// does not know of the end yet, it is the whole time-out, which it counts from when it does.
+    /// How long it is until the guardian kills whatever is left of the ranks; `None` while nobody
+    /// has ended the job. Where the guardian does not know of the end yet, it is the whole
+    /// time-out, which it counts from when it does.
     pub(crate) fn time_until_forced(&self, now_ms: u64) -> Option<Duration> {
         let at_ms = self.forced_at_ms.load(Ordering::Relaxed);
         match (self.exit_word(), at_ms) {
@@ -152,7 +161,8 @@ impl JobPage {
         self.forced_at_ms.store(at_ms, Ordering::Relaxed);
     }
 
-    /// Whether ranks of this host have been told of the end of the job: by this mark, which is their system queue.
+    /// Whether ranks of this host have been told of the end of the job: by this mark, which is
+    /// their system queue.
     #[inline]
     pub(crate) fn is_exit_told(&self) -> bool {
         self.exit_told.load(Ordering::Relaxed) != 0
@@ -166,7 +176,8 @@ impl JobPage {
         self.guardian_pid.store(pid, Ordering::Relaxed);
     }
 
-    /// Whether the caller is the first of this host that is about to report what several ranks find.
+    /// Whether the caller is the first of this host that is about to report what several ranks
+    /// find.
     pub(crate) fn claim_report(&self) -> bool {
         self.claimed.swap(1, Ordering::Relaxed) == 0
     }
@@ -177,8 +188,8 @@ impl JobPage {
         ExitWord::unpack(self.exit_word.load(Ordering::Acquire))
     }
 
-    /// Stores the first failure and wakes the ranks that wait at a fence; the failure that counts, which is an earlier
-    /// one if there was one. Async-signal-safe.
+    /// Stores the first failure and wakes the ranks that wait at a fence; the failure that counts,
+    /// which is an earlier one if there was one. Async-signal-safe.
     pub fn set_exit_word(&self, word: ExitWord) -> ExitWord {
         let stored =
             self.exit_word

@@ -13,7 +13,8 @@ const VALUE_WORDS: usize = MAX_VALUE_BYTES / 8;
 #[repr(C)]
 #[derive(Debug)]
 pub(crate) struct KeySlot {
-    /// 0 until published, then length + 1. Written by the owner with Release after `value`, read by others with Acquire.
+    /// 0 until published, then length + 1. Written by the owner with Release after `value`, read by
+    /// others with Acquire.
     pub(crate) filled: AtomicU64,
     /// The value in little-endian words. Written by the owner once, before `filled`.
     pub(crate) value: [AtomicU64; VALUE_WORDS],
@@ -21,7 +22,8 @@ pub(crate) struct KeySlot {
 const_assert_eq!(size_of::<KeySlot>(), 8 + MAX_VALUE_BYTES);
 
 impl KeySlot {
-    /// Publishes a value of at most [`MAX_VALUE_BYTES`]; false if there is one. One thread of one process at a time.
+    /// Publishes a value of at most [`MAX_VALUE_BYTES`]; false if there is one. One thread of one
+    /// process at a time.
     pub(crate) fn fill(&self, value: &[u8]) -> bool {
         if self.filled.load(Ordering::Relaxed) != 0 {
             return false;
@@ -42,7 +44,8 @@ impl KeySlot {
         let mut value: Vec<u8> = words
             .flat_map(|w| w.load(Ordering::Relaxed).to_le_bytes())
             .collect();
-        // A length beyond the slot can only come from a peer that writes where it must not; the value is cut then.
+        // A length beyond the slot can only come from a peer that writes where it must not; the
+        // value is cut then.
         value.truncate(usize::try_from(bytes).unwrap_or(MAX_VALUE_BYTES));
         Some(value)
     }

@@ -23,11 +23,13 @@ pub enum RankState {
     Finalized = 3,
     /// The process ended without ever attaching.
     Ended = 4,
-    /// The rank itself has asked for the end of the job, or left without finalizing: nobody had to make it.
+    /// The rank itself has asked for the end of the job, or left without finalizing: nobody had to
+    /// make it.
     Exiting = 5,
     /// The rank was told that the job is ending, before it asked for that itself.
     Told = 6,
-    /// The rank knew that the job ends, with 0, and then came to its own end with 0: nobody made it.
+    /// The rank knew that the job ends, with 0, and then came to its own end with 0: nobody made
+    /// it.
     Returned = 7,
 }
 
@@ -56,18 +58,20 @@ impl RankState {
 #[repr(C, align(64))]
 #[derive(Debug)]
 pub struct RankPage {
-    /// [`RankState`]. Written by the rank (Release), and by guardian or launcher when a process ended without attaching;
-    /// read by whoever waits for the rank or judges its end (Acquire).
+    /// [`RankState`]. Written by the rank (Release), and by guardian or launcher when a process
+    /// ended without attaching; read by whoever waits for the rank or judges its end (Acquire).
     pub(super) state: AtomicU32,
-    /// Process id of the process that attached as this rank. Written by it before `state` becomes Joined; read for reports.
+    /// Process id of the process that attached as this rank. Written by it before `state` becomes
+    /// Joined; read for reports.
     pub(super) pid: AtomicU32,
-    /// Bytes of segment that the rank has attached, 0 before. Written by the rank with Release after the memory is there,
-    /// read by neighbors with Acquire before they map or bound-check.
+    /// Bytes of segment that the rank has attached, 0 before. Written by the rank with Release
+    /// after the memory is there, read by neighbors with Acquire before they map or bound-check.
     pub segment_len: AtomicU64,
-    /// Where the rank's segment begins, or will begin, in its process. Written by the rank before the first fence that
-    /// others complete before they look.
+    /// Where the rank's segment begins, or will begin, in its process. Written by the rank before
+    /// the first fence that others complete before they look.
     pub segment_base: AtomicU64,
-    /// How many fences this rank has entered. Written by the rank, read by ranks that name who is missing.
+    /// How many fences this rank has entered. Written by the rank, read by ranks that name who is
+    /// missing.
     pub(crate) fences_entered: AtomicU32,
     _pad: AtomicU32,
     /// What the rank waits for.
@@ -80,8 +84,8 @@ impl RankPage {
     /// How far the rank has come.
     #[must_use]
     pub fn state(&self) -> RankState {
-        // Only this module stores here, so another value means memory that is not ours to trust: treat it as running,
-        // which makes the rank's end a failure.
+        // Only this module stores here, so another value means memory that is not ours to trust:
+        // treat it as running, which makes the rank's end a failure.
         RankState::try_from(self.state.load(Ordering::Acquire)).unwrap_or(RankState::Running)
     }
 

@@ -1,4 +1,5 @@
-//! Jobs that are ended from within: exits at the edges, crashes, signals, hanging exit handlers; and who is told.
+//! Jobs that are ended from within: exits at the edges, crashes, signals, hanging exit handlers;
+//! and who is told.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
@@ -58,8 +59,8 @@ fn start_up_all() {
     }
 }
 
-/// Ranks that still compute when one has exited with 0 are asked to end. Those that then come to their
-/// end by themselves, with 0, were ended by nobody.
+/// Ranks that still compute when one has exited with 0 are asked to end. Those that then come to
+/// their end by themselves, with 0, were ended by nobody.
 fn ends_when_asked() {
     for how in ["exit", "std-exit"] {
         for job in both(3, &["end-when-asked", how]) {
@@ -418,7 +419,8 @@ pub(crate) fn rank(args: &[&str]) -> Option<i32> {
             fence(&job);
             exit(0)
         }
-        // Rank 0 exits with 0. The others compute until they learn of it, and then end by themselves.
+        // Rank 0 exits with 0. The others compute until they learn of it, and then end by
+        // themselves.
         ["end-when-asked", how] => {
             let job = start();
             extern "C" fn asked(_signal: i32) {

@@ -1,5 +1,5 @@
-//! How programs in C end jobs: by exits that run no exit handlers, by return from main without having finalized, and by fatal
-//! errors that have told all there is.
+//! How programs in C end jobs: by exits that run no exit handlers, by return from main without
+//! having finalized, and by fatal errors that have told all there is.
 
 use std::time::{Duration, Instant};
 

@@ -1,8 +1,9 @@
 //! Whole jobs, started by a launcher and by themselves, ended in every way that we could think of.
 //!
-//! The test binary is also the launcher (`__launch`, the same function as `argonet run`) and the program of the ranks
-//! (`__rank`). Each test marks its processes by an environment variable and checks at its end that none is left. The harness is
-//! a child subreaper, so that what outlives its parent is still seen; a zombie counts as ended.
+//! The test binary is also the launcher (`__launch`, the same function as `argonet run`) and the
+//! program of the ranks (`__rank`). Each test marks its processes by an environment variable and
+//! checks at its end that none is left. The harness is a child subreaper, so that what outlives its
+//! parent is still seen; a zombie counts as ended.
 #![deny(unsafe_code)]
 
 mod bad_input;

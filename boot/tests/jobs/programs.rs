@@ -11,7 +11,8 @@ use argonet_boot::{
 };
 use argonet_settings::Settings;
 
-/// `__launch N [bind] [tag] [timeout=S] [conduit=C] [hosts=H] [hostfile=F] [env=NAMES] -- program args...`
+/// `__launch N [bind] [tag] [timeout=S] [conduit=C] [hosts=H] [hostfile=F] [env=NAMES] -- program
+/// args...`
 pub(crate) fn launcher(args: Vec<String>) -> i32 {
     let mut args = args.into_iter();
     let mut options = LaunchOptions {
@@ -70,7 +71,8 @@ pub(crate) fn agent() -> i32 {
     }
 }
 
-/// `__visit H question...`: asks all hosts each question, and prints answers. Hosts that are lost are told where that is new.
+/// `__visit H question...`: asks all hosts each question, and prints answers. Hosts that are lost
+/// are told where that is new.
 pub(crate) fn visitor(args: Vec<String>) -> i32 {
     let options = VisitOptions {
         hosts: HostOptions {
@@ -241,7 +243,8 @@ pub(crate) fn rank(args: Vec<String>) -> i32 {
             }
             for_ever()
         }
-        // Says its process id, then waits for ever; with `children`, each rank has a child in its group.
+        // Says its process id, then waits for ever; with `children`, each rank has a child in its
+        // group.
         "wait" => {
             let job = join();
             if arg(1) == "children" {

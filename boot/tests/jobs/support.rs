@@ -14,7 +14,8 @@ use rustix::process::{Pid, Signal, kill_process};
 
 pub(crate) type Test = (&'static str, fn());
 
-/// How long a test may take. It normally takes a fraction of a second; this is for the slowest machine.
+/// How long a test may take. It normally takes a fraction of a second; this is for the slowest
+/// machine.
 const TEST_LIMIT: Duration = Duration::from_secs(60);
 const MARK: &str = "ARGONET_TEST_MARK";
 

@@ -121,7 +121,8 @@ pub enum NicError {
         /// What it lacks.
         feature: &'static str,
     },
-    /// A queue was full: so many events are missing just here. They were counted, told once, and are lost.
+    /// A queue was full: so many events are missing just here. They were counted, told once, and
+    /// are lost.
     #[error(
         "rank {rank}: queue {queue} was full and {count} events were dropped; make it deeper or bound what is under way"
     )]

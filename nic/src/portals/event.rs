@@ -8,9 +8,10 @@ use num_enum::{IntoPrimitive, TryFromPrimitive};
 ///
 /// # Order
 ///
-/// Of one operation, a queue holds the start before the end. At the initiator of a put these are `SendStart`, `SendEnd`, `Ack`, of a get or
-/// a fetching atomic `ReplyStart`, `ReplyEnd`; at the target the start and end of its kind. `Unlink` of an entry or descriptor comes after
-/// the last event of every operation on it. Between the two ranks no order is promised.
+/// Of one operation, a queue holds the start before the end. At the initiator of a put these are
+/// `SendStart`, `SendEnd`, `Ack`, of a get or a fetching atomic `ReplyStart`, `ReplyEnd`; at the
+/// target the start and end of its kind. `Unlink` of an entry or descriptor comes after the last
+/// event of every operation on it. Between the two ranks no order is promised.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash, IntoPrimitive, TryFromPrimitive)]
 #[repr(u8)]
 pub enum EventKind {
@@ -36,7 +37,8 @@ pub enum EventKind {
     ReplyStart,
     /// All of it is here, or will not come.
     ReplyEnd,
-    /// An entry has left its list by itself, or a descriptor is no longer bound; the handle is void.
+    /// An entry has left its list by itself, or a descriptor is no longer bound; the handle is
+    /// void.
     Unlink,
     /// A portal with flow control refuses what arrives until it is enabled again.
     Disabled,
@@ -48,13 +50,16 @@ pub enum EventKind {
 pub enum Outcome {
     /// It was done, for `moved_bytes`.
     Done = 0,
-    /// Nothing in the list at that portal accepted it. Nothing was moved; the target has counted it.
+    /// Nothing in the list at that portal accepted it. Nothing was moved; the target has counted
+    /// it.
     NoMatch,
     /// The portal refuses what arrives, is out of use or was never allocated. Nothing was moved.
     Refused,
-    /// Something did not fit at a portal with flow control, which refuses from now on. Nothing was moved.
+    /// Something did not fit at a portal with flow control, which refuses from now on. Nothing was
+    /// moved.
     Disabled,
-    /// The other rank ended in the middle, or cannot be reached any more; how much was moved is not known.
+    /// The other rank ended in the middle, or cannot be reached any more; how much was moved is not
+    /// known.
     PeerDied,
     /// The target's tables say what cannot be. Nothing was moved.
     Corrupt,

@@ -9,7 +9,8 @@ macro_rules! handle {
         pub struct $name {
             /// Place in the interface's table.
             pub(crate) index: u32,
-            /// How often that place had been used before, so that handles of what is gone are known.
+            /// How often that place had been used before, so that handles of what is gone are
+            /// known.
             pub(crate) generation: u32,
         }
 
@@ -20,7 +21,8 @@ macro_rules! handle {
                 u64::from(self.generation) << 32 | u64::from(self.index)
             }
 
-            /// From [`to_bits`](Self::to_bits). A number that was none gives a handle that every call refuses.
+            /// From [`to_bits`](Self::to_bits). A number that was none gives a handle that every
+            /// call refuses.
             #[must_use]
             pub fn from_bits(bits: u64) -> Self {
                 Self {

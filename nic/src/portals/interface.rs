@@ -14,10 +14,12 @@ pub type ReportDropped = Box<dyn Fn(Dropped) + Send + Sync>;
 
 /// The interface of one rank.
 ///
-/// Any thread may call any method at any time; none blocks for a peer. Operations are begun by the calls that return at once, and told complete by
-/// events and counters. An operation begins only if its call returns `Ok`.
+/// Any thread may call any method at any time; none blocks for a peer. Operations are begun by the
+/// calls that return at once, and told complete by events and counters. An operation begins only if
+/// its call returns `Ok`.
 ///
-/// Which errors a call has its text says; all may have [`NicError::Corrupt`] beside them, where shared memory was damaged.
+/// Which errors a call has its text says; all may have [`NicError::Corrupt`] beside them, where
+/// shared memory was damaged.
 pub trait Portals {
     /// The rank whose interface it is.
     fn rank(&self) -> JobRank;
@@ -34,19 +36,22 @@ pub trait Portals {
     /// Makes a queue of at least `events` events.
     ///
     /// # Errors
-    /// [`NicError::NoSpace`] when all queues are in use; [`NicError::Invalid`] for 0 events or more than [`Limits::queue_events`].
+    /// [`NicError::NoSpace`] when all queues are in use; [`NicError::Invalid`] for 0 events or more
+    /// than [`Limits::queue_events`].
     fn queue_alloc(&self, events: u64) -> Result<Queue, NicError>;
 
     /// Frees a queue, with the events in it.
     ///
     /// # Errors
-    /// [`NicError::BadHandle`]; [`NicError::InUse`] while a portal, an entry or a descriptor has it.
+    /// [`NicError::BadHandle`]; [`NicError::InUse`] while a portal, an entry or a descriptor has
+    /// it.
     fn queue_free(&self, queue: Queue) -> Result<(), NicError>;
 
     /// Takes the next event.
     ///
     /// # Errors
-    /// [`NicError::BadHandle`]; [`NicError::EventsDropped`] once where events are missing, after which the next call goes on.
+    /// [`NicError::BadHandle`]; [`NicError::EventsDropped`] once where events are missing, after
+    /// which the next call goes on.
     fn queue_get(&self, queue: Queue) -> Result<Option<Event>, NicError>;
 
     /// Takes the next event of the first of these queues that has one, and says which that was.
@@ -62,15 +67,16 @@ pub trait Portals {
         Ok(None)
     }
 
-    /// Whether a queue has nothing to take, now. An interface that cannot look without taking keeps what it took for the next
-    /// [`queue_get`](Self::queue_get).
+    /// Whether a queue has nothing to take, now. An interface that cannot look without taking keeps
+    /// what it took for the next [`queue_get`](Self::queue_get).
     ///
     /// # Errors
     /// [`NicError::BadHandle`].
     fn queue_is_empty(&self, queue: Queue) -> Result<bool, NicError>;
 
-    /// Does what has come, where the interface has threads that would do it a little later; whether there was anything. For who looks into queues again and again
-    /// and finds nothing: it need not be called.
+    /// Does what has come, where the interface has threads that would do it a little later; whether
+    /// there was anything. For who looks into queues again and again and finds nothing: it need not
+    /// be called.
     fn attend(&self) -> bool {
         false
     }
@@ -97,15 +103,17 @@ pub trait Portals {
         drop(report);
     }
 
-    /// Threads of this process that the interface needs for anything to come and that never sleep, so that each wants a processor: who waits leaves it to
-    /// them, by sleeping for a moment rather than by a yield, after which such a thread would run for its whole turn.
+    /// Threads of this process that the interface needs for anything to come and that never sleep,
+    /// so that each wants a processor: who waits leaves it to them, by sleeping for a moment rather
+    /// than by a yield, after which such a thread would run for its whole turn.
     fn busy_threads(&self) -> u32 {
         0
     }
 
-    /// Sleeps until one of these queues has an event, [`wake`](Self::wake) is called, a signal comes, or the time is over (`PtlEQPoll`).
-    /// Returns at once if there is an event, or if `come` says that what the caller waits for besides is there: it is asked once
-    /// more when a `wake` from then on will be noticed. May return for nothing.
+    /// Sleeps until one of these queues has an event, [`wake`](Self::wake) is called, a signal
+    /// comes, or the time is over (`PtlEQPoll`). Returns at once if there is an event, or if `come`
+    /// says that what the caller waits for besides is there: it is asked once more when a `wake`
+    /// from then on will be noticed. May return for nothing.
     ///
     /// # Errors
     /// [`NicError::BadHandle`].
@@ -116,11 +124,12 @@ pub trait Portals {
         come: &dyn Fn() -> bool,
     ) -> Result<(), NicError>;
 
-    /// Has all threads of this rank return that are in [`queue_wait`](Self::queue_wait), or will be with a `come` that was false before.
+    /// Has all threads of this rank return that are in [`queue_wait`](Self::queue_wait), or will be
+    /// with a `come` that was false before.
     fn wake(&self);
 
-    /// Waits, at most for so long, until peers have all that was begun and need nothing more of this process, which is about to end; whether they have. Takes
-    /// no lock for long.
+    /// Waits, at most for so long, until peers have all that was begun and need nothing more of
+    /// this process, which is about to end; whether they have. Takes no lock for long.
     ///
     /// The default is right where nothing of what was begun depends on the process.
     fn linger(&self, limit: Duration) -> bool {
@@ -152,11 +161,13 @@ pub trait Portals {
     /// [`NicError::BadHandle`].
     fn counter_set(&self, counter: Counter, success: u64, failure: u64) -> Result<(), NicError>;
 
-    /// Allocates a portal, the wished one or any, enabled and with an empty list. `queue` is told when flow control disables it.
+    /// Allocates a portal, the wished one or any, enabled and with an empty list. `queue` is told
+    /// when flow control disables it.
     ///
     /// # Errors
-    /// [`NicError::NoSpace`] when all are in use; [`NicError::InUse`] when the wished one is; [`NicError::BadPortal`] when the table has no
-    /// such place; [`NicError::BadHandle`] of the queue; [`NicError::Invalid`] for flow control without a queue.
+    /// [`NicError::NoSpace`] when all are in use; [`NicError::InUse`] when the wished one is;
+    /// [`NicError::BadPortal`] when the table has no such place; [`NicError::BadHandle`] of the
+    /// queue; [`NicError::Invalid`] for flow control without a queue.
     fn portal_alloc(
         &self,
         options: PortalOptions,
@@ -176,7 +187,8 @@ pub trait Portals {
     /// [`NicError::BadPortal`].
     fn portal_enable(&self, portal: PortalIndex, enabled: bool) -> Result<(), NicError>;
 
-    /// What arrives from now on is refused, at all portals: the interface is about to be dropped. Does not wait for anybody.
+    /// What arrives from now on is refused, at all portals: the interface is about to be dropped.
+    /// Does not wait for anybody.
     fn retire(&self) {
         for portal in 0..self.limits().portals {
             // One that is not in use has nothing to refuse.
@@ -187,14 +199,15 @@ pub trait Portals {
     /// Makes `len_bytes` of memory reachable by an entry in the list of a portal.
     ///
     /// # Errors
-    /// [`NicError::BadPortal`]; [`NicError::BadHandle`] of the queue, the counter or the entry of the position;
-    /// [`NicError::NoSpace`] when all entries are in use; [`NicError::NotShared`]; [`NicError::BadRank`] of the source;
-    /// [`NicError::Invalid`] for an entry of another portal as position, a threshold of 0, or an entry that accepts
-    /// nothing; [`NicError::Unsupported`].
+    /// [`NicError::BadPortal`]; [`NicError::BadHandle`] of the queue, the counter or the entry of
+    /// the position; [`NicError::NoSpace`] when all entries are in use; [`NicError::NotShared`];
+    /// [`NicError::BadRank`] of the source; [`NicError::Invalid`] for an entry of another portal as
+    /// position, a threshold of 0, or an entry that accepts nothing; [`NicError::Unsupported`].
     ///
     /// # Safety
-    /// Until the entry is unlinked (by [`unlink`](Self::unlink) or by itself, which [`EventKind::Unlink`](super::EventKind::Unlink) tells),
-    /// the memory stays mapped, and this process accesses it only by atomics and [`argonet_segment::bulk`].
+    /// Until the entry is unlinked (by [`unlink`](Self::unlink) or by itself, which
+    /// [`EventKind::Unlink`](super::EventKind::Unlink) tells), the memory stays mapped, and this
+    /// process accesses it only by atomics and [`argonet_segment::bulk`].
     unsafe fn attach(
         &self,
         portal: PortalIndex,
@@ -208,20 +221,21 @@ pub trait Portals {
     /// Takes an entry out of its list. No event tells it; what was under way is over.
     ///
     /// # Errors
-    /// [`NicError::BadHandle`], also for an entry that has gone by itself; [`NicError::InUse`] while an operation of a peer is under way:
-    /// nothing has changed then.
+    /// [`NicError::BadHandle`], also for an entry that has gone by itself; [`NicError::InUse`]
+    /// while an operation of a peer is under way: nothing has changed then.
     fn unlink(&self, entry: EntryHandle) -> Result<(), NicError>;
 
     /// Makes memory of this process the source of puts and the destination of gets.
     ///
     /// # Errors
-    /// [`NicError::NoSpace`] when all descriptors are in use; [`NicError::BadHandle`] of the queue or counter; [`NicError::Invalid`] for a
-    /// threshold of 0; [`NicError::Unsupported`].
+    /// [`NicError::NoSpace`] when all descriptors are in use; [`NicError::BadHandle`] of the queue
+    /// or counter; [`NicError::Invalid`] for a threshold of 0; [`NicError::Unsupported`].
     ///
     /// # Safety
-    /// Until the descriptor is released (by [`release`](Self::release) or by itself, which an event tells), the memory stays mapped, is
-    /// writable if it is used for gets, and while operations are under way this process accesses it only as they permit: sources are not
-    /// written, destinations are not touched, except by atomics and [`argonet_segment::bulk`].
+    /// Until the descriptor is released (by [`release`](Self::release) or by itself, which an event
+    /// tells), the memory stays mapped, is writable if it is used for gets, and while operations
+    /// are under way this process accesses it only as they permit: sources are not written,
+    /// destinations are not touched, except by atomics and [`argonet_segment::bulk`].
     unsafe fn bind(
         &self,
         memory: NonNull<u8>,
@@ -249,12 +263,14 @@ pub trait Portals {
 
     /// Puts a part of a descriptor's memory, with 64 bits of immediate data.
     ///
-    /// Complete locally with `SendEnd`: the source may be reused. Complete remotely with `Ack` or its count: the data is visible at the target.
+    /// Complete locally with `SendEnd`: the source may be reused. Complete remotely with `Ack` or
+    /// its count: the data is visible at the target.
     ///
     /// # Errors
-    /// [`NicError::BadHandle`]; [`NicError::OutOfRange`]; [`NicError::BadRank`]; [`NicError::BadPortal`] beyond the table;
-    /// [`NicError::Exhausted`]; [`NicError::Invalid`] when an ack by event or count has no queue or counter to go to; [`NicError::NoSpace`] where operations under way
-    /// are limited, and all are; [`NicError::Unreachable`].
+    /// [`NicError::BadHandle`]; [`NicError::OutOfRange`]; [`NicError::BadRank`];
+    /// [`NicError::BadPortal`] beyond the table; [`NicError::Exhausted`]; [`NicError::Invalid`]
+    /// when an ack by event or count has no queue or counter to go to; [`NicError::NoSpace`] where
+    /// operations under way are limited, and all are; [`NicError::Unreachable`].
     fn put_region(
         &self,
         source: DescriptorHandle,
@@ -264,12 +280,14 @@ pub trait Portals {
         header: u64,
     ) -> Result<(), NicError>;
 
-    /// As [`put_region`](Self::put_region) without an acknowledgement, and returns what that would say: for interfaces that have done their part when a call
-    /// returns ([`Features::synchronous`]). The target sees the data then.
+    /// As [`put_region`](Self::put_region) without an acknowledgement, and returns what that would
+    /// say: for interfaces that have done their part when a call returns
+    /// ([`Features::synchronous`]). The target sees the data then.
     ///
     /// # Errors
-    /// [`NicError::BadHandle`]; [`NicError::OutOfRange`]; [`NicError::BadRank`]; [`NicError::BadPortal`] beyond the table;
-    /// [`NicError::Exhausted`]; [`NicError::Unsupported`] by interfaces that are not synchronous.
+    /// [`NicError::BadHandle`]; [`NicError::OutOfRange`]; [`NicError::BadRank`];
+    /// [`NicError::BadPortal`] beyond the table; [`NicError::Exhausted`]; [`NicError::Unsupported`]
+    /// by interfaces that are not synchronous.
     fn put_answered(
         &self,
         _source: DescriptorHandle,
@@ -280,7 +298,9 @@ pub trait Portals {
         Err(not_synchronous(self.rank()))
     }
 
-    /// As [`get_region`](Self::get_region), and returns what its end says, as [`put_answered`](Self::put_answered). Events and counts of the descriptor tell of it as ever.
+    /// As [`get_region`](Self::get_region), and returns what its end says, as
+    /// [`put_answered`](Self::put_answered). Events and counts of the descriptor tell of it as
+    /// ever.
     ///
     /// # Errors
     /// As [`put_answered`](Self::put_answered).
@@ -296,8 +316,9 @@ pub trait Portals {
     /// Gets into a part of a descriptor's memory. Complete with `ReplyEnd` or its count.
     ///
     /// # Errors
-    /// [`NicError::BadHandle`]; [`NicError::OutOfRange`]; [`NicError::BadRank`]; [`NicError::BadPortal`] beyond the table;
-    /// [`NicError::Exhausted`]; [`NicError::NoSpace`] and [`NicError::Unreachable`] as of puts.
+    /// [`NicError::BadHandle`]; [`NicError::OutOfRange`]; [`NicError::BadRank`];
+    /// [`NicError::BadPortal`] beyond the table; [`NicError::Exhausted`]; [`NicError::NoSpace`] and
+    /// [`NicError::Unreachable`] as of puts.
     fn get_region(
         &self,
         destination: DescriptorHandle,
@@ -311,13 +332,14 @@ pub trait Portals {
     /// As [`get_region`](Self::get_region).
     fn get(&self, destination: DescriptorHandle, target: Target) -> Result<(), NicError>;
 
-    /// Combines elements of a descriptor's memory into the target's, each of them atomically with regard to all other accesses of that size.
-    /// Complete as a put.
+    /// Combines elements of a descriptor's memory into the target's, each of them atomically with
+    /// regard to all other accesses of that size. Complete as a put.
     ///
     /// # Errors
-    /// As [`put_region`](Self::put_region), and [`NicError::Invalid`] for an operation that elements of this kind do not have, for
-    /// compare-and-swap, for a length that is no number of elements or more than [`Limits::atomic_bytes`], and for an offset at the target that is
-    /// not a multiple of the element's size.
+    /// As [`put_region`](Self::put_region), and [`NicError::Invalid`] for an operation that
+    /// elements of this kind do not have, for compare-and-swap, for a length that is no number of
+    /// elements or more than [`Limits::atomic_bytes`], and for an offset at the target that is not
+    /// a multiple of the element's size.
     #[allow(clippy::too_many_arguments, reason = "as the operation has them")]
     fn atomic(
         &self,
@@ -330,11 +352,13 @@ pub trait Portals {
         kind: AtomicKind,
     ) -> Result<(), NicError>;
 
-    /// As [`atomic`](Self::atomic), and what the target held before arrives in `fetched`, from `fetched_offset_bytes` on. `compare` is
-    /// the element that compare-and-swap compares with, its first bytes. Complete with `ReplyEnd` of `fetched`; of `source`, `SendEnd` is told.
+    /// As [`atomic`](Self::atomic), and what the target held before arrives in `fetched`, from
+    /// `fetched_offset_bytes` on. `compare` is the element that compare-and-swap compares with, its
+    /// first bytes. Complete with `ReplyEnd` of `fetched`; of `source`, `SendEnd` is told.
     ///
     /// # Errors
-    /// As [`atomic`](Self::atomic) of both descriptors, except that compare-and-swap of one element is possible.
+    /// As [`atomic`](Self::atomic) of both descriptors, except that compare-and-swap of one element
+    /// is possible.
     #[allow(clippy::too_many_arguments, reason = "as the operation has them")]
     fn fetch_atomic(
         &self,

@@ -66,7 +66,8 @@ pub enum AtomicOp {
     Xor,
     /// The operand.
     Swap,
-    /// The operand if the target equals the compared value, which is one element; else the target stays.
+    /// The operand if the target equals the compared value, which is one element; else the target
+    /// stays.
     CompareSwap,
 }
 
@@ -110,8 +111,8 @@ impl AtomicKind {
         !(self.is_float() && matches!(op, AtomicOp::Or | AtomicOp::And | AtomicOp::Xor))
     }
 
-    /// What is wrong with an atomic operation on such elements, if anything: `len` bytes at an offset in the target's entry, on an interface
-    /// for `most` at a time.
+    /// What is wrong with an atomic operation on such elements, if anything: `len` bytes at an
+    /// offset in the target's entry, on an interface for `most` at a time.
     pub(super) fn objection(
         self,
         op: AtomicOp,

@@ -6,9 +6,10 @@ use argonet_base::JobRank;
 /// What a portal does when something does not fit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct PortalOptions {
-    /// If nothing matches, or the queue that an event belongs in has no room, nothing is done, the portal is disabled, its queue is told by
-    /// [`Disabled`](super::EventKind::Disabled), and the initiator gets its message back as
-    /// [`Outcome::Disabled`](super::Outcome::Disabled). Without it data and events are dropped and counted.
+    /// If nothing matches, or the queue that an event belongs in has no room, nothing is done, the
+    /// portal is disabled, its queue is told by [`Disabled`](super::EventKind::Disabled), and the
+    /// initiator gets its message back as [`Outcome::Disabled`](super::Outcome::Disabled). Without
+    /// it data and events are dropped and counted.
     pub flow_control: bool,
 }
 
@@ -41,8 +42,8 @@ pub enum Position {
 pub enum Managed {
     /// The initiator.
     Remote,
-    /// The entry: each operation behind the one before. When less than `min_free_bytes` are left it takes no more (the `max_size`
-    /// of Portals 3.3); the initiator's offset counts for nothing.
+    /// The entry: each operation behind the one before. When less than `min_free_bytes` are left it
+    /// takes no more (the `max_size` of Portals 3.3); the initiator's offset counts for nothing.
     Local {
         /// The least room that keeps the entry active.
         min_free_bytes: u64,
@@ -67,7 +68,8 @@ pub struct Count {
     pub bytes: bool,
 }
 
-/// An entry of a match list with its memory, the target of operations (spec P1: RAR, RARAM, ReqRB, CB, SYSMD and the receiving half of ReqSB are such).
+/// An entry of a match list with its memory, the target of operations (spec P1: RAR, RARAM, ReqRB,
+/// CB, SYSMD and the receiving half of ReqSB are such).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Entry {
     /// Whether puts and atomics are accepted. Fetching atomics need both.
@@ -76,14 +78,17 @@ pub struct Entry {
     pub gets: bool,
     /// Who decides where data goes.
     pub managed: Managed,
-    /// Whether an operation that is longer than the room left is cut short. Otherwise the entry is passed over.
-    pub truncate: bool,
-    /// Whether operations are never acknowledged, though their initiators ask. Needs [`Features::ack_disable`].
-    pub ack_disable: bool,
-    /// How many operations are accepted; `None`: any number. Others than 1 need [`Features::thresholds`].
-    pub threshold: Option<u32>,
-    /// Whether the entry leaves its list when its threshold is reached or its room used up, with an event of its own. Otherwise it stays and is
+    /// Whether an operation that is longer than the room left is cut short. Otherwise the entry is
     /// passed over.
+    pub truncate: bool,
+    /// Whether operations are never acknowledged, though their initiators ask. Needs
+    /// [`Features::ack_disable`].
+    pub ack_disable: bool,
+    /// How many operations are accepted; `None`: any number. Others than 1 need
+    /// [`Features::thresholds`].
+    pub threshold: Option<u32>,
+    /// Whether the entry leaves its list when its threshold is reached or its room used up, with an
+    /// event of its own. Otherwise it stays and is passed over.
     pub auto_unlink: bool,
     /// Which events it makes.
     pub events: Events,
@@ -96,7 +101,8 @@ pub struct Entry {
 }
 
 impl Entry {
-    /// Takes puts and gets at the initiator's offset for ever and says nothing of them, as the entry over a segment does.
+    /// Takes puts and gets at the initiator's offset for ever and says nothing of them, as the
+    /// entry over a segment does.
     pub const OPEN: Self = Self {
         puts: true,
         gets: true,
@@ -115,13 +121,14 @@ impl Entry {
     };
 }
 
-/// Memory that operations of this rank begin from: source of puts, destination of gets (spec P1: RARSRC, RplSB, TMPMD and the sending half of
-/// ReqSB are such).
+/// Memory that operations of this rank begin from: source of puts, destination of gets (spec P1:
+/// RARSRC, RplSB, TMPMD and the sending half of ReqSB are such).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Descriptor {
     /// How many operations may be begun; `None`: any number. Needs [`Features::thresholds`].
     pub threshold: Option<u32>,
-    /// Whether it is released, with an event, when its threshold is reached and the last answer is in.
+    /// Whether it is released, with an event, when its threshold is reached and the last answer is
+    /// in.
     pub auto_unlink: bool,
     /// Which events it makes, beside acknowledgements.
     pub events: Events,
@@ -160,11 +167,11 @@ pub struct Features {
     pub start_events: bool,
     /// Entries that do not acknowledge.
     pub ack_disable: bool,
-    /// What an operation reads of its initiator it has read when its call returns, and a put has reached its target. That does not
-    /// say how it ended.
+    /// What an operation reads of its initiator it has read when its call returns, and a put has
+    /// reached its target. That does not say how it ended.
     pub synchronous: bool,
-    /// What finds no room at its target has gone there all the same, by a call of the system or over a network, so that another try costs
-    /// as much as the first.
+    /// What finds no room at its target has gone there all the same, by a call of the system or
+    /// over a network, so that another try costs as much as the first.
     pub remote: bool,
 }
 

@@ -3,7 +3,8 @@
 use super::datagram::{HEADER_BYTES, SEAL_BYTES};
 use core::time::Duration;
 
-/// Most datagrams under way to a peer, and most that a peer keeps which came early: as many as an acknowledgement can name one by one.
+/// Most datagrams under way to a peer, and most that a peer keeps which came early: as many as an
+/// acknowledgement can name one by one.
 pub(super) const SPAN: u32 = 128;
 
 /// Longest payload of a UDP datagram over IPv4.
@@ -15,7 +16,8 @@ const LEAST_RECORD_BYTES: usize = 256;
 /// What an endpoint is made with. Both sides of a link have the same sizes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ReliableConfig {
-    /// Longest datagram, without the headers of UDP and below. 1472 fits Ethernet frames of 1500 bytes with IPv4.
+    /// Longest datagram, without the headers of UDP and below. 1472 fits Ethernet frames of 1500
+    /// bytes with IPv4.
     pub datagram_bytes: usize,
     /// Most bytes under way to a peer, and most that are kept of what a peer sent early.
     pub window_bytes: usize,

@@ -6,8 +6,9 @@
 //!  |        | u8  | u8  | u16  | u32  | u32| sender u64 | target u64 | u32 | u32 | u128       | len    | 16, sealed only
 //! ```
 //!
-//! All numbers little-endian. `seq` is the number of the record; in kinds without one, of the next. `ack` is the next number that the sender wants; bit n of
-//! `selective` says that it has number `ack` + n and keeps it until its turn.
+//! All numbers little-endian. `seq` is the number of the record; in kinds without one, of the next.
+//! `ack` is the next number that the sender wants; bit n of `selective` says that it has number
+//! `ack` + n and keeps it until its turn.
 
 use super::config::SPAN;
 use super::seal::Seal;
@@ -65,7 +66,8 @@ fn field<const N: usize>(bytes: &[u8], at: usize) -> Option<[u8; N]> {
 }
 
 impl Header {
-    /// Writes header and code around the record of `len` bytes that lies behind the header's place. How long the datagram is.
+    /// Writes header and code around the record of `len` bytes that lies behind the header's place.
+    /// How long the datagram is.
     pub(super) fn write(&self, datagram: &mut [u8], len: usize, seal: Option<&Seal>) -> usize {
         let flags = if seal.is_some() { SEALED } else { 0 };
         let end = HEADER_BYTES + len;

@@ -49,7 +49,8 @@ pub struct Transmit<'a> {
     pub bytes: &'a [u8],
 }
 
-/// Reliable, ordered records to and from every peer of a rank. The module has the list of its verbs.
+/// Reliable, ordered records to and from every peer of a rank. The module has the list of its
+/// verbs.
 #[derive(Debug)]
 pub struct Endpoint {
     config: ReliableConfig,
@@ -68,7 +69,8 @@ pub struct Endpoint {
 }
 
 impl Endpoint {
-    /// The endpoint of `rank`, for peers 0 to `peers`. `incarnation` is a number that nobody guesses and no earlier endpoint of the rank had; not 0.
+    /// The endpoint of `rank`, for peers 0 to `peers`. `incarnation` is a number that nobody
+    /// guesses and no earlier endpoint of the rank had; not 0.
     ///
     /// # Errors
     /// [`ReliableError::Config`].
@@ -100,10 +102,12 @@ impl Endpoint {
         })
     }
 
-    /// Which incarnation of a peer it is that belongs to this job. Before this is known, nothing goes to it or comes from it.
+    /// Which incarnation of a peer it is that belongs to this job. Before this is known, nothing
+    /// goes to it or comes from it.
     ///
     /// # Errors
-    /// [`ReliableError::Unknown`] for a rank that is not there, incarnation 0, or another one than was said before.
+    /// [`ReliableError::Unknown`] for a rank that is not there, incarnation 0, or another one than
+    /// was said before.
     pub fn know(&mut self, peer: JobRank, incarnation: u64) -> Result<(), ReliableError> {
         let unknown = self.unknown(peer);
         let place = self.peers.get_mut(peer.0 as usize).ok_or(unknown.clone())?;
@@ -178,7 +182,8 @@ impl Endpoint {
     /// A record of `len` bytes, which `fill` writes, for a peer.
     ///
     /// # Errors
-    /// [`ReliableError::Unknown`], [`ReliableError::TooLong`], [`ReliableError::Full`], [`ReliableError::Lost`]; nothing was filled then.
+    /// [`ReliableError::Unknown`], [`ReliableError::TooLong`], [`ReliableError::Full`],
+    /// [`ReliableError::Lost`]; nothing was filled then.
     pub fn submit(
         &mut self,
         now: Duration,
@@ -223,8 +228,9 @@ impl Endpoint {
         self.timers.arm(peer.0, &mut link.armed, at);
     }
 
-    /// A datagram has come. `accept` is asked whether the next record of this peer may be delivered now; otherwise it is kept for
-    /// [`take`](Self::take), like those that come before their turn. `None` for what was dropped, which is counted.
+    /// A datagram has come. `accept` is asked whether the next record of this peer may be delivered
+    /// now; otherwise it is kept for [`take`](Self::take), like those that come before their turn.
+    /// `None` for what was dropped, which is counted.
     pub fn handle_recv(
         &mut self,
         now: Duration,
@@ -371,7 +377,8 @@ impl Endpoint {
         Some(Transmit { peer, bytes })
     }
 
-    /// When [`handle_timeout`](Self::handle_timeout) is to be called; `None`: only after something else.
+    /// When [`handle_timeout`](Self::handle_timeout) is to be called; `None`: only after something
+    /// else.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Duration> {
         self.timers.first()
@@ -416,7 +423,8 @@ impl Endpoint {
         self.peers.get(peer.0 as usize)?.lost.as_deref().copied()
     }
 
-    /// Whether the driver waits for something from this peer that is not an acknowledgement: then a silent peer is asked whether it lives.
+    /// Whether the driver waits for something from this peer that is not an acknowledgement: then a
+    /// silent peer is asked whether it lives.
     pub fn watch(&mut self, now: Duration, peer: JobRank, on: bool) {
         // Nobody watches whom nobody knows or who was lost.
         if let Ok(link) = self.link(peer, now) {
@@ -435,8 +443,9 @@ impl Endpoint {
         }
     }
 
-    /// Tells each peer with which something has passed that this rank ends, once: from then on the peer waits for no acknowledgement of
-    /// what it sends here. Records that were submitted are still sent again until the driver ends. Nothing tells whether it has arrived.
+    /// Tells each peer with which something has passed that this rank ends, once: from then on the
+    /// peer waits for no acknowledgement of what it sends here. Records that were submitted are
+    /// still sent again until the driver ends. Nothing tells whether it has arrived.
     pub fn leave(&mut self) {
         for peer in 0..self.peers.len() as u32 {
             if let Some(link) = self.peers[peer as usize].link.as_deref_mut() {
@@ -454,7 +463,8 @@ impl Endpoint {
         link.is_some_and(|link| link.peer_left)
     }
 
-    /// Whether all records have arrived that were submitted, and nothing is owed to a peer that has not left.
+    /// Whether all records have arrived that were submitted, and nothing is owed to a peer that has
+    /// not left.
     #[must_use]
     pub fn is_drained(&self) -> bool {
         let mut links = self.peers.iter().filter_map(|place| place.link.as_ref());

@@ -47,7 +47,8 @@ impl Pool {
         }
     }
 
-    /// A buffer of a datagram, with a record of so many bytes from `from` on; `None` for one that does not fit.
+    /// A buffer of a datagram, with a record of so many bytes from `from` on; `None` for one that
+    /// does not fit.
     pub(super) fn record(&mut self, from: usize, len: usize) -> Option<Record> {
         let to = from
             .checked_add(len)

@@ -4,10 +4,12 @@ use super::datagram::SEAL_BYTES;
 use core::fmt;
 use zeroize::Zeroizing;
 
-/// What the key of datagrams is made for, so that no other use of the job's secret gives the same codes.
+/// What the key of datagrams is made for, so that no other use of the job's secret gives the same
+/// codes.
 const PURPOSE: &str = "argonet 2026 datagrams between ranks of a job";
 
-/// Seals datagrams, and knows its own: a keyed hash (BLAKE3) of all that is in them. Whoever has the secret is of the job.
+/// Seals datagrams, and knows its own: a keyed hash (BLAKE3) of all that is in them. Whoever has
+/// the secret is of the job.
 #[derive(Clone)]
 pub struct Seal(Zeroizing<[u8; blake3::KEY_LEN]>);
 

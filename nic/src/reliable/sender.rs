@@ -130,7 +130,8 @@ impl Sender {
         fits.then_some(first)
     }
 
-    /// Takes note that a [`due`](Self::due) segment is sent; its number, and whether it was sent before.
+    /// Takes note that a [`due`](Self::due) segment is sent; its number, and whether it was sent
+    /// before.
     pub(super) fn send(
         &mut self,
         index: usize,
@@ -237,8 +238,8 @@ impl Sender {
         }
     }
 
-    /// The retransmission timer has fired: everything is sent again that may be lost. Whether there is nothing to send, so that the peer
-    /// must be asked what it has.
+    /// The retransmission timer has fired: everything is sent again that may be lost. Whether there
+    /// is nothing to send, so that the peer must be asked what it has.
     pub(super) fn expired(&mut self, now: Duration, config: &ReliableConfig) -> bool {
         self.rtt.expired();
         self.timer = Some(now + self.rtt.rto(config));

@@ -109,7 +109,8 @@ fn word(m: &Member<Networked>, at: u64) -> u64 {
     u64::from_ne_bytes(m.read(at, 8).try_into().expect("8"))
 }
 
-/// The target makes its entry and then reads its memory until the last put is there, calling nothing.
+/// The target makes its entry and then reads its memory until the last put is there, calling
+/// nothing.
 pub(crate) fn computing(m: &mut Member<Networked>) {
     const MARK: u64 = 0x600d;
     const LAST: u64 = 1 << 20;
@@ -179,7 +180,8 @@ const GIVEN: u64 = 2 << 20;
 const GOTTEN: u64 = 3 << 20;
 const SHARE: u64 = 250_000;
 
-/// All ranks put into all others, get from them what they have put, and add to their sums, with many operations under way; near ones the same as those of other hosts.
+/// All ranks put into all others, get from them what they have put, and add to their sums, with
+/// many operations under way; near ones the same as those of other hosts.
 fn everybody(mut m: Member<Networked>) {
     let (this, ranks) = (m.nic.rank().0, 4);
     let (queue, from) = source(&m);

@@ -1,4 +1,5 @@
-//! Ranks on several hosts: what is between those goes over UDP, here through the loopback interface.
+//! Ranks on several hosts: what is between those goes over UDP, here through the loopback
+//! interface.
 
 use super::group::{MEMORY, Member};
 use super::{cases, ranks};

@@ -1,5 +1,7 @@
-//! What all implementations of the trait do: the software interface between two threads, that between hosts between threads and processes whose datagrams go through the loopback
-//! interface, with and without faults of the wire, and a library of Portals 4 between two processes, where one is found (`ARGONET_PORTALS_LIBRARY`, or the loader's path).
+//! What all implementations of the trait do: the software interface between two threads, that
+//! between hosts between threads and processes whose datagrams go through the loopback interface,
+//! with and without faults of the wire, and a library of Portals 4 between two processes, where one
+//! is found (`ARGONET_PORTALS_LIBRARY`, or the loader's path).
 
 mod atomics;
 mod away;

@@ -1,4 +1,5 @@
-//! Two ranks: threads with the software interface, what is as narrow as a library, or that between hosts; processes with the latter or a library of Portals 4.
+//! Two ranks: threads with the software interface, what is as narrow as a library, or that between
+//! hosts; processes with the latter or a library of Portals 4.
 
 use super::group::{MEMORY, Member};
 use super::{away, cases, errors, hosts, leaving};
@@ -38,7 +39,8 @@ pub(crate) const FLAG: &str = "--rank-of-a-test";
 /// Seconds after which a rank ends that hangs.
 const TOO_LONG: u32 = 60;
 
-/// Runs `rank` as each of `ranks` ranks, a thread each, which wait for each other with what it is given.
+/// Runs `rank` as each of `ranks` ranks, a thread each, which wait for each other with what it is
+/// given.
 pub(crate) fn threads(
     ranks: u32,
     rank: impl Fn(u32, Box<dyn FnMut()>) + Send + Sync + 'static,

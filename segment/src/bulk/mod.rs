@@ -9,11 +9,11 @@
 //! far too slow for a megabyte.
 //!
 //! Inline assembly is the way out: the compiler may assume nothing about what an `asm!` block does
-//! to the memory that it can reach, except that it is something which *some* Rust code could do. For
-//! each block here that code is a loop of relaxed atomic loads and stores of single bytes. A race
-//! may therefore tear a value into a mix of old and new bytes, and is never undefined behavior. That
-//! torn values are harmless is the job of the bounds on the typed accessors (`FromBytes`: each
-//! pattern of bytes is a value).
+//! to the memory that it can reach, except that it is something which *some* Rust code could do.
+//! For each block here that code is a loop of relaxed atomic loads and stores of single bytes. A
+//! race may therefore tear a value into a mix of old and new bytes, and is never undefined
+//! behavior. That torn values are harmless is the job of the bounds on the typed accessors
+//! (`FromBytes`: each pattern of bytes is a value).
 //!
 //! # What it is made of
 //!
@@ -73,16 +73,16 @@ pub unsafe fn copy(dst: *mut u8, src: *const u8, len: usize) {
     }
 }
 
-/// Stores one value: [`copy`] from `value`, without a detour through memory where it has 1, 2, 4 or 8
-/// bytes.
+/// Stores one value: [`copy`] from `value`, without a detour through memory where it has 1, 2, 4 or
+/// 8 bytes.
 ///
 /// # Safety
 ///
 /// `dst` as for [`copy`] with the size of `T`, all of whose bytes are initialized (no padding).
 #[inline(always)]
 pub unsafe fn put_value<T: Copy>(dst: *mut u8, value: T) {
-    // SAFETY: the caller's contract is that of all branches; `value` is a place of its own, and each
-    // `transmute_copy` reads as many bytes as `T` has, which are initialized.
+    // SAFETY: the caller's contract is that of all branches; `value` is a place of its own, and
+    // each `transmute_copy` reads as many bytes as `T` has, which are initialized.
     unsafe {
         match size_of::<T>() {
             1 => arch::put_1(dst, u64::from(transmute_copy::<T, u8>(&value))),
@@ -102,8 +102,8 @@ pub unsafe fn put_value<T: Copy>(dst: *mut u8, value: T) {
 #[inline(always)]
 #[must_use]
 pub unsafe fn get_value<T: Copy>(src: *const u8) -> T {
-    // SAFETY: as in `put_value`; any bytes are a `T`. The integers are cut to its size, and the rest
-    // of each word is zero.
+    // SAFETY: as in `put_value`; any bytes are a `T`. The integers are cut to its size, and the
+    // rest of each word is zero.
     unsafe {
         match size_of::<T>() {
             1 => transmute_copy(&(arch::get_1(src) as u8)),

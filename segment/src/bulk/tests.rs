@@ -269,7 +269,8 @@ fn values_go_through_registers_and_memory_alike() {
         let mut bytes = [0xee_u8; 64];
         for at in 8..24 {
             let place = bytes.as_mut_ptr();
-            // SAFETY: the value lies inside of the array at any of these places, and has no padding.
+            // SAFETY: the value lies inside of the array at any of these places, and has no
+            // padding.
             let back = unsafe {
                 put_value(place.add(at), filler);
                 put_value(place.add(at), value);

@@ -1,5 +1,5 @@
-//! Which memory of this process is mapped: what the kernel shows in `/proc/self/maps`, as a registrar, so that
-//! what was found out is kept within limits and forgotten when it is told to.
+//! Which memory of this process is mapped: what the kernel shows in `/proc/self/maps`, as a
+//! registrar, so that what was found out is kept within limits and forgotten when it is told to.
 
 use std::fs;
 

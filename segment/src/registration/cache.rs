@@ -13,8 +13,8 @@ use super::{
     RegistrationError,
 };
 
-/// Registrations of memory, kept within limits. Any thread may call at any time; one that finds its memory registered waits
-/// for nobody but who registers something else at that moment.
+/// Registrations of memory, kept within limits. Any thread may call at any time; one that finds its
+/// memory registered waits for nobody but who registers something else at that moment.
 pub struct RegistrationCache<R: Registrar> {
     limits: CacheLimits,
     shared: Arc<Shared<R>>,
@@ -25,7 +25,8 @@ pub struct RegistrationCache<R: Registrar> {
 /// Who goes first, and what only misses count.
 #[derive(Default)]
 struct Queue {
-    /// When an entry was used, as far as was seen, and where it begins. It may have been used since.
+    /// When an entry was used, as far as was seen, and where it begins. It may have been used
+    /// since.
     order: BTreeSet<(u64, usize)>,
     counts: CacheStatistics,
 }
@@ -43,7 +44,8 @@ impl Queue {
 pub struct Invalidated {
     /// Registrations that were given back.
     pub given_back: usize,
-    /// Registrations that operations under way use still; they go with the last of these, and no other finds them.
+    /// Registrations that operations under way use still; they go with the last of these, and no
+    /// other finds them.
     pub in_use: usize,
 }
 
@@ -78,12 +80,13 @@ impl<R: Registrar> RegistrationCache<R> {
         &self.shared.registrar
     }
 
-    /// Memory for an operation, registered until the result is dropped. May call the registrar, for a request that no
-    /// registration covers; other such requests wait meanwhile.
+    /// Memory for an operation, registered until the result is dropped. May call the registrar, for
+    /// a request that no registration covers; other such requests wait meanwhile.
     ///
     /// # Errors
     /// [`RegistrationError`]; after [`InUse`](RegistrationError::InUse) and
-    /// [`NoResources`](RegistrationError::NoResources) it is worth to try again when operations are complete.
+    /// [`NoResources`](RegistrationError::NoResources) it is worth to try again when operations are
+    /// complete.
     pub fn acquire(
         &self,
         address: usize,
@@ -202,8 +205,8 @@ impl<R: Registrar> RegistrationCache<R> {
         Pinned::counted(entry)
     }
 
-    /// Gives back one registration that nobody uses, one that would be retired for `wanted` if there is one, else the least
-    /// recently used one; whether there was any.
+    /// Gives back one registration that nobody uses, one that would be retired for `wanted` if
+    /// there is one, else the least recently used one; whether there was any.
     fn evict(&self, queue: &mut Queue, wanted: PageRange) -> bool {
         let overlapping = self.stripes.overlapping(wanted);
         let unused = overlapping.iter().find(|entry| entry.uses.retire_unused());
@@ -259,8 +262,8 @@ impl<R: Registrar> RegistrationCache<R> {
         queue.order.remove(&(entry.queued(), entry.range.start()));
     }
 
-    /// Tells that memory goes away, or has another content for the registrar: nothing finds registrations there any more.
-    /// Call it before the addresses can be mapped anew.
+    /// Tells that memory goes away, or has another content for the registrar: nothing finds
+    /// registrations there any more. Call it before the addresses can be mapped anew.
     ///
     /// # Errors
     /// There are no such bytes.

@@ -10,13 +10,14 @@ use super::{PageRange, Registrar};
 /// What registrations need of their cache, and may outlive it.
 pub(super) struct Shared<R> {
     pub(super) registrar: R,
-    /// Bytes that are registered. Raised under the cache's lock, lowered by whoever gives back: a reader under the lock
-    /// sees at least what there is. Relaxed: nothing else depends on it.
+    /// Bytes that are registered. Raised under the cache's lock, lowered by whoever gives back: a
+    /// reader under the lock sees at least what there is. Relaxed: nothing else depends on it.
     pub(super) bytes: AtomicUsize,
     /// Registrations that there are. As `bytes`.
     pub(super) count: AtomicUsize,
-    /// Counted up by each miss, under the lock: the clock by which uses are compared. Between two misses nothing
-    /// is evicted, so that no finer one is wanted, and hits do not write it. Relaxed.
+    /// Counted up by each miss, under the lock: the clock by which uses are compared. Between two
+    /// misses nothing is evicted, so that no finer one is wanted, and hits do not write it.
+    /// Relaxed.
     pub(super) clock: AtomicU64,
 }
 
@@ -59,7 +60,8 @@ impl<R: Registrar> Entry<R> {
         self.queued.store(used, Ordering::Relaxed);
     }
 
-    /// Notes that it is used now. Stores nothing that is there already, so that hits of several threads share the line.
+    /// Notes that it is used now. Stores nothing that is there already, so that hits of several
+    /// threads share the line.
     pub(super) fn touch(&self) {
         let now = self.shared.clock.load(Ordering::Relaxed);
         if self.last_used() != now {
@@ -76,8 +78,8 @@ impl<R: Registrar> Entry<R> {
     }
 }
 
-/// Memory that stays registered as long as this lives. Belongs to an operation under way; any thread may drop it,
-/// also after the cache.
+/// Memory that stays registered as long as this lives. Belongs to an operation under way; any
+/// thread may drop it, also after the cache.
 pub struct Pinned<R: Registrar>(Arc<Entry<R>>);
 
 impl<R: Registrar> Pinned<R> {

@@ -33,7 +33,8 @@ pub enum RegistrationError<E: core::error::Error + 'static> {
         /// What may be registered.
         limit_bytes: usize,
     },
-    /// Operations under way use so much that there is no room; there will be when some are complete.
+    /// Operations under way use so much that there is no room; there will be when some are
+    /// complete.
     #[error(
         "there is no room to register the {} bytes of {wanted}: operations under way use {used_bytes} bytes in {used_count} \
          registrations, of at most {limit_bytes} bytes in {limit_count}",

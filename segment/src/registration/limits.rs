@@ -9,8 +9,8 @@ pub struct CacheLimits {
     pub count: usize,
     /// Bytes of a page: the unit in which memory is registered.
     pub page_bytes: usize,
-    /// Bytes of a bucket: a request is extended to whole buckets where the registrar takes them, so that small requests side
-    /// by side share a registration. A page's bytes to extend nothing.
+    /// Bytes of a bucket: a request is extended to whole buckets where the registrar takes them, so
+    /// that small requests side by side share a registration. A page's bytes to extend nothing.
     pub bucket_bytes: usize,
 }
 

@@ -1,10 +1,10 @@
 //! Memory outside of segments, registered when an operation first wants it: a bounded cache.
 //!
-//! A network interface reaches memory that is *registered* with it: its pages are *pinned* and its tables have
-//! their addresses. That takes a system call and some microseconds a page, and there is never enough
-//! of it for all memory, so that conduits keep registrations as long as they can and give back those
-//! that were used least recently (spec P3 has the temporary descriptors that this replaces, seed
-//! U14 the handles). The same is done with what was learnt of memory in other ways:
+//! A network interface reaches memory that is *registered* with it: its pages are *pinned* and its
+//! tables have their addresses. That takes a system call and some microseconds a page, and there is
+//! never enough of it for all memory, so that conduits keep registrations as long as they can and
+//! give back those that were used least recently (spec P3 has the temporary descriptors that this
+//! replaces, seed U14 the handles). The same is done with what was learnt of memory in other ways:
 //! [`MappedMemory`] is asked which pages are mapped at all.
 //!
 //! ```text
@@ -21,11 +21,11 @@
 //! # What happens to ranges that overlap
 //!
 //! Registrations of a cache are disjoint. A request that lies inside one hits. One that lies partly
-//! in some registers the union with them, if that is at most twice as long as the request, so that two
-//! requests that overlap do not displace each other for ever; else itself alone, so that a
-//! window that slides over a long array costs time linear in its way, and does not pin the
-//! array. Either way what overlaps is *retired*: nothing finds it any more, and it is deregistered with the end of
-//! the last operation that uses it.
+//! in some registers the union with them, if that is at most twice as long as the request, so that
+//! two requests that overlap do not displace each other for ever; else itself alone, so that a
+//! window that slides over a long array costs time linear in its way, and does not pin the array.
+//! Either way what overlaps is *retired*: nothing finds it any more, and it is deregistered with
+//! the end of the last operation that uses it.
 //!
 //! # When memory goes away
 //!
@@ -54,7 +54,8 @@ pub use statistics::CacheStatistics;
 /// What registers memory: a network interface's library, or a model of one.
 ///
 /// A cache calls [`register`](Self::register) from one thread at a time, and
-/// [`deregister`](Self::deregister) from whichever thread ends the last operation. Neither may call the cache.
+/// [`deregister`](Self::deregister) from whichever thread ends the last operation. Neither may call
+/// the cache.
 pub trait Registrar: Send + Sync {
     /// What operations need to use registered memory.
     type Handle: Send + Sync;

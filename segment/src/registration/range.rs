@@ -85,8 +85,8 @@ impl PageRange {
         }
     }
 
-    /// Itself, extended to multiples of `unit`, a power of two that is no less than a page; as it is where
-    /// memory ends before.
+    /// Itself, extended to multiples of `unit`, a power of two that is no less than a page; as it
+    /// is where memory ends before.
     pub(super) fn widened(self, unit: usize) -> Self {
         match self.end.checked_next_multiple_of(unit) {
             Some(end) => Self {

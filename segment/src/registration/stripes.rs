@@ -1,5 +1,6 @@
-//! Where a request finds its registration. A lock that all threads read is a line that all of them write; so each of some
-//! stripes has a lock and a map of its own, threads spread over them, and the few that change something do so in all.
+//! Where a request finds its registration. A lock that all threads read is a line that all of them
+//! write; so each of some stripes has a lock and a map of its own, threads spread over them, and
+//! the few that change something do so in all.
 
 use core::sync::atomic::{AtomicU64, Ordering};
 use std::collections::BTreeMap;
@@ -92,7 +93,8 @@ impl<R: Registrar> Stripes<R> {
     }
 }
 
-/// The stripe of the calling thread, which its stack tells from others': stacks are further apart than this divides by.
+/// The stripe of the calling thread, which its stack tells from others': stacks are further apart
+/// than this divides by.
 fn own() -> usize {
     const STACK: usize = 1 << 16;
     let here = 0u8;

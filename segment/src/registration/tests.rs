@@ -21,7 +21,8 @@ struct Full {
     hole: usize,
 }
 
-/// A registrar that knows what is registered, has room for so many pages, and a page that is not there.
+/// A registrar that knows what is registered, has room for so many pages, and a page that is not
+/// there.
 #[derive(Debug)]
 struct Book {
     live: BTreeMap<u64, PageRange>,

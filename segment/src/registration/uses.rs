@@ -6,9 +6,10 @@ use argonet_base::sync::atomic::{AtomicUsize, Ordering};
 /// Set once, for good, by whoever retires the registration.
 const RETIRED: usize = 1 << (usize::BITS - 1);
 
-/// The word: users in the low bits, [`RETIRED`] above. Written by every user on entering
-/// (Acquire, so that it sees what was registered) and leaving (Release), and by whoever retires it, who
-/// holds the cache's lock (AcqRel). Who brings it to retired without users gives the registration back, after all that users did with it.
+/// The word: users in the low bits, [`RETIRED`] above. Written by every user on entering (Acquire,
+/// so that it sees what was registered) and leaving (Release), and by whoever retires it, who holds
+/// the cache's lock (AcqRel). Who brings it to retired without users gives the registration back,
+/// after all that users did with it.
 #[derive(Debug, Default)]
 pub(super) struct Uses(AtomicUsize);
 
@@ -43,12 +44,14 @@ impl Uses {
         self.0.fetch_sub(1, Ordering::AcqRel) == RETIRED | 1
     }
 
-    /// Retires it. Says whether the caller has to give the registration back; else the last user does.
+    /// Retires it. Says whether the caller has to give the registration back; else the last user
+    /// does.
     pub(super) fn retire(&self) -> bool {
         self.0.fetch_or(RETIRED, Ordering::AcqRel) == 0
     }
 
-    /// Retires it if nobody uses it, and says whether so: the caller gives the registration back then.
+    /// Retires it if nobody uses it, and says whether so: the caller gives the registration back
+    /// then.
     pub(super) fn retire_unused(&self) -> bool {
         self.0
             .compare_exchange(0, RETIRED, Ordering::AcqRel, Ordering::Relaxed)
@@ -63,7 +66,8 @@ mod loom_tests {
     use loom::sync::Arc;
     use loom::thread;
 
-    /// A registration that notices use after it was given back, and being given back twice: users read, who gives it back writes.
+    /// A registration that notices use after it was given back, and being given back twice: users
+    /// read, who gives it back writes.
     struct Registration {
         uses: Uses,
         live: UnsafeCell<bool>,

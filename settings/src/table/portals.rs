@@ -1,4 +1,5 @@
-//! The conduit over Portals interfaces; what it has in common with others is in [credits](super::credits).
+//! The conduit over Portals interfaces; what it has in common with others is in
+//! [credits](super::credits).
 
 use crate::kind::{Kind, MAX_SIZE};
 use crate::row::{Preset, Scope};

@@ -29,7 +29,8 @@ pub(crate) struct Run {
     /// Kill the job after this many seconds and exit with code 124
     #[arg(long, value_name = "S", value_parser = seconds)]
     timeout: Option<Duration>,
-    /// Hosts with the number of ranks that each takes; ranks are spread evenly if no numbers are given
+    /// Hosts with the number of ranks that each takes; ranks are spread evenly if no numbers are
+    /// given
     #[arg(
         short = 'H',
         long,

@@ -1,5 +1,5 @@
-//! Whether messages may go to an endpoint of another process. Only that process knows, so it is asked; what may have messages may
-//! have them for good, so that an answer that says so is kept.
+//! Whether messages may go to an endpoint of another process. Only that process knows, so it is
+//! asked; what may have messages may have them for good, so that an answer that says so is kept.
 #![allow(unsafe_code)]
 
 use crate::engine::core::{Engine, Injection};
@@ -42,7 +42,8 @@ impl EndpointState {
 /// What is known of endpoints besides the handler tables of this process's.
 #[derive(Default)]
 pub(super) struct Asked {
-    /// Endpoints of this process that cannot have messages, a bit each. Nothing else is published with it (Relaxed).
+    /// Endpoints of this process that cannot have messages, a bit each. Nothing else is published
+    /// with it (Relaxed).
     mute: AtomicU32,
     /// Endpoints of other processes that have said that they can.
     open_there: RwLock<HashSet<(JobRank, u8)>>,
@@ -69,8 +70,8 @@ impl<C: Conduit> Engine<C> {
         }
     }
 
-    /// What a process has under an index. Unless that is this one, or it was asked before and messages may go there, it is asked, and
-    /// its polls answer; this waits for that.
+    /// What a process has under an index. Unless that is this one, or it was asked before and
+    /// messages may go there, it is asked, and its polls answer; this waits for that.
     ///
     /// # Errors
     /// As [`far_query`](Self::far_query).
@@ -92,7 +93,8 @@ impl<C: Conduit> Engine<C> {
         let mut number = 0;
         let answer = &raw mut number;
         let (nowhere, wait) = (core::ptr::null_mut(), Injection::Blocking);
-        // SAFETY: the answer is waited for before the variable ends, and read through the pointer that it was written by.
+        // SAFETY: the answer is waited for before the variable ends, and read through the pointer
+        // that it was written by.
         let state = unsafe {
             let asked = self.far_ask(
                 ctx,

@@ -1,6 +1,7 @@
-//! Active messages from and to further endpoints of a process. Each such endpoint has a handler table of its own. Their
-//! messages travel as the library's own ([`internal::BETWEEN`]) with a word in front that names both endpoints and the
-//! handler ([`Endpoints`]), in the category that they are of, so payloads are as long and as near as those of plain messages.
+//! Active messages from and to further endpoints of a process. Each such endpoint has a handler
+//! table of its own. Their messages travel as the library's own ([`internal::BETWEEN`]) with a word
+//! in front that names both endpoints and the handler ([`Endpoints`]), in the category that they
+//! are of, so payloads are as long and as near as those of plain messages.
 
 mod asked;
 
@@ -36,12 +37,12 @@ impl Default for Tables {
 }
 
 impl<C: Conduit> Engine<C> {
-    /// Lets an endpoint of this process send and receive active messages from now on. Indices that the table does not have
-    /// end the job when a message names them.
+    /// Lets an endpoint of this process send and receive active messages from now on. Indices that
+    /// the table does not have end the job when a message names them.
     ///
     /// # Errors
-    /// [`AmError::NotOpened`] for index 0, whose table the engine was made with, one beyond [`MOST_ENDPOINTS`], and one that is
-    /// open.
+    /// [`AmError::NotOpened`] for index 0, whose table the engine was made with, one beyond
+    /// [`MOST_ENDPOINTS`], and one that is open.
     pub fn open_endpoint(&self, index: u32, mut handlers: HandlerTable) -> Result<(), AmError> {
         let refused = |why| AmError::NotOpened {
             endpoint: index,
@@ -104,12 +105,14 @@ impl<C: Conduit> Engine<C> {
         Ok(())
     }
 
-    /// [`request`](Self::request) from one endpoint of this process to one of `to`. A long's payload goes into the segment that
-    /// `to` has attached; for memory that an endpoint has bound there is [`far_long_between`](Self::far_long_between).
+    /// [`request`](Self::request) from one endpoint of this process to one of `to`. A long's
+    /// payload goes into the segment that `to` has attached; for memory that an endpoint has bound
+    /// there is [`far_long_between`](Self::far_long_between).
     ///
     /// # Errors
-    /// As [`request`](Self::request), and [`AmError::NoEndpoint`]. Which endpoints and handlers another process has, only it
-    /// knows: a message for one that it does not have ends the job there.
+    /// As [`request`](Self::request), and [`AmError::NoEndpoint`]. Which endpoints and handlers
+    /// another process has, only it knows: a message for one that it does not have ends the job
+    /// there.
     pub fn request_between(
         &self,
         ctx: &ThreadCtx,
@@ -163,7 +166,8 @@ impl<C: Conduit> Engine<C> {
         sent
     }
 
-    /// [`prepare`](Self::prepare) of a medium request between endpoints, for [`commit_between`](Self::commit_between).
+    /// [`prepare`](Self::prepare) of a medium request between endpoints, for
+    /// [`commit_between`](Self::commit_between).
     ///
     /// # Errors
     /// As [`request_between`](Self::request_between).
@@ -245,7 +249,8 @@ impl<C: Conduit> Engine<C> {
         Ok(())
     }
 
-    /// Runs the handler of a message that came inside this one, with the arguments from `first_arg` on.
+    /// Runs the handler of a message that came inside this one, with the arguments from `first_arg`
+    /// on.
     pub(in crate::engine) fn run_between(
         &self,
         delivery: &mut Delivery<'_>,

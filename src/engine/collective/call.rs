@@ -75,8 +75,9 @@ impl Kind {
     }
 }
 
-/// Combines elements: each of the `count` at `right` becomes `left op right`. The two do not overlap. It is called by any thread
-/// that polls; it cannot communicate, and its panic ends the job.
+/// Combines elements: each of the `count` at `right` becomes `left op right`. The two do not
+/// overlap. It is called by any thread that polls; it cannot communicate, and its panic ends the
+/// job.
 pub type FoldFn = unsafe fn(context: [*const (); 2], left: *const u8, right: *mut u8, count: usize);
 
 /// How values are combined.
@@ -86,9 +87,11 @@ pub struct Folding {
     pub function: FoldFn,
     /// What it is given besides.
     pub context: [*const (); 2],
-    /// Whether the operands must stay in the order of ranks, because the operation does not commute.
+    /// Whether the operands must stay in the order of ranks, because the operation does not
+    /// commute.
     pub ordered: bool,
-    /// Whether the function is, or calls, the client's: it is called with no lock held that another call waits for.
+    /// Whether the function is, or calls, the client's: it is called with no lock held that another
+    /// call waits for.
     pub is_client_code: bool,
     /// What members compare of it, so that those that combine differently end the job.
     pub signature: Signature,
@@ -171,8 +174,9 @@ pub struct Call {
     pub meets: Meets,
 }
 
-// SAFETY: the memory and the folding's context are the call's until its event is complete, whichever thread goes on with it
-// (`collective_start` demands that), and only the thread that holds the flight's lock touches them.
+// SAFETY: the memory and the folding's context are the call's until its event is complete,
+// whichever thread goes on with it (`collective_start` demands that), and only the thread that
+// holds the flight's lock touches them.
 unsafe impl Send for Call {}
 
 impl Call {

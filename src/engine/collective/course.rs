@@ -1,4 +1,5 @@
-//! What a call by lines does: what a member writes, whose lines it reads, and what it makes of them.
+//! What a call by lines does: what a member writes, whose lines it reads, and what it makes of
+//! them.
 #![allow(unsafe_code)]
 
 use super::call::{Call, Kind, Meets};
@@ -28,8 +29,8 @@ impl Call {
         }
     }
 
-    /// Whether the call can go by lines; the same at all members that call the same. Where members meet besides, messages do
-    /// that.
+    /// Whether the call can go by lines; the same at all members that call the same. Where members
+    /// meet besides, messages do that.
     pub(super) fn fits_lines(&self, size: u32) -> bool {
         self.kind != Kind::Window
             && self.meets == Meets::default()
@@ -134,8 +135,8 @@ impl Course {
             enter(&[]);
             return;
         }
-        // SAFETY: the source is readable for as many bytes until the call is complete, and nobody writes there before
-        // this call does below.
+        // SAFETY: the source is readable for as many bytes until the call is complete, and nobody
+        // writes there before this call does below.
         enter(unsafe { core::slice::from_raw_parts(src, given) });
         if from_root {
             let own = match kind {
@@ -185,8 +186,9 @@ impl Course {
         read(theirs);
         let piece = &mut theirs[from..from + block];
         if let Some(folding) = folding {
-            // SAFETY: the target has what the members before gave, as many elements as the piece, which lies elsewhere; the
-            // function and its context are usable until the call is complete.
+            // SAFETY: the target has what the members before gave, as many elements as the piece,
+            // which lies elsewhere; the function and its context are usable until the call is
+            // complete.
             unsafe {
                 (folding.function)(folding.context, into, piece.as_mut_ptr(), self.call.count);
             }

@@ -66,12 +66,14 @@ pub(super) struct Flight {
     pub(super) blocks: bool,
     /// Where the team has lines.
     pub(super) standing: Option<Standing>,
-    /// Held by the thread that goes on with it. Nobody waits for it, since that thread may be in a function of the client's.
+    /// Held by the thread that goes on with it. Nobody waits for it, since that thread may be in a
+    /// function of the client's.
     pub(super) work: Mutex<Work>,
 }
 
-// SAFETY: scratch and call are touched by the thread alone that holds the lock of `work`, and by handlers under the mailbox's
-// lock where a receive has been posted, which nobody else reads before it is complete.
+// SAFETY: scratch and call are touched by the thread alone that holds the lock of `work`, and by
+// handlers under the mailbox's lock where a receive has been posted, which nobody else reads before
+// it is complete.
 unsafe impl Send for Flight {}
 // SAFETY: as above.
 unsafe impl Sync for Flight {}
@@ -120,7 +122,8 @@ impl Flight {
         }
     }
 
-    /// Whether it is a client's call of a team that is not complete, as far as nobody goes on with it at this moment.
+    /// Whether it is a client's call of a team that is not complete, as far as nobody goes on with
+    /// it at this moment.
     pub(super) fn is_of(&self, team: &Team) -> bool {
         let own = &self.member.team;
         (own.key, own.rank) == (team.key, team.rank)
@@ -183,8 +186,8 @@ impl Work {
     /// The call's memory is as `collective_start` demands.
     unsafe fn bytes(&self, range: Range) -> SharedBytes<'static> {
         let start = NonNull::new(self.place(range)).unwrap_or(NonNull::dangling());
-        // SAFETY: the schedule's ranges lie in the areas, which are the call's until it is complete; the view is gone
-        // before that.
+        // SAFETY: the schedule's ranges lie in the areas, which are the call's until it is
+        // complete; the view is gone before that.
         unsafe { SharedBytes::from_raw(start, range.len) }
     }
 
@@ -195,8 +198,8 @@ impl Work {
                 Step::Copy { from, into } => {
                     let (from, to, len) = (self.place(from), self.place(into), into.len);
                     if from != to {
-                        // SAFETY: both lie in areas of the call, the second writable; source and target of the client may
-                        // be the same memory.
+                        // SAFETY: both lie in areas of the call, the second writable; source and
+                        // target of the client may be the same memory.
                         unsafe { core::ptr::copy(from, to, len) };
                     }
                 }
@@ -206,8 +209,8 @@ impl Work {
                     };
                     let count = right.len / self.call.unit.max(1);
                     let (left, right) = (self.place(left), self.place(right));
-                    // SAFETY: as many whole elements lie at both, which do not overlap; the function and its context are
-                    // usable until the call is complete.
+                    // SAFETY: as many whole elements lie at both, which do not overlap; the
+                    // function and its context are usable until the call is complete.
                     unsafe { (folding.function)(folding.context, left, right, count) };
                 }
                 Step::Send { .. } | Step::Receive { .. } => {}

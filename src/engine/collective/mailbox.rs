@@ -1,9 +1,9 @@
 //! What has come for one member of a team, and where what comes goes: all that handlers see.
 //!
-//! A member may be behind others, and not even have its team open yet. What comes too early is kept, and that is bounded: a
-//! send of more than [`EAGER`](super::plan::Tuning::eager_bytes) bytes is only offered until its receiver has come to it, a
-//! member runs at most two [`WINDOW`]s of calls ahead of another, and in a call each pair of members exchanges few messages
-//! of that size.
+//! A member may be behind others, and not even have its team open yet. What comes too early is
+//! kept, and that is bounded: a send of more than [`EAGER`](super::plan::Tuning::eager_bytes) bytes
+//! is only offered until its receiver has come to it, a member runs at most two [`WINDOW`]s of
+//! calls ahead of another, and in a call each pair of members exchanges few messages of that size.
 
 use super::call::Kind;
 use super::label::Label;
@@ -16,11 +16,12 @@ use argonet_segment::SharedBytes;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// Calls after which the members of a team meet, so that none is more than two of these ahead of another.
+/// Calls after which the members of a team meet, so that none is more than two of these ahead of
+/// another.
 pub(super) const WINDOW: u32 = 32;
 
-/// Calls that are remembered, before and after the next: more than members can be apart, and than they
-/// complete out of order.
+/// Calls that are remembered, before and after the next: more than members can be apart, and than
+/// they complete out of order.
 const REMEMBERED: u32 = 256;
 
 /// Messages that are kept for each member, at most, beyond [`LEAST`].

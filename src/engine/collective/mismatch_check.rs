@@ -34,8 +34,9 @@ impl Flight {
 }
 
 impl<C: Conduit> Engine<C> {
-    /// Asks those that this member waits for whether they call the same, if nothing comes in a round for [`PATIENCE`], and looks from
-    /// time to time what members of the neighborhood have called, and what ranks say of other calls.
+    /// Asks those that this member waits for whether they call the same, if nothing comes in a
+    /// round for [`PATIENCE`], and looks from time to time what members of the neighborhood have
+    /// called, and what ranks say of other calls.
     pub(super) fn ask_for_mismatch(&self, flight: &Flight, work: &mut Work, steps: &mut Steps) {
         // Whoever is late in one of the library's own is late in another, too.
         if work.call.kind == Kind::Window {

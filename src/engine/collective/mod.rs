@@ -1,15 +1,16 @@
 //! Collective operations of teams, which go on while their callers do something else.
 //!
-//! Every operation is a [`Schedule`], made by a pure function ([`plan`]) of its kind, its lengths, the member's place and the
-//! neighborhoods: rounds of messages and of local steps. One machine executes them all
-//! (`flight`), driven by polls, since handlers cannot send. Handlers put what comes where it belongs, or keep it
-//! (`mailbox`).
+//! Every operation is a [`Schedule`], made by a pure function ([`plan`]) of its kind, its lengths,
+//! the member's place and the neighborhoods: rounds of messages and of local steps. One machine
+//! executes them all (`flight`), driven by polls, since handlers cannot send. Handlers put what
+//! comes where it belongs, or keep it (`mailbox`).
 //!
-//! Messages say (team key, number of the call on that team, sender, receiver, tag), and what all members must call alike. A
-//! rank that differs from another ends the job with a message that names both; where nothing comes for long, a rank asks
-//! those that it waits for.
+//! Messages say (team key, number of the call on that team, sender, receiver, tag), and what all
+//! members must call alike. A rank that differs from another ends the job with a message that names
+//! both; where nothing comes for long, a rank asks those that it waits for.
 //!
-//! Short calls of a team that has a slot of lines go without messages (`near`, `course`; [`lines`](super::lines)).
+//! Short calls of a team that has a slot of lines go without messages (`near`, `course`;
+//! [`lines`](super::lines)).
 //!
 //! Short sends go at once. Longer ones are offered, and go when the receiver has come to them.
 

@@ -1,6 +1,7 @@
 //! Calls of teams that have a slot of lines: short ones inside a neighborhood, without messages.
 //!
-//! What a member does with its own line and with others' is here; how calls get through their lines is in [`queue`](super::queue).
+//! What a member does with its own line and with others' is here; how calls get through their lines
+//! is in [`queue`](super::queue).
 #![allow(unsafe_code)]
 
 use super::call::Call;
@@ -43,13 +44,15 @@ pub(in crate::engine) struct Near {
     pub(super) key: TeamKey,
     /// The oldest first. Locked by who has the circle's turn.
     pub(super) queue: Mutex<VecDeque<Pending>>,
-    /// Calls in the queue. Changed under its lock (Release), read by who asks whether earlier calls are complete (Acquire).
+    /// Calls in the queue. Changed under its lock (Release), read by who asks whether earlier calls
+    /// are complete (Acquire).
     pub(super) pending: AtomicU32,
     /// Number of the next call by lines. Changed by who has the turn, as the next.
     next: AtomicU64,
     /// Calls of the team, by lines or not.
     calls: AtomicU64,
-    /// Calls up to the last one by messages of which the others are to be told when those by lines before it have been entered; or
+    /// Calls up to the last one by messages of which the others are to be told when those by lines
+    /// before it have been entered; or
     /// 0. Changed under the queue's lock.
     untold: AtomicU64,
     /// Pieces that have gone through the pools. Changed by who has the turn.
@@ -100,7 +103,8 @@ impl Near {
         self.circle.members.len() as u32
     }
 
-    /// Whether all members have finished all calls that this one knows of, and so read nobody's lines any more.
+    /// Whether all members have finished all calls that this one knows of, and so read nobody's
+    /// lines any more.
     pub(super) fn is_left_by_all(&self, lines: Lines<'_>) -> bool {
         let next = self.next.load(Ordering::Relaxed);
         let slot = self.circle.slot;
@@ -156,8 +160,8 @@ impl Near {
         self.calls.load(Ordering::Relaxed)
     }
 
-    /// Tells the others of the last call by messages, unless a call by lines before it waits for room: they would take this member
-    /// for one that has left that out. The caller has the turn.
+    /// Tells the others of the last call by messages, unless a call by lines before it waits for
+    /// room: they would take this member for one that has left that out. The caller has the turn.
     pub(super) fn tell_untold(&self, lines: Lines<'_>, queue: &VecDeque<Pending>) {
         let calls = self.untold.load(Ordering::Relaxed);
         let waits = |pending: &Pending| !pending.course.entered && pending.course.before < calls;
@@ -263,8 +267,8 @@ impl<C: Conduit> Engine<C> {
         self.background.near.seats.offer(self.conduit.lines())
     }
 
-    /// Gives a team that has just been opened the slot that its members agree about, if there is one: from what all members of its
-    /// parent have offered, by process.
+    /// Gives a team that has just been opened the slot that its members agree about, if there is
+    /// one: from what all members of its parent have offered, by process.
     pub(in crate::engine) fn seat_team(
         &self,
         team: &Team,
@@ -310,7 +314,8 @@ impl<C: Conduit> Engine<C> {
                 near,
                 call: &course.call,
             };
-            // SAFETY: whoever made the course has promised it; stages are entered one after the other.
+            // SAFETY: whoever made the course has promised it; stages are entered one after the
+            // other.
             let begin = || unsafe { pools.begin(stage) };
             self.call_client(ctx, ClientCode::Combination, begin);
         }
@@ -331,13 +336,15 @@ impl<C: Conduit> Engine<C> {
                 near,
                 call: &course.call,
             };
-            // SAFETY: whoever made the course has promised it, and all lines of the call have been seen.
+            // SAFETY: whoever made the course has promised it, and all lines of the call have been
+            // seen.
             let end = || unsafe { pools.end(stage) };
             self.call_client(ctx, ClientCode::Combination, end);
         }
     }
 
-    /// Enters the call, whose stage has begun, if there is room; says whether it is entered. `unfinished` calls precede it.
+    /// Enters the call, whose stage has begun, if there is room; says whether it is entered.
+    /// `unfinished` calls precede it.
     #[inline(always)]
     pub(super) fn enter_course(
         &self,
@@ -417,7 +424,8 @@ impl<C: Conduit> Engine<C> {
         lines.ring(circle.others());
     }
 
-    /// Tells others that this member begins a call by messages; where that stands among those by lines.
+    /// Tells others that this member begins a call by messages; where that stands among those by
+    /// lines.
     pub(super) fn tell_near(&self, lines: Lines<'_>, near: &Arc<Near>) -> Standing {
         let _turn = self.turn(near);
         let before = near.count();
@@ -431,8 +439,9 @@ impl<C: Conduit> Engine<C> {
         }
     }
 
-    /// Ends the job if another member has left out a call by messages and called something by lines in its place. It may have
-    /// left that already, as roots do, and so never hear of the call that others wait for it in.
+    /// Ends the job if another member has left out a call by messages and called something by lines
+    /// in its place. It may have left that already, as roots do, and so never hear of the call that
+    /// others wait for it in.
     #[cold]
     #[inline(never)]
     pub(super) fn check_standing(&self, label: Label, standing: &Standing) {
@@ -450,16 +459,17 @@ impl<C: Conduit> Engine<C> {
             if entry.is_none() && !lines.is_past(slot, rank, next) {
                 continue;
             }
-            // Looked at after that: who begins a call by messages says so before it enters those by lines that follow.
+            // Looked at after that: who begins a call by messages says so before it enters those by
+            // lines that follow.
             if lines.by_messages(slot, rank) <= before {
                 self.members_differ(label, near, rank, entry);
             }
         }
     }
 
-    /// Ends the job if the rank whose line does not come has called something that goes by messages.
-    /// That rank reads in this one's line what is called here, and can name both calls, so it has
-    /// some time to do so; a root that has sent and gone on never does.
+    /// Ends the job if the rank whose line does not come has called something that goes by
+    /// messages. That rank reads in this one's line what is called here, and can name both calls,
+    /// so it has some time to do so; a root that has sent and gone on never does.
     #[inline(never)]
     pub(super) fn check_for_mismatch(
         &self,

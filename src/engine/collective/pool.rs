@@ -1,18 +1,23 @@
 //! Reductions among neighbors that do not fit lines: through memory that all of them map.
 //!
-//! In each of the first slots a member has a *pool* that it alone writes and all may read ([`Lines::pool`]). A vector goes through the pools in
-//! pieces. Each piece takes two calls by lines, its *stages*:
+//! In each of the first slots a member has a *pool* that it alone writes and all may read
+//! ([`Lines::pool`]). A vector goes through the pools in pieces. Each piece takes two calls by
+//! lines, its *stages*:
 //!
-//! 1. *Give*. Each member copies the parts of the piece that others combine into its pool, and enters the call.
-//! 2. *Fold*. When all have, each combines its own part, reading the others' pools in the order of ranks, puts the result into its
-//!    target and its pool, and enters the next call. When all have done that, each copies the others' results.
+//! 1. *Give*. Each member copies the parts of the piece that others combine into its pool, and
+//!    enters the call.
+//! 2. *Fold*. When all have, each combines its own part, reading the others' pools in the order of
+//!    ranks, puts the result into its target and its pool, and enters the next call. When all have
+//!    done that, each copies the others' results.
 //!
-//! So every byte is read by one other member on its way there and by each on its way back: the least that there can be. Short
-//! pieces take one stage, *give all*: everybody combines everything, which is more traffic and one meeting less.
+//! So every byte is read by one other member on its way there and by each on its way back: the
+//! least that there can be. Short pieces take one stage, *give all*: everybody combines everything,
+//! which is more traffic and one meeting less.
 //!
-//! A pool has two halves, which pieces use in turn, and nobody needs to ask whether a half may be written anew: a member enters no
-//! stage before it has finished all calls before it. So whoever has seen the last stage of piece k + 1 entered by all, as it has
-//! before it goes on to piece k + 2, knows that all have finished piece k.
+//! A pool has two halves, which pieces use in turn, and nobody needs to ask whether a half may be
+//! written anew: a member enters no stage before it has finished all calls before it. So whoever
+//! has seen the last stage of piece k + 1 entered by all, as it has before it goes on to piece k +
+//! 2, knows that all have finished piece k.
 #![allow(unsafe_code)]
 
 use super::call::{Call, Kind, Meets};
@@ -112,7 +117,8 @@ impl Pools<'_> {
     /// What comes before the stage is entered.
     ///
     /// # Safety
-    /// The call's memory is as `collective_start` demands; `stage` may be entered, and all have entered the one before.
+    /// The call's memory is as `collective_start` demands; `stage` may be entered, and all have
+    /// entered the one before.
     pub(super) unsafe fn begin(&self, stage: &Stage) {
         let rank = self.rank();
         match stage.step {
@@ -128,7 +134,8 @@ impl Pools<'_> {
             }
             Step::Fold => {
                 let part = self.parts(stage)[rank as usize];
-                // SAFETY: this function's contract; the own half is read by nobody at this part before the stage is entered.
+                // SAFETY: this function's contract; the own half is read by nobody at this part
+                // before the stage is entered.
                 unsafe { self.fold(stage, part, Some(rank)) };
             }
         }
@@ -151,8 +158,8 @@ impl Pools<'_> {
                     if member != self.rank() {
                         let from = self.place(stage, member, part);
                         let into = self.call.dst.wrapping_add(part.at);
-                        // SAFETY: the member has written its result there, and writes nothing before this one has finished
-                        // the stage; the target is this call's.
+                        // SAFETY: the member has written its result there, and writes nothing
+                        // before this one has finished the stage; the target is this call's.
                         unsafe { bulk::copy(into, from, part.len) };
                     }
                 }
@@ -167,16 +174,17 @@ impl Pools<'_> {
     unsafe fn give(&self, stage: &Stage, range: Range) {
         let into = self.place(stage, self.rank(), range);
         let from = self.call.src.wrapping_add(range.at);
-        // SAFETY: the source is readable until the call is complete; nobody reads the own half any more.
+        // SAFETY: the source is readable until the call is complete; nobody reads the own half any
+        // more.
         unsafe { bulk::copy(into, from, range.len) };
     }
 
-    /// Combines what all give of a range into the target, if this member gets the result, and into the pool of `into`, if
-    /// there is one.
+    /// Combines what all give of a range into the target, if this member gets the result, and into
+    /// the pool of `into`, if there is one.
     ///
     /// # Safety
-    /// The call's memory is as `collective_start` demands; all members' pools hold the range, but for this member's own, whose
-    /// source is read instead.
+    /// The call's memory is as `collective_start` demands; all members' pools hold the range, but
+    /// for this member's own, whose source is read instead.
     unsafe fn fold(&self, stage: &Stage, range: Range, into: Option<u32>) {
         let Some(folding) = self.call.folding else {
             return;
@@ -192,9 +200,10 @@ impl Pools<'_> {
                 true => own,
                 false => self.place(stage, member, block).cast_const(),
             };
-            // SAFETY: blocks of scratch, of sources and of pools, by this function's contract; what is in a pool is copied first,
-            // as only the copy is this process's own. As many whole elements lie at all of them. The function and its context
-            // are usable until the call is complete.
+            // SAFETY: blocks of scratch, of sources and of pools, by this function's contract; what
+            // is in a pool is copied first, as only the copy is this process's own. As many whole
+            // elements lie at all of them. The function and its context are usable until the call
+            // is complete.
             unsafe {
                 bulk::copy(acc, given(size - 1), len);
                 for member in (0..size - 1).rev() {

@@ -7,8 +7,9 @@ use argonet_segment::{SharedBytes, bulk};
 #[derive(Clone, Copy)]
 pub(super) struct Place(pub(super) *mut u8);
 
-// SAFETY: the memory is the call's until it is complete, whichever thread goes on with it; what comes is put there under the
-// mailbox's lock, and the call looks at it only when the mailbox says that all is there.
+// SAFETY: the memory is the call's until it is complete, whichever thread goes on with it; what
+// comes is put there under the mailbox's lock, and the call looks at it only when the mailbox says
+// that all is there.
 unsafe impl Send for Place {}
 
 /// A receive of which something is missing, or that the call has not looked at since.
@@ -46,9 +47,10 @@ impl Posted {
             return None;
         }
         if len > 0 {
-            // SAFETY: the bytes lie inside the `self.len` bytes at the place, which are the call's and writable until the
-            // receive is complete; it is not while bytes are missing. The payload may lie where its sender can still write, which
-            // the bulk routine allows; it does not overlap with the memory of a call of this process.
+            // SAFETY: the bytes lie inside the `self.len` bytes at the place, which are the call's
+            // and writable until the receive is complete; it is not while bytes are missing. The
+            // payload may lie where its sender can still write, which the bulk routine allows; it
+            // does not overlap with the memory of a call of this process.
             unsafe { bulk::copy(self.place.0.add(offset), payload.as_ptr(), len) };
         }
         self.missing -= len;

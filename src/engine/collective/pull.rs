@@ -1,5 +1,6 @@
-//! Long sends between neighbors: the receiver reads the bytes where they lie, in a segment that is mapped here, or anywhere in
-//! the sender's process by way of the kernel. One copy, and nothing passes through messages.
+//! Long sends between neighbors: the receiver reads the bytes where they lie, in a segment that is
+//! mapped here, or anywhere in the sender's process by way of the kernel. One copy, and nothing
+//! passes through messages.
 #![allow(unsafe_code)]
 
 use super::wire::Form;
@@ -43,14 +44,15 @@ impl Lies {
 #[derive(Default)]
 pub(super) struct Near {
     processes: OnceLock<ProcessOf>,
-    /// Whether the kernel has said that it does not. Set by whoever is told, read by everybody; Relaxed, as nothing depends
-    /// on when somebody learns of it.
+    /// Whether the kernel has said that it does not. Set by whoever is told, read by everybody;
+    /// Relaxed, as nothing depends on when somebody learns of it.
     refused: AtomicBool,
 }
 
 impl<C: Conduit> Engine<C> {
-    /// Has the kernel copy long data of collective operations between the processes of this host, wherever it permits that.
-    /// `processes` tells which process a rank is. Says whether nobody has told that before.
+    /// Has the kernel copy long data of collective operations between the processes of this host,
+    /// wherever it permits that. `processes` tells which process a rank is. Says whether nobody has
+    /// told that before.
     pub fn copy_across(&self, processes: ProcessOf) -> bool {
         self.background
             .collectives
@@ -64,7 +66,8 @@ impl<C: Conduit> Engine<C> {
     pub(super) fn lies(&self, at: *const u8, len: usize) -> Lies {
         match self.directory().translate_range(at, len) {
             Some((rank, offset)) if rank == self.rank => Lies::Segment(offset.0),
-            // Where nobody can read it, the address is nobody's business: simulated runs stay the same.
+            // Where nobody can read it, the address is nobody's business: simulated runs stay the
+            // same.
             _ if self.background.collectives.near.processes.get().is_none() => Lies::Address(0),
             _ => Lies::Address(at.addr() as u64),
         }
@@ -73,7 +76,8 @@ impl<C: Conduit> Engine<C> {
     /// Reads bytes of a peer where they lie; whether that is possible.
     ///
     /// # Safety
-    /// `into` is writable for `len` bytes, and the peer does not change what it has offered meanwhile.
+    /// `into` is writable for `len` bytes, and the peer does not change what it has offered
+    /// meanwhile.
     pub(super) unsafe fn pull(
         &self,
         source: JobRank,
@@ -90,8 +94,9 @@ impl<C: Conduit> Engine<C> {
                 let Some(place) = self.directory.resolve(source, offset, len) else {
                     return false;
                 };
-                // SAFETY: the directory has checked the peer's side, the caller promises ours; a peer's segment and this call's
-                // memory are apart, or the schedule would receive into what is sent.
+                // SAFETY: the directory has checked the peer's side, the caller promises ours; a
+                // peer's segment and this call's memory are apart, or the schedule would receive
+                // into what is sent.
                 unsafe { bulk::copy(into, place.as_ptr(), len) };
                 true
             }
@@ -113,8 +118,8 @@ impl<C: Conduit> Engine<C> {
         // SAFETY: the caller's promise.
         match unsafe { read_process(process, address, into, len) } {
             Ok(()) => true,
-            // What is missing there is not offered by a peer that keeps to the rules, and it says so when it sends it; what is
-            // gone ends the job anyway.
+            // What is missing there is not offered by a peer that keeps to the rules, and it says
+            // so when it sends it; what is gone ends the job anyway.
             Err(CrossMemoryError::Missing { .. } | CrossMemoryError::Gone { .. }) => false,
             Err(_) => {
                 near.refused.store(true, Ordering::Relaxed);

@@ -1,7 +1,9 @@
-//! Calls by lines that are started, or waited for: at once as far as they go, then by polls, in the order of the calls.
+//! Calls by lines that are started, or waited for: at once as far as they go, then by polls, in the
+//! order of the calls.
 //!
-//! Combinations may be the client's code, which may wait for another thread that calls into the library. So a poll goes on with
-//! a copy of a team's oldest call, and holds no lock meanwhile; the call is marked, and other threads pass by.
+//! Combinations may be the client's code, which may wait for another thread that calls into the
+//! library. So a poll goes on with a copy of a team's oldest call, and holds no lock meanwhile; the
+//! call is marked, and other threads pass by.
 #![allow(unsafe_code)]
 
 use super::call::{Call, Kind};
@@ -22,8 +24,8 @@ use core::sync::atomic::Ordering;
 use parking_lot::MutexGuard;
 use std::sync::Arc;
 
-/// Looks at the line that a started call waits for before it is left to polls: less than an event costs. One where the rank
-/// that is waited for may wait for this processor.
+/// Looks at the line that a started call waits for before it is left to polls: less than an event
+/// costs. One where the rank that is waited for may wait for this processor.
 const LOOKS: u32 = 33;
 
 impl<C: Conduit> Engine<C> {
@@ -256,7 +258,8 @@ impl<C: Conduit> Engine<C> {
         steps.taken
     }
 
-    /// Enters calls as far as there is room, and takes the oldest in hand: nobody else goes on with it until it is put back.
+    /// Enters calls as far as there is room, and takes the oldest in hand: nobody else goes on with
+    /// it until it is put back.
     fn take_in_hand(&self, lines: Lines<'_>, near: &Near, steps: &mut Steps) -> Option<Course> {
         let _turn = match self.mode {
             ThreadMode::Par => Some(near.circle.turn.try_lock()?),
@@ -290,7 +293,8 @@ impl<C: Conduit> Engine<C> {
         Some(oldest.course.clone())
     }
 
-    /// Goes on with the call that this thread has in hand; whether it is complete. Holds no lock while it combines.
+    /// Goes on with the call that this thread has in hand; whether it is complete. Holds no lock
+    /// while it combines.
     fn go_on_with(
         &self,
         ctx: &ThreadCtx,
@@ -349,8 +353,8 @@ impl<C: Conduit> Engine<C> {
         near.tell_untold(lines, &queue);
     }
 
-    /// Lets another rank run, unless all that the oldest calls by lines wait for have other processors: those are looked for a little
-    /// longer first.
+    /// Lets another rank run, unless all that the oldest calls by lines wait for have other
+    /// processors: those are looked for a little longer first.
     pub(in crate::engine) fn give_way(&self) {
         if self.background.pending() & kind::LINES != 0
             && let Some(lines) = self.conduit.lines()

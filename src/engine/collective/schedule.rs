@@ -1,10 +1,11 @@
-//! What one member does in a collective operation, as a list of steps: the result of a pure function, executed by
-//! [`flight`](super::flight).
+//! What one member does in a collective operation, as a list of steps: the result of a pure
+//! function, executed by [`flight`](super::flight).
 //!
-//! Steps come in rounds. The messages of a round are all under way at once, in any order; when the last of them is complete,
-//! its local steps are done one after another, and then the next round begins. Rounds are each member's own: messages find
-//! each other by (sender, receiver, tag), and how many rounds two members take is nobody's business. The memory that a round
-//! receives into is neither sent from nor received into by another message of that round.
+//! Steps come in rounds. The messages of a round are all under way at once, in any order; when the
+//! last of them is complete, its local steps are done one after another, and then the next round
+//! begins. Rounds are each member's own: messages find each other by (sender, receiver, tag), and
+//! how many rounds two members take is nobody's business. The memory that a round receives into is
+//! neither sent from nor received into by another message of that round.
 
 use std::collections::HashMap;
 
@@ -192,7 +193,8 @@ impl Schedule {
         self.scratch
     }
 
-    /// Takes back what has been given out since, for rounds to come; those that use it are over then.
+    /// Takes back what has been given out since, for rounds to come; those that use it are over
+    /// then.
     pub fn scratch_back(&mut self, mark: usize) {
         self.round();
         self.scratch = mark;

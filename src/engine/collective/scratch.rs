@@ -1,4 +1,5 @@
-//! Memory of calls' own. A member keeps one piece from call to call: new pages cost more than what is done in them.
+//! Memory of calls' own. A member keeps one piece from call to call: new pages cost more than what
+//! is done in them.
 #![allow(unsafe_code)]
 
 use core::mem::MaybeUninit;
@@ -12,8 +13,8 @@ struct Line([u8; 64]);
 /// What a member keeps at most.
 const MOST_KEPT: usize = 4 << 20;
 
-/// Some of it. What is read has been written before: schedules see to that. It is zero at first all the
-/// same, as a peer that sends a piece twice makes a receive count as complete that has a hole.
+/// Some of it. What is read has been written before: schedules see to that. It is zero at first all
+/// the same, as a peer that sends a piece twice makes a receive count as complete that has a hole.
 ///
 /// It holds the pointer that the box gave, never the box: receives are posted into it with pointers
 /// made of this one, which are used while others are made. A box that is borrowed anew, or moved,

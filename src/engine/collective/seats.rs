@@ -1,8 +1,10 @@
-//! Which slot of lines a team gets: the lowest that all its members have free, which they tell each other when the team is made.
+//! Which slot of lines a team gets: the lowest that all its members have free, which they tell each
+//! other when the team is made.
 //!
-//! A slot is a rank's own: teams without a common rank can have the same. A rank that has left a team gives its slot to another
-//! when all members have finished their calls there, since one that has not may still read this rank's lines. What is left in
-//! the lines of earlier teams does no harm: calls of the next are numbered from a number on that no member has reached.
+//! A slot is a rank's own: teams without a common rank can have the same. A rank that has left a
+//! team gives its slot to another when all members have finished their calls there, since one that
+//! has not may still read this rank's lines. What is left in the lines of earlier teams does no
+//! harm: calls of the next are numbered from a number on that no member has reached.
 
 use super::near::Near;
 use crate::engine::Members;
@@ -66,7 +68,8 @@ pub(in crate::engine) struct Offered<'s> {
 }
 
 impl Seats {
-    /// What this rank can give the next team. While another offer stands, as several threads make teams, nothing.
+    /// What this rank can give the next team. While another offer stands, as several threads make
+    /// teams, nothing.
     pub(in crate::engine) fn offer(&self, lines: Option<Lines<'_>>) -> Offered<'_> {
         let mut state = self.0.lock();
         let state = &mut *state;

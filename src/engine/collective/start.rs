@@ -63,15 +63,17 @@ impl Member {
 }
 
 impl<C: Conduit> Engine<C> {
-    /// Starts a collective operation of a team and returns the event of its completion at this member. Does not wait, but for a
-    /// free handle. The n-th call of a member on a team goes with the n-th of the others, which call the same (kind, root, length,
-    /// operation), or the job ends. Any number may be under way on each team, and their events may be waited for in any
+    /// Starts a collective operation of a team and returns the event of its completion at this
+    /// member. Does not wait, but for a free handle. The n-th call of a member on a team goes with
+    /// the n-th of the others, which call the same (kind, root, length, operation), or the job
+    /// ends. Any number may be under way on each team, and their events may be waited for in any
     /// order.
     ///
     /// # Safety
-    /// Until the event is complete, all that the [`Kind`] of `call` says is given lies readable and unchanged at `src`, and
-    /// what it says is got may be written at `dst`; the two are the same or do not overlap. `src` and `dst` are looked at
-    /// nowhere else. The folding can be called by any thread, with its context.
+    /// Until the event is complete, all that the [`Kind`] of `call` says is given lies readable and
+    /// unchanged at `src`, and what it says is got may be written at `dst`; the two are the same or
+    /// do not overlap. `src` and `dst` are looked at nowhere else. The folding can be called by any
+    /// thread, with its context.
     ///
     /// # Errors
     /// [`AmError::NoSuchRank`] for the root; [`AmError::Restricted`] inside a handler.
@@ -85,7 +87,8 @@ impl<C: Conduit> Engine<C> {
         unsafe { self.begin_call(ctx, team, call, false) }
     }
 
-    /// As [`collective_start`](Self::collective_start); `blocks` says that the caller does nothing before the event is complete.
+    /// As [`collective_start`](Self::collective_start); `blocks` says that the caller does nothing
+    /// before the event is complete.
     ///
     /// # Safety
     /// As there.
@@ -150,7 +153,8 @@ impl<C: Conduit> Engine<C> {
         Ok(event)
     }
 
-    /// Whether a call of a team goes by the messages of its schedule, and not through shared memory.
+    /// Whether a call of a team goes by the messages of its schedule, and not through shared
+    /// memory.
     pub fn goes_by_messages(&self, team: &Team, call: &Call) -> bool {
         match self.near(team) {
             Some(_) if call.fits_lines(team.size()) => false,
@@ -189,14 +193,15 @@ impl<C: Conduit> Engine<C> {
                 return Ok(());
             }
         }
-        // SAFETY: the caller's promise; the wait ends without the operation's end with the job alone.
+        // SAFETY: the caller's promise; the wait ends without the operation's end with the job
+        // alone.
         let event = unsafe { self.begin_call(ctx, team, call, true) }?;
         self.wait_or_end(ctx, event);
         Ok(())
     }
 
-    /// Whether the call may be gone through in its team's turn, which threads wait for: not where it runs client code, which may
-    /// wait for them.
+    /// Whether the call may be gone through in its team's turn, which threads wait for: not where
+    /// it runs client code, which may wait for them.
     #[inline(always)]
     pub(super) fn may_fold_in_turn(&self, call: &Call) -> bool {
         self.mode != ThreadMode::Par || !call.runs_client_code()
@@ -283,8 +288,9 @@ impl<C: Conduit> Engine<C> {
         steps.taken
     }
 
-    /// Enters a barrier of all ranks and returns the event that completes when all have entered as many. Collective; does not
-    /// wait, but for a free handle. Events may be waited for in any order.
+    /// Enters a barrier of all ranks and returns the event that completes when all have entered as
+    /// many. Collective; does not wait, but for a free handle. Events may be waited for in any
+    /// order.
     ///
     /// # Errors
     /// [`AmError::Restricted`] inside a handler.
@@ -293,8 +299,8 @@ impl<C: Conduit> Engine<C> {
         unsafe { self.collective_start(ctx, self.world_team(), Call::of(Kind::Barrier)) }
     }
 
-    /// Starts a broadcast of the root's `len` bytes at `src` to all ranks' `dst` and returns the event of its completion here,
-    /// as [`collective_start`](Self::collective_start) does.
+    /// Starts a broadcast of the root's `len` bytes at `src` to all ranks' `dst` and returns the
+    /// event of its completion here, as [`collective_start`](Self::collective_start) does.
     ///
     /// # Safety
     /// As there; `src` is not looked at elsewhere than at the root.
@@ -329,8 +335,8 @@ impl<C: Conduit> Engine<C> {
         unsafe { self.collective_wait(ctx, team, Call::of(Kind::Barrier)) }
     }
 
-    /// Gives all members of a team the `src` of all, one behind the other in the order of ranks. Collective over the team, all
-    /// members with slices of the same lengths; polls.
+    /// Gives all members of a team the `src` of all, one behind the other in the order of ranks.
+    /// Collective over the team, all members with slices of the same lengths; polls.
     ///
     /// # Errors
     /// [`AmError::Restricted`] inside a handler.
@@ -359,8 +365,8 @@ impl<C: Conduit> Engine<C> {
         unsafe { self.collective_wait(ctx, team, call) }
     }
 
-    /// Gives all members of a team the root's `bytes`. Collective over the team, all members with slices of the same length;
-    /// polls.
+    /// Gives all members of a team the root's `bytes`. Collective over the team, all members with
+    /// slices of the same length; polls.
     ///
     /// # Errors
     /// [`AmError::NoSuchRank`] for the root; [`AmError::Restricted`] inside a handler.

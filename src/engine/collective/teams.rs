@@ -243,14 +243,15 @@ impl Collectives {
 }
 
 impl<C: Conduit> Engine<C> {
-    /// Tells which ranks are neighbors, before the first collective operation: ranks of which `hood_of` says the same. All
-    /// ranks say the same. Without it all are neighbors if the engine's directory has the segments of all, else none.
+    /// Tells which ranks are neighbors, before the first collective operation: ranks of which
+    /// `hood_of` says the same. All ranks say the same. Without it all are neighbors if the
+    /// engine's directory has the segments of all, else none.
     pub fn set_neighborhoods(&self, hood_of: HoodOf) -> bool {
         self.background.collectives.hood_of.set(hood_of).is_ok()
     }
 
-    /// Chooses how collective operations go, before the first of them; the same at all ranks. Says whether it was early
-    /// enough.
+    /// Chooses how collective operations go, before the first of them; the same at all ranks. Says
+    /// whether it was early enough.
     pub fn tune_collectives(&self, tuning: Tuning) -> bool {
         self.background.collectives.tune(tuning)
     }
@@ -286,8 +287,8 @@ impl<C: Conduit> Engine<C> {
         team
     }
 
-    /// Opens a team: from now on this member may call collective operations of it. Others may have sent messages already. No
-    /// other team of the same key is open anywhere.
+    /// Opens a team: from now on this member may call collective operations of it. Others may have
+    /// sent messages already. No other team of the same key is open anywhere.
     pub fn open_team(&self, key: TeamKey, members: Arc<Members>, rank: u32) -> Arc<Team> {
         let hoods = self.hoods_of(&members);
         let team = Arc::new(Team::new(key, members, rank));
@@ -295,7 +296,8 @@ impl<C: Conduit> Engine<C> {
         team
     }
 
-    /// Calls of a team that this rank has made, the library's own included; `None` if it is not open here.
+    /// Calls of a team that this rank has made, the library's own included; `None` if it is not
+    /// open here.
     pub(in crate::engine) fn team_calls(&self, key: TeamKey) -> Option<u64> {
         if key == TeamKey::WORLD {
             self.world_team();
@@ -307,7 +309,8 @@ impl<C: Conduit> Engine<C> {
         })
     }
 
-    /// Whether a call of this rank in a team is not complete before a rank of the job has called it.
+    /// Whether a call of this rank in a team is not complete before a rank of the job has called
+    /// it.
     pub(in crate::engine) fn team_needs(&self, key: TeamKey, label: &Label, rank: JobRank) -> bool {
         let member = self.background.collectives.only_member(key);
         let needs = |member: Arc<Member>| {
@@ -323,7 +326,8 @@ impl<C: Conduit> Engine<C> {
         member.map_or(Tuning::DEFAULT, |member| member.tuning())
     }
 
-    /// Chooses how operations of a team go from now on; all members choose the same, between the same calls.
+    /// Chooses how operations of a team go from now on; all members choose the same, between the
+    /// same calls.
     pub fn retune(&self, team: &Team, tuning: Tuning) {
         if let Some(member) = self.background.collectives.member(team) {
             *member.tuning.lock() = tuning;
@@ -336,8 +340,8 @@ impl<C: Conduit> Engine<C> {
         member.map_or_else(Vec::new, |member| member.mailbox.lock().counts())
     }
 
-    /// Collective operations that this member has started on a team and that are not complete. Those that another thread goes on with at
-    /// this moment may be left out.
+    /// Collective operations that this member has started on a team and that are not complete.
+    /// Those that another thread goes on with at this moment may be left out.
     pub fn collectives_under_way(&self, team: &Team) -> usize {
         let flights: Vec<_> = self.background.collectives.flights.lock().clone();
         let of_team = |flight: &&Arc<Flight>| flight.is_of(team);
@@ -354,8 +358,8 @@ impl<C: Conduit> Engine<C> {
                 .count()
     }
 
-    /// Closes a team: this member calls nothing of it any more, and the events of all its calls are complete. What others still
-    /// wait for goes on.
+    /// Closes a team: this member calls nothing of it any more, and the events of all its calls are
+    /// complete. What others still wait for goes on.
     pub fn close_team(&self, team: &Arc<Team>) {
         let collectives = &self.background.collectives;
         let member = {

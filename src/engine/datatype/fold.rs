@@ -2,17 +2,17 @@
 
 use super::{DataType, Operation};
 
-/// `inout = inout op other`, element by element: `inout` stands on the left, so it comes from lower ranks. The type and the
-/// operation go together ([`Operation::reduces`]) and are built in.
+/// `inout = inout op other`, element by element: `inout` stands on the left, so it comes from lower
+/// ranks. The type and the operation go together ([`Operation::reduces`]) and are built in.
 ///
-/// Integers wrap around. Minimum and maximum of floats are what the comparison in C gives: where an operand is a NaN, or both
-/// are zeros, the result is the right operand.
+/// Integers wrap around. Minimum and maximum of floats are what the comparison in C gives: where an
+/// operand is a NaN, or both are zeros, the result is the right operand.
 ///
 /// The bytes need no alignment.
 ///
 /// # Panics
-/// If the type or the operation is the client's own or they do not go together, if the lengths differ, or if they are no
-/// whole number of elements.
+/// If the type or the operation is the client's own or they do not go together, if the lengths
+/// differ, or if they are no whole number of elements.
 pub fn fold(op: Operation, dt: DataType, inout: &mut [u8], other: &[u8]) {
     apply(op, dt, inout, other, false);
 }

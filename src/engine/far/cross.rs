@@ -1,5 +1,6 @@
-//! Memory of ranks that have all bound all of it, on one host: the kernel copies, so that the owner need not poll, and nothing
-//! is copied twice. Where the kernel does not permit that, messages do it.
+//! Memory of ranks that have all bound all of it, on one host: the kernel copies, so that the owner
+//! need not poll, and nothing is copied twice. Where the kernel does not permit that, messages do
+//! it.
 
 use super::super::core::Engine;
 use super::super::regions::Outside;
@@ -20,14 +21,15 @@ pub type ProcessOf = Box<dyn Fn(JobRank) -> Option<u32> + Send + Sync>;
 #[derive(Default)]
 pub(super) struct Cross {
     processes: OnceLock<ProcessOf>,
-    /// Whether the kernel has said that it does not. Set by whoever is told, read by everybody; Relaxed, as nothing depends
-    /// on when somebody learns of it.
+    /// Whether the kernel has said that it does not. Set by whoever is told, read by everybody;
+    /// Relaxed, as nothing depends on when somebody learns of it.
     refused: AtomicBool,
 }
 
 impl<C: Conduit> Engine<C> {
-    /// Lets peers reach all memory of this process by address, through the first endpoint. All ranks of the job do
-    /// the same before they communicate. With `processes`, the kernel copies wherever it permits.
+    /// Lets peers reach all memory of this process by address, through the first endpoint. All
+    /// ranks of the job do the same before they communicate. With `processes`, the kernel copies
+    /// wherever it permits.
     ///
     /// # Safety
     /// As [`Regions::bind_everything`](crate::engine::Regions::bind_everything).
@@ -45,7 +47,8 @@ impl<C: Conduit> Engine<C> {
         processes.get().is_some() && !refused.load(Ordering::Relaxed)
     }
 
-    /// Has the kernel do a transfer; false if it does not, and nothing has been done. Ends the job if memory is missing.
+    /// Has the kernel do a transfer; false if it does not, and nothing has been done. Ends the job
+    /// if memory is missing.
     ///
     /// # Safety
     /// This process's side of it is readable or writable.
@@ -59,7 +62,8 @@ impl<C: Conduit> Engine<C> {
         };
         let (address, len) = (range.address, range.len as usize);
         let copied = match side {
-            // SAFETY: the peer has bound all its memory, so that it expects what comes; our side is the caller's promise.
+            // SAFETY: the peer has bound all its memory, so that it expects what comes; our side is
+            // the caller's promise.
             Side::Put(src) => unsafe { write_process(process, address, src, len) },
             // SAFETY: as above.
             Side::Get(dst) => unsafe { read_process(process, address, dst, len) },

@@ -23,7 +23,8 @@ pub(in super::super) enum Landing {
     },
     /// What a peer has bound.
     Query(Answer),
-    /// The value before an atomic operation, of so many bytes, none if it is not fetched; at 0 nobody wants it.
+    /// The value before an atomic operation, of so many bytes, none if it is not fetched; at 0
+    /// nobody wants it.
     Atomic { address: usize, bytes: usize },
     /// Acknowledgements of a put of many pieces, of which its target is told.
     Noticed(Arc<KeptNotice>),

@@ -105,7 +105,8 @@ impl<C: Conduit> Engine<C> {
         unsafe { self.far_long_between(ctx, place, ends, handler, args, src, len, injection) }
     }
 
-    /// [`far_long_request`](Self::far_long_request) from one endpoint of this process to one of the target, whose handler runs.
+    /// [`far_long_request`](Self::far_long_request) from one endpoint of this process to one of the
+    /// target, whose handler runs.
     ///
     /// # Safety
     /// As there.
@@ -247,10 +248,10 @@ impl<C: Conduit> Engine<C> {
         Ok(())
     }
 
-    /// Replies with a long whose payload goes to far memory of the requester. Its payload may be the
-    /// request's own, and may be reused when this returns. One that does not fit one message, of
-    /// which [`far_long_reply_at_once`](Self::far_long_reply_at_once) tells, is kept until polls of
-    /// this rank have sent it.
+    /// Replies with a long whose payload goes to far memory of the requester. Its payload may be
+    /// the request's own, and may be reused when this returns. One that does not fit one message,
+    /// of which [`far_long_reply_at_once`](Self::far_long_reply_at_once) tells, is kept until polls
+    /// of this rank have sent it.
     ///
     /// # Errors
     /// As [`Delivery::reply`].
@@ -309,7 +310,8 @@ impl<C: Conduit> Engine<C> {
         most.saturating_sub(Prefix::BYTES)
     }
 
-    /// Refuses to name handlers that do not exist or are the library's own, and endpoints that are known not to exist.
+    /// Refuses to name handlers that do not exist or are the library's own, and endpoints that are
+    /// known not to exist.
     fn check_client(
         &self,
         index: HandlerIndex,

@@ -121,7 +121,8 @@ impl<C: Conduit> Engine<C> {
     /// implicit operations, as a [`Category::Get`].
     ///
     /// # Safety
-    /// `dst` is writable for `len` bytes until the implicit operations, or the region, are complete.
+    /// `dst` is writable for `len` bytes until the implicit operations, or the region, are
+    /// complete.
     ///
     /// # Errors
     /// As [`far_put`](Self::far_put).

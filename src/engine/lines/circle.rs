@@ -11,7 +11,8 @@ pub(in crate::engine) const KEPT_SLOTS: u32 = 4;
 /// The slot of the world as a team.
 pub(in crate::engine) const WORLD_SLOT: u32 = 3;
 
-/// Most members of a circle. In larger ones each rank would read more lines than a dissemination has rounds by far.
+/// Most members of a circle. In larger ones each rank would read more lines than a dissemination
+/// has rounds by far.
 pub(in crate::engine) const MOST_MEMBERS: u32 = 64;
 
 /// The circles of all ranks. Kinds of calls that do not count for each other have one each.
@@ -25,7 +26,8 @@ pub(in crate::engine) struct Circles {
 }
 
 impl Circles {
-    /// Those of a job of `size`, all of whose ranks share memory; `None` where there are too many, or nobody to meet.
+    /// Those of a job of `size`, all of whose ranks share memory; `None` where there are too many,
+    /// or nobody to meet.
     pub(in crate::engine) fn new(rank: JobRank, size: u32) -> Option<Self> {
         let circle = |slot| Circle::new(slot, rank.0, (0..size).map(JobRank).collect(), 0);
         (2..=MOST_MEMBERS).contains(&size).then(|| Self {
@@ -38,8 +40,9 @@ impl Circles {
 
 /// A team that has a slot, as one of its members sees it.
 ///
-/// Numbers are changed by who has the turn; atomics only so that no lock is needed for memory safety. Relaxed throughout: the
-/// lock orders, and where threads take turns by themselves they order.
+/// Numbers are changed by who has the turn; atomics only so that no lock is needed for memory
+/// safety. Relaxed throughout: the lock orders, and where threads take turns by themselves they
+/// order.
 pub(in crate::engine) struct Circle {
     pub(in crate::engine) slot: u32,
     /// This member.
@@ -55,7 +58,8 @@ pub(in crate::engine) struct Circle {
 }
 
 impl Circle {
-    /// A circle whose calls are numbered from `first` on, which is more than any member's last number in the slot.
+    /// A circle whose calls are numbered from `first` on, which is more than any member's last
+    /// number in the slot.
     pub(in crate::engine) fn new(
         slot: u32,
         rank: u32,

@@ -12,17 +12,18 @@ use argonet_conduit::Conduit;
 use argonet_conduit::smp::{Entry, Lines, ThreadMode};
 use parking_lot::MutexGuard;
 
-/// Looks at a line before anything else is done. The line of a rank that runs comes within some hundred nanoseconds, and
-/// these take less.
+/// Looks at a line before anything else is done. The line of a rank that runs comes within some
+/// hundred nanoseconds, and these take less.
 const LOOKS: u32 = 64;
 
-/// The same where ranks are more than processors, and the yields between such looks. Whom this rank waits for probably waits
-/// for this processor, so it comes the sooner the sooner this one yields; and nothing else is done, since with every rank
-/// on the way it all adds up.
+/// The same where ranks are more than processors, and the yields between such looks. Whom this rank
+/// waits for probably waits for this processor, so it comes the sooner the sooner this one yields;
+/// and nothing else is done, since with every rank on the way it all adds up.
 const LOOKS_BETWEEN_YIELDS: u32 = 16;
 const YIELDS: u32 = 4;
 
-/// Looks before such a yield where nobody that is waited for needs this processor: as long as some ranks take on another one.
+/// Looks before such a yield where nobody that is waited for needs this processor: as long as some
+/// ranks take on another one.
 pub(in crate::engine) const LOOKS_AT_OTHERS: u32 = 400;
 
 /// Calls of which one polls in any case. The others poll when they have to wait.
@@ -60,8 +61,8 @@ pub(in crate::engine) struct Line<'e> {
 }
 
 impl Line<'_> {
-    /// Copies what the member contributed; it has been checked that it means the same operation, so it contributes as much as
-    /// that says.
+    /// Copies what the member contributed; it has been checked that it means the same operation, so
+    /// it contributes as much as that says.
     #[inline(always)]
     pub(in crate::engine) fn read(&self, data: &mut [u8]) {
         self.lines.read(self.slot, self.rank, self.call, data);
@@ -101,7 +102,8 @@ impl<C: Conduit> Engine<C> {
         }
     }
 
-    /// What a rank says of a call, once it has entered it. The call needs the lines of all that are `awaited`. `check` is called from time to time when that lasts.
+    /// What a rank says of a call, once it has entered it. The call needs the lines of all that are
+    /// `awaited`. `check` is called from time to time when that lasts.
     pub(in crate::engine) fn wait_for_line(
         &self,
         ctx: &ThreadCtx,
@@ -150,7 +152,8 @@ impl<C: Conduit> Engine<C> {
         }
     }
 
-    /// Polls in some calls: a rank that does nothing but meet takes its messages, even if others always come first.
+    /// Polls in some calls: a rank that does nothing but meet takes its messages, even if others
+    /// always come first.
     #[inline(always)]
     pub(in crate::engine) fn poll_between(&self, ctx: &ThreadCtx, call: u64) {
         if call.is_multiple_of(POLL_EVERY) {
@@ -247,8 +250,8 @@ impl<'e, C: Conduit> Entered<'e, C> {
         self.engine.world_lines_differ(self.label, place, theirs)
     }
 
-    /// Waits for all members, calls `visit` with their lines in the order of ranks, with this rank's too, and finishes the call. Ends
-    /// the job if a member means another operation.
+    /// Waits for all members, calls `visit` with their lines in the order of ranks, with this
+    /// rank's too, and finishes the call. Ends the job if a member means another operation.
     #[inline(always)]
     pub(super) fn all(self, ctx: &ThreadCtx, why: WaitFor, mut visit: impl FnMut(&Line<'e>)) {
         self.engine.poll_between(ctx, self.call);

@@ -1,5 +1,5 @@
-//! The barrier with names by lines: the name that a rank gives travels in its line, and whoever waits or tries reads the lines
-//! of all.
+//! The barrier with names by lines: the name that a rank gives travels in its line, and whoever
+//! waits or tries reads the lines of all.
 
 use super::circle::Circle;
 use crate::engine::named::Agreed;

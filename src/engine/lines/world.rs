@@ -10,7 +10,8 @@ use argonet_boot::WaitFor;
 use argonet_conduit::Conduit;
 use argonet_conduit::smp::Lines;
 
-/// Words that are cleared for the contribution of another rank: enough for what fits its first cache line, and for all.
+/// Words that are cleared for the contribution of another rank: enough for what fits its first
+/// cache line, and for all.
 const SHORT_WORDS: usize = 6;
 const ALL_WORDS: usize = Lines::MAX_BYTES / 8;
 
@@ -28,7 +29,8 @@ impl<C: Conduit> Engine<C> {
         entered.all(ctx, WaitFor::Barrier, |_| {});
     }
 
-    /// A pass of all ranks; says whether that was all. If not, because it is too long, all are known to mean the same one.
+    /// A pass of all ranks; says whether that was all. If not, because it is too long, all are
+    /// known to mean the same one.
     pub(in crate::engine) fn pass_by_lines(
         &self,
         ctx: &ThreadCtx,
@@ -76,7 +78,8 @@ impl<C: Conduit> Engine<C> {
 }
 
 impl<C: Conduit> super::meet::Entered<'_, C> {
-    /// Folds what all members contribute, in the order of ranks, into `bytes`, which takes at most `WORDS` words.
+    /// Folds what all members contribute, in the order of ranks, into `bytes`, which takes at most
+    /// `WORDS` words.
     #[inline(always)]
     fn fold<const WORDS: usize>(self, ctx: &ThreadCtx, fold: &Fold<'_>, bytes: &mut [u8]) {
         let engine = self.engine;

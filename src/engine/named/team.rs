@@ -1,4 +1,5 @@
-//! The barrier with names of a team that is not all ranks: a reduce-to-all of what the names come to.
+//! The barrier with names of a team that is not all ranks: a reduce-to-all of what the names come
+//! to.
 #![allow(unsafe_code)]
 
 use super::super::collective::{Call, Folding, Kind, Signature};
@@ -14,7 +15,8 @@ use core::sync::atomic::{AtomicU32, Ordering};
 use parking_lot::Mutex;
 use std::sync::Arc;
 
-/// What this member's name, and then all names, come to. Atomics, as the operation writes them from elsewhere.
+/// What this member's name, and then all names, come to. Atomics, as the operation writes them from
+/// elsewhere.
 type Words = [AtomicU32; 2];
 
 #[derive(Debug)]
@@ -60,8 +62,9 @@ fn own(error: OpError) -> NamedError {
 }
 
 impl<C: Conduit> Engine<C> {
-    /// Enters the barrier with names of a team, as [`named_notify`](Self::named_notify) that of all ranks. Collective over the team;
-    /// counts as a collective operation of it, but for the team of all ranks, whose barrier is that of all ranks.
+    /// Enters the barrier with names of a team, as [`named_notify`](Self::named_notify) that of all
+    /// ranks. Collective over the team; counts as a collective operation of it, but for the team of
+    /// all ranks, whose barrier is that of all ranks.
     ///
     /// # Errors
     /// As [`named_notify`](Self::named_notify).
@@ -95,7 +98,8 @@ impl<C: Conduit> Engine<C> {
             ..Call::of(Kind::ReduceAll)
         };
         let words = ManuallyDrop::new(words);
-        // SAFETY: the words are given back when the event is complete, and not before; nobody looks at them meanwhile.
+        // SAFETY: the words are given back when the event is complete, and not before; nobody looks
+        // at them meanwhile.
         let event = unsafe { self.collective_start(ctx, team, call) }.map_err(own)?;
         state.entered = Some(Entered { event, words });
         Ok(())

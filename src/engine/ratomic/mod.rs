@@ -1,8 +1,9 @@
 //! Remote atomic operations (GASNet-EX 0.19, "Remote Atomic Operations").
 //!
-//! A word that is mapped here is changed by this processor, and the operation is complete when the call returns. Any other is
-//! changed by its owner's processor, which a message asks for ([`serve`](Engine::serve_atomic)). Both come to
-//! [`AtomicWord::apply`], so that operations of near and of far ranks are atomic for each other, on any set of operations.
+//! A word that is mapped here is changed by this processor, and the operation is complete when the
+//! call returns. Any other is changed by its owner's processor, which a message asks for
+//! ([`serve`](Engine::serve_atomic)). Both come to [`AtomicWord::apply`], so that operations of
+//! near and of far ranks are atomic for each other, on any set of operations.
 #![allow(unsafe_code)]
 
 mod far;
@@ -101,7 +102,8 @@ impl<C: Conduit> Engine<C> {
         target: AtomicTarget,
         what: Atomic<T>,
     ) -> Result<T, OpError> {
-        // Apart from everything that may go otherwise, so that what usually happens is a handful of instructions.
+        // Apart from everything that may go otherwise, so that what usually happens is a handful of
+        // instructions.
         if ctx.is_free()
             && let Some(before) = self.atomic_mapped(target, what)
         {
@@ -133,8 +135,8 @@ impl<C: Conduit> Engine<C> {
     /// `result` if it fetches.
     ///
     /// # Safety
-    /// `result` is null, if the value is not wanted, or writable until the event is complete; it counts
-    /// for nothing if the operation does not fetch.
+    /// `result` is null, if the value is not wanted, or writable until the event is complete; it
+    /// counts for nothing if the operation does not fetch.
     ///
     /// # Errors
     /// As [`atomic`](Self::atomic); with [`Injection::Immediate`] also that there is no room or no
@@ -317,8 +319,8 @@ impl<C: Conduit> Engine<C> {
             }
             AtomicTarget::Far(_) => None,
         };
-        // SAFETY: checked by the directory, or bound by who promised that it is accessed as segments
-        // are; aligned, as was just checked.
+        // SAFETY: checked by the directory, or bound by who promised that it is accessed as
+        // segments are; aligned, as was just checked.
         Ok(place.map(|place| unsafe { T::apply(place.as_ptr().cast(), what) }))
     }
 }

@@ -1,4 +1,5 @@
-//! What a rank does with messages about atomic operations: as the owner of the word, and as who waits for it.
+//! What a rank does with messages about atomic operations: as the owner of the word, and as who
+//! waits for it.
 
 use super::super::core::Engine;
 use super::super::datatype::{DataType, Operation};
@@ -55,7 +56,8 @@ impl Untyped {
 }
 
 impl<C: Conduit> Engine<C> {
-    /// Does what a peer asks for. Each request is handled once, whatever the wire does, as each message is.
+    /// Does what a peer asks for. Each request is handled once, whatever the wire does, as each
+    /// message is.
     pub(in super::super) fn serve_atomic(&self, delivery: &mut Delivery<'_>) -> Result<(), Wrong> {
         let request = Request::unpack(self.rank, delivery.args()).ok_or(ARGUMENTS)?;
         let Request { target, what, op } = request;

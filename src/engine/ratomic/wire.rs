@@ -57,8 +57,8 @@ impl Request {
         }
     }
 
-    /// What a message to `owner` asks for, if it is such a request: of one valid operation on one type, with as many
-    /// operands as that has.
+    /// What a message to `owner` asks for, if it is such a request: of one valid operation on one
+    /// type, with as many operands as that has.
     pub(super) fn unpack(owner: JobRank, args: &[u32]) -> Option<Self> {
         let [head, place, op] = unpack(args.get(..6)?)?;
         let bit = |number: u8| 1u32.checked_shl(number.into()).unwrap_or(0);
@@ -168,8 +168,8 @@ mod tests {
             op: 0,
         };
         let args = good.pack();
-        // Bits beyond the last operation and the last type, another kind, what is zero, an endpoint of a segment, an operand
-        // of 33 bits.
+        // Bits beyond the last operation and the last type, another kind, what is zero, an endpoint
+        // of a segment, an operand of 33 bits.
         for (word, bit) in [(0, 5), (0, 11), (0, 17), (0, 24), (1, 0), (7, 0)] {
             let mut args = args.words().to_vec();
             args[word] ^= 1 << bit;

@@ -7,8 +7,8 @@ mod sealed {
     pub trait Sealed {}
 }
 
-/// Types with remote atomic operations. All ranks, near or far, come to the same instructions of the processor, so that an
-/// operation of one is atomic for all others.
+/// Types with remote atomic operations. All ranks, near or far, come to the same instructions of
+/// the processor, so that an operation of one is atomic for all others.
 pub trait AtomicWord: sealed::Sealed + Copy + PartialEq + Send + 'static {
     /// The type.
     const TYPE: DataType;
@@ -19,14 +19,15 @@ pub trait AtomicWord: sealed::Sealed + Copy + PartialEq + Send + 'static {
     /// The value of such bits.
     fn of_bits(bits: u64) -> Self;
 
-    /// Does an operation on a word; returns the value before if it is a fetching one, else a zero. Sequentially consistent.
+    /// Does an operation on a word; returns the value before if it is a fetching one, else a zero.
+    /// Sequentially consistent.
     ///
-    /// Integers wrap around. Floats are compared by their bits in a compare-and-swap; in a minimum or a maximum as C compares
-    /// them, so that of a NaN, or of two zeros, the operand is taken.
+    /// Integers wrap around. Floats are compared by their bits in a compare-and-swap; in a minimum
+    /// or a maximum as C compares them, so that of a NaN, or of two zeros, the operand is taken.
     ///
     /// # Safety
-    /// `at` is aligned, mapped, writable unless the operation is [`Operation::Get`], and only accessed atomically or through the
-    /// bulk routine.
+    /// `at` is aligned, mapped, writable unless the operation is [`Operation::Get`], and only
+    /// accessed atomically or through the bulk routine.
     ///
     /// # Panics
     /// If there is no such operation on the type ([`Operation::is_atomic_on`]).
@@ -168,7 +169,8 @@ macro_rules! floats {
 
             #[inline(always)]
             unsafe fn apply(at: *mut Self, what: Atomic<Self>) -> Self {
-                // SAFETY: this function's contract; a float and its bits have one size and alignment.
+                // SAFETY: this function's contract; a float and its bits have one size and
+                // alignment.
                 let word = unsafe { <$atomic>::from_ptr(at.cast()) };
                 let (op1, op2) = (what.operand1, what.operand2);
                 let update = |change: fn(Self, Self) -> Self, op1: Self| {

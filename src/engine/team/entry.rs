@@ -1,4 +1,5 @@
-//! What each member of a team says when teams are made of it. The members exchange it, one entry each.
+//! What each member of a team says when teams are made of it. The members exchange it, one entry
+//! each.
 
 use super::error::TeamError;
 use crate::engine::collective::Offer;
@@ -61,7 +62,8 @@ impl Digest {
         let words = list
             .iter()
             .flat_map(|&(process, endpoint)| [process.0, endpoint]);
-        // FNV-1a: all ranks get the same, and equal lists are all that somebody who errs is likely to have.
+        // FNV-1a: all ranks get the same, and equal lists are all that somebody who errs is likely
+        // to have.
         let hash = words
             .flat_map(u32::to_le_bytes)
             .fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| {

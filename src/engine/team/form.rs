@@ -1,4 +1,5 @@
-//! Which teams come of what the members of a team have said. Every member finds it out for itself, from the same entries.
+//! Which teams come of what the members of a team have said. Every member finds it out for itself,
+//! from the same entries.
 
 use super::entry::{Call, Digest, Entry, Part, Terms};
 use super::error::TeamError;
@@ -51,7 +52,8 @@ fn same_terms(one: (u32, Terms), other: (u32, Terms)) -> Result<(), TeamError> {
     Ok(())
 }
 
-/// What becomes of rank `me` in a split of `parent`, whose ranks have made these entries: its team, if it wants one.
+/// What becomes of rank `me` in a split of `parent`, whose ranks have made these entries: its team,
+/// if it wants one.
 pub(super) fn split(
     parent: &Members,
     entries: &[Entry],

@@ -23,11 +23,13 @@ use std::sync::atomic::{AtomicU32, Ordering};
 pub(in crate::engine) struct Making {
     /// The last number that this process has given, for the key of a team that it may lead.
     number: AtomicU32,
-    /// Teams that several members of the parent in this process make together, until all have come for them.
+    /// Teams that several members of the parent in this process make together, until all have come
+    /// for them.
     shared: Mutex<HashMap<TeamKey, Shared>>,
     /// Teams of [`OwnedTeam`]s that were dropped.
     dropped: Mutex<Vec<Arc<Team>>>,
-    /// Teams that this process has left, and the barrier after which no message for them comes any more.
+    /// Teams that this process has left, and the barrier after which no message for them comes any
+    /// more.
     left: Mutex<Vec<(Arc<Team>, Event)>>,
 }
 
@@ -38,7 +40,8 @@ struct Shared {
     callers: u32,
 }
 
-/// A team that this process leaves when the value is dropped; see [`Engine::team_owned`]. Nobody leaves the world.
+/// A team that this process leaves when the value is dropped; see [`Engine::team_owned`]. Nobody
+/// leaves the world.
 pub struct OwnedTeam {
     team: Arc<Team>,
     making: Arc<Making>,
@@ -61,13 +64,14 @@ impl Drop for OwnedTeam {
 }
 
 impl<C: Conduit> Engine<C> {
-    /// Splits a team: members that choose the same color become a team, in the order of their keys, then of their ranks in
-    /// `parent`; who chooses nothing joins none. Collective over `parent`, and a barrier. Gives the team of this member, which can be
-    /// used at once.
+    /// Splits a team: members that choose the same color become a team, in the order of their keys,
+    /// then of their ranks in `parent`; who chooses nothing joins none. Collective over `parent`,
+    /// and a barrier. Gives the team of this member, which can be used at once.
     ///
     /// # Errors
-    /// [`TeamError::DifferentTerms`], which all members of the team get; [`TeamError::DifferentCalls`], which all members of
-    /// `parent` get; [`AmError::Restricted`](argonet_am::AmError::Restricted) inside a handler.
+    /// [`TeamError::DifferentTerms`], which all members of the team get;
+    /// [`TeamError::DifferentCalls`], which all members of `parent` get;
+    /// [`AmError::Restricted`](argonet_am::AmError::Restricted) inside a handler.
     ///
     /// Source: GASNet-EX, `gex_TM_Split`.
     pub fn team_split(
@@ -87,16 +91,18 @@ impl<C: Conduit> Engine<C> {
         }))
     }
 
-    /// Creates teams from lists of endpoints, each list in the order of ranks. Collective over `parent`, which has a member of
-    /// every process that is in a list, and a barrier; lists that members give are the same or have no endpoint in common, and every
-    /// process in a list gives it. Who gives an empty list makes nothing. Gives a team for each member that this process has, by
-    /// rank.
+    /// Creates teams from lists of endpoints, each list in the order of ranks. Collective over
+    /// `parent`, which has a member of every process that is in a list, and a barrier; lists that
+    /// members give are the same or have no endpoint in common, and every process in a list gives
+    /// it. Who gives an empty list makes nothing. Gives a team for each member that this process
+    /// has, by rank.
     ///
     /// If members of `parent` in one process give the same list, they get the same teams.
     ///
     /// # Errors
-    /// A list that cannot be; other members of `parent` are told, and this call takes part nevertheless. [`TeamError::Overlap`] and
-    /// [`TeamError::Absent`], of which the other ranks that give the list may learn nothing: their team waits for this member. As
+    /// A list that cannot be; other members of `parent` are told, and this call takes part
+    /// nevertheless. [`TeamError::Overlap`] and [`TeamError::Absent`], of which the other ranks
+    /// that give the list may learn nothing: their team waits for this member. As
     /// [`team_split`](Self::team_split).
     ///
     /// Source: GASNet-EX, `gex_TM_Create`.
@@ -148,9 +154,11 @@ impl<C: Conduit> Engine<C> {
         Ok(teams)
     }
 
-    /// Ends this member's part in a team, whose collective operations that this member started are complete. All members do so; the
-    /// call waits for none. What the engine keeps for the team is given back when all have: by this call, or by a later one that
-    /// makes or leaves a team. If `quiesced` says that all members' collective operations are complete, it is given back at once.
+    /// Ends this member's part in a team, whose collective operations that this member started are
+    /// complete. All members do so; the call waits for none. What the engine keeps for the team is
+    /// given back when all have: by this call, or by a later one that makes or leaves a team. If
+    /// `quiesced` says that all members' collective operations are complete, it is given back at
+    /// once.
     ///
     /// # Errors
     /// [`AmError::Restricted`](argonet_am::AmError::Restricted) inside a handler.
@@ -172,8 +180,8 @@ impl<C: Conduit> Engine<C> {
     }
 
     fn start_leaving(&self, ctx: &ThreadCtx, team: &Arc<Team>) -> Result<(), OpError> {
-        // What others still send for the team comes before this barrier is complete: nothing follows it.
-        // SAFETY: a barrier touches no memory.
+        // What others still send for the team comes before this barrier is complete: nothing
+        // follows it. SAFETY: a barrier touches no memory.
         let event = unsafe { self.collective_start(ctx, team, Call::of(Kind::Barrier)) }?;
         self.making.left.lock().push((Arc::clone(team), event));
         Ok(())
@@ -206,8 +214,8 @@ impl<C: Conduit> Engine<C> {
         self.wait_until(ctx, what, || nears().all(|near| near.is_idle()))
     }
 
-    /// The team as a value that leaves it when it is dropped: whatever thread does that, wherever, as only the next call that makes or
-    /// leaves a team sends anything.
+    /// The team as a value that leaves it when it is dropped: whatever thread does that, wherever,
+    /// as only the next call that makes or leaves a team sends anything.
     #[must_use]
     pub fn team_owned(&self, team: Arc<Team>) -> OwnedTeam {
         OwnedTeam {

@@ -2,8 +2,8 @@
 
 use argonet_base::JobRank;
 
-/// The members of a team in the order of their ranks. Teams whose members lie at equal distances, which most do,
-/// keep a formula; others a list.
+/// The members of a team in the order of their ranks. Teams whose members lie at equal distances,
+/// which most do, keep a formula; others a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Members {
     shape: Shape,
@@ -37,7 +37,8 @@ impl Members {
         }
     }
 
-    /// Those of a list of (process, endpoint), by rank; `None` if the list is empty or names an endpoint twice.
+    /// Those of a list of (process, endpoint), by rank; `None` if the list is empty or names an
+    /// endpoint twice.
     #[must_use]
     pub fn new(list: &[(JobRank, u32)]) -> Option<Self> {
         let mut seen: Vec<_> = list.to_vec();

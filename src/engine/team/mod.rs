@@ -17,7 +17,8 @@ use super::named::TeamBarrier;
 use argonet_base::JobRank;
 use std::sync::{Arc, OnceLock};
 
-/// What all members call a team by in messages. No two teams that exist at the same time have the same.
+/// What all members call a team by in messages. No two teams that exist at the same time have the
+/// same.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct TeamKey(pub u64);
 
@@ -25,7 +26,8 @@ impl TeamKey {
     /// The team of all ranks.
     pub const WORLD: Self = Self(0);
 
-    /// The team in which a process's endpoint `leader` has rank 0, as the process counts teams that it has led from 1 on.
+    /// The team in which a process's endpoint `leader` has rank 0, as the process counts teams that
+    /// it has led from 1 on.
     #[must_use]
     pub fn led_by(leader: JobRank, count: u32) -> Self {
         Self(u64::from(leader.0) << 32 | u64::from(count))

@@ -98,7 +98,8 @@ fn short_and_long_with_little_room_and_several_at_once() {
     }
 }
 
-/// Rank 0 opens its teams and calls, and is done with what needs nobody else, before the others know of the team.
+/// Rank 0 opens its teams and calls, and is done with what needs nobody else, before the others
+/// know of the team.
 #[test]
 fn messages_come_before_the_team_is_open() {
     let ranks = pairs(4, 1000);

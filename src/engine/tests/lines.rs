@@ -1,5 +1,5 @@
-//! Small collective operations by lines: ranks are threads over one piece of shared memory, and every result is compared with
-//! a sequential model.
+//! Small collective operations by lines: ranks are threads over one piece of shared memory, and
+//! every result is compared with a sequential model.
 
 use super::*;
 use argonet_conduit::smp::{Barrier, Smp, SmpConfig};

@@ -1,5 +1,5 @@
-//! What callers ask for, and what becomes of it: a copy at once where the peer's memory is mapped here, else messages or
-//! puts and gets of pieces.
+//! What callers ask for, and what becomes of it: a copy at once where the peer's memory is mapped
+//! here, else messages or puts and gets of pieces.
 
 use super::super::core::{Engine, Injection};
 use super::super::events::OpError;
@@ -109,20 +109,22 @@ impl<C: Conduit> Engine<C> {
     }
 
     /// Starts a non-contiguous put or get and returns the event of its completion;
-    /// [`leaf`](Self::leaf) gives that of a put's local completion. With [`Injection::Immediate`] only
-    /// the first message may be refused.
+    /// [`leaf`](Self::leaf) gives that of a put's local completion. With [`Injection::Immediate`]
+    /// only the first message may be refused.
     ///
     /// A range that the peer has not bound ends the job; one outside of a segment that is mapped
     /// here is an error, and nothing has been moved.
     ///
     /// # Safety
-    /// Addresses of this side have their provenance exposed. Those of a get's destination are writable until the
-    /// event is complete, those of a put's source readable until its leaf of local completion is. Lists of pieces are
-    /// there as long as the event is not complete; strides and counts are not needed after the call.
+    /// Addresses of this side have their provenance exposed. Those of a get's destination are
+    /// writable until the event is complete, those of a put's source readable until its leaf of
+    /// local completion is. Lists of pieces are there as long as the event is not complete; strides
+    /// and counts are not needed after the call.
     ///
     /// # Errors
-    /// [`VisError`](super::VisError), [`NoSuchRank`](argonet_am::AmError::NoSuchRank), a call from inside a handler; with [`Injection::Immediate`] also that there
-    /// is no room or no handle, and nothing has been sent then.
+    /// [`VisError`](super::VisError), [`NoSuchRank`](argonet_am::AmError::NoSuchRank), a call from
+    /// inside a handler; with [`Injection::Immediate`] also that there is no room or no handle, and
+    /// nothing has been sent then.
     pub unsafe fn vis_start(
         &self,
         ctx: &ThreadCtx,
@@ -134,11 +136,12 @@ impl<C: Conduit> Engine<C> {
         unsafe { self.vis_begin(ctx, transfer, injection, Counts::Explicitly, kinds) }
     }
 
-    /// [`vis_start`](Self::vis_start) of an operation that counts for the thread's access region, or else for its
-    /// implicit operations.
+    /// [`vis_start`](Self::vis_start) of an operation that counts for the thread's access region,
+    /// or else for its implicit operations.
     ///
     /// # Safety
-    /// As [`vis_start`](Self::vis_start), until the implicit operations, or the region, are complete.
+    /// As [`vis_start`](Self::vis_start), until the implicit operations, or the region, are
+    /// complete.
     ///
     /// # Errors
     /// As [`vis_start`](Self::vis_start).
@@ -210,7 +213,8 @@ impl<C: Conduit> Engine<C> {
                 Direction::Put => Ways { to: way, from: 0 },
                 Direction::Get => Ways { to: 0, from: way },
             };
-            // SAFETY: the peer's side was checked and is mapped at that distance; ours is the caller's promise.
+            // SAFETY: the peer's side was checked and is mapped at that distance; ours is the
+            // caller's promise.
             unsafe { plan.copy(ways) };
             self.vis_notify(ctx, rank, notice)?;
             return Ok((Event::DONE, bytes));

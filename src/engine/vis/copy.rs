@@ -1,5 +1,5 @@
-//! Copies between memory that is mapped here. Elements of the sizes of machine words are moved by one load and one store
-//! each, in loops of their own; longer ones by the bulk routine.
+//! Copies between memory that is mapped here. Elements of the sizes of machine words are moved by
+//! one load and one store each, in loops of their own; longer ones by the bulk routine.
 
 use super::grid::{Dimension, Grid};
 use super::shape::{Piece, Pieces};
@@ -15,7 +15,8 @@ pub(super) struct Ways {
     pub(super) from: isize,
 }
 
-/// Calls a function with the size of elements as a constant if it is a word's, else with `None` of it.
+/// Calls a function with the size of elements as a constant if it is a word's, else with `None` of
+/// it.
 macro_rules! by_size {
     ($size:expr, $function:ident($($arg:expr),* $(,)?)) => {
         match $size {

@@ -1,5 +1,6 @@
-//! Transfers to and from memory that is not mapped here. Long parts go as puts and gets of their own, short ones are packed
-//! into messages that name them; the bytes are read once and written once on either side.
+//! Transfers to and from memory that is not mapped here. Long parts go as puts and gets of their
+//! own, short ones are packed into messages that name them; the bytes are read once and written
+//! once on either side.
 
 use super::super::core::{Engine, Injection};
 use super::super::events::{OpError, Transfer};
@@ -260,8 +261,9 @@ impl<C: Conduit> Engine<C> {
                 prepared.capacity() >= name.len() + bytes,
                 "a conduit prepares at least what was asked for"
             );
-            // SAFETY: the conduit is this engine's; the buffer has room for both, as was just checked; the source is readable by
-            // the caller's promise, and another place than the buffer.
+            // SAFETY: the conduit is this engine's; the buffer has room for both, as was just
+            // checked; the source is readable by the caller's promise, and another place than the
+            // buffer.
             unsafe {
                 let buffer = prepared.buffer().as_mut_ptr();
                 bulk::copy(buffer, name.as_ptr(), name.len());
@@ -294,7 +296,8 @@ impl<C: Conduit> Engine<C> {
         mut injection: Injection,
         token: OpToken,
     ) -> Result<(), Stopped> {
-        // SAFETY: the lists are there until the operation is complete, as the caller promises, and so long it is under way.
+        // SAFETY: the lists are there until the operation is complete, as the caller promises, and
+        // so long it is under way.
         let scatter = Arc::new(unsafe { Scatter::new(to) });
         let op = self.vis_takes_off(journey, token, Landing::Scatter(Arc::clone(&scatter)));
         let chunk = self.vis_chunk(Direction::Get);
@@ -327,8 +330,8 @@ impl<C: Conduit> Engine<C> {
         Ok(())
     }
 
-    /// An operation begins, of which it is not known yet how many messages it is: it is not complete before
-    /// [`vis_has_left`](Self::vis_has_left).
+    /// An operation begins, of which it is not known yet how many messages it is: it is not
+    /// complete before [`vis_has_left`](Self::vis_has_left).
     fn vis_takes_off(&self, journey: Journey, token: OpToken, landing: Landing) -> u64 {
         self.far.flights.begin(Flight {
             peer: journey.rank,

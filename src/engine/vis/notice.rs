@@ -1,6 +1,6 @@
-//! What a peer is told when all of a put lies there: a handler of its client's runs, as that of a medium reply without
-//! arguments, at the endpoint whose memory the put went to (GASNet-EX, `gex_VIS_SetPeerCompletionHandler`), or the primordial one if
-//! that cannot have messages.
+//! What a peer is told when all of a put lies there: a handler of its client's runs, as that of a
+//! medium reply without arguments, at the endpoint whose memory the put went to (GASNet-EX,
+//! `gex_VIS_SetPeerCompletionHandler`), or the primordial one if that cannot have messages.
 
 use super::super::EndpointState;
 use super::super::background::{Steps, kind};
@@ -32,7 +32,8 @@ pub struct Notice {
 }
 
 impl Notice {
-    /// The longest payload (GASNet-EX, `GEX_VIS_MAX_PEERCOMPLETION`). It fits a medium of every conduit.
+    /// The longest payload (GASNet-EX, `GEX_VIS_MAX_PEERCOMPLETION`). It fits a medium of every
+    /// conduit.
     pub const MOST: usize = 256;
 
     fn bytes(&self) -> SharedBytes<'_> {
@@ -138,7 +139,8 @@ impl<C: Conduit> Engine<C> {
         let (ends, index) =
             Endpoints::of_any_word(word).ok_or("it is for a handler that is no client's")?;
         delivery.unwrap_medium(MessageClass::Reply, ends, index, |inner| {
-            // An endpoint that cannot have messages has no handlers, but may have memory that is put to.
+            // An endpoint that cannot have messages has no handlers, but may have memory that is
+            // put to.
             let own =
                 !ends.are_primordial() && self.own_endpoint(ends.to.into()) != EndpointState::Mute;
             if own {

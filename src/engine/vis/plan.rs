@@ -1,4 +1,5 @@
-//! Transfers in their simplest form, what is wrong with those that have none, and where the peer's side lies here.
+//! Transfers in their simplest form, what is wrong with those that have none, and where the peer's
+//! side lies here.
 
 use super::super::core::Engine;
 use super::super::events::OpError;
@@ -49,7 +50,8 @@ const ALL: (Place, usize) = (
 );
 
 impl<C: Conduit> Engine<C> {
-    /// A transfer as a plan, all addresses of the peer's side, and its bytes; `None` if there are none.
+    /// A transfer as a plan, all addresses of the peer's side, and its bytes; `None` if there are
+    /// none.
     pub(super) fn vis_plan<'a>(
         &self,
         transfer: &VisTransfer<'a>,
@@ -108,7 +110,8 @@ impl<C: Conduit> Engine<C> {
         }
     }
 
-    /// What has to be added to addresses of the peer's side to have them here; `None` if they are not mapped here.
+    /// What has to be added to addresses of the peer's side to have them here; `None` if they are
+    /// not mapped here.
     pub(super) fn vis_way(
         &self,
         transfer: &VisTransfer<'_>,

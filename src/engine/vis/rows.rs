@@ -1,5 +1,5 @@
-//! Rows at equal distances on both sides, which most non-contiguous transfers are, to or from memory that is mapped here: nothing is
-//! looked at but one range.
+//! Rows at equal distances on both sides, which most non-contiguous transfers are, to or from
+//! memory that is mapped here: nothing is looked at but one range.
 #![allow(unsafe_code)]
 
 use super::super::core::Engine;
@@ -19,9 +19,9 @@ pub struct RowsAt<P> {
 }
 
 impl<C: Conduit> Engine<C> {
-    /// Moves `count` rows of `len` bytes each, complete on return, if the peer's are mapped here and the calling thread may
-    /// communicate and is not traced; whether it has. The peer's rows lie in `span` bytes from `lowest` on; the first begins
-    /// `first` bytes behind that.
+    /// Moves `count` rows of `len` bytes each, complete on return, if the peer's are mapped here
+    /// and the calling thread may communicate and is not traced; whether it has. The peer's rows
+    /// lie in `span` bytes from `lowest` on; the first begins `first` bytes behind that.
     ///
     /// # Safety
     /// Rows of this side are readable, or writable for a get. Those of the peer lie in the span.
@@ -44,7 +44,8 @@ impl<C: Conduit> Engine<C> {
         let mut theirs = base.as_ptr().wrapping_add(there.first);
         let mut ours = here.first;
         for _ in 0..count {
-            // SAFETY: the directory has checked the span, in which the peer's rows lie; ours are the caller's promise.
+            // SAFETY: the directory has checked the span, in which the peer's rows lie; ours are
+            // the caller's promise.
             unsafe {
                 match direction {
                     Direction::Put => bulk::copy(theirs, ours, len),

@@ -47,8 +47,8 @@ impl<C: Conduit> Engine<C> {
             to: self.vis_own_way(space),
             from: 0,
         };
-        // SAFETY: all runs lie in what is bound here, and who bound that promised that it is writable; the bytes are those behind
-        // the name, in other memory.
+        // SAFETY: all runs lie in what is bound here, and who bound that promised that it is
+        // writable; the bytes are those behind the name, in other memory.
         unsafe { walks(&mut runs.walk(place), &mut line, bytes, ways) };
         self.answer(
             delivery,
@@ -87,8 +87,8 @@ impl<C: Conduit> Engine<C> {
                     address: packed.as_mut_ptr().expose_provenance(),
                     len: bytes,
                 };
-                // SAFETY: all runs lie in what is bound here, and who bound that promised that it is readable; the vector has as
-                // many bytes.
+                // SAFETY: all runs lie in what is bound here, and who bound that promised that it
+                // is readable; the vector has as many bytes.
                 unsafe { walks(&mut line, &mut there, bytes, Ways { to: 0, from: way }) };
                 packed.as_mut_ptr()
             }
@@ -136,8 +136,8 @@ impl<C: Conduit> Engine<C> {
             len: payload.len(),
         };
         scatter.with_walk(place, |mut here| {
-            // SAFETY: the get's caller promised that its destination is writable, and its lists are there, until it is complete,
-            // which it is not before `far_arrived` below.
+            // SAFETY: the get's caller promised that its destination is writable, and its lists are
+            // there, until it is complete, which it is not before `far_arrived` below.
             unsafe { walks(&mut here, &mut line, payload.len(), Ways::default()) }
         });
         self.far_arrived(op);

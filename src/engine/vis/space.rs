@@ -1,4 +1,5 @@
-//! The memory of a rank that messages of other ranks may reach, as they name it, and whether all that they name lies in it.
+//! The memory of a rank that messages of other ranks may reach, as they name it, and whether all
+//! that they name lies in it.
 
 use super::super::core::Engine;
 use super::super::far::{Access, Range, Refusal};
@@ -37,8 +38,9 @@ impl Space {
 }
 
 impl<C: Conduit> Engine<C> {
-    /// Checks that all runs lie in memory of this process that may be used so. Where that cannot be said of all addresses between
-    /// them, `most` bytes from a place on are looked at one by one. Else says which does not.
+    /// Checks that all runs lie in memory of this process that may be used so. Where that cannot be
+    /// said of all addresses between them, `most` bytes from a place on are looked at one by one.
+    /// Else says which does not.
     pub(super) fn vis_own(
         &self,
         space: Space,

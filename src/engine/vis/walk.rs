@@ -65,7 +65,8 @@ impl Runs<'_> {
         }
     }
 
-    /// All addresses between the lowest and the highest of its bytes; or the first entry that no memory can have.
+    /// All addresses between the lowest and the highest of its bytes; or the first entry that no
+    /// memory can have.
     pub(super) fn hull(&self) -> Result<Option<Hull>, usize> {
         let join = |hull: Option<Hull>, new: Hull| Some(hull.map_or(new, |hull| hull.with(new)));
         match self {
@@ -113,7 +114,8 @@ pub(super) enum Walk<'a> {
 }
 
 impl Walk<'_> {
-    /// The address of the next byte, and how many lie together from there on; at least one. `None` at the end.
+    /// The address of the next byte, and how many lie together from there on; at least one. `None`
+    /// at the end.
     #[inline]
     pub(super) fn now(&mut self) -> Option<(usize, usize)> {
         match self {
@@ -189,8 +191,8 @@ impl Walk<'_> {
     }
 }
 
-/// Calls `f` with the addresses and the length of each part that lies together on both sides, until one side ends or
-/// `most` bytes have been dealt with; how many have.
+/// Calls `f` with the addresses and the length of each part that lies together on both sides, until
+/// one side ends or `most` bytes have been dealt with; how many have.
 #[inline(always)]
 pub(super) fn together<E>(
     to: &mut Walk<'_>,

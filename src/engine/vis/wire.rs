@@ -1,5 +1,5 @@
-//! How messages name runs of memory: by their addresses, those of one length together, or by a lattice and a place in it.
-//! All numbers are little-endian.
+//! How messages name runs of memory: by their addresses, those of one length together, or by a
+//! lattice and a place in it. All numbers are little-endian.
 //!
 //! ```text
 //! addresses   | len | count | count addresses | len | count | ...
@@ -70,7 +70,8 @@ pub(super) struct Room {
     pub(super) carries: bool,
 }
 
-/// Names the next runs of a side by their addresses, as many as there is room for, and passes them; how many bytes they are.
+/// Names the next runs of a side by their addresses, as many as there is room for, and passes them;
+/// how many bytes they are.
 pub(super) fn name_addresses(name: &mut Vec<u8>, walk: &mut Walk<'_>, room: Room) -> usize {
     name.clear();
     let mut bytes = 0;
@@ -114,8 +115,8 @@ pub(super) struct Named {
 }
 
 impl Named {
-    /// Reads a name of runs that have so many bytes, or have them from their place on. `None` if it is none: peers are not
-    /// believed.
+    /// Reads a name of runs that have so many bytes, or have them from their place on. `None` if it
+    /// is none: peers are not believed.
     pub(super) fn read(naming: Naming, name: &SharedBytes<'_>, bytes: usize) -> Option<Self> {
         match naming {
             Naming::Addresses => Self::addresses(name, bytes),

@@ -8,8 +8,9 @@ use std::collections::VecDeque;
 // spec P10: many requests that stall for the same credits ask for them once.
 #[test]
 fn who_has_asked_waits_for_the_answer() {
-    // Four requests use all credits, and four more stall and go when one of the first has come back. What each of these asks for, and what
-    // one that stalls after each of their answers would.
+    // Four requests use all credits, and four more stall and go when one of the first has come
+    // back. What each of these asks for, and what one that stalls after each of their answers
+    // would.
     let asks = |rules: Rules, banked| {
         let mut pair = Pair::new(4, banked, rules);
         let ([borrower, lender], [mine, its]) = (&mut pair.peers, &pair.banks);
@@ -147,8 +148,9 @@ fn who_is_pushed_back_may_ask_again() {
     assert_eq!(stalled(borrower).extra, 8);
 }
 
-/// A burst of requests of 4 credits, of which one more stalls than the 16 that the share of 64 is good for, with fields of a byte. Returns what is still under
-/// way, without answers, and what the request asks for that stalled.
+/// A burst of requests of 4 credits, of which one more stalls than the 16 that the share of 64 is
+/// good for, with fields of a byte. Returns what is still under way, without answers, and what the
+/// request asks for that stalled.
 fn burst_that_stalls(pair: &mut Pair) -> (VecDeque<Tag>, u16) {
     let mut under_way = VecDeque::new();
     for _ in 0..16 {

@@ -19,7 +19,8 @@ pub(super) fn rules() -> Rules {
     }
 }
 
-/// A bank of a job of `nodes` with `share` and `bank` credits, or a few more in the bank by rounding.
+/// A bank of a job of `nodes` with `share` and `bank` credits, or a few more in the bank by
+/// rounding.
 pub(super) fn bank(nodes: u32, share: u32, bank: u32, rules: Rules) -> Bank {
     let wishes = Wishes {
         share: Some(share),
@@ -42,7 +43,8 @@ impl Pair {
         Self { banks, peers }
     }
 
-    /// Rank 0 sends a request and rank 1 answers it. Returns whether it had to be pushed back, and what was lent.
+    /// Rank 0 sends a request and rank 1 answers it. Returns whether it had to be pushed back, and
+    /// what was lent.
     pub(super) fn round(&mut self, cost: u16, attempt: &mut Attempt) -> Option<Tag> {
         let tag = self.peers[0].request(cost, attempt, &self.banks[0])?;
         let debt = self.peers[1].arrived(tag, &self.banks[1]).unwrap();
@@ -51,7 +53,8 @@ impl Pair {
         Some(reply)
     }
 
-    /// A request of more than is free stalls; it goes when others have come back, and asks for what it lacked.
+    /// A request of more than is free stalls; it goes when others have come back, and asks for what
+    /// it lacked.
     pub(super) fn stalled_round(&mut self, first: u16, second: u16) -> Tag {
         let held = self.peers[0]
             .request(first, &mut Attempt::default(), &self.banks[0])

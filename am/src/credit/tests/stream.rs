@@ -29,7 +29,8 @@ fn who_lacks_credits_asks_once_and_holds_what_it_is_told() {
         "it waits still"
     );
     assert_eq!(borrower.figures().stalls, 1);
-    // Other requests stall before the answer; words that lend nothing are none while something is in use.
+    // Other requests stall before the answer; words that lend nothing are none while something is
+    // in use.
     borrower.hears(false, 0, 7, &pair.banks[0]).unwrap();
     assert_eq!(borrower.lacks(4, true, &pair.banks[0]), 0);
     let lent = lender.asks(wanted, 0, &pair.banks[1]);

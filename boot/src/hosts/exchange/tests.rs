@@ -25,7 +25,8 @@ struct Net {
     nodes: Vec<Exchange>,
     /// Of a node that is no root: its parent and which source of the parent it is.
     parents: Vec<Option<(usize, usize)>>,
-    /// Of each node: its children, in the order of the first sources; then its own ranks, if it has any.
+    /// Of each node: its children, in the order of the first sources; then its own ranks, if it has
+    /// any.
     children: Vec<Vec<usize>>,
     own: Vec<Range<u32>>,
     up: Vec<VecDeque<Action>>,

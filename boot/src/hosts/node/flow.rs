@@ -8,7 +8,8 @@ use crate::hosts::pipe::pour;
 use crate::output::To;
 
 impl Node<'_> {
-    /// Sends as many whole lines as the window has room for, and lets those below send more where there is room.
+    /// Sends as many whole lines as the window has room for, and lets those below send more where
+    /// there is room.
     pub(super) fn send_lines(&mut self) {
         for to in [To::Out, To::Err] {
             if self.deaf.contains(&to) {
@@ -50,8 +51,8 @@ impl Node<'_> {
     }
 }
 
-/// How many bytes of `queue` go in one message of at most `room` bytes: whole lines, or as much as a message holds of one that
-/// is longer.
+/// How many bytes of `queue` go in one message of at most `room` bytes: whole lines, or as much as
+/// a message holds of one that is longer.
 fn whole_lines(queue: &[u8], room: usize) -> usize {
     let most = &queue[..queue.len().min(room)];
     match most.iter().rposition(|&b| b == b'\n') {

@@ -310,7 +310,8 @@ fn agent_and_guardian_killed() {
     let [agent, guardian] = agent_of(&job, "b");
     job.kill(guardian, Signal::KILL);
     job.kill(agent, Signal::KILL);
-    // Children of ranks outlive them where nobody is left who knows of them, as in a job on one host.
+    // Children of ranks outlive them where nobody is left who knows of them, as in a job on one
+    // host.
     until(|| job.processes().len() <= 2);
     job.end_what_is_left();
     job.outcome().code(1);
@@ -341,7 +342,8 @@ fn launcher_hangs() {
 }
 
 fn connection_cut() {
-    // What carries the connection is killed, as a remote shell may be: toward the agent, or from it.
+    // What carries the connection is killed, as a remote shell may be: toward the agent, or from
+    // it.
     for (which, launcher_sees) in [(0, "its agent exited with code "), (1, "its agent ")] {
         let relay = "export HOST_OF_TEST=%M; cat | %C | cat";
         let job = waiting_for(&["a", "b"], 3, |job| job.env(TEMPLATE.0, relay));

@@ -1,5 +1,5 @@
-//! Jobs over several hosts: agents as processes of this machine, by a command template, by a stand-in for a remote shell, and
-//! in network namespaces.
+//! Jobs over several hosts: agents as processes of this machine, by a command template, by a
+//! stand-in for a remote shell, and in network namespaces.
 
 mod asking;
 mod ending;

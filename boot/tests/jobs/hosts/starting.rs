@@ -37,7 +37,8 @@ fn hello() {
     }
 }
 
-/// A stand-in for a remote shell: prints what it was given, forgets options and host, and has a shell run the rest.
+/// A stand-in for a remote shell: prints what it was given, forgets options and host, and has a
+/// shell run the rest.
 const SHELL: &str = "#!/bin/sh\nwhile [ \"$1\" != nodeA ] && [ \"$1\" != nodeB ]; do echo \"option $1\" >&2; shift; done\n\
     echo \"host $1\" >&2; echo 'Welcome!'; shift; exec sh -c \"$*\"\n";
 
@@ -165,7 +166,8 @@ fn no_network() {
         .says(&["host a (ranks 0-1): its agent was killed by signal 9"]);
 }
 
-/// A command that runs another one in a network of its own, in which nothing can be reached; it ends with the processes in it.
+/// A command that runs another one in a network of its own, in which nothing can be reached; it
+/// ends with the processes in it.
 fn apart() -> Option<&'static str> {
     ["unshare -n", "unshare -Urn"].into_iter().find(|command| {
         let mut words = command.split(' ').chain(["true"]);

@@ -39,12 +39,13 @@ pub struct NetworkedConfig {
     pub ranks: u32,
     /// Datagrams, windows and times.
     pub link: ReliableConfig,
-    /// The secret of the job, by which datagrams are sealed. Without it they are known by the incarnations alone, which whoever listens can
-    /// read.
+    /// The secret of the job, by which datagrams are sealed. Without it they are known by the
+    /// incarnations alone, which whoever listens can read.
     pub seal: Option<Seal>,
     /// Operations of this rank for other hosts that have not ended.
     pub operations: u32,
-    /// Operations for one peer that this has not answered, and so most answers that a rank keeps for a peer; others wait. Of all ranks the same.
+    /// Operations for one peer that this has not answered, and so most answers that a rank keeps
+    /// for a peer; others wait. Of all ranks the same.
     pub answers: u32,
     /// How long an interface that is dropped goes on until all that it sent has arrived.
     pub linger: Duration,

@@ -49,7 +49,8 @@ pub(super) struct State {
 }
 
 impl State {
-    /// Whether all has arrived that was sent, and nothing waits to be, but for peers that have left.
+    /// Whether all has arrived that was sent, and nothing waits to be, but for peers that have
+    /// left.
     pub(super) fn is_drained(&self) -> bool {
         let has_gone = |(peer, lane): (u32, &Option<Box<Lane>>)| {
             let is_empty = lane.as_ref().is_none_or(|lane| lane.is_empty());
@@ -74,8 +75,9 @@ pub(super) struct Core {
     /// Names of hosts, for errors.
     hosts: HostNames,
     begun: Instant,
-    /// When the thread will look at its timers, in nanoseconds; `u64::MAX`: not by itself. Written by the thread under the lock before it sleeps,
-    /// and by who rings for an earlier time; 0 while it is awake and will look anyway.
+    /// When the thread will look at its timers, in nanoseconds; `u64::MAX`: not by itself. Written
+    /// by the thread under the lock before it sleeps, and by who rings for an earlier time; 0 while
+    /// it is awake and will look anyway.
     pub(super) sleeps_until: AtomicU64,
     /// Rouses the thread.
     pub(super) bell: OwnedFd,

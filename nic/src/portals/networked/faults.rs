@@ -3,7 +3,8 @@
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 
-/// Chances in millionths that a datagram that this rank sends is lost, arrives twice, or is overtaken by the next ones.
+/// Chances in millionths that a datagram that this rank sends is lost, arrives twice, or is
+/// overtaken by the next ones.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct WireFaults {
     /// Where chances begin.

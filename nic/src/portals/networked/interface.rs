@@ -17,7 +17,8 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// How long a rank that ends waits for the lock of its interface, to say so, where it has no more time for anything else.
+/// How long a rank that ends waits for the lock of its interface, to say so, where it has no more
+/// time for anything else.
 const LOCK: Duration = Duration::from_millis(10);
 
 /// Largest element of an atomic operation.
@@ -38,19 +39,22 @@ pub struct Traffic {
     pub refused: u64,
     /// Records of peers that mean nothing, which were dropped.
     pub bad_records: u64,
-    /// Batches of datagrams that callers have read, who looked or slept for events; the thread of the interface reads the others.
+    /// Batches of datagrams that callers have read, who looked or slept for events; the thread of
+    /// the interface reads the others.
     pub read_by_callers: u64,
 }
 
 impl Networked {
-    /// The interface of the rank that `software` is of. `peers` are the ports of all ranks, by rank; ranks of the host are never reached by theirs. All ranks
-    /// have tables of the same sizes.
+    /// The interface of the rank that `software` is of. `peers` are the ports of all ranks, by
+    /// rank; ranks of the host are never reached by theirs. All ranks have tables of the same
+    /// sizes.
     ///
     /// Call it behind `fork`: it has a thread.
     ///
     /// # Errors
-    /// [`NicError::Invalid`] if `peers` are not as many as ranks, or do not have `port` at this rank; [`NicError::BadRank`] if the job has no such rank;
-    /// [`NicError::Link`] for sizes and times that contradict each other; [`NicError::Os`].
+    /// [`NicError::Invalid`] if `peers` are not as many as ranks, or do not have `port` at this
+    /// rank; [`NicError::BadRank`] if the job has no such rank; [`NicError::Link`] for sizes and
+    /// times that contradict each other; [`NicError::Os`].
     pub fn new(
         mut software: Software,
         port: Port,
@@ -132,8 +136,9 @@ impl Networked {
         }
     }
 
-    /// Waits until what was sent has arrived and what came is answered, except for peers that have left; the thread sees to that. Then says to all peers that
-    /// this rank leaves, whether it has waited long enough or not.
+    /// Waits until what was sent has arrived and what came is answered, except for peers that have
+    /// left; the thread sees to that. Then says to all peers that this rank leaves, whether it has
+    /// waited long enough or not.
     pub(super) fn leave(&self, limit: Duration) -> bool {
         let end = Instant::now() + limit;
         // What is owed need not wait for company.
@@ -178,7 +183,8 @@ impl Networked {
 }
 
 impl Drop for Networked {
-    /// Waits until what was sent has arrived, for [`NetworkedConfig::linger`] at most, unless it has lingered before.
+    /// Waits until what was sent has arrived, for [`NetworkedConfig::linger`] at most, unless it
+    /// has lingered before.
     fn drop(&mut self) {
         let has_lingered = self.core.turn().state.has_lingered;
         if !has_lingered {

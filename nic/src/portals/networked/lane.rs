@@ -10,14 +10,16 @@ use std::collections::VecDeque;
 #[derive(Debug)]
 pub(super) enum Data {
     None,
-    /// In a descriptor of an operation that has not ended, or in an entry that an operation has open.
+    /// In a descriptor of an operation that has not ended, or in an entry that an operation has
+    /// open.
     Memory(NonNull<u8>),
     /// What an atomic operation found, one element as a rule.
     Word([u8; 8]),
     Kept(Box<[u8]>),
 }
 
-// SAFETY: the pointer is into memory that stays until the operation has ended, which whoever has the message does.
+// SAFETY: the pointer is into memory that stays until the operation has ended, which whoever has
+// the message does.
 unsafe impl Send for Data {}
 
 /// What is done when all of a message has been given to the link.
@@ -83,8 +85,9 @@ impl Outgoing {
             Data::None => {}
             Data::Word(word) => data.copy_from_slice(&word[at..at + data.len()]),
             Data::Kept(kept) => data.copy_from_slice(&kept[at..at + data.len()]),
-            // SAFETY: `gone` and the record's data are within `len`, which the descriptor or the entry has from there on; it stays until the
-            // operation has ended, and is accessed as shared memory.
+            // SAFETY: `gone` and the record's data are within `len`, which the descriptor or the
+            // entry has from there on; it stays until the operation has ended, and is accessed as
+            // shared memory.
             Data::Memory(memory) => unsafe {
                 bulk::copy(data.as_mut_ptr(), memory.as_ptr().add(at), data.len());
             },
@@ -121,8 +124,9 @@ pub(super) enum Incoming {
 
 /// Both directions of what passes between this rank and a peer.
 ///
-/// A message goes without a pause once it has begun. Answers go whatever the peer does, requests only while the peer has answered all but so many: so a peer
-/// has room for all answers that it owes, and nobody waits in a circle.
+/// A message goes without a pause once it has begun. Answers go whatever the peer does, requests
+/// only while the peer has answered all but so many: so a peer has room for all answers that it
+/// owes, and nobody waits in a circle.
 #[derive(Debug)]
 pub(super) struct Lane {
     requests: VecDeque<Outgoing>,
@@ -197,7 +201,8 @@ impl Lane {
         }
     }
 
-    /// So much data of the [`next`](Self::next) message has gone; what is to be done if that was the last.
+    /// So much data of the [`next`](Self::next) message has gone; what is to be done if that was
+    /// the last.
     pub(super) fn went(&mut self, is_answer: bool, len: usize) -> Option<Then> {
         let queue = if is_answer {
             &mut self.answers
@@ -268,7 +273,8 @@ mod tests {
         Outgoing::new(head, Data::None, 0, Then::Nothing)
     }
 
-    /// Sends a record of the next message with so much data; whether it was of an answer, and whether it was the last.
+    /// Sends a record of the next message with so much data; whether it was of an answer, and
+    /// whether it was the last.
     fn step(lane: &mut Lane, len: usize) -> Option<(bool, bool)> {
         let is_answer = lane.next(2)?.is_answer();
         Some((is_answer, lane.went(is_answer, len).is_some()))

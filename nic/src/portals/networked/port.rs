@@ -17,7 +17,8 @@ pub struct Whereabouts {
     pub incarnation: NonZeroU64,
 }
 
-/// A socket that has its address: the first step to an interface, so that addresses can be told before interfaces are made.
+/// A socket that has its address: the first step to an interface, so that addresses can be told
+/// before interfaces are made.
 #[derive(Debug)]
 pub struct Port {
     pub(super) socket: UdpSocket,
@@ -32,7 +33,8 @@ impl Port {
     /// Takes an address; port 0 is any that is free.
     ///
     /// # Errors
-    /// [`NicError::Os`] if the address is taken or not of this host, or there are no random numbers.
+    /// [`NicError::Os`] if the address is taken or not of this host, or there are no random
+    /// numbers.
     pub fn bind(address: SocketAddr) -> Result<Self, NicError> {
         let socket = UdpSocket::bind(address).map_err(os("take an address for datagrams"))?;
         let address = socket
@@ -58,7 +60,8 @@ impl Port {
         })
     }
 
-    /// Where it is: the address as it was bound, so an address of the host must have been given if others are to be told.
+    /// Where it is: the address as it was bound, so an address of the host must have been given if
+    /// others are to be told.
     #[must_use]
     pub fn whereabouts(&self) -> Whereabouts {
         self.whereabouts

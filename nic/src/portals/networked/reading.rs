@@ -1,8 +1,10 @@
 //! Who reads the socket.
 //!
-//! A thread that looks for events reads it itself, and so does one that sleeps for them where nothing but this process wakes it: then nobody else has to be woken
-//! between a datagram and its event. The thread of the interface reads only while no caller does. A caller that has read is taken to do so again within a
-//! [`LEASE`]; one that does not tells nobody, so the thread looks when that is over.
+//! A thread that looks for events reads it itself, and so does one that sleeps for them where
+//! nothing but this process wakes it: then nobody else has to be woken between a datagram and its
+//! event. The thread of the interface reads only while no caller does. A caller that has read is
+//! taken to do so again within a [`LEASE`]; one that does not tells nobody, so the thread looks
+//! when that is over.
 
 use super::core::{Core, nanoseconds};
 use super::wire::Inbox;
@@ -19,10 +21,12 @@ const MOST_BATCHES: u32 = 16;
 /// Who reads.
 pub(super) struct Reading {
     inbox: Mutex<Inbox>,
-    /// When the lease ends of the caller that has read last, in nanoseconds. A hint: written by callers, read by the thread.
+    /// When the lease ends of the caller that has read last, in nanoseconds. A hint: written by
+    /// callers, read by the thread.
     leased_until: AtomicU64,
-    /// How often a caller began or ended to sleep on the socket: odd while one does. Written by whoever has the inbox; the thread reads it under the lock of the
-    /// interface, which a caller takes after its sleep to see whether the thread must be told.
+    /// How often a caller began or ended to sleep on the socket: odd while one does. Written by
+    /// whoever has the inbox; the thread reads it under the lock of the interface, which a caller
+    /// takes after its sleep to see whether the thread must be told.
     sleeps: AtomicU64,
     /// Batches that callers have read.
     by_callers: AtomicU64,
@@ -60,7 +64,8 @@ impl Reading {
         self.sleeps.load(Ordering::Relaxed) % 2 == 1
     }
 
-    /// What the thread does now; it has the lock of the interface. `seen` is the sleep that it saw last: one that it sees twice is a long one.
+    /// What the thread does now; it has the lock of the interface. `seen` is the sleep that it saw
+    /// last: one that it sees twice is a long one.
     pub(super) fn leave(&self, now: Duration, seen: &mut u64) -> Leave {
         let sleeps = self.sleeps.load(Ordering::Relaxed);
         let asleep = sleeps % 2 == 1;

@@ -9,9 +9,10 @@
 //!           | kind | at | data
 //! ```
 //!
-//! Numbers little-endian; elements of atomic operations in the order of the hosts' processors, of which a job has one kind. Between two ranks there is one message
-//! at a time in each direction: a request or an answer whose data does not fit goes on in records of more of it, before anything else. `at` is how much came before. `id` is the initiator's, which the
-//! answer repeats.
+//! Numbers little-endian; elements of atomic operations in the order of the hosts' processors, of
+//! which a job has one kind. Between two ranks there is one message at a time in each direction: a
+//! request or an answer whose data does not fit goes on in records of more of it, before anything
+//! else. `at` is how much came before. `id` is the initiator's, which the answer repeats.
 
 use crate::portals::software::{Arrival, Asked, Request};
 use crate::portals::{AtomicKind, AtomicOp, Outcome, PortalIndex};

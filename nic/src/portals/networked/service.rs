@@ -7,7 +7,8 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::Ordering;
 
-/// Sleeps on the socket, and does what arrives and what time demands, until the interface is dropped.
+/// Sleeps on the socket, and does what arrives and what time demands, until the interface is
+/// dropped.
 pub(super) fn run(core: &Core) {
     let mut seen = 0;
     loop {

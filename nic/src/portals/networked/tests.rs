@@ -170,7 +170,8 @@ fn who_sleeps_for_an_event_reads_the_socket() {
     });
 }
 
-/// Who sleeps on the socket is woken by its own process, too: when woken, and when another thread moves data to its own rank.
+/// Who sleeps on the socket is woken by its own process, too: when woken, and when another thread
+/// moves data to its own rank.
 #[test]
 fn who_sleeps_on_the_socket_hears_its_own_rank() {
     let [a, _b] = hosts();

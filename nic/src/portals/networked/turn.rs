@@ -162,7 +162,8 @@ impl Turn<'_> {
         }
     }
 
-    /// A datagram has arrived. What it has to be answered by is for the link to send, with what others of its batch have.
+    /// A datagram has arrived. What it has to be answered by is for the link to send, with what
+    /// others of its batch have.
     pub(super) fn arrive(&mut self, datagram: &[u8]) {
         let state = &mut *self.state;
         let takes = !state.stopping;
@@ -268,13 +269,15 @@ impl Turn<'_> {
         }
     }
 
-    /// Carries an operation that is all here: a put, or an atomic operation of no more than `ATOMIC_BYTES`.
+    /// Carries an operation that is all here: a put, or an atomic operation of no more than
+    /// `ATOMIC_BYTES`.
     fn carry(&mut self, peer: JobRank, request: &Request, asks: bool, id: u64, data: &[u8]) {
         let mut found = [0_u8; ATOMIC_BYTES as usize];
         let from = NonNull::from(data).cast();
         let fetched = NonNull::from(&mut found).cast();
-        // SAFETY: the data has the request's length, as both callers have seen, and is read only; what an atomic operation found is no longer
-        // than the array, which is nowhere else, and other operations write nothing there.
+        // SAFETY: the data has the request's length, as both callers have seen, and is read only;
+        // what an atomic operation found is no longer than the array, which is nowhere else, and
+        // other operations write nothing there.
         let arrival = unsafe { self.core.software.arrive(request, peer, from, fetched) };
         let data = match request.asked {
             Asked::Fetch { .. } => found.get(..arrival.moved as usize).unwrap_or_default(),
@@ -459,7 +462,8 @@ impl Turn<'_> {
 /// Puts a piece of a message to its place; what is beyond the entry is dropped.
 fn put_piece(opened: &Opened, at: u64, data: &[u8]) {
     let room = opened.moved.saturating_sub(at).min(data.len() as u64);
-    // SAFETY: at + room <= moved, which the entry has from `memory` on; it stays until it is closed. `at` is within it wherever room is not 0.
+    // SAFETY: at + room <= moved, which the entry has from `memory` on; it stays until it is
+    // closed. `at` is within it wherever room is not 0.
     unsafe {
         if room != 0 {
             let to = opened.memory.as_ptr().add(at as usize);
@@ -474,7 +478,8 @@ fn get_piece(away: &Away, at: u64, data: &[u8]) {
     if let Some(to) = away.destination()
         && data.len() as u64 <= room
     {
-        // SAFETY: at + the piece is within the operation's part of a descriptor, which stays until the operation has ended.
+        // SAFETY: at + the piece is within the operation's part of a descriptor, which stays until
+        // the operation has ended.
         unsafe { bulk::copy(to.as_ptr().add(at as usize), data.as_ptr(), data.len()) };
     }
 }

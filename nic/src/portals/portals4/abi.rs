@@ -1,4 +1,5 @@
-//! Types and constants of the library's interface in C, as facts of the reference implementation's header.
+//! Types and constants of the library's interface in C, as facts of the reference implementation's
+//! header.
 
 use core::ffi::{c_int, c_uint, c_void};
 
@@ -97,7 +98,8 @@ pub(super) const REGISTER_DROPS: c_uint = 0;
 pub(super) const REGISTER_PERMISSIONS: c_uint = 1;
 pub(super) const REGISTER_OPERATIONS: c_uint = 2;
 
-/// `ptl_process_t`, a union of a rank and the pair of node and process. A rank is in the first word.
+/// `ptl_process_t`, a union of a rank and the pair of node and process. A rank is in the first
+/// word.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[repr(C)]
 pub(super) struct Process {
@@ -161,7 +163,8 @@ pub(super) struct CtEvent {
     pub(super) failure: u64,
 }
 
-/// `ptl_event_t`. Which members are set depends on the kind; at the initiator it is `user`, `kind`, `fail`, the moved length and offset.
+/// `ptl_event_t`. Which members are set depends on the kind; at the initiator it is `user`, `kind`,
+/// `fail`, the moved length and offset.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub(super) struct RawEvent {
@@ -191,7 +194,8 @@ static_assertions::const_assert_eq!(size_of::<RawEvent>(), 80);
 static_assertions::const_assert_eq!(core::mem::offset_of!(RawEvent, kind), 72);
 static_assertions::const_assert_eq!(core::mem::offset_of!(NiLimits, message_bytes), 40);
 
-/// A place that a library fills which may think it larger than it is here: `T`, and 256 bytes behind it that show by a pattern whether they were written.
+/// A place that a library fills which may think it larger than it is here: `T`, and 256 bytes
+/// behind it that show by a pattern whether they were written.
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub(super) struct Guarded<T> {

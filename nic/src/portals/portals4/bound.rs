@@ -1,7 +1,8 @@
 //! Descriptors.
 //!
-//! The library says of a memory descriptor, not of an operation, which events and counts operations make. So a descriptor is up to three of the library's
-//! over the same memory, and each operation takes the one that tells what is to be told of it.
+//! The library says of a memory descriptor, not of an operation, which events and counts operations
+//! make. So a descriptor is up to three of the library's over the same memory, and each operation
+//! takes the one that tells what is to be told of it.
 
 use super::abi::{self, Handle, Md};
 use super::answer::{made, unexpected};

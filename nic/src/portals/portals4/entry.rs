@@ -99,7 +99,8 @@ impl Portals4 {
         let (index, generation) = tables.entries.next();
         let handle = EntryHandle { index, generation };
         let (call, mut raw) = (&self.ni.library.call, 0);
-        // SAFETY: the caller keeps the memory for as long as the entry is listed; the structure has the library's layout, as `probe.rs` has seen.
+        // SAFETY: the caller keeps the memory for as long as the entry is listed; the structure has
+        // the library's layout, as `probe.rs` has seen.
         let code = unsafe {
             (call.me_append)(
                 self.ni.handle,
@@ -115,7 +116,8 @@ impl Portals4 {
             tables.unuse_counter(entry.count.map(|count| count.counter));
             return Err(error);
         }
-        // The library gives numbers of entries again that have left by themselves, perhaps before that was read.
+        // The library gives numbers of entries again that have left by themselves, perhaps before
+        // that was read.
         tables.void_raw(raw);
         tables.raw_entries.insert(raw, handle);
         tables.portal_entries(portal, 1);

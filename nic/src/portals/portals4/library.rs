@@ -9,7 +9,8 @@ use std::ffi::CString;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-/// Where a library is looked for that no setting names: by the loader, the name with its version first.
+/// Where a library is looked for that no setting names: by the loader, the name with its version
+/// first.
 const NAMES: [&str; 2] = ["libportals.so.4", "libportals.so"];
 
 macro_rules! functions {
@@ -31,7 +32,8 @@ macro_rules! functions {
                         let symbol: &'static CStr = $symbol;
                         let address = find(symbol)
                             .ok_or(symbol.to_str().unwrap_or("a function"))?;
-                        // SAFETY: the caller says that it is the function of this name, whose type the specification gives.
+                        // SAFETY: the caller says that it is the function of this name, whose type
+                        // the specification gives.
                         unsafe {
                             core::mem::transmute::<
                                 *mut c_void,
@@ -99,10 +101,12 @@ impl Library {
         Self::open(settings.get(&PORTALS_LIBRARY).as_deref())
     }
 
-    /// Loads the library at `path`; without one what the loader finds as `libportals.so.4` or `libportals.so`.
+    /// Loads the library at `path`; without one what the loader finds as `libportals.so.4` or
+    /// `libportals.so`.
     ///
     /// # Errors
-    /// [`NicError::NoLibrary`] where there is none; [`NicError::WrongLibrary`] if it lacks a function of Portals 4, as libraries of Portals 3.3 do.
+    /// [`NicError::NoLibrary`] where there is none; [`NicError::WrongLibrary`] if it lacks a
+    /// function of Portals 4, as libraries of Portals 3.3 do.
     pub fn open(path: Option<&Path>) -> Result<Self, NicError> {
         let candidates = match path {
             Some(path) => vec![path],
@@ -126,8 +130,9 @@ impl Library {
             let address = unsafe { libc::dlsym(library, symbol.as_ptr()) };
             (!address.is_null()).then_some(address)
         };
-        // SAFETY: a library whose file is called libportals, or that the user names as such, has functions of the specification's types under
-        // the specification's names; what they do is compared in `probe.rs`.
+        // SAFETY: a library whose file is called libportals, or that the user names as such, has
+        // functions of the specification's types under the specification's names; what they do is
+        // compared in `probe.rs`.
         let found = unsafe { Functions::find(find) };
         match found {
             Ok(call) => Ok(Self { call, name }),

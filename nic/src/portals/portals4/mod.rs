@@ -1,27 +1,35 @@
 //! Portals 4, through a library that is loaded when a job starts.
 //!
-//! A library of Portals 4 comes with the driver of a network card, or is the reference implementation, which runs over InfiniBand, UDP and
-//! shared memory. No package of ours is linked with one: [`Library::open`] looks for it at run time. [`Opening`] makes the network interface of the
-//! process, which has an address then ([`ProcessId`]); ranks tell each other theirs through the job's key store, and
-//! [`Opening::map`] gives the interface all of them.
+//! A library of Portals 4 comes with the driver of a network card, or is the reference
+//! implementation, which runs over InfiniBand, UDP and shared memory. No package of ours is linked
+//! with one: [`Library::open`] looks for it at run time. [`Opening`] makes the network interface of
+//! the process, which has an address then ([`ProcessId`]); ranks tell each other theirs through the
+//! job's key store, and [`Opening::map`] gives the interface all of them.
 //!
 //! # What is checked before use
 //!
-//! The specification gives names, types and meanings, but neither the numbers of its constants nor the order of all members; those here are of the reference
-//! implementation's header. So that a library with others is refused rather than misunderstood, an interface puts to itself once before
-//! it is handed out, and compares each member of each event (`probe.rs`).
+//! The specification gives names, types and meanings, but neither the numbers of its constants nor
+//! the order of all members; those here are of the reference implementation's header. So that a
+//! library with others is refused rather than misunderstood, an interface puts to itself once
+//! before it is handed out, and compares each member of each event (`probe.rs`).
 //!
 //! # What differs from the software interface
 //!
-//! * [`Features`](super::Features) are all missing, and an atomic swap that fetches nothing (`lacks.rs`).
-//! * [`Outcome::NoMatch`](super::Outcome::NoMatch) is also the answer of a portal that was never allocated and of an entry that matches but does not
-//!   permit the operation, [`Outcome::Disabled`](super::Outcome::Disabled) that of a disabled portal whoever disabled it: the library says no more.
-//! * Of events dropped the number is not known, and told as 1; which are dropped is the library's choice (the reference
-//!   implementation keeps the latest).
-//! * An entry that leaves its list by itself needs a queue at its portal, where its leaving is told to this binding even if not to the client.
-//! * Start and end of operations have no number in common: [`Event::link`](super::Event::link) is 0 at the target.
+//! * [`Features`](super::Features) are all missing, and an atomic swap that fetches nothing
+//!   (`lacks.rs`).
+//! * [`Outcome::NoMatch`](super::Outcome::NoMatch) is also the answer of a portal that was never
+//!   allocated and of an entry that matches but does not permit the operation,
+//!   [`Outcome::Disabled`](super::Outcome::Disabled) that of a disabled portal whoever disabled it:
+//!   the library says no more.
+//! * Of events dropped the number is not known, and told as 1; which are dropped is the library's
+//!   choice (the reference implementation keeps the latest).
+//! * An entry that leaves its list by itself needs a queue at its portal, where its leaving is told
+//!   to this binding even if not to the client.
+//! * Start and end of operations have no number in common: [`Event::link`](super::Event::link) is 0
+//!   at the target.
 //!
-//! [`Narrow`] is the software interface with just these restrictions, for tests of what is to work over either.
+//! [`Narrow`] is the software interface with just these restrictions, for tests of what is to work
+//! over either.
 
 mod abi;
 mod answer;

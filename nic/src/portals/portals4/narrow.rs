@@ -14,8 +14,9 @@ use core::time::Duration;
 use parking_lot::Mutex;
 use std::collections::HashMap;
 
-/// Refuses what the binding refuses, says what the binding says, and promises no more. What works over this needs nothing of
-/// an interface that a library of Portals 4 has not. For tests; no job uses it.
+/// Refuses what the binding refuses, says what the binding says, and promises no more. What works
+/// over this needs nothing of an interface that a library of Portals 4 has not. For tests; no job
+/// uses it.
 pub struct Narrow {
     inner: Software,
     /// Queues of the portals that are allocated.
@@ -43,7 +44,8 @@ impl Narrow {
         }
     }
 
-    /// Has each entry in use for so many calls that want to take it away, as it is with a library while events of it are written.
+    /// Has each entry in use for so many calls that want to take it away, as it is with a library
+    /// while events of it are written.
     #[must_use]
     pub fn reluctant(self, refusals: u32) -> Self {
         Self { refusals, ..self }

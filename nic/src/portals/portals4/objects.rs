@@ -39,7 +39,8 @@ impl Tables {
             rank: ni.rank,
             counters: Slots::new(ni.rank, "counter", config.counters),
             portals: vec![None; ni.portals as usize],
-            // Records stay until the events of their entries are taken; entries themselves the library limits.
+            // Records stay until the events of their entries are taken; entries themselves the
+            // library limits.
             entries: Slots::new(ni.rank, "entry", config.entries.saturating_mul(2)),
             raw_entries: HashMap::new(),
         }

@@ -59,7 +59,8 @@ pub(super) struct Ni {
 
 impl Drop for Ni {
     fn drop(&mut self) {
-        // SAFETY: the interface was made by this library and is not used any more; what was made of it goes with it.
+        // SAFETY: the interface was made by this library and is not used any more; what was made of
+        // it goes with it.
         unsafe {
             (self.library.call.ni_fini)(self.handle);
             (self.library.call.fini)();
@@ -140,10 +141,12 @@ pub struct Opening {
 }
 
 impl Opening {
-    /// Makes the network interface of this process: matching, with logical addresses. One a process; behind `fork`, as libraries have threads.
+    /// Makes the network interface of this process: matching, with logical addresses. One a
+    /// process; behind `fork`, as libraries have threads.
     ///
     /// # Errors
-    /// [`NicError::Library`] where there is no network, or no right to it; [`NicError::WrongLibrary`].
+    /// [`NicError::Library`] where there is no network, or no right to it;
+    /// [`NicError::WrongLibrary`].
     pub fn new(library: &Library, rank: JobRank, config: Portals4Config) -> Result<Self, NicError> {
         let call = &library.call;
         let before = super::threads::all();
@@ -153,7 +156,8 @@ impl Opening {
         let wanted = Guarded::new(desired(&config));
         let mut actual = Guarded::new(NiLimits::default());
         let mut handle = 0;
-        // SAFETY: the places are valid, with room for structures that are longer in another version.
+        // SAFETY: the places are valid, with room for structures that are longer in another
+        // version.
         let code = unsafe {
             (call.ni_init)(
                 abi::INTERFACE_DEFAULT,
@@ -218,12 +222,14 @@ impl Opening {
         self.id
     }
 
-    /// Gives the interface the addresses of all ranks, the first of rank 0, and tries it with itself. Every rank calls this with the same list. The
-    /// reference implementation waits for the others of the host where it has shared memory.
+    /// Gives the interface the addresses of all ranks, the first of rank 0, and tries it with
+    /// itself. Every rank calls this with the same list. The reference implementation waits for the
+    /// others of the host where it has shared memory.
     ///
     /// # Errors
-    /// [`NicError::BadRank`] and [`NicError::Invalid`] if the own address is not at the own place; [`NicError::Library`];
-    /// [`NicError::WrongLibrary`] if the library's constants or structures are others.
+    /// [`NicError::BadRank`] and [`NicError::Invalid`] if the own address is not at the own place;
+    /// [`NicError::Library`]; [`NicError::WrongLibrary`] if the library's constants or structures
+    /// are others.
     pub fn map(self, ranks: &[ProcessId]) -> Result<Portals4, NicError> {
         let Self {
             mut ni,
@@ -249,7 +255,8 @@ impl Opening {
         // SAFETY: as many addresses as the call says.
         let code = unsafe { (ni.library.call.set_map)(ni.handle, count, map.as_ptr()) };
         if code == abi::IGNORED {
-            // Another library of this process has set a map before, which is as good if it is the same.
+            // Another library of this process has set a map before, which is as good if it is the
+            // same.
             let (mut found, mut len) = (vec![Process::default(); map.len()], 0);
             // SAFETY: room for as many addresses as the call says.
             let code = unsafe {
@@ -283,9 +290,11 @@ impl Opening {
     }
 }
 
-/// The interface of a rank, over a library of Portals 4. Dropping it frees all that was made of it; no memory is accessed by peers then.
+/// The interface of a rank, over a library of Portals 4. Dropping it frees all that was made of it;
+/// no memory is accessed by peers then.
 ///
-/// Locks are taken in this order: `asleep`, `bound`, `queues`, a queue's own, `tables`, `under_way`.
+/// Locks are taken in this order: `asleep`, `bound`, `queues`, a queue's own, `tables`,
+/// `under_way`.
 pub struct Portals4 {
     pub(super) queues: RwLock<Slots<queue::Record>>,
     pub(super) tables: Mutex<Tables>,

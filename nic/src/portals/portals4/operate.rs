@@ -159,7 +159,8 @@ impl Portals4 {
         let local = self.local(&table, source, part)?;
         let way = self.source(&local, ack)?;
         self.send(&local, way, target, header, "PtlPut", |user| {
-            // SAFETY: the part is within the descriptor's memory, which its binder keeps while operations are under way.
+            // SAFETY: the part is within the descriptor's memory, which its binder keeps while
+            // operations are under way.
             unsafe {
                 (self.ni.library.call.put)(
                     way.md,
@@ -316,7 +317,8 @@ impl Portals4 {
         let (operand, call) = (compare.to_ne_bytes(), &self.ni.library.call);
         let name = if swaps { "PtlSwap" } else { "PtlFetchAtomic" };
         self.begin(operation, name, |user| {
-            // SAFETY: as for puts and gets; the operand is as long as the longest element, and copied by the call.
+            // SAFETY: as for puts and gets; the operand is as long as the longest element, and
+            // copied by the call.
             unsafe {
                 if swaps {
                     (call.swap)(

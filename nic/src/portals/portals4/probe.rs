@@ -1,6 +1,8 @@
-//! A put and a fetching atomic operation of an interface to itself, of which every member of every event is compared.
+//! A put and a fetching atomic operation of an interface to itself, of which every member of every
+//! event is compared.
 //!
-//! They find a library whose constants or structures are not those of `abi.rs`, before anything depends on them.
+//! They find a library whose constants or structures are not those of `abi.rs`, before anything
+//! depends on them.
 
 use super::abi::{self, CtEvent, Guarded, Handle, Md, Me, Process, RawEvent};
 use super::answer::check;
@@ -77,7 +79,8 @@ pub(super) fn run(ni: &Ni) -> Result<(), NicError> {
         // What is under way may still write there.
         Box::leak(words);
     }
-    // SAFETY: calls by values; of an operation that has not ended they are refused, and then all goes with the interface.
+    // SAFETY: calls by values; of an operation that has not ended they are refused, and then all
+    // goes with the interface.
     unsafe {
         (call.md_release)(md);
         (call.pt_free)(ni.handle, portal);
@@ -256,7 +259,8 @@ impl Probe<'_> {
                     );
                     return Err(self.ni.wrong(text));
                 }
-                // Not a yield: a thread of the library that never sleeps would keep the processor for its whole turn.
+                // Not a yield: a thread of the library that never sleeps would keep the processor
+                // for its whole turn.
                 std::thread::sleep(super::queue::SHORTEST_NAP);
                 continue;
             }

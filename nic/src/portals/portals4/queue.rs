@@ -9,7 +9,8 @@ use core::time::Duration;
 use parking_lot::Mutex;
 use std::collections::VecDeque;
 
-/// After so long a thread that sleeps looks at its queues for the first time; each time it finds nothing the next takes twice as long, up to [`MOST_NAPS`] times.
+/// After so long a thread that sleeps looks at its queues for the first time; each time it finds
+/// nothing the next takes twice as long, up to [`MOST_NAPS`] times.
 pub(super) const SHORTEST_NAP: Duration = Duration::from_micros(20);
 const MOST_NAPS: u32 = 8;
 
@@ -34,7 +35,8 @@ pub(super) struct Record {
     pub(super) raw: abi::Handle,
     /// The most events that are in it.
     depth: u64,
-    /// Portals and descriptors that report to it. Written with the table of queues locked for reading, read with it locked for writing.
+    /// Portals and descriptors that report to it. Written with the table of queues locked for
+    /// reading, read with it locked for writing.
     pub(super) users: AtomicU32,
     /// Whether events were ever dropped, so that operations may wait for events that do not come.
     pub(super) lossy: AtomicBool,
@@ -138,7 +140,8 @@ impl Portals4 {
         Ok(false)
     }
 
-    /// Waits until it is woken, or for one nap: no call of the library that waits for events could be ended by another thread.
+    /// Waits until it is woken, or for one nap: no call of the library that waits for events could
+    /// be ended by another thread.
     pub(super) fn wait_for_events(
         &self,
         queues: &[Queue],
@@ -167,7 +170,8 @@ impl Portals4 {
         self.woken.notify_all();
     }
 
-    /// Translates all that the library has at this moment, so that operations which have ended are known to have.
+    /// Translates all that the library has at this moment, so that operations which have ended are
+    /// known to have.
     pub(super) fn translate_all(&self, record: &Record) -> Result<(), NicError> {
         let mut ready = record.ready.lock();
         // A queue that fills as fast as it is read would keep this call for ever.

@@ -3,8 +3,9 @@
 use core::ffi::c_int;
 use core::{mem, ptr};
 
-/// Gives a signal back what it did before, when dropped: a library's loop of events may take `SIGCHLD` for itself (libev does), and with it the exit
-/// codes of all children of the process, among them the ranks of a job that has started itself.
+/// Gives a signal back what it did before, when dropped: a library's loop of events may take
+/// `SIGCHLD` for itself (libev does), and with it the exit codes of all children of the process,
+/// among them the ranks of a job that has started itself.
 pub(super) struct Kept {
     signal: c_int,
     action: libc::sigaction,
@@ -22,7 +23,8 @@ impl Kept {
 
 impl Drop for Kept {
     fn drop(&mut self) {
-        // SAFETY: what the signal did before is valid still: its code belongs to the program, which has not been asked meanwhile.
+        // SAFETY: what the signal did before is valid still: its code belongs to the program, which
+        // has not been asked meanwhile.
         unsafe { libc::sigaction(self.signal, &raw const self.action, ptr::null_mut()) };
     }
 }

@@ -1,4 +1,5 @@
-//! Operations of this rank for ranks of other hosts: this interface begins and ends them, another one carries them.
+//! Operations of this rank for ranks of other hosts: this interface begins and ends them, another
+//! one carries them.
 
 use super::deliver::Arrival;
 use super::interface::Software;
@@ -39,7 +40,8 @@ pub(in crate::portals) struct Request {
     pub(in crate::portals) link: u64,
 }
 
-/// An operation for a rank of another host that has begun. Its descriptors stay until [`Software::end_away`].
+/// An operation for a rank of another host that has begun. Its descriptors stay until
+/// [`Software::end_away`].
 #[derive(Clone, Copy, Debug)]
 pub(in crate::portals) struct Away(Operation);
 

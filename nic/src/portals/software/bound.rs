@@ -1,8 +1,9 @@
 //! Bound descriptors. Nobody but their owner uses them, so they are memory of its process.
 //!
-//! A slot's word holds the generation of its handle, whether it is bound, and how many operations are under way. An operation begins by counting itself
-//! and looking at the rest of what was there: if that was its descriptor, this stays as it is until the operation has ended. So operations of many threads
-//! take no lock; who binds and releases takes one.
+//! A slot's word holds the generation of its handle, whether it is bound, and how many operations
+//! are under way. An operation begins by counting itself and looking at the rest of what was there:
+//! if that was its descriptor, this stays as it is until the operation has ended. So operations of
+//! many threads take no lock; who binds and releases takes one.
 
 use crate::portals::{Descriptor, DescriptorHandle, NicError, Part};
 use argonet_base::JobRank;
@@ -17,7 +18,8 @@ use parking_lot::{Mutex, MutexGuard};
 pub(super) struct Local {
     pub(super) handle: DescriptorHandle,
     pub(super) options: Descriptor,
-    /// No other operation of this rank has the number, from four billion before to four billion after.
+    /// No other operation of this rank has the number, from four billion before to four billion
+    /// after.
     pub(super) link: u64,
     /// Where in the descriptor.
     pub(super) offset: u64,
@@ -25,7 +27,8 @@ pub(super) struct Local {
     pub(super) memory: NonNull<u8>,
 }
 
-// SAFETY: the pointer is into a bound descriptor, whose memory stays while operations are under way, whichever thread carries them on.
+// SAFETY: the pointer is into a bound descriptor, whose memory stays while operations are under
+// way, whichever thread carries them on.
 unsafe impl Send for Local {}
 
 #[derive(Clone, Copy)]
@@ -35,7 +38,8 @@ struct Bound {
     options: Descriptor,
 }
 
-/// Bits of a slot's word below the generation: whether it is bound, and above 0 how many operations are under way.
+/// Bits of a slot's word below the generation: whether it is bound, and above 0 how many operations
+/// are under way.
 const GENERATION_AT: u32 = 32;
 const BOUND: u64 = 1 << 31;
 const UNDER_WAY: u64 = BOUND - 1;
@@ -57,7 +61,8 @@ struct Slot {
     /// Operations ended, of descriptors that release themselves.
     ended: AtomicU64,
     moved_bytes: AtomicU64,
-    /// Written by who binds the slot, while it is not bound; read while it is bound, under the lock of the free slots or by an operation under way.
+    /// Written by who binds the slot, while it is not bound; read while it is bound, under the lock
+    /// of the free slots or by an operation under way.
     bound: UnsafeCell<Bound>,
 }
 
@@ -316,8 +321,8 @@ impl Table {
         false
     }
 
-    /// Releases a descriptor of which the last operation that may be has ended, this thread's. Others may have counted themselves, and will find
-    /// that they are too many.
+    /// Releases a descriptor of which the last operation that may be has ended, this thread's.
+    /// Others may have counted themselves, and will find that they are too many.
     fn release_last(&self, slot: &Slot, handle: DescriptorHandle) {
         let mut free = self.free.lock();
         let backoff = Backoff::new();

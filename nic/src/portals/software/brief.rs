@@ -1,5 +1,5 @@
-//! The usual message: a short put to an entry that one event tells of, at its end, and nothing else. What it does is known beforehand, so it is done with
-//! one look at each word and one commit.
+//! The usual message: a short put to an entry that one event tells of, at its end, and nothing
+//! else. What it does is known beforehand, so it is done with one look at each word and one commit.
 
 use super::deliver::{Arrival, UNDER_LOCK_BYTES};
 use super::message::{Action, Message};
@@ -9,7 +9,8 @@ use super::section::Section;
 use crate::portals::{EntryHandle, Event, EventKind, Outcome};
 
 impl Section<'_> {
-    /// Does what `message` asks, if it is a usual one and the first entry of its portal takes it and goes on in its list. `None`: nothing was done.
+    /// Does what `message` asks, if it is a usual one and the first entry of its portal takes it
+    /// and goes on in its list. `None`: nothing was done.
     ///
     /// # Safety
     /// What the action names is valid for the message's length, as [`Message::carry`] wants it.
@@ -47,7 +48,8 @@ impl Section<'_> {
         let queue = index(word(entry::REPORTS) >> 16 & 0xffff, config.queues)?;
         let room = self.room_for_one(queue)?;
         shared.step();
-        // SAFETY: `try_words` resolved `moved` bytes, no more than the message has; the lock keeps the entry.
+        // SAFETY: `try_words` resolved `moved` bytes, no more than the message has; the lock keeps
+        // the entry.
         unsafe { message.carry(selected.memory, selected.moved) };
         shared.step();
         let event = Event {

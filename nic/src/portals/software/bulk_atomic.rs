@@ -5,12 +5,13 @@ use argonet_segment::bulk;
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-/// Combines `len` bytes of elements at `from` into `memory`; what was there goes to `to`. Each element is changed by one
-/// compare-and-swap, so it is atomic with regard to every other atomic access of its size, whoever makes it.
+/// Combines `len` bytes of elements at `from` into `memory`; what was there goes to `to`. Each
+/// element is changed by one compare-and-swap, so it is atomic with regard to every other atomic
+/// access of its size, whoever makes it.
 ///
 /// # Safety
-/// `memory` is valid for `len` bytes, aligned to the element and accessed by atomics and [`bulk`] only; `from` can be read, `to`
-/// written, for `len` bytes.
+/// `memory` is valid for `len` bytes, aligned to the element and accessed by atomics and [`bulk`]
+/// only; `from` can be read, `to` written, for `len` bytes.
 pub(super) unsafe fn apply(
     memory: NonNull<u8>,
     from: NonNull<u8>,
@@ -71,9 +72,11 @@ macro_rules! by_kind {
     }};
 }
 
-/// The new value. Numbers of 4 bytes are in the lower half (all supported processors are little-endian).
+/// The new value. Numbers of 4 bytes are in the lower half (all supported processors are
+/// little-endian).
 ///
-/// Sum and product of two `f32` computed as `f64` and rounded once are those of `f32`: 53 bits are more than twice 24 and two.
+/// Sum and product of two `f32` computed as `f64` and rounded once are those of `f32`: 53 bits are
+/// more than twice 24 and two.
 fn combine(old: u64, operand: u64, compare: u64, op: AtomicOp, kind: AtomicKind) -> u64 {
     let unsigned = matches!(kind, AtomicKind::U32 | AtomicKind::U64);
     match op {

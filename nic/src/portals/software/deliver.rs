@@ -1,4 +1,5 @@
-//! What the interface of the target does with a message. The initiator executes it, under the target's lock.
+//! What the interface of the target does with a message. The initiator executes it, under the
+//! target's lock.
 
 use super::message::{Action, Message};
 use super::records::{self, entry, portal};
@@ -8,7 +9,8 @@ use super::shared::{DROPS, Shared};
 use crate::portals::{EntryHandle, Event, EventKind, Outcome};
 use core::sync::atomic::Ordering;
 
-/// Longest data that is moved under the lock. More would keep others out for longer than a second section costs.
+/// Longest data that is moved under the lock. More would keep others out for longer than a second
+/// section costs.
 pub(super) const UNDER_LOCK_BYTES: u64 = 4096;
 
 /// What became of a message.
@@ -77,7 +79,8 @@ impl Shared {
             section.commit();
             drop(section);
             self.step();
-            // SAFETY: the search resolved `moved` bytes, no more than the message has; the announced operation keeps the entry.
+            // SAFETY: the search resolved `moved` bytes, no more than the message has; the
+            // announced operation keeps the entry.
             unsafe { message.carry(selected.memory, selected.moved) };
             self.step();
             let mut section = self.section(place);
@@ -135,7 +138,8 @@ impl Section<'_> {
         }
     }
 
-    /// Whether all events of one operation on an entry have room: start, end, and that it leaves its list.
+    /// Whether all events of one operation on an entry have room: start, end, and that it leaves
+    /// its list.
     fn has_room_for(&self, entry: u32) -> bool {
         let (queue, _) = self.reports(entry);
         self.has_room(queue, 3)
@@ -199,8 +203,8 @@ impl Section<'_> {
         }
     }
 
-    /// An operation takes its room and its part of the threshold; the entry leaves its list if that was the last, as receive buffers do
-    /// (spec P8).
+    /// An operation takes its room and its part of the threshold; the entry leaves its list if that
+    /// was the last, as receive buffers do (spec P8).
     pub(super) fn begin_operation(&mut self, selected: &Selected, message: &Message) {
         let at = self.shared.region.layout.entry(self.place, selected.entry);
         let options = selected.options;
@@ -244,8 +248,8 @@ impl Section<'_> {
         }
     }
 
-    /// Tells of an operation's end, and of the entry's, if it has left its list and nothing is pending. `promised`: room was kept for
-    /// the first, as it always is for the second.
+    /// Tells of an operation's end, and of the entry's, if it has left its list and nothing is
+    /// pending. `promised`: room was kept for the first, as it always is for the second.
     pub(super) fn end_operation(&mut self, index: u32, event: Event, promised: bool) {
         let at = self.shared.region.layout.entry(self.place, index);
         let options = self.get(at + entry::OPTIONS);

@@ -1,9 +1,11 @@
-//! The short way to an entry that tells nobody: no lock, nothing written at the target but the data.
+//! The short way to an entry that tells nobody: no lock, nothing written at the target but the
+//! data.
 //!
-//! Lists have a version, odd while they change. Who finds an even one, goes through a list and finds the same version afterwards has
-//! seen a list that was. What it found may be used only until its owner takes it away, so the operation is announced first
-//! ([`under_way`](super::under_way)), then the version is looked at again: either that has changed, or whoever changes it from
-//! now on sees the announcement.
+//! Lists have a version, odd while they change. Who finds an even one, goes through a list and
+//! finds the same version afterwards has seen a list that was. What it found may be used only until
+//! its owner takes it away, so the operation is announced first ([`under_way`](super::under_way)),
+//! then the version is looked at again: either that has changed, or whoever changes it from now on
+//! sees the announcement.
 
 use super::deliver::Arrival;
 use super::memory::Place;
@@ -17,7 +19,8 @@ use core::sync::atomic::Ordering;
 const REACH: u32 = 16;
 
 impl Shared {
-    /// Carries a message to its entry if the first that matches is plain. `None`: nothing was done, and the ordinary way will find out.
+    /// Carries a message to its entry if the first that matches is plain. `None`: nothing was done,
+    /// and the ordinary way will find out.
     ///
     /// # Safety
     /// What the action names is valid for the message's length, as [`Message::carry`] wants it.
@@ -72,8 +75,8 @@ impl Shared {
                 claim.withdraw();
                 return None;
             }
-            // SAFETY: `moved` bytes were resolved, no more than the message has; the announced operation keeps the entry, which was in the list
-            // when it was announced.
+            // SAFETY: `moved` bytes were resolved, no more than the message has; the announced
+            // operation keeps the entry, which was in the list when it was announced.
             unsafe { message.carry(memory, moved) };
             claim.withdraw();
             return Some(Arrival::done(moved, options));

@@ -1,6 +1,7 @@
 //! Faults on demand, by rule and seed.
 //!
-//! The initiator executes what interfaces do, so faults are its own: they strike the operations that this rank begins, wherever they go.
+//! The initiator executes what interfaces do, so faults are its own: they strike the operations
+//! that this rank begins, wherever they go.
 
 use super::operate::Operation;
 use core::sync::atomic::{AtomicU64, Ordering};
@@ -10,17 +11,19 @@ use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use rustix::process::{Signal, getpid, kill_process};
 use std::collections::VecDeque;
 
-/// What goes wrong, how often. Chances are in millionths; all are drawn from the seed, so the same calls in the same order have the
-/// same faults.
+/// What goes wrong, how often. Chances are in millionths; all are drawn from the seed, so the same
+/// calls in the same order have the same faults.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct FaultRules {
     /// Where chances begin.
     pub seed: u64,
     /// Chance that an operation, and all to the same target behind it, comes late.
     pub delay: u32,
-    /// Chance that an operation, and all to the same portal of the same target behind it, comes late, so that others overtake it.
+    /// Chance that an operation, and all to the same portal of the same target behind it, comes
+    /// late, so that others overtake it.
     pub reorder: u32,
-    /// Chance that a target is slow to answer: acknowledgement, reply and end of an operation come late.
+    /// Chance that a target is slow to answer: acknowledgement, reply and end of an operation come
+    /// late.
     pub slow_target: u32,
     /// How many later calls *late* is at most.
     pub late_calls: u32,
@@ -152,7 +155,8 @@ impl Faults {
         self.calls.load(Ordering::Relaxed).saturating_add(late)
     }
 
-    /// Holds an operation back, by chance or since one is held back that it must not overtake. Gives it back if it may go.
+    /// Holds an operation back, by chance or since one is held back that it must not overtake.
+    /// Gives it back if it may go.
     pub(super) fn hold(&self, operation: Operation) -> Option<Operation> {
         let mut held = self.held.lock();
         let blocked = held.iter().any(|h| h.blocks(&operation));

@@ -22,8 +22,9 @@ pub struct Software {
     pub(super) table: Table,
 }
 
-/// What went through an entry's list in the ordinary way. Operations without the lock are counted by those who began them
-/// ([`Register::Direct`](crate::portals::Register::Direct)), as a count at the target would cost them a cache line.
+/// What went through an entry's list in the ordinary way. Operations without the lock are counted
+/// by those who began them ([`Register::Direct`](crate::portals::Register::Direct)), as a count at
+/// the target would cost them a cache line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Carried {
     /// Puts.
@@ -37,14 +38,17 @@ pub struct Carried {
 }
 
 impl Software {
-    /// The interface of `rank` in the file that all ranks of the host share: a memory file, empty before the first comes. Peers may
-    /// reach entries of this rank from then on; that it has made them all, a barrier of the job must tell.
+    /// The interface of `rank` in the file that all ranks of the host share: a memory file, empty
+    /// before the first comes. Peers may reach entries of this rank from then on; that it has made
+    /// them all, a barrier of the job must tell.
     ///
-    /// `segments` makes the attached segments reachable, beside the interface's own [`buffers`](Self::buffers).
+    /// `segments` makes the attached segments reachable, beside the interface's own
+    /// [`buffers`](Self::buffers).
     ///
     /// # Errors
-    /// [`NicError::BadRank`] if the rank is not among those of `config`; [`NicError::Invalid`] for tables of no or too many places;
-    /// [`NicError::WrongFile`] if others use other sizes; [`NicError::Os`] if the file cannot be mapped.
+    /// [`NicError::BadRank`] if the rank is not among those of `config`; [`NicError::Invalid`] for
+    /// tables of no or too many places; [`NicError::WrongFile`] if others use other sizes;
+    /// [`NicError::Os`] if the file cannot be mapped.
     pub fn new(
         file: BorrowedFd<'_>,
         config: SoftwareConfig,
@@ -95,8 +99,8 @@ impl Software {
         })
     }
 
-    /// Memory of this rank that peers may be given access to; the caller divides it. It is shared: accessed by atomics and
-    /// [`argonet_segment::bulk`] while an entry covers it.
+    /// Memory of this rank that peers may be given access to; the caller divides it. It is shared:
+    /// accessed by atomics and [`argonet_segment::bulk`] while an entry covers it.
     #[must_use]
     pub fn buffers(&self) -> (NonNull<u8>, u64) {
         let len = self.shared.region.layout.config.arena_bytes;
@@ -119,7 +123,8 @@ impl Software {
         })
     }
 
-    /// Operations that a descriptor of this rank has begun, and the bytes that those have moved which are complete.
+    /// Operations that a descriptor of this rank has begun, and the bytes that those have moved
+    /// which are complete.
     ///
     /// # Errors
     /// [`NicError::BadHandle`].
@@ -127,8 +132,8 @@ impl Software {
         self.table.counts(descriptor)
     }
 
-    /// A rank has died: ends what it had under way at this interface, with [`Outcome::PeerDied`](crate::portals::Outcome::PeerDied), so that no
-    /// entry waits for it.
+    /// A rank has died: ends what it had under way at this interface, with
+    /// [`Outcome::PeerDied`](crate::portals::Outcome::PeerDied), so that no entry waits for it.
     ///
     /// # Errors
     /// [`NicError::BadRank`]; [`NicError::Invalid`] if its process lives.
@@ -149,13 +154,15 @@ impl Software {
         Ok(())
     }
 
-    /// Steps that this rank has taken inside of interfaces, if [`FaultRules::count_steps`] asks for that.
+    /// Steps that this rank has taken inside of interfaces, if [`FaultRules::count_steps`] asks for
+    /// that.
     #[must_use]
     pub fn steps(&self) -> u64 {
         self.shared.faults.steps()
     }
 
-    /// Lets operations go on that a fault holds back. Every operation and every look into a queue does that, too.
+    /// Lets operations go on that a fault holds back. Every operation and every look into a queue
+    /// does that, too.
     pub fn progress(&self) {
         if self.shared.faults.is_active() {
             self.initiator().progress();

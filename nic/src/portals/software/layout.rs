@@ -17,7 +17,8 @@
 //!                     buffers              which peers may be given access to
 //! ```
 //!
-//! All fields are 8-byte words, native endian, as all that map them run on one host. Places are offsets in the file, never addresses.
+//! All fields are 8-byte words, native endian, as all that map them run on one host. Places are
+//! offsets in the file, never addresses.
 
 use super::config::SoftwareConfig;
 
@@ -171,8 +172,8 @@ impl Layout {
         self.area(place) + self.arena
     }
 
-    /// Whether a section of the interface at `place` may have changed this word: a count, a place of an operation under way of any rank, or
-    /// what lies in the tables and queues.
+    /// Whether a section of the interface at `place` may have changed this word: a count, a place
+    /// of an operation under way of any rank, or what lies in the tables and queues.
     pub(super) fn is_journalled(&self, place: u32, at: u64) -> bool {
         if !at.is_multiple_of(WORD) || at < PAGE || at >= self.total_bytes() {
             return false;

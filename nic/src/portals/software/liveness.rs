@@ -1,6 +1,7 @@
 //! Whether the process of a rank has ended.
 //!
-//! Asked only by who has waited long for it, so it may be slow. A process is known by its number and the time at which it was started, as numbers are used again.
+//! Asked only by who has waited long for it, so it may be slow. A process is known by its number
+//! and the time at which it was started, as numbers are used again.
 
 use super::layout::WORD;
 use super::region::Region;
@@ -35,7 +36,8 @@ impl Region {
         self.word(at).store(number, Ordering::Release);
     }
 
-    /// Whether the process of a rank has ended. In doubt it lives; who has not joined yet lives, too.
+    /// Whether the process of a rank has ended. In doubt it lives; who has not joined yet lives,
+    /// too.
     pub(super) fn has_ended(&self, place: u32) -> bool {
         let at = self.layout.joined(place);
         let number = self.word(at).load(Ordering::Acquire);

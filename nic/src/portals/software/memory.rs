@@ -1,4 +1,5 @@
-//! Memory that entries make reachable, as place and offset that every process turns into addresses of its own.
+//! Memory that entries make reachable, as place and offset that every process turns into addresses
+//! of its own.
 
 use super::region::Region;
 use argonet_base::{JobRank, SegmentOffset};
@@ -92,7 +93,8 @@ impl Memory {
         }
     }
 
-    /// Its owner has attached that much, since an entry covers it, and this process has not mapped it yet.
+    /// Its owner has attached that much, since an entry covers it, and this process has not mapped
+    /// it yet.
     #[cold]
     fn map_more(&self, rank: JobRank, end: u64, offset: u64, len: usize) -> Option<NonNull<u8>> {
         let segments = self.segments.as_ref()?;

@@ -24,7 +24,8 @@ pub(super) enum Action {
     },
 }
 
-// SAFETY: the pointers are into bound descriptors, whose memory stays while operations are under way, whichever thread carries them on.
+// SAFETY: the pointers are into bound descriptors, whose memory stays while operations are under
+// way, whichever thread carries them on.
 unsafe impl Send for Action {}
 
 /// A message as the target sees it.
@@ -65,12 +66,14 @@ impl Message {
     /// Moves the data.
     ///
     /// # Safety
-    /// `memory` is valid for reads and writes of `len` bytes, and so is what the action names, for writes only where it is a destination;
-    /// none of it is accessed by plain loads and stores meanwhile. For atomics `memory` is aligned to the element.
+    /// `memory` is valid for reads and writes of `len` bytes, and so is what the action names, for
+    /// writes only where it is a destination; none of it is accessed by plain loads and stores
+    /// meanwhile. For atomics `memory` is aligned to the element.
     #[inline]
     pub(super) unsafe fn carry(&self, memory: NonNull<u8>, len: u64) {
         let bytes = len as usize;
-        // SAFETY: the caller's promise covers every access; `copy` itself sees to ranges that overlap.
+        // SAFETY: the caller's promise covers every access; `copy` itself sees to ranges that
+        // overlap.
         unsafe {
             match self.action {
                 Action::Put { from } => copy(memory, from, bytes),

@@ -1,14 +1,17 @@
 //! A matching interface in shared memory.
 //!
-//! The ranks of a host share one file with an interface each: portal table, entries, event queues, counters, and buffers. Who begins an operation
-//! carries it out, as the hardware would: it searches the target's list, moves the data, puts the target's events into the target's
-//! queue and its own into its own. So the target need not call anything, and may compute for ever.
+//! The ranks of a host share one file with an interface each: portal table, entries, event queues,
+//! counters, and buffers. Who begins an operation carries it out, as the hardware would: it
+//! searches the target's list, moves the data, puts the target's events into the target's queue and
+//! its own into its own. So the target need not call anything, and may compute for ever.
 //!
-//! What is in the file, how its locks survive their owners, and what a peer that went mad can do is argued in ADR 0026.
+//! What is in the file, how its locks survive their owners, and what a peer that went mad can do is
+//! argued in ADR 0026.
 //!
-//! * Entries that tell nobody are reached without a lock ([`Register::Direct`](super::Register::Direct) counts it).
-//! * All others by the target's one lock ([`Register::Matched`](super::Register::Matched)), each operation in one short section, two if it moves
-//!   more than 4 KiB.
+//! * Entries that tell nobody are reached without a lock
+//!   ([`Register::Direct`](super::Register::Direct) counts it).
+//! * All others by the target's one lock ([`Register::Matched`](super::Register::Matched)), each
+//!   operation in one short section, two if it moves more than 4 KiB.
 //! * Bound descriptors are memory of their process.
 //!
 //! [`FaultRules`] make it fail on demand.

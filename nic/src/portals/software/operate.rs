@@ -1,4 +1,5 @@
-//! Operations, at their initiator: what is checked before they begin, how they go, what is told of their end.
+//! Operations, at their initiator: what is checked before they begin, how they go, what is told of
+//! their end.
 
 use super::bound::{Local, Table};
 use super::deliver::Arrival;
@@ -253,7 +254,8 @@ impl Initiator<'_> {
         Ok(())
     }
 
-    /// An atomic operation at the rank at a place, as [`put_to`](Self::put_to). What is asked for was checked.
+    /// An atomic operation at the rank at a place, as [`put_to`](Self::put_to). What is asked for
+    /// was checked.
     #[allow(clippy::too_many_arguments, reason = "as the operation has them")]
     pub(super) fn atomic_at(
         &self,
@@ -361,8 +363,8 @@ impl Initiator<'_> {
 
     #[inline]
     fn go(&self, operation: &Operation) -> Arrival {
-        // SAFETY: the action names parts of bound descriptors, checked against their length; their binder keeps them while operations
-        // are under way, and they are until `finish`.
+        // SAFETY: the action names parts of bound descriptors, checked against their length; their
+        // binder keeps them while operations are under way, and they are until `finish`.
         unsafe { self.shared.carry(operation.place, &operation.message) }
     }
 
@@ -483,7 +485,8 @@ fn count(section: &mut Section<'_>, local: &Local, arrival: &Arrival) {
     }
 }
 
-/// Whether the end of an operation makes an event or counts, so that the own interface must be locked.
+/// Whether the end of an operation makes an event or counts, so that the own interface must be
+/// locked.
 #[inline]
 fn tells(operation: &Operation, sent_released: bool, received_released: bool) -> bool {
     let events = |local: &Local, released| {

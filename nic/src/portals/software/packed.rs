@@ -1,4 +1,5 @@
-//! An event as words of a queue: the usual one fills one line, so that one goes from who writes it to who reads it.
+//! An event as words of a queue: the usual one fills one line, so that one goes from who writes it
+//! to who reads it.
 
 use crate::portals::{Event, EventKind, Outcome, PortalIndex};
 use argonet_base::JobRank;
@@ -7,7 +8,8 @@ use argonet_base::JobRank;
 pub(super) const EVENT_WORDS: usize = LINE_WORDS + 2;
 const LINE_WORDS: usize = 8;
 
-/// In the first word: the lengths are behind the line, as they differ or are too long for half a word.
+/// In the first word: the lengths are behind the line, as they differ or are too long for half a
+/// word.
 const APART: u64 = 1 << 15;
 
 /// The words of an event.

@@ -1,7 +1,7 @@
 //! Operations of ranks of other hosts at this one, whose data comes or goes in pieces.
 //!
-//! The process of the target carries them, so nothing is announced to others: if it dies, so does what it was doing. The entry counts them as pending
-//! and stays.
+//! The process of the target carries them, so nothing is announced to others: if it dies, so does
+//! what it was doing. The entry counts them as pending and stays.
 
 use super::away::{Asked, Request};
 use super::deliver::{Arrival, UNDER_LOCK_BYTES};
@@ -25,12 +25,13 @@ pub(in crate::portals) struct Opened {
     pub(in crate::portals) moved: u64,
 }
 
-// SAFETY: the pointer is into memory that the process shares with peers, which the entry keeps; it is accessed by `bulk`.
+// SAFETY: the pointer is into memory that the process shares with peers, which the entry keeps; it
+// is accessed by `bulk`.
 unsafe impl Send for Opened {}
 
 impl Software {
-    /// The message of a request; `None` for a portal that this rank has no place for. `data` is what it brings or takes, `fetched` where what
-    /// was there goes.
+    /// The message of a request; `None` for a portal that this rank has no place for. `data` is
+    /// what it brings or takes, `fetched` where what was there goes.
     fn message(
         &self,
         request: &Request,
@@ -90,7 +91,8 @@ impl Software {
         // Announcements are of operations that this rank has begun: their ends name it.
         match self.open(request, from) {
             Ok(opened) => {
-                // SAFETY: the caller's promise; the entry has `moved` bytes there, no more than the request, and stays until it is closed.
+                // SAFETY: the caller's promise; the entry has `moved` bytes there, no more than the
+                // request, and stays until it is closed.
                 unsafe { message.carry(opened.memory, opened.moved) };
                 self.close(opened, Outcome::Done)
             }

@@ -1,8 +1,9 @@
 //! Event queues: one ring each, written under the interface's lock, read by their owner without.
 //!
-//! The first word of an event has the low half of one more than its position, and changes with the commit that puts the event in. So who looks for an event looks at the
-//! line that the event is in, and at none that changes with other events. Positions go on when a queue is made anew in the same place, so that no old event is taken for
-//! a new one.
+//! The first word of an event has the low half of one more than its position, and changes with the
+//! commit that puts the event in. So who looks for an event looks at the line that the event is in,
+//! and at none that changes with other events. Positions go on when a queue is made anew in the
+//! same place, so that no old event is taken for a new one.
 
 use super::layout::WORD;
 use super::packed::{EVENT_WORDS, Packed, unpack};
@@ -12,7 +13,8 @@ use super::shared::{EVENTS_DROPPED, Shared};
 use crate::portals::{Event, NicError, Queue};
 use core::sync::atomic::Ordering;
 
-// Words of a queue. The first line is that of writers, whoever has the lock; the reader does not look at it.
+// Words of a queue. The first line is that of writers, whoever has the lock; the reader does not
+// look at it.
 const DEPTH: u64 = 0;
 /// Events ever put in.
 const TAIL: u64 = WORD;
@@ -138,7 +140,8 @@ impl Section<'_> {
         if word(PROMISED) != 0 || !is_depth(depth, layout.config.queue_events) {
             return None;
         }
-        // What its reader has taken is looked up only where the queue could be full by what was seen last: a look takes the line from the reader.
+        // What its reader has taken is looked up only where the queue could be full by what was
+        // seen last: a look takes the line from the reader.
         if tail.wrapping_sub(word(HEAD_SEEN)) >= depth {
             let head = region.word(at + HEAD).load(Ordering::Acquire);
             if tail.wrapping_sub(head) >= depth {
@@ -157,7 +160,8 @@ impl Section<'_> {
         self.push(first.0, first.1);
     }
 
-    /// Puts an event behind the last one of a queue of the own rank at once: if that dies on the way nobody will read it.
+    /// Puts an event behind the last one of a queue of the own rank at once: if that dies on the
+    /// way nobody will read it.
     #[inline(always)]
     fn put_in_now(&mut self, queue: u32, room: Room, event: &Event) {
         for (at, value) in self.write(queue, room, event) {
@@ -234,8 +238,8 @@ impl Shared {
                 return Ok(None);
             }
             let event = unpack(|number| words.get(number));
-            // The words have been read: writers may have the place. If another thread was first they may be those of a later event, and count for
-            // nothing.
+            // The words have been read: writers may have the place. If another thread was first
+            // they may be those of a later event, and count for nothing.
             if ring.advance(number(HEAD), head) {
                 return event
                     .ok_or_else(|| corrupt("an event of no kind"))

@@ -135,7 +135,8 @@ pub(super) struct New {
     pub(super) index: u32,
     pub(super) generation: u32,
     pub(super) portal: u32,
-    /// Whose messages it is for, by the place that the rank would have in the file; `None`: anybody's.
+    /// Whose messages it is for, by the place that the rank would have in the file; `None`:
+    /// anybody's.
     pub(super) source: Option<u32>,
     pub(super) memory: Place,
     pub(super) len: u64,

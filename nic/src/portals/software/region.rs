@@ -11,8 +11,9 @@ use rustix::fs::{fstat, ftruncate};
 
 /// The mapping with its layout.
 ///
-/// Invariant: the map holds `len` bytes, [`Layout::total_bytes`], as long as this value lives. Everything but the buffers is accessed as
-/// `AtomicU64`, sleep words as `AtomicU32`; buffers are accessed through `bulk` and atomics.
+/// Invariant: the map holds `len` bytes, [`Layout::total_bytes`], as long as this value lives.
+/// Everything but the buffers is accessed as `AtomicU64`, sleep words as `AtomicU32`; buffers are
+/// accessed through `bulk` and atomics.
 pub(super) struct Region {
     base: NonNull<u8>,
     len: u64,
@@ -23,7 +24,8 @@ pub(super) struct Region {
     _map: MmapRaw,
 }
 
-// SAFETY: the map belongs to the process, not to a thread, and is accessed as the invariant says, by atomics.
+// SAFETY: the map belongs to the process, not to a thread, and is accessed as the invariant says,
+// by atomics.
 unsafe impl Send for Region {}
 // SAFETY: as above.
 unsafe impl Sync for Region {}
@@ -59,7 +61,8 @@ impl<const N: usize> Words<'_, N> {
 }
 
 impl Region {
-    /// Makes the file long enough and maps it. All ranks call it with the same sizes; fresh bytes are zero.
+    /// Makes the file long enough and maps it. All ranks call it with the same sizes; fresh bytes
+    /// are zero.
     pub(super) fn map(file: BorrowedFd<'_>, config: SoftwareConfig) -> Result<Self, NicError> {
         let ranks = config.ranks;
         let wrong = |reason: &str| NicError::WrongFile {
@@ -132,8 +135,8 @@ impl Region {
     #[inline(always)]
     pub(super) fn word(&self, at: u64) -> &AtomicU64 {
         if at.is_multiple_of(WORD) && at < self.len {
-            // SAFETY: the length is a multiple of the page size, so a whole aligned word lies in the map, which lives as long as self; words
-            // are accessed as atomics only (invariant).
+            // SAFETY: the length is a multiple of the page size, so a whole aligned word lies in
+            // the map, which lives as long as self; words are accessed as atomics only (invariant).
             unsafe { &*self.base.as_ptr().add(at as usize).cast() }
         } else {
             &self.nowhere
@@ -147,7 +150,8 @@ impl Region {
         if !at.is_multiple_of(WORD) || end > self.len {
             return None;
         }
-        // SAFETY: they lie in the map, which lives as long as self; words are accessed as atomics only (invariant).
+        // SAFETY: they lie in the map, which lives as long as self; words are accessed as atomics
+        // only (invariant).
         Some(Words(unsafe {
             &*self.base.as_ptr().add(at as usize).cast()
         }))
@@ -160,7 +164,8 @@ impl Region {
         if at >= self.len {
             return &self.no_sleep;
         }
-        // SAFETY: as in `word`; the layout keeps the place aligned, and it is accessed as an `AtomicU32` only.
+        // SAFETY: as in `word`; the layout keeps the place aligned, and it is accessed as an
+        // `AtomicU32` only.
         unsafe { &*self.base.as_ptr().add(at as usize).cast() }
     }
 
@@ -183,7 +188,8 @@ impl Region {
             return None;
         }
         let at = self.layout.arena(place) + offset;
-        // SAFETY: the layout keeps the buffers of every place, all `arena_bytes` of them, inside of the map.
+        // SAFETY: the layout keeps the buffers of every place, all `arena_bytes` of them, inside of
+        // the map.
         Some(unsafe { self.base.add(at as usize) })
     }
 

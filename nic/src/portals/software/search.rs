@@ -39,7 +39,8 @@ pub(super) fn fit(offset: u64, message: u64, len: u64, options: u64) -> Option<u
     }
 }
 
-/// Whether the memory is aligned as the operation's elements must be, and the moved part has no half of one.
+/// Whether the memory is aligned as the operation's elements must be, and the moved part has no
+/// half of one.
 #[inline(always)]
 pub(super) fn suits(message: &Message, memory: NonNull<u8>, moved: u64) -> bool {
     match message.action {

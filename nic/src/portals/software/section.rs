@@ -1,15 +1,17 @@
 //! Critical sections that survive whoever is in them.
 //!
-//! An interface has one lock, and behind it one journal. A section reads what it wants, and writes what it will change into the
-//! journal: (place, value) pairs. To commit it writes their number, then changes the words one by one, then sets the number to 0. A
-//! number that is not 0 in the journal of somebody who died means that the changes may be half made: making them all
-//! again completes them. If it is 0 nothing was changed, or everything. A single word is changed at once.
+//! An interface has one lock, and behind it one journal. A section reads what it wants, and writes
+//! what it will change into the journal: (place, value) pairs. To commit it writes their number,
+//! then changes the words one by one, then sets the number to 0. A number that is not 0 in the
+//! journal of somebody who died means that the changes may be half made: making them all again
+//! completes them. If it is 0 nothing was changed, or everything. A single word is changed at once.
 //!
-//! The lock holds its owner's place. Who waits long for it asks whether the owner's process has ended, takes the lock over if so, and
-//! completes what the journal holds. Recovery itself may be interrupted at any step and begins again with the next waiter.
+//! The lock holds its owner's place. Who waits long for it asks whether the owner's process has
+//! ended, takes the lock over if so, and completes what the journal holds. Recovery itself may be
+//! interrupted at any step and begins again with the next waiter.
 //!
-//! Stores of a process that is killed become visible in the order in which its instructions retired, up to some instruction; the compiler
-//! is held to that order by releasing stores.
+//! Stores of a process that is killed become visible in the order in which its instructions
+//! retired, up to some instruction; the compiler is held to that order by releasing stores.
 
 use super::layout::{JOURNAL_ENTRIES, WORD};
 use super::shared::Shared;
@@ -78,7 +80,8 @@ impl Shared {
             backoff.snooze();
             looks += 1;
             if looks.is_multiple_of(PATIENCE) {
-                // An owner that is no rank was written by somebody who must not, and will never release it.
+                // An owner that is no rank was written by somebody who must not, and will never
+                // release it.
                 let owner = u32::try_from(held - 1).ok().filter(|p| *p < self.ranks());
                 let gone = owner.is_none_or(|p| p != self.place && self.region.has_ended(p));
                 if gone && take(held) {
@@ -205,8 +208,8 @@ impl Section<'_> {
         self.add(at, value);
     }
 
-    /// Keeps those out who read the lists without the lock, until the commit or the end of the section. Who began before is found by what it
-    /// has announced.
+    /// Keeps those out who read the lists without the lock, until the commit or the end of the
+    /// section. Who began before is found by what it has announced.
     pub(super) fn close_lists(&mut self) {
         if !self.lists {
             self.lists = true;
@@ -214,7 +217,8 @@ impl Section<'_> {
             let version = region.word(region.layout.version(self.place));
             let held = version.load(Ordering::Relaxed);
             version.store(held | 1, Ordering::Relaxed);
-            // Pairs with the fence of `direct`: either it sees the odd version, or we what it announced.
+            // Pairs with the fence of `direct`: either it sees the odd version, or we what it
+            // announced.
             fence(Ordering::SeqCst);
             self.shared.step();
         }

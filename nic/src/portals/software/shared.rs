@@ -53,7 +53,8 @@ impl Shared {
         (place < self.ranks()).then_some(place)
     }
 
-    /// The place of a rank whose operations come, if it is one: outside of the file that of a rank of another host, modulo 2^32.
+    /// The place of a rank whose operations come, if it is one: outside of the file that of a rank
+    /// of another host, modulo 2^32.
     pub(super) fn source_place(&self, rank: JobRank) -> Option<u32> {
         if rank.0 < self.reach {
             return Some(rank.0.wrapping_sub(self.region.layout.config.first.0));

@@ -1,11 +1,12 @@
 //! Threads that sleep until their rank's interface has an event for them.
 //!
-//! An interface has a sleep word: 0, nobody sleeps; 1, somebody does or is about to. It is set, and looked at by those who post events, under the
-//! interface's lock. So either a sleeper finds the event in its queue, or who posts it finds the word. Who posts and dies before it has woken anybody leaves
-//! the word as it is, for the next.
+//! An interface has a sleep word: 0, nobody sleeps; 1, somebody does or is about to. It is set, and
+//! looked at by those who post events, under the interface's lock. So either a sleeper finds the
+//! event in its queue, or who posts it finds the word. Who posts and dies before it has woken
+//! anybody leaves the word as it is, for the next.
 //!
-//! Threads sleep on the word, as a futex; one of a rank that shares its file with nobody may sleep on file descriptors instead, of which one is a bell. Who
-//! wakes the rank rings that, too.
+//! Threads sleep on the word, as a futex; one of a rank that shares its file with nobody may sleep
+//! on file descriptors instead, of which one is a bell. Who wakes the rank rings that, too.
 
 use super::interface::Software;
 use super::shared::Shared;
@@ -27,7 +28,8 @@ pub(in crate::portals) enum Rest<'a> {
 }
 
 impl Shared {
-    /// Whether a thread of the rank at `place` sleeps or is about to. The caller holds that interface's lock.
+    /// Whether a thread of the rank at `place` sleeps or is about to. The caller holds that
+    /// interface's lock.
     #[inline(always)]
     pub(super) fn sleeps(&self, place: u32) -> bool {
         self.region.sleep_word(place).load(Ordering::Relaxed) != AWAKE
@@ -76,7 +78,8 @@ impl Shared {
         }
         word.store(SLEEPS, Ordering::Relaxed);
         drop(section);
-        // Who makes `come` true and wakes then has the lock either before us, and we see what it did, or after us, and it sees the word.
+        // Who makes `come` true and wakes then has the lock either before us, and we see what it
+        // did, or after us, and it sees the word.
         let has_come = come();
         // Other threads of the process may sleep, too; they are woken at worst for nothing.
         match rest {
@@ -97,7 +100,8 @@ impl Shared {
 }
 
 impl Software {
-    /// Has a thread of this rank rung for that sleeps on file descriptors, if no other rank could have to.
+    /// Has a thread of this rank rung for that sleeps on file descriptors, if no other rank could
+    /// have to.
     pub(in crate::portals) fn hang_bell(&mut self, bell: OwnedFd) {
         if self.shared.ranks() == 1 {
             self.shared.bell = Some(bell);

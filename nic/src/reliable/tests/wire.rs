@@ -15,7 +15,8 @@ pub(super) struct Faults {
     pub(super) drop: u64,
     pub(super) duplicate: u64,
     pub(super) corrupt: u64,
-    /// Longest time that a datagram takes beyond the least, in microseconds: what is more than the time between two reorders them.
+    /// Longest time that a datagram takes beyond the least, in microseconds: what is more than the
+    /// time between two reorders them.
     pub(super) jitter_us: u64,
 }
 

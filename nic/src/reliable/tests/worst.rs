@@ -1,6 +1,7 @@
 //! Exactly once and in order, whatever the wire does.
 //!
-//! Many seeds: `PROPTEST_CASES=100000 cargo test -p argonet-nic --release --lib reliable::tests::worst`.
+//! Many seeds:
+//! `PROPTEST_CASES=100000 cargo test -p argonet-nic --release --lib reliable::tests::worst`.
 
 use super::wire::{Faults, World, record};
 use crate::reliable::{PeerLost, ReliableConfig, Seal};

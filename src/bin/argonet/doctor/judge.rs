@@ -217,7 +217,8 @@ fn number(limit: Option<u64>) -> String {
     limit.map_or("no limit".into(), |limit| limit.to_string())
 }
 
-/// Open files of the ranks of a job of `size`, of which so many share memory at most, with so many connections to each other one.
+/// Open files of the ranks of a job of `size`, of which so many share memory at most, with so many
+/// connections to each other one.
 pub(super) fn files(seen: &[Seen], size: u32, neighbors: u32, connections: u64) -> Vec<Finding> {
     let mut findings = Vec::new();
     let mut roomiest: Option<(u64, Option<u64>, &str)> = None;
@@ -276,7 +277,8 @@ pub(super) fn memory(seen: &[Seen]) -> Option<Finding> {
     Some(Finding::ok("memlock", found))
 }
 
-/// Clocks that differ. `asked` is when the hosts were asked by this host's clock, `took` how long all answers took.
+/// Clocks that differ. `asked` is when the hosts were asked by this host's clock, `took` how long
+/// all answers took.
 pub(super) fn clocks(seen: &[Seen], asked: Duration, took: Duration) -> Vec<Finding> {
     let mut findings = Vec::new();
     for host in seen {
@@ -380,7 +382,8 @@ pub(super) mod tests {
             assert!(finding.need.unwrap().starts_with(&need));
             assert!(finding.remedy.unwrap().contains(&need));
         }
-        // As each further connection counts, and ranks that share no memory with others of their host.
+        // As each further connection counts, and ranks that share no memory with others of their
+        // host.
         assert_eq!(files(&seen, 2100, u32::MAX, 1)[0].level, Level::Ok);
         assert_eq!(files(&seen, 2100, u32::MAX, 2)[0].level, Level::Problem);
         let mut crowd = host("d", 3);

@@ -14,7 +14,8 @@ use serde::{Deserialize, Serialize};
 use super::facts::{Card, Door, Facts, Limit, Trouble, clock_ns, system_ports};
 use super::meet::{Meeting, meet, serve};
 
-/// At so many ports a host listens at most; a firewall that lets these pass and not the next is not looked for.
+/// At so many ports a host listens at most; a firewall that lets these pass and not the next is not
+/// looked for.
 const MOST_DOORS: u32 = 8;
 
 /// What an agent is asked.

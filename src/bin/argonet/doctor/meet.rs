@@ -67,12 +67,14 @@ pub(super) struct Probe {
 
 /// How long a meeting of so many hosts may take, each with so many doors.
 pub(super) fn limit(hosts: usize, doors: usize, wait: Duration) -> Duration {
-    // Of an attempt: to connect, three steps of the handshake, two exchanges; and a host may have several addresses.
+    // Of an attempt: to connect, three steps of the handshake, two exchanges; and a host may have
+    // several addresses.
     let rounds = (hosts * doors).div_ceil(AT_A_TIME).max(1) as u32;
     wait * 6 * 8 * rounds + Duration::from_secs(10)
 }
 
-/// Connects to every address of all others. The attempts at one rank come one after the other, as each of them ends the one before.
+/// Connects to every address of all others. The attempts at one rank come one after the other, as
+/// each of them ends the one before.
 pub(super) fn meet(key: &JobKey, me: JobRank, meeting: &Meeting) -> Vec<Probe> {
     let doors = meeting.others.iter();
     let doors: Vec<(&str, &Door)> = doors
@@ -100,7 +102,8 @@ pub(super) fn meet(key: &JobKey, me: JobRank, meeting: &Meeting) -> Vec<Probe> {
             })
         };
         let threads: Vec<_> = (0..doors.len().min(AT_A_TIME)).map(|_| one()).collect();
-        // One that has failed has probed less, which shows. ThreadSanitizer sees a join, but not the end of a scope.
+        // One that has failed has probed less, which shows. ThreadSanitizer sees a join, but not
+        // the end of a scope.
         threads.into_iter().for_each(|thread| _ = thread.join());
     });
     let mut probes = probes.into_inner().unwrap_or_default();

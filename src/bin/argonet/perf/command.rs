@@ -26,13 +26,15 @@ pub(crate) struct Perf {
     /// Threads of the metric that compares several with one
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=256))]
     threads: u32,
-    /// Conduit that the ranks communicate through; a job that `argonet run` starts for --tune has its own
+    /// Conduit that the ranks communicate through; a job that `argonet run` starts for --tune has
+    /// its own
     #[arg(long, value_name = "NAME", value_enum, default_value_t = Over::Smp)]
     conduit: Over,
     /// Metrics to measure, by name; "am-*" stands for all that begin with "am-"
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     only: Vec<String>,
-    /// Measure mediums, longs, put and get of these sizes too (8,4KiB,1MiB); "put@*" stands for all puts of them
+    /// Measure mediums, longs, put and get of these sizes too (8,4KiB,1MiB); "put@*" stands for all
+    /// puts of them
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = sizes::parse)]
     sizes: Vec<usize>,
     /// Chunks of each metric and of its limit, in turn
@@ -47,13 +49,15 @@ pub(crate) struct Perf {
     /// Messages that ranks over tcp send to each other one, whose time and open files are measured
     #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     messages: u64,
-    /// Write JSON to a file; to standard output, instead of the table, if none is named or it is "-"
+    /// Write JSON to a file; to standard output, instead of the table, if none is named or it is
+    /// "-"
     #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-")]
     json: Option<PathBuf>,
     /// Print the tables in Markdown
     #[arg(long)]
     markdown: bool,
-    /// Draw latency and bandwidth by size, ours and the limit's, into an SVG file; of powers of four unless --sizes says other
+    /// Draw latency and bandwidth by size, ours and the limit's, into an SVG file; of powers of
+    /// four unless --sizes says other
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
     /// What the library was built from, for the report
@@ -62,7 +66,8 @@ pub(crate) struct Perf {
     /// Print the names of all metrics
     #[arg(long)]
     list: bool,
-    /// Find the settings of collective operations with which a job of so many ranks is fastest, and write them as a tuning file
+    /// Find the settings of collective operations with which a job of so many ranks is fastest, and
+    /// write them as a tuning file
     #[arg(long, conflicts_with_all = NOT_TUNED)]
     tune: bool,
     /// Where --tune writes; to standard output if it is not given
@@ -289,7 +294,8 @@ fn measure_ranks(
         .collect()
 }
 
-/// Ends a rank of a job that cannot go on. The others are still measuring: they are not to be waited for, but ended.
+/// Ends a rank of a job that cannot go on. The others are still measuring: they are not to be
+/// waited for, but ended.
 fn give_up(error: &PerfError) -> ! {
     eprintln!("argonet perf: {error}");
     std::process::exit(1)

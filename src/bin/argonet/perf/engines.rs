@@ -171,7 +171,8 @@ impl Station {
             operations: OPERATIONS,
             clock: Box::new(move || start.elapsed()),
         };
-        // SAFETY: the engine stays in the station, whose calls keep the contract; a mode of one thread is measured with one.
+        // SAFETY: the engine stays in the station, whose calls keep the contract; a mode of one
+        // thread is measured with one.
         #[allow(unsafe_code)]
         let engine = unsafe { Engine::new(config) };
         Ok(Self {

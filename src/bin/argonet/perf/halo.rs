@@ -1,4 +1,5 @@
-//! The faces of a cube of doubles, put into the cube of the neighbor as a halo exchange does, beside loops written by hand.
+//! The faces of a cube of doubles, put into the cube of the neighbor as a halo exchange does,
+//! beside loops written by hand.
 #![allow(unsafe_code)]
 
 use super::metric::Load;

@@ -1,5 +1,5 @@
-//! Whole jobs: how long they take to start, what their ranks keep resident, what one that waits uses of
-//! a core, and collective operations of more ranks than cores.
+//! Whole jobs: how long they take to start, what their ranks keep resident, what one that waits
+//! uses of a core, and collective operations of more ranks than cores.
 
 use super::document::Document;
 use super::mesh::{self, Mesh};
@@ -248,8 +248,9 @@ fn processor_seconds() -> f64 {
     time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
 }
 
-/// The job of a rank that waits: rank 1 waits for a message that rank 0 sends after so many seconds,
-/// and reports the share of a core that it used, all its threads and the first, busy moments included.
+/// The job of a rank that waits: rank 1 waits for a message that rank 0 sends after so many
+/// seconds, and reports the share of a core that it used, all its threads and the first, busy
+/// moments included.
 pub(crate) fn wait_idle(seconds: f64) -> Result<()> {
     let world = World::builder().ranks(2).segment_bytes(4096).build()?;
     world.barrier()?;

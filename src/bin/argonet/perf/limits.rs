@@ -96,8 +96,8 @@ impl Shared {
     }
 }
 
-/// Waits busily. A rank whose core somebody else wants lets go of it now and then; on a core of one's
-/// own that happens in no wait that counts.
+/// Waits busily. A rank whose core somebody else wants lets go of it now and then; on a core of
+/// one's own that happens in no wait that counts.
 #[inline(always)]
 pub(super) fn spin_until(ready: impl Fn() -> bool) {
     let mut looks = 0u32;

@@ -60,7 +60,8 @@ pub(crate) fn put_started(pair: &Pair<'_>, load: Load) -> Result<Duration> {
     Ok(start.elapsed())
 }
 
-/// Gets of one size, of which as many are started as this rank has room for before one is waited for.
+/// Gets of one size, of which as many are started as this rank has room for before one is waited
+/// for.
 pub(crate) fn get_started(pair: &Pair<'_>, load: Load) -> Result<Duration> {
     let (from, start, mut left) = (pair.bulk(load.bytes), Instant::now(), load.count as usize);
     while pair.rank().0 == 0 && left > 0 {

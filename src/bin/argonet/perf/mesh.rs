@@ -1,5 +1,5 @@
-//! Jobs of many ranks of this host that reach each other over tcp alone: what they have open, what they keep resident, and how long
-//! it takes until everybody has heard from everybody.
+//! Jobs of many ranks of this host that reach each other over tcp alone: what they have open, what
+//! they keep resident, and how long it takes until everybody has heard from everybody.
 
 use super::jobs::resident_kib;
 use argonet::{Rank, Reduction, Result, World};
@@ -90,7 +90,8 @@ pub(super) fn run(ranks: u32, messages: u64) -> io::Result<Mesh> {
     })
 }
 
-/// A rank of such a job. Rank 0 prints the largest figures of all, and all leave when its standard input ends.
+/// A rank of such a job. Rank 0 prints the largest figures of all, and all leave when its standard
+/// input ends.
 pub(crate) fn rank(messages: u64) -> Result<()> {
     let taken = Arc::new(AtomicU64::new(0));
     let mut builder = World::builder().segment_bytes(4096);

@@ -11,10 +11,12 @@
 //! * [`messages`], [`memory`], [`collectives`] — our side of the metrics
 //! * [`limits`], [`mock_ring`] — the raw side in memory; [`sockets`] — over a network
 //! * [`over`] — the conduits whose speed is measured
-//! * [`engines`] — engines beside the job's own; [`modes`], [`threads`] — what is measured with them
+//! * [`engines`] — engines beside the job's own; [`modes`], [`threads`] — what is measured with
+//!   them
 //! * [`jobs`] — whole jobs: start-up, resident memory, waiting, more ranks than cores
 //! * [`mesh`] — many ranks over tcp: open files, memory, messages from all to all
-//! * [`stats`], [`report`], [`document`], [`plot`] — from chunks to figures to tables, JSON and curves
+//! * [`stats`], [`report`], [`document`], [`plot`] — from chunks to figures to tables, JSON and
+//!   curves
 //! * [`tune`] — which settings of collective operations are fastest, as a file
 //! * [`machine`] — where the figures hold
 

@@ -1,5 +1,5 @@
-//! PAR against SEQ: two engines of each rank that differ in nothing but the thread mode, used by one
-//! thread, in turn.
+//! PAR against SEQ: two engines of each rank that differ in nothing but the thread mode, used by
+//! one thread, in turn.
 
 use super::engines::{Memory, Station};
 use super::metric::Load;

@@ -26,7 +26,8 @@ pub(crate) struct Pair<'w> {
     /// because a processor that compares the low bits of addresses takes loads for stores
     /// otherwise, and both sides would measure that.
     private_at: usize,
-    /// The memory of each rank, as addresses of this process, for the raw side; none where ranks share no memory.
+    /// The memory of each rank, as addresses of this process, for the raw side; none where ranks
+    /// share no memory.
     raw: Vec<Shared>,
     /// Messages that were exchanged through the raw side's rings by now, the same on both ranks.
     pub(crate) raw_messages: [Cell<u64>; 2],

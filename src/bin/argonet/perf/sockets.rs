@@ -1,5 +1,5 @@
-//! The raw side over a network: what sockets ask for the same work, with nothing of the library. Ranks 0 and 1 have two
-//! connections on the loopback interface, and wait busily.
+//! The raw side over a network: what sockets ask for the same work, with nothing of the library.
+//! Ranks 0 and 1 have two connections on the loopback interface, and wait busily.
 
 use super::metric::Load;
 use super::pair::Pair;
@@ -107,7 +107,8 @@ fn read(mut stream: &TcpStream, mut room: &mut [u8]) -> io::Result<()> {
 /// What a rank does with its connections and with memory.
 type Part = fn(&[TcpStream], &mut [u8], Load) -> io::Result<()>;
 
-/// Ranks 0 and 1 do their parts at the same time, over so many connections, with memory that nobody shares.
+/// Ranks 0 and 1 do their parts at the same time, over so many connections, with memory that nobody
+/// shares.
 fn both(pair: &Pair<'_>, load: Load, connections: usize, parts: [Part; 2]) -> Result<Duration> {
     let sockets = pair.sockets()?;
     let start = Instant::now();
@@ -202,8 +203,8 @@ pub(crate) fn gathered_words(pair: &Pair<'_>, load: Load) -> Result<Duration> {
     both(pair, load, 1, parts)
 }
 
-/// Moves the bytes of all operations over the connections in turn, an equal share each. `step` moves some of so many that are
-/// left for a connection.
+/// Moves the bytes of all operations over the connections in turn, an equal share each. `step`
+/// moves some of so many that are left for a connection.
 fn in_turn(
     streams: &[TcpStream],
     load: Load,

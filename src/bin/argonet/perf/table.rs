@@ -27,7 +27,8 @@ pub(super) const STREAM: &str = "raw sockets, a stream";
 pub(crate) fn metrics(over: Over) -> Vec<Metric> {
     match over {
         Over::Smp => of_memory(),
-        // Raw limits of memory need ranks that share it; beside sockets figures are read for themselves.
+        // Raw limits of memory need ranks that share it; beside sockets figures are read for
+        // themselves.
         Over::Tcp | Over::Portals => of_sockets(),
     }
 }

@@ -1,5 +1,5 @@
-//! Several threads of a process against one: each has an endpoint (an engine in PAR mode) and a core
-//! of its own, and sends short messages to itself. What two endpoints share shows as time.
+//! Several threads of a process against one: each has an endpoint (an engine in PAR mode) and a
+//! core of its own, and sends short messages to itself. What two endpoints share shows as time.
 
 use super::engines::{Memory, Station};
 use super::error::PerfError;
@@ -21,8 +21,8 @@ const MESSAGES: u64 = 100_000;
 /// Messages that a thread sends before it polls for them.
 const BURST: u64 = 32;
 
-/// The least that each further thread is to bring, of what the first does: two threads do 1.7 times as
-/// much as one.
+/// The least that each further thread is to bring, of what the first does: two threads do 1.7 times
+/// as much as one.
 const SHARE: f64 = 0.85;
 
 /// What is measured for so many threads.

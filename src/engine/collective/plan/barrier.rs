@@ -1,4 +1,5 @@
-//! Barriers: neighbors tell their leader, leaders tell each other by dissemination, and tell their neighbors.
+//! Barriers: neighbors tell their leader, leaders tell each other by dissemination, and tell their
+//! neighbors.
 
 use super::hoods::Group;
 use super::tree::{Tree, signal_down, signal_up};

@@ -1,7 +1,9 @@
-//! Long reduce-scatter in two levels: neighbors combine what they have for a member of another neighborhood before it goes
-//! there, so each link between neighborhoods carries each block once and not once for each neighbor.
+//! Long reduce-scatter in two levels: neighbors combine what they have for a member of another
+//! neighborhood before it goes there, so each link between neighborhoods carries each block once
+//! and not once for each neighbor.
 //!
-//! What is for the member at a position is combined by the neighbor at the same position, around its own neighborhood.
+//! What is for the member at a position is combined by the neighbor at the same position, around
+//! its own neighborhood.
 
 use super::super::schedule::ALIGN;
 use super::parts::{pieces, share};
@@ -26,7 +28,8 @@ impl Batches {
         let (least, most) = situation.hoods.extent();
         let turns = most.div_ceil(least);
         let scratch = situation.tuning.scratch_bytes;
-        // Those of neighbors; of each neighborhood at once those for its members, and the one from there; two results.
+        // Those of neighbors; of each neighborhood at once those for its members, and the one from
+        // there; two results.
         let fixed = most as usize + 2;
         let each = turns as usize + 1;
         let width = (scratch / (task.block() + ALIGN)).saturating_sub(fixed) / each;
@@ -52,8 +55,8 @@ struct Results {
 }
 
 impl Results {
-    /// From a neighborhood; those before this member's own come from the nearest to the first, then those behind it from the
-    /// last to the nearest, so operands keep their order.
+    /// From a neighborhood; those before this member's own come from the nearest to the first, then
+    /// those behind it from the last to the nearest, so operands keep their order.
     fn fold(&mut self, come: Range, is_behind: bool, out: &mut Schedule) {
         if !is_behind {
             out.fold(come, self.low);

@@ -1,12 +1,12 @@
-//! Everybody with everybody at once, as is best among neighbors, who read each other's memory: the least traffic that there
-//! can be, and the order of operands is kept.
+//! Everybody with everybody at once, as is best among neighbors, who read each other's memory: the
+//! least traffic that there can be, and the order of operands is kept.
 
 use super::hoods::Group;
 use super::parts::{parts, pieces, share};
 use super::{Range, Schedule};
 
-/// Each member gets the part of its position of all members' vectors combined. All have their own vector at `own`, in the
-/// same `parts`; the result of this member's lies where this returns.
+/// Each member gets the part of its position of all members' vectors combined. All have their own
+/// vector at `own`, in the same `parts`; the result of this member's lies where this returns.
 pub(super) fn reduce_scatter(
     group: Group<'_>,
     rank: u32,
@@ -57,7 +57,8 @@ pub(super) fn gather_all(group: Group<'_>, rank: u32, parts: &[Range], out: &mut
     out.round();
 }
 
-/// Combines the vectors at `own` of all members of a group at `result` of each, or at that of one alone.
+/// Combines the vectors at `own` of all members of a group at `result` of each, or at that of one
+/// alone.
 pub(super) fn reduce_all(
     (group, rank): (Group<'_>, u32),
     (own, result): (Range, Range),

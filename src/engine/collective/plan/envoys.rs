@@ -1,5 +1,5 @@
-//! Exchange between neighborhoods by envoys: for each pair of neighborhoods one member of each, so that all that one has for
-//! the other is one message, and the members share the messages.
+//! Exchange between neighborhoods by envoys: for each pair of neighborhoods one member of each, so
+//! that all that one has for the other is one message, and the members share the messages.
 
 use super::hoods::Group;
 use super::parts::{MOST_PIECES, pieces};
@@ -18,7 +18,8 @@ impl Batches {
     /// For blocks of `block` bytes in `scratch` bytes; `None` if that would take too many pieces.
     pub(super) fn new(hoods: &Hoods, block: usize, scratch: usize) -> Option<Self> {
         let (least, most) = hoods.extent();
-        // An envoy has what goes and what comes of one pair, and a member its own part of as many pairs as there are envoys.
+        // An envoy has what goes and what comes of one pair, and a member its own part of as many
+        // pairs as there are envoys.
         let bytes = most as usize * (least as usize + 2 * most as usize);
         let scratch = scratch.saturating_sub(3 * 64);
         let groups = scratch / bytes.saturating_mul(block).max(1);
@@ -44,9 +45,11 @@ struct Pair<'a> {
     /// The envoys.
     here: u32,
     there: u32,
-    /// This member's own part, on its way out and in, where it does not lie together in its source and target.
+    /// This member's own part, on its way out and in, where it does not lie together in its source
+    /// and target.
     own: Range,
-    /// At the envoy: what goes, by member here and then there; what comes, by member there and then here.
+    /// At the envoy: what goes, by member here and then there; what comes, by member there and then
+    /// here.
     going: Range,
     coming: Range,
 }
@@ -149,8 +152,9 @@ impl Batch<'_> {
 
 /// All blocks for members of other neighborhoods.
 ///
-/// Neighborhoods a and b meet at the step (a + b) modulo their number, whoever counts, so that no two wait for each other in
-/// different steps; in step c the envoy is the member at position c, around the smallest neighborhood.
+/// Neighborhoods a and b meet at the step (a + b) modulo their number, whoever counts, so that no
+/// two wait for each other in different steps; in step c the envoy is the member at position c,
+/// around the smallest neighborhood.
 pub(super) fn exchange(
     situation: &Situation<'_>,
     task: &Task,

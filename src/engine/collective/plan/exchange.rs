@@ -1,7 +1,8 @@
 //! Exchange: each member has a block for each.
 //!
-//! Between neighborhoods short blocks travel together: all that one neighborhood has for another by a pair of envoys
-//! ([`envoys`](super::envoys)), or, where there are many more neighborhoods than members of one, by leaders and dissemination.
+//! Between neighborhoods short blocks travel together: all that one neighborhood has for another by
+//! a pair of envoys ([`envoys`](super::envoys)), or, where there are many more neighborhoods than
+//! members of one, by leaders and dissemination.
 
 use super::envoys;
 use super::hoods::Group;
@@ -37,7 +38,8 @@ pub(super) fn plan(situation: &Situation<'_>, task: &Task, out: &mut Schedule) {
     if is_short && by_envoys > by_leaders && fits(leaders_scratch(hoods, task)) {
         return leaders(situation, task, out);
     }
-    // Each long block is a message that uses the network well, so nothing is gained by further copies.
+    // Each long block is a message that uses the network well, so nothing is gained by further
+    // copies.
     let together = task.block() <= tuning.eager_bytes;
     match envoys::Batches::new(hoods, task.block(), tuning.scratch_bytes).filter(|_| together) {
         Some(batches) => {
@@ -70,9 +72,11 @@ fn moving(count: u32, bit: u32) -> impl Iterator<Item = u32> {
     (0..count).filter(move |distance| distance & bit != 0)
 }
 
-/// Bruck's: what has d members to go travels by the bits of d, together with all else that has the same bit. In as many rounds
-/// as the number of members has bits, of half of everything each. `bytes` says how much the member at one position has for that at
-/// another, at most `most`; `put` puts what this one has for a position into place. Where what each position had for this one lies then.
+/// Bruck's: what has d members to go travels by the bits of d, together with all else that has the
+/// same bit. In as many rounds as the number of members has bits, of half of everything each.
+/// `bytes` says how much the member at one position has for that at another, at most `most`; `put`
+/// puts what this one has for a position into place. Where what each position had for this one lies
+/// then.
 fn disseminate(
     (group, rank): (Group<'_>, u32),
     (bytes, most): (impl Fn(u32, u32) -> usize, usize),
@@ -81,7 +85,8 @@ fn disseminate(
 ) -> Vec<Range> {
     let (count, at) = (group.len(), group.position(rank));
     let position = |offset: u64| ((u64::from(at) + offset) % u64::from(count)) as u32;
-    // What has `distance` to go from where it began, at the member `back` before this one, with its lower bits traveled.
+    // What has `distance` to go from where it began, at the member `back` before this one, with its
+    // lower bits traveled.
     let len = |distance: u32, bit: u32, back: u32| {
         let traveled = distance & (bit - 1);
         let from = position(2 * u64::from(count) - u64::from(traveled + back));
@@ -155,8 +160,8 @@ fn leaders_scratch(hoods: &Hoods, task: &Task) -> usize {
     given.saturating_add(dissemination_scratch(hoods.count(), blocks))
 }
 
-/// Neighbors give all that they have to their leader; leaders exchange what their neighborhoods have for each other by
-/// dissemination, and give their neighbors what has come.
+/// Neighbors give all that they have to their leader; leaders exchange what their neighborhoods
+/// have for each other by dissemination, and give their neighbors what has come.
 fn leaders(situation: &Situation<'_>, task: &Task, out: &mut Schedule) {
     let Situation { rank, hoods, .. } = *situation;
     let (size, len) = (hoods.size() as usize, task.block());

@@ -94,8 +94,8 @@ pub(super) enum Sends {
     Met,
 }
 
-/// What executing has come to: the targets, the depth in messages between neighborhoods, the most of them that a member
-/// has sent, and the bytes of all of them.
+/// What executing has come to: the targets, the depth in messages between neighborhoods, the most
+/// of them that a member has sent, and the bytes of all of them.
 pub(super) struct Outcome {
     pub(super) targets: Vec<Vec<u8>>,
     pub(super) depth: u32,

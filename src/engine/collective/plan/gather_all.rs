@@ -5,8 +5,9 @@ use super::parts::{bounded, pieces};
 use super::tree::{Tree, down};
 use super::{Area, Range, Schedule, Situation, Task, direct, ring};
 
-/// Dissemination (Bruck): each member of a group has a block, of `bytes(position)` bytes; in round r it gives those that it has,
-/// at most 2^r, to the one 2^r before it. Leaves them in scratch, from this member's own on, where `own` has been put first; where each position's lies.
+/// Dissemination (Bruck): each member of a group has a block, of `bytes(position)` bytes; in round
+/// r it gives those that it has, at most 2^r, to the one 2^r before it. Leaves them in scratch,
+/// from this member's own on, where `own` has been put first; where each position's lies.
 fn disseminate(
     group: Group<'_>,
     rank: u32,
@@ -43,8 +44,8 @@ fn disseminate(
     places
 }
 
-/// Short blocks, or a piece of each. Neighbors give theirs to their leader; leaders give each other those of their
-/// neighborhoods by dissemination, and the whole to their neighbors.
+/// Short blocks, or a piece of each. Neighbors give theirs to their leader; leaders give each other
+/// those of their neighborhoods by dissemination, and the whole to their neighbors.
 fn short(situation: &Situation<'_>, task: &Task, own: Range, out: &mut Schedule) {
     let Situation { rank, hoods, .. } = *situation;
     let target = |from| task.block_of(Area::Target, from).part(own.at, own.len);
@@ -120,7 +121,8 @@ pub(super) fn plan(situation: &Situation<'_>, task: &Task, out: &mut Schedule) {
         let blocks: Vec<Range> = (0..situation.size()).map(block).collect();
         return direct::gather_all(hoods.everybody(), rank, &blocks, out);
     }
-    // Round a ring in which neighbors follow each other, so that each neighborhood hears from one other alone.
+    // Round a ring in which neighbors follow each other, so that each neighborhood hears from one
+    // other alone.
     let order: Vec<u32> = hoods.in_order().collect();
     let blocks: Vec<Range> = order.iter().map(|rank| block(*rank)).collect();
     ring::gather_all(Group::Order(&order), rank, &blocks, out);

@@ -1,8 +1,9 @@
-//! Reduce-to-all of a group by halves: recursive doubling for short vectors, recursive halving and doubling (Rabenseifner) for
-//! long ones. Nearest first, so that neighboring runs of ranks are combined, and the order is kept.
+//! Reduce-to-all of a group by halves: recursive doubling for short vectors, recursive halving and
+//! doubling (Rabenseifner) for long ones. Nearest first, so that neighboring runs of ranks are
+//! combined, and the order is kept.
 //!
-//! Where the members are no power of two, the first ones go in pairs: the even gives its vector to the odd, and gets the
-//! result from it.
+//! Where the members are no power of two, the first ones go in pairs: the even gives its vector to
+//! the odd, and gets the result from it.
 
 use super::hoods::Group;
 use super::parts::parts;
@@ -89,8 +90,8 @@ fn unpair(
     }
 }
 
-/// Recursive doubling: each round combines whole vectors with the member whose place differs in one more bit. The result is
-/// the same at all members, bit by bit.
+/// Recursive doubling: each round combines whole vectors with the member whose place differs in one
+/// more bit. The result is the same at all members, bit by bit.
 pub(super) fn doubling(group: Group<'_>, rank: u32, own: Range, out: &mut Schedule) -> Range {
     let (participants, place, mut acc) = pair(group, rank, own, out);
     if let Some(place) = place {
@@ -113,8 +114,8 @@ pub(super) fn doubling(group: Group<'_>, rank: u32, own: Range, out: &mut Schedu
     unpair(group, rank, acc, place, participants.paired, out)
 }
 
-/// Rabenseifner's: in each round half of what is left goes to the partner, which combines it; then the parts come back the same
-/// way.
+/// Rabenseifner's: in each round half of what is left goes to the partner, which combines it; then
+/// the parts come back the same way.
 pub(super) fn halving(
     group: Group<'_>,
     rank: u32,

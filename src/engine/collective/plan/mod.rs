@@ -1,8 +1,9 @@
-//! Which steps a member takes in a collective operation: pure functions of kind, lengths, place in the team and
-//! neighborhoods.
+//! Which steps a member takes in a collective operation: pure functions of kind, lengths, place in
+//! the team and neighborhoods.
 //!
-//! Members of one neighborhood reach each other's memory; between neighborhoods is a network. So most operations have two
-//! levels: inside the neighborhoods, and between one member of each, its *leader*.
+//! Members of one neighborhood reach each other's memory; between neighborhoods is a network. So
+//! most operations have two levels: inside the neighborhoods, and between one member of each,
+//! its *leader*.
 
 mod barrier;
 mod columns;

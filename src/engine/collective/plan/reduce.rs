@@ -5,7 +5,8 @@ use super::parts::{pieces, share};
 use super::tree::{Limits, Tree, down, up};
 use super::{Area, Range, Schedule, Situation, Task, columns, direct, halving, ring};
 
-/// Whether a vector is long enough for parts of it to be combined by different members, each with a buffer for every other.
+/// Whether a vector is long enough for parts of it to be combined by different members, each with a
+/// buffer for every other.
 fn is_long(situation: &Situation<'_>, task: &Task) -> bool {
     let tuning = situation.tuning;
     let size = situation.size() as usize;
@@ -47,8 +48,8 @@ fn by_tree(
         let at_root = (rank == root).then_some(result);
         return up(&tree, own, at_root, limits(scratch), out);
     }
-    // In order only rank 0 can have everybody below it; it passes the result on, as much at once as scratch holds beside
-    // what the tree takes.
+    // In order only rank 0 can have everybody below it; it passes the result on, as much at once as
+    // scratch holds beside what the tree takes.
     let tree = Tree::new(situation, 0, tuning.radix);
     let kept = share(scratch, 4);
     let base = out.scratch_mark();
@@ -113,8 +114,8 @@ pub(super) fn to_all(situation: &Situation<'_>, task: &Task, out: &mut Schedule)
     }
 }
 
-/// Neighbors' vectors go to their leader, leaders combine theirs, and the result goes to their neighbors. Scratch is for four such
-/// vectors.
+/// Neighbors' vectors go to their leader, leaders combine theirs, and the result goes to their
+/// neighbors. Scratch is for four such vectors.
 fn two_levels(situation: &Situation<'_>, task: &Task, own: Range, out: &mut Schedule) -> Range {
     let Situation {
         rank,

@@ -1,11 +1,12 @@
-//! Round a ring: each member hears from the one before it alone, so that every link carries the same, and the least.
+//! Round a ring: each member hears from the one before it alone, so that every link carries the
+//! same, and the least.
 
 use super::hoods::Group;
 use super::parts::parts;
 use super::{Range, Schedule};
 
-/// Combines vectors in an order that differs from part to part, so only for operations that commute. Leaves the result where
-/// this returns.
+/// Combines vectors in an order that differs from part to part, so only for operations that
+/// commute. Leaves the result where this returns.
 pub(super) fn reduce_all(
     group: Group<'_>,
     rank: u32,

@@ -1,4 +1,5 @@
-//! Gather and scatter: short blocks by a tree, in which each member has the blocks of all below it; long ones straight.
+//! Gather and scatter: short blocks by a tree, in which each member has the blocks of all below it;
+//! long ones straight.
 
 use super::parts::bounded;
 use super::tree::Tree;
@@ -18,7 +19,8 @@ fn below(situation: &Situation<'_>, root: u32, rank: u32, found: &mut Vec<u32>) 
     }
 }
 
-/// A member's part: its tree, all below it, and which of those are in the subtree of each child, as runs of their places.
+/// A member's part: its tree, all below it, and which of those are in the subtree of each child, as
+/// runs of their places.
 struct Part {
     tree: Tree,
     members: Vec<u32>,
@@ -48,8 +50,8 @@ impl Part {
     }
 }
 
-/// In which pieces blocks go by a tree; `None` where they are so long that passing them on costs more than messages, or scratch is
-/// too small.
+/// In which pieces blocks go by a tree; `None` where they are so long that passing them on costs
+/// more than messages, or scratch is too small.
 fn by_tree(situation: &Situation<'_>, task: &Task) -> Option<Vec<Range>> {
     let (size, tuning) = (situation.size(), situation.tuning);
     // The root has all blocks.

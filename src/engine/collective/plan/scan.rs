@@ -13,7 +13,8 @@ struct Scanned {
     exclusive: Option<Range>,
 }
 
-/// In round r each member hears what the 2^r members that end 2^r before it have given (Hillis and Steele).
+/// In round r each member hears what the 2^r members that end 2^r before it have given (Hillis and
+/// Steele).
 fn doubling(group: Group<'_>, rank: u32, own: Range, out: &mut Schedule) -> Scanned {
     let (count, at) = (group.len(), group.position(rank));
     let inclusive = out.scratch(own.len);
@@ -44,7 +45,8 @@ fn doubling(group: Group<'_>, rank: u32, own: Range, out: &mut Schedule) -> Scan
     }
 }
 
-/// One after another, for long vectors: while a piece comes from the rank before, the one before it goes to the next.
+/// One after another, for long vectors: while a piece comes from the rank before, the one before it
+/// goes to the next.
 fn chain(situation: &Situation<'_>, task: &Task, out: &mut Schedule) {
     let (rank, size) = (situation.rank, situation.size());
     let tuning = situation.tuning;
@@ -83,8 +85,8 @@ fn chain(situation: &Situation<'_>, task: &Task, out: &mut Schedule) {
     }
 }
 
-/// Neighbors scan; the last of each neighborhood scan what these have come to; and everybody puts what comes from the
-/// neighborhoods before on the left.
+/// Neighbors scan; the last of each neighborhood scan what these have come to; and everybody puts
+/// what comes from the neighborhoods before on the left.
 fn two_levels(situation: &Situation<'_>, task: &Task, out: &mut Schedule) -> Scanned {
     let Situation {
         rank,

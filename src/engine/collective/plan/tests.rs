@@ -7,7 +7,8 @@ use proptest::prelude::*;
 mod far;
 mod scratch;
 
-/// An element: which runs of ranks have been combined, and whether always neighboring ones in order.
+/// An element: which runs of ranks have been combined, and whether always neighboring ones in
+/// order.
 const UNIT: usize = 4;
 
 /// First rank, last rank, whether the order was kept, a sum.

@@ -1,4 +1,5 @@
-//! K-nomial trees, one over neighborhoods and one in each, and what goes up and down them in pieces.
+//! K-nomial trees, one over neighborhoods and one in each, and what goes up and down them in
+//! pieces.
 
 use super::super::schedule::ALIGN;
 use super::hoods::Group;
@@ -9,16 +10,17 @@ use super::{Area, Range, Schedule, Situation, Task};
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(super) struct Tree {
     pub(super) parent: Option<u32>,
-    /// In the order of their ranks from the root, in both levels. Where ranks of neighborhoods follow each other and the root is
-    /// rank 0, the member and the subtrees of its children are runs of ranks in this order.
+    /// In the order of their ranks from the root, in both levels. Where ranks of neighborhoods
+    /// follow each other and the root is rank 0, the member and the subtrees of its children are
+    /// runs of ranks in this order.
     pub(super) children: Vec<u32>,
 }
 
 impl Tree {
     /// A k-nomial tree over a group whose root stands at position `root`.
     ///
-    /// Counted from the root, a position is a number of digits to the base k. Its parent lacks the lowest digit that is
-    /// not 0; its children have one more digit below that.
+    /// Counted from the root, a position is a number of digits to the base k. Its parent lacks the
+    /// lowest digit that is not 0; its children have one more digit below that.
     pub(super) fn within(group: Group<'_>, root: u32, rank: u32, radix: u32) -> Self {
         let (count, radix) = (u64::from(group.len()), u64::from(radix.max(2)));
         let at = group.position(rank);
@@ -40,8 +42,8 @@ impl Tree {
         tree
     }
 
-    /// The tree of a team with its root at `root`: in each neighborhood its leader, or the root, has the others below it, in a
-    /// tree of the radix `near_radix`.
+    /// The tree of a team with its root at `root`: in each neighborhood its leader, or the root,
+    /// has the others below it, in a tree of the radix `near_radix`.
     pub(super) fn new(situation: &Situation<'_>, root: u32, near_radix: u32) -> Self {
         let Situation {
             rank,
@@ -90,8 +92,8 @@ pub(super) fn signal_down(tree: &Tree, out: &mut Schedule) {
     down(tree, &[Range::NONE], &[Range::NONE], out);
 }
 
-/// Bytes go down a tree in pieces: while one comes, the one before it goes on. The root has them at `given`; all others get
-/// them at `taken`.
+/// Bytes go down a tree in pieces: while one comes, the one before it goes on. The root has them at
+/// `given`; all others get them at `taken`.
 pub(super) fn down(tree: &Tree, given: &[Range], taken: &[Range], out: &mut Schedule) {
     out.round();
     let Some(parent) = tree.parent else {
@@ -123,8 +125,8 @@ fn send_on(tree: &Tree, piece: Option<Range>, out: &mut Schedule) {
     }
 }
 
-/// The root's bytes to all. Neighbors read long ones from where they lie at their head, all at once and not in pieces unless these
-/// have come in pieces.
+/// The root's bytes to all. Neighbors read long ones from where they lie at their head, all at once
+/// and not in pieces unless these have come in pieces.
 pub(super) fn broadcast(situation: &Situation<'_>, task: &Task, out: &mut Schedule) {
     let tuning = situation.tuning;
     let is_long = task.block() > tuning.eager_bytes;
@@ -154,8 +156,8 @@ pub(super) struct Limits {
     pub(super) scratch: usize,
 }
 
-/// Combines what comes up a tree, piece by piece: `own` of this member and of all below it. While one piece comes, the one
-/// before it goes up. At the root the result is left at `result`.
+/// Combines what comes up a tree, piece by piece: `own` of this member and of all below it. While
+/// one piece comes, the one before it goes up. At the root the result is left at `result`.
 pub(super) fn up(
     tree: &Tree,
     own: Range,

@@ -87,8 +87,9 @@ impl Tuning {
         }
     }
 
-    /// Reads what [`Display`](fmt::Display) writes: `NAME=VALUE`, a line each, sizes as in settings. Lines that begin with `#` and
-    /// empty ones count for nothing; what no line names stays as it is.
+    /// Reads what [`Display`](fmt::Display) writes: `NAME=VALUE`, a line each, sizes as in
+    /// settings. Lines that begin with `#` and empty ones count for nothing; what no line names
+    /// stays as it is.
     ///
     /// # Errors
     /// The first line that says something else, or a name again, with its number.
@@ -157,7 +158,8 @@ pub fn tree_of(radix: u32) -> String {
     }
 }
 
-/// The radix of a tree's description: `KNOMIAL_TREE,radix` with a radix of 2 or more, or `FLAT_TREE`, whose root tells everybody.
+/// The radix of a tree's description: `KNOMIAL_TREE,radix` with a radix of 2 or more, or
+/// `FLAT_TREE`, whose root tells everybody.
 #[must_use]
 pub fn radix_of(text: &str) -> Option<u32> {
     match text.trim().split_once(',') {

@@ -92,7 +92,8 @@ fn missing_memory_is_told_by_who_asked_for_it() {
                     address: NOWHERE,
                     ..place(&rig, rank, 0)
                 };
-                // Of a get that is refused nothing is written; it lives as long as the rig all the same.
+                // Of a get that is refused nothing is written; it lives as long as the rig all the
+                // same.
                 let target = Box::leak(vec![0; len].into_boxed_slice());
                 let run = catch_unwind(AssertUnwindSafe(|| match what {
                     "put" => _ = put(engine, &ctx, to, &bytes(1, len)),

@@ -91,8 +91,8 @@ pub(in crate::engine) struct Memory {
     base: *mut u8,
     len: usize,
     /// Held by a thread that polls for the rank and by one that looks at the memory itself, in
-    /// [`Rig::served`]. What orders these is in the rings, of which each rank has a mapping of its own:
-    /// ThreadSanitizer does not know that they are the same.
+    /// [`Rig::served`]. What orders these is in the rings, of which each rank has a mapping of its
+    /// own: ThreadSanitizer does not know that they are the same.
     turn: Mutex<()>,
 }
 

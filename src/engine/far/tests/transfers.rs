@@ -232,7 +232,8 @@ fn without_room_immediate_says_so_and_keeps_nothing() {
         Err(OpError::Am(AmError::Full { .. })) => true,
         Err(error) => panic!("{error}"),
     };
-    // Small ones, until nothing of any kind goes any more; not so small that there are too few handles to fill a ring.
+    // Small ones, until nothing of any kind goes any more; not so small that there are too few
+    // handles to fill a ring.
     let mut events = Vec::new();
     loop {
         // SAFETY: the buffers live to the end of the test.

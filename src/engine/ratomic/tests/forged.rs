@@ -166,7 +166,8 @@ fn what_is_no_request_is_a_broken_message() {
 
 #[test]
 fn answers_that_nobody_waits_for_or_of_another_kind_are_broken() {
-    // What is under way, what rank 1 answers behind a number that is right, and whether that is all.
+    // What is under way, what rank 1 answers behind a number that is right, and whether that is
+    // all.
     for (operation, rest, well) in [
         (Operation::FetchAdd, &[1, 0][..], true),
         (Operation::FetchAdd, &[], false),

@@ -72,8 +72,9 @@ fn same<T: Known>(a: T, b: T) -> bool {
     a.bits() == b.bits() || (a != a && b != b)
 }
 
-/// Does a course of operations, which begins at zero, at four words: near, far, this rank's own, and by itself. The second
-/// operand is sometimes what is there, so that a compare-and-swap succeeds.
+/// Does a course of operations, which begins at zero, at four words: near, far, this rank's own,
+/// and by itself. The second operand is sometimes what is there, so that a compare-and-swap
+/// succeeds.
 fn course<T: Known>(steps: &[(usize, T, T, bool)]) {
     let rig = Rig::pair(64);
     let operations: Vec<Operation> = operations_of::<T>().collect();

@@ -82,7 +82,8 @@ proptest! {
             (Just(parent), kinds)
         }),
     ) {
-        // Members of the parent with one kind give one list, of their endpoints from behind; those of kind 0 none.
+        // Members of the parent with one kind give one list, of their endpoints from behind; those
+        // of kind 0 none.
         let members = Members::new(&parent).unwrap();
         let mut lists: BTreeMap<usize, Vec<(JobRank, u32)>> = BTreeMap::new();
         for (&member, &kind) in parent.iter().zip(&kinds).rev() {

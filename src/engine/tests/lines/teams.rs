@@ -4,8 +4,8 @@ use super::*;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
-/// Concatenates and counts: neither commutative nor the same in another order. Elements are triples of bytes: first, last, and
-/// twice the number of the block plus whether something was wrong.
+/// Concatenates and counts: neither commutative nor the same in another order. Elements are triples
+/// of bytes: first, last, and twice the number of the block plus whether something was wrong.
 ///
 /// # Safety
 /// As [`FoldFn`].
@@ -189,8 +189,8 @@ fn team_call(size: u32) -> impl Strategy<Value = (Team3, u8)> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
-    /// Calls of all kinds, started and waited for, several under way, of the world and of a team of some of its ranks in
-    /// another order, with threads that retire them in any order.
+    /// Calls of all kinds, started and waited for, several under way, of the world and of a team of
+    /// some of its ranks in another order, with threads that retire them in any order.
     #[test]
     fn calls_of_teams_give_what_the_model_says(
         (size, calls) in (2u32..6).prop_flat_map(|size| {
@@ -225,8 +225,8 @@ proptest! {
     }
 }
 
-/// Counts of elements on all sides of what one line holds, what everybody combines whole, and what one half of a pool holds; and
-/// short calls between them.
+/// Counts of elements on all sides of what one line holds, what everybody combines whole, and what
+/// one half of a pool holds; and short calls between them.
 fn pooled_call(size: u32) -> impl Strategy<Value = (Team3, u8)> {
     let long = &[
         59usize, 700, 1800, 2730, 2731, 3500, 5461, 5462, 9000, 30_000,
@@ -246,8 +246,8 @@ fn pooled_call(size: u32) -> impl Strategy<Value = (Team3, u8)> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
-    /// Reductions through pools of 20 KiB, whose order of operands counts, in pieces, in place and not, several under way beside
-    /// short calls.
+    /// Reductions through pools of 20 KiB, whose order of operands counts, in pieces, in place and
+    /// not, several under way beside short calls.
     #[test]
     fn reductions_through_pools_give_what_the_model_says(
         (size, calls) in (2u32..6).prop_flat_map(|size| {
@@ -280,8 +280,8 @@ proptest! {
     }
 }
 
-/// More teams than there are slots, one after another, two at a time with common ranks; each has lines, and none reads what
-/// was written in those of another.
+/// More teams than there are slots, one after another, two at a time with common ranks; each has
+/// lines, and none reads what was written in those of another.
 #[test]
 fn slots_are_given_again_when_all_have_left() {
     job(4, ThreadMode::Seq, |engine, ctx| {
@@ -318,7 +318,8 @@ fn slots_are_given_again_when_all_have_left() {
     });
 }
 
-/// What a rank is ended with that is told of different calls; the other ranks wait for it, if they are not told too.
+/// What a rank is ended with that is told of different calls; the other ranks wait for it, if they
+/// are not told too.
 fn told(calls: impl Fn(&Engine<Smp>, &ThreadCtx, &Arc<Team>) + Sync) -> Vec<String> {
     let memory = Memory::new(2);
     let (said, told) = std::sync::mpsc::channel();
@@ -384,8 +385,8 @@ fn ranks_that_differ_are_told_what_each_calls() {
     }
 }
 
-/// A root gives its line and leaves. Who calls something else by messages in that place waits for it in vain, and finds that
-/// out whether the root calls anything again or not.
+/// A root gives its line and leaves. Who calls something else by messages in that place waits for
+/// it in vain, and finds that out whether the root calls anything again or not.
 #[test]
 fn who_calls_something_long_is_told_of_a_root_that_has_left() {
     let short = |kind, root| Team3 {
@@ -447,7 +448,8 @@ fn who_calls_something_long_is_told_of_a_root_that_has_left() {
     }
 }
 
-/// A rank that has entered calls and not finished those before keeps others from writing over what it has not read.
+/// A rank that has entered calls and not finished those before keeps others from writing over what
+/// it has not read.
 #[test]
 fn a_call_entered_early_does_not_say_that_those_before_are_finished() {
     let memory = Memory::new(2);
@@ -473,7 +475,8 @@ fn a_call_entered_early_does_not_say_that_those_before_are_finished() {
         _ => Kind::Broadcast,
     };
     let (mut root, mut reader) = (Vec::new(), Vec::new());
-    // The reader enters fifteen broadcasts and a barrier before the root comes; then the root goes on alone.
+    // The reader enters fifteen broadcasts and a barrier before the root comes; then the root goes
+    // on alone.
     (0..16).for_each(|number| start(1, kind(number), 0, &mut reader));
     // Now it has entered all of them.
     engines[1].poll(&ctx[1]).unwrap();

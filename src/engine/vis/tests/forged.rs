@@ -88,7 +88,8 @@ fn arguments_and_classes() {
     let rig = Rig::pair(LEN);
     send(&rig.ranks[0].engine, internal::VIS_GET_DATA, &[0; 4], &[]);
     is_broken(&rig, 1, "data as a request");
-    // No handler of a client, an endpoint of either side that cannot be, and bits that mean nothing.
+    // No handler of a client, an endpoint of either side that cannot be, and bits that mean
+    // nothing.
     let own = u32::from(internal::VIS_NOTICE.0);
     for word in [
         0,
@@ -226,8 +227,8 @@ fn lengths_and_spaces_that_cannot_be() {
     }
 }
 
-/// Data comes for a get of 100 elements of 2 bytes in four messages, before the true ones. The first operation of an engine
-/// has the number 0.
+/// Data comes for a get of 100 elements of 2 bytes in four messages, before the true ones. The
+/// first operation of an engine has the number 0.
 #[test]
 fn data_that_was_not_asked_for() {
     for (case, args, len) in [

@@ -14,7 +14,8 @@ pub(super) struct Layout {
 }
 
 impl Layout {
-    /// Elements that do not overlap: dimensions lie in each other in an order, with gaps, and some run backwards.
+    /// Elements that do not overlap: dimensions lie in each other in an order, with gaps, and some
+    /// run backwards.
     fn new(
         counts: &[usize],
         element: usize,

@@ -130,7 +130,8 @@ fn this_rank_itself_is_told_too() {
     assert_eq!(rig.memory[0].read(0, 64), source);
 }
 
-/// A put to what a further endpoint has bound: its handler runs, and not that of the same index elsewhere.
+/// A put to what a further endpoint has bound: its handler runs, and not that of the same index
+/// elsewhere.
 #[test]
 fn a_further_endpoint_is_told() {
     let rig = Rig::pair(64);

@@ -22,7 +22,8 @@ fn transfer(direction: Direction, memory: PeerMemory, shape: Shape<'_>) -> VisTr
 }
 
 fn start(rig: &Rig, transfer: &VisTransfer<'_>) -> Result<Event, OpError> {
-    // SAFETY: what is refused is not accessed, and the callers' buffers live longer than the rig is used.
+    // SAFETY: what is refused is not accessed, and the callers' buffers live longer than the rig is
+    // used.
     unsafe {
         rig.ranks[0]
             .engine

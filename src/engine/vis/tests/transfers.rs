@@ -61,7 +61,8 @@ fn complete(
     form: Form,
 ) -> Result<(), OpError> {
     let wait = Injection::Blocking;
-    // SAFETY: the caller's memory and lists are there to its end, and so they are when this returns.
+    // SAFETY: the caller's memory and lists are there to its end, and so they are when this
+    // returns.
     unsafe {
         match form {
             Form::Blocking => engine.vis(ctx, transfer, wait),

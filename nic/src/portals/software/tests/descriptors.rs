@@ -51,7 +51,8 @@ fn what_is_under_way_keeps_its_descriptor() {
     table.release(handle).unwrap();
 }
 
-/// Threads begin what they can; as many as may be do, the last to end releases, and the place is used again.
+/// Threads begin what they can; as many as may be do, the last to end releases, and the place is
+/// used again.
 #[test]
 fn the_last_of_many_threads_releases_and_nobody_else() {
     const TIMES: u32 = 500;

@@ -1,4 +1,5 @@
-//! Events: their order, thresholds, entries that leave by themselves, offsets, full queues, flow control.
+//! Events: their order, thresholds, entries that leave by themselves, offsets, full queues, flow
+//! control.
 
 use super::super::FaultRules;
 use super::{BOTH, END, Pair, bind, drain, exactly, kinds, part, read, write};

@@ -1,4 +1,5 @@
-//! Each call returns each of the errors that its text names: the list is compared with the text of the trait.
+//! Each call returns each of the errors that its text names: the list is compared with the text of
+//! the trait.
 
 use super::documented::documented;
 use super::{ARENA, END, Pair, bind, drain, exactly, memory, part};
@@ -11,7 +12,8 @@ use argonet_base::JobRank;
 use core::time::Duration;
 use std::collections::BTreeSet;
 
-/// Errors that this interface has no reason for: it has all features, and what is put whole is never outside of itself.
+/// Errors that this interface has no reason for: it has all features, and what is put whole is
+/// never outside of itself.
 const NEVER: [(&str, &str); 4] = [
     ("attach", "Unsupported"),
     ("bind", "Unsupported"),
@@ -263,8 +265,8 @@ fn descriptors(seen: &mut Seen) {
 /// An operation of so many bytes from a place of a descriptor, acknowledged or not.
 type Call<'a> = &'a dyn Fn(DescriptorHandle, u64, u64, Ack, Target) -> Result<(), NicError>;
 
-/// What all operations refuse: descriptors that are gone, parts outside of them, targets that are not there, more operations than
-/// there may be.
+/// What all operations refuse: descriptors that are gone, parts outside of them, targets that are
+/// not there, more operations than there may be.
 fn refusals(seen: &mut Seen, name: &str, is_whole: bool, nic: &Software, call: Call<'_>) {
     let silent = Descriptor::SILENT;
     let plain = bind(nic, 0, 64, silent);

@@ -1,4 +1,5 @@
-//! Whatever a peer writes into the file, calls return: with garbage, an error or an outcome, but no panic, and no access outside of the file.
+//! Whatever a peer writes into the file, calls return: with garbage, an error or an outcome, but no
+//! panic, and no access outside of the file.
 
 use super::super::records::entry;
 use super::{END, Pair, drain, exactly, part};
@@ -40,7 +41,8 @@ proptest! {
         pair.attach(Position::Tail, exactly(2), 0, 4096, Entry::OPEN);
         let layout = pair.a.layout();
         for (place, index, value) in writes {
-            // Tables of the interface and events, but not the lock: to wait for the rank that a wrong lock names is right.
+            // Tables of the interface and events, but not the lock: to wait for the rank that a
+            // wrong lock names is right.
             let words = (layout.events_offset() + 0x400 - 0x80) / 8;
             let at = layout.area(place) + 0x80 + index.index(words as usize) as u64 * 8;
             pair.a.poke(at, value);
@@ -159,7 +161,8 @@ fn an_entry_leaves_when_the_last_operation_has_ended_whoever_died() {
     };
     let handle = pair.attach(Position::Tail, exactly(1), 0, 4096, entry);
     let layout = pair.a.layout();
-    // As if rank 0 had another operation under way: counted by the entry, announced in its own interface.
+    // As if rank 0 had another operation under way: counted by the entry, announced in its own
+    // interface.
     pair.a
         .poke(layout.entry(1, handle.index) + entry::PENDING, 1);
     let place = layout.slot(0, 5);

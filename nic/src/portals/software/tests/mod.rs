@@ -1,4 +1,5 @@
-//! Tests of the software interface, with several of them in one process. What needs processes that die is in `tests/killed.rs`.
+//! Tests of the software interface, with several of them in one process. What needs processes that
+//! die is in `tests/killed.rs`.
 
 macro_rules! refuses {
     ($call:expr, $error:pat) => {{
@@ -77,7 +78,8 @@ fn exactly(bits: u64) -> Matching {
     }
 }
 
-/// Two ranks: 0 begins operations with one descriptor over its first half of the buffers, 1 is their target.
+/// Two ranks: 0 begins operations with one descriptor over its first half of the buffers, 1 is
+/// their target.
 struct Pair {
     a: Software,
     b: Software,

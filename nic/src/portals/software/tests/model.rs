@@ -199,7 +199,8 @@ impl Model {
         self.list.insert(index, known);
     }
 
-    /// What a message does, by the model: outcome, bytes, events of the target (kind, user, offset).
+    /// What a message does, by the model: outcome, bytes, events of the target (kind, user,
+    /// offset).
     fn expect(&mut self, get: bool, bits: u64, len: u64, offset: u64) -> Expected {
         if !self.enabled {
             return Expected::failed(Outcome::Refused);

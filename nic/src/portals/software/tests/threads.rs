@@ -29,7 +29,8 @@ fn a_target_that_only_computes_is_written_read_and_counted_up() {
         ..Entry::OPEN
     };
     for (bits, entry) in [(1, Entry::OPEN), (2, noisy)] {
-        // SAFETY: the buffers live as long as the interface and are touched by `bulk` and atomics only.
+        // SAFETY: the buffers live as long as the interface and are touched by `bulk` and atomics
+        // only.
         unsafe {
             b.attach(
                 portal,
@@ -105,8 +106,9 @@ impl Drop for Stop<'_> {
     }
 }
 
-/// Four senders fill receive buffers of one rank, which takes them in order and gives them back; another thread attaches and unlinks
-/// an entry that others put to. Each message comes once, whole, and in its sender's order.
+/// Four senders fill receive buffers of one rank, which takes them in order and gives them back;
+/// another thread attaches and unlinks an entry that others put to. Each message comes once, whole,
+/// and in its sender's order.
 #[test]
 fn many_senders_and_buffers_that_come_back() {
     const EACH: u64 = 3_000;

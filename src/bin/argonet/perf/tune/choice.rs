@@ -14,8 +14,8 @@ pub(super) struct Timed {
 }
 
 impl Timed {
-    /// Nanoseconds with a value: a quarter of the chunks were faster. Whatever else runs on the machine only adds to some of
-    /// them.
+    /// Nanoseconds with a value: a quarter of the chunks were faster. Whatever else runs on the
+    /// machine only adds to some of them.
     pub(super) fn quartile(&self, value: usize) -> f64 {
         stats::quantile(&self.times[self.way_of[value]], 0.25)
     }
@@ -26,7 +26,8 @@ impl Timed {
     }
 }
 
-/// How a value compares with the first one over the loads that differ: the geometric mean of the ratios of times.
+/// How a value compares with the first one over the loads that differ: the geometric mean of the
+/// ratios of times.
 pub(super) fn against_first(loads: &[Timed], value: usize) -> f64 {
     let ratios = loads.iter().filter(|timed| timed.differs());
     let logs: Vec<f64> = ratios

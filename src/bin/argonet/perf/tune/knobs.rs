@@ -35,8 +35,8 @@ pub(super) struct Knob {
 }
 
 impl Knob {
-    /// What is measured with each value, as far as a rank's memory for it stays below a limit. Lengths are beyond those that
-    /// lines of shared memory carry.
+    /// What is measured with each value, as far as a rank's memory for it stays below a limit.
+    /// Lengths are beyond those that lines of shared memory carry.
     pub(super) fn loads(&self, ranks: u32) -> Vec<Load> {
         let of = |&kind: &Kind| self.blocks.iter().map(move |&block| Load { kind, block });
         let loads = self.kinds.iter().flat_map(of);
@@ -52,7 +52,8 @@ const MOST_BYTES: usize = 32 << 20;
 const LIMITS: &[&str] = &["0", "256", "512", "1024", "2048", "4096", "8192", "16384"];
 const AROUND_LIMITS: &[usize] = &[256, 512, 1024, 2048, 4096, 8192, 16384];
 
-/// In the order in which they are chosen; each is measured with those before it as they have been chosen.
+/// In the order in which they are chosen; each is measured with those before it as they have been
+/// chosen.
 pub(super) const KNOBS: [Knob; 7] = [
     Knob {
         name: "ARGONET_COLL_EAGER_SIZE",

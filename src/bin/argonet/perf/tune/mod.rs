@@ -1,4 +1,5 @@
-//! `argonet perf --tune`: the settings of collective operations with which a job is fastest, measured in that job.
+//! `argonet perf --tune`: the settings of collective operations with which a job is fastest,
+//! measured in that job.
 //!
 //! * [`knobs`] — settings, the values that are tried, and with which operations
 //! * [`rig`] — the operations, timed
@@ -25,7 +26,8 @@ const CHUNK_NS: f64 = 2e6;
 /// Calls of a chunk at most.
 const MOST_CALLS: f64 = 2000.0;
 
-/// Measures, and returns the tuning file at rank 0. Collective. `before` is the load average when the command began.
+/// Measures, and returns the tuning file at rank 0. Collective. `before` is the load average when
+/// the command began.
 pub(super) fn run(
     world: &World,
     chunks: usize,

@@ -30,7 +30,8 @@ pub(super) struct Rig<'w> {
 
 impl<'w> Rig<'w> {
     pub(super) fn new(world: &'w World) -> Self {
-        // SAFETY: the world is of this thread, and so is the rig, which borrows it; it calls collective operations of clients alone.
+        // SAFETY: the world is of this thread, and so is the rig, which borrows it; it calls
+        // collective operations of clients alone.
         let engine = unsafe { world.raw().engine() };
         let hoods = Hoods::new(engine.size(), |rank| engine.neighborhood_of(JobRank(rank)));
         Self {
@@ -64,7 +65,8 @@ impl<'w> Rig<'w> {
         self.engine.retune(&self.team, tuning);
     }
 
-    /// What the call comes to under a tuning: the same number where all ranks do the same. Collective, for all pairs at once.
+    /// What the call comes to under a tuning: the same number where all ranks do the same.
+    /// Collective, for all pairs at once.
     pub(super) fn ways(&self, of: &[(Load, Tuning)]) -> Result<Vec<u64>> {
         let rank = self.world.rank().0;
         let own = |(load, tuning): &(Load, Tuning)| {
@@ -105,7 +107,8 @@ impl<'w> Rig<'w> {
         Ok(ways)
     }
 
-    /// Nanoseconds of one call, of so many in a row, in which ranks take turns as the root. Collective.
+    /// Nanoseconds of one call, of so many in a row, in which ranks take turns as the root.
+    /// Collective.
     pub(super) fn chunk(&self, load: Load, calls: u64) -> Result<f64> {
         let mut memory = self.memory.borrow_mut();
         let [given, taken] = &mut *memory;
@@ -129,7 +132,8 @@ impl<'w> Rig<'w> {
         let start = Instant::now();
         let all = |ctx: &ThreadCtx| {
             (0..calls).try_for_each(|number| {
-                // SAFETY: both areas are long enough for the kind and this function's alone until the call returns; they are apart.
+                // SAFETY: both areas are long enough for the kind and this function's alone until
+                // the call returns; they are apart.
                 unsafe { self.engine.collective_wait(ctx, &self.team, call(number)) }
             })
         };

@@ -1,4 +1,5 @@
-//! Messages between neighborhoods: on the longest way, the most that a member sends, and their bytes.
+//! Messages between neighborhoods: on the longest way, the most that a member sends, and their
+//! bytes.
 
 use super::*;
 
@@ -40,7 +41,8 @@ fn short_data_takes_as_many_rounds_as_neighborhoods_have_bits() {
     for (size, place, bits) in places {
         let hoods = Hoods::new(size, place);
         for &kind in KINDS {
-            // Up a tree and down, two levels of dissemination, or pairs made first and told at the end.
+            // Up a tree and down, two levels of dissemination, or pairs made first and told at the
+            // end.
             let limits = match kind {
                 Kind::Reduce | Kind::Gather => (bits, 1),
                 Kind::ReduceAll | Kind::ReduceScatter => (bits + 2, bits + 2),
@@ -51,8 +53,8 @@ fn short_data_takes_as_many_rounds_as_neighborhoods_have_bits() {
     }
 }
 
-/// Of 64 neighborhoods of 16 members, next to each other, apart, and of different sizes, each sends each other one message, and
-/// members share them.
+/// Of 64 neighborhoods of 16 members, next to each other, apart, and of different sizes, each sends
+/// each other one message, and members share them.
 #[test]
 fn neighborhoods_exchange_by_one_message_each_way() {
     type Place = fn(u32) -> u32;
@@ -84,8 +86,8 @@ fn neighborhoods_exchange_by_one_message_each_way() {
     }
 }
 
-/// Longer than what goes by a tree: each member hears once from each neighborhood, and each block leaves each neighborhood
-/// once.
+/// Longer than what goes by a tree: each member hears once from each neighborhood, and each block
+/// leaves each neighborhood once.
 #[test]
 fn neighbors_combine_before_they_scatter() {
     let places: [fn(u32) -> u32; 2] = [|rank| rank / 16, |rank| rank % 64];
