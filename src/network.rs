@@ -121,7 +121,7 @@ impl Network {
                 (open.conduit(with)?, statistics)
             }
         };
-        tell_summary(&network);
+        publish_summary(&network);
         let (last, gauges) = (Arc::downgrade(&network), network.gauges());
         process::at_end(Box::new(move || {
             // Who has left a barrier may have sent what others wait for there and what waits for
@@ -129,7 +129,7 @@ impl Network {
             if let Some(network) = last.upgrade() {
                 let job = boot.upgrade();
                 let limit = job.map_or(Duration::MAX, |job| job.time_to_linger());
-                network.linger(limit);
+                network.exit_grace(limit);
             }
             if let Some(path) = &statistics {
                 write_statistics(gauges.as_deref(), rank, path);
@@ -219,9 +219,9 @@ fn write_statistics(gauges: Option<&Gauges>, rank: JobRank, path: &Path) {
     }
 }
 
-/// What was kept for connections, who has come, and exits that were told and heard stand in the
+/// What was kept for connections, who has come, and exits reported and heard of stand in the
 /// rank's statistics.
-fn tell_summary(network: &selector::Network) {
+fn publish_summary(network: &selector::Network) {
     let network = Arc::downgrade(network);
     argonet_trace::on_summary_of_library(Box::new(move || {
         let Some(network) = network.upgrade() else {
@@ -239,7 +239,7 @@ fn tell_summary(network: &selector::Network) {
     }));
 }
 
-/// The end of the job is told and heard over a network's system queue.
+/// The end of the job is reported and heard of over a network's system queue.
 // spec P13: shutdown on the system queue.
 pub(crate) fn follow_exits(network: &selector::Network, boot: &Arc<LocalJob>) {
     let job = Arc::clone(boot);
@@ -250,9 +250,9 @@ pub(crate) fn follow_exits(network: &selector::Network, boot: &Arc<LocalJob>) {
         job.heard_exit(from, code);
     }));
     let network = Arc::downgrade(network);
-    process::tell_exits(Box::new(move |exit| {
+    process::report_exits_by(Box::new(move |exit| {
         let network = network.upgrade();
-        network.is_none_or(|network| network.tell_exit(exit))
+        network.is_none_or(|network| network.report_exit(exit))
     }));
 }
 

@@ -88,22 +88,22 @@ pub(crate) fn at_end(act: Box<dyn Fn() + Send + Sync>) {
     let _ = AT_END.set(act);
 }
 
-/// How other ranks are told over a network that this one ends the job; whether the calling thread
+/// Reports to other ranks over a network that this one ends the job; whether the calling thread
 /// could.
-type TellExit = Box<dyn Fn(&argonet_conduit::TellExit<'_>) -> bool + Send + Sync>;
+type ReportExit = Box<dyn Fn(&argonet_conduit::ExitReport<'_>) -> bool + Send + Sync>;
 
-static TELL_EXIT: OnceLock<TellExit> = OnceLock::new();
+static REPORT_EXIT: OnceLock<ReportExit> = OnceLock::new();
 
-/// `tell` is called when this rank ends the job, or passes on that another does. Once a process.
-pub(crate) fn tell_exits(tell: TellExit) {
-    if TELL_EXIT.set(tell).is_ok() {
+/// `report` is called when this rank ends the job, or forwards that another does. Once a process.
+pub(crate) fn report_exits_by(report: ReportExit) {
+    if REPORT_EXIT.set(report).is_ok() {
         argonet_boot::tell_exits_by(|code, limit, spares| {
-            let exit = argonet_conduit::TellExit {
+            let exit = argonet_conduit::ExitReport {
                 code,
                 limit,
                 spares,
             };
-            TELL_EXIT.get().is_none_or(|tell| tell(&exit))
+            REPORT_EXIT.get().is_none_or(|report| report(&exit))
         });
     }
 }

@@ -1,7 +1,7 @@
 //! The trait that every conduit implements, and what passes through it.
 
 use crate::datagrams::Datagrams;
-use crate::exit::{ExitCounts, HearExit, TellExit};
+use crate::exit::{ExitCounts, ExitReport, HearExit};
 use crate::gauges::Gauges;
 use crate::ledger::PeerLedger;
 use crate::smp::Lines;
@@ -466,12 +466,14 @@ pub trait Conduit: Send + Sync {
         None
     }
 
-    /// Waits until all that was sent needs this process no more, which is about to end: over connections until it has left, over interfaces until it
-    /// has arrived. Says to peers that it ends, where they could wait for something of it. It waits no longer than `limit`, which is what the end of the job
-    /// leaves, nor than the conduit finds worth it. Waits for no lock that a handler's thread may hold. Whether nothing needs it any more.
+    /// The exit grace period of a process that is about to end: waits until nothing that it has sent
+    /// needs it any more. Over connections that has left by then, over interfaces it has arrived.
+    /// Announces the end to peers, which could wait for something. Waits no longer than `limit`,
+    /// which is what the end of the job leaves, nor than the conduit finds worth it, and for no lock
+    /// that a handler's thread may hold. Whether nothing needs the process any more.
     ///
     /// The default is right where what is sent has left when the call that sends it returns.
-    fn linger(&self, limit: Duration) -> bool {
+    fn exit_grace(&self, limit: Duration) -> bool {
         let _ = limit;
         true
     }
@@ -487,18 +489,19 @@ pub trait Conduit: Send + Sync {
         drop(act);
     }
 
-    /// Tells other ranks over the system queue that this one ends the job, and waits until they have confirmed, for a bounded time. Runs no
-    /// handler and waits for no lock that a handler's thread may hold, so it may be called inside one; not in a signal handler. Any thread may
-    /// call it in every [mode](crate::threads::ThreadMode).
+    /// Reports to other ranks over the system queue that this one ends the job, and waits until they
+    /// have confirmed, for a bounded time. Runs no handler and waits for no lock that a handler's
+    /// thread may hold, so it may be called inside one; not in a signal handler. Any thread may call
+    /// it in every [mode](crate::threads::ThreadMode).
     ///
-    /// False if only another thread can do that, the one that calls a conduit which does not lock: nothing has been done then but to wake that thread,
-    /// which calls this when it next rests.
-    fn tell_exit(&self, exit: &TellExit<'_>) -> bool {
+    /// False if only another thread can do that, the one that calls a conduit which does not lock:
+    /// that thread is woken, and calls this when it next rests. Nothing else has been done then.
+    fn report_exit(&self, exit: &ExitReport<'_>) -> bool {
         let _ = exit;
         true
     }
 
-    /// Exits that were told and heard so; `None` without a system queue. For reports.
+    /// Exits that were reported and heard of so; `None` without a system queue. For statistics.
     fn exits(&self) -> Option<ExitCounts> {
         None
     }

@@ -1,7 +1,7 @@
-//! The end of a job, as ranks tell it to each other over a network: the machine of the system queue with a clock and a lock.
+//! The end of a job, as ranks report it to each other over a network: the machine of the system queue with a clock and a lock.
 //!
-//! Both networks share this; what differs is how a question leaves and how answers are taken ([`Way`]). docs/adr/0028 and 0030 say who is told, and
-//! why a job's launchers are told besides.
+//! Both networks share this; what differs is how a question leaves and how answers are taken ([`Way`]). docs/adr/0028 and 0030 say which
+//! ranks get a report, and why a job's launchers get one besides.
 
 use argonet_am::system_queue::{
     Answer, Frame, Heard, Question, Shutdown, ShutdownState, Slot, SystemQueue,
@@ -14,7 +14,7 @@ use parking_lot::Mutex;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// Most ranks that are told at a time and have not confirmed.
+/// Most reports at a time that are not confirmed.
 const WINDOW: u32 = 64;
 
 /// Between two looks for answers, once the first have found none.
@@ -27,54 +27,54 @@ const EAGER_LOOKS: u32 = 64;
 /// conduit, so it must not call the conduit.
 pub type HearExit = Box<dyn Fn(JobRank, u8) + Send + Sync>;
 
-/// An exit that others are to be told.
-pub struct TellExit<'a> {
-    /// The code, as the job's. With 0 few are told, who pass it on, and nobody confirms.
+/// An exit to be reported to other ranks.
+pub struct ExitReport<'a> {
+    /// The code, as the job's. With 0 few get a report and forward it, and none confirms.
     pub code: u8,
     /// How long it may take.
     pub limit: Duration,
-    /// Whom it need not tell, nor wait for: ranks that share memory with this one, and those that have come to their end.
+    /// Ranks that need no report, and are not waited for: those that share memory with this one, and those that have come to their end.
     pub spares: &'a dyn Fn(JobRank) -> bool,
 }
 
-/// Exits that a rank has told and heard over the system queue.
+/// Exits that a rank has reported and heard of over the system queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct ExitCounts {
-    /// Ranks that this one has told.
-    pub told: u32,
+    /// Ranks to which this one has reported.
+    pub reported: u32,
     /// Of them, those that have confirmed, or had come to their end meanwhile.
     pub confirmed: u32,
-    /// Ranks that have told this one.
+    /// Ranks that have reported to this one.
     pub heard: u32,
 }
 
 impl fmt::Display for ExitCounts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self {
-            told,
+            reported,
             confirmed,
             heard,
         } = self;
         write!(
             f,
-            "{told} ranks told of an exit over the system queue, {confirmed} have confirmed, {heard} heard of"
+            "an exit reported to {reported} ranks over the system queue, {confirmed} have confirmed, {heard} heard of"
         )
     }
 }
 
 /// How the questions of a conduit travel.
 pub(crate) trait Way {
-    /// Calls `ask` with what is kept about `rank` and sends the frame that it may get, if the rank can be told now. Waits for no lock
+    /// Calls `ask` with what is kept about `rank` and sends the frame that it may get, if the rank can be reached now. Waits for no lock
     /// longer than until then.
     fn ask(&self, rank: JobRank, until: Instant, ask: &mut dyn FnMut(&mut Slot) -> Option<Frame>);
 
     /// Takes answers that have come, and runs no handler. `open` are those that have not confirmed.
     fn listen(&self, open: &[u32]);
 
-    /// Whether what a rank was told is on its way, without any more to be done here.
+    /// Whether the report to a rank is on its way, without any more to be done here.
     fn has_left(&self, rank: JobRank) -> bool;
 
-    /// Whether a rank that was told cannot confirm any more.
+    /// Whether a rank with a report cannot confirm any more.
     fn is_gone(&self, rank: JobRank) -> bool;
 }
 
@@ -144,10 +144,11 @@ impl Exits {
         act(from, code);
     }
 
-    /// Tells others that this rank ends the job, and waits until they have confirmed, or with code 0 until what they are told has left, or the time is over. A rank
-    /// that was told tells nobody, but passes a 0 on; nor does one that has told already.
+    /// Reports to others that this rank ends the job, and waits until they have confirmed, with code
+    /// 0 until the reports have left, or until the time is over. A rank that has heard of an exit
+    /// reports to none, but forwards a 0; nor does one that has reported already.
     // spec P13: the first rank that exits tells the others, and waits for a bounded time.
-    pub(crate) fn tell(&self, exit: &TellExit<'_>, way: &impl Way) {
+    pub(crate) fn report(&self, exit: &ExitReport<'_>, way: &impl Way) {
         let begun = Instant::now();
         let until = begun + exit.limit;
         let is_gone = |rank: u32| (exit.spares)(JobRank(rank)) || way.is_gone(JobRank(rank));
@@ -170,7 +171,7 @@ impl Exits {
                 }
             });
             end.handle_timeout(now);
-            if end.state() != ShutdownState::Telling {
+            if end.state() != ShutdownState::Reporting {
                 return;
             }
             let open: Vec<u32> = end.open().collect();
@@ -187,11 +188,11 @@ impl Exits {
         }
     }
 
-    /// What was told and heard.
+    /// Exits reported and heard of.
     pub(crate) fn counts(&self) -> ExitCounts {
-        let (told, confirmed) = self.end.lock().told();
+        let (reported, confirmed) = self.end.lock().reported();
         ExitCounts {
-            told,
+            reported,
             confirmed,
             heard: self.heard.load(Ordering::Relaxed),
         }
@@ -266,8 +267,8 @@ mod tests {
         }
     }
 
-    fn exit(limit: Duration) -> TellExit<'static> {
-        TellExit {
+    fn exit(limit: Duration) -> ExitReport<'static> {
+        ExitReport {
             code: 7,
             limit,
             spares: &|rank| rank.0 == 2,
@@ -279,23 +280,23 @@ mod tests {
     fn all_are_told_but_who_is_gone_and_at_most_a_window_at_a_time() {
         let exits = Exits::new(JobRank(0), 200);
         let others = Others::new(&exits, 200, &|rank| rank != 3);
-        exits.tell(&exit(Duration::from_secs(60)), &others);
+        exits.report(&exit(Duration::from_secs(60)), &others);
         let due = ExitCounts {
-            told: 198,
+            reported: 198,
             confirmed: 198,
             heard: 0,
         };
         assert_eq!(exits.counts(), due);
         assert_eq!(others.most.get(), WINDOW as usize);
         // Once.
-        exits.tell(&exit(Duration::from_secs(60)), &others);
+        exits.report(&exit(Duration::from_secs(60)), &others);
         assert_eq!(exits.counts(), due);
     }
 
-    // spec P13: with 0 few are told, and none is waited for.
+    // spec P13: with 0 few get a report, and none is waited for.
     #[test]
     fn an_exit_with_0_leaves_to_few_and_waits_for_no_answer() {
-        let with_0 = || TellExit {
+        let with_0 = || ExitReport {
             code: 0,
             ..exit(Duration::from_secs(60))
         };
@@ -311,10 +312,10 @@ mod tests {
             stays: &looks,
             ..Others::new(&exits, 30, &|rank| rank == 1)
         };
-        exits.tell(&with_0(), &others);
+        exits.report(&with_0(), &others);
         // One of 1, 2 to 3, 4 to 7, 8 to 15, 16 to 29; 3 is gone.
         let due = ExitCounts {
-            told: 5,
+            reported: 5,
             confirmed: 2,
             heard: 0,
         };
@@ -322,7 +323,7 @@ mod tests {
         assert_eq!(stays.get(), 3);
 
         // It is passed on, once, by who has heard of it, and no other code is.
-        for (code, told) in [(0, 5), (7, 0)] {
+        for (code, reported) in [(0, 5), (7, 0)] {
             let exits = Exits::new(JobRank(0), 30);
             let others = Others {
                 code,
@@ -330,8 +331,8 @@ mod tests {
             };
             exits.heard(JobRank(9), Heard::Question(Question::Exit(code)));
             for again in [with_0(), with_0(), exit(Duration::from_secs(60))] {
-                exits.tell(&again, &others);
-                assert_eq!(exits.counts().told, told, "{code}");
+                exits.report(&again, &others);
+                assert_eq!(exits.counts().reported, reported, "{code}");
             }
         }
     }
@@ -341,25 +342,25 @@ mod tests {
     fn who_never_answers_is_waited_for_no_longer_than_the_limit() {
         let exits = Exits::new(JobRank(0), 200);
         let others = Others::new(&exits, 200, &|_| false);
-        exits.tell(&exit(Duration::from_millis(20)), &others);
+        exits.report(&exit(Duration::from_millis(20)), &others);
         let counts = exits.counts();
-        assert!(counts.told > WINDOW, "{counts}");
+        assert!(counts.reported > WINDOW, "{counts}");
         assert_eq!(counts.confirmed, 1, "one was gone: {counts}");
     }
 
     #[test]
     fn who_was_told_tells_nobody_and_acts_once_for_each_that_tells() {
         let exits = Exits::new(JobRank(0), 3);
-        let told = |from, code| exits.heard(JobRank(from), Heard::Question(Question::Exit(code)));
+        let hears = |from, code| exits.heard(JobRank(from), Heard::Question(Question::Exit(code)));
         let acted = Arc::new(Mutex::new(Vec::new()));
-        told(1, 9);
+        hears(1, 9);
         let log = Arc::clone(&acted);
         exits.on_exit(Box::new(move |from, code| log.lock().push((from.0, code))));
         assert_eq!(*acted.lock(), [(1, 9)], "what came early");
-        told(2, 4);
+        hears(2, 4);
         assert_eq!(*acted.lock(), [(1, 9), (2, 4)]);
         let others = Others::new(&exits, 3, &|_| true);
-        exits.tell(&exit(Duration::from_secs(60)), &others);
+        exits.report(&exit(Duration::from_secs(60)), &others);
         let due = ExitCounts {
             heard: 2,
             ..ExitCounts::default()

@@ -38,7 +38,7 @@ pub use conduit::{
 #[cfg(not(loom))]
 pub use datagrams::{DATAGRAMS_FILE_NAME, Datagrams};
 #[cfg(not(loom))]
-pub use exit::{ExitCounts, HearExit, TellExit};
+pub use exit::{ExitCounts, ExitReport, HearExit};
 #[cfg(not(loom))]
 pub use gauges::{CREDITS_FILE_NAME, CreditReport, Gauges, PeerCredits};
 pub use ledger::{ClassLedger, Held, PeerLedger};

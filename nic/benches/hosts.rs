@@ -84,7 +84,7 @@ fn pair(datagram_bytes: usize, sealed: bool) -> [Networked; 2] {
             ..ReliableConfig::default()
         },
         seal: sealed.then(|| Seal::from_secret(b"of a benchmark")),
-        linger: Duration::ZERO,
+        exit_grace: Duration::ZERO,
         ..NetworkedConfig::of_ranks(2)
     };
     let mut rank = 0..;

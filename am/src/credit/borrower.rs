@@ -49,7 +49,7 @@ impl Peer {
             0
         };
         Some(Tag {
-            epoch: self.tell_epoch(bank),
+            epoch: self.report_epoch(bank),
             extra,
             count: cost,
         })
@@ -184,7 +184,7 @@ impl Peer {
         self.held -= count;
         self.gave_back = self.gave_back.saturating_add(count);
         Return {
-            epoch: self.tell_epoch(bank),
+            epoch: self.report_epoch(bank),
             count,
         }
     }

@@ -85,7 +85,7 @@ impl Peer {
             0
         };
         Tag {
-            epoch: self.tell_epoch(bank),
+            epoch: self.report_epoch(bank),
             extra,
             count: debt.count,
         }

@@ -40,8 +40,8 @@ pub struct Peer {
     pub(super) given: u16,
     /// Low bits of the epoch in which the lender's numbers were decayed last.
     pub(super) decayed: u16,
-    /// Low bits of the last epoch whose end the peer was told of.
-    pub(super) told: u16,
+    /// Low bits of the last epoch whose end was reported to the peer.
+    pub(super) reported: u16,
     pub(super) marks: u8,
     /// Epochs of the lender without a request to it.
     pub(super) quiet: u8,
@@ -72,7 +72,7 @@ impl Peer {
     #[must_use]
     pub fn new(bank: &Bank) -> Option<Peer> {
         let loan = bank.share()?;
-        // Untouched so far, so nothing is to decay; but it has not been told of epochs that ended.
+        // Untouched so far, so nothing is to decay; but epochs that ended were not reported to it.
         let listed = bank.plan().share() > bank.rules().least;
         Some(Peer {
             held: bank.plan().share(),
@@ -88,7 +88,7 @@ impl Peer {
             asked_for: 0,
             given: 0,
             decayed: bank.epoch() as u16,
-            told: 0,
+            reported: 0,
             marks: if listed { LISTED } else { 0 },
         })
     }
@@ -106,16 +106,16 @@ impl Peer {
         }
     }
 
-    /// Whether the peer is to be told that an epoch has ended here. It is told once for all that
+    /// Whether to report to the peer that an epoch has ended here. One report stands for all that
     /// have ended since.
     ///
-    /// Only low bits are kept, so after exactly 65,536 epochs without a message it is not told; it
-    /// is with the next.
+    /// Only low bits are kept, so after exactly 65,536 epochs without a message nothing is reported;
+    /// the next epoch is.
     #[inline]
-    pub(super) fn tell_epoch(&mut self, bank: &Bank) -> bool {
+    pub(super) fn report_epoch(&mut self, bank: &Bank) -> bool {
         let epoch = bank.epoch() as u16;
-        let news = self.told != epoch;
-        self.told = epoch;
+        let news = self.reported != epoch;
+        self.reported = epoch;
         news
     }
 

@@ -144,7 +144,7 @@ impl Bank {
             u16::MAX
         };
         Look::Ask(Revoke {
-            epoch: peer.tell_epoch(self),
+            epoch: peer.report_epoch(self),
             wanted,
         })
     }

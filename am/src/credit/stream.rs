@@ -78,11 +78,11 @@ impl Peer {
         self.lend(wanted, rank, bank)
     }
 
-    /// Lender and borrower: whether an epoch has ended here of which the peer was not told. It
-    /// counts as told then.
+    /// Lender and borrower: whether an epoch has ended here that was not reported to the peer. It
+    /// counts as reported then.
     #[inline]
-    pub fn tells_epoch(&mut self, bank: &Bank) -> bool {
-        self.tell_epoch(bank)
+    pub fn reports_epoch(&mut self, bank: &Bank) -> bool {
+        self.report_epoch(bank)
     }
 
     /// Lender: what the peer may give back at most: all but the least and what is owed.

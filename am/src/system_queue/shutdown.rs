@@ -1,14 +1,14 @@
 //! The end of a job over the system queue.
 //!
-//! The rank that ends first tells all others and waits until they have confirmed, for a bounded
-//! time, a window of them at a time. Who is told confirms and tells nobody, so the job ends with
-//! two messages a rank. Ranks that end at the same moment tell each other; a question counts as a
-//! confirmation. When the time is over, the job is to be ended by force, through the launcher. A
+//! The rank that ends first reports its exit to all others and waits until they have confirmed, for
+//! a bounded time, a window of them at a time. A rank that hears of it confirms and reports to
+//! nobody, so the job ends with two messages a rank. Ranks that end at the same moment report to
+//! each other; a question counts as a confirmation. When the time is over, the job is to be ended by force, through the launcher. A
 //! signal handler starts none of this: it sets a word that polls read (docs/adr/0012).
 //!
-//! An end with code 0, which is how most jobs end, all ranks at once, is told to few and passed on:
-//! each rank tells one of each distance that is 1, 2 to 3, 4 to 7 and so on, and who hears of it
-//! first does the same. So no rank sends more than a binary logarithm of messages.
+//! An end with code 0, which is how most jobs end, all ranks at once, is forwarded: each rank
+//! reports to one of each distance that is 1, 2 to 3, 4 to 7 and so on, and a rank that first hears
+//! of it does the same. So no rank sends more than a binary logarithm of messages.
 //!
 //! Conduits over a network run it when a rank exits (docs/adr/0028, 0030).
 // spec P13: the end of a job between hosts.
@@ -23,10 +23,10 @@ use std::collections::VecDeque;
 pub enum ShutdownState {
     /// The job goes on.
     Running,
-    /// Others are being told.
-    Telling,
-    /// All know that were to be told. The code is that of the one who ended first, as far as this
-    /// rank knows.
+    /// The exit is being reported.
+    Reporting,
+    /// Every targeted rank has acknowledged. The code is that of the first exit, as far as this rank
+    /// knows.
     Clean(u8),
     /// The time is over and some have not confirmed: end the job by force.
     Forced {
@@ -42,27 +42,27 @@ pub enum ShutdownState {
 pub struct Shutdown {
     me: u32,
     ranks: u32,
-    /// Most that are told at a time and have not confirmed.
+    /// Most reports at a time that are not confirmed.
     window: usize,
     state: ShutdownState,
     code: u8,
     deadline: Duration,
-    /// How long one who is told counts for the window.
+    /// How long a report counts for the window.
     patience: Duration,
-    /// Ranks up to this distance, that one left out, were told, or passed over; 0 before this rank
-    /// tells anybody.
+    /// Ranks up to this distance, that one left out, got a report, or were passed over; 0 before the
+    /// first report.
     next: u32,
-    /// Who was told and has not confirmed, in the order in which they were told, and when that was.
+    /// Reports that are not confirmed, in their order: the rank, and when.
     open: VecDeque<(u32, Duration)>,
-    told: u32,
+    reported: u32,
     confirmed: u32,
 }
 
-/// Parts of the time limit after which one who has not confirmed keeps no other from being told.
+/// After the time limit divided by this a report that is not confirmed leaves the window.
 const PATIENCE_PART: u32 = 16;
 
 impl Shutdown {
-    /// Nothing ends yet. At most `window` ranks (at least 1) are told at a time.
+    /// Nothing ends yet. At most `window` reports (at least 1) are open at a time.
     #[must_use]
     pub fn new(me: u32, ranks: u32, window: u32) -> Self {
         Self {
@@ -75,7 +75,7 @@ impl Shutdown {
             patience: Duration::ZERO,
             next: 0,
             open: VecDeque::new(),
-            told: 0,
+            reported: 0,
             confirmed: 0,
         }
     }
@@ -86,23 +86,23 @@ impl Shutdown {
         self.state
     }
 
-    /// How many this rank has told, and how many of them have confirmed or are gone.
+    /// Reports of this rank, and how many of their targets have confirmed or are gone.
     #[must_use]
-    pub fn told(&self) -> (u32, u32) {
-        (self.told, self.confirmed)
+    pub fn reported(&self) -> (u32, u32) {
+        (self.reported, self.confirmed)
     }
 
-    /// Ranks that were told and have not confirmed.
+    /// Ranks that got a report and have not confirmed.
     pub fn open(&self) -> impl Iterator<Item = u32> {
         self.open.iter().map(|(rank, _)| *rank)
     }
 
-    /// This rank ends the job, or passes on an end with code 0 that it has heard of. Has no effect
-    /// if it does so already, nor if it was told of another end: the first code stays.
+    /// This rank ends the job, or forwards an end with code 0 that it has heard of. Has no effect if
+    /// it does so already, nor if it has heard of another end: the first code stays.
     pub fn begin(&mut self, now: Duration, code: u8, limit: Duration) {
         let passes_on = self.state == ShutdownState::Clean(0) && code == 0 && self.next == 0;
         if self.state == ShutdownState::Running || passes_on {
-            self.state = ShutdownState::Telling;
+            self.state = ShutdownState::Reporting;
             self.code = code;
             self.deadline = now + limit;
             self.patience = limit / PATIENCE_PART;
@@ -111,21 +111,21 @@ impl Shutdown {
         }
     }
 
-    /// Tells the next ranks, as far as the window goes. `tell(rank, ask)` calls `ask` with the slot
+    /// Reports to the next ranks, as far as the window goes. `send(rank, ask)` calls `ask` with the slot
     /// of that rank's stream and sends the frame that it may get; a rank for which it does not call
     /// it is passed over.
     pub fn poll_transmit(
         &mut self,
         now: Duration,
         queue: &mut SystemQueue,
-        mut tell: impl FnMut(u32, &mut dyn FnMut(&mut Slot) -> Option<Frame>),
+        mut send: impl FnMut(u32, &mut dyn FnMut(&mut Slot) -> Option<Frame>),
     ) {
-        // Those that are told longest are first. Who is silent, because it computes perhaps, must
-        // not keep the others from hearing.
+        // The oldest reports are first. A rank that is silent, because it computes perhaps, must not
+        // keep the others from hearing.
         let silent = self
             .open
             .partition_point(|(_, at)| *at + self.patience <= now);
-        while self.state == ShutdownState::Telling
+        while self.state == ShutdownState::Reporting
             && self.open.len() - silent < self.window
             && self.next < self.ranks
         {
@@ -133,7 +133,7 @@ impl Shutdown {
             let rank = (place % u64::from(self.ranks)) as u32;
             self.next += 1;
             let (mut asked, mut knows) = (false, false);
-            tell(rank, &mut |slot| {
+            send(rank, &mut |slot| {
                 asked = true;
                 knows = slot.knows_of_exit();
                 if knows {
@@ -144,9 +144,9 @@ impl Shutdown {
             if !asked {
                 continue;
             }
-            self.told += 1;
+            self.reported += 1;
             if self.code == 0 {
-                // One of these distances is told.
+                // One of these distances gets a report.
                 self.next = self.next.checked_next_power_of_two().unwrap_or(self.ranks);
             }
             match knows {
@@ -189,16 +189,16 @@ impl Shutdown {
     /// When [`handle_timeout`](Self::handle_timeout) is to be called.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Duration> {
-        (self.state == ShutdownState::Telling).then_some(self.deadline)
+        (self.state == ShutdownState::Reporting).then_some(self.deadline)
     }
 
     /// The time may be over.
     pub fn handle_timeout(&mut self, now: Duration) {
-        if self.state == ShutdownState::Telling && now >= self.deadline {
-            let untold = self.ranks.saturating_sub(self.next);
+        if self.state == ShutdownState::Reporting && now >= self.deadline {
+            let unreported = self.ranks.saturating_sub(self.next);
             self.state = ShutdownState::Forced {
                 code: self.code,
-                silent: self.open.len() as u32 + untold,
+                silent: self.open.len() as u32 + unreported,
             };
         }
     }
@@ -213,7 +213,7 @@ impl Shutdown {
 
     fn settle(&mut self) {
         let all = self.next >= self.ranks;
-        if self.state == ShutdownState::Telling && self.open.is_empty() && all {
+        if self.state == ShutdownState::Reporting && self.open.is_empty() && all {
             self.state = ShutdownState::Clean(self.code);
         }
     }

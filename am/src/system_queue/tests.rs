@@ -178,9 +178,9 @@ impl Job {
     }
 }
 
-// spec P13: one rank ends, all are told, within a window.
+// spec P13: one rank ends and reports to all, within a window.
 #[test]
-fn all_are_told_and_confirm() {
+fn all_confirm_an_exit() {
     let mut job = Job::new(40, 8);
     job.ends[3].begin(NOW, 17, RESEND * 100);
     job.tell(3, NOW);
@@ -211,12 +211,12 @@ fn who_does_not_confirm_is_counted_when_time_is_over() {
     }
     assert_eq!(job.ends[0].poll_timeout(), Some(RESEND * 3));
     job.ends[0].handle_timeout(RESEND * 2);
-    assert_eq!(job.ends[0].state(), ShutdownState::Telling);
+    assert_eq!(job.ends[0].state(), ShutdownState::Reporting);
     job.ends[0].handle_timeout(RESEND * 3);
     let ShutdownState::Forced { code: 1, silent } = job.ends[0].state() else {
         panic!()
     };
-    // Both deaf ones are in the window, and the last was not told.
+    // Both deaf ones are in the window, and the last got no report.
     assert_eq!(silent, 2);
     assert_eq!(job.ends[0].poll_timeout(), None);
 }
@@ -228,25 +228,25 @@ fn who_is_silent_keeps_others_from_hearing_for_a_part_of_the_time_only() {
     let limit = RESEND * 16;
     job.ends[0].begin(NOW, 9, limit);
     job.tell(0, NOW);
-    let told = |job: &Job| job.wire.iter().map(|frame| frame.1).collect::<Vec<_>>();
-    assert_eq!(told(&job), [1]);
+    let reported = |job: &Job| job.wire.iter().map(|frame| frame.1).collect::<Vec<_>>();
+    assert_eq!(reported(&job), [1]);
     job.tell(0, RESEND - Duration::from_nanos(1));
-    assert_eq!(told(&job), [1]);
+    assert_eq!(reported(&job), [1]);
     job.tell(0, RESEND);
-    assert_eq!(told(&job), [1, 2]);
-    // Rank 2 confirms, so rank 3 is told at once.
+    assert_eq!(reported(&job), [1, 2]);
+    // Rank 2 confirms, so rank 3 gets its report at once.
     let question = job.wire.remove(1);
     job.deliver(RESEND, question);
     let answer = job.wire.remove(1);
     job.deliver(RESEND, answer);
-    assert_eq!(told(&job), [1, 3]);
-    assert_eq!(job.ends[0].told(), (3, 1));
+    assert_eq!(reported(&job), [1, 3]);
+    assert_eq!(job.ends[0].reported(), (3, 1));
     job.ends[0].handle_timeout(limit);
     let forced = ShutdownState::Forced { code: 9, silent: 2 };
     assert_eq!(job.ends[0].state(), forced);
 }
 
-// spec P13: over connections only those are told that are connected; who has gone is not waited
+// spec P13: over connections an exit is reported to connected ranks; one that is gone is not waited
 // for.
 #[test]
 fn who_is_passed_over_or_gone_is_not_waited_for() {
@@ -262,18 +262,18 @@ fn who_is_passed_over_or_gone_is_not_waited_for() {
     });
     assert_eq!(job.wire.len(), 2);
     job.ends[1].forget(|rank| rank == 3);
-    assert_eq!(job.ends[1].state(), ShutdownState::Telling);
+    assert_eq!(job.ends[1].state(), ShutdownState::Reporting);
     // The ring of ranks is gone round from the next one on: 3, then 0.
     let question = job.wire.remove(1);
     job.deliver(NOW, question);
     let answer = job.wire.remove(1);
     job.deliver(NOW, answer);
     assert_eq!(job.ends[1].state(), ShutdownState::Clean(9));
-    assert_eq!(job.ends[1].told(), (2, 2));
+    assert_eq!(job.ends[1].reported(), (2, 2));
 }
 
 /// Rank `first` ends with 0, all that hear of it pass it on, but those that are `deaf` to the end;
-/// how many each has told.
+/// how many reports each has sent.
 fn passed_on(ranks: usize, first: usize, neighborhood: usize, deaf: &[usize]) -> Vec<u32> {
     let mut job = Job::new(ranks, 64);
     let mut begun = vec![false; ranks];
@@ -312,7 +312,7 @@ fn passed_on(ranks: usize, first: usize, neighborhood: usize, deaf: &[usize]) ->
             "{rank} of {ranks}: {end:?}"
         );
     }
-    job.ends.iter().map(|end| end.told().0).collect()
+    job.ends.iter().map(|end| end.reported().0).collect()
 }
 
 // spec P13: an end with 0 costs each rank a binary logarithm of messages, and all hear of it.
@@ -320,10 +320,10 @@ fn passed_on(ranks: usize, first: usize, neighborhood: usize, deaf: &[usize]) ->
 fn an_end_with_0_is_passed_on_to_all() {
     for ranks in (1..20).chain([64, 100, 127]) {
         for first in [0, ranks / 2, ranks - 1] {
-            let told = passed_on(ranks, first, 1, &[]);
+            let reported = passed_on(ranks, first, 1, &[]);
             let most = (ranks as u32).next_power_of_two().trailing_zeros();
-            assert_eq!(told[first], most, "{first} of {ranks}");
-            assert_eq!(told.iter().max(), Some(&most), "{ranks}: {told:?}");
+            assert_eq!(reported[first], most, "{first} of {ranks}");
+            assert_eq!(reported.iter().max(), Some(&most), "{ranks}: {reported:?}");
         }
         for neighborhood in [2, 3, 5, 16] {
             passed_on(ranks, ranks / 2, neighborhood, &[]);
@@ -335,7 +335,7 @@ fn an_end_with_0_is_passed_on_to_all() {
 
 // spec P13: what is passed on is the code 0 alone, once.
 #[test]
-fn who_was_told_of_another_code_or_has_passed_it_on_tells_nobody() {
+fn exit_is_forwarded_at_most_once() {
     for code in [0, 7] {
         let mut job = Job::new(8, 64);
         job.ends[0].begin(NOW, code, RESEND);
@@ -359,11 +359,11 @@ fn who_was_told_of_another_code_or_has_passed_it_on_tells_nobody() {
         assert_eq!(job.ends[1].state(), ShutdownState::Clean(code));
         job.ends[1].begin(NOW, 0, RESEND);
         job.tell(1, NOW);
-        assert_eq!(job.ends[1].told().0, due.len() as u32, "{code}");
+        assert_eq!(job.ends[1].reported().0, due.len() as u32, "{code}");
     }
 }
 
-// spec P13: both have told each other and neither answers.
+// spec P13: both have reported to each other and neither answers.
 #[test]
 fn a_question_counts_as_a_confirmation() {
     let mut job = Job::new(2, 8);
@@ -380,7 +380,7 @@ fn a_question_counts_as_a_confirmation() {
     while let Some(answer) = job.wire.pop() {
         job.deliver(NOW, answer);
     }
-    assert_eq!(job.ends[0].told(), (1, 1));
+    assert_eq!(job.ends[0].reported(), (1, 1));
 }
 
 proptest! {

@@ -6,7 +6,7 @@ use crate::conduit::{
     Capabilities, Conduit, Injected, Limits, OpToken, PrepareRequest, Prepared, SendError, Sink,
 };
 use crate::datagrams::Datagrams;
-use crate::exit::{ExitCounts, HearExit, TellExit};
+use crate::exit::{ExitCounts, ExitReport, HearExit};
 use crate::gauges::Gauges;
 use crate::ledger::{ClassLedger, Held, PeerLedger};
 use argonet_am::Message;
@@ -117,13 +117,13 @@ impl<N: Interface + Send + Sync> Conduit for Portals<N> {
         }
     }
 
-    fn linger(&self, limit: Duration) -> bool {
+    fn exit_grace(&self, limit: Duration) -> bool {
         let exits = self.exits.counts();
-        let most = match exits.told > exits.confirmed {
+        let most = match exits.reported > exits.confirmed {
             true => LINGER_FOR_THE_GONE,
             false => LINGER,
         };
-        self.nic.linger(limit.min(most))
+        self.nic.exit_grace(limit.min(most))
     }
 
     fn segment_grown(&self) -> Result<(), String> {
@@ -204,13 +204,13 @@ impl<N: Interface + Send + Sync> Conduit for Portals<N> {
         self.exits.on_exit(act);
     }
 
-    fn tell_exit(&self, exit: &TellExit<'_>) -> bool {
+    fn report_exit(&self, exit: &ExitReport<'_>) -> bool {
         if !self.may_enter() {
             // The thread that calls may sleep, and nobody else wakes it for this.
             self.wake();
             return false;
         }
-        self.exits.tell(exit, self);
+        self.exits.report(exit, self);
         true
     }
 

@@ -6,7 +6,7 @@ use super::software_config;
 use super::system::scavenge;
 use super::{Buffers, Portals, PortalsConfig, PortalsSizes};
 use crate::conduit::{Completion, Conduit, Injected, OpToken, SendError, Sink};
-use crate::exit::{ExitCounts, TellExit};
+use crate::exit::{ExitCounts, ExitReport};
 use crate::gauges::CreditReport;
 use crate::threads::ThreadMode;
 use argonet_am::credit::Wishes;
@@ -121,7 +121,7 @@ fn hearing(rank: &Rank) -> Arc<Mutex<Vec<(u32, u8)>>> {
 }
 
 fn tell(rank: &Rank, limit: Duration, spares: u32) -> ExitCounts {
-    rank.portals.tell_exit(&TellExit {
+    rank.portals.report_exit(&ExitReport {
         code: 7,
         limit,
         spares: &|rank| rank.0 == spares,
@@ -162,7 +162,7 @@ fn all_but_neighbors_are_told_of_an_exit_and_confirm() {
         let heard: Vec<_> = ranks.iter().map(hearing).collect();
         let (first, others) = ranks.split_first().unwrap();
         let due = ExitCounts {
-            told: 3,
+            reported: 3,
             confirmed: 3,
             heard: 0,
         };
@@ -179,7 +179,7 @@ fn who_makes_no_call_is_waited_for_no_longer_than_the_limit_and_hears_it_later()
     let ranks = job(2, PortalsSizes::default());
     let heard = hearing(&ranks[1]);
     let counts = tell(&ranks[0], Duration::from_millis(20), u32::MAX);
-    assert_eq!((counts.told, counts.confirmed), (1, 0));
+    assert_eq!((counts.reported, counts.confirmed), (1, 0));
     ranks[1].portals.poll_with(&mut Seen::default());
     assert_eq!(*heard.lock(), [(0, 7)]);
 }
@@ -193,7 +193,7 @@ fn an_exit_by_another_thread_enters_only_where_the_conduit_locks() {
         });
         let here = &ranks[0].portals;
         let exit = || {
-            here.tell_exit(&TellExit {
+            here.report_exit(&ExitReport {
                 code: 7,
                 limit: Duration::from_millis(20),
                 spares: &|_| false,
@@ -201,14 +201,14 @@ fn an_exit_by_another_thread_enters_only_where_the_conduit_locks() {
         };
         let epoch = here.epoch();
         let entered = std::thread::scope(|scope| scope.spawn(exit).join().unwrap());
-        let told = here.exits().unwrap().told;
+        let reported = here.exits().unwrap().reported;
         if mode == ThreadMode::Seq {
-            assert_eq!((entered, told), (false, 0), "{mode:?}");
+            assert_eq!((entered, reported), (false, 0), "{mode:?}");
             assert_ne!(here.epoch(), epoch, "who calls is woken");
             assert!(exit(), "who calls tells");
-            assert_eq!(here.exits().unwrap().told, 1);
+            assert_eq!(here.exits().unwrap().reported, 1);
         } else {
-            assert_eq!((entered, told), (true, 1), "{mode:?}");
+            assert_eq!((entered, reported), (true, 1), "{mode:?}");
         }
     }
 }
@@ -241,7 +241,7 @@ fn an_exit_waits_for_the_answer_to_the_question_before() {
     assert!(is_busy());
     let before = bank.banked();
     let due = ExitCounts {
-        told: 1,
+        reported: 1,
         confirmed: 1,
         heard: 0,
     };
@@ -327,7 +327,7 @@ fn what_is_shown_of_credits_is_so() {
     assert!(lender.epochs > 0 && lender.lent > 0, "{lender:?}");
 }
 
-/// Of an operation that is told by the call alone.
+/// Of an operation that is reported by the call alone.
 const TOKEN: OpToken = OpToken {
     handle: 1,
     implicit: false,
@@ -385,11 +385,14 @@ fn what_a_target_does_not_do_at_once_is_told() {
     let mut seen = Seen::default();
     here.poll_with(&mut seen);
     assert_eq!((seen.completed, bytes), (0, [7; 8]));
-    let told: Vec<_> = seen.broken.iter().map(ToString::to_string).collect();
-    assert_eq!(told.len(), 2, "{told:?}");
-    for (told, what) in told.iter().zip(["a put of 8 bytes", "a get of 8 bytes"]) {
-        let named = told.starts_with("rank 0 over portals with rank 1: ");
-        assert!(named && told.contains(what), "{told}");
+    let reported: Vec<_> = seen.broken.iter().map(ToString::to_string).collect();
+    assert_eq!(reported.len(), 2, "{reported:?}");
+    for (reported, what) in reported
+        .iter()
+        .zip(["a put of 8 bytes", "a get of 8 bytes"])
+    {
+        let named = reported.starts_with("rank 0 over portals with rank 1: ");
+        assert!(named && reported.contains(what), "{reported}");
     }
 }
 

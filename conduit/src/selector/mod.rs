@@ -17,7 +17,7 @@ use crate::conduit::{
     Capabilities, Conduit, Injected, Limits, OpToken, PrepareRequest, Prepared, SendError, Sink,
 };
 use crate::datagrams::Datagrams;
-use crate::exit::{ExitCounts, HearExit, TellExit};
+use crate::exit::{ExitCounts, ExitReport, HearExit};
 use crate::gauges::Gauges;
 use crate::ledger::PeerLedger;
 use crate::smp::{Lines, Smp};
@@ -371,9 +371,9 @@ impl Conduit for Selector {
         self.remote.as_ref()?.network.datagrams()
     }
 
-    fn linger(&self, limit: Duration) -> bool {
+    fn exit_grace(&self, limit: Duration) -> bool {
         let remote = self.remote.as_ref();
-        remote.is_none_or(|remote| remote.network.linger(limit))
+        remote.is_none_or(|remote| remote.network.exit_grace(limit))
     }
 
     fn gauges(&self) -> Option<Arc<Gauges>> {
@@ -386,9 +386,9 @@ impl Conduit for Selector {
         }
     }
 
-    fn tell_exit(&self, exit: &TellExit<'_>) -> bool {
+    fn report_exit(&self, exit: &ExitReport<'_>) -> bool {
         let remote = self.remote.as_ref();
-        remote.is_none_or(|remote| remote.network.tell_exit(exit))
+        remote.is_none_or(|remote| remote.network.report_exit(exit))
     }
 
     fn exits(&self) -> Option<ExitCounts> {

@@ -8,7 +8,7 @@ use super::peer::{Lending, Peer};
 use crate::conduit::{
     Capabilities, Conduit, Injected, Limits, OpToken, PrepareRequest, Prepared, SendError, Sink,
 };
-use crate::exit::{ExitCounts, HearExit, TellExit};
+use crate::exit::{ExitCounts, ExitReport, HearExit};
 use crate::gauges::Gauges;
 use crate::ledger::{ClassLedger, PeerLedger};
 use crate::wire::{UserBytes, UserPlace};
@@ -354,7 +354,7 @@ impl Conduit for Tcp {
         Some(self.core.connections())
     }
 
-    fn linger(&self, limit: Duration) -> bool {
+    fn exit_grace(&self, limit: Duration) -> bool {
         let begun = std::time::Instant::now();
         let limit = limit.min(LINGER);
         let has_left = |peer: &Peer| {
@@ -380,9 +380,9 @@ impl Conduit for Tcp {
         self.core.exits.on_exit(act);
     }
 
-    fn tell_exit(&self, exit: &TellExit<'_>) -> bool {
+    fn report_exit(&self, exit: &ExitReport<'_>) -> bool {
         // Threads of the library's own serve connections in every mode, so everything here locks.
-        self.core.exits.tell(exit, &*self.core);
+        self.core.exits.report(exit, &*self.core);
         true
     }
 

@@ -211,7 +211,7 @@ impl Core {
         let Some(loans) = &mut outbound.loans else {
             return;
         };
-        if loans.peer.tells_epoch(bank) {
+        if loans.peer.reports_epoch(bank) {
             outbound.send_stream.report_credits(Credits::end_epoch);
             self.gauge_bank(bank);
         }

@@ -132,7 +132,7 @@ pub trait Portals {
     /// this process, which is about to end; whether they have. Takes no lock for long.
     ///
     /// The default is right where nothing of what was begun depends on the process.
-    fn linger(&self, limit: Duration) -> bool {
+    fn exit_grace(&self, limit: Duration) -> bool {
         let _ = limit;
         true
     }

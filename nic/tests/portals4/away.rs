@@ -45,7 +45,10 @@ pub(crate) fn trials() -> Vec<Trial> {
         ("a_peer_that_is_silent_is_lost_and_named", silent),
         ("who_owes_an_answer_is_asked_whether_it_lives", watched),
         ("a_process_that_is_killed_is_lost", killed),
-        ("what_was_sent_arrives_though_its_sender_has_gone", lingers),
+        (
+            "what_was_sent_arrives_though_its_sender_has_gone",
+            arrives_late,
+        ),
         ("a_long_put_is_cut_where_its_entry_ends", cut),
         ("operations_under_way_are_limited", limited),
         ("what_cannot_be_is_refused", refused),
@@ -62,7 +65,7 @@ pub(super) fn quick(ranks: u32) -> NetworkedConfig {
     config.link.first_rto = Duration::from_millis(50);
     config.link.probe_after = Duration::from_millis(200);
     config.link.give_up_after = Duration::from_secs(2);
-    config.linger = Duration::from_millis(200);
+    config.exit_grace = Duration::from_millis(200);
     config
 }
 
@@ -453,7 +456,7 @@ fn killed() -> Result<(), Failed> {
 }
 
 /// An interface that is dropped goes on until what it sent has arrived.
-fn lingers() -> Result<(), Failed> {
+fn arrives_late() -> Result<(), Failed> {
     const PUTS: u64 = 20;
     let mut wire = hosts::WIRES[0];
     wire.faults.seed = 3;

@@ -23,7 +23,7 @@ pub(crate) fn trials() -> Vec<Trial> {
             "what_waits_in_descriptors_goes_before_its_interface",
             dropped,
         ),
-        ("a_process_that_lingers_may_end", left),
+        ("a_process_in_its_exit_grace_may_end", left),
     ];
     let trial = |(name, test)| Trial::test(format!("hosts::{name}"), test);
     tests.map(trial).into()
@@ -70,7 +70,7 @@ pub(crate) fn leave(m: &mut Member<Networked>) -> ! {
     (m.barrier)();
     put(m, 0);
     let limit = Duration::from_secs(20);
-    let have_all = m.nic.linger(limit);
+    let have_all = m.nic.exit_grace(limit);
     // The interface is not dropped.
     std::process::exit(i32::from(!have_all));
 }

@@ -134,7 +134,7 @@ fn without_dynamic_credits_nothing_moves() {
 }
 
 #[test]
-fn an_epoch_is_told_once_and_decays_what_is_kept() {
+fn an_epoch_is_reported_once_and_decays_what_is_kept() {
     let mut pair = Pair::new(
         64,
         100,
@@ -145,10 +145,14 @@ fn an_epoch_is_told_once_and_decays_what_is_kept() {
     );
     pair.round(64, &mut Attempt::default()).unwrap();
     assert_eq!(pair.peers[0].figures().peak, 64);
-    let told: Vec<bool> = (0..24)
+    let reported: Vec<bool> = (0..24)
         .map(|_| pair.round(1, &mut Attempt::default()).unwrap().epoch)
         .collect();
-    assert_eq!(told.iter().filter(|told| **told).count(), 3, "{told:?}");
+    assert_eq!(
+        reported.iter().filter(|reported| **reported).count(),
+        3,
+        "{reported:?}"
+    );
     assert_eq!(pair.peers[0].figures().peak, 1);
 }
 
@@ -331,7 +335,7 @@ fn counts_of_sixteen_bits_saturate_at_their_end() {
 }
 
 #[test]
-fn epochs_are_told_over_the_end_of_sixteen_bits() {
+fn epochs_are_reported_beyond_sixteen_bits() {
     let quick = Rules {
         epoch_requests: 1,
         ..rules()
@@ -341,7 +345,7 @@ fn epochs_are_told_over_the_end_of_sixteen_bits() {
         let reply = pair.round(1, &mut Attempt::default()).unwrap();
         assert!(reply.epoch, "round {round}");
     }
-    // Unlucky: 65,536 epochs without a message look like none. The next is told.
+    // Unlucky: 65,536 epochs without a message look like none. The next is reported.
     let third = bank(3, 8, 10, quick);
     let (mut busy, mut quiet) = (Peer::new(&third).unwrap(), Peer::new(&third).unwrap());
     quiet.given = 100;
@@ -358,8 +362,8 @@ fn epochs_are_told_over_the_end_of_sixteen_bits() {
         end(&third);
     }
     quiet.decay_lending(&third);
-    assert!(!quiet.tell_epoch(&third) && quiet.given == 100);
+    assert!(!quiet.report_epoch(&third) && quiet.given == 100);
     end(&third);
     quiet.decay_lending(&third);
-    assert!(quiet.tell_epoch(&third) && quiet.given == 25);
+    assert!(quiet.report_epoch(&third) && quiet.given == 25);
 }

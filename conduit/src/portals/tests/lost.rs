@@ -33,7 +33,7 @@ fn apart(silent: &RefCell<Vec<Port>>) -> Vec<Rank<Networked>> {
         let rules = FaultRules::default();
         let nic = Software::new(file.as_fd(), alone, rank, Some(resolver), rules).unwrap();
         let mut network = NetworkedConfig::of_ranks(2);
-        network.linger = Duration::ZERO;
+        network.exit_grace = Duration::ZERO;
         network.link.probe_after = SHORT;
         network.link.first_rto = SHORT;
         network.link.most_rto = SHORT;

@@ -1,7 +1,7 @@
-//! The end of the job over connections: who is told, who answers, and what is refused.
+//! The end of the job over connections: reports, answers, and what is refused.
 
 use super::*;
-use crate::exit::{ExitCounts, TellExit};
+use crate::exit::{ExitCounts, ExitReport};
 use crate::tcp::TcpCredits;
 use crate::tcp::peer::Outbound;
 use core::sync::atomic::{AtomicBool, Ordering};
@@ -23,8 +23,8 @@ fn hearing(rank: &Rank) -> Arc<Mutex<Vec<(u32, u8)>>> {
     heard
 }
 
-fn tell(rank: &Rank, limit: Duration) -> ExitCounts {
-    rank.tcp.tell_exit(&TellExit {
+fn report(rank: &Rank, limit: Duration) -> ExitCounts {
+    rank.tcp.report_exit(&ExitReport {
         code: 7,
         limit,
         spares: &|_| false,
@@ -50,14 +50,14 @@ fn while_polled<R>(other: &mut Rank, act: impl FnOnce() -> R) -> R {
 }
 
 const ONE: ExitCounts = ExitCounts {
-    told: 1,
+    reported: 1,
     confirmed: 1,
     heard: 0,
 };
 
 // spec P13
 #[test]
-fn those_that_are_connected_are_told_and_confirm() {
+fn connected_ranks_confirm_an_exit() {
     let without = TcpSizes {
         credits: None,
         ..TcpSizes::default()
@@ -67,15 +67,15 @@ fn those_that_are_connected_are_told_and_confirm() {
         let heard = hearing(&b);
         // There is a third rank that has been used, and is not connected yet.
         a.tcp.core.meet(JobRank(2));
-        assert_eq!(while_polled(&mut b, || tell(&a, LONG)), ONE);
+        assert_eq!(while_polled(&mut b, || report(&a, LONG)), ONE);
         assert_eq!(*heard.lock(), [(0, 7)]);
         assert_eq!(a.queue.wanted.lock().len(), 0);
-        // Who was told tells nobody.
+        // A rank that heard of an exit reports it to nobody.
         let due = ExitCounts {
             heard: 1,
             ..ExitCounts::default()
         };
-        assert_eq!(tell(&b, LONG), due);
+        assert_eq!(report(&b, LONG), due);
     }
 }
 
@@ -99,7 +99,7 @@ fn an_exit_waits_for_the_answer_to_the_question_before() {
     assert_eq!(lacks(&mut third.outbound.lock()), 0);
     core.scavenge();
     assert!(core.used(1).unwrap().outbound.lock().slot.is_busy());
-    assert_eq!(while_polled(&mut b, || tell(&a, LONG)), ONE);
+    assert_eq!(while_polled(&mut b, || report(&a, LONG)), ONE);
     assert_eq!(*heard.lock(), [(0, 7)]);
     assert!(bank.banked() > 0, "the first question was answered, too");
 }
@@ -111,7 +111,7 @@ fn a_thread_that_serves_confirms_for_a_rank_that_computes() {
     let a = Rank::new(0, sizes, Some(connection(1, here, 1)));
     let b = Rank::with_progress(1, sizes, Some(connection(0, there, 1)));
     let heard = hearing(&b);
-    assert_eq!(tell(&a, LONG), ONE);
+    assert_eq!(report(&a, LONG), ONE);
     assert_eq!(*heard.lock(), [(0, 7)]);
 }
 
@@ -120,7 +120,7 @@ fn who_has_gone_is_not_waited_for() {
     let [here, there] = pair();
     let a = Rank::new(0, TcpSizes::default(), Some(connection(1, here, 1)));
     drop(there);
-    assert_eq!(tell(&a, LONG), ONE);
+    assert_eq!(report(&a, LONG), ONE);
 }
 
 /// As in a handler of a message of that peer.
@@ -130,9 +130,9 @@ fn where_answers_cannot_be_read_the_wait_is_bounded() {
     let heard = hearing(&b);
     let peer = a.tcp.core.used(1).unwrap();
     let handled = peer.inbound.lock();
-    let counts = while_polled(&mut b, || tell(&a, Duration::from_millis(20)));
+    let counts = while_polled(&mut b, || report(&a, Duration::from_millis(20)));
     drop(handled);
-    assert_eq!((counts.told, counts.confirmed), (1, 0));
+    assert_eq!((counts.reported, counts.confirmed), (1, 0));
     until(&mut b, "news of the exit", |_| heard.lock().len() == 1);
 }
 

@@ -48,7 +48,7 @@ pub struct NetworkedConfig {
     /// for a peer; others wait. Of all ranks the same.
     pub answers: u32,
     /// How long an interface that is dropped goes on until all that it sent has arrived.
-    pub linger: Duration,
+    pub exit_grace: Duration,
     /// Names of the ranks' hosts, for errors.
     pub hosts: HostNames,
     /// What the wire does to what this rank sends; for tests.
@@ -65,7 +65,7 @@ impl NetworkedConfig {
             seal: None,
             operations: 1 << 14,
             answers: 1 << 10,
-            linger: Duration::from_secs(2),
+            exit_grace: Duration::from_secs(2),
             hosts: HostNames::default(),
             faults: WireFaults::default(),
         }

@@ -43,7 +43,7 @@ pub(super) struct State {
     /// Records of peers that mean nothing.
     pub(super) bad_records: u64,
     /// Whether it has waited for what is under way, and has told peers that it leaves.
-    pub(super) has_lingered: bool,
+    pub(super) has_left: bool,
     /// Whether the interface is being dropped: nothing new is taken, and the thread ends.
     pub(super) stopping: bool,
 }
@@ -67,8 +67,8 @@ pub(super) struct Core {
     pub(super) state: Mutex<State>,
     /// Answers that a lane keeps at most.
     pub(super) answers: u32,
-    /// For how long an interface is dropped that has not lingered.
-    pub(super) linger: Duration,
+    /// How long the drop of an interface waits that has not left.
+    pub(super) exit_grace: Duration,
     /// Longest atomic operation.
     pub(super) atomic_bytes: u64,
     pub(super) ranks: u32,
@@ -107,7 +107,7 @@ impl Core {
             reading: Reading::new(),
             state: Mutex::new(state),
             answers: config.answers.max(1),
-            linger: config.linger,
+            exit_grace: config.exit_grace,
             atomic_bytes,
             ranks: config.ranks,
             hosts: config.hosts.clone(),

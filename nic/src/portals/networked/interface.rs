@@ -95,7 +95,7 @@ impl Networked {
             lanes: (0..ranks).map(|_| None).collect(),
             operations: Slots::new(rank, "operation under way", config.operations),
             bad_records: 0,
-            has_lingered: false,
+            has_left: false,
             stopping: false,
         };
         let os = |action| move |source: std::io::Error| NicError::Os { action, source };
@@ -148,7 +148,7 @@ impl Networked {
         }
         let drained = self.wait_until_drained(end);
         if let Some(mut turn) = self.core.turn_by(end.max(Instant::now() + LOCK)) {
-            turn.state.has_lingered = true;
+            turn.state.has_left = true;
             turn.state.endpoint.leave();
             turn.transmit();
         }
@@ -183,12 +183,12 @@ impl Networked {
 }
 
 impl Drop for Networked {
-    /// Waits until what was sent has arrived, for [`NetworkedConfig::linger`] at most, unless it
-    /// has lingered before.
+    /// Waits until what was sent has arrived, for [`NetworkedConfig::exit_grace`] at most, unless it
+    /// has left before.
     fn drop(&mut self) {
-        let has_lingered = self.core.turn().state.has_lingered;
-        if !has_lingered {
-            self.leave(self.core.linger);
+        let has_left = self.core.turn().state.has_left;
+        if !has_left {
+            self.leave(self.core.exit_grace);
         }
         self.core.turn().state.stopping = true;
         self.core.ring();

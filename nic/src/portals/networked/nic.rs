@@ -125,7 +125,7 @@ impl Portals for Networked {
         self.core.software.wake();
     }
 
-    fn linger(&self, limit: Duration) -> bool {
+    fn exit_grace(&self, limit: Duration) -> bool {
         self.leave(limit)
     }
 

@@ -122,7 +122,7 @@ fn the_thread_is_rung_for_a_timer_that_is_earlier_than_its_own() {
     config.link.most_rto = Duration::from_millis(200);
     config.link.probe_after = Duration::from_millis(200);
     config.link.give_up_after = Duration::from_millis(300);
-    config.linger = Duration::ZERO;
+    config.exit_grace = Duration::ZERO;
     config.faults = WireFaults {
         drop: 1_000_000,
         ..WireFaults::default()
@@ -226,7 +226,7 @@ fn the_thread_goes_on_where_callers_stop() {
     answered();
 }
 
-/// Ranks that end wait for nobody who has ended before, and say so when they are dropped or linger.
+/// Ranks that end wait for nobody who has ended before, and say so when they are dropped or leave.
 #[test]
 fn a_peer_that_has_left_is_not_waited_for() {
     for is_dropped in [false, true] {
@@ -239,26 +239,26 @@ fn a_peer_that_has_left_is_not_waited_for() {
             drop(b);
             None
         } else {
-            assert!(b.linger(LIMIT));
+            assert!(b.exit_grace(LIMIT));
             Some(b)
         };
         until(|| a.core.turn().state.endpoint.has_left(JobRank(1)));
         put(&a, from, 1);
-        assert!(a.linger(LIMIT), "dropped: {is_dropped}");
+        assert!(a.exit_grace(LIMIT), "dropped: {is_dropped}");
         drop((a, kept));
     }
 }
 
 #[test]
-fn an_interface_that_has_lingered_in_vain_is_dropped_at_once() {
+fn an_interface_that_has_left_in_vain_is_dropped_at_once() {
     let (own, silent) = (port(), port());
     let peers = [own.whereabouts(), silent.whereabouts()];
     let mut config = NetworkedConfig::of_ranks(2);
-    config.linger = Duration::from_secs(3600);
+    config.exit_grace = Duration::from_secs(3600);
     let nic = host(0, own, &peers, &config);
     let (_, from) = source(&nic);
     put(&nic, from, 1);
-    assert!(!nic.linger(Duration::from_millis(10)));
+    assert!(!nic.exit_grace(Duration::from_millis(10)));
     drop(nic);
 }
 
@@ -269,7 +269,7 @@ fn a_peer_that_was_lost_is_named_with_its_host_and_what_to_check() {
     let (own, silent) = (port(), port());
     let peers = [own.whereabouts(), silent.whereabouts()];
     let mut config = NetworkedConfig::of_ranks(2);
-    config.linger = Duration::ZERO;
+    config.exit_grace = Duration::ZERO;
     let short = Duration::from_millis(50);
     config.link.probe_after = short;
     config.link.most_rto = short;
