@@ -53,6 +53,7 @@ use crate::file_limit::{SPARE_FILES, raise_file_limit};
 use crate::files::moved_up;
 use crate::page::{Control, ExitKind, ExitStage, ExitWord, RankState};
 use crate::processor_time::ProcessorTime;
+use crate::rank_stderr::RankStderr;
 use crate::sys::{self, SignalSet};
 use crate::{process, replaced};
 
@@ -568,13 +569,16 @@ impl<'a> Guardian<'a> {
         let line = format!(
             "argonet: rank 0 (pid {pid}) replaced its program by exec without finalizing; the ranks were ended"
         );
-        replaced::say_there(rank_0.pidfd.as_fd(), pid, &line);
+        let stderr = RankStderr::of(rank_0.pidfd.as_fd(), pid);
         self.control.job().set_exit_word(ExitWord {
             kind: ExitKind::Died,
             rank: JobRank(0),
             code: 1,
         });
         self.end_job();
+        if let Some(stderr) = stderr {
+            stderr.say(&line);
+        }
     }
 
     fn rank_ended(&mut self, i: usize) {
@@ -641,11 +645,12 @@ impl<'a> Guardian<'a> {
                 let rank_0 = self.ranks.iter().find(|r| r.ask_first && !r.ended);
                 let more = rank_0.and_then(|rank_0| self.more_grace(rank_0, &ending));
                 if more.is_none() {
-                    if let Some(rank_0) = rank_0 {
-                        self.say_that_it_is_killed(rank_0, ending.graces);
-                    }
+                    let stderr = rank_0.and_then(|r| RankStderr::of(r.pidfd.as_fd(), r.pid));
                     let left = self.ranks.iter().filter(|r| !r.ended);
                     left.for_each(Watched::kill);
+                    if let (Some(rank_0), Some(stderr)) = (rank_0, stderr) {
+                        stderr.say(&self.why_it_is_killed(rank_0, ending.graces));
+                    }
                 }
                 self.ending = Some(more.unwrap_or(Ending {
                     next: None,
@@ -673,17 +678,16 @@ impl<'a> Guardian<'a> {
         })
     }
 
-    fn say_that_it_is_killed(&self, rank_0: &Watched, graces: u32) {
+    fn why_it_is_killed(&self, rank_0: &Watched, graces: u32) -> String {
         let word = self.control.job().exit_word();
         let code = word.map_or(1, ExitWord::process_code);
         let waited = (RANK_0_GRACE * (graces + 1)).as_secs();
         let timeout = self.control.job().exit_timeout().as_secs_f64();
-        let line = format!(
+        format!(
             "argonet: rank 0 (pid {}) is killed, as it has not ended {waited} s after it was asked to; the job's code would \
              have been {code}. A longer GASNET_EXITTIMEOUT ({timeout:.1} s now) leaves it more time",
             rank_0.pid
-        );
-        replaced::say_there(rank_0.pidfd.as_fd(), rank_0.pid, &line);
+        )
     }
 
     /// Tells the ranks that have not come to their end by themselves.

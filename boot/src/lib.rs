@@ -68,6 +68,7 @@ pub mod page;
 mod part;
 mod process;
 mod processor_time;
+mod rank_stderr;
 mod ranks;
 mod replaced;
 mod secret;

@@ -1,5 +1,6 @@
 //! The ends of a job: the code reaches the launcher, no output is lost, nothing is left over.
 
+use std::io::Write as _;
 use std::sync::Arc;
 
 use libtest_mimic::{Failed, Trial};
@@ -88,6 +89,14 @@ pub(crate) fn trials(chosen: Chosen) -> Vec<Trial> {
                 trials.push(way.trial(title, test));
             }
         }
+        if way.name != Way::LAUNCHED.name {
+            let program = Arc::clone(&program);
+            let title = format!(
+                "exits, masked-full and a full standard error ({})",
+                way.name
+            );
+            trials.push(way.trial(title, move || masked_full(&program)));
+        }
         for end in TOLD {
             let program = Arc::clone(&program);
             let title = format!("exits, {} in GASNet's words ({})", end.0, way.name);
@@ -131,6 +140,19 @@ fn masked(
     };
     if run.code() != ends_with || !is_right {
         return Err(format!("not code {ends_with} and {words:?}: {}", run.said()).into());
+    }
+    Ok(())
+}
+
+/// The line that nobody reads keeps the guardian neither from killing nor from ending.
+fn masked_full(program: &Program) -> Result<(), Failed> {
+    let (reader, mut writer) = std::io::pipe()?;
+    let bytes = rustix::pipe::fcntl_getpipe_size(&writer)?;
+    writer.write_all(&vec![b'x'; bytes])?;
+    let run = Run::writing(writer.into(), program, 2, &["masked-full", "0"], 60, &[])?;
+    drop(reader);
+    if run.code() != 128 + 9 {
+        return Err(format!("not code {}: {}", 128 + 9, run.said()).into());
     }
     Ok(())
 }

@@ -216,6 +216,19 @@ impl Run {
         seconds: u32,
         variables: &[(&str, &str)],
     ) -> Result<Self, Failed> {
+        let to = Stdio::piped();
+        Self::writing(to, program, ranks, arguments, seconds, variables)
+    }
+
+    /// As [`with`](Self::with), with another standard error.
+    pub(crate) fn writing(
+        to: Stdio,
+        program: &Program,
+        ranks: u32,
+        arguments: &[&str],
+        seconds: u32,
+        variables: &[(&str, &str)],
+    ) -> Result<Self, Failed> {
         let mut command = Command::new("timeout");
         command.args(["-k", "1", &seconds.to_string()]);
         if program.way.launched {
@@ -229,7 +242,8 @@ impl Run {
             .arg(program.path()?)
             .args(arguments)
             .env("GASNET_EXITTIMEOUT", EXIT_TIMEOUT_S)
-            .stdin(Stdio::null());
+            .stdin(Stdio::null())
+            .stderr(to);
         for name in [
             "GASNET_VERBOSEENV",
             "GASNET_BACKTRACE",
