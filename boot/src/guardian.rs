@@ -22,9 +22,9 @@
 //!
 //! Rank 0 of a job that started itself is the process that the user waits for. It is asked by a
 //! signal to report the failure and end with the job's code, and killed only if it has not done so
-//! after [`RANK_0_GRACE`]. It has up to four of these where it lacks a processor, or works in a job
-//! that ends with 0. A line on its standard error then says that it is killed, since its own report
-//! is lost.
+//! after [`RANK_0_GRACE`]. It has up to four more of these where it lacks a processor, or works in a
+//! job that ends with 0 (module `grace`). A line on its standard error then says that it is killed,
+//! since its own report is lost.
 //!
 //! The guardian is forked from its maker and keeps the maker's memory image alive as copy-on-write
 //! pages; this is cheap because jobs start before programs allocate.
@@ -55,14 +55,11 @@ use crate::page::{Control, ExitKind, ExitStage, ExitWord, RankState};
 use crate::processor_time::ProcessorTime;
 use crate::rank_stderr::RankStderr;
 use crate::sys::{self, SignalSet};
-use crate::{process, replaced};
+use crate::{grace, process, replaced};
 
 /// How long rank 0 of a job that started itself has to report a failure before it is killed like
 /// the others.
 pub const RANK_0_GRACE: Duration = Duration::from_secs(2);
-
-/// Further graces of a rank 0 that is on its way, as the module says.
-const MORE_GRACES: u32 = 4;
 
 /// How long the end of a job waits for the guardian to be gone.
 const FAREWELL: Duration = Duration::from_secs(1);
@@ -660,17 +657,11 @@ impl<'a> Guardian<'a> {
         }
     }
 
-    /// Another grace, if rank 0 had no processor for most of the last one, or works on while the
-    /// job ends with 0.
+    /// Another grace for rank 0, if it gets one.
     fn more_grace(&self, rank_0: &Watched, ending: &Ending) -> Option<Ending> {
         let now = ProcessorTime::of(rank_0.pid);
-        let waited = now.waited.saturating_sub(ending.rank_0.waited);
-        let worked = now.ran.saturating_sub(ending.rank_0.ran);
-        let word = self.control.job().exit_word();
-        let with_0 = word.is_some_and(|word| word.process_code() == 0);
-        let on_its_way =
-            waited >= RANK_0_GRACE / 2 || with_0 && worked + waited >= RANK_0_GRACE / 2;
-        (on_its_way && ending.graces < MORE_GRACES).then(|| Ending {
+        let another = grace::has_another(ending.rank_0, now, ending.graces, self.job_code());
+        another.then(|| Ending {
             next: Some(Instant::now() + RANK_0_GRACE),
             graces: ending.graces + 1,
             rank_0: now,
@@ -678,9 +669,14 @@ impl<'a> Guardian<'a> {
         })
     }
 
-    fn why_it_is_killed(&self, rank_0: &Watched, graces: u32) -> String {
+    /// The code with which the job ends.
+    fn job_code(&self) -> u8 {
         let word = self.control.job().exit_word();
-        let code = word.map_or(1, ExitWord::process_code);
+        word.map_or(1, ExitWord::process_code)
+    }
+
+    fn why_it_is_killed(&self, rank_0: &Watched, graces: u32) -> String {
+        let code = self.job_code();
         let waited = (RANK_0_GRACE * (graces + 1)).as_secs();
         let timeout = self.control.job().exit_timeout().as_secs_f64();
         format!(

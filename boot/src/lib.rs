@@ -57,6 +57,7 @@ mod fence;
 mod file_limit;
 mod files;
 mod foreign;
+mod grace;
 pub mod guardian;
 pub mod hosts;
 mod launch;
