@@ -22,9 +22,9 @@
 //!
 //! Rank 0 of a job that started itself is the process that the user waits for. It is asked by a
 //! signal to report the failure and end with the job's code, and killed only if it has not done so
-//! after [`RANK_0_GRACE`]. It has up to four more of these where it lacks a processor, or works in a
-//! job that ends with 0 (module `grace`). A line on its standard error then says that it is killed,
-//! since its own report is lost.
+//! after [`RANK_0_GRACE`]. It has up to four more of these where a thread of it lacks a processor, or
+//! computes in a job that ends with 0 (module `grace`). A line on its standard error then says that
+//! it is killed, since its own report is lost.
 //!
 //! The guardian is forked from its maker and keeps the maker's memory image alive as copy-on-write
 //! pages; this is cheap because jobs start before programs allocate.
@@ -52,7 +52,7 @@ use crate::exit::ProcessEnd;
 use crate::file_limit::{SPARE_FILES, raise_file_limit};
 use crate::files::moved_up;
 use crate::page::{Control, ExitKind, ExitStage, ExitWord, RankState};
-use crate::processor_time::ProcessorTime;
+use crate::processor_time::ThreadTime;
 use crate::rank_stderr::RankStderr;
 use crate::sys::{self, SignalSet};
 use crate::{grace, process, replaced};
@@ -378,6 +378,8 @@ struct Guardian<'a> {
     ranks: Vec<Watched>,
     /// How the job is being ended.
     ending: Option<Ending>,
+    /// The threads of rank 0 when its grace began.
+    threads_of_rank_0: Vec<ThreadTime>,
 }
 
 /// An end that takes time.
@@ -386,9 +388,8 @@ struct Ending {
     stage: ExitStage,
     /// When the next thing is to be done.
     next: Option<Instant>,
-    /// How often rank 0 has had more time, and what it had of the processors when it last had.
+    /// How often rank 0 has had more time.
     graces: u32,
-    rank_0: ProcessorTime,
 }
 
 impl<'a> Guardian<'a> {
@@ -424,6 +425,7 @@ impl<'a> Guardian<'a> {
             program,
             ranks,
             ending: None,
+            threads_of_rank_0: Vec::new(),
         }
     }
 
@@ -611,7 +613,6 @@ impl<'a> Guardian<'a> {
                 stage: ExitStage::Open,
                 next: Some(Instant::now() + timeout / WINDOW_PART),
                 graces: 0,
-                rank_0: ProcessorTime::default(),
             });
             self.will_force_after(timeout);
         }
@@ -639,34 +640,46 @@ impl<'a> Guardian<'a> {
             ExitStage::Open => self.notify(),
             ExitStage::Notice => self.end_job(),
             ExitStage::Kill => {
-                let rank_0 = self.ranks.iter().find(|r| r.ask_first && !r.ended);
-                let more = rank_0.and_then(|rank_0| self.more_grace(rank_0, &ending));
-                if more.is_none() {
-                    let stderr = rank_0.and_then(|r| RankStderr::of(r.pidfd.as_fd(), r.pid));
-                    let left = self.ranks.iter().filter(|r| !r.ended);
-                    left.for_each(Watched::kill);
-                    if let (Some(rank_0), Some(stderr)) = (rank_0, stderr) {
-                        stderr.say(&self.why_it_is_killed(rank_0, ending.graces));
-                    }
-                }
-                self.ending = Some(more.unwrap_or(Ending {
-                    next: None,
+                let given = ending.graces;
+                let (graces, next) = if self.begins_grace(given) {
+                    (given + 1, Some(Instant::now() + RANK_0_GRACE))
+                } else {
+                    self.kill_what_is_left(given);
+                    (given, None)
+                };
+                self.ending = Some(Ending {
+                    next,
+                    graces,
                     ..ending
-                }));
+                });
             }
         }
     }
 
-    /// Another grace for rank 0, if it gets one.
-    fn more_grace(&self, rank_0: &Watched, ending: &Ending) -> Option<Ending> {
-        let now = ProcessorTime::of(rank_0.pid);
-        let another = grace::has_another(ending.rank_0, now, ending.graces, self.job_code());
-        another.then(|| Ending {
-            next: Some(Instant::now() + RANK_0_GRACE),
-            graces: ending.graces + 1,
-            rank_0: now,
-            ..*ending
-        })
+    /// Rank 0, if it lives and is asked to end before it is killed.
+    fn asked_rank_0(&self) -> Option<&Watched> {
+        self.ranks.iter().find(|r| r.ask_first && !r.ended)
+    }
+
+    /// Whether rank 0, which has had so many further graces, gets another that begins now.
+    fn begins_grace(&mut self, given: u32) -> bool {
+        let Some(rank_0) = self.asked_rank_0() else {
+            return false;
+        };
+        let now = ThreadTime::of_all(rank_0.pid);
+        let before = std::mem::replace(&mut self.threads_of_rank_0, now);
+        grace::has_another(&before, &self.threads_of_rank_0, given, self.job_code())
+    }
+
+    /// Kills all, and says so where rank 0 is among them, which has had so many further graces.
+    fn kill_what_is_left(&self, given: u32) {
+        let rank_0 = self.asked_rank_0();
+        let stderr = rank_0.and_then(|r| RankStderr::of(r.pidfd.as_fd(), r.pid));
+        let left = self.ranks.iter().filter(|r| !r.ended);
+        left.for_each(Watched::kill);
+        if let (Some(rank_0), Some(stderr)) = (rank_0, stderr) {
+            stderr.say(&self.why_it_is_killed(rank_0, given));
+        }
     }
 
     /// The code with which the job ends.
@@ -696,7 +709,6 @@ impl<'a> Guardian<'a> {
             stage: ExitStage::Notice,
             next: Some(Instant::now() + rest),
             graces: 0,
-            rank_0: ProcessorTime::default(),
         });
         self.will_force_after(rest);
         self.control.job().set_exit_stage(ExitStage::Notice);
@@ -715,12 +727,12 @@ impl<'a> Guardian<'a> {
         if self.killing() {
             return;
         }
-        let rank_0 = self.ranks.iter().find(|r| r.ask_first && !r.ended);
+        let threads = self.asked_rank_0().map(|r| ThreadTime::of_all(r.pid));
+        self.threads_of_rank_0 = threads.unwrap_or_default();
         self.ending = Some(Ending {
             stage: ExitStage::Kill,
             next: Some(Instant::now() + RANK_0_GRACE),
             graces: 0,
-            rank_0: rank_0.map_or_else(ProcessorTime::default, |r| ProcessorTime::of(r.pid)),
         });
         self.control.job().set_exit_stage(ExitStage::Kill);
         for rank in &self.ranks {

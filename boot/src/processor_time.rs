@@ -1,47 +1,107 @@
 //! What the threads of a process have had of the processors, as the scheduler of Linux counts it.
 
 use std::fs;
+use std::path::Path;
 use std::time::Duration;
 
 use rustix::process::Pid;
 
-/// Times of all threads that the process has now.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct ProcessorTime {
+/// Times of one thread since it began, and whether it runs or could run now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct ThreadTime {
+    /// Its id.
+    pub(crate) thread: u32,
     /// On a processor.
     pub(crate) ran: Duration,
-    /// Ready, without a processor.
+    /// Ready, without a processor. A wait is counted when it ends.
     pub(crate) waited: Duration,
+    /// Whether it is on a processor or waits for one.
+    pub(crate) is_ready: bool,
 }
 
-impl ProcessorTime {
-    /// Zero where the system does not tell, as with a process that has ended.
-    pub(crate) fn of(pid: Pid) -> Self {
+impl ThreadTime {
+    /// Those of all threads that the process has now; none of a process that has ended. Times are
+    /// zero where the system does not count.
+    pub(crate) fn of_all(pid: Pid) -> Vec<Self> {
         let tasks = fs::read_dir(format!("/proc/{pid}/task"));
-        let texts = tasks.into_iter().flatten().flatten();
-        let texts = texts.filter_map(|task| fs::read_to_string(task.path().join("schedstat")).ok());
-        texts.fold(Self::default(), |sum, text| {
-            let mut numbers = text.split_whitespace().map_while(|word| word.parse().ok());
-            let mut next = || Duration::from_nanos(numbers.next().unwrap_or(0));
-            Self {
-                ran: sum.ran + next(),
-                waited: sum.waited + next(),
-            }
+        let tasks = tasks.into_iter().flatten().flatten();
+        tasks.filter_map(|task| Self::of(&task.path())).collect()
+    }
+
+    /// That of the thread with this directory; `None` once it has ended.
+    fn of(task: &Path) -> Option<Self> {
+        let thread = task.file_name()?.to_str()?.parse().ok()?;
+        let stat = fs::read_to_string(task.join("stat")).ok()?;
+        let times = fs::read_to_string(task.join("schedstat")).unwrap_or_default();
+        let mut times = times.split(' ').map(|number| number.parse().unwrap_or(0));
+        let mut next = || Duration::from_nanos(times.next().unwrap_or(0));
+        Some(Self {
+            thread,
+            ran: next(),
+            waited: next(),
+            is_ready: is_ready(&stat),
         })
     }
 }
 
+/// Whether the state in this line of `stat` is the one of threads that run or could run. It follows
+/// the thread's name, which may contain anything.
+fn is_ready(stat: &str) -> bool {
+    let (_, rest) = stat.rsplit_once(')').unwrap_or_default();
+    rest.trim_start().starts_with('R')
+}
+
 #[cfg(test)]
 mod tests {
+    use std::sync::mpsc::channel;
+    use std::thread;
+
     use super::*;
 
+    fn of_thread(thread: u32) -> ThreadTime {
+        let all = ThreadTime::of_all(rustix::process::getpid());
+        let found = all.into_iter().find(|time| time.thread == thread);
+        found.expect("a thread that has not ended")
+    }
+
+    fn own_id() -> u32 {
+        rustix::thread::gettid().as_raw_nonzero().get() as u32
+    }
+
     #[test]
-    fn work_is_counted() {
-        let own = rustix::process::getpid();
-        let before = ProcessorTime::of(own);
+    fn work_counts_for_the_thread_that_does_it() {
+        let (go_on, rest) = channel::<()>();
+        let (say, said) = channel();
+        let idle = thread::spawn(move || {
+            say.send(own_id()).unwrap();
+            rest.recv().unwrap_err();
+        });
+        let (own, other) = (own_id(), said.recv().unwrap());
+        let begin = of_thread(own);
         let mut sum = 0_u64;
-        while ProcessorTime::of(own).ran < before.ran + Duration::from_millis(5) {
+        let end = begin.ran + Duration::from_millis(20);
+        // On a busy machine the other may take longer to come to its rest.
+        while of_thread(own).ran < end || of_thread(other).is_ready {
             sum = std::hint::black_box(sum + 1);
+        }
+        assert!(of_thread(own).is_ready);
+        let other = of_thread(other);
+        assert!(other.ran < Duration::from_millis(20), "{other:?}");
+        drop(go_on);
+        idle.join().unwrap();
+    }
+
+    #[test]
+    fn the_state_follows_the_last_parenthesis() {
+        for (stat, ready) in [
+            ("7 (prog) R 1 7", true),
+            ("7 (prog) S 1 7", false),
+            ("7 (prog) D 1 7", false),
+            ("7 (a) R (b) S 1 7", false),
+            ("7 (a) S (b)) R 1 7", true),
+            ("", false),
+        ] {
+            assert_eq!(is_ready(stat), ready, "{stat}");
         }
     }
 }

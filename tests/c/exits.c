@@ -4,6 +4,7 @@
 
 #include <gasnet_tools.h>
 
+#include <pthread.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -25,6 +26,11 @@ static int is(const char *which, const char *name) { return strcmp(which, name) 
 static void compute(unsigned ms) {
   uint64_t begun = gasnett_ticks_now();
   while (gasnett_ticks_to_ns(gasnett_ticks_now() - begun) < (uint64_t)ms * 1000000) endless = 0;
+}
+
+static void *compute_in_thread(void *ms) {
+  compute(*(const unsigned *)ms);
+  return NULL;
 }
 
 static void at_exit(void) {
@@ -73,12 +79,17 @@ int main(int argc, char **argv) {
   if (strncmp(which, "masked-", 7) == 0) {
     /* Longer than the exit time-out and one grace of 2 s. */
     const char *timeout = getenv("GASNET_EXITTIMEOUT");
-    const unsigned late_ms = (unsigned)((timeout ? atof(timeout) : 1.5) * 1000) + 4000;
+    unsigned late_ms = (unsigned)((timeout ? atof(timeout) : 1.5) * 1000) + 4000;
     sigset_t all;
     sigfillset(&all);
     if (me == 0 && sigprocmask(SIG_BLOCK, &all, NULL) == 0) {
-      if (is(which, "masked-computing")) compute(late_ms);
-      else for (;;) sleep(1);
+      if (is(which, "masked-computing") && code == 0) compute(late_ms);
+      else if (is(which, "masked-computing")) otherwise("computing");
+      else if (is(which, "masked-joining")) {
+        pthread_t thread;
+        CHECK_EQ(pthread_create(&thread, NULL, compute_in_thread, &late_ms), 0);
+        CHECK_EQ(pthread_join(thread, NULL), 0);
+      } else otherwise("sleeping");
     }
     return code;
   }

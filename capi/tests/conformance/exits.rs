@@ -2,6 +2,7 @@
 
 use std::io::Write as _;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use libtest_mimic::{Failed, Trial};
 
@@ -81,8 +82,8 @@ pub(crate) fn trials(chosen: Chosen) -> Vec<Trial> {
         for end in MASKED {
             let program = Arc::clone(&program);
             let title = format!(
-                "exits, {} rank 0 that takes no signal ({})",
-                end.0, way.name
+                "exits, {} rank 0 that takes no signal, code {} ({})",
+                end.0, end.1, way.name
             );
             let test = move || masked(&program, end);
             if way.name != Way::LAUNCHED.name {
@@ -107,8 +108,15 @@ pub(crate) fn trials(chosen: Chosen) -> Vec<Trial> {
 }
 
 /// A rank 0 of a job that started itself that nobody can ask to end, and what is said at last.
-const MASKED: [(&str, i32, i32, &str); 3] = [
+const MASKED: [(&str, i32, i32, &str); 5] = [
     ("masked-computing", 0, 0, ""),
+    ("masked-joining", 0, 0, ""),
+    (
+        "masked-computing",
+        7,
+        128 + 9,
+        "the job's code would have been 7",
+    ),
     (
         "masked-sleeping",
         0,
@@ -149,9 +157,11 @@ fn masked_full(program: &Program) -> Result<(), Failed> {
     let (reader, mut writer) = std::io::pipe()?;
     let bytes = rustix::pipe::fcntl_getpipe_size(&writer)?;
     writer.write_all(&vec![b'x'; bytes])?;
+    let begun = Instant::now();
     let run = Run::writing(writer.into(), program, 2, &["masked-full", "0"], 60, &[])?;
     drop(reader);
-    if run.code() != 128 + 9 {
+    // The limit of the run kills as well.
+    if run.code() != 128 + 9 || begun.elapsed() >= Duration::from_secs(60) {
         return Err(format!("not code {}: {}", 128 + 9, run.said()).into());
     }
     Ok(())
