@@ -201,6 +201,17 @@ pub enum BootError {
         /// The conduit.
         conduit: String,
     },
+    /// A launcher script has given a number of ranks that is none.
+    #[error(
+        "ARGONET_LAUNCH_RANKS is \"{given}\", which is no number of ranks: set it to 1 or more, or unset it and give the \
+         number as the first argument, as in `{program} 4 ARGUMENTS`"
+    )]
+    BadLaunchRanks {
+        /// The program's name.
+        program: String,
+        /// The value of the variable.
+        given: String,
+    },
     /// The command that starts agents is missing.
     #[error(
         "GASNET_SPAWNFN is C, and GASNET_CSPAWN_CMD is not set: set it to the command that starts %C on host %M, such as \
@@ -388,6 +399,7 @@ impl BootError {
             | Self::NoTemplate
             | Self::UnknownVariable { .. }
             | Self::NoRankCount { .. }
+            | Self::BadLaunchRanks { .. }
             | Self::BadTemplate { .. }
             | Self::OpenQuote { .. }
             | Self::OneHostConduit { .. }

@@ -1,7 +1,7 @@
 //! `./prog N args...`: a program whose ranks may be on several hosts and that is its own launcher,
 //! and its own agent on each host, as programs of GASNet's udp conduit are.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 
 use argonet_settings::{CONDUIT, PSHM_NODES, Reach, SPAWN_FUNCTION, Settings};
 
@@ -34,6 +34,9 @@ const SPREADING: &str = "tcp";
 /// and not if `GASNET_PSHM_NODES` says that it forks ranks, or if another launcher has started
 /// several processes.
 ///
+/// `ARGONET_LAUNCH_RANKS` is gone afterwards, so that children of a program that starts no ranks do
+/// not start some; it stays where the process has several threads, which may read the environment.
+///
 /// # Errors
 /// A number of ranks that is missing or none, and all that [`launch`](crate::launch()) refuses.
 pub fn launch_self(
@@ -41,6 +44,7 @@ pub fn launch_self(
     args: impl IntoIterator<Item = OsString>,
     settings: &Settings,
 ) -> Result<Option<u8>, BootError> {
+    let by_script = take_launch_ranks();
     if std::env::var_os(BOOT_VARIABLE).is_some() {
         return Ok(None);
     }
@@ -56,15 +60,15 @@ pub fn launch_self(
     }
     let mut args = args.into_iter();
     let name = args.next().unwrap_or_default();
-    let by_script = std::env::var_os(LAUNCH_RANKS_VARIABLE);
-    let ranks = number(&name, by_script.or_else(|| args.next()), conduit)?;
+    let ranks = match by_script {
+        Some(given) => number_by_script(&name, &given)?,
+        None => number(&name, args.next(), conduit)?,
+    };
     let threads = sys::thread_count().map_err(|e| BootError::system("counting threads", e))?;
     if threads != 1 {
         let what = "the guardian of the ranks";
         return Err(BootError::SecondThread { threads, what });
     }
-    // Ranks may start other jobs.
-    sys::remove_variable(LAUNCH_RANKS_VARIABLE);
     let own = std::env::current_exe()
         .map_err(|e| BootError::system("finding the path of this program", e))?;
     let options = LaunchOptions {
@@ -110,11 +114,16 @@ fn conduit<'a>(linked: &'a str, settings: &Settings) -> &'a str {
     }
 }
 
+/// What a launcher script has left for this process alone.
+fn take_launch_ranks() -> Option<OsString> {
+    let given = std::env::var_os(LAUNCH_RANKS_VARIABLE)?;
+    sys::remove_variable(LAUNCH_RANKS_VARIABLE);
+    Some(given)
+}
+
 /// The number of ranks, which is the first argument.
-fn number(name: &OsString, first: Option<OsString>, conduit: &str) -> Result<u64, BootError> {
-    let text = first.as_ref().and_then(|first| first.to_str());
-    let digits = text.filter(|text| text.bytes().all(|b| b.is_ascii_digit()));
-    let number = digits.and_then(|text| text.parse().ok()).filter(|n| *n > 0);
+fn number(name: &OsStr, first: Option<OsString>, conduit: &str) -> Result<u64, BootError> {
+    let number = first.as_deref().and_then(parsed);
     number.ok_or_else(|| BootError::NoRankCount {
         program: name.to_string_lossy().into_owned(),
         given: match &first {
@@ -123,6 +132,21 @@ fn number(name: &OsString, first: Option<OsString>, conduit: &str) -> Result<u64
         },
         conduit: conduit.into(),
     })
+}
+
+/// The number of ranks, which a launcher script has given.
+fn number_by_script(name: &OsStr, given: &OsStr) -> Result<u64, BootError> {
+    parsed(given).ok_or_else(|| BootError::BadLaunchRanks {
+        program: name.to_string_lossy().into_owned(),
+        given: given.to_string_lossy().into_owned(),
+    })
+}
+
+/// A number of ranks, in decimal digits alone.
+fn parsed(text: &OsStr) -> Option<u64> {
+    let text = text.to_str()?;
+    let digits = Some(text).filter(|text| text.bytes().all(|b| b.is_ascii_digit()));
+    digits?.parse().ok().filter(|number| *number > 0)
 }
 
 /// Who wants to know more of a host starts `argonet`'s agent.
@@ -154,15 +178,29 @@ mod tests {
 
     #[test]
     fn a_number_of_ranks_is_a_number() {
-        let read = |text: &str| number(&"./prog".into(), Some(text.into()), "tcp");
+        let read = |text: &str| number("./prog".as_ref(), Some(text.into()), "tcp");
         assert_eq!(read("7").unwrap(), 7);
         for bad in ["", "0", "-1", "+1", "2x", "1e3", "99999999999999999999"] {
             let text = read(bad).unwrap_err().to_string();
             assert!(text.contains(&format!("\"{bad}\"")), "{text}");
             assert!(text.contains("./prog 4 ARGUMENTS"), "{text}");
         }
-        let missing = number(&"./prog".into(), None, "tcp").unwrap_err();
+        let missing = number("./prog".as_ref(), None, "tcp").unwrap_err();
         assert!(missing.to_string().contains("is missing"));
         assert_eq!(missing.exit_code(), 2);
+    }
+
+    #[test]
+    fn a_number_that_a_script_gives_is_blamed_on_its_variable() {
+        let read = |text: &str| number_by_script("./prog".as_ref(), text.as_ref());
+        assert_eq!(read("7").unwrap(), 7);
+        for bad in ["", "0", "-1", "2x", "99999999999999999999"] {
+            let error = read(bad).unwrap_err();
+            let text = error.to_string();
+            let begin = format!("ARGONET_LAUNCH_RANKS is \"{bad}\", which is no number of ranks");
+            assert!(text.starts_with(&begin), "{text}");
+            assert!(text.contains("./prog 4 ARGUMENTS"), "{text}");
+            assert_eq!(error.exit_code(), 2);
+        }
     }
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use argonet_base::JobRank;
 use argonet_boot::{
     Answers, AttachOptions, Bootstrap, HostOptions, Key, LaunchOptions, LocalJob, Post,
-    VisitOptions, Visits, attach, launch, visit,
+    VisitOptions, Visits, attach, launch, launch_self, visit,
 };
 use argonet_settings::Settings;
 
@@ -386,6 +386,21 @@ pub(crate) fn rank(args: Vec<String>) -> i32 {
                 .expect_err("attached already");
             complain(&format!("attach: {error}"));
             3
+        }
+        // Starts ranks of itself if it is to, or says which number of ranks its children see.
+        "launches-itself" => {
+            let settings = settings().expect("settings");
+            match launch_self("smp", std::env::args_os(), &settings) {
+                Ok(Some(code)) => return code.into(),
+                Ok(None) => {}
+                Err(e) => {
+                    complain(&format!("launch: {e}"));
+                    return e.exit_code().into();
+                }
+            }
+            let script = "echo children see ${ARGONET_LAUNCH_RANKS-none}";
+            let status = Command::new("sh").args(["-c", script]).status();
+            status.expect("sh").code().expect("a code")
         }
         other => {
             let args: Vec<&str> = args.iter().map(String::as_str).collect();

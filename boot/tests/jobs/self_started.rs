@@ -27,6 +27,10 @@ pub(crate) const TESTS: &[Test] = &[
     ("self_started_exec_in_a_rank", execs),
     ("self_started_exec_after_finalizing", execs_after_finalizing),
     ("self_started_rank_0_closes_descriptors", closes),
+    (
+        "self_started_number_of_a_script_goes_no_further",
+        number_of_a_script,
+    ),
 ];
 
 fn hello() {
@@ -185,4 +189,21 @@ fn execs_after_finalizing() {
 fn closes() {
     let outcome = Job::self_started("3", &["closes"]).run().code(0).silent();
     assert!(outcome.out.contains("goes on"), "{outcome:?}");
+}
+
+/// Neither from a program that starts no ranks, nor from one that does, nor from a rank.
+fn number_of_a_script() {
+    let this = this_program();
+    let program = || Job::program(&[&this, "__rank", "launches-itself"]);
+    let sees_none = |job: Job, ranks: usize| {
+        let outcome = job.env("ARGONET_LAUNCH_RANKS", "2").run().code(0).silent();
+        assert_eq!(outcome.lines(), vec!["children see none"; ranks]);
+    };
+    sees_none(program(), 1);
+    sees_none(program().env("ARGONET_CONDUIT", "tcp"), 2);
+    sees_none(program().env("GASNET_PSHM_NODES", "3"), 1);
+    sees_none(Job::launched(3, &[], &["launches-itself"]), 3);
+    let bad = program().env("ARGONET_CONDUIT", "tcp");
+    let outcome = bad.env("ARGONET_LAUNCH_RANKS", "2x").run().code(2);
+    outcome.says(&["launch: ARGONET_LAUNCH_RANKS is \"2x\", which is no number of ranks: "]);
 }
