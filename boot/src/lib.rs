@@ -47,6 +47,7 @@ mod backtrace;
 pub mod binding;
 mod board;
 mod bootstrap;
+mod confirming;
 mod crash;
 mod error;
 mod exit;

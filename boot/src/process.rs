@@ -30,6 +30,7 @@ use rustix::process::{Pid, getpid};
 use rustix::thread::gettid;
 use rustix::time::{ClockId, clock_gettime};
 
+use crate::confirming::confirming_limit;
 use crate::crash;
 use crate::error::BootError;
 use crate::exit_options::ExitOptions;
@@ -71,10 +72,6 @@ const GRACE: [Duration; 2] = [Duration::from_millis(100), Duration::from_millis(
 
 /// The same for an exit with 0: all ranks end so, and nobody is in a hurry.
 const GRACE_OF_0: [Duration; 2] = [Duration::from_millis(500), Duration::from_millis(20)];
-
-/// The longest that a rank which exits tells others; a part of the time-out where that is short.
-const TELLING_OF_ANY: Duration = Duration::from_millis(100);
-const TELLING_PART: u32 = 8;
 
 /// The longest that telling others of an exit with 0 takes: nobody confirms it, so nothing but what
 /// cannot leave at once is waited for.
@@ -412,7 +409,7 @@ impl RankProcess {
         let Some(tell) = TELLER.get().filter(|_| !is_left) else {
             return;
         };
-        let most = TELLING_OF_ANY.min(self.timeout() / TELLING_PART);
+        let most = confirming_limit(self.timeout());
         let limit = if code == 0 {
             TELLING_OF_0.min(most)
         } else {
