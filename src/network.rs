@@ -7,13 +7,14 @@ use crate::published::Reaches;
 use argonet_am::Registered;
 use argonet_base::{JobRank, Rank};
 use argonet_boot::{Bootstrap, Key, LocalJob, MAX_VALUE_BYTES};
+use argonet_conduit::channel::ChannelCredits;
 use argonet_conduit::selector;
 use argonet_conduit::smp::{SegmentLen, Smp, ThreadMode};
 use argonet_conduit::tcp::join::{
     JobKey, JoinService, Joiner, Joining, Whereabouts, from_settings, interfaces, read_addresses,
     write_addresses,
 };
-use argonet_conduit::tcp::{Tcp, TcpConfig, TcpCredits, TcpSizes};
+use argonet_conduit::tcp::{Tcp, TcpConfig, TcpSizes};
 use argonet_conduit::{ExitCounts, Gauges};
 use argonet_segment::Directory;
 use argonet_settings::{
@@ -190,7 +191,7 @@ fn sizes(settings: &Settings) -> TcpSizes {
     TcpSizes {
         connections: settings.get(&TCP_CONNECTIONS) as u16,
         silent_time: settings.get(&TCP_SILENCE_TIMEOUT),
-        credits: TcpCredits::from_settings(settings),
+        credits: ChannelCredits::from_settings(settings),
         ..TcpSizes::default()
     }
 }

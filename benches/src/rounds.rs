@@ -8,8 +8,9 @@ mod pairs;
 use argonet_am::record::Short;
 use argonet_am::{AmError, Delivery, HandlerTable, Message, MessageClass, Payload, Registered};
 use argonet_base::{HandlerIndex, JobRank};
+use argonet_conduit::channel::ChannelCredits;
 use argonet_conduit::smp::ThreadMode;
-use argonet_conduit::tcp::{Connection, Connector, Made, Tcp, TcpConfig, TcpCredits, TcpSizes};
+use argonet_conduit::tcp::{Connection, Connector, Made, Tcp, TcpConfig, TcpSizes};
 use argonet_conduit::{Completion, Conduit, OpToken, Sink};
 use argonet_segment::{Directory, OwnSegment, PageKind, SegmentFile};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
@@ -62,7 +63,7 @@ fn registered() -> Registered {
 }
 
 /// A rank and its segment, which it must not outlive.
-fn rank(rank: u32, socket: TcpStream, credits: Option<TcpCredits>) -> (Tcp, OwnSegment) {
+fn rank(rank: u32, socket: TcpStream, credits: Option<ChannelCredits>) -> (Tcp, OwnSegment) {
     let file = SegmentFile::create(1, 1 << 16, PageKind::Normal).expect("a file");
     let directory = Directory::new(file, JobRank(0)).expect("a directory");
     let segment = OwnSegment::attach(&directory, 1 << 16).expect("a segment");
@@ -91,7 +92,7 @@ fn rank(rank: u32, socket: TcpStream, credits: Option<TcpCredits>) -> (Tcp, OwnS
 }
 
 /// So many round trips over a connection, with credits or without flow control.
-pub(crate) fn over_tcp(times: u64, credits: Option<TcpCredits>) {
+pub(crate) fn over_tcp(times: u64, credits: Option<ChannelCredits>) {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
     let here = TcpStream::connect(listener.local_addr().expect("an address")).expect("loopback");
     let (there, _) = listener.accept().expect("loopback");

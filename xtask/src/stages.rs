@@ -193,7 +193,7 @@ fn connections(run: &mut Run) {
     let seeds = budget::CONNECTION_SEEDS_FULL.to_string();
     let mut command = cargo(&["test", "--package", "argonet-conduit", "--lib", "--"]);
     command
-        .args(["tcp::join::dial", "tcp::stream", "tcp::frame"])
+        .args(["tcp::join::dial", "channel::stream", "channel::frame"])
         .env("ARGONET_SIM_SEEDS", &seeds)
         .env("PROPTEST_CASES", &seeds);
     run.tests(

@@ -13,8 +13,8 @@ mod rounds;
 
 use argonet::engine::{Call, DataType, Folding, Kind, Operation, ThreadCtx};
 use argonet::{GlobalRef, JobRank, Rank, Result, SharedArray, World};
+use argonet_conduit::channel::ChannelCredits;
 use argonet_conduit::smp::{Barrier, ThreadMode};
-use argonet_conduit::tcp::TcpCredits;
 use engines::{Memory, Station};
 use std::hint::black_box;
 use std::process::ExitCode;
@@ -62,7 +62,7 @@ const ROUNDS: [Round; 9] = [
         by_lines(times, call);
     }),
     ("tcp-round-trip", |times| {
-        rounds::over_tcp(times, Some(TcpCredits::default()));
+        rounds::over_tcp(times, Some(ChannelCredits::default()));
     }),
     ("tcp-round-trip-without-credits", |times| {
         rounds::over_tcp(times, None);

@@ -3,8 +3,8 @@
 use super::config::TcpConfig;
 use super::connections::{Connections, held};
 use super::core::Core;
-use super::frame::{Kind, charge};
 use super::peer::{Lending, Peer};
+use crate::channel::frame::{Kind, charge};
 use crate::conduit::{
     Capabilities, Conduit, Injected, Limits, OpToken, PrepareRequest, Prepared, SendError, Sink,
 };

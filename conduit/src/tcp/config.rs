@@ -1,8 +1,8 @@
 //! How a [`Tcp`](super::Tcp) is set up.
 
 use super::connector::Connector;
-use super::credits::TcpCredits;
-use super::frame::{LARGEST_CHARGE, LONGEST_HEAD, MAX_CHUNK};
+use crate::channel::ChannelCredits;
+use crate::channel::frame::{LARGEST_CHARGE, LONGEST_HEAD, MAX_CHUNK};
 use crate::conduit::{Limits, SMALL_PUT};
 use crate::smp::SegmentLen;
 use crate::threads::ThreadMode;
@@ -30,7 +30,7 @@ pub struct TcpSizes {
     /// kept until the rank makes a call.
     pub window_bytes: usize,
     /// How the receive space is dealt out to peers; `None` gives each [`window_bytes`](Self::window_bytes).
-    pub credits: Option<TcpCredits>,
+    pub credits: Option<ChannelCredits>,
     /// The longest payload of a long.
     pub long_bytes: usize,
     /// Long puts and gets go in parts of this many bytes.
@@ -58,7 +58,7 @@ impl Default for TcpSizes {
             copy_bytes: (64 << 10) - 1,
             replay_bytes: 1 << 20,
             window_bytes: 256 << 10,
-            credits: Some(TcpCredits::default()),
+            credits: Some(ChannelCredits::default()),
             long_bytes: 1 << 20,
             chunk_bytes: 512 << 10,
             gets: 4096,
@@ -106,7 +106,7 @@ impl TcpSizes {
             copy_bytes: SMALL_PUT,
             replay_bytes: 2 * REPLY_ROOM,
             window_bytes: LARGEST_CHARGE,
-            credits: Some(TcpCredits::smallest()),
+            credits: Some(ChannelCredits::smallest()),
             long_bytes: 64 << 10,
             chunk_bytes: 512,
             gets: 1,

@@ -3,7 +3,7 @@
 use super::bits::Bits;
 use super::core::{Core, NOBODY};
 use super::peer::{Inbound, Outbound, Peer};
-use super::stream::Pieces;
+use crate::channel::stream::Pieces;
 use argonet_base::cpu::ticks;
 use core::sync::atomic::Ordering;
 use rustix::event::epoll;

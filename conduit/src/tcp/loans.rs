@@ -1,10 +1,10 @@
 //! What a rank and a peer have lent each other.
 
 use super::core::Core;
-use super::credits::{CREDIT_BYTES, credits};
-use super::frame::{Fields, Kind};
 use super::peer::{Outbound, Peer};
-use super::stream::{Credits, Grant, Parked, SendStream};
+use crate::channel::frame::{Fields, Kind};
+use crate::channel::stream::{Credits, Grant, Parked, SendStream};
+use crate::channel::{CREDIT_BYTES, credits};
 use argonet_am::credit::{self, Bank, CreditError, Return, Revoke};
 use argonet_am::record::RecordError;
 use argonet_am::system_queue::{Question, SystemQueue};

@@ -1,14 +1,14 @@
 //! What a rank keeps about a peer that it has used.
 
 use super::config::{REPLY_ROOM, TcpSizes};
-use super::credits::CREDIT_BYTES;
-use super::frame::{Fields, HeadBytes, Kind};
 use super::loans::Loans;
-use super::operations::Operations;
 use super::rails::{InboundRail, Striping};
 use super::silence::Silence;
-use super::stream::{Aside, Bodies, Body, Grant, Parked, ReceiveStream, SendStream};
 use super::wire::Wire;
+use crate::channel::CREDIT_BYTES;
+use crate::channel::frame::{Fields, HeadBytes, Kind};
+use crate::channel::operations::Operations;
+use crate::channel::stream::{Aside, Bodies, Body, Grant, Parked, ReceiveStream, SendStream};
 use crate::conduit::{Completion, OpToken, SendError};
 use argonet_am::AmError;
 use argonet_am::credit::Bank;
@@ -296,7 +296,7 @@ impl Outbound {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tcp::stream::Pieces;
+    use crate::channel::stream::Pieces;
     use argonet_segment::SharedBytes;
     use std::panic::{AssertUnwindSafe, catch_unwind};
 

@@ -1,8 +1,8 @@
 //! Frames that are served without a look at everything that they could be.
 
-use super::frame::{Kind, WholePut, WholeShort};
 use super::peer::Inbound;
 use super::visit::Visit;
+use crate::channel::frame::{Kind, WholePut, WholeShort};
 use crate::conduit::Sink;
 use argonet_am::record::RecordError;
 use argonet_am::{Category, Delivery, MAX_CARRIED, MessageClass};

@@ -2,9 +2,9 @@
 
 use super::config::REPLY_ROOM;
 use super::core::Core;
-use super::frame::{Fields, HeadBytes, Kind, LONGEST_HEAD, charge};
 use super::peer::{Lending, Outbound, Peer, Reserved};
-use super::stream::{Body, Extent};
+use crate::channel::frame::{Fields, HeadBytes, Kind, LONGEST_HEAD, charge};
+use crate::channel::stream::{Body, Extent};
 use crate::conduit::{Limits, OpToken, Prepared, SendError};
 use crate::wire::UserBytes;
 use argonet_am::{

@@ -1,10 +1,10 @@
 //! What is done with a frame that has come.
 
-use super::frame::{Fields, Frame, HEADER_BYTES, HeadBytes, Kind, LONGEST_HEAD};
-use super::operations::Data;
 use super::peer::Inbound;
-use super::stream::{Body, Extent, PAYLOAD_ALIGN, Parked};
 use super::visit::Visit;
+use crate::channel::frame::{Fields, Frame, HEADER_BYTES, HeadBytes, Kind, LONGEST_HEAD};
+use crate::channel::operations::Data;
+use crate::channel::stream::{Body, Extent, PAYLOAD_ALIGN, Parked};
 use crate::conduit::{Completion, Sink};
 use argonet_am::record::RecordError;
 use argonet_am::{AmError, Category, Delivery, MAX_CARRIED, MessageClass};

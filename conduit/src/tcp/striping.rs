@@ -1,11 +1,11 @@
 //! Payloads beside the stream: which connection writes them, and where they go when they have come.
 
 use super::core::Core;
-use super::frame::{Frame, Kind};
 use super::peer::{Inbound, Outbound, Peer};
 use super::rails::InboundRail;
-use super::stream::{Claim, Link, Next, Pieces, ReceiveStream, Wanted, best};
 use super::visit::{Visit, Went};
+use crate::channel::frame::{Frame, Kind};
+use crate::channel::stream::{Claim, Link, Next, Pieces, ReceiveStream, Wanted, best};
 use crate::conduit::Sink;
 use argonet_am::record::RecordError;
 use argonet_segment::bulk;

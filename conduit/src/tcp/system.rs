@@ -1,10 +1,10 @@
 //! The system queue over connections: frames of one word beside the stream. Credits called back and the end of the job ride on it.
 
 use super::core::Core;
-use super::frame::Kind;
 use super::peer::Peer;
-use super::stream::{Credits, Parked};
 use super::visit::Served;
+use crate::channel::frame::Kind;
+use crate::channel::stream::{Credits, Parked};
 use crate::exit::Way;
 use argonet_am::record::RecordError;
 use argonet_am::system_queue::{Answer, Frame, Heard, Question, Slot, SystemQueue};

@@ -1,9 +1,9 @@
 //! A look at one peer: what has come from it is taken, served and reported.
 
 use super::core::Core;
-use super::frame::{Frame, Kind};
 use super::peer::{Inbound, Outbound, Peer};
-use super::stream::{Next, Pieces};
+use crate::channel::frame::{Frame, Kind};
+use crate::channel::stream::{Next, Pieces};
 use crate::conduit::{Completion, OpToken, Sink};
 use argonet_am::record::RecordError;
 use argonet_am::{AmError, MessageClass};

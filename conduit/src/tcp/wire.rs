@@ -1,7 +1,7 @@
 //! What bytes are written to and read from: a socket, or memory for what a rank sends to itself.
 
 use super::silence::Vital;
-use super::stream::Pieces;
+use crate::channel::stream::Pieces;
 use core::mem::MaybeUninit;
 use parking_lot::Mutex;
 use rustix::fd::{AsRawFd, BorrowedFd, OwnedFd};

@@ -15,6 +15,7 @@ mod rpc;
 mod sequences;
 mod settings;
 mod size;
+mod stream;
 
 // The reader of sequence files belongs to an example, which is no library.
 #[path = "../../../examples/kmers/kmer.rs"]
@@ -37,7 +38,7 @@ pub struct Target {
 }
 
 /// All of them.
-pub const TARGETS: [Target; 11] = [
+pub const TARGETS: [Target; 12] = [
     Target {
         name: "control",
         run: control::run,
@@ -81,5 +82,9 @@ pub const TARGETS: [Target; 11] = [
     Target {
         name: "size",
         run: size::run,
+    },
+    Target {
+        name: "stream",
+        run: stream::run,
     },
 ];

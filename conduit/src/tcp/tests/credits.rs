@@ -2,10 +2,11 @@
 
 use super::*;
 use crate::PeerCredits;
-use crate::tcp::credits::CREDIT_BYTES;
+use crate::channel::CREDIT_BYTES;
+use crate::channel::ChannelCredits;
+use crate::channel::frame::LARGEST_CHARGE;
+use crate::channel::stream::{Grant, Parked};
 use crate::tcp::loans::Loans;
-use crate::tcp::stream::{Grant, Parked};
-use crate::tcp::{TcpCredits, frame::LARGEST_CHARGE};
 use argonet_am::credit::{Bank, Figures, Return, Revoke};
 use rand_xoshiro::Xoshiro256StarStar;
 use rand_xoshiro::rand_core::{Rng as _, SeedableRng};
@@ -14,12 +15,12 @@ const SHARE: u16 = LARGEST_CHARGE.div_ceil(CREDIT_BYTES) as u16;
 const BANK: u32 = 300;
 
 fn sizes() -> TcpSizes {
-    let credits = TcpCredits {
+    let credits = ChannelCredits {
         most: 1000,
         epoch_requests: 8,
         share: Some(SHARE.into()),
         bank: Some(BANK),
-        ..TcpCredits::default()
+        ..ChannelCredits::default()
     };
     TcpSizes {
         credits: Some(credits),
@@ -248,10 +249,10 @@ fn epochs_are_reported_to_senders() {
 
 /// Rank 1 of three, with 400 credits a peer and none in the bank, and its side of the stream to a peer.
 fn half() -> (Bank, Box<Loans>, Grant, Parked) {
-    let credits = TcpCredits {
+    let credits = ChannelCredits {
         share: Some(400),
         bank: Some(0),
-        ..TcpCredits::default()
+        ..ChannelCredits::default()
     };
     let bank = Bank::new(1, credits.plan(3).unwrap(), credits.rules());
     let loans = Loans::new(&bank).unwrap();

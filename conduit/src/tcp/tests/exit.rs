@@ -1,8 +1,8 @@
 //! The end of the job over connections: reports, answers, and what is refused.
 
 use super::*;
+use crate::channel::ChannelCredits;
 use crate::exit::{ExitCounts, ExitReport};
-use crate::tcp::TcpCredits;
 use crate::tcp::peer::Outbound;
 use core::sync::atomic::{AtomicBool, Ordering};
 use std::io::Read;
@@ -81,10 +81,10 @@ fn connected_ranks_confirm_an_exit() {
 
 #[test]
 fn an_exit_waits_for_the_answer_to_the_question_before() {
-    let credits = TcpCredits {
+    let credits = ChannelCredits {
         share: Some(400),
         bank: Some(0),
-        ..TcpCredits::default()
+        ..ChannelCredits::default()
     };
     let [a, mut b] = two(TcpSizes {
         credits: Some(credits),

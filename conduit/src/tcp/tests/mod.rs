@@ -1,7 +1,7 @@
 //! One or two ranks of the conduit over loopback sockets: what the conformance suite does not see.
 
-use super::frame::{Fields, HeadBytes, Kind};
 use super::{Connection, Connector, Made, Tcp, TcpConfig, TcpSizes};
+use crate::channel::frame::{Fields, HeadBytes, Kind};
 use crate::conduit::{Completion, Conduit, Injected, OpToken, SendError, Sink};
 use crate::smp::ThreadMode;
 use argonet_am::record::{RecordError, Short};

@@ -4,10 +4,11 @@ use argonet_am::MAX_ARGS;
 use argonet_base::JobRank;
 use argonet_base::size::HumanSize;
 use argonet_conduit::Limits;
+use argonet_conduit::channel::ChannelCredits;
 use argonet_conduit::portals::{self, PortalsSizes};
 use argonet_conduit::smp::{Barrier, Smp};
 use argonet_conduit::tcp::join::{from_settings, interfaces};
-use argonet_conduit::tcp::{Tcp, TcpCredits, TcpSizes};
+use argonet_conduit::tcp::{Tcp, TcpSizes};
 use argonet_settings::{CONDUIT, CONDUITS, Settings, TCP_CONNECTIONS};
 
 use super::Facts;
@@ -102,7 +103,7 @@ fn over_portals(settings: &Settings, ranks: u32) -> Facts {
 
 /// How the receive space of a rank is dealt out, or why it cannot be.
 fn receive_space(settings: &Settings, ranks: u32) -> String {
-    match TcpCredits::from_settings(settings).map(|credits| credits.plan(ranks)) {
+    match ChannelCredits::from_settings(settings).map(|credits| credits.plan(ranks)) {
         None => {
             let window = HumanSize(TcpSizes::default().window_bytes as u64);
             format!("at most {window} of each peer: there are no credits (ARGONET_CREDITS)")

@@ -6,7 +6,7 @@ use argonet_settings as settings;
 use argonet_settings::Settings;
 
 /// Bytes of a credit.
-pub(super) const CREDIT_BYTES: usize = 256;
+pub(crate) const CREDIT_BYTES: usize = 256;
 
 /// What the largest request needs.
 const LEAST: u16 = LARGEST_CHARGE.div_ceil(CREDIT_BYTES) as u16;
@@ -14,7 +14,7 @@ const LEAST: u16 = LARGEST_CHARGE.div_ceil(CREDIT_BYTES) as u16;
 /// Credits: how much of a rank's receive space each peer may use, 256 bytes a credit, the same on all ranks of a job. ADR 0025 has the
 /// reasons, docs/flow-control.md the machine.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct TcpCredits {
+pub struct ChannelCredits {
     /// Whether credits move to the peers that want them.
     pub dynamic: bool,
     /// By argonet's rules; if not, by those of the Portals text.
@@ -31,7 +31,7 @@ pub struct TcpCredits {
     pub space_bytes: Option<u64>,
 }
 
-impl Default for TcpCredits {
+impl Default for ChannelCredits {
     fn default() -> Self {
         Self {
             dynamic: true,
@@ -45,7 +45,7 @@ impl Default for TcpCredits {
     }
 }
 
-impl TcpCredits {
+impl ChannelCredits {
     /// What the settings say; `None` without flow control. argonet's own names come before those of GASNet's Portals conduit.
     #[must_use]
     pub fn from_settings(given: &Settings) -> Option<Self> {
@@ -156,7 +156,7 @@ impl TcpCredits {
 }
 
 /// Credits that so many bytes take, rounded up.
-pub(super) fn credits(bytes: u64) -> u16 {
+pub(crate) fn credits(bytes: u64) -> u16 {
     // Windows are of 16 bits of credits.
     u16::try_from(bytes.div_ceil(CREDIT_BYTES as u64)).unwrap_or(u16::MAX)
 }
@@ -167,7 +167,7 @@ mod tests {
 
     #[test]
     fn small_jobs_have_the_windows_that_every_peer_had_and_large_ones_a_bound() {
-        let credits = TcpCredits::default();
+        let credits = ChannelCredits::default();
         for (ranks, share, mib) in [
             (2, 1024, 1),
             (53, 1024, 15),
@@ -179,7 +179,7 @@ mod tests {
             assert!(plan.space().bytes() <= mib << 20, "{plan}");
             assert!(plan.space().bytes() > (mib - 1) << 20, "{plan}");
         }
-        assert!(TcpCredits::smallest().plan(3).is_ok());
+        assert!(ChannelCredits::smallest().plan(3).is_ok());
     }
 
     #[test]
@@ -188,15 +188,15 @@ mod tests {
             let pairs = pairs
                 .iter()
                 .map(|(name, value)| ((*name).into(), (*value).into()));
-            TcpCredits::from_settings(&Settings::from_pairs(pairs).unwrap())
+            ChannelCredits::from_settings(&Settings::from_pairs(pairs).unwrap())
         };
-        assert_eq!(of(&[]), Some(TcpCredits::default()));
+        assert_eq!(of(&[]), Some(ChannelCredits::default()));
         assert_eq!(of(&[("GASNET_PORTAL_FLOW_CONTROL", "0")]), None);
         let both = [
             ("GASNET_PORTAL_FLOW_CONTROL", "0"),
             ("ARGONET_CREDITS", "1"),
         ];
-        assert_eq!(of(&both), Some(TcpCredits::default()));
+        assert_eq!(of(&both), Some(ChannelCredits::default()));
         let all = [
             ("GASNET_PORTAL_DYNAMIC_CREDITS", "0"),
             ("GASNET_PORTAL_MAX_CRED_PER_NODE", "400"),
@@ -207,7 +207,7 @@ mod tests {
             ("ARGONET_CREDITS_MENDED", "0"),
             ("ARGONET_CREDITS_BANK", "8"),
         ];
-        let due = TcpCredits {
+        let due = ChannelCredits {
             dynamic: false,
             mended: false,
             most: 400,
@@ -221,11 +221,11 @@ mod tests {
 
     #[test]
     fn wishes_that_do_not_fit_are_refused_with_the_sums() {
-        let credits = TcpCredits {
+        let credits = ChannelCredits {
             share: Some(400),
             bank: Some(100),
             space_bytes: Some(1 << 20),
-            ..TcpCredits::default()
+            ..ChannelCredits::default()
         };
         let said = credits.plan(100).unwrap_err().to_string();
         let sums = "400 credits for each of 99 peers and 100 in the bank are 39700 credits, but the receive space of 1048576 bytes holds 4096: \

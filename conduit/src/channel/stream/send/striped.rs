@@ -1,8 +1,8 @@
 //! Payloads that leave the stream: which may, who carries them, and what becomes of them when that is lost.
 
 use super::{Placed, SendStream, Way};
-use crate::tcp::frame::{AWAY_FLAG, FLAGS_AT, Fields, HeadBytes, Kind};
-use crate::tcp::stream::pieces::Pieces;
+use crate::channel::frame::{AWAY_FLAG, FLAGS_AT, Fields, HeadBytes, Kind};
+use crate::channel::stream::pieces::Pieces;
 
 /// A payload that travels beside the stream, over some connection.
 #[derive(Debug)]

@@ -1,7 +1,7 @@
 //! A payload that is written before it is copied: its peer reads while this rank copies.
 
 use super::SendStream;
-use crate::tcp::stream::pieces::Pieces;
+use crate::channel::stream::pieces::Pieces;
 use argonet_segment::SharedBytes;
 use core::ptr::NonNull;
 

@@ -1,6 +1,6 @@
 //! What a peer learns of credits: beside the stream, with control frames.
 
-use crate::tcp::frame::{Fields, HeadBytes, Kind};
+use crate::channel::frame::{Fields, HeadBytes, Kind};
 use argonet_am::system_queue::Frame;
 
 /// What is to be reported.

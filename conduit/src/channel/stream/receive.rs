@@ -1,7 +1,7 @@
 //! The receiving half: bytes as they were read, and the frames in them.
 
 use super::pieces::Pieces;
-use crate::tcp::frame::{Frame, Kind, LONGEST_HEAD, WholePut, WholeShort};
+use crate::channel::frame::{Frame, Kind, LONGEST_HEAD, WholePut, WholeShort};
 use argonet_am::record::RecordError;
 use argonet_am::{Category, MAX_MEDIUM};
 use argonet_segment::bulk;

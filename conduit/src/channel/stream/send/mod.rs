@@ -11,7 +11,7 @@ pub(crate) use striped::Claim;
 
 use super::pieces::Pieces;
 use super::ring::Ring;
-use crate::tcp::frame::{Fields, HEADER_BYTES, HeadBytes, Kind, WholePut};
+use crate::channel::frame::{Fields, HEADER_BYTES, HeadBytes, Kind, WholePut};
 use argonet_am::record::RecordError;
 use argonet_segment::{SharedBytes, bulk};
 use lent::Lent;

@@ -1,9 +1,9 @@
 //! How many requests may be under way: what their receiver can keep.
 
-use crate::tcp::frame::LARGEST_CHARGE;
+use crate::channel::frame::LARGEST_CHARGE;
 use argonet_am::record::RecordError;
 
-/// The sender's account of requests, in bytes as [`charge`](crate::tcp::frame::charge) counts them, from the beginning.
+/// The sender's account of requests, in bytes as [`charge`](crate::channel::frame::charge) counts them, from the beginning.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Grant {
     used: u64,

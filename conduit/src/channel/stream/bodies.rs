@@ -1,6 +1,6 @@
 //! Payloads that come beside the stream: which are missing, and which came before their heads.
 
-use crate::tcp::frame::Frame;
+use crate::channel::frame::Frame;
 use argonet_am::record::RecordError;
 use std::collections::BTreeMap;
 

@@ -2,7 +2,8 @@
 //! is; every message must be taken once, in order, as it was sent.
 
 use super::{Body, Extent, Next, PAYLOAD_ALIGN, Pieces, ReceiveStream, SendStream};
-use crate::tcp::frame::{Fields, Frame, HeadBytes, Kind};
+use crate::channel::frame::{Fields, Frame, HeadBytes, Kind};
+use crate::channel::frames_in;
 use crate::wire::UserBytes;
 use argonet_am::record::RecordError;
 use argonet_segment::SharedBytes;
@@ -525,17 +526,17 @@ fn frames_of_a_stream_are_counted() {
     let (mut pair, _) = loaded();
     pair.write(0, usize::MAX);
     let bytes: Vec<u8> = pair.pipes[0].iter().copied().collect();
-    assert_eq!(crate::tcp::frames_in(&bytes), Ok(SOME.len()));
-    assert_eq!(
-        crate::tcp::frames_in(&bytes[..bytes.len() - 1]),
-        Ok(SOME.len() - 1)
-    );
+    for read_bytes in [1, 7, 1000, usize::MAX] {
+        let count = |bytes| frames_in(bytes, read_bytes);
+        assert_eq!(count(&bytes), Ok(SOME.len()));
+        assert_eq!(count(&bytes[..bytes.len() - 1]), Ok(SOME.len() - 1));
+    }
     // More than is looked at at once.
     let mut long = End::new();
     (0..40).for_each(|_| long.send(What::Medium(9000)));
     let mut pipe = VecDeque::new();
     long.write(usize::MAX, &mut pipe);
-    assert_eq!(crate::tcp::frames_in(pipe.make_contiguous()), Ok(40));
+    assert_eq!(frames_in(pipe.make_contiguous(), usize::MAX), Ok(40));
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -591,7 +592,10 @@ proptest! {
                 *byte = *kind;
             }
         }
-        prop_assert!(crate::tcp::frames_in(&bytes).unwrap_or(0) <= bytes.len());
+        let whole = frames_in(&bytes, usize::MAX);
+        prop_assert!(whole.as_ref().map_or(0, |count| *count) <= bytes.len());
+        // However it is read.
+        prop_assert_eq!(frames_in(&bytes, 1 + bytes.len() % 13), whole);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! What follows a head: nothing, bytes that are copied, or bytes that stay where they are.
 
-use crate::tcp::frame::{Fields, Kind};
+use crate::channel::frame::{Fields, Kind};
 use crate::wire::UserBytes;
 use argonet_segment::SharedBytes;
 use core::ptr::NonNull;

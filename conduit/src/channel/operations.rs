@@ -8,7 +8,7 @@ use argonet_am::record::RecordError;
 use std::collections::VecDeque;
 
 /// Payloads that stay where they are, with one peer, at most; longer puts go on when the peer has taken some.
-pub(super) const MOST_EXTENTS: usize = 32;
+pub(crate) const MOST_EXTENTS: usize = 32;
 
 /// Puts with one token that are reported together: none waits for more than so many bytes behind it.
 const TOGETHER_BYTES: u64 = 4 << 10;
@@ -56,7 +56,7 @@ enum What {
 }
 
 /// What is to be done with the data of a get.
-pub(super) enum Data {
+pub(crate) enum Data {
     /// It goes there.
     Place(UserPlace),
     /// The get was refused.
@@ -65,7 +65,7 @@ pub(super) enum Data {
 
 /// The operations with one peer.
 #[derive(Debug, Default)]
-pub(super) struct Operations {
+pub(crate) struct Operations {
     sent: VecDeque<Sent>,
     gets: Vec<Option<Get>>,
     free: Vec<u32>,
@@ -79,7 +79,7 @@ const INDEX_BITS: u32 = 16;
 
 impl Operations {
     /// Bytes of their records.
-    pub(super) fn buffer_bytes(&self) -> usize {
+    pub(crate) fn buffer_bytes(&self) -> usize {
         self.sent.capacity() * size_of::<Sent>()
             + self.gets.capacity() * size_of::<Option<Get>>()
             + self.free.capacity() * size_of::<u32>()
@@ -87,22 +87,22 @@ impl Operations {
 
     /// Whether another may begin.
     #[inline]
-    pub(super) fn has_room(&self) -> bool {
+    pub(crate) fn has_room(&self) -> bool {
         self.transfer.is_none()
     }
 
     /// Whether another get may begin.
-    pub(super) fn has_room_for_get(&self, limit: u32) -> bool {
+    pub(crate) fn has_room_for_get(&self, limit: u32) -> bool {
         self.has_room() && (!self.free.is_empty() || self.gets.len() < limit as usize)
     }
 
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.sent.is_empty() && self.transfer.is_none() && self.free.len() == self.gets.len()
     }
 
     /// Frames from `begin` to `end` were added for an operation.
     #[inline]
-    pub(super) fn note(&mut self, begin: u64, end: u64, op: OpToken, local: bool, remote: bool) {
+    pub(crate) fn note(&mut self, begin: u64, end: u64, op: OpToken, local: bool, remote: bool) {
         if let Some(last) = self.sent.back_mut()
             && last.op == op
             && last.end == begin
@@ -123,7 +123,7 @@ impl Operations {
     }
 
     /// The peer has taken the stream so far.
-    pub(super) fn taken(&mut self, taken: u64, mut report: impl FnMut(OpToken, Completion, u32)) {
+    pub(crate) fn taken(&mut self, taken: u64, mut report: impl FnMut(OpToken, Completion, u32)) {
         while let Some(first) = self.sent.front()
             && first.end <= taken
         {
@@ -138,7 +138,7 @@ impl Operations {
     }
 
     /// Begins a put whose source stays with the user.
-    pub(super) fn begin_put(&mut self, source: UserBytes, offset: u64, op: OpToken, begin: u64) {
+    pub(crate) fn begin_put(&mut self, source: UserBytes, offset: u64, op: OpToken, begin: u64) {
         let len = source.len();
         let what = What::Put {
             source,
@@ -148,7 +148,7 @@ impl Operations {
     }
 
     /// Begins a get, for which there is room.
-    pub(super) fn begin_get(&mut self, place: UserPlace, offset: u64, op: OpToken, begin: u64) {
+    pub(crate) fn begin_get(&mut self, place: UserPlace, offset: u64, op: OpToken, begin: u64) {
         let index = self.free.pop().unwrap_or_else(|| {
             self.gets.push(None);
             self.gets.len() as u32 - 1
@@ -181,7 +181,7 @@ impl Operations {
     }
 
     /// Adds frames of the operation that has begun, as far as there is room: `room` bytes of the ring.
-    pub(super) fn go_on(
+    pub(crate) fn go_on(
         &mut self,
         send_stream: &mut SendStream,
         grant: &mut Grant,
@@ -243,7 +243,7 @@ impl Operations {
     ///
     /// # Errors
     /// It was not asked for.
-    pub(super) fn data(&mut self, frame: &Frame) -> Result<Data, RecordError> {
+    pub(crate) fn data(&mut self, frame: &Frame) -> Result<Data, RecordError> {
         let unasked = RecordError::Kind(Kind::Got.into());
         let get = find(&mut self.gets, frame.fields.op).ok_or(unasked)?;
         // Completions come in any order where there are several connections; none comes twice.
@@ -263,7 +263,7 @@ impl Operations {
     }
 
     /// A part of a get has been answered; what is complete by that.
-    pub(super) fn answered(&mut self, key: u32, len: usize) -> Option<OpToken> {
+    pub(crate) fn answered(&mut self, key: u32, len: usize) -> Option<OpToken> {
         let get = find(&mut self.gets, key)?;
         get.answered += len;
         let is_issued = !self.transfer.as_ref().is_some_and(|t| t.is_get(key));
@@ -281,7 +281,7 @@ impl Operations {
     ///
     /// # Errors
     /// There is nothing that it can refuse.
-    pub(super) fn refused(&mut self, fields: &Fields) -> Result<(), RecordError> {
+    pub(crate) fn refused(&mut self, fields: &Fields) -> Result<(), RecordError> {
         let unasked = RecordError::Kind(Kind::Refused.into());
         if fields.op != 0 {
             let get = find(&mut self.gets, fields.op).ok_or(unasked)?;
