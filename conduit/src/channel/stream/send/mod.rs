@@ -1,7 +1,9 @@
 //! The sending half: the stream to a peer, of which what the peer has not taken is kept.
 
+mod control;
 mod credits;
 mod extent;
+mod extents;
 mod lent;
 mod striped;
 
@@ -11,11 +13,12 @@ pub(crate) use striped::Claim;
 
 use super::pieces::Pieces;
 use super::ring::Ring;
-use crate::channel::frame::{Fields, HEADER_BYTES, HeadBytes, Kind, WholePut};
+use crate::channel::frame::{Fields, HeadBytes, Kind, WholePut};
 use argonet_am::record::RecordError;
 use argonet_segment::{SharedBytes, bulk};
+use control::Control;
+use extents::Extents;
 use lent::Lent;
-use std::collections::VecDeque;
 
 /// Extents that one burst writes, at most.
 const BURST_EXTENTS: usize = 8;
@@ -23,59 +26,11 @@ const BURST_EXTENTS: usize = 8;
 /// Bytes of extents of one burst, about: what the peer waits for is not held up for longer.
 const BURST_BYTES: u64 = 1 << 20;
 
-/// Bytes of a control frame, and a question and an answer of the system queue behind it.
-const CONTROL_BYTES: usize = 3 * HEADER_BYTES + Kind::Control.fields() + 2 * Kind::System.fields();
-
-/// Where a payload travels.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Way {
-    /// In the stream.
-    Stream,
-    /// Beside it, over no connection yet.
-    Waits,
-    /// Over this connection; and whether it is in the middle of being written.
-    With(u16, bool),
-}
-
-#[derive(Debug)]
-struct Placed {
-    /// Where its frame begins in the stream, and where it does.
-    begin: u64,
-    at: u64,
-    /// Bytes of extents before it, since the stream began.
-    before: u64,
-    extent: Extent,
-    way: Way,
-    /// The kind and the fields of its head, if it may leave the stream.
-    movable: Option<(Kind, Fields)>,
-}
-
-impl Placed {
-    fn end(&self) -> u64 {
-        self.at + self.extent.len() as u64
-    }
-
-    /// Whether it may leave the stream, as its head is not among what must be written next.
-    fn may_leave(&self, boundary: u64, stays_until: u64) -> bool {
-        self.way == Way::Stream
-            && self.movable.is_some()
-            && self.begin >= boundary
-            && self.end() > stays_until
-    }
-}
-
 /// The stream to one peer. Positions count its bytes from the beginning, over all connections.
 #[derive(Debug)]
 pub(crate) struct SendStream {
     ring: Ring,
-    extents: VecDeque<Placed>,
-    /// The first extent that is not written to its end.
-    next_extent: usize,
-    /// Bytes of extents that were given up, and of all.
-    extents_released: u64,
-    extents_total: u64,
-    /// Bytes of copies among the extents.
-    owned_bytes: usize,
+    extents: Extents,
     /// Everything before was given up: it is not read any more.
     released: u64,
     /// The peer has taken everything before.
@@ -88,28 +43,12 @@ pub(crate) struct SendStream {
     head: u64,
     /// Up to where anything was ever written.
     written: u64,
-    /// A control frame and what goes with it, how much of that is written, and where it ends.
-    control: [u8; CONTROL_BYTES],
-    control_at: usize,
-    control_end: usize,
-    /// What to acknowledge, and what was acknowledged last: stream taken, requests handled.
-    ack: (u64, u64),
-    acked: (u64, u64),
-    ack_now: bool,
-    credits: Credits,
-    /// Acknowledges also what the peer knows.
-    probe: bool,
-    /// This position is not acknowledged before the peer has taken the refusal of what lies
-    /// there, which ends at the second.
-    held: Option<(u64, u64)>,
+    control: Control,
     /// Up to where an acknowledgement was last requested.
     asked: u64,
     /// Payloads that could leave the stream stay out of it, but for those before the position.
     stripes: bool,
     stays_until: u64,
-    /// Payloads beside the stream that wait for a connection, and that are being written.
-    waiting: usize,
-    writing: usize,
     /// Other connections that could take them; where there is none, this one does.
     rails: usize,
     own: Option<Claim>,
@@ -121,31 +60,17 @@ impl SendStream {
     pub(crate) fn new() -> Self {
         Self {
             ring: Ring::new(),
-            extents: VecDeque::new(),
-            next_extent: 0,
-            extents_released: 0,
-            extents_total: 0,
-            owned_bytes: 0,
+            extents: Extents::default(),
             released: 0,
             taken: 0,
             sent: 0,
             boundary: 0,
             head: 0,
             written: 0,
-            control: [0; CONTROL_BYTES],
-            control_at: 0,
-            control_end: 0,
-            ack: (0, 0),
-            acked: (0, 0),
-            ack_now: false,
-            credits: Credits::default(),
-            probe: false,
-            held: None,
+            control: Control::new(),
             asked: 0,
             stripes: false,
             stays_until: 0,
-            waiting: 0,
-            writing: 0,
             rails: 0,
             own: None,
             lent: None,
@@ -160,12 +85,12 @@ impl SendStream {
 
     /// Bytes of what it holds: the ring, copies, and the list of extents.
     pub(crate) fn buffer_bytes(&self) -> usize {
-        self.ring.capacity() + self.owned_bytes + self.extents.capacity() * size_of::<Placed>()
+        self.ring.capacity() + self.extents.buffer_bytes()
     }
 
     /// Copies among the extents, in bytes.
     pub(crate) fn owned_bytes(&self) -> usize {
-        self.owned_bytes
+        self.extents.owned_bytes()
     }
 
     /// Extents under way.
@@ -201,10 +126,9 @@ impl SendStream {
     #[inline]
     pub(crate) fn wants_to_write(&self) -> bool {
         self.sent != self.head
-            || self.control_at < self.control_end
-            || self.ack_now
+            || self.control.wants_to_write()
             || self.own.is_some()
-            || self.waiting > 0
+            || self.extents.waiting() > 0
     }
 
     /// Adds a frame. `is_short`: the peer should acknowledge it soon, as room is short.
@@ -277,88 +201,65 @@ impl SendStream {
     }
 
     fn push_extent(&mut self, begin: u64, extent: Extent, movable: Option<(Kind, Fields)>) {
-        let len = extent.len() as u64;
-        if let Extent::Owned(_, len) = extent {
-            self.owned_bytes += len;
-        }
-        self.extents.push_back(Placed {
-            begin,
-            at: self.head,
-            before: self.extents_total,
-            extent,
-            way: Way::Stream,
-            movable,
-        });
-        self.extents_total += len;
-        self.head += len;
+        self.head += self.extents.push(begin, self.head, extent, movable);
     }
 
     /// What to acknowledge: up to where the peer's stream was taken, and what of its requests was
     /// handled.
     #[inline]
     pub(crate) fn set_ack(&mut self, taken: u64, handled: u64) {
-        self.ack = (taken, handled);
+        self.control.set_ack((taken, handled));
     }
 
     /// How much of the peer's stream is not acknowledged.
     #[inline]
     pub(crate) fn ack_due(&self) -> u64 {
-        (self.ack.0 - self.acked.0).max(self.ack.1 - self.acked.1)
+        self.control.due()
     }
 
     /// Acknowledges with what is written next, or by itself.
     #[inline]
     pub(crate) fn ack_now(&mut self) {
-        self.ack_now |= self.ack_due() > 0;
+        self.control.hurry();
     }
 
     /// Has something written that the peer's host must acknowledge, if only what the peer knows.
     #[cold]
     pub(crate) fn probe(&mut self) {
-        self.probe = true;
-        self.ack_now = true;
+        self.control.probe();
     }
 
     /// The frame just added refuses what begins at `position` of the peer's stream.
     pub(crate) fn hold(&mut self, position: u64) {
-        let first = self.held.map_or(position, |(first, _)| first.min(position));
-        self.held = Some((first, self.head));
+        self.control.hold(position, self.head);
     }
 
-    /// What may be acknowledged now.
-    fn next_ack(&mut self) -> (u64, u64) {
-        if self.held.is_some_and(|(_, until)| self.taken >= until) {
-            self.held = None;
-        }
-        let held = self.held.map_or(u64::MAX, |(position, _)| position);
-        (self.ack.0.min(held).max(self.acked.0), self.ack.1)
+    /// Changes what is to be reported of credits. It is reported at once if `f` says so.
+    #[inline]
+    pub(crate) fn report_credits(&mut self, f: impl FnOnce(&mut Credits) -> bool) {
+        self.control.report_credits(f);
     }
 
     /// The bytes to write now, in order. They stay where they are until [`wrote`](Self::wrote).
     pub(crate) fn next_burst(&mut self, out: &mut Pieces) {
         if self.sent == self.boundary {
             // It would lie before what is left of a payload that has begun.
-            let between_frames = self.own.as_ref().is_none_or(|own| !own.has_begun());
-            let has_left = self.control_at == self.control_end;
-            if between_frames && has_left && (self.ack_now || self.ack_due() > 0) {
-                self.write_control();
+            if self.own.as_ref().is_none_or(|own| !own.has_begun()) {
+                self.control.prepare(self.taken);
             }
-            if self.waiting > 0 && self.rails == 0 && self.own.is_none() {
+            if self.extents.waiting() > 0 && self.rails == 0 && self.own.is_none() {
                 self.own = self.claim(0);
             }
             self.boundary = self.burst_end();
         }
-        out.add(
-            self.control[self.control_at..].as_mut_ptr(),
-            self.control_end - self.control_at,
-        );
+        self.control.pieces(out);
         if let Some(own) = &self.own {
             own.pieces(out);
         }
-        let (mut position, mut next) = (self.sent, self.next_extent);
+        let (mut position, mut next) = (self.sent, self.extents.next_index());
         while position < self.boundary {
             match self.extents.get(next) {
-                Some(placed) if placed.at <= position && placed.way != Way::Stream => {
+                Some(placed) if placed.at <= position && !placed.is_in_stream() => {
                     position = placed.end();
                     next += 1;
                 }
@@ -371,7 +272,7 @@ impl SendStream {
                 }
                 placed => {
                     let until = placed.map_or(self.boundary, |p| p.at.min(self.boundary));
-                    let before = placed.map_or(self.extents_total, |p| p.before);
+                    let before = placed.map_or(self.extents.total(), |p| p.before);
                     let len = (until - position) as usize;
                     self.ring_pieces(position - before, len, out);
                     position = until;
@@ -380,42 +281,14 @@ impl SendStream {
         }
     }
 
-    fn write_control(&mut self) {
-        let ack = self.next_ack();
-        self.ack_now = false;
-        (self.control_at, self.control_end) = (0, 0);
-        let news = ack != self.acked || self.credits.has_news();
-        if news || self.probe {
-            self.probe = false;
-            self.acked = ack;
-            let head = self.credits.control(ack);
-            self.add_control(&head);
-        }
-        while let Some(head) = self.credits.system() {
-            self.add_control(&head);
-        }
-    }
-
-    fn add_control(&mut self, head: &HeadBytes) {
-        let (begin, bytes) = (self.control_end, head.as_bytes());
-        self.control_end += bytes.len();
-        self.control[begin..self.control_end].copy_from_slice(bytes);
-    }
-
-    /// Changes what is to be reported of credits. It is reported at once if `f` says so.
-    #[inline]
-    pub(crate) fn report_credits(&mut self, f: impl FnOnce(&mut Credits) -> bool) {
-        self.ack_now |= f(&mut self.credits);
-    }
-
     /// A burst ends with a frame.
     fn burst_end(&self) -> u64 {
         let mut bytes = 0;
-        for (count, placed) in self.extents.range(self.next_extent..).enumerate() {
+        for (count, placed) in self.extents.rest().enumerate() {
             if self.stripes && placed.may_leave(self.sent, self.stays_until) {
                 return placed.begin;
             }
-            if placed.way == Way::Stream {
+            if placed.is_in_stream() {
                 bytes += placed.extent.len() as u64;
             }
             if bytes >= BURST_BYTES || count + 1 == BURST_EXTENTS {
@@ -428,9 +301,7 @@ impl SendStream {
     /// So many of the bytes were written.
     #[inline]
     pub(crate) fn wrote(&mut self, bytes: usize) {
-        let of_control = bytes.min(self.control_end - self.control_at);
-        self.control_at += of_control;
-        let mut bytes = bytes - of_control;
+        let mut bytes = bytes - self.control.wrote(bytes);
         if let Some(own) = &mut self.own {
             let of_own = bytes.min(own.left());
             bytes -= of_own;
@@ -451,8 +322,8 @@ impl SendStream {
     /// So many bytes of the stream were written, which passes over what is beside it.
     #[inline]
     fn advance(&mut self, mut bytes: u64) {
-        while let Some(placed) = self.extents.get(self.next_extent) {
-            let stop = if placed.way == Way::Stream {
+        while let Some(placed) = self.extents.get(self.extents.next_index()) {
+            let stop = if placed.is_in_stream() {
                 placed.end()
             } else {
                 placed.at
@@ -465,7 +336,7 @@ impl SendStream {
                 return;
             }
             self.sent = self.sent.max(placed.end());
-            self.next_extent += 1;
+            self.extents.pass_next();
         }
         self.sent += bytes;
     }
@@ -500,41 +371,11 @@ impl SendStream {
             }
             self.sent = self.taken;
             self.boundary = self.taken;
-            let sent = self.sent;
-            self.next_extent = self
-                .extents
-                .iter()
-                .take_while(|placed| placed.end() <= sent)
-                .count();
+            self.extents.go_to(self.sent);
         }
-        let taken = self.taken.min(self.being_written());
-        while let Some(first) = self.extents.front()
-            && first.end() <= taken
-        {
-            if first.way == Way::Waits {
-                self.waiting -= 1;
-            }
-            self.extents_released = first.before + first.extent.len() as u64;
-            if let Extent::Owned(_, len) = first.extent {
-                self.owned_bytes -= len;
-            }
-            self.extents.pop_front();
-            self.next_extent = self.next_extent.saturating_sub(1);
-        }
-        // Inside of an extent, where no frame ends, what lies before it is given up.
-        let end = self.extents.front().map_or(taken, |p| p.at.min(taken));
-        self.ring.release(end - self.extents_released);
+        let taken = self.taken.min(self.extents.being_written());
+        self.ring.release(self.extents.release(taken));
         self.released = taken;
-    }
-
-    /// Where the first payload lies that another connection is in the middle of writing.
-    fn being_written(&self) -> u64 {
-        if self.writing == 0 {
-            return u64::MAX;
-        }
-        let writes = |placed: &&Placed| matches!(placed.way, Way::With(_, true));
-        let first = self.extents.iter().find(writes);
-        first.map_or(u64::MAX, |placed| placed.begin)
     }
 
     /// Another connection was made; the peer says that it has taken everything before `received`.
@@ -545,19 +386,15 @@ impl SendStream {
         if received <= self.written {
             self.own = None;
             self.lose_rail(0);
-            self.control_at = self.control_end;
+            self.control.drop_rest();
             // It may have said more on the old connection since.
             self.sent = received.max(self.taken);
             self.boundary = self.sent;
         }
         self.acknowledge(received)?;
-        let from = self.sent;
-        self.next_extent = self.extents.iter().take_while(|p| p.end() <= from).count();
+        self.extents.go_to(self.sent);
         self.release();
-        // What was acknowledged may be lost.
-        self.acked = (0, 0);
-        self.credits.is_lost();
-        self.ack_now = true;
+        self.control.is_lost();
         Ok(())
     }
 }

@@ -1,6 +1,7 @@
 //! Payloads that leave the stream: which may, who carries them, and what becomes of them when that is lost.
 
-use super::{Placed, SendStream, Way};
+use super::SendStream;
+use super::extents::Way;
 use crate::channel::frame::{AWAY_FLAG, FLAGS_AT, Fields, HeadBytes, Kind};
 use crate::channel::stream::pieces::Pieces;
 
@@ -56,36 +57,35 @@ impl SendStream {
     /// Whether a payload that has left the stream waits for a connection.
     #[inline]
     pub(crate) fn waits_for_rail(&self) -> bool {
-        self.waiting > 0 || self.own.is_some()
+        self.extents.waiting() > 0 || self.own.is_some()
     }
 
     /// The next payload that some connection must carry: its length, and that of all from there on.
     pub(crate) fn next_to_stripe(&self) -> Option<(usize, u64)> {
         let index = self.next_striped()?;
-        let (first, last) = (&self.extents[index], self.extents.back()?);
+        let (first, last) = (self.extents.get(index)?, self.extents.last()?);
         let behind_last = last.before + last.extent.len() as u64;
         Some((first.extent.len(), behind_last - first.before))
     }
 
     fn next_striped(&self) -> Option<usize> {
-        let waits = |placed: &Placed| placed.way == Way::Waits;
-        if self.waiting > 0 {
-            return self.extents.iter().position(waits);
+        if self.extents.waiting() > 0 {
+            return self.extents.first_waiting();
         }
         if !self.stripes {
             return None;
         }
-        let rest = self.extents.range(self.next_extent..);
-        let mut free = rest.enumerate();
-        let found = free.find(|(_, placed)| placed.may_leave(self.boundary, self.stays_until));
-        found.map(|(index, _)| self.next_extent + index)
+        let mut free = self.extents.rest();
+        let found = free.position(|placed| placed.may_leave(self.boundary, self.stays_until));
+        found.map(|index| self.extents.next_index() + index)
     }
 
     /// The next payload stays in the stream. False if it has left it already.
     pub(crate) fn keep_next(&mut self) -> bool {
-        match self.next_striped() {
-            Some(index) if self.waiting == 0 => {
-                self.stays_until = self.extents[index].end();
+        let index = self.next_striped();
+        match index.and_then(|index| self.extents.get(index)) {
+            Some(placed) if self.extents.waiting() == 0 => {
+                self.stays_until = placed.end();
                 true
             }
             _ => false,
@@ -96,40 +96,32 @@ impl SendStream {
     /// lost ([`lose_rail`](Self::lose_rail)), it stays where it is.
     pub(crate) fn claim(&mut self, rail: u16) -> Option<Claim> {
         let index = self.next_striped()?;
-        let placed = &mut self.extents[index];
+        let placed = self.extents.get(index)?;
         let (kind, fields) = placed.movable?;
-        if placed.way == Way::Waits {
-            self.waiting -= 1;
-        } else {
+        if placed.way() != Way::Waits {
             let head = placed.begin - placed.before;
             *self.ring.byte_mut(head + FLAGS_AT) |= AWAY_FLAG;
         }
-        placed.way = Way::With(rail, true);
-        self.writing += 1;
         let len = placed.extent.len();
         let fields = Fields {
             position: placed.begin,
             wanted: u8::from(kind).into(),
             ..fields
         };
-        Some(Claim {
+        let claim = Claim {
             position: placed.begin,
             head: HeadBytes::new(Kind::Body, 0, &[], len, &fields),
             payload: placed.extent.as_ptr(),
             len,
             at: 0,
-        })
+        };
+        self.extents.leave(index, rail);
+        Some(claim)
     }
 
     /// The payload of the frame at `position` was written to its end.
     pub(crate) fn wrote_body(&mut self, position: u64) {
-        let at = self.extents.partition_point(|p| p.begin < position);
-        if let Some(placed) = self.extents.get_mut(at)
-            && let Way::With(rail, true) = placed.way
-        {
-            placed.way = Way::With(rail, false);
-            self.writing -= 1;
-        }
+        self.extents.wrote(position);
         if self.taken > self.released {
             self.release();
         }
@@ -137,15 +129,7 @@ impl SendStream {
 
     /// A connection is lost: what it carried and the peer has not taken waits for another one.
     pub(crate) fn lose_rail(&mut self, lost: u16) {
-        for placed in &mut self.extents {
-            if let Way::With(rail, writes) = placed.way
-                && rail == lost
-            {
-                placed.way = Way::Waits;
-                self.waiting += 1;
-                self.writing -= usize::from(writes);
-            }
-        }
+        self.extents.lose(lost);
         if self.taken > self.released {
             self.release();
         }
@@ -153,7 +137,7 @@ impl SendStream {
 
     /// Bytes of extents that were given up since the beginning: what large transfers have moved.
     pub(crate) fn moved(&self) -> u64 {
-        self.extents_released
+        self.extents.released()
     }
 
     /// Bytes of the stream that must be written next.

@@ -1,0 +1,158 @@
+//! Control frames: what a peer learns beside the frames of the stream.
+
+use super::credits::Credits;
+use crate::channel::frame::{HEADER_BYTES, HeadBytes, Kind};
+use crate::channel::stream::pieces::Pieces;
+
+/// Bytes of a control frame, and a question and an answer of the system queue behind it.
+const CONTROL_BYTES: usize = 3 * HEADER_BYTES + Kind::Control.fields() + 2 * Kind::System.fields();
+
+/// What was taken of the peer's stream, and handled of its requests.
+pub(super) type Ack = (u64, u64);
+
+/// Acknowledgements and credits to report, and the frames that report them.
+#[derive(Debug)]
+pub(super) struct Control {
+    /// The frames that are being written, how much of them is written, and where they end.
+    bytes: [u8; CONTROL_BYTES],
+    at: usize,
+    end: usize,
+    /// What to acknowledge, and what was acknowledged last.
+    ack: Ack,
+    acked: Ack,
+    is_urgent: bool,
+    /// Acknowledges also what the peer knows.
+    probes: bool,
+    /// This position is not acknowledged before the peer has taken the refusal of what lies there,
+    /// which ends at the second.
+    held: Option<(u64, u64)>,
+    credits: Credits,
+}
+
+impl Control {
+    pub(super) fn new() -> Self {
+        Self {
+            bytes: [0; CONTROL_BYTES],
+            at: 0,
+            end: 0,
+            ack: (0, 0),
+            acked: (0, 0),
+            is_urgent: false,
+            probes: false,
+            held: None,
+            credits: Credits::default(),
+        }
+    }
+
+    /// Bytes that are to be written.
+    #[inline]
+    pub(super) fn left(&self) -> usize {
+        self.end - self.at
+    }
+
+    /// Whether there is something to write now.
+    #[inline]
+    pub(super) fn wants_to_write(&self) -> bool {
+        self.left() > 0 || self.is_urgent
+    }
+
+    #[inline]
+    pub(super) fn set_ack(&mut self, ack: Ack) {
+        self.ack = ack;
+    }
+
+    /// How much is not acknowledged.
+    #[inline]
+    pub(super) fn due(&self) -> u64 {
+        (self.ack.0 - self.acked.0).max(self.ack.1 - self.acked.1)
+    }
+
+    /// What is due is written next.
+    #[inline]
+    pub(super) fn hurry(&mut self) {
+        self.is_urgent |= self.due() > 0;
+    }
+
+    /// A frame is written next, also if it says what the peer knows.
+    pub(super) fn probe(&mut self) {
+        self.probes = true;
+        self.is_urgent = true;
+    }
+
+    /// Nothing from `position` on is acknowledged until the peer has taken this stream up to `until`.
+    pub(super) fn hold(&mut self, position: u64, until: u64) {
+        let first = self.held.map_or(position, |(first, _)| first.min(position));
+        self.held = Some((first, until));
+    }
+
+    /// Changes what is to be reported of credits, at once if `f` says so.
+    #[inline]
+    pub(super) fn report_credits(&mut self, f: impl FnOnce(&mut Credits) -> bool) {
+        self.is_urgent |= f(&mut self.credits);
+    }
+
+    /// Makes the frames, where something is due and the last ones are written. The peer has taken this
+    /// stream up to `taken`.
+    #[inline]
+    pub(super) fn prepare(&mut self, taken: u64) {
+        if self.left() == 0 && (self.is_urgent || self.due() > 0) {
+            self.make(taken);
+        }
+    }
+
+    fn make(&mut self, taken: u64) {
+        let ack = self.next_ack(taken);
+        self.is_urgent = false;
+        (self.at, self.end) = (0, 0);
+        let news = ack != self.acked || self.credits.has_news();
+        if news || self.probes {
+            self.probes = false;
+            self.acked = ack;
+            let head = self.credits.control(ack);
+            self.add(&head);
+        }
+        while let Some(head) = self.credits.system() {
+            self.add(&head);
+        }
+    }
+
+    fn next_ack(&mut self, taken: u64) -> Ack {
+        if self.held.is_some_and(|(_, until)| taken >= until) {
+            self.held = None;
+        }
+        let held = self.held.map_or(u64::MAX, |(position, _)| position);
+        (self.ack.0.min(held).max(self.acked.0), self.ack.1)
+    }
+
+    fn add(&mut self, head: &HeadBytes) {
+        let (begin, bytes) = (self.end, head.as_bytes());
+        self.end += bytes.len();
+        self.bytes[begin..self.end].copy_from_slice(bytes);
+    }
+
+    #[inline]
+    pub(super) fn pieces(&mut self, out: &mut Pieces) {
+        let left = self.left();
+        out.add(self.bytes[self.at..].as_mut_ptr(), left);
+    }
+
+    /// Up to so many bytes were written; how many of them were of these frames.
+    #[inline]
+    pub(super) fn wrote(&mut self, bytes: usize) -> usize {
+        let own = bytes.min(self.left());
+        self.at += own;
+        own
+    }
+
+    /// Another connection was made: what is half written is not gone on with.
+    pub(super) fn drop_rest(&mut self) {
+        self.at = self.end;
+    }
+
+    /// What was written may be lost: it is reported again.
+    pub(super) fn is_lost(&mut self) {
+        self.acked = (0, 0);
+        self.credits.is_lost();
+        self.is_urgent = true;
+    }
+}
