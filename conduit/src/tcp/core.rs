@@ -7,6 +7,7 @@ use super::connector::{Connection, Connector, Made};
 use super::helper::Helper;
 use super::peer::{Inbound, Outbound, Peer};
 use super::progress::Progress;
+use super::readiness::{Readiness, mark};
 use super::silence::Silence;
 use super::vitals::Vitals;
 use super::wait::Sleepers;
@@ -25,23 +26,10 @@ use argonet_segment::Directory;
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use parking_lot::Mutex;
-use rustix::event::epoll;
-use rustix::fd::{AsFd, OwnedFd};
+use rustix::fd::AsFd;
 use std::collections::BTreeMap;
 use std::io;
 use std::sync::{Arc, OnceLock};
-
-/// Marks events of the two descriptors that belong to no peer.
-pub(super) const WAKE: u64 = u64::MAX;
-pub(super) const CONNECTOR: u64 = u64::MAX - 1;
-
-/// What marks events of a connection.
-pub(super) fn mark(rank: u32, connection: u16) -> u64 {
-    u64::from(connection) << 32 | u64::from(rank)
-}
-
-/// No rank.
-pub(super) const NOBODY: u32 = u32::MAX;
 
 pub(super) struct Core {
     pub(super) rank: JobRank,
@@ -62,14 +50,6 @@ pub(super) struct Core {
     pub(super) unconnected: Bits,
     /// Peers to which an acknowledgement is due.
     pub(super) ack_due: Bits,
-    /// The peer from which something came last. A hint.
-    pub(super) hot: AtomicU32,
-    /// Visits of the hot peer that found something, since it is hot. A hint.
-    pub(super) hits: AtomicU32,
-    /// The hot peer, while its socket is not watched: each packet costs less then.
-    pub(super) unwatched: Mutex<u32>,
-    /// Counts polls.
-    pub(super) turn: AtomicU32,
     /// Sockets that are connected.
     pub(super) connected: AtomicU32,
     /// Peers that were used.
@@ -77,7 +57,7 @@ pub(super) struct Core {
     pub(super) doors: Doors,
     /// Ticks when something last left for any peer. A hint.
     pub(super) left_at: AtomicU64,
-    pub(super) epoll: OwnedFd,
+    pub(super) readiness: Readiness,
     pub(super) sleepers: Sleepers,
     /// Buffers of payloads that are being prepared, by their address.
     pub(super) prepared: Mutex<BTreeMap<usize, Kept<u8>>>,
@@ -95,14 +75,8 @@ static_assertions::const_assert!(UNUSED_BYTES <= 16);
 
 impl Core {
     pub(super) fn new(config: super::TcpConfig) -> io::Result<Self> {
-        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         let sleepers = Sleepers::new()?;
-        let input = epoll::EventFlags::IN;
-        let own = |mark| epoll::EventData::new_u64(mark);
-        epoll::add(&epoll, sleepers.descriptor(), own(WAKE), input)?;
-        if let Some(descriptor) = config.connector.descriptor() {
-            epoll::add(&epoll, descriptor, own(CONNECTOR), input)?;
-        }
+        let readiness = Readiness::new(sleepers.descriptor(), config.connector.descriptor())?;
         let progress = if config.progress {
             Progress::new(config.connector.descriptor())?
         } else {
@@ -133,15 +107,11 @@ impl Core {
             dirty: Bits::new(config.ranks),
             unconnected: Bits::new(config.ranks),
             ack_due: Bits::new(config.ranks),
-            hot: AtomicU32::new(NOBODY),
-            hits: AtomicU32::new(0),
-            unwatched: Mutex::new(NOBODY),
-            turn: AtomicU32::new(0),
             connected: AtomicU32::new(0),
             used: AtomicU32::new(0),
             doors,
             left_at: AtomicU64::new(0),
-            epoll,
+            readiness,
             sleepers,
             prepared: Mutex::default(),
             helper: Helper::default(),
@@ -286,26 +256,17 @@ impl Core {
         // Other kinds of sockets have no delay to turn off.
         let _ = rustix::net::sockopt::set_tcp_nodelay(socket, true);
         let mark = mark(rank, connection.connection);
-        let data = epoll::EventData::new_u64(mark);
-        epoll::add(&self.epoll, socket, data, epoll::EventFlags::IN)?;
+        self.readiness.add(socket, mark)?;
         self.progress.watch(socket, mark)
     }
 
     /// Gives up the connection.
     fn unwire(&self, peer: &Peer, inbound: &mut Inbound, outbound: &mut Outbound) {
-        if self.hot.load(Ordering::Relaxed) == peer.rank.0 {
-            self.hot.store(NOBODY, Ordering::Relaxed);
-        }
+        self.readiness.cool(peer.rank.0);
         outbound.watched = false;
-        let mut unwatched = self.unwatched.lock();
-        if *unwatched == peer.rank.0 {
-            *unwatched = NOBODY;
-        }
-        drop(unwatched);
         let wires = [inbound.wire.take(), outbound.wire.take()];
         if let Some(socket) = wires.iter().flatten().find_map(|wire| wire.descriptor()) {
-            // Others may hold the same socket open, which then would go on to be watched.
-            let _ = epoll::delete(&self.epoll, socket);
+            self.readiness.remove(socket);
             self.progress.forget(socket);
             let _ = rustix::net::shutdown(socket, rustix::net::Shutdown::Both);
             self.connected.fetch_sub(1, Ordering::Relaxed);

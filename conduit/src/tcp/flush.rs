@@ -1,19 +1,15 @@
 //! What leaves, and when; which sockets are watched meanwhile.
 
 use super::bits::Bits;
-use super::core::{Core, NOBODY};
+use super::core::Core;
 use super::peer::{Inbound, Outbound, Peer};
 use crate::channel::stream::Pieces;
 use argonet_base::cpu::ticks;
 use core::sync::atomic::Ordering;
-use rustix::event::epoll;
 use std::io;
 
 /// Polls that find nothing before an acknowledgement is sent by itself.
 const PATIENCE: u32 = 32;
-
-/// Visits of a peer with something after which its socket is not watched any more.
-const HITS: u32 = 64;
 
 impl Core {
     /// Something was added for a peer: it leaves now, or is gathered with what follows at once.
@@ -163,48 +159,27 @@ impl Core {
         });
     }
 
-    /// The hot peer has had something once more: after some time its socket is not watched, as it is read in every
-    /// poll.
+    /// A read of a peer has found something: after some time the socket of one that goes on so is not
+    /// watched, as it is read in every poll.
     #[inline]
     pub(super) fn hit(&self, peer: &Peer, inbound: &Inbound) {
-        let hits = self.hits.load(Ordering::Relaxed);
-        if hits <= HITS {
-            self.hits.store(hits + 1, Ordering::Relaxed);
-            if hits == HITS {
-                self.unwatch(peer, inbound);
-            }
-        }
-    }
-
-    #[cold]
-    fn unwatch(&self, peer: &Peer, inbound: &Inbound) {
-        let mut unwatched = self.unwatched.lock();
-        if *unwatched == NOBODY
-            && !self.sleepers.any()
+        if self.readiness.hit(peer.rank.0)
             && let Some(socket) = inbound.wire.as_ref().and_then(|wire| wire.descriptor())
-            && epoll::delete(&self.epoll, socket).is_ok()
         {
-            *unwatched = peer.rank.0;
+            let asleep = || self.sleepers.any();
+            self.readiness.unwatch(socket, peer.rank.0, asleep);
         }
     }
 
     /// Watches all sockets again.
     pub(super) fn watch_all(&self) {
-        let mut unwatched = self.unwatched.lock();
-        if *unwatched == NOBODY {
+        let Some(rank) = self.readiness.take_unwatched() else {
             return;
-        }
-        let rank = core::mem::replace(&mut *unwatched, NOBODY);
-        self.hits.store(0, Ordering::Relaxed);
-        drop(unwatched);
+        };
         let Some(peer) = self.used(rank) else { return };
         let outbound = peer.outbound.lock();
         if let Some(socket) = outbound.wire.as_ref().and_then(|wire| wire.descriptor()) {
-            let mut events = epoll::EventFlags::IN;
-            events.set(epoll::EventFlags::OUT, outbound.watched);
-            let data = epoll::EventData::new_u64(rank.into());
-            // It can fail only where another thread has done it.
-            let _ = epoll::add(&self.epoll, socket, data, events);
+            self.readiness.watch_again(socket, rank, outbound.watched);
         }
     }
 
@@ -214,11 +189,7 @@ impl Core {
         if let Some(socket) = outbound.wire.as_ref().and_then(|wire| wire.descriptor())
             && outbound.watched != output
         {
-            let mut events = epoll::EventFlags::IN;
-            events.set(epoll::EventFlags::OUT, output);
-            let data = epoll::EventData::new_u64(peer.rank.0.into());
-            // The end of a connection, the only reason to fail, is found by whoever reads.
-            let _ = epoll::modify(&self.epoll, socket, data, events);
+            self.readiness.watch_room(socket, peer.rank.0, output);
             outbound.watched = output;
         }
     }

@@ -118,7 +118,7 @@ impl Connecting {
 
     fn go_on(&mut self, core: &Core) {
         self.looks = self.looks.saturating_add(1);
-        let polls = core.turn.load(Ordering::Relaxed);
+        let polls = core.readiness.turn();
         let rank_polls = core::mem::replace(&mut self.polls, polls) != polls;
         if !rank_polls {
             core.connect();

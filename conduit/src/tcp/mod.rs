@@ -23,6 +23,7 @@ mod poll;
 mod progress;
 mod quick;
 mod rails;
+mod readiness;
 mod send;
 mod serve;
 mod silence;

@@ -5,7 +5,8 @@
 //! So the thread looks at the rank first. While that polls and something comes, the thread only looks, every [`PERIOD`], whether it
 //! still does. When nothing comes, it waits at the sockets, each of which wakes it once. While the rank sleeps, it does, too.
 
-use super::core::{CONNECTOR, Core, WAKE};
+use super::core::Core;
+use super::readiness::{CONNECTOR, WAKE};
 use super::visit::Served;
 use core::sync::atomic::{AtomicBool, Ordering, fence};
 use core::time::Duration;
@@ -164,7 +165,7 @@ fn run(core: &Weak<Core>) {
         core: &core,
         fired: Vec::new(),
         held: Vec::new(),
-        turn: core.turn.load(Ordering::Relaxed),
+        turn: core.readiness.turn(),
     };
     // The conduit ends this thread before it gives the rest of it up.
     while server.step() {}
@@ -194,7 +195,7 @@ enum Found {
 
 impl Server<'_> {
     fn turn(&self) -> u32 {
-        self.core.turn.load(Ordering::Relaxed)
+        self.core.readiness.turn()
     }
 
     /// Waits until the rank is not busy with what comes; then at the sockets, for what there is for the thread. Whether it

@@ -9,7 +9,6 @@ use super::wire::Wire;
 use crate::channel::stream::{Choice, Claim, ReceiveStream, Speed};
 use core::sync::atomic::Ordering;
 use parking_lot::MutexGuard;
-use rustix::event::epoll;
 use std::sync::Arc;
 
 /// The parts of large transfers while several connections are used: short, so that they end together.
@@ -162,7 +161,7 @@ impl Core {
         };
         let rail = rails.swap_remove(at);
         if let Some(socket) = rail.wire.descriptor() {
-            let _ = epoll::delete(&self.epoll, socket);
+            self.readiness.remove(socket);
             self.progress.forget(socket);
             let _ = rustix::net::shutdown(socket, rustix::net::Shutdown::Both);
         }

@@ -199,7 +199,7 @@ impl<S: Sink + ?Sized> Visit<'_, S> {
             Ok(bytes) => {
                 inbound.receive_stream.filled(bytes);
                 self.moved |= self.serves_only;
-                if !self.serves_only && self.core.hot.load(Ordering::Relaxed) == self.peer.rank.0 {
+                if !self.serves_only {
                     self.core.hit(self.peer, inbound);
                 }
                 true

@@ -1,0 +1,217 @@
+//! Which sockets have something: the descriptor that waits for all of them, and the peer whose socket
+//! is looked at first.
+//!
+//! The peer from which something came last is *hot*: its socket is read in every poll, the others are
+//! looked for in some of them only, as that is a system call. A hot socket that goes on to have something
+//! is not watched any more, since a packet for a watched socket costs the kernel a wakeup. Everything
+//! is watched again before this rank sleeps or another peer becomes hot.
+
+use core::mem::MaybeUninit;
+use core::sync::atomic::{AtomicU32, Ordering};
+use parking_lot::Mutex;
+use rustix::event::{Timespec, epoll};
+use rustix::fd::{BorrowedFd, OwnedFd};
+use std::io;
+
+/// Marks events of the two descriptors that belong to no peer.
+pub(super) const WAKE: u64 = u64::MAX;
+pub(super) const CONNECTOR: u64 = u64::MAX - 1;
+
+/// No rank.
+const NOBODY: u32 = u32::MAX;
+
+/// Sockets with something to read that are found at a time.
+const EVENTS: usize = 16;
+
+/// Reads of the hot peer with something after which its socket is not watched any more.
+const HITS: u32 = 64;
+
+/// Reads with something after which a peer counts as the one from which the next thing comes. Before
+/// that it is looked for among all in every poll, and the hot one has no look of its own.
+const STEADY: u32 = 4;
+
+/// The other sockets are looked for in one of so many polls, as that is a system call.
+const OTHERS_EVERY: u32 = 4;
+
+/// The same where there is one socket, for connections that come.
+const CONNECTIONS_EVERY: u32 = 64;
+
+/// What marks events of a connection.
+pub(super) fn mark(rank: u32, connection: u16) -> u64 {
+    u64::from(connection) << 32 | u64::from(rank)
+}
+
+/// The rank and the number of the connection.
+pub(super) fn of_mark(mark: u64) -> (u32, u16) {
+    (mark as u32, (mark >> 32) as u16)
+}
+
+/// Room for what [`Readiness::wait`] finds.
+pub(super) type Found = [MaybeUninit<epoll::Event>; EVENTS];
+
+#[derive(Debug)]
+pub(super) struct Readiness {
+    epoll: OwnedFd,
+    /// The hot peer, and reads of it that found something. Hints.
+    hot: AtomicU32,
+    hits: AtomicU32,
+    /// The hot peer, while its socket is not watched.
+    unwatched: Mutex<u32>,
+    /// Counts polls.
+    turn: AtomicU32,
+}
+
+impl Readiness {
+    /// `wake` ends sleeps; `connector` has connections to give.
+    pub(super) fn new(wake: BorrowedFd<'_>, connector: Option<BorrowedFd<'_>>) -> io::Result<Self> {
+        let own = Self {
+            epoll: epoll::create(epoll::CreateFlags::CLOEXEC)?,
+            hot: AtomicU32::new(NOBODY),
+            hits: AtomicU32::new(0),
+            unwatched: Mutex::new(NOBODY),
+            turn: AtomicU32::new(0),
+        };
+        own.add(wake, WAKE)?;
+        connector.map_or(Ok(()), |connector| own.add(connector, CONNECTOR))?;
+        Ok(own)
+    }
+
+    /// Room for [`wait`](Self::wait).
+    pub(super) fn found() -> Found {
+        [const { MaybeUninit::uninit() }; EVENTS]
+    }
+
+    /// Marks of descriptors with something; waits for the first so long, for ever if not given.
+    pub(super) fn wait<'a>(
+        &self,
+        found: &'a mut Found,
+        timeout: Option<&Timespec>,
+    ) -> impl Iterator<Item = u64> + Clone + use<'a> {
+        let events = epoll::wait(&self.epoll, found, timeout);
+        let events = events.map_or(&[][..], |(events, _)| &*events);
+        events.iter().map(|event| event.data.u64())
+    }
+
+    /// A descriptor is watched for something to read.
+    pub(super) fn add(&self, descriptor: BorrowedFd<'_>, mark: u64) -> io::Result<()> {
+        let data = epoll::EventData::new_u64(mark);
+        epoll::add(&self.epoll, descriptor, data, epoll::EventFlags::IN)?;
+        Ok(())
+    }
+
+    /// It is not watched any more, although others may hold the same socket open.
+    pub(super) fn remove(&self, socket: BorrowedFd<'_>) {
+        let _ = epoll::delete(&self.epoll, socket);
+    }
+
+    /// The socket of a peer's first connection is watched for room to write, too, or not.
+    pub(super) fn watch_room(&self, socket: BorrowedFd<'_>, rank: u32, is_watched: bool) {
+        let data = epoll::EventData::new_u64(mark(rank, 0));
+        // The end of a connection, the only reason to fail, is found by the thread that reads.
+        let _ = epoll::modify(&self.epoll, socket, data, input(is_watched));
+    }
+
+    /// The peer of which every poll reads, and in how many polls the others are looked for once. `alone`:
+    /// there is one socket at most.
+    #[inline]
+    pub(super) fn first(&self, alone: bool) -> (Option<u32>, u32) {
+        let hot = self.hot.load(Ordering::Relaxed);
+        if hot == NOBODY {
+            (None, 1)
+        } else if alone {
+            (Some(hot), CONNECTIONS_EVERY)
+        } else if self.hits.load(Ordering::Relaxed) >= STEADY {
+            (Some(hot), OTHERS_EVERY)
+        } else {
+            (None, 1)
+        }
+    }
+
+    /// Counts a poll.
+    #[inline]
+    pub(super) fn next_turn(&self) -> u32 {
+        let turn = self.turn().wrapping_add(1);
+        self.turn.store(turn, Ordering::Relaxed);
+        turn
+    }
+
+    /// Polls so far.
+    #[inline]
+    pub(super) fn turn(&self) -> u32 {
+        self.turn.load(Ordering::Relaxed)
+    }
+
+    /// The next poll looks for all.
+    pub(super) fn look_around(&self) {
+        self.turn.store(u32::MAX, Ordering::Relaxed);
+    }
+
+    /// Whether something of another peer than the hot one makes that the hot one, and whether there was
+    /// one, so that all are to be watched again.
+    pub(super) fn is_other(&self, rank: u32) -> Option<bool> {
+        let hot = self.hot.load(Ordering::Relaxed);
+        (rank != hot).then_some(hot != NOBODY)
+    }
+
+    /// A peer is hot.
+    pub(super) fn heat(&self, rank: u32) {
+        self.hits.store(0, Ordering::Relaxed);
+        self.hot.store(rank, Ordering::Relaxed);
+    }
+
+    /// A read of a peer has found something; whether its socket needs to be watched no more.
+    #[inline]
+    pub(super) fn hit(&self, rank: u32) -> bool {
+        if self.hot.load(Ordering::Relaxed) != rank {
+            return false;
+        }
+        let hits = self.hits.load(Ordering::Relaxed);
+        if hits <= HITS {
+            self.hits.store(hits + 1, Ordering::Relaxed);
+        }
+        hits == HITS
+    }
+
+    /// The socket of the hot peer is not watched, unless `asleep` says that it must be.
+    #[cold]
+    pub(super) fn unwatch(&self, socket: BorrowedFd<'_>, rank: u32, asleep: impl Fn() -> bool) {
+        let mut unwatched = self.unwatched.lock();
+        if *unwatched == NOBODY && !asleep() && epoll::delete(&self.epoll, socket).is_ok() {
+            *unwatched = rank;
+        }
+    }
+
+    /// The peer whose socket is to be watched again, by [`watch_again`](Self::watch_again).
+    pub(super) fn take_unwatched(&self) -> Option<u32> {
+        let mut unwatched = self.unwatched.lock();
+        if *unwatched == NOBODY {
+            return None;
+        }
+        self.hits.store(0, Ordering::Relaxed);
+        Some(core::mem::replace(&mut *unwatched, NOBODY))
+    }
+
+    /// A socket is watched again, for room to write, too, if that is so.
+    pub(super) fn watch_again(&self, socket: BorrowedFd<'_>, rank: u32, for_room: bool) {
+        let data = epoll::EventData::new_u64(mark(rank, 0));
+        // It can fail only where another thread has done it.
+        let _ = epoll::add(&self.epoll, socket, data, input(for_room));
+    }
+
+    /// A peer's first connection is given up.
+    pub(super) fn cool(&self, rank: u32) {
+        if self.hot.load(Ordering::Relaxed) == rank {
+            self.hot.store(NOBODY, Ordering::Relaxed);
+        }
+        let mut unwatched = self.unwatched.lock();
+        if *unwatched == rank {
+            *unwatched = NOBODY;
+        }
+    }
+}
+
+fn input(and_room: bool) -> epoll::EventFlags {
+    let mut events = epoll::EventFlags::IN;
+    events.set(epoll::EventFlags::OUT, and_room);
+    events
+}
