@@ -18,8 +18,8 @@ use argonet_conduit::tcp::{Tcp, TcpConfig, TcpSizes};
 use argonet_conduit::{ExitCounts, Gauges};
 use argonet_segment::Directory;
 use argonet_settings::{
-    CONDUIT, CREDITS_FILE, Letter, PORTAL_CREDIT_STATS, Settings, TCP_CONNECTIONS, TCP_PROGRESS,
-    TCP_SILENCE_TIMEOUT,
+    CONDUIT, CREDITS_FILE, Letter, PORTAL_CREDIT_STATS, Settings, TCP_CONNECTIONS, TCP_EAGER_SIZE,
+    TCP_FRAGMENT_SIZE, TCP_PROGRESS, TCP_SILENCE_TIMEOUT,
 };
 use core::time::Duration;
 use std::path::{Path, PathBuf};
@@ -190,6 +190,8 @@ const GATHER_TIMES: [Duration; 2] = [Duration::from_micros(500), Duration::from_
 fn sizes(settings: &Settings) -> TcpSizes {
     TcpSizes {
         connections: settings.get(&TCP_CONNECTIONS) as u16,
+        copy_bytes: settings.get(&TCP_EAGER_SIZE).0 as usize,
+        chunk_bytes: settings.get(&TCP_FRAGMENT_SIZE).0 as usize,
         silent_time: settings.get(&TCP_SILENCE_TIMEOUT),
         credits: ChannelCredits::from_settings(settings),
         ..TcpSizes::default()
@@ -295,5 +297,39 @@ fn whereabouts(boot: &LocalJob, peer: JobRank) -> Whereabouts {
     Whereabouts {
         host: host_of(boot, peer),
         addresses: read_addresses(&address),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(pairs: &[(&str, &str)]) -> TcpSizes {
+        let pairs = pairs
+            .iter()
+            .map(|(name, value)| (name.into(), value.into()));
+        sizes(&Settings::from_pairs(pairs).expect("settings"))
+    }
+
+    #[test]
+    fn without_settings_tcp_has_its_own_sizes() {
+        assert_eq!(of(&[]), TcpSizes::default());
+    }
+
+    /// spec T5: sizes of eager messages and fragments.
+    #[test]
+    fn sizes_of_tcp_are_those_of_the_settings_and_possible() {
+        for (eager, fragment, bytes) in [
+            ("64", "4 KB", (64, 4 << 10)),
+            ("8 KB", "65536", (8 << 10, 64 << 10)),
+            ("64 KB", "1 MB", (64 << 10, 1 << 20)),
+        ] {
+            let sizes = of(&[
+                ("ARGONET_TCP_EAGER_SIZE", eager),
+                ("ARGONET_TCP_FRAGMENT_SIZE", fragment),
+            ]);
+            assert_eq!((sizes.copy_bytes, sizes.chunk_bytes), bytes);
+            assert_eq!(sizes.check(), Ok(()));
+        }
     }
 }

@@ -25,6 +25,7 @@ pub(crate) const TESTS: &[Test] = &[
         each(&[2], "stopped");
     }),
     ("put_get_keeps_to_its_array", || each(&[1, 2, 3], "bounds")),
+    ("put_get_over_tcp_with_other_sizes", other_sizes),
     ("put_get_flag_after_data", || each(&[2, 3, 8], "flag")),
 ];
 
@@ -297,6 +298,16 @@ fn scope_of_thread() -> Done {
     world.barrier()?;
     assert_eq!(v.read(&world, 0), world.rank_offset(-1).0);
     Ok(world.finalize()?)
+}
+
+/// The same puts and gets, in other fragments and copied up to other lengths.
+fn other_sizes() {
+    for (eager, fragment) in [("64", "4 KB"), ("64 KB", "1 MB"), ("1000", "64 KB")] {
+        let job = Job::launched(2, "model").env("ARGONET_CONDUIT", "tcp");
+        let job = job.env("GASNET_SUPERNODE_MAXSIZE", "1");
+        let job = job.env("ARGONET_TCP_EAGER_SIZE", eager);
+        job.env("ARGONET_TCP_FRAGMENT_SIZE", fragment).run().well();
+    }
 }
 
 /// A thread that holds a room cannot wait, so the buffers of the scope would be free while the gets still write them.

@@ -3,6 +3,7 @@
 use crate::kind::{DAY, Kind, TimeUnit};
 use crate::row::{Preset, Scope};
 use crate::setting::settings;
+use crate::value::Bytes;
 use std::time::Duration;
 
 /// The most connections that two ranks can have.
@@ -27,6 +28,12 @@ settings! {
     TCP_CONNECTIONS: u64 = "ARGONET_TCP_CONNECTIONS",
         Kind::Count { min: 1, max: MAX_TCP_CONNECTIONS, unit: "connections" }, Preset::Is("2"), Scope::Job,
         "How many connections two ranks have with each other at most. Those after the first are made when large transfers want them.";
+    TCP_EAGER_SIZE: Bytes = "ARGONET_TCP_EAGER_SIZE",
+        Kind::Size { min: 64, max: 64 << 10 }, Preset::Is("65535"), Scope::Rank,
+        "The longest payload that is copied when its put or message begins, so that its source may be written again; longer ones are sent from where they lie.";
+    TCP_FRAGMENT_SIZE: Bytes = "ARGONET_TCP_FRAGMENT_SIZE",
+        Kind::Size { min: 4 << 10, max: 1 << 20 }, Preset::Is("512 KB"), Scope::Rank,
+        "The fragments in which longer puts and gets go; each takes the connection that is expected to deliver it first.";
     TCP_SILENCE_TIMEOUT: Duration = "ARGONET_TCP_SILENCE_TIMEOUT",
         Kind::Duration { unit: TimeUnit::Seconds, min: Duration::ZERO, max: DAY }, Preset::Is("5"), Scope::Job,
         "How long the host of a rank may acknowledge nothing before another connection is made; 0 for as long as the system waits.";
