@@ -97,7 +97,7 @@ static REPORT_EXIT: OnceLock<ReportExit> = OnceLock::new();
 /// `report` is called when this rank ends the job, or forwards that another does. Once a process.
 pub(crate) fn report_exits_by(report: ReportExit) {
     if REPORT_EXIT.set(report).is_ok() {
-        argonet_boot::tell_exits_by(|code, limit, spares| {
+        argonet_boot::report_exits_by(|code, limit, spares| {
             let exit = argonet_conduit::ExitReport {
                 code,
                 limit,

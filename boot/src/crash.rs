@@ -130,7 +130,7 @@ fn fault(rank: &RankProcess, arrival: Arrival) {
     }
     process::about_to_end(false);
     if TOLD.load(Ordering::Relaxed) != own {
-        if process::tells_as_gasnet() {
+        if process::reports_as_gasnet() {
             let mut line = Line::default();
             let (rank, name) = (rank.rank, signal_name(signal));
             let _ = writeln!(
@@ -161,7 +161,7 @@ fn fault(rank: &RankProcess, arrival: Arrival) {
 /// Aborts, of which the job ends as it does when a rank crashes. The caller has told the user why,
 /// and has stopped for a debugger and shown a backtrace where that is wanted: neither is done
 /// again.
-pub fn abort_told() -> ! {
+pub fn abort_reported() -> ! {
     TOLD.store(gettid().as_raw_nonzero().get(), Ordering::Relaxed);
     std::process::abort()
 }

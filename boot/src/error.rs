@@ -262,7 +262,7 @@ pub enum BootError {
         "arguments and environment take {bytes} bytes, and agents are told at most {most}; remove large variables from the \
          environment"
     )]
-    TooMuchToTell {
+    TooMuchToSend {
         /// How many.
         bytes: usize,
         /// The limit.

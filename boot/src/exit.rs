@@ -172,7 +172,7 @@ impl fmt::Display for LostGuardian {
 pub(crate) fn was_ended(state: RankState, end: ProcessEnd) -> bool {
     match state {
         RankState::Exiting => false,
-        RankState::Joined | RankState::Running | RankState::Told => true,
+        RankState::Joined | RankState::Running | RankState::AskedToEnd => true,
         _ => end == ProcessEnd::Signal(libc::SIGKILL as u8),
     }
 }

@@ -22,7 +22,7 @@ impl ExitMark {
     pub fn is_set(&self) -> bool {
         self.0
             .as_ref()
-            .is_some_and(|control| control.job().is_exit_told())
+            .is_some_and(|control| control.job().is_exit_reported())
     }
 }
 
@@ -40,7 +40,7 @@ mod tests {
         });
         let marks = jobs.each_ref().map(ExitMark::new);
         assert!(!marks.iter().any(ExitMark::is_set));
-        jobs[1].job().tell_exit();
+        jobs[1].job().report_exit();
         assert_eq!(marks.each_ref().map(ExitMark::is_set), [false, true]);
         assert!(!ExitMark::default().is_set());
     }

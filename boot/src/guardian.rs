@@ -68,16 +68,16 @@ const FAREWELL: Duration = Duration::from_secs(1);
 /// once init has reaped it.
 const REAPED: Duration = Duration::from_millis(200);
 
-/// What launcher and guardian tell each other, beside a pidfd: one of the `TELL` words, rank, and
+/// What launcher and guardian send each other, beside a pidfd: one of the `MESSAGE` words, rank, and
 /// process id.
 const MESSAGE_BYTES: usize = 12;
-const TELL_RANK: u32 = 1;
-const TELL_DISMISS: u32 = 2;
-const TELL_ATTACHED: u32 = 3;
-const TELL_EXIT: u32 = 4;
-const TELL_KILL: u32 = 5;
+const MESSAGE_RANK: u32 = 1;
+const MESSAGE_DISMISS: u32 = 2;
+const MESSAGE_ATTACHED: u32 = 3;
+const MESSAGE_EXIT: u32 = 4;
+const MESSAGE_KILL: u32 = 5;
 /// The guardian's first word, about itself.
-const TELL_WATCHING: u32 = 6;
+const MESSAGE_WATCHING: u32 = 6;
 
 /// The part of the exit time-out in which ranks may come to their end by themselves, before they
 /// are told.
@@ -156,7 +156,7 @@ pub(crate) fn start(control: &Control, rank_0: Option<Rank0>) -> Result<Link, Bo
     // End of file if it could not be made.
     match receive(ours.as_fd(), RecvFlags::empty()) {
         Ok(Some(Message {
-            what: TELL_WATCHING,
+            what: MESSAGE_WATCHING,
             pid,
             pidfd,
             ..
@@ -184,7 +184,7 @@ fn retry<T>(mut call: impl FnMut() -> rustix::io::Result<T>) -> rustix::io::Resu
 impl Link {
     /// Sends the guardian away without it killing anything.
     pub(crate) fn dismiss(&self) {
-        tell(self.as_fd(), TELL_DISMISS, 0, 0, None);
+        send(self.as_fd(), MESSAGE_DISMISS, 0, 0, None);
         self.farewell();
     }
 
@@ -232,9 +232,9 @@ impl Link {
 pub(crate) fn announce(link: BorrowedFd<'_>, rank: JobRank) {
     let pid = getpid();
     if let Ok(pidfd) = pidfd_open(pid, PidfdFlags::empty()) {
-        tell(
+        send(
             link,
-            TELL_RANK,
+            MESSAGE_RANK,
             rank.0,
             pid.as_raw_nonzero().get() as u32,
             Some(pidfd.as_fd()),
@@ -246,21 +246,21 @@ pub(crate) fn announce(link: BorrowedFd<'_>, rank: JobRank) {
 /// started.
 pub(crate) fn announce_attached(link: BorrowedFd<'_>, rank: JobRank) {
     if let Ok(pidfd) = pidfd_open(getpid(), PidfdFlags::empty()) {
-        tell(link, TELL_ATTACHED, rank.0, 0, Some(pidfd.as_fd()));
+        send(link, MESSAGE_ATTACHED, rank.0, 0, Some(pidfd.as_fd()));
     }
 }
 
 /// Makes the guardian look at the exit word, which a rank has set. Async-signal-safe.
-pub(crate) fn tell_exit(link: BorrowedFd<'_>) {
-    tell(link, TELL_EXIT, 0, 0, None);
+pub(crate) fn report_exit(link: BorrowedFd<'_>) {
+    send(link, MESSAGE_EXIT, 0, 0, None);
 }
 
 /// Makes the guardian kill all ranks now. Async-signal-safe.
-pub(crate) fn tell_kill(link: BorrowedFd<'_>) {
-    tell(link, TELL_KILL, 0, 0, None);
+pub(crate) fn order_kill(link: BorrowedFd<'_>) {
+    send(link, MESSAGE_KILL, 0, 0, None);
 }
 
-fn tell(link: BorrowedFd<'_>, what: u32, rank: u32, pid: u32, pidfd: Option<BorrowedFd<'_>>) {
+fn send(link: BorrowedFd<'_>, what: u32, rank: u32, pid: u32, pidfd: Option<BorrowedFd<'_>>) {
     let mut message = [0; MESSAGE_BYTES];
     for (bytes, word) in message.chunks_exact_mut(4).zip([what, rank, pid]) {
         bytes.copy_from_slice(&word.to_le_bytes());
@@ -448,7 +448,7 @@ impl<'a> Guardian<'a> {
         self.control.job().set_guardian_pid(number);
         let own = pidfd_open(pid, PidfdFlags::empty()).ok();
         let about = own.as_ref().map(AsFd::as_fd);
-        tell(self.socket.as_fd(), TELL_WATCHING, 0, number, about);
+        send(self.socket.as_fd(), MESSAGE_WATCHING, 0, number, about);
         drop(own);
         while !(self.launcher_gone && self.ranks.iter().all(|r| r.ended)) {
             self.step();
@@ -523,8 +523,8 @@ impl<'a> Guardian<'a> {
         };
         let (rank, pid) = (JobRank(message.rank), Pid::from_raw(message.pid as i32));
         match (message.what, pid, message.pidfd) {
-            (TELL_DISMISS, ..) => sys::exit_now(0),
-            (TELL_RANK, Some(pid), Some(pidfd)) => {
+            (MESSAGE_DISMISS, ..) => sys::exit_now(0),
+            (MESSAGE_RANK, Some(pid), Some(pidfd)) => {
                 self.ranks.push(Watched {
                     rank,
                     pid,
@@ -538,13 +538,13 @@ impl<'a> Guardian<'a> {
                     self.ranks.last().into_iter().for_each(Watched::kill);
                 }
             }
-            (TELL_ATTACHED, _, Some(pidfd)) => {
+            (MESSAGE_ATTACHED, _, Some(pidfd)) => {
                 if let Some(known) = self.ranks.iter_mut().find(|r| r.rank == rank) {
                     known.attached = Some(pidfd);
                 }
             }
-            (TELL_EXIT, ..) => self.look_at_exit_word(),
-            (TELL_KILL, ..) => self.end_job(),
+            (MESSAGE_EXIT, ..) => self.look_at_exit_word(),
+            (MESSAGE_KILL, ..) => self.end_job(),
             _ => {}
         }
         true

@@ -91,7 +91,7 @@ pub use attach::{AttachOptions, attach};
 pub use backtrace::{print_backtrace, print_by as print_backtrace_by};
 pub use board::{Board, WaitFor, Waiting};
 pub use bootstrap::{Bootstrap, Key, MAX_VALUE_BYTES};
-pub use crash::{abort_told, freeze_while, shows_backtraces};
+pub use crash::{abort_reported, freeze_while, shows_backtraces};
 pub use error::{BootError, Missing};
 pub use exit_mark::ExitMark;
 pub use file_limit::files_of_rank;
@@ -103,7 +103,7 @@ pub use page::{
     ExitKind, ExitWord, JobPage, MAX_JOB_RANKS, MAX_LOCAL_RANKS, RankPage, RankState, control_bytes,
 };
 pub use process::{
-    TellOthers, before_the_end, exit, exit_without_handlers, tell_as_gasnet, tell_exits_by,
+    ReportExit, before_the_end, exit, exit_without_handlers, report_as_gasnet, report_exits_by,
 };
 pub use secret::{SECRET_BYTES, Secret};
 pub use selflaunch::launch_self;

@@ -208,7 +208,7 @@ impl Bootstrap for LocalJob {
     fn abort(&self, code: u8, message: &str) -> ! {
         let code = code.max(1);
         let (rank, pid) = (self.rank, std::process::id());
-        let form = match process::tells_as_gasnet() {
+        let form = match process::reports_as_gasnet() {
             true => format!("*** FATAL ERROR (proc {rank}): "),
             false => String::new(),
         };

@@ -47,17 +47,17 @@ static RANK: OnceLock<RankProcess> = OnceLock::new();
 /// What is done when this process ends; see [`before_the_end`].
 static BEFORE_END: OnceLock<fn(bool)> = OnceLock::new();
 
-/// How other ranks are told of an exit over a network; see [`tell_exits_by`].
-static TELLER: OnceLock<TellOthers> = OnceLock::new();
+/// How other ranks are told of an exit over a network; see [`report_exits_by`].
+static REPORTER: OnceLock<ReportExit> = OnceLock::new();
 
 /// Tells other ranks over a network that this one ends the job, or passes on that another does with
 /// 0: with which code, for how long at most, and whom it need not tell. False if the calling thread
 /// cannot, and another can that rests ([`Bootstrap::attend`](crate::Bootstrap::attend)).
-pub type TellOthers = fn(u8, Duration, &dyn Fn(JobRank) -> bool) -> bool;
+pub type ReportExit = fn(u8, Duration, &dyn Fn(JobRank) -> bool) -> bool;
 
 /// How far this rank has come with telling others of its exit.
-const NOT_TOLD: u8 = 0;
-const TELLING: u8 = 1;
+const NOT_REPORTED: u8 = 0;
+const REPORTING: u8 = 1;
 /// The thread that exits could not: the next one that rests does.
 const LEFT: u8 = 2;
 const TOLD: u8 = 3;
@@ -75,7 +75,7 @@ const GRACE_OF_0: [Duration; 2] = [Duration::from_millis(500), Duration::from_mi
 
 /// The longest that telling others of an exit with 0 takes: nobody confirms it, so nothing but what
 /// cannot leave at once is waited for.
-const TELLING_OF_0: Duration = Duration::from_millis(2);
+const REPORTING_OF_0: Duration = Duration::from_millis(2);
 
 /// The part of the time-out in which a rank that computes is looked at once more.
 const COMPUTING_PART: u32 = 16;
@@ -88,11 +88,11 @@ static GASNET_FORM: AtomicBool = AtomicBool::new(false);
 
 /// From now on a fatal error of this process begins with `*** FATAL ERROR (proc 3): `, and a crash
 /// is told by `*** Caught a fatal signal (proc 3): SIGSEGV(11)`, beside what is told anyway.
-pub fn tell_as_gasnet() {
+pub fn report_as_gasnet() {
     GASNET_FORM.store(true, Ordering::Relaxed);
 }
 
-pub(crate) fn tells_as_gasnet() -> bool {
+pub(crate) fn reports_as_gasnet() -> bool {
     GASNET_FORM.load(Ordering::Relaxed)
 }
 
@@ -120,7 +120,7 @@ pub(crate) struct RankProcess {
     ender: AtomicI32,
     /// Whether the guardian's signal has come, or the rank has acted on what it was told over the
     /// network.
-    told: AtomicBool,
+    reported: AtomicBool,
     /// Whether the next thread that rests ends the process.
     due: AtomicBool,
     /// How many signals have asked this process to end.
@@ -135,14 +135,14 @@ pub(crate) struct RankProcess {
     leaves: AtomicBool,
     /// When a thread that rests or polls first saw that the end has been told over the network, in
     /// milliseconds; 0 before.
-    seen_told_ms: AtomicU64,
+    seen_reported_ms: AtomicU64,
     /// Processor time of this process when it was last looked at, in milliseconds.
     worked_ms: AtomicU64,
     /// When this rank came to know that another ends the job, in milliseconds.
-    told_ms: AtomicU64,
+    reported_ms: AtomicU64,
     /// How far this rank has come with telling others of its exit. Written by threads that exit or
-    /// rest; who takes it to [`TELLING`] tells.
-    telling: AtomicU8,
+    /// rest; who takes it to [`REPORTING`] tells.
+    reporting: AtomicU8,
     /// Whether this rank has heard over a network of an exit with 0, which is to be passed on.
     passes_on: AtomicBool,
 }
@@ -180,17 +180,17 @@ pub(crate) fn install(
         options,
         timer,
         ender: AtomicI32::new(0),
-        told: AtomicBool::new(false),
+        reported: AtomicBool::new(false),
         due: AtomicBool::new(false),
         asked: AtomicU32::new(0),
         signal: AtomicI32::new(0),
         flushed: AtomicBool::new(false),
         seen_ms: AtomicU64::new(0),
         leaves: AtomicBool::new(false),
-        seen_told_ms: AtomicU64::new(0),
+        seen_reported_ms: AtomicU64::new(0),
         worked_ms: AtomicU64::new(0),
-        told_ms: AtomicU64::new(0),
-        telling: AtomicU8::new(NOT_TOLD),
+        reported_ms: AtomicU64::new(0),
+        reporting: AtomicU8::new(NOT_REPORTED),
         passes_on: AtomicBool::new(false),
     };
     if RANK.set(process).is_err() {
@@ -233,13 +233,13 @@ pub(crate) fn about_to_end(orderly: bool) {
     }
 }
 
-/// Has `tell` called when this process exits and no other rank of its host has done so before, or
+/// Has `report` called when this process exits and no other rank of its host has done so before, or
 /// when it has heard of an exit with 0 over a network: never in a signal handler, but inside
 /// handlers of messages. Once, unless the thread that exits cannot tell; then once more, by the
 /// next thread that rests, for which the one that exits waits a bounded time. The first function
 /// that is given counts.
-pub fn tell_exits_by(tell: TellOthers) {
-    let _ = TELLER.set(tell);
+pub fn report_exits_by(report: ReportExit) {
+    let _ = REPORTER.set(report);
 }
 
 /// Ends the job with `code`, of which the system keeps the lowest eight bits, from any thread at
@@ -306,10 +306,10 @@ pub(crate) fn heard_exit(control: &Control, from: JobRank, code: u8) {
     if let Some(this) = this.filter(|_| code == 0) {
         this.passes_on.store(true, Ordering::Relaxed);
     }
-    job.tell_exit();
+    job.report_exit();
     // The launchers know it from the rank that exits, and why. The guardian's time counts from now.
     if let Some(link) = this.and_then(|this| this.ways.link.as_ref()) {
-        guardian::tell_exit(link.as_fd());
+        guardian::report_exit(link.as_fd());
     }
 }
 
@@ -380,7 +380,7 @@ impl RankProcess {
             self.note_own_end(code);
         }
         if let Some(link) = &self.ways.link {
-            guardian::tell_exit(link.as_fd());
+            guardian::report_exit(link.as_fd());
         }
         self.ways.line.ring();
         word
@@ -389,38 +389,38 @@ impl RankProcess {
     /// Tells the neighbors, by the mark in their memory, and the ranks of other neighborhoods, if
     /// it is this rank for which the job ends, or if it passes on an exit with 0; once.
     // spec P13: the first that exits tells the others, for a bounded time.
-    fn tell_others(&self, word: ExitWord) {
+    fn report_to_others(&self, word: ExitWord) {
         let code = word.process_code();
         let is_own = word.rank == self.rank && word.kind.leaves_time();
         let passes_on = code == 0 && self.passes_on.load(Ordering::Relaxed);
         if !(is_own || passes_on) {
             return;
         }
-        let begins = |now: u8| matches!(now, NOT_TOLD | LEFT).then_some(TELLING);
+        let begins = |now: u8| matches!(now, NOT_REPORTED | LEFT).then_some(REPORTING);
         let (set, fetch) = (Ordering::AcqRel, Ordering::Acquire);
-        let before = self.telling.fetch_update(set, fetch, begins);
+        let before = self.reporting.fetch_update(set, fetch, begins);
         if before.is_err() {
             return;
         }
-        self.control.job().tell_exit();
+        self.control.job().report_exit();
         // A job that is cut short by who leaves with 0 and has not finalized ends with 1, which
         // only launchers can say.
         let is_left = word.kind == ExitKind::Left && code == 0;
-        let Some(tell) = TELLER.get().filter(|_| !is_left) else {
+        let Some(report) = REPORTER.get().filter(|_| !is_left) else {
             return;
         };
         let most = confirming_limit(self.timeout());
         let limit = if code == 0 {
-            TELLING_OF_0.min(most)
+            REPORTING_OF_0.min(most)
         } else {
             most
         };
-        let has_told = tell(code, limit, &|rank| self.need_not_tell(rank));
+        let has_reported = report(code, limit, &|rank| self.needs_no_report(rank));
         // If not even the thread that rests can, the launchers alone tell.
-        if has_told || before == Ok(LEFT) {
-            self.telling.store(TOLD, Ordering::Release);
+        if has_reported || before == Ok(LEFT) {
+            self.reporting.store(TOLD, Ordering::Release);
         } else {
-            self.telling.store(LEFT, Ordering::Release);
+            self.reporting.store(LEFT, Ordering::Release);
             self.wait_until_told(most);
         }
     }
@@ -430,9 +430,9 @@ impl RankProcess {
     fn wait_until_told(&self, limit: Duration) {
         let begun = Instant::now();
         loop {
-            let most = match self.telling.load(Ordering::Acquire) {
+            let most = match self.reporting.load(Ordering::Acquire) {
                 LEFT => limit,
-                TELLING => limit * 2,
+                REPORTING => limit * 2,
                 _ => return,
             };
             if begun.elapsed() >= most {
@@ -447,14 +447,14 @@ impl RankProcess {
     fn note_own_end(&self, code: u8) {
         let word = self.control.job().exit_word();
         let with_0 = code == 0 && word.is_some_and(|word| word.process_code() == 0);
-        if with_0 && self.page().state() == RankState::Told {
+        if with_0 && self.page().state() == RankState::AskedToEnd {
             self.page().advance(RankState::Returned);
         }
     }
 
     /// Whether a rank sees the exit word where this one has stored it, or has come to its end, or
     /// is about to.
-    fn need_not_tell(&self, rank: JobRank) -> bool {
+    fn needs_no_report(&self, rank: JobRank) -> bool {
         let part = self.control.part();
         let state = self.control.rank_page(rank).state();
         part.around(self.rank).contains(&rank.0)
@@ -472,7 +472,7 @@ impl RankProcess {
         if again || sigact::in_signal_handler(is_ours) {
             self.end_now();
         }
-        self.tell_others(word);
+        self.report_to_others(word);
         self.run_exit_handlers()
     }
 
@@ -483,7 +483,7 @@ impl RankProcess {
         if sigact::in_signal_handler(is_ours) {
             self.end_now();
         }
-        self.tell_others(word);
+        self.report_to_others(word);
         self.become_ender();
         self.write_and_end()
     }
@@ -536,7 +536,7 @@ impl RankProcess {
             if self.options.catch_exit {
                 self.arm(self.timeout());
                 let word = self.begin(self.kind_of_leaving(), code as u8);
-                self.tell_others(word);
+                self.report_to_others(word);
             } else {
                 self.page().advance(RankState::Finalized);
             }
@@ -575,7 +575,7 @@ impl RankProcess {
         let by_itself = with_0
             && self.ender.load(Ordering::Relaxed) == 0
             && self.signal.load(Ordering::Relaxed) == 0
-            && self.page().state() == RankState::Told;
+            && self.page().state() == RankState::AskedToEnd;
         let work_ms = processor_ms();
         let step = self.timeout() / COMPUTING_PART;
         // More than what the library's own threads take.
@@ -583,7 +583,7 @@ impl RankProcess {
         let worked = work_ms > self.worked_ms.swap(work_ms, Ordering::Relaxed) + least_ms;
         let now_ms = now_ms();
         let told_for =
-            Duration::from_millis(now_ms.saturating_sub(self.told_ms.load(Ordering::Relaxed)));
+            Duration::from_millis(now_ms.saturating_sub(self.reported_ms.load(Ordering::Relaxed)));
         let left = self
             .control
             .job()
@@ -625,8 +625,8 @@ impl RankProcess {
         if !word.kind.leaves_time() {
             return; // The guardian is killing everybody.
         }
-        if self.telling.load(Ordering::Acquire) == LEFT {
-            self.tell_others(word);
+        if self.reporting.load(Ordering::Acquire) == LEFT {
+            self.report_to_others(word);
         }
         let now_ms = now_ms();
         let first = self
@@ -636,9 +636,9 @@ impl RankProcess {
         // Without a guardian nobody tells this rank.
         let late =
             first != 0 && now_ms.saturating_sub(first) * 2 >= self.timeout().as_millis() as u64;
-        if self.control.job().is_exit_told() {
+        if self.control.job().is_exit_reported() {
             if self.passes_on.load(Ordering::Relaxed) {
-                self.tell_others(word);
+                self.report_to_others(word);
             }
             if self.has_waited_for_all(now_ms, word) {
                 self.is_told();
@@ -646,11 +646,11 @@ impl RankProcess {
         }
         if self.due.load(Ordering::Acquire) || late {
             if self.signal.load(Ordering::Relaxed) == 0 {
-                self.page().tell();
+                self.page().ask_to_end();
             }
             self.arm(self.timeout());
             // A signal's handler could not.
-            self.tell_others(word);
+            self.report_to_others(word);
             if self.leaves.load(Ordering::Relaxed) {
                 // Exit handlers of the program, its destructors among them, count on the end of its
                 // main.
@@ -665,7 +665,7 @@ impl RankProcess {
     /// that did not run meanwhile has that time yet.
     fn has_waited_for_all(&self, now_ms: u64, word: ExitWord) -> bool {
         let first =
-            self.seen_told_ms
+            self.seen_reported_ms
                 .compare_exchange(0, now_ms, Ordering::Relaxed, Ordering::Relaxed);
         let grace = self.grace(word).as_millis() as u64;
         first.is_err_and(|first| now_ms.saturating_sub(first) >= grace)
@@ -689,7 +689,7 @@ impl RankProcess {
             self.signal.store(signal, Ordering::Relaxed);
             self.begin(ExitKind::Signal, signal as u8);
             if let Some(link) = &self.ways.link {
-                guardian::tell_kill(link.as_fd());
+                guardian::order_kill(link.as_fd());
             }
             self.flushed.store(true, Ordering::Relaxed);
             self.end_now();
@@ -708,9 +708,9 @@ impl RankProcess {
     /// This rank knows that another ends the job, and had its time to come to its end by itself.
     /// Async-signal-safe.
     fn is_told(&self) {
-        if !self.told.swap(true, Ordering::Relaxed) && self.page().tell() {
+        if !self.reported.swap(true, Ordering::Relaxed) && self.page().ask_to_end() {
             self.worked_ms.store(processor_ms(), Ordering::Relaxed);
-            self.told_ms.store(now_ms(), Ordering::Relaxed);
+            self.reported_ms.store(now_ms(), Ordering::Relaxed);
             self.arm(self.timeout() / WINDOW_PART);
             self.call_quit_handler();
             self.due.store(true, Ordering::Release);
@@ -784,7 +784,7 @@ mod tests {
             for (from, code) in codes {
                 heard_exit(&control, JobRank(*from), *code);
             }
-            (control.job().exit_word(), control.job().is_exit_told())
+            (control.job().exit_word(), control.job().is_exit_reported())
         };
         let word = |rank, code| {
             let (kind, rank) = (ExitKind::Exit, JobRank(rank));

@@ -14,7 +14,7 @@ mod credits;
 mod crowd;
 mod doctor;
 mod exit;
-mod exit_told;
+mod exit_reported;
 mod garbled;
 mod heap;
 mod hosts;
@@ -70,7 +70,7 @@ fn main() {
             leaving::PROGRAMS,
             lifecycle::PROGRAMS,
             exit::PROGRAMS,
-            exit_told::PROGRAMS,
+            exit_reported::PROGRAMS,
             crowd::PROGRAMS,
             garbled::PROGRAMS,
             spread::PROGRAMS,
@@ -109,7 +109,7 @@ fn main() {
         lifecycle::TESTS,
         exit::TESTS,
         interfaces::TESTS,
-        exit_told::TESTS,
+        exit_reported::TESTS,
         crowd::TESTS,
         garbled::TESTS,
         spread::TESTS,
@@ -134,7 +134,7 @@ fn main() {
         support::Path::Memory => [
             doctor::TESTS,
             hosts::TESTS,
-            exit_told::OVER_HOSTS,
+            exit_reported::OVER_HOSTS,
             spread::OVER_HOSTS,
         ]
         .concat(),

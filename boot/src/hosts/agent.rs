@@ -179,7 +179,7 @@ fn run(job: &Description, key: &Secret, up: Edge, signals: &LauncherSignals) -> 
         settings.get(&SPAWN_VERBOSE),
     );
     for (trouble, _) in failed {
-        node.tell(&Message::Trouble(trouble));
+        node.send(&Message::Trouble(trouble));
     }
     if let Some(error) = wrong {
         node.trouble(2, &error.to_string());

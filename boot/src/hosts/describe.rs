@@ -71,7 +71,7 @@ pub(crate) fn describe(
     job.encode(&mut body);
     match body.len() <= MAX_BODY_BYTES {
         true => Ok(job),
-        false => Err(BootError::TooMuchToTell {
+        false => Err(BootError::TooMuchToSend {
             bytes: body.len(),
             most: MAX_BODY_BYTES,
         }),

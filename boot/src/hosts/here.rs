@@ -19,7 +19,7 @@ use crate::spawn::Spawner;
 
 /// What of a rank has been told to the other hosts.
 #[derive(Debug, Clone, Copy, Default)]
-struct Told {
+struct Reported {
     /// Published keys, one bit each.
     keys: u16,
     /// That it enters no more fences.
@@ -30,11 +30,11 @@ pub(crate) struct Here<'a> {
     pub(crate) control: &'a Control,
     link: &'a Link,
     pub(crate) ranks: HostRanks<'a>,
-    told: Vec<Told>,
-    /// The last fence of all ranks here that has been told.
+    reported: Vec<Reported>,
+    /// The last fence of all ranks here that has been reported.
     arrived: u32,
     /// Whether the other hosts know that the job ends.
-    told_exit: bool,
+    reported_exit: bool,
 }
 
 impl<'a> Here<'a> {
@@ -43,9 +43,9 @@ impl<'a> Here<'a> {
             control,
             link,
             ranks: HostRanks::new(control, link),
-            told: vec![Told::default(); control.part().ranks as usize],
+            reported: vec![Reported::default(); control.part().ranks as usize],
             arrived: 0,
-            told_exit: false,
+            reported_exit: false,
         }
     }
 
@@ -68,25 +68,25 @@ impl<'a> Here<'a> {
     }
 
     /// Why the job ends, if the other hosts do not know it.
-    pub(crate) fn exit_to_tell(&mut self) -> Option<ExitWord> {
+    pub(crate) fn exit_to_report(&mut self) -> Option<ExitWord> {
         let word = self.control.job().exit_word()?;
-        (!std::mem::replace(&mut self.told_exit, true)).then_some(word)
+        (!std::mem::replace(&mut self.reported_exit, true)).then_some(word)
     }
 
     /// The other hosts say that the job ends.
     pub(crate) fn end(&mut self, word: ExitWord) {
-        self.told_exit = true;
+        self.reported_exit = true;
         self.control.job().set_exit_word(word);
         // The time that the ranks have counts from now.
-        guardian::tell_exit(self.link.as_fd());
+        guardian::report_exit(self.link.as_fd());
         if !word.kind.leaves_time() {
             self.ranks.kill_all();
         }
     }
 
-    /// The fence that all ranks here have entered and that has not been told, and what they have
+    /// The fence that all ranks here have entered and that has not been reported, and what they have
     /// published since the one before.
-    pub(crate) fn fence_to_tell(&mut self) -> Option<(Vec<u8>, u32)> {
+    pub(crate) fn fence_to_report(&mut self) -> Option<(Vec<u8>, u32)> {
         let number = self
             .control
             .job()
@@ -98,12 +98,12 @@ impl<'a> Here<'a> {
         }
         self.arrived = number;
         let mut published = Vec::new();
-        for (rank, told) in self.control.host_ranks().zip(&mut self.told) {
+        for (rank, reported) in self.control.host_ranks().zip(&mut self.reported) {
             for key in 0..KEYS {
-                if told.keys & 1 << key == 0
+                if reported.keys & 1 << key == 0
                     && let Some(bytes) = self.control.key_slot(rank, key).read()
                 {
-                    told.keys |= 1 << key;
+                    reported.keys |= 1 << key;
                     let bytes = &bytes;
                     Value { rank, key, bytes }.encode(&mut published);
                 }
@@ -122,12 +122,12 @@ impl<'a> Here<'a> {
     }
 
     /// Tells that rank `i` of this host enters no more fences, once.
-    pub(crate) fn gone_to_tell(&mut self, i: usize) -> Option<Message> {
+    pub(crate) fn gone_to_report(&mut self, i: usize) -> Option<Message> {
         let rank = self.ranks.rank(i);
         let page = self.control.rank_page(rank);
         let state = page.state();
         let gone = matches!(state, RankState::Finalized | RankState::Ended);
-        if !gone || std::mem::replace(&mut self.told[i].gone, true) {
+        if !gone || std::mem::replace(&mut self.reported[i].gone, true) {
             return None;
         }
         let fences = page.fences_entered.load(Ordering::Relaxed);

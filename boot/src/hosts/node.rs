@@ -61,7 +61,7 @@ pub(crate) struct Node<'a> {
     input: Input,
     /// Whether the launcher is to be told of processes.
     verbose: bool,
-    told_over: bool,
+    sent_over: bool,
 }
 
 impl<'a> Node<'a> {
@@ -89,12 +89,12 @@ impl<'a> Node<'a> {
             deaf: Vec::new(),
             input: Input::default(),
             verbose,
-            told_over: false,
+            sent_over: false,
         }
     }
 
     /// Sends upwards.
-    pub(crate) fn tell(&mut self, message: &Message) {
+    pub(crate) fn send(&mut self, message: &Message) {
         self.up.send(Instant::now(), message);
     }
 
@@ -106,7 +106,7 @@ impl<'a> Node<'a> {
             code,
             text: format!("{}: {text}", host.in_words()),
         };
-        self.tell(&Message::Trouble(trouble));
+        self.send(&Message::Trouble(trouble));
     }
 
     /// A line for the user.
@@ -181,11 +181,11 @@ impl<'a> Node<'a> {
             return false;
         }
         self.end_groups();
-        if !self.told_over && self.drain() {
-            self.told_over = true;
-            self.tell(&Message::Over);
+        if !self.sent_over && self.drain() {
+            self.sent_over = true;
+            self.send(&Message::Over);
         }
-        self.told_over && self.up.to_send().is_empty() && self.children.all_ended()
+        self.sent_over && self.up.to_send().is_empty() && self.children.all_ended()
     }
 
     /// Ends what ranks that have ended left behind in their groups.
@@ -251,7 +251,7 @@ impl<'a> Node<'a> {
             let taken = match heard {
                 Heard::Message(child, message) => self.take_from_below(child, message),
                 Heard::Lost(trouble) => {
-                    self.tell(&Message::Trouble(trouble));
+                    self.send(&Message::Trouble(trouble));
                     Ok(())
                 }
             };

@@ -211,16 +211,16 @@ impl Root<'_> {
             Message::Values(values) => self.exchange.values(child, &values)?,
             Message::Waits(fence) => {
                 self.exchange.waits(fence)?;
-                self.tell_of_deserters();
+                self.report_deserters();
             }
             Message::Arrived(fence) => {
                 let actions = self.exchange.arrived(child, fence)?;
                 self.act(actions);
-                self.tell_of_deserters();
+                self.report_deserters();
             }
             Message::Gone(gone) => {
                 self.gone.push(gone);
-                self.tell_of_deserters();
+                self.report_deserters();
             }
             Message::Exit(word) => self.end(word),
             Message::Ended(rank, fate, late_failure) => {
@@ -262,7 +262,7 @@ impl Root<'_> {
     }
 
     /// Ranks that wait for one that will not come are told.
-    fn tell_of_deserters(&mut self) {
+    fn report_deserters(&mut self) {
         let waited = self.exchange.waited();
         let deserters = self.gone.extract_if(.., |gone| gone.fences < waited);
         let deserters: Vec<Gone> = deserters.collect();

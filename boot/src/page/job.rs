@@ -55,7 +55,7 @@ pub struct JobPage {
     /// heard of an end over a network. Written by that rank after the exit word (Release); read by
     /// ranks of this host that wait or poll (Relaxed in polls, which look at the word by Acquire
     /// then).
-    pub(super) exit_told: AtomicU32,
+    pub(super) exit_reported: AtomicU32,
     /// When the guardian kills whatever is left of the ranks, in milliseconds of the monotonic
     /// clock; 0 while it has not begun to end the job. Written by the guardian, read by ranks that
     /// end. Relaxed: nothing else depends on it.
@@ -164,12 +164,12 @@ impl JobPage {
     /// Whether ranks of this host have been told of the end of the job: by this mark, which is
     /// their system queue.
     #[inline]
-    pub(crate) fn is_exit_told(&self) -> bool {
-        self.exit_told.load(Ordering::Relaxed) != 0
+    pub(crate) fn is_exit_reported(&self) -> bool {
+        self.exit_reported.load(Ordering::Relaxed) != 0
     }
 
-    pub(crate) fn tell_exit(&self) {
-        self.exit_told.store(1, Ordering::Release);
+    pub(crate) fn report_exit(&self) {
+        self.exit_reported.store(1, Ordering::Release);
     }
 
     pub(crate) fn set_guardian_pid(&self, pid: u32) {

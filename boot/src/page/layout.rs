@@ -53,7 +53,7 @@ pub(super) const LAYOUT_HASH: u64 = {
         offset_of!(JobPage, fence),
         offset_of!(JobPage, host_first),
         offset_of!(JobPage, neighborhood),
-        offset_of!(JobPage, exit_told),
+        offset_of!(JobPage, exit_reported),
         offset_of!(JobPage, forced_at_ms),
         offset_of!(JobPage, claimed),
         offset_of!(FenceWords, host_arrived),

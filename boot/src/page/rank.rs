@@ -27,7 +27,7 @@ pub enum RankState {
     /// make it.
     Exiting = 5,
     /// The rank was told that the job is ending, before it asked for that itself.
-    Told = 6,
+    AskedToEnd = 6,
     /// The rank knew that the job ends, with 0, and then came to its own end with 0: nobody made
     /// it.
     Returned = 7,
@@ -48,7 +48,7 @@ impl RankState {
             Self::Finalized => "finalized",
             Self::Ended => "ended",
             Self::Exiting => "exiting",
-            Self::Told => "told to end",
+            Self::AskedToEnd => "asked to end",
             Self::Returned => "returned",
         }
     }
@@ -114,10 +114,10 @@ impl RankPage {
     }
 
     /// Notes that the rank was told to end; false if it had come to its end by itself.
-    pub(crate) fn tell(&self) -> bool {
-        let told = RankState::Told.into();
+    pub(crate) fn ask_to_end(&self) -> bool {
+        let asked = RankState::AskedToEnd.into();
         let by_itself = [RankState::Exiting.into(), RankState::Returned.into()];
-        let raise = |state| (!by_itself.contains(&state)).then_some(told);
+        let raise = |state| (!by_itself.contains(&state)).then_some(asked);
         self.state
             .fetch_update(Ordering::AcqRel, Ordering::Acquire, raise)
             .is_ok()

@@ -4,7 +4,7 @@
 use std::time::{Duration, Instant};
 
 use argonet_base::JobRank;
-use argonet_boot::{Bootstrap, LocalJob, abort_told, exit_without_handlers, print_backtrace};
+use argonet_boot::{Bootstrap, LocalJob, abort_reported, exit_without_handlers, print_backtrace};
 use rustix::process::Signal;
 
 use crate::endings::{at_exit, both, handle, raise};
@@ -235,7 +235,7 @@ pub(crate) fn rank(args: &[&str]) -> Option<i32> {
             let job = start();
             if job.rank() == JobRank(2) {
                 print_backtrace();
-                abort_told();
+                abort_reported();
             }
             fence(&job);
             Some(0)

@@ -100,7 +100,7 @@ fn init(
         digest: b"gasnetex",
         count: 0,
     };
-    argonet_boot::tell_as_gasnet();
+    argonet_boot::report_as_gasnet();
     let handlers: &'static Handlers = Box::leak(Box::default());
     let register = |table: &mut HandlerTable| Ok(handlers.register(table)?);
     // SAFETY: the functions of this crate keep the engine's contract, or ask C for it (see `with_job`). They hold no quiet phases.

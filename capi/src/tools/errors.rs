@@ -7,7 +7,7 @@ use std::mem::offset_of;
 use std::os::fd::BorrowedFd;
 use std::sync::atomic::{AtomicI32, Ordering};
 
-use argonet_boot::{abort_told, freeze_while, print_backtrace_by, shows_backtraces};
+use argonet_boot::{abort_reported, freeze_while, print_backtrace_by, shows_backtraces};
 use argonet_settings::{BACKTRACE, BacktraceType, FREEZE_ON_ERROR, Kind, Value};
 
 use crate::export::export;
@@ -160,7 +160,7 @@ pub(crate) fn fatal(at: &str, what: &str) -> ! {
         freeze_on_error();
         state::backtrace_function()(2);
     }
-    abort_told()
+    abort_reported()
 }
 
 fn freeze_on_error() {

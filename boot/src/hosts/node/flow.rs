@@ -22,7 +22,7 @@ impl Node<'_> {
                     break;
                 }
                 let piece = queue.drain(..n).collect();
-                self.tell(&Message::Output(to, piece));
+                self.send(&Message::Output(to, piece));
             }
         }
         if !self.lines.is_full(To::Out) && !self.lines.is_full(To::Err) {

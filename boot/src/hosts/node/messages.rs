@@ -73,7 +73,7 @@ impl Node<'_> {
             }
             Message::Output(to, lines) => self.lines.to(to).extend_from_slice(&lines),
             Message::Gone(_) | Message::Exit(_) | Message::Ended(..) | Message::Trouble(_) => {
-                self.tell(&message);
+                self.send(&message);
             }
             other => return Err(Garbled(format!("a {:?} from below", other.kind()))),
         }
@@ -83,12 +83,12 @@ impl Node<'_> {
     pub(super) fn act(&mut self, actions: Vec<Action>) -> Result<(), Garbled> {
         for action in actions {
             match action {
-                Action::Waits(fence) => self.tell(&Message::Waits(fence)),
+                Action::Waits(fence) => self.send(&Message::Waits(fence)),
                 Action::Up { values, fence } => {
                     for piece in pieces(&values) {
-                        self.tell(&Message::Values(piece.to_vec()));
+                        self.send(&Message::Values(piece.to_vec()));
                     }
-                    self.tell(&Message::Arrived(fence));
+                    self.send(&Message::Arrived(fence));
                 }
                 Action::Down {
                     source,
@@ -131,7 +131,7 @@ impl Node<'_> {
                     self.pour_input();
                 }
                 self.look_around(i);
-                self.tell(&Message::Ended(rank, fate, fate.is_late_failure()));
+                self.send(&Message::Ended(rank, fate, fate.is_late_failure()));
             }
         }
     }
@@ -139,12 +139,12 @@ impl Node<'_> {
     /// Tells the other hosts what they do not know of the ranks here; rank `i` has rung, or ended.
     pub(super) fn look_around(&mut self, i: usize) {
         let Some(here) = &mut self.here else { return };
-        let word = here.exit_to_tell().map(Message::Exit);
-        let gone = here.gone_to_tell(i);
-        let fence = here.fence_to_tell();
+        let word = here.exit_to_report().map(Message::Exit);
+        let gone = here.gone_to_report(i);
+        let fence = here.fence_to_report();
         word.iter()
             .chain(&gone)
-            .for_each(|message| self.tell(message));
+            .for_each(|message| self.send(message));
         if let Some((published, number)) = fence {
             let source = self.children.len();
             let told = self.exchange.values(source, &published);

@@ -11,10 +11,10 @@ use crate::network::Network;
 use crate::support::{Done, Job, Outcome, Program, Test};
 
 pub(crate) const TESTS: &[Test] = &[
-    ("exit_is_told_to_ranks_in_a_barrier", || {
+    ("exit_is_reported_to_ranks_in_a_barrier", || {
         told("told-barrier", Ways::All)
     }),
-    ("exit_is_told_to_ranks_that_poll", || {
+    ("exit_is_reported_to_ranks_that_poll", || {
         told("told-poll", Ways::All)
     }),
     (
@@ -24,10 +24,10 @@ pub(crate) const TESTS: &[Test] = &[
             told("told-thread-leaves", Ways::All);
         },
     ),
-    ("exit_by_a_signal_is_told_by_the_next_rest", || {
+    ("exit_by_a_signal_is_reported_by_the_next_rest", || {
         told("told-signal", Ways::All)
     }),
-    ("exit_is_told_without_flow_control", || {
+    ("exit_is_reported_without_flow_control", || {
         told("told-barrier", Ways::WithoutCredits)
     }),
     (
@@ -46,7 +46,7 @@ pub(crate) const TESTS: &[Test] = &[
         computing_and_0,
     ),
     ("exit_together_with_0_costs_few_messages", || together(0)),
-    ("exit_is_told_by_shared_memory", by_memory),
+    ("exit_is_reported_by_shared_memory", by_memory),
     (
         "exit_waits_for_a_peer_no_longer_than_the_job_lets_it_live",
         stopped,
@@ -54,7 +54,7 @@ pub(crate) const TESTS: &[Test] = &[
 ];
 
 pub(crate) const OVER_HOSTS: &[Test] = &[
-    ("exit_is_told_to_ranks_of_other_hosts", || {
+    ("exit_is_reported_to_ranks_of_other_hosts", || {
         over_hosts("told-barrier", 7);
         over_hosts("told-poll", 7);
     }),
