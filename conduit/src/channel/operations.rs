@@ -85,15 +85,15 @@ impl Operations {
             + self.free.capacity() * size_of::<u32>()
     }
 
-    /// Whether another may begin.
+    /// Whether one that goes in several frames may begin. Those of a single frame do not wait for it.
     #[inline]
     pub(crate) fn has_room(&self) -> bool {
         self.transfer.is_none()
     }
 
-    /// Whether another get may begin.
+    /// Whether there is an entry for another get.
     pub(crate) fn has_room_for_get(&self, limit: u32) -> bool {
-        self.has_room() && (!self.free.is_empty() || self.gets.len() < limit as usize)
+        !self.free.is_empty() || self.gets.len() < limit as usize
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -149,6 +149,35 @@ impl Operations {
 
     /// Begins a get, for which there is room.
     pub(crate) fn begin_get(&mut self, place: UserPlace, offset: u64, op: OpToken, begin: u64) {
+        let len = place.len();
+        let key = self.open_get(place, offset, op);
+        self.begin(What::Get { key }, offset, len, op, begin);
+    }
+
+    /// Asks for all of a get in one frame, if the grant allows that; there is room in the ring, and an
+    /// entry.
+    pub(crate) fn get_at_once(
+        &mut self,
+        (place, offset, op): (UserPlace, u64, OpToken),
+        send_stream: &mut SendStream,
+        grant: &mut Grant,
+        reserved: usize,
+    ) -> bool {
+        if !grant.allows(charge(Kind::Get, 0, 0), reserved) {
+            return false;
+        }
+        let len = place.len();
+        let key = self.open_get(place, offset, op);
+        let fields = Fields {
+            offset,
+            rest: len as u64,
+            ..Fields::default()
+        };
+        ask(&mut self.gets, send_stream, grant, key, fields, len);
+        true
+    }
+
+    fn open_get(&mut self, place: UserPlace, offset: u64, op: OpToken) -> u32 {
         let index = self.free.pop().unwrap_or_else(|| {
             self.gets.push(None);
             self.gets.len() as u32 - 1
@@ -165,7 +194,7 @@ impl Operations {
             answered: 0,
             refused: false,
         });
-        self.begin(What::Get { key }, offset, place.len(), op, begin);
+        key
     }
 
     fn begin(&mut self, what: What, offset: u64, len: usize, op: OpToken, begin: u64) {
@@ -195,7 +224,7 @@ impl Operations {
             }
             let left = transfer.len - transfer.issued;
             let len = left.min(chunk_bytes);
-            let mut fields = Fields {
+            let fields = Fields {
                 // No segment reaches that far: the target refuses it.
                 offset: transfer.offset.saturating_add(transfer.issued as u64),
                 rest: left as u64,
@@ -213,18 +242,10 @@ impl Operations {
                     send_stream.push(head, body, true);
                 }
                 What::Get { key } => {
-                    let needed = charge(Kind::Get, 0, 0);
-                    if !grant.allows(needed, reserved) {
+                    if !grant.allows(charge(Kind::Get, 0, 0), reserved) {
                         return;
                     }
-                    grant.use_up(needed);
-                    fields.op = *key;
-                    fields.wanted = len as u32;
-                    let head = HeadBytes::new(Kind::Get, 0, &[], 0, &fields);
-                    send_stream.push(head, Body::Empty, grant.is_short());
-                    if let Some(get) = find(&mut self.gets, *key) {
-                        get.asked += len;
-                    }
+                    ask(&mut self.gets, send_stream, grant, *key, fields, len);
                 }
             }
             room = room.saturating_sub(send_stream.used() - before);
@@ -299,9 +320,9 @@ impl Operations {
         let at = self
             .sent
             .partition_point(|sent| sent.end <= fields.position);
-        if let Some(sent) = self.sent.get_mut(at)
-            && sent.begin <= fields.position
-        {
+        // Between the frames of a long put may be those of short ones, which end before it.
+        let mut ending_later = self.sent.range_mut(at..);
+        if let Some(sent) = ending_later.find(|sent| sent.begin <= fields.position) {
             sent.remote = sent.remote.saturating_sub(1);
         } else if let Some(transfer) = &mut self.transfer
             && transfer.begin <= fields.position
@@ -319,8 +340,88 @@ impl Transfer {
     }
 }
 
+/// Asks for `len` more bytes of a get, which the grant allows.
+fn ask(
+    gets: &mut [Option<Get>],
+    send_stream: &mut SendStream,
+    grant: &mut Grant,
+    key: u32,
+    mut fields: Fields,
+    len: usize,
+) {
+    grant.use_up(charge(Kind::Get, 0, 0));
+    fields.op = key;
+    fields.wanted = len as u32;
+    let head = HeadBytes::new(Kind::Get, 0, &[], 0, &fields);
+    send_stream.push(head, Body::Empty, grant.is_short());
+    if let Some(get) = find(gets, key) {
+        get.asked += len;
+    }
+}
+
 fn find(gets: &mut [Option<Get>], key: u32) -> Option<&mut Get> {
     let index = key & ((1 << INDEX_BITS) - 1);
     let get = gets.get_mut(index as usize)?.as_mut()?;
     (get.key == key).then_some(get)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::channel::stream::Pieces;
+    use argonet_segment::SharedBytes;
+
+    const LONG: OpToken = OpToken {
+        handle: 1,
+        implicit: false,
+    };
+    const SHORT: OpToken = OpToken {
+        handle: 2,
+        implicit: false,
+    };
+
+    /// A short put may lie between the frames of a long one, and ends before it.
+    #[test]
+    fn a_refusal_is_of_the_put_whose_frame_it_names() {
+        let source = [1; 2 * MOST_EXTENTS];
+        for refused in 0..3 {
+            let (mut operations, mut send_stream) = (Operations::default(), SendStream::new());
+            let mut grant = Grant::new(1 << 20);
+            let mut go_on = |operations: &mut Operations, stream: &mut SendStream| {
+                operations.go_on(stream, &mut grant, 0, 1 << 20, 1);
+            };
+            // SAFETY: nothing reads it.
+            let bytes = unsafe { UserBytes::new(source.as_ptr(), source.len()) };
+            operations.begin_put(bytes, 0, LONG, send_stream.head());
+            go_on(&mut operations, &mut send_stream);
+            assert!(!operations.has_room());
+            let begin = send_stream.push_put(0, SharedBytes::from_slice(&source[..8]));
+            let end = send_stream.head();
+            operations.note(begin, end, SHORT, false, true);
+            // The first frames leave, so that the others have room.
+            while send_stream.unsent() > 0 {
+                let mut pieces = Pieces::new();
+                send_stream.next_burst(&mut pieces);
+                send_stream.wrote(pieces.as_slice().iter().map(|piece| piece.len).sum());
+            }
+            send_stream.acknowledge(begin).unwrap();
+            go_on(&mut operations, &mut send_stream);
+            assert!(operations.has_room());
+            let position = [0, begin, end][refused];
+            let fields = Fields {
+                position,
+                ..Fields::default()
+            };
+            operations.refused(&fields).unwrap();
+            let mut there = Vec::new();
+            operations.taken(send_stream.head(), |op, completion, count| {
+                there.extend((completion == Completion::Remote).then_some((op, count)));
+            });
+            let due = match refused {
+                1 => vec![(LONG, 1)],
+                _ => vec![(SHORT, 1)],
+            };
+            assert_eq!(there, due, "refused at {position}");
+        }
+    }
 }

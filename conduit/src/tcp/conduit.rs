@@ -232,7 +232,7 @@ impl Conduit for Tcp {
         let copied = if len <= core.sizes.copy_bytes { len } else { 0 };
         let peer = core.peer(to);
         let mut outbound = peer.outbound.lock();
-        core.admit_operation(peer, &mut outbound, copied)?;
+        core.admit_operation(peer, &mut outbound, copied, copied > 0)?;
         let unsent = outbound.send_stream.unsent();
         if copied > 0 {
             let start = NonNull::new(src.cast_mut()).unwrap_or(NonNull::dangling());
@@ -275,16 +275,21 @@ impl Conduit for Tcp {
         }
         let peer = core.peer(from);
         let mut outbound = peer.outbound.lock();
-        core.admit_operation(peer, &mut outbound, 0)?;
+        let is_whole = len <= core.sizes.chunk_bytes;
+        core.admit_operation(peer, &mut outbound, 0, is_whole)?;
         if !outbound.operations.has_room_for_get(core.sizes.gets) {
             return Err(SendError::Full);
         }
         let unsent = outbound.send_stream.unsent();
         // SAFETY: the caller keeps the target writable until completion.
         let place = unsafe { UserPlace::new(dst, len) };
-        let begin = outbound.send_stream.head();
-        outbound.operations.begin_get(place, offset.0, op, begin);
-        outbound.go_on(&core.sizes);
+        if outbound.operations.has_room() {
+            let begin = outbound.send_stream.head();
+            outbound.operations.begin_get(place, offset.0, op, begin);
+            outbound.go_on(&core.sizes);
+        } else if !outbound.get_at_once(place, offset.0, op) {
+            return Err(SendError::Full);
+        }
         core.depart(peer, &mut outbound, unsent);
         core.ask_for_rails(peer, outbound, len);
         Ok(Injected::Pending)

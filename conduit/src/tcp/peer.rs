@@ -10,6 +10,7 @@ use crate::channel::frame::{Fields, HeadBytes, Kind};
 use crate::channel::operations::Operations;
 use crate::channel::stream::{Aside, Bodies, Body, Grant, Parked, ReceiveStream, SendStream};
 use crate::conduit::{Completion, OpToken, SendError};
+use crate::wire::UserPlace;
 use argonet_am::AmError;
 use argonet_am::credit::Bank;
 use argonet_am::record::RecordError;
@@ -252,6 +253,16 @@ impl Outbound {
         self.send_stream.unsent() > 0
             || self.striping.is_writing()
             || self.send_stream.waits_for_rail()
+    }
+
+    /// Asks for all of a get in one frame, beside a transfer that is under way; false if the peer has no
+    /// room for it.
+    #[cold]
+    pub(super) fn get_at_once(&mut self, place: UserPlace, offset: u64, op: OpToken) -> bool {
+        let reserved = self.reserved.charge;
+        let (send_stream, grant) = (&mut self.send_stream, &mut self.grant);
+        self.operations
+            .get_at_once((place, offset, op), send_stream, grant, reserved)
     }
 
     /// Sends more of an operation that has begun.

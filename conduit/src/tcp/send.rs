@@ -169,13 +169,15 @@ impl Core {
         outbound.send_stream.push(head, body, is_short)
     }
 
-    /// Room for a put or get, of which `copied` bytes are copied.
+    /// Room for a put or get, of which `copied` bytes are copied. One of a single frame, which `is_whole`
+    /// says, does not wait for a transfer that is under way.
     #[inline]
     pub(super) fn admit_operation(
         &self,
         peer: &Peer,
         outbound: &mut Outbound,
         copied: usize,
+        is_whole: bool,
     ) -> Result<(), SendError> {
         let ring = LONGEST_HEAD + copied;
         let has_room = outbound.failed.is_none() && ring <= outbound.room(&self.sizes);
@@ -186,7 +188,7 @@ impl Core {
             };
             self.admit(peer, outbound, need)?;
         }
-        match outbound.operations.has_room() {
+        match is_whole || outbound.operations.has_room() {
             true => Ok(()),
             false => Err(SendError::Full),
         }

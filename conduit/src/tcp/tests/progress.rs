@@ -27,17 +27,25 @@ fn poll_until(rank: &mut Rank, what: &str, done: impl Fn(&Seen) -> bool) {
 
 impl Rank {
     pub(super) fn get(&self, offset: u64, place: &mut [u8], handle: u64) {
+        assert_eq!(self.try_get(offset, place, handle), Ok(Injected::Pending));
+    }
+
+    pub(super) fn try_get(
+        &self,
+        offset: u64,
+        place: &mut [u8],
+        handle: u64,
+    ) -> Result<Injected, SendError> {
         let op = OpToken {
             handle,
             implicit: false,
         };
         let offset = SegmentOffset(offset);
         // SAFETY: the tests' places live as long as the ranks.
-        let got = unsafe {
+        unsafe {
             self.tcp
                 .get(JobRank(1), offset, place.as_mut_ptr(), place.len(), op)
-        };
-        assert_eq!(got, Ok(Injected::Pending));
+        }
     }
 }
 

@@ -362,3 +362,49 @@ fn nothing_old_is_written_after_the_put_is_complete() {
         assert!(a.seen.broken.is_empty(), "{:?}", a.seen.broken);
     }
 }
+
+/// A put that is longer than what may be on its way leaves room for operations of a single frame, and
+/// what is refused between its frames, or of them, is not taken for the other.
+#[test]
+fn short_operations_do_not_wait_for_a_transfer() {
+    let long = bytes(1);
+    // Its last frames are refused.
+    let outside = SEGMENT - 30_000;
+    let beyond = SEGMENT - 4;
+    for (long_at, short_at, from) in [
+        (64, 50_000, 48_000),
+        (outside, 20_000, 8000),
+        (64, beyond, 48_000),
+    ] {
+        let mut ranks = two(sizes());
+        let (mut few, mut many) = ([9; 8], vec![0; 5000]);
+        assert_eq!(ranks[0].put(long_at, &long, 1), Ok(Injected::Pending));
+        assert_eq!(ranks[0].put(short_at, &[5; 8], 2), Ok(Injected::Local));
+        assert_eq!(ranks[0].try_get(from, &mut few, 3), Ok(Injected::Pending));
+        // Those of several frames, and those that are not copied, wait.
+        assert_eq!(ranks[0].try_get(0, &mut many, 4), Err(SendError::Full));
+        assert_eq!(ranks[0].put(0, &[5; 80], 5), Err(SendError::Full));
+        settle(&mut ranks, "all", |ranks| ranks[0].tcp.is_quiescent());
+        let is_there = |handle| {
+            ranks[0]
+                .seen
+                .completed
+                .contains(&(handle, Completion::Remote))
+        };
+        let due = [long_at != outside, short_at != beyond, true];
+        assert_eq!([1, 2, 3].map(is_there), due, "{long_at} {short_at}");
+        assert_eq!(few, [0; 8]);
+        let refusals = due.iter().filter(|is_due| !**is_due).count();
+        assert_eq!(
+            ranks[0].seen.broken.len().min(1),
+            refusals,
+            "{long_at} {short_at}"
+        );
+        if due[0] {
+            let mut there = vec![0; long.len()];
+            let view = ranks[1].segment.bytes(SegmentOffset(64), there.len());
+            view.unwrap().copy_to(0, &mut there).unwrap();
+            assert!(there == long);
+        }
+    }
+}
