@@ -31,7 +31,7 @@ static BEFORE: OnceLock<[Option<Action>; FAULTS.len()]> = OnceLock::new();
 /// The thread that crashes; 0 before.
 static CRASHING: AtomicI32 = AtomicI32::new(0);
 /// The thread whose crash the user has been told of; 0 before.
-static TOLD: AtomicI32 = AtomicI32::new(0);
+static REPORTED: AtomicI32 = AtomicI32::new(0);
 /// Whether a rank that waits for a debugger goes on waiting. Known to debuggers by this name.
 #[unsafe(no_mangle)]
 #[allow(unsafe_code, non_upper_case_globals)]
@@ -129,7 +129,7 @@ fn fault(rank: &RankProcess, arrival: Arrival) {
         },
     }
     process::about_to_end(false);
-    if TOLD.load(Ordering::Relaxed) != own {
+    if REPORTED.load(Ordering::Relaxed) != own {
         if process::reports_as_gasnet() {
             let mut line = Line::default();
             let (rank, name) = (rank.rank, signal_name(signal));
@@ -162,7 +162,7 @@ fn fault(rank: &RankProcess, arrival: Arrival) {
 /// and has stopped for a debugger and shown a backtrace where that is wanted: neither is done
 /// again.
 pub fn abort_reported() -> ! {
-    TOLD.store(gettid().as_raw_nonzero().get(), Ordering::Relaxed);
+    REPORTED.store(gettid().as_raw_nonzero().get(), Ordering::Relaxed);
     std::process::abort()
 }
 

@@ -47,8 +47,9 @@ impl Share {
         };
         let ran = now.ran.saturating_sub(before.ran);
         let waited = now.waited.saturating_sub(before.waited);
-        // A wait that goes on is not counted yet.
-        let still_waits = now.is_ready && ran.is_zero() && waited.is_zero();
+        // A wait that goes on is not counted yet. A thread that has never run is one of a system that
+        // does not count.
+        let still_waits = now.is_ready && !now.ran.is_zero() && ran.is_zero() && waited.is_zero();
         let waited = if still_waits { RANK_0_GRACE } else { waited };
         Self { ran, waited }
     }

@@ -1,13 +1,13 @@
 //! How the process of a rank ends: what it does when it is asked to, and how it asks the others
-//! (spec P13: any rank may exit at any time; the first tells all, waits a bounded time, then
+//! (spec P13: any rank may exit at any time; the first reports to all, waits a bounded time, then
 //! forces).
 //!
 //! ```text
 //!  exit(code)      exit(), return from main      INT, TERM ...      the guardian's signal, or news over a network
 //!      |                      |                       |                      |
-//!      +---- exit word, timer armed, guardian told ---+          the program's SIGQUIT handler
+//!      +---- exit word, timer armed, guardian knows --+          the program's SIGQUIT handler
 //!      |                      |                       |                      |
-//!      +--- others told ------+                       |                      |
+//!      +--- reported ---------+                       |                      |
 //!      |                      |                       |                      |
 //!   exit handlers         exit hook            next rest of the engine, or the timer
 //! ```
@@ -47,25 +47,25 @@ static RANK: OnceLock<RankProcess> = OnceLock::new();
 /// What is done when this process ends; see [`before_the_end`].
 static BEFORE_END: OnceLock<fn(bool)> = OnceLock::new();
 
-/// How other ranks are told of an exit over a network; see [`report_exits_by`].
+/// How an exit is reported to other ranks over a network; see [`report_exits_by`].
 static REPORTER: OnceLock<ReportExit> = OnceLock::new();
 
-/// Tells other ranks over a network that this one ends the job, or passes on that another does with
-/// 0: with which code, for how long at most, and whom it need not tell. False if the calling thread
+/// Reports to other ranks over a network that this one ends the job, or forwards that another does
+/// with 0: the code, for how long at most, and which ranks need no report. False if the calling thread
 /// cannot, and another can that rests ([`Bootstrap::attend`](crate::Bootstrap::attend)).
 pub type ReportExit = fn(u8, Duration, &dyn Fn(JobRank) -> bool) -> bool;
 
-/// How far this rank has come with telling others of its exit.
+/// How far this rank has come with reporting its exit.
 const NOT_REPORTED: u8 = 0;
 const REPORTING: u8 = 1;
 /// The thread that exits could not: the next one that rests does.
-const LEFT: u8 = 2;
-const TOLD: u8 = 3;
+const DEFERRED: u8 = 2;
+const REPORTED: u8 = 3;
 
-/// Between two looks whether another thread has told others.
-const TOLD_PAUSE: Duration = Duration::from_micros(50);
+/// Between two looks whether another thread has reported.
+const REPORT_PAUSE: Duration = Duration::from_micros(50);
 
-/// How long a rank that waits goes on once it knows that others have been told, and so much more
+/// How long a rank that waits goes on once it knows that an exit has been reported, and so much more
 /// for each rank of its host, as those may have to wait for a processor: what it waits for, and has
 /// been sent, may still come, so ranks that leave a barrier to exit all do that by themselves.
 const GRACE: [Duration; 2] = [Duration::from_millis(100), Duration::from_millis(5)];
@@ -73,7 +73,7 @@ const GRACE: [Duration; 2] = [Duration::from_millis(100), Duration::from_millis(
 /// The same for an exit with 0: all ranks end so, and nobody is in a hurry.
 const GRACE_OF_0: [Duration; 2] = [Duration::from_millis(500), Duration::from_millis(20)];
 
-/// The longest that telling others of an exit with 0 takes: nobody confirms it, so nothing but what
+/// The longest that reporting an exit with 0 takes: nobody confirms it, so nothing but what
 /// cannot leave at once is waited for.
 const REPORTING_OF_0: Duration = Duration::from_millis(2);
 
@@ -83,11 +83,11 @@ const COMPUTING_PART: u32 = 16;
 /// The part of the time that is left in which a process that ends may wait for others.
 const LINGER_PART: u32 = 2;
 
-/// Whether fatal errors are told in the form that users of GASNet, and scripts of theirs, know.
+/// Whether fatal errors are reported in the form that users of GASNet, and scripts of theirs, know.
 static GASNET_FORM: AtomicBool = AtomicBool::new(false);
 
 /// From now on a fatal error of this process begins with `*** FATAL ERROR (proc 3): `, and a crash
-/// is told by `*** Caught a fatal signal (proc 3): SIGSEGV(11)`, beside what is told anyway.
+/// by `*** Caught a fatal signal (proc 3): SIGSEGV(11)`, beside what is written anyway.
 pub fn report_as_gasnet() {
     GASNET_FORM.store(true, Ordering::Relaxed);
 }
@@ -118,9 +118,9 @@ pub(crate) struct RankProcess {
     timer: Option<Timer>,
     /// The thread that runs exit handlers; 0 before.
     ender: AtomicI32,
-    /// Whether the guardian's signal has come, or the rank has acted on what it was told over the
-    /// network.
-    reported: AtomicBool,
+    /// Whether this rank has learned that another ends the job, from the guardian's signal or over the
+    /// network, and acts on it.
+    learned: AtomicBool,
     /// Whether the next thread that rests ends the process.
     due: AtomicBool,
     /// How many signals have asked this process to end.
@@ -133,15 +133,15 @@ pub(crate) struct RankProcess {
     seen_ms: AtomicU64,
     /// Whether the program leaves without finalizing; see [`leaves_by_exit`].
     leaves: AtomicBool,
-    /// When a thread that rests or polls first saw that the end has been told over the network, in
+    /// When a thread that rests or polls first saw that the end has been reported over the network, in
     /// milliseconds; 0 before.
     seen_reported_ms: AtomicU64,
     /// Processor time of this process when it was last looked at, in milliseconds.
     worked_ms: AtomicU64,
-    /// When this rank came to know that another ends the job, in milliseconds.
-    reported_ms: AtomicU64,
-    /// How far this rank has come with telling others of its exit. Written by threads that exit or
-    /// rest; who takes it to [`REPORTING`] tells.
+    /// When it learned that, in milliseconds.
+    learned_ms: AtomicU64,
+    /// How far this rank has come with reporting its exit. Written by threads that exit or rest; the
+    /// one that takes it to [`REPORTING`] reports.
     reporting: AtomicU8,
     /// Whether this rank has heard over a network of an exit with 0, which is to be passed on.
     passes_on: AtomicBool,
@@ -180,7 +180,7 @@ pub(crate) fn install(
         options,
         timer,
         ender: AtomicI32::new(0),
-        reported: AtomicBool::new(false),
+        learned: AtomicBool::new(false),
         due: AtomicBool::new(false),
         asked: AtomicU32::new(0),
         signal: AtomicI32::new(0),
@@ -189,7 +189,7 @@ pub(crate) fn install(
         leaves: AtomicBool::new(false),
         seen_reported_ms: AtomicU64::new(0),
         worked_ms: AtomicU64::new(0),
-        reported_ms: AtomicU64::new(0),
+        learned_ms: AtomicU64::new(0),
         reporting: AtomicU8::new(NOT_REPORTED),
         passes_on: AtomicBool::new(false),
     };
@@ -386,9 +386,9 @@ impl RankProcess {
         word
     }
 
-    /// Tells the neighbors, by the mark in their memory, and the ranks of other neighborhoods, if
-    /// it is this rank for which the job ends, or if it passes on an exit with 0; once.
-    // spec P13: the first that exits tells the others, for a bounded time.
+    /// Reports to the neighbors, by the mark in their memory, and the ranks of other neighborhoods, if
+    /// it is this rank for which the job ends, or if it forwards an exit with 0; once.
+    // spec P13: the first that exits reports to the others, for a bounded time.
     fn report_to_others(&self, word: ExitWord) {
         let code = word.process_code();
         let is_own = word.rank == self.rank && word.kind.leaves_time();
@@ -396,7 +396,7 @@ impl RankProcess {
         if !(is_own || passes_on) {
             return;
         }
-        let begins = |now: u8| matches!(now, NOT_REPORTED | LEFT).then_some(REPORTING);
+        let begins = |now: u8| matches!(now, NOT_REPORTED | DEFERRED).then_some(REPORTING);
         let (set, fetch) = (Ordering::AcqRel, Ordering::Acquire);
         let before = self.reporting.fetch_update(set, fetch, begins);
         if before.is_err() {
@@ -416,29 +416,29 @@ impl RankProcess {
             most
         };
         let has_reported = report(code, limit, &|rank| self.needs_no_report(rank));
-        // If not even the thread that rests can, the launchers alone tell.
-        if has_reported || before == Ok(LEFT) {
-            self.reporting.store(TOLD, Ordering::Release);
+        // If not even the thread that rests can, the launchers alone report.
+        if has_reported || before == Ok(DEFERRED) {
+            self.reporting.store(REPORTED, Ordering::Release);
         } else {
-            self.reporting.store(LEFT, Ordering::Release);
-            self.wait_until_told(most);
+            self.reporting.store(DEFERRED, Ordering::Release);
+            self.wait_until_reported(most);
         }
     }
 
-    /// Waits until another thread has told others: so long until it begins, and so long until it is
+    /// Waits until another thread has reported: so long until it begins, and so long until it is
     /// done. It may compute.
-    fn wait_until_told(&self, limit: Duration) {
+    fn wait_until_reported(&self, limit: Duration) {
         let begun = Instant::now();
         loop {
             let most = match self.reporting.load(Ordering::Acquire) {
-                LEFT => limit,
+                DEFERRED => limit,
                 REPORTING => limit * 2,
                 _ => return,
             };
             if begun.elapsed() >= most {
                 return;
             }
-            std::thread::sleep(TOLD_PAUSE);
+            std::thread::sleep(REPORT_PAUSE);
         }
     }
 
@@ -582,15 +582,16 @@ impl RankProcess {
         let least_ms = step.as_millis() as u64 / 8;
         let worked = work_ms > self.worked_ms.swap(work_ms, Ordering::Relaxed) + least_ms;
         let now_ms = now_ms();
-        let told_for =
-            Duration::from_millis(now_ms.saturating_sub(self.reported_ms.load(Ordering::Relaxed)));
+        let known_for =
+            Duration::from_millis(now_ms.saturating_sub(self.learned_ms.load(Ordering::Relaxed)));
         let left = self
             .control
             .job()
             .time_until_forced(now_ms)
             .unwrap_or_default();
         // Its own end needs time before the guardian kills it.
-        if by_itself && worked && left > self.timeout() / WINDOW_PART && told_for < self.timeout() {
+        if by_itself && worked && left > self.timeout() / WINDOW_PART && known_for < self.timeout()
+        {
             self.arm(step);
         } else {
             self.end_now();
@@ -625,7 +626,7 @@ impl RankProcess {
         if !word.kind.leaves_time() {
             return; // The guardian is killing everybody.
         }
-        if self.reporting.load(Ordering::Acquire) == LEFT {
+        if self.reporting.load(Ordering::Acquire) == DEFERRED {
             self.report_to_others(word);
         }
         let now_ms = now_ms();
@@ -641,7 +642,7 @@ impl RankProcess {
                 self.report_to_others(word);
             }
             if self.has_waited_for_all(now_ms, word) {
-                self.is_told();
+                self.learn_of_end();
             }
         }
         if self.due.load(Ordering::Acquire) || late {
@@ -661,7 +662,7 @@ impl RankProcess {
         }
     }
 
-    /// Whether what was on its way to this rank when the end was told has had time to come. A rank
+    /// Whether what was on its way to this rank when the end was reported has had time to come. A rank
     /// that did not run meanwhile has that time yet.
     fn has_waited_for_all(&self, now_ms: u64, word: ExitWord) -> bool {
         let first =
@@ -707,10 +708,10 @@ impl RankProcess {
 
     /// This rank knows that another ends the job, and had its time to come to its end by itself.
     /// Async-signal-safe.
-    fn is_told(&self) {
-        if !self.reported.swap(true, Ordering::Relaxed) && self.page().ask_to_end() {
+    fn learn_of_end(&self) {
+        if !self.learned.swap(true, Ordering::Relaxed) && self.page().ask_to_end() {
             self.worked_ms.store(processor_ms(), Ordering::Relaxed);
-            self.reported_ms.store(now_ms(), Ordering::Relaxed);
+            self.learned_ms.store(now_ms(), Ordering::Relaxed);
             self.arm(self.timeout() / WINDOW_PART);
             self.call_quit_handler();
             self.due.store(true, Ordering::Release);
@@ -719,7 +720,7 @@ impl RankProcess {
 
     /// The guardian says that the job is ending. Async-signal-safe.
     fn notified(&self) {
-        self.is_told();
+        self.learn_of_end();
         if self.control.job().exit_stage() == ExitStage::Kill {
             selfspawn::end_in_handler(true);
         }

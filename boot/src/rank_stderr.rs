@@ -55,13 +55,13 @@ impl RankStderr {
         }
     }
 
-    /// A pipe is opened once more. Its file description may be shared with processes that expect
+    /// A pipe or a terminal is opened once more. Its file description may be shared with processes that expect
     /// writes to wait, and other writers may fill the room that poll has seen. A file keeps its
     /// description, whose offset all of its writers share.
     fn without_waiting(self) -> File {
         let Self { file } = self;
         let kind = file.metadata().map(|metadata| metadata.file_type());
-        if !kind.is_ok_and(|kind| kind.is_fifo()) {
+        if !kind.is_ok_and(|kind| kind.is_fifo() || kind.is_char_device()) {
             return file;
         }
         open(&format!("/proc/self/fd/{}", file.as_raw_fd())).unwrap_or(file)

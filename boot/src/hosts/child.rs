@@ -139,6 +139,14 @@ impl Child {
         let noise = noise.lines().rfind(|line| !line.trim().is_empty());
         let noise = noise.map_or(String::new(), |line| format!(" (it wrote \"{line}\")"));
         match (end, &job.way) {
+            (ProcessEnd::Code(code @ (126 | 127)), Way::Template(_)) => (
+                code,
+                format!(
+                    "\"{agent}\", or a command of GASNET_CSPAWN_CMD that starts it, could not be run (exit code \
+                     {code}){noise}; correct the command, or install argonet at that path on the host, or name another with \
+                     ARGONET_AGENT"
+                ),
+            ),
             (ProcessEnd::Code(code @ (126 | 127)), _) => (
                 code,
                 format!(
@@ -149,7 +157,7 @@ impl Child {
             (ProcessEnd::Code(255), Way::Shell { command, .. }) => (
                 1,
                 format!(
-                    "\"{command}\" could not get there (exit code 255; what it said is above){noise}; is the name right, and \
+                    "\"{command}\" could not get there (exit code 255; see above what it wrote, if anything){noise}; is the name right, and \
                      does `{command} {name} true` work without a question?"
                 ),
             ),

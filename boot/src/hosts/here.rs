@@ -17,7 +17,7 @@ use crate::page::{Control, ExitWord, RankState};
 use crate::ranks::HostRanks;
 use crate::spawn::Spawner;
 
-/// What of a rank has been told to the other hosts.
+/// What of a rank has been reported to the other hosts.
 #[derive(Debug, Clone, Copy, Default)]
 struct Reported {
     /// Published keys, one bit each.
@@ -121,7 +121,7 @@ impl<'a> Here<'a> {
         Ok(())
     }
 
-    /// Tells that rank `i` of this host enters no more fences, once.
+    /// Reports that rank `i` of this host enters no more fences, once.
     pub(crate) fn gone_to_report(&mut self, i: usize) -> Option<Message> {
         let rank = self.ranks.rank(i);
         let page = self.control.rank_page(rank);

@@ -153,7 +153,7 @@ impl<'a> Node<'a> {
         self.here = Some(here);
     }
 
-    /// Works until all ranks here and below have ended and that has been told; the exit code of the
+    /// Works until all ranks here and below have ended and that has been sent; the exit code of the
     /// agent.
     pub(crate) fn run(mut self) -> u8 {
         // What came together with the job has been received, so nothing would announce it.

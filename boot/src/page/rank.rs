@@ -26,7 +26,7 @@ pub enum RankState {
     /// The rank itself has asked for the end of the job, or left without finalizing: nobody had to
     /// make it.
     Exiting = 5,
-    /// The rank was told that the job is ending, before it asked for that itself.
+    /// The rank was asked to end, before it ended the job itself.
     AskedToEnd = 6,
     /// The rank knew that the job ends, with 0, and then came to its own end with 0: nobody made
     /// it.
@@ -113,7 +113,7 @@ impl RankPage {
         self.state.fetch_max(to.into(), Ordering::AcqRel) < to.into()
     }
 
-    /// Notes that the rank was told to end; false if it had come to its end by itself.
+    /// Notes that the rank was asked to end; false if it had come to its end by itself.
     pub(crate) fn ask_to_end(&self) -> bool {
         let asked = RankState::AskedToEnd.into();
         let by_itself = [RankState::Exiting.into(), RankState::Returned.into()];

@@ -199,7 +199,8 @@ fn start_errors() {
         .run()
         .code(127);
     outcome.says(&[
-        "host a (ranks 0-3): \"/nonexistent/argonet\" could not be run there (exit code 127)",
+        "host a (ranks 0-3): \"/nonexistent/argonet\", or a command of GASNET_CSPAWN_CMD that starts it",
+        "could not be run (exit code 127)",
         "ARGONET_AGENT",
     ]);
     // What ssh does with a name that is none.
