@@ -190,8 +190,8 @@ const GATHER_TIMES: [Duration; 2] = [Duration::from_micros(500), Duration::from_
 fn sizes(settings: &Settings) -> TcpSizes {
     TcpSizes {
         connections: settings.get(&TCP_CONNECTIONS) as u16,
-        copy_bytes: settings.get(&TCP_EAGER_SIZE).0 as usize,
-        chunk_bytes: settings.get(&TCP_FRAGMENT_SIZE).0 as usize,
+        eager_bytes: settings.get(&TCP_EAGER_SIZE).0 as usize,
+        fragment_bytes: settings.get(&TCP_FRAGMENT_SIZE).0 as usize,
         silent_time: settings.get(&TCP_SILENCE_TIMEOUT),
         credits: ChannelCredits::from_settings(settings),
         ..TcpSizes::default()
@@ -328,7 +328,7 @@ mod tests {
                 ("ARGONET_TCP_EAGER_SIZE", eager),
                 ("ARGONET_TCP_FRAGMENT_SIZE", fragment),
             ]);
-            assert_eq!((sizes.copy_bytes, sizes.chunk_bytes), bytes);
+            assert_eq!((sizes.eager_bytes, sizes.fragment_bytes), bytes);
             assert_eq!(sizes.check(), Ok(()));
         }
     }

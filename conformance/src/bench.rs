@@ -383,9 +383,12 @@ impl<R: Rig> Bench<R> {
     }
 
     /// How often a part of an operation of `rank` was reported.
-    pub(crate) fn reported(&self, rank: u32, handle: u64, part: Completion) -> usize {
+    pub(crate) fn reported(&self, rank: u32, handle: u64, completion: Completion) -> usize {
         let completed = &self.logs[rank as usize].completed;
-        completed.iter().filter(|&&c| c == (handle, part)).count()
+        completed
+            .iter()
+            .filter(|&&c| c == (handle, completion))
+            .count()
     }
 
     /// Bytes of a segment.

@@ -244,7 +244,7 @@ impl Sink for Log {
         }
     }
 
-    fn completed(&mut self, op: OpToken, part: Completion) {
+    fn completed(&mut self, op: OpToken, completion: Completion) {
         self.board
             .counts(self.rank)
             .completions
@@ -253,7 +253,7 @@ impl Sink for Log {
             self.faults
                 .push(format!("a token came back changed: {op:?}"));
         }
-        self.completed.push((op.handle, part));
+        self.completed.push((op.handle, completion));
     }
 
     fn on_error(&mut self, error: AmError) {

@@ -11,8 +11,8 @@ pub(crate) const CREDIT_BYTES: usize = 256;
 /// What the largest request needs.
 const LEAST: u16 = LARGEST_CHARGE.div_ceil(CREDIT_BYTES) as u16;
 
-/// Credits: how much of a rank's receive space each peer may use, 256 bytes a credit, the same on all ranks of a job. ADR 0025 has the
-/// reasons, docs/flow-control.md the machine.
+/// Credits: how much of a rank's receive space each peer may use, 256 bytes a credit, the same on
+/// all ranks of a job. ADR 0025 has the reasons, docs/flow-control.md the machine.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ChannelCredits {
     /// Whether credits move to the peers that want them.
@@ -23,7 +23,8 @@ pub struct ChannelCredits {
     pub most: u32,
     /// Requests received that end an epoch.
     pub epoch_requests: u32,
-    /// Credits of each peer at the start; derived from the number of ranks if not given, as the others.
+    /// Credits of each peer at the start; derived from the number of ranks if not given, as the
+    /// others.
     pub share: Option<u32>,
     /// Credits in the bank at the start.
     pub bank: Option<u32>,
@@ -46,7 +47,8 @@ impl Default for ChannelCredits {
 }
 
 impl ChannelCredits {
-    /// What the settings say; `None` without flow control. argonet's own names come before those of GASNet's Portals conduit.
+    /// What the settings say; `None` without flow control. argonet's own names come before those of
+    /// GASNet's Portals conduit.
     #[must_use]
     pub fn from_settings(given: &Settings) -> Option<Self> {
         let is_on = given.get(&settings::CREDITS_ON);

@@ -1,9 +1,9 @@
 //! Active messages between two ranks that share no memory, without I/O and clock.
 //!
-//! Each rank of a pair has a stream to the other (`stream`), made of frames (`frame`). What a peer has
-//! not taken is kept, so that any rail can carry it again. Puts and gets are frames, and the table of
-//! `operations` says which of them are pending. [`ChannelCredits`] says how much of a rank's receive
-//! space each peer may use.
+//! Each rank of a pair has a stream to the other (`stream`), made of frames (`frame`). What a peer
+//! has not taken is kept, so that any rail can carry it again. Puts and gets are frames, and the
+//! table of `operations` says which of them are pending. [`ChannelCredits`] says how much of a
+//! rank's receive space each peer may use.
 
 mod credits;
 pub(crate) mod frame;
@@ -19,9 +19,9 @@ use stream::{Next, ReceiveStream};
 /// Longest payload that [`frames_in`] takes.
 const LONGEST_BYTES: usize = 1 << 30;
 
-/// How many whole frames the bytes of a stream hold, from its beginning on, if payloads go nowhere and
-/// at most `read_bytes` (at least 1) are read at a time. For fuzzing and tests: everything that a peer
-/// sends goes through the same code first.
+/// How many whole frames the bytes of a stream hold, from its beginning on, if payloads go nowhere
+/// and at most `read_bytes` (at least 1) are read at a time. For fuzzing and tests: everything that
+/// a peer sends goes through the same code first.
 ///
 /// # Errors
 /// What cannot be used.

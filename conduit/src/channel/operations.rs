@@ -7,10 +7,12 @@ use crate::wire::{UserBytes, UserPlace};
 use argonet_am::record::RecordError;
 use std::collections::VecDeque;
 
-/// Payloads that stay where they are, with one peer, at most; longer puts go on when the peer has taken some.
+/// Payloads that stay where they are, with one peer, at most; longer puts go on when the peer has
+/// taken some.
 pub(crate) const MOST_EXTENTS: usize = 32;
 
-/// Puts with one token that are reported together: none waits for more than so many bytes behind it.
+/// Puts with one token that are reported together: none waits for more than so many bytes behind
+/// it.
 const TOGETHER_BYTES: u64 = 4 << 10;
 
 /// Frames whose taking by the peer is to be reported.
@@ -85,7 +87,8 @@ impl Operations {
             + self.free.capacity() * size_of::<u32>()
     }
 
-    /// Whether one that goes in several frames may begin. Those of a single frame do not wait for it.
+    /// Whether one that goes in several frames may begin. Those of a single frame do not wait for
+    /// it.
     #[inline]
     pub(crate) fn has_room(&self) -> bool {
         self.transfer.is_none()
@@ -154,8 +157,8 @@ impl Operations {
         self.begin(What::Get { key }, offset, len, op, begin);
     }
 
-    /// Asks for all of a get in one frame, if the grant allows that; there is room in the ring, and an
-    /// entry.
+    /// Asks for all of a get in one frame, if the grant allows that; there is room in the ring, and
+    /// an entry.
     pub(crate) fn get_at_once(
         &mut self,
         (place, offset, op): (UserPlace, u64, OpToken),
@@ -209,21 +212,22 @@ impl Operations {
         });
     }
 
-    /// Adds frames of the operation that has begun, as far as there is room: `room` bytes of the ring.
+    /// Adds frames of the operation that has begun, as far as there is room: `room` bytes of the
+    /// ring.
     pub(crate) fn go_on(
         &mut self,
         send_stream: &mut SendStream,
         grant: &mut Grant,
         reserved: usize,
         mut room: usize,
-        chunk_bytes: usize,
+        fragment_bytes: usize,
     ) {
         while let Some(transfer) = &mut self.transfer {
             if room < LONGEST_HEAD {
                 return;
             }
             let left = transfer.len - transfer.issued;
-            let len = left.min(chunk_bytes);
+            let len = left.min(fragment_bytes);
             let fields = Fields {
                 // No segment reaches that far: the target refuses it.
                 offset: transfer.offset.saturating_add(transfer.issued as u64),
@@ -233,7 +237,7 @@ impl Operations {
             let before = send_stream.used();
             match &transfer.what {
                 What::Put { source, .. } => {
-                    if send_stream.extents() >= MOST_EXTENTS {
+                    if send_stream.user_extents() >= MOST_EXTENTS {
                         return;
                     }
                     let head = HeadBytes::new(Kind::Put, 0, &[], len, &fields);
@@ -283,19 +287,31 @@ impl Operations {
         })
     }
 
-    /// A part of a get has been answered; what is complete by that.
-    pub(crate) fn answered(&mut self, key: u32, len: usize) -> Option<OpToken> {
-        let get = find(&mut self.gets, key)?;
+    /// A fragment of a get has been answered; what is complete by that.
+    ///
+    /// # Errors
+    /// More has been answered than was asked for.
+    pub(crate) fn answered(
+        &mut self,
+        key: u32,
+        len: usize,
+    ) -> Result<Option<OpToken>, RecordError> {
+        let Some(get) = find(&mut self.gets, key) else {
+            return Ok(None);
+        };
+        if len > get.asked - get.answered {
+            return Err(RecordError::Kind(Kind::Got.into()));
+        }
         get.answered += len;
         let is_issued = !self.transfer.as_ref().is_some_and(|t| t.is_get(key));
         if get.answered < get.asked || !is_issued {
-            return None;
+            return Ok(None);
         }
         let (op, refused) = (get.op, get.refused);
         let index = key & ((1 << INDEX_BITS) - 1);
         self.gets[index as usize] = None;
         self.free.push(index);
-        (!refused).then_some(op)
+        Ok((!refused).then_some(op))
     }
 
     /// The peer refuses what began at a position of the stream.
@@ -314,7 +330,7 @@ impl Operations {
             if self.transfer.as_ref().is_some_and(|t| t.is_get(fields.op)) {
                 self.transfer = None;
             }
-            self.answered(fields.op, fields.rest as usize);
+            self.answered(fields.op, fields.rest as usize)?;
             return Ok(());
         }
         let at = self
@@ -370,6 +386,7 @@ mod tests {
     use super::*;
     use crate::channel::stream::Pieces;
     use argonet_segment::SharedBytes;
+    use core::ptr::NonNull;
 
     const LONG: OpToken = OpToken {
         handle: 1,
@@ -379,6 +396,39 @@ mod tests {
         handle: 2,
         implicit: false,
     };
+
+    /// What a peer's gets are answered with may lie in the stream for ever: more is asked for as some
+    /// is taken.
+    #[test]
+    fn answers_to_gets_do_not_keep_a_put_waiting() {
+        let mut bytes = [0; 1];
+        let (mut operations, mut send_stream) = (Operations::default(), SendStream::new());
+        for _ in 0..2 * MOST_EXTENTS {
+            let head = HeadBytes::new(Kind::Got, 0, &[], 1, &Fields::default());
+            let body = Body::Stay(Extent::Segment(NonNull::from(&mut bytes[0]), 1));
+            send_stream.push(head, body, false);
+        }
+        // SAFETY: nothing reads it.
+        let source = unsafe { UserBytes::new(bytes.as_ptr(), 1) };
+        operations.begin_put(source, 0, LONG, send_stream.head());
+        operations.go_on(&mut send_stream, &mut Grant::new(1 << 20), 0, 1 << 20, 1);
+        assert!(operations.has_room(), "the put has been sent");
+    }
+
+    /// Answers of which each was right when it began can be too many together.
+    #[test]
+    fn more_answers_than_were_asked_for_are_refused() {
+        let mut place = [0; 8];
+        let (mut operations, mut send_stream) = (Operations::default(), SendStream::new());
+        // SAFETY: nothing writes it.
+        let user = unsafe { UserPlace::new(place.as_mut_ptr(), 8) };
+        let mut grant = Grant::new(1 << 20);
+        assert!(operations.get_at_once((user, 0, LONG), &mut send_stream, &mut grant, 0));
+        let key = operations.gets[0].as_ref().unwrap().key;
+        assert_eq!(operations.answered(key, 5), Ok(None));
+        assert!(operations.answered(key, 4).is_err());
+        assert_eq!(operations.answered(key, 3), Ok(Some(LONG)));
+    }
 
     /// A short put may lie between the frames of a long one, and ends before it.
     #[test]

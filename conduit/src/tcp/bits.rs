@@ -2,8 +2,8 @@
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
-/// One bit a rank. Who adds a rank has done before whatever the one who finds it should see; both in one order
-/// (SeqCst) with what else sleepers and wakers look at.
+/// One bit a rank. Who adds a rank has done before whatever the one who finds it should see; both
+/// in one order (SeqCst) with what else sleepers and wakers look at.
 #[derive(Debug)]
 pub(super) struct Bits(Box<[AtomicU64]>);
 
@@ -21,8 +21,8 @@ impl Bits {
         }
     }
 
-    /// Takes a rank out. Whether it was there. Whoever does that looks for what there is to do afterwards, behind the
-    /// lock behind which it was left.
+    /// Takes a rank out. Whether it was there. Whoever does that looks for what there is to do
+    /// afterwards, behind the lock behind which it was left.
     #[inline]
     pub(super) fn take(&self, rank: u32) -> bool {
         let (word, bit) = (&self.0[rank as usize / 64], 1 << (rank % 64));

@@ -48,8 +48,8 @@ impl Tcp {
     /// A rank without connections; they come from the connector.
     ///
     /// # Errors
-    /// A size that cannot be, or a rank that is none of the ranks, as [`io::ErrorKind::InvalidInput`]; or what the system says of
-    /// the descriptors that it needs.
+    /// A size that cannot be, or a rank that is none of the ranks, as
+    /// [`io::ErrorKind::InvalidInput`]; or what the system says of the descriptors that it needs.
     pub fn new(config: TcpConfig) -> io::Result<Self> {
         let checked = config.sizes.check();
         checked.map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
@@ -117,7 +117,7 @@ impl Conduit for Tcp {
     ) -> Result<Injected, SendError> {
         let bytes = match message.payload {
             Payload::Medium(bytes) | Payload::Long(bytes, _)
-                if bytes.len() > self.core.sizes.copy_bytes && to != self.core.rank =>
+                if bytes.len() > self.core.sizes.eager_bytes && to != self.core.rank =>
             {
                 bytes
             }
@@ -229,7 +229,11 @@ impl Conduit for Tcp {
             unsafe { bulk::copy(place.as_ptr(), src, len) };
             return Ok(Injected::Complete);
         }
-        let copied = if len <= core.sizes.copy_bytes { len } else { 0 };
+        let copied = if len <= core.sizes.eager_bytes {
+            len
+        } else {
+            0
+        };
         let peer = core.peer(to);
         let mut outbound = peer.outbound.lock();
         core.admit_operation(peer, &mut outbound, copied, copied > 0)?;
@@ -275,7 +279,7 @@ impl Conduit for Tcp {
         }
         let peer = core.peer(from);
         let mut outbound = peer.outbound.lock();
-        let is_whole = len <= core.sizes.chunk_bytes;
+        let is_whole = len <= outbound.striping.fragment_bytes(&core.sizes);
         core.admit_operation(peer, &mut outbound, 0, is_whole)?;
         if !outbound.operations.has_room_for_get(core.sizes.gets) {
             return Err(SendError::Full);
@@ -325,7 +329,8 @@ impl Conduit for Tcp {
         self.core.sleepers.wake();
     }
 
-    /// Requests are counted as what they take of the grant; replies stand for the whole stream, which carries requests, too.
+    /// Requests are counted as what they take of the grant; replies stand for the whole stream,
+    /// which carries requests, too.
     fn ledger(&self, peer: JobRank) -> Option<PeerLedger> {
         let peer = self.core.used(peer.0)?;
         let inbound = peer.inbound.try_lock()?;

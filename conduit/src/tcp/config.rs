@@ -2,7 +2,7 @@
 
 use super::connector::Connector;
 use crate::channel::ChannelCredits;
-use crate::channel::frame::{LARGEST_CHARGE, LONGEST_HEAD, MAX_CHUNK};
+use crate::channel::frame::{LARGEST_CHARGE, LONGEST_HEAD, MAX_FRAGMENT};
 use crate::conduit::{Limits, SMALL_PUT};
 use crate::smp::SegmentLen;
 use crate::threads::ThreadMode;
@@ -19,35 +19,39 @@ pub(super) const REPLY_ROOM: usize = LONGEST_HEAD + MAX_MEDIUM + 4096;
 /// As many connections between two ranks there may be.
 const MOST_CONNECTIONS: usize = super::join::dial::MAX_CONNECTIONS as usize;
 
-/// Sizes and times, the same on all ranks of a job.
+/// Sizes and times. All ranks of a job have the same, but for eager bytes and fragments, by which
+/// the sender alone goes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TcpSizes {
-    /// Payloads up to this length are copied, and locally complete at once; longer ones when the peer has taken them.
-    pub copy_bytes: usize,
+    /// Payloads up to this length are copied, and locally complete at once; longer ones when the
+    /// peer has taken them.
+    pub eager_bytes: usize,
     /// What is kept of frames and copied payloads for one peer until it has taken them, at most.
     pub replay_bytes: usize,
-    /// Requests of one peer that are kept here when their replies have no room, at most, where there are no credits; and replies that are
-    /// kept until the rank makes a call.
+    /// Requests of one peer that are kept here when their replies have no room, at most, where
+    /// there are no credits; and replies that are kept until the rank makes a call.
     pub window_bytes: usize,
-    /// How the receive space is dealt out to peers; `None` gives each [`window_bytes`](Self::window_bytes).
+    /// How the receive space is dealt out to peers; `None` gives each
+    /// [`window_bytes`](Self::window_bytes).
     pub credits: Option<ChannelCredits>,
     /// The longest payload of a long.
     pub long_bytes: usize,
-    /// Long puts and gets go in parts of this many bytes.
-    pub chunk_bytes: usize,
+    /// Gets, and puts that are not copied, go in fragments of this many bytes.
+    pub fragment_bytes: usize,
     /// Gets from one peer under way, at most.
     pub gets: u32,
     /// So much is gathered in a burst before it is sent.
     pub gather_bytes: usize,
-    /// Ticks of the processor's clock after which a message begins a burst, and leaves at once; one that leaves less than that after
-    /// another joins what is gathered.
+    /// Ticks of the processor's clock after which a message begins a burst, and leaves at once; one
+    /// that leaves less than that after another joins what is gathered.
     pub burst_ticks: u64,
     /// What is gathered leaves after this time at the latest; 0 sends everything at once.
     pub gather_time: Duration,
     /// Connections between two ranks, at most. Large transfers ask for those after the first.
     pub connections: u16,
-    /// For how long a peer's host may acknowledge nothing before the connection is given up and another is asked for; 0 is
-    /// for ever, or as long as the system waits. A peer that makes no call has a host that acknowledges.
+    /// For how long a peer's host may acknowledge nothing before the connection is given up and
+    /// another is asked for; 0 is for ever, or as long as the system waits. A peer that makes no
+    /// call has a host that acknowledges.
     pub silent_time: Duration,
 }
 
@@ -55,12 +59,12 @@ impl Default for TcpSizes {
     fn default() -> Self {
         Self {
             // 64 KiB go without a copy as fast as the connection.
-            copy_bytes: (64 << 10) - 1,
+            eager_bytes: (64 << 10) - 1,
             replay_bytes: 1 << 20,
             window_bytes: 256 << 10,
             credits: Some(ChannelCredits::default()),
             long_bytes: 1 << 20,
-            chunk_bytes: 512 << 10,
+            fragment_bytes: 512 << 10,
             gets: 4096,
             gather_bytes: 16 << 10,
             // 2 us or so.
@@ -103,12 +107,12 @@ impl TcpSizes {
     #[must_use]
     pub fn smallest() -> Self {
         Self {
-            copy_bytes: SMALL_PUT,
+            eager_bytes: SMALL_PUT,
             replay_bytes: 2 * REPLY_ROOM,
             window_bytes: LARGEST_CHARGE,
             credits: Some(ChannelCredits::smallest()),
             long_bytes: 64 << 10,
-            chunk_bytes: 512,
+            fragment_bytes: 512,
             gets: 1,
             ..Self::default()
         }
@@ -121,11 +125,11 @@ impl TcpSizes {
     pub fn check(&self) -> Result<(), TcpSizeError> {
         const MOST: usize = 1 << 30;
         for (field, value, least, most) in [
-            ("copy_bytes", self.copy_bytes, SMALL_PUT, MAX_MEDIUM),
+            ("eager_bytes", self.eager_bytes, SMALL_PUT, MAX_MEDIUM),
             ("replay_bytes", self.replay_bytes, 2 * REPLY_ROOM, MOST),
             ("window_bytes", self.window_bytes, LARGEST_CHARGE, MOST),
             ("long_bytes", self.long_bytes, 512, MOST),
-            ("chunk_bytes", self.chunk_bytes, 1, MAX_CHUNK),
+            ("fragment_bytes", self.fragment_bytes, 1, MAX_FRAGMENT),
             ("gets", self.gets as usize, 1, 1 << 16),
             ("gather_bytes", self.gather_bytes, 0, MOST),
             ("connections", self.connections.into(), 1, MOST_CONNECTIONS),
@@ -157,12 +161,14 @@ pub struct TcpConfig {
     pub directory: Arc<Directory>,
     /// Handlers that exist, the same on all ranks.
     pub registered: Registered,
-    /// Attached bytes of a rank's segment, 0 where they are not known: then the rank itself refuses a place outside.
+    /// Attached bytes of a rank's segment, 0 where they are not known: then the rank itself refuses
+    /// a place outside.
     pub segment_len: SegmentLen,
     /// Where connections come from.
     pub connector: Arc<dyn Connector>,
-    /// Whether a thread serves puts, gets and connections while this rank makes no call. It runs no handlers. It wants a
-    /// core that no rank uses: see [`progress_by_default`](super::progress_by_default).
+    /// Whether a thread serves puts, gets and connections while this rank makes no call. It runs no
+    /// handlers. It wants a core that no rank uses: see
+    /// [`progress_by_default`](super::progress_by_default).
     pub progress: bool,
 }
 
@@ -175,10 +181,10 @@ mod tests {
         assert_eq!(TcpSizes::default().check(), Ok(()));
         assert_eq!(TcpSizes::smallest().check(), Ok(()));
         let sizes = TcpSizes {
-            copy_bytes: MAX_MEDIUM + 1,
+            eager_bytes: MAX_MEDIUM + 1,
             ..TcpSizes::default()
         };
         let said = sizes.check().unwrap_err().to_string();
-        assert_eq!(said, "tcp: copy_bytes is 65537, allowed is 64 to 65536");
+        assert_eq!(said, "tcp: eager_bytes is 65537, allowed is 64 to 65536");
     }
 }

@@ -1,5 +1,5 @@
-//! What a rank keeps for its connections, and what has come to its doors, where other processes of the same user can read it
-//! while the job runs.
+//! What a rank keeps for its connections, and what has come to its doors, where other processes of
+//! the same user can read it while the job runs.
 //!
 //! A memory file like that of the credits; `argonet info --connections` reads it. Words of 64 bits:
 //!
@@ -65,7 +65,8 @@ pub struct Connections {
     pub used_bytes: u32,
     /// Who has come.
     pub callers: GateCounts,
-    /// What the peers that were used hold together; `None` where that is not known, as it is to other processes.
+    /// What the peers that were used hold together; `None` where that is not known, as it is to
+    /// other processes.
     pub held: Option<Held>,
 }
 
@@ -150,7 +151,8 @@ pub(super) fn held(inbound: &Inbound, outbound: &Outbound) -> Held {
 }
 
 impl Core {
-    /// What is kept, and who has come. Peers that another thread serves just now count without their buffers.
+    /// What is kept, and who has come. Peers that another thread serves just now count without
+    /// their buffers.
     pub(super) fn connections(&self) -> Connections {
         let all = self.all_used().filter_map(|peer| {
             let inbound = peer.inbound.try_lock()?;

@@ -273,7 +273,8 @@ impl Core {
         }
     }
 
-    /// The connection has ended. Whoever holds `inbound` asks for another when it does not hold it any more.
+    /// The connection has ended. Whoever holds `inbound` asks for another when it does not hold it
+    /// any more.
     #[cold]
     pub(super) fn lost(&self, peer: &Peer, inbound: &mut Inbound) {
         let mut outbound = peer.outbound.lock();

@@ -36,8 +36,9 @@ impl Core {
         }
     }
 
-    /// Whether nothing has left for some time: not for this peer, and, where there are several, for none of them. Who sends to
-    /// each of many in turn has a burst for all of them, and would make a system call for each message.
+    /// Whether nothing has left for some time: not for this peer, and, where there are several, for
+    /// none of them. Who sends to each of many in turn has a burst for all of them, and would make
+    /// a system call for each message.
     #[inline]
     fn begins_burst(&self, outbound: &Outbound, now: u64) -> bool {
         let is_over = |left_at: u64| now.wrapping_sub(left_at) > self.sizes.burst_ticks;
@@ -62,8 +63,8 @@ impl Core {
             if pieces.bytes() == 0 {
                 break;
             }
-            // SAFETY: the send_stream keeps all pieces where they are until `wrote`, and users keep theirs
-            // until local completion is reported.
+            // SAFETY: the send stream keeps all pieces where they are until `wrote`, and users keep
+            // theirs until local completion is reported.
             match unsafe { wire.write(&pieces) } {
                 Ok(bytes) => {
                     outbound.send_stream.wrote(bytes);
@@ -92,6 +93,10 @@ impl Core {
         // What repeated bytes that had been taken before is not read any more.
         if outbound.taken() {
             self.work.set(peer.rank.0);
+        }
+        // That may have been what a transfer waited for. Nothing is added behind a payload that is lent.
+        if !outbound.operations.has_room() && !outbound.send_stream.is_lent() {
+            outbound.go_on(&self.sizes);
         }
         if outbound.is_unsent() {
             if outbound.wire.is_some() || outbound.striping.has_rails() {
@@ -159,8 +164,8 @@ impl Core {
         });
     }
 
-    /// A read of a peer has found something: after some time the socket of one that goes on so is not
-    /// watched, as it is read in every poll.
+    /// A read of a peer has found something: after some time the socket of one that goes on so is
+    /// not watched, as it is read in every poll.
     #[inline]
     pub(super) fn hit(&self, peer: &Peer, inbound: &Inbound) {
         if self.readiness.hit(peer.rank.0)

@@ -1,5 +1,5 @@
-//! The thread that sends what was gathered when its rank makes no further call, and goes on to connect where something waits for a
-//! connection. It sleeps while there is neither.
+//! The thread that sends what was gathered when its rank makes no further call, and goes on to
+//! connect where something waits for a connection. It sleeps while there is neither.
 
 use super::core::Core;
 use argonet_base::cpu::ticks;
@@ -22,8 +22,9 @@ const FIRST_LOOKS: u32 = 50;
 pub(super) struct Helper {
     thread: Mutex<Option<JoinHandle<()>>>,
     core: OnceLock<Weak<Core>>,
-    /// Whether it looks by itself. Written by the thread, read by senders after they have marked what they gathered; in
-    /// one order (SeqCst) with those marks, at which the thread looks once more before it sleeps.
+    /// Whether it looks by itself. Written by the thread, read by senders after they have marked
+    /// what they gathered; in one order (SeqCst) with those marks, at which the thread looks once
+    /// more before it sleeps.
     awake: AtomicBool,
     stop: Mutex<bool>,
     call: Condvar,

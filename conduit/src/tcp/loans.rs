@@ -49,7 +49,8 @@ impl Loans {
         usize::from(self.peer.figures().loan) * CREDIT_BYTES
     }
 
-    /// Says what is in use, and what was at most, before what was used is looked at: the lender's word, its question, a stall.
+    /// Says what is in use, and what was at most, before what was used is looked at: the lender's
+    /// word, its question, a stall.
     #[cold]
     fn note(&mut self, grant: &mut Grant, reserved: usize) {
         let (used, _) = grant.totals();
@@ -86,7 +87,8 @@ impl Loans {
         self.peer.lacks(lacked, is_new, bank)
     }
 
-    /// What a control frame says that has news of credits; the window of the peer if it has changed.
+    /// What a control frame says that has news of credits; the window of the peer if it has
+    /// changed.
     ///
     /// # Errors
     /// That cannot be.
@@ -198,8 +200,8 @@ impl Core {
         Ok(window)
     }
 
-    /// At the end of a visit: the end of an epoch is reported to the peer with the next acknowledgement;
-    /// others can see what is lent.
+    /// At the end of a visit: the end of an epoch is reported to the peer with the next
+    /// acknowledgement; others can see what is lent.
     #[inline]
     pub(super) fn look_at_credits(
         &self,
@@ -285,7 +287,8 @@ impl Core {
         let mut asked = Vec::new();
         bank.scavenge(
             |rank, look| {
-                // Who was never used holds its share and nothing to ask over; who is being used is passed over.
+                // Who was never used holds its share and nothing to ask over; who is being used is
+                // passed over.
                 if let Some(peer) = self.used(rank)
                     && let Some(mut outbound) = peer.outbound.try_lock()
                     && outbound.failed.is_none()

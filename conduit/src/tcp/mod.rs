@@ -1,10 +1,12 @@
 //! TCP: how ranks on different hosts reach each other over ordinary networks.
 //!
-//! Two ranks that use each other have a connection, over which each sends a stream of frames ([`channel`](crate::channel)). What a peer has not
-//! taken is kept and written again when another connection had to be made, so that every message is handled
-//! once. Taking a put completes it; a get is a request that the target's poll answers. Nothing is read
-//! or written outside of calls of the rank itself, but for what was gathered in a burst, which a thread sends when no call
-//! comes (`helper`), and what another thread serves, where there is one, while the rank computes (`progress`).
+//! Two ranks that use each other have a connection, over which each sends a stream of frames
+//! ([`channel`](crate::channel)). What a peer has not taken is kept and written again when another
+//! connection had to be made, so that every message is handled once. Taking a put completes it; a
+//! get is a request that the target's poll answers. Nothing is read or written outside of calls of
+//! the rank itself, but for what was gathered in a burst, which a thread sends when no call comes
+//! (`helper`), and what another thread serves, where there is one, while the rank computes
+//! (`progress`).
 //!
 //! Who makes connections and proves ranks is behind [`Connector`].
 

@@ -92,8 +92,8 @@ pub(super) struct Outbound {
     pub(super) striping: Striping,
 }
 
-/// The sending half while a payload may be lent to it, which is copied when this is dropped, also by
-/// a panic between.
+/// The sending half while a payload may be lent to it, which is copied when this is dropped, also
+/// by a panic between.
 pub(super) struct Lending<'a>(MutexGuard<'a, Outbound>);
 
 impl<'a> Lending<'a> {
@@ -255,8 +255,8 @@ impl Outbound {
             || self.send_stream.waits_for_rail()
     }
 
-    /// Asks for all of a get in one frame, beside a transfer that is under way; false if the peer has no
-    /// room for it.
+    /// Asks for all of a get in one frame, beside a transfer that is under way; false if the peer
+    /// has no room for it.
     #[cold]
     pub(super) fn get_at_once(&mut self, place: UserPlace, offset: u64, op: OpToken) -> bool {
         let reserved = self.reserved.charge;
@@ -270,9 +270,9 @@ impl Outbound {
         let room = self.room(sizes);
         let reserved = self.reserved.charge;
         let (send_stream, grant) = (&mut self.send_stream, &mut self.grant);
-        let chunk_bytes = self.striping.chunk_bytes(sizes);
+        let fragment_bytes = self.striping.fragment_bytes(sizes);
         self.operations
-            .go_on(send_stream, grant, reserved, room, chunk_bytes);
+            .go_on(send_stream, grant, reserved, room, fragment_bytes);
     }
 
     /// Refuses what begins at a position of the peer's stream.

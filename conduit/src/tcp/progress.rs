@@ -1,9 +1,11 @@
-//! The thread that serves puts, gets and connections while its rank makes no call. It runs no handlers: messages are set
-//! aside for the rank's next poll.
+//! The thread that serves puts, gets and connections while its rank makes no call. It runs no
+//! handlers: messages are set aside for the rank's next poll.
 //!
-//! A rank that polls serves itself, and sooner than any thread can; two that read the same socket only get into each other's way.
-//! So the thread looks at the rank first. While that polls and something comes, the thread only looks, every [`PERIOD`], whether it
-//! still does. When nothing comes, it waits at the sockets, each of which wakes it once. While the rank sleeps, it does, too.
+//! A rank that polls serves itself, and sooner than any thread can; two that read the same socket
+//! only get into each other's way. So the thread looks at the rank first. While that polls and
+//! something comes, the thread only looks, every [`PERIOD`], whether it still does. When nothing
+//! comes, it waits at the sockets, each of which wakes it once. While the rank sleeps, it does,
+//! too.
 
 use super::core::Core;
 use super::readiness::{CONNECTOR, WAKE};
@@ -26,8 +28,8 @@ const IDLE_LOOKS: u32 = 16;
 /// Events that are taken at once.
 const EVENTS: usize = 16;
 
-/// Whether a rank should have the thread that serves while it computes, if nobody has said so: when the host has cores that
-/// its `ranks` do not use.
+/// Whether a rank should have the thread that serves while it computes, if nobody has said so: when
+/// the host has cores that its `ranks` do not use.
 #[must_use]
 pub fn progress_by_default(ranks: u32) -> bool {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
@@ -157,8 +159,8 @@ impl Progress {
 }
 
 fn run(core: &Weak<Core>) {
-    // Else the system lets a thread sleep for some 50 us longer than it asked. Where it refuses, it does so.
-    // SAFETY: the call takes a number and concerns the calling thread alone.
+    // Else the system lets a thread sleep for some 50 us longer than it asked. Where it refuses, it
+    // does so. SAFETY: the call takes a number and concerns the calling thread alone.
     unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1000) };
     let Some(core) = core.upgrade() else { return };
     let mut server = Server {
@@ -198,8 +200,8 @@ impl Server<'_> {
         self.core.readiness.turn()
     }
 
-    /// Waits until the rank is not busy with what comes; then at the sockets, for what there is for the thread. Whether it
-    /// goes on.
+    /// Waits until the rank is not busy with what comes; then at the sockets, for what there is for
+    /// the thread. Whether it goes on.
     fn step(&mut self) -> bool {
         if self.look() == Found::Ended {
             return false;

@@ -10,7 +10,8 @@ use argonet_base::{HandlerIndex, SegmentOffset};
 use argonet_segment::bulk;
 
 impl<S: Sink + ?Sized> Visit<'_, S> {
-    /// Serves the next frame if it is here with all its bytes and nothing about it is out of the ordinary; whether it was.
+    /// Serves the next frame if it is here with all its bytes and nothing about it is out of the
+    /// ordinary; whether it was.
     #[inline]
     pub(super) fn quick(&mut self, inbound: &mut Inbound) -> Result<bool, RecordError> {
         match inbound.receive_stream.next_kind() {
@@ -31,7 +32,8 @@ impl<S: Sink + ?Sized> Visit<'_, S> {
             return false;
         };
         let payload = receive_stream.bytes()[WholePut::HEAD..].as_ptr();
-        // SAFETY: the payload is here, and the place was checked for all of the put, of which this is a part.
+        // SAFETY: the payload is here, and the place was checked for all of the put, of which this
+        // is a part.
         unsafe { bulk::copy(place.as_ptr(), payload, put.length) };
         receive_stream.pass_put(&put);
         inbound.ack_requested |= put.wants_ack;

@@ -11,8 +11,9 @@ use core::sync::atomic::Ordering;
 use parking_lot::MutexGuard;
 use std::sync::Arc;
 
-/// The parts of large transfers while several connections are used: short, so that they end together.
-const PART_BYTES: usize = 128 << 10;
+/// Fragments of large transfers while several connections are used: short, so that they end
+/// together.
+const STRIPED_BYTES: usize = 128 << 10;
 
 /// What comes over one.
 pub(super) struct InboundRail {
@@ -56,13 +57,13 @@ impl Striping {
         self.has_rails() && self.rails.iter().any(|rail| rail.claim.is_some())
     }
 
-    /// In what parts large transfers go.
+    /// In what fragments large transfers go.
     #[inline]
-    pub(super) fn chunk_bytes(&self, sizes: &TcpSizes) -> usize {
+    pub(super) fn fragment_bytes(&self, sizes: &TcpSizes) -> usize {
         if self.has_rails() && self.choice.all() {
-            sizes.chunk_bytes.min(PART_BYTES)
+            sizes.fragment_bytes.min(STRIPED_BYTES)
         } else {
-            sizes.chunk_bytes
+            sizes.fragment_bytes
         }
     }
 
@@ -98,7 +99,7 @@ impl Core {
         len: usize,
     ) {
         let most = self.sizes.connections;
-        if len < self.sizes.chunk_bytes / 2
+        if len < self.sizes.fragment_bytes / 2
             || most < 2
             || outbound.striping.asked
             || peer.rank == self.rank
@@ -181,7 +182,8 @@ impl Core {
         inbound.rails.clear();
     }
 
-    /// A further connection has ended. Whoever holds `inbound` asks for another when it does not hold it any more.
+    /// A further connection has ended. Whoever holds `inbound` asks for another when it does not
+    /// hold it any more.
     #[cold]
     pub(super) fn lost_rail(&self, peer: &Peer, inbound: &mut Inbound, number: u16) {
         let mut outbound = peer.outbound.lock();

@@ -1,10 +1,10 @@
-//! Which sockets have something: the descriptor that waits for all of them, and the peer whose socket
-//! is looked at first.
+//! Which sockets have something: the descriptor that waits for all of them, and the peer whose
+//! socket is looked at first.
 //!
-//! The peer from which something came last is *hot*: its socket is read in every poll, the others are
-//! looked for in some of them only, as that is a system call. A hot socket that goes on to have something
-//! is not watched any more, since a packet for a watched socket costs the kernel a wakeup. Everything
-//! is watched again before this rank sleeps or another peer becomes hot.
+//! The peer from which something came last is *hot*: its socket is read in every poll, the others
+//! are looked for in some of them only, as that is a system call. A hot socket that goes on to have
+//! something is not watched any more, since a packet for a watched socket costs the kernel a
+//! wakeup. Everything is watched again before this rank sleeps or another peer becomes hot.
 
 use core::mem::MaybeUninit;
 use core::sync::atomic::{AtomicU32, Ordering};
@@ -26,8 +26,8 @@ const EVENTS: usize = 16;
 /// Reads of the hot peer with something after which its socket is not watched any more.
 const HITS: u32 = 64;
 
-/// Reads with something after which a peer counts as the one from which the next thing comes. Before
-/// that it is looked for among all in every poll, and the hot one has no look of its own.
+/// Reads with something after which a peer counts as the one from which the next thing comes.
+/// Before that it is looked for among all in every poll, and the hot one has no look of its own.
 const STEADY: u32 = 4;
 
 /// The other sockets are looked for in one of so many polls, as that is a system call.
@@ -111,8 +111,8 @@ impl Readiness {
         let _ = epoll::modify(&self.epoll, socket, data, input(is_watched));
     }
 
-    /// The peer of which every poll reads, and in how many polls the others are looked for once. `alone`:
-    /// there is one socket at most.
+    /// The peer of which every poll reads, and in how many polls the others are looked for once.
+    /// `alone`: there is one socket at most.
     #[inline]
     pub(super) fn first(&self, alone: bool) -> (Option<u32>, u32) {
         let hot = self.hot.load(Ordering::Relaxed);
@@ -146,8 +146,8 @@ impl Readiness {
         self.turn.store(u32::MAX, Ordering::Relaxed);
     }
 
-    /// Whether something of another peer than the hot one makes that the hot one, and whether there was
-    /// one, so that all are to be watched again.
+    /// Whether something of another peer than the hot one makes that the hot one, and whether there
+    /// was one, so that all are to be watched again.
     pub(super) fn is_other(&self, rank: u32) -> Option<bool> {
         let hot = self.hot.load(Ordering::Relaxed);
         (rank != hot).then_some(hot != NOBODY)

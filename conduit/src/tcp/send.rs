@@ -13,7 +13,8 @@ use argonet_am::{
 use argonet_base::{JobRank, SegmentOffset};
 use core::ptr::NonNull;
 
-/// Payloads that are copied are written first from this length on, so that the peer reads while they are copied.
+/// Payloads that are copied are written first from this length on, so that the peer reads while
+/// they are copied.
 const LENT_BYTES: usize = 16 << 10;
 
 // The room that is kept for replies is for any of them.
@@ -47,7 +48,8 @@ impl Core {
         Ok(())
     }
 
-    /// Whether the destination of a long lies in the target's segment, where its length is known here; else the target checks it.
+    /// Whether the destination of a long lies in the target's segment, where its length is known
+    /// here; else the target checks it.
     #[inline]
     pub(super) fn check_place(
         &self,
@@ -61,7 +63,8 @@ impl Core {
         }
     }
 
-    /// Adds a request for which there may be room. `stays`: the operation to complete locally when the payload is not read any more.
+    /// Adds a request for which there may be room. `stays`: the operation to complete locally when
+    /// the payload is not read any more.
     #[inline]
     pub(super) fn request(
         &self,
@@ -169,8 +172,8 @@ impl Core {
         outbound.send_stream.push(head, body, is_short)
     }
 
-    /// Room for a put or get, of which `copied` bytes are copied. One of a single frame, which `is_whole`
-    /// says, does not wait for a transfer that is under way.
+    /// Room for a put or get, of which `copied` bytes are copied. One of a single frame, which
+    /// `is_whole` says, does not wait for a transfer that is under way.
     #[inline]
     pub(super) fn admit_operation(
         &self,
@@ -270,8 +273,8 @@ impl ReplyPort for Core {
         if let Payload::Long(_, offset) = message.payload {
             self.check_place(to, offset, len)?;
         }
-        // The request was taken only because there is room. It leaves at the end of the visit, or at once where copying takes as long
-        // as a call of the system.
+        // The request was taken only because there is room. It leaves at the end of the visit, or
+        // at once where copying takes as long as a call of the system.
         let peer = self.peer(to);
         // SAFETY: the payload is the caller's, who waits for this call.
         let mut outbound = unsafe { Lending::new(peer.outbound.lock()) };

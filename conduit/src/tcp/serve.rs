@@ -15,8 +15,8 @@ use core::ptr::NonNull;
 /// Data of gets up to this length is copied; longer data is sent from where it lies.
 const COPIED_DATA: usize = 16 << 10;
 
-/// The payload behind a head, moved over the head's last bytes to where it is aligned. Frames have any length, as padding would
-/// be sent.
+/// The payload behind a head, moved over the head's last bytes to where it is aligned. Frames have
+/// any length, as padding would be sent.
 #[inline]
 fn aligned(bytes: &mut [u8], head_len: usize) -> &mut [u8] {
     let beyond = bytes[head_len..].as_ptr().addr() % PAYLOAD_ALIGN;
@@ -44,7 +44,8 @@ impl<S: Sink + ?Sized> Visit<'_, S> {
         }
     }
 
-    /// Where the payload of a frame goes that has a place of its own; `None` where that must not be written.
+    /// Where the payload of a frame goes that has a place of its own; `None` where that must not be
+    /// written.
     pub(super) fn place_of(&self, frame: &Frame) -> Result<Option<NonNull<u8>>, RecordError> {
         let (offset, len) = (frame.fields.offset, frame.length as u64);
         match frame.kind {
@@ -207,7 +208,7 @@ impl<S: Sink + ?Sized> Visit<'_, S> {
             Kind::Got => {
                 self.outbound()
                     .operations
-                    .answered(frame.fields.op, frame.length);
+                    .answered(frame.fields.op, frame.length)?;
                 return Ok(());
             }
             // Whoever asked for the reply said where it should go.
@@ -224,8 +225,8 @@ impl<S: Sink + ?Sized> Visit<'_, S> {
         self.refuse(frame, position, frame.length)
     }
 
-    /// Refuses a frame, which began at a position of the peer's stream, as it is not for this rank's
-    /// segment.
+    /// Refuses a frame, which began at a position of the peer's stream, as it is not for this
+    /// rank's segment.
     fn refuse(&mut self, frame: &Frame, position: u64, len: usize) -> Result<(), RecordError> {
         let fields = Fields {
             offset: frame.fields.offset,
@@ -302,7 +303,7 @@ impl<S: Sink + ?Sized> Visit<'_, S> {
         let complete = self
             .outbound()
             .operations
-            .answered(frame.fields.op, frame.length);
+            .answered(frame.fields.op, frame.length)?;
         if let Some(op) = complete {
             self.cut_op(inbound, frame.fields.op)?;
             self.sink.completed(op, Completion::Remote);
@@ -336,7 +337,7 @@ impl<S: Sink + ?Sized> Visit<'_, S> {
             op,
             ..Fields::default()
         };
-        let body = if len <= COPIED_DATA.min(self.core.sizes.copy_bytes) {
+        let body = if len <= COPIED_DATA.min(self.core.sizes.eager_bytes) {
             // SAFETY: the directory has checked the place.
             Body::Copy(unsafe { SharedBytes::from_raw(place, len) })
         } else {

@@ -1,9 +1,10 @@
 //! Connections over which nothing comes any more, although the system takes them for whole.
 //!
-//! A host that is switched off, a cable that is pulled out, a firewall that begins to drop packets: nothing of that ends a
-//! connection for the 15 minutes or so in which the system repeats what was not acknowledged. A peer that computes and
-//! does not call the library is silent, too, and must be left alone; its *host* acknowledges what arrives. So it is the
-//! host that is looked at: whether something that was sent to it waits to be acknowledged, and when it was heard last.
+//! A host that is switched off, a cable that is pulled out, a firewall that begins to drop packets:
+//! nothing of that ends a connection for the 15 minutes or so in which the system repeats what was
+//! not acknowledged. A peer that computes and does not call the library is silent, too, and must be
+//! left alone; its *host* acknowledges what arrives. So it is the host that is looked at: whether
+//! something that was sent to it waits to be acknowledged, and when it was heard last.
 
 /// How many looks there are at least in the time after which a connection is given up.
 pub(super) const LOOKS: u32 = 8;
@@ -31,13 +32,15 @@ pub(super) enum Verdict {
 /// The machine of one connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct Silence {
-    /// The first look at which the host owed an acknowledgement; nothing has been heard since. What the system says of the
-    /// time before counts for nothing: a connection may have been idle for hours when it is used again.
+    /// The first look at which the host owed an acknowledgement; nothing has been heard since. What
+    /// the system says of the time before counts for nothing: a connection may have been idle for
+    /// hours when it is used again.
     owed_ns: Option<u64>,
 }
 
 impl Silence {
-    /// One look. `waits`: this rank waits for something of the peer. `limit_ns`: for how long its host may say nothing.
+    /// One look. `waits`: this rank waits for something of the peer. `limit_ns`: for how long its
+    /// host may say nothing.
     pub(super) fn look(
         &mut self,
         now_ns: u64,
@@ -140,7 +143,8 @@ mod tests {
             match silence.look(now, LIMIT, true, quit(now - heard)) {
                 Verdict::Probe => {
                     probes += 1;
-                    // At the next look the probe has not been acknowledged, at the one after it has.
+                    // At the next look the probe has not been acknowledged, at the one after it
+                    // has.
                     let next = silence.look(now + 1, LIMIT, true, owed(now + 1 - heard));
                     assert_eq!(next, Verdict::Alive);
                     heard = now + 2;
@@ -177,8 +181,8 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever happens when: it is given up only if something was owed, and nothing heard, for the whole limit; and
-        /// then it is, at the second look at the latest.
+        /// Whatever happens when: it is given up only if something was owed, and nothing heard, for
+        /// the whole limit; and then it is, at the second look at the latest.
         #[test]
         fn it_is_given_up_exactly_when_it_is_silent(steps in proptest::collection::vec(step(), 1..200)) {
             let mut silence = Silence::default();

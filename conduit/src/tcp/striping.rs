@@ -24,7 +24,7 @@ impl Core {
             outbound.send_stream.moved(),
             outbound.send_stream.extents() > 0,
         );
-        let part_bytes = self.sizes.chunk_bytes;
+        let part_bytes = self.sizes.fragment_bytes;
         let choice = &mut outbound.striping.choice;
         choice.look(now_ns, moved, part_bytes, under_way);
     }
@@ -64,7 +64,8 @@ impl Core {
         }
     }
 
-    /// The connection that takes the next payload: the stream's, or one of the others; `None` if none takes it now.
+    /// The connection that takes the next payload: the stream's, or one of the others; `None` if
+    /// none takes it now.
     fn best(&self, outbound: &mut Outbound, len: usize, all: u64) -> Option<Option<usize>> {
         let now_ns = self.vitals.now_ns();
         // What has left the stream cannot go back to it.
@@ -97,7 +98,8 @@ impl Core {
         while let Some(claim) = &mut rail.claim {
             let mut pieces = Pieces::new();
             claim.pieces(&mut pieces);
-            // SAFETY: the send_stream keeps the payload until it is written or the connection is given up.
+            // SAFETY: the send stream keeps the payload until it is written or the connection is
+            // given up.
             match unsafe { rail.wire.write(&pieces) } {
                 Ok(bytes) => {
                     rail.speed.wrote(bytes);
@@ -159,7 +161,8 @@ impl<S: Sink + ?Sized> Visit<'_, S> {
         for _ in 0..READS {
             let mut pieces = Pieces::new();
             rail.receive_stream.room(&mut pieces);
-            // SAFETY: the receive_stream's own memory, and the place of a payload, which whoever gave it keeps writable.
+            // SAFETY: the receive stream's own memory, and the place of a payload, which whoever
+            // gave it keeps writable.
             match unsafe { rail.wire.read(&pieces) } {
                 Ok(0) => return Ok(Took::End),
                 Ok(bytes) => {
@@ -192,9 +195,10 @@ impl<S: Sink + ?Sized> Visit<'_, S> {
                 Next::Begun(body) => {
                     self.only_bodies(&body)?;
                     match self.body_begins(inbound, rail.number, &body)? {
-                        // SAFETY: a place in this rank's segment, which stays mapped as long as the conduit, or
-                        // of a get, which is writable until its completion is reported: before that, or
-                        // before another connection brings the same, this one is cut.
+                        // SAFETY: a place in this rank's segment, which stays mapped as long as the
+                        // conduit, or of a get, which is writable until its completion is reported:
+                        // before that, or before another connection brings the same, this one is
+                        // cut.
                         Some(place) => unsafe { rail.receive_stream.place(body, place) },
                         None => rail.receive_stream.skip(body),
                     }
@@ -299,8 +303,8 @@ impl<S: Sink + ?Sized> Visit<'_, S> {
     /// Nothing more is written to where an operation's data goes: it is complete, or refused.
     ///
     /// # Errors
-    /// The stream itself brings more data for it. A rank that keeps to the protocol sends each byte once, so all that its
-    /// stream brings for a get is there before the get is complete.
+    /// The stream itself brings more data for it. A rank that keeps to the protocol sends each byte
+    /// once, so all that its stream brings for a get is there before the get is complete.
     pub(super) fn cut_op(&mut self, inbound: &mut Inbound, op: u32) -> Result<(), RecordError> {
         if op == 0 {
             return Ok(());

@@ -1,4 +1,5 @@
-//! The system queue over connections: frames of one word beside the stream. Credits called back and the end of the job ride on it.
+//! The system queue over connections: frames of one word beside the stream. Credits called back and
+//! the end of the job ride on it.
 
 use super::core::Core;
 use super::peer::Peer;
@@ -28,7 +29,8 @@ impl Core {
         let unknown = RecordError::Kind(Kind::System.into());
         let mut guard = peer.outbound.lock();
         let outbound = &mut *guard;
-        // Streams lose nothing but with their connection, after which questions are written again: the queue keeps none.
+        // Streams lose nothing but with their connection, after which questions are written again:
+        // the queue keeps none.
         let mut queue = SystemQueue::new(Duration::ZERO);
         let heard = queue.handle_recv(Duration::ZERO, peer.rank.0, &mut outbound.slot, Frame(word));
         let heard = heard.map_err(|_| unknown)?;

@@ -68,9 +68,9 @@ impl Sink for Later<'_> {
         unreachable!("a visit that only serves sets messages aside");
     }
 
-    fn completed(&mut self, op: OpToken, part: Completion) {
+    fn completed(&mut self, op: OpToken, completion: Completion) {
         let mut outbound = self.0.outbound.lock();
-        outbound.reports.push_back((op, part, 1));
+        outbound.reports.push_back((op, completion, 1));
     }
 
     fn on_error(&mut self, error: AmError) {
@@ -189,7 +189,8 @@ impl<S: Sink + ?Sized> Visit<'_, S> {
         };
         let mut pieces = Pieces::new();
         inbound.receive_stream.room(&mut pieces);
-        // SAFETY: the receive_stream's own memory, and the place of a payload, which whoever gave it keeps writable.
+        // SAFETY: the receive stream's own memory, and the place of a payload, which whoever gave
+        // it keeps writable.
         match unsafe { wire.read(&pieces) } {
             Ok(0) => {
                 self.core.lost(self.peer, inbound);
@@ -276,8 +277,8 @@ impl<S: Sink + ?Sized> Visit<'_, S> {
                     self.body_here(inbound, &body, false)?;
                 }
                 Next::Begun(frame) => match self.place_of(&frame)? {
-                    // SAFETY: a place in this rank's segment, which stays mapped as long as the conduit, or
-                    // of a get, which is writable until its completion is reported.
+                    // SAFETY: a place in this rank's segment, which stays mapped as long as the
+                    // conduit, or of a get, which is writable until its completion is reported.
                     Some(place) => unsafe { inbound.receive_stream.place(frame, place) },
                     None => inbound.receive_stream.skip(frame),
                 },

@@ -59,7 +59,8 @@ impl Vitals {
 }
 
 impl Core {
-    /// Gives up connections whose hosts do not answer. A look when it is time; else it reads the clock.
+    /// Gives up connections whose hosts do not answer. A look when it is time; else it reads the
+    /// clock.
     pub(super) fn look_for_silent(&self) {
         if let Some(now_ns) = self.vitals.is_due() {
             let peers = self.all_used().filter(|peer| peer.rank != self.rank);

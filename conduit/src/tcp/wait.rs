@@ -7,15 +7,17 @@ use std::io;
 
 /// The sleeping threads of a rank.
 ///
-/// A sleeper counts itself, then looks whether there is anything for it, then sleeps; whoever brings something
-/// raises the epoch, then looks whether anybody sleeps, and writes the event descriptor. Both in one order (SeqCst).
+/// A sleeper counts itself, then looks whether there is anything for it, then sleeps; whoever
+/// brings something raises the epoch, then looks whether anybody sleeps, and writes the event
+/// descriptor. Both in one order (SeqCst).
 #[derive(Debug)]
 pub(super) struct Sleepers {
     event: OwnedFd,
     /// Threads that sleep or are about to.
     count: AtomicU32,
-    /// Polls that took something, if only what made room. Written by polling threads, read by those who wait
-    /// (Acquire): who sees the number sees what handlers did.
+    /// Polls that took something, if only what made room. Written by polling threads, read by those
+    /// who wait (Acquire): acquire loads pair with the increment in `moved`, so that what handlers
+    /// did is seen.
     epoch: AtomicU32,
 }
 
@@ -66,8 +68,9 @@ impl Sleepers {
     /// Counts the calling thread as one that sleeps, until the result is dropped.
     pub(super) fn enter(&self) -> Sleeper<'_> {
         if self.count.fetch_add(1, Ordering::SeqCst) == 0 {
-            // Signals of the past, for threads that are gone. If another thread comes meanwhile and its
-            // signal is read here, this thread finds what it was for and, when it leaves, signals again.
+            // Signals of the past, for threads that are gone. If another thread comes meanwhile and
+            // its signal is read here, this thread finds what it was for and, when it leaves,
+            // signals again.
             let _ = rustix::io::read(&self.event, &mut [0; 8]);
         }
         Sleeper(self)

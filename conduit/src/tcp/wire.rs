@@ -68,7 +68,8 @@ impl Wire {
         if result != 0 {
             return None;
         }
-        // SAFETY: all of it was zeros, of which the system has overwritten some; all bits are valid numbers.
+        // SAFETY: all of it was zeros, of which the system has overwritten some; all bits are valid
+        // numbers.
         let info = unsafe { info.assume_init() };
         let silent_ms = info.tcpi_last_ack_recv.min(info.tcpi_last_data_recv);
         Some(Vital {
@@ -115,7 +116,8 @@ impl Wire {
                 let mut message: libc::msghdr = unsafe { core::mem::zeroed() };
                 message.msg_iov = pieces_in.as_ptr().cast_mut().cast();
                 message.msg_iovlen = pieces_in.len();
-                // SAFETY: the caller promises all pieces, which are laid out as the system wants them.
+                // SAFETY: the caller promises all pieces, which are laid out as the system wants
+                // them.
                 result(unsafe { libc::sendmsg(socket, &raw const message, libc::MSG_NOSIGNAL) })
             }
             Wire::Own(bytes) => {
@@ -155,7 +157,8 @@ impl Wire {
                     return result(unsafe { libc::recv(socket, one.at.cast(), one.len, 0) });
                 }
                 let (first, count) = (pieces.as_slice().as_ptr(), pieces.as_slice().len());
-                // SAFETY: the caller promises all pieces, which are laid out as the system wants them.
+                // SAFETY: the caller promises all pieces, which are laid out as the system wants
+                // them.
                 result(unsafe { libc::readv(socket, first.cast(), count as libc::c_int) })
             }
             Wire::Own(bytes) => {

@@ -275,7 +275,7 @@ impl Rig for TcpRig {
                 64,
                 4096,
                 16 << 10,
-                sizes.copy_bytes,
+                sizes.eager_bytes,
                 sizes.gather_bytes,
                 128 << 10,
             ],

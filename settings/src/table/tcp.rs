@@ -30,10 +30,10 @@ settings! {
         "How many connections two ranks have with each other at most. Those after the first are made when large transfers want them.";
     TCP_EAGER_SIZE: Bytes = "ARGONET_TCP_EAGER_SIZE",
         Kind::Size { min: 64, max: 64 << 10 }, Preset::Is("65535"), Scope::Rank,
-        "The longest payload that is copied when its put or message begins, so that its source may be written again; longer ones are sent from where they lie.";
+        "Puts up to this length are copied when they are injected, so that their source may be written again at once; longer ones are sent from their source. Data that a rank is asked for is copied up to this length, too, and up to 16 KB.";
     TCP_FRAGMENT_SIZE: Bytes = "ARGONET_TCP_FRAGMENT_SIZE",
         Kind::Size { min: 4 << 10, max: 1 << 20 }, Preset::Is("512 KB"), Scope::Rank,
-        "The fragments in which longer puts and gets go; each takes the connection that is expected to deliver it first.";
+        "Gets, and puts above ARGONET_TCP_EAGER_SIZE, go in fragments of at most this size, or 128 KB while several connections are used. A transfer of half of it or more asks for further connections.";
     TCP_SILENCE_TIMEOUT: Duration = "ARGONET_TCP_SILENCE_TIMEOUT",
         Kind::Duration { unit: TimeUnit::Seconds, min: Duration::ZERO, max: DAY }, Preset::Is("5"), Scope::Job,
         "How long the host of a rank may acknowledge nothing before another connection is made; 0 for as long as the system waits.";

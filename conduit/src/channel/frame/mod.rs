@@ -15,18 +15,21 @@
 //!         body          offset (8)  rest (8)      position (8)  op (4)  kind (4)
 //! ```
 //!
-//! All fields are little-endian. Every frame but *control* belongs to the stream from one rank to another, which
-//! goes on over all connections between the two: its bytes are counted from 0, and `position` holds the low 32
-//! bits of the number of the frame's first byte. So what arrives a second time after a connection was made again
-//! is recognized, and what is missing too. Control frames are outside of the stream and never repeated: `taken` says up
-//! to which byte the stream of the frame's receiver has been taken, `handled` how many bytes of its requests, as
-//! [`charge`] counts them, have been handled since the beginning, `lent` the low bits of how many credits it has been lent in addition to its share, and
-//! `wanted` how many the frame's sender would like to be lent. A *system* frame is outside of the stream, too: a question or an answer of the
-//! [system queue](argonet_am::system_queue).
+//! All fields are little-endian. Every frame but *control* belongs to the stream from one rank to
+//! another, which goes on over all connections between the two: its bytes are counted from 0, and
+//! `position` holds the low 32 bits of the number of the frame's first byte. So what arrives a
+//! second time after a connection was made again is recognized, and what is missing too. Control
+//! frames are outside of the stream and never repeated: `taken` says up to which byte the stream of
+//! the frame's receiver has been taken, `handled` how many bytes of its requests, as [`charge`]
+//! counts them, have been handled since the beginning, `lent` the low bits of how many credits it
+//! has been lent in addition to its share, and `wanted` how many the frame's sender would like to
+//! be lent. A *system* frame is outside of the stream, too: a question or an answer of the [system
+//! queue](argonet_am::system_queue).
 //!
-//! The head of a put or of data may say that its payload is *away*: it does not follow the head, although positions go on as if
-//! it did, but comes as a *body* on any connection between the two, before the head or after it. A body is outside of the
-//! stream, and says itself what its head says: the position, the fields, and the kind.
+//! The head of a put or of data may say that its payload is *away*: it does not follow the head,
+//! although positions go on as if it did, but comes as a *body* on any connection between the two,
+//! before the head or after it. A body is outside of the stream, and says itself what its head
+//! says: the position, the fields, and the kind.
 
 mod quick;
 
@@ -42,11 +45,12 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 /// Bytes of the header.
 pub(crate) const HEADER_BYTES: usize = 12;
 
-/// Bytes before the payload, at most: header, longest fields, and arguments, which do not come together.
+/// Bytes before the payload, at most: header, longest fields, and arguments, which do not come
+/// together.
 pub(crate) const LONGEST_HEAD: usize = HEADER_BYTES + 40 + 4 * MAX_CARRIED;
 
 /// The longest payload of a put or of the data of a get.
-pub(crate) const MAX_CHUNK: usize = 1 << 20;
+pub(crate) const MAX_FRAGMENT: usize = 1 << 20;
 
 /// The sender wants the frame to be acknowledged soon.
 const WANTS_ACK: u8 = 1;
@@ -163,7 +167,7 @@ impl Kind {
         match self {
             Kind::MediumRequest | Kind::MediumReply => MAX_MEDIUM,
             Kind::LongRequest | Kind::LongReply => long_bytes,
-            Kind::Put | Kind::Got | Kind::Body => MAX_CHUNK,
+            Kind::Put | Kind::Got | Kind::Body => MAX_FRAGMENT,
             _ => 0,
         }
     }
@@ -210,7 +214,8 @@ pub(crate) struct Fields {
     pub(crate) position: u64,
     /// The requester's name of a get, 0 is none; or credits lent.
     pub(crate) op: u32,
-    /// Bytes that a get wants, credits that are wanted, or the kind of the head that a body belongs to.
+    /// Bytes that a get wants, credits that are wanted, or the kind of the head that a body belongs
+    /// to.
     pub(crate) wanted: u32,
 }
 
@@ -414,7 +419,8 @@ impl Frame {
         charge(self.kind, self.nargs, self.length)
     }
 
-    /// Checks the head of a frame; `None` while it is not all there. Longs have at most `long_bytes`.
+    /// Checks the head of a frame; `None` while it is not all there. Longs have at most
+    /// `long_bytes`.
     ///
     /// # Errors
     /// What cannot be.
@@ -477,7 +483,8 @@ impl Frame {
     }
 }
 
-/// The fields of a kind that has some; `None` if they are not all there, or a reserved one is not zero.
+/// The fields of a kind that has some; `None` if they are not all there, or a reserved one is not
+/// zero.
 fn read_fields(kind: Kind, bytes: &[u8]) -> Option<Fields> {
     let u64_at = |at: usize| {
         U64::ref_from_prefix(bytes.get(at..)?)

@@ -1,6 +1,7 @@
-//! Frames of which there are many, seen at once to be in order. [`Frame::read`](super::Frame::read) says of everything else what it is.
+//! Frames of which there are many, seen at once to be in order. [`Frame::read`](super::Frame::read)
+//! says of everything else what it is.
 
-use super::{HEADER_BYTES, Kind, MAX_CHUNK, WANTS_ACK};
+use super::{HEADER_BYTES, Kind, MAX_FRAGMENT, WANTS_ACK};
 use argonet_am::MAX_CARRIED;
 use static_assertions::const_assert_eq;
 use zerocopy::byteorder::little_endian::{U32, U64};
@@ -73,7 +74,7 @@ impl WholePut {
         };
         let is_put = begin & !WANTS_ACK_BIT == Kind::Put as u32;
         let is_next = head.header.position.get() == position;
-        let is_whole = length.wrapping_sub(1) < MAX_CHUNK && length <= payload.len();
+        let is_whole = length.wrapping_sub(1) < MAX_FRAGMENT && length <= payload.len();
         (is_put && is_next && is_whole && length as u64 <= put.rest).then_some(put)
     }
 }

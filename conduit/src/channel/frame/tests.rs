@@ -191,7 +191,7 @@ proptest! {
         }
         if let Ok(Some(frame)) = Frame::read(&bytes, 4096) {
             prop_assert!(frame.head_len() <= bytes.len());
-            prop_assert!(frame.length <= MAX_CHUNK);
+            prop_assert!(frame.length <= MAX_FRAGMENT);
         }
     }
 }

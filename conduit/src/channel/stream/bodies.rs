@@ -72,7 +72,8 @@ impl Bodies {
         Ok(if is_wanted { Wanted::Yes } else { Wanted::No })
     }
 
-    /// A body that was wanted when it began is here, in its place or nowhere. Its head, if that was there before; then both are.
+    /// A body that was wanted when it began is here, in its place or nowhere. Its head, if that was
+    /// there before; then both are.
     ///
     /// # Errors
     /// There are too many.

@@ -3,14 +3,16 @@
 use crate::channel::frame::LARGEST_CHARGE;
 use argonet_am::record::RecordError;
 
-/// The sender's account of requests, in bytes as [`charge`](crate::channel::frame::charge) counts them, from the beginning.
+/// The sender's account of requests, in bytes as [`charge`](crate::channel::frame::charge) counts
+/// them, from the beginning.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Grant {
     used: u64,
     handled: u64,
     /// Bytes that may be sent and not handled.
     window: u64,
-    /// Most bytes that were sent and not handled, since somebody asked: it is looked at where that gets less.
+    /// Most bytes that were sent and not handled, since somebody asked: it is looked at where that
+    /// gets less.
     peak: u64,
 }
 
@@ -137,8 +139,8 @@ impl Aside {
     }
 }
 
-/// The receiver's account, and requests that had to be set aside, because their reply had no room or nobody was there to
-/// handle them.
+/// The receiver's account, and requests that had to be set aside, because their reply had no room
+/// or nobody was there to handle them.
 #[derive(Debug)]
 pub(crate) struct Parked {
     window: u64,

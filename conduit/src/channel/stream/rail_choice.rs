@@ -1,4 +1,5 @@
-//! Which connection takes the next part of a large transfer, and whether several are better than one.
+//! Which connection takes the next part of a large transfer, and whether several are better than
+//! one.
 
 // spec T7: further connections are used only when they pay.
 
@@ -11,8 +12,9 @@ const WINDOWS_A_TRIAL: u32 = 16;
 /// Several connections must be so much better than one.
 const BETTER: f64 = 1.05;
 
-/// What a connection moves in so long lies with the system before no further part is given to it: a rank that does not get
-/// its core for a moment must not leave the network without work. At least and at most so many bytes.
+/// What a connection moves in so long lies with the system before no further part is given to it: a
+/// rank that does not get its core for a moment must not leave the network without work. At least
+/// and at most so many bytes.
 const AHEAD_NS: f64 = 8e6;
 const AHEAD_BYTES: core::ops::RangeInclusive<u64> = 256 << 10..=4 << 20;
 
@@ -26,7 +28,8 @@ const FRESH: f64 = 0.3;
 const LEAST_NS: u64 = 200_000;
 const LEAST_BYTES: u64 = 64 << 10;
 
-/// How fast a connection is: bytes that the peer's host has acknowledged, over the time in which there were some to send.
+/// How fast a connection is: bytes that the peer's host has acknowledged, over the time in which
+/// there were some to send.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Speed {
     written: u64,
@@ -80,7 +83,8 @@ impl Speed {
         }
     }
 
-    /// When so much more would be there, ns from now; with the speed of others while its own is not known.
+    /// When so much more would be there, ns from now; with the speed of others while its own is not
+    /// known.
     fn there_ns(&self, more: u64, others: f64) -> f64 {
         let speed = if self.speed > 0.0 { self.speed } else { others };
         (self.queued + more) as f64 / speed
@@ -108,8 +112,9 @@ impl Link {
     }
 }
 
-/// Which link takes the next part, of `len` bytes, where `all` bytes wait: the one that has it there first. If that takes no more now, the
-/// best of the others, unless the first would have all of it there before that. `None`: wait.
+/// Which link takes the next part, of `len` bytes, where `all` bytes wait: the one that has it
+/// there first. If that takes no more now, the best of the others, unless the first would have all
+/// of it there before that. `None`: wait.
 pub(crate) fn best(links: &[Link], len: u64, all: u64) -> Option<usize> {
     let speeds = links.iter().map(|link| link.speed.speed);
     let fastest = speeds.fold(0.0, f64::max);
@@ -145,8 +150,8 @@ impl Choice {
         self.all
     }
 
-    /// One look: what large transfers have moved since the beginning, in parts of at most so many bytes, and whether one is
-    /// under way.
+    /// One look: what large transfers have moved since the beginning, in parts of at most so many
+    /// bytes, and whether one is under way.
     pub(crate) fn look(&mut self, now_ns: u64, moved: u64, part_bytes: usize, under_way: bool) {
         if let Some((since_ns, from)) = self.since
             && moved > from
@@ -187,7 +192,8 @@ mod tests {
 
     const PART: u64 = 128 << 10;
 
-    /// Links of given speeds, bytes a us, over which so many parts go, of which 32 are known at a time.
+    /// Links of given speeds, bytes a us, over which so many parts go, of which 32 are known at a
+    /// time.
     fn share(speeds: &[u64], parts: u64) -> (Vec<u32>, u64) {
         let idle = Link {
             speed: Speed::default(),
@@ -246,7 +252,8 @@ mod tests {
 
     #[test]
     fn the_last_part_waits_for_the_fast_one() {
-        // The fast one takes no more now, and would have the part there in 8 ms; the slow one in 130.
+        // The fast one takes no more now, and would have the part there in 8 ms; the slow one in
+        // 130.
         let links = [known(1.0, 8 << 20), known(0.001, 0)];
         assert_eq!(best(&links, PART, PART), None);
         assert_eq!(best(&links, PART, 60 * PART), None);

@@ -10,14 +10,16 @@ use core::ptr::NonNull;
 /// Bytes that are read at once and not yet looked at: twice the longest frame that is kept here.
 const STAGING_BYTES: usize = 2 * (MAX_MEDIUM + 2 * LONGEST_HEAD);
 
-/// Payloads from this length on go straight to their places: another read costs less than another copy.
+/// Payloads from this length on go straight to their places: another read costs less than another
+/// copy.
 pub(super) const LONG_PAYLOAD: usize = if cfg!(test) { 16 } else { 16 << 10 };
 
-/// How much is read behind a payload that goes to its place or is aligned, and after one: a head, and little of the next
-/// payload, which then goes to its place too.
+/// How much is read behind a payload that goes to its place or is aligned, and after one: a head,
+/// and little of the next payload, which then goes to its place too.
 const READ_BEHIND: usize = 256;
 
-/// How the payload of a medium is aligned for its handler, which may have it as an array of any type.
+/// How the payload of a medium is aligned for its handler, which may have it as an array of any
+/// type.
 pub(crate) const PAYLOAD_ALIGN: usize = 8;
 
 /// A medium with a long payload: the next one probably has the same lengths.
@@ -51,7 +53,8 @@ struct Direct {
     head: [u8; LONGEST_HEAD],
 }
 
-// SAFETY: whoever gave the place promises that it may be written until the payload is there, by any thread.
+// SAFETY: whoever gave the place promises that it may be written until the payload is there, by any
+// thread.
 unsafe impl Send for Direct {}
 
 /// The next thing in the stream.
@@ -59,13 +62,14 @@ unsafe impl Send for Direct {}
 pub(crate) enum Next {
     /// Nothing: more must be read.
     More,
-    /// A frame with all its bytes, at the beginning of [`ReceiveStream::bytes`]. [`ReceiveStream::pass`] comes next.
+    /// A frame with all its bytes, at the beginning of [`ReceiveStream::bytes`].
+    /// [`ReceiveStream::pass`] comes next.
     Whole(Frame),
-    /// The head of a frame of which not all bytes are here; the payload is long and goes to a place.
-    /// [`ReceiveStream::place`] or [`ReceiveStream::skip`] come next.
+    /// The head of a frame of which not all bytes are here; the payload is long and goes to a
+    /// place. [`ReceiveStream::place`] or [`ReceiveStream::skip`] come next.
     Begun(Frame),
-    /// The payload of that frame is at its place; [`ReceiveStream::placed_head`] has its head. [`ReceiveStream::pass_behind`] comes
-    /// next.
+    /// The payload of that frame is at its place; [`ReceiveStream::placed_head`] has its head.
+    /// [`ReceiveStream::pass_behind`] comes next.
     Placed(Frame),
     /// The payload of that frame was thrown away. [`ReceiveStream::pass_behind`] comes next.
     Skipped(Frame),
@@ -85,7 +89,8 @@ pub(crate) struct ReceiveStream {
     skipping: Option<Frame>,
     /// The last payload went to its place: the next bytes may be a long payload too.
     expects_placed: bool,
-    /// The last whole frame was that one, and nothing was read since: the next bytes may be another.
+    /// The last whole frame was that one, and nothing was read since: the next bytes may be
+    /// another.
     expects_medium: Option<LongMedium>,
     long_bytes: usize,
     /// Frames that had been taken before.
@@ -162,8 +167,8 @@ impl ReceiveStream {
         out.add(room.as_mut_ptr(), room.len().min(most));
     }
 
-    /// The medium with a long payload of which not all bytes are here. It is read to its end and little further, so that its payload
-    /// is aligned by moving the little of it that is here.
+    /// The medium with a long payload of which not all bytes are here. It is read to its end and
+    /// little further, so that its payload is aligned by moving the little of it that is here.
     fn begun(&self) -> Option<LongMedium> {
         let here = &self.staging[self.start..self.end];
         let frame = Frame::read(here, self.long_bytes).ok()??;
@@ -204,8 +209,8 @@ impl ReceiveStream {
         &mut self.staging[self.start..self.end]
     }
 
-    /// What the next frame says to be, if its beginning is here. [`ReceiveStream::pass_put`] or [`ReceiveStream::pass_short`] may come next, or
-    /// [`ReceiveStream::next`].
+    /// What the next frame says to be, if its beginning is here. [`ReceiveStream::pass_put`] or
+    /// [`ReceiveStream::pass_short`] may come next, or [`ReceiveStream::next`].
     #[inline]
     pub(crate) fn next_kind(&self) -> Option<u8> {
         if self.skip > 0 || self.skipping.is_some() || self.direct.is_some() {
@@ -309,8 +314,8 @@ impl ReceiveStream {
     /// The payload of a frame that has begun goes to `place`.
     ///
     /// # Safety
-    /// The payload's bytes from there on may be written until [`Next::Placed`] is passed or [`reset`](Self::reset) is
-    /// called, and are no part of this receive_stream.
+    /// The payload's bytes from there on may be written until [`Next::Placed`] is passed or
+    /// [`reset`](Self::reset) is called, and are no part of this receive_stream.
     pub(crate) unsafe fn place(&mut self, frame: Frame, place: NonNull<u8>) {
         let mut head = [0; LONGEST_HEAD];
         let head_len = frame.head_len();
@@ -349,7 +354,8 @@ impl ReceiveStream {
         }
     }
 
-    /// Whether the next bytes of the stream itself, and of no body, are data that goes to the place of this get.
+    /// Whether the next bytes of the stream itself, and of no body, are data that goes to the place
+    /// of this get.
     pub(crate) fn is_placing_data(&self, op: u32) -> bool {
         let data = |direct: &Direct| {
             let Frame { kind, fields, .. } = &direct.frame;

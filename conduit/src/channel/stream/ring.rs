@@ -67,8 +67,8 @@ impl Ring {
         fill(0, rest);
     }
 
-    /// Makes room for `len` bytes at the head and lets `fill(at, place)` write them, in one part or two: `at` says which
-    /// of the bytes the place begins with.
+    /// Makes room for `len` bytes at the head and lets `fill(at, place)` write them, in one part or
+    /// two: `at` says which of the bytes the place begins with.
     #[inline]
     pub(crate) fn push_with(&mut self, len: usize, mut fill: impl FnMut(usize, &mut [u8])) {
         if len == 0 {
@@ -82,7 +82,8 @@ impl Ring {
         }
     }
 
-    /// Writes a head and takes the room of the bytes behind it, which [`fill`](Self::fill) writes; the position of those.
+    /// Writes a head and takes the room of the bytes behind it, which [`fill`](Self::fill) writes;
+    /// the position of those.
     #[inline]
     pub(crate) fn push_head(&mut self, head: &[u8], len: usize) -> u64 {
         // Both at once: the ring grows before anything is where it stays.
@@ -99,7 +100,8 @@ impl Ring {
         let at = self.index(position);
         let first = bytes.len().min(self.bytes.len() - at);
         let (to, from) = (self.bytes.as_mut_ptr(), bytes.as_ptr());
-        // SAFETY: the bytes are in use, so there are as many in the ring, in one part or two, and nobody else has it.
+        // SAFETY: the bytes are in use, so there are as many in the ring, in one part or two, and
+        // nobody else has it.
         unsafe {
             bulk::copy(to.add(at), from, first);
             bulk::copy(to, from.add(first), bytes.len() - first);

@@ -30,7 +30,8 @@ pub fn write_addresses(addresses: &[SocketAddr], most: usize) -> Vec<u8> {
     bytes
 }
 
-/// The addresses in what [`write_addresses`] has written, up to the first byte that is not as it writes.
+/// The addresses in what [`write_addresses`] has written, up to the first byte that is not as it
+/// writes.
 #[must_use]
 pub fn read_addresses(mut bytes: &[u8]) -> Vec<SocketAddr> {
     let mut addresses = Vec::new();

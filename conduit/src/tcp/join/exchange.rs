@@ -6,7 +6,8 @@ use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, recv, send, sockopt};
 use std::time::Duration;
 
-/// When an idle connection is asked whether it still stands, and how often until it counts as broken.
+/// When an idle connection is asked whether it still stands, and how often until it counts as
+/// broken.
 const KEEPALIVE_AFTER: Duration = Duration::from_secs(10);
 const KEEPALIVE_EVERY: Duration = Duration::from_secs(5);
 const KEEPALIVE_TIMES: u32 = 4;
@@ -51,8 +52,9 @@ impl Exchange {
         Ok(progress)
     }
 
-    /// Sends all that there is to send. A message is shorter than the smallest send buffer, which has at most one other in
-    /// it, so that a part that is left means trouble: then the connection is given up.
+    /// Sends all that there is to send. A message is shorter than the smallest send buffer, which
+    /// has at most one other in it, so that a part that is left means trouble: then the connection
+    /// is given up.
     pub(super) fn flush(&mut self) -> Result<(), Broken> {
         while !self.handshake.to_send().is_empty() {
             match send(&self.socket, self.handshake.to_send(), SendFlags::NOSIGNAL) {
@@ -66,8 +68,8 @@ impl Exchange {
     }
 }
 
-/// What every connection of the conduit has set: no delay of small messages, and a question now and then whether the other
-/// host still stands.
+/// What every connection of the conduit has set: no delay of small messages, and a question now and
+/// then whether the other host still stands.
 pub(super) fn prepare(socket: &OwnedFd) -> rustix::io::Result<()> {
     sockopt::set_tcp_nodelay(socket, true)?;
     sockopt::set_socket_keepalive(socket, true)?;

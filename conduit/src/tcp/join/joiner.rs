@@ -21,10 +21,12 @@ const PATIENCE_NS: u32 = 2_000_000;
 const PATIENT_STEPS: usize = 8;
 
 // spec T2: sockets that do not block, and one place that hears of all.
-/// Makes and takes the connections of one rank. Owns no clock: times are ns of any clock that does not go back.
+/// Makes and takes the connections of one rank. Owns no clock: times are ns of any clock that does
+/// not go back.
 ///
-/// The file descriptor ([`AsFd`]) becomes readable when [`poll`](Self::poll) has something to do, besides what
-/// [`poll_timeout`](Self::poll_timeout) says. A poll with nothing to do is one system call.
+/// The file descriptor ([`AsFd`]) becomes readable when [`poll`](Self::poll) has something to do,
+/// besides what [`poll_timeout`](Self::poll_timeout) says. A poll with nothing to do is one system
+/// call.
 #[derive(Debug)]
 pub struct Joiner {
     config: JoinConfig,
@@ -119,8 +121,8 @@ impl Joiner {
         self.listener.know(hosts);
     }
 
-    /// Somebody wants connection `connection` to `peer`. It comes through [`JoinUser::joined`], at once if the peer's
-    /// kernel is quick, else in a later [`poll`](Self::poll).
+    /// Somebody wants connection `connection` to `peer`. It comes through [`JoinUser::joined`], at
+    /// once if the peer's kernel is quick, else in a later [`poll`](Self::poll).
     ///
     /// # Panics
     /// If the peer is not another rank of the job, or the number not below [`MAX_CONNECTIONS`].
@@ -133,8 +135,8 @@ impl Joiner {
         self.note_next();
     }
 
-    /// A connection has broken; it is made anew. What the user has of it is ended ([`JoinUser::fence`]) before the next is
-    /// there. Nothing happens if it was replaced already.
+    /// A connection has broken; it is made anew. What the user has of it is ended
+    /// ([`JoinUser::fence`]) before the next is there. Nothing happens if it was replaced already.
     pub fn lost(
         &mut self,
         now_ns: u64,
@@ -157,16 +159,18 @@ impl Joiner {
         self.note_next();
     }
 
-    /// When [`poll`](Self::poll) must be called next if the descriptor does not become readable before; ns.
+    /// When [`poll`](Self::poll) must be called next if the descriptor does not become readable
+    /// before; ns.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<u64> {
         let listener = self.listener.poll_timeout();
         [self.next_ns, listener].into_iter().flatten().min()
     }
 
-    /// Does what there is to do. Does not wait, with one exception: a rank that polls seldom, a quarter of a second apart or
-    /// more, gives the answers to attempts that are under way 2 ms at a time to arrive, 16 ms at most. Else it would
-    /// answer a challenge only when the peer has stopped waiting for it.
+    /// Does what there is to do. Does not wait, with one exception: a rank that polls seldom, a
+    /// quarter of a second apart or more, gives the answers to attempts that are under way 2 ms at
+    /// a time to arrive, 16 ms at most. Else it would answer a challenge only when the peer has
+    /// stopped waiting for it.
     ///
     /// # Errors
     /// The system refuses to say what is ready, or to listen again.
@@ -267,7 +271,8 @@ impl Joiner {
         self.drive(now_ns, peer.0, user);
     }
 
-    /// Whether a peer's machine may go on. One that is under way may; only those that would begin wait for room.
+    /// Whether a peer's machine may go on. One that is under way may; only those that would begin
+    /// wait for room.
     fn may_go_on(&self, peer: u32) -> bool {
         self.connector.count() < self.config.attempts || self.connector.is_busy_with(JobRank(peer))
     }
@@ -290,8 +295,8 @@ impl Joiner {
         };
     }
 
-    /// Notes when a machine has to say something again. Those that wait for room do when an attempt ends, whose socket
-    /// tells.
+    /// Notes when a machine has to say something again. Those that wait for room do when an attempt
+    /// ends, whose socket tells.
     fn note_next(&mut self) {
         let able = self.busy.iter().filter(|peer| self.may_go_on(**peer));
         self.next_ns = able

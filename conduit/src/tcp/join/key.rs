@@ -13,11 +13,13 @@ pub const KEY_BYTES: usize = 32;
 /// Bytes of a job's identity.
 pub(super) const IDENTITY_BYTES: usize = 16;
 
-/// The secret that the ranks of a job share, 256 bits, made by its launcher. Whoever has it is of the job.
+/// The secret that the ranks of a job share, 256 bits, made by its launcher. Whoever has it is of
+/// the job.
 ///
-/// It is never printed, and overwritten when its last copy is dropped; copies share one place, so that moving one leaves
-/// nothing behind. It is no argument of a program and in no environment: it comes through a pipe
-/// ([`read`](Self::read)), else from a file that only its owner may read ([`from_file`](Self::from_file)).
+/// It is never printed, and overwritten when its last copy is dropped; copies share one place, so
+/// that moving one leaves nothing behind. It is no argument of a program and in no environment: it
+/// comes through a pipe ([`read`](Self::read)), else from a file that only its owner may read
+/// ([`from_file`](Self::from_file)).
 #[derive(Clone)]
 pub struct JobKey(Arc<Zeroizing<[u8; KEY_BYTES]>>);
 
@@ -91,7 +93,8 @@ impl JobKey {
         filled.map(|()| key).map_err(KeyError::Random)
     }
 
-    /// Reads a key from a pipe, up to its end; blocks until the writer has closed it. `from` names the pipe in errors.
+    /// Reads a key from a pipe, up to its end; blocks until the writer has closed it. `from` names
+    /// the pipe in errors.
     ///
     /// # Errors
     /// [`KeyError::Read`], [`KeyError::Length`].
@@ -122,7 +125,8 @@ impl JobKey {
         }))
     }
 
-    /// Reads a key from a file, which must be a regular one (no link), this user's, and closed to all others.
+    /// Reads a key from a file, which must be a regular one (no link), this user's, and closed to
+    /// all others.
     ///
     /// # Errors
     /// [`KeyError`]; the message names the file.

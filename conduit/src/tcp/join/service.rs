@@ -29,9 +29,11 @@ pub enum Made {
 /// Says where a peer is.
 pub type Directory = Box<dyn FnMut(JobRank) -> Whereabouts + Send>;
 
-/// A [`Joiner`] behind a lock, with a clock, and with a descriptor that also tells when a time has come.
+/// A [`Joiner`] behind a lock, with a clock, and with a descriptor that also tells when a time has
+/// come.
 pub struct JoinService {
-    /// What was asked for and not begun. Has a lock of its own: who wishes may hold locks that a fence takes.
+    /// What was asked for and not begun. Has a lock of its own: who wishes may hold locks that a
+    /// fence takes.
     wishes: Mutex<VecDeque<Wish>>,
     /// Readable while there are wishes: written and read under their lock.
     bell: OwnedFd,
@@ -95,9 +97,9 @@ impl JoinService {
         })
     }
 
-    /// Asks for a connection: the first of this number, or another after it was lost. To ask again before
-    /// [`next`](Self::next) has given it changes nothing. Only notes the wish, which the next call of `next` begins, and may be
-    /// called with any lock held.
+    /// Asks for a connection: the first of this number, or another after it was lost. To ask again
+    /// before [`next`](Self::next) has given it changes nothing. Only notes the wish, which the
+    /// next call of `next` begins, and may be called with any lock held.
     ///
     /// # Panics
     /// `next` does, if the peer is not another rank of the job or the number is too large.
@@ -125,14 +127,15 @@ impl JoinService {
         if wishes.is_empty() {
             return VecDeque::new();
         }
-        // Under the lock, as it is rung: else one that is rung in between stays so with nothing to wish, and the rank
-        // neither sleeps nor counts as settled until the next wish.
+        // Under the lock, as it is rung: else one that is rung in between stays so with nothing to
+        // wish, and the rank neither sleeps nor counts as settled until the next wish.
         let _ = rustix::io::read(&self.bell, &mut [0; 8]);
         core::mem::take(&mut *wishes)
     }
 
-    /// What was made since; to be called until there is nothing, with no lock held that `fence` takes. `fence` ends what there is of the connection of this number,
-    /// as [`JoinUser::fence`] says: nothing may be taken from it afterwards, by no thread. Yields the last sequence number
+    /// What was made since; to be called until there is nothing, with no lock held that `fence`
+    /// takes. `fence` ends what there is of the connection of this number, as [`JoinUser::fence`]
+    /// says: nothing may be taken from it afterwards, by no thread. Yields the last sequence number
     /// that was.
     ///
     /// # Errors
@@ -180,7 +183,8 @@ impl JoinService {
         self.state.lock().joiner.counts()
     }
 
-    /// The same; `None` while another thread is in [`next`](Self::next), which may wait for a lock that the caller holds.
+    /// The same; `None` while another thread is in [`next`](Self::next), which may wait for a lock
+    /// that the caller holds.
     #[must_use]
     pub fn try_counts(&self) -> Option<GateCounts> {
         Some(self.state.try_lock()?.joiner.counts())

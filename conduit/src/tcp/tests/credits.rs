@@ -1,4 +1,5 @@
-//! Windows that are lent: they follow use, none is lost, and together they are no more than the receive space.
+//! Windows that are lent: they follow use, none is lost, and together they are no more than the
+//! receive space.
 
 use super::*;
 use crate::PeerCredits;
@@ -247,7 +248,8 @@ fn epochs_are_reported_to_senders() {
     assert!(job.figures(0, 1).peak < peak / 4);
 }
 
-/// Rank 1 of three, with 400 credits a peer and none in the bank, and its side of the stream to a peer.
+/// Rank 1 of three, with 400 credits a peer and none in the bank, and its side of the stream to a
+/// peer.
 fn half() -> (Bank, Box<Loans>, Grant, Parked) {
     let credits = ChannelCredits {
         share: Some(400),
@@ -278,7 +280,8 @@ fn what_is_in_use_is_not_given_back() {
     assert!(!grant.allows(21 * CREDIT_BYTES, 0));
 }
 
-// spec P11: SendMax is what was in use at most, also if the lender has said nothing of credits meanwhile.
+// spec P11: SendMax is what was in use at most, also if the lender has said nothing of credits
+// meanwhile.
 #[test]
 fn what_was_in_use_before_it_was_handled_is_not_given_back() {
     let (bank, mut loans, mut grant, _) = half();

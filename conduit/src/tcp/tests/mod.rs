@@ -28,7 +28,8 @@ mod progress;
 mod rails;
 mod silent;
 
-/// How many seeds a test goes through that draws: `ARGONET_FLOW_SEEDS`, a hundredth of them, as they use sockets.
+/// How many seeds a test goes through that draws: `ARGONET_FLOW_SEEDS`, a hundredth of them, as
+/// they use sockets.
 fn seeds() -> u64 {
     let given = std::env::var("ARGONET_FLOW_SEEDS").ok();
     let given = given.map(|count| count.parse().expect("ARGONET_FLOW_SEEDS is a number"));
@@ -118,8 +119,8 @@ impl Sink for Seen {
         }
     }
 
-    fn completed(&mut self, op: OpToken, part: Completion) {
-        self.completed.push((op.handle, part));
+    fn completed(&mut self, op: OpToken, completion: Completion) {
+        self.completed.push((op.handle, completion));
     }
 
     fn on_error(&mut self, error: AmError) {
@@ -276,8 +277,8 @@ fn a_refused_put_is_not_complete() {
     for len in [9, 500] {
         // The longer one goes from where it is, in parts.
         let [mut a, mut b] = two(TcpSizes {
-            copy_bytes: 64,
-            chunk_bytes: 200,
+            eager_bytes: 64,
+            fragment_bytes: 200,
             ..TcpSizes::default()
         });
         let bytes = vec![7; len];
@@ -331,12 +332,13 @@ fn what_is_waited_for_is_acknowledged_at_once() {
     }
 }
 
-/// Puts of one implicit token are reported together, but for what was refused, and no others with them.
+/// Puts of one implicit token are reported together, but for what was refused, and no others with
+/// them.
 #[test]
 fn puts_of_one_token_are_counted() {
     const EACH: u64 = 700;
     let [mut a, mut b] = two(TcpSizes {
-        copy_bytes: 64,
+        eager_bytes: 64,
         ..TcpSizes::default()
     });
     let bytes = [3; 100];
@@ -381,8 +383,8 @@ fn puts_of_one_token_are_counted() {
     assert_eq!(a.seen.broken.len() as u64, refused[0] + refused[1]);
 }
 
-/// Short requests with the longest replies, which their sender does not take: what is kept stays within its limit, and
-/// all of them are answered.
+/// Short requests with the longest replies, which their sender does not take: what is kept stays
+/// within its limit, and all of them are answered.
 #[test]
 fn replies_wait_in_bounded_room() {
     const COUNT: usize = 300;

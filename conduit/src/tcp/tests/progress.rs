@@ -53,8 +53,8 @@ impl Rank {
 #[test]
 fn puts_and_gets_are_served_while_the_target_makes_no_call() {
     let [mut a, b] = served(TcpSizes {
-        copy_bytes: 100,
-        chunk_bytes: 5000,
+        eager_bytes: 100,
+        fragment_bytes: 5000,
         ..TcpSizes::default()
     });
     for (round, len) in [(1, 8), (2, 60_000), (3, 1)] {
@@ -110,7 +110,8 @@ fn messages_wait_for_the_rank_and_what_is_behind_them_does_not() {
     poll_until(&mut a, "all replies", |seen| seen.messages == 60);
 }
 
-/// More replies than are set aside: the others stay in the connection, and nothing is lost or changes places.
+/// More replies than are set aside: the others stay in the connection, and nothing is lost or
+/// changes places.
 #[test]
 fn replies_that_nobody_handles_are_bounded() {
     const COUNT: usize = 40;
@@ -183,7 +184,8 @@ fn what_the_thread_takes_ends_a_sleep() {
     });
 }
 
-/// A rank that spins and makes no call answers in the time that was wished. Half of all, as the machine may have more to do.
+/// A rank that spins and makes no call answers in the time that was wished. Half of all, as the
+/// machine may have more to do.
 #[test]
 fn a_get_from_a_rank_that_computes_is_quick() {
     let [mut a, _b] = served(TcpSizes::default());

@@ -18,8 +18,8 @@ pub(super) fn rail(peer: u32, number: u16, socket: TcpStream, incarnation: u64) 
 /// Completions are short, so that a transfer has many and windows are soon over.
 pub(super) fn sizes() -> TcpSizes {
     TcpSizes {
-        copy_bytes: 64,
-        chunk_bytes: 700,
+        eager_bytes: 64,
+        fragment_bytes: 700,
         connections: 3,
         ..TcpSizes::default()
     }
@@ -44,7 +44,8 @@ pub(super) fn settle(ranks: &mut [Rank; 2], what: &str, done: impl Fn(&[Rank; 2]
     }
 }
 
-/// The same, where the first connection may be cut, because another one brings what it was bringing: it is made again.
+/// The same, where the first connection may be cut, because another one brings what it was
+/// bringing: it is made again.
 fn settle_and_mend(
     ranks: &mut [Rank; 2],
     first: &mut u64,
@@ -126,7 +127,8 @@ fn received(socket: &OwnedFd) -> u64 {
     unsafe { info.assume_init() }.tcpi_bytes_received
 }
 
-/// spec T3: a long payload goes over several connections. spec T7: and only a long one asks for them.
+/// spec T3: a long payload goes over several connections. spec T7: and only a long one asks for
+/// them.
 #[test]
 fn a_large_transfer_asks_for_further_connections_and_uses_them() {
     let mut ranks = two(sizes());
@@ -147,7 +149,8 @@ fn a_large_transfer_asks_for_further_connections_and_uses_them() {
     assert_eq!(ranks[0].queue.wanted_rails.lock().len(), 2);
 }
 
-/// Each connection ends now and then, in the middle of transfers, and is made again later or not at all.
+/// Each connection ends now and then, in the middle of transfers, and is made again later or not at
+/// all.
 #[test]
 fn connections_that_break_lose_nothing() {
     let mut ranks = two(sizes());
@@ -195,7 +198,8 @@ fn connections_that_break_lose_nothing() {
     transfers(&mut ranks, 3);
 }
 
-/// Messages do not wait for payloads that are under way elsewhere, and only what is whole is acknowledged.
+/// Messages do not wait for payloads that are under way elsewhere, and only what is whole is
+/// acknowledged.
 #[test]
 fn a_put_is_complete_when_all_of_it_is_there() {
     let mut ranks = two(sizes());
@@ -285,8 +289,8 @@ fn without_further_connections_all_goes_over_the_first() {
     assert!(ranks[0].seen.broken.is_empty());
 }
 
-/// A connection has a body in the middle that comes whole over another one: what is left of it comes late, when the put is
-/// complete and its place has been used again.
+/// A connection has a body in the middle that comes whole over another one: what is left of it
+/// comes late, when the put is complete and its place has been used again.
 #[test]
 fn nothing_old_is_written_after_the_put_is_complete() {
     const LEN: usize = 400;
@@ -363,8 +367,8 @@ fn nothing_old_is_written_after_the_put_is_complete() {
     }
 }
 
-/// A put that is longer than what may be on its way leaves room for operations of a single frame, and
-/// what is refused between its frames, or of them, is not taken for the other.
+/// A put that is longer than what may be on its way leaves room for operations of a single frame,
+/// and what is refused between its frames, or of them, is not taken for the other.
 #[test]
 fn short_operations_do_not_wait_for_a_transfer() {
     let long = bytes(1);

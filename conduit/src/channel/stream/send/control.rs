@@ -79,7 +79,8 @@ impl Control {
         self.is_urgent = true;
     }
 
-    /// Nothing from `position` on is acknowledged until the peer has taken this stream up to `until`.
+    /// Nothing from `position` on is acknowledged until the peer has taken this stream up to
+    /// `until`.
     pub(super) fn hold(&mut self, position: u64, until: u64) {
         let first = self.held.map_or(position, |(first, _)| first.min(position));
         self.held = Some((first, until));
@@ -91,8 +92,8 @@ impl Control {
         self.is_urgent |= f(&mut self.credits);
     }
 
-    /// Makes the frames, where something is due and the last ones are written. The peer has taken this
-    /// stream up to `taken`.
+    /// Makes the frames, where something is due and the last ones are written. The peer has taken
+    /// this stream up to `taken`.
     #[inline]
     pub(super) fn prepare(&mut self, taken: u64) {
         if self.left() == 0 && (self.is_urgent || self.due() > 0) {
@@ -150,9 +151,9 @@ impl Control {
     }
 
     /// What was written may be lost: it is reported again.
-    pub(super) fn is_lost(&mut self) {
+    pub(super) fn report_again(&mut self) {
         self.acked = (0, 0);
-        self.credits.is_lost();
+        self.credits.report_again();
         self.is_urgent = true;
     }
 }

@@ -3,7 +3,7 @@
 use crate::channel::frame::{Fields, HeadBytes, Kind};
 use argonet_am::system_queue::Frame;
 
-/// What is to be reported.
+/// What is to be reported. Functions that change it return whether that must be written at once.
 #[derive(Debug, Default)]
 pub(crate) struct Credits {
     /// Low bits of what was lent to the peer since the beginning, and of what was reported of that.
@@ -62,7 +62,7 @@ impl Credits {
     }
 
     /// What was written may be lost. The peer repeats a question whose answer is.
-    pub(super) fn is_lost(&mut self) {
+    pub(super) fn report_again(&mut self) {
         self.reported_lent = 0;
         self.asks = self.open.is_some();
     }

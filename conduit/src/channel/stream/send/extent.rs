@@ -42,7 +42,8 @@ pub(crate) enum Body<'a> {
     Empty,
     /// Bytes that are copied.
     Copy(SharedBytes<'a>),
-    /// The same, but written from where they lie until they are, by [`SendStream::keep_lent`](super::SendStream::keep_lent).
+    /// The same, but written from where they lie until they are, by
+    /// [`SendStream::keep_lent`](super::SendStream::keep_lent).
     Lend(SharedBytes<'a>),
     /// Bytes that stay where they are.
     Stay(Extent),

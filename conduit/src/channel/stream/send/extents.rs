@@ -62,6 +62,8 @@ pub(super) struct Extents {
     total: u64,
     /// Bytes of copies.
     owned_bytes: usize,
+    /// Those that lie with the user.
+    of_user: usize,
     /// Those beside the stream that wait for a connection, and that are being written.
     waiting: usize,
     writing: usize,
@@ -80,6 +82,12 @@ impl Extents {
 
     pub(super) fn owned_bytes(&self) -> usize {
         self.owned_bytes
+    }
+
+    /// Those that lie with the user, whom this rank makes wait.
+    #[inline]
+    pub(super) fn of_user(&self) -> usize {
+        self.of_user
     }
 
     /// Bytes of all that ever were.
@@ -127,8 +135,10 @@ impl Extents {
         movable: Option<(Kind, Fields)>,
     ) -> u64 {
         let len = extent.len() as u64;
-        if let Extent::Owned(_, len) = extent {
-            self.owned_bytes += len;
+        match extent {
+            Extent::Owned(_, len) => self.owned_bytes += len,
+            Extent::User(_) => self.of_user += 1,
+            Extent::Segment(..) => {}
         }
         self.queue.push_back(Placed {
             begin,
@@ -154,8 +164,8 @@ impl Extents {
         self.next = before.count();
     }
 
-    /// Gives up those that end before `taken`; up to where the ring is given up then, without the bytes
-    /// of extents.
+    /// Gives up those that end before `taken`; up to where the ring is given up then, without the
+    /// bytes of extents.
     pub(super) fn release(&mut self, taken: u64) -> u64 {
         while let Some(first) = self.queue.front()
             && first.end() <= taken
@@ -164,8 +174,10 @@ impl Extents {
                 self.waiting -= 1;
             }
             self.released = first.before + first.extent.len() as u64;
-            if let Extent::Owned(_, len) = first.extent {
-                self.owned_bytes -= len;
+            match first.extent {
+                Extent::Owned(_, len) => self.owned_bytes -= len,
+                Extent::User(_) => self.of_user -= 1,
+                Extent::Segment(..) => {}
             }
             self.queue.pop_front();
             self.next = self.next.saturating_sub(1);

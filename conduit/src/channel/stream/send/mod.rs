@@ -46,10 +46,11 @@ pub(crate) struct SendStream {
     control: Control,
     /// Up to where an acknowledgement was last requested.
     asked: u64,
-    /// Payloads that could leave the stream stay out of it, but for those before the position.
+    /// Movable payloads go to further rails, except those that end at or before `stays_until`.
     stripes: bool,
     stays_until: u64,
-    /// Other connections that could take them; where there is none, this one does.
+    /// Further rails. Where there is none, bodies are written on the first one, one at a time
+    /// (`own`).
     rails: usize,
     own: Option<Claim>,
     /// The copy that is not made yet.
@@ -98,14 +99,19 @@ impl SendStream {
         self.extents.len()
     }
 
+    /// Those of them that lie with the user. What the peer's gets are answered with is not among them.
+    pub(crate) fn user_extents(&self) -> usize {
+        self.extents.of_user()
+    }
+
     /// Where the next frame begins.
     #[inline]
     pub(crate) fn head(&self) -> u64 {
         self.head
     }
 
-    /// Up to where the peer has taken the stream and nothing is read any more. In the middle of a burst
-    /// that repeats what was taken before, that is less than what was taken.
+    /// Up to where the peer has taken the stream and nothing is read any more. In the middle of a
+    /// burst that repeats what was taken before, that is less than what was taken.
     #[inline]
     pub(crate) fn released(&self) -> u64 {
         self.released
@@ -171,8 +177,8 @@ impl SendStream {
         begin
     }
 
-    /// Adds a put of bytes that are copied, and requests an acknowledgement. Returns where the frame
-    /// begins.
+    /// Adds a put of bytes that are copied, and requests an acknowledgement. Returns where the
+    /// frame begins.
     #[inline]
     pub(crate) fn push_put(&mut self, offset: u64, bytes: SharedBytes<'_>) -> u64 {
         let begin = self.head;
@@ -331,7 +337,8 @@ impl SendStream {
             let step = bytes.min(stop.saturating_sub(self.sent));
             self.sent += step;
             bytes -= step;
-            // The first byte behind its head says that there is no payload; a head that is not written ends before it.
+            // The first byte behind its head says that there is no payload; a head that is not
+            // written ends before it.
             if self.sent < stop || self.sent >= self.boundary && self.sent < placed.end() {
                 return;
             }
@@ -364,8 +371,8 @@ impl SendStream {
     /// Gives up what the peer has taken.
     fn release(&mut self) {
         if self.taken > self.sent {
-            // It had taken that from an earlier connection. In the middle of a burst the rest must be
-            // written all the same.
+            // It had taken that from an earlier connection. In the middle of a burst the rest must
+            // be written all the same.
             if self.sent != self.boundary {
                 return;
             }
@@ -394,7 +401,7 @@ impl SendStream {
         self.acknowledge(received)?;
         self.extents.go_to(self.sent);
         self.release();
-        self.control.is_lost();
+        self.control.report_again();
         Ok(())
     }
 }

@@ -1,4 +1,5 @@
-//! Payloads that leave the stream: which may, who carries them, and what becomes of them when that is lost.
+//! Payloads that leave the stream: which may, who carries them, and what becomes of them when that
+//! is lost.
 
 use super::SendStream;
 use super::extents::Way;
@@ -48,7 +49,8 @@ impl Claim {
 }
 
 impl SendStream {
-    /// How many connections there are besides the stream's, and whether payloads leave the stream for them.
+    /// How many connections there are besides the stream's, and whether payloads leave the stream
+    /// for them.
     pub(crate) fn set_rails(&mut self, rails: usize, stripes: bool) {
         self.rails = rails;
         self.stripes = stripes && rails > 0;
@@ -92,8 +94,9 @@ impl SendStream {
         }
     }
 
-    /// Gives the next payload to a connection. Until it is written ([`wrote_body`](Self::wrote_body)) or the connection is
-    /// lost ([`lose_rail`](Self::lose_rail)), it stays where it is.
+    /// Gives the next payload to a connection. Until it is written
+    /// ([`wrote_body`](Self::wrote_body)) or the connection is lost
+    /// ([`lose_rail`](Self::lose_rail)), it stays where it is.
     pub(crate) fn claim(&mut self, rail: u16) -> Option<Claim> {
         let index = self.next_striped()?;
         let placed = self.extents.get(index)?;

@@ -1,6 +1,6 @@
-//! Payloads that travel beside the stream, over two further connections, each of which any number of bytes passes at a time and
-//! which are lost at any byte, at one end sooner than at the other. Every put must be there once, whole, and
-//! nothing may be written to its place afterwards.
+//! Payloads that travel beside the stream, over two further connections, each of which any number
+//! of bytes passes at a time and which are lost at any byte, at one end sooner than at the other.
+//! Every put must be there once, whole, and nothing may be written to its place afterwards.
 
 use super::super::{Bodies, Claim, Wanted};
 use super::*;
@@ -61,7 +61,7 @@ fn transmit(pieces: &Pieces, most: usize, gone: &[Vec<u8>], pipe: &mut VecDeque<
             !gone.iter().any(is_gone),
             "a source is read that was given back"
         );
-        // SAFETY: the send_stream keeps its pieces, and `sources` the users'.
+        // SAFETY: the send stream keeps its pieces, and `sources` the users'.
         pipe.extend(unsafe { core::slice::from_raw_parts(piece.at, len) });
         left -= len;
     }
@@ -75,7 +75,7 @@ fn receive(receive_stream: &mut ReceiveStream, most: usize, pipe: &mut VecDeque<
     for piece in pieces.as_slice() {
         let len = piece.len.min(most - read).min(pipe.len());
         let bytes: Vec<u8> = pipe.drain(..len).collect();
-        // SAFETY: the receive_stream's own memory, or that of `places`, which stay.
+        // SAFETY: the receive stream's own memory, or that of `places`, which stay.
         unsafe { core::ptr::copy_nonoverlapping(bytes.as_ptr(), piece.at, len) };
         read += len;
     }
@@ -233,7 +233,8 @@ impl World {
             Some(at) => receive(&mut self.rail_streams[at], most, &mut self.rails[at]),
         };
         loop {
-            // SAFETY: no other reference to the receive_stream is alive here or where it is used below.
+            // SAFETY: no other reference to the receive stream is alive here or where it is used
+            // below.
             let receive_stream = unsafe { &mut *of(self) };
             match receive_stream.next().expect("what is sent can be used") {
                 Next::More => return,

@@ -1,7 +1,8 @@
 //! When to connect to a peer, where to, and when to give up.
 //!
-//! A [`Peer`] is the machine of one peer. It owns no socket, clock or source of chance: it takes times, what became of
-//! attempts, and connections that the peer has made, and says what to do next.
+//! A [`Peer`] is the machine of one peer. It owns no socket, clock or source of chance: it takes
+//! times, what became of attempts, and connections that the peer has made, and says what to do
+//! next.
 //!
 //! | verb | |
 //! | --- | --- |
@@ -12,19 +13,25 @@
 //! | [`Peer::incoming`] | the peer has connected, and proved who it is; yields the answer |
 //! | [`Peer::lost`], [`Peer::close`] | a connection has broken, or is not wanted any more |
 //!
-//! * **On demand**: nothing happens before `ask` or `incoming`, and a peer that was never used takes one word. Connections
-//!   of a number above 0 are made when they are asked for, no sooner.
-//! * **Addresses** are tried in turn. When all have failed there is a pause, which doubles and has chance in it. The peer is
-//!   given up when that has gone on for [`DialConfig::unreachable_ns`], or when each address has had its tries.
-//! * **A peer that does not poll** is not unreachable: its kernel takes the connection, and nobody answers. Such an attempt
-//!   is made anew after a while, at the next address, and does not bring the end nearer.
-//! * **A rank that does not poll itself** finds out late what happened. Time for which nobody looked does not count.
-//! * **Crossing**: when both connect at the same time, the connection that the higher rank makes stays. It refuses the other only
-//!   while its own is about to be answered, so that a rank that can be reached in one direction alone is reached.
-//! * **Incarnations** number the connections of one number between two ranks. An accepted one is higher than all before it, at both ends; one
-//!   that is not is refused as stale, so that no connection of the past is taken for the present one.
+//! * **On demand**: nothing happens before `ask` or `incoming`, and a peer that was never used
+//!   takes one word. Connections of a number above 0 are made when they are asked for, no sooner.
+//! * **Addresses** are tried in turn. When all have failed there is a pause, which doubles and has
+//!   chance in it. The peer is given up when that has gone on for [`DialConfig::unreachable_ns`],
+//!   or when each address has had its tries.
+//! * **A peer that does not poll** is not unreachable: its kernel takes the connection, and nobody
+//!   answers. Such an attempt is made anew after a while, at the next address, and does not bring
+//!   the end nearer.
+//! * **A rank that does not poll itself** finds out late what happened. Time for which nobody
+//!   looked does not count.
+//! * **Crossing**: when both connect at the same time, the connection that the higher rank makes
+//!   stays. It refuses the other only while its own is about to be answered, so that a rank that
+//!   can be reached in one direction alone is reached.
+//! * **Incarnations** number the connections of one number between two ranks. An accepted one is
+//!   higher than all before it, at both ends; one that is not is refused as stale, so that no
+//!   connection of the past is taken for the present one.
 
-// spec T1: on demand, several addresses and connections, crossing ones settled by rank, bounded retries.
+// spec T1: on demand, several addresses and connections, crossing ones settled by rank, bounded
+// retries.
 mod connection;
 mod error;
 mod peer;
@@ -50,8 +57,8 @@ pub struct DialConfig {
     pub connect_ns: u64,
     /// How long one attempt waits for the peer's answer, ns.
     pub answer_ns: u64,
-    /// How long a rank that has been told of a crossing, or the lower one of two that have lost their connection, waits for
-    /// the other to connect, ns.
+    /// How long a rank that has been told of a crossing, or the lower one of two that have lost
+    /// their connection, waits for the other to connect, ns.
     pub courtesy_ns: u64,
     /// How long a peer may be unreachable, ns.
     pub unreachable_ns: u64,

@@ -33,7 +33,8 @@ pub struct Attempt {
 /// What is to be done.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Action {
-    /// Connect to the peer's address of this index, and say in the handshake which incarnation it is.
+    /// Connect to the peer's address of this index, and say in the handshake which incarnation it
+    /// is.
     Connect {
         /// Names it from now on.
         attempt: Attempt,
@@ -95,7 +96,8 @@ impl Peer {
         self.0.is_some()
     }
 
-    /// Somebody wants the connection of this number. Nothing changes if it is there or under way, or was given up.
+    /// Somebody wants the connection of this number. Nothing changes if it is there or under way,
+    /// or was given up.
     ///
     /// # Panics
     /// If the number is not below [`MAX_CONNECTIONS`].
@@ -123,8 +125,8 @@ impl Peer {
         }
     }
 
-    /// The peer has taken the attempt, under this incarnation. False if it was abandoned meanwhile: then its socket is to be
-    /// closed.
+    /// The peer has taken the attempt, under this incarnation. False if it was abandoned meanwhile:
+    /// then its socket is to be closed.
     pub fn joined(&mut self, attempt: Attempt, incarnation: u64) -> bool {
         self.get(attempt.connection)
             .is_some_and(|connection| connection.joined(attempt.number, incarnation))
@@ -171,8 +173,8 @@ impl Peer {
             .is_some_and(|c| c.lost(config, now_ns, &pair, incarnation))
     }
 
-    /// The connection is not wanted any more. An attempt that is under way is abandoned, one that the peer makes later is
-    /// taken.
+    /// The connection is not wanted any more. An attempt that is under way is abandoned, one that
+    /// the peer makes later is taken.
     pub fn close(&mut self, connection: u16) {
         if let Some(connection) = self.get(connection) {
             connection.close();

@@ -1,9 +1,10 @@
 //! How many connections may wait to prove who they are, and for how long.
 //!
-//! A connection is *unknown* from when it is accepted until its handshake is done. At most [`GateLimits::most`] are at a time,
-//! each for [`GateLimits::deadline_ns`] whatever it sends. When all places are taken, one from an address of the job takes
-//! that of the oldest from elsewhere; when all are from addresses of the job, new ones wait in the kernel's queue. So
-//! who is not on a host of the job cannot keep the job's ranks out.
+//! A connection is *unknown* from when it is accepted until its handshake is done. At most
+//! [`GateLimits::most`] are at a time, each for [`GateLimits::deadline_ns`] whatever it sends. When
+//! all places are taken, one from an address of the job takes that of the oldest from elsewhere;
+//! when all are from addresses of the job, new ones wait in the kernel's queue. So who is not on a
+//! host of the job cannot keep the job's ranks out.
 //!
 //! No socket and no clock: it takes addresses and times, and says what to drop.
 
@@ -106,7 +107,8 @@ impl Gate {
         self.job.dedup();
     }
 
-    /// Whether a further connection should be accepted now. If not, it is better off in the kernel's queue.
+    /// Whether a further connection should be accepted now. If not, it is better off in the
+    /// kernel's queue.
     #[must_use]
     pub fn is_open(&self) -> bool {
         self.taken < self.limits.most || self.oldest(false).is_some()

@@ -1,4 +1,5 @@
-//! What a connection proves before anything else on it is read: that both ends hold the job's key, now.
+//! What a connection proves before anything else on it is read: that both ends hold the job's key,
+//! now.
 //!
 //! ```text
 //! connector                                acceptor
@@ -8,16 +9,19 @@
 //!    | <----------  verdict: received, code   |   Progress::Done at both ends
 //! ```
 //!
-//! Every code is keyed by the job's key for this kind of message and covers all that was said before, so both nonces and
-//! both ranks, the number of the connection, its incarnation and the sequence numbers of both ends. So
+//! Every code is keyed by the job's key for this kind of message and covers all that was said
+//! before, so both nonces and both ranks, the number of the connection, its incarnation and the
+//! sequence numbers of both ends. So
 //!
 //! * who has no key gets no byte out of an acceptor: already the first message must carry a code;
-//! * an old first message gets a challenge with a new nonce and nothing else: no state of the acceptor changes before the proof;
+//! * an old first message gets a challenge with a new nonce and nothing else: no state of the
+//!   acceptor changes before the proof;
 //! * an old challenge or verdict does not fit the connector's new nonce;
 //! * a message sent back to its sender is of the wrong kind, hence keyed otherwise.
 //!
 //! [`Handshake`] owns no socket and no source of chance: nonces are passed in, and must never be used twice. It takes no
-//! byte that comes after the handshake. [ADR 0019](../../../../../docs/adr/0019-a-handshake-of-our-own.md) has the reasons.
+//! byte that comes after the handshake. [ADR
+//! 0019](../../../../../docs/adr/0019-a-handshake-of-our-own.md) has the reasons.
 
 mod outcome;
 #[cfg(test)]
@@ -139,11 +143,13 @@ impl Handshake {
         }
     }
 
-    /// Takes bytes that arrived: how many it used, and where it stands. What it does not use comes after the handshake
-    /// or after the user's decision. Without bytes it only says where it stands.
+    /// Takes bytes that arrived: how many it used, and where it stands. What it does not use comes
+    /// after the handshake or after the user's decision. Without bytes it only says where it
+    /// stands.
     ///
     /// # Errors
-    /// The handshake has failed; every later call says the same. The connection is to be closed without a word.
+    /// The handshake has failed; every later call says the same. The connection is to be closed
+    /// without a word.
     pub fn take(&mut self, bytes: &[u8]) -> Result<(usize, Progress), Refused> {
         let mut used = 0;
         loop {
@@ -169,8 +175,8 @@ impl Handshake {
         }
     }
 
-    /// How many bytes it takes next at most: the rest of one message. Who reads no more from a socket than that
-    /// leaves there what comes after the handshake.
+    /// How many bytes it takes next at most: the rest of one message. Who reads no more from a
+    /// socket than that leaves there what comes after the handshake.
     #[must_use]
     pub fn wanted(&self) -> usize {
         let message = match self.step {
@@ -183,8 +189,8 @@ impl Handshake {
         message.end - self.filled
     }
 
-    /// The acceptor takes the connection, after [`Progress::Peer`], under the incarnation that the peer has said. `received`
-    /// is what it tells the peer.
+    /// The acceptor takes the connection, after [`Progress::Peer`], under the incarnation that the
+    /// peer has said. `received` is what it tells the peer.
     ///
     /// # Panics
     /// If it does not stand at [`Progress::Peer`].
@@ -193,7 +199,8 @@ impl Handshake {
         self.answer_as(incarnation, received);
     }
 
-    /// As [`answer`](Self::answer), under an incarnation that the acceptor says, at least the peer's.
+    /// As [`answer`](Self::answer), under an incarnation that the acceptor says, at least the
+    /// peer's.
     ///
     /// # Panics
     /// If it does not stand at [`Progress::Peer`].

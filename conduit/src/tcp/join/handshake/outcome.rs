@@ -10,9 +10,11 @@ pub struct Hello {
     pub rank: JobRank,
     /// Which of the connections between the two ranks, from 0.
     pub connection: u16,
-    /// The how-manieth connection of this number; both ends have the same when the handshake is done.
+    /// The how-manieth connection of this number; both ends have the same when the handshake is
+    /// done.
     pub incarnation: u64,
-    /// The last sequence number that this end has taken from the other: what comes after it is sent again.
+    /// The last sequence number that this end has taken from the other: what comes after it is sent
+    /// again.
     pub received: u64,
 }
 
@@ -21,7 +23,8 @@ pub struct Hello {
 pub enum Progress {
     /// It waits for more bytes.
     More,
-    /// At the acceptor: this peer has proved to be of the job, and waits for [`Handshake::answer`](super::Handshake::answer) or
+    /// At the acceptor: this peer has proved to be of the job, and waits for
+    /// [`Handshake::answer`](super::Handshake::answer) or
     /// [`Handshake::refuse`](super::Handshake::refuse).
     Peer(Hello),
     /// This is the other end. What arrives from now on is for the user of the connection.

@@ -11,8 +11,9 @@
 //!            | verdict| incarnation| received| code |
 //! ```
 //!
-//! Offsets are those in the transcript, which is the four messages one after the other. All numbers are little-endian. A
-//! code is BLAKE3, keyed for its kind of message, of everything in the transcript before it.
+//! Offsets are those in the transcript, which is the four messages one after the other. All numbers
+//! are little-endian. A code is BLAKE3, keyed for its kind of message, of everything in the
+//! transcript before it.
 
 use super::super::key::IDENTITY_BYTES;
 use core::mem::offset_of;

@@ -63,8 +63,8 @@ pub enum InterfaceError {
     },
 }
 
-/// Chooses among the interfaces of `host`, each of whose addresses is an entry of `existing`. `one_host` says that the job has no
-/// other.
+/// Chooses among the interfaces of `host`, each of whose addresses is an entry of `existing`.
+/// `one_host` says that the job has no other.
 ///
 /// # Errors
 /// [`InterfaceError`]; it lists what there is.
@@ -168,8 +168,9 @@ fn listed(existing: &[Interface]) -> String {
 }
 
 // spec T7: addresses are paired by subnet.
-/// The addresses of a peer in the order in which they are to be tried: those in a subnet of one of ours first, one for each of
-/// our interfaces in turn, so that connection 0 goes over the first, connection 1 over the second.
+/// The addresses of a peer in the order in which they are to be tried: those in a subnet of one of
+/// ours first, one for each of our interfaces in turn, so that connection 0 goes over the first,
+/// connection 1 over the second.
 #[must_use]
 pub fn in_order_of_reach(ours: &[Interface], theirs: &[SocketAddr]) -> Vec<SocketAddr> {
     let mut left: Vec<SocketAddr> = theirs.to_vec();

@@ -1,8 +1,9 @@
 //! Which of a host's network interfaces a job uses.
 //!
-//! Without a wish all that are up, apart from loopback and those of containers and virtual machines; a job of one host uses
-//! loopback. A wish ([`Wish::parse`]) names interfaces, or subnets that they have addresses in, and may limit their number.
-//! What is named is used whatever it is, as long as it is up.
+//! Without a wish all that are up, apart from loopback and those of containers and virtual
+//! machines; a job of one host uses loopback. A wish ([`Wish::parse`]) names interfaces, or subnets
+//! that they have addresses in, and may limit their number. What is named is used whatever it is,
+//! as long as it is up.
 
 mod choose;
 mod list;
@@ -37,7 +38,8 @@ pub enum InterfaceKind {
     Network,
     /// It leads back to this host.
     Loopback,
-    /// It leads to containers or virtual machines of this host, and often has the same address on every host.
+    /// It leads to containers or virtual machines of this host, and often has the same address on
+    /// every host.
     Bridge,
 }
 

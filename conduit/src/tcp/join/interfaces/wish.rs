@@ -43,7 +43,8 @@ pub enum Item {
     Name(String),
     /// Interfaces with an address in this subnet.
     Subnet(Subnet),
-    /// The interfaces whose own subnet has this address: an address of theirs, or that of the subnet itself.
+    /// The interfaces whose own subnet has this address: an address of theirs, or that of the
+    /// subnet itself.
     Address(IpAddr),
 }
 
@@ -86,8 +87,9 @@ const LONGEST_NAME: usize = 15;
 
 // spec T5: a list of interfaces, or a number of them.
 impl Wish {
-    /// Reads a comma-separated list of names (`eth0`), subnets (`10.1.0.0/16`) and addresses (`192.168.0.0`). Blanks around
-    /// its parts do not count. An empty list is no wish. `setting` is the variable that has it.
+    /// Reads a comma-separated list of names (`eth0`), subnets (`10.1.0.0/16`) and addresses
+    /// (`192.168.0.0`). Blanks around its parts do not count. An empty list is no wish. `setting`
+    /// is the variable that has it.
     ///
     /// # Errors
     /// [`InterfaceError::Malformed`] names the part, and says what it should be.

@@ -221,7 +221,8 @@ fn ports_are_those_of_the_range_and_a_full_range_is_told() {
     );
 }
 
-/// Each address of this host that other hosts can use, of IPv4 and IPv6, leads from rank to rank; and all together do.
+/// Each address of this host that other hosts can use, of IPv4 and IPv6, leads from rank to rank;
+/// and all together do.
 #[test]
 fn ranks_meet_over_every_interface() {
     let mut all = list("here").unwrap();
@@ -286,7 +287,8 @@ fn an_idle_joiner_has_nothing_to_wait_for() {
     pass(&cluster);
 }
 
-/// A rank that computes for three seconds after each look, toward one that drops strangers much sooner.
+/// A rank that computes for three seconds after each look, toward one that drops strangers much
+/// sooner.
 #[test]
 fn a_rank_that_polls_seldom_gets_through() {
     let config = JoinConfig {

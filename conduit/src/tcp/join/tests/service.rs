@@ -77,7 +77,8 @@ fn threads_that_sleep_on_the_descriptor_are_woken() {
 fn nothing_rings_when_nothing_is_wished() {
     const ROUNDS: u32 = 2000;
     let [a, _b] = pair();
-    // Both threads count what they have done; they spin, as what is looked for lies between two instructions.
+    // Both threads count what they have done; they spin, as what is looked for lies between two
+    // instructions.
     let counts = [AtomicU32::new(0), AtomicU32::new(0)];
     let meet = |me: usize, count: u32| {
         counts[me].store(count, Ordering::SeqCst);

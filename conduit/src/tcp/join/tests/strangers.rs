@@ -173,7 +173,8 @@ fn half_a_handshake_of_every_length_changes_nothing() {
     same_bytes(&a.user.joined[0].socket, &b.user.joined[0].socket);
 }
 
-/// Silent, half-open and slow connections from elsewhere: the gate is full of them, and ranks come first.
+/// Silent, half-open and slow connections from elsewhere: the gate is full of them, and ranks come
+/// first.
 #[test]
 fn silent_connections_from_elsewhere_do_not_keep_ranks_out() {
     let mut cluster = Cluster::new(2, JoinConfig::default());
@@ -213,7 +214,8 @@ fn from_elsewhere(to: SocketAddr) -> TcpStream {
     TcpStream::from(socket)
 }
 
-/// The gate is full of connections from the job's own address: the next ones wait in the kernel, and are served.
+/// The gate is full of connections from the job's own address: the next ones wait in the kernel,
+/// and are served.
 #[test]
 fn when_all_places_are_the_jobs_the_rest_waits() {
     let config = JoinConfig {
@@ -289,7 +291,8 @@ fn noise_does_not_disturb() {
     assert!(cluster.nodes.iter().all(|n| n.user.unreachable.is_empty()));
 }
 
-/// Who proves to be of the job and then talks nonsense has a connection: the nonsense is for the frames' parser.
+/// Who proves to be of the job and then talks nonsense has a connection: the nonsense is for the
+/// frames' parser.
 #[test]
 fn what_comes_after_a_valid_handshake_is_left_for_the_frames() {
     let mut cluster = Cluster::new(2, JoinConfig::default());

@@ -131,7 +131,8 @@ impl World {
         let addresses = 1 + (seed % 3) as usize;
         let mut world = Self::new(seed, addresses);
         world.faults = true;
-        // Together with an unanswered attempt and two that are swallowed this is less than the limit.
+        // Together with an unanswered attempt and two that are swallowed this is less than the
+        // limit.
         let end_ns = world.below(12 * S);
         for end in 0..2 {
             for address in 0..addresses {
